@@ -63,7 +63,7 @@ pub use ppt_segment::follow;
 pub use ppt_segment::handle::Kind as SegmentKind;
 pub use ppt_segment::{Geometry, Masks, Refused, Segment};
 pub use random::random;
-pub use search::{Found, Remarks, Searched, Searcher, Unsearched};
+pub use search::{FoundBuffers, Remarks, Searched, Searcher, Unsearched};
 pub use session::{
     Allow, Attached, BufferEnd, Choose, Detached, Dropped, Flip, FlipRing, FoundCells, Hold,
     Leftover, News, Options, SegmentChoice, Session, Status, Stuck, Unattended, detach,

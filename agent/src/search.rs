@@ -89,7 +89,7 @@ impl Unsearched {
 
 /// The result of a search.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundBuffers {
     /// The buffers, by name.
     pub buffers: Vec<Buffer>,
     /// Candidates that are not trusted, with the failed check.
@@ -103,15 +103,15 @@ pub struct Found {
 /// The other results of a search, without the buffers.
 #[derive(Debug, Clone, Default)]
 pub struct Remarks {
-    /// See [`Found::refused`].
+    /// See [`FoundBuffers::refused`].
     pub refused: Vec<String>,
-    /// See [`Found::unsearched`].
+    /// See [`FoundBuffers::unsearched`].
     pub unsearched: Option<Unsearched>,
 }
 
 impl Remarks {
     /// The remarks of a search.
-    pub fn of(found: &Found) -> Self {
+    pub fn of(found: &FoundBuffers) -> Self {
         Self { refused: found.refused.clone(), unsearched: found.unsearched.clone() }
     }
 }
@@ -151,12 +151,12 @@ impl Searcher {
     }
 
     /// Finds the ppt buffers of a process. It only reads.
-    pub fn buffers(&mut self, target: &Target) -> Result<Found> {
+    pub fn buffers(&mut self, target: &Target) -> Result<FoundBuffers> {
         self.budget.next();
         let limit = if self.many { MAPS_OF_MANY } else { MAPS_LIMIT };
         let (mappings, all) = target.mappings(limit)?;
         let mut search =
-            Search { target, mappings: &mappings, searcher: self, found: Found::default() };
+            Search { target, mappings: &mappings, searcher: self, found: FoundBuffers::default() };
         if !all {
             let beyond = format!("mappings beyond the first {}", mappings.len());
             search.unsearched(0, &beyond, true);
@@ -198,12 +198,12 @@ impl Searcher {
 
 impl Target {
     /// Finds the ppt buffers. It only reads.
-    pub fn buffers(&self) -> Result<Found> {
+    pub fn buffers(&self) -> Result<FoundBuffers> {
         Searcher::of_one().buffers(self)
     }
 
     /// Returns the buffers called by `names`, or all of them if `names` is empty.
-    pub fn choose(&self, found: Found, names: &[String]) -> Result<Vec<Buffer>> {
+    pub fn choose(&self, found: FoundBuffers, names: &[String]) -> Result<Vec<Buffer>> {
         let pid = self.pid();
         let unsearched = || match &found.unsearched {
             Some(unsearched) => format!("\n  left out to limit the cost: {unsearched}"),
@@ -306,7 +306,7 @@ struct Search<'a> {
     target: &'a Target,
     mappings: &'a [Mapping],
     searcher: &'a mut Searcher,
-    found: Found,
+    found: FoundBuffers,
 }
 
 impl<'a> Search<'a> {

@@ -42,7 +42,7 @@ pub struct NameChanges {
 #[derive(Debug, Default)]
 pub struct ThreadNames {
     /// By their numbers in ppt's pid namespace.
-    known: HashMap<i32, Known>,
+    known: HashMap<i32, KnownThread>,
     /// Number of the pass through all threads.
     pass: u32,
     /// The rest of that pass.
@@ -52,7 +52,7 @@ pub struct ThreadNames {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct KnownThread {
     tid: u32,
     name: [u8; 16],
     /// The last pass that found it.
@@ -113,7 +113,7 @@ impl ThreadNames {
             return None;
         }
         let tid = self.number(target, ours)?;
-        self.known.insert(ours, Known { tid, name, seen: self.pass });
+        self.known.insert(ours, KnownThread { tid, name, seen: self.pass });
         let now = clock_gettime(ClockId::Monotonic);
         let mono_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
         Some(ThreadName { tid, mono_ns, name })

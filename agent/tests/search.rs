@@ -4,7 +4,7 @@
 mod fake;
 
 use fake::{DATA, DATA_END, FakeSystem, elf};
-use ppt_agent::{Found, Searcher};
+use ppt_agent::{FoundBuffers, Searcher};
 use std::path::PathBuf;
 
 const MIB: u64 = 1 << 20;
@@ -33,7 +33,7 @@ impl Files {
     }
 }
 
-fn objects(found: &Found) -> Vec<&str> {
+fn objects(found: &FoundBuffers) -> Vec<&str> {
     found.buffers.iter().map(|it| it.object.rsplit('/').next().unwrap()).collect()
 }
 

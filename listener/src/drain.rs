@@ -128,7 +128,7 @@ impl DrainedSegment {
         let is_first = self.looked.is_none();
         out.since = if all { self.looked.unwrap_or(now) } else { pass.last };
         let (since, since_busy) = (out.since, pass.last);
-        let mut found = Found { most: 0, rate: 0.0, since, since_busy, now };
+        let mut found = PassFindings { most: 0, rate: 0.0, since, since_busy, now };
         let overrun = out.overrun;
         if all {
             let is_sweep = pass.is_last || now >= self.swept + SWEEP_NS;
@@ -181,7 +181,7 @@ impl DrainedSegment {
     fn look(
         &mut self,
         rings: impl Iterator<Item = usize>,
-        found: &mut Found,
+        found: &mut PassFindings,
         out: &mut Outlet<'_>,
     ) {
         let mut moved = std::mem::take(&mut self.moved);
@@ -198,7 +198,7 @@ impl DrainedSegment {
         self.moved = moved;
     }
 
-    fn take(&mut self, number: usize, found: &mut Found, out: &mut Outlet<'_>) {
+    fn take(&mut self, number: usize, found: &mut PassFindings, out: &mut Outlet<'_>) {
         let ring = self.segment.ring(number as u32);
         let (place, cursor) = ((self.number, number as u32), self.cursors[number]);
         let marks = self.segment.is_own();
@@ -265,7 +265,7 @@ impl DrainedSegment {
 }
 
 /// The result of a pass.
-struct Found {
+struct PassFindings {
     /// The most frames that a ring held.
     most: u64,
     /// Frames a nanosecond that came into the fastest one, however fast it fills.

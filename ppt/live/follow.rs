@@ -35,7 +35,7 @@ pub(crate) struct Follow {
     /// Processes that the last look saw first. Their hellos may be on the way.
     sighted: Vec<i32>,
     /// Each captured program.
-    known: HashMap<Origin, Known>,
+    known: HashMap<Origin, ProgramFacts>,
     /// Whether ppt attaches to everything that a command starts.
     command: Option<Command>,
     missed: Missed,
@@ -49,7 +49,7 @@ pub(crate) struct Follow {
 
 /// Facts about a program.
 #[derive(Default)]
-struct Known {
+struct ProgramFacts {
     buffers: Vec<Buffer>,
     /// The users that its processes ran as when ppt attached.
     owners: HashSet<(u32, u32)>,
@@ -62,7 +62,7 @@ struct Known {
     vanished: u32,
 }
 
-impl Known {
+impl ProgramFacts {
     /// Whether its processes change their user, as the workers of root's servers do, perhaps after
     /// ppt attached. If so, its next processes make their segments themselves from the start.
     fn makes_its_own(&self) -> bool {

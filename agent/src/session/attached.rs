@@ -64,7 +64,7 @@ pub struct Attached {
     /// Flips that nobody has taken yet.
     pub(super) flips: Vec<Flip>,
     /// What the control page has said since before a gate named the segment, if the target makes that.
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<RequestedMasks>,
     /// How its rings were when the claim was last known to be ours.
     pub(super) noted: Noted,
     pub(super) gate: u64,
@@ -89,7 +89,7 @@ pub struct Attached {
 
 /// What the control page does not want, without a change since before a gate named the segment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct RequestedMasks {
     /// CLOCK_MONOTONIC in ns, before that gate.
     pub(super) mono_ns: u64,
     /// What is disabled.

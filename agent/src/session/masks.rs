@@ -13,7 +13,7 @@ use ppt_segment::masks::{Masks, first_disabled, first_enabled};
 use rustix::thread::{MembarrierCommand, membarrier};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::attached::{Asked, Attached, Firsts, Noted};
+use super::attached::{Attached, Firsts, Noted, RequestedMasks};
 use super::wanted::{Flip, FlipRing};
 use crate::control::disabled_bytes;
 
@@ -72,7 +72,7 @@ pub(super) fn enter(it: &mut Attached) {
         .disabled()
         .partition(|&bit| asked.is_some_and(|asked| !asked.masks.is_enabled(bit)));
     let changes = |bits: Vec<u32>| bits.into_iter().map(|bit| (bit, false)).collect::<Vec<_>>();
-    if let (Some(Asked { mono_ns, .. }), false) = (asked, early.is_empty()) {
+    if let (Some(RequestedMasks { mono_ns, .. }), false) = (asked, early.is_empty()) {
         // Nobody had claimed a ring.
         let (nonce, changes) = (it.segment.nonce(), changes(early));
         it.flips.push(Flip { nonce, mono_ns, changes, rings: Vec::new() });
@@ -89,7 +89,7 @@ pub(super) fn enter(it: &mut Attached) {
 /// Notes what the control page says before a gate names a segment that the target makes.
 pub(super) fn ask(it: &mut Attached) {
     let now = before(&it.segment).0;
-    it.asked = it.is_awaiting().then_some(Asked { mono_ns: now, masks: it.masks });
+    it.asked = it.is_awaiting().then_some(RequestedMasks { mono_ns: now, masks: it.masks });
 }
 
 /// Before a look at the claim: what is said of the rings is true as long as that is ours.

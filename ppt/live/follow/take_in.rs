@@ -10,7 +10,7 @@ use ppt_agent::{
 
 use super::missed::LateAs;
 use super::reception::{Hello, Who};
-use super::{Command, Known, is_gone};
+use super::{Command, ProgramFacts, is_gone};
 use crate::code::Code;
 use crate::descriptors;
 use crate::failure::Failure;
@@ -328,7 +328,7 @@ impl Live<'_> {
         let family = target.origin();
         let origin = family.filter(|_| options.segment == SegmentChoice::Auto);
         let known = origin.and_then(|it| follow.known.get(&it));
-        if known.is_some_and(Known::makes_its_own) {
+        if known.is_some_and(ProgramFacts::makes_its_own) {
             options.segment = SegmentChoice::Memfd;
         }
         let (pid, comm) = (target.pid(), target.comm().to_owned());
