@@ -33,7 +33,7 @@ pub use encode::{Encoder, Parquet};
 pub use engine::{Engine, FrameTable, Options, Unit};
 pub use error::QueryError;
 pub use limits::{MAX_OPERATORS, prepared, within_limits};
-pub use output::Format;
+pub use output::{Format, spelled_numbers};
 pub use ppt_stats as stats;
 pub use ppt_tables::{
     Bound, Bounded, CaptureSet, Loss, NoBound, Number, Processes, SetError, Table, ThreadLabels,

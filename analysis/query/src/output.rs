@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::str::FromStr;
 
 use datafusion::arrow::array::{Array, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use ppt_text::{begins_formula, csv_cell, escape_cell, escaped as plain, json_string};
@@ -148,7 +148,7 @@ impl<W: Write> Output<W> {
                 let cells = fields
                     .iter()
                     .zip(&cells)
-                    .map(|(field, cell)| quoted(&text(cell), !field.data_type().is_numeric()));
+                    .map(|(field, cell)| quoted(&text(cell), !is_numeric(field)));
                 self.line(cells, ",", "")
             }
             Format::Markdown => {
@@ -212,7 +212,7 @@ impl<W: Write> Output<W> {
         let mut line = String::new();
         for (column, cell) in cells.iter().enumerate() {
             let room = " ".repeat(self.widths[column].saturating_sub(width(cell)));
-            let right = self.schema.field(column).data_type().is_numeric();
+            let right = is_numeric(self.schema.field(column));
             let separate = if column > 0 { "  " } else { "" };
             let (before, after) = if right { (room, String::new()) } else { (String::new(), room) };
             line.extend([separate, &before, cell, &after]);
@@ -230,7 +230,7 @@ impl<W: Write> Output<W> {
             object.push(':');
             match cell {
                 None => object.push_str("null"),
-                Some(cell) if is_plain(field.data_type(), cell) => object.push_str(cell),
+                Some(cell) if is_plain(field, cell) => object.push_str(cell),
                 Some(cell) => object.push_str(&json(cell)),
             }
         }
@@ -239,10 +239,30 @@ impl<W: Write> Output<W> {
     }
 }
 
+/// A column of text that holds numbers, of which some fit into no type of numbers.
+///
+/// Text formats write such a column as they write a column of numbers.
+pub fn spelled_numbers(name: &str) -> Field {
+    let metadata = [(SPELLED.to_owned(), "number".to_owned())];
+    Field::new(name, DataType::Utf8, true).with_metadata(metadata.into())
+}
+
+/// The key of the metadata that marks such a column.
+const SPELLED: &str = "ppt.spelled";
+
+fn is_spelled(field: &Field) -> bool {
+    field.metadata().contains_key(SPELLED)
+}
+
+fn is_numeric(field: &Field) -> bool {
+    field.data_type().is_numeric() || is_spelled(field)
+}
+
 /// Whether JSON has the value without quotes.
-fn is_plain(ty: &DataType, cell: &str) -> bool {
-    match ty {
+fn is_plain(field: &Field, cell: &str) -> bool {
+    match field.data_type() {
         DataType::Boolean => true,
+        _ if is_spelled(field) => cell.parse::<f64>().is_ok_and(f64::is_finite),
         ty if ty.is_floating() => cell.parse::<f64>().is_ok_and(f64::is_finite),
         ty => ty.is_numeric(),
     }
@@ -305,6 +325,24 @@ mod tests {
         let mut output = Output::new(Vec::new(), format, batch.schema());
         output.write(&batch).unwrap();
         String::from_utf8(output.finish().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn spelled_numbers_look_like_numbers() {
+        use datafusion::arrow::datatypes::Schema;
+        let schema = Arc::new(Schema::new(vec![spelled_numbers("n")]));
+        let cells = ["18446744073709551615", "0.5", "inf"];
+        let column: ArrayRef = Arc::new(StringArray::from(cells.to_vec()));
+        let batch = RecordBatch::try_new(schema, vec![column]).unwrap();
+        let text = |format| {
+            let mut output = Output::new(Vec::new(), format, batch.schema());
+            output.write(&batch).unwrap();
+            String::from_utf8(output.finish().unwrap()).unwrap()
+        };
+        let lines = "{\"n\":18446744073709551615}\n{\"n\":0.5}\n{\"n\":\"inf\"}\n";
+        assert_eq!(text(Format::JsonLines), lines);
+        let aligned = text(Format::Aligned);
+        assert!(aligned.contains("\n                 0.5\n"), "{aligned}");
     }
 
     #[test]

@@ -79,7 +79,8 @@ fn say(
         }
         Some(Format::Json) => json::write((frames, totals), ask, &mut out)?,
         Some(format) => {
-            let batch = rows::batch((frames, totals), ask).map_err(io::Error::other)?;
+            let batch =
+                rows::batch((frames, totals), ask, format.is_binary()).map_err(io::Error::other)?;
             let mut encoder = Encoder::new(&mut out, format, &batch.schema())?;
             encoder.write(&batch)?;
             encoder.finish()?;

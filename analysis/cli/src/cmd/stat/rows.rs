@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use ppt_query::arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
 };
+use ppt_query::arrow::datatypes::{Field, Schema};
 use ppt_query::arrow::error::ArrowError;
+use ppt_query::arrow::util::display::{ArrayFormatter, FormatOptions};
 use ppt_query::stats::{Number, PERCENTILES};
 use ppt_query::summary::{Ask, FrameSummary, Group, Values};
-use ppt_query::{Total, TotalValue};
+use ppt_query::{Total, TotalValue, spelled_numbers};
 
 use super::json::{mean_of, sum_of};
 
@@ -29,6 +31,8 @@ struct Row<'a> {
     nulls: Option<u64>,
     /// rate min mean sd p50 p90 p99 p999 max busy
     numbers: [Option<f64>; 10],
+    /// The same min and max where no float holds them.
+    extremes: [Option<i128>; 2],
     unit: Option<&'a str>,
     exact: Option<bool>,
     step: Option<&'a str>,
@@ -42,9 +46,14 @@ struct Row<'a> {
 const NUMBERS: [&str; 10] =
     ["rate", "min", "mean", "sd", "p50", "p90", "p99", "p999", "max", "busy"];
 
+/// The largest whole number below which a float holds each.
+const FLOATS_HOLD: u128 = 1 << f64::MANTISSA_DIGITS;
+
+/// The rows of statistics. Binary formats have `min` and `max` as floats; text has each digit of them.
 pub(super) fn batch(
     (frames, totals): (&[FrameSummary], &[Total]),
     ask: &Ask,
+    is_binary: bool,
 ) -> Result<RecordBatch, ArrowError> {
     let mut rows = Vec::new();
     for frame in frames {
@@ -86,6 +95,8 @@ pub(super) fn batch(
         let numbers: Float64Array = rows.iter().map(|row| row.numbers[at]).collect();
         columns.push(((*name).to_owned(), Arc::new(numbers)));
     }
+    let spelled: [Vec<Option<i128>>; 2] =
+        [0, 1].map(|end| rows.iter().map(|row| row.extremes[end]).collect());
     let exact: BooleanArray = rows.iter().map(|row| row.exact).collect();
     columns.push(("unit".to_owned(), text(&|row| row.unit.map(str::to_owned))));
     columns.push(("exact".to_owned(), Arc::new(exact)));
@@ -96,8 +107,39 @@ pub(super) fn batch(
         ("histogram".to_owned(), text(&|row| row.histogram.map(str::to_owned))),
         ("sum".to_owned(), long(&|row| row.sum)),
     ]);
-    let nullable = columns.into_iter().map(|(name, column)| (name, column, true));
-    RecordBatch::try_from_iter_with_nullable(nullable)
+    let columns = columns.into_iter().map(|(name, column)| {
+        match EXTREMES.iter().position(|of| *of == name) {
+            Some(end) if !is_binary => {
+                Ok((spelled_numbers(&name), with_digits(&column, &spelled[end])?))
+            }
+            _ => Ok((Field::new(name, column.data_type().clone(), true), column)),
+        }
+    });
+    let (fields, columns): (Vec<Field>, Vec<ArrayRef>) =
+        columns.collect::<Result<Vec<_>, ArrowError>>()?.into_iter().unzip();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+/// The names of the columns of [`Row::extremes`].
+const EXTREMES: [&str; 2] = ["min", "max"];
+
+/// The numbers as text, with each digit of those that no float holds.
+fn with_digits(numbers: &ArrayRef, whole: &[Option<i128>]) -> Result<ArrayRef, ArrowError> {
+    let options = FormatOptions::new();
+    let text = ArrayFormatter::try_new(numbers, &options)?;
+    let spelled = whole.iter().enumerate().map(|(row, whole)| match whole {
+        Some(whole) => Some(whole.to_string()),
+        None => (!numbers.is_null(row)).then(|| text.value(row).to_string()),
+    });
+    Ok(Arc::new(spelled.collect::<StringArray>()))
+}
+
+/// The number if no float holds it.
+fn beyond_floats(number: Option<Number>) -> Option<i128> {
+    match number {
+        Some(Number::Whole(whole)) if whole.unsigned_abs() > FLOATS_HOLD => Some(whole),
+        _ => None,
+    }
 }
 
 fn of_group<'a>(frame: &'a FrameSummary, group: &'a Group, ask: &Ask, rows: &mut Vec<Row<'a>>) {
@@ -123,6 +165,7 @@ fn of_group<'a>(frame: &'a FrameSummary, group: &'a Group, ask: &Ask, rows: &mut
                     nulls: Some(summary.nulls),
                     numbers: [None, min, summary.mean, summary.sd, p50, p90, p99, p999, max, *busy],
                     unit: Some(field.unit.as_str()).filter(|it| !it.is_empty()),
+                    extremes: [summary.min, summary.max].map(beyond_floats),
                     exact: Some(summary.exact),
                     ..of_field()
                 });

@@ -204,6 +204,9 @@ def texts(capture, whole, found):
                 found.same(f"stat tsv {key} {name}", row[name], "")
             elif isinstance(value, str):
                 found.same(f"stat tsv {key} {name}", row[name], value)
+            elif name in ("min", "max") and isinstance(value, int):
+                # A text format has each digit.
+                found.same(f"stat tsv {key} {name}", Fraction(row[name]), Fraction(value))
             else:
                 found.same(f"stat tsv {key} {name}", float(row[name]), float(value))
 
