@@ -6,8 +6,8 @@ use ppt_segment::abi::{self, Descriptor, PAGE};
 use crate::budget::Budget;
 use crate::buffer::{Buffer, DESCRIPTOR_BYTES, Path};
 use crate::escape::escaped;
+use crate::mapping::Mapping;
 use crate::memory::Memory;
-use crate::target::Mapping;
 
 /// Longest schema text that is read from a target.
 const SCHEMA_LIMIT: u64 = 1 << 20;

@@ -29,6 +29,7 @@ mod fork;
 mod hold;
 mod kin;
 mod lately;
+mod mapping;
 mod memory;
 mod plan;
 mod random;

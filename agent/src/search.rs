@@ -24,8 +24,9 @@ use crate::descriptor::{Candidate, Checked, check};
 use crate::elf::{self, Object};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
+use crate::mapping::{Located, Mapping};
 use crate::scan::Scanner;
-use crate::target::{Located, Mapping, Target};
+use crate::target::Target;
 
 /// Most buffers in one process.
 const BUFFER_LIMIT: usize = 1024;

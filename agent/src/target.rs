@@ -2,19 +2,17 @@
 //! notices when its pid comes to mean another process.
 
 use std::collections::HashMap;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
-use procfs::process::{
-    LimitValue, MMPermissions, MMapPath, MemoryMap, MemoryMaps, Process, Status, Task,
-};
+use procfs::process::{LimitValue, Process, Status, Task};
 use procfs::{FromRead, ProcError, ProcResult};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::OFlags;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use crate::danger::Danger;
@@ -22,6 +20,7 @@ use crate::denied::{self, Seen};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
 use crate::lately::Lately;
+use crate::mapping::{self, Mapping};
 use crate::memory::Memory;
 use crate::system::System;
 use crate::threads::Threads;
@@ -339,14 +338,13 @@ impl Target {
                 let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
                 bytes.truncate(end);
             }
-            let maps = tame(&String::from_utf8_lossy(&bytes));
-            Ok((MemoryMaps::from_read(maps.as_bytes())?, all))
+            Ok((mapping::parsed(&bytes)?, all))
         };
         let (maps, all) = read().map_err(|error| match error {
             ProcError::PermissionDenied(_) => self.denied(0).into(),
             other => no_process(self.pid, other),
         })?;
-        Ok((maps.into_iter().map(Mapping::from).collect(), all))
+        Ok((maps, all))
     }
 
     /// Live threads, the leader first if it lives, then by number. The others, of which there may
@@ -426,33 +424,6 @@ fn text(process: &Process, path: &str) -> ProcResult<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Mappings whose names only begin like the kernel's own, which the target is free to choose and
-/// procfs does not expect, made names of files. What a line of smaps begins with is left out, too:
-/// procfs would reckon with its numbers.
-fn tame(maps: &str) -> String {
-    let digits = |text: &str, radix| text.chars().all(|it| it.is_digit(radix));
-    let is_odd = |name: &str| {
-        let name = name.trim_end();
-        let key = name.strip_prefix("/SYSV");
-        let thread = name.strip_prefix("[stack:");
-        key.is_some_and(|it| !it.is_char_boundary(8) || it.len() < 8 || !digits(&it[..8], 16))
-            || thread.is_some_and(|it| {
-                it.strip_suffix(']')
-                    .is_none_or(|it| !(1..=9).contains(&it.len()) || !digits(it, 10))
-            })
-    };
-    let mut tame = String::with_capacity(maps.len());
-    let of_smaps = |line: &&str| line.starts_with(|it: char| it.is_ascii_uppercase());
-    for line in maps.split_inclusive('\n').filter(|line| !of_smaps(line)) {
-        let name = line.splitn(6, ' ').nth(5).unwrap_or_default().trim_start();
-        let (before, name) = line.split_at(line.len() - name.len());
-        tame.push_str(before);
-        tame.push_str(if is_odd(name) { "/." } else { "" });
-        tame.push_str(name);
-    }
-    tame
-}
-
 fn no_process(pid: i32, error: ProcError) -> AgentError {
     match error {
         ProcError::NotFound(_) => AgentError::NoProcess { pid },
@@ -494,106 +465,4 @@ fn check_descriptors(pid: i32) -> Result<()> {
         more.map(drop)
     };
     open().map_err(|cause| AgentError::TooManyFiles { pid, cause })
-}
-
-/// One line of `/proc/PID/maps`.
-#[derive(Debug, Clone)]
-pub(crate) struct Mapping {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) offset: u64,
-    pub(crate) readable: bool,
-    pub(crate) writable: bool,
-    pub(crate) executable: bool,
-    pub(crate) private: bool,
-    pub(crate) stack: bool,
-    /// The mapped file, without a mark of deletion.
-    pub(crate) object: Option<String>,
-    /// Device and inode of the file.
-    pub(crate) file: (i32, i32, u64),
-}
-
-impl From<MemoryMap> for Mapping {
-    fn from(map: MemoryMap) -> Self {
-        let object = match &map.pathname {
-            MMapPath::Path(path) => {
-                let path = path.to_string_lossy();
-                Some(path.strip_suffix(" (deleted)").unwrap_or(&path).to_string())
-            }
-            _ => None,
-        };
-        Self {
-            start: map.address.0,
-            end: map.address.1,
-            offset: map.offset,
-            readable: map.perms.contains(MMPermissions::READ),
-            writable: map.perms.contains(MMPermissions::WRITE),
-            executable: map.perms.contains(MMPermissions::EXECUTE),
-            private: map.perms.contains(MMPermissions::PRIVATE),
-            stack: matches!(map.pathname, MMapPath::Stack | MMapPath::TStack(_)),
-            object,
-            file: (map.dev.0, map.dev.1, map.inode),
-        }
-    }
-}
-
-/// The file of a mapping, found as the target sees it. Nothing has been opened that does something
-/// when it is opened.
-pub(crate) struct Located {
-    file: File,
-    pub(crate) metadata: Metadata,
-}
-
-impl Located {
-    pub(crate) fn open(&self) -> Option<File> {
-        File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())).ok()
-    }
-}
-
-impl Mapping {
-    /// Bytes of it.
-    pub(crate) fn size(&self) -> u64 {
-        self.end.saturating_sub(self.start)
-    }
-
-    /// Its file below `root`, if that is a regular file and the one mapped.
-    ///
-    /// Its path was true when it was mapped; the target's user may have put anything there since.
-    /// So no link is followed, nothing is found outside of the target's root, and what is found is
-    /// looked at before it is opened: opening a device or a FIFO may do something.
-    pub(crate) fn locate(&self, root: &OwnedFd) -> Option<Located> {
-        let path = self.object.as_deref()?.strip_prefix('/')?;
-        let look = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
-        let file = File::from(openat2(root, path, look, Mode::empty(), resolve).ok()?);
-        let metadata = file.metadata().ok()?;
-        let (_, _, inode) = self.file;
-        (metadata.is_file() && metadata.ino() == inode).then_some(Located { file, metadata })
-    }
-
-    pub(crate) fn contains(&self, address: u64, length: u64) -> bool {
-        self.start <= address && address.checked_add(length).is_some_and(|end| end <= self.end)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_look_like_the_kernels_are_names_of_files() {
-        let line = |name: &str| format!("1000-2000 rw-p 00000000 00:01 7      {name}\n");
-        for kernels in ["", "[heap]", "[stack]", "[stack:77]", "/SYSV0000abcd (deleted)", "/bin/x"]
-        {
-            assert_eq!(tame(&line(kernels)), line(kernels));
-        }
-        for odd in
-            ["/SYSV", "/SYSV1", "/SYSVzzzzzzzz", "/SYSVééééé", "[stack:", "[stack:é", "[stack:x]"]
-        {
-            let tame = tame(&line(odd));
-            assert!(tame.ends_with(&format!(" /.{odd}\n")), "{tame}");
-            let maps = MemoryMaps::from_read(tame.as_bytes()).unwrap();
-            assert!(matches!(maps.0[0].pathname, MMapPath::Path(_)), "{maps:?}");
-        }
-    }
 }

@@ -95,7 +95,8 @@ fn start(bench: &Bench) -> Target {
 
 fn check_list(bench: &Bench, pid: &str) {
     let list = harmless(bench, &["list", pid], &[]);
-    let expected = ["BUFFER FRAMES STATE FOUND OBJECT", &format!("hostile word off scan {OBJECT}")];
+    let expected =
+        ["BUFFER FRAMES STATE FOUND OBJECT", &format!("hostile word off symtab {OBJECT}")];
     assert_eq!(list.lines().map(words).collect::<Vec<_>>(), expected);
 
     let list: Value =
@@ -170,7 +171,7 @@ fn rules_3_and_4_nothing_that_a_terminal_obeys_gets_out() {
     let said = attach.stop();
     target.finish();
     check(&said, &[]);
-    let expected = format!("hostile: found by scan in {OBJECT}; made segment ");
+    let expected = format!("hostile: found by symtab in {OBJECT}; made segment ");
     assert!(plain(&bench, &said).contains(&expected), "{said}");
 
     check_info(&bench, &pid);

@@ -1,0 +1,216 @@
+//! What a process has mapped, and the files of that.
+
+use std::fs::{File, Metadata};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+
+use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps};
+use procfs::{FromRead, ProcResult};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+
+/// One line of `/proc/PID/maps`.
+#[derive(Debug, Clone)]
+pub(crate) struct Mapping {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) offset: u64,
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+    pub(crate) executable: bool,
+    pub(crate) private: bool,
+    pub(crate) stack: bool,
+    /// The mapped file, without a mark of deletion. What is not UTF-8 is replaced.
+    pub(crate) object: Option<String>,
+    /// The same as procfs has it, where that differs.
+    raw: Option<Box<[u8]>>,
+    /// Device and inode of the file.
+    pub(crate) file: (i32, i32, u64),
+}
+
+impl From<MemoryMap> for Mapping {
+    fn from(map: MemoryMap) -> Self {
+        let object = match &map.pathname {
+            MMapPath::Path(path) => {
+                let path = path.to_string_lossy();
+                Some(path.strip_suffix(" (deleted)").unwrap_or(&path).to_string())
+            }
+            _ => None,
+        };
+        Self {
+            start: map.address.0,
+            end: map.address.1,
+            offset: map.offset,
+            readable: map.perms.contains(MMPermissions::READ),
+            writable: map.perms.contains(MMPermissions::WRITE),
+            executable: map.perms.contains(MMPermissions::EXECUTE),
+            private: map.perms.contains(MMPermissions::PRIVATE),
+            stack: matches!(map.pathname, MMapPath::Stack | MMapPath::TStack(_)),
+            object,
+            raw: None,
+            file: (map.dev.0, map.dev.1, map.inode),
+        }
+    }
+}
+
+/// The mappings in the bytes of `/proc/PID/maps`.
+pub(crate) fn parsed(bytes: &[u8]) -> ProcResult<Vec<Mapping>> {
+    let maps = MemoryMaps::from_read(tame(&String::from_utf8_lossy(bytes)).as_bytes())?;
+    let mut mappings: Vec<Mapping> = maps.into_iter().map(Mapping::from).collect();
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    let lines: Vec<&[u8]> = lines.filter(|line| !line[0].is_ascii_uppercase()).collect();
+    if lines.len() == mappings.len() {
+        for (mapping, line) in mappings.iter_mut().zip(lines) {
+            mapping.keep_raw(line);
+        }
+    }
+    Ok(mappings)
+}
+
+/// `path` with a line end for each `\012`, if there is one.
+fn with_line_ends(path: &[u8]) -> Option<Vec<u8>> {
+    const ESCAPED: &[u8] = b"\\012";
+    let (mut rest, mut plain) = (path, Vec::with_capacity(path.len()));
+    while let Some((&first, behind)) = rest.split_first() {
+        let escaped = rest.strip_prefix(ESCAPED);
+        plain.push(if escaped.is_some() { b'\n' } else { first });
+        rest = escaped.unwrap_or(behind);
+    }
+    (plain.len() < path.len()).then_some(plain)
+}
+
+/// The file of a mapping, found as the target sees it. Nothing has been opened that does something
+/// when it is opened.
+pub(crate) struct Located {
+    file: File,
+    pub(crate) metadata: Metadata,
+}
+
+impl Located {
+    pub(crate) fn open(&self) -> Option<File> {
+        File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())).ok()
+    }
+}
+
+impl Mapping {
+    /// Keeps the path in its line of procfs where [`Mapping::object`] is not the same.
+    fn keep_raw(&mut self, line: &[u8]) {
+        let Some(object) = &self.object else { return };
+        let Some(at) = line.iter().position(|&byte| byte == b'/') else { return };
+        let path = line[at..].strip_suffix(b"\n").unwrap_or(&line[at..]);
+        let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+        if path != object.as_bytes() {
+            self.raw = Some(path.into());
+        }
+    }
+
+    /// Bytes of it.
+    pub(crate) fn size(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Its file below `root`, if that is a regular file and the one mapped.
+    ///
+    /// Its path was true when it was mapped; the target's user may have put anything there since.
+    /// So no link is followed, nothing is found outside of the target's root, and what is found is
+    /// looked at before it is opened: opening a device or a FIFO may do something.
+    pub(crate) fn locate(&self, root: &OwnedFd) -> Option<Located> {
+        self.paths().find_map(|path| self.locate_at(root, &path))
+    }
+
+    /// The paths that procfs may mean: it writes a line end as `\012`, and so a path with these characters.
+    fn paths(&self) -> impl Iterator<Item = Vec<u8>> {
+        let written = self.raw.as_deref().or(self.object.as_deref().map(str::as_bytes));
+        let written = written.and_then(|path| path.strip_prefix(b"/")).map(<[u8]>::to_vec);
+        let with_line_ends = written.as_deref().and_then(with_line_ends);
+        written.into_iter().chain(with_line_ends)
+    }
+
+    fn locate_at(&self, root: &OwnedFd, path: &[u8]) -> Option<Located> {
+        let look = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
+        let file = File::from(openat2(root, path, look, Mode::empty(), resolve).ok()?);
+        let metadata = file.metadata().ok()?;
+        let (_, _, inode) = self.file;
+        (metadata.is_file() && metadata.ino() == inode).then_some(Located { file, metadata })
+    }
+
+    pub(crate) fn contains(&self, address: u64, length: u64) -> bool {
+        self.start <= address && address.checked_add(length).is_some_and(|end| end <= self.end)
+    }
+}
+
+/// Mappings whose names only begin like the kernel's own, which the target is free to choose and
+/// procfs does not expect, made names of files. What a line of smaps begins with is left out, too:
+/// procfs would reckon with its numbers.
+fn tame(maps: &str) -> String {
+    let digits = |text: &str, radix| text.chars().all(|it| it.is_digit(radix));
+    let is_odd = |name: &str| {
+        let name = name.trim_end();
+        let key = name.strip_prefix("/SYSV");
+        let thread = name.strip_prefix("[stack:");
+        key.is_some_and(|it| !it.is_char_boundary(8) || it.len() < 8 || !digits(&it[..8], 16))
+            || thread.is_some_and(|it| {
+                it.strip_suffix(']')
+                    .is_none_or(|it| !(1..=9).contains(&it.len()) || !digits(it, 10))
+            })
+    };
+    let mut tame = String::with_capacity(maps.len());
+    let of_smaps = |line: &&str| line.starts_with(|it: char| it.is_ascii_uppercase());
+    for line in maps.split_inclusive('\n').filter(|line| !of_smaps(line)) {
+        let name = line.splitn(6, ' ').nth(5).unwrap_or_default().trim_start();
+        let (before, name) = line.split_at(line.len() - name.len());
+        tame.push_str(before);
+        tame.push_str(if is_odd(name) { "/." } else { "" });
+        tame.push_str(name);
+    }
+    tame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_whatever_their_paths_are() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let root = OwnedFd::from(File::open("/").unwrap());
+        for name in [&b"plain"[..], b"\xff\xfe", b"line\nend \xff", b"as\\012written", b"blank "] {
+            let path = folder.path().join(OsStr::from_bytes(name));
+            std::fs::write(&path, "").unwrap();
+            let mut line =
+                format!("1000-2000 r-xp 00000000 00:01 {} ", path.metadata().unwrap().ino());
+            line += "   ";
+            let mut line = line.into_bytes();
+            for &byte in path.as_os_str().as_bytes() {
+                line.extend_from_slice(if byte == b'\n' {
+                    b"\\012"
+                } else {
+                    std::slice::from_ref(&byte)
+                });
+            }
+            line.push(b'\n');
+            let mappings = parsed(&line).unwrap();
+            assert!(mappings[0].locate(&root).is_some(), "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn names_that_look_like_the_kernels_are_names_of_files() {
+        let line = |name: &str| format!("1000-2000 rw-p 00000000 00:01 7      {name}\n");
+        for kernels in ["", "[heap]", "[stack]", "[stack:77]", "/SYSV0000abcd (deleted)", "/bin/x"]
+        {
+            assert_eq!(tame(&line(kernels)), line(kernels));
+        }
+        for odd in
+            ["/SYSV", "/SYSV1", "/SYSVzzzzzzzz", "/SYSVééééé", "[stack:", "[stack:é", "[stack:x]"]
+        {
+            let tame = tame(&line(odd));
+            assert!(tame.ends_with(&format!(" /.{odd}\n")), "{tame}");
+            let maps = MemoryMaps::from_read(tame.as_bytes()).unwrap();
+            assert!(matches!(maps.0[0].pathname, MMapPath::Path(_)), "{maps:?}");
+        }
+    }
+}
