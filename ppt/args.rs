@@ -10,6 +10,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use ppt_dump::Bound;
+use ppt_text::argument;
 
 use crate::measure::{self, Every};
 
@@ -312,10 +313,10 @@ pub(crate) struct Capture {
     #[arg(long = "where", value_name = "EXPRESSION")]
     pub(crate) matching: Option<String>,
     /// Stop after this time, for example 10s or 1m30s.
-    #[arg(short, long, value_name = "TIME", value_parser = measure::duration)]
+    #[arg(short, long, value_name = "TIME", value_parser = argument::duration)]
     pub(crate) duration: Option<Duration>,
     /// Stop before the capture exceeds this size, for example 500M.
-    #[arg(long, value_name = "SIZE", value_parser = measure::size)]
+    #[arg(long, value_name = "SIZE", value_parser = argument::size)]
     pub(crate) max_size: Option<u64>,
     /// Begin another file after this time (60s) or size (1G): out.000001.bin, out.000002.bin, ….
     #[arg(long, value_name = "TIME|SIZE", value_parser = measure::every,
@@ -334,13 +335,13 @@ pub(crate) struct Capture {
     #[arg(long, value_name = "N|auto", value_parser = measure::slots)]
     pub(crate) slots: Option<measure::Slots>,
     /// Maximum memory for the rings of each buffer.
-    #[arg(long, value_name = "SIZE", value_parser = measure::size, default_value = "256M")]
+    #[arg(long, value_name = "SIZE", value_parser = argument::size, default_value = "256M")]
     pub(crate) memory: u64,
     /// How often to poll the rings.
     #[arg(long, value_name = "POLICY", default_value = "peak")]
     pub(crate) rate: Rate,
     /// How often to read counters and histograms.
-    #[arg(long, value_name = "TIME", value_parser = measure::duration, default_value = "1s")]
+    #[arg(long, value_name = "TIME", value_parser = argument::duration, default_value = "1s")]
     pub(crate) counters: Duration,
     /// The clock of stamps of `option time tsc`.
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "auto")]
@@ -382,19 +383,19 @@ impl Capture {
 pub(crate) struct Flight {
     /// Keep the frames of the last TIME in memory. When something triggers, write those around it as a
     /// capture into the folder -o. `ppt trigger` triggers by hand.
-    #[arg(id = "flight", long, value_name = "TIME", value_parser = measure::duration,
+    #[arg(id = "flight", long, value_name = "TIME", value_parser = argument::duration,
           requires = "output",
           conflicts_with_all = ["max_size", "rotate", "keep", "matching", "force"])]
     pub(crate) time: Option<Duration>,
     /// Maximum memory for the frames of --flight.
-    #[arg(id = "memory_flight", long = "memory-flight", value_name = "SIZE", value_parser = measure::size,
+    #[arg(id = "memory_flight", long = "memory-flight", value_name = "SIZE", value_parser = argument::size,
           default_value = "256M", requires = "flight")]
     pub(crate) memory: u64,
     /// What to write of the time before a trigger [default: all of --flight].
-    #[arg(long, value_name = "TIME", value_parser = measure::duration, requires = "flight")]
+    #[arg(long, value_name = "TIME", value_parser = argument::duration, requires = "flight")]
     pub(crate) before: Option<Duration>,
     /// What to write of the time after a trigger.
-    #[arg(long, value_name = "TIME", value_parser = measure::any_duration, default_value = "0s",
+    #[arg(long, value_name = "TIME", value_parser = argument::any_duration, default_value = "0s",
           requires = "flight")]
     pub(crate) after: Duration,
     /// Trigger at a frame of which this is true, such as "job.handle > 10ms" (repeatable).
@@ -411,7 +412,7 @@ pub(crate) struct Flight {
     #[arg(long, value_name = "EXPRESSION", requires = "flight")]
     pub(crate) on_counter: Vec<String>,
     /// After a trigger, ignore others for so long.
-    #[arg(long, value_name = "TIME", value_parser = measure::any_duration, default_value = "0s",
+    #[arg(long, value_name = "TIME", value_parser = argument::any_duration, default_value = "0s",
           requires = "flight")]
     pub(crate) cooldown: Duration,
     /// Keep only the last N windows.
@@ -432,19 +433,19 @@ pub(crate) struct Top {
     #[arg(long)]
     pub(crate) once: bool,
     /// How often to draw; of a process, how long to look before --once prints [default: 1s].
-    #[arg(long, value_name = "TIME", value_parser = measure::duration)]
+    #[arg(long, value_name = "TIME", value_parser = argument::duration)]
     every: Option<Duration>,
     /// Show only what has this text in its name.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// How much of the latest frames to keep for the key `w` [default: 64M].
-    #[arg(long, value_name = "SIZE", value_parser = measure::size)]
+    #[arg(long, value_name = "SIZE", value_parser = argument::size)]
     keep: Option<u64>,
     /// Slots per thread, a power of two [default: from the frame file, else 16384 or more].
     #[arg(long, value_name = "N|auto", value_parser = measure::slots)]
     slots: Option<measure::Slots>,
     /// Maximum memory for the rings of each buffer.
-    #[arg(long, value_name = "SIZE", value_parser = measure::size, default_value = "256M")]
+    #[arg(long, value_name = "SIZE", value_parser = argument::size, default_value = "256M")]
     memory: u64,
     /// Who makes the shared memory.
     #[arg(long, value_enum, value_name = "KIND", default_value = "auto")]
@@ -740,6 +741,6 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
     pub(crate) users: Option<u32>,
     /// How long to capture [default: 5s; of `slow`: 3s].
-    #[arg(short, long, value_name = "TIME", value_parser = measure::duration)]
+    #[arg(short, long, value_name = "TIME", value_parser = argument::duration)]
     pub(crate) duration: Option<Duration>,
 }

@@ -2,35 +2,13 @@
 
 use std::time::Duration;
 
+use ppt_text::argument::{duration, size};
+
 /// When a capture continues in another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Every {
     Time(Duration),
     Size(u64),
-}
-
-/// `64K`, `256M`, `1.5G`: bytes, by powers of 1024.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let size = parse_size::Config::new().with_binary().parse_size(text).ok();
-    size.filter(|&it| it > 0)
-        .ok_or("a size is a number, with K, M, G or T for larger ones, for example 256M".into())
-}
-
-/// `8ms`, `2s`, `1m30s`.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(duration) if duration > Duration::ZERO => Ok(duration),
-        Ok(_) => Err("a duration must be longer than 0".into()),
-        Err(_) => Err("a duration is a number and its unit, such as 8ms, 2s or 1m30s".into()),
-    }
-}
-
-/// The same, or `0s`.
-pub(crate) fn any_duration(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(Duration::ZERO) => Ok(Duration::ZERO),
-        _ => duration(text),
-    }
 }
 
 /// `60s` or `1G`: units of time are lower case, units of size upper case.
@@ -100,27 +78,6 @@ pub(crate) fn bytes(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_powers_of_1024() {
-        assert_eq!(size("256M"), Ok(256 << 20));
-        assert_eq!(size("1k"), Ok(1024));
-        assert_eq!(size("12"), Ok(12));
-        assert_eq!(size("1.5M"), Ok(3 << 19));
-        for bad in ["", "M", "0", "1Q", "-1", "99999999T"] {
-            assert!(size(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn durations_have_units() {
-        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("8ms"), Ok(Duration::from_millis(8)));
-        assert!(duration("0s").is_err());
-        assert_eq!(any_duration("0s"), Ok(Duration::ZERO));
-        assert!(any_duration("0").is_ok() && any_duration("-1s").is_err());
-        assert!(duration("5").is_err());
-    }
 
     #[test]
     fn rotation_is_by_time_or_by_size() {

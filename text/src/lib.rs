@@ -1,10 +1,13 @@
 //! Text as people read it: names of strangers made safe to show, and numbers in short.
 //!
 //! [`is_unsafe`] is the one set of characters that no output contains unescaped. [`escaped`] is for
-//! people, [`escape_cell`] for tables that a program reads back, [`escaped_json`] for JSON. With the
-//! feature `messages`, which binaries alone enable, `message` writes to stderr.
+//! people, [`escape_cell`] for tables that a program reads back, [`escaped_json`] for JSON. Binaries
+//! alone enable the features `messages`, by which `message` writes to stderr, and `arguments`, by which
+//! `argument` reads the values of a command line.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "arguments")]
+pub mod argument;
 mod csv;
 mod escape;
 #[cfg(feature = "messages")]

@@ -8,6 +8,7 @@ use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use ppt_query::whatif::retime::{Metric, Speed};
 use ppt_query::{Bound, Format};
+use ppt_text::argument;
 
 /// Ask captures: statistics, SQL, other people's formats. `ppt` finds this program by its words:
 /// `ppt stat` is `ppt-analysis stat`.
@@ -682,15 +683,11 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// `64K`, `256M`, `1.5G`: bytes, by powers of 1024.
+/// Bytes: see [`argument::size`].
 fn size(text: &str) -> Result<usize, String> {
-    let size = parse_size::Config::new().with_binary().parse_size(text).ok();
-    let size = size.and_then(|it| usize::try_from(it).ok()).filter(|&it| it > 0);
-    size.ok_or("a size is a number, with K, M, G or T for larger ones, for example 256M".into())
+    usize::try_from(argument::size(text)?).map_err(|error| error.to_string())
 }
 
 fn nanoseconds(text: &str) -> Result<i64, String> {
-    let known = humantime::parse_duration(text).ok();
-    let known = known.and_then(|it| i64::try_from(it.as_nanos()).ok()).filter(|&it| it > 0);
-    known.ok_or("a duration is a number and its unit, such as 8ms, 2s or 1m30s".into())
+    i64::try_from(argument::duration(text)?.as_nanos()).map_err(|error| error.to_string())
 }

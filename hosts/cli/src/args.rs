@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use ppt_hosts::probe::RATES;
+use ppt_text::argument;
 
 /// Experiments over several hosts, and how their clocks go. `ppt` finds this program by its words:
 /// `ppt sync` is `ppt-lab sync`.
@@ -44,7 +45,7 @@ pub(crate) struct Sync {
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
     /// How long to measure; Ctrl-C ends it, too [default: until Ctrl-C].
-    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    #[arg(short, long, value_name = "TIME", value_parser = argument::duration)]
     pub(crate) duration: Option<Duration>,
     /// Pairs of probes a second, to each host.
     #[arg(long, value_name = "N", default_value = "10", value_parser = rate)]
@@ -145,12 +146,6 @@ pub(crate) struct LabRun {
     /// A word for every ssh, such as -Fconfig or -p2222 (may be given again).
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     pub(crate) ssh: Vec<OsString>,
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let known = humantime::parse_duration(text).ok();
-    let known = known.filter(|time| !time.is_zero() && i64::try_from(time.as_nanos()).is_ok());
-    known.ok_or("a duration is a number and its unit, such as 8ms, 2s or 1m30s".into())
 }
 
 fn rate(text: &str) -> Result<f64, String> {
