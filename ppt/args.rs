@@ -617,6 +617,9 @@ pub(crate) struct Dump {
     /// The capture; `-` is stdin.
     #[arg(value_name = "FILE")]
     pub(crate) capture: PathBuf,
+    /// Further captures, for which there is a message.
+    #[arg(hide = true)]
+    pub(crate) others: Vec<PathBuf>,
     /// Only this buffer (repeatable) [default: all].
     #[arg(short, long = "buffer", value_name = "BUFFER")]
     pub(crate) buffers: Vec<String>,

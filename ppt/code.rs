@@ -33,6 +33,7 @@ pub(crate) enum Code {
     NothingToAttach,
     NothingToTrigger,
     NotFetched,
+    OneCapture,
     OutputChanged,
     OutputMoved,
     OutputRemoved,

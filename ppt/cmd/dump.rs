@@ -15,6 +15,13 @@ use crate::{privileges, report, signals, stdout};
 const SORT_MEMORY: usize = 64 << 20;
 
 pub(crate) fn run(args: &args::Dump) -> Outcome {
+    if !args.others.is_empty() {
+        let message = format!(
+            "ppt dump makes a table of one capture, and {} are given; `ppt info` and `ppt sql` take several",
+            1 + args.others.len()
+        );
+        return Err(Failure::usage(Code::OneCapture, message));
+    }
     let name = args.capture.display().to_string();
     let matching = args.matching.as_deref().map(Predicate::parse).transpose();
     let options = Options {

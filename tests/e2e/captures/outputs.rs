@@ -204,3 +204,24 @@ fn a_closed_stdout_takes_no_capture_and_no_table() {
     }
     target.finish();
 }
+
+/// Of a device that is always full, and of several captures, which have no common table.
+#[test]
+fn a_full_disk_names_the_table_and_several_captures_have_no_table() {
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    whole(&bench, &mut target, "in.bin");
+    target.finish();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = bench.command(ppt());
+    let output = command.args(["dump", "in.bin"]).stdout(full).output().unwrap();
+    let expected =
+        "ppt: stdout: could not write the table: No space left on device (os error 28)\n";
+    assert_said(&text(&output.stderr), expected);
+    assert_eq!(output.status.code(), Some(1));
+    let output = bench.ppt(&["dump", "in.bin", "in.bin", "in.bin"]);
+    let expected = "ppt: ppt dump makes a table of one capture, and 3 are given; `ppt info` and `ppt sql` \
+                    take several\n";
+    assert_said(&output.stderr, expected);
+    assert_eq!((output.code(), &*output.stdout), (2, ""));
+}
