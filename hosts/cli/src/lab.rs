@@ -3,6 +3,7 @@
 mod progress;
 mod words;
 
+use std::ffi::OsStr;
 use std::io::{Write, stdout};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -79,10 +80,20 @@ fn options(how: &LabRun) -> Result<Options, Failure> {
 
 /// The program that answers checks: beside this one, or in PATH, which root does not trust.
 fn analysis(own: &Path) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH").filter(|_| !is_root());
+    find_analysis(own, paths.as_deref())
+}
+
+/// Looks beside `own`, then in the folders of `paths`. A folder that depends on where the command was
+/// typed, such as an empty word of PATH, is none of them.
+fn find_analysis(own: &Path, paths: Option<&OsStr>) -> Option<PathBuf> {
     const NAME: &str = "ppt-analysis";
-    let paths = std::env::var_os("PATH").filter(|_| !is_root()).unwrap_or_default();
-    let in_path = std::env::split_paths(&paths).map(|folder| folder.join(NAME));
-    std::iter::once(own.with_file_name(NAME)).chain(in_path).find(|path| path.is_file())
+    let folders = paths.into_iter().flat_map(std::env::split_paths);
+    let in_path = folders.filter(|folder| folder.is_absolute()).map(|folder| folder.join(NAME));
+    let is_program = |path: &PathBuf| {
+        path.metadata().is_ok_and(|file| file.is_file() && file.mode() & 0o111 != 0)
+    };
+    std::iter::once(own.with_file_name(NAME)).chain(in_path).find(is_program)
 }
 
 /// Whether this process is root's.
@@ -108,4 +119,35 @@ fn print(text: &str) -> Result<ExitCode, Failure> {
         .write_all(text.as_bytes())
         .map_err(|error| Failure::Write("stdout".to_owned(), error))?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn checks_are_answered_by_a_program_of_an_absolute_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, other) = (folder.path().join("own"), folder.path().join("other"));
+        [&own, &other].iter().for_each(|path| std::fs::create_dir(path).unwrap());
+        let found = |paths: Option<&OsStr>| find_analysis(&own.join("ppt-lab"), paths);
+        let program = other.join("ppt-analysis");
+        std::fs::write(&program, "").unwrap();
+        assert_eq!(found(Some(other.as_os_str())), None, "it is no program");
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        assert_eq!(found(Some(other.as_os_str())), Some(program.clone()));
+        assert_eq!(found(None), None, "root's PATH is not asked");
+        // The folder in which cargo runs this test, below which `target` is.
+        let here = std::env::current_dir().unwrap();
+        let up: PathBuf = here.components().skip(1).map(|_| "..").collect();
+        let relative = up.join(other.strip_prefix("/").unwrap());
+        assert!(relative.join("ppt-analysis").is_file());
+        assert_eq!(found(Some(relative.as_os_str())), None, "it depends on the folder");
+        assert_eq!(found(Some(OsStr::new(""))), None);
+        let beside = own.join("ppt-analysis");
+        std::fs::copy(&program, &beside).unwrap();
+        assert_eq!(found(Some(other.as_os_str())), Some(beside));
+    }
 }
