@@ -3,7 +3,9 @@
 use futures::StreamExt;
 use ppt_query::QueryError;
 use ppt_query::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use ppt_query::arrow::compute::filter_record_batch;
 use ppt_query::arrow::datatypes::{DataType, Int64Type};
+use ppt_query::datafusion::error::DataFusionError;
 use ppt_query::datafusion::prelude::ident;
 
 use crate::event::{COLUMNS, Rows};
@@ -16,6 +18,8 @@ struct Block {
     end: usize,
     /// How many of its rows are wanted.
     wanted: usize,
+    /// The bytes that are in memory as long as one of them is.
+    bytes: usize,
     /// How many rows are wanted from here on.
     left: usize,
     /// When the first and the last of them begin.
@@ -39,8 +43,10 @@ impl Bounds {
     pub async fn read(source: &FileOrder, memory: usize) -> Result<Option<Bounds>, QueryError> {
         let schema = source.rows.schema();
         let row: usize = schema.fields().iter().map(|field| width(field.data_type())).sum();
+        let texts = schema.fields().iter().filter(|field| *field.data_type() == DataType::Utf8);
+        let texts = texts.map(|field| ident(field.name().as_str()));
         let keys = [COLUMNS[0], WANTED].map(|name| ident(column(name)));
-        let rows = source.rows.clone().select(keys)?;
+        let rows = source.rows.clone().select(keys.into_iter().chain(texts))?;
         let mut stream = ahead(rows.execute_stream().await?);
         let (mut blocks, mut end) = (Vec::new(), 0);
         while let Some(batch) = stream.next().await {
@@ -48,7 +54,11 @@ impl Bounds {
             end += batch.num_rows();
             let begins = batch.column(0).as_primitive::<Int64Type>();
             let wanted = is_wanted(batch.column(1));
-            let mut block = Block { end, wanted: 0, left: 0, first: i64::MAX, last: i64::MIN };
+            let (first, last) = (i64::MAX, i64::MIN);
+            let mut block = Block { end, wanted: 0, bytes: 0, left: 0, first, last };
+            let texts: Vec<_> =
+                batch.columns()[2..].iter().map(|it| it.as_string::<i32>()).collect();
+            let text = |row| texts.iter().map(|it| it.value_length(row) as usize).sum::<usize>();
             for row in (0..batch.num_rows()).filter(|&row| wanted(row)) {
                 // As `Rows::begin` has it.
                 let begin = if begins.is_valid(row) { begins.value(row).max(0) } else { 0 };
@@ -56,11 +66,17 @@ impl Bounds {
                 block.first = block.first.min(begin);
                 block.last = block.last.max(begin);
             }
+            let rows = 0..batch.num_rows();
+            block.bytes = if is_sparse(block.wanted, batch.num_rows()) {
+                block.wanted * row + rows.filter(|&row| wanted(row)).map(text).sum::<usize>()
+            } else {
+                // The room for text grows by doubling.
+                batch.num_rows() * row + 2 * rows.map(text).sum::<usize>()
+            };
             blocks.push(block);
         }
         look_ahead(&mut blocks);
-        let held = most_held(&blocks);
-        let fits = held.saturating_mul(row) <= memory;
+        let fits = most_held(&blocks) <= memory;
         Ok(fits.then_some(Bounds { blocks, next: 0, read: 0 }))
     }
 
@@ -96,14 +112,19 @@ fn look_ahead(blocks: &mut [Block]) {
     }
 }
 
-/// The most rows that are held until those that begin before them are read.
+/// Whether so few rows of a batch are wanted that only these are kept.
+fn is_sparse(wanted: usize, rows: usize) -> bool {
+    2 * wanted < rows
+}
+
+/// The most bytes of rows that are held until those that begin before them are read.
 fn most_held(blocks: &[Block]) -> usize {
     // A block is held until all that follows begins after its last row.
     let mut more = vec![0isize; blocks.len() + 1];
     for (at, block) in blocks.iter().enumerate().filter(|(_, block)| block.wanted > 0) {
         let until = at + 1 + blocks[at + 1..].partition_point(|later| later.first < block.last);
-        more[at] += block.wanted as isize;
-        more[until.min(blocks.len())] -= block.wanted as isize;
+        more[at] += block.bytes as isize;
+        more[until.min(blocks.len())] -= block.bytes as isize;
     }
     let mut held = 0;
     let all = more.iter().map(|more| {
@@ -113,9 +134,10 @@ fn most_held(blocks: &[Block]) -> usize {
     all.max().unwrap_or(0) as usize
 }
 
-/// The bytes of a value, about.
+/// The bytes of a value, without those of text.
 fn width(ty: &DataType) -> usize {
     match ty {
+        DataType::Utf8 => size_of::<i32>(),
         DataType::Dictionary(key, _) => width(key),
         DataType::FixedSizeBinary(bytes) => *bytes as usize,
         _ => ty.primitive_width().unwrap_or(32),
@@ -148,13 +170,18 @@ impl Sorting {
     /// The rows of a batch in the order of the file, and those that are wanted in the order of events.
     pub fn sort(self, batch: &RecordBatch) -> Result<(Rows, Vec<u32>), QueryError> {
         let last = batch.num_columns() - 1;
-        let wanted = is_wanted(batch.column(last));
+        let wanted = batch.column(last).as_boolean();
         let columns: Vec<usize> = (0..last).collect();
-        let of_events =
-            batch.project(&columns).map_err(ppt_query::datafusion::error::DataFusionError::from)?;
+        let mut of_events = batch.project(&columns).map_err(DataFusionError::from)?;
+        let mut order: Vec<u32> = {
+            let is_wanted = is_wanted(batch.column(last));
+            (0..batch.num_rows() as u32).filter(|&row| is_wanted(row as usize)).collect()
+        };
+        if is_sparse(order.len(), batch.num_rows()) {
+            of_events = filter_record_batch(&of_events, wanted).map_err(DataFusionError::from)?;
+            order = (0..order.len() as u32).collect();
+        }
         let rows = Rows::of(&of_events)?;
-        let mut order: Vec<u32> =
-            (0..batch.num_rows() as u32).filter(|&row| wanted(row as usize)).collect();
         let key = |row: u32| {
             let row = row as usize;
             let (seqno, ring) = self.ties(&rows, row);
@@ -178,7 +205,7 @@ mod tests {
         let mut blocks: Vec<Block> = Vec::new();
         for &(wanted, first, last) in of {
             end += wanted;
-            blocks.push(Block { end, wanted, left: 0, first, last });
+            blocks.push(Block { end, wanted, bytes: wanted, left: 0, first, last });
         }
         look_ahead(&mut blocks);
         blocks

@@ -591,3 +591,50 @@ fn processes_of_several_hosts_are_called_by_their_hosts() {
     assert!(names.iter().any(|it| it.ends_with("on left")), "{names:?}");
     assert!(names.iter().any(|it| it.ends_with("on right")), "{names:?}");
 }
+
+/// Frames of which few have a second interval; the last of these begins before all others. So all rows
+/// with it wait until the end, but not the rows beside them.
+#[test]
+fn rows_that_wait_take_no_more_than_the_memory() {
+    const FRAMES: u64 = 160_000;
+    let text = "emit C; buffer w; option time ns realtime;\n\
+                frame w { interval time a; interval time b; char name[1000]; }";
+    let schema = ppt_frame_dsl::compile(text.as_bytes(), "w.frame").unwrap().schema;
+    let begin = BEGAN as u64;
+    let offset = |name: &str| {
+        let field = schema.frames[0].fields.iter().find(|field| field.name == name).unwrap();
+        field.offset as usize
+    };
+    let times = ["a_start", "a_end", "b_start", "b_end"].map(offset);
+    let name = offset("name");
+    let runs = (0..FRAMES).step_by(1000).map(|first| {
+        let mut frames = Vec::new();
+        for n in first..first + 1000 {
+            let from = begin + 1 + n * 1000;
+            // An interval that ends before it begins is not there.
+            let b = match n {
+                n if n == FRAMES - 1 => [begin, begin + 9],
+                n if n % 2000 == 0 => [from, from + 7],
+                _ => [from, from - 1],
+            };
+            let mut bytes = vec![0; schema.stride as usize];
+            bytes[..8].copy_from_slice(&(n + 1).to_le_bytes());
+            for (at, value) in times.into_iter().zip([from, from + 5, b[0], b[1]]) {
+                bytes[at..][..8].copy_from_slice(&value.to_le_bytes());
+            }
+            bytes[name..][..1000].fill(b'a' + (n % 26) as u8);
+            frames.extend(bytes);
+        }
+        (head(first + 1, 9), frames)
+    });
+    let runs: Vec<_> = runs.collect();
+    let header = FileHeader { created_realtime_ns: begin, ..FileHeader::default() };
+    let bench = Bench::empty();
+    bench.write("out.bin", capture(&header, &schema, &runs));
+    let export =
+        |memory| bench.done(&["export", "out.bin", "--format", "chrome", "--memory", memory]);
+    let (small, large) = (export("256M"), export("2G"));
+    assert!(small == large, "the same trace");
+    let slices = small.matches("\"ph\":\"X\"").count() as u64;
+    assert_eq!(slices, FRAMES + FRAMES / 2000 + 1);
+}
