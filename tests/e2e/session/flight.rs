@@ -102,19 +102,22 @@ fn every_frame_of_many_windows_is_there(kind: Kind) {
     let mut target = flood::start_endless(&bench, "2");
     let args = ["--before", "100ms", "--after", "20ms", "--memory-flight", "128M"];
     let attach = attach(&bench, &target, &args);
-    for count in 1..=6 {
+    // On a busy machine, the first frame may come late.
+    let begun = Instant::now();
+    let has_frames = |window: &String| Account::of(&bench.info(window)).captured > 0;
+    let mut count = 0;
+    while count < 6 || !windows(&bench).iter().any(has_frames) {
+        assert!(begun.elapsed() < *PATIENCE, "no window has a frame");
+        count += 1;
         trigger(&bench, &target, &format!("number {count}"));
         wait_for(&bench, count);
     }
     target.say("stop");
     target.written();
     let said = attach.stop();
-    assert!(said.contains("; 6 windows in flight"), "{said}");
-    // A segment that the target makes takes a moment to come.
-    let mut captured = 0;
+    assert!(said.contains(&format!("; {count} windows in flight")), "{said}");
     for (number, window) in windows(&bench).iter().enumerate() {
-        let (info, account, _) = check(&bench, window);
-        captured += account.captured;
+        let (info, ..) = check(&bench, window);
         let triggers = info["triggers"].as_array().unwrap();
         let of = |key: &str| triggers[0][key].as_u64().unwrap();
         assert_eq!(triggers[0]["note"], format!("number {}", number + 1));
@@ -122,7 +125,6 @@ fn every_frame_of_many_windows_is_there(kind: Kind) {
         // On a busy machine, memory may hold less than that.
         assert!(of("held_to_ns") <= of("to_ns") && of("from_ns") <= of("held_from_ns"));
     }
-    assert!(captured > 0);
 }
 
 /// Its last frames are there, however it ends.
@@ -466,5 +468,9 @@ fn a_storm_of_triggers_hides_no_trigger_by_hand() {
         assert_eq!(text.contains(&and_more), all > shown, "{text}");
         assert_eq!(text.contains("the storm, by hand"), window == found, "{text}");
     }
-    assert_eq!((by_frames, by_hand), (written, 1), "each trigger is in one window");
+    // On a busy machine, frames are lost: they trigger nothing.
+    let (_, lost) = said.rsplit_once("/s), lost ").unwrap();
+    let lost = lost.split([' ', '\n']).next().unwrap().trim_end_matches(',').replace(',', "");
+    let all = by_frames + lost.parse::<u64>().unwrap();
+    assert_eq!((all, by_hand), (written, 1), "each trigger is in one window: {said}");
 }
