@@ -75,6 +75,8 @@ impl Watch {
                     .and_then(|file| Capture::from_reader(Growing(file))),
                 false => Capture::open(&path),
             };
+            // A file that is no capture yet may become one.
+            let _ = locked(&ours).tally.survey(&path);
             match opened {
                 Ok(capture) => read(capture, &ours),
                 Err(CaptureError::Empty) => locked(&ours).phase = Phase::Cut,
@@ -113,6 +115,7 @@ impl Tally {
     pub fn of(path: &Path) -> Result<Tally, CaptureError> {
         let mut capture = Capture::open(path)?;
         let mut tally = Tally::new(Span::Whole, 0);
+        tally.survey(path)?;
         tally.begin(capture.header());
         while let Some(item) = capture.read()? {
             match item {

@@ -1,12 +1,13 @@
 //! Sums over the chunks of a capture, as they come.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::Arc;
 
 use ppt_capture::columns::frame_id;
 use ppt_capture::{
-    Cause, Chunk, ClockReading, ClockTable, Dropped, Drops, FileHeader, Frames, Gap, Lost, Source,
-    SourceInfo, Stamps,
+    Capture, CaptureError, Cause, Chunk, ClockReading, ClockTable, Dropped, Drops, FileHeader,
+    Frames, Gap, Item, Lost, Source, SourceInfo, Stamps,
 };
 use ppt_stats::Budget;
 
@@ -50,6 +51,8 @@ pub struct Tally {
     keys: Budget,
     pub(crate) threads: HashMap<(u16, u64, u32), Thread>,
     clocks: ClockTable,
+    /// Readings that come and are known from a survey.
+    surveyed: usize,
     readings: Vec<ClockReading>,
     keep: Keep,
     /// CLOCK_MONOTONIC of the first and the latest drained frames and readings, ns.
@@ -102,6 +105,7 @@ impl Tally {
             keys: Budget::new(KEYS),
             threads: HashMap::new(),
             clocks: ClockTable::default(),
+            surveyed: 0,
             readings: Vec::new(),
             keep: Keep::new(keep),
             drained: None,
@@ -302,7 +306,27 @@ impl Tally {
         }
     }
 
+    /// Reads the clocks of the capture at `path` ahead, if it is a file: the first frames may come before
+    /// the second reading, and without that nobody knows how long a tick is.
+    ///
+    /// # Errors
+    /// It is no capture, or cannot be read.
+    pub(crate) fn survey(&mut self, path: &Path) -> Result<(), CaptureError> {
+        let Some(mut capture) = Capture::survey(path)? else { return Ok(()) };
+        while let Some(item) = capture.read()? {
+            if let Item::Chunk(Chunk::Clock(readings)) = item {
+                self.clocks.add(&readings);
+                self.surveyed += readings.len();
+            }
+        }
+        Ok(())
+    }
+
     fn clocks(&mut self, readings: &[ClockReading]) {
+        let known = self.surveyed.min(readings.len());
+        self.surveyed -= known;
+        self.readings.extend_from_slice(&readings[..known]);
+        let readings = &readings[known..];
         self.clocks.add(readings);
         self.readings.extend_from_slice(readings);
         if self.readings.len() > MOST_READINGS {

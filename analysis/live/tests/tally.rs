@@ -466,3 +466,69 @@ fn spans_counters_and_histograms_are_told() {
     assert_eq!(metric(&silent, "bytes_in").rate, 0.0);
     assert_eq!(spans(&silent, "request").open, 200);
 }
+
+/// A span whose begin and end are drained before the second reading of the counter.
+#[test]
+fn ticks_are_converted_by_readings_that_come_later() {
+    let schema = r#"{"v":1,"buffer":"net","slots":16,"stride":24,"frames":[
+        {"name":"request","kind":"span","size":24,"across":"process","fields":[
+        {"name":"id","type":"u8","offset":10,"key":true},
+        {"name":"edge","type":"enum","enum":"Edge","offset":11,"edge":true},
+        {"name":"at","type":"tsc","offset":16,"at":true,"stamp":true}]}],
+        "enums":[{"name":"Edge","type":"u8","values":[["begin",0],["end",1]]}]}"#;
+    let schema = Schema::from_json(schema.as_bytes()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    let mut writer =
+        CaptureWriter::create(File::create(&path).unwrap(), &FileHeader::default()).unwrap();
+    let source = Source {
+        schema_json: schema.to_json().into_bytes(),
+        schema_hash: schema.hash(),
+        buffer: schema.buffer.clone(),
+        segments: vec![Segment { nonce: 7, rings: 1, slots: 16, stride: 24 }],
+        ..source(5)
+    };
+    writer.source(0, &source).unwrap();
+    // Two ticks are a nanosecond.
+    let reading = |a, a_value, b, b_value| ClockReading {
+        a,
+        a_before: a_value,
+        b,
+        b_value,
+        a_after: a_value,
+        distrusted: false,
+    };
+    let at = |ns: u64| {
+        let realtime = reading(ClockId::Monotonic, ns, ClockId::Realtime, 500 * SECOND + ns);
+        [realtime, reading(ClockId::Tick, 2 * ns, ClockId::Monotonic, ns)]
+    };
+    writer.clock(&at(SECOND)).unwrap();
+    let mut frames = Vec::new();
+    for (seq, edge, ns) in [(1u64, 0, SECOND + 1_000), (2, 1, SECOND + 3_000)] {
+        frames.extend(seq.to_le_bytes());
+        frames.extend([0, 0, 9, edge, 0, 0, 0, 0]);
+        frames.extend((2 * ns).to_le_bytes());
+    }
+    let head = FramesHead { stride: 24, ..head(0, 1, 2, SECOND + 5_000) };
+    writer.frames(&head, &frames).unwrap();
+    writer.clock(&at(2 * SECOND)).unwrap();
+    end(&mut writer);
+    let check = |picture: &Picture| {
+        let spans = picture.kinds[0].spans.as_ref().unwrap();
+        let longest = spans.lengths.map(|lengths| lengths.max);
+        assert_eq!((spans.count, spans.open, longest), (1, 0, Some(2_000.0)));
+    };
+    let tally = Tally::of(&path).unwrap();
+    check(&tally.picture(tally.last()));
+    let watch = Watch::start(&path, 0).unwrap();
+    let begun = Instant::now();
+    let picture = loop {
+        let (picture, phase) = watch.look();
+        if matches!(phase, Phase::Ended(_)) {
+            break picture;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{phase:?}");
+        std::thread::yield_now();
+    };
+    check(&picture);
+}

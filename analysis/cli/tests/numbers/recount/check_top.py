@@ -71,7 +71,8 @@ def kinds(capture, at, text, found):
                 greatest(f"top {name} {column}", fields[column], max(all_values), found)
         if kind["kind"] == "span" and len(capture.files) == 1 and "spans" in fields:
             pairs, _, _ = paired(capture, buffer, kind)
-            found.same(f"top {name} spans", number(fields["spans"].split()[2]), len(pairs))
+            row = fields["spans"]
+            found.same(f"top {name} `{row.strip()}`", number(row.split()[2]), len(pairs))
 
 
 def greatest(what, row, value, found):
