@@ -1,0 +1,103 @@
+//! What the pages of `docs/` say of the tree, held against it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::metadata;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
+}
+
+/// What stands between backticks in a line, in order, with the text before each.
+fn quoted(line: &str) -> Vec<(&str, &str)> {
+    let parts: Vec<_> = line.split('`').collect();
+    parts.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+}
+
+/// Names that stand in parentheses right after a path: functions and fields of that file.
+fn named_after<'a>(path: &str, rest: &[(&'a str, &'a str)]) -> Vec<&'a str> {
+    assert!(path.contains('/'), "{path}");
+    let mut before = " (";
+    let mut names = Vec::new();
+    for (text, name) in rest {
+        if *text != before || name.contains(['/', ' ', '-']) {
+            break;
+        }
+        names.push(*name);
+        before = ", ";
+    }
+    names
+}
+
+#[test]
+fn the_tables_of_the_architecture_name_files_and_what_is_in_them() {
+    let page = page("docs/architecture.md");
+    let (_, tables) = page.split_once("\n## Where it is decided").unwrap();
+    let (mut paths, mut names) = (0, 0);
+    for line in tables.lines().filter(|line| line.starts_with('|')) {
+        let quoted = quoted(line);
+        for (index, (_, word)) in quoted.iter().enumerate() {
+            if !word.contains('/') {
+                continue;
+            }
+            assert!(root().join(word).exists(), "there is no {word}: {line}");
+            paths += 1;
+            for name in named_after(word, &quoted[index + 1..]) {
+                let text = fs::read_to_string(root().join(word)).unwrap();
+                let is_there = text.split(|it: char| !it.is_alphanumeric() && it != '_');
+                assert!(is_there.into_iter().any(|it| it == name), "no {name} in {word}");
+                names += 1;
+            }
+        }
+    }
+    assert!(paths > 120 && names >= 5, "{paths} paths, {names} names");
+}
+
+/// The questions of somebody who is new here.
+#[test]
+fn the_tables_of_the_architecture_answer_the_first_questions() {
+    let page = page("docs/architecture.md");
+    let row = |question: &str| {
+        let rows: Vec<_> = page.lines().filter(|line| line.starts_with("| ")).collect();
+        let found = rows.iter().find(|row| row.split(" | ").next().unwrap().contains(question));
+        found.unwrap_or_else(|| panic!("no row: {question}")).to_string()
+    };
+    for (question, file) in [
+        ("`ppt stat` is computed", "analysis/query/src/summary.rs"),
+        ("edges come from", "analysis/causality/src/matcher.rs"),
+        ("timed again", "analysis/causality/src/retime/engine.rs"),
+        ("lab starts a program", "hosts/src/lab/host/programs.rs"),
+        ("lab ends everything", "hosts/src/lab/host/tree.rs"),
+        ("new export format", "analysis/interchange/src/chrome.rs"),
+        ("durations are parsed", "text/src/argument.rs"),
+        ("hostile text is escaped", "analysis/report/src/html.rs"),
+        ("a message says", "docs/troubleshooting.md"),
+    ] {
+        assert!(row(question).contains(file), "{question}: {file}");
+    }
+}
+
+#[test]
+fn every_package_is_in_the_table_of_folders() {
+    let page = page("CONTRIBUTING.md");
+    let (_, table) = page.split_once("\n## Folders\n").unwrap();
+    let (table, _) = table.split_once("\n## ").unwrap();
+    let named: BTreeSet<_> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .map(|folder| folder.trim_end_matches('/'))
+        .collect();
+    for package in metadata()["packages"].as_array().unwrap() {
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap());
+        let folder = manifest.parent().unwrap().strip_prefix(root()).unwrap().to_str().unwrap();
+        // The package of the root has its sources in `ppt/`.
+        let folder = if folder.is_empty() { "ppt" } else { folder };
+        assert!(named.contains(folder), "{folder} is not in CONTRIBUTING.md: {named:?}");
+    }
+}
