@@ -1,6 +1,8 @@
 //! The arrows between folders, held against `cargo metadata`, and within each of them.
 
 mod circles;
+mod pages;
+mod silence;
 mod unsafety;
 
 use std::collections::BTreeSet;
