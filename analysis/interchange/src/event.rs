@@ -278,7 +278,8 @@ impl Rows {
         self.ring.is_valid(row).then(|| self.ring.value(row))
     }
 
-    pub(crate) fn seqno(&self, row: usize) -> Option<i64> {
+    /// The number of a frame in its ring.
+    pub fn seqno(&self, row: usize) -> Option<i64> {
         self.seqno.is_valid(row).then(|| self.seqno.value(row))
     }
 
@@ -288,6 +289,11 @@ impl Rows {
 
     pub(crate) fn tid(&self, row: usize) -> Option<i32> {
         self.tid.is_valid(row).then(|| self.tid.value(row))
+    }
+
+    /// Which capture and segment a row is of.
+    pub fn origin(&self, row: usize) -> (Option<&str>, Option<&str>) {
+        (self.capture.get(row), self.segment.get(row))
     }
 
     /// What is missing: how many frames, and why.

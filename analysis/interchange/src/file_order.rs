@@ -187,10 +187,14 @@ impl Sorting {
             let (seqno, ring) = self.ties(&rows, row);
             (rows.begin(row), std::cmp::Reverse(rows.dur(row)), seqno, ring)
         };
+        let origin = |row: u32| rows.origin(row as usize);
+        let compare = |one: u32, other: u32| {
+            key(one).cmp(&key(other)).then_with(|| origin(one).cmp(&origin(other)))
+        };
         if !order.is_sorted_by(|&one, &other| {
-            rows.begin(one as usize) < rows.begin(other as usize) || key(one) <= key(other)
+            rows.begin(one as usize) < rows.begin(other as usize) || compare(one, other).is_le()
         }) {
-            order.sort_by_cached_key(|&row| key(row));
+            order.sort_by(|&one, &other| compare(one, other));
         }
         Ok((rows, order))
     }

@@ -24,8 +24,6 @@ struct Key {
     /// Among rows of one kind in the order of the file: what their sequence numbers and rings say.
     seqno: i64,
     ring: Option<i32>,
-    /// Of batches, the one that was read first.
-    batch: usize,
 }
 
 /// Rows of sources in the order of their beginnings, the longest first. Of a sorted source, a batch is
@@ -62,9 +60,20 @@ struct Item {
     batch: Option<Box<Batch>>,
 }
 
+impl Item {
+    /// What tells apart rows with one key: capture and segment, and of batches the one that was read
+    /// first.
+    fn tie(&self) -> Option<Tie<'_>> {
+        self.batch.as_ref().map(|batch| batch.tie(batch.done))
+    }
+}
+
+/// Capture, segment, number of the batch.
+type Tie<'a> = (Option<&'a str>, Option<&'a str>, usize);
+
 impl PartialEq for Item {
     fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
+        self.cmp(other).is_eq()
     }
 }
 
@@ -78,7 +87,7 @@ impl PartialOrd for Item {
 
 impl Ord for Item {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key.cmp(&other.key)
+        self.key.cmp(&other.key).then_with(|| self.tie().cmp(&other.tie()))
     }
 }
 
@@ -99,7 +108,23 @@ impl Batch {
         let row = self.order[at] as usize;
         let (seqno, ring) = self.sorting.ties(&self.rows, row);
         let (begin, dur) = (self.rows.begin(row), Reverse(self.rows.dur(row)));
-        Key { begin, is_row: true, dur, kind, seqno, ring, batch: self.number }
+        Key { begin, is_row: true, dur, kind, seqno, ring }
+    }
+
+    fn tie(&self, at: usize) -> Tie<'_> {
+        let (capture, segment) = self.rows.origin(self.order[at] as usize);
+        (capture, segment, self.number)
+    }
+
+    /// Whether a row that is not done comes before another batch.
+    fn is_before(&self, kind: usize, at: usize, other: &Item) -> bool {
+        let row = self.order[at] as usize;
+        self.rows.begin(row) < other.key.begin
+            || self
+                .key(kind, at)
+                .cmp(&other.key)
+                .then_with(|| Some(self.tie(at)).cmp(&other.tie()))
+                .is_lt()
     }
 }
 
@@ -169,8 +194,7 @@ impl Merge {
             };
             if let Some(begin) = still {
                 let dur = Reverse(Some(i64::MAX));
-                let (is_row, seqno, ring, batch) = (false, 0, None, 0);
-                let key = Key { begin, is_row, dur, kind, seqno, ring, batch };
+                let key = Key { begin, is_row: false, dur, kind, seqno: 0, ring: None };
                 self.next.push(Reverse(Item { key, batch: None }));
             }
             if !order.is_empty() {
@@ -201,14 +225,11 @@ impl Merge {
                 self.read(kind).await?;
                 continue;
             };
-            let other = self.next.peek().map(|item| item.0.key);
+            let other = self.next.peek().map(|item| &item.0);
             let first = batch.done;
             let mut end = first + 1;
             while end < batch.order.len()
-                && other.is_none_or(|other| {
-                    batch.rows.begin(batch.order[end] as usize) < other.begin
-                        || batch.key(kind, end) < other
-                })
+                && other.is_none_or(|other| batch.is_before(kind, end, other))
             {
                 end += 1;
             }

@@ -65,13 +65,16 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// The order of events.
+/// The order of events. It names every row, so that it does not depend on who sorts.
 pub(crate) fn order(last_is_outer: bool) -> Vec<SortExpr> {
-    let [begin, dur, _, _, _, _, _, ring, seqno, ..] = COLUMNS.map(|name| ident(column(name)));
+    let [begin, dur, _, _, capture, _, segment, ring, seqno, ..] =
+        COLUMNS.map(|name| ident(column(name)));
     vec![
         begin.sort(true, true),
         dur.sort(false, false),
         seqno.sort(!last_is_outer, true),
         ring.sort(true, true),
+        capture.sort(true, true),
+        segment.sort(true, true),
     ]
 }

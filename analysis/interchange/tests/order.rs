@@ -1,7 +1,10 @@
 //! A trace is the same whether its rows are merged as they are read, or sorted by a query.
 
+use std::fs;
 use std::path::Path;
 
+use ppt_capture::frame_dsl::schema::Schema;
+use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Segment, Source};
 use ppt_interchange::{Chrome, Events, Form, Merge, Run, Trace};
 use ppt_query::{CaptureSet, Engine, Options, Processes, QueryError};
 
@@ -43,4 +46,77 @@ fn rows_are_merged_as_a_query_sorts_them() {
             "{name}"
         );
     }
+}
+
+/// A capture of so many frames in ring 0 of each of two segments, all at one time.
+fn at_one_time(id: u8, frames: u64) -> Vec<u8> {
+    let json = r#"{"v":1,"buffer":"b","slots":16,"stride":16,"frames":[
+        {"name":"tick","kind":"plain","size":16,"fields":[
+        {"name":"at","type":"ns","clock":"monotonic","offset":8,"at":true,"stamp":true}]}]}"#;
+    let schema = Schema::from_json(json.as_bytes()).unwrap();
+    let header = FileHeader {
+        capture_id: [id; 16],
+        boot_id: "boot".to_owned(),
+        created_realtime_ns: 1_700_000_000_000_000_000,
+        created_mono_ns: 1_000,
+        ..FileHeader::default()
+    };
+    let (slots, stride) = (schema.slots, schema.stride);
+    let source = Source {
+        schema_json: schema.to_json().into_bytes(),
+        schema_hash: schema.hash(),
+        buffer: schema.buffer.clone(),
+        segments: [9, 4].map(|nonce| Segment { nonce, rings: 1, slots, stride }).to_vec(),
+        ..Source::default()
+    };
+    let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
+    writer.source(0, &source).unwrap();
+    for nonce in [9, 4] {
+        let bytes: Vec<u8> =
+            (1..=frames).flat_map(|seqno| [seqno, 5_000]).flat_map(u64::to_le_bytes).collect();
+        let count = frames as u32;
+        let head =
+            FramesHead { nonce, tid: 7, stride, count, first_seq: 1, ..FramesHead::default() };
+        writer.frames(&head, &bytes).unwrap();
+    }
+    let (rings, drops) = (Vec::new(), Vec::new());
+    let (realtime_ns, mono_ns) = (1_700_000_000_000_009_000, 9_000);
+    let (reason, message) = (EndReason::Stopped, String::new());
+    writer.end(&End { reason, message, rings, drops, realtime_ns, mono_ns }).unwrap()
+}
+
+#[test]
+fn rows_of_one_time_have_one_order() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // Neither captures nor segments are in the order of their names.
+    let paths = [("a.bin", 8), ("b.bin", 3)].map(|(name, id)| {
+        let path = folder.path().join(name);
+        fs::write(&path, at_one_time(id, 3)).unwrap();
+        path
+    });
+    let engine = Engine::new(CaptureSet::open(&paths).unwrap(), &Options::default()).unwrap();
+    let order = |memory: usize| {
+        runtime.block_on(async {
+            let frames = engine.frames(None).unwrap();
+            let events = Events::new(&engine, Form::Chrome);
+            let (_, sources) = events.sources(&frames, false).await.unwrap();
+            let mut merge = Merge::new(sources, memory).await.unwrap();
+            let mut order = Vec::new();
+            let mut take = |run: Run<'_>| {
+                for row in run.which.iter().map(|&row| row as usize) {
+                    let (capture, segment) = run.rows.origin(row);
+                    let owned = [capture, segment].map(|word| word.unwrap_or_default().to_owned());
+                    order.push((run.rows.seqno(row), owned));
+                }
+                Ok::<_, QueryError>(())
+            };
+            while merge.next(&mut take).await.unwrap() > 0 {}
+            order
+        })
+    };
+    let merged = order(usize::MAX);
+    assert_eq!(merged.len(), 12);
+    assert!(merged.is_sorted(), "{merged:#?}");
+    assert_eq!(merged, order(0));
 }
