@@ -51,7 +51,7 @@ impl Paths<'_> {
                 Number::Whole(sum) => sum,
                 Number::Real(sum) => sum as i128,
             };
-            let [p50, _, p99, _] = told.percentiles.map(|it| it.unwrap_or(0.0));
+            let [p50, _, p99, _] = told.percentiles_as_floats().map(|it| it.unwrap_or(0.0));
             Stage { from, to, by, place, count: told.count, time, share: 0.0, p50, p99 }
         };
         let mut stages: Vec<Stage> = stages.into_iter().map(stage).collect();

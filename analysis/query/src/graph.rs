@@ -214,7 +214,7 @@ impl Engine {
                 _ => 0,
             };
             let some = |text: &String| (!text.is_empty()).then(|| text.clone());
-            let [p50, _, p99, _] = told.percentiles.map(|it| it.unwrap_or(0.0));
+            let [p50, _, p99, _] = told.percentiles_as_floats().map(|it| it.unwrap_or(0.0));
             PointEdge {
                 from: format!("{}.{}", name[0], name[1]),
                 to: format!("{}.{}", name[2], name[3]),

@@ -132,9 +132,8 @@ fn x(span: &Span, at: f64) -> String {
 /// greatest.
 pub fn percentiles(summary: &Summary) -> [Option<f64>; 3] {
     const ENOUGH: [u64; 3] = [1, 10, 100];
-    std::array::from_fn(|which| {
-        summary.percentiles[which].filter(|_| summary.count >= ENOUGH[which])
-    })
+    let known = summary.percentiles_as_floats();
+    std::array::from_fn(|which| known[which].filter(|_| summary.count >= ENOUGH[which]))
 }
 
 /// Percentiles over time as bands: from the median to p90, to p99, to the greatest.
@@ -151,7 +150,7 @@ pub fn bands(
         3 => it.max.map(ppt_query::stats::Number::float),
         which => percentiles(it)[..=which].iter().rev().find_map(|known| *known),
     };
-    let least = over.iter().flatten().filter_map(|it| it.percentiles[0]);
+    let least = over.iter().flatten().filter_map(|it| it.percentiles_as_floats()[0]);
     let most = over.iter().flatten().filter_map(|it| value(it, 3));
     let axis = Axis::of(least.chain(most));
     let slices = format!(" data-chart=\"time\" data-slices=\"{}\"", span.slices);
@@ -419,7 +418,7 @@ pub fn share(value: f64, colour: &str) -> String {
 pub fn range(summary: &Summary, axis: &Axis, colour: &str) -> String {
     let number = |it: Option<ppt_query::stats::Number>| it.map(ppt_query::stats::Number::float);
     let place = |value: Option<f64>| axis.place(value.unwrap_or_default());
-    let [p50, p90, p99, _] = summary.percentiles.map(place);
+    let [p50, p90, p99, _] = summary.percentiles_as_floats().map(place);
     let (min, max) = (place(number(summary.min)), place(number(summary.max)));
     let bar = |class: &str, from: f64, to: f64, y: f64, height: f64| {
         format!(
@@ -449,7 +448,7 @@ pub fn range_words(axis: &Axis) -> &'static str {
 pub fn range_axis<'a>(of: impl Iterator<Item = &'a Summary> + Clone) -> Axis {
     let ends = |it: &Summary| {
         [
-            it.percentiles[0],
+            it.percentiles_as_floats()[0],
             it.min.map(ppt_query::stats::Number::float),
             it.max.map(ppt_query::stats::Number::float),
         ]
@@ -494,7 +493,7 @@ mod tests {
             sum: ppt_query::stats::Number::Real(0.0),
             mean: None,
             sd: None,
-            percentiles: percentiles.map(Some),
+            percentiles: percentiles.map(|it| Some(ppt_query::stats::Number::Real(it))),
             exact: true,
         }
     }

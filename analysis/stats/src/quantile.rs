@@ -1,5 +1,8 @@
 //! Values below which a share of the others lies.
 
+use crate::Value;
+use crate::summary::Number;
+
 /// Of sorted values, interpolated between neighbours as numpy does by default; None where there are
 /// none. `share` is 0 to 1.
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
@@ -8,6 +11,18 @@ pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let low = place.floor() as usize;
     let above = sorted[(low + 1).min(last)];
     Some(between(sorted[low], above, place - place.floor()))
+}
+
+/// From one value to the next one, `share` of the way. Where floats do not hold them, it is rounded to a
+/// whole number.
+pub(crate) fn between_values(below: impl Value, above: impl Value, share: f64) -> Number {
+    if let (Some(low), Some(high)) = (below.whole(), above.whole())
+        && [below.number(), above.number()].iter().any(|number| number.beyond_floats().is_some())
+    {
+        let step = ((high - low) as f64 * share).round() as i128;
+        return Number::Whole((low + step).min(high));
+    }
+    Number::Real(between(below.float(), above.float(), share))
 }
 
 /// As numpy goes from one to the other.
@@ -20,6 +35,9 @@ pub(crate) fn between(below: f64, above: f64, share: f64) -> f64 {
         return if above.is_infinite() { above } else { below };
     }
     let step = above - below;
+    if step.is_infinite() {
+        return below * (1.0 - share) + above * share;
+    }
     if share >= 0.5 { above - step * (1.0 - share) } else { below + step * share }
 }
 
@@ -36,6 +54,7 @@ mod tests {
             assert_eq!(between(least, most, share), most);
         }
         assert_eq!(between(least, most, 0.0), least);
+        assert_eq!(between(-1.5e308, 1.5e308, 0.5), 0.0, "their difference is no number");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::Value;
-use crate::quantile::between;
+use crate::quantile::between_values;
 use crate::sketch::Sketch;
 use crate::summary::{Number, PERCENTILES, Summary};
 
@@ -312,11 +312,11 @@ impl<T: Value> Sketched<T> {
             min: least.map(Value::number),
             max: greatest.map(Value::number),
             sum: number(self.moments.sum),
-            mean: finite(self.moments.sum.float() / count as f64), // 0/0 is none
+            mean: mean(self.moments.sum, count, self.ends),
             sd: deviation(self.moments.squares, count),
             percentiles: PERCENTILES.map(|p| {
-                let (least, greatest) = (least?.float(), greatest?.float());
-                Some(self.sketch.quantile(p)?.clamp(least, greatest))
+                let quantile = Number::Real(self.sketch.quantile(p)?);
+                Some(quantile.within(least?.number(), greatest?.number()))
             }),
             exact: false,
         }
@@ -333,6 +333,13 @@ fn number(sum: Sum) -> Number {
         Sum::Whole(sum) => Number::Whole(sum),
         Sum::Real(sum) => Number::Real(sum),
     }
+}
+
+/// The mean of so many values between `ends`.
+fn mean(sum: Sum, count: u64, ends: Option<(impl Value, impl Value)>) -> Option<Number> {
+    let (least, greatest) = ends?;
+    let mean = finite(sum.float() / count as f64)?;
+    Some(Number::Real(mean).within(least.number(), greatest.number()))
 }
 
 fn finite(value: f64) -> Option<f64> {
@@ -356,12 +363,11 @@ fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
         Some(_) => Sum::Whole(values.iter().filter_map(|it| it.whole()).sum()),
         None => Sum::Real(values.iter().map(|it| it.float()).sum()),
     };
-    let mean = sum.float() / count as f64;
     // Whole values that lie near each other may all be the same float.
     let origin = least.whole().unwrap_or_default();
     let middle = match sum {
         Sum::Whole(sum) => (sum - origin * i128::from(count)) as f64 / count as f64,
-        Sum::Real(_) => mean,
+        Sum::Real(sum) => sum / count as f64,
     };
     let square = |value: &T| {
         let off = from(origin, *value) - middle;
@@ -374,7 +380,7 @@ fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
         min: Some(least.number()),
         max: Some(greatest.number()),
         sum: number(sum),
-        mean: finite(mean),
+        mean: mean(sum, count, Some((least, greatest))),
         sd: deviation(squares, count),
         percentiles: percentiles(values),
         exact: true,
@@ -390,7 +396,7 @@ fn ends<T: Value>(values: &[T]) -> Option<(T, T)> {
 }
 
 /// Selects instead of sorting: each percentile in what lies above the one before.
-fn percentiles<T: Value>(values: &mut [T]) -> [Option<f64>; 4] {
+fn percentiles<T: Value>(values: &mut [T]) -> [Option<Number>; 4] {
     let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
     let last = values.len() - 1;
     let (mut rest, mut offset) = (values, 0);
@@ -402,9 +408,9 @@ fn percentiles<T: Value>(values: &mut [T]) -> [Option<f64>; 4] {
         let taken = std::mem::take(&mut rest);
         rest = &mut taken[low - offset..];
         offset = low;
-        let below = rest[0].float();
-        let above = rest[1..].iter().copied().min_by(order).map_or(below, Value::float);
-        Some(between(below, above, place - low as f64))
+        let below = rest[0];
+        let above = rest[1..].iter().copied().min_by(order).unwrap_or(below);
+        Some(between_values(below, above, place - low as f64))
     })
 }
 
@@ -413,6 +419,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::quantile::between;
 
     fn of<T: Value>(values: &[T], budget: usize) -> Summary {
         let mut samples = Samples::new(&Budget::new(budget));
@@ -426,9 +433,9 @@ mod tests {
         let summary = of(&[3i64, 1, 4, 1, 5, 9, 2, 6], 1 << 20);
         assert_eq!(
             summary.percentiles,
-            [3.5, 6.8999999999999995, 8.79, 8.979000000000001].map(Some)
+            [3.5, 6.8999999999999995, 8.79, 8.979000000000001].map(|it| Some(Number::Real(it)))
         );
-        assert_eq!((summary.mean, summary.sum), (Some(3.875), Number::Whole(31)));
+        assert_eq!((summary.mean_as_float(), summary.sum), (Some(3.875), Number::Whole(31)));
         assert!((summary.sd.unwrap() - 2.748376143938713).abs() < 1e-12);
         assert_eq!((summary.min, summary.max), (Some(Number::Whole(1)), Some(Number::Whole(9))));
         assert!(summary.exact);
@@ -439,7 +446,8 @@ mod tests {
         let none = of::<f64>(&[], 1 << 20);
         assert_eq!((none.count, none.mean, none.percentiles), (0, None, [None; 4]));
         let one = of(&[7u64], 1 << 20);
-        assert_eq!((one.mean, one.sd, one.percentiles), (Some(7.0), None, [Some(7.0); 4]));
+        let seven = Some(Number::Real(7.0));
+        assert_eq!((one.mean, one.sd, one.percentiles), (seven, None, [seven; 4]));
         let nan = of(&[f64::NAN, 1.0], 1 << 20);
         assert_eq!((nan.count, nan.nulls), (1, 1));
         let huge = of(&[u64::MAX, u64::MAX], 1 << 20);
@@ -476,7 +484,45 @@ mod tests {
         }
     }
 
+    #[test]
+    fn percentiles_beyond_floats_are_whole() {
+        let first = (1u64 << 53) + 1;
+        let exact = of(&[first; 3], 1 << 20);
+        let one = Some(Number::Whole(first.into()));
+        assert_eq!((exact.min, exact.mean, exact.percentiles), (one, one, [one; 4]));
+        let told = of(&[first; 3], 0);
+        assert_eq!((told.mean, told.percentiles), (one, [one; 4]));
+        let pair = of(&[first, u64::MAX], 1 << 20);
+        let middle = i128::from(first) + i128::from(u64::MAX - first) / 2;
+        let Some(Number::Whole(half)) = pair.percentiles[0] else { panic!("{pair:?}") };
+        assert!((half - middle).abs() <= 1024, "{half} is about {middle}");
+    }
+
+    #[test]
+    fn the_mean_of_equal_values_is_that_value() {
+        // 0.1 + 0.1 + 0.1 is more than 0.3.
+        let told = [1 << 20, 0].map(|budget| of(&[0.1; 3], budget).mean);
+        assert_eq!(told, [Some(Number::Real(0.1)); 2]);
+    }
+
     proptest! {
+        #[test]
+        fn no_number_contradicts_another(
+            values in prop::collection::vec(
+                prop_oneof![any::<u64>(), u64::MAX - 9..=u64::MAX, (1u64 << 53) - 2..=(1u64 << 53) + 9],
+                1..50,
+            ),
+            budget in prop_oneof![Just(0usize), Just(1 << 20)],
+        ) {
+            let told = of(&values, budget);
+            let middle = told.percentiles.map(Option::unwrap);
+            let rising = [vec![told.min.unwrap()], middle.to_vec(), vec![told.max.unwrap()]].concat();
+            let mean = [told.min.unwrap(), told.mean.unwrap(), told.max.unwrap()];
+            for pair in rising.windows(2).chain(mean.windows(2)) {
+                prop_assert!(!pair[1].is_less(pair[0]), "{:?}", told);
+            }
+        }
+
         #[test]
         fn sketches_are_right_to_three_digits(
             values in prop::collection::vec(-1_000_000_000i64..1_000_000_000, 1..3000),
@@ -505,7 +551,7 @@ mod tests {
                 // Between neighbours anything goes: a sketch does not interpolate.
                 let place = (sorted.len() - 1) as f64 * p;
                 let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-                let told = told.unwrap();
+                let told = told.unwrap().float();
                 let slack = |value: i64| (value as f64).abs() * 1e-3 + 1e-9;
                 prop_assert!(low as f64 - slack(low) <= told && told <= high as f64 + slack(high));
             }
@@ -534,7 +580,7 @@ mod tests {
                 let (low, high) = (place.floor() as usize, place.ceil() as usize);
                 Some(between(sorted[low] as f64, sorted[high] as f64, place - place.floor()))
             });
-            prop_assert_eq!(of(&values, 1 << 20).percentiles, expected);
+            prop_assert_eq!(of(&values, 1 << 20).percentiles_as_floats(), expected);
         }
     }
 }

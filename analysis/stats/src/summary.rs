@@ -1,5 +1,6 @@
 //! What is said of the values of a column.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 /// The percentiles that are told.
@@ -14,6 +15,9 @@ pub enum Number {
     Real(f64),
 }
 
+/// Up to this one, a float holds every whole number.
+const FLOATS_HOLD: u128 = 1 << f64::MANTISSA_DIGITS;
+
 impl Number {
     /// For arithmetic.
     pub fn float(self) -> f64 {
@@ -22,6 +26,47 @@ impl Number {
             Number::Real(number) => number,
         }
     }
+
+    /// The whole number, if it is so far from 0 that floats do not hold every number there.
+    pub fn beyond_floats(self) -> Option<i128> {
+        match self {
+            Number::Whole(whole) if whole.unsigned_abs() > FLOATS_HOLD => Some(whole),
+            _ => None,
+        }
+    }
+
+    /// The same number, or the nearest one from `low` to `high`: what is rounded may leave them.
+    pub(crate) fn within(self, low: Number, high: Number) -> Number {
+        let end = if self.is_less(low) {
+            low
+        } else if high.is_less(self) {
+            high
+        } else {
+            return self;
+        };
+        end.beyond_floats().map_or(Number::Real(end.float()), Number::Whole)
+    }
+
+    /// Compares what floats do not hold, too.
+    pub(crate) fn is_less(self, other: Number) -> bool {
+        let order = match (self, other) {
+            (Number::Whole(one), Number::Whole(other)) => Some(one.cmp(&other)),
+            (Number::Real(one), Number::Real(other)) => one.partial_cmp(&other),
+            (Number::Whole(whole), Number::Real(real)) => compare(whole, real),
+            (Number::Real(real), Number::Whole(whole)) => {
+                compare(whole, real).map(Ordering::reverse)
+            }
+        };
+        order == Some(Ordering::Less)
+    }
+}
+
+fn compare(whole: i128, real: f64) -> Option<Ordering> {
+    // A float beyond this is whole; the cast ends at the least and the greatest i128.
+    if real.abs() >= FLOATS_HOLD as f64 {
+        return Some(whole.cmp(&(real as i128)));
+    }
+    (whole as f64).partial_cmp(&real)
 }
 
 impl fmt::Display for Number {
@@ -46,12 +91,50 @@ pub struct Summary {
     pub max: Option<Number>,
     /// Of all values; of whole ones without rounding.
     pub sum: Number,
-    /// The arithmetic mean.
-    pub mean: Option<f64>,
+    /// The arithmetic mean, a float, unless only a whole number lies between the least and the greatest.
+    pub mean: Option<Number>,
     /// The standard deviation: the root of the squares' sum over n − 1.
     pub sd: Option<f64>,
-    /// Those of [`PERCENTILES`], interpolated between neighbours as numpy does by default.
-    pub percentiles: [Option<f64>; 4],
+    /// Those of [`PERCENTILES`], interpolated between neighbours as numpy does by default. They are
+    /// floats, and whole numbers where floats do not hold the neighbours.
+    pub percentiles: [Option<Number>; 4],
     /// Whether the percentiles are exact; else three digits of them are.
     pub exact: bool,
+}
+
+impl Summary {
+    /// The percentiles for arithmetic, in the order of [`PERCENTILES`].
+    pub fn percentiles_as_floats(&self) -> [Option<f64>; 4] {
+        self.percentiles.map(|number| number.map(Number::float))
+    }
+
+    /// The mean for arithmetic.
+    pub fn mean_as_float(&self) -> Option<f64> {
+        self.mean.map(Number::float)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_compared_exactly() {
+        let near = (1 << 53) + 1;
+        assert!(Number::Real((1u64 << 53) as f64).is_less(Number::Whole(near)));
+        assert!(Number::Whole(near).is_less(Number::Real((near + 1) as f64)));
+        assert!(!Number::Whole(near).is_less(Number::Real((near - 1) as f64)));
+        assert!(Number::Whole(2).is_less(Number::Real(2.5)));
+        assert!(Number::Real(f64::NEG_INFINITY).is_less(Number::Whole(i64::MIN.into())));
+        assert!(Number::Whole(u64::MAX.into()).is_less(Number::Real(f64::INFINITY)));
+    }
+
+    #[test]
+    fn what_is_within_stays_what_it_is() {
+        let ends = (Number::Whole(2), Number::Whole((1 << 60) + 1));
+        let within = |number: f64| Number::Real(number).within(ends.0, ends.1);
+        assert_eq!(within(2.5), Number::Real(2.5));
+        assert_eq!(within(1.0), Number::Real(2.0));
+        assert_eq!(within(1e300), ends.1);
+    }
 }

@@ -9,6 +9,7 @@ mod import;
 mod interrupted;
 mod judged;
 mod kinds;
+mod large;
 mod limits;
 mod messages;
 mod models;

@@ -70,7 +70,7 @@ impl Engine {
         let wakes = |((host, threads), times): ((String, [i64; 3]), Samples<i64>)| {
             let [pid, waker, woken] = threads;
             let summary = times.finish();
-            let [p50, _, p99, _] = summary.percentiles.map(|time| time.unwrap_or(0.0));
+            let [p50, _, p99, _] = summary.percentiles_as_floats().map(|time| time.unwrap_or(0.0));
             let max = match summary.max {
                 Some(Number::Whole(max)) => i64::try_from(max).unwrap_or(i64::MAX),
                 _ => 0,

@@ -105,7 +105,7 @@ impl Buckets {
             (Some(lo), Some(hi)) => Some((lo as f64 + (hi - 1) as f64) / 2.0),
             (lo, hi) => lo.or(hi).map(|it| it as f64),
         };
-        let at = |part: f64| self.quantile(part).and_then(middle);
+        let at = |part: f64| self.quantile(part).and_then(middle).map(Number::Real);
         let (first, last) = (self.0.first()?, self.0.last()?);
         let number =
             |it: &(Option<i128>, Option<i128>, u64)| middle((it.0, it.1)).map(Number::Real);
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(all.quantile(0.9), Some((Some(10), Some(20))));
         assert_eq!(all.quantile(0.91), Some((Some(20), None)));
         let summary = all.summary().unwrap();
-        assert_eq!(summary.percentiles[0], Some(14.5));
+        assert_eq!(summary.percentiles_as_floats()[0], Some(14.5));
         assert_eq!(summary.max, Some(Number::Real(20.0)));
         assert!(Buckets::default().summary().is_none());
     }

@@ -46,7 +46,7 @@ pub fn section(facts: &Facts) -> String {
         for (index, field) in intervals {
             let link = field_anchor(at, index);
             let cells = [grouped(field.summary.count), spark.clone(), rate.clone()];
-            let [p50, _, p99, _] = field.summary.percentiles;
+            let [p50, _, p99, _] = field.summary.percentiles_as_floats();
             let value =
                 |value: Option<f64>| value.map_or("–".into(), |it| measured(it, &field.unit));
             let max = field.summary.max.map(ppt_query::stats::Number::float);

@@ -135,7 +135,7 @@ pub fn interval(
     room: &Room,
 ) -> String {
     let summary = &field.summary;
-    let [p50, p90, p99, p999] = summary.percentiles;
+    let [p50, p90, p99, p999] = summary.percentiles_as_floats();
     let unit = &field.unit;
     let mut said = vec![
         ("count", grouped(summary.count)),
@@ -144,7 +144,7 @@ pub fn interval(
         ("p99", value(p99, unit)),
         ("p99.9", value(p999, unit)),
         ("max", value(number(summary.max), unit)),
-        ("mean", value(summary.mean, unit)),
+        ("mean", value(summary.mean_as_float(), unit)),
     ];
     if let Some(busy) = field.busy {
         said.push(("busy", format!("{} %", three(busy * 100.0))));
@@ -254,7 +254,7 @@ fn groups(groups: &Groups, field: &FieldFacts) -> String {
     let mut table =
         Table::new(&[&groups.column, "count", "p50", "p90", "p99", "max", "busy", scale], 1);
     for (word, summary, busy) in &groups.rows {
-        let [p50, p90, p99, _] = summary.percentiles;
+        let [p50, p90, p99, _] = summary.percentiles_as_floats();
         let cells = [p50, p90, p99, number(summary.max)].map(|it| text(&value(it, &field.unit)));
         let busy = busy.map_or(String::new(), |it| format!("{} %", three(it * 100.0)));
         let first = [text(word), grouped(summary.count)];
@@ -299,8 +299,8 @@ pub fn fields_table(fields: &[(usize, &FieldFacts)]) -> String {
     let mut table = Table::new(&columns, 1);
     for (_, field) in fields {
         let it = &field.summary;
-        let [p50, p90, p99, _] = it.percentiles;
-        let values = [number(it.min), p50, p90, p99, number(it.max), it.mean, it.sd];
+        let [p50, p90, p99, _] = it.percentiles_as_floats();
+        let values = [number(it.min), p50, p90, p99, number(it.max), it.mean_as_float(), it.sd];
         let cells = values.map(|it| value(it, &field.unit));
         table.row([field.label.clone(), grouped(it.count)].into_iter().chain(cells));
     }

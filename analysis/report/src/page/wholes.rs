@@ -65,8 +65,8 @@ fn from_step_to_step(steps: &[&FieldFacts], colour: &str) -> String {
     let mut table = Table::new(&columns, 1);
     for step in told {
         let summary = &step.summary;
-        let [p50, p90, p99, _] = summary.percentiles;
-        let cells = [summary.mean, p50, p90, p99, number(summary.max)];
+        let [p50, p90, p99, _] = summary.percentiles_as_floats();
+        let cells = [summary.mean_as_float(), p50, p90, p99, number(summary.max)];
         let cells = cells.map(|it| text(&value(it, &step.unit)));
         let first = [text(&step.name), grouped(summary.count)];
         let last = [chart::range(summary, &axis, colour)];

@@ -59,7 +59,7 @@ pub(super) fn points(
 }
 
 pub(super) fn ways(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
-    let [p50, p90, p99, _] = ways.latency.percentiles;
+    let [p50, p90, p99, _] = ways.latency.percentiles_as_floats();
     let stages = ways.stages.iter().map(|it| {
         json!({
             "stage": it.stage, "kind": it.kind, "place": it.place, "count": it.count,
@@ -91,7 +91,7 @@ pub(super) fn ways(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
         "reached": ways.reached,
         "ambiguous": ways.ambiguous,
         "latency": {
-            "n": ways.latency.count, "mean": ways.latency.mean, "p50": p50, "p90": p90, "p99": p99,
+            "n": ways.latency.count, "mean": ways.latency.mean_as_float(), "p50": p50, "p90": p90, "p99": p99,
             "min": ways.latency.min.map(|it| it.float()), "max": ways.latency.max.map(|it| it.float()),
         },
         "in_flight": ways.in_flight.map(|it| json!({"mean": it.0, "sd": it.1, "most": it.2})),

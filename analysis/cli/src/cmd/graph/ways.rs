@@ -29,7 +29,7 @@ pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
     }
     if ways.reached > 0 {
         let said = |it: Option<f64>| it.map_or("?".to_owned(), duration);
-        let [p50, p90, p99, _] = ways.latency.percentiles;
+        let [p50, p90, p99, _] = ways.latency.percentiles_as_floats();
         let most = ways.latency.max.map(|it| it.float());
         writeln!(
             out,

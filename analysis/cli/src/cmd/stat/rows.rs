@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use ppt_query::arrow::array::{
-    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+    Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, RecordBatch,
+    StringArray, UInt64Array,
 };
 use ppt_query::arrow::datatypes::{Field, Schema};
 use ppt_query::arrow::error::ArrowError;
 use ppt_query::arrow::util::display::{ArrayFormatter, FormatOptions};
-use ppt_query::stats::{Number, PERCENTILES};
+use ppt_query::stats::{Number, PERCENTILES, Summary};
 use ppt_query::summary::{Ask, FrameSummary, Group, Values};
 use ppt_query::{Total, TotalValue, spelled_numbers};
 
@@ -30,9 +31,7 @@ struct Row<'a> {
     last: Option<i64>,
     nulls: Option<u64>,
     /// rate min mean sd p50 p90 p99 p999 max busy
-    numbers: [Option<f64>; 10],
-    /// The same min and max where no float holds them.
-    extremes: [Option<i128>; 2],
+    numbers: [Option<Number>; 10],
     unit: Option<&'a str>,
     exact: Option<bool>,
     step: Option<&'a str>,
@@ -40,16 +39,17 @@ struct Row<'a> {
     counter: Option<&'a str>,
     histogram: Option<&'a str>,
     /// Of a counter or a histogram.
-    sum: Option<i64>,
+    sum: Option<i128>,
 }
 
 const NUMBERS: [&str; 10] =
     ["rate", "min", "mean", "sd", "p50", "p90", "p99", "p999", "max", "busy"];
 
-/// The largest whole number below which a float holds each.
-const FLOATS_HOLD: u128 = 1 << f64::MANTISSA_DIGITS;
+/// The digits that a sum may have in binary formats.
+const SUM_DIGITS: u8 = 38;
 
-/// The rows of statistics. Binary formats have `min` and `max` as floats; text has each digit of them.
+/// The rows of statistics. Binary formats have numbers as floats, and sums as decimals; text has each
+/// digit of what has no room in them.
 pub(super) fn batch(
     (frames, totals): (&[FrameSummary], &[Total]),
     ask: &Ask,
@@ -92,11 +92,9 @@ pub(super) fn batch(
         ("nulls".to_owned(), count(&|row| row.nulls)),
     ]);
     for (at, name) in NUMBERS.iter().enumerate() {
-        let numbers: Float64Array = rows.iter().map(|row| row.numbers[at]).collect();
-        columns.push(((*name).to_owned(), Arc::new(numbers)));
+        let numbers = rows.iter().map(|row| row.numbers[at].map(Number::float));
+        columns.push(((*name).to_owned(), Arc::new(numbers.collect::<Float64Array>())));
     }
-    let spelled: [Vec<Option<i128>>; 2] =
-        [0, 1].map(|end| rows.iter().map(|row| row.extremes[end]).collect());
     let exact: BooleanArray = rows.iter().map(|row| row.exact).collect();
     columns.push(("unit".to_owned(), text(&|row| row.unit.map(str::to_owned))));
     columns.push(("exact".to_owned(), Arc::new(exact)));
@@ -105,25 +103,44 @@ pub(super) fn batch(
         ("distinct".to_owned(), count(&|row| row.distinct)),
         ("counter".to_owned(), text(&|row| row.counter.map(str::to_owned))),
         ("histogram".to_owned(), text(&|row| row.histogram.map(str::to_owned))),
-        ("sum".to_owned(), long(&|row| row.sum)),
+        ("sum".to_owned(), long(&|row| row.sum.and_then(|sum| i64::try_from(sum).ok()))),
     ]);
     let columns = columns.into_iter().map(|(name, column)| {
-        match EXTREMES.iter().position(|of| *of == name) {
-            Some(end) if !is_binary => {
-                Ok((spelled_numbers(&name), with_digits(&column, &spelled[end])?))
+        let (name, column) = match without_room(&name, &rows) {
+            _ if is_binary && name == SUM => (name, decimals(&rows)?),
+            Some(spelled) if !is_binary => {
+                return Ok((spelled_numbers(&name), with_digits(&column, &spelled)?));
             }
-            _ => Ok((Field::new(name, column.data_type().clone(), true), column)),
-        }
+            _ => (name, column),
+        };
+        Ok((Field::new(name, column.data_type().clone(), true), column))
     });
     let (fields, columns): (Vec<Field>, Vec<ArrayRef>) =
         columns.collect::<Result<Vec<_>, ArrowError>>()?.into_iter().unzip();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-/// The names of the columns of [`Row::extremes`].
-const EXTREMES: [&str; 2] = ["min", "max"];
+/// The name of the column of [`Row::sum`].
+const SUM: &str = "sum";
 
-/// The numbers as text, with each digit of those that no float holds.
+/// Of each row, the whole number that has no room in its column; None: each has.
+fn without_room(column: &str, rows: &[Row<'_>]) -> Option<Vec<Option<i128>>> {
+    let spelled: Vec<_> = match NUMBERS.iter().position(|name| *name == column) {
+        Some(at) => rows.iter().map(|row| row.numbers[at]?.beyond_floats()).collect(),
+        None if column == SUM => {
+            rows.iter().map(|row| row.sum.filter(|sum| i64::try_from(*sum).is_err())).collect()
+        }
+        None => return None,
+    };
+    spelled.iter().any(Option::is_some).then_some(spelled)
+}
+
+fn decimals(rows: &[Row<'_>]) -> Result<ArrayRef, ArrowError> {
+    let sums = rows.iter().map(|row| row.sum).collect::<Decimal128Array>();
+    Ok(Arc::new(sums.with_precision_and_scale(SUM_DIGITS, 0)?))
+}
+
+/// The numbers as text, with each digit of those that have no room.
 fn with_digits(numbers: &ArrayRef, whole: &[Option<i128>]) -> Result<ArrayRef, ArrowError> {
     let options = FormatOptions::new();
     let text = ArrayFormatter::try_new(numbers, &options)?;
@@ -132,14 +149,6 @@ fn with_digits(numbers: &ArrayRef, whole: &[Option<i128>]) -> Result<ArrayRef, A
         None => (!numbers.is_null(row)).then(|| text.value(row).to_string()),
     });
     Ok(Arc::new(spelled.collect::<StringArray>()))
-}
-
-/// The number if no float holds it.
-fn beyond_floats(number: Option<Number>) -> Option<i128> {
-    match number {
-        Some(Number::Whole(whole)) if whole.unsigned_abs() > FLOATS_HOLD => Some(whole),
-        _ => None,
-    }
 }
 
 fn of_group<'a>(frame: &'a FrameSummary, group: &'a Group, ask: &Ask, rows: &mut Vec<Row<'a>>) {
@@ -152,20 +161,20 @@ fn of_group<'a>(frame: &'a FrameSummary, group: &'a Group, ask: &Ask, rows: &mut
     };
     let mut all = Row { count: Some(group.count), threads: Some(group.threads), ..row() };
     (all.first, all.last) = group.time.unzip();
-    all.numbers[0] = group.rate(ask.every);
+    all.numbers[0] = group.rate(ask.every).map(Number::Real);
     rows.push(all);
     for field in &group.fields {
         let of_field = || Row { field: Some(&field.name), step: field.step.as_deref(), ..row() };
         match &field.values {
             Values::Numbers { summary, busy, .. } => {
                 let [p50, p90, p99, p999] = summary.percentiles;
-                let (min, max) = (summary.min.map(Number::float), summary.max.map(Number::float));
+                let (sd, busy) = (summary.sd.map(Number::Real), busy.map(Number::Real));
+                let Summary { min, mean, max, .. } = **summary;
                 rows.push(Row {
                     count: Some(summary.count),
                     nulls: Some(summary.nulls),
-                    numbers: [None, min, summary.mean, summary.sd, p50, p90, p99, p999, max, *busy],
+                    numbers: [None, min, mean, sd, p50, p90, p99, p999, max, busy],
                     unit: Some(field.unit.as_str()).filter(|it| !it.is_empty()),
-                    extremes: [summary.min, summary.max].map(beyond_floats),
                     exact: Some(summary.exact),
                     ..of_field()
                 });
@@ -195,21 +204,19 @@ fn of_total(total: &Total) -> Row<'_> {
     let unit = Some(total.unit.as_str()).filter(|unit| !unit.is_empty());
     let row = Row { buffer: &total.buffer, unit, ..Row::default() };
     match &total.value {
-        TotalValue::Counter(sum) => {
-            Row { counter: Some(&total.name), sum: i64::try_from(*sum).ok(), ..row }
-        }
+        TotalValue::Counter(sum) => Row { counter: Some(&total.name), sum: Some(*sum), ..row },
         TotalValue::Histogram(histogram, is_time) => {
-            let end = |part: f64| histogram.quantile(part)?.1.map(|end| end as f64);
+            let end = |part: f64| histogram.quantile(part)?.1.map(Number::Whole);
             let [p50, p90, p99, p999] = PERCENTILES.map(end);
             let sum = sum_of(histogram.sum, *is_time);
             Row {
                 histogram: Some(&total.name),
                 count: Some(histogram.count),
-                sum: i64::try_from(sum).ok(),
+                sum: Some(sum),
                 numbers: [
                     None,
                     None,
-                    mean_of(sum, histogram.count),
+                    mean_of(sum, histogram.count).map(Number::Real),
                     None,
                     p50,
                     p90,
@@ -223,5 +230,38 @@ fn of_total(total: &Total) -> Row<'_> {
                 ..row
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ppt_query::arrow::array::AsArray;
+    use ppt_query::arrow::datatypes::{DataType, Decimal128Type};
+
+    use super::*;
+
+    #[test]
+    fn sums_keep_their_digits() {
+        let value = |name: &str, sum| Total {
+            buffer: "net".into(),
+            name: name.into(),
+            unit: String::new(),
+            value: TotalValue::Counter(sum),
+        };
+        let most = i128::from(u64::MAX) + 5;
+        let totals = [value("few", 7), value("many", most)];
+        let sums = |totals: &[Total], is_binary| {
+            let batch = batch((&[], totals), &Ask::default(), is_binary).unwrap();
+            batch.column_by_name("sum").unwrap().clone()
+        };
+        let text = sums(&totals, false);
+        let text: Vec<_> = text.as_string::<i32>().iter().flatten().collect();
+        assert_eq!(text, ["7", "18446744073709551620"]);
+        let decimals = sums(&totals, true);
+        assert_eq!(*decimals.data_type(), DataType::Decimal128(SUM_DIGITS, 0));
+        assert_eq!(decimals.as_primitive::<Decimal128Type>().values()[..], [7, most]);
+        let types =
+            [false, true].map(|is_binary| sums(&totals[..1], is_binary).data_type().clone());
+        assert_eq!(types, [DataType::Int64, DataType::Decimal128(SUM_DIGITS, 0)]);
     }
 }

@@ -108,14 +108,14 @@ fn cells(field: &FieldSummary) -> Vec<String> {
             let value = |value: Option<f64>| {
                 value.map_or("–".to_owned(), |value| measured(value, &plain(&field.unit)))
             };
-            let [p50, p90, p99, _] = summary.percentiles;
+            let [p50, p90, p99, _] = summary.percentiles_as_floats();
             let mut cells = vec![
                 grouped(summary.count),
                 format!("p50 {}", value(p50)),
                 format!("p90 {}", value(p90)),
                 format!("p99 {}", value(p99)),
                 format!("max {}", value(summary.max.map(ppt_query::stats::Number::float))),
-                format!("mean {} ± {}", value(summary.mean), value(summary.sd)),
+                format!("mean {} ± {}", value(summary.mean_as_float()), value(summary.sd)),
             ];
             let mut rest = Vec::new();
             if let Some(busy) = busy {
