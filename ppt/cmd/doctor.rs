@@ -8,14 +8,18 @@
 //! …
 //! ```
 //!
-//! If a finding is what an attach would report, `more:` names the same message.
+//! Without a process, it also names programs that are missing (`ppt-analysis`, `ppt-lab`). If a finding
+//! is what an attach would report, `more:` names the same message.
 
 use ppt_agent::System;
 use ppt_agent::doctor::{self, Check, Remedy, Verdict};
 use ppt_kernel::{Kernel, Wanted};
+use ppt_text::escaped;
 use serde::Serialize;
 
-use crate::args;
+use crate::args::{self, Program};
+use crate::cmd::other;
+use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
 use crate::wording::found_and_remedy;
@@ -25,8 +29,10 @@ pub(crate) fn run(args: &args::Doctor) -> Outcome {
     let system = System::default();
     let mut checks = doctor::machine(&system);
     checks.extend(kernel());
-    if let Some(pid) = args.pid() {
-        checks.extend(doctor::process(&system, pid));
+    match args.pid() {
+        Some(pid) => checks.extend(doctor::process(&system, pid)),
+        // They have no part in attaching, so a question about one process leaves them out.
+        None => checks.extend([Program::Analysis, Program::Lab].map(companion)),
     }
     let ready = checks.iter().all(|check| check.verdict != Verdict::Problem);
     let text = if args.json { json(&checks, args.pid(), ready) } else { table(&checks) };
@@ -58,6 +64,32 @@ fn kernel() -> Vec<Check> {
         check(Verdict::Note, found.into(), remedy, Some(error.code()))
     });
     missing.collect()
+}
+
+/// Whether a program is installed that does some of ppt's commands.
+fn companion(program: Program) -> Check {
+    let commands = program.commands().iter().map(|(word, _)| *word);
+    let commands = format!("ppt {}", commands.collect::<Vec<_>>().join(", "));
+    let name = program.name().to_owned();
+    if let Some(path) = other::installed(program) {
+        let found = format!("{} does {commands}", escaped(&path.to_string_lossy()));
+        return Check { name, verdict: Verdict::Good, found, remedy: None, code: None };
+    }
+    let (folder, code) = match program {
+        Program::Analysis => ("analysis/cli", Code::NoAnalysis),
+        Program::Lab => ("hosts/cli", Code::NoLabProgram),
+    };
+    let place = if other::distrusts_path() { "beside ppt" } else { "beside ppt or in PATH" };
+    let remedy = format!(
+        "in ppt's sources, run `cargo install --locked --path {folder}`, or install the package {name}"
+    );
+    Check {
+        found: format!("it is not {place}, so there is no {commands}"),
+        name,
+        verdict: Verdict::Note,
+        remedy: Some(Remedy::Words(remedy)),
+        code: Some(code.into()),
+    }
 }
 
 fn table(checks: &[Check]) -> String {

@@ -81,12 +81,23 @@ pub(crate) fn can_ask() -> bool {
 
 /// Whether a program is installed where ppt starts it.
 pub(crate) fn is_installed(program: Program) -> bool {
+    installed(program).is_some()
+}
+
+/// The file that ppt starts as this program.
+pub(crate) fn installed(program: Program) -> Option<PathBuf> {
     let program = program.name();
-    let beside = std::env::current_exe().ok().and_then(|it| Some(it.parent()?.join(program)));
+    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(program)));
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&paths).map(|folder| folder.join(program));
-    let distrusts_path = privileges::borrowed() || geteuid().is_root();
-    beside.into_iter().chain(in_path.filter(|_| !distrusts_path)).any(|path| path.is_file())
+    let in_path = in_path.filter(|_| !distrusts_path());
+    beside.into_iter().chain(in_path).find(|path| path.is_file())
+}
+
+/// Whether ppt starts only the `ppt-analysis` and the `ppt-lab` of its own folder: the caller chooses
+/// the PATH.
+pub(crate) fn distrusts_path() -> bool {
+    privileges::borrowed() || geteuid().is_root()
 }
 
 /// Replaces this process by `program`; returns the error if that fails.
