@@ -130,11 +130,22 @@ static long busy(void) {
         sched_yield();
     long long since = ppt_reasons_now();
     getrusage(RUSAGE_THREAD, &first);
-    do {
-        for (volatile int n = 0; n < 1000000; n++) {
-        }
-        getrusage(RUSAGE_THREAD, &usage);
-    } while (usage.ru_nivcsw - first.ru_nivcsw < PREEMPTED);
+    /* Most of it is in a phase. */
+    for (int part = 3; part <= 4; part++) {
+        long long begin = ppt_reasons_now();
+        do {
+            for (volatile int n = 0; n < 1000000; n++) {
+            }
+            getrusage(RUSAGE_THREAD, &usage);
+        } while (usage.ru_nivcsw - first.ru_nivcsw < PREEMPTED * part / 4);
+        if (part == 3)
+            PPT_WRITE_PHASE(f) {
+                f.thread = tid();
+                f.crunch_start = begin;
+                f.crunch_end = ppt_reasons_now();
+                __atomic_fetch_add(&written, 1, __ATOMIC_SEQ_CST);
+            }
+    }
     job(REASONS_WHAT_BUSY, since);
     __atomic_store_n(&done, 1, __ATOMIC_SEQ_CST);
     return tid();

@@ -5,6 +5,7 @@ mod during;
 mod hops;
 mod names;
 mod request;
+mod running;
 mod said;
 mod slow;
 mod tail;
@@ -23,8 +24,9 @@ use crate::nearest::nearest;
 use crate::summary::ends;
 pub use cut::{By, Part, Spent};
 use during::{During, long, text};
+use running::RunningTime;
 use slow::Longest;
-pub use slow::{Doing, FrameName, Hop, Slow, SlowPart};
+pub use slow::{Doing, FrameName, Hop, RunningIn, Slow, SlowPart};
 pub use tail::{Tail, TailCause};
 
 /// What is asked.
@@ -85,9 +87,9 @@ impl Engine {
 
     /// Takes what threads did, and what those who woke them did.
     pub(crate) async fn tell(&self, mut slow: Vec<Slow>) -> Result<Vec<Slow>, QueryError> {
-        self.spend(&mut slow).await?;
+        let running = self.spend(&mut slow).await?;
         self.follow_wakers(&mut slow).await?;
-        self.ask_slices(&mut slow).await?;
+        self.ask_slices(&mut slow, running).await?;
         let labels = ThreadLabels::of(self.set());
         slow.iter_mut().for_each(|one| one.name_threads(&labels));
         Ok(slow)
@@ -258,17 +260,24 @@ impl Engine {
         Ok(Longest { name, all, above, slowest: why.slowest, count, longest })
     }
 
-    /// Takes the states of their threads.
-    async fn spend(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
+    /// Takes the states of their threads. Returns when each ran.
+    async fn spend(&self, slow: &mut [Slow]) -> Result<Vec<RunningTime>, QueryError> {
         let asked: Vec<During> = slow.iter().map(Slow::during).collect();
-        for (slow, parts) in slow.iter_mut().zip(self.states_during(&asked).await?) {
-            slow.parts = parts.into_iter().map(SlowPart::new).collect();
+        let mut running = Vec::new();
+        for (slow, did) in slow.iter_mut().zip(self.states_during(&asked).await?) {
+            slow.parts = did.parts.into_iter().map(SlowPart::new).collect();
+            running.push(RunningTime::new(did.running));
         }
-        Ok(())
+        Ok(running)
     }
 
-    /// Asks what those who waited, and those who ended waits, were doing.
-    async fn ask_slices(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
+    /// Asks what those who waited, those who ended waits, and those who ran were doing.
+    async fn ask_slices(
+        &self,
+        slow: &mut [Slow],
+        running: Vec<RunningTime>,
+    ) -> Result<(), QueryError> {
+        let mut running: Vec<_> = slow.iter().map(Slow::inner).zip(running).collect();
         let mut asked = Vec::new();
         for slow in &*slow {
             for part in slow.parts.iter().filter(|it| it.part.is_wait()) {
@@ -282,9 +291,12 @@ impl Engine {
                     .extend(hops.map(|entry| slow.thread_during(Some(entry.thread), entry.within)));
             }
         }
-        let mut found = self.slices_during(&asked).await?.into_iter();
+        let mut found = self.slices_during(&asked, &mut running).await?.into_iter();
         let mut next = || found.next().flatten();
-        for slow in slow {
+        for (slow, (_, running)) in slow.iter_mut().zip(running) {
+            if let Some(ran) = slow.parts.iter_mut().find(|entry| entry.part == Part::Running) {
+                ran.running_in = running.finish();
+            }
             for part in slow.parts.iter_mut().filter(|entry| entry.part.is_wait()) {
                 (part.inside, part.doing) = (next(), next());
                 for (at, hop) in part.hops.iter_mut().enumerate() {

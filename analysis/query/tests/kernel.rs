@@ -502,15 +502,26 @@ type Job = (i64, i64, i64);
 
 /// What the program says of itself: jobs of its threads.
 fn program(jobs: &[Job]) -> Vec<u8> {
-    let source = "emit C; buffer app; option time ns monotonic; \
-                  frame job { int n; interval time handle @at; }";
+    program_with_steps(jobs, &[])
+}
+
+/// Kinds of frames that say what a job does.
+const STEPS: [&str; 3] = ["parse", "exec", "sort"];
+
+/// The same, and steps: the number of a kind, and when.
+fn program_with_steps(jobs: &[Job], steps: &[(usize, Job)]) -> Vec<u8> {
+    let own = "{ int n; interval time handle @at; }";
+    let kinds: String =
+        ["job"].iter().chain(&STEPS).map(|kind| format!("frame {kind} {own}\n")).collect();
+    let source = format!("emit C; buffer app; option time ns monotonic;\n{kinds}");
     let schema = ppt_frame_dsl::compile(source.as_bytes(), "app.frame").unwrap().schema;
-    let chunk = |(n, &(tid, from, to)): (usize, &Job)| {
+    let chunk = |(n, (kind, (tid, from, to))): (usize, (usize, Job))| {
         let mut bytes = vec![0; schema.stride as usize];
         bytes[..8].copy_from_slice(&1u64.to_le_bytes());
+        bytes[8..10].copy_from_slice(&(kind as u16).to_le_bytes());
         let values = [("n", n as i64), ("handle_start", from), ("handle_end", to)];
         for (name, value) in values {
-            let field = schema.frames[0].fields.iter().find(|it| it.name == name).unwrap();
+            let field = schema.frames[kind].fields.iter().find(|it| it.name == name).unwrap();
             let len = field.bytes(&schema) as usize;
             bytes[field.offset as usize..][..len].copy_from_slice(&value.to_le_bytes()[..len]);
         }
@@ -528,7 +539,9 @@ fn program(jobs: &[Job]) -> Vec<u8> {
         };
         (head, bytes)
     };
-    let chunks: Vec<_> = jobs.iter().enumerate().map(chunk).collect();
+    let steps = steps.iter().map(|&(kind, step)| (kind + 1, step));
+    let all = jobs.iter().map(|&job| (0, job)).chain(steps);
+    let chunks: Vec<_> = all.enumerate().map(chunk).collect();
     capture(99, "", &schema, &chunks)
 }
 
@@ -762,6 +775,92 @@ fn those_who_are_waited_for_are_followed() {
                by thread 3. In the longest wait of thread 2 (7.60 µs), thread 3 (in job.handle) ran for \
                7.60 µs.";
     assert!(sentence.ends_with(end), "{sentence}");
+}
+
+/// Each ns that a thread runs counts for the innermost slice within the job.
+#[test]
+fn running_time_is_in_the_innermost_slices() {
+    let mut told = 0;
+    for seed in 0..6 {
+        let mut dice = Dice::new(1300 + seed);
+        let world = World::new(&mut dice, 6);
+        let mut jobs = jobs(&world, &mut dice);
+        jobs.truncate(20);
+        let mut steps: Vec<(usize, Job)> = Vec::new();
+        for &(tid, from, to) in &jobs {
+            for _ in 0..dice.below(6) {
+                // Most are within their job, and some are beyond its end.
+                let begin = from + dice.below((to - from + 1) as u64) as i64;
+                let step = (tid, begin, begin + dice.below(LONG * 12) as i64);
+                if steps.iter().all(|other| other.1 != step) && !jobs.contains(&step) {
+                    steps.push((dice.below(STEPS.len() as u64) as usize, step));
+                }
+            }
+        }
+        let mut captures = world.captures(&mut dice, 1, false, false);
+        captures.push(program_with_steps(&jobs, &steps));
+        let asked = Why { frame: Some("job".to_owned()), slowest: 100, ..Why::default() };
+        let engine = Files::new(&captures).engine(&with_pushdown());
+        let answer = support::runtime().block_on(engine.why(&asked)).unwrap();
+        let mut slices: Vec<(&str, Job)> = jobs.iter().map(|&job| ("job.handle", job)).collect();
+        let names = ["parse.handle", "exec.handle", "sort.handle"];
+        slices.extend(steps.iter().map(|&(kind, step)| (names[kind], step)));
+        // The innermost comes first.
+        slices.sort_by_key(|&(_, (_, from, to))| (-from, to));
+        let mut of_all: BTreeMap<String, i64> = BTreeMap::new();
+        for slow in &answer.slowest {
+            let (tid, from, to) = jobs[slow.ring.unwrap() as usize];
+            let inner = |ns: i64| {
+                let is_it = |slice: &&(&str, Job)| {
+                    let (of, begin, end) = slice.1;
+                    of == tid && begin <= ns && ns < end && !(begin <= from && to <= end)
+                };
+                slices.iter().find(is_it).map(|slice| slice.0)
+            };
+            let mut expected: BTreeMap<&str, i64> = BTreeMap::new();
+            let (begin, truth) = world.truth.get(&tid).map_or((0, &[][..]), |it| (it.0, &it.1[..]));
+            for ns in from..to {
+                let state = usize::try_from(ns - begin).ok().and_then(|at| truth.get(at));
+                if state.is_some_and(|state| state.0 == "running") {
+                    *expected.entry(inner(ns).unwrap_or("")).or_default() += 1;
+                }
+            }
+            let ran: Vec<_> = slow.parts.iter().filter(|it| it.part == Part::Running).collect();
+            let shares = ran.iter().flat_map(|part| &part.running_in);
+            let mut found: BTreeMap<&str, i64> =
+                shares.clone().map(|share| (share.name.as_str(), share.ns)).collect();
+            let rest =
+                ran.iter().map(|part| part.spent.ns).sum::<i64>() - found.values().sum::<i64>();
+            if rest > 0 {
+                found.insert("", rest);
+            }
+            assert_eq!(found, expected, "seed {seed}: {from} to {to} of {tid}");
+            assert!(shares.clone().is_sorted_by_key(|share| -share.ns));
+            for share in shares {
+                // The frame of the longest is there, and has that name.
+                let frame = share.longest.frame.ring.unwrap() as usize;
+                let (name, (_, begin, end)) = match frame.checked_sub(jobs.len()) {
+                    None => ("job.handle", jobs[frame]),
+                    Some(step) => (names[steps[step].0], steps[step].1),
+                };
+                assert_eq!((share.name.as_str(), share.longest.dur), (name, end - begin));
+                assert!(share.longest.ns <= share.ns && share.slices > 0);
+            }
+            told += found.len();
+            for (name, ns) in found {
+                let cause =
+                    if name.is_empty() { "running".into() } else { format!("running in {name}") };
+                *of_all.entry(cause).or_default() += ns;
+            }
+        }
+        // There are few jobs: the summary is of all of them.
+        let causes = answer.tails.iter().flat_map(|tail| &tail.causes);
+        let causes = causes.filter(|cause| cause.cause.starts_with("running"));
+        let causes: BTreeMap<String, i64> =
+            causes.map(|cause| (cause.cause.clone(), cause.ns)).collect();
+        assert_eq!(causes, of_all, "seed {seed}");
+    }
+    assert!(told > 100, "{told} shares");
 }
 
 /// The same sums, of the states of each ns.

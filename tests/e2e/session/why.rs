@@ -39,7 +39,7 @@ fn captured() -> Option<(Bench, Who, bool)> {
         let words: Vec<&str> = line.split(' ').collect();
         who.insert(words[0].into(), (words[1].parse().unwrap(), words[2].parse().unwrap()));
     }
-    assert_eq!(target.written() as usize, 5 * ROUNDS + 1);
+    assert_eq!(target.written() as usize, 5 * ROUNDS + 2);
     attach.stop();
     target.finish();
     Some((bench, who, is_first))
@@ -125,6 +125,7 @@ fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
     assert!(by_it || !is_first, "{busy:#}");
     let (ran, all_of) = of("BUSY", &|it| it["part"] == "running");
     assert!(ran > 0 && ran < all_of, "{ran} of {all_of} ns");
+    check_running(&bench, busy);
 
     // The same as a table, and in words.
     let ran = bench.ppt(&["why", "out.bin", "--frame", "job", "--slowest", "3"]);
@@ -149,6 +150,45 @@ fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
     }
 
     check_trace(&bench);
+}
+
+/// Of the time that the busy job ran, most was in its phase: as much as the states say.
+fn check_running(bench: &Bench, busy: &Value) {
+    let steps = bench.table("out.bin", &["-b", "reasons", "--frame", "phase"]);
+    let [starts, ends, seqnos] =
+        ["crunch_start", "crunch_end", "seqno"].map(|column| steps.numbers(column));
+    assert_eq!(starts.len(), 1);
+    let query = format!(
+        "WITH step AS (SELECT pid, tid, arrow_cast(ts, 'Int64') AS t0, arrow_cast(ts, 'Int64') + dur AS t1 \
+         FROM slices WHERE name = 'phase.crunch' AND seqno = {}), \
+         state AS (SELECT pid, tid, arrow_cast(ts, 'Int64') AS t0, arrow_cast(ts, 'Int64') + dur AS t1 \
+         FROM thread_states WHERE state = 'running') \
+         SELECT step.tid AS tid, sum(least(step.t1, state.t1) - greatest(step.t0, state.t0)) AS ns \
+         FROM step JOIN state ON step.pid = state.pid AND step.tid = state.tid \
+         AND state.t0 < step.t1 AND step.t0 < state.t1 GROUP BY 1",
+        seqnos[0]
+    );
+    let ran = bench.ppt(&["sql", "out.bin", &query, "--format", "jsonl"]);
+    assert_eq!(ran.code(), 0, "{}", ran.stderr);
+    let expected: Value = serde_json::from_str(ran.stdout.trim()).unwrap();
+    let parts = busy["parts"].as_array().unwrap().iter();
+    let running: Vec<_> = parts.filter(|part| part["part"] == "running").collect();
+    let [running] = running[..] else { panic!("{busy:#}") };
+    let [step] = &running["running_in"].as_array().unwrap()[..] else { panic!("{running:#}") };
+    assert_eq!(step["name"], "phase.crunch");
+    assert_eq!((ns(&step["ns"]), ns(&busy["tid"])), (ns(&expected["ns"]), ns(&expected["tid"])));
+    assert_eq!((ns(&step["slices"]), ns(&step["longest_ns"])), (1, ns(&step["ns"])));
+    assert_eq!(ns(&step["longest_frame"]["seqno"]), seqnos[0]);
+    assert!(ns(&step["ns"]) <= ends[0] - starts[0] && ns(&step["ns"]) <= ns(&running["ns"]));
+    let percent = 100.0 * ns(&step["ns"]) as f64 / ns(&running["ns"]) as f64;
+    let expected = format!("; {percent:.0} % of it in phase.crunch)");
+    let sentence = busy["sentence"].as_str().unwrap();
+    assert!(sentence.contains(&expected), "{sentence}: {expected}");
+    let ran = bench.ppt(&["why", "out.bin", "--frame", "job", "--summary", "--slowest", "100"]);
+    let table = Table::parse(&ran.stdout);
+    let (causes, times) = (table.cells("cause"), table.numbers("ns"));
+    let told = causes.iter().position(|cause| *cause == "running in phase.crunch");
+    assert_eq!(told.map(|row| times[row]), Some(ns(&step["ns"])), "{}", ran.stdout);
 }
 
 /// A trace has a slice for each state.

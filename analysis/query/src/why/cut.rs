@@ -67,6 +67,15 @@ pub struct Spent {
     pub longest: (i64, i64),
 }
 
+/// What a thread did from one time to another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ThreadTime {
+    /// Parts that add up to that time, the largest first.
+    pub parts: Vec<(Part, Spent)>,
+    /// When it ran, from and to, ns since the epoch, in the order of time.
+    pub running: Vec<(i64, i64)>,
+}
+
 /// An interval on its way: states of its thread come in the order of their beginning.
 #[derive(Debug)]
 pub(super) struct Cut {
@@ -74,12 +83,13 @@ pub(super) struct Cut {
     /// Everything before is spent.
     at: i64,
     spent: BTreeMap<Part, Spent>,
+    running: Vec<(i64, i64)>,
 }
 
 impl Cut {
     /// From the first time to the second one.
     pub fn new(from: i64, to: i64) -> Cut {
-        Cut { to, at: from, spent: BTreeMap::new() }
+        Cut { to, at: from, spent: BTreeMap::new(), running: Vec::new() }
     }
 
     /// The thread was in a state, from the first time to the second one. Where states overlap, the one
@@ -101,6 +111,12 @@ impl Cut {
             return;
         }
         self.at = to;
+        if part == Part::Running {
+            match self.running.last_mut().filter(|before| before.1 == piece.0) {
+                Some(before) => before.1 = to,
+                None => self.running.push(piece),
+            }
+        }
         let spent = self.spent.entry(part).or_insert(Spent { ns: 0, times: 0, longest: piece });
         spent.ns += ns;
         spent.times += 1;
@@ -109,12 +125,12 @@ impl Cut {
         }
     }
 
-    /// No more states: the parts, the largest first.
-    pub fn finish(mut self) -> Vec<(Part, Spent)> {
+    /// No more states.
+    pub fn finish(mut self) -> ThreadTime {
         self.spend(self.to, Part::Unknown);
         let mut parts: Vec<_> = self.spent.into_iter().collect();
         parts.sort_by_key(|it| std::cmp::Reverse(it.1.ns));
-        parts
+        ThreadTime { parts, running: self.running }
     }
 }
 
@@ -151,7 +167,7 @@ mod tests {
             for (begin, length, kind) in &states {
                 cut.take(*begin, begin + length, &part(*kind));
             }
-            let parts = cut.finish();
+            let ThreadTime { parts, running } = cut.finish();
             prop_assert_eq!(parts.iter().map(|it| it.1.ns).sum::<i64>(), length);
             let at = |ns: i64| {
                 let known = |it: &&(i64, i64, u8)| it.0 <= ns && ns < it.0 + it.1 && it.2 < 6;
@@ -167,6 +183,9 @@ mod tests {
                 prop_assert!((begin..end).all(|ns| at(ns) == *part));
             }
             prop_assert!(parts.is_sorted_by_key(|it| -it.1.ns));
+            let ran = (from..to).filter(|&ns| at(ns) == Part::Running);
+            let pieces = running.iter().flat_map(|&(begin, end)| begin..end);
+            prop_assert!(pieces.eq(ran), "{:?}", running);
         }
     }
 
@@ -177,10 +196,10 @@ mod tests {
         cut.take(30, 40, &Part::Running);
         cut.take(35, 50, &part(2));
         cut.take(90, 200, &Part::Unknown);
-        let parts = cut.finish();
+        let parts = cut.finish().parts;
         let brief: Vec<_> = parts.iter().map(|it| (&it.0, it.1.ns, it.1.times)).collect();
         assert_eq!(brief, [(&Part::Unknown, 60, 2), (&Part::Running, 20, 2), (&part(2), 10, 1)]);
         assert_eq!(parts[0].1.longest, (50, 100));
-        assert_eq!(Cut::new(5, 5).finish(), []);
+        assert_eq!(Cut::new(5, 5).finish(), ThreadTime::default());
     }
 }

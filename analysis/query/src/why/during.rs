@@ -9,7 +9,8 @@ use datafusion::logical_expr::{Expr, cast as cast_to, lit};
 use datafusion::prelude::{DataFrame, ident};
 use futures::StreamExt;
 
-use super::cut::{By, Cut, Part, Spent};
+use super::cut::{By, Cut, Part, ThreadTime};
+use super::running::RunningTime;
 use super::slow::{Doing, FrameName, Slow, SlowPart};
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -26,7 +27,19 @@ pub(super) struct During {
     pub whole: Option<(i64, i64)>,
 }
 
+impl During {
+    /// A slice tells nothing new: it covers the whole.
+    fn is_covered(&self, slice: &Owned) -> bool {
+        self.whole.is_some_and(|(from, to)| slice.from <= from && to <= slice.to)
+    }
+}
+
 impl Slow {
+    /// Its own thread, in all of the interval; slices around that do not count.
+    pub(super) fn inner(&self) -> During {
+        During { whole: Some((self.ts, self.ts + self.dur)), ..self.during() }
+    }
+
     /// Its own thread.
     pub(super) fn during(&self) -> During {
         self.thread_during(self.tid, (self.ts, self.ts + self.dur))
@@ -81,11 +94,11 @@ impl<'a> Sweep<'a> {
 }
 
 impl Engine {
-    /// The states of each, as parts that add up to it, the largest first.
+    /// What each thread did, by its states.
     pub(super) async fn states_during(
         &self,
         asked: &[During],
-    ) -> Result<Vec<Vec<(Part, Spent)>>, QueryError> {
+    ) -> Result<Vec<ThreadTime>, QueryError> {
         let mut cuts: Vec<Cut> = asked.iter().map(|entry| Cut::new(entry.from, entry.to)).collect();
         let mut sweep = Sweep::new(asked);
         if let Some(states) = self.beside("thread_states", asked)? {
@@ -94,7 +107,7 @@ impl Engine {
             let words = words.map(|entry| cast_to(ident(entry), DataType::Utf8).alias(entry));
             let numbers = numbers.map(|entry| cast_to(ident(entry), DataType::Int64).alias(entry));
             let select = owner().into_iter().chain(words).chain(numbers).collect::<Vec<_>>();
-            let mut stream = states.select(select)?.sort(in_order())?.execute_stream().await?;
+            let mut stream = states.select(select)?.sort(in_order(true))?.execute_stream().await?;
             while let Some(batch) = stream.next().await {
                 let batch = batch?;
                 for row in 0..batch.num_rows() {
@@ -108,45 +121,56 @@ impl Engine {
     }
 
     /// What the frames of each thread say that it was doing: of the slices around the end the innermost,
-    /// or else the one that shares most of the time.
+    /// or else the one that shares most of the time. `running`, the time that threads ran in, takes the
+    /// slices of these threads.
     pub(super) async fn slices_during(
         &self,
         asked: &[During],
+        running: &mut [(During, RunningTime)],
     ) -> Result<Vec<Option<Doing>>, QueryError> {
         let mut found: Vec<Option<Doing>> = vec![None; asked.len()];
-        let Some(slices) = self.beside("slices", asked)? else { return Ok(found) };
+        let owners: Vec<During> = running.iter().map(|entry| entry.0.clone()).collect();
+        let all = [asked, &owners].concat();
+        let Some(slices) = self.beside("slices", &all)? else { return Ok(found) };
         let words = ["name", "capture", "buffer", "segment"];
         let words = words.map(|entry| cast_to(ident(entry), DataType::Utf8).alias(entry));
         let numbers =
             ["ring", "seqno"].map(|entry| cast_to(ident(entry), DataType::Int64).alias(entry));
         let select = owner().into_iter().chain(words).chain(numbers).collect::<Vec<_>>();
-        let mut stream = slices.select(select)?.sort(in_order())?.execute_stream().await?;
-        let mut sweep = Sweep::new(asked);
+        let mut stream = slices.select(select)?.sort(in_order(false))?.execute_stream().await?;
+        let (mut sweep, mut running_sweep) = (Sweep::new(asked), Sweep::new(&owners));
         while let Some(batch) = stream.next().await {
             let batch = batch?;
             for row in 0..batch.num_rows() {
                 let Some(of) = Owned::of(&batch, row) else { continue };
                 let Some(name) = text(&batch, 5, row) else { continue };
                 let word = |at| text(&batch, at, row).unwrap_or_default().to_owned();
+                let doing = |entry: &During| Doing {
+                    name: name.to_owned(),
+                    ns: of.to.min(entry.to) - of.from.max(entry.from),
+                    ts: of.from,
+                    dur: of.to - of.from,
+                    frame: FrameName {
+                        capture: word(6),
+                        buffer: word(7),
+                        segment: word(8),
+                        ring: long(&batch, 9, row),
+                        seqno: long(&batch, 10, row),
+                    },
+                    around: of.to >= entry.to,
+                };
+                running_sweep.each(&of, |number| {
+                    let (entry, running) = &mut running[number];
+                    if !entry.is_covered(&of) {
+                        running.enter(doing(entry));
+                    }
+                });
                 sweep.each(&of, |number| {
                     let entry = &asked[number];
-                    if entry.whole.is_some_and(|(from, to)| of.from <= from && to <= of.to) {
+                    if entry.is_covered(&of) {
                         return;
                     }
-                    let doing = Doing {
-                        name: name.to_owned(),
-                        ns: of.to.min(entry.to) - of.from.max(entry.from),
-                        ts: of.from,
-                        dur: of.to - of.from,
-                        frame: FrameName {
-                            capture: word(6),
-                            buffer: word(7),
-                            segment: word(8),
-                            ring: long(&batch, 9, row),
-                            seqno: long(&batch, 10, row),
-                        },
-                        around: of.to >= entry.to,
-                    };
+                    let doing = doing(entry);
                     if found[number].as_ref().is_none_or(|entry| entry.rank() < doing.rank()) {
                         found[number] = Some(doing);
                     }
@@ -181,9 +205,10 @@ impl Engine {
     }
 }
 
-/// In the order of their beginnings, the shorter first.
-fn in_order() -> Vec<datafusion::logical_expr::SortExpr> {
-    vec![ident("c3").sort(true, false), ident("c4").sort(true, false)]
+/// In the order of their beginnings, the shorter or the longer first. Where the longer comes first, an
+/// outer slice comes before those in it.
+fn in_order(shorter_first: bool) -> Vec<datafusion::logical_expr::SortExpr> {
+    vec![ident("c3").sort(true, false), ident("c4").sort(shorter_first, false)]
 }
 
 /// Whose a row is, and when: `host pid tid from dur`.

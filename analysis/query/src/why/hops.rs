@@ -30,8 +30,8 @@ impl Engine {
             let asked: Vec<During> = next.iter().map(|entry| entry.asked.clone()).collect();
             let answers = self.states_during(&asked).await?;
             let mut further = Vec::new();
-            for (mut of, parts) in next.into_iter().zip(answers) {
-                let Some((part, spent)) = parts.into_iter().next() else { continue };
+            for (mut of, did) in next.into_iter().zip(answers) {
+                let Some((part, spent)) = did.parts.into_iter().next() else { continue };
                 let Some(thread) = of.asked.tid.filter(|_| part != Part::Unknown) else { continue };
                 let waker = part.woken().and_then(|entry| entry.thread).filter(|_| part.is_wait());
                 let within = (of.asked.from, of.asked.to);

@@ -3,10 +3,11 @@
 use super::cut::{By, Part};
 use super::names::labelled;
 use super::request;
-use super::slow::{Hop, Slow, SlowPart};
+use super::slow::{Hop, RunningIn, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
-/// Parts that a sentence tells, and the least share of the interval that is worth telling.
+/// Parts that a sentence tells, and slices that a thread ran in; and the least share of the interval, or
+/// of the running time, that is worth telling.
 const TOLD: usize = 3;
 const WORTH: f64 = 0.05;
 
@@ -62,6 +63,31 @@ impl By {
     }
 }
 
+impl SlowPart {
+    /// The slices that the thread ran in most: those that are worth telling.
+    fn mostly_in(&self) -> impl Iterator<Item = &RunningIn> {
+        let all = self.spent.ns.max(1) as f64;
+        self.running_in.iter().take(TOLD).filter(move |share| share.ns as f64 / all >= WORTH)
+    }
+
+    /// In which slices the thread ran, `62 % in exec.run, 20 % in exec.sort`; None: in none that is worth
+    /// telling.
+    pub fn running_words(&self) -> Option<String> {
+        let percent = |ns: i64| 100.0 * ns as f64 / self.spent.ns.max(1) as f64;
+        let told = self.mostly_in();
+        let told: Vec<String> =
+            told.map(|share| format!("{:.0} % in {}", percent(share.ns), share.name)).collect();
+        (!told.is_empty()).then(|| told.join(", "))
+    }
+
+    /// What it is, without numbers.
+    fn shape(&self) -> String {
+        let mut slices: Vec<&str> = self.mostly_in().map(|share| share.name.as_str()).collect();
+        slices.sort_unstable();
+        [self.cause(), slices.join(", ")].join(" in ")
+    }
+}
+
 /// Parts of one kind, and in one call: what a sentence tells together.
 struct Clause<'a> {
     /// The largest of them.
@@ -112,7 +138,7 @@ impl Slow {
 
     /// Why it took so long, without numbers: the same of all whose sentences say the same.
     pub fn shape(&self) -> String {
-        let told = self.told().into_iter().map(|entry| entry.most.cause());
+        let told = self.told().into_iter().map(|entry| entry.most.shape());
         let hops = self.hops().iter().map(Hop::shape);
         let all: Vec<String> = std::iter::once(self.name.clone()).chain(told).chain(hops).collect();
         all.join("; ")
@@ -154,7 +180,8 @@ impl Slow {
 
 impl Clause<'_> {
     fn words(&self, share: f64) -> String {
-        let length = format!("{} ({:.0} %)", duration(self.ns as f64), 100.0 * share);
+        let (ns, percent) = (duration(self.ns as f64), format!("{:.0} %", 100.0 * share));
+        let length = format!("{ns} ({percent})");
         let times = match self.times {
             1 => String::new(),
             2 => " twice".to_owned(),
@@ -166,7 +193,13 @@ impl Clause<'_> {
             who => format!("{mostly} until it was woken{who}{}", self.doing()),
         };
         match &self.most.part {
-            Part::Running => format!("ran for {length}"),
+            Part::Running => {
+                let slices = self.most.running_words();
+                // The first says of what it is a share.
+                let slices = slices.map(|words| words.replacen(" % in ", " % of it in ", 1));
+                let slices = slices.map_or_else(String::new, |words| format!("; {words}"));
+                format!("ran for {ns} ({percent}{slices})")
+            }
             Part::Preempted { by, name } => {
                 let lost = if self.times == 1 { " once" } else { &times };
                 let to = match (name, by) {
@@ -275,6 +308,30 @@ mod tests {
             request: Vec::new(),
             parts: parts.into_iter().map(part).collect(),
         }
+    }
+
+    #[test]
+    fn running_time_is_told_by_the_slices_around_it() {
+        let ran_in = |name: &str, ns| {
+            let longest = doing(name, true);
+            RunningIn { name: name.to_owned(), ns, slices: 2, longest }
+        };
+        let mut one = slow(vec![(Part::Running, 1000, 3, None), (Part::Unknown, 1000, 1, None)]);
+        one.parts[0].running_in =
+            vec![ran_in("exec.run", 620), ran_in("exec.sort", 200), ran_in("exec.tidy", 49)];
+        assert_eq!(
+            one.sentence(),
+            "Of 2.00 µs, thread 7 ran for 1.00 µs (50 %; 62 % of it in exec.run, 20 % in exec.sort), and did \
+             what nobody knows for 1.00 µs (50 %)."
+        );
+        let mut other = one.clone();
+        other.parts[0].running_in[0].ns = 500;
+        other.parts[0].running_in.truncate(2);
+        assert_eq!(other.shape(), one.shape(), "numbers are not told");
+        other.parts[0].running_in.truncate(1);
+        assert_ne!(other.shape(), one.shape());
+        other.parts[0].running_in[0].ns = 49;
+        assert!(other.sentence().contains("ran for 1.00 µs (50 %), and"), "too little to be told");
     }
 
     fn doing(name: &str, around: bool) -> Doing {

@@ -60,13 +60,23 @@ pub struct SlowPart {
     pub doing: Option<Doing>,
     /// The same of the thread that waited: the innermost slice in the interval says for what.
     pub inside: Option<Doing>,
+    /// In which slices the thread ran, the most first: each ns counts for the innermost slice in the
+    /// interval. The rest of the time, it ran in none. Of [`Part::Running`] only.
+    pub running_in: Vec<RunningIn>,
     /// What the waker did meanwhile, and who woke that one: of the largest wait only.
     pub hops: Vec<Hop>,
 }
 
 impl SlowPart {
     pub(super) fn new((part, spent): (Part, Spent)) -> SlowPart {
-        SlowPart { part, spent, doing: None, inside: None, hops: Vec::new() }
+        SlowPart {
+            part,
+            spent,
+            doing: None,
+            inside: None,
+            running_in: Vec::new(),
+            hops: Vec::new(),
+        }
     }
 }
 
@@ -85,6 +95,19 @@ pub struct Doing {
     pub frame: FrameName,
     /// It was on when the wait ended.
     pub(super) around: bool,
+}
+
+/// How long a thread ran in slices of one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningIn {
+    /// The slices: an interval, or a span.
+    pub name: String,
+    /// How long it ran while one of them was the innermost, ns.
+    pub ns: i64,
+    /// In so many of them.
+    pub slices: u64,
+    /// The one with the most of that time; its `ns` is that.
+    pub longest: Doing,
 }
 
 /// What a thread did while another one waited for it.

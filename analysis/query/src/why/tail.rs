@@ -1,7 +1,7 @@
 //! Where all of those intervals spent their time that are above the 99th percentile.
 
 use super::cut::Part;
-use super::slow::{Longest, Slow, SlowPart};
+use super::slow::{Longest, RunningIn, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
 /// Intervals of a tail that are looked at: the slowest of them.
@@ -71,16 +71,17 @@ impl Tail {
         for slow in &own {
             let mut told: Vec<String> = Vec::new();
             for part in &slow.parts {
-                let (cause, ns) = (part.cause(), part.spent.ns);
-                let is_new = !told.contains(&cause);
-                match causes.iter_mut().find(|entry| entry.cause == cause) {
-                    Some(entry) => {
-                        entry.ns += ns;
-                        entry.intervals += u64::from(is_new);
+                for (cause, ns) in part.causes() {
+                    let is_new = !told.contains(&cause);
+                    match causes.iter_mut().find(|entry| entry.cause == cause) {
+                        Some(entry) => {
+                            entry.ns += ns;
+                            entry.intervals += u64::from(is_new);
+                        }
+                        None => causes.push(TailCause { cause: cause.clone(), ns, intervals: 1 }),
                     }
-                    None => causes.push(TailCause { cause: cause.clone(), ns, intervals: 1 }),
+                    told.push(cause);
                 }
-                told.push(cause);
             }
         }
         causes.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.cause.cmp(&b.cause)));
@@ -122,6 +123,17 @@ impl Tail {
 }
 
 impl SlowPart {
+    /// What the time of a part went to, and how much, ns: running time by the slices that it was in.
+    fn causes(&self) -> Vec<(String, i64)> {
+        let of_slices = |share: &RunningIn| (format!("running in {}", share.name), share.ns);
+        let mut causes: Vec<(String, i64)> = self.running_in.iter().map(of_slices).collect();
+        let rest = self.spent.ns - causes.iter().map(|entry| entry.1).sum::<i64>();
+        if rest > 0 {
+            causes.push((self.cause(), rest));
+        }
+        causes
+    }
+
     /// What time went to, in words that are the same for all that waited alike.
     pub fn cause(&self) -> String {
         match &self.part {

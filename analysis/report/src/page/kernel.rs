@@ -124,7 +124,7 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
             Some((_, first)) => format!("for the same reason as {first}"),
             None => {
                 said.push((shape, rank));
-                format!("{}{}", prose(&slow.sentence()), wakers(facts, slow))
+                format!("{}{}", prose(&slow.sentence()), ways(facts, slow))
             }
         };
         let length = link(facts, slow);
@@ -158,15 +158,23 @@ fn lane(facts: &Facts, slow: &Slow, tid: Option<i32>) -> Option<usize> {
     facts.timeline.lane(&slow.host, &number(slow.pid), &number(tid))
 }
 
-/// Ways to what those did who were waited for.
-fn wakers(facts: &Facts, slow: &Slow) -> String {
+/// Ways to the slice that its thread ran in most, and to what those did who were waited for.
+fn ways(facts: &Facts, slow: &Slow) -> String {
     let hops = slow.hops().iter().filter_map(|hop| Some((hop, hop.doing.as_ref()?)));
     let way = |(hop, doing): (&Hop, &Doing)| {
         let says = format!("thread {}: {}", hop.label(), doing.name);
         let lane = lane(facts, slow, Some(hop.thread));
         format!(" {}", super::parts::into_timeline(facts, (doing.ts, doing.dur), lane, &says))
     };
-    hops.map(way).collect()
+    let ran = slow.parts.iter().find_map(|part| part.running_in.first());
+    let ran = ran.map_or_else(String::new, |share| {
+        let lane = lane(facts, slow, slow.tid);
+        let longest = &share.longest;
+        let way =
+            super::parts::into_timeline(facts, (longest.ts, longest.dur), lane, &longest.name);
+        format!(" {way}")
+    });
+    ran + &hops.map(way).collect::<String>()
 }
 
 /// Kinds whose tails are told: those with the most time.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ppt_query::plain_json;
-use ppt_query::why::{Doing, Hop, Slow, SlowPart};
+use ppt_query::why::{Doing, Hop, RunningIn, Slow, SlowPart};
 use serde_json::{Value, json};
 
 use super::alike::alike;
@@ -55,9 +55,21 @@ fn part(part: &SlowPart) -> Value {
         "doing": part.doing.as_ref().map(|it| &it.name),
         "doing_ns": part.doing.as_ref().map(|it| it.ns),
         "doing_frame": part.doing.as_ref().map(frame),
+        "running_in": part.running_in.iter().map(running_in).collect::<Vec<_>>(),
         "successor": said.successor,
         "successor_name": said.successor_name,
         "hops": part.hops.iter().map(hop).collect::<Vec<_>>(),
+    })
+}
+
+/// Slices of one name that a thread ran in, and the one that it ran in most.
+fn running_in(share: &RunningIn) -> Value {
+    json!({
+        "name": share.name,
+        "ns": share.ns,
+        "slices": share.slices,
+        "longest_ns": share.longest.ns,
+        "longest_frame": frame(&share.longest),
     })
 }
 

@@ -68,6 +68,11 @@ pub(super) fn batch(slow: &[Slow]) -> Result<RecordBatch, ArrowError> {
         ("alike", long(&|row| Some(row.alike))),
         ("thread", text(&|row| row.slow.thread.clone())),
         ("waker_name", text(&|row| row.said.waker_name.and_then(owned))),
+        (
+            "running_in",
+            text(&|row| row.part.running_in.first().and_then(|share| owned(&share.name))),
+        ),
+        ("running_in_ns", long(&|row| row.part.running_in.first().map(|share| share.ns))),
     ];
     let nullable = columns.into_iter().map(|(name, column)| (name, column, true));
     RecordBatch::try_from_iter_with_nullable(nullable)

@@ -95,8 +95,8 @@ def why(capture, states, found):
     for frame in capture.frames:
         kind = capture.kind(frame.buffer, frame.kind)
         expected += sum(capture.length(*edges, frame) is not None for edges in intervals(kind).values())
-    spans = capture.sql("SELECT count(*) AS n FROM slices")[0]["n"]
-    found.same("why: entries", len(answer), spans)
+    slices = capture.sql("SELECT name, pid, tid, ts, dur FROM slices")
+    found.same("why: entries", len(answer), len(slices))
     for entry in answer:
         shown = collections.Counter()
         for part in entry["parts"]:
@@ -113,3 +113,31 @@ def why(capture, states, found):
                     of_states[row["state"]] += overlap
         of_states["unknown"] += entry["dur"] - sum(of_states.values())
         found.same(f"{what}: parts", +shown, +of_states)
+        ran = collections.Counter()
+        for part in entry["parts"]:
+            for share in part["running_in"]:
+                ran[share["name"]] += share["ns"]
+        found.same(f"{what}: running in", ran, running_in(entry, states, slices))
+
+
+def running_in(entry, states, slices):
+    """The running time of an interval by the innermost slice in it: of those around, the last that began."""
+    start, thread = ns(entry["ts"]), (entry["pid"], entry["tid"])
+    end = start + entry["dur"]
+    own = [(ns(row["ts"]), row["dur"], row["name"]) for row in slices if (row["pid"], row["tid"]) == thread]
+    # Slices around the whole interval tell nothing.
+    own = [it for it in own if it[0] < end and sum(it[:2]) > start and not (it[0] <= start and end <= sum(it[:2]))]
+    pieces = [(ns(row["ts"]), ns(row["ts"]) + row["dur"]) for row in states
+              if (row["pid"], row["tid"]) == thread and row["state"] == "running"]
+    found = collections.Counter()
+    for low, high in pieces:
+        low, high = max(low, start), min(high, end)
+        if low >= high:
+            continue
+        edges = {it for at, dur, _ in own for it in (at, at + dur) if low < it < high}
+        edges = sorted(edges | {low, high})
+        for from_, to in zip(edges, edges[1:]):
+            around = [(at, -dur, name) for at, dur, name in own if at <= from_ and to <= at + dur]
+            if around:
+                found[max(around)[2]] += to - from_
+    return found
