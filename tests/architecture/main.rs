@@ -3,6 +3,7 @@
 mod circles;
 mod pages;
 mod silence;
+mod stability;
 mod unsafety;
 
 use std::collections::BTreeSet;

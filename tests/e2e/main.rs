@@ -39,6 +39,7 @@ mod docs {
     mod packages;
     mod paths;
     mod readme;
+    mod stable;
 }
 
 /// What the tests share: a bench, targets, steps.

@@ -16,6 +16,7 @@ mod models;
 mod names;
 mod oracles;
 mod python;
+mod stable;
 mod support;
 mod threads;
 mod timeless;

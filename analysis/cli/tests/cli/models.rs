@@ -47,7 +47,7 @@ fn capture(run: u8, users: i32, times: f64) -> Vec<u8> {
 }
 
 /// Ten runs of two loads each of five, six runs before and six after a slowdown of 5 %.
-fn bench() -> Bench {
+pub fn bench() -> Bench {
     let bench = Bench::empty();
     let write = |name: String, run, users, times| bench.write(&name, capture(run, users, times));
     for run in 0..10u8 {
@@ -62,7 +62,7 @@ fn bench() -> Bench {
     bench
 }
 
-const SELECT: &str = "SELECT capture, users AS n, cost FROM job";
+pub const SELECT: &str = "SELECT capture, users AS n, cost FROM job";
 
 #[test]
 fn a_line_is_found_confirmed_and_followed_to_its_limit() {

@@ -523,8 +523,8 @@ fn closed_spans_have_tracks_of_their_own_and_chains_are_flows() {
 /// A point that lets out what another one takes in: kind and identity of each frame.
 const POINTS: [(u8, u64); 6] = [(0, 7), (0, 8), (1, 7), (1, 9), (1, 8), (0, 10)];
 
-#[test]
-fn points_of_one_identity_are_a_flow() {
+/// A capture of them.
+fn of_points() -> Vec<u8> {
     let frame = |name: &str, side: &str| {
         format!(
             r#"{{"name":"{name}","kind":"point","size":32,"fields":[{{"name":"id","type":"u64","offset":16,"hash":"xxh3","{side}":"message"}},{{"name":"at","type":"ns","clock":"monotonic","offset":24,"at":true,"stamp":true}}]}}"#
@@ -549,7 +549,19 @@ fn points_of_one_identity_are_a_flow() {
         frames.extend(id.to_le_bytes());
         frames.extend((1_000 + 10 * seq).to_le_bytes());
     }
-    let captures = Captures::of(&[capture(&header, &schema(&json), &[(head(1, 2_000), frames)])]);
+    capture(&header, &schema(&json), &[(head(1, 2_000), frames)])
+}
+
+/// A folder with this capture as `out.bin`.
+pub fn points() -> Bench {
+    let bench = Bench::empty();
+    bench.write("out.bin", of_points());
+    bench
+}
+
+#[test]
+fn points_of_one_identity_are_a_flow() {
+    let captures = Captures::of(&[of_points()]);
     assert_eq!(captures.number("SELECT count(*) FROM edges"), 2);
     let Some((events, ..)) = captures.by_others("perfetto") else { return };
     let mut flows: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();

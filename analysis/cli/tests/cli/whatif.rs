@@ -8,7 +8,7 @@ use crate::support::{Bench, capture, head};
 const BEGIN: u64 = 1_700_000_000_000_000_000;
 
 /// Four jobs of 100 µs with pauses of 100 µs; half of each is spent in parsing.
-fn bench() -> Bench {
+pub fn bench() -> Bench {
     let text = "emit C; buffer shop; option time ns realtime;\n\
                 frame job { interval time handle @at; interval time parse; }";
     let schema = ppt_frame_dsl::compile(text.as_bytes(), "shop.frame").unwrap().schema;

@@ -1,0 +1,75 @@
+//! Names that stay from one version to the next: commands, options and keys of JSON of `ppt` and `pptc`.
+
+#[path = "../../stable/hold.rs"]
+mod list;
+
+use std::collections::BTreeSet;
+
+use list::{hold, keys, options};
+
+use crate::fixtures::support::{Bench, root, text};
+
+#[test]
+fn commands_and_options_stay() {
+    let bench = Bench::new();
+    let help = |words: &[&str]| bench.ppt(&[words, &["--help"]].concat()).stdout;
+    let all = help(&[]);
+    let commands = all.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    // Those of the other programs are held where these are tested.
+    let own = [
+        "attach",
+        "completion",
+        "demo",
+        "detach",
+        "disable",
+        "doctor",
+        "dump",
+        "enable",
+        "explain",
+        "info",
+        "list",
+        "man",
+        "run",
+        "top",
+        "trigger",
+    ];
+    let listed: BTreeSet<&str> = commands.collect();
+    let mut there = BTreeSet::new();
+    for command in own {
+        assert!(listed.contains(command), "{command}: {all}");
+        there.extend(options(&format!("ppt {command}"), &help(&[command])));
+    }
+    for words in [&["--help"][..], &["fmt", "--help"]] {
+        let output = bench.command(env!("CARGO_BIN_EXE_pptc")).args(words).output().unwrap();
+        let command = format!("pptc {}", words[..words.len() - 1].join(" "));
+        there.extend(options(command.trim_end(), &text(&output.stdout)));
+    }
+    assert!(there.contains("ppt attach --kernel") && there.contains("pptc --emit"), "{there:?}");
+    hold(root(), "options.txt", &there);
+}
+
+#[test]
+fn keys_of_json_stay() {
+    let bench = Bench::new();
+    bench.copy_all(&["job.frame", "block.c"]);
+    bench.pptc(&["job.frame"]);
+    bench.cc(&["block.c", "job.c", "-o", "block"]);
+    let mut target = bench.start("block", &[]);
+    let mut there = BTreeSet::new();
+    let mut ask = |args: &[&str]| {
+        let ran = bench.ppt(args);
+        let answer = serde_json::from_str(&ran.stdout).unwrap_or_else(|it| panic!("{it}: {ran:?}"));
+        keys(args[0], &answer, &["tags", "values"], &mut there);
+    };
+    let pid = target.pid().to_string();
+    ask(&["doctor", "--json", &pid]);
+    let attach = bench.attach(&target, &[]);
+    ask(&["list", "--json", &pid]);
+    target.run();
+    attach.stop();
+    target.finish();
+    ask(&["info", "--json", "out.bin"]);
+    assert!(there.contains("doctor.checks[].verdict: string"), "{there:#?}");
+    assert!(there.contains("info.buffers[].frames: number"), "{there:#?}");
+    hold(root(), "ppt-json.txt", &there);
+}
