@@ -112,6 +112,8 @@ struct Member {
     /// Detached buffers of a process whose other buffers are captured. ppt gives them back once
     /// they are drained.
     closing: Vec<usize>,
+    /// It waited for its session before its first frame.
+    from_start: bool,
     /// It is a child that was attached to while it ran.
     forked: bool,
     /// What follows from its end, if it has ended, is known.
@@ -164,7 +166,7 @@ impl<'a> Live<'a> {
     ) -> Result<Self, Failure> {
         let name = outputs.name();
         let begun = timer::timers(options).and_then(|timers| {
-            let feeds = sessions.iter().flat_map(feed::feeds).collect();
+            let feeds = sessions.iter().flat_map(|it| feed::feeds(it, false)).collect();
             let (begun, flight, remarks) = begin::begin(options, &sessions, feeds, &outputs)?;
             let publish = || match sessions.is_empty() {
                 true => Ok(()),
@@ -210,20 +212,20 @@ impl<'a> Live<'a> {
             said: String::new(),
             ok: true,
         };
-        sessions.drain(..).for_each(|session| live.enter(session));
+        sessions.drain(..).for_each(|session| live.enter(session, false));
         (0..live.members.len()).for_each(|member| live.watch_kernel(member));
         Ok(live)
     }
 
-    /// Adds an attached process.
-    pub(crate) fn add(&mut self, session: Session) -> Result<(), Failure> {
+    /// Adds an attached process. `from_start`: it waits, and has written no frame yet.
+    pub(crate) fn add(&mut self, session: Session, from_start: bool) -> Result<(), Failure> {
         if let Err(error) = self.outputs.publish() {
             end_at_once(session);
             return Err(error.into());
         }
-        match self.listener.add(feed::feeds(&session).collect()) {
+        match self.listener.add(feed::feeds(&session, from_start).collect()) {
             Ok(()) => {
-                self.enter(session);
+                self.enter(session, from_start);
                 self.watch_kernel(self.members.len() - 1);
                 Ok(())
             }
@@ -237,7 +239,7 @@ impl<'a> Live<'a> {
     }
 
     /// Adds a session whose feeds the listener has.
-    fn enter(&mut self, session: Session) {
+    fn enter(&mut self, session: Session, from_start: bool) {
         let count = session.attached().len();
         self.status.clear();
         // With `--quiet`, `--follow` prints only the first `attached:` line, which scripts wait
@@ -255,6 +257,7 @@ impl<'a> Live<'a> {
             session,
             origin,
             feed,
+            from_start,
             forked: false,
             mourned: false,
             closing: Vec::new(),

@@ -40,6 +40,10 @@ pub struct Source {
     pub clock: String,
     /// Ticks per second, if the system states them (`cntfrq_el0`, the kernel's TSC rate).
     pub tick_hz: Option<u64>,
+    /// Whether the program waited before its first frame until the session had begun, as programs do
+    /// that `ppt run` starts. False where nobody knows.
+    #[serde(skip_serializing_if = "is_false")]
+    pub from_start: bool,
     /// Metadata: the schema's tags, then those of the command line.
     pub tags: Vec<(String, String)>,
 }
@@ -130,6 +134,12 @@ impl Source {
         source.schema_json = json.to_vec();
         Ok((source, schema))
     }
+}
+
+/// Captures of programs that did not wait stay as they were.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// u64 as 16 hex digits: JSON numbers beyond 2^53 do not survive every reader.

@@ -258,6 +258,9 @@ pub struct BufferInfo {
     pub object: String,
     /// The process.
     pub pid: u32,
+    /// Whether the process waited before its first frame until the session had begun.
+    #[serde(skip_serializing_if = "is_false")]
+    pub from_start: bool,
     /// What its stamps of `option time tsc` count: `tick` or `monotonic`. Empty if it has no such
     /// stamps.
     pub clock: String,
@@ -432,6 +435,10 @@ impl Info {
 /// Writes JSON without the characters that it allows and a terminal may obey.
 fn write_plain(json: &str, mut out: impl Write) -> io::Result<()> {
     writeln!(out, "{}", ppt_text::escaped_json(json))
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn is_zero(number: &u64) -> bool {

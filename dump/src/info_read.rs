@@ -291,6 +291,7 @@ fn buffer(
         absent: 0,
         object: info.source.object.clone(),
         pid: info.source.process.pid,
+        from_start: info.source.from_start,
         clock: info.source.clock.clone(),
         kinds: kinds.map(|frame| frame.name.clone()).collect(),
         fields: fields(&info.schema),

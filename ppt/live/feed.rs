@@ -5,11 +5,12 @@ use std::sync::Arc;
 use ppt_agent::{Attached, Buffer, Segment, Session, Target, Threads};
 use ppt_listener::{Feed, ListedSegment, Source, Unattended};
 
-/// The buffers of a session, in their order.
-pub(super) fn feeds(session: &Session) -> impl Iterator<Item = Feed> {
+/// The buffers of a session, in their order. `from_start`: the process waits for this session, and has
+/// written no frame yet.
+pub(super) fn feeds(session: &Session, from_start: bool) -> impl Iterator<Item = Feed> {
     let threads = session.target().threads_there();
     session.attached().iter().map(move |it| {
-        let mut feed = feed(session.target(), it, threads.clone());
+        let mut feed = feed(session.target(), it, threads.clone(), from_start);
         let leftovers = it.leftovers.iter().flat_map(|it| unattended(&it.segment, &it.unattended));
         feed.unattended.extend(leftovers);
         feed
@@ -50,10 +51,16 @@ pub(super) fn source(target: &Target, buffer: &Buffer) -> Source {
 }
 
 /// The current segment of a buffer.
-pub(super) fn feed(target: &Target, it: &Attached, threads: Option<Threads>) -> Feed {
+pub(super) fn feed(
+    target: &Target,
+    it: &Attached,
+    threads: Option<Threads>,
+    from_start: bool,
+) -> Feed {
     Feed {
         source: Source {
             segments: segments(it),
+            from_start,
             clock: it.clock.as_ref().map_or(String::new(), |clock| clock.name().into()),
             ..source(target, &it.buffer)
         },

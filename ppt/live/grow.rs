@@ -31,7 +31,7 @@ impl Live<'_> {
             Ok(()) => {
                 let attached = &it.session.attached()[buffer];
                 let target = it.session.target();
-                let more = feed::feed(target, attached, target.threads_there());
+                let more = feed::feed(target, attached, target.threads_there(), it.from_start);
                 let extended = self.listener.extend(it.feed + buffer, more);
                 self.status.clear();
                 match extended {

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::entry::{Certainty, Entry, Side};
 use crate::found::{Counts, Edge, Found, Reason, Unmatched};
 use crate::outs::{Out, Outs};
-use crate::queue::Queue;
+use crate::queue::{Queue, QueueBegins};
 use crate::rules::{Policy, Rule, Rules};
 
 /// What a key may cost.
@@ -59,7 +59,8 @@ pub enum Refused {
 ///   it is until a frame of either point may be missing. From then on all edges are possible, because
 ///   everything may have moved by one, until the queue is known to be empty again. That is so where a
 ///   rule has `within`, and an out comes after a time without outs of more than that, in which none
-///   may be missing. What was in the queue before is not taken any more. An in takes the first
+///   may be missing. A queue may have held outs before its points
+///   [begin](Matcher::with_begins). What was in the queue before is not taken any more. An in takes the first
 ///   out that it does not find too old; if that one cannot have been before it, the in has no cause.
 ///
 /// An in without any cause is *unmatched*, and so is a stated out without any effect: by loss, if a
@@ -122,6 +123,17 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
             kept: 0,
             counts: Counts::default(),
         }
+    }
+
+    /// States by which time each point was seen: up to then, its program may have written frames that
+    /// the matcher does not get. None: the program was seen from its start. Only queues depend on it,
+    /// because what leads to a single effect has no effect on others.
+    #[must_use]
+    pub fn with_begins(mut self, begin: impl Fn(u32) -> Option<i64>) -> Self {
+        for (rule, queue) in self.rules.all().iter().zip(&mut self.queues) {
+            queue.begins = QueueBegins { outs: begin(rule.from), ins: begin(rule.to) };
+        }
+        self
     }
 
     /// Takes in the next entry of the key. After it was refused, the rest of the key is lost.
@@ -213,7 +225,8 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
                 continue;
             }
             let start = out.lo.saturating_sub(within.unwrap_or(0));
-            if !self.may_miss(from, Side::Out, start, out.lo) {
+            let begins = self.queues[rule].begins;
+            if !begins.lacks_outs(start) && !self.may_miss(from, Side::Out, start, out.lo) {
                 self.queues[rule].start(self.points[place].outs.end(), out.lo);
             }
         }
@@ -292,7 +305,10 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         let Rule { from: cause, to: effect, .. } = self.rules.all()[rule];
         let allowed = Allowed::new(&self.rules.all()[rule], by);
         let seen = self.queues[rule].seen;
+        let begins = self.queues[rule].begins;
         let shifted = self.queues[rule].shifted
+            || begins.lacks_outs(seen)
+            || begins.lacks_ins(seen)
             || self.may_miss(cause, Side::Out, seen, by.hi)
             || self.may_miss(effect, Side::In, seen, by.hi);
         let outs = &mut self.points[from].outs;

@@ -5,6 +5,25 @@ use std::collections::VecDeque;
 use crate::entry::{Certainty, Entry};
 use crate::found::Edge;
 
+/// By when the points of a queue were seen; None: from the start of their programs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct QueueBegins {
+    pub outs: Option<i64>,
+    pub ins: Option<i64>,
+}
+
+impl QueueBegins {
+    /// Whether outs from `time` on may have been written before anybody saw them.
+    pub fn lacks_outs(self, time: i64) -> bool {
+        self.outs.is_some_and(|begin| time <= begin)
+    }
+
+    /// The same of ins.
+    pub fn lacks_ins(self, time: i64) -> bool {
+        self.ins.is_some_and(|begin| time <= begin)
+    }
+}
+
 /// What is known of the queue of one rule.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
@@ -14,6 +33,8 @@ pub(crate) struct Queue<T> {
     pub seen: i64,
     /// Frames may be missing since the queue was known to be empty.
     pub shifted: bool,
+    /// By when its points were seen.
+    pub begins: QueueBegins,
     /// When the last out ended.
     last: i64,
     /// Ins whose order may yet turn out to be unknown, and their edges.
@@ -29,7 +50,8 @@ struct Taken<T> {
 impl<T: Copy> Queue<T> {
     pub fn new() -> Queue<T> {
         let (seen, last) = (i64::MIN, i64::MIN);
-        Queue { head: 0, seen, shifted: false, last, pending: VecDeque::new() }
+        let begins = QueueBegins::default();
+        Queue { head: 0, seen, shifted: false, begins, last, pending: VecDeque::new() }
     }
 
     pub fn clear(&mut self) {

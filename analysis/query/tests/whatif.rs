@@ -15,7 +15,10 @@ use ppt_capture::{
 use ppt_query::Engine;
 use ppt_query::whatif::retime::{Answer, Metric, Model, Refusal, Resampling, Speeds};
 use random::Dice;
-use support::{Files, runtime, with_pushdown};
+use support::{Files, number, runtime, with_pushdown};
+
+/// Frames of a chunk.
+const CHUNK: usize = 100;
 
 const MONO: u64 = 5_000_000_000_000;
 const REAL: u64 = 1_700_000_000_000_000_000;
@@ -71,13 +74,28 @@ impl Ring<'_> {
     }
 }
 
-/// What a client and a server write; of the server's frames these are lost.
-fn capture(jobs: &[(u64, u64)], lost: std::ops::Range<usize>) -> Vec<u8> {
+/// How a capture of a shop came about.
+#[derive(Debug, Clone)]
+struct Shop {
+    /// The frames of the server that are lost.
+    lost: std::ops::Range<usize>,
+    /// Whether the shop was captured from its start.
+    from_start: bool,
+    /// Its line of edges.
+    edge: &'static str,
+}
+
+const FROM_START: Shop = Shop { lost: 0..0, from_start: true, edge: "edge sent -> taken fifo;" };
+
+/// What a client and a server write.
+fn capture(jobs: &[(u64, u64)], shop: Shop) -> Vec<u8> {
+    let Shop { lost, from_start, edge } = shop;
     let text = "emit C; buffer shop; option time ns monotonic;\n\
                 frame sent @point { hash id @out(job) @raw; }\n\
                 frame taken @point { hash id @in(job) @raw; }\n\
                 frame job { interval time handle @at; }\n\
-                edge sent -> taken fifo;";
+                EDGE"
+        .replace("EDGE", edge);
     let schema = ppt_frame_dsl::compile(text.as_bytes(), "shop.frame").unwrap().schema;
     let mut rings = [0, 1].map(|_| Ring { schema: &schema, frames: Vec::new() });
     let [client, server] = &mut rings;
@@ -119,6 +137,7 @@ fn capture(jobs: &[(u64, u64)], lost: std::ops::Range<usize>) -> Vec<u8> {
         },
         segments: vec![Segment { nonce: 7, rings: 2, slots: 16, stride }],
         clock: "tick".to_owned(),
+        from_start,
         ..Source::default()
     };
     writer.source(0, &source).unwrap();
@@ -132,7 +151,9 @@ fn capture(jobs: &[(u64, u64)], lost: std::ops::Range<usize>) -> Vec<u8> {
             let gap = Gap { source: 0, nonce: 7, ring, first_seq, count, cause: Cause::Overrun };
             writer.gap(&gap).unwrap();
         }
-        for (first, part) in [(0, before), (lost.end, after)] {
+        let before = (0..).step_by(CHUNK).zip(before.chunks(CHUNK));
+        let after = (lost.end..).step_by(CHUNK).zip(after.chunks(CHUNK));
+        for (first, part) in before.chain(after) {
             let Some((_, last, _)) = part.last() else { continue };
             end = end.max(*last);
             let head = FramesHead {
@@ -175,7 +196,7 @@ fn ask(engine: &Engine, metric: &str, speed: &str) -> Result<Answer, Refusal> {
 #[test]
 fn a_faster_server_is_predicted_to_the_ns() {
     let jobs = jobs(&mut Dice::new(1), 3000);
-    let files = Files::new(&[capture(&jobs, 0..0)]);
+    let files = Files::new(&[capture(&jobs, FROM_START)]);
     let engine = files.engine(&with_pushdown());
     let mean = |of: &dyn Fn(u64, u64, u64) -> u64, times: f64| {
         let served = served(&jobs, times);
@@ -198,7 +219,7 @@ fn a_faster_server_is_predicted_to_the_ns() {
 #[test]
 fn points_that_were_lost_are_no_ground_to_stand_on() {
     let jobs = jobs(&mut Dice::new(2), 300);
-    let files = Files::new(&[capture(&jobs, 200..210)]);
+    let files = Files::new(&[capture(&jobs, Shop { lost: 200..210, ..FROM_START })]);
     let engine = files.engine(&with_pushdown());
     let refused = ask(&engine, "path(sent, taken)", "handle=2x").unwrap_err();
     assert!(matches!(refused, Refusal::Lost { .. }), "{refused:?}");
@@ -206,5 +227,29 @@ fn points_that_were_lost_are_no_ground_to_stand_on() {
     assert_eq!(missing, Refusal::Missing { point: "nowhere".to_owned() });
     // Which of a queue was the next one is not known either, once some are missing.
     let refused = ask(&engine, "job.handle", "handle=2x").unwrap_err();
+    assert!(matches!(refused, Refusal::Ambiguous { .. }), "{refused:?}");
+}
+
+#[test]
+fn a_queue_that_was_there_before_the_capture_is_uncertain() {
+    let jobs = jobs(&mut Dice::new(3), 300);
+    let attached = Shop { from_start: false, ..FROM_START };
+    let certainties = |shop: Shop| {
+        let files = Files::new(&[capture(&jobs, shop)]);
+        let count = |certainty: &str| {
+            let of = format!("SELECT count(*) FROM edges WHERE certainty = '{certainty}'");
+            number(&files.engine(&with_pushdown()), &of)
+        };
+        (count("certain"), count("possible"))
+    };
+    let all = jobs.len() as i64;
+    assert_eq!(certainties(FROM_START), (all, 0));
+    assert_eq!(certainties(attached.clone()), (0, all));
+    // Nobody waits longer than that: after so much time in the capture, each queue is empty.
+    let within = "edge sent -> taken within 5us fifo;";
+    let (certain, possible) = certainties(Shop { edge: within, ..attached.clone() });
+    assert!(certain > 0 && possible > 0, "{certain} {possible}");
+    let files = Files::new(&[capture(&jobs, attached)]);
+    let refused = ask(&files.engine(&with_pushdown()), "job.handle", "handle=2x").unwrap_err();
     assert!(matches!(refused, Refusal::Ambiguous { .. }), "{refused:?}");
 }

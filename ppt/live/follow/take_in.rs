@@ -195,7 +195,7 @@ impl Live<'_> {
             let (comm, age) = (target.comm().to_owned(), target.age());
             let Some(command) = self.command() else { return };
             let mut searcher = std::mem::replace(&mut command.searcher, Searcher::of_many());
-            let done = self.take_in_all(target, &mut searcher);
+            let done = self.take_in_all(target, &mut searcher, By::Look);
             let Some(command) = self.command() else { return };
             command.searcher = searcher;
             let (Some(follow), Ok(true)) = (&mut self.follow, &done) else {
@@ -243,12 +243,14 @@ impl Live<'_> {
             follow.spare(pid);
             return Ok(());
         }
+        // A forked child waits for the answer to its hello if a command started its program.
+        let waits = by == By::Hello && follow.command.is_some();
         let Some(known) = follow.known.get(&origin) else { return Ok(()) };
         let copies =
             target.copies_of(&known.buffers).map_err(|error| Failed::of(target.comm(), error))?;
         let new = copies.into_iter().filter(|it| !self.holds(&target, it)).collect();
         let (before, comm, age) = (self.members.len(), target.comm().to_owned(), target.age());
-        self.take_in(target, new, Hold::Free)?;
+        self.take_in(target, new, Hold::Free, waits)?;
         for it in &mut self.members[before..] {
             // The process may have ended by now.
             (it.origin, it.forked) = (Some(origin), true);
@@ -282,12 +284,17 @@ impl Live<'_> {
         follow.missed.said_hello(pid);
         // An exec ended the program that ran in this process before.
         self.look_at(pid);
-        self.take_in_all(target, &mut Searcher::of_one()).map(|_| ())
+        self.take_in_all(target, &mut Searcher::of_one(), By::Hello).map(|_| ())
     }
 
     /// Attaches to the buffers that a search finds in a process; returns whether any of them is
     /// new.
-    fn take_in_all(&mut self, target: Target, searcher: &mut Searcher) -> Result<bool, Failed> {
+    fn take_in_all(
+        &mut self,
+        target: Target,
+        searcher: &mut Searcher,
+        by: By,
+    ) -> Result<bool, Failed> {
         let (pid, wanted) = (target.pid(), &self.options.buffers);
         let failed = |error| Failed::of(target.comm(), error);
         let found = searcher.buffers(&target).map_err(failed)?;
@@ -312,10 +319,18 @@ impl Live<'_> {
         }
         there.retain(|it| !self.holds(&target, it));
         let is_new = !there.is_empty();
-        self.take_in(target, there, Hold::Held).map(|()| is_new)
+        self.take_in(target, there, Hold::Held, by == By::Hello).map(|()| is_new)
     }
 
-    fn take_in(&mut self, target: Target, new: Vec<Buffer>, hold: Hold) -> Result<(), Failed> {
+    /// Attaches to the new buffers of a process. `waits`: it waits for that, and has written no frame
+    /// yet.
+    fn take_in(
+        &mut self,
+        target: Target,
+        new: Vec<Buffer>,
+        hold: Hold,
+        waits: bool,
+    ) -> Result<(), Failed> {
         let Some(follow) = self.follow.as_ref().filter(|_| !new.is_empty()) else { return Ok(()) };
         // Another process had that number, and may not have left yet.
         let before = self.members.iter().map(|it| it.session.target());
@@ -347,6 +362,6 @@ impl Live<'_> {
                 return Err(Failed::of(&comm, error));
             }
         };
-        self.add(session).map_err(|why| Failed::Refused { comm, why })
+        self.add(session, waits).map_err(|why| Failed::Refused { comm, why })
     }
 }

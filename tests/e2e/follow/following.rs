@@ -36,6 +36,14 @@ fn found_late(said: &str, late: &[Child]) {
     assert_eq!(said.contains("by clone(2) without fork handlers"), !late.is_empty(), "{said}");
 }
 
+/// Of the processes that waited for ppt before their first frame, and of no others, the capture says so.
+fn captured_from_start(bench: &Bench, waited: impl Fn(i64) -> bool) {
+    for buffer in bench.info("out.bin")["buffers"].as_array().unwrap() {
+        let pid = buffer["pid"].as_i64().unwrap();
+        assert_eq!(buffer["from_start"].as_bool().unwrap_or_default(), waited(pid), "{buffer}");
+    }
+}
+
 const KINDS: [&str; 4] = ["fork", "thread", "grandchild", "daemon"];
 
 /// A family whose children are captured as soon as ppt hears of them; `cannot_say` are those that
@@ -68,6 +76,7 @@ fn followed(
     family.target.finish();
     assert_eq!(written, 1000 + 100 * children.len() as u64);
     whole(bench, written, case, agent);
+    captured_from_start(bench, |_| false);
 }
 
 /// The same of a command: its children are on with their first breath.
@@ -103,6 +112,7 @@ fn of_a_command(
     found_late(&stderr.rest(), &late);
     assert_eq!(written, 1000 + 100 * count as u64);
     whole(bench, written, case, agent);
+    captured_from_start(bench, |pid| !late.iter().any(|child| i64::from(child.pid) == pid));
 }
 
 fn children_are_captured_once_they_are_attached(kind: Kind) {

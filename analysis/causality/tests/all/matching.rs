@@ -15,6 +15,11 @@ const WIDTH: i64 = 4;
 /// Frames may be missing of a point, from a time to a time.
 type Gap = (u32, i64, i64);
 
+/// By which time each point was seen, if not from the start.
+type Begins = [Option<i64>; POINTS as usize];
+
+const FROM_START: Begins = [None; POINTS as usize];
+
 fn missing(gaps: &[Gap], point: u32, from: i64, to: i64) -> bool {
     gaps.iter().any(|&(of, start, end)| of == point && start <= to && from <= end)
 }
@@ -35,11 +40,17 @@ impl Told {
     }
 }
 
-fn streamed(rules: &Rules, gaps: &[Gap], entries: &[Entry<u32>]) -> Told {
+fn streamed(
+    rules: &Rules,
+    gaps: &[Gap],
+    begins: Begins,
+    entries: &[Entry<u32>],
+) -> Told {
     let limits = Limits { pairs: u64::MAX, kept: usize::MAX, width: WIDTH };
     let mut matcher = Matcher::new(Arc::new(rules.clone()), limits, |point, from, to| {
         missing(gaps, point, from, to)
-    });
+    })
+    .with_begins(|point| begins[point as usize]);
     let mut found = Found::default();
     let mut told = Vec::new();
     // The second time it must be as new.
@@ -90,7 +101,12 @@ fn causes<'a>(
 }
 
 /// Every pair by the definition.
-fn by_definition(rules: &[Rule], free: bool, gaps: &[Gap], entries: &[Entry<u32>]) -> Told {
+fn by_definition(
+    rules: &[Rule],
+    free: bool,
+    (gaps, begins): (&[Gap], Begins),
+    entries: &[Entry<u32>],
+) -> Told {
     let all: Vec<&Entry<u32>> = entries.iter().collect();
     let of = |point: u32, side: Side| -> Vec<&Entry<u32>> {
         all.iter().copied().filter(|it| it.point == point && it.side == side).collect()
@@ -101,7 +117,8 @@ fn by_definition(rules: &[Rule], free: bool, gaps: &[Gap], entries: &[Entry<u32>
         let (outs, ins) = (of(rule.from, Side::Out), of(rule.to, Side::In));
         let pairs = outs.iter().flat_map(|a| ins.iter().map(move |b| (a, b)));
         impossible += pairs.filter(|(a, b)| (a.stated || !free) && b.hi < a.lo).count() as u64;
-        let mut queue = Fifo::default();
+        let begins = [rule.from, rule.to].map(|point| begins[point as usize]);
+        let mut queue = Fifo { begins, ..Fifo::default() };
         for b in &ins {
             let found = match rule.policy {
                 Policy::All => causes(rule, b, &outs),
@@ -166,6 +183,8 @@ struct Fifo {
     /// Frames of outs that are gone.
     gone: Vec<u32>,
     shifted: bool,
+    /// By when outs and ins were seen.
+    begins: [Option<i64>; 2],
 }
 
 impl Fifo {
@@ -179,12 +198,15 @@ impl Fifo {
         // Where the queue was known to be empty for the last time.
         let known = |index: usize| {
             let start = come[index].lo - rule.within?;
-            let quiet = come[..index].iter().all(|it| it.hi < start);
+            let quiet = come[..index].iter().all(|it| it.hi < start)
+                && self.begins[0].is_none_or(|begin| begin < start);
             (quiet && !missing(gaps, rule.from, start, come[index].lo)).then_some(index)
         };
         let known = (0..come.len()).rev().find_map(known);
         let since = known.map_or(-(1 << 40), |it| come[it].lo);
-        self.shifted = missing(gaps, rule.from, since, b.hi) || missing(gaps, rule.to, since, b.hi);
+        self.shifted = missing(gaps, rule.from, since, b.hi)
+            || missing(gaps, rule.to, since, b.hi)
+            || self.begins.into_iter().flatten().any(|begin| since <= begin);
         let queue: Vec<_> =
             come[known.unwrap_or(0)..].iter().filter(|it| !self.gone.contains(&it.frame)).collect();
         let old = |a: &&&&Entry<u32>| rule.within.is_some_and(|within| time(a, b).0 > within);
@@ -249,7 +271,16 @@ fn gaps() -> impl Strategy<Value = Vec<Gap>> {
     prop::collection::vec(gap, 0..4)
 }
 
-fn agree(named: &[Rule], gaps: &[Gap], made: &[Made]) -> Result<(), TestCaseError> {
+fn begins() -> impl Strategy<Value = Begins> {
+    prop::array::uniform4(prop::option::of(0..60i64))
+}
+
+fn agree(
+    named: &[Rule],
+    gaps: &[Gap],
+    begins: Begins,
+    made: &[Made],
+) -> Result<(), TestCaseError> {
     let entries = entries(made);
     let points: Vec<u32> = (0..POINTS).collect();
     let rules = Rules::new(&points, named).unwrap();
@@ -263,8 +294,8 @@ fn agree(named: &[Rule], gaps: &[Gap], made: &[Made]) -> Result<(), TestCaseErro
     let free: Vec<Rule> = free.collect();
     let meant = if named.is_empty() { &free } else { named };
     prop_assert_eq!(
-        streamed(&rules, gaps, &entries),
-        by_definition(meant, named.is_empty(), gaps, &entries)
+        streamed(&rules, gaps, begins, &entries),
+        by_definition(meant, named.is_empty(), (gaps, begins), &entries)
     );
     Ok(())
 }
@@ -274,22 +305,27 @@ proptest! {
 
     #[test]
     fn free(made in frames(true), gaps in gaps()) {
-        agree(&[], &gaps, &made)?;
+        agree(&[], &gaps, FROM_START, &made)?;
     }
 
     #[test]
     fn all(made in frames(true), rules in rules(&[Policy::All]), gaps in gaps()) {
-        agree(&rules, &gaps, &made)?;
+        agree(&rules, &gaps, FROM_START, &made)?;
     }
 
     #[test]
     fn nearest(made in frames(true), rules in rules(&[Policy::Nearest]), gaps in gaps()) {
-        agree(&rules, &gaps, &made)?;
+        agree(&rules, &gaps, FROM_START, &made)?;
     }
 
     #[test]
-    fn fifo(made in frames(true), rules in rules(&[Policy::Fifo]), gaps in gaps()) {
-        agree(&rules, &gaps, &made)?;
+    fn fifo(
+        made in frames(true),
+        rules in rules(&[Policy::Fifo]),
+        gaps in gaps(),
+        begins in begins(),
+    ) {
+        agree(&rules, &gaps, begins, &made)?;
     }
 
     #[test]
@@ -297,7 +333,7 @@ proptest! {
         made in frames(false),
         rules in rules(&[Policy::All, Policy::Nearest, Policy::Fifo]),
     ) {
-        agree(&rules, &[], &made)?;
+        agree(&rules, &[], FROM_START, &made)?;
     }
 
     #[test]
@@ -305,8 +341,9 @@ proptest! {
         made in frames(true),
         rules in rules(&[Policy::All, Policy::Nearest, Policy::Fifo]),
         gaps in gaps(),
+        begins in begins(),
     ) {
-        agree(&rules, &gaps, &made)?;
+        agree(&rules, &gaps, begins, &made)?;
     }
 }
 

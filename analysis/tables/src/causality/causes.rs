@@ -4,11 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::StringArray;
+use ppt_capture::RingKey;
 use ppt_capture::frame_dsl::edge::{Edge, Policy as Word};
 use ppt_causality::{Policy, Refused, Rule, Rules};
 
 use super::endpoint::{hex_of, type_of};
 use super::known::Known;
+use crate::catalog::ChunkAt;
 use crate::error::{SetError, TableError};
 use crate::gap_times::Neighbours;
 use crate::set::CaptureSet;
@@ -18,6 +20,9 @@ use crate::whole::Missing;
 const MOST_PAIRS: u64 = 1_000_000;
 /// Identities of one kind and value that may wait for their effects at a time.
 const MOST_KEPT: usize = 10_000_000;
+
+/// The number of the first frame of a ring.
+const FIRST_NUMBER: u64 = 1;
 
 /// Between which times something was; None: nobody knows.
 type Between = (Option<i64>, Option<i64>);
@@ -158,6 +163,34 @@ impl Causes {
             Missing::during(sources.filter_map(|it| gaps.get(&it)).flatten().copied())
         };
         Ok((0..self.known.points.len()).map(of).collect())
+    }
+
+    /// By which time each point was seen, in ns since the epoch; None: from the start of its programs.
+    /// A program may have written frames before that: `ppt attach` came later, or files of a series are
+    /// not in the set.
+    pub fn begins(&self) -> Vec<Option<i64>> {
+        let mut firsts: HashMap<(u64, u32), u64> = HashMap::new();
+        let captures = self.set.captures();
+        for (key, ring) in captures.iter().flat_map(|it| it.catalog().account.rings()) {
+            let first = firsts.entry((key.nonce, key.ring)).or_insert(ring.first_seq);
+            *first = ring.first_seq.min(*first);
+        }
+        let begin = |(number, id): (usize, u16)| {
+            let catalog = captures.get(number)?.catalog();
+            let info = catalog.sources.iter().find(|info| info.id == id)?;
+            let mut rings = catalog.account.rings().filter(|(key, _)| key.source == id);
+            let has_first = |(key, _): (RingKey, _)| firsts.get(&(key.nonce, key.ring)) == Some(&FIRST_NUMBER);
+            if info.source.from_start && rings.all(has_first) {
+                return None;
+            }
+            let of_source = |chunk: &&ChunkAt| catalog.owners[chunk.owner as usize].source == id;
+            let first = catalog.chunks.iter().find(of_source)?;
+            let drained = catalog.epoch(first.drained.max(first.drained_by));
+            let latest = |time| self.known.clocks.around(number, time).map(|it| it.1);
+            Some(drained.and_then(latest).unwrap_or(i64::MAX))
+        };
+        let points = 0..self.known.points.len();
+        points.map(|point| self.known.sources_of(point).filter_map(begin).max()).collect()
     }
 
     /// Says of which identity a matcher wants no more.

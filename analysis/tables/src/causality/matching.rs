@@ -112,7 +112,10 @@ impl Matching {
             all.get(point as usize).is_some_and(|it| it.between(from, to))
         });
         let rules = self.causes.rules[of].clone();
-        self.matchers[of] = Some(Matcher::new(rules, self.causes.limits(), missing));
+        let begins = self.causes.begins();
+        let begin = |point: u32| begins.get(point as usize).copied().flatten();
+        let matcher = Matcher::new(rules, self.causes.limits(), missing);
+        self.matchers[of] = Some(matcher.with_begins(begin));
         Ok(())
     }
 
