@@ -301,11 +301,14 @@ impl Tally {
 
 fn numbers(of: &Recent, now: u64) -> Option<Numbers> {
     let (all, _) = of.all(now);
+    let max = all.max?;
+    // The middle of a bucket may lie above all of its values.
+    let quantile = |share| Some(all.sketch.quantile(share)?.min(max));
     Some(Numbers {
         count: all.sketch.count(),
-        p50: all.sketch.quantile(0.5)?,
-        p99: all.sketch.quantile(0.99)?,
-        max: all.max?,
+        p50: quantile(0.5)?,
+        p99: quantile(0.99)?,
+        max,
         busy: None,
     })
 }

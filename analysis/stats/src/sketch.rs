@@ -1,10 +1,15 @@
-//! How values are spread, to three digits, in memory that does not grow with them.
+//! How values are spread, to three digits, in memory that does not grow with them. Where values lie
+//! between more than 512 powers of two, further ones are known to the power of two alone.
 //!
 //! The bits of a floating-point number are its logarithm, about: sign and exponent, and the ten
 //! highest bits of the fraction are a bucket. That takes whole, fractional and negative numbers
 //! alike, which hdrhistogram does not.
 
 use std::collections::BTreeMap;
+
+/// The most powers of two that have buckets of their own, 8 KiB each. Numbers of programs have a few
+/// dozen.
+const FINE_OCTAVES: usize = 512;
 
 /// Bits of the fraction that a bucket has: it is at most 1/1024 wide of its value.
 const BITS: u32 = 10;
@@ -14,8 +19,30 @@ const EACH: usize = 1 << BITS;
 #[derive(Debug, Clone, Default)]
 pub struct Sketch {
     /// By sign and exponent, in the order of the numbers.
-    octaves: BTreeMap<u16, Box<[u64; EACH]>>,
+    octaves: BTreeMap<u16, Octave>,
     count: u64,
+}
+
+/// The numbers between two powers of two.
+#[derive(Debug, Clone)]
+enum Octave {
+    /// By bucket.
+    Fine(Box<[u64; EACH]>),
+    /// All of them: there are too many octaves.
+    Coarse(u64),
+}
+
+impl Octave {
+    fn empty(is_coarse: bool) -> Octave {
+        if is_coarse { Octave::Coarse(0) } else { Octave::Fine(Box::new([0; EACH])) }
+    }
+
+    fn total(&self) -> u64 {
+        match self {
+            Octave::Fine(counts) => counts.iter().sum(),
+            Octave::Coarse(count) => *count,
+        }
+    }
 }
 
 /// Numbers in their order as whole ones.
@@ -41,17 +68,26 @@ impl Sketch {
             return;
         }
         let bucket = ordered(value) >> (52 - BITS);
+        let is_full = self.octaves.len() >= FINE_OCTAVES;
         let octave = self.octaves.entry((bucket >> BITS) as u16);
-        let octave = octave.or_insert_with(|| Box::new([0; EACH]));
-        octave[bucket as usize % EACH] += times;
+        match octave.or_insert_with(|| Octave::empty(is_full)) {
+            Octave::Fine(counts) => counts[bucket as usize % EACH] += times,
+            Octave::Coarse(count) => *count += times,
+        }
         self.count += times;
     }
 
     /// Takes in what another one has.
     pub fn join(&mut self, other: &Sketch) {
         for (octave, theirs) in &other.octaves {
-            let ours = self.octaves.entry(*octave).or_insert_with(|| Box::new([0; EACH]));
-            ours.iter_mut().zip(theirs.iter()).for_each(|(ours, theirs)| *ours += theirs);
+            let is_full = self.octaves.len() >= FINE_OCTAVES;
+            let ours = self.octaves.entry(*octave).or_insert_with(|| Octave::empty(is_full));
+            match (&mut *ours, theirs) {
+                (Octave::Fine(ours), Octave::Fine(theirs)) => {
+                    ours.iter_mut().zip(theirs.iter()).for_each(|(ours, theirs)| *ours += theirs);
+                }
+                (one, two) => *ours = Octave::Coarse(one.total() + two.total()),
+            }
         }
         self.count += other.count;
     }
@@ -64,11 +100,15 @@ impl Sketch {
     /// Each bucket that has values: from, to, how many. In order.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
         self.octaves.iter().flat_map(|(octave, counts)| {
+            let (counts, width): (&[u64], usize) = match counts {
+                Octave::Fine(counts) => (&counts[..], 1),
+                Octave::Coarse(count) => (std::slice::from_ref(count), EACH),
+            };
             let used = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-            used.map(|(index, &count)| {
+            used.map(move |(index, &count)| {
                 let bucket = (u64::from(*octave) << BITS) + index as u64;
                 let first = value(bucket << (52 - BITS));
-                let last = value(((bucket + 1) << (52 - BITS)) - 1);
+                let last = value(((bucket + width as u64) << (52 - BITS)).wrapping_sub(1));
                 // Beside an infinity there is no other number in its bucket.
                 match (first.is_nan(), last.is_nan()) {
                     (true, _) => (last, last, count),
@@ -127,6 +167,34 @@ mod tests {
         assert_eq!(all, [(least, false, 1), (1.0, true, 1), (most, false, 1)]);
         let told = [0.0, 0.5, 1.0].map(|share| sketch.quantile(share));
         assert_eq!(told, [Some(least), Some(1.0), Some(most)]);
+    }
+
+    #[test]
+    fn values_of_all_sizes_take_bounded_memory() {
+        let fine = |sketch: &Sketch| {
+            sketch.octaves.values().filter(|it| matches!(it, Octave::Fine(_))).count()
+        };
+        let (mut up, mut down) = (Sketch::default(), Sketch::default());
+        for exponent in -1000..1000 {
+            up.add(2f64.powi(exponent));
+            down.add(2f64.powi(-exponent));
+        }
+        assert_eq!((fine(&up), fine(&down)), (FINE_OCTAVES, FINE_OCTAVES));
+        for sketch in [&up, &down] {
+            let median = sketch.quantile(0.5).unwrap();
+            assert!((0.5..=2.0).contains(&median), "{median}");
+        }
+        for value in [f64::INFINITY, f64::NEG_INFINITY] {
+            let mut sketch = up.clone();
+            sketch.add(value);
+            assert_eq!(sketch.buckets().filter(|it| it.0 == value).count(), 1, "{value}");
+        }
+        up.join(&down);
+        assert!(fine(&up) <= FINE_OCTAVES);
+        assert_eq!(up.count(), 4000);
+        assert_eq!(up.buckets().map(|it| it.2).sum::<u64>(), 4000);
+        let all: Vec<_> = up.buckets().collect();
+        assert!(all.windows(2).all(|it| it[0].1 < it[1].0));
     }
 
     #[test]

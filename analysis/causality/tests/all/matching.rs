@@ -40,12 +40,7 @@ impl Told {
     }
 }
 
-fn streamed(
-    rules: &Rules,
-    gaps: &[Gap],
-    begins: Begins,
-    entries: &[Entry<u32>],
-) -> Told {
+fn streamed(rules: &Rules, gaps: &[Gap], begins: Begins, entries: &[Entry<u32>]) -> Told {
     let limits = Limits { pairs: u64::MAX, kept: usize::MAX, width: WIDTH };
     let mut matcher = Matcher::new(Arc::new(rules.clone()), limits, |point, from, to| {
         missing(gaps, point, from, to)
@@ -275,12 +270,7 @@ fn begins() -> impl Strategy<Value = Begins> {
     prop::array::uniform4(prop::option::of(0..60i64))
 }
 
-fn agree(
-    named: &[Rule],
-    gaps: &[Gap],
-    begins: Begins,
-    made: &[Made],
-) -> Result<(), TestCaseError> {
+fn agree(named: &[Rule], gaps: &[Gap], begins: Begins, made: &[Made]) -> Result<(), TestCaseError> {
     let entries = entries(made);
     let points: Vec<u32> = (0..POINTS).collect();
     let rules = Rules::new(&points, named).unwrap();

@@ -179,7 +179,8 @@ impl Causes {
             let catalog = captures.get(number)?.catalog();
             let info = catalog.sources.iter().find(|info| info.id == id)?;
             let mut rings = catalog.account.rings().filter(|(key, _)| key.source == id);
-            let has_first = |(key, _): (RingKey, _)| firsts.get(&(key.nonce, key.ring)) == Some(&FIRST_NUMBER);
+            let has_first =
+                |(key, _): (RingKey, _)| firsts.get(&(key.nonce, key.ring)) == Some(&FIRST_NUMBER);
             if info.source.from_start && rings.all(has_first) {
                 return None;
             }

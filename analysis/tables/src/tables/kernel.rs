@@ -216,6 +216,9 @@ struct Kind {
     name: Option<Place>,
 }
 
+/// Calls below this number are called by it where they have no name.
+const NUMBERED_CALLS: i128 = 1024;
+
 /// A number, or a word of a number.
 #[derive(Debug)]
 struct Value {
@@ -283,8 +286,13 @@ impl Kind {
             let field = field(name)?;
             let words = match &field.ty {
                 FieldType::Enum { name } => {
-                    let declared = schema.enum_named(name)?;
-                    Some(Keys::new(&Names::of(declared), dictionary))
+                    let mut declared = schema.enum_named(name)?.clone();
+                    if field.name == "call" {
+                        // A kernel may have calls that are younger than the ppt that captured them.
+                        let numbers = (0..NUMBERED_CALLS).map(|it| (it.to_string(), it));
+                        declared.values.extend(numbers);
+                    }
+                    Some(Keys::new(&Names::of(&declared), dictionary))
                 }
                 _ => None,
             };
