@@ -1,5 +1,5 @@
 //! Writes what is installed beside the binaries of a package into a folder that becomes the prefix:
-//! man pages, completions, and of ppt CMake and pkg-config files.
+//! man pages, completions, and of ppt the library that is preloaded, CMake and pkg-config files.
 //!
 //! ```text
 //! cargo run --example packaging ppt|ppt-analysis|ppt-lab PREFIX BINARIES
@@ -38,6 +38,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 fn ppt(prefix: &Path, binaries: &Path) -> Result<()> {
     man(prefix, &binaries.join("ppt"))?;
     completions(prefix, binaries, &["ppt", "pptc"])?;
+    put(&prefix.join("lib/ppt").join(ppt_sources::FILE_NAME), ppt_sources::LIBRARY)?;
     build_files(prefix)
 }
 

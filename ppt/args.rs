@@ -14,6 +14,10 @@ use ppt_text::argument;
 
 use crate::measure::{self, Every};
 
+mod with;
+
+pub(crate) use with::{Source, With};
+
 /// Programs beside ppt that do some of its commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Program {
@@ -89,6 +93,9 @@ pub(crate) enum Command {
     /// Start a command and capture its frames from the first one.
     #[command(after_help = RUN_STATUS)]
     Run(Run),
+    /// Print how a service gets the library of `ppt run --with`.
+    #[command(after_help = with::EXAMPLES)]
+    With(With),
     /// Switch a program's buffers off, and remove what a killed ppt left.
     Detach(Detach),
     /// List the ppt buffers of a process, or of all that you may read.
@@ -286,6 +293,10 @@ pub(crate) struct Run {
     /// The command and its arguments.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
+    /// Preload a library that writes frames from inside of programs that nobody edited: `net` has their
+    /// requests.
+    #[arg(long, value_name = "SOURCES", value_delimiter = ',')]
+    pub(crate) with: Vec<Source>,
     #[command(flatten)]
     pub(crate) capture: Capture,
 }

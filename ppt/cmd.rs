@@ -16,3 +16,4 @@ pub(crate) mod run;
 pub(crate) mod select;
 pub(crate) mod top;
 pub(crate) mod trigger;
+pub(crate) mod with;

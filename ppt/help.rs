@@ -10,7 +10,7 @@ use crate::cmd::other;
 /// The questions, and the commands that answer them.
 const QUESTIONS: [(&str, &[&str]); 9] = [
     ("What does it do now?", &["top", "list"]),
-    ("Record it", &["attach", "run", "enable", "disable", "trigger", "detach"]),
+    ("Record it", &["attach", "run", "with", "enable", "disable", "trigger", "detach"]),
     ("What happened?", &["stat", "info", "dump", "sql", "report", "plot"]),
     ("Why was it slow?", &["why", "graph"]),
     ("What if?", &["whatif", "fit", "model"]),

@@ -14,6 +14,7 @@ mod help;
 mod json;
 mod live;
 mod measure;
+mod preload;
 // The man page of pptc is made of them.
 #[allow(dead_code)]
 mod pptc_args;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
     let outcome = match args.command {
         args::Command::Attach(args) => cmd::attach::run(&args),
         args::Command::Run(args) => cmd::run::run(&args),
+        args::Command::With(args) => cmd::with::run(&args),
         args::Command::Detach(args) => cmd::detach::run(&args),
         args::Command::List(args) => cmd::list::run(&args),
         args::Command::Enable(args) => cmd::choose::run(&args, true),

@@ -32,6 +32,7 @@ mod lately;
 mod mapping;
 mod memory;
 mod plan;
+mod preload;
 mod random;
 mod scan;
 mod search;
@@ -63,6 +64,7 @@ pub use ppt_now::{Counter, Distrust};
 pub use ppt_segment::follow;
 pub use ppt_segment::handle::Kind as SegmentKind;
 pub use ppt_segment::{Geometry, Masks, Refused, Segment};
+pub use preload::{PreloadBarrier, preload_barrier};
 pub use random::random;
 pub use search::{FoundBuffers, Remarks, Searched, Searcher, Unsearched};
 pub use session::{

@@ -26,6 +26,7 @@ use crate::failure::{Failure, Outcome};
 use crate::live::{
     CaptureEnd, Follow, Kernel, Kind, Live, Outputs, check_flight, check_size, check_where,
 };
+use crate::preload::Library;
 use crate::signals::Signals;
 use crate::{args, report};
 
@@ -45,6 +46,7 @@ fn capture(args: &args::Run) -> Outcome {
     let wanted =
         [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD];
     let signals = Signals::take(&wanted)?;
+    let library = Library::wanted(&args.with)?;
     check_size(options, [])?;
     check_where(options, [])?;
     check_flight(options, [])?;
@@ -52,7 +54,12 @@ fn capture(args: &args::Run) -> Outcome {
     let (follow, guest) = Follow::command()?;
     let more = (Some(follow), Kernel::wanted(options));
     let mut live = Live::start(options, Kind::Command, Vec::new(), more, outputs)?;
-    let command = match Command::start(&args.command, &guest, signals.before()) {
+    let preload = library.map(|library| {
+        library.look_at(&args.command[0]);
+        library.variable()
+    });
+    let start = Command::start(&args.command, &guest, preload.as_deref(), signals.before());
+    let command = match start {
         Ok(command) => command,
         Err(error) => {
             report::error(Code::CannotRun, &error);

@@ -52,6 +52,7 @@ mod fixtures {
     pub mod ledger;
     pub mod limits;
     pub mod output;
+    pub mod preloaded;
     pub mod python;
     pub mod refused;
     pub mod released;
@@ -112,6 +113,11 @@ mod session {
     mod thread_names;
     mod top;
     mod why;
+}
+
+/// Programs that nobody edited.
+mod with {
+    mod requests;
 }
 
 /// Targets, users and text that mean harm.

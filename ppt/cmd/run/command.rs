@@ -1,7 +1,7 @@
 //! Starts the command as a shell would, and reports its end.
 
 use std::cell::RefCell;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -14,6 +14,7 @@ use ppt_agent::escaped;
 
 use crate::failure::{Failure, failed};
 use crate::live::Guest;
+use crate::preload;
 use crate::signals::{Before, Signals};
 
 /// A started command.
@@ -58,16 +59,18 @@ impl CommandEnd {
 }
 
 impl Command {
-    /// Starts `words` (at least one) with `guest` as the socket to say hello on. Signals are
-    /// handled as ppt itself inherited them.
+    /// Starts `words` (at least one) with `guest` as the socket to say hello on, and `preload` as
+    /// `LD_PRELOAD`. Signals are handled as ppt itself inherited them.
     pub(super) fn start(
         words: &[OsString],
         guest: &Guest,
+        preload: Option<&OsStr>,
         before: Before,
     ) -> Result<Self, StartError> {
         let (program, arguments) = words.split_first().expect("clap asks for one");
         let mut command = process::Command::new(program);
         command.args(arguments).envs(guest.variables());
+        command.envs(preload.map(|value| (preload::VARIABLE, value)));
         // SAFETY: between fork and exec, the child makes only system calls.
         unsafe { command.pre_exec(move || before.restore()) };
         let name = escaped(&program.to_string_lossy());

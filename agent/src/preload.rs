@@ -1,0 +1,125 @@
+//! Whether the dynamic linker would preload a library into a program.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use goblin::container::{Container, Ctx, Endian};
+use goblin::elf::Elf;
+use goblin::elf::header::{EM_AARCH64, EM_X86_64, Header};
+use goblin::elf::program_header::{PT_INTERP, PT_NOTE, ProgramHeader};
+use memchr::memmem;
+
+/// Why a library that is preloaded would not be in a program, or would see nothing there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PreloadBarrier {
+    /// It has no dynamic linker.
+    Static,
+    /// It is set-user-ID, set-group-ID or has capabilities of its own, so the dynamic linker ignores
+    /// `LD_PRELOAD`.
+    Privileged,
+    /// It is written in Go, which calls the kernel without the C library.
+    Go,
+    /// It is for another architecture or word size.
+    Architecture,
+}
+
+/// Most bytes of program headers and notes that are read.
+const LIMIT: u64 = 64 << 10;
+/// The type of a Go program's note, and its owner.
+const GO_OWNER: &[u8] = b"\x04\0\0\0Go\0\0";
+
+/// What would keep a library out of the program in this file; `None` if nothing would, or if the file is a
+/// script, whose interpreter decides.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn preload_barrier(path: &Path) -> io::Result<Option<PreloadBarrier>> {
+    let mut file = File::open(path)?;
+    let mut head = [0; 64];
+    let mut read = 0;
+    while read < head.len() {
+        match file.read(&mut head[read..])? {
+            0 => return Ok(None),
+            more => read += more,
+        }
+    }
+    if !head.starts_with(b"\x7fELF") {
+        return Ok(None);
+    }
+    let Some(header) = native(&head) else { return Ok(Some(PreloadBarrier::Architecture)) };
+    if is_privileged(path, &file)? {
+        return Ok(Some(PreloadBarrier::Privileged));
+    }
+    let context = Ctx { container: Container::Big, le: Endian::Little };
+    let table = part(&mut file, header.e_phoff, u64::from(header.e_phnum) * 56)?;
+    let count = table.len() / 56;
+    let programs = ProgramHeader::parse(&table, 0, count, context).unwrap_or_default();
+    let mut is_go = false;
+    for note in programs.iter().filter(|program| program.p_type == PT_NOTE) {
+        let bytes = part(&mut file, note.p_offset, note.p_filesz)?;
+        is_go |= memmem::find(&bytes, GO_OWNER).is_some();
+    }
+    Ok(match programs.iter().any(|program| program.p_type == PT_INTERP) {
+        _ if is_go => Some(PreloadBarrier::Go),
+        false => Some(PreloadBarrier::Static),
+        true => None,
+    })
+}
+
+/// The header, if the program is for the machine that this program is for.
+fn native(head: &[u8; 64]) -> Option<Header> {
+    let machine = if cfg!(target_arch = "aarch64") { EM_AARCH64 } else { EM_X86_64 };
+    let is_wide = head[4] == 2 && head[5] == 1;
+    Elf::parse_header(head).ok().filter(|header| is_wide && header.e_machine == machine)
+}
+
+/// Whether the kernel would give the program rights that this process does not have.
+fn is_privileged(path: &Path, file: &File) -> io::Result<bool> {
+    let found = file.metadata()?;
+    let us = rustix::process::geteuid().as_raw();
+    let other_user = found.mode() & 0o4000 != 0 && found.uid() != us;
+    let other_group =
+        found.mode() & 0o2010 == 0o2010 && found.gid() != rustix::process::getegid().as_raw();
+    let mut value = [0; 1];
+    let has_capabilities = match rustix::fs::getxattr(path, "security.capability", &mut value[..]) {
+        Ok(_) | Err(rustix::io::Errno::RANGE) => us != 0,
+        Err(_) => false,
+    };
+    Ok(other_user || other_group || has_capabilities)
+}
+
+/// A part of the file, which may be cut off.
+fn part(file: &mut File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(offset))?;
+    file.take(length.min(LIMIT)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_programs_that_are_everywhere() {
+        let barrier = |path: &str| preload_barrier(Path::new(path)).unwrap();
+        assert_eq!(barrier("/bin/sh"), None);
+        assert_eq!(barrier("/proc/self/exe"), None);
+        assert_eq!(barrier("/etc/passwd"), None, "no program at all");
+        assert!(preload_barrier(Path::new("/nowhere")).is_err());
+    }
+
+    #[test]
+    fn of_a_program_for_another_machine() {
+        let folder = std::env::temp_dir().join(format!("ppt-preload-{}", std::process::id()));
+        let mut bytes = std::fs::read("/proc/self/exe").unwrap();
+        bytes.truncate(4096);
+        bytes[18] = 0xf3; // RISC-V
+        std::fs::write(&folder, &bytes).unwrap();
+        let found = preload_barrier(&folder);
+        std::fs::remove_file(&folder).unwrap();
+        assert_eq!(found.unwrap(), Some(PreloadBarrier::Architecture));
+    }
+}

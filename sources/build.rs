@@ -1,0 +1,162 @@
+//! Makes `libppt-with.so`: generates the code of the buffers, and compiles it with what is in `c/`.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use ppt_codegen::Language;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// The name of the library's file.
+const FILE_NAME: &str = "libppt-with.so";
+
+/// The frame files. The generated code comes before ours: destructors run in reverse, and ours write the
+/// last frames before the buffers are switched off.
+const FRAME_FILES: [&str; 2] = ["net", "hops"];
+const FILES: [&str; 6] = ["real", "shims", "address", "connection", "write", "calls"];
+const HEADERS: [&str; 4] = ["real", "address", "connection", "write"];
+
+/// For programs that are linked against any C library of any age: nothing is linked in, and no version
+/// of a symbol is asked for.
+const FLAGS: [&str; 14] = [
+    "-std=gnu11",
+    "-O2",
+    "-fPIC",
+    "-fvisibility=hidden",
+    // No memory is allocated for a thread's first frame.
+    "-ftls-model=initial-exec",
+    "-fno-stack-protector",
+    "-U_FORTIFY_SOURCE",
+    // A thread that is cancelled in a function of the C library unwinds ours.
+    "-fasynchronous-unwind-tables",
+    // So that the C library sees who calls dlsym.
+    "-fno-optimize-sibling-calls",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    // Weak functions may be missing.
+    "-Wno-address",
+    "-c",
+];
+
+/// Functions that not every C library has under the name that the generated code calls: see `c/shims.c`.
+const SHIMS: [(&str, &str); 5] = [
+    ("pthread_key_create", "ppt_key_create"),
+    ("pthread_key_delete", "ppt_key_delete"),
+    ("pthread_setspecific", "ppt_setspecific"),
+    ("pthread_atfork", "ppt_atfork"),
+    ("fstat", "ppt_fstat"),
+];
+
+fn main() -> Result<()> {
+    println!("cargo:rerun-if-changed=build.rs");
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
+    let mut objects = Vec::new();
+    for stem in FRAME_FILES {
+        let source = generate(stem, &out)?;
+        let shims = SHIMS.iter().map(|(name, shim)| format!("-D{name}={shim}")).collect();
+        objects.push(compile(&source, &out, shims)?);
+    }
+    let control = control_page(&out.join("net.h"))?;
+    HEADERS.iter().for_each(|stem| println!("cargo:rerun-if-changed=c/{stem}.h"));
+    for stem in FILES {
+        let source = PathBuf::from(format!("c/{stem}.c"));
+        println!("cargo:rerun-if-changed={}", source.display());
+        let defines = vec!["-Ic".to_owned(), format!("-DPPT_NET_CONTROL={control}")];
+        objects.push(compile(&source, &out, defines)?);
+    }
+    link(&objects, &out)?;
+    put_beside_the_programs(&out)
+}
+
+/// Generates the C code of a buffer; returns the path of the source file.
+fn generate(stem: &str, out: &Path) -> Result<PathBuf> {
+    let name = format!("{stem}.frame");
+    println!("cargo:rerun-if-changed={name}");
+    let frames =
+        ppt_codegen::parse(&fs::read(&name)?, &name).map_err(|failure| failure.render(false))?;
+    let outputs = ppt_codegen::generate(&frames, &name, &[Language::C])?;
+    ppt_codegen::write_outputs(out, &outputs)?;
+    Ok(out.join(format!("{stem}.c")))
+}
+
+/// The name of a buffer's control page, which has the hash of the schema.
+fn control_page(header: &Path) -> Result<String> {
+    let text = fs::read_to_string(header)?;
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let name = words.find(|word| word.starts_with("ppt1_net_") && word.ends_with("_control"));
+    Ok(name.ok_or("net.h names no control page")?.to_owned())
+}
+
+fn compile(source: &Path, out: &Path, more: Vec<String>) -> Result<PathBuf> {
+    let name = source.file_name().ok_or("a source file has a name")?;
+    let object = out.join(name).with_extension("o");
+    let mut command = compiler()?;
+    command.args(FLAGS).args(more).arg(format!("-I{}", out.display()));
+    run(command.arg(source).arg("-o").arg(&object))?;
+    Ok(object)
+}
+
+/// The library needs the C library, so that it is ready before ours, whichever it is: musl takes this
+/// name for its own.
+fn link(objects: &[PathBuf], out: &Path) -> Result<()> {
+    let libc = out.join("libc.so.6");
+    let empty = out.join("empty.c");
+    fs::write(&empty, "")?;
+    let shared = ["-shared", "-nostdlib", "-Wl,--as-needed", "-Wl,-z,now", "-Wl,-z,relro"];
+    let soname = |name: &str| format!("-Wl,-soname,{name}");
+    run(compiler()?.args(shared).arg(soname("libc.so.6")).arg(&empty).arg("-o").arg(&libc))?;
+    let mut command = compiler()?;
+    command.args(shared).args([&soname(FILE_NAME), "-s", "-Wl,--no-as-needed"]).args(objects);
+    run(command.arg(&libc).arg("-o").arg(out.join(FILE_NAME)))
+}
+
+/// Copies the library to where cargo puts the programs, whose folder is above that of the build script.
+/// Where cargo arranges them otherwise, `ppt with --install` writes it.
+fn put_beside_the_programs(out: &Path) -> Result<()> {
+    let build = out.ancestors().nth(2).filter(|folder| folder.ends_with("build"));
+    let Some(programs) = build.and_then(Path::parent) else { return Ok(()) };
+    // Programs may have mapped the old one.
+    let (new, library) = (out.join("libppt-with.new"), programs.join(FILE_NAME));
+    fs::copy(out.join(FILE_NAME), &new)?;
+    fs::rename(new, library)?;
+    Ok(())
+}
+
+/// The C compiler for the target, as other build scripts choose it.
+fn compiler() -> Result<Command> {
+    let target = env::var("TARGET")?;
+    let names = [format!("CC_{target}"), format!("CC_{}", target.replace('-', "_"))];
+    let here = target.split('-').next() == env::var("HOST")?.split('-').next();
+    let names = names.iter().map(String::as_str).chain(["TARGET_CC"]).chain(here.then_some("CC"));
+    let mut chosen = None;
+    for name in names {
+        println!("cargo:rerun-if-env-changed={name}");
+        chosen = chosen.or_else(|| env::var_os(name).filter(|it| !it.is_empty()));
+    }
+    let usual = match here {
+        true => "cc".into(),
+        false => format!("{}-linux-gnu-gcc", target.split('-').next().unwrap_or_default()).into(),
+    };
+    let chosen = chosen.unwrap_or(usual);
+    let chosen = chosen.to_str().ok_or("the name of the C compiler is no text")?;
+    let mut words = chosen.split_whitespace();
+    let mut command = Command::new(words.next().ok_or("CC names no compiler")?);
+    command.args(words);
+    Ok(command)
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command
+        .output()
+        .map_err(|error| format!("{} cannot be run: {error}", command.get_program().display()))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(format!("{command:?} failed:\n{said}").into())
+        }
+    }
+}

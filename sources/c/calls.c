@@ -1,0 +1,258 @@
+/* The functions that programs call instead of those of the C library. While nobody is attached, each is
+ * one load, one branch and a jump.
+ *
+ * None holds a lock while it waits in the real function, so a thread may be cancelled there, or leave it
+ * by longjmp(3). */
+#include <errno.h>
+#include <stddef.h>
+
+#include "connection.h"
+#include "real.h"
+#include "write.h"
+
+#define PPT_EXPORT __attribute__((visibility("default")))
+#define PPT_OFF (__builtin_expect(!ppt_is_on(), 1))
+
+/* `size` is what the caller has room for: a call without room brings nothing, and not the end either.
+ * Reports of errors are no bytes of the connection. */
+static ssize_t came(ppt_connection *c, ssize_t count, size_t size, int flags) {
+    if (c && count >= 0 && size > 0 && !(flags & MSG_ERRQUEUE))
+        ppt_came(c, (uint64_t)count, flags & MSG_PEEK);
+    return count;
+}
+
+static ssize_t went(ppt_connection *c, uint64_t before, ssize_t count) {
+    if (c && count > 0)
+        ppt_went(c, before, (uint64_t)count);
+    return count;
+}
+
+/* ---- bytes that come in -------------------------------------------------------------------- */
+
+PPT_EXPORT ssize_t read(int fd, void *to, size_t size) {
+    if (PPT_OFF)
+        return ppt_real.read(fd, to, size);
+    ppt_connection *c = ppt_connection_at(fd);
+    return came(c, ppt_real.read(fd, to, size), size, 0);
+}
+
+PPT_EXPORT ssize_t readv(int fd, const struct iovec *parts, int count) {
+    if (PPT_OFF)
+        return ppt_real.readv(fd, parts, count);
+    ppt_connection *c = ppt_connection_at(fd);
+    return came(c, ppt_real.readv(fd, parts, count), 1, 0);
+}
+
+PPT_EXPORT ssize_t recv(int fd, void *to, size_t size, int flags) {
+    if (PPT_OFF)
+        return ppt_real.recv(fd, to, size, flags);
+    ppt_connection *c = ppt_connection_at(fd);
+    return came(c, ppt_real.recv(fd, to, size, flags), size, flags);
+}
+
+PPT_EXPORT ssize_t recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from,
+                            socklen_t *length) {
+    if (PPT_OFF)
+        return ppt_real.recvfrom(fd, to, size, flags, from, length);
+    ppt_connection *c = ppt_connection_at(fd);
+    return came(c, ppt_real.recvfrom(fd, to, size, flags, from, length),
+                size, flags);
+}
+
+PPT_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
+    if (PPT_OFF)
+        return ppt_real.recvmsg(fd, message, flags);
+    ppt_connection *c = ppt_connection_at(fd);
+    return came(c, ppt_real.recvmsg(fd, message, flags), 1, flags);
+}
+
+ssize_t __read_chk(int fd, void *to, size_t size, size_t room);
+ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags,
+                       struct sockaddr *from, socklen_t *length);
+
+PPT_EXPORT ssize_t __read_chk(int fd, void *to, size_t size, size_t room) {
+    if (PPT_OFF)
+        return ppt_real.__read_chk(fd, to, size, room);
+    ppt_connection *c = ppt_connection_at(fd);
+    return came(c, ppt_real.__read_chk(fd, to, size, room), size, 0);
+}
+
+PPT_EXPORT ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags) {
+    if (PPT_OFF)
+        return ppt_real.__recv_chk(fd, to, size, room, flags);
+    ppt_connection *c = ppt_connection_at(fd);
+    return came(c, ppt_real.__recv_chk(fd, to, size, room, flags),
+                size, flags);
+}
+
+PPT_EXPORT ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags,
+                                  struct sockaddr *from, socklen_t *length) {
+    if (PPT_OFF)
+        return ppt_real.__recvfrom_chk(fd, to, size, room, flags, from, length);
+    ppt_connection *c = ppt_connection_at(fd);
+    return came(c, ppt_real.__recvfrom_chk(fd, to, size, room, flags, from, length),
+                size, flags);
+}
+
+/* ---- bytes that go out --------------------------------------------------------------------- */
+
+/* The time is taken before the call: the other end may have read the bytes before it returns. */
+
+PPT_EXPORT ssize_t write(int fd, const void *from, size_t size) {
+    if (PPT_OFF)
+        return ppt_real.write(fd, from, size);
+    ppt_connection *c = ppt_connection_at(fd);
+    uint64_t before = c ? ppt_stamp() : 0;
+    return went(c, before, ppt_real.write(fd, from, size));
+}
+
+PPT_EXPORT ssize_t writev(int fd, const struct iovec *parts, int count) {
+    if (PPT_OFF)
+        return ppt_real.writev(fd, parts, count);
+    ppt_connection *c = ppt_connection_at(fd);
+    uint64_t before = c ? ppt_stamp() : 0;
+    return went(c, before, ppt_real.writev(fd, parts, count));
+}
+
+PPT_EXPORT ssize_t send(int fd, const void *from, size_t size, int flags) {
+    if (PPT_OFF)
+        return ppt_real.send(fd, from, size, flags);
+    ppt_connection *c = ppt_connection_at(fd);
+    uint64_t before = c ? ppt_stamp() : 0;
+    return went(c, before, ppt_real.send(fd, from, size, flags));
+}
+
+PPT_EXPORT ssize_t sendto(int fd, const void *from, size_t size, int flags,
+                          const struct sockaddr *to, socklen_t length) {
+    if (PPT_OFF)
+        return ppt_real.sendto(fd, from, size, flags, to, length);
+    ppt_connection *c = ppt_connection_at(fd);
+    uint64_t before = c ? ppt_stamp() : 0;
+    return went(c, before, ppt_real.sendto(fd, from, size, flags, to, length));
+}
+
+PPT_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    if (PPT_OFF)
+        return ppt_real.sendmsg(fd, message, flags);
+    ppt_connection *c = ppt_connection_at(fd);
+    uint64_t before = c ? ppt_stamp() : 0;
+    return went(c, before, ppt_real.sendmsg(fd, message, flags));
+}
+
+ssize_t sendfile(int to, int from, off_t *at, size_t size);
+ssize_t sendfile64(int to, int from, off_t *at, size_t size);
+ssize_t splice(int from, off_t *at, int to, off_t *to_at, size_t size, unsigned flags);
+
+PPT_EXPORT ssize_t sendfile(int to, int from, off_t *at, size_t size) {
+    if (PPT_OFF)
+        return ppt_real.sendfile(to, from, at, size);
+    ppt_connection *c = ppt_connection_at(to);
+    uint64_t before = c ? ppt_stamp() : 0;
+    return went(c, before, ppt_real.sendfile(to, from, at, size));
+}
+
+PPT_EXPORT ssize_t sendfile64(int to, int from, off_t *at, size_t size) {
+    if (PPT_OFF)
+        return ppt_real.sendfile64(to, from, at, size);
+    ppt_connection *c = ppt_connection_at(to);
+    uint64_t before = c ? ppt_stamp() : 0;
+    return went(c, before, ppt_real.sendfile64(to, from, at, size));
+}
+
+PPT_EXPORT ssize_t splice(int from, off_t *at, int to, off_t *to_at, size_t size, unsigned flags) {
+    if (PPT_OFF)
+        return ppt_real.splice(from, at, to, to_at, size, flags);
+    ppt_connection *source = ppt_connection_at(from), *c = ppt_connection_at(to);
+    uint64_t before = c ? ppt_stamp() : 0;
+    ssize_t count = ppt_real.splice(from, at, to, to_at, size, flags);
+    came(source, count, size, 0);
+    return went(c, before, count);
+}
+
+/* ---- how connections begin and end --------------------------------------------------------- */
+
+PPT_EXPORT int connect(int fd, const struct sockaddr *to, socklen_t length) {
+    int made = ppt_real.connect(fd, to, length);
+    int saved = errno;
+    if (made == 0 || saved == EINPROGRESS || saved == EINTR)
+        ppt_made(fd, PPT_BY_CONNECT);
+    errno = saved;
+    return made;
+}
+
+static int accepted(int fd) {
+    int saved = errno;
+    if (fd >= 0)
+        ppt_made(fd, PPT_BY_ACCEPT);
+    errno = saved;
+    return fd;
+}
+
+PPT_EXPORT int accept(int fd, struct sockaddr *from, socklen_t *length) {
+    return accepted(ppt_real.accept(fd, from, length));
+}
+
+int accept4(int fd, struct sockaddr *from, socklen_t *length, int flags);
+
+PPT_EXPORT int accept4(int fd, struct sockaddr *from, socklen_t *length, int flags) {
+    return accepted(ppt_real.accept4(fd, from, length, flags));
+}
+
+PPT_EXPORT int shutdown(int fd, int how) {
+    if (PPT_OFF)
+        return ppt_real.shutdown(fd, how);
+    ppt_connection *c = ppt_connection_at(fd);
+    int done = ppt_real.shutdown(fd, how);
+    if (c && done == 0 && how != SHUT_RD)
+        ppt_done_sending(c);
+    return done;
+}
+
+PPT_EXPORT int close(int fd) {
+    if (PPT_OFF)
+        return ppt_real.close(fd);
+    /* Before: another thread may get the number as soon as it is free. */
+    ppt_ending(fd);
+    return ppt_real.close(fd);
+}
+
+int close_range(unsigned first, unsigned last, int flags);
+void closefrom(int first);
+
+#define PPT_CLOSE_RANGE_CLOEXEC 4
+
+PPT_EXPORT int close_range(unsigned first, unsigned last, int flags) {
+    if (!PPT_OFF && !(flags & PPT_CLOSE_RANGE_CLOEXEC))
+        ppt_ending_all(first, last);
+    return ppt_real.close_range(first, last, flags);
+}
+
+PPT_EXPORT void closefrom(int first) {
+    if (!PPT_OFF)
+        ppt_ending_all(first < 0 ? 0 : (unsigned)first, ~0U);
+    ppt_real.closefrom(first);
+}
+
+/* `to` has become the same file as `from`. */
+static int copied(int from, int to) {
+    if (to >= 0)
+        ppt_copied(from, to);
+    return to;
+}
+
+PPT_EXPORT int dup(int fd) { return copied(fd, ppt_real.dup(fd)); }
+
+PPT_EXPORT int dup2(int from, int to) {
+    if (!PPT_OFF && from != to)
+        ppt_ending(to);
+    return copied(from, ppt_real.dup2(from, to));
+}
+
+int dup3(int from, int to, int flags);
+
+PPT_EXPORT int dup3(int from, int to, int flags) {
+    if (!PPT_OFF && from != to)
+        ppt_ending(to);
+    return copied(from, ppt_real.dup3(from, to, flags));
+}

@@ -1,0 +1,421 @@
+#define _GNU_SOURCE
+#include "connection.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "write.h"
+
+static ppt_connection table[PPT_DESCRIPTORS];
+static uint8_t origins[PPT_DESCRIPTORS];
+/* One more than the highest descriptor that was a connection. */
+static uint32_t used;
+
+/* How often a thread looks whether another one has left a connection: it only counts there. */
+#define PPT_TRIES 200
+
+static int is_in_table(int fd) { return (unsigned)fd < PPT_DESCRIPTORS; }
+
+/* Names the session; never 0. */
+static uint32_t this_session(void) { return (uint32_t)ppt_session() | 1; }
+
+/* Whether this process is the one that ppt is attached to. A child of vfork(2) has its parent's
+ * memory, but other descriptors. */
+static int is_ours(void) { return (uint32_t)syscall(SYS_getpid) == ppt_target(); }
+
+static uint32_t session_of(const ppt_connection *c) {
+    return __atomic_load_n(&c->session, __ATOMIC_RELAXED);
+}
+
+static enum ppt_role role_of(const ppt_connection *c) {
+    return (enum ppt_role)__atomic_load_n(&c->role, __ATOMIC_RELAXED);
+}
+
+static int is_connection(const ppt_connection *c) { return role_of(c) >= PPT_SERVED; }
+
+static void wait_a_moment(void) {
+#ifdef __x86_64__
+    __builtin_ia32_pause();
+#else
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Locks a connection. A thread that is stopped while it holds the lock delays nobody: after a moment,
+ * the others go on, and what they did is counted as not looked at. So does a signal handler that
+ * interrupts the holder. A lock of an earlier session, or of the process that forked this one, is
+ * nobody's any more. */
+static int lock(ppt_connection *c, uint32_t session) {
+    static __thread char here;
+    uint64_t mine = (uint64_t)session << 32 | (uint32_t)((uintptr_t)&here >> 4) | 1;
+    uint64_t holder = 0;
+    for (int tries = 0; tries < PPT_TRIES; tries++) {
+        holder = 0;
+        if (__atomic_compare_exchange_n(&c->lock, &holder, mine, 0, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+            return 1;
+        if (holder == mine)
+            break;
+        wait_a_moment();
+    }
+    if (holder >> 32 != session && __atomic_compare_exchange_n(&c->lock, &holder, mine, 0,
+                                                               __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return 1;
+    ppt_count_contended();
+    return 0;
+}
+
+static void unlock(ppt_connection *c) { __atomic_store_n(&c->lock, 0, __ATOMIC_RELEASE); }
+
+/* Locks a connection of which this session knows that it is one. */
+static int lock_known(ppt_connection *c, uint32_t session) {
+    if (!lock(c, session))
+        return 0;
+    if (c->session == session && is_connection(c))
+        return 1;
+    unlock(c);
+    return 0;
+}
+
+/* What is to be written once the lock is free. */
+typedef struct finished {
+    enum ppt_role role; /* PPT_UNKNOWN: nothing */
+    int unanswered;
+    ppt_request request;
+    ppt_address address;
+} finished;
+
+/* Ends the request of a locked connection, if there is one that can end. */
+static void finish(ppt_connection *c, int closes, finished *to) {
+    to->role = PPT_UNKNOWN;
+    to->unanswered = 0;
+    if (c->phase == PPT_ANSWERED) {
+        to->role = (enum ppt_role)c->role;
+        to->request = c->request;
+        to->address = c->address;
+    } else if (c->phase == PPT_ASKED && closes) {
+        to->unanswered = 1;
+    } else {
+        return;
+    }
+    c->phase = PPT_IDLE;
+}
+
+static void write_finished(const ppt_connection *c, const finished *from) {
+    if (from->unanswered)
+        ppt_count_unanswered();
+    if (from->role != PPT_UNKNOWN)
+        ppt_write_request((uint32_t)(c - table), from->role == PPT_CALLED, &from->request,
+                          &from->address);
+}
+
+/* Begins a request on a locked connection: `at` byte `place`. */
+static void begin(ppt_connection *c, uint64_t at, uint64_t place) {
+    memset(&c->request, 0, sizeof c->request);
+    c->request.start = at;
+    c->asked = place;
+    c->phase = PPT_ASKED;
+}
+
+/* Which points a call has reached. They are written once the lock is free. */
+typedef struct reached {
+    int begun, answered, unasked;
+    uint64_t hash, asked, answer;
+} reached;
+
+static void locate(const ppt_connection *c, uint64_t answer, reached *to) {
+    to->hash = c->located ? c->address.hash : 0;
+    to->asked = c->asked;
+    to->answer = answer;
+}
+
+/* ---- which descriptor is what -------------------------------------------------------------- */
+
+void ppt_made(int fd, enum ppt_origin origin) {
+    if (!is_in_table(fd))
+        return;
+    __atomic_store_n(&origins[fd], (uint8_t)origin, __ATOMIC_RELAXED);
+    if (!ppt_is_on() || !is_ours())
+        return;
+    ppt_ending(fd);
+    ppt_connection *c = &table[fd];
+    uint32_t session = this_session();
+    if (!lock(c, session))
+        return;
+    c->role = PPT_UNKNOWN;
+    c->phase = PPT_IDLE;
+    c->seen = origin != PPT_ELSEWHERE;
+    c->session = session;
+    unlock(c);
+}
+
+void ppt_copied(int from, int to) {
+    uint8_t origin =
+        is_in_table(from) ? __atomic_load_n(&origins[from], __ATOMIC_RELAXED) : PPT_ELSEWHERE;
+    if (is_in_table(to))
+        __atomic_store_n(&origins[to], origin, __ATOMIC_RELAXED);
+}
+
+static void raise_used(uint32_t to) {
+    uint32_t now = __atomic_load_n(&used, __ATOMIC_RELAXED);
+    while (now < to && !__atomic_compare_exchange_n(&used, &now, to, 1, __ATOMIC_RELAXED,
+                                                    __ATOMIC_RELAXED)) {
+    }
+}
+
+/* Asks the kernel what a descriptor is. */
+static __attribute__((noinline, cold)) ppt_connection *ask(int fd, uint32_t session) {
+    ppt_connection *c = &table[fd];
+    int saved = errno;
+    int ours = is_ours();
+    errno = saved;
+    if (!ours)
+        return NULL;
+    int called = __atomic_load_n(&origins[fd], __ATOMIC_RELAXED) == PPT_BY_CONNECT;
+    ppt_address address;
+    ppt_ask_address(fd, called, &address);
+    if (!address.connected)
+        return NULL; /* not yet: the next call asks again */
+    uint64_t came = 0, went = 0;
+    int seen = session_of(c) == session && c->seen;
+    int located = seen || (address.hash != 0 && ppt_ask_position(fd, called, &came, &went));
+    if (!lock(c, session))
+        return NULL;
+    if (c->session != session || c->role == PPT_UNKNOWN) {
+        c->address = address;
+        c->came = came;
+        c->went = went;
+        c->located = (uint8_t)located;
+        c->seen = 0;
+        c->phase = PPT_IDLE;
+        c->role = !address.stream ? PPT_OTHER : called ? PPT_CALLED : PPT_SERVED;
+        __atomic_store_n(&c->session, session, __ATOMIC_RELEASE);
+    }
+    unlock(c);
+    if (!is_connection(c))
+        return NULL;
+    raise_used((uint32_t)fd + 1);
+    return c;
+}
+
+ppt_connection *ppt_connection_at(int fd) {
+    if (__builtin_expect(!is_in_table(fd), 0)) {
+        if (fd >= 0)
+            ppt_count_beyond();
+        return NULL;
+    }
+    ppt_connection *c = &table[fd];
+    uint32_t session = this_session();
+    if (__builtin_expect(session_of(c) != session || role_of(c) == PPT_UNKNOWN, 0))
+        return ask(fd, session);
+    return is_connection(c) ? c : NULL;
+}
+
+/* ---- answers that nothing ends ------------------------------------------------------------- */
+
+/* When the next step is due, in stamps; UINT64_MAX while a thread makes one. */
+static uint64_t due;
+/* The session that `due` is of, and where the step begins. */
+static uint32_t due_session, next_step;
+
+/* Descriptors that one step looks at. */
+#define PPT_STEP 256
+
+/* Ends the answers that have been silent for a second. */
+static __attribute__((noinline, cold)) void step(uint64_t now, uint32_t session) {
+    uint64_t was = __atomic_load_n(&due, __ATOMIC_RELAXED);
+    int same = __atomic_load_n(&due_session, __ATOMIC_RELAXED) == session;
+    if ((same && was > now) ||
+        !__atomic_compare_exchange_n(&due, &was, UINT64_MAX, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    __atomic_store_n(&due_session, session, __ATOMIC_RELAXED);
+    uint64_t second = ppt_second(now);
+    uint32_t from = __atomic_load_n(&next_step, __ATOMIC_RELAXED);
+    uint32_t end = __atomic_load_n(&used, __ATOMIC_RELAXED);
+    uint32_t to = end - from > PPT_STEP && from < end ? from + PPT_STEP : end;
+    for (uint32_t i = from; i < to && second != 0; i++) {
+        ppt_connection *c = &table[i];
+        if (session_of(c) != session || __atomic_load_n(&c->phase, __ATOMIC_RELAXED) != PPT_ANSWERED ||
+            now - __atomic_load_n(&c->request.end, __ATOMIC_RELAXED) < second ||
+            !lock_known(c, session))
+            continue;
+        finished f = {.role = PPT_UNKNOWN};
+        if (c->phase == PPT_ANSWERED && now > c->request.end && now - c->request.end >= second)
+            finish(c, 0, &f);
+        unlock(c);
+        write_finished(c, &f);
+    }
+    __atomic_store_n(&next_step, to < end ? to : 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&due, to < end ? now : now + second / 4, __ATOMIC_RELEASE);
+}
+
+static void look_for_silence(uint64_t now, uint32_t session) {
+    if (__builtin_expect(now >= __atomic_load_n(&due, __ATOMIC_RELAXED) ||
+                             session != __atomic_load_n(&due_session, __ATOMIC_RELAXED),
+                         0))
+        step(now, session);
+}
+
+/* At its end, a program writes what it has answered. */
+static __attribute__((destructor)) void at_exit(void) {
+    if (ppt_is_on())
+        ppt_ending_all(0, PPT_DESCRIPTORS - 1);
+}
+
+/* ---- what calls did ------------------------------------------------------------------------ */
+
+static void came_to_served(ppt_connection *c, uint64_t now, finished *f, reached *r) {
+    finish(c, 0, f);
+    if (c->phase == PPT_IDLE) {
+        begin(c, now, c->came);
+        r->begun = 1;
+        locate(c, 0, r);
+    }
+}
+
+static void came_to_called(ppt_connection *c, uint64_t now, reached *r) {
+    if (c->phase == PPT_IDLE) {
+        r->unasked = 1;
+        return;
+    }
+    if (c->phase == PPT_ASKED) {
+        c->phase = PPT_ANSWERED;
+        c->request.first = now;
+        r->answered = 1;
+        locate(c, c->came, r);
+    }
+    c->request.end = now;
+}
+
+void ppt_came(ppt_connection *c, uint64_t count, int looked) {
+    uint32_t session = this_session();
+    uint64_t now = ppt_stamp();
+    if (now == 0 || !lock_known(c, session))
+        return;
+    finished f = {.role = PPT_UNKNOWN};
+    reached r = {0};
+    int called = c->role == PPT_CALLED;
+    if (count == 0) {
+        /* The end of what comes. An answer ends with it; a request does not. */
+        if (called)
+            finish(c, 0, &f);
+    } else {
+        if (called)
+            came_to_called(c, now, &r);
+        else
+            came_to_served(c, now, &f, &r);
+        if (!looked) {
+            c->came += count;
+            c->request.bytes_in += count;
+            c->request.reads++;
+        }
+    }
+    unlock(c);
+    write_finished(c, &f);
+    if (r.begun)
+        ppt_reach_taken(now, r.hash, r.asked);
+    if (r.answered)
+        ppt_reach_got(now, r.hash, r.asked, r.answer);
+    if (r.unasked)
+        ppt_count_unasked();
+    look_for_silence(now, session);
+}
+
+static void went_to_served(ppt_connection *c, uint64_t before, uint64_t now, reached *r) {
+    if (c->phase == PPT_IDLE) {
+        r->unasked = 1;
+        return;
+    }
+    if (c->phase == PPT_ASKED) {
+        c->phase = PPT_ANSWERED;
+        c->request.first = before;
+        r->answered = 1;
+        locate(c, c->went, r);
+    }
+    c->request.end = now;
+}
+
+static void went_to_called(ppt_connection *c, uint64_t before, finished *f, reached *r) {
+    finish(c, 0, f);
+    if (c->phase == PPT_IDLE) {
+        begin(c, before, c->went);
+        r->begun = 1;
+        locate(c, 0, r);
+    }
+}
+
+void ppt_went(ppt_connection *c, uint64_t before, uint64_t count) {
+    uint32_t session = this_session();
+    uint64_t now = ppt_stamp();
+    if (now == 0 || before == 0 || count == 0 || !lock_known(c, session))
+        return;
+    finished f = {.role = PPT_UNKNOWN};
+    reached r = {0};
+    if (c->role == PPT_CALLED)
+        went_to_called(c, before, &f, &r);
+    else
+        went_to_served(c, before, now, &r);
+    c->went += count;
+    c->request.bytes_out += count;
+    c->request.writes++;
+    unlock(c);
+    write_finished(c, &f);
+    if (r.begun)
+        ppt_reach_asked(before, r.hash, r.asked);
+    if (r.answered)
+        ppt_reach_answered(before, r.hash, r.asked, r.answer);
+    if (r.unasked)
+        ppt_count_unasked();
+    look_for_silence(now, session);
+}
+
+void ppt_done_sending(ppt_connection *c) {
+    finished f = {.role = PPT_UNKNOWN};
+    if (!lock_known(c, this_session()))
+        return;
+    if (c->role == PPT_SERVED)
+        finish(c, 0, &f);
+    unlock(c);
+    write_finished(c, &f);
+}
+
+/* ---- the end of descriptors ---------------------------------------------------------------- */
+
+/* A descriptor of this process is about to end. */
+static void end_one(int fd, uint32_t session) {
+    ppt_connection *c = &table[fd];
+    if (session_of(c) != session || role_of(c) == PPT_UNKNOWN || !lock(c, session))
+        return;
+    finished f = {.role = PPT_UNKNOWN};
+    if (is_connection(c))
+        finish(c, 1, &f);
+    c->role = PPT_UNKNOWN;
+    c->seen = 0;
+    unlock(c);
+    write_finished(c, &f);
+}
+
+void ppt_ending(int fd) {
+    if (!is_in_table(fd))
+        return;
+    uint32_t session = this_session();
+    ppt_connection *c = &table[fd];
+    if (session_of(c) != session || role_of(c) == PPT_UNKNOWN)
+        return;
+    int saved = errno;
+    if (is_ours())
+        end_one(fd, session);
+    errno = saved;
+}
+
+void ppt_ending_all(unsigned first, unsigned last) {
+    int saved = errno;
+    uint32_t session = this_session(), end = __atomic_load_n(&used, __ATOMIC_RELAXED);
+    if (is_ours())
+        for (unsigned fd = first; fd < end && fd <= last; fd++)
+            end_one((int)fd, session);
+    errno = saved;
+}

@@ -1,0 +1,34 @@
+/* Functions that the generated code calls and that not every C library has under that name, so that
+ * one library is loaded by each: by glibc before 2.34, where threads are in a library of their own, and by
+ * musl. The build gives the generated code these names. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#pragma weak pthread_key_create
+#pragma weak pthread_key_delete
+#pragma weak pthread_setspecific
+#pragma weak pthread_atfork
+int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
+#pragma weak __register_atfork
+
+int ppt_key_create(pthread_key_t *key, void (*destructor)(void *)) {
+    return pthread_key_create ? pthread_key_create(key, destructor) : ENOSYS;
+}
+
+int ppt_key_delete(pthread_key_t key) { return pthread_key_delete ? pthread_key_delete(key) : 0; }
+
+int ppt_setspecific(pthread_key_t key, const void *value) {
+    return pthread_setspecific ? pthread_setspecific(key, value) : ENOSYS;
+}
+
+int ppt_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+    if (__register_atfork)
+        return __register_atfork(prepare, parent, child, NULL);
+    return pthread_atfork ? pthread_atfork(prepare, parent, child) : ENOSYS;
+}
+
+int ppt_fstat(int fd, struct stat *to) { return (int)syscall(SYS_fstat, fd, to); }

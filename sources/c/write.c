@@ -1,0 +1,97 @@
+#include "write.h"
+
+#include <string.h>
+
+#include "hops.h"
+
+uint64_t ppt_second(uint64_t stamp) {
+    if (stamp >> 63 != 0)
+        return 1000000000; /* of the monotonic clock */
+    uint64_t scale = __atomic_load_n(&PPT_NET_CONTROL.tick_scale, __ATOMIC_RELAXED);
+    return scale == 0 ? 0 : (uint64_t)(((__uint128_t)1000000000 << 32) / scale);
+}
+
+void ppt_write_request(uint32_t fd, int called, const ppt_request *request,
+                       const ppt_address *address) {
+    PPT_ADD_OPEN(-1);
+    if (called) {
+        PPT_WRITE_CALLED(f) {
+            f.call_start = request->start;
+            f.call_end = request->end;
+            f.first = request->first;
+            f.bytes_in = request->bytes_in;
+            f.bytes_out = request->bytes_out;
+            f.reads = request->reads;
+            f.writes = request->writes;
+            f.fd = fd;
+            f.port = address->port;
+            memcpy(f.peer, address->peer, sizeof f.peer);
+        }
+    } else {
+        PPT_WRITE_SERVED(f) {
+            f.request_start = request->start;
+            f.request_end = request->end;
+            f.first = request->first;
+            f.bytes_in = request->bytes_in;
+            f.bytes_out = request->bytes_out;
+            f.reads = request->reads;
+            f.writes = request->writes;
+            f.fd = fd;
+            f.port = address->port;
+            memcpy(f.peer, address->peer, sizeof f.peer);
+        }
+    }
+}
+
+void ppt_count_unanswered(void) {
+    PPT_ADD_OPEN(-1);
+    PPT_ADD_UNANSWERED(1);
+}
+
+void ppt_count_unasked(void) { PPT_ADD_UNASKED(1); }
+
+void ppt_count_contended(void) { PPT_ADD_CONTENDED(1); }
+
+void ppt_count_beyond(void) { PPT_ADD_BEYOND(1); }
+
+/* The same at both ends: the connection, the direction, and the first byte's number in it. */
+static uint64_t identity(uint64_t hash, uint64_t byte, uint64_t is_answer) {
+    const uint64_t words[2] = {hash, byte << 1 | is_answer};
+    return ppt_hash(words, sizeof words);
+}
+
+void ppt_reach_asked(uint64_t at, uint64_t hash, uint64_t asked) {
+    PPT_ADD_OPEN(1);
+    if (hash != 0)
+        PPT_WRITE_ASKED(f) {
+            f.sent = at;
+            f.question = identity(hash, asked, 0);
+        }
+}
+
+void ppt_reach_taken(uint64_t at, uint64_t hash, uint64_t asked) {
+    PPT_ADD_OPEN(1);
+    if (hash != 0)
+        PPT_WRITE_TAKEN(f) {
+            f.came = at;
+            f.question = identity(hash, asked, 0);
+        }
+}
+
+void ppt_reach_answered(uint64_t at, uint64_t hash, uint64_t asked, uint64_t answer) {
+    if (hash != 0)
+        PPT_WRITE_ANSWERED(f) {
+            f.sent = at;
+            f.question = identity(hash, asked, 0);
+            f.answer = identity(hash, answer, 1);
+        }
+}
+
+void ppt_reach_got(uint64_t at, uint64_t hash, uint64_t asked, uint64_t answer) {
+    if (hash != 0)
+        PPT_WRITE_GOT(f) {
+            f.came = at;
+            f.question = identity(hash, asked, 0);
+            f.answer = identity(hash, answer, 1);
+        }
+}

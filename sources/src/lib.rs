@@ -1,0 +1,24 @@
+//! `libppt-with.so`: a library that is preloaded into programs, and writes frames about what they do.
+//!
+//! ```text
+//! net.frame, hops.frame ─ pptc ─→ net.c, hops.c ┐
+//!                         c/*.c, written by hand ┴ cc ─→ libppt-with.so
+//! ```
+//!
+//! The functions in `c/calls.c` stand before those of the C library. While nobody is attached, they only
+//! call them. While ppt is attached, `c/connection.c` follows the requests on each connection, and
+//! `c/write.c` writes their frames.
+//!
+//! The build script makes the library. This crate holds its bytes, so that a program that was installed
+//! alone still has it.
+
+#![forbid(unsafe_code)]
+
+/// The name of the library's file.
+pub const FILE_NAME: &str = "libppt-with.so";
+
+/// The library, for the machine that this program is for.
+pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libppt-with.so"));
+
+/// What the library can show, by the name that people choose it by, and the buffers that it writes to.
+pub const SOURCES: &[(&str, &[&str])] = &[("net", &["net", "hops"])];
