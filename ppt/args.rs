@@ -443,6 +443,9 @@ pub(crate) struct Top {
     /// Print one table, and end.
     #[arg(long)]
     pub(crate) once: bool,
+    /// Show threads first, or print them, instead of frames.
+    #[arg(long)]
+    threads: bool,
     /// How often to draw; of a process, how long to look before --once prints [default: 1s].
     #[arg(long, value_name = "TIME", value_parser = argument::duration)]
     every: Option<Duration>,
@@ -505,6 +508,9 @@ impl Top {
         let mut words = Vec::new();
         if self.once {
             words.push("--once".into());
+        }
+        if self.threads {
+            words.push("--threads".into());
         }
         if let Some(every) = self.every {
             words.extend(["--every".into(), format!("{}ns", every.as_nanos()).into()]);

@@ -571,6 +571,9 @@ pub(crate) struct Top {
     /// Print one table, and end.
     #[arg(long)]
     pub(crate) once: bool,
+    /// Show threads first, or print them, instead of frames.
+    #[arg(long)]
+    pub(crate) threads: bool,
     /// How often to draw; of a stream, how long to look before --once prints [default: 1s].
     #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
     every: Option<i64>,

@@ -10,6 +10,7 @@ mod follow;
 mod keep;
 mod keys;
 mod kind;
+mod last_names;
 mod metrics;
 mod pairs;
 mod picture;
@@ -21,7 +22,7 @@ mod words;
 pub use follow::{Phase, Watch};
 pub use keep::Latest;
 pub use picture::{
-    FieldPicture, KindPicture, Measured, MetricPicture, Numbers, Picture, SpanPicture,
+    ClockBound, FieldPicture, KindPicture, Measured, MetricPicture, Numbers, Picture, SpanPicture,
     ThreadPicture, Words,
 };
 pub use ppt_capture::{CaptureError, Cause, Histogram};

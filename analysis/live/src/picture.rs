@@ -32,6 +32,9 @@ pub struct Picture {
     pub bytes: f64,
     /// Frames in each of the last seconds, the oldest first.
     pub history: Vec<u64>,
+    /// How far times can be from CLOCK_REALTIME as it ran when the capture began; None: no buffer has stamps
+    /// of a clock that readings convert.
+    pub clock: Option<ClockBound>,
     /// What is missing, by cause; only causes of which there is some.
     pub missing: Vec<(Cause, u64)>,
     /// Frames that were lost a second.
@@ -50,6 +53,15 @@ pub struct Picture {
     pub other_threads: u64,
     /// Damaged places of the capture.
     pub damages: u64,
+}
+
+/// How well times are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockBound {
+    /// A time is at most so many ns off, by all readings of clocks so far.
+    Within(u64),
+    /// Too few readings came yet.
+    TooFewReadings,
 }
 
 /// A kind of frame.
@@ -179,6 +191,8 @@ pub struct ThreadPicture {
     pub comm: String,
     /// The thread; 0 = unknown.
     pub tid: u32,
+    /// Its last name, if one is known.
+    pub name: Option<String>,
     /// The buffer.
     pub buffer: String,
     /// Its ring in the segment.
@@ -269,6 +283,7 @@ impl Tally {
                 pid: source.process.pid,
                 comm: source.process.comm.clone(),
                 tid: thread.tid,
+                name: self.names.name((source.process.pid, source.process.start_time), thread.tid),
                 buffer: source.buffer.clone(),
                 ring,
                 count: thread.rate.total(),
@@ -286,6 +301,7 @@ impl Tally {
             rate: rate(&self.all),
             bytes: rate(&self.bytes),
             history: self.all.history(now),
+            clock: self.clock_bound(),
             missing: missing.into_iter().filter(|it| it.1 > 0).collect(),
             losing: rate(&self.lost),
             unattended: self.unattended,
@@ -296,6 +312,25 @@ impl Tally {
             other_threads: self.other_threads,
             damages: self.damages,
         }
+    }
+
+    /// By the clocks that stamps count in.
+    fn clock_bound(&self) -> Option<ClockBound> {
+        let (ticks, monotonic) = self.clock_errors();
+        let errors = self.sources.values().filter_map(|source| match source.clock.as_str() {
+            "tick" => Some(ticks),
+            "monotonic" => Some(monotonic),
+            _ => None,
+        });
+        let bound =
+            |error: Option<u64>| error.map_or(ClockBound::TooFewReadings, ClockBound::Within);
+        let worst = |one, other| match (one, other) {
+            (ClockBound::Within(one), ClockBound::Within(other)) => {
+                ClockBound::Within(one.max(other))
+            }
+            _ => ClockBound::TooFewReadings,
+        };
+        errors.map(bound).reduce(worst)
     }
 }
 

@@ -13,6 +13,7 @@ use ppt_stats::Budget;
 
 use crate::keep::{Keep, Latest};
 use crate::kind::{Kind, Memory};
+use crate::last_names::LastNames;
 use crate::metrics::Metrics;
 use crate::rate::Rate;
 
@@ -50,7 +51,10 @@ pub struct Tally {
     fields: usize,
     keys: Budget,
     pub(crate) threads: HashMap<(u16, u64, u32), Thread>,
-    clocks: ClockTable,
+    pub(crate) names: LastNames,
+    pub(crate) clocks: ClockTable,
+    /// The largest errors of ticks and of the monotonic clock by readings that are not remembered, ns.
+    pub(crate) former_errors: (Option<u64>, Option<u64>),
     /// Readings that come and are known from a survey.
     surveyed: usize,
     readings: Vec<ClockReading>,
@@ -104,7 +108,9 @@ impl Tally {
             fields: 0,
             keys: Budget::new(KEYS),
             threads: HashMap::new(),
+            names: LastNames::default(),
             clocks: ClockTable::default(),
+            former_errors: (None, None),
             surveyed: 0,
             readings: Vec::new(),
             keep: Keep::new(keep),
@@ -156,6 +162,11 @@ impl Tally {
                 self.ended = Some(why.to_owned());
                 self.finish();
             }
+            Chunk::Threads(names) => {
+                if let Some(source) = self.sources.get(&names.source) {
+                    self.names.add((source.process.pid, source.process.start_time), names);
+                }
+            }
             Chunk::Cells(cells) => {
                 self.metrics.read(cells);
                 self.reach(cells.head.mono_ns);
@@ -163,7 +174,6 @@ impl Tally {
             Chunk::Passed(_)
             | Chunk::Trigger(_)
             | Chunk::Masks(_)
-            | Chunk::Threads(_)
             | Chunk::Series(_)
             | Chunk::Index(..)
             | Chunk::Other(_) => {}
@@ -331,9 +341,17 @@ impl Tally {
         self.readings.extend_from_slice(readings);
         if self.readings.len() > MOST_READINGS {
             self.readings.drain(..self.readings.len() - MOST_READINGS / 2);
+            self.former_errors = self.clock_errors();
             self.clocks = ClockTable::default();
             self.clocks.add(&self.readings);
         }
+    }
+
+    /// The largest error of a time by ticks, and of one by the monotonic clock, ns; None: there are too
+    /// few readings.
+    pub(crate) fn clock_errors(&self) -> (Option<u64>, Option<u64>) {
+        let (ticks, monotonic) = self.former_errors;
+        (ticks.max(self.clocks.tick_error_ns()), monotonic.max(self.clocks.epoch_error_ns()))
     }
 
     /// What the writers refused.

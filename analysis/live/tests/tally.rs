@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use ppt_capture::frame_dsl::schema::Schema;
 use ppt_capture::{
-    Capture, CaptureWriter, Cause, CellRows, CellsHead, Chunk, ClockId, ClockReading, Dropped, End,
-    EndReason, FileHeader, FramesHead, Gap, Item, Lost, Process, Segment, Source,
+    Capture, CaptureWriter, Cause, CellRows, CellsHead, Chunk, ClockId, ClockReading, ClockTable,
+    Dropped, End, EndReason, FileHeader, FramesHead, Gap, Item, Lost, Process, Segment, Source,
+    ThreadName, ThreadNames,
 };
-use ppt_live::{Measured, MetricPicture, Phase, Picture, Span, Tally, Watch};
+use ppt_live::{ClockBound, Measured, MetricPicture, Phase, Picture, Span, Tally, Watch};
 
 /// Two kinds of frames: `job` with an interval, a number, an enum and a text; `tick` with a number.
 const SCHEMA: &str = r#"{"v":1,"buffer":"dve","slots":16,"stride":64,"enums":[
@@ -486,9 +487,18 @@ fn ticks_are_converted_by_readings_that_come_later() {
         schema_hash: schema.hash(),
         buffer: schema.buffer.clone(),
         segments: vec![Segment { nonce: 7, rings: 1, slots: 16, stride: 24 }],
+        clock: "tick".to_owned(),
         ..source(5)
     };
     writer.source(0, &source).unwrap();
+    let named = |mono_ns, text: &[u8]| {
+        let mut name = [0; 16];
+        name[..text.len()].copy_from_slice(text);
+        let names = vec![ThreadName { tid: 100, mono_ns, name }];
+        ThreadNames { source: 0, is_base: false, names }
+    };
+    writer.thread_names(&named(5, b"main")).unwrap();
+    writer.thread_names(&named(9, b"worker\xff")).unwrap();
     // Two ticks are a nanosecond.
     let reading = |a, a_value, b, b_value| ClockReading {
         a,
@@ -517,6 +527,11 @@ fn ticks_are_converted_by_readings_that_come_later() {
         let spans = picture.kinds[0].spans.as_ref().unwrap();
         let longest = spans.lengths.map(|lengths| lengths.max);
         assert_eq!((spans.count, spans.open, longest), (1, 0, Some(2_000.0)));
+        let names: Vec<_> = picture.threads.iter().map(|thread| thread.name.as_deref()).collect();
+        assert_eq!(names, [Some("worker\u{fffd}")]);
+        let mut clocks = ClockTable::default();
+        clocks.add(&[at(SECOND), at(2 * SECOND)].concat());
+        assert_eq!(picture.clock, clocks.tick_error_ns().map(ClockBound::Within));
     };
     let tally = Tally::of(&path).unwrap();
     check(&tally.picture(tally.last()));
@@ -531,4 +546,44 @@ fn ticks_are_converted_by_readings_that_come_later() {
         std::thread::yield_now();
     };
     check(&picture);
+}
+
+/// The bound of times is that of all readings, though only the latest are remembered.
+#[test]
+fn the_worst_reading_counts_for_as_long_as_it_matters() {
+    let reading = |ns: u64, width: u64, b, b_value| ClockReading {
+        a: ClockId::Monotonic,
+        a_before: ns,
+        b,
+        b_value,
+        a_after: ns + width,
+        distrusted: false,
+    };
+    let mut tally = Tally::new(Span::Latest, 0);
+    let stamped = Source { clock: "monotonic".to_owned(), ..source(5) };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    let mut writer =
+        CaptureWriter::create(File::create(&path).unwrap(), &FileHeader::default()).unwrap();
+    writer.source(0, &stamped).unwrap();
+    for second in 1..30_000 {
+        // The first one is wide.
+        let width = if second == 1 { 4_000 } else { 100 };
+        let (ns, half) = (second * SECOND, width / 2);
+        let read = reading(ns, width, ClockId::Realtime, 500 * SECOND + ns + half);
+        writer.clock(&[read]).unwrap();
+    }
+    end(&mut writer);
+    let mut capture = Capture::open(&path).unwrap();
+    let mut clocks = 0;
+    while let Some(item) = capture.read().unwrap() {
+        let Item::Chunk(chunk) = item else { panic!("damaged") };
+        clocks += u32::from(matches!(chunk, Chunk::Clock(_)));
+        tally.take(&chunk);
+        let expected =
+            if clocks == 0 { ClockBound::TooFewReadings } else { ClockBound::Within(2_000) };
+        assert_eq!(tally.picture(0).clock, Some(expected));
+    }
+    assert_eq!(clocks, 29_999);
+    assert_eq!(Tally::new(Span::Latest, 0).picture(0).clock, None);
 }

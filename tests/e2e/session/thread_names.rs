@@ -79,6 +79,16 @@ fn names_are_as_the_kernel_has_them() {
     assert_eq!(of_capture(&info), lossy(&after));
     let renamed = info["threads"].as_array().unwrap().iter().find(|it| it["former_names"] == 1);
     assert_eq!(renamed.unwrap()["name"], "compactor");
+    // Beside the number of each thread.
+    if std::path::Path::new(ppt()).with_file_name("ppt-analysis").exists() {
+        let top = bench.ppt(&["top", "out.bin", "--once", "--threads"]).stdout;
+        for (tid, name) in lossy(&after).into_iter().filter(|thread| thread.1.is_ascii()) {
+            let label =
+                format!(" {tid} ({}) ", name.replace('\u{1b}', "\\x1b").replace('\t', "\\t"));
+            assert!(top.contains(&label), "{label}: {top}");
+        }
+        assert!(!top.contains('\u{1b}'), "{top:?}");
+    }
     // In TSV, what is no plain text is escaped.
     let tsv = |name: &[u8]| match name {
         b"\x1b[31m\t\xff" => r"\x1b[31m\t\xff".to_owned(),

@@ -18,6 +18,7 @@ use ppt_query::text::grouped;
 use ratatui_crossterm::crossterm::event::{self, Event, KeyEventKind};
 
 use self::app::{App, Wish};
+use self::choice::Page;
 use self::screen::Screen;
 use crate::args;
 use crate::failure::Failure;
@@ -30,7 +31,8 @@ const WIDTH: u16 = 100;
 
 pub(crate) fn run(args: &args::Top) -> Result<ExitCode, Failure> {
     let colours = std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
-    let mut app = App::new(args.filter.clone().unwrap_or_default(), colours);
+    let page = if args.threads { Page::Threads } else { Page::Frames };
+    let mut app = App::new(page, args.filter.clone().unwrap_or_default(), colours);
     signals::end_questions();
     if args.once {
         let (picture, phase) = once(args)?;

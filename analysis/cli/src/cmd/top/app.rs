@@ -36,18 +36,11 @@ pub(super) enum Wish {
 }
 
 impl App {
-    pub fn new(filter: String, colours: bool) -> Self {
+    pub fn new(page: Page, filter: String, colours: bool) -> Self {
         App {
             newest: (Picture::default(), Phase::Waiting),
             stopped: None,
-            choice: Choice {
-                page: Page::Frames,
-                sort: Sort::Rate,
-                filter,
-                row: 0,
-                open: false,
-                colours,
-            },
+            choice: Choice { page, sort: Sort::Rate, filter, row: 0, open: false, colours },
             typing: false,
             help: false,
             said: None,
@@ -245,6 +238,7 @@ fn clean(picture: &mut Picture) {
     }
     for thread in &mut picture.threads {
         each(&mut thread.comm);
+        thread.name.iter_mut().for_each(each);
         each(&mut thread.buffer);
     }
 }

@@ -1,8 +1,8 @@
 //! Pictures as lines of text.
 
 use ppt_live::{
-    DistinctCount, FieldPicture, KindPicture, Measured, MetricPicture, Phase, Picture, SECONDS,
-    SpanPicture, ThreadPicture,
+    ClockBound, DistinctCount, FieldPicture, KindPicture, Measured, MetricPicture, Phase, Picture,
+    SECONDS, SpanPicture, ThreadPicture,
 };
 use ppt_query::text::{bucket, counted_up, duration, grouped, measured, three};
 use ratatui_core::style::{Color, Modifier, Style};
@@ -23,6 +23,8 @@ const NUMBER: usize = 11;
 const THREAD: &str = "PROCESS, THREAD";
 /// Most and fewest columns of a name.
 const NAME: (usize, usize) = (12, 28);
+/// Most columns of a process and a thread, each with its name.
+const LONGEST_THREAD: usize = 52;
 
 pub(super) fn head(
     choice: &Choice,
@@ -57,11 +59,20 @@ pub(super) fn head(
         Span::raw(format!("  {}  ", clock(picture.elapsed))),
         Span::styled(state, choice.style(colour)),
     ];
-    let second = vec![
+    let mut second = vec![
         Span::styled(format!("{} frames/s", rate(picture.rate)), bold),
         Span::raw(format!("  {}/s  ", bytes(picture.bytes))),
         Span::raw(format!("captured {}  ", grouped(picture.captured))),
     ];
+    match picture.clock {
+        Some(ClockBound::Within(ns)) => {
+            second.push(Span::raw(format!("times within {}", duration(ns as f64))));
+        }
+        Some(ClockBound::TooFewReadings) => {
+            second.push(Span::raw("times not known yet: too few readings of clocks"));
+        }
+        None => {}
+    }
     let mut third = Vec::new();
     match picture.missing_in_all() {
         0 => third.push(Span::styled("nothing lost", choice.style(Color::Green))),
@@ -317,7 +328,8 @@ fn values(field: &FieldPicture, name: usize, lines: &mut Vec<Line<'static>>) {
 
 pub(super) fn threads(choice: &Choice, picture: &Picture, width: u16) -> Table {
     let wanted = |it: &&ThreadPicture| {
-        contains(&it.comm, &choice.filter) || contains(&it.buffer, &choice.filter)
+        let name = it.name.as_deref().unwrap_or_default();
+        [&it.comm, &it.buffer, name].iter().any(|text| contains(text, &choice.filter))
     };
     let mut threads: Vec<&ThreadPicture> = picture.threads.iter().filter(wanted).collect();
     threads.sort_by(|one, two| {
@@ -325,7 +337,7 @@ pub(super) fn threads(choice: &Choice, picture: &Picture, width: u16) -> Table {
             Sort::Rate | Sort::P99 => two.rate.total_cmp(&one.rate),
             Sort::Count => two.count.cmp(&one.count),
             Sort::Lost => two.lost.cmp(&one.lost),
-            Sort::Name => one.comm.cmp(&two.comm),
+            Sort::Name => (&one.comm, &one.name).cmp(&(&two.comm, &two.name)),
         };
         by.then((one.pid, one.tid, &one.buffer, one.ring).cmp(&(
             two.pid,
@@ -334,12 +346,13 @@ pub(super) fn threads(choice: &Choice, picture: &Picture, width: u16) -> Table {
             two.ring,
         )))
     });
-    let title = |it: &ThreadPicture| match it.tid {
-        0 => format!("{} {} ?", it.comm, it.pid),
-        tid => format!("{} {} {tid}", it.comm, it.pid),
+    let title = |thread: &ThreadPicture| {
+        let tid = if thread.tid == 0 { "?".to_owned() } else { thread.tid.to_string() };
+        let name = thread.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+        format!("{} {} {tid}{name}", thread.comm, thread.pid)
     };
     let names = threads.iter().map(|it| wide(&title(it)));
-    let name = names.max().unwrap_or(0).clamp(THREAD.len(), NAME.1);
+    let name = names.max().unwrap_or(0).clamp(THREAD.len(), LONGEST_THREAD);
     let heads = ["RATE/S", "COUNT", "LOST", "BUFFER", "RING"];
     let spark = usize::from(width).saturating_sub(name + 2 + 5 * (NUMBER + 1)).min(SECONDS);
     let mut lines = vec![names_of(THREAD, name, &heads, spark)];
@@ -373,6 +386,7 @@ pub(super) fn help() -> Vec<Line<'static>> {
         "The bars are the last minute, a second each. Spans that are open began and did not",
         "end. Counters and histograms are of the latest reading; a percentile is below the",
         "end of its bucket.",
+        "`times within`: how far a time can be from the system's clock, by all readings so far.",
         "",
         "q, Esc      end: the program is detached, and goes on",
         "s           sort by something else",

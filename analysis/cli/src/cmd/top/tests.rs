@@ -1,8 +1,8 @@
 //! Screens, drawn without a terminal.
 
 use ppt_live::{
-    Cause, FieldPicture, Histogram, KindPicture, Measured, MetricPicture, Numbers, SpanPicture,
-    ThreadPicture, Words,
+    Cause, ClockBound, FieldPicture, Histogram, KindPicture, Measured, MetricPicture, Numbers,
+    SpanPicture, ThreadPicture, Words,
 };
 use ratatui_core::backend::TestBackend;
 use ratatui_core::style::Color;
@@ -45,6 +45,7 @@ fn picture() -> Picture {
         pid: 4711,
         comm: "server".into(),
         tid,
+        name: (tid == 4712).then(|| "worker".into()),
         buffer: "dve".into(),
         ring: tid - 4711,
         count: 500,
@@ -60,6 +61,7 @@ fn picture() -> Picture {
         captured: 12_240_000,
         rate: 1_020_000.0,
         bytes: 65_280_000.0,
+        clock: Some(ClockBound::Within(812)),
         missing: vec![(Cause::Overrun, 1200), (Cause::NoRing, 34)],
         losing: 100.0,
         kinds: vec![of("pass", 20_000.0, vec![]), of("job", 1_000_000.0, vec![handle, kind])],
@@ -69,7 +71,7 @@ fn picture() -> Picture {
 }
 
 fn app() -> App {
-    let mut app = App::new(String::new(), true);
+    let mut app = App::new(Page::Frames, String::new(), true);
     app.show(picture(), Phase::Running);
     app
 }
@@ -98,7 +100,7 @@ fn a_screen_tells_rates_percentiles_values_and_losses() {
     let screen = drawn(&mut app(), 100, 11);
     let expected = [
         "ppt top  server (4711) on here  12.0 s  live",
-        "1,020,000 frames/s  65.3 MB/s  captured 12,240,000",
+        "1,020,000 frames/s  65.3 MB/s  captured 12,240,000  times within 812 ns",
         "MISSING 1,234 (0.010 %): overrun 1,200, no ring 34  100/s are lost now",
         "",
         "FRAME             RATE/S       COUNT         P50         P99         MAX        BUSY LAST MINUTE",
@@ -206,10 +208,20 @@ fn threads_tell_what_they_lost() {
     press(&mut app, "\t");
     let screen = drawn(&mut app, 100, 9);
     assert_eq!(
-        screen[5].split_whitespace().collect::<Vec<_>>()[..6],
-        ["server", "4711", "4712", "20", "500", "7"]
+        screen[5].split_whitespace().collect::<Vec<_>>()[..7],
+        ["server", "4711", "4712", "(worker)", "20", "500", "7"]
     );
-    assert!(screen[6].contains("4711 4711"));
+    assert!(screen[6].contains("4711 4711  "), "no name is known");
+    // A long name is there in full.
+    let mut long = picture();
+    long.threads[1].name = Some("compactor-thr-1".into());
+    app.show(long, Phase::Running);
+    assert!(drawn(&mut app, 100, 9)[5].starts_with("server 4711 4712 (compactor-thr-1)  "));
+    press(&mut app, "/WORKER\n");
+    app.show(picture(), Phase::Running);
+    let screen = drawn(&mut app, 100, 9);
+    assert!(screen[5].contains("(worker)") && screen[6].is_empty(), "{screen:?}");
+    press(&mut app, "/\x1b");
     // Numbers of processes are short on a young machine.
     let mut young = picture();
     young.threads.iter_mut().for_each(|it| (it.pid, it.tid) = (7, 7));
@@ -225,11 +237,18 @@ fn a_pause_stops_the_picture_and_nothing_else() {
     press(&mut app, "p");
     app.show(Picture { captured: 99, ..picture() }, Phase::Ended("process 4711 ended".into()));
     let screen = drawn(&mut app, 100, 10);
-    assert!(screen[0].ends_with("paused") && screen[1].ends_with("12,240,000"), "{screen:?}");
+    assert!(
+        screen[0].ends_with("paused") && screen[1].contains("captured 12,240,000"),
+        "{screen:?}"
+    );
     press(&mut app, "p");
     let screen = drawn(&mut app, 100, 10);
     assert!(screen[0].ends_with("ended: process 4711 ended"), "{screen:?}");
-    assert!(screen[1].ends_with("captured 99"), "{screen:?}");
+    assert!(screen[1].ends_with("captured 99  times within 812 ns"), "{screen:?}");
+    let unknown = Picture { clock: Some(ClockBound::TooFewReadings), ..picture() };
+    app.show(unknown, Phase::Running);
+    let screen = drawn(&mut app, 100, 10);
+    assert!(screen[1].ends_with("times not known yet: too few readings of clocks"), "{screen:?}");
 }
 
 #[test]
@@ -268,8 +287,9 @@ fn text_of_a_target_is_nothing_that_a_terminal_obeys() {
     }
     for thread in &mut picture.threads {
         (thread.comm, thread.buffer) = (evil.into(), evil.into());
+        thread.name = Some(evil.into());
     }
-    let mut app = App::new(evil.into(), true);
+    let mut app = App::new(Page::Frames, evil.into(), true);
     app.show(picture, Phase::Ended(evil.into()));
     app.say(evil.into());
     for keys in ["", "/\x1b", "\n", "\t", "w"] {
@@ -285,7 +305,7 @@ fn text_of_a_target_is_nothing_that_a_terminal_obeys() {
 #[test]
 fn colours_are_left_out_where_they_are_not_wanted() {
     let colours = |wanted| {
-        let mut app = App::new(String::new(), wanted);
+        let mut app = App::new(Page::Frames, String::new(), wanted);
         app.show(picture(), Phase::Running);
         let mut terminal = Terminal::new(TestBackend::new(100, 12)).unwrap();
         terminal.draw(|frame| app.draw(frame)).unwrap();

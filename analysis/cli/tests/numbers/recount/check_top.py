@@ -15,6 +15,7 @@ def check(capture, found):
         text = capture.tools.run("top", file, "--once")
         head(capture, at, text, found)
         kinds(capture, at, text, found)
+        threads(capture, at, capture.tools.run("top", file, "--once", "--threads"), found)
 
 
 def number(text):
@@ -25,6 +26,7 @@ def head(capture, at, text, found):
     own = [frame for frame in capture.frames if frame.file == at]
     said = re.search(r"captured ([\d,]+)", text)
     found.same("top captured", number(said[1]) if said else 0, len(own))
+    clock(capture.infos[at], text, found)
     gaps = collections.Counter()
     for gap in capture.gaps(at):
         gaps[gap["cause"]] += gap["count"]
@@ -38,6 +40,45 @@ def head(capture, at, text, found):
     for cause, count in lost.items():
         said = re.search(rf"{cause.replace('_', ' ')} ([\d,]+)", text)
         found.same(f"top {cause}", number(said[1]) if said else 0, count)
+
+
+def clock(info, text, found):
+    """The largest error of the clocks that buffers have stamps of, to three digits."""
+    errors = {"tick": info["clock"]["tick_error_ns"], "monotonic": info["clock"]["monotonic_error_ns"]}
+    used = [errors[buffer["clock"]] for buffer in info["buffers"] if buffer["clock"] in errors]
+    said = re.search(r"times within ([\d,.]+) (\S+)", text)
+    found.same("top knows times", "times not known yet" in text, None in used)
+    found.same("top clock is there", bool(said), bool(used) and None not in used)
+    if said and None not in used:
+        shown = number(said[1]) * UNITS[said[2]]
+        found.same(f"top {said[0]}, {max(used)} ns", abs(shown - max(used)) * 200 <= max(used), True)
+
+
+def threads(capture, at, text, found):
+    """Each ring with its thread, the last name of that, and how many frames are there."""
+    lines = text.splitlines()
+    top = next(n for n, line in enumerate(lines) if line.startswith("PROCESS, THREAD"))
+    shown = collections.Counter()
+    for line in lines[top + 1 :]:
+        row = re.fullmatch(r"(.*?) +[\d.,e+-]+ +([\d,]+) +[\d,]+ +(\S+) +(\d+) [▁-█ ]*", line + " ")
+        if row is None:
+            found.say(f"top: no row of a thread: {line!r}")
+            continue
+        shown[row[1], int(number(row[2])), row[3], int(row[4])] += 1
+    names = {(row["pid"], row["tid"]): row["name"] for row in capture.infos[at].get("threads", [])}
+    comms = {row["pid"]: row["comm"] for row in capture.infos[at]["targets"]}
+    counts = collections.Counter()
+    for frame in capture.frames:
+        if frame.file == at and frame.ring is not None:
+            counts[frame.pid, frame.tid, frame.buffer, frame.segment, frame.ring] += 1
+    expected = collections.Counter()
+    for (pid, tid, buffer, _, ring), count in counts.items():
+        name = names.get((pid, tid))
+        who = f"{comms[pid]} {pid} {tid or '?'}" + (f" ({name})" if name else "")
+        expected[who, count, buffer, ring] += 1
+    # A ring whose frames were all lost has a row without frames.
+    shown = +collections.Counter({row: n for row, n in shown.items() if row[1]})
+    found.same("top threads", shown, expected)
 
 
 def kinds(capture, at, text, found):

@@ -1,0 +1,93 @@
+//! The last name of each thread, in memory that does not grow.
+
+use std::collections::HashMap;
+
+use ppt_capture::{ProcessKey, ThreadName, ThreadNames};
+
+/// Threads with a name.
+const MOST: usize = 16_384;
+
+/// The last names of the threads that were named last.
+#[derive(Debug, Default)]
+pub(crate) struct LastNames {
+    threads: HashMap<(ProcessKey, u32), LastName>,
+    /// How many names came.
+    count: u64,
+}
+
+#[derive(Debug)]
+struct LastName {
+    name: ThreadName,
+    /// The number of the name among all that came.
+    number: u64,
+}
+
+impl LastNames {
+    /// Takes in what a chunk states of `process`.
+    pub(crate) fn add(&mut self, process: ProcessKey, names: &ThreadNames) {
+        for name in &names.names {
+            self.count += 1;
+            let new = LastName { name: *name, number: self.count };
+            match self.threads.get_mut(&(process, name.tid)) {
+                Some(last) if last.name.mono_ns > name.mono_ns => {}
+                Some(last) => *last = new,
+                None => {
+                    self.threads.insert((process, name.tid), new);
+                }
+            }
+            if self.threads.len() > MOST {
+                self.forget();
+            }
+        }
+    }
+
+    /// The last name of a thread, which is the target's text; None: it has none.
+    pub(crate) fn name(&self, process: ProcessKey, tid: u32) -> Option<String> {
+        let name = self.threads.get(&(process, tid))?.name.text().into_owned();
+        Some(name).filter(|name| !name.is_empty())
+    }
+
+    /// Forgets the half that was named first.
+    fn forget(&mut self) {
+        let mut numbers: Vec<u64> = self.threads.values().map(|last| last.number).collect();
+        let (_, &mut middle, _) = numbers.select_nth_unstable(MOST / 2);
+        self.threads.retain(|_, last| last.number > middle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(tid: u32, mono_ns: u64, text: &[u8]) -> ThreadName {
+        let mut name = [0; 16];
+        name[..text.len()].copy_from_slice(text);
+        ThreadName { tid, mono_ns, name }
+    }
+
+    #[test]
+    fn the_last_name_of_a_thread_counts() {
+        let mut all = LastNames::default();
+        let mut add = |process, names| {
+            all.add(process, &ThreadNames { source: 0, is_base: false, names });
+        };
+        add((7, 1), vec![named(8, 5, b"worker"), named(9, 5, b"")]);
+        add((7, 1), vec![named(8, 9, b"compactor")]);
+        add((7, 1), vec![named(8, 6, b"late")]);
+        add((7, 2), vec![named(8, 7, b"other")]);
+        assert_eq!(all.name((7, 1), 8).as_deref(), Some("compactor"));
+        assert_eq!(all.name((7, 2), 8).as_deref(), Some("other"), "another life of the pid");
+        assert_eq!((all.name((7, 1), 9), all.name((7, 1), 10)), (None, None));
+    }
+
+    #[test]
+    fn names_of_many_threads_take_bounded_memory() {
+        let mut all = LastNames::default();
+        for (tid, mono_ns) in (1..100_000).zip(1..) {
+            // Many are read at one time.
+            let names = vec![named(tid, mono_ns / 50_000, b"worker")];
+            all.add((7, 1), &ThreadNames { source: 0, is_base: false, names });
+            assert!(all.threads.len() <= MOST && all.name((7, 1), tid).is_some(), "{tid}");
+        }
+    }
+}
