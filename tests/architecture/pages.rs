@@ -101,3 +101,70 @@ fn every_package_is_in_the_table_of_folders() {
         assert!(named.contains(folder), "{folder} is not in CONTRIBUTING.md: {named:?}");
     }
 }
+
+/// The anchor of a heading, as GitHub makes it.
+fn anchor(heading: &str) -> String {
+    let kept =
+        heading.chars().filter(|char| char.is_alphanumeric() || [' ', '-', '_'].contains(char));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+/// The headings of a page of this level, without those in code.
+fn headings<'a>(text: &'a str, mark: &str) -> Vec<&'a str> {
+    let mut is_code = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        found.extend(line.strip_prefix(mark).filter(|_| !is_code));
+    }
+    found
+}
+
+#[test]
+fn long_pages_begin_with_their_contents() {
+    let mut long = 0;
+    for entry in fs::read_dir(root().join("docs")).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        if text.split_whitespace().count() <= 1_500 {
+            continue;
+        }
+        long += 1;
+        let (contents, _) = text.split_once("\n## ").unwrap();
+        for heading in headings(&text, "## ") {
+            let link = format!("](#{})", anchor(heading));
+            assert!(contents.contains(&link), "{}: no link to `{heading}`", path.display());
+        }
+    }
+    assert!(long >= 8, "{long} long pages");
+}
+
+/// A link into another page that leads to no heading leads to its top, which nobody notices.
+#[test]
+fn links_lead_to_headings() {
+    let mut links = 0;
+    for entry in fs::read_dir(root().join("docs")).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for (at, _) in text.match_indices("](") {
+            let target = text[at + 2..].split(')').next().unwrap();
+            let Some((file, wanted)) = target.split_once('#') else { continue };
+            if target.contains("://") || target.contains(char::is_whitespace) {
+                continue;
+            }
+            let page = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
+            let page = fs::read_to_string(&page).unwrap_or_else(|it| panic!("{page:?}: {it}"));
+            let marks = ["# ", "## ", "### "].iter().flat_map(|mark| headings(&page, mark));
+            let is_there = marks.map(anchor).any(|it| it == wanted);
+            assert!(is_there, "{}: {target} leads to no heading", path.display());
+            links += 1;
+        }
+    }
+    assert!(links > 50, "{links} links");
+}

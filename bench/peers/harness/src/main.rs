@@ -61,7 +61,7 @@ struct Args {
     /// All figures, by round, as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Put the table into docs/performance.md.
+    /// Put the table into docs/measured/performance.md.
     #[arg(long)]
     page: bool,
     /// Install nothing.
@@ -189,7 +189,7 @@ fn run(args: &Args) -> Result<()> {
             .with_context(|| file.display().to_string())?;
     }
     if args.page {
-        page::put(&args.source.join("../docs/performance.md"), &out)?;
+        page::put(&args.source.join("../docs/measured/performance.md"), &out)?;
     }
     Ok(())
 }
