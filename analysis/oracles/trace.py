@@ -3,7 +3,8 @@
     trace.py perfetto FILE      by the messages of the perfetto wheel
     trace.py ctf FOLDER         by babeltrace2
 
-An event is {"name", "cat", "ts", "dur", "args", "track"}: `dur` is null for instants. Numbers that JSON
+An event is {"name", "cat", "ts", "dur", "args", "track"}: `dur` is null for instants. Those of Perfetto also have
+"machine", and "process" and "pid", the process that their track is in. Numbers that JSON
 does not hold are text. A line {"discarded": N} is what a reader itself says is missing.
 """
 
@@ -51,11 +52,28 @@ def perfetto(path):
     if not snapshots or any(it.primary_trace_clock != realtime for it in snapshots):
         fail("the clock of the trace is not CLOCK_REALTIME")
     tracks, interned, cleared, events = {}, {}, set(), []
-    numbers = set()
+    # What readers keep for each machine: numbers of processes, sequences, and clocks.
+    numbers, synced, clocked, machines = set(), {0}, set(), {}
     for order, packet in enumerate(trace.packet):
-        sequence = packet.trusted_packet_sequence_id
-        if not sequence:
+        machine = packet.machine_id
+        if packet.HasField("machine_id") and not machine:
+            fail("the first machine has no number")
+        if not packet.trusted_packet_sequence_id:
             fail("a packet of no sequence")
+        sequence = machine, packet.trusted_packet_sequence_id
+        if packet.HasField("remote_clock_sync"):
+            rounds = packet.remote_clock_sync.synced_clocks
+            if machine in synced or events or len(rounds) < 2:
+                fail("clocks of machines are compared too late, or hardly")
+            for one in rounds:
+                same = one.client_clocks == one.host_clocks and one.host_clocks.clocks
+                if not same or {it.clock_id for it in same} != {realtime} or not all(it.timestamp for it in same):
+                    fail("a machine has another clock")
+            synced.add(machine)
+        if packet.HasField("clock_snapshot"):
+            if machine not in synced or events:
+                fail("a clock of a machine that is not compared yet")
+            clocked.add(machine)
         if packet.previous_packet_dropped:
             # What was interned is forgotten.
             cleared.discard(sequence)
@@ -74,16 +92,21 @@ def perfetto(path):
                 interned[sequence][key] = text
         if packet.HasField("track_descriptor"):
             track = packet.track_descriptor
+            if track.parent_uuid and machines.get(track.parent_uuid) != machine:
+                fail("a track of another machine than its parent's")
+            machines[track.uuid] = machine
             if track.uuid in tracks or (track.parent_uuid and track.parent_uuid not in tracks):
                 fail("a track twice, or before its parent")
             tracks[track.uuid] = track
             if track.HasField("process"):
-                if track.process.pid in numbers:
+                if (machine, track.process.pid) in numbers:
                     fail("two processes of one number")
-                numbers.add(track.process.pid)
-            if track.HasField("thread") and track.thread.pid not in numbers:
+                numbers.add((machine, track.process.pid))
+            if track.HasField("thread") and (machine, track.thread.pid) not in numbers:
                 fail("a thread of no process")
         if packet.HasField("track_event"):
+            if machine not in clocked:
+                fail("a machine without clocks")
             if packet.sequence_flags & 2 and sequence not in cleared:
                 fail("an event needs what is forgotten")
             if not packet.sequence_flags & 2 and packet.timestamp_clock_id != realtime:
@@ -102,11 +125,18 @@ def perfetto(path):
             return word(sequence, "debug_annotation_string_values", note.string_value_iid)
         return plain(getattr(note, which))
 
+    def process(uuid):
+        while uuid and not tracks[uuid].HasField("process"):
+            uuid = tracks[uuid].parent_uuid
+        return tracks[uuid].process if uuid else None
+
     open_slices = {}
     for time, _, packet in sorted(events, key=lambda it: it[:2]):
-        event, sequence = packet.track_event, packet.trusted_packet_sequence_id
+        event, sequence = packet.track_event, (packet.machine_id, packet.trusted_packet_sequence_id)
         if event.track_uuid not in tracks:
             fail("an event of no track")
+        if machines[event.track_uuid] != packet.machine_id:
+            fail("an event of another machine than its track's")
         stack = open_slices.setdefault(event.track_uuid, [])
         if event.type == event.TYPE_SLICE_END:
             if not stack:
@@ -133,7 +163,11 @@ def perfetto(path):
             "args": {n: value(sequence, it) for n, it in zip(names, event.debug_annotations)},
             "track": str(event.track_uuid),
             "flows": [str(it) for it in event.flow_ids],
+            "machine": packet.machine_id,
         }
+        owner = process(event.track_uuid)
+        if owner:
+            said.update(process=owner.process_name, pid=owner.pid)
         if event.type == event.TYPE_SLICE_BEGIN:
             stack.append(said)
         elif event.type == event.TYPE_INSTANT:

@@ -11,7 +11,7 @@ use ppt_tables::Processes;
 
 use crate::event::{Kind, Rows, Trace, What};
 use crate::lanes::Lanes;
-use crate::threads::{Threads, Who};
+use crate::threads::{PidScope, Threads, Who};
 use crate::values::{Value, hex};
 
 /// What a script knows exactly; larger numbers are text.
@@ -62,7 +62,7 @@ impl<W: Write> Chrome<W> {
         Ok(Chrome {
             out,
             kinds: kinds.iter().map(written).collect(),
-            threads: Threads::new(processes),
+            threads: Threads::new(processes, PidScope::Trace),
             lanes: Vec::new(),
             origin: None,
             described: HashSet::new(),

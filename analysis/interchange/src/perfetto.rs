@@ -3,6 +3,10 @@
 //! Times are CLOCK_REALTIME. Processes and threads are tracks; slices of a thread that overlap without
 //! nesting are on tracks below it. A slice ends on its track before the next one begins there, so that
 //! readers, which sort by time and keep the order of equal times, nest as is meant here.
+//!
+//! Each boot of a host is a machine. Packets of all but the first have a `machine_id`: readers keep numbers
+//! of processes, interned names, and clocks for each machine. All times are those of one clock, so the
+//! clocks of machines compare as equal.
 
 mod encode;
 mod message;
@@ -14,13 +18,14 @@ use std::sync::Arc;
 
 use crate::event::{Kind, Reading, Rows, Trace, What, is_loss};
 use crate::lanes::Lanes;
-use crate::threads::{Threads, Who};
+use crate::threads::{PidScope, Threads, Who};
 use crate::values::{Column, Value, hex};
 use encode::{Counter, Event, Note};
 use message::{
     COUNTER, Clock, ClockSnapshot, CounterDescriptor, DebugAnnotation, INSTANT, InternedData,
-    MONOTONIC, NEEDS_STATE, Named, ProcessDescriptor, REALTIME, SLICE_BEGIN, SLICE_END,
-    STATE_CLEARED, ThreadDescriptor, TracePacket, TracePacketDefaults, TrackDescriptor, TrackEvent,
+    MONOTONIC, NEEDS_STATE, Named, ProcessDescriptor, REALTIME, RemoteClockSync, SLICE_BEGIN,
+    SLICE_END, STATE_CLEARED, SyncedClocks, ThreadDescriptor, TracePacket, TracePacketDefaults,
+    TrackDescriptor, TrackEvent,
 };
 use ppt_tables::Processes;
 use words::Words;
@@ -41,7 +46,8 @@ pub struct Perfetto<W> {
     threads: Threads,
     lanes: Vec<Lanes>,
     tracks: Tracks,
-    words: Words,
+    /// By machine: the words that are interned there.
+    words: Vec<Words>,
     packet: Vec<u8>,
     event: Event,
 }
@@ -93,14 +99,16 @@ impl<W: Write> Perfetto<W> {
         readings: &[Reading],
     ) -> io::Result<Self> {
         let mut names = Names::default();
+        // Rows of nobody are of the first.
+        let machines = processes.machine_count().max(1);
         let written = kinds.iter().map(|kind| Arc::new(names.of(kind))).collect();
         let mut trace = Perfetto {
             out,
             kinds: written,
-            threads: Threads::new(processes),
+            threads: Threads::new(processes, PidScope::Machine),
             lanes: Vec::new(),
             tracks: Tracks::default(),
-            words: Words::new(kinds.len()),
+            words: (0..machines).map(|_| Words::new(kinds.len())).collect(),
             packet: Vec::new(),
             event: Event::default(),
         };
@@ -125,45 +133,65 @@ impl<W: Write> Perfetto<W> {
         if snapshots.is_empty() {
             snapshots.push(vec![clock(REALTIME, 1)]);
         }
-        for clocks in snapshots {
-            self.write(&TracePacket {
-                trusted_packet_sequence_id: Some(FRAMES),
-                clock_snapshot: Some(ClockSnapshot { clocks, primary_trace_clock: Some(REALTIME) }),
-                ..TracePacket::default()
-            })?;
+        let names = names.interned();
+        for machine in 0..self.words.len() {
+            if machine > 0 {
+                // Before the machine's own clocks, which readers take for those of the trace from then on.
+                self.write(machine, same_clocks(clock(REALTIME, 1)))?;
+            }
+            for clocks in &snapshots {
+                let (clocks, primary_trace_clock) = (clocks.clone(), Some(REALTIME));
+                self.write(
+                    machine,
+                    TracePacket {
+                        trusted_packet_sequence_id: Some(FRAMES),
+                        clock_snapshot: Some(ClockSnapshot { clocks, primary_trace_clock }),
+                        ..TracePacket::default()
+                    },
+                )?;
+            }
+            let defaults = TracePacketDefaults { timestamp_clock_id: Some(REALTIME) };
+            self.write(
+                machine,
+                TracePacket {
+                    trusted_packet_sequence_id: Some(FRAMES),
+                    sequence_flags: Some(STATE_CLEARED),
+                    trace_packet_defaults: Some(defaults),
+                    interned_data: Some(names.clone()),
+                    ..TracePacket::default()
+                },
+            )?;
         }
-        self.write(&TracePacket {
-            trusted_packet_sequence_id: Some(FRAMES),
-            sequence_flags: Some(STATE_CLEARED),
-            trace_packet_defaults: Some(TracePacketDefaults { timestamp_clock_id: Some(REALTIME) }),
-            interned_data: Some(names.interned()),
-            ..TracePacket::default()
-        })
+        Ok(())
     }
 
-    fn write(&mut self, packet: &TracePacket) -> io::Result<()> {
-        write(&mut self.out, &mut self.packet, packet)
+    fn write(&mut self, machine: usize, packet: TracePacket) -> io::Result<()> {
+        let packet = TracePacket { machine_id: machine_id(machine), ..packet };
+        write(&mut self.out, &mut self.packet, &packet)
     }
 
-    fn describe(&mut self, descriptor: TrackDescriptor) -> io::Result<u64> {
+    fn describe(&mut self, machine: usize, descriptor: TrackDescriptor) -> io::Result<u64> {
         let uuid = self.tracks.number();
         let descriptor = TrackDescriptor { uuid: Some(uuid), ..descriptor };
-        self.write(&TracePacket {
-            trusted_packet_sequence_id: Some(FRAMES),
-            track_descriptor: Some(descriptor),
-            ..TracePacket::default()
-        })?;
+        self.write(
+            machine,
+            TracePacket {
+                trusted_packet_sequence_id: Some(FRAMES),
+                track_descriptor: Some(descriptor),
+                ..TracePacket::default()
+            },
+        )?;
         Ok(uuid)
     }
 
-    /// The track of a thread, which is described first. Numbers name processes, so those of a process
-    /// whose number another one had are names.
+    /// The track of a thread, which is described first. Numbers name the processes of a machine, so those
+    /// of a process whose number another one had there are names.
     fn thread(&mut self, thread: usize) -> io::Result<u64> {
         if let Some(&track) = self.tracks.threads.get(&thread) {
             return Ok(track);
         }
         let (process, who) = self.threads.get(thread);
-        let who = who.clone();
+        let (who, machine) = (who.clone(), self.threads.machine(thread));
         let (label, thread_name) =
             (self.threads.label(thread), self.threads.name(thread).map(str::to_owned));
         let is_first = self.threads.is_first_of_its_pid(process);
@@ -179,23 +207,29 @@ impl<W: Write> Perfetto<W> {
                     },
                     None => TrackDescriptor { name: Some(name), ..TrackDescriptor::default() },
                 };
-                let track = self.describe(descriptor)?;
+                let track = self.describe(machine, descriptor)?;
                 self.tracks.processes.insert(process, track);
                 track
             }
         };
         let track = match (&who, pid) {
             (Who::Process, _) => parent,
-            (Who::Tid(tid), Some(_)) => self.describe(TrackDescriptor {
-                parent_uuid: Some(parent),
-                thread: Some(ThreadDescriptor { pid, tid: Some((*tid).into()), thread_name }),
-                ..TrackDescriptor::default()
-            })?,
-            _ => self.describe(TrackDescriptor {
-                parent_uuid: Some(parent),
-                name: Some(label),
-                ..TrackDescriptor::default()
-            })?,
+            (Who::Tid(tid), Some(_)) => self.describe(
+                machine,
+                TrackDescriptor {
+                    parent_uuid: Some(parent),
+                    thread: Some(ThreadDescriptor { pid, tid: Some((*tid).into()), thread_name }),
+                    ..TrackDescriptor::default()
+                },
+            )?,
+            _ => self.describe(
+                machine,
+                TrackDescriptor {
+                    parent_uuid: Some(parent),
+                    name: Some(label),
+                    ..TrackDescriptor::default()
+                },
+            )?,
         };
         self.tracks.threads.insert(thread, track);
         Ok(track)
@@ -203,18 +237,21 @@ impl<W: Write> Perfetto<W> {
 
     /// The track of a lane: that of the thread, or one below it.
     fn lane(&mut self, thread: usize, lane: usize) -> io::Result<u64> {
-        let parent = self.thread(thread)?;
+        let (parent, machine) = (self.thread(thread)?, self.threads.machine(thread));
         if lane == 0 {
             return Ok(parent);
         }
         if let Some(&track) = self.tracks.lanes.get(&(thread, lane)) {
             return Ok(track);
         }
-        let track = self.describe(TrackDescriptor {
-            parent_uuid: Some(parent),
-            name: Some("at the same time".to_owned()),
-            ..TrackDescriptor::default()
-        })?;
+        let track = self.describe(
+            machine,
+            TrackDescriptor {
+                parent_uuid: Some(parent),
+                name: Some("at the same time".to_owned()),
+                ..TrackDescriptor::default()
+            },
+        )?;
         self.tracks.lanes.insert((thread, lane), track);
         Ok(track)
     }
@@ -226,13 +263,16 @@ impl<W: Write> Perfetto<W> {
         if let Some(&track) = self.tracks.counters.get(&(thread, name.clone())) {
             return Ok(track);
         }
-        let parent = self.thread(thread)?;
-        let track = self.describe(TrackDescriptor {
-            parent_uuid: Some(parent),
-            name: Some(name.clone()),
-            counter: Some(CounterDescriptor { unit_name: unit }),
-            ..TrackDescriptor::default()
-        })?;
+        let (parent, machine) = (self.thread(thread)?, self.threads.machine(thread));
+        let track = self.describe(
+            machine,
+            TrackDescriptor {
+                parent_uuid: Some(parent),
+                name: Some(name.clone()),
+                counter: Some(CounterDescriptor { unit_name: unit }),
+                ..TrackDescriptor::default()
+            },
+        )?;
         self.tracks.counters.insert((thread, name), track);
         Ok(track)
     }
@@ -263,7 +303,7 @@ impl<W: Write> Perfetto<W> {
         if let Some(Value::Int(until)) = rows.fields.get(2).and_then(|it| it.get(row)) {
             notes.push(DebugAnnotation { int_value: Some(until), ..note("until") });
         }
-        self.write(&TracePacket {
+        let packet = TracePacket {
             timestamp: Some(rows.begin(row) as u64),
             timestamp_clock_id: Some(REALTIME),
             trusted_packet_sequence_id: Some(MISSING),
@@ -276,13 +316,14 @@ impl<W: Write> Perfetto<W> {
                 ..TrackEvent::default()
             }),
             ..TracePacket::default()
-        })
+        };
+        self.write(self.threads.machine(thread), packet)
     }
 
     /// Adds what a row says of itself to the event.
-    fn annotate(&mut self, number: usize, rows: &Rows, row: usize) {
+    fn annotate(&mut self, machine: usize, number: usize, rows: &Rows, row: usize) {
         let of = &self.kinds[number];
-        let (words, event) = (&mut self.words, &mut self.event);
+        let (words, event) = (&mut self.words[machine], &mut self.event);
         let [segment, ring, seqno] = [of.annotations[0], of.annotations[1], of.annotations[2]];
         if let Some(note) = words.note(number, 0, &rows.segment, row, event) {
             event.note(segment, note);
@@ -332,14 +373,15 @@ impl<W: Write> Perfetto<W> {
             self.event.kind(COUNTER);
             self.event.track(track);
             self.event.counter(value);
-            self.write_event(rows.end(row))?;
+            self.write_event(self.threads.machine(thread), rows.end(row))?;
         }
         Ok(())
     }
 
     /// Writes the event that was put together.
-    fn write_event(&mut self, time: i64) -> io::Result<()> {
-        self.out.write_all(self.event.packet(time as u64, FRAMES, NEEDS_STATE))
+    fn write_event(&mut self, machine: usize, time: i64) -> io::Result<()> {
+        let machine = machine_id(machine);
+        self.out.write_all(self.event.packet(time as u64, FRAMES, NEEDS_STATE, machine))
     }
 
     fn close(&mut self, thread: usize, ends: &[(usize, i64)]) -> io::Result<()> {
@@ -347,7 +389,7 @@ impl<W: Write> Perfetto<W> {
             let track = self.lane(thread, lane)?;
             self.event.kind(SLICE_END);
             self.event.track(track);
-            self.write_event(end)?;
+            self.write_event(self.threads.machine(thread), end)?;
         }
         Ok(())
     }
@@ -389,7 +431,8 @@ impl<W: Write> Trace for Perfetto<W> {
         if let Some(category) = self.kinds[number].category {
             self.event.category(category);
         }
-        self.annotate(number, rows, row);
+        let machine = self.threads.machine(thread);
+        self.annotate(machine, number, rows, row);
         let (of, event) = (&self.kinds[number], &mut self.event);
         let value = |field: Option<usize>| rows.fields.get(field?)?.get(row);
         let name = match value(of.named_by) {
@@ -423,7 +466,7 @@ impl<W: Write> Trace for Perfetto<W> {
                 event.flow(flow);
             }
         }
-        self.write_event(rows.begin(row))?;
+        self.write_event(machine, rows.begin(row))?;
         self.counters(number, rows, row)
     }
 
@@ -433,6 +476,23 @@ impl<W: Write> Trace for Perfetto<W> {
             self.close(thread, &ends)?;
         }
         self.out.flush()
+    }
+}
+
+/// What a machine is called in packets; None: it is the first.
+fn machine_id(machine: usize) -> Option<u32> {
+    u32::try_from(machine).ok().filter(|&machine| machine > 0)
+}
+
+/// Says that a clock of a machine is that of the first one. Readers compare two readings at least.
+fn same_clocks(reading: Clock) -> TracePacket {
+    let snapshot =
+        || Some(ClockSnapshot { clocks: vec![reading.clone()], ..ClockSnapshot::default() });
+    let both = || SyncedClocks { client_clocks: snapshot(), host_clocks: snapshot() };
+    TracePacket {
+        trusted_packet_sequence_id: Some(FRAMES),
+        remote_clock_sync: Some(RemoteClockSync { synced_clocks: vec![both(), both()] }),
+        ..TracePacket::default()
     }
 }
 

@@ -11,11 +11,21 @@ use crate::values::Words;
 #[derive(Debug)]
 pub(crate) struct Threads {
     known: Processes,
+    pids: PidScope,
     /// Numbers of threads: the process, and which of its threads.
     numbers: HashMap<(usize, Who), usize>,
     threads: Vec<(usize, Who)>,
     /// By kind: of its batch, by the keys of the words there.
     batches: Vec<Batch>,
+}
+
+/// Where a pid names one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PidScope {
+    /// In all of the trace.
+    Trace,
+    /// In the packets of one machine.
+    Machine,
 }
 
 /// Capture, segment, ring, thread.
@@ -45,8 +55,8 @@ pub(crate) enum Who {
 }
 
 impl Threads {
-    pub fn new(known: Processes) -> Threads {
-        Threads { known, numbers: HashMap::new(), threads: Vec::new(), batches: Vec::new() }
+    pub fn new(known: Processes, pids: PidScope) -> Threads {
+        Threads { known, pids, numbers: HashMap::new(), threads: Vec::new(), batches: Vec::new() }
     }
 
     /// The next rows of a kind are of these.
@@ -150,6 +160,14 @@ impl Threads {
 
     /// Whether its number names it: another one may have had it.
     pub fn is_first_of_its_pid(&self, process: usize) -> bool {
-        self.known.is_first_of_its_pid(process)
+        match self.pids {
+            PidScope::Trace => self.known.is_first_of_its_pid(process),
+            PidScope::Machine => self.known.is_first_of_its_pid_there(process),
+        }
+    }
+
+    /// The number of the machine of a thread.
+    pub fn machine(&self, thread: usize) -> usize {
+        self.known.machine(self.threads[thread].0)
     }
 }

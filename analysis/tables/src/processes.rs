@@ -23,6 +23,10 @@ pub struct Process {
 #[derive(Debug, Clone, Default)]
 pub struct Processes {
     all: Vec<Process>,
+    /// By process: its machine.
+    machines: Vec<usize>,
+    /// How many machines there are.
+    machine_count: usize,
     /// By capture and segment.
     of_segments: HashMap<(String, String), usize>,
     /// By capture and number: the last one, where a number came again.
@@ -35,7 +39,7 @@ impl Processes {
     /// Those of `set`.
     pub fn of(set: &CaptureSet) -> Processes {
         let mut processes = Processes::default();
-        let mut known = HashMap::new();
+        let (mut known, mut machines) = (HashMap::new(), HashMap::new());
         for capture in set.captures() {
             let catalog = capture.catalog();
             let mut numbers = HashMap::new();
@@ -50,7 +54,11 @@ impl Processes {
                     exe: process.exe.clone(),
                 };
                 let key = (found.host.clone(), found.boot.clone(), found.pid, found.start);
+                let next = machines.len();
+                let machine =
+                    *machines.entry((found.host.clone(), found.boot.clone())).or_insert(next);
                 let number = *known.entry(key).or_insert_with(|| {
+                    processes.machines.push(machine);
                     processes.all.push(found);
                     processes.all.len() - 1
                 });
@@ -67,6 +75,7 @@ impl Processes {
                 }
             }
         }
+        processes.machine_count = machines.len();
         processes
     }
 
@@ -103,6 +112,23 @@ impl Processes {
     /// Whether they are of more than one host.
     pub fn are_of_several_hosts(&self) -> bool {
         self.all.windows(2).any(|it| it[0].host != it[1].host)
+    }
+
+    /// The number of the machine of a process: a boot of a host. That of nobody is 0.
+    pub fn machine(&self, number: usize) -> usize {
+        self.machines.get(number).copied().unwrap_or(0)
+    }
+
+    /// How many machines there are: their numbers are less.
+    pub fn machine_count(&self) -> usize {
+        self.machine_count
+    }
+
+    /// Whether no process of the same machine with a smaller number has its pid.
+    pub fn is_first_of_its_pid_there(&self, number: usize) -> bool {
+        let (pid, machine) = (self.get(number).pid, self.machine(number));
+        let mut before = self.all.iter().zip(&self.machines).take(number);
+        before.all(|(other, &of)| (other.pid, of) != (pid, machine))
     }
 
     /// Whether no process with a smaller number has its pid: those of other hosts, and those that came

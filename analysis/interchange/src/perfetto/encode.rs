@@ -11,6 +11,7 @@ mod tag {
     pub const TRACK_EVENT: u32 = 11;
     pub const INTERNED_DATA: u32 = 12;
     pub const SEQUENCE_FLAGS: u32 = 13;
+    pub const MACHINE: u32 = 98;
 
     pub const CATEGORY: u32 = 3;
     pub const ANNOTATION: u32 = 4;
@@ -155,8 +156,8 @@ impl Event {
         fixed(&mut self.event, tag::FLOW, flow);
     }
 
-    /// The packet, as a field of the trace; the next event begins.
-    pub fn packet(&mut self, time: u64, sequence: u32, flags: u32) -> &[u8] {
+    /// The packet, as a field of the trace; the next event begins. `machine`: None of the first one.
+    pub fn packet(&mut self, time: u64, sequence: u32, flags: u32, machine: Option<u32>) -> &[u8] {
         const LENGTHS: usize = 10;
         let packet = &mut self.packet;
         packet.clear();
@@ -169,6 +170,9 @@ impl Event {
             bytes(packet, tag::INTERNED_DATA, &self.interned);
         }
         varint(packet, tag::SEQUENCE_FLAGS, flags.into());
+        if let Some(machine) = machine {
+            varint(packet, tag::MACHINE, machine.into());
+        }
         self.event.clear();
         self.interned.clear();
         let length = (packet.len() - 1 - LENGTHS) as u64;
@@ -209,6 +213,7 @@ mod tests {
             timestamp: Some(1_795_530_000_123_456_789),
             trusted_packet_sequence_id: Some(1),
             sequence_flags: Some(2),
+            machine_id: Some(300),
             interned_data: Some(InternedData {
                 debug_annotation_string_values: vec![interned],
                 ..InternedData::default()
@@ -243,7 +248,7 @@ mod tests {
         event.counter(Counter::Double(0.5));
         event.flow(9);
         event.flow(u64::MAX);
-        assert_eq!(event.packet(1_795_530_000_123_456_789, 1, 2), encoded(&whole));
+        assert_eq!(event.packet(1_795_530_000_123_456_789, 1, 2, Some(300)), encoded(&whole));
 
         let short = TracePacket {
             timestamp: Some(0),
@@ -253,6 +258,10 @@ mod tests {
             ..TracePacket::default()
         };
         event.kind(2);
-        assert_eq!(event.packet(0, 1, 2), encoded(&short), "nothing is left of the one before");
+        assert_eq!(
+            event.packet(0, 1, 2, None),
+            encoded(&short),
+            "nothing is left of the one before"
+        );
     }
 }

@@ -39,6 +39,25 @@ pub struct TracePacket {
     pub track_event: Option<TrackEvent>,
     #[prost(message, optional, tag = "60")]
     pub track_descriptor: Option<TrackDescriptor>,
+    #[prost(uint32, optional, tag = "98")]
+    pub machine_id: Option<u32>,
+    #[prost(message, optional, tag = "107")]
+    pub remote_clock_sync: Option<RemoteClockSync>,
+}
+
+/// How the clocks of a machine compare with those of the first one.
+#[derive(Clone, PartialEq, Message)]
+pub struct RemoteClockSync {
+    #[prost(message, repeated, tag = "1")]
+    pub synced_clocks: Vec<SyncedClocks>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct SyncedClocks {
+    #[prost(message, optional, tag = "2")]
+    pub client_clocks: Option<ClockSnapshot>,
+    #[prost(message, optional, tag = "3")]
+    pub host_clocks: Option<ClockSnapshot>,
 }
 
 #[derive(Clone, PartialEq, Message)]
