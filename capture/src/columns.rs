@@ -50,6 +50,10 @@ pub trait Visitor: Sized {
     fn boolean(self, value: impl Access<Value = u8>) -> Self::Output;
     /// Nanoseconds.
     fn duration(self, value: impl Access<Value = i64>) -> Self::Output;
+    /// A code address of the process. It is an integer unless the output shows more of it.
+    fn address(self, value: impl Access<Value = u64>) -> Self::Output {
+        self.integer(value)
+    }
     /// A point in time.
     fn time(self, time: Time) -> Self::Output;
     /// One half of a timeval; tables in text show it as two columns.
@@ -116,6 +120,7 @@ impl Reader {
             ColumnType::F64 => visitor.double(At::<f64>::new(at)),
             ColumnType::Bool => visitor.boolean(At::<u8>::new(at)),
             ColumnType::Duration => visitor.duration(At::<i64>::new(at)),
+            ColumnType::Addr => visitor.address(At::<u64>::new(at)),
             ColumnType::Time(ty) => visitor.time(Time::new(at, ty)),
             ColumnType::TimevalSeconds => visitor.half(Half::seconds(at)),
             ColumnType::TimevalMicroseconds => visitor.half(Half::microseconds(at)),

@@ -397,6 +397,46 @@ fn ways_out_of_a_block() {
     }
 }
 
+/// Pointers to functions and to data become addresses, and integers are ones.
+#[test]
+fn pointers_are_addresses() {
+    const PROGRAM: &str = "
+static int work(void) { return 7; }
+int main(void) {
+    static int data;
+    int (*pointer)(void) = work;
+    uint64_t bits = 0;
+    memcpy(&bits, &pointer, sizeof pointer);
+    CALLS(work)
+    CALLS(pointer)
+    CALLS(&data)
+    CALLS(__builtin_return_address(0))
+    CALLS(4096)
+    return bits == PPT_ADDR(work) && PPT_ADDR(4096) == 4096 ? pointer() - 7 : 1;
+}
+";
+    const MACROS: &str = "#define CALLS(v) WRITE_CALL_FUNCTION(v); PPT_WRITE_CALL(f) { f.function = PPT_ADDR(v); }\n";
+    const CALLS: &str = "#define CALLS(v) ppt::calls::call::write([&](auto &f) { f.function = PPT_ADDR(v); });\n";
+    let frames = "buffer calls; frame call { addr function; }";
+    for (generated, dialects, header, calls) in [
+        (Generated::of(frames, "calls.frame"), &[Dialect::C11, Dialect::Cpp17][..], "h", MACROS),
+        (Generated::cpp_of(frames, "calls.frame"), &[Dialect::Cpp17], "hpp", CALLS),
+    ] {
+        let user = format!("#include \"calls.{header}\"\n{calls}{PROGRAM}");
+        let folder = generated.on_disk(&[("user.c", &user)]);
+        for compiler in Compiler::all() {
+            for dialect in dialects {
+                for flags in [&["-O2"][..], &["-O0", "-DPPT_DISABLE"]] {
+                    let source = if header == "h" { "calls.c" } else { "calls.cpp" };
+                    let arguments = [flags, &["user.c", source, "-o", "built"]].concat();
+                    compiler.run(*dialect, folder.path(), &arguments);
+                    assert_eq!(output_of(folder.path(), "built", &[]), "", "{dialect:?}");
+                }
+            }
+        }
+    }
+}
+
 /// What ppt sets of a frame stays, whatever a block does to it; its stamp is from before the block.
 /// The program prints each frame; its clock counts how often it is read.
 #[test]

@@ -13,7 +13,8 @@ use support::{
 };
 
 /// Frame files whose Python is compared, too.
-const PYTHON_GOLDENS: [&str; 10] = [
+const PYTHON_GOLDENS: [&str; 11] = [
+    "addresses.frame",
     "hashes.frame",
     "job.frame",
     "timespec.frame",

@@ -71,6 +71,10 @@ impl<'a> Visitor for Cell<'a> {
         self.integer(value)
     }
 
+    fn address(self, value: impl Access<Value = u64>) -> Self::Output {
+        value.get(self.frame).map(Value::Address)
+    }
+
     fn time(self, time: Time) -> Self::Output {
         match time.scale() {
             Scale::Ticks => self.stamps.epoch(time.word(self.frame)).map(Value::Signed),

@@ -1,7 +1,7 @@
 //! JSON lines: an object per row with all columns, under the names that the other formats use.
 //!
-//! Numbers are numbers of 64 bits; some readers round beyond 2^53. Text and bytes (in hex) are
-//! strings. Empty cells are null. Floats without a JSON number are the strings "NaN", "inf" and
+//! Numbers are numbers of 64 bits; some readers round beyond 2^53. Text, bytes and
+//! addresses (in hex) are strings. Empty cells are null. Floats without a JSON number are the strings "NaN", "inf" and
 //! "-inf". U+FFFD replaces bytes that are not UTF-8.
 
 use ppt_text::json_string;
@@ -49,6 +49,8 @@ impl TableWriter for JsonLines {
                 out.push(b'"');
                 return;
             }
+            // JSON has no hex numbers.
+            Value::Address(_) => true,
             Value::Single(value) => !value.is_finite(),
             Value::Double(value) => !value.is_finite(),
             Value::Signed(_) | Value::Unsigned(_) | Value::Wide(_) => false,

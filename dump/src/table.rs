@@ -1,5 +1,7 @@
 //! What every kind of table is written through.
 
+use std::io::Write as _;
+
 use ppt_text::escape_cell;
 
 /// One cell.
@@ -13,6 +15,8 @@ pub enum Value<'a> {
     Unsigned(u64),
     /// A number that may need more than 64 bits.
     Wide(i128),
+    /// A code address.
+    Address(u64),
     /// A number.
     Single(f32),
     /// A number.
@@ -63,6 +67,7 @@ pub(crate) fn cell_text(value: Value<'_>, out: &mut Vec<u8>) {
         Value::Signed(value) => return digits(value, out),
         Value::Unsigned(value) => return digits(value, out),
         Value::Wide(value) => return digits(value, out),
+        Value::Address(value) => return address(value, out),
         Value::Single(value) => float.format(value),
         Value::Double(value) => float.format(value),
         Value::Text(text) => return escape_cell(text, out),
@@ -75,6 +80,12 @@ pub(crate) fn cell_text(value: Value<'_>, out: &mut Vec<u8>) {
 #[inline]
 pub(crate) fn digits(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends an address in hex, as debuggers write it.
+fn address(value: u64, out: &mut Vec<u8>) {
+    // Writing to a Vec does not fail.
+    _ = write!(out, "{value:#x}");
 }
 
 /// Appends two hex digits for each byte.
@@ -107,6 +118,8 @@ mod tests {
         assert_eq!(text(Value::Double(f64::NEG_INFINITY)), "-inf");
         assert_eq!(text(Value::Double(f64::MIN_POSITIVE)).parse(), Ok(f64::MIN_POSITIVE));
         assert_eq!(text(Value::Bytes(&[0, 255])), "00ff");
+        assert_eq!(text(Value::Address(0)), "0x0");
+        assert_eq!(text(Value::Address(u64::MAX)), "0xffffffffffffffff");
         assert_eq!(text(Value::Empty), "");
     }
 }

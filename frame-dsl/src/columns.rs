@@ -122,6 +122,8 @@ pub enum ColumnType {
     Bool,
     /// i64 nanoseconds, a length of time.
     Duration,
+    /// u64, a code address of the process.
+    Addr,
     /// A point in time. A time that was not taken (0) is an empty cell.
     Time(TimeType),
     /// The seconds of the timeval at the offset. The offset is that of the whole timeval, here and
@@ -243,6 +245,7 @@ fn measure(ty: ColumnType) -> Option<Measure> {
         ColumnType::Duration => Some(Measure::Duration),
         ColumnType::Time(time) => Some(Measure::Time(time)),
         ColumnType::Bool
+        | ColumnType::Addr
         | ColumnType::Enum { .. }
         | ColumnType::Text { .. }
         | ColumnType::Bytes { .. }
@@ -265,6 +268,7 @@ fn column_type(schema: &Schema, ty: &FieldType) -> ColumnType {
     }
     match (ty, ty.stored(schema)) {
         (FieldType::Duration, _) => ColumnType::Duration,
+        (FieldType::Addr, _) => ColumnType::Addr,
         (_, Some(Stored::Int(int))) => ColumnType::Int(int),
         (_, Some(Stored::F32)) => ColumnType::F32,
         (_, Some(Stored::F64)) => ColumnType::F64,

@@ -134,6 +134,8 @@ pub enum FieldType {
     Bool,
     /// A length of time: i64 nanoseconds.
     Duration,
+    /// A code address of the process: u64. Readers show the function that lies there.
+    Addr,
     /// `struct timeval`: i64 seconds, i64 microseconds, since the epoch (CLOCK_REALTIME).
     Timeval,
     /// `struct timespec`: i64 seconds, i64 nanoseconds, of `clock`.

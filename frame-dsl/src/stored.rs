@@ -42,6 +42,7 @@ pub(crate) static PLAIN: &[(FieldType, &str, Stored<'static>)] = &[
     (FieldType::F64, "f64", Stored::F64),
     (FieldType::Bool, "bool", Stored::Bool),
     (FieldType::Duration, "duration", Stored::Int(Int::I64)),
+    (FieldType::Addr, "addr", Stored::Int(Int::U64)),
 ];
 
 /// The type of [`PLAIN`] that is called so.

@@ -1,7 +1,7 @@
 //! The known word that an unknown one was probably meant to be.
 
 /// Types of other languages and what they are called here.
-const ELSEWHERE: [(&str, &str); 44] = [
+const ELSEWHERE: [(&str, &str); 49] = [
     ("unsigned", "u32"),
     ("signed", "i32"),
     ("uint", "u32"),
@@ -31,8 +31,13 @@ const ELSEWHERE: [(&str, &str); 44] = [
     ("ssize_t", "i64"),
     ("usize", "u64"),
     ("isize", "i64"),
-    ("uintptr_t", "u64"),
-    ("intptr_t", "i64"),
+    ("uintptr_t", "addr"),
+    ("intptr_t", "addr"),
+    ("void", "addr"),
+    ("ptr", "addr"),
+    ("pointer", "addr"),
+    ("address", "addr"),
+    ("function", "addr"),
     ("off_t", "i64"),
     ("pid_t", "i32"),
     ("time_t", "time"),

@@ -569,6 +569,14 @@ impl Mistake {
                 "frames that belong together have the same key",
             )
             .help("a key is an integer, a bool, an enum, `char[N]` or `bytes[N]`"),
+            Mistake::KeyOfAddr { kind } => say(
+                "an `addr` cannot be a key of frames of several processes",
+                "in another process, the same address is other code",
+            )
+            .help(match *kind {
+                "span" => "write `@span`, or `@span(process)`: then both halves are of one process",
+                _ => "write `u64` if the number means the same in all of them",
+            }),
             Mistake::HalfOfPlain { name, frame } => {
                 say(format!("`@{name}` belongs to a field of a span"), "this frame is none")
                     .help(format!("write `frame {} @span {{ … }}`", Short(frame)))

@@ -70,6 +70,7 @@ impl Cell {
         let word = str::from_utf8(text).unwrap_or("\u{fffd}").trim();
         match self.ty {
             ColumnType::Int(int) => self.int(frame, int, word),
+            ColumnType::Addr => self.int(frame, Int::U64, word),
             ColumnType::F32 => {
                 let value: f32 = word.parse().map_err(|_| BadCell::Float(shown()))?;
                 self.bytes(frame, &value.to_le_bytes());
@@ -237,6 +238,7 @@ mod tests {
         is("i16 x", "-2", &(-2i16).to_le_bytes());
         is("u64 x", "18446744073709551615", &[255; 8]);
         is("u32 x", "0xff", &[255, 0, 0, 0]);
+        is("addr x", "0x55d4c0de", &0x55d4_c0de_u64.to_le_bytes());
         is("f64 x", "1.5", &1.5f64.to_le_bytes());
         is("bool x", "true", &[1]);
         is("E x", "B", &[7]);

@@ -126,11 +126,17 @@ impl Kind {
             let keys = Keys::of(schema, field, stretch, memory.budget).filter(|_| !is_word);
             let has_numbers = !matches!(
                 column.ty,
-                ColumnType::Enum { .. } | ColumnType::Bool | ColumnType::Text { .. }
+                ColumnType::Enum { .. }
+                    | ColumnType::Bool
+                    | ColumnType::Addr
+                    | ColumnType::Text { .. }
             );
             let words = match column.ty {
                 ColumnType::Text { .. } => Seen::Text(Frequent::default()),
-                ColumnType::Enum { .. } | ColumnType::Bool | ColumnType::Int(_) => {
+                ColumnType::Enum { .. }
+                | ColumnType::Bool
+                | ColumnType::Int(_)
+                | ColumnType::Addr => {
                     Seen::Whole(Frequent::default())
                 }
                 _ => Seen::Nothing,
@@ -245,6 +251,7 @@ impl Field {
         match (self.reader.ty(), value) {
             (ColumnType::Bool, 0) => "false".to_owned(),
             (ColumnType::Bool, _) => "true".to_owned(),
+            (ColumnType::Addr, value) => format!("{value:#x}"),
             _ => self.reader.names().get(value).map_or_else(|| value.to_string(), str::to_owned),
         }
     }

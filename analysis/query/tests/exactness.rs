@@ -141,6 +141,11 @@ fn expected(
         ColumnType::Text { .. } => {
             Some(String::from_utf8_lossy(&unescaped(&cell(name))).into_owned())
         }
+        ColumnType::Addr => {
+            let digits = cell(name);
+            let digits = digits.strip_prefix("0x").unwrap();
+            Some(u64::from_str_radix(digits, 16).unwrap().to_string())
+        }
         ColumnType::Bool => Some(if cell(name) == "0" { "0" } else { "1" }.to_owned()),
         ColumnType::Length { of, .. } => {
             let (start, end) = (halves(Edge::Start), halves(Edge::End));

@@ -98,6 +98,7 @@ fn value(dice: &mut Dice, ty: ColumnType) -> Vec<u8> {
     };
     match ty {
         ColumnType::Int(int) => integer(dice, int),
+        ColumnType::Addr => integer(dice, Int::U64),
         ColumnType::Enum { repr, .. } if dice.chance(5) => integer(dice, repr),
         ColumnType::Enum { repr, .. } => {
             let value = [0i128, 2, -1, 9, u64::MAX.into()][dice.below(5) as usize];
@@ -254,7 +255,8 @@ struct Asked {
 }
 
 fn whole(ty: ColumnType) -> bool {
-    matches!(ty, ColumnType::Int(_) | ColumnType::Length { of: Measure::Int(_), .. })
+    use ColumnType::{Addr, Int, Length};
+    matches!(ty, Int(_) | Addr | Length { of: Measure::Int(_), .. })
 }
 
 fn real(ty: ColumnType) -> bool {

@@ -39,6 +39,7 @@ pub(crate) fn words() -> DataType {
 pub(crate) fn data_type(ty: ColumnType) -> DataType {
     match ty {
         ColumnType::Int(int) | ColumnType::Length { of: Measure::Int(int), .. } => integer(int),
+        ColumnType::Addr => DataType::UInt64,
         ColumnType::F32 | ColumnType::Length { of: Measure::F32, .. } => DataType::Float32,
         ColumnType::F64 | ColumnType::Length { of: Measure::F64, .. } => DataType::Float64,
         ColumnType::Bool => DataType::Boolean,

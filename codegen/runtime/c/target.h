@@ -25,6 +25,22 @@
 #define PPT1_NULL 0
 #endif
 
+/* PPT_ADDR(pointer) is the value of a field of type addr: the address of a function, of other code, or
+ * an integer that is one. */
+#define PPT_ADDR(pointer) ppt1_addr(pointer)
+#ifdef __cplusplus
+extern "C++" {
+template <typename T> inline uint64_t ppt1_addr(T *pointer) {
+    return reinterpret_cast<uintptr_t>(pointer);
+}
+inline uint64_t ppt1_addr(uint64_t address) {
+    return address;
+}
+}
+#else
+#define ppt1_addr(pointer) ((uint64_t)(uintptr_t)(pointer))
+#endif
+
 /* A block of PPT_WRITE_…() { } is a loop of one round. So `continue` in it ends the block: the frame
  * is written, and the surrounding loop continues behind the block. C has no other form for this, and
  * no compiler warns about it. With -DPPT_CHECK_BLOCKS, compilers warn about each `continue` in a

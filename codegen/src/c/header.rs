@@ -3,7 +3,7 @@
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::names::{block_macro, claim_macro, field_macro, stamp_macro};
 use ppt_frame_dsl::role::SpanHalf;
-use ppt_frame_dsl::schema::Enum;
+use ppt_frame_dsl::schema::{Enum, FieldType};
 
 use super::comment::{banner, doc, literal};
 use super::metrics;
@@ -11,7 +11,7 @@ use super::structure::{assertions, members};
 use super::types::{element_type, frame_type, half_type, int_type};
 use super::unwritten;
 use super::words::{Enums, stores};
-use crate::model::{ABOUT_LENGTH, Form, Frame, Mark, MarkValue, Model, Stamp, clock_number};
+use crate::model::{ABOUT_LENGTH, Field, Form, Frame, Mark, MarkValue, Model, Stamp, clock_number};
 use crate::text::Text;
 
 const FIXED: &str = include_str!("../../runtime/c/target.h");
@@ -408,6 +408,11 @@ fn setters(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     }
 }
 
+/// What makes the value of a field out of what the program has, if that need not be an integer.
+fn addressed(field: &Field<'_>) -> &'static str {
+    if *field.ty == FieldType::Addr { "PPT_ADDR" } else { "" }
+}
+
 /// The macro form: `WRITE_<FRAME>_<FIELD>(v)`, and `…_TIMESTAMP()` for times.
 fn field_macros(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     let symbol = model.symbol(&format!("frame_{}", frame.name));
@@ -418,8 +423,9 @@ fn field_macros(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
             let setter = model.symbol(&format!("set_{}_{name}", frame.name));
             out.line(&format!("#define {of}(ppt_v) {setter}(ppt_v)"));
         } else {
+            let to = addressed(field);
             // The parameter's name is one that no field has.
-            out.line(&format!("#define {of}(ppt_v) ((void)({symbol}.{name} = (ppt_v)))"));
+            out.line(&format!("#define {of}(ppt_v) ((void)({symbol}.{name} = {to}(ppt_v)))"));
         }
         if field.stamp.is_some() {
             let stamp = model.stamp_of(field);
@@ -488,7 +494,11 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
         }
         for field in frame.given() {
             let of = field_macro(frame.name, field.name);
-            out.line(&format!("#define {of}(ppt_v) ((void)sizeof(ppt_v))"));
+            let value = match addressed(field) {
+                "" => "ppt_v".to_owned(),
+                to => format!("{to}(ppt_v)"),
+            };
+            out.line(&format!("#define {of}(ppt_v) ((void)sizeof({value}))"));
             if field.stamp.is_some() {
                 let stamp = stamp_macro(frame.name, field.name);
                 out.line(&format!("#define {stamp}() ((void)0)"));

@@ -96,6 +96,7 @@ fn type_word(field: &Field<'_>) -> String {
             "time in ns".into()
         }
         FieldType::Duration => "duration in ns".into(),
+        FieldType::Addr => "address".into(),
         ty => ty.word().into(),
     }
 }

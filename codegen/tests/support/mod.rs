@@ -24,7 +24,8 @@ pub const FORK_SOURCE: &str = include_str!("../../runtime/c/fork.c");
 pub const HELLO_SOURCE: &str = include_str!("../../runtime/c/hello.c");
 
 /// Frame files of `tests/golden` whose C++ is compared and compiled, too.
-pub const CPP_GOLDENS: [&str; 9] = [
+pub const CPP_GOLDENS: [&str; 10] = [
+    "addresses.frame",
     "example.frame",
     "job.frame",
     "tsc.frame",

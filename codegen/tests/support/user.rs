@@ -164,7 +164,7 @@ pub fn c_type(schema: &Schema, ty: &FieldType) -> &'static str {
         FieldType::U8 | FieldType::Bytes { .. } => "uint8_t",
         FieldType::U16 => "uint16_t",
         FieldType::U32 => "uint32_t",
-        FieldType::U64 | FieldType::Tsc => "uint64_t",
+        FieldType::U64 | FieldType::Addr | FieldType::Tsc => "uint64_t",
         FieldType::F32 => "float",
         FieldType::F64 => "double",
         FieldType::Bool => "bool",

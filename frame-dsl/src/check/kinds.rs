@@ -146,6 +146,9 @@ pub(super) fn keys(
             Some(_) if field.interval.is_some() => Mistake::KeyType { what: "an interval" },
             Some(_) if field.array.is_some() => Mistake::KeyType { what: "an array" },
             Some(_) if !field.ty.can_be_key() => Mistake::KeyType { what: unfit(&field.ty) },
+            Some(said) if field.ty == FieldType::Addr && said.leaves_process() => {
+                Mistake::KeyOfAddr { kind: said.kind() }
+            }
             Some(_) => {
                 field.extra.insert(KEY.to_owned(), true.into());
                 continue;
@@ -181,6 +184,14 @@ pub(super) fn kind(said: Option<&Said>) -> &'static str {
 }
 
 impl Said {
+    /// Whether frames of several processes can belong together.
+    fn leaves_process(&self) -> bool {
+        match self.what {
+            What::Span { across, .. } => across != Across::Process,
+            What::Chain(_) | What::Point => true,
+        }
+    }
+
     pub fn kind(&self) -> &'static str {
         match self.what {
             What::Span { .. } => SPAN,

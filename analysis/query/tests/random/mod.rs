@@ -56,6 +56,7 @@ fn types() -> Vec<FieldType> {
         FieldType::F64,
         FieldType::Bool,
         FieldType::Duration,
+        FieldType::Addr,
         FieldType::Timeval,
         FieldType::Tsc,
         FieldType::Enum { name: "Small".to_owned() },
