@@ -18,6 +18,7 @@ mod follow;
 mod grow;
 mod kernel;
 mod look;
+mod modules;
 mod options;
 mod outputs;
 mod progress;
@@ -48,6 +49,7 @@ pub(crate) use filter::check_where;
 pub(crate) use flight::check_flight;
 pub(crate) use follow::{Follow, Guest, is_gone};
 pub(crate) use kernel::Kernel;
+use modules::MemberModules;
 pub(crate) use options::{Kind, allowed, attach_options, check_size};
 pub(crate) use outputs::Outputs;
 pub(crate) use ready::Ready;
@@ -120,6 +122,8 @@ struct Member {
     mourned: bool,
     /// The names of its threads.
     names: MemberNames,
+    /// What it has mapped as code.
+    modules: MemberModules,
 }
 
 impl Member {
@@ -131,6 +135,11 @@ impl Member {
     /// Reads the names of its threads, and has the capture state what has changed.
     fn name(&mut self, listener: &Listener) {
         self.names.tell(self.feed, &self.session, listener);
+    }
+
+    /// Looks at what it has mapped as code, if that is due, and has the capture state what has changed.
+    fn look_at_modules(&mut self, listener: &Listener) {
+        self.modules.tell(self.feed, &self.session, listener);
     }
 }
 
@@ -262,10 +271,12 @@ impl<'a> Live<'a> {
             mourned: false,
             closing: Vec::new(),
             names: MemberNames::default(),
+            modules: MemberModules::default(),
         });
         self.tell_flips(self.members.len() - 1);
         if let Some(member) = self.members.last_mut() {
             member.name(&self.listener);
+            member.look_at_modules(&self.listener);
         }
         self.look_again(FIRST_LOOK);
     }
@@ -315,6 +326,7 @@ impl<'a> Live<'a> {
             let _ = self.ticks.wait();
             self.look_at_all();
             let (members, listener) = (&mut self.members, &self.listener);
+            members.iter_mut().for_each(|member| member.look_at_modules(listener));
             self.names_due.look(|| members.iter_mut().for_each(|member| member.name(listener)));
             self.stand_back();
             self.close_drained();
@@ -476,6 +488,7 @@ impl<'a> Live<'a> {
     /// caused.
     fn close(&mut self, member: &mut Member) {
         member.names.tell_last(member.feed, &member.session, &self.listener);
+        member.modules.tell_now(member.feed, &member.session, &self.listener);
         member.session.gate_off();
         for (buffer, feed) in member.feeds().enumerate() {
             // Other news have no consequences any more.

@@ -14,7 +14,7 @@ use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::dynamic::{self, Dyn};
 use goblin::elf::header::ET_EXEC;
 use goblin::elf::note::{NT_GNU_BUILD_ID, NoteDataIterator};
-use goblin::elf::program_header::{PF_W, PT_DYNAMIC, PT_LOAD, PT_NOTE};
+use goblin::elf::program_header::{PF_W, PF_X, PT_DYNAMIC, PT_LOAD, PT_NOTE};
 use goblin::elf::section_header::{SHT_DYNSYM, SHT_NOTE, SHT_SYMTAB};
 use goblin::elf::{Elf, ProgramHeader, SectionHeader, Symtab, sym};
 use memchr::memmem;
@@ -60,6 +60,7 @@ struct Load {
     size: u64,
     address: u64,
     writable: bool,
+    executable: bool,
 }
 
 /// The content of the file of a mapped object.
@@ -259,11 +260,10 @@ impl Object {
         for table in &tables {
             reader.symbols(table, &mut object.symbols);
         }
-        let notes = programs.iter().filter(|it| it.p_type == PT_NOTE);
-        let notes = notes.map(|it| Range { offset: it.p_offset, size: it.p_filesz });
+        let notes = notes(&programs);
         let of_sections = sections.iter().filter(|it| it.sh_type == SHT_NOTE);
         let of_sections = of_sections.map(|it| Range { offset: it.sh_offset, size: it.sh_size });
-        let mut notes = notes.take(16).chain(of_sections.take(16));
+        let mut notes = notes.chain(of_sections.take(16));
         object.build_id = notes.find_map(|it| reader.build_id(it)).unwrap_or_default();
         Some(object)
     }
@@ -279,6 +279,22 @@ impl Object {
             })
         });
         self.has_magic = if found { Some(true) } else { all.then_some(false) };
+    }
+
+    /// Reads what an object begins with, and its build id: what is found in the memory of a process,
+    /// too.
+    pub(crate) fn identity(source: &impl Source, budget: &mut Budget) -> Option<Self> {
+        let mut reader = Reader { source, budget };
+        let (mut object, programs, _) = Self::headers(&mut reader)?;
+        let build_id = notes(&programs).find_map(|it| reader.build_id(it));
+        object.build_id = build_id.unwrap_or_default();
+        Some(object)
+    }
+
+    /// What the file calls the code that is mapped from `offset` on.
+    pub(crate) fn address(&self, offset: u64) -> Option<u64> {
+        let load = self.loads.iter().find(|it| it.executable && it.covers(offset))?;
+        Some(load.address.wrapping_add(offset.wrapping_sub(load.offset)))
     }
 
     /// Reads what an object begins with, and no more: what is found in the memory of a process, too.
@@ -306,6 +322,7 @@ impl Object {
             size: it.p_filesz,
             address: it.p_vaddr,
             writable: it.p_flags & PF_W != 0,
+            executable: it.p_flags & PF_X != 0,
         });
         let (fixed, loads) = (header.e_type == ET_EXEC, loads.collect());
         let sections = header.e_shnum as usize * size_of_section();
@@ -387,6 +404,12 @@ const IS_ADDRESS: [u64; 10] = [
 
 fn size_of_section() -> usize {
     SectionHeader::size(CONTEXT)
+}
+
+/// Where a few notes are, as the program headers tell.
+fn notes(programs: &[ProgramHeader]) -> impl Iterator<Item = Range> {
+    let notes = programs.iter().filter(|it| it.p_type == PT_NOTE).take(16);
+    notes.map(|it| Range { offset: it.p_offset, size: it.p_filesz })
 }
 
 /// The tables of symbols that section headers tell of: `.symtab` first, which has them all.

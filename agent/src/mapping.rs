@@ -8,6 +8,9 @@ use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps};
 use procfs::{FromRead, ProcResult};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
+/// How procfs marks the path of a file that has been deleted.
+const DELETED: &str = " (deleted)";
+
 /// One line of `/proc/PID/maps`.
 #[derive(Debug, Clone)]
 pub(crate) struct Mapping {
@@ -19,6 +22,10 @@ pub(crate) struct Mapping {
     pub(crate) executable: bool,
     pub(crate) private: bool,
     pub(crate) stack: bool,
+    /// Code of the kernel's own that it gives to every process.
+    vdso: bool,
+    /// The file had been deleted, or replaced by another.
+    pub(crate) is_deleted: bool,
     /// The mapped file, without a mark of deletion. What is not UTF-8 is replaced.
     pub(crate) object: Option<String>,
     /// The same as procfs has it, where that differs.
@@ -29,10 +36,12 @@ pub(crate) struct Mapping {
 
 impl From<MemoryMap> for Mapping {
     fn from(map: MemoryMap) -> Self {
+        let mut is_deleted = false;
         let object = match &map.pathname {
             MMapPath::Path(path) => {
                 let path = path.to_string_lossy();
-                Some(path.strip_suffix(" (deleted)").unwrap_or(&path).to_string())
+                is_deleted = path.ends_with(DELETED);
+                Some(path.strip_suffix(DELETED).unwrap_or(&path).to_string())
             }
             _ => None,
         };
@@ -45,6 +54,8 @@ impl From<MemoryMap> for Mapping {
             executable: map.perms.contains(MMPermissions::EXECUTE),
             private: map.perms.contains(MMPermissions::PRIVATE),
             stack: matches!(map.pathname, MMapPath::Stack | MMapPath::TStack(_)),
+            vdso: matches!(map.pathname, MMapPath::Vdso),
+            is_deleted,
             object,
             raw: None,
             file: (map.dev.0, map.dev.1, map.inode),
@@ -86,6 +97,12 @@ pub(crate) struct Located {
 }
 
 impl Located {
+    /// What `file` is, if that is a regular file. It has been opened to look at it only.
+    pub(crate) fn looked_at(file: File) -> Option<Located> {
+        let metadata = file.metadata().ok()?;
+        metadata.is_file().then_some(Located { file, metadata })
+    }
+
     pub(crate) fn open(&self) -> Option<File> {
         File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())).ok()
     }
@@ -97,10 +114,17 @@ impl Mapping {
         let Some(object) = &self.object else { return };
         let Some(at) = line.iter().position(|&byte| byte == b'/') else { return };
         let path = line[at..].strip_suffix(b"\n").unwrap_or(&line[at..]);
-        let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+        let path = path.strip_suffix(DELETED.as_bytes()).unwrap_or(path);
         if path != object.as_bytes() {
             self.raw = Some(path.into());
         }
+    }
+
+    /// The path of its file as procfs has it, without a mark of deletion, or what the kernel calls
+    /// code of its own. Empty if it has neither.
+    pub(crate) fn path(&self) -> Vec<u8> {
+        let path = self.raw.as_deref().or(self.object.as_deref().map(str::as_bytes));
+        path.unwrap_or(if self.vdso { b"[vdso]" } else { b"" }).to_vec()
     }
 
     /// Bytes of it.
@@ -129,9 +153,8 @@ impl Mapping {
         let look = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
         let file = File::from(openat2(root, path, look, Mode::empty(), resolve).ok()?);
-        let metadata = file.metadata().ok()?;
         let (_, _, inode) = self.file;
-        (metadata.is_file() && metadata.ino() == inode).then_some(Located { file, metadata })
+        Located::looked_at(file).filter(|it| it.metadata.ino() == inode)
     }
 
     pub(crate) fn contains(&self, address: u64, length: u64) -> bool {

@@ -20,7 +20,7 @@ use crate::denied::{self, Seen};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
 use crate::lately::Lately;
-use crate::mapping::{self, Mapping};
+use crate::mapping::{self, Located, Mapping};
 use crate::memory::Memory;
 use crate::system::System;
 use crate::threads::Threads;
@@ -326,6 +326,14 @@ impl Target {
     pub(crate) fn root(&self) -> Option<OwnedFd> {
         let look = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
         Some(self.view.open_relative_flags("root", look).ok()?.into())
+    }
+
+    /// The file of a mapping, whatever its path means now. Not everybody may ask for it.
+    pub(crate) fn mapped_file(&self, mapping: &Mapping) -> Option<File> {
+        let path = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
+        let look = OFlags::PATH | OFlags::CLOEXEC;
+        let found = OwnedFd::from(self.process.open_relative_flags(&path, look).ok()?);
+        Located::looked_at(File::from(found))?.open()
     }
 
     /// The mappings, as of now, as far as `limit` bytes tell of them, and whether those are all.

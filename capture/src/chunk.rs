@@ -5,7 +5,8 @@ use crate::cause::{Cause, Dropped, Lost};
 use crate::codec::{Codec, Packed};
 use crate::error::DamageKind;
 use crate::format::{
-    self, NO_SOURCE, cells, chunk, codec, drops, frames, gap, kind, masks, threads, trigger,
+    self, NO_SOURCE, cells, chunk, codec, drops, frames, gap, kind, masks, modules, threads,
+    trigger,
 };
 use crate::header::crc_without;
 
@@ -36,6 +37,8 @@ pub enum Kind {
     Threads,
     /// Which file of a capture this is.
     Series,
+    /// What a process had mapped as code.
+    Modules,
     /// A kind of a later version.
     Other(u16),
 }
@@ -55,6 +58,7 @@ impl Kind {
             Kind::Masks => kind::MASKS,
             Kind::Threads => kind::THREADS,
             Kind::Series => kind::SERIES,
+            Kind::Modules => kind::MODULES,
             Kind::Other(code) => code,
         }
     }
@@ -73,6 +77,7 @@ impl Kind {
             kind::MASKS => Kind::Masks,
             kind::THREADS => Kind::Threads,
             kind::SERIES => Kind::Series,
+            kind::MODULES => Kind::Modules,
             code => Kind::Other(code),
         }
     }
@@ -87,6 +92,7 @@ impl Kind {
             Kind::Trigger => trigger::LEN,
             Kind::Masks => masks::LEN,
             Kind::Threads => threads::LEN,
+            Kind::Modules => modules::LEN,
             Kind::Source
             | Kind::Clock
             | Kind::Index

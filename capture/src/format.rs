@@ -136,6 +136,7 @@ pub(crate) mod kind {
     pub const MASKS: u16 = 10;
     pub const THREADS: u16 = 11;
     pub const SERIES: u16 = 12;
+    pub const MODULES: u16 = 13;
 }
 
 /// Header of a frames chunk, after the common part. Payload: `count` × `stride` bytes as they were
@@ -328,6 +329,61 @@ pub(crate) mod threads {
         /// u8 × 16, the name as the kernel keeps it: any bytes, zero-padded.
         pub const NAME: usize = 16;
         pub const LEN: usize = 32;
+    }
+}
+
+/// Header of a modules chunk, after the common part: the executable mappings of a source's process, all
+/// of them, which hold until the next such chunk of the process. Payload: `count` entries, each a head
+/// of [`modules::entry`], then the path, then the build id, then zeros to a multiple of
+/// [`modules::ENTRY_ALIGN`], in the order of their addresses, without overlaps.
+///
+/// A file in which a capture goes on begins with the set that holds then ([`modules::BASE`]).
+pub(crate) mod modules {
+    /// u64, CLOCK_MONOTONIC in ns when they were read.
+    pub const MONOTONIC: usize = 64;
+    /// u32, number of entries.
+    pub const COUNT: usize = 72;
+    /// u32, mappings that the process had beside these.
+    pub const LEFT_OUT: usize = 76;
+    /// u32, [`BASE`] or zero.
+    pub const FLAGS: usize = 80;
+    /// Zeros.
+    pub const RESERVED: usize = 84;
+    pub const LEN: usize = 128;
+    /// Bit of the flags: a file before this one states it, too.
+    pub const BASE: u32 = 1;
+    /// Most entries of a chunk.
+    pub const MAX_COUNT: usize = 4096;
+    /// Most bytes of a payload.
+    pub const MAX_PAYLOAD: usize = 1 << 20;
+    /// Most bytes of a path: PATH_MAX.
+    pub const MAX_PATH: usize = 4096;
+    /// Most bytes of a build id.
+    pub const MAX_BUILD_ID: usize = 64;
+    /// Entries begin at multiples of this.
+    pub const ENTRY_ALIGN: usize = 8;
+
+    /// A mapping.
+    pub mod entry {
+        /// u64, its first address.
+        pub const START: usize = 0;
+        /// u64, the address behind it.
+        pub const END: usize = 8;
+        /// u64, where it begins in the file, in bytes.
+        pub const OFFSET: usize = 16;
+        /// u64, what the file itself calls the first address; see [`HAS_ADDRESS`].
+        pub const ADDRESS: usize = 24;
+        /// u16, bytes of the path, which are any bytes.
+        pub const PATH_LEN: usize = 32;
+        /// u16, bytes of the build id; 0 = none.
+        pub const BUILD_ID_LEN: usize = 34;
+        /// u32, [`HAS_ADDRESS`] and [`DELETED`], or zero.
+        pub const FLAGS: usize = 36;
+        pub const LEN: usize = 40;
+        /// Bit of the flags: it is known what the file calls the first address.
+        pub const HAS_ADDRESS: u32 = 1;
+        /// Bit of the flags: the file had been deleted or replaced.
+        pub const DELETED: u32 = 2;
     }
 }
 
@@ -566,6 +622,8 @@ tiles! {
     masks { NONCE: 8, MONOTONIC: 8, CHANGES: 4, RINGS: 4, FLAGS: 4, RESERVED: 36 }
     threads { COUNT: 4, FLAGS: 4, RESERVED: 56 }
     threads::entry { TID: 4, RESERVED: 4, MONOTONIC: 8, NAME: 16 }
+    modules { MONOTONIC: 8, COUNT: 4, LEFT_OUT: 4, FLAGS: 4, RESERVED: 44 }
+    modules::entry { START: 8, END: 8, OFFSET: 8, ADDRESS: 8, PATH_LEN: 2, BUILD_ID_LEN: 2, FLAGS: 4 }
     masks::change { CHOSEN: 4, ENABLED: 4 }
     masks::ring { RING: 4, RESERVED: 4, FIRST_ENABLED: 8, FIRST_DISABLED: 8 }
     series { SERIES: 16, PREVIOUS: 16, NUMBER: 4, KEEP: 4, CAPTURED_BEFORE: 8, RESERVED: 16 }
@@ -585,6 +643,7 @@ const _: () = assert!(frames::NONCE == chunk::LEN && gap::NONCE == chunk::LEN);
 const _: () = assert!(drops::NO_RING == chunk::LEN && cells::NONCE == chunk::LEN);
 const _: () = assert!(masks::NONCE == chunk::LEN && masks::LEN.is_multiple_of(ALIGN));
 const _: () = assert!(threads::COUNT == chunk::LEN && threads::LEN.is_multiple_of(ALIGN));
+const _: () = assert!(modules::MONOTONIC == chunk::LEN && modules::LEN.is_multiple_of(ALIGN));
 const _: () = assert!(trigger::MONOTONIC == chunk::LEN && trigger::LEN.is_multiple_of(ALIGN));
 const _: () = assert!(file::LEN.is_multiple_of(ALIGN) && frames::LEN.is_multiple_of(ALIGN));
 const _: () = assert!(

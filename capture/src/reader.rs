@@ -30,6 +30,7 @@ use crate::header::FileHeader;
 use crate::index::{self, IndexEntry};
 use crate::input::Stream;
 use crate::masks::Flip;
+use crate::modules::Modules;
 use crate::ranges::Ranges;
 use crate::scan::{Choose, Scan, Scanner};
 use crate::series::SeriesPart;
@@ -94,6 +95,8 @@ pub enum Chunk<'a> {
     Threads(ThreadNames),
     /// Which file of a capture this is. The first file has no such chunk.
     Series(SeriesPart),
+    /// What a known source's process had mapped as code.
+    Modules(Modules),
     /// The offset of the previous index, and the entries since then. They are not compared with the
     /// chunks.
     Index(Option<u64>, Vec<IndexEntry>),
@@ -229,8 +232,8 @@ impl Capture {
         Capture::begin(Stream::Reader(Box::new(reader)), false)
     }
 
-    /// Reads only the sources, clocks and names of threads, which must be known before the first row
-    /// is written, and skips the frames. Returns None for an input that cannot be read twice.
+    /// Reads only the sources, clocks, names of threads and modules, which must be known before the
+    /// first row is written, and skips the frames. Returns None for an input that cannot be read twice.
     ///
     /// The damage and the account of the result mean nothing, because the frames were not read.
     pub fn survey(path: &Path) -> Result<Option<Capture>, CaptureError> {
@@ -473,6 +476,10 @@ impl Capture {
             Kind::Threads => {
                 self.sources.get(source)?;
                 Chunk::Threads(ThreadNames::decode(source, head, payload)?)
+            }
+            Kind::Modules => {
+                self.sources.get(source)?;
+                Chunk::Modules(Modules::decode(source, head, payload)?)
             }
             Kind::Series => Chunk::Series(SeriesPart::decode(payload)?),
             Kind::Other(code) => Chunk::Other(code),

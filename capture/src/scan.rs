@@ -159,7 +159,7 @@ impl Scanner {
                 self.taken = len.checked_next_multiple_of(ALIGN as u64).unwrap_or(u64::MAX);
                 return Ok(Scan::Passed(offset, header));
             }
-            (Kind::Source | Kind::Clock | Kind::Threads, _) => {}
+            (Kind::Source | Kind::Clock | Kind::Threads | Kind::Modules, _) => {}
             (Kind::Frames, Some(choose)) => {
                 let head = FramesHead::decode(header.source, self.input.window());
                 if head.check(header.raw_len).is_ok() && !choose(&head) && self.pass(&header)? {

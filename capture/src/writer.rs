@@ -14,6 +14,7 @@ use crate::format::{self, ALIGN, INDEX_EVERY, align, chunk};
 use crate::header::FileHeader;
 use crate::index::{self, IndexEntry};
 use crate::masks::Flip;
+use crate::modules::Modules;
 use crate::series::SeriesPart;
 use crate::source::Source;
 use crate::thread_names::ThreadNames;
@@ -169,6 +170,17 @@ impl<W: Write> CaptureWriter<W> {
         let entry = IndexEntry::plain(self.bytes, Kind::Threads, Some(names.source));
         let payload = names.payload();
         self.chunk(Kind::Threads, Some(names.source), &payload, entry, |bytes| names.encode(bytes))
+    }
+
+    /// States what a source's process has mapped as code. What a chunk has no room for is only counted:
+    /// see [`Modules::fitting`].
+    pub fn modules(&mut self, modules: &Modules) -> io::Result<()> {
+        self.copy_sources()?;
+        let entry = IndexEntry::plain(self.bytes, Kind::Modules, Some(modules.source));
+        let modules = modules.clone().fitting(usize::MAX);
+        let payload = modules.payload();
+        let source = Some(modules.source);
+        self.chunk(Kind::Modules, source, &payload, entry, |bytes| modules.encode(bytes))
     }
 
     /// States a trigger of the window that the capture is.

@@ -416,7 +416,8 @@ int main(void) {
 }
 ";
     const MACROS: &str = "#define CALLS(v) WRITE_CALL_FUNCTION(v); PPT_WRITE_CALL(f) { f.function = PPT_ADDR(v); }\n";
-    const CALLS: &str = "#define CALLS(v) ppt::calls::call::write([&](auto &f) { f.function = PPT_ADDR(v); });\n";
+    const CALLS: &str =
+        "#define CALLS(v) ppt::calls::call::write([&](auto &f) { f.function = PPT_ADDR(v); });\n";
     let frames = "buffer calls; frame call { addr function; }";
     for (generated, dialects, header, calls) in [
         (Generated::of(frames, "calls.frame"), &[Dialect::C11, Dialect::Cpp17][..], "h", MACROS),

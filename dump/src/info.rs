@@ -49,6 +49,12 @@ pub struct Info {
     /// The last name of each thread: of the first 50,000 threads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadInfo>,
+    /// What processes had mapped as code, each file and place once: the first 10,000.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<ModuleInfo>,
+    /// Further mappings, which the capture does not hold.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub modules_left_out: u64,
     /// Every buffer.
     pub buffers: Vec<BufferInfo>,
     /// The clocks.
@@ -154,6 +160,28 @@ pub struct ThreadInfo {
     /// The number of names that it had before.
     #[serde(skip_serializing_if = "is_zero")]
     pub former_names: u64,
+}
+
+/// A file that a process had mapped as code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModuleInfo {
+    /// The process.
+    pub pid: u32,
+    /// First address, 16 hex digits.
+    pub start: String,
+    /// The address behind it, 16 hex digits.
+    pub end: String,
+    /// Where the mapping begins in the file, in bytes.
+    pub offset: u64,
+    /// The path as the process saw it. U+FFFD replaces bytes that are not UTF-8.
+    pub path: String,
+    /// Build id, hex; empty if the file has none, or it could not be read.
+    pub build_id: String,
+    /// Whether the file had been deleted or replaced.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub deleted: bool,
+    /// CLOCK_MONOTONIC when it was seen first, ns.
+    pub mono_ns: u64,
 }
 
 /// A frame, a counter or a histogram that was enabled or disabled in a segment.

@@ -8,16 +8,16 @@ use ppt_capture::frame_dsl::metric::Shape;
 use ppt_capture::frame_dsl::schema::{Frame, Schema};
 use ppt_capture::{
     Account, Capture, CaptureError, CellTotals, Chosen, Chunk, ClockTable, Codec, Damage, Dropped,
-    FileHeader, Flip, FlipRing, Frames, Histogram, Item, Lost, Process, RingAccount, SeriesPart,
-    SourceInfo, ThreadNames, ThreadTable, Trigger,
+    FileHeader, Flip, FlipRing, Frames, Histogram, Item, Lost, ModuleHistory, ModuleTable, Modules,
+    Process, ProgramKey, RingAccount, SeriesPart, SourceInfo, ThreadNames, ThreadTable, Trigger,
 };
 
 use ppt_predicate::{Kind, NamedField, named_fields};
 
 use crate::info::{
     BucketInfo, BufferInfo, CaptureInfo, ClockInfo, CounterInfo, DamageInfo, EndInfo, FieldInfo,
-    HistogramInfo, Info, KindFieldsInfo, MaskInfo, MaskRingInfo, RingInfo, SeriesInfo, StepInfo,
-    StoredInfo, ThreadInfo, TickStepInfo, TriggerInfo,
+    HistogramInfo, Info, KindFieldsInfo, MaskInfo, MaskRingInfo, ModuleInfo, RingInfo, SeriesInfo,
+    StepInfo, StoredInfo, ThreadInfo, TickStepInfo, TriggerInfo,
 };
 use crate::select::{labels, process};
 
@@ -26,6 +26,7 @@ const MAX_DAMAGED: usize = 1000;
 const MAX_TRIGGERS: usize = 2000;
 const MAX_FLIPS: usize = 50_000;
 const MAX_THREADS: usize = 50_000;
+const MAX_MODULES: usize = 10_000;
 
 impl Info {
     /// Reads the whole capture at `path` (`-`: standard input).
@@ -54,6 +55,7 @@ impl Info {
         let (mut triggers, mut not_listed): (Vec<Trigger>, u64) = (Vec::new(), 0);
         let mut flips: Vec<Flip> = Vec::new();
         let mut names: Vec<ThreadNames> = Vec::new();
+        let mut mapped: Vec<Modules> = Vec::new();
         let mut part = None;
         let mut disabled: BTreeMap<u16, BTreeSet<Chosen>> = BTreeMap::new();
         while let Some(item) = capture.read()? {
@@ -88,6 +90,7 @@ impl Info {
                     }
                 }
                 Item::Chunk(Chunk::Threads(some)) => names.push(some),
+                Item::Chunk(Chunk::Modules(some)) => mapped.push(some),
                 Item::Chunk(_) => {}
             }
         }
@@ -108,6 +111,7 @@ impl Info {
             buffer.disabled = names.filter_map(|it| it.name(&info.schema)).collect();
             buffer
         });
+        let modules = module_table(&mapped, &sources);
         let info = Info {
             format: 1,
             complete: finish.end.is_some(),
@@ -132,6 +136,8 @@ impl Info {
             triggers: triggers.into_iter().map(|it| trigger(it, &sources)).collect(),
             masks: flips.iter().flat_map(|it| masks(it, &sources)).collect(),
             threads: threads(&names, &sources),
+            modules_left_out: modules_left_out(&modules),
+            modules: modules_of(&modules),
             buffers: buffers.collect(),
             clock: clock(&clocks, sources.first().copied()),
             target: sources.first().map(|info| info.source.process.clone()),
@@ -160,6 +166,41 @@ fn threads(names: &[ThreadNames], sources: &[&SourceInfo]) -> Vec<ThreadInfo> {
         })
     });
     last.take(MAX_THREADS).collect()
+}
+
+fn module_table(mapped: &[Modules], sources: &[&SourceInfo]) -> ModuleTable {
+    let mut table = ModuleTable::default();
+    for modules in mapped {
+        if let Some(info) = sources.iter().find(|info| info.id == modules.source) {
+            table.add(&info.source.process, modules);
+        }
+    }
+    table
+}
+
+fn modules_of(table: &ModuleTable) -> Vec<ModuleInfo> {
+    let of_program = |(program, history): (&ProgramKey, &ModuleHistory)| {
+        let pid = program.process.0;
+        let seen = history.seen();
+        let infos = seen.map(|(mono_ns, module)| ModuleInfo {
+            pid,
+            start: format!("{:016x}", module.start),
+            end: format!("{:016x}", module.end),
+            offset: module.offset,
+            path: module.path_text().into_owned(),
+            build_id: module.build_id_text(),
+            deleted: module.is_deleted,
+            mono_ns,
+        });
+        infos.take(MAX_MODULES).collect::<Vec<_>>()
+    };
+    table.iter().flat_map(of_program).take(MAX_MODULES).collect()
+}
+
+/// Mappings beside those that the sets list.
+fn modules_left_out(table: &ModuleTable) -> u64 {
+    let most = |history: &ModuleHistory| history.sets().iter().map(|set| set.left_out).max();
+    table.iter().filter_map(|(_, history)| most(history)).map(u64::from).sum()
 }
 
 fn masks(flip: &Flip, sources: &[&SourceInfo]) -> Vec<MaskInfo> {

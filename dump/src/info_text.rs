@@ -13,6 +13,8 @@ use crate::info::{
 const MAX_RINGS: usize = 64;
 /// Threads that are listed; the JSON has more.
 const MAX_THREADS: usize = 16;
+/// Modules that are listed; the JSON has more.
+const MAX_MODULES: usize = 16;
 /// Damaged places that are listed.
 const MAX_DAMAGED: usize = 10;
 /// Triggers that are listed, and as many by hand; the JSON has more.
@@ -44,6 +46,7 @@ fn write(info: &Info, mut out: impl Write) -> io::Result<()> {
         writeln!(out, "target    pid {}, {comm}, {exe}", target.pid)?;
     }
     write_threads(info, &mut out)?;
+    write_modules(info, &mut out)?;
     match (&info.end, info.cut) {
         (Some(end), _) if end.message.is_empty() => writeln!(out, "end       {}", end.reason)?,
         (Some(end), _) => writeln!(out, "end       {}: {}", end.reason, escaped(&end.message))?,
@@ -96,6 +99,38 @@ fn write_threads(info: &Info, out: &mut impl Write) -> io::Result<()> {
     }
     if info.threads.len() > MAX_THREADS {
         writeln!(out, "          and {} more threads", info.threads.len() - MAX_THREADS)?;
+    }
+    Ok(())
+}
+
+/// What was mapped as code: each file once.
+fn write_modules(info: &Info, out: &mut impl Write) -> io::Result<()> {
+    let mut files: Vec<(u32, &str, &str, bool)> = Vec::new();
+    for module in &info.modules {
+        let file = (module.pid, module.path.as_str(), module.build_id.as_str(), module.deleted);
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    for &(pid, path, build_id, is_deleted) in files.iter().take(MAX_MODULES) {
+        write!(out, "module    {}", escaped(path))?;
+        match build_id {
+            "" => write!(out, ", no build id")?,
+            build_id => write!(out, ", {build_id}")?,
+        }
+        if is_deleted {
+            write!(out, ", deleted or replaced")?;
+        }
+        match info.targets.len() {
+            1 => writeln!(out)?,
+            _ => writeln!(out, ", of process {pid}")?,
+        }
+    }
+    if files.len() > MAX_MODULES {
+        writeln!(out, "          and {} more modules", files.len() - MAX_MODULES)?;
+    }
+    if info.modules_left_out > 0 {
+        writeln!(out, "          and {} that the capture does not hold", info.modules_left_out)?;
     }
     Ok(())
 }

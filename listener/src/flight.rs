@@ -20,7 +20,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ppt_capture::{
-    Cause, ClockReading, Codec, Dropped, Flip, FramesHead, Lost, Source, Stretch, Why,
+    Cause, ClockReading, Codec, Dropped, Flip, FramesHead, Lost, Modules, Source, Stretch, Why,
 };
 
 pub use shared::{Flight, FlightProgress, News};
@@ -441,6 +441,11 @@ impl Sink for Recorder {
     fn thread_names(&mut self, feed: usize, changes: &Arc<NameChanges>) {
         // A window is complete without them.
         self.keep(ppt_now::monotonic(), Entry::Threads(feed, changes.clone()));
+    }
+
+    fn modules(&mut self, feed: usize, modules: &Modules) {
+        // A window is complete without them.
+        self.keep(ppt_now::monotonic(), Entry::Modules(feed, modules.clone()));
     }
 
     fn gone(&mut self, segment_number: usize, closings: &[Closing]) {

@@ -75,7 +75,7 @@ pub use pace::PeakHold;
 /// Types of the capture format with which a caller describes a capture.
 pub use ppt_capture::{
     Cause, Chosen, ClockReading, Codec, Dropped, EndReason, FileHeader, Flip, FlipRing, FramesHead,
-    Lost, Process, Segment as ListedSegment, Source, Stretch, ThreadName, Why,
+    Lost, Module, Modules, Process, Segment as ListedSegment, Source, Stretch, ThreadName, Why,
 };
 /// The cursor of a [`BrokenRing`].
 pub use ppt_segment::BrokenCursor;

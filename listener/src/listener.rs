@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use ppt_capture::{Dropped, EndReason, FileHeader, Flip, MAX_SOURCES, Packer};
+use ppt_capture::{Dropped, EndReason, FileHeader, Flip, MAX_SOURCES, Modules, Packer};
 
 use crate::buffer::Pool;
 use crate::drain::{Drain, DrainedSegment};
@@ -377,6 +377,11 @@ impl Listener {
         self.workers().for_each(|it| it.queue.thread_names(feed, changes.clone()));
     }
 
+    /// Tells what the process of `feed` has mapped as code. The capture states it, where it has room.
+    pub fn modules(&self, feed: usize, modules: &Modules) {
+        self.workers().for_each(|it| it.queue.modules(feed, modules.clone()));
+    }
+
     /// Ends the capture: drains up to the cursors of this moment, writes what waits, and the end.
     ///
     /// To be called when the gates are closed or the targets gone; if they are not, frames written
@@ -417,6 +422,7 @@ impl Listener {
                 Item::Frames(_)
                 | Item::Masks(..)
                 | Item::Threads(..)
+                | Item::Modules(..)
                 | Item::Upto(_)
                 | Item::Call => {}
                 Item::Sources(new) => new.iter().for_each(|it| {

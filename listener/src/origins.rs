@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ppt_capture::{Dropped, Source};
+use ppt_capture::{Dropped, Modules, Source};
 use ppt_segment::Segment;
 
 use crate::cells::{FoundCells, Readings, cells_of};
@@ -34,6 +34,8 @@ pub(crate) struct Origin {
     pub disabled: Disabled,
     /// The names of its process's threads.
     pub names: CurrentNames,
+    /// What its process has mapped as code.
+    pub modules: Option<Modules>,
     /// Cells of a row.
     cells_of_row: u32,
     /// The adds that are nowhere, when the file began and as the file states.
@@ -55,6 +57,7 @@ impl Origin {
             cells: Vec::new(),
             disabled: Disabled::default(),
             names: CurrentNames::default(),
+            modules: None,
             cells_of_row: cells_of(source),
             adds_before: 0,
             adds_stated: 0,

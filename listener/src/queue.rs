@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ppt_capture::Flip;
+use ppt_capture::{Flip, Modules};
 
 use crate::account::Closing;
 use crate::chunk::Frames;
@@ -43,6 +43,8 @@ pub(crate) enum Item {
     Masks(usize, Arc<Flip>),
     /// Names of threads of this feed's process.
     Threads(usize, Arc<NameChanges>),
+    /// What this feed's process has mapped as code.
+    Modules(usize, Modules),
     /// All frames that were written before this time are in the items before: CLOCK_MONOTONIC, ns.
     Upto(u64),
     /// The sink has something to do that does not come from the drain.
@@ -112,6 +114,12 @@ impl Queue {
     /// Has names of threads of this feed's process stated, however full it is.
     pub fn thread_names(&self, feed: usize, changes: Arc<NameChanges>) {
         self.lock().items.push_back(Item::Threads(feed, changes));
+        self.notify();
+    }
+
+    /// Has the modules of this feed's process stated, however full it is.
+    pub fn modules(&self, feed: usize, modules: Modules) {
+        self.lock().items.push_back(Item::Modules(feed, modules));
         self.notify();
     }
 

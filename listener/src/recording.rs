@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ppt_capture::{Dropped, Drops, End, EndReason, Flip, FramesHead, Gap, Packed, Packer};
+use ppt_capture::{Dropped, Drops, End, EndReason, Flip, FramesHead, Gap, Modules, Packed, Packer};
 
 use crate::account::{Closing, Entry, LossAccount};
 use crate::cadence::Cadence;
@@ -23,6 +23,7 @@ use ppt_now::Clocks;
 mod files;
 mod left_out;
 mod masks;
+mod modules;
 mod readings;
 mod thread_names;
 
@@ -355,6 +356,10 @@ impl<W: Write + Send> Sink for Recording<W> {
 
     fn thread_names(&mut self, feed: usize, changes: &Arc<NameChanges>) {
         self.renamed(feed, changes);
+    }
+
+    fn modules(&mut self, feed: usize, modules: &Modules) {
+        self.mapped(feed, modules);
     }
 
     fn gone(&mut self, segment_number: usize, closings: &[Closing]) {

@@ -8,7 +8,7 @@
 use std::io;
 use std::sync::Arc;
 
-use ppt_capture::{Dropped, EndReason, Flip, Gap, Source};
+use ppt_capture::{Dropped, EndReason, Flip, Gap, Modules, Source};
 use ppt_segment::Segment;
 
 use crate::account::Closing;
@@ -37,6 +37,11 @@ pub trait Sink: Send {
     /// Threads of this feed's process have got a name, or ended.
     fn thread_names(&mut self, feed: usize, changes: &Arc<NameChanges>) {
         let _ = (feed, changes);
+    }
+
+    /// What this feed's process has mapped as code has changed.
+    fn modules(&mut self, feed: usize, modules: &Modules) {
+        let _ = (feed, modules);
     }
 
     /// Nothing more comes out of segment `segment_number`, whose rings were left so. Rings that nothing came

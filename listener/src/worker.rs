@@ -96,6 +96,7 @@ fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> Outcome {
             }
             Next::Item(Item::Masks(feed, flip)) => sink.masks(feed, &flip),
             Next::Item(Item::Threads(feed, changes)) => sink.thread_names(feed, &changes),
+            Next::Item(Item::Modules(feed, modules)) => sink.modules(feed, &modules),
             Next::Item(Item::Upto(mono_ns)) => sink.upto(mono_ns),
             Next::Item(Item::Call) | Next::Nothing => {}
             Next::End(ending) => return sink.end(&ending),

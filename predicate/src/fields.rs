@@ -113,9 +113,9 @@ fn field(kind: &Kind<'_>, column: &Column) -> Field {
     let reader = Reader::new(kind.schema, column);
     let names = reader.names().clone();
     let ty = match column.ty {
-        ColumnType::Int(_)
-        | ColumnType::Addr
-        | ColumnType::Length { of: Measure::Int(_), .. } => Type::Whole,
+        ColumnType::Int(_) | ColumnType::Addr | ColumnType::Length { of: Measure::Int(_), .. } => {
+            Type::Whole
+        }
         ColumnType::F32 | ColumnType::Length { of: Measure::F32, .. } => Type::Single,
         ColumnType::F64 | ColumnType::Length { of: Measure::F64, .. } => Type::Double,
         ColumnType::Bool => Type::Bool,

@@ -109,6 +109,7 @@ mod session {
     mod masks;
     mod masks_odd;
     mod memory;
+    mod modules;
     mod sessions;
     mod thread_names;
     mod top;

@@ -136,9 +136,7 @@ impl Kind {
                 ColumnType::Enum { .. }
                 | ColumnType::Bool
                 | ColumnType::Int(_)
-                | ColumnType::Addr => {
-                    Seen::Whole(Frequent::default())
-                }
+                | ColumnType::Addr => Seen::Whole(Frequent::default()),
                 _ => Seen::Nothing,
             };
             let numbers = (has_numbers && keys.is_none()).then(|| Recent::new(stretch));

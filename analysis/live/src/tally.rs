@@ -174,6 +174,7 @@ impl Tally {
             Chunk::Passed(_)
             | Chunk::Trigger(_)
             | Chunk::Masks(_)
+            | Chunk::Modules(_)
             | Chunk::Series(_)
             | Chunk::Index(..)
             | Chunk::Other(_) => {}

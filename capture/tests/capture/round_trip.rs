@@ -21,6 +21,7 @@ proptest! {
         prop_assert_eq!(&read.triggers, &written.triggers);
         prop_assert_eq!(&read.flips, &written.flips);
         prop_assert_eq!(&read.names, &written.names);
+        prop_assert_eq!(&read.modules, &written.modules);
         let end = capture.finish().end.unwrap();
         prop_assert_eq!(&end.rings, &written.rings);
         prop_assert_eq!(&end.message, "done");

@@ -7,7 +7,8 @@ use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{
     Capture, CaptureError, CaptureWriter, Cause, Chosen, Chunk, ClockId, ClockReading, Codec,
     Damage, Dropped, Drops, End, EndReason, FileHeader, Flip, FlipRing, FramesHead, Gap, Item,
-    Lost, Packer, RingEnd, Segment, Source, Stretch, ThreadName, ThreadNames, Trigger, Why,
+    Lost, Module, Modules, Packer, RingEnd, Segment, Source, Stretch, ThreadName, ThreadNames,
+    Trigger, Why,
 };
 use proptest::prelude::*;
 
@@ -27,6 +28,7 @@ pub enum Op {
     Trigger(u64),
     Masks(u64),
     Threads(u64),
+    Modules(u64),
 }
 
 pub struct Written {
@@ -37,6 +39,7 @@ pub struct Written {
     pub triggers: Vec<Trigger>,
     pub flips: Vec<Flip>,
     pub names: Vec<ThreadNames>,
+    pub modules: Vec<Modules>,
 }
 
 pub fn schema() -> Schema {
@@ -111,6 +114,7 @@ pub fn write(ops: &[Op]) -> Written {
         .collect();
     let mut dropped = Dropped::default();
     let (mut triggers, mut flips, mut names) = (Vec::new(), Vec::new(), Vec::new());
+    let mut modules = Vec::new();
     for op in ops {
         match op {
             Op::Frames { ring, count, lost } => {
@@ -165,6 +169,11 @@ pub fn write(ops: &[Op]) -> Written {
                 writer.thread_names(&some).unwrap();
                 names.push(some);
             }
+            Op::Modules(at) => {
+                let some = some_modules(*at);
+                writer.modules(&some).unwrap();
+                modules.push(some);
+            }
             Op::Trigger(at) => {
                 let trigger = trigger(*at);
                 writer.trigger(&trigger).unwrap();
@@ -180,7 +189,16 @@ pub fn write(ops: &[Op]) -> Written {
         realtime_ns: 5,
         mono_ns: 6,
     };
-    Written { bytes: writer.end(&end).unwrap(), rows, rings, dropped, triggers, flips, names }
+    Written {
+        bytes: writer.end(&end).unwrap(),
+        rows,
+        rings,
+        dropped,
+        triggers,
+        flips,
+        names,
+        modules,
+    }
 }
 
 /// Of the only frame, in some rings.
@@ -193,6 +211,26 @@ fn flip(at: u64) -> Flip {
         is_base: at.is_multiple_of(3),
         changes: vec![(Chosen(0), at.is_multiple_of(2))],
         rings: (0..at as u32 % 5).map(ring).collect(),
+    }
+}
+
+/// Some modules, whose paths are any bytes.
+fn some_modules(at: u64) -> Modules {
+    let module = |number: u64| Module {
+        start: number << 20,
+        end: (number << 20) + 0x1000 * (1 + at % 3),
+        offset: at << 12,
+        address: (at % 2 == 0).then_some(at << 4),
+        path: vec![at as u8; (at % 70) as usize],
+        build_id: vec![number as u8; (number % 21) as usize],
+        is_deleted: at % 5 == 0,
+    };
+    Modules {
+        source: 0,
+        is_base: at % 3 == 1,
+        mono_ns: at,
+        left_out: at as u32 % 2,
+        mapped: (1..at % 9).map(module).collect(),
     }
 }
 
@@ -231,6 +269,7 @@ pub struct Read {
     pub triggers: Vec<Trigger>,
     pub flips: Vec<Flip>,
     pub names: Vec<ThreadNames>,
+    pub modules: Vec<Modules>,
 }
 
 pub fn read_all(capture: &mut Capture) -> Read {
@@ -246,6 +285,7 @@ pub fn read_all(capture: &mut Capture) -> Read {
             Item::Chunk(Chunk::Trigger(trigger)) => all.triggers.push(trigger),
             Item::Chunk(Chunk::Masks(flip)) => all.flips.push(flip),
             Item::Chunk(Chunk::Threads(names)) => all.names.push(names),
+            Item::Chunk(Chunk::Modules(modules)) => all.modules.push(modules),
             Item::Chunk(_) => {}
         }
     }
@@ -309,6 +349,7 @@ pub fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => (0..99u64).prop_map(Op::Trigger),
         1 => (0..99u64).prop_map(Op::Masks),
         1 => (0..99u64).prop_map(Op::Threads),
+        1 => (0..99u64).prop_map(Op::Modules),
     ];
     proptest::collection::vec(op, 0..30)
 }

@@ -9,7 +9,8 @@ use proptest::sample::select;
 /// The types of a field, an enum of each width among them; `T` is an array where a length follows.
 const TYPES: [&str; 27] = [
     "int", "float", "double", "time", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32",
-    "f64", "bool", "duration", "addr", "char", "bytes", "E0", "E1", "E2", "E3", "E4", "E5", "E6", "E7",
+    "f64", "bool", "duration", "addr", "char", "bytes", "E0", "E1", "E2", "E3", "E4", "E5", "E6",
+    "E7",
 ];
 const ENUMS: [&str; 8] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
 /// The types of a key.

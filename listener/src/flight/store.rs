@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use ppt_capture::{ClockReading, Dropped, Flip, Gap, Lost};
+use ppt_capture::{ClockReading, Dropped, Flip, Gap, Lost, Modules};
 
 use crate::buffer::Pool;
 use crate::cells::Adds;
@@ -84,6 +84,8 @@ pub(crate) enum Entry {
     Masks(usize, Arc<Flip>),
     /// Names of threads of a feed's process.
     Threads(usize, Arc<NameChanges>),
+    /// What a feed's process has mapped as code.
+    Modules(usize, Modules),
     /// What a feed has dropped so far.
     Dropped(usize, Dropped),
     Nothing,
@@ -108,6 +110,7 @@ impl Entry {
             Self::Cells(read) => read.rows.iter().map(|it| 64 + 16 * it.values.len()).sum(),
             Self::Masks(_, flip) => bytes(flip),
             Self::Threads(_, changes) => changes.bytes(),
+            Self::Modules(_, modules) => modules.payload_len(),
             Self::Lost { .. } | Self::Gap(..) | Self::Dropped(..) | Self::Nothing => 0,
         }
     }
@@ -120,7 +123,8 @@ impl Entry {
             Self::Gap(feed, _)
             | Self::Dropped(feed, _)
             | Self::Masks(feed, _)
-            | Self::Threads(feed, _) => Some(*feed),
+            | Self::Threads(feed, _)
+            | Self::Modules(feed, _) => Some(*feed),
             Self::Clocks(_) | Self::Nothing => None,
         }
     }
@@ -157,6 +161,7 @@ pub(crate) struct Base {
     pub dropped: BTreeMap<usize, Dropped>,
     pub disabled: BTreeMap<usize, Disabled>,
     pub names: BTreeMap<usize, CurrentNames>,
+    pub modules: BTreeMap<usize, Modules>,
 }
 
 impl Base {
@@ -172,6 +177,7 @@ impl Base {
             }
             Entry::Masks(feed, flip) => self.disabled.entry(*feed).or_default().take(flip),
             Entry::Threads(feed, changes) => self.names.entry(*feed).or_default().take(changes),
+            Entry::Modules(feed, modules) => _ = self.modules.insert(*feed, modules.clone()),
             Entry::Dropped(feed, dropped) => _ = self.dropped.insert(*feed, *dropped),
             Entry::Frames { .. } | Entry::Lost { .. } | Entry::Gap(..) | Entry::Nothing => {}
         }
@@ -183,6 +189,7 @@ impl Base {
         self.dropped.remove(&feed);
         self.disabled.remove(&feed);
         self.names.remove(&feed);
+        self.modules.remove(&feed);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ppt_capture::{
     CaptureWriter, CellRows, CellsHead, Codec, Drops, End, EndReason, FileHeader, Flip, FramesHead,
-    Gap, Lost, MAX_SOURCES, Packer, RingEnd, Source, Stretch, ThreadNames, Trigger,
+    Gap, Lost, MAX_SOURCES, Modules, Packer, RingEnd, Source, Stretch, ThreadNames, Trigger,
 };
 
 use super::store::{Base, CellsRead, Entry, Item, Place, Rows, Weight};
@@ -139,6 +139,10 @@ impl<W: Write> File<'_, W> {
                 self.writer.thread_names(&names)?;
             }
         }
+        for (feed, modules) in &self.window.base.modules {
+            let Some(&source) = self.sources.get(feed) else { continue };
+            self.writer.modules(&Modules { source, is_base: true, ..modules.clone() })?;
+        }
         Ok(())
     }
 
@@ -199,6 +203,10 @@ impl<W: Write> File<'_, W> {
                     self.writer.thread_names(&ThreadNames { source, is_base: false, names })
                 }
                 _ => Ok(()),
+            },
+            Entry::Modules(feed, modules) => match self.sources.get(feed) {
+                Some(&source) => self.writer.modules(&Modules { source, ..modules.clone() }),
+                None => Ok(()),
             },
             Entry::Dropped(feed, dropped) => {
                 self.dropped.insert(*feed, *dropped);

@@ -123,5 +123,6 @@ impl<W: Write> Recording<W> {
         self.begin_cells();
         self.begin_masks();
         self.begin_names();
+        self.begin_modules();
     }
 }

@@ -8,13 +8,19 @@ use ppt_capture::ThreadNames;
 use super::Recording;
 use crate::thread_names::NameChanges;
 
-/// The part of a bounded file that the names it begins with may take: one in so many.
+/// The part of a bounded file that the names it begins with may take, and its modules: one in so many.
 const PART: u64 = 4;
 
 impl<W: Write> Recording<W> {
     /// Most bytes of the file, if it is bounded.
-    fn bound(&self) -> Option<u64> {
+    pub(super) fn bound(&self) -> Option<u64> {
         self.rotation.as_ref().and_then(|it| it.size).or(self.max_size)
+    }
+
+    /// Most bytes that the names of a process may take where a file begins, and so its modules.
+    pub(super) fn base_bound(&self) -> usize {
+        let part = self.bound().map(|size| usize::try_from(size / PART).unwrap_or(usize::MAX));
+        part.unwrap_or(usize::MAX)
     }
 
     /// States names where the file has room: it is complete without them.
@@ -39,9 +45,7 @@ impl<W: Write> Recording<W> {
 
     /// States the names that hold when a file begins.
     pub(super) fn begin_names(&mut self) {
-        let bound = self.bound();
-        let most =
-            bound.map_or(usize::MAX, |size| usize::try_from(size / PART).unwrap_or(usize::MAX));
+        let (bound, most) = (self.bound(), self.base_bound());
         let file = &mut self.file;
         for (feed, origin) in self.origins.iter() {
             let Some(source) = file.source_of(feed) else { continue };

@@ -1,0 +1,246 @@
+//! What a process has mapped as code: read again and again at a bounded cost.
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::budget::Budget;
+use crate::elf::{Mapped, Object};
+use crate::mapping::Mapping;
+use crate::target::Target;
+
+/// Most bytes of `/proc/PID/maps` that a look reads. The kernel holds a lock of the process while it
+/// writes each page of them.
+const MAPS_LIMIT: u64 = 4 << 20;
+/// Most executable mappings that a look returns.
+pub const MODULES_A_LOOK: usize = 4096;
+/// Most files whose build ids a look reads.
+const FILES_A_LOOK: usize = 1024;
+
+/// An executable mapping with a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MappedModule {
+    /// Its first address.
+    pub start: u64,
+    /// The address behind it.
+    pub end: u64,
+    /// Where it begins in the file, in bytes.
+    pub offset: u64,
+    /// What the file itself calls `start`, if that is known.
+    pub address: Option<u64>,
+    /// The path as the process sees it, or a name of the kernel such as `[vdso]`: any bytes.
+    pub path: Vec<u8>,
+    /// The build id of the file; empty if it has none, or could not be read.
+    pub build_id: Vec<u8>,
+    /// The file had been deleted, or replaced by another.
+    pub is_deleted: bool,
+}
+
+/// What a look has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundModules {
+    /// CLOCK_MONOTONIC in ns when they were read.
+    pub mono_ns: u64,
+    /// In the order of their addresses.
+    pub mapped: Vec<MappedModule>,
+    /// Executable mappings beside these.
+    pub left_out: u32,
+}
+
+/// The executable mappings of a process, as last read.
+#[derive(Debug, Default)]
+pub struct ModuleWatch {
+    /// What the last look saw of each: enough to notice a change.
+    seen: Vec<Seen>,
+}
+
+/// A mapping as procfs has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seen {
+    start: u64,
+    end: u64,
+    offset: u64,
+    file: (i32, i32, u64),
+    path: Vec<u8>,
+}
+
+impl ModuleWatch {
+    /// Reads what is mapped as code. Returns it if it has changed since the last look. A process that
+    /// has ended has no mappings, and nothing changes.
+    pub fn look(&mut self, target: &Target) -> Option<FoundModules> {
+        let now = clock_gettime(ClockId::Monotonic);
+        let mono_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        let (mappings, _) = target.mappings(MAPS_LIMIT).ok()?;
+        // After an exec, they are those of another program.
+        if !target.maps_same_memory() {
+            return None;
+        }
+        let is_code = |it: &&Mapping| it.executable && !it.path().is_empty();
+        let code: Vec<&Mapping> = mappings.iter().filter(is_code).collect();
+        let left_out = code.len().saturating_sub(MODULES_A_LOOK) as u32;
+        let code = &code[..code.len().min(MODULES_A_LOOK)];
+        let seen: Vec<Seen> = code.iter().map(|it| Seen::of_mapping(it)).collect();
+        if seen.is_empty() || seen == self.seen {
+            return None;
+        }
+        self.seen = seen;
+        let mut files =
+            Files { target, mappings: &mappings, budget: Budget::of_one(), read: Vec::new() };
+        let mapped = code.iter().map(|mapping| files.module(mapping)).collect();
+        Some(FoundModules { mono_ns, mapped, left_out })
+    }
+
+    /// Forgets what was seen, so that the next look states it again.
+    pub fn forget(&mut self) {
+        self.seen.clear();
+    }
+}
+
+impl Seen {
+    fn of_mapping(mapping: &Mapping) -> Seen {
+        let Mapping { start, end, offset, file, .. } = *mapping;
+        Seen { start, end, offset, file, path: mapping.path() }
+    }
+}
+
+/// The files of a process's mappings, each of which is read once.
+struct Files<'a> {
+    target: &'a Target,
+    mappings: &'a [Mapping],
+    budget: Budget,
+    read: Vec<((i32, i32, u64), Option<Object>)>,
+}
+
+impl Files<'_> {
+    fn module(&mut self, mapping: &Mapping) -> MappedModule {
+        let object = self.object(mapping);
+        let address = object.and_then(|it| it.address(mapping.offset));
+        let build_id = object.map(|it| bytes(&it.build_id)).unwrap_or_default();
+        MappedModule {
+            start: mapping.start,
+            end: mapping.end,
+            offset: mapping.offset,
+            address,
+            path: mapping.path(),
+            build_id,
+            is_deleted: mapping.is_deleted,
+        }
+    }
+
+    /// What begins the file of a mapping. The kernel's own code has no file and is read from memory.
+    fn object(&mut self, mapping: &Mapping) -> Option<&Object> {
+        // The kernel's own mappings have no file.
+        let id = if mapping.file.2 == 0 { (-1, 0, mapping.start) } else { mapping.file };
+        if let Some(known) = self.read.iter().position(|it| it.0 == id) {
+            return self.read[known].1.as_ref();
+        }
+        if self.read.len() >= FILES_A_LOOK {
+            return None;
+        }
+        let object = self.of_file(mapping).or_else(|| self.of_memory(mapping));
+        self.read.push((id, object));
+        self.read.last()?.1.as_ref()
+    }
+
+    fn of_file(&mut self, mapping: &Mapping) -> Option<Object> {
+        let located = self.target.root().and_then(|root| mapping.locate(&root)?.open());
+        let file = located.or_else(|| self.target.mapped_file(mapping))?;
+        Object::identity(&file, &mut self.budget)
+    }
+
+    /// The headers of an object lie at its beginning, in a mapping of its own or in this one.
+    fn of_memory(&mut self, mapping: &Mapping) -> Option<Object> {
+        let is_begin = |it: &&Mapping| it.offset == 0 && it.file == mapping.file;
+        let first = match mapping.file.2 {
+            0 => mapping,
+            _ => self.mappings.iter().filter(is_begin).rfind(|it| it.start <= mapping.start)?,
+        };
+        let source = Mapped { memory: self.target.memory(), start: first.start };
+        Object::identity(&source, &mut self.budget)
+    }
+}
+
+/// The bytes of hex digits.
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits = hex.as_bytes().chunks_exact(2);
+    digits.filter_map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::system::System;
+
+    fn sleeping() -> std::process::Child {
+        std::process::Command::new("sleep").arg("60").spawn().unwrap()
+    }
+
+    #[test]
+    fn a_change_is_told_once() {
+        let mut child = sleeping();
+        let target = Target::open(&System::default(), child.id() as i32).unwrap();
+        let mut watch = ModuleWatch::default();
+        // Between fork and exec, and while libraries are loaded, there is something else.
+        let is_whole = |found: &FoundModules| {
+            let has = |name: &str| found.mapped.iter().any(|it| it.path.ends_with(name.as_bytes()));
+            has("/sleep") && has("libc.so.6") && has("[vdso]")
+        };
+        let mut found = None;
+        while !found.as_ref().is_some_and(is_whole) {
+            found = watch.look(&target).or(found);
+            std::thread::yield_now();
+        }
+        let found = found.unwrap();
+        assert!(found.mapped.is_sorted_by_key(|it| it.start));
+        for module in found.mapped.iter().filter(|it| it.path.starts_with(b"/")) {
+            assert!(!module.build_id.is_empty() && !module.is_deleted, "{module:?}");
+            assert!(module.address.is_some(), "{module:?}");
+        }
+        let vdso = found.mapped.iter().find(|it| it.path == b"[vdso]").unwrap();
+        assert!(!vdso.build_id.is_empty(), "its object is in memory: {vdso:?}");
+        assert_eq!(watch.look(&target), None);
+        watch.forget();
+        assert_eq!(watch.look(&target).unwrap().mapped, found.mapped);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(watch.look(&target), None, "it is gone");
+    }
+
+    #[test]
+    fn a_deleted_program_is_known_by_its_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("odd \n name");
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        let mut child = std::process::Command::new(&program).arg("60").spawn().unwrap();
+        let target = Target::open(&System::default(), child.id() as i32).unwrap();
+        std::fs::remove_file(&program).unwrap();
+        let of_program =
+            |found: FoundModules| found.mapped.into_iter().find(|it| it.path.ends_with(b"name"));
+        let module = loop {
+            if let Some(module) = ModuleWatch::default().look(&target).and_then(of_program) {
+                break module;
+            }
+            std::thread::yield_now();
+        };
+        assert!(module.is_deleted && !module.build_id.is_empty(), "{module:?}");
+        let file = File::open("/bin/sleep").unwrap();
+        let object = Object::identity(&file, &mut Budget::of_one()).unwrap();
+        assert_eq!(module.build_id, bytes(&object.build_id));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn many_mappings_are_bounded() {
+        let mut maps = Vec::new();
+        for number in 1..=MODULES_A_LOOK as u64 + 10 {
+            let (start, end) = (number << 20, (number << 20) + 0x1000);
+            maps.extend(
+                format!("{start:x}-{end:x} r-xp 00000000 00:01 {number} /x/{number}\n").bytes(),
+            );
+        }
+        let mappings = crate::mapping::parsed(&maps).unwrap();
+        assert_eq!(mappings.len(), MODULES_A_LOOK + 10);
+        assert!(mappings.iter().all(|it| it.executable && it.path().starts_with(b"/x/")));
+    }
+}

@@ -1,0 +1,70 @@
+//! What captured processes have mapped as code, so that readers can name addresses.
+//!
+//! It is read when a process comes, now and then, because libraries are loaded and unloaded, and once
+//! more before the process is left. That takes one percent of the time at most.
+
+use std::time::{Duration, Instant};
+
+use ppt_agent::{FoundModules, MappedModule, ModuleWatch, Session};
+use ppt_listener::{Listener, Module, Modules};
+
+/// The part of the time that looks take: one in so many.
+const PART: u32 = 100;
+/// The shortest pause between two looks at a process. Each takes a lock of the process for a moment.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// The longest pause.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The modules of a member's process, and where the capture states them.
+#[derive(Debug, Default)]
+pub(super) struct MemberModules {
+    watch: ModuleWatch,
+    /// The feed with which the capture states them.
+    feed: Option<usize>,
+    due: Option<Instant>,
+}
+
+impl MemberModules {
+    /// Has the capture state what has changed, if it is time to look. `first_feed` is the feed of the
+    /// first buffer of the session.
+    pub(super) fn tell(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
+        if self.due.is_none_or(|due| Instant::now() >= due) {
+            self.tell_now(first_feed, session, listener);
+        }
+    }
+
+    /// The same whether it is time or not.
+    pub(super) fn tell_now(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
+        let start = Instant::now();
+        // A file says nothing of a feed that has ended.
+        let mut buffers = (first_feed..).zip(session.attached());
+        let Some((feed, _)) = buffers.find(|(_, buffer)| buffer.end().is_none()) else { return };
+        if self.feed.replace(feed) != Some(feed) {
+            self.watch.forget();
+        }
+        if let Some(found) = self.watch.look(session.target()) {
+            listener.modules(feed, &stated(found));
+        }
+        let pause = start.elapsed().saturating_mul(PART).clamp(SHORTEST, LONGEST);
+        self.due = Some(start + pause);
+    }
+}
+
+/// What was found as the capture states it.
+fn stated(found: FoundModules) -> Modules {
+    let module = |it: MappedModule| Module {
+        start: it.start,
+        end: it.end,
+        offset: it.offset,
+        address: it.address,
+        path: it.path,
+        build_id: it.build_id,
+        is_deleted: it.is_deleted,
+    };
+    Modules {
+        mono_ns: found.mono_ns,
+        left_out: found.left_out,
+        mapped: found.mapped.into_iter().map(module).collect(),
+        ..Modules::default()
+    }
+}
