@@ -620,6 +620,15 @@ pub(crate) enum TimeFormat {
     Rel,
 }
 
+/// How code addresses are shown.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AddressForm {
+    /// As functions, such as processCommand+0x12 (redis-server).
+    Name,
+    /// As numbers in hex.
+    Raw,
+}
+
 /// The order of rows.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum RowOrder {
@@ -670,6 +679,9 @@ pub(crate) struct Dump {
     /// Add a column with the names of threads.
     #[arg(long, conflicts_with = "gaps")]
     pub(crate) names: bool,
+    /// How code addresses are shown.
+    #[arg(long, value_enum, value_name = "FORM", default_value = "name", conflicts_with = "gaps")]
+    pub(crate) addresses: AddressForm,
     /// Only from here on, including the bound: a sequence number (500), a time since the capture
     /// began (1.5s), or a time in UTC (2026-11-21T15:04:05.5Z, or @ and seconds since the epoch).
     #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]

@@ -18,6 +18,7 @@ pub(crate) enum Code {
     Damaged,
     Demo,
     FilteredProgram,
+    NamesMissing,
     NoAnalysis,
     NoLibrary,
     NoLabProgram,

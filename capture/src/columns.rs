@@ -82,6 +82,15 @@ impl Reader {
         self.ty
     }
 
+    /// The code address in `frame`, if the column holds addresses.
+    #[inline]
+    pub fn address(&self, frame: &[u8]) -> Option<u64> {
+        match self.ty {
+            ColumnType::Addr => At::<u64>::new(self.at).get(frame),
+            _ => None,
+        }
+    }
+
     /// The point in time that the column holds, if it holds one. None for the halves of a timeval.
     pub fn time(&self) -> Option<Time> {
         match self.ty {

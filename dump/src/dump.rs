@@ -7,8 +7,9 @@ use std::thread;
 
 use ppt_capture::{
     Capture, CaptureError, Chunk, ClockTable, Damage, FileHeader, Frames, FramesHead, Gap, Item,
-    OwnedFrames, ProcessKey, SourceInfo, ThreadTable,
+    OwnedFrames, Process, SourceInfo, ThreadTable,
 };
+use ppt_symbols::{Host, Remark, Symbols};
 
 use crate::csv::Csv;
 use crate::error::DumpError;
@@ -18,7 +19,6 @@ use crate::options::{Format, Options, RowOrder, TimeFormat};
 use crate::ordered::{Ordered, counter};
 use crate::plan::Plan;
 use crate::rows::{Rows, Written};
-use crate::select::process;
 use crate::sorter::Sorter;
 use crate::table::TableWriter;
 use crate::times::TimeCells;
@@ -42,6 +42,8 @@ pub struct Outcome {
     /// Rows that were left out because their time is not known, so that the bounds cannot be
     /// checked.
     pub untimed: u64,
+    /// Why addresses have no names, by the path of the module.
+    pub unnamed: Vec<Remark>,
 }
 
 const MAX_DAMAGED: usize = 1000;
@@ -121,6 +123,8 @@ struct Table<'a, W, F> {
     clocks: ClockTable,
     /// The names of threads; empty if nobody wants them.
     threads: ThreadTable,
+    /// Names code addresses; None if nobody wants names.
+    symbols: Option<Symbols>,
     /// Realtime − monotonic, ns; known with the plan.
     offset: Option<i128>,
     /// The bounds of the rows; known with the plan.
@@ -144,6 +148,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
             plan: None,
             clocks: ClockTable::default(),
             threads: ThreadTable::default(),
+            symbols: None,
             offset: None,
             window: None,
             times: None,
@@ -159,6 +164,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
     fn of_file(mut self, path: &Path) -> Result<Outcome, DumpError> {
         if let Some(mut survey) = Capture::survey(path)? {
             let mut processes = BTreeMap::new();
+            self.name_addresses(survey.header());
             while let Some(item) = survey.read().map_err(CaptureError::Io)? {
                 self.learn(&item, &mut processes);
             }
@@ -173,19 +179,34 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
         }
     }
 
-    /// Learns what rows need of clocks and threads. `processes` holds those of the sources so far.
-    fn learn(&mut self, item: &Item<'_>, processes: &mut BTreeMap<u16, ProcessKey>) {
+    /// Addresses get names, if they are wanted.
+    fn name_addresses(&mut self, header: Option<&FileHeader>) {
+        let host = header.map(Host::of_header).unwrap_or_default();
+        let places = self.options.addresses.clone().filter(|_| !self.options.gaps);
+        self.symbols = places.map(|places| Symbols::new(places, host));
+    }
+
+    /// Learns what rows need of clocks, threads and modules. `processes` holds those of the sources so
+    /// far.
+    fn learn(&mut self, item: &Item<'_>, processes: &mut BTreeMap<u16, Process>) {
         match item {
             Item::Chunk(Chunk::Clock(readings)) => self.clocks.add(readings),
             Item::Chunk(Chunk::Source(info)) => {
-                processes.insert(info.id, process(info));
+                processes.insert(info.id, info.source.process.clone());
                 if let Some(hz) = info.source.tick_hz {
                     self.clocks.set_tick_hz(hz);
                 }
             }
             Item::Chunk(Chunk::Threads(names)) if self.options.names => {
-                if let Some(&process) = processes.get(&names.source) {
-                    self.threads.add(process, names);
+                if let Some(process) = processes.get(&names.source) {
+                    self.threads.add((process.pid, process.start_time), names);
+                }
+            }
+            Item::Chunk(Chunk::Modules(modules)) => {
+                if let (Some(symbols), Some(process)) =
+                    (&mut self.symbols, processes.get(&modules.source))
+                {
+                    symbols.add(process, modules);
                 }
             }
             _ => {}
@@ -238,6 +259,9 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
         let header = capture.header().cloned();
         let mut sources: Vec<SourceInfo> = Vec::new();
         let mut processes = BTreeMap::new();
+        if self.live {
+            self.name_addresses(header.as_ref());
+        }
         let created = header.as_ref().map_or(0, |header| header.created_mono_ns);
         let mut window = GapWindow::new(self.window.clone(), created);
         let Options { from, to, gaps: of_gaps, .. } = *self.options;
@@ -295,6 +319,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
             sorter.finish(&mut self.out)?;
         }
         self.out.flush().map_err(DumpError::Output)?;
+        self.outcome.unnamed = self.symbols.as_ref().map(Symbols::remarks).unwrap_or_default();
         Ok(self.outcome)
     }
 
@@ -308,7 +333,8 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
         let (clocks, window) = (&self.clocks, self.window.as_ref());
         let (times, with_keys) = (self.times, self.sorter.is_some());
         let (threads, offset) = (&self.threads, self.offset);
-        let rows = Rows { plan, clocks, threads, offset, window, times, with_keys };
+        let symbols = self.symbols.as_ref();
+        let rows = Rows { plan, clocks, threads, symbols, offset, window, times, with_keys };
         let chunk = (frames.offset, &frames.head);
         let written = rows.write(chunk, frames.iter(), &mut self.writer, &mut self.text);
         if let Some(sorter) = &mut self.sorter {
@@ -339,7 +365,9 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
         let (columns, clocks, window) = (self.columns(&plan), &self.clocks, self.window.as_ref());
         let (times, with_keys) = (self.times, self.sorter.is_some());
         let (threads, offset) = (&self.threads, self.offset);
-        let rows = Rows { plan: &plan, clocks, threads, offset, window, times, with_keys };
+        let symbols = self.symbols.as_ref();
+        let plan = &plan;
+        let rows = Rows { plan, clocks, threads, symbols, offset, window, times, with_keys };
         let worker = || {
             let mut writer = F::default();
             writer.header(&columns, &mut Vec::new());
@@ -361,7 +389,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
         };
         let (jobs, fetch) = counter();
         let mut reading = Outcome::default();
-        let wanted = |head: &FramesHead| window.is_none_or(|it| it.may_hold(head, &plan, clocks));
+        let wanted = |head: &FramesHead| window.is_none_or(|it| it.may_hold(head, plan, clocks));
         thread::scope(|scope| {
             let mut ordered = Ordered::start(scope, (jobs, &fetch), worker);
             let mut job = Job::default();

@@ -21,6 +21,8 @@
 //! All processors make the rows of a file, and the rows stay in order. Memory does not grow with
 //! the capture, also if [`Options::order`] asks for rows in the order of time.
 //!
+//! [`Options::addresses`] says whether code addresses are shown by the names of functions.
+//!
 //! [`Options::time`] says how points in time are shown.
 
 #![forbid(unsafe_code)]
@@ -57,5 +59,6 @@ pub use info_set::Unreadable;
 pub use options::{Format, Options, RowOrder, SortLimits, TimeFormat};
 pub use ppt_capture::Bound;
 pub use ppt_predicate::{Error as PredicateError, Predicate};
+pub use ppt_symbols::{Places, Remark as NameRemark};
 pub use sync_info::{SyncInfo, SyncInfoError};
 pub use table::{TableWriter, Value};

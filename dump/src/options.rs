@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ppt_capture::Bound;
 use ppt_predicate::Predicate;
+use ppt_symbols::Places;
 
 /// The format of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub struct Options {
     /// Add a column `thread` behind `tid`: the name of the thread, as it was last read before the frame
     /// was drained. Gaps have none.
     pub names: bool,
+    /// Where the files are looked for that name code addresses. If None, an address is a number in hex.
+    pub addresses: Option<Places>,
     /// The first wanted row; None means from the start.
     pub from: Option<Bound>,
     /// The last wanted row; None means to the end.

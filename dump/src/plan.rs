@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ppt_capture::columns::{Reader, Time};
-use ppt_capture::frame_dsl::{Style, columns};
-use ppt_capture::{ProcessKey, SourceInfo, TimeNamespace};
+use ppt_capture::frame_dsl::{ColumnType, Style, columns};
+use ppt_capture::{Process, ProcessKey, SourceInfo, TimeNamespace};
 use ppt_predicate::Program;
 use ppt_text::escaped;
 
@@ -42,6 +42,10 @@ pub(crate) struct SourcePlan {
     pub pid: u32,
     /// What makes the process.
     pub process: ProcessKey,
+    /// What is known about it.
+    pub facts: Process,
+    /// Whether some of its columns hold addresses that are shown by their names.
+    pub is_named: bool,
     /// Name of the buffer.
     pub label: String,
     /// Where the target's clocks are.
@@ -73,6 +77,8 @@ pub(crate) struct CellPlan {
     pub reader: Reader,
     /// The point in time that it holds, if that is shown by another clock than its own.
     pub time: Option<Time>,
+    /// It holds code addresses, which are shown by their names.
+    pub is_named: bool,
 }
 
 impl Plan {
@@ -121,18 +127,22 @@ impl Plan {
                 for (place, cell) in placed.collect::<Vec<_>>() {
                     cells.resize_with(cells.len().max(place + 1), || None);
                     clocks.add(&cell);
-                    cells[place] = Some(CellPlan { reader: cell, time: None });
+                    let is_named = options.addresses.is_some() && cell.ty() == ColumnType::Addr;
+                    cells[place] = Some(CellPlan { reader: cell, time: None, is_named });
                 }
                 let (name, at) = (frame.name.clone(), frame.at().and_then(Time::of));
                 let matching = matching.take(index, id);
                 FramePlan { name, wanted, size: frame.size as usize, at, matching, cells }
             });
-            let frames = frames.collect();
+            let frames: Vec<FramePlan> = frames.collect();
+            let mut cells = frames.iter().flat_map(|frame| frame.cells.iter().flatten());
+            let is_named = cells.any(|cell| cell.is_named);
             let label = labels[index].clone();
             let facts = &sources[index].source.process;
             let (pid, namespace) = (facts.pid, facts.time_namespace());
             let process = process(sources[index]);
-            let source = SourcePlan { pid, process, label, namespace, frames };
+            let facts = facts.clone();
+            let source = SourcePlan { pid, process, facts, is_named, label, namespace, frames };
             plan.sources.insert(sources[index].id, source);
             shown_sources.push(sources[index]);
         }

@@ -3,6 +3,7 @@
 use ppt_capture::columns::frame_id;
 use ppt_capture::{ClockTable, Damage, DamageKind, FramesHead, Stamps, ThreadTable};
 use ppt_predicate::{Chunk, Row};
+use ppt_symbols::Symbols;
 
 use crate::cell;
 use crate::plan::CellPlan;
@@ -18,6 +19,8 @@ pub(crate) struct Rows<'a> {
     pub plan: &'a Plan,
     pub clocks: &'a ClockTable,
     pub threads: &'a ThreadTable,
+    /// Names code addresses; None if nobody wants names.
+    pub symbols: Option<&'a Symbols>,
     /// Realtime − monotonic, ns.
     pub offset: Option<i128>,
     /// None: all rows.
@@ -55,6 +58,11 @@ impl Rows<'_> {
         let stamps = Stamps::new(self.clocks, head.drained_mono_ns, source.namespace);
         let chunk = Chunk { stamps: &stamps, offset: self.offset, head, pid: source.pid };
         let mut standard = Standard::default();
+        let symbols = self.symbols.filter(|_| source.is_named);
+        let mut namer = symbols.map(|symbols| symbols.namer(&source.facts));
+        if let Some(namer) = &mut namer {
+            namer.at(head.drained_mono_ns);
+        }
         for (seq, bytes) in frames {
             let Some((id, frame)) = kind_of(&source.frames, bytes) else {
                 let kind = DamageKind::UnknownFrame { ring: head.ring, seq, id: frame_id(bytes) };
@@ -90,7 +98,13 @@ impl Rows<'_> {
             standard.append(out);
             for (column, cell) in (standard.columns..).zip(&frame.cells) {
                 match cell {
-                    Some(CellPlan { reader, time: None }) => {
+                    Some(CellPlan { reader, is_named: true, .. }) => {
+                        let address = reader.address(bytes).unwrap_or(0);
+                        let name = namer.as_mut().and_then(|namer| namer.name(address));
+                        let name = name.map_or(Value::Empty, |name| Value::Text(name.as_bytes()));
+                        writer.cell(column, name, out);
+                    }
+                    Some(CellPlan { reader, time: None, .. }) => {
                         cell::write(reader, column, bytes, &stamps, writer, out);
                     }
                     Some(CellPlan { time: Some(time), .. }) => {

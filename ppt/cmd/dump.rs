@@ -2,8 +2,11 @@
 
 use std::io::BufWriter;
 
-use ppt_dump::{DumpError, Format, Options, Predicate, RowOrder, SortLimits, TimeFormat};
+use ppt_dump::{
+    DumpError, Format, NameRemark, Options, Places, Predicate, RowOrder, SortLimits, TimeFormat,
+};
 use ppt_output::{FileId, Output, Readers, Rules};
+use ppt_text::escaped;
 
 use crate::args;
 use crate::code::Code;
@@ -43,6 +46,7 @@ pub(crate) fn run(args: &args::Dump) -> Outcome {
         },
         gaps: args.gaps,
         names: args.names,
+        addresses: (args.addresses == args::AddressForm::Name).then(Places::default),
         from: args.from,
         to: args.to,
     };
@@ -125,6 +129,7 @@ fn finish(name: &str, outcome: &ppt_dump::Outcome) -> ExitStatus {
             ),
         );
     }
+    tell_unnamed(name, &outcome.unnamed);
     if let Some(offset) = outcome.cut {
         report::warning(
             Code::CutOff,
@@ -136,4 +141,24 @@ fn finish(name: &str, outcome: &ppt_dump::Outcome) -> ExitStatus {
         );
     }
     ExitStatus::of(outcome.damages + outcome.unshown + outcome.untimed == 0)
+}
+
+/// Says of which modules the functions have no names. The kernel's own code has no file.
+fn tell_unnamed(name: &str, remarks: &[NameRemark]) {
+    const SHOWN: usize = 3;
+    let has_file = |it: &&NameRemark| !it.path.starts_with('[');
+    let mut modules: Vec<String> = remarks
+        .iter()
+        .filter(has_file)
+        .map(|it| format!("{} ({})", escaped(&it.path), it.cause))
+        .collect();
+    if modules.is_empty() {
+        return;
+    }
+    let more = modules.len().saturating_sub(SHOWN);
+    modules.truncate(SHOWN);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let modules = modules.join(", ");
+    let message = format!("{name}: functions of these modules have no names: {modules}{more}");
+    report::warning(Code::NamesMissing, message);
 }

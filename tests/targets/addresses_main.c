@@ -32,7 +32,7 @@ static __attribute__((noinline)) void save(void) {
     __asm__ volatile("" ::: "memory");
 }
 
-static void work(void) {
+static __attribute__((noinline)) void work(void) {
     process_command();
     save();
     calls((void *)(uintptr_t)puts);

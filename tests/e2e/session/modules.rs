@@ -146,3 +146,59 @@ fn every_file_has_the_modules() {
     assert!(module(&bench.info(&window), "/calls").is_some(), "{window}");
     target.finish();
 }
+
+/// Each address of the capture, as its program knows it.
+#[test]
+fn addresses_have_the_names_of_functions() {
+    let bench = built();
+    let mut target = bench.start("calls", &[]);
+    let session = bench.attach(&target, &[]);
+    say(&mut target, "work");
+    say(&mut target, &format!("load {}", bench.path("libplug.so").display()));
+    say(&mut target, "plugin");
+    target.say("jit");
+    let made = target.stdout.wait_for("made 0x");
+    target.stdout.wait_for("done");
+    let map = format!("/tmp/perf-{}.map", target.pid());
+    std::fs::write(&map, format!("{made} 10 LazyCompile:run script.js\n")).unwrap();
+    session.stop();
+    let of_calls = |args: &[&str]| {
+        let table = bench.table("out.bin", args);
+        let cells =
+            |name: &str| table.cells(name).into_iter().map(str::to_owned).collect::<Vec<_>>();
+        (cells("function"), cells("caller"))
+    };
+    let (functions, callers) = of_calls(&[]);
+    std::fs::remove_file(&map).unwrap();
+    assert_eq!(functions[..2], ["process_command (calls)", "save (calls)"]);
+    assert!(
+        functions[2].starts_with("puts (calls)") || functions[2].ends_with("puts (libc.so.6)"),
+        "{functions:?}"
+    );
+    assert_eq!(functions[3..], ["plugged (libplug.so)", "LazyCompile:run script.js (jit)"]);
+    for (caller, function) in
+        callers.iter().zip(["process_command", "save", "work", "main", "main"])
+    {
+        assert!(caller.starts_with(&format!("{function}+0x")), "{callers:?}");
+        assert!(caller.ends_with(" (calls)"), "{callers:?}");
+    }
+    // The numbers are as the program has them.
+    let (raw, _) = of_calls(&["--addresses", "raw"]);
+    assert_eq!(raw[4], format!("0x{made}"));
+    // JIT code whose map is gone, and a program that was replaced.
+    let (gone, _) = of_calls(&[]);
+    assert_eq!(gone[4], format!("0x{made}"));
+    bench.cc(&["-O0", "addresses_main.c", "addresses.c", "-o", "other", "-ldl"]);
+    std::fs::rename(bench.path("other"), bench.path("calls")).unwrap();
+    target.finish();
+    let ran = bench.ppt(&["dump", "out.bin"]);
+    assert!(ran.stdout.contains("calls+0x"), "{}", ran.stdout);
+    let told = "out.bin: functions of these modules have no names: ";
+    assert!(
+        ran.stderr.contains(told)
+            && ran.stderr.contains("/calls (the file there has another build id)"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.code(), 0);
+}

@@ -1,0 +1,310 @@
+//! The functions of an ELF file, and its build id. The file may be anybody's.
+//!
+//! It is read in pieces, never mapped: anybody who may write to a file can truncate it, and reading a
+//! truncated mapping ends the reader by SIGBUS. No length that the file states is allocated before it
+//! is held against the length of the file.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use goblin::container::{Container, Ctx, Endian};
+use goblin::elf::note::{NT_GNU_BUILD_ID, NoteDataIterator};
+use goblin::elf::program_header::{PF_X, PT_LOAD, PT_NOTE};
+use goblin::elf::section_header::{
+    SHF_EXECINSTR, SHN_XINDEX, SHT_DYNSYM, SHT_NOBITS, SHT_NOTE, SHT_SYMTAB,
+};
+use goblin::elf::sym::{STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
+use goblin::elf::{Elf, ProgramHeader, SectionHeader};
+
+use crate::functions::{Candidate, FunctionTable, Part};
+use crate::limits;
+
+/// Bytes of an entry of a table of symbols.
+const SYMBOL: usize = 24;
+/// Notes that are looked through for a build id.
+const NOTES: usize = 64;
+const CONTEXT: Ctx = Ctx { container: Container::Big, le: Endian::Little };
+
+/// Something with a length that can be read from any place.
+pub(crate) trait ReadAt {
+    /// Bytes of it.
+    fn len(&self) -> u64;
+    /// Reads all of `buffer` at `offset`.
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+/// A file with the length that it had when it was opened.
+pub(crate) struct Opened {
+    pub file: File,
+    pub len: u64,
+}
+
+impl ReadAt for Opened {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        FileExt::read_exact_at(&self.file, buffer, offset)
+    }
+}
+
+impl ReadAt for &[u8] {
+    fn len(&self) -> u64 {
+        <[u8]>::len(self) as u64
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let from = usize::try_from(offset).ok().and_then(|at| self.get(at..)?.get(..buffer.len()));
+        let from = from.ok_or(io::ErrorKind::UnexpectedEof)?;
+        buffer.copy_from_slice(from);
+        Ok(())
+    }
+}
+
+/// A part of the file that is mapped as code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Load {
+    offset: u64,
+    size: u64,
+    address: u64,
+}
+
+/// The parts of a file that are mapped as code.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Loads(Vec<Load>);
+
+impl Loads {
+    /// What the file calls the code at this place in it.
+    pub fn address(&self, offset: u64) -> Option<u64> {
+        const PAGE: u64 = 4096;
+        // Mappings begin at whole pages.
+        let covers = |it: &&Load| {
+            it.offset & !(PAGE - 1) <= offset && offset <= it.offset.saturating_add(it.size)
+        };
+        let load = self.0.iter().find(covers)?;
+        Some(load.address.wrapping_add(offset.wrapping_sub(load.offset)))
+    }
+}
+
+/// The headers of an ELF file of 64 bits, little-endian.
+pub(crate) struct ElfFile<R> {
+    source: R,
+    /// The build id; empty if there is none.
+    pub build_id: Vec<u8>,
+    /// Where its code is.
+    pub loads: Loads,
+    sections: Vec<SectionHeader>,
+}
+
+/// Which table of symbols a file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Tables {
+    /// None.
+    Nothing,
+    /// Only the symbols that other objects use.
+    Dynamic,
+    /// All of them.
+    Whole,
+}
+
+impl<R: ReadAt> ElfFile<R> {
+    /// Reads the headers. None if it is no such file.
+    pub fn new(source: R) -> Option<ElfFile<R>> {
+        let header = Elf::parse_header(&bytes(&source, 0, 64, limits::HEADER_BYTES)?).ok()?;
+        let is_ours = header.container().ok()? == Container::Big
+            && header.endianness().ok()? == Endian::Little;
+        let program_size = ProgramHeader::size(CONTEXT);
+        if !is_ours || (header.e_phnum > 0 && usize::from(header.e_phentsize) != program_size) {
+            return None;
+        }
+        let count = usize::from(header.e_phnum);
+        let len = (count * program_size) as u64;
+        let programs =
+            bytes(&source, header.e_phoff, len, limits::HEADER_BYTES).unwrap_or_default();
+        let count = programs.len() / program_size;
+        let programs = ProgramHeader::parse(&programs, 0, count, CONTEXT).unwrap_or_default();
+        let code = programs.iter().filter(|it| it.p_type == PT_LOAD && it.p_flags & PF_X != 0);
+        let loads =
+            code.map(|it| Load { offset: it.p_offset, size: it.p_filesz, address: it.p_vaddr });
+        let loads = Loads(loads.collect());
+        let mut file = ElfFile { source, build_id: Vec::new(), loads, sections: Vec::new() };
+        file.sections = file.sections(header.e_shoff, header.e_shnum);
+        let notes = programs.iter().filter(|it| it.p_type == PT_NOTE).take(NOTES);
+        let notes = notes.map(|it| (it.p_offset, it.p_filesz));
+        let of_sections = file.sections.iter().filter(|it| it.sh_type == SHT_NOTE).take(NOTES);
+        let of_sections = of_sections.map(|it| (it.sh_offset, it.sh_size));
+        let id = notes.chain(of_sections).find_map(|it| file.note(it));
+        file.build_id = id.unwrap_or_default();
+        Some(file)
+    }
+
+    fn sections(&self, offset: u64, count: u16) -> Vec<SectionHeader> {
+        let size = SectionHeader::size(CONTEXT) as u64;
+        if offset == 0 || count == 0 {
+            return Vec::new();
+        }
+        let read = bytes(&self.source, offset, u64::from(count) * size, limits::HEADER_BYTES);
+        let read = read.unwrap_or_default();
+        let count = read.len() / size as usize;
+        SectionHeader::parse_from(&read, 0, count, CONTEXT).unwrap_or_default()
+    }
+
+    fn note(&self, (offset, size): (u64, u64)) -> Option<Vec<u8>> {
+        let data = &bytes(&self.source, offset, size, limits::HEADER_BYTES)?;
+        let context = (4, CONTEXT);
+        let notes = NoteDataIterator { data, size: data.len(), offset: 0, ctx: context };
+        let mut notes = notes.take(NOTES).map_while(Result::ok);
+        let note = notes.find(|it| it.name == "GNU" && it.n_type == NT_GNU_BUILD_ID)?;
+        Some(note.desc.to_vec())
+    }
+
+    /// Which symbols it has.
+    pub fn tables(&self) -> Tables {
+        let has = |kind| self.sections.iter().any(|it| it.sh_type == kind && it.sh_size > 0);
+        match (has(SHT_SYMTAB), has(SHT_DYNSYM)) {
+            (true, _) => Tables::Whole,
+            (false, true) => Tables::Dynamic,
+            (false, false) => Tables::Nothing,
+        }
+    }
+
+    /// The functions of its best table of symbols, at the addresses that the file has for them.
+    pub fn functions(&self) -> FunctionTable {
+        let table = |kind| {
+            let symbols = self.sections.iter().find(|it| it.sh_type == kind && it.sh_size > 0)?;
+            let names = self.sections.get(symbols.sh_link as usize)?;
+            let read = |it: &SectionHeader| {
+                let has_bytes = it.sh_type != SHT_NOBITS;
+                let read = || bytes(&self.source, it.sh_offset, it.sh_size, limits::TABLE_BYTES);
+                has_bytes.then(read).flatten()
+            };
+            Some((read(symbols)?, read(names)?))
+        };
+        let Some((symbols, names)) = table(SHT_SYMTAB).or_else(|| table(SHT_DYNSYM)) else {
+            return FunctionTable::default();
+        };
+        let candidates = symbols.chunks_exact(SYMBOL).filter_map(|it| self.candidate(it, &names));
+        let candidates = candidates.take(limits::FUNCTIONS).collect();
+        FunctionTable::of_candidates(candidates, names)
+    }
+
+    /// The function that an entry of a table of symbols is about, if it is about one.
+    fn candidate(&self, symbol: &[u8], names: &[u8]) -> Option<Candidate> {
+        let word = |at: usize| Some(u64::from_le_bytes(*symbol.get(at..)?.first_chunk()?));
+        let at = u32::from_le_bytes(*symbol.first_chunk()?);
+        let info = *symbol.get(4)?;
+        let section = u16::from_le_bytes(*symbol.get(6..)?.first_chunk()?);
+        let (start, size) = (word(8)?, word(16)?);
+        let (kind, binding) = (info & 0xf, info >> 4);
+        let header = self.sections.get(usize::from(section));
+        let in_code = header.is_some_and(|it| it.sh_flags & u64::from(SHF_EXECINSTR) != 0);
+        let is_function = match kind {
+            STT_FUNC | STT_GNU_IFUNC => section != 0,
+            // Labels of assembly have no type.
+            STT_NOTYPE => in_code,
+            _ => false,
+        };
+        let name = names.get(at as usize..)?;
+        // A longer name is cut: nobody looks further for its end.
+        let name = &name[..name.len().min(limits::NAME_BYTES)];
+        let name = &name[..name.iter().position(|&byte| byte == 0).unwrap_or(name.len())];
+        // AArch64 marks code and data so.
+        let is_mark = name.first() == Some(&b'$');
+        if !is_function || name.is_empty() || is_mark || start == 0 {
+            return None;
+        }
+        let section_end = match header {
+            Some(it) if u32::from(section) != SHN_XINDEX => it.sh_addr.saturating_add(it.sh_size),
+            _ => start,
+        };
+        let is_sized = size > 0;
+        let end = if is_sized { start.checked_add(size)? } else { section_end };
+        let of_binding = match binding {
+            STB_GLOBAL => 4,
+            STB_WEAK => 2,
+            STB_LOCAL => 0,
+            _ => 1,
+        };
+        let rank = of_binding + u8::from(name[0] != b'_');
+        let name = Part { at, len: name.len() as u32 };
+        (end > start).then_some(Candidate { start, end, is_sized, name, rank })
+    }
+}
+
+/// The functions of the ELF file that `bytes` are; none if they are no such file.
+pub fn functions_of(bytes: &[u8]) -> FunctionTable {
+    ElfFile::new(bytes).map(|file| file.functions()).unwrap_or_default()
+}
+
+/// `size` bytes at `offset`, if the source has them, and they are at most `most`.
+fn bytes(source: &impl ReadAt, offset: u64, size: u64, most: u64) -> Option<Vec<u8>> {
+    let end = offset.checked_add(size)?;
+    if size > most || end > source.len() {
+        return None;
+    }
+    let mut bytes = vec![0; usize::try_from(size).ok()?];
+    source.read_exact_at(&mut bytes, offset).ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ourselves() -> Vec<u8> {
+        std::fs::read("/proc/self/exe").unwrap()
+    }
+
+    #[test]
+    fn our_own_program_is_read() {
+        let bytes = ourselves();
+        let file = ElfFile::new(&bytes[..]).unwrap();
+        assert!(!file.build_id.is_empty() && file.tables() == Tables::Whole);
+        let functions = file.functions();
+        let whole = Elf::parse(&bytes).unwrap();
+        let mut found = 0;
+        for symbol in whole.syms.iter().filter(|it| it.st_type() == STT_FUNC && it.st_size > 0) {
+            let (_, offset) = functions.find(symbol.st_value).expect("a function");
+            assert_eq!(offset, 0);
+            found += 1;
+        }
+        assert!(found > 100, "{found}");
+        let load = file.loads.0[0];
+        assert_eq!(file.loads.address(load.offset), Some(load.address));
+    }
+
+    #[test]
+    fn rubbish_is_no_file() {
+        for bytes in [&b""[..], b"\x7fELF", &[0xff; 4096]] {
+            assert!(ElfFile::new(bytes).is_none() && functions_of(bytes).is_empty());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        /// Whatever is changed in the headers and tables of a file, nothing panics.
+        #[test]
+        fn damaged_files_are_survived(
+            damage in prop::collection::vec((0usize..4096, any::<u8>()), 1..20),
+            cut in prop::option::of(0.0f64..1.0),
+        ) {
+            let mut bytes = std::fs::read("/bin/true").unwrap();
+            let len = bytes.len();
+            for (at, byte) in damage {
+                // The headers of sections are at the end.
+                let at = if at % 2 == 0 { at / 2 } else { len - 1 - at / 2 };
+                bytes[at] = byte;
+            }
+            if let Some(cut) = cut {
+                bytes.truncate((len as f64 * cut) as usize);
+            }
+            let functions = functions_of(&bytes);
+            functions.find(0x1000);
+            functions.find(u64::MAX);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The tables of functions of modules: each is read once, when an address needs it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ppt_capture::{Module, Process};
+
+use crate::elf::{ElfFile, Loads, Opened, Tables};
+use crate::finder::{Finder, opened};
+use crate::functions::FunctionTable;
+use crate::limits;
+use crate::remark::{Cause, Remark};
+
+/// The file of a module.
+#[derive(Debug)]
+pub(crate) struct LoadedFile {
+    /// Its functions, at the addresses that the file has for them.
+    pub functions: FunctionTable,
+    /// Where its code is.
+    pub loads: Loads,
+}
+
+/// What tells files apart: the build id, or the path where there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum FileKey {
+    BuildId(Vec<u8>),
+    Path(Vec<u8>),
+}
+
+/// All files that were wanted so far.
+#[derive(Debug)]
+pub(crate) struct Files {
+    finder: Finder,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    files: HashMap<FileKey, Option<Arc<LoadedFile>>>,
+    /// Bytes of all their tables.
+    bytes: usize,
+    remarks: BTreeSet<Remark>,
+}
+
+/// An ELF file that is that of a module.
+type Proven = ElfFile<Opened>;
+
+impl Files {
+    pub fn new(finder: Finder) -> Files {
+        Files { finder, inner: Mutex::default() }
+    }
+
+    /// Where files are looked for.
+    pub fn finder(&self) -> &Finder {
+        &self.finder
+    }
+
+    /// The file of a module, if there is one that is proven to be it and has symbols.
+    pub fn of_module(&self, module: &Module, process: &Process) -> Option<Arc<LoadedFile>> {
+        let key = match module.build_id.is_empty() {
+            true => FileKey::Path(module.path.clone()),
+            false => FileKey::BuildId(module.build_id.clone()),
+        };
+        let mut inner = self.lock();
+        if let Some(known) = inner.files.get(&key) {
+            return known.clone();
+        }
+        // Others wait: they want the same file, most likely.
+        let loaded = self.load(module, process).and_then(|file| {
+            let bytes = inner.bytes.saturating_add(file.functions.bytes());
+            if bytes > limits::ALL_TABLES_BYTES {
+                return Err(Cause::TooLarge);
+            }
+            inner.bytes = bytes;
+            Ok(Arc::new(file))
+        });
+        if let Err(cause) = loaded
+            && inner.remarks.len() < limits::REMARKS
+        {
+            inner.remarks.insert(Remark { path: module.path_text().into_owned(), cause });
+        }
+        inner.files.insert(key, loaded.as_ref().ok().cloned());
+        loaded.ok()
+    }
+
+    /// Why names are missing so far, by path.
+    pub fn remarks(&self) -> Vec<Remark> {
+        self.lock().remarks.iter().cloned().collect()
+    }
+
+    fn load(&self, module: &Module, process: &Process) -> Result<LoadedFile, Cause> {
+        let mut cause = Cause::Missing;
+        let mut best: Option<Proven> = None;
+        for path in self.finder.candidates(module, process) {
+            match self.proven(&path, module) {
+                Ok(file) => {
+                    best = Some(file);
+                    break;
+                }
+                // The first one that was there says more than those that were not.
+                Err(other) if cause == Cause::Missing => cause = other,
+                Err(_) => {}
+            }
+        }
+        let is_whole = |it: &Proven| it.tables() == Tables::Whole;
+        let separate = || {
+            let mut files = self.finder.debug_files(&module.build_id);
+            files.find_map(|path| self.proven(&path, module).ok().filter(is_whole))
+        };
+        let loads = best.as_ref().map(|it| it.loads.clone()).unwrap_or_default();
+        let file = match best {
+            Some(file) if is_whole(&file) => file,
+            best => separate().or(best).ok_or(cause)?,
+        };
+        let functions = file.functions();
+        if functions.is_empty() {
+            return Err(Cause::NoSymbols);
+        }
+        Ok(LoadedFile { functions, loads })
+    }
+
+    /// The file at `path`, if it is that of the module.
+    fn proven(&self, path: &Path, module: &Module) -> Result<Proven, Cause> {
+        let (file, metadata) = opened(path).ok_or(Cause::Missing)?;
+        let file = ElfFile::new(file).ok_or(Cause::OtherFile)?;
+        if file.build_id != module.build_id {
+            return Err(Cause::OtherFile);
+        }
+        if module.build_id.is_empty() && !self.finder.is_older(&metadata) {
+            return Err(Cause::NotProven);
+        }
+        Ok(file)
+    }
+
+    /// A thread that panicked while it held the lock left whole files, or none.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,216 @@
+//! Functions by address.
+
+/// The functions of a file or of JIT code, by address.
+#[derive(Debug, Clone, Default)]
+pub struct FunctionTable {
+    functions: Vec<Function>,
+    /// From which address on which function is the innermost one; [`NOBODY`]: none is.
+    segments: Vec<(u64, u32)>,
+    /// The text that all names are parts of.
+    names: Vec<u8>,
+}
+
+const NOBODY: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Function {
+    start: u64,
+    name: Part,
+}
+
+/// A part of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Part {
+    pub at: u32,
+    pub len: u32,
+}
+
+impl Part {
+    fn of_text(self, text: &[u8]) -> Option<&[u8]> {
+        text.get(self.at as usize..)?.get(..self.len as usize)
+    }
+}
+
+/// A function that is about to come into a table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Candidate {
+    pub start: u64,
+    /// The address behind it.
+    pub end: u64,
+    /// `end` is its own. Otherwise it reaches to the next function, and not beyond `end`.
+    pub is_sized: bool,
+    pub name: Part,
+    /// Of several functions with the same range, the one of the highest rank has it.
+    pub rank: u8,
+}
+
+impl FunctionTable {
+    /// The table of `all`, which need no order, and whose names are parts of `names`. Where functions overlap, the one that begins later has
+    /// the addresses.
+    pub(crate) fn of_candidates(mut all: Vec<Candidate>, names: Vec<u8>) -> FunctionTable {
+        // Outer ones first, and of equal ones the best.
+        all.sort_by(|a, b| {
+            let by_end = || b.end.cmp(&a.end).then(b.rank.cmp(&a.rank)).then(a.name.cmp(&b.name));
+            a.start.cmp(&b.start).then_with(by_end)
+        });
+        all.dedup_by(|later, earlier| (later.start, later.end) == (earlier.start, earlier.end));
+        let mut table = FunctionTable { names, ..FunctionTable::default() };
+        // The functions that are open, innermost last, with their ends.
+        let mut open: Vec<(u64, u32)> = Vec::new();
+        for (index, it) in all.iter().enumerate() {
+            table.close(&mut open, it.start);
+            let behind = || all[index + 1..].iter().map(|next| next.start);
+            let next = || behind().find(|&next| next > it.start).unwrap_or(u64::MAX);
+            let end = if it.is_sized { it.end } else { it.end.min(next()) };
+            let number = table.functions.len() as u32;
+            table.functions.push(Function { start: it.start, name: it.name });
+            table.begin(it.start, number);
+            open.push((end, number));
+        }
+        table.close(&mut open, u64::MAX);
+        table.functions.shrink_to_fit();
+        table.segments.shrink_to_fit();
+        table
+    }
+
+    /// From `address` on, the function is `number`.
+    fn begin(&mut self, address: u64, number: u32) {
+        match self.segments.last_mut() {
+            Some(last) if last.0 == address => last.1 = number,
+            Some(last) if last.1 == number => {}
+            _ => self.segments.push((address, number)),
+        }
+    }
+
+    /// Closes the open functions that end at or before `address`.
+    fn close(&mut self, open: &mut Vec<(u64, u32)>, address: u64) {
+        while let Some(&(end, _)) = open.last() {
+            if end > address {
+                break;
+            }
+            open.pop();
+            // An outer function that ended inside has nothing left.
+            while open.last().is_some_and(|outer| outer.0 <= end) {
+                open.pop();
+            }
+            self.begin(end, open.last().map_or(NOBODY, |outer| outer.1));
+        }
+    }
+
+    /// The symbol of the function at `address`, as the linker has it, and how far into the function the
+    /// address is.
+    pub fn find(&self, address: u64) -> Option<(&[u8], u64)> {
+        let behind = self.segments.partition_point(|segment| segment.0 <= address);
+        let (_, number) = *self.segments.get(behind.checked_sub(1)?)?;
+        let function = self.functions.get(number as usize)?;
+        Some((function.name.of_text(&self.names)?, address - function.start))
+    }
+
+    /// Whether it has no functions.
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
+    /// Bytes that it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.functions[..]) + size_of_val(&self.segments[..]) + self.names.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A table of functions with an end, or 0, with their ranks.
+    fn table(all: &[(u64, u64, &str, u8)]) -> FunctionTable {
+        let mut names = Vec::new();
+        let mut candidates = Vec::new();
+        for &(start, end, name, rank) in all {
+            candidates.push(Candidate {
+                start,
+                end: if end == 0 { 75 } else { end },
+                is_sized: end != 0,
+                name: Part { at: names.len() as u32, len: name.len() as u32 },
+                rank,
+            });
+            names.extend_from_slice(name.as_bytes());
+        }
+        FunctionTable::of_candidates(candidates, names)
+    }
+
+    fn at(table: &FunctionTable, address: u64) -> Option<(&str, u64)> {
+        table.find(address).map(|(name, offset)| (str::from_utf8(name).unwrap(), offset))
+    }
+
+    #[test]
+    fn the_innermost_function_has_an_address() {
+        let table = table(&[
+            (10, 20, "first", 0),
+            (30, 60, "outer", 0),
+            (40, 50, "inner", 0),
+            (70, 0, "no_size", 0),
+            (73, 0, "nor_this", 0),
+            (80, 90, "last", 0),
+        ]);
+        let expected = [
+            (9, None),
+            (10, Some(("first", 0))),
+            (19, Some(("first", 9))),
+            (20, None),
+            (30, Some(("outer", 0))),
+            (40, Some(("inner", 0))),
+            (50, Some(("outer", 20))),
+            (60, None),
+            (70, Some(("no_size", 0))),
+            (72, Some(("no_size", 2))),
+            (74, Some(("nor_this", 1))),
+            (75, None),
+            (80, Some(("last", 0))),
+            (90, None),
+            (u64::MAX, None),
+        ];
+        for (address, name) in expected {
+            assert_eq!(at(&table, address), name, "{address}");
+        }
+        assert_eq!(FunctionTable::default().find(0), None);
+    }
+
+    #[test]
+    fn of_equal_ones_the_best_is_shown() {
+        let table = table(&[(16, 32, "local", 0), (16, 32, "global", 2), (16, 32, "weak", 1)]);
+        assert_eq!(at(&table, 20), Some(("global", 4)));
+    }
+
+    proptest! {
+        /// Against a search through all functions.
+        #[test]
+        fn it_finds_what_a_search_finds(
+            ranges in prop::collection::vec((0u64..100, 1u64..40), 0..20),
+        ) {
+            let all: Vec<(u64, u64, &str, u8)> =
+                ranges.iter().map(|&(start, len)| (start, start + len, "f", 0)).collect();
+            let table = table(&all);
+            for address in 0..150 {
+                let holding = all.iter().filter(|it| it.0 <= address && address < it.1);
+                // The last one to begin.
+                let expected = holding.map(|it| it.0).max();
+                let found = table.find(address).map(|(_, offset)| address - offset);
+                match (expected, found) {
+                    (None, found) => prop_assert_eq!(found, None),
+                    // Where an outer one goes on behind one that it does not hold, it may be unknown.
+                    (Some(_), None) => {}
+                    (Some(expected), Some(found)) => {
+                        let is_there = all.iter().any(|it| it.0 == found && address < it.1);
+                        prop_assert!(is_there && found <= expected, "{} {} {}", address, found, expected);
+                    }
+                }
+            }
+            // Each address at which a function begins is that function's.
+            for it in &all {
+                prop_assert_eq!(table.find(it.0).map(|(_, offset)| offset), Some(0));
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Names of code addresses: `processCommand+0x12 (redis-server)`.
+//!
+//! A capture states which files each process had mapped as code ([`ppt_capture::Modules`]). This
+//! crate finds those files on this machine, reads their tables of symbols, and names addresses.
+//!
+//! * [`Symbols`] knows the modules of a capture. It loads files when an address needs them.
+//! * [`Namer`] names the addresses of one process. Names that were found stay at hand.
+//! * [`Remark`] says why a file could not be used.
+//!
+//! # What is trusted
+//! Nothing. A file is used only if it has the build id that the capture states. Paths come from the
+//! target: only regular files are opened. Tables come from files that anybody may have made: all reads
+//! are bounded by the length of the file and by [`limits`], and no content makes this crate panic.
+//! Names may be any text without the guarantee that a terminal can show it, so escape them.
+
+#![forbid(unsafe_code)]
+
+mod demangle;
+mod elf;
+mod files;
+mod finder;
+mod functions;
+pub mod limits;
+mod namer;
+mod perf_map;
+mod program;
+mod remark;
+mod symbols;
+
+pub use demangle::demangled;
+pub use elf::functions_of;
+pub use finder::{Host, Places};
+pub use functions::FunctionTable;
+pub use namer::{Namer, function_part};
+pub use perf_map::parsed as functions_of_map;
+pub use remark::{Cause, Remark};
+pub use symbols::Symbols;

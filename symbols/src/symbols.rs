@@ -1,0 +1,61 @@
+//! The modules of a capture, and who names the addresses in them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use ppt_capture::{ModuleTable, Modules, Process, ProgramKey};
+
+use crate::files::Files;
+use crate::finder::{Finder, Host, Places};
+use crate::namer::Namer;
+use crate::program::Program;
+use crate::remark::Remark;
+
+/// Names the addresses of a capture. It may be shared by threads.
+#[derive(Debug)]
+pub struct Symbols {
+    modules: ModuleTable,
+    files: Arc<Files>,
+    programs: RwLock<BTreeMap<ProgramKey, Arc<Program>>>,
+}
+
+impl Symbols {
+    /// Names the addresses of a capture that was made on `host`.
+    pub fn new(places: Places, host: Host) -> Symbols {
+        Symbols::of_table(places, host, ModuleTable::default())
+    }
+
+    /// The same where all modules are known.
+    pub fn of_table(places: Places, host: Host, modules: ModuleTable) -> Symbols {
+        let files = Arc::new(Files::new(Finder::new(places, host)));
+        Symbols { modules, files, programs: RwLock::default() }
+    }
+
+    /// Takes in what a chunk states of `process`.
+    pub fn add(&mut self, process: &Process, modules: &Modules) {
+        self.modules.add(process, modules);
+        let programs = self.programs.get_mut().unwrap_or_else(PoisonError::into_inner);
+        programs.remove(&ProgramKey::of_process(process));
+    }
+
+    /// Names the addresses of `process`.
+    pub fn namer(&self, process: &Process) -> Namer {
+        Namer::new(self.program(process))
+    }
+
+    /// Why names are missing so far, by path.
+    pub fn remarks(&self) -> Vec<Remark> {
+        self.files.remarks()
+    }
+
+    fn program(&self, process: &Process) -> Arc<Program> {
+        let key = ProgramKey::of_process(process);
+        let known = self.programs.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let history = self.modules.history(process).cloned().unwrap_or_default();
+            let new = || Arc::new(Program::new(process, history, self.files.clone()));
+            let mut programs = self.programs.write().unwrap_or_else(PoisonError::into_inner);
+            programs.entry(key).or_insert_with(new).clone()
+        })
+    }
+}
