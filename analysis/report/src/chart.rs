@@ -529,7 +529,8 @@ mod tests {
     fn a_bin_of_one_whole_number_is_named_by_it() {
         let bin = |from: f64, count| Bin { from, to: from + 1.0, count };
         let bins = vec![bin(-1.0, 4), bin(0.0, 9), bin(1.0, 2)];
-        let mut of = Histogram { scale: Scale::Linear, whole: true, bins, modes: Vec::new() };
+        let mut of =
+            Histogram { scale: Scale::Linear, whole: true, bins, infinite: 0, modes: Vec::new() };
         let chart = spread("of kinds", &of, "", "cx");
         assert!(chart.contains("<title>-1: 4</title>") && chart.contains("<title>1: 2</title>"));
         assert!(

@@ -283,7 +283,11 @@ impl Data {
                     let (from, to) = (x.place(bin.from), x.place(bin.to));
                     picture.bar(from, to - from, y.place(bin.count as f64), 0);
                 }
-                picture.names(&scaled(name(shape.ys[0]), &x), "count");
+                let count = match histogram.infinite {
+                    0 => "count".to_owned(),
+                    infinite => format!("count ({infinite} infinite not drawn)"),
+                };
+                picture.names(&scaled(name(shape.ys[0]), &x), &count);
             }
             Kind::Bars => {
                 let values = || self.words.iter().map(|it| it.1).filter(|it| it.is_finite());

@@ -31,6 +31,8 @@ pub struct Histogram {
     pub whole: bool,
     /// One after the other, without holes.
     pub bins: Vec<Bin>,
+    /// Values that are infinite: no bin has them.
+    pub infinite: u64,
     /// Where values crowd: the middles of those bins, in order. More than one: it has several modes.
     pub modes: Vec<f64>,
 }
@@ -87,7 +89,8 @@ impl Histogram {
         }
         let modes = modes(&all);
         let whole = all_whole && scale == Scale::Linear;
-        Some(Histogram { scale, whole, bins: all, modes })
+        let infinite = sketch.count() - all.iter().map(|bin| bin.count).sum::<u64>();
+        Some(Histogram { scale, whole, bins: all, infinite, modes })
     }
 }
 
@@ -193,5 +196,12 @@ mod tests {
         assert_eq!(of([1.0, 100.0].into_iter()).modes.len(), 1, "two values are no modes");
         let three = bell(100.0, 5.0).chain(bell(300.0, 5.0)).chain(bell(600.0, 5.0));
         assert_eq!(of(three).modes.len(), 3);
+    }
+
+    #[test]
+    fn infinite_values_are_counted() {
+        let histogram = of([1.0, f64::INFINITY, 2.0, f64::NEG_INFINITY, f64::INFINITY].into_iter());
+        assert_eq!(histogram.bins.iter().map(|it| it.count).sum::<u64>(), 2);
+        assert_eq!(histogram.infinite, 3);
     }
 }

@@ -232,7 +232,11 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
             ppt_query::stats::Scale::Linear => "",
             ppt_query::stats::Scale::Logarithmic => " <span class=keys>logarithmic</span>",
         };
-        out.push_str(&format!("<figure><figcaption>Distribution{scale}</figcaption>"));
+        let infinite = match histogram.infinite {
+            0 => String::new(),
+            count => format!(" <span class=keys>{} infinite not drawn</span>", grouped(count)),
+        };
+        out.push_str(&format!("<figure><figcaption>Distribution{scale}{infinite}</figcaption>"));
         out.push_str(&chart::spread(&format!("distribution of {name}"), histogram, unit, &colour));
         let mut table = Table::new(&["from", "to", "count"], 0);
         for bin in histogram.bins.iter().filter(|it| it.count > 0) {

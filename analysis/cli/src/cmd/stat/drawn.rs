@@ -24,7 +24,7 @@ pub(super) fn write(frames: &[FrameSummary], out: &mut impl Write) -> io::Result
                 let by = if by.is_empty() { String::new() } else { format!(" {}", by.join(" ")) };
                 let name = plain(&format!("{}.{}{by}", frame.frame, field.label()));
                 match Histogram::of(spread, ROWS, None) {
-                    None => writeln!(out, "{name}   no values")?,
+                    None => writeln!(out, "{name}   no values{}", not_drawn(spread.count()))?,
                     Some(histogram) => draw(&name, &histogram, &plain(&field.unit), out)?,
                 }
             }
@@ -33,13 +33,23 @@ pub(super) fn write(frames: &[FrameSummary], out: &mut impl Write) -> io::Result
     Ok(())
 }
 
+/// What the first line says of infinite values.
+fn not_drawn(infinite: u64) -> String {
+    match infinite {
+        0 => String::new(),
+        1 => ", 1 infinite one is not drawn".to_owned(),
+        _ => format!(", {} infinite ones are not drawn", grouped(infinite)),
+    }
+}
+
 fn draw(name: &str, histogram: &Histogram, unit: &str, out: &mut impl Write) -> io::Result<()> {
     let scale = match histogram.scale {
         Scale::Linear => "",
         Scale::Logarithmic => ", logarithmic",
     };
     let all: u64 = histogram.bins.iter().map(|it| it.count).sum();
-    writeln!(out, "{name}   {} values{scale}", grouped(all))?;
+    let infinite = not_drawn(histogram.infinite);
+    writeln!(out, "{name}   {} values{scale}{infinite}", grouped(all))?;
     let from: Vec<String> = histogram.bins.iter().map(|it| measured(it.from, unit)).collect();
     let counts: Vec<String> = histogram.bins.iter().map(|it| grouped(it.count)).collect();
     let width = |texts: &[String]| texts.iter().map(|it| it.chars().count()).max().unwrap_or(0);

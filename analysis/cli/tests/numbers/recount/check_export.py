@@ -27,18 +27,27 @@ def check(capture, found):
             by_pyarrow(capture, folder, found)
         chrome(capture, folder, found)
         perfetto(capture, folder, found)
+        ctf(capture, folder, found)
 
 
 ROOT = pathlib.Path(__file__).resolve().parents[5]
 ORACLE = ROOT / "target/oracles/bin/python"
 
 
-def asked(program, *args):
+# The Python that has Debian's python3-bt2.
+SYSTEM = pathlib.Path("/usr/bin/python3")
+
+
+def has(python, module):
+    return python.exists() and subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
+
+
+def asked(program, *args, python=ORACLE):
     """The lines that another tool prints; none where it is not installed."""
-    if not ORACLE.exists():
+    if not python.exists():
         print(f"skipped: {program.name}, analysis/oracles/install has not been run")
         return None
-    done = subprocess.run([ORACLE, "-B", program, *args], capture_output=True, text=True)
+    done = subprocess.run([python, "-B", program, *args], capture_output=True, text=True)
     if done.returncode:
         raise Failed(f"{program.name} {args}: {done.stderr}")
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -195,3 +204,21 @@ def perfetto(capture, folder, found):
     shown = asked(ROOT / "analysis/oracles/trace.py", "perfetto", path)
     if shown is not None:
         compare("perfetto", [it["name"] for it in shown if "name" in it], capture, found)
+
+
+def ctf(capture, folder, found):
+    """As babeltrace2 reads it: each frame once."""
+    if not has(SYSTEM, "bt2"):
+        print("skipped: ctf, python3-bt2 is not installed")
+        return
+    exported = export(capture, "ctf", folder / "ctf")
+    if capture.name == "far":
+        # babeltrace2 reads no time at the limit of 63 bits, in the year 2262.
+        return
+    shown = asked(ROOT / "analysis/oracles/trace.py", "ctf", exported, python=SYSTEM)
+    expected = collections.Counter((frame.buffer, frame.kind) for frame in capture.frames)
+    names = collections.Counter((it["cat"], it["name"].split(":")[-1].split(".")[-1]) for it in shown if "name" in it)
+    for own in expected:
+        found.same(f"export ctf: events {own}", names[own], expected[own])
+    discarded = sum(it["discarded"] for it in shown if "discarded" in it)
+    found.same("export ctf: discarded", discarded, sum(missing(capture).values()))

@@ -70,7 +70,7 @@ def calls(capture, frames, found):
         after = [it for it in exits[enter.pid, thread] if it.cells["at"] >= at]
         back = min(after, key=lambda it: it.cells["at"], default=None)
         call = enter.cells["call"]
-        found.same("syscalls name", row["name"], call if isinstance(call, str) else "other")
+        found.same("syscalls name", row["name"], str(call))
         if back and not any(low <= back.cells["at"] and at <= high for low, high in lost):
             found.same("syscalls dur", row["dur"], back.cells["at"] - at)
             found.same("syscalls result", row["result"], back.cells["result"])

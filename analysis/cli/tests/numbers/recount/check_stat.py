@@ -5,11 +5,14 @@ import csv
 import io
 import json
 import math
+import re
 from fractions import Fraction
 
+from check_spans import paired
 from dumped import in_range, intervals, percentile
 
 SHARES = {"p50": Fraction(1, 2), "p90": Fraction(9, 10), "p99": Fraction(99, 100), "p999": Fraction(999, 1000)}
+UNITS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3_600 * 10**9}
 KEYS = ["nulls", "min", "mean", "sd", *SHARES, "max"]
 
 
@@ -22,6 +25,10 @@ def check(capture, found):
         groups(capture, by, found)
     slices(capture, 50_000_000, "50ms", found)
     some(capture, found)
+    alone(capture, found)
+    drawn(capture, whole, found)
+    spans(capture, found)
+    read(capture, whole, found)
 
 
 def answer(capture, args):
@@ -250,3 +257,84 @@ def some(capture, found):
     if chosen:
         expected = dict(describe(capture, chosen, {}, None))
         compare("stat --where", answer(capture, ["--where", "seqno > 20 AND ring = 0"]), expected, capture, found)
+
+
+def alone(capture, found):
+    """`--self`: intervals without what lies in them, as the table `slices` has it."""
+    lengths = collections.defaultdict(list)
+    for row in capture.sql("SELECT buffer, name, self FROM slices WHERE name LIKE '%.%'"):
+        lengths[row["buffer"], *row["name"].split(".", 1)].append(row["self"])
+    shown = answer(capture, ["--self"])
+    shown = {key[:3]: row for key, row in shown.items() if key[2] and key[2].endswith(".self")}
+    for (buffer, frame, column), values in lengths.items():
+        got = shown.get((buffer, frame, f"{column}.self"))
+        what = f"stat --self {buffer}.{frame}.{column}"
+        if got is None:
+            found.say(f"{what}: no row")
+            continue
+        for name, value in of_numbers(values).items():
+            if name != "nulls":
+                found.same(f"{what} {name}", got[name], value, 1e-9)
+
+
+def drawn(capture, whole, found):
+    """`--hist` draws each value once."""
+    for (buffer, frame, field, step, _, _), row in whole.items():
+        if field is None or step is not None or row.get("p50") is None or row["count"] < 2:
+            continue
+        text = capture.tools.run("stat", *capture.files, "-b", buffer, "--frame", frame, "--hist", field)
+        counts = [re.search(r"  ([\d,]+)  ", line.strip() + "  ") for line in text.splitlines()[1:]]
+        drawn = sum(int(count[1].replace(",", "")) for count in counts if count)
+        infinite = re.search(r"([\d,]+) infinite", text)
+        infinite = int(infinite[1].replace(",", "")) if infinite else 0
+        found.same(f"stat --hist {frame}.{field}", drawn + infinite, row["count"])
+        kind = capture.kind(buffer, frame)
+        values = [dict(capture.numbers(buffer, kind, it)).get(field) for it in capture.of(buffer, kind)]
+        found.same(f"stat --hist {frame}.{field}: infinite", infinite, sum(isinstance(it, float) and math.isinf(it) for it in values))
+
+
+def spans(capture, found):
+    """Spans are counted and measured as their pairs are."""
+    rows = json.loads(capture.tools.run("stat", *capture.files, "--format", "json"))
+    for buffer, kind in capture.each_kind():
+        if kind["kind"] != "span":
+            continue
+        pairs, _, _ = paired(capture, buffer, kind)
+        own = [row for row in rows if (row.get("buffer"), row.get("frame")) == (buffer, f"{kind['name']}_spans")]
+        lengths = next((row for row in own if row["field"] in ("dur", "ppt_dur")), None)
+        if lengths is None:
+            found.same(f"stat {kind['name']}_spans: no row", len(pairs), 0)
+            continue
+        for name, value in of_numbers([end[1] - begin[1] for begin, end in pairs.values()]).items():
+            if name != "nulls":
+                found.same(f"stat {kind['name']}_spans {name}", lengths[name], value, 1e-9)
+
+
+def read(capture, whole, found):
+    """The text has the numbers of JSON, to three digits."""
+    names = collections.Counter(frame for buffer, frame, field, *_ in whole if field is None)
+    rows, title = {}, None
+    for line in capture.tools.run("stat", *capture.files, "--format", "text").splitlines():
+        if line and not line.startswith(" "):
+            title = line.split("   ")[0]
+            said = re.search(r"   ([\d,]+) frames?", line)
+            rows[title, None] = int(said[1].replace(",", "")) if said else None
+        elif title:
+            rows[title, re.split(r"  +", line.strip())[0]] = line
+    for (buffer, frame, field, step, _, _), row in whole.items():
+        title = frame if names[frame] == 1 else f"{buffer}.{frame}"
+        if field is None:
+            found.same(f"stat text {title}", rows.get((title, None)), row["count"])
+            continue
+        line = rows.get((title, f"{field} ({step})" if step else field))
+        if line is None:
+            found.say(f"stat text {title}.{field} ({step}): no line")
+            continue
+        for name in ["p50", "p90", "p99", "max"]:
+            said = re.search(rf"{name} (-?[\d,.]+(?:e-?\d+)?)(?: (ns|µs|ms|s|min|h|B))?(?=  |$)", line)
+            value = row.get(name)
+            if said is None or not isinstance(value, (int, float)) or not math.isfinite(value):
+                continue
+            shown = Fraction(said[1].replace(",", "")) * UNITS.get(said[2], 1)
+            off = abs(shown - Fraction(value))
+            found.same(f"stat text {title}.{field} {name} ({said[0]}, {value})", off <= max(abs(Fraction(value)) / 180, Fraction(1, 1000)), True)

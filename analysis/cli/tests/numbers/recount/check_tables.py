@@ -17,6 +17,9 @@ def check(capture, found):
     account(capture, found)
     gaps(capture, found)
     slices(capture, found)
+    clocks(capture, found)
+    threads(capture, found)
+    absent(capture, found)
 
 
 def key(capture, frame):
@@ -203,3 +206,55 @@ def covered(pairs):
             total += end - start
             until = end
     return total
+
+
+def clocks(capture, found):
+    """Readings: as many as `ppt info` counts, and the first one says where the epoch is."""
+    rows = capture.sql("SELECT * FROM clocks")
+    for at, own in enumerate(capture.ids):
+        info = capture.infos[at]["clock"]
+        mine = [row for row in rows if row["capture"] == own]
+        ticks = [row for row in mine if (row["clock_a"], row["clock_b"]) == ("tick", "monotonic")]
+        found.same(f"clocks {at}: ticks", len(ticks), info["tick_readings"])
+        epochs = [row for row in mine if (row["clock_a"], row["clock_b"]) == ("monotonic", "realtime")]
+        if epochs:
+            first = epochs[0]
+            least, most = first["b"] - first["a_after"], first["b"] - first["a_before"]
+            found.same(f"clocks {at}: epoch", least <= info["epoch_offset_ns"] <= most, True)
+        for row in mine:
+            found.same(f"clocks {at}: in order", row["a_before"] <= row["a_after"], True)
+    # Bounds compare hosts, and these captures are of one.
+    found.same("clock_bounds: rows", capture.sql("SELECT count(*) AS n FROM clock_bounds")[0]["n"], 0)
+
+
+def threads(capture, found):
+    """The names of threads that `ppt info` has."""
+    expected = []
+    for at, info in enumerate(capture.infos):
+        last = {(it["pid"], it["tid"]): it["name"] for it in info.get("threads", [])}
+        expected += [(capture.ids[at], *thread, name) for thread, name in last.items()]
+    rows = capture.sql("SELECT * FROM threads WHERE ts_end IS NULL")
+    found.same("threads", sorted((row["capture"], row["pid"], row["tid"], row["name"]) for row in rows), sorted(expected))
+
+
+def absent(capture, found):
+    """Without a file in the middle, the numbers between its neighbours are in no capture."""
+    if len(capture.files) < 3:
+        return
+    first, last = 0, 2
+    held = [collections.defaultdict(list) for _ in capture.files]
+    for frame in capture.frames:
+        held[frame.file][frame.pid, frame.buffer, frame.ring].append((frame.seqno, frame.seqno + 1))
+    for at in range(len(capture.files)):
+        for gap in capture.gaps(at):
+            held[at][gap["pid"], gap["buffer"], gap["ring"]].append((gap["first_seq"], gap["first_seq"] + gap["count"]))
+    expected = []
+    for own in held[first].keys() & held[last].keys():
+        before, after = max(it[1] for it in held[first][own]), min(it[0] for it in held[last][own])
+        if before < after:
+            expected.append((*own, before, after - before))
+    files = [capture.files[first], capture.files[last]]
+    rows = capture.tools.sql(files, "SELECT * FROM gaps WHERE cause = 'absent'")
+    shown = [(row["pid"], row["buffer"], row["ring"], row["first_seq"], row["count"]) for row in rows]
+    found.same("gaps: absent", sorted(shown), sorted(expected))
+    found.same("gaps: absent numbers", bool(expected), True)

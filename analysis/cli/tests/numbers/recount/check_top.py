@@ -1,6 +1,7 @@
 """`ppt top --once` of a capture: frames, rates, percentiles to three digits, counters and losses."""
 
 import collections
+import math
 import re
 from fractions import Fraction
 
@@ -107,24 +108,38 @@ def kinds(capture, at, text, found):
             for column, value in capture.numbers(buffer, kind, frame):
                 if value is not None and value == value:
                     values[column].append(value)
+        rate(f"top {name} rate", number(line.split()[1]), len(own), lines[0], found)
         for column, all_values in values.items():
             if column in fields and len(fields[column].split()) > 3:
-                greatest(f"top {name} {column}", fields[column], max(all_values), found)
+                spread(f"top {name} {column}", fields[column], all_values, found)
         if kind["kind"] == "span" and len(capture.files) == 1 and "spans" in fields:
             pairs, _, _ = paired(capture, buffer, kind)
             row = fields["spans"]
             found.same(f"top {name} `{row.strip()}`", number(row.split()[2]), len(pairs))
+            rate(f"top {name} spans rate", number(row.split()[1]), len(pairs), lines[0], found)
+            lengths = [end[1] - begin[1] for begin, end in pairs.values()]
+            if lengths:
+                spread(f"top {name} spans", " ".join(row.split()[:1] + row.split()[3:]), lengths, found)
 
 
-def greatest(what, row, value, found):
-    """The third number of a line, as it is written: with a unit, or rounded."""
-    cells = re.findall(r"(-?[\d,.]+(?:e-?\d+)?|inf|-inf)(?: (ns|µs|ms|s|B))?(?= |$)", row.split(None, 1)[1])
-    if len(cells) < 3:
+def rate(what, shown, count, first_line, found):
+    """The count by the time that the first line states, both to three digits."""
+    length = re.search(r"  ([\d,.]+) (ns|µs|ms|s)  ended", first_line)
+    if length is None or not number(length[1]):
         return
-    text, unit = cells[2]
-    if "inf" in text or "e" in text:
-        found.same(what, float(text) if "inf" in text else abs(float(text) / float(value) - 1) < 0.01, value if "inf" in text else True)
-        return
-    shown = number(text) * UNITS.get(unit, 1)
-    off = abs(shown - Fraction(value))
-    found.same(f"{what} ({row.strip()}, {value})", off <= max(abs(Fraction(value)) / 200, Fraction(1, 10**9)), True)
+    expected = Fraction(count) * 10**9 / (number(length[1]) * UNITS[length[2]])
+    found.same(f"{what} ({float(shown)}, {float(expected)})", abs(shown - expected) <= max(expected / 60, Fraction(1, 100)), True)
+
+
+def spread(what, row, values, found):
+    """The median, the 99th percentile and the greatest value, to three digits."""
+    values = sorted(values)
+    nearest = lambda share: values[math.floor((len(values) - 1) * share + 0.5)]
+    cells = re.findall(r"(-?[\d,.]+(?:e-?\d+)?|-?inf)(?: (ns|µs|ms|s|B))?(?= |$)", row.split(None, 1)[1])
+    for (text, unit), (name, value) in zip(cells, [("p50", nearest(0.5)), ("p99", nearest(0.99)), ("max", values[-1])]):
+        if "inf" in text or math.isinf(value):
+            found.same(f"{what} {name}", float(text), value)
+            continue
+        shown = Fraction(text.replace(",", "")) * UNITS.get(unit, 1)
+        off = abs(shown - Fraction(value))
+        found.same(f"{what} {name} ({row.strip()}, {value})", off <= max(abs(Fraction(value)) / 150, Fraction(1, 10**9)), True)
