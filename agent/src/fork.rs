@@ -38,6 +38,9 @@ impl Target {
     /// Returns the buffers of `known` that this process has at the same addresses. `known` are
     /// buffers of a process of the same [origin](Self::origin). It does not search for other
     /// buffers.
+    ///
+    /// # Errors
+    /// A buffer cannot be read: the process has ended, or it is not permitted.
     pub fn copies_of(&self, known: &[Buffer]) -> Result<Vec<Buffer>> {
         let (mappings, _) = self.mappings(MAPS_LIMIT)?;
         let mut budget = Budget::of_one();

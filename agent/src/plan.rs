@@ -71,6 +71,9 @@ impl Plan {
     /// is what frame file and `limits` say. Where the frame file states no slots, larger rings come
     /// before it, as far as `limits` and `spare`, a number of bytes, allow: they take longer bursts,
     /// and need to be looked at less often.
+    ///
+    /// # Errors
+    /// Not even the smallest geometry fits the limits.
     pub fn choices(schema: &Schema, threads: u32, limits: Limits, spare: u64) -> Result<Vec<Self>> {
         let least = Self::new(schema, threads, limits)?;
         let now = least.geometry;

@@ -152,6 +152,9 @@ impl Searcher {
     }
 
     /// Finds the ppt buffers of a process. It only reads.
+    ///
+    /// # Errors
+    /// The process has ended, cannot be read, or is of another architecture.
     pub fn buffers(&mut self, target: &Target) -> Result<FoundBuffers> {
         self.budget.next();
         let limit = if self.many { MAPS_OF_MANY } else { MAPS_LIMIT };
@@ -199,11 +202,17 @@ impl Searcher {
 
 impl Target {
     /// Finds the ppt buffers. It only reads.
+    ///
+    /// # Errors
+    /// The process has ended, cannot be read, or is of another architecture.
     pub fn buffers(&self) -> Result<FoundBuffers> {
         Searcher::of_one().buffers(self)
     }
 
     /// Returns the buffers called by `names`, or all of them if `names` is empty.
+    ///
+    /// # Errors
+    /// A name fits no buffer, or several; or there are no buffers.
     pub fn choose(&self, found: FoundBuffers, names: &[String]) -> Result<Vec<Buffer>> {
         let pid = self.pid();
         let unsearched = || match &found.unsearched {

@@ -63,6 +63,9 @@ pub struct Session {
 impl Session {
     /// Attaches to `buffers` of `target`. It makes the segments first, then writes claim, geometry
     /// and gate of each buffer in one hold. If it fails, nothing stays attached.
+    ///
+    /// # Errors
+    /// The first obstacle, with the buffer or the process that it concerns.
     pub fn attach(target: Target, buffers: Vec<Buffer>, options: &Options) -> Result<Self> {
         let filtered = refuse(&target, options.allow)?;
         let follow = options.follow.filter(|_| !filtered);
@@ -166,6 +169,9 @@ impl Session {
     /// closes the gate, and opens it again for a larger segment, which [`Session::attached`]
     /// returns from then on. For the time of two writes in between, the target writes no frames, as
     /// with any closed gate.
+    ///
+    /// # Errors
+    /// Why the rings keep their size: a limit, the system, or the end of the target.
     pub fn grow(&mut self, index: usize, enough: u64) -> std::result::Result<(), Stuck> {
         let by = Access { target: &self.target, claim: self.claim, allow: self.allow };
         grow::grow(&by, &mut self.attached[index], enough, self.limits)

@@ -58,6 +58,9 @@ pub fn processes(system: &System) -> Vec<i32> {
 
 impl Target {
     /// Checks process `pid` and opens its files. It writes nothing.
+    ///
+    /// # Errors
+    /// There is no such process, or it cannot be examined.
     pub fn open(system: &System, pid: i32) -> Result<Self> {
         check_descriptors(pid)?;
         let root = system.proc.join(pid.to_string());

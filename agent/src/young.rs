@@ -32,6 +32,9 @@ impl Target {
     /// Opens process `pid` and chooses buffers as [`Target::choose`] does. It also returns the
     /// remarks of the search. If the program is still being loaded, or the process has just begun
     /// and does not fit, it tries again for a moment.
+    ///
+    /// # Errors
+    /// Those of [`Target::open`] and [`Target::choose`], once the moment has passed.
     pub fn with_buffers(
         system: &System,
         pid: i32,

@@ -213,6 +213,9 @@ enum Ready {
 
 impl Capture {
     /// Opens the capture at `path`. `-` is standard input. A FIFO or a device is read as a stream.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no capture of this version.
     pub fn open(path: &Path) -> Result<Capture, CaptureError> {
         if path.as_os_str() == "-" {
             return Capture::from_reader(io::stdin());
@@ -228,6 +231,9 @@ impl Capture {
     }
 
     /// Reads a capture from a stream.
+    ///
+    /// # Errors
+    /// The stream cannot be read, or is no capture of this version.
     pub fn from_reader(reader: impl Read + 'static) -> Result<Capture, CaptureError> {
         Capture::begin(Stream::Reader(Box::new(reader)), false)
     }
@@ -236,6 +242,9 @@ impl Capture {
     /// first row is written, and skips the frames. Returns None for an input that cannot be read twice.
     ///
     /// The damage and the account of the result mean nothing, because the frames were not read.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no capture of this version.
     pub fn survey(path: &Path) -> Result<Option<Capture>, CaptureError> {
         if path.as_os_str() == "-" || !std::fs::metadata(path)?.is_file() {
             return Ok(None);
@@ -286,6 +295,9 @@ impl Capture {
     }
 
     /// Returns the next chunk or damage, or None after the last one. Errors are those of the input.
+    ///
+    /// # Errors
+    /// Those of the input.
     pub fn read(&mut self) -> io::Result<Option<Item<'_>>> {
         self.read_some(None)
     }
@@ -295,6 +307,9 @@ impl Capture {
     ///
     /// Skipped frames are not checked. Damage is found in the chosen chunks, and wherever a chunk
     /// does not end where the next one begins.
+    ///
+    /// # Errors
+    /// Those of the input.
     pub fn read_chosen(
         &mut self,
         choose: &dyn Fn(&FramesHead) -> bool,
@@ -305,6 +320,9 @@ impl Capture {
 
     /// Reads as [`Self::read`] does, but reads only the heads of frames, if the capture is a file,
     /// and returns them as [`Chunk::Passed`].
+    ///
+    /// # Errors
+    /// Those of the input.
     pub fn read_heads(&mut self) -> io::Result<Option<Item<'_>>> {
         self.heads = true;
         self.scanner.read_sparsely();

@@ -48,6 +48,9 @@ pub struct CaptureWriter<W> {
 
 impl<W: Write> CaptureWriter<W> {
     /// Starts a capture by writing its file header.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn create(out: W, header: &FileHeader) -> io::Result<Self> {
         let mut capture = [0; 8];
         capture.copy_from_slice(&header.capture_id[..8]);
@@ -84,6 +87,9 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// Introduces source `id`, or states it again with more segments and the same schema.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn source(&mut self, id: u16, source: &Source) -> io::Result<()> {
         if id == format::NO_SOURCE {
             return Err(invalid("source 65,535 stands for none"));
@@ -115,11 +121,17 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// Writes `head.count` frames of `head.stride` bytes, as they are in the ring.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn frames(&mut self, head: &FramesHead, payload: &[u8]) -> io::Result<()> {
         self.packed_frames(head, &Packed::raw(payload))
     }
 
     /// Writes frames that have been compressed.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn packed_frames(&mut self, head: &FramesHead, payload: &Packed<'_>) -> io::Result<()> {
         head.check(payload.raw_len as u64).map_err(invalid)?;
         self.copy_sources()?;
@@ -128,6 +140,9 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// States a run of missing frames that no `lost_before` states.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn gap(&mut self, gap: &Gap) -> io::Result<()> {
         gap.check().map_err(invalid)?;
         self.copy_sources()?;
@@ -136,6 +151,9 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// Writes readings of clocks. The first ones should come before the first frames.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn clock(&mut self, readings: &[ClockReading]) -> io::Result<()> {
         let payload = clock::encode(readings);
         let entry = IndexEntry::plain(self.bytes, Kind::Clock, None);
@@ -143,6 +161,9 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// States what a source has dropped since the start of the capture.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn drops(&mut self, drops: &Drops) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, Kind::Drops, Some(drops.source));
@@ -150,6 +171,9 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// States a reading of counters and histograms.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn cells(&mut self, head: &CellsHead, rows: &CellRows) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, Kind::Cells, Some(head.source));
@@ -157,6 +181,9 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// States what was enabled and disabled in a segment.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn masks(&mut self, flip: &Flip) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, Kind::Masks, Some(flip.source));
@@ -165,6 +192,9 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// States the names of threads of a source's process.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn thread_names(&mut self, names: &ThreadNames) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, Kind::Threads, Some(names.source));
@@ -174,6 +204,9 @@ impl<W: Write> CaptureWriter<W> {
 
     /// States what a source's process has mapped as code. What a chunk has no room for is only counted:
     /// see [`Modules::fitting`].
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn modules(&mut self, modules: &Modules) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, Kind::Modules, Some(modules.source));
@@ -184,6 +217,9 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// States a trigger of the window that the capture is.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn trigger(&mut self, trigger: &Trigger) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, Kind::Trigger, trigger.source);
@@ -192,6 +228,9 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// States which file of a capture this is. It comes before the frames.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn series(&mut self, part: &SeriesPart) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, Kind::Series, None);
@@ -199,12 +238,18 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// Writes the last index and the end, flushes, and returns the output.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn end(mut self, end: &End) -> io::Result<W> {
         self.finish(end)?;
         Ok(self.out)
     }
 
     /// Writes the last index and the end, and flushes. The caller must not write after that.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub fn finish(&mut self, end: &End) -> io::Result<()> {
         self.copy_sources()?;
         self.index()?;

@@ -23,6 +23,9 @@ pub enum GenerateError {
 
 /// Generates the files of one buffer in the given languages. Without languages, it uses those of
 /// the file's `emit` lines, or else C. The stem of `file_name` names the files.
+///
+/// # Errors
+/// A name of the frame file is taken in one of the languages.
 pub fn generate(
     frames: &Compiled,
     file_name: &str,

@@ -19,6 +19,9 @@ pub struct WriteError {
 
 /// Writes the files into `folder`, and creates that folder if needed. A file that would not change
 /// keeps its modification time, so that nothing is rebuilt. Returns the paths.
+///
+/// # Errors
+/// The path that cannot be written, and why.
 pub fn write_outputs(folder: &Path, outputs: &[Output]) -> Result<Vec<PathBuf>, WriteError> {
     let fail = |path: &Path| {
         let path = path.to_path_buf();

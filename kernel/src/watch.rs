@@ -171,6 +171,9 @@ impl Watch {
     }
 
     /// Starts the thread that reads the records. It needs no rights.
+    ///
+    /// # Errors
+    /// No thread can be started.
     pub fn start(self) -> io::Result<Running> {
         self.0.start()
     }

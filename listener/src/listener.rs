@@ -74,6 +74,9 @@ impl Listener {
     ///
     /// When this returns, the capture says where the frames come from, and whatever the rings hold
     /// after the starting cursors is being drained: the gates can be opened.
+    ///
+    /// # Errors
+    /// The output fails, or no thread can be started.
     pub fn start<W: Write + Send + 'static>(
         out: W,
         header: FileHeader,
@@ -84,6 +87,9 @@ impl Listener {
     }
 
     /// The same, where the capture may go on in other files.
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start).
     pub fn rotating<W: Write + Send + 'static>(
         out: W,
         header: FileHeader,
@@ -96,6 +102,9 @@ impl Listener {
 
     /// The same in two steps: when this returns, the capture can be read, and no thread has been
     /// started yet. The rings are drained once it is [started](Begun::start).
+    ///
+    /// # Errors
+    /// The output fails, or there are more sources than a capture can hold.
     pub fn begin<W: Write + Send + 'static>(
         out: W,
         header: FileHeader,
@@ -201,6 +210,9 @@ impl Listener {
 
     /// Adds feeds to a capture that is running; they are numbered from [`Self::feeds`] on. As with
     /// [`Self::start`], their gates can be opened, or are open already.
+    ///
+    /// # Errors
+    /// The capture has no room for more sources, or cannot be written.
     pub fn add(&mut self, mut feeds: Vec<Feed>) -> Result<(), ListenerError> {
         // Feeds that have ended leave room in the next file.
         let over = if self.rotates { self.capture.counters.sources_ended() } else { 0 };
@@ -218,6 +230,9 @@ impl Listener {
     ///
     /// # Panics
     /// If there is no such feed.
+    ///
+    /// # Errors
+    /// The capture cannot be written.
     pub fn extend(&mut self, feed: usize, mut more: Feed) -> Result<(), ListenerError> {
         assert!(feed < self.feeds.len());
         more.complete(feed)?;
@@ -505,6 +520,9 @@ pub struct Begun {
 impl Begun {
     /// Has `sink` take all frames, too, by a thread of its own. Up to `queue_bytes` of them wait for
     /// it; what comes beyond that is lost to this sink alone: [`Summary::beside`] tells how many.
+    ///
+    /// # Errors
+    /// No thread can be started for it.
     pub fn beside(
         &mut self,
         sink: impl Sink + 'static,
@@ -522,6 +540,9 @@ impl Begun {
     ///
     /// # Panics
     /// If it may take less memory than [`LEAST_MEMORY`](crate::LEAST_MEMORY).
+    ///
+    /// # Errors
+    /// No thread can be started for it.
     pub fn flight(
         &mut self,
         options: FlightOptions,
@@ -545,12 +566,18 @@ impl Begun {
     }
 
     /// Starts to drain. The threads have the rights that the caller has now.
+    ///
+    /// # Errors
+    /// The output fails, or no thread can be started.
     pub fn start(self) -> Result<Listener, ListenerError> {
         self.start_when(|| Ok(()))
     }
 
     /// The same once `ready` has done what is to be done when nothing can fail any more, and before
     /// the first frame is taken.
+    ///
+    /// # Errors
+    /// `ready` fails, or no thread can be started.
     pub fn start_when(
         self,
         ready: impl FnOnce() -> io::Result<()>,

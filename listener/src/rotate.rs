@@ -9,9 +9,15 @@ use ppt_capture::FileHeader;
 /// The source of the files of a capture.
 pub trait Files<W>: Send {
     /// Opens the next file. After an error the capture ends.
+    ///
+    /// # Errors
+    /// The file cannot be created.
     fn next(&mut self) -> io::Result<(W, FileHeader)>;
 
     /// The file that was opened last says where its frames come from: it is worth having.
+    ///
+    /// # Errors
+    /// The file cannot get its name.
     fn begun(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -48,6 +48,9 @@ pub fn reads_the_counter(clocksource: &str) -> bool {
 }
 
 /// Whether ticks of this counter can be trusted where the kernel tells time by `clocksource`.
+///
+/// # Errors
+/// The reason why they cannot.
 pub fn trusted(counter: Counter, clocksource: Option<&str>) -> Result<(), Distrust> {
     if !counter.invariant {
         return Err(Distrust::NotInvariant);

@@ -82,6 +82,9 @@ enum Kind {
 
 impl<W: Write> Guarded<W> {
     /// Creates a writer into `output`. A file of its own must be empty.
+    ///
+    /// # Errors
+    /// The file cannot be opened again, or is not empty.
     pub fn new(output: &Arc<Mutex<Output>>, inner: impl FnOnce(File) -> W) -> io::Result<Self> {
         let (file, kind) = {
             let output = locked(output);
@@ -96,6 +99,9 @@ impl<W: Write> Guarded<W> {
     }
 
     /// Creates a writer into an output whose file was [emptied](Displaced::Emptied).
+    ///
+    /// # Errors
+    /// The file cannot be opened again.
     pub fn again(output: &Arc<Mutex<Output>>, inner: impl FnOnce(File) -> W) -> io::Result<Self> {
         // Our own have their end for a start; what was inherited has its place from before.
         seek(locked(output).file(), SeekFrom::Start(0))?;

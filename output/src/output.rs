@@ -62,6 +62,9 @@ pub enum Whereabouts {
 impl Output {
     /// Opens an output for `path`. It checks the path and changes nothing yet; `-` is standard
     /// output.
+    ///
+    /// # Errors
+    /// The path is refused by `rules`, exists without `force`, or cannot be opened.
     pub fn open(path: &Path, rules: &Rules) -> Result<Self, OutputError> {
         if path.as_os_str() == "-" {
             return Self::stdout(rules);
@@ -90,6 +93,9 @@ impl Output {
     }
 
     /// Locks standard output, if that is a file, so that no other command of ppt writes there.
+    ///
+    /// # Errors
+    /// Another command holds the lock.
     pub fn claim(&mut self) -> Result<(), OutputError> {
         if let (Place::Stdout { locked }, Some(_)) = (&mut self.place, FileId::of(&self.file)) {
             let claimed = lock::lock(&self.file);
@@ -124,6 +130,9 @@ impl Output {
 
     /// Gives the file its name in one step. A file that had the name loses it only with `force`.
     /// Call this as soon as the content is worth keeping.
+    ///
+    /// # Errors
+    /// The name was taken in the meantime, or the folder cannot be written.
     pub fn publish(&mut self) -> Result<(), OutputError> {
         if let Place::Discarded { name } = &self.place {
             return Err(name.fail(Errno::CANCELED));

@@ -31,6 +31,9 @@ impl Series {
     /// Names files `NAME.000001.EXTENSION`, … for a path `NAME.EXTENSION`. It fails now, not an
     /// hour later, if files are in the way: without `--force` any file of an earlier run, with
     /// `--force` a file that is being written.
+    ///
+    /// # Errors
+    /// Files are in the way, or the folder cannot be read.
     pub fn new(path: &Path, rules: &Rules, keep: Option<u32>) -> Result<Self, OutputError> {
         let made = VecDeque::new();
         let series = Self { path: path.into(), rules: rules.clone(), keep, number: 0, made };
@@ -56,6 +59,9 @@ impl Series {
     }
 
     /// Opens the next file. It skips names that were taken since the series began.
+    ///
+    /// # Errors
+    /// Those of [`Output::open`].
     pub fn open_next(&mut self) -> Result<Output, OutputError> {
         for attempt in 1.. {
             self.number += 1;

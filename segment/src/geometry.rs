@@ -27,6 +27,9 @@ impl Rows {
     pub const NONE: Rows = Rows { pitch: 0, count: 0 };
 
     /// `count` rows of `cells` cells each.
+    ///
+    /// # Errors
+    /// A number is 0, or larger than a segment can hold.
     pub fn new(cells: u32, count: u32) -> Result<Self, GeometryError> {
         let refuse = |what, value| Err(GeometryError { what, value });
         match (cells, count) {
@@ -77,6 +80,9 @@ impl std::error::Error for GeometryError {}
 
 impl Geometry {
     /// A geometry of `rings` rings of 2^`log2_slots` slots of `stride` bytes.
+    ///
+    /// # Errors
+    /// A number is 0, or larger than a segment can hold.
     pub fn new(stride: u32, log2_slots: u32, rings: u32) -> Result<Self, GeometryError> {
         let refuse = |what, value| Err(GeometryError { what, value });
         if !(16..=MAX_STRIDE).contains(&stride) || stride % 8 != 0 {
@@ -96,6 +102,9 @@ impl Geometry {
     }
 
     /// The same with rows of cells, of which there is one more than there are rings, or fewer.
+    ///
+    /// # Errors
+    /// It would be larger than a segment can be.
     pub fn with_rows(self, rows: Rows) -> Result<Self, GeometryError> {
         match rows.count <= self.rings + 1 {
             true => Ok(Self { rows, ..self }),
@@ -104,6 +113,9 @@ impl Geometry {
     }
 
     /// The same with rings of 2^`log2_slots` slots.
+    ///
+    /// # Errors
+    /// It would be larger than a segment can be.
     pub fn with_slots(self, log2_slots: u32) -> Result<Self, GeometryError> {
         Self::new(self.stride, log2_slots, self.rings)?.with_rows(self.rows)
     }

@@ -233,6 +233,9 @@ impl<'a, W: Word> RingReader<'a, W> {
     ///
     /// Frames `[first_seq, first_seq + count)` lie in `buffer` from word `start` on, and each is
     /// exactly what one write stored. The buffer's other words mean nothing.
+    ///
+    /// # Errors
+    /// The cursor went backwards, or further than any thread can write.
     pub fn poll<T: Copied>(&mut self, buffer: &mut [T]) -> Result<Batch, BrokenCursor> {
         let slots = self.ring.slot_count();
         let oldest = |tail: u64| tail.saturating_add(self.margin).saturating_sub(slots);

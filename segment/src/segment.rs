@@ -101,6 +101,9 @@ impl Segment {
     ///
     /// `random` yields the lower halves of keys until one is free. The memory is zero, except the
     /// header and the enable masks (all ones).
+    ///
+    /// # Errors
+    /// Those of shmget(2), shmat(2) and shmctl(2).
     pub fn create(
         identity: Identity,
         user: Option<User>,
@@ -153,6 +156,9 @@ impl Segment {
 
     /// Creates the placeholder of a segment that the target will make. Its rings have no owner and
     /// no frame until [`Self::fill`] replaces its memory by the target's.
+    ///
+    /// # Errors
+    /// Those of mmap(2).
     pub fn awaited(identity: Identity) -> io::Result<Self> {
         let Identity { nonce, geometry, .. } = identity;
         Ok(Self {
@@ -167,6 +173,9 @@ impl Segment {
 
     /// Memory that nobody but ppt has, for frames that ppt itself writes. Numbers may be
     /// [lost](crate::RingWriter::lose) there.
+    ///
+    /// # Errors
+    /// Those of memfd_create(2), ftruncate(2) and mmap(2).
     pub fn own(identity: Identity) -> io::Result<Self> {
         Ok(Self { own: true, ..Self::awaited(identity)? })
     }
@@ -179,6 +188,9 @@ impl Segment {
     /// Replaces this segment's memory by the memfd that a target made, if that is the expected
     /// segment. Readers see the change in one step. Returns whether its maker knows of masks, and so
     /// writes no frame that the control page does not want.
+    ///
+    /// # Errors
+    /// It is not the expected segment, or cannot be mapped.
     pub fn fill(&self, file: BorrowedFd<'_>, schema_hash: u64) -> Result<bool, AdoptError> {
         let Self { nonce, geometry, .. } = *self;
         // Checked in a mapping of its own, which ends with the check.
@@ -208,6 +220,9 @@ impl Segment {
     }
 
     /// Maps a target's memfd if it is the expected segment. It writes nothing.
+    ///
+    /// # Errors
+    /// It is not the expected segment, or cannot be mapped.
     pub fn adopt_file(file: BorrowedFd<'_>, expected: Identity) -> Result<Self, AdoptError> {
         let mapping = memfd::map(file, expected.geometry.size()).map_err(AdoptError::System)?;
         let mapping = mapping.map_err(AdoptError::Differs)?;
@@ -215,6 +230,9 @@ impl Segment {
     }
 
     /// Maps a target's memfd, of `size` bytes, whatever its geometry.
+    ///
+    /// # Errors
+    /// Its header does not fit, or it cannot be mapped.
     pub fn adopt_any_file(
         file: BorrowedFd<'_>,
         size: u64,
@@ -226,11 +244,17 @@ impl Segment {
     }
 
     /// Attaches segment `id` if it is the expected one. It writes nothing.
+    ///
+    /// # Errors
+    /// It is not the expected segment, or cannot be attached.
     pub fn adopt(id: i32, expected: Identity) -> Result<Self, AdoptError> {
         Self::adopt_any(id, expected.nonce, expected.schema_hash)?.expect(expected.geometry)
     }
 
     /// Attaches segment `id` with any geometry that fits its size.
+    ///
+    /// # Errors
+    /// Its header does not fit, or it cannot be attached.
     pub fn adopt_any(id: i32, nonce: u64, schema_hash: u64) -> Result<Self, AdoptError> {
         let mapping = sysv::attach(id).map_err(AdoptError::System)?;
         Self::check(mapping, Some(id), nonce, schema_hash)

@@ -12,6 +12,9 @@ pub trait Word {
     /// Atomic store.
     fn store(&self, value: u64, order: Ordering);
     /// Strong compare-and-swap; `Err` holds what was there.
+    ///
+    /// # Errors
+    /// The value that was there instead of `current`.
     fn compare_exchange(
         &self,
         current: u64,

@@ -38,6 +38,9 @@ pub enum Detached {
 }
 
 /// Whether a buffer is on, and who holds it.
+///
+/// # Errors
+/// The process cannot be read.
 pub fn status(target: &Target, buffer: &Buffer) -> Result<Status> {
     let (copy, raw) = control_of(target, buffer)?;
     let holder = claim::holder(target.system(), copy.claim());
@@ -46,6 +49,10 @@ pub fn status(target: &Target, buffer: &Buffer) -> Result<Status> {
 
 /// Switches a buffer off from outside. A living agent then ends its capture; the remains of a dead
 /// agent are removed.
+///
+/// # Errors
+/// The process cannot be written to, or the buffer is held by somebody whom `allow` does not
+/// override.
 pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached> {
     if let Some(lender) = target.lender() {
         return Err(AgentError::SharesMemory { pid: target.pid(), lender });

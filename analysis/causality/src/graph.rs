@@ -124,6 +124,10 @@ impl Graph {
     /// An edge whose cause does not come before its effect in that order leads nowhere, and is counted
     /// as [`backward`](Graph::backward): bounds that overlap allow it, the times speak against it. So
     /// there are no circles.
+    ///
+    /// # Errors
+    /// A vertex or a link names a thread or a vertex that is not there, or the order is not that
+    /// of `ts`.
     pub fn new(
         processes: Vec<u32>,
         vertices: impl IntoIterator<Item = Vertex>,

@@ -92,6 +92,9 @@ enum Labels {
 
 impl Graph {
     /// All paths from vertices of the points `from` to those of the points `to`.
+    ///
+    /// # Errors
+    /// More paths than the limit: [`TooMany`] has how far the search came.
     pub fn paths(&self, from: &[u32], to: &[u32], mode: Mode) -> Result<Paths<'_>, TooMany> {
         let from = |vertex| from.contains(&self.point(vertex));
         let to = |vertex| to.contains(&self.point(vertex));

@@ -57,6 +57,9 @@ pub(crate) struct At {
 impl Rules {
     /// `points` are all points that have the hash type, `rules` those that touch it. A rule that is there
     /// twice counts once.
+    ///
+    /// # Errors
+    /// Two rules of the same points contradict each other.
     pub fn new(points: &[u32], rules: &[Rule]) -> Result<Rules, Conflict> {
         let named = rules.iter().flat_map(|it| [it.from, it.to]);
         let mut points: Vec<u32> = points.iter().copied().chain(named).collect();

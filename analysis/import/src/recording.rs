@@ -94,6 +94,9 @@ struct Ring {
 
 impl<W: Write> Recording<W> {
     /// Starts a capture of frames of `schema`. It is written to `out`, which should not buffer.
+    ///
+    /// # Errors
+    /// Those of `out`.
     pub fn new(schema: &Schema, origin: Origin, out: W) -> io::Result<Self> {
         let mut id = [0; 16];
         let random = rustix::rand::getrandom(&mut id, GetRandomFlags::empty())?;
@@ -149,6 +152,9 @@ impl<W: Write> Recording<W> {
 
     /// Adds frame `id` of the schema, written by thread `tid`. `frame` has [`Self::stride`] bytes;
     /// its sequence number and its id are set here.
+    ///
+    /// # Errors
+    /// Those of `out`.
     pub fn push(&mut self, tid: u32, id: u16, frame: &mut [u8]) -> io::Result<()> {
         if frame.len() != self.stride() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame of another size"));
@@ -183,6 +189,9 @@ impl<W: Write> Recording<W> {
     }
 
     /// Ends the capture; `message` says how the input ended. Returns the output.
+    ///
+    /// # Errors
+    /// Those of `out`.
     pub fn finish(mut self, message: &str) -> io::Result<W> {
         if matches!(self.out, Out::Waiting(_)) {
             self.begin(None, 0)?;

@@ -51,6 +51,9 @@ impl Baseline {
     }
 
     /// From JSON, which may come from anybody.
+    ///
+    /// # Errors
+    /// It is no baseline, or has values that nobody can have measured.
     pub fn from_json(text: &str) -> Result<Baseline, CompareError> {
         let damaged = |what: String| CompareError::Damaged { what };
         let found: Baseline = serde_json::from_str(text).map_err(|it| damaged(it.to_string()))?;

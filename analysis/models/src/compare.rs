@@ -151,6 +151,9 @@ impl fmt::Display for Change {
 
 impl Comparison {
     /// The second side against the first, by the statistics that the second has.
+    ///
+    /// # Errors
+    /// A side has no values, or the first lacks a statistic of the second.
     pub fn of(
         first: &Measured,
         second: &Measured,

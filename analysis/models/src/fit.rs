@@ -148,6 +148,9 @@ pub struct Beyond {
 
 impl Fit {
     /// Fits `formula` to `table`.
+    ///
+    /// # Errors
+    /// A column is missing or has no number, there are too few rows, or terms depend on each other.
     pub fn new(formula: &Formula, table: &Table, options: Options) -> Result<Fit, FitError> {
         let level = options.level;
         if !(level > 0.0 && level < 1.0) {
@@ -256,6 +259,9 @@ impl Fit {
     }
 
     /// What the formula says where its columns have these values.
+    ///
+    /// # Errors
+    /// A column of the formula has no value, a value is of no such column, or a term has no number there.
     pub fn predict(&self, at: &[(&str, f64)]) -> Result<Prediction, PredictError> {
         let inputs = self.formula.inputs();
         for (name, _) in at {

@@ -232,6 +232,9 @@ impl Gate {
     }
 
     /// Those of `fields` that it is about: of this name, or whose name ends so after a dot.
+    ///
+    /// # Errors
+    /// No field has such a name.
     pub fn of<'a>(&self, fields: &[&'a str]) -> Result<Vec<&'a str>, GateError> {
         let is_its = |field: &&str| is_called(field, &self.field);
         let found: Vec<&str> = fields.iter().copied().filter(is_its).collect();
@@ -244,6 +247,9 @@ impl Gate {
 
     /// Whether this change is too much. Shown is what all of the interval shows, at the level of the
     /// change's verdict.
+    ///
+    /// # Errors
+    /// The bound is a ratio, and the change has none: the first side is 0.
     pub fn judge(&self, change: &Change) -> Result<Outcome, NoRatio> {
         let (estimate, bound): (&Estimate, f64) = match (self.bound, &change.ratio) {
             (Bound::Ratio(bound), Some(_)) => (&change.decisive, bound),

@@ -204,6 +204,9 @@ pub enum CompareError {
 impl Measured {
     /// Of the values of each run, in the order of time. NaN is none; a run without a value does not
     /// count.
+    ///
+    /// # Errors
+    /// No run has a value, or a value is infinite.
     pub fn of(runs: &[Vec<f64>], statistics: &[Statistic]) -> Result<Measured, CompareError> {
         for (run, values) in runs.iter().enumerate() {
             if let Some(row) = values.iter().position(|it| it.is_infinite()) {
@@ -253,6 +256,9 @@ impl Measured {
     }
 
     /// One of its statistics.
+    ///
+    /// # Errors
+    /// It was not measured.
     pub fn statistic(&self, statistic: Statistic) -> Result<&Units, CompareError> {
         self.statistics.iter().find(|it| it.statistic == statistic).ok_or_else(|| {
             let there = self.statistics.iter().map(|it| it.statistic).collect();
@@ -261,6 +267,9 @@ impl Measured {
     }
 
     /// What was read from a file is what could have been measured.
+    ///
+    /// # Errors
+    /// What is wrong with it.
     pub fn check(&self) -> Result<(), CompareError> {
         let damaged = |what: &str| Err(CompareError::Damaged { what: what.to_owned() });
         let finite = |values: &[f64]| values.iter().all(|it| it.is_finite());

@@ -137,6 +137,9 @@ struct FileComponent {
 
 impl Plan {
     /// From the text of a file.
+    ///
+    /// # Errors
+    /// The line and the mistake.
     pub fn parse(text: &str) -> Result<Plan, PlanError> {
         let line = |at: usize| {
             1 + text.as_bytes()[..at.min(text.len())].iter().filter(|it| **it == b'\n').count()

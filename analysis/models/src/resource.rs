@@ -126,6 +126,9 @@ impl Limit {
 
 impl Resource {
     /// The sum of these, whose formulas have no input but `load`.
+    ///
+    /// # Errors
+    /// A component has another input, or there are none.
     pub fn new(load: &str, components: Vec<Component>) -> Result<Resource, ResourceError> {
         let Some(level) = components.first().map(|it| it.fit.level) else {
             return Err(ResourceError::Empty);
@@ -148,6 +151,9 @@ impl Resource {
     }
 
     /// A single fit as a resource of its own.
+    ///
+    /// # Errors
+    /// The formula has another input.
     pub fn of(load: &str, fit: Fit) -> Result<Resource, ResourceError> {
         Resource::new(load, vec![Component { name: fit.formula.response.to_string(), fit }])
     }
@@ -229,6 +235,9 @@ impl Resource {
     }
 
     /// What it takes at this load.
+    ///
+    /// # Errors
+    /// The result is no number.
     pub fn predict(&self, load: f64) -> Result<Total, PredictError> {
         if !load.is_finite() {
             let at = Point(vec![(self.load.clone(), load)]);
@@ -267,6 +276,9 @@ impl Resource {
     }
 
     /// The load at which it reaches `bound` from below.
+    ///
+    /// # Errors
+    /// The sum is no number on the way there.
     pub fn limit(&self, bound: f64) -> Result<Limit, PredictError> {
         if !bound.is_finite() {
             return Err(PredictError::Bound { bound });

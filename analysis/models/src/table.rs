@@ -41,6 +41,9 @@ impl Runs {
 
 impl Table {
     /// Of these columns, which are of one length. NULL is NaN.
+    ///
+    /// # Errors
+    /// Columns are of different lengths, or two have one name.
     pub fn new<T: Into<String>>(
         columns: impl IntoIterator<Item = (T, Vec<f64>)>,
     ) -> Result<Table, TableError> {
@@ -65,6 +68,9 @@ impl Table {
     }
 
     /// The same, and the run of each row.
+    ///
+    /// # Errors
+    /// The runs are not as many as the rows.
     pub fn with_runs(mut self, runs: Runs) -> Result<Table, TableError> {
         if runs.of_row.len() != self.rows {
             let (found, expected) = (runs.of_row.len(), self.rows);

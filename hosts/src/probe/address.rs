@@ -24,6 +24,9 @@ pub enum AddressError {
 }
 
 /// The addresses of a host, with [`PORT`] if the text says none: at least one.
+///
+/// # Errors
+/// It is no address, or the name cannot be resolved.
 pub fn resolve(text: &str) -> Result<Vec<SocketAddr>, AddressError> {
     let form = || AddressError::Form(text.to_owned());
     if let Ok(address) = text.parse::<SocketAddr>() {

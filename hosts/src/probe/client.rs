@@ -70,8 +70,14 @@ impl Default for Options {
 /// Takes what is measured.
 pub trait Sink {
     /// One line.
+    ///
+    /// # Errors
+    /// Those of the place where records are kept.
     fn put(&mut self, record: &Record) -> io::Result<()>;
     /// What was put is to be kept, whatever happens: called each second, and at the end.
+    ///
+    /// # Errors
+    /// Those of the place where records are kept.
     fn keep(&mut self) -> io::Result<()>;
 }
 
@@ -186,6 +192,10 @@ impl Measurement<'_> {
     /// Asks until the time is over or `stop`. Returns what was counted of each host.
     ///
     /// All must answer a first time, or nothing is put into `sink`.
+    ///
+    /// # Errors
+    /// A host does not answer the first time or answers with another version, the clock cannot be
+    /// trusted, or `sink` fails.
     pub fn run(
         &self,
         stop: &AtomicBool,

@@ -41,6 +41,9 @@ struct Shifted {
 impl HostClock {
     /// The clocks as they are. If it was built with `--cfg ppt_test_clock`, they go wrong as the
     /// variable `PPT_TEST_CLOCK` says.
+    ///
+    /// # Errors
+    /// The ticks of this host cannot be trusted.
     pub fn of_this_host() -> Result<Self, ClockError> {
         check()?;
         #[cfg(ppt_test_clock)]
@@ -65,6 +68,9 @@ impl HostClock {
     }
 
     /// Whether the ticks can be trusted still: the kernel may turn to another clock.
+    ///
+    /// # Errors
+    /// They no longer can.
     pub fn check(&self) -> Result<(), ClockError> {
         check()
     }

@@ -20,6 +20,9 @@ pub struct SyncFile {
 
 impl SyncFile {
     /// A file that is to be called `path`; `-` is standard output.
+    ///
+    /// # Errors
+    /// The path is refused by `rules`, or cannot be written.
     pub fn create(path: &Path, rules: &Rules) -> Result<Self, OutputError> {
         let mut output = Output::open(path, rules)?;
         output.claim()?;

@@ -29,6 +29,9 @@ pub enum IdentityError {
 
 impl Identity {
     /// This host: by `name`, or by what the system calls it.
+    ///
+    /// # Errors
+    /// The name is too long or unsafe to show, or the boot id cannot be read.
     pub fn of_this_host(name: Option<&str>, clock: &HostClock) -> Result<Self, IdentityError> {
         let system = rustix::system::uname();
         let name = name.map_or_else(|| system.nodename().to_string_lossy(), Into::into);

@@ -77,6 +77,9 @@ impl Key {
 
     /// Reads a key: a regular file of mode 0600 that belongs to the caller. The end of its last line
     /// is no part of it, because editors add one.
+    ///
+    /// # Errors
+    /// The file cannot be read, others may read it, or it is too short or too long.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let system = |cause: io::Error| KeyError::System { path: path.into(), cause };
         // Opening a FIFO would wait for who writes it.

@@ -158,6 +158,9 @@ impl Question {
     }
 
     /// Reads a packet that asks.
+    ///
+    /// # Errors
+    /// It has another length, kind or version, or the tag is of another key.
     pub fn open(packet: &[u8], key: &Key) -> Result<(Head, Self), Refused> {
         let (kind, head, mut body) = open(packet, key)?;
         let length =
@@ -212,6 +215,9 @@ impl Answer {
     }
 
     /// Reads a packet that answers.
+    ///
+    /// # Errors
+    /// It has another length, kind or version, or the tag is of another key.
     pub fn open(packet: &[u8], key: &Key) -> Result<(Head, Self), Refused> {
         let (kind, head, mut body) = open(packet, key)?;
         let answer = match kind {

@@ -100,6 +100,9 @@ pub enum ServeError {
 
 impl Server {
     /// Takes an address.
+    ///
+    /// # Errors
+    /// Another program uses the address, or it cannot be listened on.
     pub fn bind(
         address: SocketAddr,
         key: Key,
@@ -116,11 +119,17 @@ impl Server {
     }
 
     /// Where it is asked: with the port that the system chose, if none was said.
+    ///
+    /// # Errors
+    /// Those of getsockname(2).
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.socket().local_addr()
     }
 
     /// Answers until `stop`.
+    ///
+    /// # Errors
+    /// The socket fails, or the clock can no longer be trusted.
     pub fn run(
         &mut self,
         stop: &AtomicBool,

@@ -16,9 +16,15 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Where windows are written: each into a file of its own, which appears once it is whole.
 pub trait WindowFiles: Send {
     /// Opens the next file, and says how it begins. `of` is the first process of the window, if it has any.
+    ///
+    /// # Errors
+    /// The file cannot be created.
     fn open(&mut self, of: Option<&Process>) -> io::Result<(Box<dyn Write + '_>, FileHeader)>;
 
     /// The file that was opened last is whole; returns its name.
+    ///
+    /// # Errors
+    /// The file cannot get its name.
     fn publish(&mut self) -> io::Result<String>;
 
     /// The file that was opened last is never published.

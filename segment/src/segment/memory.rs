@@ -19,12 +19,18 @@ const MANY_RINGS: u32 = 1024;
 
 impl Segment {
     /// Allocates the pages before the slots.
+    ///
+    /// # Errors
+    /// Those of madvise(2).
     pub fn populate_headers(&self) -> io::Result<()> {
         self.populate(0, self.geometry.slots_offset())
     }
 
     /// Allocates the pages that the next frames of ring `index` go to: `ahead` bytes, or all of a
     /// ring that has no more. Further pages cost the writer a fault each.
+    ///
+    /// # Errors
+    /// Those of madvise(2).
     pub fn populate_ring(&self, index: u32, ahead: u64) -> io::Result<()> {
         let (start, bytes) = (self.ring_offset(index), self.geometry.ring_bytes());
         if bytes <= ahead {
@@ -55,12 +61,18 @@ impl Segment {
     /// Releases the memory of the slots, except the pages that a late writer may still touch: those
     /// of slot `tail` (a frame that is being written) and slot `tail + 1` (a frame that begins
     /// after it).
+    ///
+    /// # Errors
+    /// Those of madvise(2).
     pub fn give_back(&self) -> io::Result<()> {
         self.give_back_around(&self.tails())
     }
 
     /// Releases the memory of a segment that was new in this session, of which the first
     /// `populated` rings were populated at the start. It skips rings that were never used.
+    ///
+    /// # Errors
+    /// Those of madvise(2).
     pub fn give_back_new(&self, populated: u32) -> io::Result<()> {
         let rings = self.geometry.rings();
         let claimed = (0..rings).rfind(|&ring| self.ring(ring).owner().epoch > 0);
@@ -71,6 +83,9 @@ impl Segment {
     /// Releases the memory while rings are still read, but only if a session has accounted for
     /// every frame in them. Returns whether it did. A frame that is published meanwhile is in
     /// memory that stays.
+    ///
+    /// # Errors
+    /// Those of madvise(2).
     pub fn give_back_attended(&self) -> io::Result<bool> {
         let tails = self.tails();
         let attended = (0..).zip(&tails).all(|(ring, &tail)| self.ring(ring).attended() == tail);

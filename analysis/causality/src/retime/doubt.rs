@@ -84,6 +84,9 @@ pub struct PointSeen {
 
 impl Evidence {
     /// Whether a prediction can be believed.
+    ///
+    /// # Errors
+    /// The reason why it cannot: processors were scarce, causes ambiguous or lost.
     pub fn judge(&self) -> Result<(), Refusal> {
         for point in &self.points {
             if point.seen == 0 {

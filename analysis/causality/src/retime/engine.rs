@@ -44,6 +44,9 @@ struct Line {
 
 impl Model {
     /// The run with other speeds.
+    ///
+    /// # Errors
+    /// Threads would wait for each other for ever.
     pub fn replay(&self, speeds: &Speeds) -> Result<Replay, Refusal> {
         let times = self.contexts.each(1.0, |name| {
             let name = self.names.written(Name(name));

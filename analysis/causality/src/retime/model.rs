@@ -66,6 +66,9 @@ pub struct Notes {
 
 impl Model {
     /// What `recording` says.
+    ///
+    /// # Errors
+    /// Effects are stamped before their causes.
     pub fn new(recording: Recording) -> Result<Model, Refusal> {
         let (moments, place) = Moments::new(&recording);
         let at = |it: Vertex| place[it.0 as usize];

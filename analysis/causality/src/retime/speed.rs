@@ -109,6 +109,9 @@ impl fmt::Display for Speed {
 
 impl Speeds {
     /// These, if no activity has two.
+    ///
+    /// # Errors
+    /// An activity is named twice.
     pub fn new(speeds: Vec<Speed>) -> Result<Speeds, SpeedError> {
         for (at, speed) in speeds.iter().enumerate() {
             if speeds[..at].iter().any(|it| it.activity == speed.activity) {
@@ -136,6 +139,9 @@ impl Speeds {
     }
 
     /// With whole names, of those `there`.
+    ///
+    /// # Errors
+    /// A name fits no activity, or several.
     pub fn known(&self, there: &[&str]) -> Result<Speeds, NoActivity> {
         let whole = |it: &Speed| -> Result<Speed, NoActivity> {
             Ok(Speed { activity: named(&it.activity, there)?.to_owned(), times: it.times })

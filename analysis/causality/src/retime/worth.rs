@@ -84,6 +84,9 @@ fn gain(metric: &Metric, quotient: f64) -> f64 {
 
 impl Model {
     /// Finds a metric in the run.
+    ///
+    /// # Errors
+    /// The run has nothing of that name, or too little to measure.
     pub fn ask(&self, metric: &Metric) -> Result<Asked, NoMetric> {
         let places = Places::find(metric, self)?;
         let series = places.measure(&self.moments.time);
@@ -91,11 +94,17 @@ impl Model {
     }
 
     /// `speeds` with whole names, where they have only the last parts.
+    ///
+    /// # Errors
+    /// A name fits no activity, or several.
     pub fn speeds(&self, speeds: &Speeds) -> Result<Speeds, NoActivity> {
         speeds.known(&self.activities())
     }
 
     /// What `speeds`, whose names are whole, are worth.
+    ///
+    /// # Errors
+    /// The run cannot be timed again with these speeds.
     pub fn answer(
         &self,
         asked: &Asked,
@@ -107,6 +116,9 @@ impl Model {
     }
 
     /// The same for several speeds, each for all these activities.
+    ///
+    /// # Errors
+    /// Those of [`answer`](Self::answer).
     pub fn sweep(
         &self,
         asked: &Asked,
@@ -122,6 +134,9 @@ impl Model {
     }
 
     /// What each activity alone is worth, made `times` as fast: the best first.
+    ///
+    /// # Errors
+    /// Those of [`answer`](Self::answer).
     pub fn rank(
         &self,
         asked: &Asked,
