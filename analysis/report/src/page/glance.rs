@@ -45,7 +45,10 @@ pub fn section(facts: &Facts) -> String {
         }
         for (index, field) in intervals {
             let link = field_anchor(at, index);
-            let cells = [grouped(field.summary.count), spark.clone(), rate.clone()];
+            // Spans that are open have no length, and frames may lack a time of an interval.
+            let share = field.summary.count as f64 / frame.count.max(1) as f64;
+            let rate = frame.rate.map_or(String::new(), |it| format!("{}/s", rounded(it * share)));
+            let cells = [grouped(field.summary.count), spark.clone(), rate];
             let [p50, _, p99, _] = field.summary.percentiles_as_floats();
             let value =
                 |value: Option<f64>| value.map_or("–".into(), |it| measured(it, &field.unit));

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from check_spans import paired
 from check_stat import busy, is_key, of_numbers
-from dumped import LOSSES, intervals
+from dumped import LOSSES, intervals, ns
 
 SPANS = "spans of "
 UNITS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3_600 * 10**9}
@@ -127,6 +127,8 @@ def glance(capture, page, found):
                 found.same(f"report {name}.{column}: no row, count", expected["count"], 0)
                 continue
             found.same(f"report {name}.{column}: count", number(row["count"]), expected["count"])
+            times = [capture.at(buffer, kind, frame) for frame in own]
+            rate(f"report {name}.{column} rate", row["rate"], expected["count"], times, found)
             for statistic in ("p50", "p99", "max"):
                 near(f"report {name}.{column} {statistic}", row[statistic], expected[statistic], found)
             share = busy(capture, edges, own, None)
@@ -137,6 +139,16 @@ def glance(capture, page, found):
             row = shown.get(f"{name}_spans.dur")
             pairs = paired(capture, buffer, kind)[0]
             found.same(f"report {name}_spans: count", number(row["count"]) if row else 0, len(pairs))
+            if row and pairs:
+                rows = capture.sql(f'SELECT ts FROM "{buffer}"."{kind["name"]}_spans"')
+                rate(f"report {name}_spans rate", row["rate"], len(pairs), [ns(it["ts"]) for it in rows], found)
+
+
+def rate(what, text, count, times, found):
+    """How many there are a second, from the first to the last."""
+    if None in times or max(times) == min(times) or not text:
+        return
+    near(what, text.removesuffix("/s"), Fraction(count) * 10**9 / (max(times) - min(times)), found)
 
 
 def threads(capture, page, found):
