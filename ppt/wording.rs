@@ -58,7 +58,9 @@ fn remedy(error: &AgentError) -> String {
             "; use a ppt that was built for that architecture".into()
         }
         AgentError::NoBuffers { .. } => {
-            "\n  is the .c file that pptc generated linked into it?".into()
+            "\n  is the .c file that pptc generated linked into it? A program that nobody edited shows its \
+             requests if it is started by `ppt run --with net -- …`"
+                .into()
         }
         AgentError::AlreadyAttached { pid, .. } => format!(
             "; end that capture first (`ppt detach {pid}`), or take over the buffer with --allow \

@@ -66,7 +66,7 @@ pub use ppt_now::{Counter, Distrust};
 pub use ppt_segment::follow;
 pub use ppt_segment::handle::Kind as SegmentKind;
 pub use ppt_segment::{Geometry, Masks, Refused, Segment};
-pub use preload::{PreloadBarrier, preload_barrier};
+pub use preload::{PreloadBarrier, Preloaded, preload_barrier, preloaded};
 pub use random::random;
 pub use search::{FoundBuffers, Remarks, Searched, Searcher, Unsearched};
 pub use session::{

@@ -11,6 +11,8 @@ use goblin::elf::header::{EM_AARCH64, EM_X86_64, Header};
 use goblin::elf::program_header::{PT_INTERP, PT_NOTE, ProgramHeader};
 use memchr::memmem;
 
+use crate::system::System;
+
 /// Why a library that is preloaded would not be in a program, or would see nothing there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PreloadBarrier {
@@ -23,6 +25,32 @@ pub enum PreloadBarrier {
     Go,
     /// It is for another architecture or word size.
     Architecture,
+}
+
+/// What a process has of a library that programs get by `LD_PRELOAD`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preloaded {
+    /// The process has mapped the library.
+    pub is_loaded: bool,
+    /// What keeps the library out of the program.
+    pub barrier: Option<PreloadBarrier>,
+    /// The service of systemd that the process belongs to.
+    pub service: Option<String>,
+}
+
+/// What process `pid` has of the library with this file name; `None` if the process cannot be read.
+#[must_use]
+pub fn preloaded(system: &System, pid: i32, file_name: &str) -> Option<Preloaded> {
+    let folder = system.proc.join(pid.to_string());
+    let maps = std::fs::read(folder.join("maps")).ok().filter(|maps| !maps.is_empty())?;
+    let groups = std::fs::read_to_string(folder.join("cgroup")).unwrap_or_default();
+    let names = groups.lines().flat_map(|line| line.rsplit('/'));
+    let service = names.into_iter().find(|name| name.ends_with(".service"));
+    Some(Preloaded {
+        is_loaded: memmem::find(&maps, format!("/{file_name}").as_bytes()).is_some(),
+        barrier: preload_barrier(&folder.join("exe")).ok().flatten(),
+        service: service.map(str::to_owned),
+    })
 }
 
 /// Most bytes of program headers and notes that are read.
@@ -109,6 +137,25 @@ mod tests {
         assert_eq!(barrier("/proc/self/exe"), None);
         assert_eq!(barrier("/etc/passwd"), None, "no program at all");
         assert!(preload_barrier(Path::new("/nowhere")).is_err());
+    }
+
+    #[test]
+    fn of_a_process_and_its_service() {
+        let folder = std::env::temp_dir().join(format!("ppt-preloaded-{}", std::process::id()));
+        let process = folder.join("7");
+        std::fs::create_dir_all(&process).unwrap();
+        let maps = "7f00-7f01 r-xp 0 08:01 5   /usr/lib/ppt/libppt-with.so\n";
+        std::fs::write(process.join("maps"), maps).unwrap();
+        std::fs::write(process.join("cgroup"), "0::/system.slice/nginx.service/worker\n").unwrap();
+        std::os::unix::fs::symlink("/proc/self/exe", process.join("exe")).unwrap();
+        let system = System { proc: folder.clone(), ..System::default() };
+        let found = [("libppt-with.so", 7), ("other.so", 7), ("libppt-with.so", 8)]
+            .map(|(name, pid)| preloaded(&system, pid, name));
+        std::fs::remove_dir_all(&folder).unwrap();
+        let service = Some("nginx.service".to_owned());
+        let loaded = Preloaded { is_loaded: true, barrier: None, service };
+        let other = Preloaded { is_loaded: false, ..loaded.clone() };
+        assert_eq!(found, [Some(loaded), Some(other), None]);
     }
 
     #[test]

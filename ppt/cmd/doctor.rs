@@ -14,6 +14,7 @@
 use ppt_agent::System;
 use ppt_agent::doctor::{self, Check, Remedy, Verdict};
 use ppt_kernel::{Kernel, Wanted};
+use ppt_sources::FILE_NAME;
 use ppt_text::escaped;
 use serde::Serialize;
 
@@ -22,6 +23,7 @@ use crate::cmd::other;
 use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
+use crate::preload::{self, Library};
 use crate::wording::found_and_remedy;
 use crate::{json, report, stdout, wording};
 
@@ -30,9 +32,15 @@ pub(crate) fn run(args: &args::Doctor) -> Outcome {
     let mut checks = doctor::machine(&system);
     checks.extend(kernel());
     match args.pid() {
-        Some(pid) => checks.extend(doctor::process(&system, pid)),
+        Some(pid) => {
+            checks.extend(doctor::process(&system, pid));
+            checks.extend(preloaded(&system, pid));
+        }
         // They have no part in attaching, so a question about one process leaves them out.
-        None => checks.extend([Program::Analysis, Program::Lab].map(companion)),
+        None => {
+            checks.extend([Program::Analysis, Program::Lab].map(companion));
+            checks.push(library());
+        }
     }
     let ready = checks.iter().all(|check| check.verdict != Verdict::Problem);
     let text = if args.json { json(&checks, args.pid(), ready) } else { table(&checks) };
@@ -90,6 +98,49 @@ fn companion(program: Program) -> Check {
         remedy: Some(Remedy::Words(remedy)),
         code: Some(code.into()),
     }
+}
+
+fn with(verdict: Verdict, found: String, remedy: Option<String>, code: Option<Code>) -> Check {
+    let remedy = remedy.map(Remedy::Words);
+    Check { name: "--with".into(), verdict, found, remedy, code: code.map(Into::into) }
+}
+
+/// Whether there is the library of `--with`.
+fn library() -> Check {
+    match Library::find() {
+        Ok(library) => {
+            let found = format!("{} shows requests", preload::shown(library.path()));
+            with(Verdict::Good, found, None, None)
+        }
+        Err(failure) => {
+            let message = failure.message();
+            let (found, remedy) = message.split_once("\n  ").unwrap_or((&message, ""));
+            with(Verdict::Note, found.into(), Some(remedy.into()), Some(Code::NoLibrary))
+        }
+    }
+}
+
+/// Whether the process has that library, and if not, what to type.
+fn preloaded(system: &System, pid: i32) -> Option<Check> {
+    let process = ppt_agent::preloaded(system, pid, FILE_NAME)?;
+    Some(if process.is_loaded {
+        let found = format!("{FILE_NAME} is loaded: an attach shows requests");
+        with(Verdict::Good, found, None, None)
+    } else if let Some(barrier) = process.barrier {
+        let code = Some(Code::NotPreloaded);
+        with(Verdict::Note, preload::why(barrier).into(), None, code)
+    } else {
+        let remedy = match process.service {
+            Some(service) => format!(
+                "`ppt with --systemd {service}` prints how the service gets it at its next start"
+            ),
+            None => "start it by `ppt run --with net -- …`, or with the variable that `ppt with \
+                     --env` prints"
+                .into(),
+        };
+        let found = format!("{FILE_NAME} is not loaded, so there are no frames of requests");
+        with(Verdict::Note, found, Some(remedy), None)
+    })
 }
 
 fn table(checks: &[Check]) -> String {

@@ -11,7 +11,9 @@
 
 #include "address.h"
 
+#ifndef PPT_DESCRIPTORS
 #define PPT_DESCRIPTORS 65536
+#endif
 
 /* What a descriptor is. */
 enum ppt_role { PPT_UNKNOWN, PPT_OTHER, PPT_SERVED, PPT_CALLED };

@@ -118,7 +118,11 @@ mod session {
 
 /// Programs that nobody edited.
 mod with {
+    mod commands;
+    mod hops;
+    mod preloading;
     mod requests;
+    mod servers;
 }
 
 /// Targets, users and text that mean harm.

@@ -54,7 +54,8 @@ fn a_program_without_ppt() {
         &format!(
             "ppt: process {pid} has no ppt buffers\n  searched: {} (symbols and scan), {{}}libc{{}}\n  \
              looked for: symbols `ppt1_*_descriptor`, and descriptors in the mapped data of each \
-             object\n  is the .c file that pptc generated linked into it?\n",
+             object\n  is the .c file that pptc generated linked into it? A program that nobody \
+             edited shows its requests if it is started by `ppt run --with net -- …`\n",
             bench.path("other").display()
         ),
     );

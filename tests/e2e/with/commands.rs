@@ -1,0 +1,97 @@
+//! `ppt with`, and what `ppt list` and `ppt doctor` say of the library.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::fixtures::preloaded::{exchange, preload};
+use crate::fixtures::support::{Bench, Target, copy_program, ppt, said};
+
+#[test]
+fn the_variable_and_a_drop_in() {
+    let bench = Bench::new();
+    let library = preload(&bench);
+    said(&bench.ppt(&["with", "--env"]), 0, &format!("LD_PRELOAD={library}\n"), "");
+    let expected = format!(
+        "# /etc/systemd/system/web@1.service.d/ppt.conf\n[Service]\n\
+         Environment=\"LD_PRELOAD={library}\"\n"
+    );
+    said(&bench.ppt(&["with", "--systemd", "web@1"]), 0, &expected, "");
+    let wrong = bench.ppt(&["with", "--systemd", "../web"]);
+    assert_eq!(wrong.code(), 2, "{wrong:?}");
+}
+
+/// A ppt that was installed alone names the place where it looked, and fills it.
+#[test]
+fn a_ppt_without_the_library_makes_one() {
+    let bench = exchange();
+    fs::create_dir(bench.path("bin")).unwrap();
+    copy_program(ppt(), bench.path("bin/ppt"));
+    let run = |args: &[&str]| {
+        let output = bench.command(bench.path("bin/ppt")).args(args).output().unwrap();
+        crate::fixtures::support::Ran::of(output)
+    };
+    let ran = run(&["run", "--with", "net", "--", "./exchange", "nothing"]);
+    assert_eq!(ran.code(), 125, "{ran:?}");
+    assert!(ran.stderr.starts_with("ppt: there is no libppt-with.so: looked for "), "{ran:?}");
+    assert!(ran.stderr.contains("more: ppt explain no-library"), "{ran:?}");
+    assert!(!bench.path("out.bin").exists(), "the command was not run");
+    let path = bench.path("lib/ppt/libppt-with.so");
+    assert!(ran.stderr.contains(path.to_str().unwrap()), "{ran:?}");
+    assert_eq!(run(&["with", "--install"]).code(), 0);
+    let ran = run(&["with", "--env"]);
+    assert_eq!(ran.stdout, format!("LD_PRELOAD={}\n", path.display()));
+    let ran = run(&["run", "--with", "net", "--", "./exchange", "plain", "5"]);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    assert_eq!(bench.table("out.bin", &["-b", "net"]).rows.len(), 10);
+}
+
+#[test]
+fn a_path_that_the_variable_cannot_have() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("a b")).unwrap();
+    copy_program(ppt(), bench.path("a b/ppt"));
+    fs::write(bench.path("a b/libppt-with.so"), "").unwrap();
+    let output = bench.command(bench.path("a b/ppt")).args(["with", "--env"]).output().unwrap();
+    let ran = crate::fixtures::support::Ran::of(output);
+    assert_eq!(ran.code(), 1);
+    assert!(ran.stderr.contains("because a space or a colon is in the path"), "{ran:?}");
+    assert!(ran.stderr.contains("more: ppt explain cannot-preload"), "{ran:?}");
+}
+
+/// What doctor says of the library in a process.
+fn examined(bench: &Bench, target: &Target) -> (String, String, Value) {
+    let ran = bench.ppt(&["doctor", "--json", &target.pid().to_string()]);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let checks = report["checks"].as_array().unwrap();
+    let check = checks.iter().find(|it| it["check"] == "--with").unwrap();
+    let word = |name: &str| check[name].as_str().unwrap_or_default().to_owned();
+    (word("verdict"), word("found"), check["remedy"].clone())
+}
+
+#[test]
+fn whether_a_process_has_it() {
+    let bench = exchange();
+    let start = |library: &str| {
+        let mut command = bench.command(bench.path("exchange"));
+        command.arg("silent").env("LD_PRELOAD", library);
+        let target = Target::spawn(command);
+        target.stdout.wait_for("answered");
+        target
+    };
+    let with = start(&preload(&bench));
+    let (verdict, found, _) = examined(&bench, &with);
+    assert_eq!((&*verdict, &*found), ("ok", "libppt-with.so is loaded: an attach shows requests"));
+    let listed = bench.ppt(&["list", &with.pid().to_string()]);
+    for buffer in ["net ", "hops "] {
+        let line = listed.stdout.lines().find(|line| line.starts_with(buffer));
+        assert!(line.is_some_and(|it| it.ends_with("/libppt-with.so")), "{listed:?}");
+    }
+    let without = start("");
+    let (verdict, found, remedy) = examined(&bench, &without);
+    assert_eq!(verdict, "note");
+    assert!(found.starts_with("libppt-with.so is not loaded"), "{found}");
+    assert!(remedy.as_str().unwrap().contains("ppt with --"), "{remedy}");
+    let listed = bench.ppt(&["list", &without.pid().to_string()]);
+    assert!(listed.stderr.contains("`ppt run --with net -- …`"), "{listed:?}");
+}

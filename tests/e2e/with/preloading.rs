@@ -1,0 +1,195 @@
+//! The library in programs of every kind: they do what they do without it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{fs, iter};
+
+use crate::fixtures::preloaded::{Requests, exchange, preload};
+use crate::fixtures::support::{Bench, Ran, available, copy_program, ppt, root, rounds, text};
+
+/// Programs of this machine that have a dynamic linker.
+fn programs() -> Vec<PathBuf> {
+    let entries = fs::read_dir("/usr/bin").unwrap().map(|entry| entry.unwrap().path());
+    let is_program = |path: &PathBuf| {
+        let executable = fs::metadata(path).is_ok_and(|it| it.is_file() && it.mode_allows());
+        let head = fs::read(path).unwrap_or_default();
+        executable
+            && head.starts_with(b"\x7fELF")
+            && head[..head.len().min(4096)].windows(8).any(|it| it == b"ld-linux")
+    };
+    let mut programs: Vec<_> = entries.filter(is_program).collect();
+    programs.sort();
+    programs
+}
+
+trait Executable {
+    fn mode_allows(&self) -> bool;
+}
+
+impl Executable for fs::Metadata {
+    /// Anybody may run it, with no other rights than their own.
+    fn mode_allows(&self) -> bool {
+        let mode = self.permissions().mode();
+        mode & 0o001 != 0 && mode & 0o6000 == 0
+    }
+}
+
+/// How a program ends that is asked for its version, and what it says; without numbers, which may be
+/// those of processes, addresses and times.
+fn version(bench: &Bench, program: &Path, library: Option<&str>) -> (Option<i32>, String) {
+    let mut command = bench.command("timeout");
+    command.arg("10").arg(program).arg("--version").stdin(Stdio::null());
+    command.env("HOME", bench.path("")).envs(iter::zip(["LD_PRELOAD"], library));
+    let output = command.output().unwrap();
+    let said = text(&output.stdout) + &text(&output.stderr);
+    (output.status.code(), said.chars().filter(|c| !c.is_ascii_digit()).collect())
+}
+
+/// Every tenth program; all of them in the long form.
+#[test]
+fn programs_say_the_same_with_it() {
+    let bench = Bench::new();
+    let library = preload(&bench);
+    let programs = programs();
+    let every = rounds(10, 1);
+    let mut compared = 0;
+    for program in programs.iter().step_by(every) {
+        let plain = version(&bench, program, None);
+        let with = version(&bench, program, Some(&library));
+        if plain != with {
+            // It may be another one each time.
+            assert_ne!(plain, version(&bench, program, None), "{}: {with:?}", program.display());
+            eprintln!("{} never says the same twice", program.display());
+        } else {
+            compared += 1;
+        }
+    }
+    eprintln!("compared {compared} of {} programs in /usr/bin", programs.len());
+    assert!(compared > programs.len() / every / 2, "{compared}");
+}
+
+/// `ppt run --with net` of `exchange_main`, and what is preloaded before.
+#[track_caller]
+fn exchanged(bench: &Bench, program: &str, before: Option<&str>) {
+    let mut command = bench.command(ppt());
+    command.args(["run", "--with", "net", "-q", "--", program, "plain", "300"]);
+    command.envs(iter::zip(["LD_PRELOAD"], before)).stdin(Stdio::null());
+    let ran = Ran::of(command.output().unwrap());
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    let requests = Requests::of(bench, "out.bin");
+    assert_eq!((requests.served.len(), requests.called.len()), (300, 300), "{ran:?}");
+}
+
+#[test]
+fn behind_another_allocator() {
+    let places = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"];
+    let found = places.map(|it| format!("{it}/libjemalloc.so.2"));
+    let Some(jemalloc) = found.iter().find(|path| Path::new(path).exists()) else {
+        return eprintln!("skipped: libjemalloc2 is not installed");
+    };
+    exchanged(&exchange(), "./exchange", Some(jemalloc));
+}
+
+#[test]
+fn behind_the_address_sanitizer() {
+    let output = Command::new("gcc").arg("-print-file-name=libasan.so").output().unwrap();
+    let sanitizer = text(&output.stdout).trim().to_owned();
+    if !Path::new(&sanitizer).is_absolute() {
+        return eprintln!("skipped: gcc has no libasan.so");
+    }
+    exchanged(&exchange(), "./exchange", Some(&sanitizer));
+}
+
+/// The same file serves another C library.
+#[test]
+fn with_musl() {
+    if !available("musl-gcc") {
+        return;
+    }
+    let bench = exchange();
+    bench.compile("musl-gcc", &["-std=c11", "exchange_main.c", "-o", "musl", "-lpthread"]);
+    exchanged(&bench, "./musl", None);
+}
+
+/// A table of 64 descriptors: what is above is counted, and nothing breaks.
+#[test]
+fn descriptors_above_the_table_are_counted() {
+    let bench = exchange();
+    let sources = root().join("sources");
+    for stem in ["net", "hops"] {
+        fs::copy(sources.join(format!("{stem}.frame")), bench.path(&format!("{stem}.frame")))
+            .unwrap();
+    }
+    bench.pptc(&["net.frame", "hops.frame"]);
+    let header = fs::read_to_string(bench.path("net.h")).unwrap();
+    let control = header.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let control =
+        control.into_iter().find(|it| it.starts_with("ppt1_net_") && it.ends_with("_control"));
+    let folder = sources.join("c").display().to_string();
+    let files = ["real", "shims", "address", "connection", "write", "calls"];
+    let mut args =
+        vec!["-std=gnu11".into(), "-fPIC".into(), "-shared".into(), "-Wno-pedantic".into()];
+    args.extend([
+        "-ftls-model=initial-exec".into(),
+        "-Wno-address".into(),
+        "-DPPT_DESCRIPTORS=64".into(),
+    ]);
+    args.extend([
+        "-I.".into(),
+        format!("-I{folder}"),
+        format!("-DPPT_NET_CONTROL={}", control.unwrap()),
+    ]);
+    args.extend(["net.c".into(), "hops.c".into()]);
+    args.extend(files.map(|stem| format!("{folder}/{stem}.c")));
+    args.extend(["-o".into(), "small.so".into()]);
+    bench.compile("gcc", &args.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut command = bench.command(ppt());
+    command.args(["run", "-q", "--", "./exchange", "above", "64"]);
+    let ran = Ran::of(command.env("LD_PRELOAD", bench.path("small.so")).output().unwrap());
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    let said = ran.stdout.lines().find_map(|line| line.strip_prefix("beyond "));
+    let requests = Requests::of(&bench, "out.bin");
+    assert_eq!(requests.counters["beyond"].to_string(), said.unwrap());
+    assert_eq!((requests.served.len(), requests.called.len()), (0, 0));
+}
+
+#[test]
+fn programs_that_cannot_have_it_are_named() {
+    let bench = exchange();
+    bench.cc(&["-static", "exchange_main.c", "-o", "static", "-lpthread"]);
+    let ran = bench.ppt(&["run", "--with", "net", "--", "./static", "nothing"]);
+    assert_eq!(ran.code(), 0, "the command's own: {ran:?}");
+    assert!(
+        ran.stderr
+            .contains("./static: --with shows nothing of it, because it is linked statically")
+    );
+    assert!(ran.stderr.contains("more: ppt explain not-preloaded"), "{ran:?}");
+    // The set-group-ID bit works for any group but our own, which only root can give away.
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    fs::set_permissions(bench.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    copy_program("/bin/true", bench.path("privileged"));
+    std::os::unix::fs::chown(bench.path("privileged"), Some(1), Some(1)).unwrap();
+    fs::set_permissions(bench.path("privileged"), fs::Permissions::from_mode(0o4755)).unwrap();
+    let ran = bench.ppt(&["run", "--with", "net", "--", "./privileged"]);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    assert!(ran.stderr.contains("because it gets rights that its caller does not have"), "{ran:?}");
+}
+
+#[test]
+fn the_library_needs_no_version_of_anything() {
+    let bench = Bench::new();
+    let library = preload(&bench);
+    let read = |args: &[&str]| {
+        let output = bench.command("readelf").args(args).arg(&library).output().unwrap();
+        assert!(output.status.success());
+        text(&output.stdout)
+    };
+    let dynamic = read(&["-dW"]);
+    assert_eq!(dynamic.matches("(NEEDED)").count(), 1, "{dynamic}");
+    assert!(!dynamic.contains("VERNEED"), "{dynamic}");
+    let symbols = read(&["--dyn-syms", "-W"]);
+    assert!(!symbols.contains("malloc") && !symbols.contains("printf"), "{symbols}");
+}

@@ -1,0 +1,142 @@
+//! Servers of other people, unchanged: as many frames as they say they answered requests.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
+
+use crate::fixtures::preloaded::{Requests, python};
+use crate::fixtures::support::{Bench, Target, available, ppt, text, wait_until};
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Starts a server under `ppt run --with net`, and waits until it accepts connections at the port.
+fn start(bench: &Bench, server: &[&str], port: u16) -> Target {
+    let mut command = bench.command(ppt());
+    command.args(["run", "--with", "net", "-q", "--"]).args(server).stderr(Stdio::null());
+    let target = Target::spawn(command);
+    wait_until("the server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    target
+}
+
+/// What a program printed that had to end well.
+fn output(bench: &Bench, program: &str, args: &[&str]) -> String {
+    let output = bench.command(program).args(args).output().unwrap();
+    assert!(output.status.success(), "{program}: {output:?}");
+    text(&output.stdout)
+}
+
+/// Both sides of 200 requests are in one process, which says how many it answered.
+#[track_caller]
+fn both_sides(bench: &Bench, command: &[&str]) -> Requests {
+    let ran = bench.ppt(&[&["run", "--with", "net", "-q", "--"], command].concat());
+    assert_eq!((ran.code(), ran.stdout.trim()), (0, "answered 200"), "{ran:?}");
+    let requests = Requests::of(bench, "out.bin");
+    assert_eq!((requests.served.len(), requests.called.len()), (200, 200));
+    for counter in ["open", "unanswered", "unasked", "contended"] {
+        assert_eq!(requests.counters[counter], 0, "{counter}");
+    }
+    requests
+}
+
+#[test]
+fn pythons_web_server_and_client() {
+    let Some(python) = python() else { return };
+    let bench = Bench::new();
+    bench.copy("with/server.py");
+    let requests = both_sides(&bench, &[python, "server.py", "200"]);
+    assert!(requests.served.iter().all(|it| it.bytes_in > 100 && it.bytes_out > 200));
+}
+
+#[test]
+fn nodes_web_server_and_client() {
+    if !available("node") {
+        return;
+    }
+    let bench = Bench::new();
+    bench.copy("with/server.js");
+    both_sides(&bench, &["node", "server.js", "200"]);
+}
+
+#[test]
+fn redis_and_its_benchmark() {
+    if !available("redis-server") || !available("redis-benchmark") {
+        return;
+    }
+    let bench = Bench::new();
+    let port = free_port();
+    let number = port.to_string();
+    let server = ["redis-server", "--port", &number, "--save", ""];
+    let mut target = start(&bench, &server, port);
+    let load = ["-p", &number, "-n", "10000", "-c", "20", "-t", "set,get", "-q"];
+    output(&bench, "redis-benchmark", &load);
+    let stats = output(&bench, "redis-cli", &["-p", &number, "info", "stats"]);
+    let processed = stats.lines().find_map(|line| line.strip_prefix("total_commands_processed:"));
+    let processed: u64 = processed.unwrap().trim().parse().unwrap();
+    // It exits without an answer, and its client sees that as the end.
+    output(&bench, "redis-cli", &["-p", &number, "shutdown", "nosave"]);
+    assert!(target.wait().success());
+    let requests = Requests::of(&bench, "out.bin");
+    // INFO counts itself.
+    assert_eq!(requests.served.len() as u64, processed);
+    assert!(processed >= 20_000, "{processed}");
+    assert_eq!((requests.counters["open"], requests.counters["unanswered"]), (0, 1));
+    assert!(requests.served.iter().all(|it| it.port == u64::from(port)));
+}
+
+/// Asks over one connection; returns how many answers came.
+fn ask(port: u16, number: usize) -> usize {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let mut answer = [0; 4096];
+    let mut answers = 0;
+    for _ in 0..number {
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
+        let mut got = Vec::new();
+        while !got.ends_with(b"hello") {
+            let more = stream.read(&mut answer).unwrap();
+            assert!(more > 0, "{}", text(&got));
+            got.extend_from_slice(&answer[..more]);
+        }
+        answers += 1;
+    }
+    answers
+}
+
+/// Two workers, and a proxy in front of them: what it calls is what they serve.
+#[test]
+fn nginx_and_a_proxy() {
+    if !available("nginx") {
+        return;
+    }
+    let bench = Bench::new();
+    let (front, back) = (free_port(), free_port());
+    bench.write(
+        "nginx.conf",
+        &format!(
+            "daemon off; worker_processes 2; pid nginx.pid; error_log errors; events {{ }}\n\
+             http {{ access_log off; client_body_temp_path a; proxy_temp_path b; fastcgi_temp_path c; \
+             uwsgi_temp_path d; scgi_temp_path e;\n\
+             server {{ listen 127.0.0.1:{back}; location / {{ return 200 hello; }} }}\n\
+             server {{ listen 127.0.0.1:{front}; location / {{ proxy_pass http://127.0.0.1:{back}; }} }}\n\
+             }}\n"
+        ),
+    );
+    let folder = bench.path("").display().to_string();
+    let mut target =
+        start(&bench, &["nginx", "-p", &folder, "-c", "nginx.conf", "-e", "errors"], back);
+    let answers = (ask(back, 300), ask(front, 100));
+    assert_eq!(answers, (300, 100));
+    output(&bench, "nginx", &["-p", &folder, "-c", "nginx.conf", "-e", "errors", "-s", "quit"]);
+    assert!(target.wait().success());
+    let requests = Requests::of(&bench, "out.bin");
+    let served_at = |port: u16| {
+        let ports = requests.served.iter().map(|it| it.port);
+        ports.filter(|&at| at == u64::from(port)).count()
+    };
+    assert_eq!((served_at(back), served_at(front)), (400, 100));
+    assert_eq!(requests.called.len(), 100);
+    assert!(requests.called.iter().all(|it| it.port == u64::from(back)));
+    assert_eq!(requests.counters["open"], 0);
+}
