@@ -7,6 +7,7 @@ use datafusion::catalog::{
     CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider,
 };
 use datafusion::common::TableReference;
+use datafusion::common::config::ConfigNonZeroUsize;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
@@ -18,6 +19,7 @@ use crate::error::{QueryError, external};
 use crate::functions;
 use crate::limits::prepared;
 use crate::nearest::nearest;
+use crate::nesting::RECURSION;
 use crate::provider::Provided;
 use crate::window::Window;
 
@@ -74,7 +76,9 @@ impl Engine {
             .with_information_schema(true)
             .with_target_partitions(options.threads.max(1));
         // Names are what frame files call them.
-        config.options_mut().sql_parser.enable_ident_normalization = false;
+        let parser = &mut config.options_mut().sql_parser;
+        parser.enable_ident_normalization = false;
+        parser.recursion_limit = ConfigNonZeroUsize::try_new(RECURSION)?;
         let mut runtime = RuntimeEnvBuilder::new();
         if let Some(bytes) = options.memory {
             // What each part of a sort keeps back for merging what it spilled: the default leaves

@@ -4,10 +4,12 @@ use std::error::Error;
 
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::parser::ParserError;
 use ppt_tables::{SetError, TableError};
 use strum::VariantNames;
 
 use crate::nearest::nearest;
+use crate::nesting::RECURSION;
 
 /// Why a query has no answer.
 #[derive(Debug, thiserror::Error, strum::IntoStaticStr, strum::VariantNames)]
@@ -114,6 +116,23 @@ pub enum QueryError {
         /// How many there may be.
         most: usize,
     },
+    /// Parts of a query that stand in each other: planning might not survive, or take minutes.
+    #[error(
+        "{what} stand in each other {depth} deep, and at most {most} are planned: name the inner ones by WITH, or by CREATE VIEW"
+    )]
+    #[strum(serialize = "too-deep")]
+    TooDeep {
+        /// What stands in each other.
+        what: &'static str,
+        /// How deep.
+        depth: usize,
+        /// How deep it may be.
+        most: usize,
+    },
+    /// The text is no SQL.
+    #[error("the SQL cannot be read: {0}")]
+    #[strum(serialize = "bad-sql")]
+    NoSql(String),
     /// A statement that is not answered here.
     #[error("{0}")]
     #[strum(serialize = "not-in-sql")]
@@ -163,6 +182,7 @@ impl QueryError {
                 | QueryError::NoBuffer { .. }
                 | QueryError::NoColumn { .. }
                 | QueryError::TooLong { .. }
+                | QueryError::TooDeep { .. }
                 | QueryError::NoInterval { .. }
                 | QueryError::NoPoint(_)
                 | QueryError::NotHere(_)
@@ -219,6 +239,16 @@ impl From<DataFusionError> for QueryError {
             {
                 QueryError::Hot(cause.to_string())
             }
+            DataFusionError::SQL(cause, _) => match &**cause {
+                // Our limits are reached before.
+                ParserError::RecursionLimitExceeded => {
+                    let what = "parts of the query";
+                    QueryError::TooDeep { what, depth: RECURSION + 1, most: RECURSION }
+                }
+                ParserError::TokenizerError(why) | ParserError::ParserError(why) => {
+                    QueryError::NoSql(why.clone())
+                }
+            },
             DataFusionError::SchemaError(cause, _) => match &**cause {
                 SchemaError::FieldNotFound { field, valid_fields } => {
                     let there: Vec<_> = valid_fields.iter().map(|it| it.name.clone()).collect();

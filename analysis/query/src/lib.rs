@@ -20,6 +20,7 @@ mod functions;
 pub mod graph;
 mod limits;
 mod nearest;
+mod nesting;
 mod output;
 mod provider;
 mod statement;
@@ -32,7 +33,8 @@ mod window;
 pub use encode::{Encoder, Parquet};
 pub use engine::{Engine, FrameTable, Options, Unit};
 pub use error::QueryError;
-pub use limits::{MAX_OPERATORS, prepared, within_limits};
+pub use limits::{MAX_OPERATORS, parsed, prepared, within_limits};
+pub use nesting::{MAX_NESTING, MAX_QUERIES};
 pub use output::{Format, spelled_numbers};
 pub use ppt_stats as stats;
 pub use ppt_tables::{

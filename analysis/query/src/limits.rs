@@ -1,86 +1,66 @@
-//! Bounds of SQL that planning survives: expressions that are trees as deep as they are long.
+//! Bounds of SQL that the parser and planning survive: expressions are trees as deep as they are long.
 
+use std::collections::VecDeque;
+
+use datafusion::sql::parser::{DFParserBuilder, Statement};
 use ppt_predicate::without_units;
 
 use crate::error::QueryError;
+use crate::nesting::{JOINING, MAX_NESTING, MAX_QUERIES, Nesting, RECURSION, tokens};
 
 /// Operators of one expression. Planning walks the tree of each, several times, by recursion.
 pub const MAX_OPERATORS: usize = 500;
 
-/// Words that join two expressions, or two queries.
-const WORDS: [&str; 13] = [
-    "and",
-    "or",
-    "not",
-    "union",
-    "intersect",
-    "except",
-    "join",
-    "like",
-    "ilike",
-    "between",
-    "in",
-    "is",
-    "at",
-];
-
-/// SQL as the engine takes it: numbers have no units, and expressions are not too long.
+/// SQL as the engine takes it: numbers have no units, and expressions are neither too long nor too deep.
 ///
 /// # Errors
-/// An expression has more than [`MAX_OPERATORS`] operators.
+/// See [`within_limits`].
 pub fn prepared(text: &str) -> Result<String, QueryError> {
     within_limits(text)?;
     Ok(without_units(text))
 }
 
-/// Refuses a text with an expression of more than [`MAX_OPERATORS`] operators. Those of a list are
-/// expressions of their own, as are statements.
+/// The statements of a text, which is as the engine takes it.
+///
+/// # Errors
+/// It is no SQL.
+pub fn parsed(prepared: &str) -> Result<VecDeque<Statement>, QueryError> {
+    let parser = DFParserBuilder::new(prepared).with_recursion_limit(RECURSION).build();
+    Ok(parser.and_then(|mut parser| parser.parse_statements())?)
+}
+
+/// Refuses a text with an expression of more than [`MAX_OPERATORS`] operators, and one that nests deeper
+/// than [`MAX_NESTING`] or [`MAX_QUERIES`]. The operators of a list are those of expressions of their own,
+/// as are those of statements.
 ///
 /// # Errors
 /// It has one.
 pub fn within_limits(text: &str) -> Result<(), QueryError> {
     let count = longest(text);
-    match count > MAX_OPERATORS {
-        true => Err(QueryError::TooLong { count, most: MAX_OPERATORS }),
-        false => Ok(()),
+    if count > MAX_OPERATORS {
+        return Err(QueryError::TooLong { count, most: MAX_OPERATORS });
     }
+    let deepest = Nesting::deepest(text);
+    if deepest.queries > MAX_QUERIES {
+        let what = "queries, or calls such as CAST,";
+        return Err(QueryError::TooDeep { what, depth: deepest.queries, most: MAX_QUERIES });
+    }
+    if deepest.levels > MAX_NESTING {
+        let what = "parentheses, brackets, CASEs or signs";
+        return Err(QueryError::TooDeep { what, depth: deepest.levels, most: MAX_NESTING });
+    }
+    Ok(())
 }
 
 /// The operators of the longest expression. A parenthesis counts with what it stands in.
 fn longest(text: &str) -> usize {
-    let bytes = text.as_bytes();
     // `all` is the sum of `open`: what is open and what is around it are one tree.
     let (mut most, mut all, mut open) = (0usize, 0usize, vec![0usize]);
     // What is before is a value, so that a sign behind it is an operator.
     let mut after_value = false;
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let rest = &bytes[at..];
-        let len = match byte {
-            b'\'' | b'"' => {
-                let end = rest[1..].iter().position(|it| *it == byte);
-                end.map_or(rest.len(), |it| it + 2)
-            }
-            b'-' if rest.starts_with(b"--") => {
-                rest.iter().position(|it| *it == b'\n').unwrap_or(rest.len())
-            }
-            b'/' if rest.starts_with(b"/*") => {
-                rest.windows(2).position(|it| it == b"*/").map_or(rest.len(), |it| it + 2)
-            }
-            b'_' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | 0x80.. => {
-                let is_word = |it: &u8| *it == b'_' || it.is_ascii_alphanumeric() || *it >= 0x80;
-                rest.iter().position(|it| !is_word(it)).unwrap_or(rest.len())
-            }
-            _ => 1,
-        };
-        let token = &rest[..len];
-        at += len;
-        if token[0].is_ascii_whitespace() || token.starts_with(b"--") || token.starts_with(b"/*") {
-            continue;
-        }
-        let is_word = WORDS.iter().any(|it| token.eq_ignore_ascii_case(it.as_bytes()));
+    for token in tokens(text) {
         let top = open.len() - 1;
-        match token[0] {
+        match token.0[0] {
             b'(' => open.push(0),
             b'[' => {
                 (open[top], all) = (open[top] + 1, all + 1);
@@ -100,20 +80,19 @@ fn longest(text: &str) -> usize {
             {
                 (open[top], all) = (open[top] + 1, all + 1);
             }
-            _ if is_word => (open[top], all) = (open[top] + 1, all + 1),
+            _ if token.is_one_of(&JOINING) => (open[top], all) = (open[top] + 1, all + 1),
             _ => {}
         }
         most = most.max(all);
-        after_value = !is_word
-            && (matches!(token[0], b')' | b']' | b'\'' | b'"' | b'_' | b'*')
-                || token[0].is_ascii_alphanumeric()
-                || token[0] >= 0x80);
+        after_value = token.is_value();
     }
     most
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -144,5 +123,37 @@ mod tests {
         let listed = vec!["-1"; 100_000].join(",");
         assert!(within_limits(&format!("a IN ({listed})")).is_ok());
         assert!(within_limits(&"(a+".repeat(30_000)).is_err());
+    }
+
+    proptest! {
+        /// The parser never says that it went too deep, whatever nests.
+        #[test]
+        fn what_is_within_the_limits_is_read(levels in proptest::collection::vec(0usize..16, 0..44)) {
+            const NESTS: [(&str, &str); 16] = [
+                ("(", ")"),
+                ("a OR b AND NOT c = d + e * (", ")"),
+                ("CASE WHEN ", " THEN 1 END"),
+                ("CASE a WHEN 1 THEN 2 ELSE ", " END"),
+                ("NOT ", ""),
+                ("- ", ""),
+                ("f(1, ", ")"),
+                ("[", "]"),
+                ("a[", "]"),
+                ("{'a': ", "}"),
+                ("CAST(", " AS INT)"),
+                ("a BETWEEN 1 AND (", ")"),
+                ("a IN (1, ", ")"),
+                ("(SELECT ", ")"),
+                ("EXISTS (SELECT 1 FROM (SELECT 2) WHERE ", ")"),
+                ("INTERVAL ", ""),
+            ];
+            let opened: String = levels.iter().map(|&level| NESTS[level].0).collect();
+            let closed: String = levels.iter().rev().map(|&level| NESTS[level].1).collect();
+            let text = format!("SELECT {opened}1{closed}");
+            if within_limits(&text).is_ok() {
+                let deep = |error: &QueryError| matches!(error, QueryError::TooDeep { .. });
+                prop_assert!(!parsed(&text).is_err_and(|error| deep(&error)), "{}", text);
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ use ppt_tables::Directory;
 
 use crate::engine::Engine;
 use crate::error::QueryError;
-use crate::limits::prepared;
+use crate::limits::{parsed, prepared};
 use crate::output::Format;
 
 /// A statement.
@@ -48,7 +48,7 @@ pub enum Answer {
 /// It is no SQL.
 pub fn statements(text: &str) -> Result<Vec<Statement>, QueryError> {
     let text = prepared(text)?;
-    Ok(DFParser::parse_sql(&text)?.into_iter().map(Statement).collect())
+    Ok(parsed(&text)?.into_iter().map(Statement).collect())
 }
 
 impl Engine {

@@ -8,9 +8,8 @@ use ppt_query::arrow::array::{Array, AsArray, RecordBatch};
 use ppt_query::arrow::compute::cast;
 use ppt_query::arrow::datatypes::{DataType, Float64Type, Int64Type, Schema};
 use ppt_query::arrow::util::display::{ArrayFormatter, FormatOptions};
-use ppt_query::datafusion::sql::parser::DFParser;
 use ppt_query::stats::{Histogram, Sketch};
-use ppt_query::{Engine, prepared};
+use ppt_query::{Engine, parsed, prepared};
 
 use crate::axis::Axis;
 use crate::error::ReportError;
@@ -82,7 +81,7 @@ const BARS: usize = 60;
 pub async fn plot(engine: &Engine, sql: &str, plot: &Plot) -> Result<String, ReportError> {
     let not = |why: &str| Err(ReportError::NotDrawn(why.to_owned()));
     let sql = &prepared(sql)?;
-    let mut statements = DFParser::parse_sql(sql)?;
+    let mut statements = parsed(sql)?;
     let (Some(statement), None) = (statements.pop_front(), statements.pop_front()) else {
         return not("a plot is of one SELECT");
     };

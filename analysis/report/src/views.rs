@@ -2,8 +2,7 @@
 
 use ppt_query::datafusion::execution::context::SQLOptions;
 use ppt_query::datafusion::logical_expr::{DdlStatement, LogicalPlan};
-use ppt_query::datafusion::sql::parser::DFParser;
-use ppt_query::{Engine, QueryError, prepared};
+use ppt_query::{Engine, QueryError, parsed, prepared};
 
 use crate::error::ReportError;
 use crate::rows::{self, Rows};
@@ -26,7 +25,7 @@ pub struct View {
 /// Answers every statement of `text`: SELECTs, and views, which later statements may use.
 pub async fn all(engine: &Engine, text: &str) -> Result<Vec<View>, ReportError> {
     let mut views = Vec::new();
-    for statement in DFParser::parse_sql(&prepared(text)?)? {
+    for statement in parsed(&prepared(text)?)? {
         let shown = statement.to_string();
         let plan = engine.context().state().statement_to_plan(statement).await;
         let plan = plan.map_err(QueryError::from)?;

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::Stdio;
+use std::time::Duration;
 
 use ppt_capture::FileHeader;
 
@@ -41,6 +42,92 @@ fn sql_takes_the_units_of_expressions() {
     bench.done(&["report", "out.bin", "--sql", "views.sql", "-o", "all.html"]);
     let plot = bench.done(&["plot", "out.bin", "SELECT seqno FROM pass WHERE spent < 1s"]);
     assert!(plot.contains("<svg"));
+}
+
+/// A text that nests: what opens a level, what is in the middle, what closes a level, and how often.
+type Nest = (&'static str, &'static str, &'static str, usize);
+
+#[test]
+fn what_nests_too_deep_is_refused_at_once() {
+    let bench = Bench::new();
+    let nests: [Nest; 14] = [
+        ("CASE WHEN 1 = 1 THEN ", "1", " END", 490),
+        ("CASE WHEN 1 = 2 THEN 0 ELSE ", "1", " END", 490),
+        ("(", "1", ")", 500),
+        ("(", "1", ")", 100_000),
+        ("NOT ", "true", "", 490),
+        ("- ", "1", "", 100_000),
+        ("INTERVAL ", "'1 day'", "", 100_000),
+        ("abs(", "1", ")", 500),
+        ("[", "1", "]", 490),
+        ("CAST(", "1", " AS INT)", 500),
+        ("(SELECT ", "1", ")", 500),
+        // These took minutes, and this one for a mistake in it.
+        ("(SELECT ", "1", ")", 20),
+        ("EXISTS (SELECT 1 WHERE ", "true", ")", 20),
+        ("CAST(", "1 1", " AS INT)", 24),
+    ];
+    let mut queries: Vec<String> = nests
+        .iter()
+        .map(|(opens, middle, closes, count)| {
+            format!("SELECT {}{middle}{}", opens.repeat(*count), closes.repeat(*count))
+        })
+        .collect();
+    let tables = |count: usize| "(SELECT * FROM ".repeat(count) + "captures" + &")".repeat(count);
+    queries.push(format!("SELECT * FROM {}", tables(400)));
+    let with = "WITH a AS (".repeat(40) + "SELECT 1" + &") SELECT * FROM a".repeat(40);
+    queries.push(with);
+    queries.push("EXPLAIN ".repeat(100_000) + "SELECT 1");
+    let begun = std::time::Instant::now();
+    for query in &queries {
+        bench.write("deep.sql", query);
+        for args in [
+            vec!["sql", "out.bin", "-f", "deep.sql"],
+            vec!["report", "out.bin", "--sql", "deep.sql", "-o", "deep.html"],
+        ] {
+            let (said, code) = bench.fails(&args);
+            let shown = &query[..query.len().min(60)];
+            assert!(said.contains(" stand in each other ") && code == 2, "{shown}: {code} {said}");
+            assert!(said.contains("name the inner ones by WITH, or by CREATE VIEW"), "{said}");
+            assert!(said.contains("ppt explain too-deep"), "{said}");
+        }
+    }
+    // Each of them ends within a second, and a busy machine has some more.
+    let each = begun.elapsed() / (2 * queries.len() as u32);
+    assert!(each < Duration::from_secs(5), "{each:?}");
+    for args in [["plot", "out.bin"], ["sql", "out.bin"]] {
+        let (said, code) = bench.fails(&[args[0], args[1], &queries[2]]);
+        assert!(said.contains("500 deep, and at most 40 are planned") && code == 2, "{said}");
+    }
+    for word in ["stat", "why"] {
+        let filter = "NOT ".repeat(400) + "spent > 1";
+        let (said, code) = bench.fails(&[word, "out.bin", "--frame", "pass", "--where", &filter]);
+        assert!(said.contains("400 deep") || word == "why", "{said}");
+        assert!((1..=2).contains(&code), "{word}: {code} {said}");
+    }
+    let many = "NOT ".repeat(2000) + "true";
+    let (said, code) = bench.fails(&["sql", "out.bin", &format!("SELECT {many}")]);
+    assert!(said.contains("2000 operators") && code == 2, "{said}");
+
+    // What people write is answered.
+    let ten = "(SELECT * FROM ".repeat(9) + "captures" + &")".repeat(9);
+    bench.done(&["sql", "out.bin", &format!("SELECT count(*) AS n FROM {ten}")]);
+    let deep = "CASE WHEN 1 = 2 THEN 0 ELSE (".repeat(20) + "7" + &") END".repeat(20);
+    assert_eq!(bench.done(&["sql", "out.bin", &format!("SELECT {deep} AS n")]), "n\n7\n");
+}
+
+#[test]
+fn mistakes_of_sql_are_told_in_plain_words() {
+    let bench = Bench::new();
+    let (said, code) = bench.fails(&["sql", "out.bin", "SELEC 1"]);
+    let expected =
+        "the SQL cannot be read: Expected: an SQL statement, found: SELEC at Line: 1, Column: 1";
+    assert!(said.contains(expected) && said.contains("ppt explain bad-sql") && code == 1, "{said}");
+    let (said, code) = bench.fails(&["sql", "out.bin", "SELECT 'a"]);
+    assert!(
+        said.contains("the SQL cannot be read: Unterminated string literal") && code == 1,
+        "{said}"
+    );
 }
 
 #[test]
