@@ -13,16 +13,16 @@ mod progress;
 mod run;
 mod wire;
 
-pub use diff::{Difference, Kind, diff};
+pub use diff::{Difference, DifferenceKind, diff};
 pub use error::{CellFailure, LabError};
-pub use host::{HostError, Own, host};
+pub use host::{HostError, SelfStart, host};
 pub use manifest::{
-    CellRecord, CheckRecord, HostRecord, MANIFEST, Manifest, Output, Ran, RanCommand, RanEnd,
-    RanPhase, State,
+    CellRecord, CheckRecord, FileRecord, HostRecord, MANIFEST, Manifest, Ran, RanCommand, RanEnd,
+    RanPhase, RunState,
 };
 pub use plan::{
-    Action, Axis, Cell, Clock, Command, Host, Mistake, Plan, PlanError, Ready, Report, Resolved,
-    Stop, Value, Via,
+    Action, Axis, Cell, Clock, Command, Host, Mistake, ParameterValue, Plan, PlanError, Ready,
+    Report, Resolved, Stop, Via,
 };
 pub use progress::{Basis, Event, Progress};
 pub use run::{Options, Summary, plan, rerun, run};

@@ -1,7 +1,7 @@
 //! `ppt lab`: experiments over several hosts.
 
 mod progress;
-mod words;
+mod text;
 
 use std::ffi::OsStr;
 use std::io::{Write, stdout};
@@ -9,35 +9,35 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ppt_hosts::lab::{self, Kind, Options, Own, Summary};
+use ppt_hosts::lab::{self, DifferenceKind, Options, SelfStart, Summary};
 use ppt_output::Invoker;
 use ppt_text::message;
 
 use crate::args::{Lab, LabCommand, LabRun};
 use crate::failure::Failure;
 use crate::signals;
-use progress::Told;
+use progress::ProgressMessages;
 
 pub(crate) fn run(args: &Lab) -> Result<ExitCode, Failure> {
     match &args.command {
         LabCommand::Plan { file } => {
             let plan = lab::plan(file).map_err(Failure::lab)?;
-            print(&words::plan(&plan))
+            print(&text::plan(&plan))
         }
         LabCommand::Run { file, how } => {
             signals::end_the_work();
-            let told = lab::run(file, &options(how)?, &mut Told::default());
+            let told = lab::run(file, &options(how)?, &mut ProgressMessages::default());
             ended(&told.map_err(Failure::lab)?)
         }
         LabCommand::Rerun { folder, how } => {
             signals::end_the_work();
-            let told = lab::rerun(folder, &options(how)?, &mut Told::default());
+            let told = lab::rerun(folder, &options(how)?, &mut ProgressMessages::default());
             ended(&told.map_err(Failure::lab)?)
         }
         LabCommand::Diff { a, b } => {
             let differences = lab::diff(a, b).map_err(Failure::lab)?;
-            print(&words::differences(&differences))?;
-            let differs = differences.iter().any(|it| it.kind != Kind::Content);
+            print(&text::differences(&differences))?;
+            let differs = differences.iter().any(|it| it.kind != DifferenceKind::Content);
             Ok(ExitCode::from(u8::from(differs)))
         }
         LabCommand::Host { arguments } => lab::host(&own()?, arguments).map_err(Failure::no_lab),
@@ -108,10 +108,10 @@ fn invoker() -> Option<Invoker> {
 }
 
 /// How this program starts itself on a host.
-fn own() -> Result<Own, Failure> {
+fn own() -> Result<SelfStart, Failure> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| Failure::System("find this program", error))?;
-    Ok(Own { program, words: vec!["lab".into(), "host".into()] })
+    Ok(SelfStart { program, words: vec!["lab".into(), "host".into()] })
 }
 
 fn print(text: &str) -> Result<ExitCode, Failure> {

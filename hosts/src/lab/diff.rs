@@ -11,7 +11,7 @@ use super::wire::Identity;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Of what kind it is.
-    pub kind: Kind,
+    pub kind: DifferenceKind,
     /// Of what it is.
     pub what: String,
     /// What the first has; None if it has nothing.
@@ -22,7 +22,7 @@ pub struct Difference {
 
 /// Of what kind a difference is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum DifferenceKind {
     /// The runs were not set up alike.
     Setup,
     /// They ended differently.
@@ -50,12 +50,13 @@ pub fn diff(a: &Path, b: &Path) -> Result<Vec<Difference>, LabError> {
     Ok(differences)
 }
 
-type Named = BTreeMap<(Kind, String), String>;
+type Named = BTreeMap<(DifferenceKind, String), String>;
 
 /// Everything that a manifest says but times, each fact under a name.
 fn facts(manifest: &Manifest) -> Named {
     let mut facts = Named::new();
-    let mut setup = |what: &str, value: String| facts.insert((Kind::Setup, what.to_owned()), value);
+    let mut setup =
+        |what: &str, value: String| facts.insert((DifferenceKind::Setup, what.to_owned()), value);
     setup("version of ppt", manifest.version.clone());
     setup("seed", manifest.seed.to_string());
     let order: Vec<&str> = manifest.cells.iter().map(|it| &*it.key).collect();
@@ -65,15 +66,20 @@ fn facts(manifest: &Manifest) -> Named {
     }
     manifest.hosts.iter().for_each(|it| host(it, &mut facts));
     manifest.cells.iter().for_each(|it| cell(it, &mut facts));
-    facts
-        .insert((Kind::Result, "state".to_owned()), format!("{:?}", manifest.state).to_lowercase());
+    facts.insert(
+        (DifferenceKind::Result, "state".to_owned()),
+        format!("{:?}", manifest.state).to_lowercase(),
+    );
     facts
 }
 
 fn host(host: &HostRecord, facts: &mut Named) {
     let it = &host.facts;
     let mut add = |what: &str, value: &str| {
-        facts.insert((Kind::Setup, format!("host {}: {what}", host.name)), value.to_owned());
+        facts.insert(
+            (DifferenceKind::Setup, format!("host {}: {what}", host.name)),
+            value.to_owned(),
+        );
     };
     add("via", &host.via);
     add("address", host.addr.as_deref().unwrap_or("none"));
@@ -110,22 +116,22 @@ fn cell(cell: &CellRecord, facts: &mut Named) {
         facts.insert((kind, format!("{name}: {what}")), value);
     };
     let passed = if cell.passed { "passed" } else { "failed" };
-    add(Kind::Result, "result".to_owned(), passed.to_owned());
+    add(DifferenceKind::Result, "result".to_owned(), passed.to_owned());
     for it in &cell.ran.commands {
         let env = it.env.iter().map(|(name, value)| format!("{name}={value} "));
         let command = env.collect::<String>() + &it.words.join(" ");
-        add(Kind::Setup, format!("phase {}, host {}", it.phase, it.host), command);
+        add(DifferenceKind::Setup, format!("phase {}, host {}", it.phase, it.host), command);
     }
     for it in &cell.ran.ends {
         let end = if it.ended.stopped { "was stopped".into() } else { it.ended.end.to_string() };
-        add(Kind::Result, format!("phase {}, host {}", it.ended.phase, it.host), end);
+        add(DifferenceKind::Result, format!("phase {}, host {}", it.ended.phase, it.host), end);
     }
     for it in &cell.checks {
         let passed = if it.passed { "true" } else { "not true" };
-        add(Kind::Result, format!("check {}", it.sql), passed.to_owned());
+        add(DifferenceKind::Result, format!("check {}", it.sql), passed.to_owned());
     }
     for it in &cell.ran.outputs {
-        add(Kind::Result, format!("file {}", it.name), "there".to_owned());
-        add(Kind::Content, format!("file {}", it.name), it.sha256.clone());
+        add(DifferenceKind::Result, format!("file {}", it.name), "there".to_owned());
+        add(DifferenceKind::Content, format!("file {}", it.name), it.sha256.clone());
     }
 }

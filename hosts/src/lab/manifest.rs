@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::LabError;
-use super::plan::Value;
+use super::plan::ParameterValue;
 use super::progress::Basis;
 use super::wire::{Ended, Facts, Identity};
 
@@ -29,7 +29,7 @@ pub struct Manifest {
     /// Of the experiment.
     pub name: String,
     /// Whether all cells have run.
-    pub state: State,
+    pub state: RunState,
     /// When it began, in UTC.
     pub began: String,
     /// What the order of the cells follows from.
@@ -52,7 +52,7 @@ pub struct Manifest {
 /// How far an experiment came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum RunState {
     /// It runs, or was killed.
     Running,
     /// All cells have run.
@@ -85,7 +85,7 @@ pub struct CellRecord {
     /// Parameters and repetition, as a file name.
     pub key: String,
     /// The parameters.
-    pub parameters: Vec<(String, Value)>,
+    pub parameters: Vec<(String, ParameterValue)>,
     /// From 1.
     pub repeat: u32,
     /// From 1.
@@ -115,7 +115,7 @@ pub struct Ran {
     /// How they ended.
     pub ends: Vec<RanEnd>,
     /// Files that came back.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<FileRecord>,
 }
 
 /// A phase that ended.
@@ -158,7 +158,7 @@ pub struct RanEnd {
 
 /// A file that came back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Output {
+pub struct FileRecord {
     /// Its name in the folder of the cell.
     pub name: String,
     /// Its length.
@@ -188,7 +188,7 @@ impl Manifest {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: name.to_owned(),
-            state: State::Running,
+            state: RunState::Running,
             began: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
             seed,
             text: text.to_owned(),
@@ -222,7 +222,7 @@ impl Manifest {
     /// Says in the manifest that is there that the experiment was aborted, where no room is left to
     /// write another one: these bytes take the place of as many others.
     pub(super) fn abort_in_place(folder: &Path) -> std::io::Result<()> {
-        let (running, aborted) = (state(State::Running), state(State::Aborted));
+        let (running, aborted) = (state(RunState::Running), state(RunState::Aborted));
         assert_eq!(running.len(), aborted.len(), "nothing else in the file moves");
         let file = fs::File::options().read(true).write(true).open(folder.join(MANIFEST))?;
         let mut text = Vec::new();
@@ -247,7 +247,7 @@ impl Manifest {
 }
 
 /// A state as it is in the file.
-fn state(state: State) -> String {
+fn state(state: RunState) -> String {
     format!("\"state\": {}", serde_json::to_string(&state).unwrap_or_default())
 }
 
@@ -265,7 +265,7 @@ mod tests {
         let before = fs::metadata(folder.path().join(MANIFEST)).unwrap().len();
         Manifest::abort_in_place(folder.path()).unwrap();
         assert_eq!(fs::metadata(folder.path().join(MANIFEST)).unwrap().len(), before);
-        manifest.state = State::Aborted;
+        manifest.state = RunState::Aborted;
         assert_eq!(Manifest::read(folder.path()).unwrap(), manifest);
         assert!(Manifest::abort_in_place(folder.path()).is_err(), "it does not run any more");
     }

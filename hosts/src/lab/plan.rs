@@ -12,5 +12,5 @@ mod when;
 
 pub use action::{Action, Clock, Command, Ready, Resolved, Stop};
 pub use error::{Mistake, PlanError};
-pub use matrix::{Axis, Cell, Value};
+pub use matrix::{Axis, Cell, ParameterValue};
 pub use types::{Host, Plan, Report, Via};

@@ -18,26 +18,26 @@ pub(super) const MOST_DATA: usize = 256 << 10;
 /// What the controller asks. The helper answers in the same order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Ask {
-    /// Which files programs are: [`Tell::Identified`].
+pub(super) enum HelperRequest {
+    /// Which files programs are: [`HelperMessage::Identified`].
     Identify { programs: Vec<String> },
-    /// Runs a program of the system to its end: [`Tell::Tool`].
+    /// Runs a program of the system to its end: [`HelperMessage::Tool`].
     Tool { words: Vec<String>, input: String },
-    /// Begins a cell in a fresh folder: [`Tell::Begun`].
+    /// Begins a cell in a fresh folder: [`HelperMessage::Begun`].
     Begin,
-    /// Starts a program at a time of the host's REALTIME, in ns: [`Tell::Done`] once it is ready or
-    /// has ended, or [`Tell::Failed`].
+    /// Starts a program at a time of the host's REALTIME, in ns: [`HelperMessage::Done`] once it is ready or
+    /// has ended, or [`HelperMessage::Failed`].
     Start { phase: String, command: Command, capture: Option<Capture>, at: i64 },
-    /// Measures clocks, from now on until it is stopped as a program is: [`Tell::Done`] once that
+    /// Measures clocks, from now on until it is stopped as a program is: [`HelperMessage::Done`] once that
     /// goes on, and clocks are known.
-    Measure { phase: String, name: String, key: Vec<u8>, part: Part },
-    /// What REALTIME shows elsewhere, by the host that measures: [`Tell::Offsets`].
+    Measure { phase: String, name: String, key: Vec<u8>, part: ClockRole },
+    /// What REALTIME shows elsewhere, by the host that measures: [`HelperMessage::Offsets`].
     Offsets { phase: String },
-    /// Stops what a phase started: [`Tell::Stopped`].
+    /// Stops what a phase started: [`HelperMessage::Stopped`].
     Stop { phase: String },
-    /// Waits no longer for what was asked before, and says what is not done: [`Tell::Unfinished`].
+    /// Waits no longer for what was asked before, and says what is not done: [`HelperMessage::Unfinished`].
     GiveUp,
-    /// Sends files that match: [`Tell::File`] for each, then [`Tell::Collected`].
+    /// Sends files that match: [`HelperMessage::File`] for each, then [`HelperMessage::Collected`].
     Collect { patterns: Vec<String> },
     /// Ends a cell: everything stops, and what ppt itself wrote is sent as by `Collect`.
     End,
@@ -48,7 +48,7 @@ pub(super) enum Ask {
 /// The part of a host when clocks are measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Part {
+pub(super) enum ClockRole {
     /// It answers probes at this address.
     Answer(String),
     /// It asks these (NAME=ADDRESS) until their clocks are known, and goes on.
@@ -67,7 +67,7 @@ pub(super) struct Capture {
 /// What the helper answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Tell {
+pub(super) enum HelperMessage {
     Hello(Box<Facts>),
     /// In the order of the question.
     Identified(Vec<Identity>),
@@ -325,22 +325,25 @@ mod tests {
     #[test]
     fn frames_come_back() {
         let mut bytes = Vec::new();
-        write_message(&mut bytes, &Ask::Begin).unwrap();
+        write_message(&mut bytes, &HelperRequest::Begin).unwrap();
         write_data(&mut bytes, b"abc").unwrap();
         let mut from = &bytes[..];
-        assert_eq!(read::<Ask>(&mut from).unwrap(), Some(Frame::Message(Ask::Begin)));
-        assert_eq!(read::<Ask>(&mut from).unwrap(), Some(Frame::Data(b"abc".to_vec())));
-        assert_eq!(read::<Ask>(&mut from).unwrap(), None);
+        assert_eq!(
+            read::<HelperRequest>(&mut from).unwrap(),
+            Some(Frame::Message(HelperRequest::Begin))
+        );
+        assert_eq!(read::<HelperRequest>(&mut from).unwrap(), Some(Frame::Data(b"abc".to_vec())));
+        assert_eq!(read::<HelperRequest>(&mut from).unwrap(), None);
         // Cut anywhere, it is an error or the end.
         for cut in 1..bytes.len() {
             let mut from = &bytes[..cut];
-            while let Ok(Some(_)) = read::<Ask>(&mut from) {}
+            while let Ok(Some(_)) = read::<HelperRequest>(&mut from) {}
         }
     }
 
     #[test]
     fn garbage_is_named() {
-        let told = |bytes: &[u8]| read::<Tell>(&mut &bytes[..]).unwrap_err().to_string();
+        let told = |bytes: &[u8]| read::<HelperMessage>(&mut &bytes[..]).unwrap_err().to_string();
         assert_eq!(
             told(b"Welcome to b!\n"),
             "it says `Welcome to b!\\n`, which no helper of ppt says"

@@ -113,7 +113,7 @@ pub enum Refused {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Kind {
+enum PacketKind {
     Hello = 1,
     Probe = 3,
     Clocks = 5,
@@ -125,13 +125,13 @@ const HELLO: usize = HEAD + 8 + 8 + 2 * MAX_NAME + PROGRAM + TAG;
 const PROBE: usize = HEAD + 8 + 8 + 8 * EARLIER + 24 + 8 + TAG;
 const CLOCKS: usize = HEAD + 3 * 24 + TAG;
 
-impl Kind {
+impl PacketKind {
     fn length(self) -> usize {
         match self {
-            Kind::Hello => HELLO,
-            Kind::Probe => PROBE,
-            Kind::Clocks => CLOCKS,
-            Kind::Version => HEAD + TAG,
+            PacketKind::Hello => HELLO,
+            PacketKind::Probe => PROBE,
+            PacketKind::Clocks => CLOCKS,
+            PacketKind::Version => HEAD + TAG,
         }
     }
 }
@@ -140,9 +140,9 @@ impl Question {
     /// The packet of this question.
     pub fn seal(&self, head: Head, key: &Key) -> Vec<u8> {
         let kind = match self {
-            Question::Hello(_) => Kind::Hello,
-            Question::Probe { .. } => Kind::Probe,
-            Question::Clocks { .. } => Kind::Clocks,
+            Question::Hello(_) => PacketKind::Hello,
+            Question::Probe { .. } => PacketKind::Probe,
+            Question::Clocks { .. } => PacketKind::Clocks,
         };
         let mut packet = begin(VERSION, kind as u8, head);
         match self {
@@ -163,20 +163,21 @@ impl Question {
     /// It has another length, kind or version, or the tag is of another key.
     pub fn open(packet: &[u8], key: &Key) -> Result<(Head, Self), Refused> {
         let (kind, head, mut body) = open(packet, key)?;
-        let length =
-            |kind: Kind| (packet.len() == kind.length()).then_some(()).ok_or(Refused::Malformed);
+        let length = |kind: PacketKind| {
+            (packet.len() == kind.length()).then_some(()).ok_or(Refused::Malformed)
+        };
         let question = match kind {
-            it if it == Kind::Hello as u8 => {
-                length(Kind::Hello)?;
+            it if it == PacketKind::Hello as u8 => {
+                length(PacketKind::Hello)?;
                 body.number()?;
                 Question::Hello(body.identity()?)
             }
-            it if it == Kind::Probe as u8 => {
-                length(Kind::Probe)?;
+            it if it == PacketKind::Probe as u8 => {
+                length(PacketKind::Probe)?;
                 Question::Probe { token: body.number()? }
             }
-            it if it == Kind::Clocks as u8 => {
-                length(Kind::Clocks)?;
+            it if it == PacketKind::Clocks as u8 => {
+                length(PacketKind::Clocks)?;
                 Question::Clocks { token: body.number()? }
             }
             _ => return Err(Refused::Malformed),
@@ -189,12 +190,12 @@ impl Answer {
     /// The packet of this answer to a question of `length` bytes, which it never exceeds.
     pub fn seal(&self, head: Head, length: usize, key: &Key) -> Vec<u8> {
         let kind = match self {
-            Answer::Hello { .. } => Kind::Hello,
-            Answer::Probe(_) => Kind::Probe,
-            Answer::Clocks(_) => Kind::Clocks,
-            Answer::OtherVersion => Kind::Version,
+            Answer::Hello { .. } => PacketKind::Hello,
+            Answer::Probe(_) => PacketKind::Probe,
+            Answer::Clocks(_) => PacketKind::Clocks,
+            Answer::OtherVersion => PacketKind::Version,
         };
-        let code = if kind == Kind::Version { kind as u8 } else { kind as u8 + 1 };
+        let code = if kind == PacketKind::Version { kind as u8 } else { kind as u8 + 1 };
         let mut packet = begin(VERSION, code, head);
         match self {
             Answer::Hello { token, identity } => {
@@ -221,10 +222,10 @@ impl Answer {
     pub fn open(packet: &[u8], key: &Key) -> Result<(Head, Self), Refused> {
         let (kind, head, mut body) = open(packet, key)?;
         let answer = match kind {
-            it if it == Kind::Hello as u8 + 1 => {
+            it if it == PacketKind::Hello as u8 + 1 => {
                 Answer::Hello { token: body.number()?, identity: body.identity()? }
             }
-            it if it == Kind::Probe as u8 + 1 => {
+            it if it == PacketKind::Probe as u8 + 1 => {
                 let (t2, tick) = (body.number()?, body.number()?);
                 let mut earlier = [0; EARLIER];
                 for it in &mut earlier {
@@ -233,7 +234,7 @@ impl Answer {
                 let now = body.reading(ClockId::Tick, ClockId::Realtime)?;
                 Answer::Probe(Answered { t2, tick, earlier, now, questions: body.number()? })
             }
-            it if it == Kind::Clocks as u8 + 1 => {
+            it if it == PacketKind::Clocks as u8 + 1 => {
                 let [x, y, z] = OTHER_CLOCKS;
                 Answer::Clocks([
                     body.reading(x.0, x.1)?,
@@ -241,7 +242,7 @@ impl Answer {
                     body.reading(z.0, z.1)?,
                 ])
             }
-            it if it == Kind::Version as u8 => Answer::OtherVersion,
+            it if it == PacketKind::Version as u8 => Answer::OtherVersion,
             _ => return Err(Refused::Malformed),
         };
         Ok((head, answer))

@@ -80,7 +80,7 @@ pub struct NoShift(String);
 
 /// What [`FromStr`] reads: θ, and its origin and rate if they are said.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Said {
+pub struct ClockEquation {
     /// The equation.
     pub theta: Theta,
     /// The ticks of the machine at t = 0.
@@ -89,7 +89,7 @@ pub struct Said {
     pub hz: Option<u64>,
 }
 
-impl FromStr for Said {
+impl FromStr for ClockEquation {
     type Err = NoShift;
 
     fn from_str(text: &str) -> Result<Self, NoShift> {
@@ -101,7 +101,7 @@ impl FromStr for Said {
     }
 }
 
-impl Said {
+impl ClockEquation {
     fn part(&mut self, part: &str) -> Option<()> {
         let (name, value) = part.split_once('=')?;
         match name {
@@ -138,17 +138,17 @@ mod tests {
     #[test]
     fn an_equation_is_read() {
         let text = "offset=123ms,ppm=-35,wander=1ppm/min,step=50us@6s,step=-1s@7.5s,origin=5,hz=2";
-        let said: Said = text.parse().unwrap();
+        let said: ClockEquation = text.parse().unwrap();
         let theta = Theta {
             offset_ns: 123e6,
             ppm: -35.0,
             wander: 1.0,
             steps: vec![(6e9, 50e3), (7.5e9, -1e9)],
         };
-        assert_eq!(said, Said { theta, origin: Some(5), hz: Some(2) });
-        assert_eq!("".parse(), Ok(Said::default()));
+        assert_eq!(said, ClockEquation { theta, origin: Some(5), hz: Some(2) });
+        assert_eq!("".parse(), Ok(ClockEquation::default()));
         for wrong in ["ppm", "ppm=x", "ppm=inf", "offset=3", "step=1s", "wander=1", "hz=0", "a=1"] {
-            assert_eq!(wrong.parse::<Said>(), Err(NoShift(wrong.into())));
+            assert_eq!(wrong.parse::<ClockEquation>(), Err(NoShift(wrong.into())));
         }
     }
 

@@ -49,13 +49,13 @@ pub enum TimeSource {
 }
 
 /// What one of them said, by its place, or why it is left out.
-pub(super) type Told = (usize, Result<Record, TimeSourceError>);
+pub(super) type SourceReading = (usize, Result<Record, TimeSourceError>);
 
 /// All of them, until it is dropped.
 pub(super) struct Watch<'a> {
     over: &'a AtomicBool,
     threads: Vec<Thread>,
-    told: Receiver<Told>,
+    told: Receiver<SourceReading>,
 }
 
 impl<'scope> Watch<'scope> {
@@ -81,7 +81,7 @@ impl<'scope> Watch<'scope> {
         }
         let mut watch = Self { over, threads: Vec::new(), told };
         for (place, mut source) in all.into_iter().enumerate() {
-            let tell: Sender<Told> = tell.clone();
+            let tell: Sender<SourceReading> = tell.clone();
             let thread = scope.spawn(move || {
                 while !over.load(Relaxed) {
                     // Who listened may have gone: then it is over.
@@ -95,7 +95,7 @@ impl<'scope> Watch<'scope> {
     }
 
     /// What was said since the last call.
-    pub fn take(&self) -> impl Iterator<Item = Told> {
+    pub fn take(&self) -> impl Iterator<Item = SourceReading> {
         self.told.try_iter()
     }
 }

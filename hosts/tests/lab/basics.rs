@@ -4,7 +4,7 @@ use std::fs;
 
 use libtest_mimic::Trial;
 use ppt_clock::sync::Readings;
-use ppt_hosts::lab::{self, End, Identity, Kind, State};
+use ppt_hosts::lab::{self, DifferenceKind, End, Identity, RunState};
 use ppt_hosts::probe::HostClock;
 
 use crate::rig::{Outcome, Rig, contains, is_root, same, skip, trial};
@@ -55,7 +55,7 @@ a = { run = ["OWN", "program", "say", "loaded"] }
 "#,
     );
     let manifest = rig.passes();
-    assert_eq!((manifest.cells.len(), manifest.state), (8, State::Complete));
+    assert_eq!((manifest.cells.len(), manifest.state), (8, RunState::Complete));
     for cell in &manifest.cells {
         let [size, load] = [&cell.parameters[0].1, &cell.parameters[1].1];
         for host in ["a", "b"] {
@@ -466,7 +466,7 @@ a = { stop = true }
     rig.options.folder = Some(again.clone());
     lab::rerun(&rig.results(), &rig.options, &mut rig.told).unwrap();
     let differences = lab::diff(&rig.results(), &again).unwrap();
-    let setup: Vec<_> = differences.iter().filter(|it| it.kind == Kind::Setup).collect();
+    let setup: Vec<_> = differences.iter().filter(|it| it.kind == DifferenceKind::Setup).collect();
     assert!(setup.is_empty(), "{setup:?}");
     // Another experiment does differ.
     let other = fs::read_to_string(rig.file()).unwrap().replace("seed = 5", "seed = 6");

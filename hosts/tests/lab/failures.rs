@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use libtest_mimic::Trial;
-use ppt_hosts::lab::{Manifest, State};
+use ppt_hosts::lab::{Manifest, RunState};
 use ppt_output::Invoker;
 
 use crate::basics::fake_ppt;
@@ -140,7 +140,7 @@ a = { run = ["head", "-c", "3000000", "/dev/zero"] }
     }
     contains(&said, "cannot write")?;
     let manifest: Manifest = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(manifest.state, State::Aborted, "{said}");
+    assert_eq!(manifest.state, RunState::Aborted, "{said}");
     Ok(())
 }
 

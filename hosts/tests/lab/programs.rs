@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use ppt_hosts::lab::{self, Own};
+use ppt_hosts::lab::{self, SelfStart};
 
 use crate::{hostile, rig};
 
@@ -15,7 +15,7 @@ pub(crate) fn play(words: &[OsString]) -> ExitCode {
     let text: Vec<&str> = words.iter().map(|it| it.to_str().unwrap()).collect();
     match text[..] {
         ["lab", "host", ..] => {
-            let own = Own { program: rig::own(), words: vec!["lab".into(), "host".into()] };
+            let own = SelfStart { program: rig::own(), words: vec!["lab".into(), "host".into()] };
             lab::host(&own, &words[2..]).unwrap_or_else(|error| {
                 eprintln!("{error}");
                 ExitCode::FAILURE

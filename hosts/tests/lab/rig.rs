@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
-use ppt_hosts::lab::{self, Event, LabError, Manifest, Options, Own, Progress, Summary};
+use ppt_hosts::lab::{self, Event, LabError, Manifest, Options, Progress, SelfStart, Summary};
 
 pub(crate) type Outcome = Result<(), Failed>;
 
@@ -105,7 +105,7 @@ impl Rig {
 
 pub(crate) fn options(folder: Option<PathBuf>) -> Options {
     Options {
-        own: Own { program: own(), words: vec!["lab".into(), "host".into()] },
+        own: SelfStart { program: own(), words: vec!["lab".into(), "host".into()] },
         analysis: Some(own()),
         ppt: Path::new("ppt").to_owned(),
         ssh: vec!["ssh".into()],

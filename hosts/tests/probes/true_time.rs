@@ -168,7 +168,10 @@ fn left_out(events: &[Event]) -> Vec<&Event> {
 #[test]
 fn what_references_say_holds_the_truth() {
     let shift = Shift {
-        theta: "ppm=35,offset=55ms".parse::<ppt_hosts::probe::theta::Said>().unwrap().theta,
+        theta: "ppm=35,offset=55ms"
+            .parse::<ppt_hosts::probe::theta::ClockEquation>()
+            .unwrap()
+            .theta,
         origin: ppt_now::ticks(),
         hz: HostClock::default().tick_hz(),
     };

@@ -12,7 +12,7 @@ use ppt_clock::sync::{Probe, Readings};
 use ppt_clock::times::{Model, Times};
 use ppt_clock::{ClockId, ClockReading};
 use ppt_hosts::probe::HostClock;
-use ppt_hosts::probe::theta::{Said, Shift};
+use ppt_hosts::probe::theta::{ClockEquation, Shift};
 
 use crate::relay::{More, Relay, Way};
 use crate::{Lines, Serving, ask, asked};
@@ -22,7 +22,7 @@ const MOMENTS: u64 = 100_000;
 
 /// θ by the words of PPT_TEST_CLOCK, from now on.
 fn shift(text: &str) -> Shift {
-    let theta = text.parse::<Said>().unwrap().theta;
+    let theta = text.parse::<ClockEquation>().unwrap().theta;
     Shift { theta, origin: ppt_now::ticks(), hz: HostClock::default().tick_hz() }
 }
 

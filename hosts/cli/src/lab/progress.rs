@@ -8,13 +8,13 @@ use crate::signals;
 
 /// Tells it on stderr: phases in a line that is rewritten, everything else in lines.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct ProgressMessages {
     status: StatusLine,
     /// The cell that runs: its number, of so many, and its key.
     cell: String,
 }
 
-impl Progress for Told {
+impl Progress for ProgressMessages {
     fn tell(&mut self, event: &Event<'_>) {
         if let Event::Phase(name) = event {
             return self.status.show(format_args!("ppt: {}: {name}", self.cell));

@@ -76,7 +76,7 @@ pub(super) fn ask(
     }
     let kept = SyncFile::create(Path::new(file), &Rules::default());
     let mut file = kept.map_err(failed("write the readings"))?;
-    let heard = RefCell::new(Heard::new(until, give_up));
+    let heard = RefCell::new(ClockReport::new(until, give_up));
     let options = Options { duration: None, ..Options::default() };
     let measurement =
         Measurement { hosts: &hosts, key: &key, me: &me, clock: &clock, options: &options };
@@ -96,7 +96,7 @@ pub(super) fn ask(
 /// A file, and what is known by now.
 struct Both<'a> {
     file: &'a mut SyncFile,
-    heard: &'a RefCell<Heard>,
+    heard: &'a RefCell<ClockReport>,
 }
 
 impl Sink for Both<'_> {
@@ -118,7 +118,7 @@ enum Verdict {
 }
 
 /// What was measured so far.
-struct Heard {
+struct ClockReport {
     until: Duration,
     give_up: Instant,
     is_known: bool,
@@ -130,7 +130,7 @@ struct Heard {
     latest: Vec<VecDeque<Probe>>,
 }
 
-impl Heard {
+impl ClockReport {
     fn new(until: Duration, give_up: Duration) -> Self {
         let text = format!("{HEADER}\n").into_bytes();
         let give_up = Instant::now() + give_up;

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::lab::wire::{self, Tell};
+use crate::lab::wire::{self, HelperMessage};
 
 /// What became of patterns.
 #[derive(Default)]
@@ -84,12 +84,12 @@ pub(super) fn send_file(to: &mut impl Write, path: &Path, name: &str) -> io::Res
     let Ok(mut file) = File::options().read(true).custom_flags(O_NOFOLLOW).open(path) else {
         return Ok(());
     };
-    wire::write_message(to, &Tell::File { name: name.to_owned() })?;
+    wire::write_message(to, &HelperMessage::File { name: name.to_owned() })?;
     let mut buffer = vec![0; wire::MOST_DATA];
     while let Ok(read @ 1..) = file.read(&mut buffer) {
         wire::write_data(to, &buffer[..read])?;
     }
-    wire::write_message(to, &Tell::FileEnd)
+    wire::write_message(to, &HelperMessage::FileEnd)
 }
 
 #[cfg(test)]

@@ -13,12 +13,12 @@ use rustix::process::{Pid, getpid, set_child_subreaper};
 use rustix::system::sethostname;
 
 use super::error::{HostError, cannot};
-use super::how::{FIRST, HUB, ISOLATED, NETWORK};
-use super::own::Own;
+use super::isolation::{FIRST, HUB, ISOLATED, NETWORK};
+use super::self_start::SelfStart;
 use super::tree;
 
 /// Starts the worker of the host with this name, waits for its end, and clears up.
-pub(super) fn keep(own: &Own, how: &str, name: &str) -> Result<ExitCode, HostError> {
+pub(super) fn keep(own: &SelfStart, how: &str, name: &str) -> Result<ExitCode, HostError> {
     if [NETWORK, HUB].contains(&how) {
         unshare(CloneFlags::CLONE_NEWNET).map_err(cannot("make a network namespace"))?;
     }

@@ -19,7 +19,7 @@ const MOST_MIB: u64 = 64;
 const WAITING: usize = 1 << 20;
 
 /// A file that takes what a program prints.
-pub(super) struct Output {
+pub(super) struct ProgramOutput {
     path: PathBuf,
     /// A byte asks the thread to take what waits; the end of the pipe asks it to end.
     asks: Option<OwnedFd>,
@@ -28,7 +28,7 @@ pub(super) struct Output {
     thread: Option<JoinHandle<u64>>,
 }
 
-impl Output {
+impl ProgramOutput {
     /// Makes the file at `path`, which must be new. Returns the end of the pipe for the program, too.
     pub(super) fn create(path: PathBuf) -> io::Result<(Self, OwnedFd)> {
         let file = File::create_new(&path)?;
@@ -66,7 +66,7 @@ impl Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for ProgramOutput {
     fn drop(&mut self) {
         self.finish();
     }
@@ -150,7 +150,7 @@ mod tests {
     fn a_program_that_prints_without_end_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        let (mut output, program) = Output::create(path.clone()).unwrap();
+        let (mut output, program) = ProgramOutput::create(path.clone()).unwrap();
         let mut program = File::from(program);
         program.write_all(b"begin\n").unwrap();
         output.flush();
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_program_that_ends_leaves_all_it_printed() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut output, program) = Output::create(folder.path().join("out")).unwrap();
+        let (mut output, program) = ProgramOutput::create(folder.path().join("out")).unwrap();
         File::from(program).write_all(b"all").unwrap();
         output.flush();
         assert_eq!(fs::read(output.path()).unwrap(), b"all");

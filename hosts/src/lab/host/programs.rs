@@ -12,9 +12,9 @@ use rustix::process::{
 };
 
 use super::facts;
-use super::output::Output;
-use super::own::Own;
+use super::output::ProgramOutput;
 use super::ready::Missing;
+use super::self_start::SelfStart;
 use crate::lab::plan;
 use crate::lab::wire::{Capture, End, Ended, Failure, Isolation, Problem};
 
@@ -29,7 +29,7 @@ pub(super) struct Program {
     child: Child,
     /// Readable once it has ended.
     pub(super) fd: OwnedFd,
-    outputs: [Output; 2],
+    outputs: [ProgramOutput; 2],
     /// Whether the phase waits for its end.
     pub(super) ends: bool,
     pub(super) missing: Missing,
@@ -48,7 +48,7 @@ pub(super) struct Folders {
 
 impl Program {
     pub(super) fn start(
-        own: &Own,
+        own: &SelfStart,
         isolation: Isolation,
         folders: &Folders,
         phase: &str,
@@ -65,7 +65,7 @@ impl Program {
     }
 
     fn spawn(
-        own: &Own,
+        own: &SelfStart,
         isolation: Isolation,
         folders: &Folders,
         phase: &str,
@@ -75,7 +75,7 @@ impl Program {
         let (first, arguments) = command.words.split_first().ok_or("it has no name")?;
         let program = facts::find(first)?;
         let io = |it: io::Error| it.to_string();
-        let output = |end: &str| Output::create(folders.logs.join(format!("{phase}.{end}")));
+        let output = |end: &str| ProgramOutput::create(folders.logs.join(format!("{phase}.{end}")));
         let (out, stdout) = output("out").map_err(io)?;
         let (err, stderr) = output("err").map_err(io)?;
         let mut words: Vec<PathBuf> = Vec::new();
@@ -129,7 +129,7 @@ impl Program {
         let signal = || End::Signal(status.signal().unwrap_or_default());
         self.end = Some(status.code().map_or_else(signal, End::Code));
         self.kill_group();
-        self.outputs.iter_mut().for_each(Output::flush);
+        self.outputs.iter_mut().for_each(ProgramOutput::flush);
         self.end
     }
 
@@ -156,14 +156,14 @@ impl Program {
     }
 
     pub(super) fn failure(&mut self, problem: Problem) -> Failure {
-        self.outputs.iter_mut().for_each(Output::flush);
+        self.outputs.iter_mut().for_each(ProgramOutput::flush);
         let (phase, words) = (self.phase.clone(), self.words.clone());
         Failure { phase, words, problem, tail: self.tail() }
     }
 
     /// How it ended. Its output files are complete then.
     pub(super) fn ended(&mut self) -> Option<Ended> {
-        let left_out = self.outputs.iter_mut().map(Output::finish).sum();
+        let left_out = self.outputs.iter_mut().map(ProgramOutput::finish).sum();
         let end = self.end?;
         Some(Ended { phase: self.phase.clone(), end, stopped: self.stopped, left_out })
     }

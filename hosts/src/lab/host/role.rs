@@ -9,14 +9,14 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use super::error::{HostError, cannot};
-use super::own::Own;
+use super::self_start::SelfStart;
 use super::{clock, keeper, reader, worker};
 
 /// What `ppt-lab lab host ARGUMENTS` does: it talks to the controller on stdin and stdout.
 ///
 /// # Errors
 /// The system does not let it, or the arguments are not those of `ppt lab run`.
-pub fn host(own: &Own, arguments: &[OsString]) -> Result<ExitCode, HostError> {
+pub fn host(own: &SelfStart, arguments: &[OsString]) -> Result<ExitCode, HostError> {
     let words: Vec<&str> = arguments.iter().map(|it| it.to_str().unwrap_or("")).collect();
     match words[..] {
         ["keep", how, name] => keeper::keep(own, how, name),

@@ -12,13 +12,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{getpid, set_child_subreaper};
 
 use super::error::{HostError, cannot};
-use super::how::FIRST;
+use super::isolation::FIRST;
 use super::mounts::Mounts;
-use super::own::Own;
 use super::programs::{Folders, Program};
+use super::self_start::SelfStart;
 use super::{clock, facts, files, tree};
 use crate::lab::plan;
-use crate::lab::wire::{self, Ask, Capture, End, Frame, Isolation, Part, Problem, Tell, WireError};
+use crate::lab::wire::{
+    self, Capture, ClockRole, End, Frame, HelperMessage, HelperRequest, Isolation, Problem,
+    WireError,
+};
 
 /// How long a program that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
@@ -28,7 +31,12 @@ const LOOK: Duration = Duration::from_millis(2);
 const SILENCE: Duration = Duration::from_secs(60);
 /// A phase begins at most so much later.
 const MOST_AHEAD: Duration = Duration::from_secs(60);
-pub(super) fn work(own: &Own, how: &str, life: &str, folder: &Path) -> Result<ExitCode, HostError> {
+pub(super) fn work(
+    own: &SelfStart,
+    how: &str,
+    life: &str,
+    folder: &Path,
+) -> Result<ExitCode, HostError> {
     let number: u32 = life.parse().map_err(|_| HostError::Arguments)?;
     let life = File::open(format!("/proc/self/fd/{number}")).map_err(cannot("open a pipe"))?;
     // A name that is there already is somebody else's.
@@ -68,7 +76,7 @@ pub(super) fn work(own: &Own, how: &str, life: &str, folder: &Path) -> Result<Ex
 }
 
 struct Worker {
-    own: Own,
+    own: SelfStart,
     isolation: Isolation,
     mounts: Mounts,
     folder: PathBuf,
@@ -111,7 +119,7 @@ enum Awaited {
 impl Worker {
     /// Serves until the controller closes the pipe.
     fn serve(&mut self, life: &File) -> Result<(), WireError> {
-        self.tell(&Tell::Hello(Box::new(facts::facts(self.isolation))))?;
+        self.tell(&HelperMessage::Hello(Box::new(facts::facts(self.isolation))))?;
         let stdin = io::stdin();
         loop {
             let mut fds =
@@ -145,7 +153,7 @@ impl Worker {
         }
     }
 
-    fn tell(&mut self, tell: &Tell) -> io::Result<()> {
+    fn tell(&mut self, tell: &HelperMessage) -> io::Result<()> {
         wire::write_message(&mut self.out, tell)
     }
 
@@ -164,18 +172,18 @@ impl Worker {
         Timespec::try_from(wait.min(silence)).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 })
     }
 
-    fn answer(&mut self, ask: Ask) -> Result<(), WireError> {
+    fn answer(&mut self, ask: HelperRequest) -> Result<(), WireError> {
         match ask {
-            Ask::Ping => {}
-            Ask::Identify { programs } => {
+            HelperRequest::Ping => {}
+            HelperRequest::Identify { programs } => {
                 let found = programs.iter().map(|it| facts::identify(it)).collect();
-                self.tell(&Tell::Identified(found))?;
+                self.tell(&HelperMessage::Identified(found))?;
             }
-            Ask::Tool { words, input } => {
+            HelperRequest::Tool { words, input } => {
                 let (end, output) = tool(&words, &input);
-                self.tell(&Tell::Tool { end, output })?;
+                self.tell(&HelperMessage::Tool { end, output })?;
             }
-            Ask::Begin => {
+            HelperRequest::Begin => {
                 self.end_all(true);
                 self.cells += 1;
                 let cell = self.folder.join(self.cells.to_string());
@@ -183,29 +191,31 @@ impl Worker {
                 fs::create_dir_all(&folders.run)?;
                 fs::create_dir(&folders.logs)?;
                 self.folders = Some(folders);
-                self.tell(&Tell::Begun)?;
+                self.tell(&HelperMessage::Begun)?;
             }
-            Ask::Start { phase, command, capture, at } => {
+            HelperRequest::Start { phase, command, capture, at } => {
                 self.awaited = Awaited::Time { phase, command, capture, at };
             }
-            Ask::Measure { phase, name, key, part } => self.measure(phase, &name, &key, &part)?,
-            Ask::Offsets { phase } => {
-                let others = self.offsets(&phase);
-                self.tell(&Tell::Offsets { now: realtime(), others })?;
+            HelperRequest::Measure { phase, name, key, part } => {
+                self.measure(phase, &name, &key, &part)?
             }
-            Ask::Stop { phase } => {
+            HelperRequest::Offsets { phase } => {
+                let others = self.offsets(&phase);
+                self.tell(&HelperMessage::Offsets { now: realtime(), others })?;
+            }
+            HelperRequest::Stop { phase } => {
                 for program in self.programs.iter_mut().filter(|it| it.phase == phase) {
                     program.ask_to_end();
                 }
                 self.awaited = Awaited::Stop { phase, until: Instant::now() + GRACE };
             }
-            Ask::GiveUp => {
+            HelperRequest::GiveUp => {
                 let unfinished = self.unfinished();
                 self.awaited = Awaited::Nothing;
-                self.tell(&Tell::Unfinished(unfinished))?;
+                self.tell(&HelperMessage::Unfinished(unfinished))?;
             }
-            Ask::Collect { patterns } => self.collect(&patterns)?,
-            Ask::End => self.begin_end(),
+            HelperRequest::Collect { patterns } => self.collect(&patterns)?,
+            HelperRequest::End => self.begin_end(),
         }
         Ok(())
     }
@@ -221,7 +231,7 @@ impl Worker {
                 failures.push(program.failure(Problem::Ended(end)));
             }
         }
-        failures.into_iter().try_for_each(|it| self.tell(&Tell::Failed(Box::new(it))))
+        failures.into_iter().try_for_each(|it| self.tell(&HelperMessage::Failed(Box::new(it))))
     }
 
     /// Goes on with what the controller waits for.
@@ -244,10 +254,10 @@ impl Worker {
                     (false, None) => return Ok(()),
                 };
                 let told = match done {
-                    Some(true) => Tell::Done { started },
+                    Some(true) => HelperMessage::Done { started },
                     Some(false) => {
                         let end = ended.unwrap_or(End::Code(0));
-                        Tell::Failed(Box::new(program.failure(Problem::Ended(end))))
+                        HelperMessage::Failed(Box::new(program.failure(Problem::Ended(end))))
                     }
                     None if ended.is_none() => return Ok(()),
                     None => {
@@ -263,7 +273,7 @@ impl Worker {
                     self.programs.iter_mut().filter(|it| it.end.is_none() && it.phase == *phase);
                 if left.by_ref().next().is_none() {
                     self.awaited = Awaited::Nothing;
-                    return Ok(self.tell(&Tell::Stopped)?);
+                    return Ok(self.tell(&HelperMessage::Stopped)?);
                 }
                 if Instant::now() >= *until {
                     let left = self.programs.iter_mut().filter(|it| it.phase == *phase);
@@ -306,12 +316,18 @@ impl Worker {
                 self.awaited = Awaited::Program { started };
                 Ok(())
             }
-            Err(failure) => self.tell(&Tell::Failed(Box::new(failure))),
+            Err(failure) => self.tell(&HelperMessage::Failed(Box::new(failure))),
         }
     }
 
     /// Starts this program as one that measures clocks.
-    fn measure(&mut self, phase: String, name: &str, key: &[u8], part: &Part) -> io::Result<()> {
+    fn measure(
+        &mut self,
+        phase: String,
+        name: &str,
+        key: &[u8],
+        part: &ClockRole,
+    ) -> io::Result<()> {
         let Some(folders) = &self.folders else {
             return Err(io::Error::from(io::ErrorKind::InvalidData));
         };
@@ -323,11 +339,11 @@ impl Worker {
         let mut words: Vec<String> = own.map(|it| it.to_string_lossy().into_owned()).collect();
         let key = path.to_string_lossy().into_owned();
         let output = match part {
-            Part::Answer(address) => {
+            ClockRole::Answer(address) => {
                 words.extend(["answer".to_owned(), name.to_owned(), key, address.clone()]);
                 clock::ANSWERS
             }
-            Part::Ask { clock: goal, others } => {
+            ClockRole::Ask { clock: goal, others } => {
                 let file = format!("{phase}.{name}.sync");
                 let ns = [goal.until, goal.give_up].map(|it| it.as_nanos().to_string());
                 words.extend(["ask".to_owned(), name.to_owned(), key, file.clone()]);
@@ -391,7 +407,7 @@ impl Worker {
             sent = files::send(&mut self.out, &folders.run, patterns, &self.captures)?;
         }
         let files::Sent { unmatched, left_out } = sent;
-        self.tell(&Tell::Collected { unmatched, left_out, ends: Vec::new() })
+        self.tell(&HelperMessage::Collected { unmatched, left_out, ends: Vec::new() })
     }
 
     /// Sends what ppt itself wrote, and forgets the cell.
@@ -417,7 +433,7 @@ impl Worker {
         }
         self.programs.clear();
         self.mounts.empty_shared_memory();
-        self.tell(&Tell::Collected { unmatched: Vec::new(), left_out: Vec::new(), ends })
+        self.tell(&HelperMessage::Collected { unmatched: Vec::new(), left_out: Vec::new(), ends })
     }
 
     /// Ends all programs without anybody to tell, the last first. `gently` gives each some time.

@@ -12,13 +12,13 @@ pub struct Axis {
     /// Its name.
     pub name: String,
     /// Its values, in their order.
-    pub values: Vec<Value>,
+    pub values: Vec<ParameterValue>,
 }
 
 /// The value of a parameter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Value {
+pub enum ParameterValue {
     /// `true`, `false`.
     Truth(bool),
     /// A whole number.
@@ -33,53 +33,53 @@ pub enum Value {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
     /// The parameters, in the order of the axes.
-    pub parameters: Vec<Value>,
+    pub parameters: Vec<ParameterValue>,
     /// Which repetition it is, from 1.
     pub repeat: u32,
     /// Names the cell among all: the parameters and the repetition, as a file name.
     pub key: String,
 }
 
-impl Value {
+impl ParameterValue {
     /// What it is, for people.
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Value::Truth(_) => "true or false",
-            Value::Whole(_) | Value::Real(_) => "a number",
-            Value::Text(_) => "a text",
+            ParameterValue::Truth(_) => "true or false",
+            ParameterValue::Whole(_) | ParameterValue::Real(_) => "a number",
+            ParameterValue::Text(_) => "a text",
         }
     }
 
     /// Whether the two can be compared.
-    pub(super) fn is_like(&self, other: &Value) -> bool {
+    pub(super) fn is_like(&self, other: &ParameterValue) -> bool {
         self.kind() == other.kind()
     }
 
-    pub(super) fn order(&self, other: &Value) -> Ordering {
+    pub(super) fn order(&self, other: &ParameterValue) -> Ordering {
         match (self, other) {
-            (Value::Truth(a), Value::Truth(b)) => a.cmp(b),
-            (Value::Whole(a), Value::Whole(b)) => a.cmp(b),
-            (Value::Text(a), Value::Text(b)) => a.cmp(b),
+            (ParameterValue::Truth(a), ParameterValue::Truth(b)) => a.cmp(b),
+            (ParameterValue::Whole(a), ParameterValue::Whole(b)) => a.cmp(b),
+            (ParameterValue::Text(a), ParameterValue::Text(b)) => a.cmp(b),
             _ => self.number().total_cmp(&other.number()),
         }
     }
 
     fn number(&self) -> f64 {
         match self {
-            Value::Whole(it) => *it as f64,
-            Value::Real(it) => *it,
+            ParameterValue::Whole(it) => *it as f64,
+            ParameterValue::Real(it) => *it,
             _ => f64::NAN,
         }
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ParameterValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Truth(it) => write!(f, "{it}"),
-            Value::Whole(it) => write!(f, "{it}"),
-            Value::Real(it) => write!(f, "{it}"),
-            Value::Text(it) => f.write_str(it),
+            ParameterValue::Truth(it) => write!(f, "{it}"),
+            ParameterValue::Whole(it) => write!(f, "{it}"),
+            ParameterValue::Real(it) => write!(f, "{it}"),
+            ParameterValue::Text(it) => f.write_str(it),
         }
     }
 }
@@ -87,9 +87,9 @@ impl fmt::Display for Value {
 /// All cells, in the order in which they run. The order follows from the seed and from what the
 /// cells are, by SHA-256: it is the same on every machine and in every version.
 pub(super) fn cells(axes: &[Axis], repeat: u32, seed: u64) -> Vec<Cell> {
-    let mut combined: Vec<Vec<Value>> = vec![Vec::new()];
+    let mut combined: Vec<Vec<ParameterValue>> = vec![Vec::new()];
     for axis in axes {
-        let with = |it: Vec<Value>| {
+        let with = |it: Vec<ParameterValue>| {
             axis.values.iter().map(move |value| [it.clone(), vec![value.clone()]].concat())
         };
         combined = combined.into_iter().flat_map(with).collect();
@@ -138,10 +138,10 @@ mod tests {
     use super::*;
 
     fn axes() -> Vec<Axis> {
-        let text = |it: &str| Value::Text(it.to_owned());
+        let text = |it: &str| ParameterValue::Text(it.to_owned());
         vec![
             Axis { name: "load".to_owned(), values: vec![text("none"), text("a/b c")] },
-            Axis { name: "size".to_owned(), values: (0..6).map(Value::Whole).collect() },
+            Axis { name: "size".to_owned(), values: (0..6).map(ParameterValue::Whole).collect() },
         ]
     }
 

@@ -8,8 +8,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::action::{Clock, Stop};
 use super::error::{Mistake, PlanError};
-use super::matrix::{self, Axis, Value, nearest};
-use super::table::{Entry, Table, name, wrong};
+use super::matrix::{self, Axis, ParameterValue, nearest};
+use super::table::{PlanEntry, Table, name, wrong};
 use super::template::Template;
 use super::types::{Host, Phase, Plan, Program, Report, Step, Via};
 use super::when::When;
@@ -107,7 +107,7 @@ fn plan(text: &str, folder: &Path) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-fn hosts(entry: &Entry<'_, '_>, folder: &Path) -> Result<Vec<Host>, PlanError> {
+fn hosts(entry: &PlanEntry<'_, '_>, folder: &Path) -> Result<Vec<Host>, PlanError> {
     let table = entry.table("host".to_owned())?;
     let mut hosts = Vec::new();
     for (key, span, entry) in table.left() {
@@ -131,13 +131,13 @@ fn hosts(entry: &Entry<'_, '_>, folder: &Path) -> Result<Vec<Host>, PlanError> {
 fn host(
     name: String,
     number: usize,
-    entry: &Entry<'_, '_>,
+    entry: &PlanEntry<'_, '_>,
     folder: &Path,
 ) -> Result<Host, PlanError> {
     let mut table = entry.table(format!("host `{name}`"))?;
     let way = table.need("via")?;
     let via = via(&way)?;
-    let checked = |it: Option<Entry<'_, '_>>, what, allowed| {
+    let checked = |it: Option<PlanEntry<'_, '_>>, what, allowed| {
         it.map(|it| safe(&it, what, it.text()?, allowed)).transpose()
     };
     let given = table.take("addr");
@@ -168,7 +168,7 @@ fn host(
     Ok(Host { name, via, addr, dir, ppt, helper, isolate })
 }
 
-fn via(entry: &Entry<'_, '_>) -> Result<Via, PlanError> {
+fn via(entry: &PlanEntry<'_, '_>) -> Result<Via, PlanError> {
     let text = entry.text()?;
     match text.split_once(':') {
         None if text == "local" => Ok(Via::Local),
@@ -181,7 +181,7 @@ fn via(entry: &Entry<'_, '_>) -> Result<Via, PlanError> {
 
 /// A text that is an argument of another program and can be nothing else there.
 fn safe(
-    entry: &Entry<'_, '_>,
+    entry: &PlanEntry<'_, '_>,
     what: &'static str,
     text: &str,
     allowed: &'static str,
@@ -194,7 +194,7 @@ fn safe(
     entry.wrong(Mistake::Unsafe { what, text: text.to_owned(), allowed })
 }
 
-fn axes(entry: &Entry<'_, '_>) -> Result<Vec<Axis>, PlanError> {
+fn axes(entry: &PlanEntry<'_, '_>) -> Result<Vec<Axis>, PlanError> {
     let table = entry.table("matrix".to_owned())?;
     let mut axes = Vec::new();
     for (key, span, entry) in table.left() {
@@ -202,7 +202,7 @@ fn axes(entry: &Entry<'_, '_>) -> Result<Vec<Axis>, PlanError> {
         if ["host", "repeat", "seed"].contains(&&*name) {
             return wrong(Mistake::Taken { name }, span);
         }
-        let mut values: Vec<Value> = Vec::new();
+        let mut values: Vec<ParameterValue> = Vec::new();
         for it in entry.list()? {
             let value = value(&it)?;
             if let Some(first) = values.first().filter(|it| !it.is_like(&value)) {
@@ -222,23 +222,23 @@ fn axes(entry: &Entry<'_, '_>) -> Result<Vec<Axis>, PlanError> {
     Ok(axes)
 }
 
-fn value(entry: &Entry<'_, '_>) -> Result<Value, PlanError> {
+fn value(entry: &PlanEntry<'_, '_>) -> Result<ParameterValue, PlanError> {
     match entry.value() {
-        DeValue::Boolean(it) => Ok(Value::Truth(*it)),
-        DeValue::Integer(_) => entry.whole().map(Value::Whole),
-        DeValue::String(it) => Ok(Value::Text(it.clone().into_owned())),
+        DeValue::Boolean(it) => Ok(ParameterValue::Truth(*it)),
+        DeValue::Integer(_) => entry.whole().map(ParameterValue::Whole),
+        DeValue::String(it) => Ok(ParameterValue::Text(it.clone().into_owned())),
         DeValue::Float(it) => match it.as_str().replace('_', "").parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(Value::Real(number)),
+            Ok(number) if number.is_finite() => Ok(ParameterValue::Real(number)),
             _ => entry.mistyped("a number that is finite"),
         },
         _ => entry.mistyped("a text, a number, true or false"),
     }
 }
 
-fn checks(entry: &Entry<'_, '_>) -> Result<Vec<(Template, Range<usize>)>, PlanError> {
+fn checks(entry: &PlanEntry<'_, '_>) -> Result<Vec<(Template, Range<usize>)>, PlanError> {
     let mut table = entry.table("check".to_owned())?;
     let queries = table.need("sql")?.some()?;
-    let query = |it: &Entry<'_, '_>| match Template::parse(it.text()?) {
+    let query = |it: &PlanEntry<'_, '_>| match Template::parse(it.text()?) {
         Ok(query) => Ok((query, it.span())),
         Err(mistake) => it.wrong(mistake),
     };
@@ -247,7 +247,7 @@ fn checks(entry: &Entry<'_, '_>) -> Result<Vec<(Template, Range<usize>)>, PlanEr
     queries
 }
 
-fn report(entry: &Entry<'_, '_>, folder: &Path) -> Result<Report, PlanError> {
+fn report(entry: &PlanEntry<'_, '_>, folder: &Path) -> Result<Report, PlanError> {
     let mut table = entry.table("report".to_owned())?;
     let sql = table.take("sql").map(|it| it.text().map(|it| folder.join(it))).transpose()?;
     let html = table.take("html").map(|it| safe(&it, "the page", it.text()?, "._-"));
@@ -268,7 +268,7 @@ struct Reader<'p> {
 type Places = Vec<(usize, Range<usize>)>;
 
 impl Reader<'_> {
-    fn phase(&self, entry: &Entry<'_, '_>) -> Result<(Phase, Places), PlanError> {
+    fn phase(&self, entry: &PlanEntry<'_, '_>) -> Result<(Phase, Places), PlanError> {
         let mut table = entry.table("phase".to_owned())?;
         let name = table.need("name")?.name()?;
         let mut table = entry.table(format!("phase `{name}`"))?;
@@ -324,7 +324,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn when(&self, entry: &Entry<'_, '_>) -> Result<When, PlanError> {
+    fn when(&self, entry: &PlanEntry<'_, '_>) -> Result<When, PlanError> {
         let text = entry.text()?;
         When::parse(text, &self.plan.matrix).map_err(|(mistake, within)| {
             let span = entry.span();
@@ -335,7 +335,7 @@ impl Reader<'_> {
         })
     }
 
-    fn step(&self, entry: &Entry<'_, '_>) -> Result<Step, PlanError> {
+    fn step(&self, entry: &PlanEntry<'_, '_>) -> Result<Step, PlanError> {
         let mut table = entry.table("a host in a phase".to_owned())?;
         let (start, run) = (table.take("start"), table.take("run"));
         let ready = table.take("ready");
@@ -371,7 +371,7 @@ impl Reader<'_> {
         Ok(step)
     }
 
-    fn stop(&self, entry: &Entry<'_, '_>) -> Result<Option<Stop>, PlanError> {
+    fn stop(&self, entry: &PlanEntry<'_, '_>) -> Result<Option<Stop>, PlanError> {
         if let DeValue::Boolean(_) = entry.value() {
             return Ok(entry.truth()?.then_some(Stop::All));
         }
@@ -407,12 +407,12 @@ impl Step {
     }
 }
 
-fn template(entry: &Entry<'_, '_>) -> Result<Template, PlanError> {
+fn template(entry: &PlanEntry<'_, '_>) -> Result<Template, PlanError> {
     Template::parse(entry.text()?).or_else(|it| entry.wrong(it))
 }
 
 /// A number or a text with placeholders.
-fn port(entry: &Entry<'_, '_>) -> Result<Template, PlanError> {
+fn port(entry: &PlanEntry<'_, '_>) -> Result<Template, PlanError> {
     match entry.value() {
         DeValue::Integer(_) => {
             let port = entry.between(1, 65_535)?.to_string();
@@ -423,11 +423,11 @@ fn port(entry: &Entry<'_, '_>) -> Result<Template, PlanError> {
 }
 
 fn program(
-    words: &Entry<'_, '_>,
+    words: &PlanEntry<'_, '_>,
     ends: bool,
-    ready: Option<Entry<'_, '_>>,
-    capture: Option<Entry<'_, '_>>,
-    env: Option<Entry<'_, '_>>,
+    ready: Option<PlanEntry<'_, '_>>,
+    capture: Option<PlanEntry<'_, '_>>,
+    env: Option<PlanEntry<'_, '_>>,
 ) -> Result<Program, PlanError> {
     let list = words.list()?;
     let named = list.first().map(|it| it.text()).transpose()?;
@@ -468,7 +468,7 @@ fn program(
     Ok(program)
 }
 
-fn patterns(entry: &Entry<'_, '_>) -> Result<Vec<Template>, PlanError> {
+fn patterns(entry: &PlanEntry<'_, '_>) -> Result<Vec<Template>, PlanError> {
     let mut patterns = Vec::new();
     for it in entry.some()? {
         let pattern = it.text()?;
@@ -485,7 +485,7 @@ fn patterns(entry: &Entry<'_, '_>) -> Result<Vec<Template>, PlanError> {
     Ok(patterns)
 }
 
-fn clock(entry: &Entry<'_, '_>) -> Result<Clock, PlanError> {
+fn clock(entry: &PlanEntry<'_, '_>) -> Result<Clock, PlanError> {
     let mut table = entry.table("clock".to_owned())?;
     let until = table.need("until")?.time()?;
     let give_up = table.take("give-up").map_or(Ok(Duration::from_secs(30)), |it| it.time())?;

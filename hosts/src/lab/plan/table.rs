@@ -19,7 +19,7 @@ pub(super) struct Table<'t, 'i> {
 }
 
 /// A value, where it stands, and its name.
-pub(super) struct Entry<'t, 'i> {
+pub(super) struct PlanEntry<'t, 'i> {
     key: &'t str,
     value: &'t Spanned<DeValue<'i>>,
 }
@@ -34,12 +34,12 @@ impl<'t, 'i> Table<'t, 'i> {
     }
 
     /// What stands behind a key.
-    pub(super) fn take(&mut self, key: &'static str) -> Option<Entry<'t, 'i>> {
+    pub(super) fn take(&mut self, key: &'static str) -> Option<PlanEntry<'t, 'i>> {
         self.known.push(key);
-        self.table.get(key).map(|value| Entry { key, value })
+        self.table.get(key).map(|value| PlanEntry { key, value })
     }
 
-    pub(super) fn need(&mut self, key: &'static str) -> Result<Entry<'t, 'i>, PlanError> {
+    pub(super) fn need(&mut self, key: &'static str) -> Result<PlanEntry<'t, 'i>, PlanError> {
         let missing = Mistake::Missing { key, place: self.place.clone() };
         self.take(key).ok_or(PlanError { mistake: missing, span: self.span.clone() })
     }
@@ -61,14 +61,14 @@ impl<'t, 'i> Table<'t, 'i> {
     }
 
     /// Keys that nobody asked for, in the order of the text: names that the user chose.
-    pub(super) fn left(&self) -> impl Iterator<Item = (&'t str, Range<usize>, Entry<'t, 'i>)> {
+    pub(super) fn left(&self) -> impl Iterator<Item = (&'t str, Range<usize>, PlanEntry<'t, 'i>)> {
         let mut left: Vec<_> = self
             .table
             .iter()
             .filter(|it| !self.known.contains(&it.0.get_ref().as_ref()))
             .map(|(key, value)| {
                 let name = key.get_ref().as_ref();
-                (name, key.span(), Entry { key: name, value })
+                (name, key.span(), PlanEntry { key: name, value })
             })
             .collect();
         left.sort_by_key(|it| it.1.start);
@@ -80,7 +80,7 @@ impl<'t, 'i> Table<'t, 'i> {
     }
 }
 
-impl<'t, 'i> Entry<'t, 'i> {
+impl<'t, 'i> PlanEntry<'t, 'i> {
     pub(super) fn span(&self) -> Range<usize> {
         self.value.span()
     }
@@ -120,18 +120,18 @@ impl<'t, 'i> Entry<'t, 'i> {
         }
     }
 
-    pub(super) fn list(&self) -> Result<Vec<Entry<'t, 'i>>, PlanError> {
+    pub(super) fn list(&self) -> Result<Vec<PlanEntry<'t, 'i>>, PlanError> {
         match self.value().as_array() {
-            Some(list) => Ok(list.iter().map(|value| Entry { key: self.key, value }).collect()),
+            Some(list) => Ok(list.iter().map(|value| PlanEntry { key: self.key, value }).collect()),
             None => self.mistyped("a list"),
         }
     }
 
     /// A list, or a single value in place of it.
-    pub(super) fn some(&self) -> Result<Vec<Entry<'t, 'i>>, PlanError> {
+    pub(super) fn some(&self) -> Result<Vec<PlanEntry<'t, 'i>>, PlanError> {
         match self.value().as_array() {
             Some(_) => self.list(),
-            None => Ok(vec![Entry { key: self.key, value: self.value }]),
+            None => Ok(vec![PlanEntry { key: self.key, value: self.value }]),
         }
     }
 

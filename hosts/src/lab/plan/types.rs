@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::action::{Clock, Stop};
-use super::matrix::{Axis, Cell, Value};
+use super::matrix::{Axis, Cell, ParameterValue};
 use super::template::Template;
 use super::when::When;
 
@@ -104,7 +104,10 @@ pub(super) struct Program {
 
 impl Plan {
     /// The name of a cell's parameters and their values.
-    pub fn parameters<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    pub fn parameters<'a>(
+        &'a self,
+        cell: &'a Cell,
+    ) -> impl Iterator<Item = (&'a str, &'a ParameterValue)> {
         self.matrix.iter().map(|it| &*it.name).zip(&cell.parameters)
     }
 }

@@ -8,7 +8,7 @@ use pest::iterators::Pair;
 use pest_derive::Parser;
 
 use super::error::Mistake;
-use super::matrix::{Axis, Value, nearest};
+use super::matrix::{Axis, ParameterValue, nearest};
 
 #[derive(Parser)]
 #[grammar = "lab/plan/when.pest"]
@@ -25,8 +25,8 @@ pub(super) enum When {
     Any(Vec<When>),
     Not(Box<When>),
     /// Whether the parameter is one of these.
-    In(usize, Vec<Value>),
-    Compare(usize, Relation, Value),
+    In(usize, Vec<ParameterValue>),
+    Compare(usize, Relation, ParameterValue),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl When {
     }
 
     /// Whether it is true of the parameters, which are in the order of the axes.
-    pub(super) fn holds(&self, parameters: &[Value]) -> bool {
+    pub(super) fn holds(&self, parameters: &[ParameterValue]) -> bool {
         match self {
             When::All(all) => all.iter().all(|it| it.holds(parameters)),
             When::Any(any) => any.iter().any(|it| it.holds(parameters)),
@@ -155,15 +155,15 @@ fn relation_of(text: &str) -> Relation {
     }
 }
 
-fn literal(pair: Pair<'_, Rule>) -> Value {
+fn literal(pair: Pair<'_, Rule>) -> ParameterValue {
     let text = pair.as_str();
     match pair.into_inner().next().map(|it| it.as_rule()) {
         Some(Rule::number) => match text.parse() {
-            Ok(whole) => Value::Whole(whole),
-            Err(_) => Value::Real(text.parse().unwrap_or(f64::NAN)),
+            Ok(whole) => ParameterValue::Whole(whole),
+            Err(_) => ParameterValue::Real(text.parse().unwrap_or(f64::NAN)),
         },
-        Some(Rule::truth) => Value::Truth(text.eq_ignore_ascii_case("true")),
-        _ => Value::Text(text.trim_matches('\'').to_owned()),
+        Some(Rule::truth) => ParameterValue::Truth(text.eq_ignore_ascii_case("true")),
+        _ => ParameterValue::Text(text.trim_matches('\'').to_owned()),
     }
 }
 
@@ -199,16 +199,23 @@ mod tests {
     use super::*;
 
     fn axes() -> Vec<Axis> {
-        let load = ["none", "cpu"].map(|it| Value::Text(it.to_owned())).to_vec();
+        let load = ["none", "cpu"].map(|it| ParameterValue::Text(it.to_owned())).to_vec();
         vec![
             Axis { name: "load".to_owned(), values: load },
-            Axis { name: "size".to_owned(), values: vec![Value::Whole(48), Value::Whole(1400)] },
-            Axis { name: "quiet".to_owned(), values: vec![Value::Truth(true)] },
+            Axis {
+                name: "size".to_owned(),
+                values: vec![ParameterValue::Whole(48), ParameterValue::Whole(1400)],
+            },
+            Axis { name: "quiet".to_owned(), values: vec![ParameterValue::Truth(true)] },
         ]
     }
 
     fn holds(text: &str) -> bool {
-        let cell = [Value::Text("cpu".to_owned()), Value::Whole(48), Value::Truth(true)];
+        let cell = [
+            ParameterValue::Text("cpu".to_owned()),
+            ParameterValue::Whole(48),
+            ParameterValue::Truth(true),
+        ];
         When::parse(text, &axes()).unwrap_or_else(|it| panic!("{text}: {it:?}")).holds(&cell)
     }
 

@@ -11,7 +11,7 @@ use crate::lab::error::CellFailure;
 use crate::lab::manifest::{Ran, RanCommand, RanEnd, RanPhase};
 use crate::lab::plan::{Cell, Clock, Plan, Resolved, Stop};
 use crate::lab::progress::{Event, Progress};
-use crate::lab::wire::{Ask, Capture, Ended, Failure, Part, Tell};
+use crate::lab::wire::{Capture, ClockRole, Ended, Failure, HelperMessage, HelperRequest};
 
 /// How long stopping and sending may take in all, and how long nothing may come meanwhile.
 const END: Duration = Duration::from_secs(3600);
@@ -84,11 +84,11 @@ impl<'a> Run<'a> {
         self.team.failures.clear();
         let begun = Instant::now();
         for host in self.everybody() {
-            self.team.ask(host, Ask::Begin);
+            self.team.ask(host, HelperRequest::Begin);
         }
         let until = begun + STALL;
         self.team.gather(&self.everybody(), until, |tell| match tell {
-            Tell::Begun => Ok(()),
+            HelperMessage::Begun => Ok(()),
             other => Err(other),
         })?;
         self.round = begun.elapsed();
@@ -174,10 +174,10 @@ impl<'a> Run<'a> {
         until: Instant,
     ) -> Result<(), CellFailure> {
         for &host in hosts {
-            self.team.ask(host, Ask::Stop { phase: phase.to_owned() });
+            self.team.ask(host, HelperRequest::Stop { phase: phase.to_owned() });
         }
         self.team.gather(hosts, until, |tell| match tell {
-            Tell::Stopped => Ok(()),
+            HelperMessage::Stopped => Ok(()),
             other => Err(other),
         })?;
         Ok(())
@@ -211,7 +211,10 @@ impl<'a> Run<'a> {
                 words: command.words.clone(),
                 env: command.env.clone(),
             });
-            self.team.ask(*host, Ask::Start { phase: phase.name.clone(), command, capture, at });
+            self.team.ask(
+                *host,
+                HelperRequest::Start { phase: phase.name.clone(), command, capture, at },
+            );
             left.push(*host);
         }
         self.done(phase.timeout, until, &left)
@@ -239,11 +242,11 @@ impl<'a> Run<'a> {
                 return Err(self.team.late(timeout, &left));
             };
             match answer {
-                Answer::Message(Tell::Done { started }) if left.contains(&host) => {
+                Answer::Message(HelperMessage::Done { started }) if left.contains(&host) => {
                     left.retain(|it| *it != host);
                     starts.push((host, started));
                 }
-                Answer::Message(Tell::Failed(failure)) => {
+                Answer::Message(HelperMessage::Failed(failure)) => {
                     let failure = self.failed(host, *failure);
                     return Err(self.instead(failure, &left));
                 }
@@ -289,21 +292,21 @@ impl<'a> Run<'a> {
         self.started.push((name.clone(), measured.iter().map(|it| it.0).collect()));
         let addr = |host: usize| self.plan.hosts[host].addr.clone().unwrap_or_default();
         for &host in &others {
-            self.part(name, host, &key, Part::Answer(addr(host)), None);
+            self.part(name, host, &key, ClockRole::Answer(addr(host)), None);
         }
         self.done(phase.timeout, until, &others)?;
         let named = others.iter().map(|it| format!("{}={}", self.plan.hosts[*it].name, addr(*it)));
-        let part = Part::Ask { clock: clock.clone(), others: named.collect() };
+        let part = ClockRole::Ask { clock: clock.clone(), others: named.collect() };
         self.part(name, *first, &key, part, Some("sync"));
         self.done(phase.timeout, until, &[*first])?;
         self.clock = Some((name.clone(), *first));
         Ok(())
     }
 
-    fn part(&mut self, phase: &str, host: usize, key: &[u8], part: Part, file: Option<&str>) {
+    fn part(&mut self, phase: &str, host: usize, key: &[u8], part: ClockRole, file: Option<&str>) {
         self.files.expect(host, phase, file);
         let (phase, name) = (phase.to_owned(), self.plan.hosts[host].name.clone());
-        self.team.ask(host, Ask::Measure { phase, name, key: key.to_vec(), part });
+        self.team.ask(host, HelperRequest::Measure { phase, name, key: key.to_vec(), part });
     }
 
     /// How far ahead a phase begins: every host knows of it by then.
@@ -321,9 +324,9 @@ impl<'a> Run<'a> {
             let at = (now.as_nanos() as i64).saturating_add(ahead);
             return Ok(names.map(|name| (name, at, 0)).collect());
         };
-        self.team.ask(host, Ask::Offsets { phase });
+        self.team.ask(host, HelperRequest::Offsets { phase });
         let mut answer = self.team.gather(&[host], until, |tell| match tell {
-            Tell::Offsets { now, others } => Ok((now, others)),
+            HelperMessage::Offsets { now, others } => Ok((now, others)),
             other => Err(other),
         })?;
         let (now, others) = answer.pop().map(|it| it.1).unwrap_or_default();
@@ -340,7 +343,7 @@ impl<'a> Run<'a> {
         let mut asked = Vec::new();
         for (host, action) in &phase.actions {
             if !action.collect.is_empty() {
-                self.team.ask(*host, Ask::Collect { patterns: action.collect.clone() });
+                self.team.ask(*host, HelperRequest::Collect { patterns: action.collect.clone() });
                 asked.push(*host);
             }
         }
@@ -357,7 +360,7 @@ impl<'a> Run<'a> {
             self.stop_started(&name, &hosts, Instant::now() + STALL)?;
         }
         for host in self.everybody() {
-            self.team.ask(host, Ask::End);
+            self.team.ask(host, HelperRequest::End);
         }
         self.files.collecting(false);
         self.fetch(&self.everybody(), until, Some(ran))
@@ -378,7 +381,8 @@ impl<'a> Run<'a> {
                 let (phase, unfinished) = (self.team.phase.clone(), Vec::new());
                 return Err(CellFailure::Late { phase, timeout: STALL, unfinished, silent });
             };
-            if !left.contains(&host) && !matches!(answer, Answer::Message(Tell::Failed(_))) {
+            if !left.contains(&host) && !matches!(answer, Answer::Message(HelperMessage::Failed(_)))
+            {
                 return Err(self.team.unasked(host));
             }
             if self.take(host, answer, ran.as_deref_mut())? {
@@ -398,12 +402,12 @@ impl<'a> Run<'a> {
         let mut is_all = false;
         let taken = match answer {
             Answer::Data(data) => self.files.data(host, &data),
-            Answer::Message(Tell::File { name }) => self.files.begin(host, &name),
-            Answer::Message(Tell::FileEnd) => self.files.end(host),
-            Answer::Message(Tell::Failed(failure)) => {
+            Answer::Message(HelperMessage::File { name }) => self.files.begin(host, &name),
+            Answer::Message(HelperMessage::FileEnd) => self.files.end(host),
+            Answer::Message(HelperMessage::Failed(failure)) => {
                 return self.team.note(host, *failure).map(|()| false);
             }
-            Answer::Message(Tell::Collected { unmatched, left_out, ends }) => {
+            Answer::Message(HelperMessage::Collected { unmatched, left_out, ends }) => {
                 let name = self.team.name(host);
                 for pattern in &unmatched {
                     self.progress.tell(&Event::Unmatched { host: name, pattern });
@@ -443,10 +447,11 @@ impl<'a> Run<'a> {
         let mut left = self.everybody();
         self.forget(failure, &mut left);
         for &host in &left {
-            self.team.ask(host, Ask::GiveUp);
+            self.team.ask(host, HelperRequest::GiveUp);
         }
         // What comes before this answer belongs to what was asked before.
-        let is_last = |answer: &Answer| matches!(answer, Answer::Message(Tell::Unfinished(_)));
+        let is_last =
+            |answer: &Answer| matches!(answer, Answer::Message(HelperMessage::Unfinished(_)));
         let mut quiet = Vec::new();
         while let Some((host, answer)) = self.hear_of(&mut left) {
             if is_last(&answer) {
@@ -454,7 +459,8 @@ impl<'a> Run<'a> {
                 quiet.push(host);
             } else if matches!(
                 answer,
-                Answer::Data(_) | Answer::Message(Tell::File { .. } | Tell::FileEnd)
+                Answer::Data(_)
+                    | Answer::Message(HelperMessage::File { .. } | HelperMessage::FileEnd)
             ) && let Err(failure) = self.take(host, answer, None)
             {
                 self.forget(&failure, &mut left);
@@ -463,7 +469,7 @@ impl<'a> Run<'a> {
         "end".clone_into(&mut self.team.phase);
         self.files.collecting(false);
         for &host in &quiet {
-            self.team.ask(host, Ask::End);
+            self.team.ask(host, HelperRequest::End);
         }
         while let Some((host, answer)) = self.hear_of(&mut quiet) {
             match self.take(host, answer, Some(ran)) {

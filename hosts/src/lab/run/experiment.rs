@@ -11,7 +11,7 @@ use super::options::Options;
 use super::team::Team;
 use super::{cell, check, via};
 use crate::lab::error::{CellFailure, LabError};
-use crate::lab::manifest::{CellRecord, CheckRecord, HostRecord, Manifest, Ran, State};
+use crate::lab::manifest::{CellRecord, CheckRecord, HostRecord, Manifest, Ran, RunState};
 use crate::lab::plan::{Cell, Plan};
 use crate::lab::progress::{Basis, Event, Progress};
 use crate::lab::wire::Identity;
@@ -118,9 +118,9 @@ impl Experiment<'_> {
         drop(team);
         let interrupted = self.progress.is_interrupted();
         self.manifest.state = match &done {
-            Ok(_) if interrupted => State::Interrupted,
-            Ok(_) => State::Complete,
-            Err(_) => State::Aborted,
+            Ok(_) if interrupted => RunState::Interrupted,
+            Ok(_) => RunState::Complete,
+            Err(_) => RunState::Aborted,
         };
         let reported = interrupted || done.is_err() || self.report(&folder);
         self.write_manifest(&folder)?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::lab::wire::{self, Ask, Frame, Tell};
+use crate::lab::wire::{self, Frame, HelperMessage, HelperRequest};
 
 /// How often a helper hears that somebody is there.
 const PING: Duration = Duration::from_secs(2);
@@ -21,8 +21,8 @@ const LEAVE: Duration = Duration::from_secs(20);
 const MOST_SAID: usize = 4096;
 
 /// What comes from a helper.
-pub(super) enum Heard {
-    Frame(Frame<Tell>),
+pub(super) enum LinkEvent {
+    Frame(Frame<HelperMessage>),
     /// Nothing more will come.
     Gone(String),
     /// It says what no helper says.
@@ -32,7 +32,7 @@ pub(super) enum Heard {
 /// A helper.
 pub(super) struct Link {
     child: Child,
-    asks: Option<Sender<Ask>>,
+    asks: Option<Sender<HelperRequest>>,
     said: Arc<Mutex<Vec<u8>>>,
     /// Ended: nothing more is said on stderr.
     silent: Receiver<()>,
@@ -43,7 +43,7 @@ impl Link {
     pub(super) fn start(
         mut command: Command,
         number: usize,
-        heard: SyncSender<(usize, Heard)>,
+        heard: SyncSender<(usize, LinkEvent)>,
     ) -> std::io::Result<Link> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C is for the controller, whose end ends the helpers.
@@ -67,7 +67,7 @@ impl Link {
         Ok(Link { child, asks: Some(asks), said, silent })
     }
 
-    pub(super) fn ask(&self, ask: Ask) {
+    pub(super) fn ask(&self, ask: HelperRequest) {
         // Of a helper that is gone, its reader tells.
         if let Some(asks) = &self.asks {
             let _ = asks.send(ask);
@@ -121,11 +121,11 @@ impl Drop for Link {
 }
 
 /// Passes questions on. When nobody can ask any more, the pipe is closed.
-fn ask(mut stdin: ChildStdin, questions: &Receiver<Ask>) {
+fn ask(mut stdin: ChildStdin, questions: &Receiver<HelperRequest>) {
     loop {
         let ask = match questions.recv_timeout(PING) {
             Ok(ask) => ask,
-            Err(RecvTimeoutError::Timeout) => Ask::Ping,
+            Err(RecvTimeoutError::Timeout) => HelperRequest::Ping,
             Err(RecvTimeoutError::Disconnected) => return,
         };
         if wire::write_message(&mut stdin, &ask).is_err() {
@@ -134,14 +134,14 @@ fn ask(mut stdin: ChildStdin, questions: &Receiver<Ask>) {
     }
 }
 
-fn listen(stdout: impl Read, number: usize, heard: &SyncSender<(usize, Heard)>) {
+fn listen(stdout: impl Read, number: usize, heard: &SyncSender<(usize, LinkEvent)>) {
     let mut from = BufReader::new(stdout);
     loop {
         let (last, what) = match wire::read(&mut from) {
-            Ok(Some(frame)) => (false, Heard::Frame(frame)),
-            Ok(None) => (true, Heard::Gone(String::new())),
-            Err(wire::WireError::Io(error)) => (true, Heard::Gone(error.to_string())),
-            Err(error) => (true, Heard::Nonsense(error.to_string())),
+            Ok(Some(frame)) => (false, LinkEvent::Frame(frame)),
+            Ok(None) => (true, LinkEvent::Gone(String::new())),
+            Err(wire::WireError::Io(error)) => (true, LinkEvent::Gone(error.to_string())),
+            Err(error) => (true, LinkEvent::Nonsense(error.to_string())),
         };
         if heard.send((number, what)).is_err() || last {
             return;

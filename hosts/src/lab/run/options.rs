@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use ppt_output::Invoker;
 
-use crate::lab::host::Own;
+use crate::lab::host::SelfStart;
 
 /// What a caller decides.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How helpers on this machine are started.
-    pub own: Own,
+    pub own: SelfStart,
     /// The program that answers checks and makes reports, `ppt-analysis`, if it is installed.
     pub analysis: Option<PathBuf>,
     /// The `ppt` that captures on this machine.

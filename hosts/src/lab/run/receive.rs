@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::lab::host::hex;
-use crate::lab::manifest::Output;
+use crate::lab::manifest::FileRecord;
 
 /// Of one host and one cell.
 const MOST_FILES: usize = 10_000;
@@ -22,7 +22,7 @@ pub(super) struct Receiver {
     folder: PathBuf,
     hosts: Vec<Host>,
     collecting: bool,
-    outputs: Vec<Output>,
+    outputs: Vec<FileRecord>,
 }
 
 #[derive(Default)]
@@ -146,7 +146,7 @@ impl Receiver {
             return Err(Refused::Distrust("it ends a file that it has not begun".to_owned()));
         };
         let Open { name, hash, bytes, capture, .. } = open;
-        self.outputs.push(Output { name, bytes, sha256: hex(&hash.finalize()), capture });
+        self.outputs.push(FileRecord { name, bytes, sha256: hex(&hash.finalize()), capture });
         Ok(())
     }
 
@@ -159,7 +159,7 @@ impl Receiver {
     }
 
     /// What has been received whole.
-    pub(super) fn outputs(self) -> Vec<Output> {
+    pub(super) fn outputs(self) -> Vec<FileRecord> {
         let mut outputs = self.outputs;
         outputs.sort_by(|a, b| a.name.cmp(&b.name));
         outputs

@@ -3,12 +3,14 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::link::{Heard, Link};
+use super::link::{Link, LinkEvent};
 use super::options::Options;
 use super::via;
 use crate::lab::error::CellFailure;
 use crate::lab::plan::{Plan, Via};
-use crate::lab::wire::{Ask, End, Facts, Failure, Frame, Identity, Tell, VERSION};
+use crate::lab::wire::{
+    End, Facts, Failure, Frame, HelperMessage, HelperRequest, Identity, VERSION,
+};
 
 /// How long a helper may take to begin, through ssh if need be.
 const BEGIN: Duration = Duration::from_secs(30);
@@ -24,7 +26,7 @@ pub(super) struct Team {
     /// In the order of the hosts of the plan; behind them the hub, if there is one.
     links: Vec<Link>,
     names: Vec<String>,
-    heard: Receiver<(usize, Heard)>,
+    heard: Receiver<(usize, LinkEvent)>,
     pub(super) facts: Vec<Facts>,
     /// The phase that runs, for messages.
     pub(super) phase: String,
@@ -37,7 +39,7 @@ type Unfinished = (Vec<(String, Failure)>, Vec<String>);
 
 /// What one host answered.
 pub(super) enum Answer {
-    Message(Tell),
+    Message(HelperMessage),
     Data(Vec<u8>),
 }
 
@@ -73,7 +75,7 @@ impl Team {
         team.facts = vec![Facts::default(); team.links.len()];
         let until = Instant::now() + BEGIN;
         let hellos = team.gather(&everybody, until, |tell| match tell {
-            Tell::Hello(facts) => Ok(facts),
+            HelperMessage::Hello(facts) => Ok(facts),
             other => Err(other),
         })?;
         for (host, facts) in hellos {
@@ -112,11 +114,11 @@ impl Team {
     fn tool(&mut self, inputs: &[(usize, String)]) -> Result<(), CellFailure> {
         for (host, input) in inputs {
             let words = ["ip", "-batch", "-"].map(str::to_owned).to_vec();
-            self.ask(*host, Ask::Tool { words, input: input.clone() });
+            self.ask(*host, HelperRequest::Tool { words, input: input.clone() });
         }
         let hosts: Vec<usize> = inputs.iter().map(|it| it.0).collect();
         let done = self.gather(&hosts, Instant::now() + ANSWER, |tell| match tell {
-            Tell::Tool { end, output } => Ok((end, output)),
+            HelperMessage::Tool { end, output } => Ok((end, output)),
             other => Err(other),
         })?;
         match done.into_iter().find(|it| it.1.0 != End::Code(0)) {
@@ -128,7 +130,7 @@ impl Team {
         }
     }
 
-    pub(super) fn ask(&self, host: usize, ask: Ask) {
+    pub(super) fn ask(&self, host: usize, ask: HelperRequest) {
         self.links[host].ask(ask);
     }
 
@@ -142,11 +144,11 @@ impl Team {
         programs: &[Vec<String>],
     ) -> Result<Vec<(usize, Vec<Identity>)>, CellFailure> {
         for (host, programs) in programs.iter().enumerate() {
-            self.ask(host, Ask::Identify { programs: programs.clone() });
+            self.ask(host, HelperRequest::Identify { programs: programs.clone() });
         }
         let hosts: Vec<usize> = (0..programs.len()).collect();
         let found = self.gather(&hosts, Instant::now() + BEGIN, |tell| match tell {
-            Tell::Identified(found) => Ok(found),
+            HelperMessage::Identified(found) => Ok(found),
             other => Err(other),
         })?;
         for (host, found) in &found {
@@ -162,7 +164,7 @@ impl Team {
         &mut self,
         hosts: &[usize],
         until: Instant,
-        take: impl Fn(Tell) -> Result<T, Tell>,
+        take: impl Fn(HelperMessage) -> Result<T, HelperMessage>,
     ) -> Result<Vec<(usize, T)>, CellFailure> {
         let mut left = hosts.to_vec();
         let begun = Instant::now();
@@ -174,11 +176,11 @@ impl Team {
             let taken = match answer {
                 Answer::Message(tell) if left.contains(&host) => take(tell),
                 Answer::Message(tell) => Err(tell),
-                Answer::Data(_) => Err(Tell::FileEnd),
+                Answer::Data(_) => Err(HelperMessage::FileEnd),
             };
             match taken {
                 Ok(answer) => answers.push((host, answer)),
-                Err(Tell::Failed(failure)) => {
+                Err(HelperMessage::Failed(failure)) => {
                     self.note(host, *failure)?;
                     continue;
                 }
@@ -210,10 +212,10 @@ impl Team {
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
         };
         match heard {
-            Heard::Frame(Frame::Message(tell)) => Ok(Some((host, Answer::Message(tell)))),
-            Heard::Frame(Frame::Data(data)) => Ok(Some((host, Answer::Data(data)))),
-            Heard::Nonsense(why) => Err(self.distrust(host, why)),
-            Heard::Gone(why) => {
+            LinkEvent::Frame(Frame::Message(tell)) => Ok(Some((host, Answer::Message(tell)))),
+            LinkEvent::Frame(Frame::Data(data)) => Ok(Some((host, Answer::Data(data)))),
+            LinkEvent::Nonsense(why) => Err(self.distrust(host, why)),
+            LinkEvent::Gone(why) => {
                 let said = self.links[host].last_words();
                 let why = if why.is_empty() { said } else { format!("{said} ({why})") };
                 let (phase, host) = (self.phase.clone(), self.names[host].clone());
@@ -245,13 +247,13 @@ impl Team {
     /// they said meanwhile is forgotten.
     pub(super) fn give_up(&mut self, hosts: &[usize]) -> Result<Unfinished, CellFailure> {
         for &host in hosts {
-            self.ask(host, Ask::GiveUp);
+            self.ask(host, HelperRequest::GiveUp);
         }
         let until = Instant::now() + ANSWER;
         let (mut silent, mut unfinished) = (hosts.to_vec(), Vec::new());
         while !silent.is_empty() {
             match self.hear(until)? {
-                Some((host, Answer::Message(Tell::Unfinished(programs)))) => {
+                Some((host, Answer::Message(HelperMessage::Unfinished(programs)))) => {
                     silent.retain(|it| *it != host);
                     let name = self.names[host].clone();
                     unfinished.extend(programs.into_iter().map(|it| (name.clone(), it)));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ppt_hosts::lab::{Action, Difference, Kind, Plan, Stop};
+use ppt_hosts::lab::{Action, Difference, DifferenceKind, Plan, Stop};
 
 /// Hosts, cells in their order, and what each combination of parameters does.
 pub(super) fn plan(plan: &Plan) -> String {
@@ -81,9 +81,9 @@ fn word(word: &str) -> String {
 pub(super) fn differences(differences: &[Difference]) -> String {
     let mut text = String::new();
     for (kind, title) in [
-        (Kind::Setup, "set up differently"),
-        (Kind::Result, "ended differently"),
-        (Kind::Content, "files of other content"),
+        (DifferenceKind::Setup, "set up differently"),
+        (DifferenceKind::Result, "ended differently"),
+        (DifferenceKind::Content, "files of other content"),
     ] {
         let of: Vec<_> = differences.iter().filter(|it| it.kind == kind).collect();
         if of.is_empty() {
@@ -93,7 +93,7 @@ pub(super) fn differences(differences: &[Difference]) -> String {
         for it in of {
             let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "—".to_owned());
             let _ = match kind {
-                Kind::Content => writeln!(text, "  {}", it.what),
+                DifferenceKind::Content => writeln!(text, "  {}", it.what),
                 _ => {
                     writeln!(text, "  {}\n    a: {}\n    b: {}", it.what, side(&it.a), side(&it.b))
                 }

@@ -7,14 +7,14 @@ use std::process::Command;
 /// How to start this program in another role: the program, and what stands before the arguments of
 /// `lab::host`.
 #[derive(Debug, Clone)]
-pub struct Own {
+pub struct SelfStart {
     /// The program.
     pub program: PathBuf,
     /// Its first arguments: `lab host`.
     pub words: Vec<OsString>,
 }
 
-impl Own {
+impl SelfStart {
     pub(crate) fn command(&self, role: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.words).arg(role);
