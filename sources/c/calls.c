@@ -12,6 +12,8 @@
 
 #define PPT_EXPORT __attribute__((visibility("default")))
 #define PPT_OFF (__builtin_expect(!ppt_is_on(), 1))
+/* Apart from the function that programs call, which then needs no stack. */
+#define PPT_ON __attribute__((noinline))
 
 /* `size` is what the caller has room for: a call without room brings nothing, and not the end either.
  * Reports of errors are no bytes of the connection. */
@@ -29,41 +31,52 @@ static ssize_t went(ppt_connection *c, uint64_t before, ssize_t count) {
 
 /* ---- bytes that come in -------------------------------------------------------------------- */
 
-PPT_EXPORT ssize_t read(int fd, void *to, size_t size) {
-    if (PPT_OFF)
-        return ppt_real.read(fd, to, size);
+static PPT_ON ssize_t on_read(int fd, void *to, size_t size) {
     ppt_connection *c = ppt_connection_at(fd);
     return came(c, ppt_real.read(fd, to, size), size, 0);
 }
 
-PPT_EXPORT ssize_t readv(int fd, const struct iovec *parts, int count) {
-    if (PPT_OFF)
-        return ppt_real.readv(fd, parts, count);
+PPT_EXPORT ssize_t read(int fd, void *to, size_t size) {
+    return PPT_OFF ? ppt_real.read(fd, to, size) : on_read(fd, to, size);
+}
+
+static PPT_ON ssize_t on_readv(int fd, const struct iovec *parts, int count) {
     ppt_connection *c = ppt_connection_at(fd);
     return came(c, ppt_real.readv(fd, parts, count), 1, 0);
 }
 
-PPT_EXPORT ssize_t recv(int fd, void *to, size_t size, int flags) {
-    if (PPT_OFF)
-        return ppt_real.recv(fd, to, size, flags);
+PPT_EXPORT ssize_t readv(int fd, const struct iovec *parts, int count) {
+    return PPT_OFF ? ppt_real.readv(fd, parts, count) : on_readv(fd, parts, count);
+}
+
+static PPT_ON ssize_t on_recv(int fd, void *to, size_t size, int flags) {
     ppt_connection *c = ppt_connection_at(fd);
     return came(c, ppt_real.recv(fd, to, size, flags), size, flags);
 }
 
-PPT_EXPORT ssize_t recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from,
+PPT_EXPORT ssize_t recv(int fd, void *to, size_t size, int flags) {
+    return PPT_OFF ? ppt_real.recv(fd, to, size, flags) : on_recv(fd, to, size, flags);
+}
+
+static PPT_ON ssize_t on_recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from,
                             socklen_t *length) {
-    if (PPT_OFF)
-        return ppt_real.recvfrom(fd, to, size, flags, from, length);
     ppt_connection *c = ppt_connection_at(fd);
     return came(c, ppt_real.recvfrom(fd, to, size, flags, from, length),
                 size, flags);
 }
 
-PPT_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
-    if (PPT_OFF)
-        return ppt_real.recvmsg(fd, message, flags);
+PPT_EXPORT ssize_t recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from,
+                            socklen_t *length) {
+    return PPT_OFF ? ppt_real.recvfrom(fd, to, size, flags, from, length) : on_recvfrom(fd, to, size, flags, from, length);
+}
+
+static PPT_ON ssize_t on_recvmsg(int fd, struct msghdr *message, int flags) {
     ppt_connection *c = ppt_connection_at(fd);
     return came(c, ppt_real.recvmsg(fd, message, flags), 1, flags);
+}
+
+PPT_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
+    return PPT_OFF ? ppt_real.recvmsg(fd, message, flags) : on_recvmsg(fd, message, flags);
 }
 
 ssize_t __read_chk(int fd, void *to, size_t size, size_t room);
@@ -71,103 +84,127 @@ ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags,
                        struct sockaddr *from, socklen_t *length);
 
-PPT_EXPORT ssize_t __read_chk(int fd, void *to, size_t size, size_t room) {
-    if (PPT_OFF)
-        return ppt_real.__read_chk(fd, to, size, room);
+static PPT_ON ssize_t on___read_chk(int fd, void *to, size_t size, size_t room) {
     ppt_connection *c = ppt_connection_at(fd);
     return came(c, ppt_real.__read_chk(fd, to, size, room), size, 0);
 }
 
-PPT_EXPORT ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags) {
-    if (PPT_OFF)
-        return ppt_real.__recv_chk(fd, to, size, room, flags);
+PPT_EXPORT ssize_t __read_chk(int fd, void *to, size_t size, size_t room) {
+    return PPT_OFF ? ppt_real.__read_chk(fd, to, size, room) : on___read_chk(fd, to, size, room);
+}
+
+static PPT_ON ssize_t on___recv_chk(int fd, void *to, size_t size, size_t room, int flags) {
     ppt_connection *c = ppt_connection_at(fd);
     return came(c, ppt_real.__recv_chk(fd, to, size, room, flags),
                 size, flags);
 }
 
-PPT_EXPORT ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags,
+PPT_EXPORT ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags) {
+    return PPT_OFF ? ppt_real.__recv_chk(fd, to, size, room, flags) : on___recv_chk(fd, to, size, room, flags);
+}
+
+static PPT_ON ssize_t on___recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags,
                                   struct sockaddr *from, socklen_t *length) {
-    if (PPT_OFF)
-        return ppt_real.__recvfrom_chk(fd, to, size, room, flags, from, length);
     ppt_connection *c = ppt_connection_at(fd);
     return came(c, ppt_real.__recvfrom_chk(fd, to, size, room, flags, from, length),
                 size, flags);
+}
+
+PPT_EXPORT ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags,
+                                  struct sockaddr *from, socklen_t *length) {
+    return PPT_OFF ? ppt_real.__recvfrom_chk(fd, to, size, room, flags, from, length) : on___recvfrom_chk(fd, to, size, room, flags, from, length);
 }
 
 /* ---- bytes that go out --------------------------------------------------------------------- */
 
 /* The time is taken before the call: the other end may have read the bytes before it returns. */
 
-PPT_EXPORT ssize_t write(int fd, const void *from, size_t size) {
-    if (PPT_OFF)
-        return ppt_real.write(fd, from, size);
+static PPT_ON ssize_t on_write(int fd, const void *from, size_t size) {
     ppt_connection *c = ppt_connection_at(fd);
     uint64_t before = c ? ppt_stamp() : 0;
     return went(c, before, ppt_real.write(fd, from, size));
 }
 
-PPT_EXPORT ssize_t writev(int fd, const struct iovec *parts, int count) {
-    if (PPT_OFF)
-        return ppt_real.writev(fd, parts, count);
+PPT_EXPORT ssize_t write(int fd, const void *from, size_t size) {
+    return PPT_OFF ? ppt_real.write(fd, from, size) : on_write(fd, from, size);
+}
+
+static PPT_ON ssize_t on_writev(int fd, const struct iovec *parts, int count) {
     ppt_connection *c = ppt_connection_at(fd);
     uint64_t before = c ? ppt_stamp() : 0;
     return went(c, before, ppt_real.writev(fd, parts, count));
 }
 
-PPT_EXPORT ssize_t send(int fd, const void *from, size_t size, int flags) {
-    if (PPT_OFF)
-        return ppt_real.send(fd, from, size, flags);
+PPT_EXPORT ssize_t writev(int fd, const struct iovec *parts, int count) {
+    return PPT_OFF ? ppt_real.writev(fd, parts, count) : on_writev(fd, parts, count);
+}
+
+static PPT_ON ssize_t on_send(int fd, const void *from, size_t size, int flags) {
     ppt_connection *c = ppt_connection_at(fd);
     uint64_t before = c ? ppt_stamp() : 0;
     return went(c, before, ppt_real.send(fd, from, size, flags));
 }
 
-PPT_EXPORT ssize_t sendto(int fd, const void *from, size_t size, int flags,
+PPT_EXPORT ssize_t send(int fd, const void *from, size_t size, int flags) {
+    return PPT_OFF ? ppt_real.send(fd, from, size, flags) : on_send(fd, from, size, flags);
+}
+
+static PPT_ON ssize_t on_sendto(int fd, const void *from, size_t size, int flags,
                           const struct sockaddr *to, socklen_t length) {
-    if (PPT_OFF)
-        return ppt_real.sendto(fd, from, size, flags, to, length);
     ppt_connection *c = ppt_connection_at(fd);
     uint64_t before = c ? ppt_stamp() : 0;
     return went(c, before, ppt_real.sendto(fd, from, size, flags, to, length));
 }
 
-PPT_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
-    if (PPT_OFF)
-        return ppt_real.sendmsg(fd, message, flags);
+PPT_EXPORT ssize_t sendto(int fd, const void *from, size_t size, int flags,
+                          const struct sockaddr *to, socklen_t length) {
+    return PPT_OFF ? ppt_real.sendto(fd, from, size, flags, to, length) : on_sendto(fd, from, size, flags, to, length);
+}
+
+static PPT_ON ssize_t on_sendmsg(int fd, const struct msghdr *message, int flags) {
     ppt_connection *c = ppt_connection_at(fd);
     uint64_t before = c ? ppt_stamp() : 0;
     return went(c, before, ppt_real.sendmsg(fd, message, flags));
+}
+
+PPT_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    return PPT_OFF ? ppt_real.sendmsg(fd, message, flags) : on_sendmsg(fd, message, flags);
 }
 
 ssize_t sendfile(int to, int from, off_t *at, size_t size);
 ssize_t sendfile64(int to, int from, off_t *at, size_t size);
 ssize_t splice(int from, off_t *at, int to, off_t *to_at, size_t size, unsigned flags);
 
-PPT_EXPORT ssize_t sendfile(int to, int from, off_t *at, size_t size) {
-    if (PPT_OFF)
-        return ppt_real.sendfile(to, from, at, size);
+static PPT_ON ssize_t on_sendfile(int to, int from, off_t *at, size_t size) {
     ppt_connection *c = ppt_connection_at(to);
     uint64_t before = c ? ppt_stamp() : 0;
     return went(c, before, ppt_real.sendfile(to, from, at, size));
 }
 
-PPT_EXPORT ssize_t sendfile64(int to, int from, off_t *at, size_t size) {
-    if (PPT_OFF)
-        return ppt_real.sendfile64(to, from, at, size);
+PPT_EXPORT ssize_t sendfile(int to, int from, off_t *at, size_t size) {
+    return PPT_OFF ? ppt_real.sendfile(to, from, at, size) : on_sendfile(to, from, at, size);
+}
+
+static PPT_ON ssize_t on_sendfile64(int to, int from, off_t *at, size_t size) {
     ppt_connection *c = ppt_connection_at(to);
     uint64_t before = c ? ppt_stamp() : 0;
     return went(c, before, ppt_real.sendfile64(to, from, at, size));
 }
 
-PPT_EXPORT ssize_t splice(int from, off_t *at, int to, off_t *to_at, size_t size, unsigned flags) {
-    if (PPT_OFF)
-        return ppt_real.splice(from, at, to, to_at, size, flags);
+PPT_EXPORT ssize_t sendfile64(int to, int from, off_t *at, size_t size) {
+    return PPT_OFF ? ppt_real.sendfile64(to, from, at, size) : on_sendfile64(to, from, at, size);
+}
+
+static PPT_ON ssize_t on_splice(int from, off_t *at, int to, off_t *to_at, size_t size, unsigned flags) {
     ppt_connection *source = ppt_connection_at(from), *c = ppt_connection_at(to);
     uint64_t before = c ? ppt_stamp() : 0;
     ssize_t count = ppt_real.splice(from, at, to, to_at, size, flags);
     came(source, count, size, 0);
     return went(c, before, count);
+}
+
+PPT_EXPORT ssize_t splice(int from, off_t *at, int to, off_t *to_at, size_t size, unsigned flags) {
+    return PPT_OFF ? ppt_real.splice(from, at, to, to_at, size, flags) : on_splice(from, at, to, to_at, size, flags);
 }
 
 /* ---- how connections begin and end --------------------------------------------------------- */

@@ -80,7 +80,8 @@ static int lock_known(ppt_connection *c, uint32_t session) {
     return 0;
 }
 
-/* What is to be written once the lock is free. */
+/* What is to be written once the lock is free. It is large, and most calls finish nothing, so only its
+ * first two fields are set at the beginning. */
 typedef struct finished {
     enum ppt_role role; /* PPT_UNKNOWN: nothing */
     int unanswered;
@@ -88,10 +89,14 @@ typedef struct finished {
     ppt_address address;
 } finished;
 
+static void clear(finished *f) {
+    f->role = PPT_UNKNOWN;
+    f->unanswered = 0;
+}
+
 /* Ends the request of a locked connection, if there is one that can end. */
 static void finish(ppt_connection *c, int closes, finished *to) {
-    to->role = PPT_UNKNOWN;
-    to->unanswered = 0;
+    clear(to);
     if (c->phase == PPT_ANSWERED) {
         to->role = (enum ppt_role)c->role;
         to->request = c->request;
@@ -242,7 +247,8 @@ static __attribute__((noinline, cold)) void step(uint64_t now, uint32_t session)
             now - __atomic_load_n(&c->request.end, __ATOMIC_RELAXED) < second ||
             !lock_known(c, session))
             continue;
-        finished f = {.role = PPT_UNKNOWN};
+        finished f;
+        clear(&f);
         if (c->phase == PPT_ANSWERED && now > c->request.end && now - c->request.end >= second)
             finish(c, 0, &f);
         unlock(c);
@@ -295,7 +301,8 @@ void ppt_came(ppt_connection *c, uint64_t count, int looked) {
     uint64_t now = ppt_stamp();
     if (now == 0 || !lock_known(c, session))
         return;
-    finished f = {.role = PPT_UNKNOWN};
+    finished f;
+    clear(&f);
     reached r = {0};
     int called = c->role == PPT_CALLED;
     if (count == 0) {
@@ -352,7 +359,8 @@ void ppt_went(ppt_connection *c, uint64_t before, uint64_t count) {
     uint64_t now = ppt_stamp();
     if (now == 0 || before == 0 || count == 0 || !lock_known(c, session))
         return;
-    finished f = {.role = PPT_UNKNOWN};
+    finished f;
+    clear(&f);
     reached r = {0};
     if (c->role == PPT_CALLED)
         went_to_called(c, before, &f, &r);
@@ -373,7 +381,8 @@ void ppt_went(ppt_connection *c, uint64_t before, uint64_t count) {
 }
 
 void ppt_done_sending(ppt_connection *c) {
-    finished f = {.role = PPT_UNKNOWN};
+    finished f;
+    clear(&f);
     if (!lock_known(c, this_session()))
         return;
     if (c->role == PPT_SERVED)
@@ -389,7 +398,8 @@ static void end_one(int fd, uint32_t session) {
     ppt_connection *c = &table[fd];
     if (session_of(c) != session || role_of(c) == PPT_UNKNOWN || !lock(c, session))
         return;
-    finished f = {.role = PPT_UNKNOWN};
+    finished f;
+    clear(&f);
     if (is_connection(c))
         finish(c, 1, &f);
     c->role = PPT_UNKNOWN;
