@@ -5,9 +5,10 @@ use std::io;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, BooleanArray, PrimitiveArray, RecordBatch};
+use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::Field;
 
+use crate::frame_kind::{Layout, Lengths, Longs};
 use crate::values::{Column, Value, Words, unexpected};
 
 /// The columns that the rows of every kind begin with; fields follow.
@@ -185,10 +186,13 @@ impl Kind {
 /// Rows of one kind.
 #[derive(Debug, Clone)]
 pub struct Rows {
-    begin: PrimitiveArray<Int64Type>,
-    dur: PrimitiveArray<Int64Type>,
-    placed: BooleanArray,
-    first: BooleanArray,
+    begin: Longs,
+    /// None: NULL in all rows.
+    dur: Option<Longs>,
+    /// None: true in all rows.
+    placed: Option<BooleanArray>,
+    /// None: true in all rows.
+    first: Option<BooleanArray>,
     pub(crate) capture: Words,
     pub(crate) buffer: Words,
     pub(crate) segment: Words,
@@ -225,9 +229,9 @@ impl Rows {
         let words = |at: usize| Words::of(&columns[at]);
         Ok(Rows {
             begin: long(0)?,
-            dur: long(1)?,
-            placed: bool(2)?,
-            first: bool(3)?,
+            dur: Some(long(1)?),
+            placed: Some(bool(2)?),
+            first: Some(bool(3)?),
             capture: words(4)?,
             buffer: words(5)?,
             segment: words(6)?,
@@ -237,6 +241,56 @@ impl Rows {
             pid: int(10)?,
             tid: int(11)?,
             fields: columns[COLUMNS.len()..].iter().map(Column::of).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The rows of a batch of frames, as events of the kind with that interval, or of the one without.
+    /// What has no time is at `start`.
+    pub(crate) fn of_frames(
+        batch: &RecordBatch,
+        layout: &Layout,
+        (interval, start): (Option<usize>, i64),
+    ) -> io::Result<Rows> {
+        let (columns, times) = (batch.columns(), layout.times.of(batch));
+        let rows = 0..batch.num_rows();
+        let of_rows = |what: &dyn Fn(usize) -> bool| {
+            BooleanArray::from_iter(rows.clone().map(|row| Some(what(row))))
+        };
+        let (begin, dur, placed) = match interval {
+            Some(at) => {
+                let Lengths { start, length } = times.intervals[at].clone();
+                (start, Some(length), None)
+            }
+            None => {
+                let begin = rows.clone().map(|row| times.begin(None, row, start));
+                let placed = of_rows(&|row| times.time(row).is_some());
+                (Longs::from_iter_values(begin), None, Some(placed))
+            }
+        };
+        let first = interval.filter(|at| *at > 0);
+        let first = first.map(|at| of_rows(&|row| !times.has_any(at, row)));
+        let [capture, buffer, segment, ring, seqno, host, pid, tid] =
+            layout.identity.map(|at| &columns[at]);
+        let int = |column: &ArrayRef| {
+            let ints = column.as_primitive_opt::<Int32Type>();
+            ints.cloned().ok_or_else(|| unexpected(column.data_type()))
+        };
+        let numbers = seqno.as_primitive_opt::<Int64Type>();
+        let fields = layout.fields.iter().map(|&at| Column::of(&columns[at]));
+        Ok(Rows {
+            begin,
+            dur,
+            placed,
+            first,
+            capture: Words::of(capture)?,
+            buffer: Words::of(buffer)?,
+            segment: Words::of(segment)?,
+            ring: int(ring)?,
+            seqno: numbers.cloned().ok_or_else(|| unexpected(seqno.data_type()))?,
+            host: Words::of(host)?,
+            pid: int(pid)?,
+            tid: int(tid)?,
+            fields: fields.collect::<Result<_, _>>()?,
         })
     }
 
@@ -257,13 +311,13 @@ impl Rows {
 
     /// How long it is.
     pub fn dur(&self, row: usize) -> Option<i64> {
-        let dur = self.dur.is_valid(row).then(|| self.dur.value(row));
-        dur.filter(|&dur| dur >= 0)
+        let dur = self.dur.as_ref().filter(|dur| dur.is_valid(row))?.value(row);
+        (dur >= 0).then_some(dur)
     }
 
     /// Whether its time is its own.
     pub fn placed(&self, row: usize) -> bool {
-        self.placed.is_valid(row) && self.placed.value(row)
+        self.placed.as_ref().is_none_or(|it| it.is_valid(row) && it.value(row))
     }
 
     pub(crate) fn end(&self, row: usize) -> i64 {
@@ -271,7 +325,7 @@ impl Rows {
     }
 
     pub(crate) fn first(&self, row: usize) -> bool {
-        self.first.is_valid(row) && self.first.value(row)
+        self.first.as_ref().is_none_or(|it| it.is_valid(row) && it.value(row))
     }
 
     pub(crate) fn ring(&self, row: usize) -> Option<i32> {

@@ -1,17 +1,16 @@
 //! Events of captures: the kinds that an engine has, and the rows of each.
 
-use std::sync::Arc;
-
 use ppt_query::arrow::array::AsArray;
 use ppt_query::arrow::datatypes::{DataType, Field, Int64Type};
 use ppt_query::datafusion::functions::core::expr_fn::coalesce;
 use ppt_query::datafusion::logical_expr::{Expr, lit};
 use ppt_query::datafusion::prelude::{DataFrame, cast, ident};
-use ppt_query::{Bounded, Engine, FrameTable, Number, QueryError, Table, Word, dropped_causes};
+use ppt_query::{Engine, FrameTable, QueryError, Table, dropped_causes};
 
 use crate::event::{COLUMNS, Form, Kind, Reading, What};
+use crate::frame_kind::{FrameKinds, Interval, Names, fields};
 use crate::metrics::Metrics;
-use crate::source::{FileOrder, Source, WANTED, column, order};
+use crate::source::{Source, Sources, column, order};
 
 /// The events of the captures of an engine, as a format has them.
 #[derive(Debug)]
@@ -20,88 +19,6 @@ pub struct Events<'a> {
     form: Form,
     /// The time of what has none, ns since the epoch.
     start: i64,
-}
-
-/// What the columns of a table are called.
-struct Names {
-    ts: String,
-    drained: String,
-    /// As in [`COLUMNS`], from the capture on.
-    identity: [String; 8],
-}
-
-impl Names {
-    fn of(table: &dyn Table) -> Names {
-        let schema = table.schema();
-        let name = |what: Bounded, known: &str| {
-            let found = (0..schema.fields().len()).find(|&it| table.bounded(it) == Some(what));
-            found.map_or(known.to_owned(), |it| schema.field(it).name().clone())
-        };
-        let word = |word, known| name(Bounded::Word(word), known);
-        let number = |number, known| name(Bounded::Number(number), known);
-        Names {
-            ts: number(Number::Ts, "ts"),
-            drained: number(Number::Drained, "drained"),
-            identity: [
-                word(Word::Capture, "capture"),
-                word(Word::Buffer, "buffer"),
-                word(Word::Segment, "segment"),
-                number(Number::Ring, "ring"),
-                number(Number::Seqno, "seqno"),
-                word(Word::Host, "host"),
-                number(Number::Pid, "pid"),
-                number(Number::Tid, "tid"),
-            ],
-        }
-    }
-
-    fn seqno(&self) -> &str {
-        &self.identity[4]
-    }
-}
-
-/// An interval of time.
-struct Interval {
-    name: String,
-    start: String,
-}
-
-impl Interval {
-    /// Those of a table that have a place in time. CPU time has none.
-    fn all(table: &dyn Table) -> Vec<Interval> {
-        let fields = table.schema().fields();
-        let said = |field: &Field, key: &str| field.metadata().get(key).cloned();
-        let lengths = fields.iter().filter(|it| said(it, "role").as_deref() == Some("length"));
-        let interval = |length: &Arc<Field>| {
-            let name = said(length, "interval")?;
-            let is_start = |it: &&Arc<Field>| {
-                matches!(it.data_type(), DataType::Timestamp(..))
-                    && said(it, "role").as_deref() == Some("start")
-                    && said(it, "interval").as_ref() == Some(&name)
-            };
-            let mut starts = fields.iter().filter(is_start);
-            let start = starts.next()?.name().clone();
-            // Of an array, nobody knows which belongs to which.
-            let is_one = starts.next().is_none() && *length.data_type() == DataType::Int64;
-            is_one.then(|| Interval { name: length.name().clone(), start })
-        };
-        lengths.filter_map(interval).collect()
-    }
-
-    /// The whole of a span.
-    fn whole(spans: &FrameTable) -> Option<Interval> {
-        let table = spans.table.as_ref();
-        let is_dur = |it: &&Arc<Field>| it.metadata().get("role").is_some_and(|role| role == "dur");
-        let dur = table.schema().fields().iter().find(is_dur)?;
-        Some(Interval { name: dur.name().clone(), start: Names::of(table).ts })
-    }
-
-    /// Whether a row has it.
-    fn is_there(&self) -> Expr {
-        let there = ident(self.start.as_str()).is_not_null();
-        let length = ident(self.name.as_str());
-        there.and(length.clone().is_not_null()).and(length.gt_eq(lit(0i64)))
-    }
 }
 
 fn any(intervals: &[Interval]) -> Expr {
@@ -127,47 +44,39 @@ impl<'a> Events<'a> {
         &self,
         frames: &[FrameTable],
         whole: bool,
-    ) -> Result<(Vec<Kind>, Vec<Source>), QueryError> {
-        let (mut kinds, mut sources) = (Vec::new(), Vec::new());
-        let mut add = |kind, source| {
-            kinds.push(kind);
-            sources.push(source);
-        };
-        let file_order = self.engine.file_order();
+    ) -> Result<(Vec<Kind>, Sources), QueryError> {
+        let (mut kinds, mut all) = (Vec::new(), Vec::new());
+        let mut tables = Vec::new();
         for frame in frames {
-            let table = frame.table.as_ref();
             let intervals = match self.form {
                 // Events of CTF are points; their fields tell how long things took.
                 Form::Ctf => Vec::new(),
-                _ => Interval::all(table),
+                _ => Interval::all(frame.table.as_ref()),
             };
-            for (at, interval) in intervals.iter().enumerate() {
-                let before = &intervals[..at];
-                let kind = self.kind(frame, Some(interval));
-                let of = file_order.table(frame.name.clone()).await?;
-                let first = Expr::Not(Box::new(any(before)));
-                let rows = self.columns(table, Some(interval), first);
-                let there = Some(interval.is_there());
-                add(kind, self.in_file_order(of, rows, there, true)?);
-            }
-            let of = file_order.table(frame.name.clone()).await?;
-            let none = (!intervals.is_empty()).then(|| Expr::Not(Box::new(any(&intervals))));
-            let rows = self.columns(table, None, lit(true));
-            add(self.kind(frame, None), self.in_file_order(of, rows, none, false)?);
+            let first = kinds.len();
+            kinds.extend(intervals.iter().map(|interval| self.kind(frame, Some(interval))));
+            kinds.push(self.kind(frame, None));
+            all.resize_with(kinds.len(), || Source::Frames);
+            tables.push(FrameKinds { frame: frame.clone(), intervals, first });
             // CTF has the begins and the ends.
             let spans = self.engine.spans(frame).filter(|_| self.form != Form::Ctf);
             if let Some((spans, whole)) = spans.and_then(|it| Some((Interval::whole(&it)?, it))) {
                 let of = self.engine.context().table(whole.name.clone()).await?;
                 let of = of.filter(spans.is_there())?;
                 let rows = self.columns(whole.table.as_ref(), Some(&spans), lit(false));
-                let rows = self.sorted(of, rows, true)?;
-                add(Kind { what: What::Spans, ..self.kind(&whole, None) }, rows);
+                let rows = of.select(rows)?.sort(order(self.last_is_outer(true)))?;
+                kinds.push(Kind { what: What::Spans, ..self.kind(&whole, None) });
+                all.push(Source::Sorted(rows));
             }
         }
-        let all = self.engine.tables().into_iter().find(|it| it.0 == "frames");
-        if let (true, Some((_, table))) = (whole, all) {
-            let names = Names::of(table.as_ref());
-            let drained = fields(table.as_ref()).next().cloned();
+        let mut add = |kind, source| {
+            kinds.push(kind);
+            all.push(source);
+        };
+        let frames_table = self.engine.tables().into_iter().find(|it| it.0 == "frames");
+        if let (true, Some((_, table))) = (whole, frames_table) {
+            let table = table.as_ref();
+            let drained = fields(table).next().map(|it| table.schema().field(it).clone());
             let of = self.engine.context().table("frames").await?;
             let of = of.filter(ident("frame").is_null())?;
             let kind = Kind {
@@ -175,10 +84,11 @@ impl<'a> Events<'a> {
                 buffer: String::new(),
                 frame: String::new(),
                 interval: None,
-                fields: drained.map(|it| it.as_ref().clone()).into_iter().collect(),
-                seqno: names.seqno().to_owned(),
+                fields: drained.into_iter().collect(),
+                seqno: Names::of(table).seqno().to_owned(),
             };
-            add(kind, self.sorted(of, self.columns(table.as_ref(), None, lit(true)), false)?);
+            let rows = of.select(self.columns(table, None, lit(true)))?;
+            add(kind, Source::Unknown(rows.sort(order(self.last_is_outer(false)))?));
         }
         if whole {
             for (kind, rows) in Metrics::new(self.engine, self.form, self.start).all().await? {
@@ -192,7 +102,44 @@ impl<'a> Events<'a> {
         }
         let (kind, rows) = self.missing(frames).await?;
         add(kind, Source::Sorted(rows));
-        Ok((kinds, sources))
+        Ok((kinds, Sources { all, frames: tables }))
+    }
+
+    /// The rows of a kind of frames, sorted by a query. `interval`: the number of the kind's interval.
+    pub(crate) async fn sorted(
+        &self,
+        of: &FrameKinds,
+        interval: Option<usize>,
+    ) -> Result<DataFrame, QueryError> {
+        let table = of.frame.table.as_ref();
+        let rows = self.engine.context().table(of.frame.name.clone()).await?;
+        let (first, wanted) = match interval {
+            Some(at) => {
+                let first = Expr::Not(Box::new(any(&of.intervals[..at])));
+                (first, Some(of.intervals[at].is_there()))
+            }
+            None => {
+                let none = Expr::Not(Box::new(any(&of.intervals)));
+                (lit(true), (!of.intervals.is_empty()).then_some(none))
+            }
+        };
+        let rows = match wanted {
+            Some(wanted) => rows.filter(wanted)?,
+            None => rows,
+        };
+        let interval = interval.map(|at| &of.intervals[at]);
+        let rows = rows.select(self.columns(table, interval, first))?;
+        Ok(rows.sort(order(self.last_is_outer(interval.is_some())))?)
+    }
+
+    /// The engine whose captures are told.
+    pub(crate) fn engine(&self) -> &'a Engine {
+        self.engine
+    }
+
+    /// The time of what has none, ns since the epoch.
+    pub(crate) fn start(&self) -> i64 {
+        self.start
     }
 
     /// What threads did, as the kernel tells. Waits are called by their calls.
@@ -232,7 +179,7 @@ impl<'a> Events<'a> {
             buffer: frame.buffer.clone(),
             frame: frame.frame.clone(),
             interval: interval.map(|it| it.name.clone()),
-            fields: fields(table).map(|it| it.as_ref().clone()).collect(),
+            fields: fields(table).map(|it| table.schema().field(it).clone()).collect(),
             seqno: Names::of(table).seqno().to_owned(),
         }
     }
@@ -258,36 +205,14 @@ impl<'a> Events<'a> {
         let fixed = made.chain(identity).zip(COLUMNS);
         let mut select: Vec<Expr> = fixed.map(|(expr, name)| expr.alias(column(name))).collect();
         // One that is made is selected beside the field that it is made of.
-        select.extend(fields(table).map(|it| ident(it.name().as_str())));
+        let name = |column: usize| ident(table.schema().field(column).name().as_str());
+        select.extend(fields(table).map(name));
         select
     }
 
-    /// The rows of `of` that are `wanted`, in the order of the file: the merge sorts them as it goes.
-    fn in_file_order(
-        &self,
-        of: DataFrame,
-        mut columns: Vec<Expr>,
-        wanted: Option<Expr>,
-        is_slice: bool,
-    ) -> Result<Source, QueryError> {
-        columns.push(wanted.unwrap_or(lit(true)).alias(column(WANTED)));
-        let last_is_outer = self.last_is_outer(is_slice);
-        Ok(Source::FileOrder(FileOrder { rows: of.select(columns)?, last_is_outer }))
-    }
-
     /// Whether, of equal slices, the one that was written last is around the others.
-    fn last_is_outer(&self, is_slice: bool) -> bool {
+    pub(crate) fn last_is_outer(&self, is_slice: bool) -> bool {
         is_slice && self.form != Form::Ctf
-    }
-
-    /// Rows that DataFusion sorts.
-    fn sorted(
-        &self,
-        of: DataFrame,
-        columns: Vec<Expr>,
-        is_slice: bool,
-    ) -> Result<Source, QueryError> {
-        Ok(Source::Sorted(of.select(columns)?.sort(order(self.last_is_outer(is_slice)))?))
     }
 
     /// What is missing, of the buffers that are told of.
@@ -354,14 +279,4 @@ impl<'a> Events<'a> {
         }
         Ok(readings)
     }
-}
-
-/// The columns that events tell: when the listener had the frame, and the fields.
-fn fields(table: &dyn Table) -> impl Iterator<Item = &Arc<Field>> {
-    let is_told = |it: &usize| match table.bounded(*it) {
-        None | Some(Bounded::Number(Number::Drained)) => true,
-        Some(_) => false,
-    };
-    let fields = table.schema().fields();
-    (0..fields.len()).filter(is_told).map(|it| &fields[it])
 }

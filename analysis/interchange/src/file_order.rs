@@ -1,103 +1,322 @@
-//! Rows in the order of the file, which is about that of time: when what is still to be read begins.
+//! Frames in the order of the files, which is about that of time: when what is still to be read begins.
 
-use futures::StreamExt;
-use ppt_query::QueryError;
-use ppt_query::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_schema::DataType;
+use futures::future::try_join_all;
 use ppt_query::arrow::compute::filter_record_batch;
-use ppt_query::arrow::datatypes::{DataType, Int64Type};
 use ppt_query::datafusion::error::DataFusionError;
-use ppt_query::datafusion::prelude::ident;
+use ppt_query::{Engine, FrameColumns, FramesTogether, Lots, QueryError};
 
-use crate::event::{COLUMNS, Rows};
-use crate::source::{FileOrder, WANTED, ahead, column};
+use crate::event::Rows;
+use crate::events::Events;
+use crate::frame_kind::{FrameKinds, Layout, TimeColumns};
 
 /// Rows that were read one after the other.
 #[derive(Debug, Clone, Copy)]
 struct Block {
-    /// How many rows were read up to its end.
-    end: usize,
-    /// How many of its rows are wanted.
+    /// How many of its rows are events.
     wanted: usize,
     /// The bytes that are in memory as long as one of them is.
     bytes: usize,
-    /// How many rows are wanted from here on.
+    /// How many rows are events from here on.
     left: usize,
     /// When the first and the last of them begin.
     first: i64,
     last: i64,
 }
 
-/// When what is still to be read begins.
-#[derive(Debug)]
-pub(crate) struct Bounds {
-    blocks: Vec<Block>,
-    /// The block of the next row.
-    next: usize,
-    /// Rows that were read.
-    read: usize,
+impl Block {
+    fn new() -> Block {
+        Block { wanted: 0, bytes: 0, left: 0, first: i64::MAX, last: i64::MIN }
+    }
 }
 
-impl Bounds {
-    /// Reads when the rows of `source` begin; None: more than `memory` bytes of rows would be held until
-    /// others were read.
-    pub async fn read(source: &FileOrder, memory: usize) -> Result<Option<Bounds>, QueryError> {
-        let schema = source.rows.schema();
-        let row: usize = schema.fields().iter().map(|field| width(field.data_type())).sum();
-        let texts = schema.fields().iter().filter(|field| *field.data_type() == DataType::Utf8);
-        let texts = texts.map(|field| ident(field.name().as_str()));
-        let keys = [COLUMNS[0], WANTED].map(|name| ident(column(name)));
-        let rows = source.rows.clone().select(keys.into_iter().chain(texts))?;
-        let mut stream = ahead(rows.execute_stream().await?);
-        let (mut blocks, mut end) = (Vec::new(), 0);
-        while let Some(batch) = stream.next().await {
-            let batch = batch?;
-            end += batch.num_rows();
-            let begins = batch.column(0).as_primitive::<Int64Type>();
-            let wanted = is_wanted(batch.column(1));
-            let (first, last) = (i64::MAX, i64::MIN);
-            let mut block = Block { end, wanted: 0, bytes: 0, left: 0, first, last };
-            let texts: Vec<_> =
-                batch.columns()[2..].iter().map(|it| it.as_string::<i32>()).collect();
-            let text = |row| texts.iter().map(|it| it.value_length(row) as usize).sum::<usize>();
-            for row in (0..batch.num_rows()).filter(|&row| wanted(row)) {
-                // As `Rows::begin` has it.
-                let begin = if begins.is_valid(row) { begins.value(row).max(0) } else { 0 };
-                block.wanted += 1;
-                block.first = block.first.min(begin);
-                block.last = block.last.max(begin);
-            }
-            let rows = 0..batch.num_rows();
-            block.bytes = if is_sparse(block.wanted, batch.num_rows()) {
-                block.wanted * row + rows.filter(|&row| wanted(row)).map(text).sum::<usize>()
-            } else {
-                // The room for text grows by doubling.
-                batch.num_rows() * row + 2 * rows.map(text).sum::<usize>()
-            };
-            blocks.push(block);
+/// Frames as they are read, and when what is still to be read begins.
+pub(crate) struct FileOrder {
+    lots: Option<Lots>,
+    /// By lot.
+    blocks: Vec<Block>,
+    /// The lot of the next row.
+    next: usize,
+    kinds: Vec<FrameKinds>,
+    layouts: Vec<Layout>,
+    /// Numbers of kinds whose rows would wait for too long: queries sort them.
+    sorted: BTreeSet<usize>,
+    /// The time of what has none, ns since the epoch.
+    start: i64,
+    /// Of equal slices, the one that was written last is around the others.
+    last_is_outer: bool,
+    /// Whether there may be frames whose kind their schema does not have.
+    pub may_be_unknown: bool,
+}
+
+/// Rows of one kind of events that were read together.
+pub(crate) struct Lot {
+    pub kind: usize,
+    pub rows: Rows,
+    /// Those that are events, in their order.
+    pub order: Vec<u32>,
+    pub sorting: Sorting,
+}
+
+impl FileOrder {
+    /// Reads when the frames of `kinds` begin. Rows that are held until others are read take at most
+    /// `memory` bytes: see [`Self::sorted`].
+    pub async fn new(
+        events: &Events<'_>,
+        kinds: Vec<FrameKinds>,
+        memory: usize,
+    ) -> Result<FileOrder, QueryError> {
+        let engine = events.engine();
+        let (columns, layouts): (Vec<FrameColumns>, Vec<Layout>) =
+            kinds.iter().map(FrameKinds::columns).unzip();
+        let mut order = FileOrder {
+            lots: None,
+            blocks: Vec::new(),
+            next: 0,
+            kinds,
+            layouts,
+            sorted: BTreeSet::new(),
+            start: events.start(),
+            last_is_outer: events.last_is_outer(true),
+            may_be_unknown: true,
+        };
+        let measured = Measured::read(engine, &order.kinds, (&columns, events.start())).await?;
+        let Some(measured) = measured else {
+            order.sorted = order.kinds.iter().flat_map(FrameKinds::each).map(|it| it.0).collect();
+            return Ok(order);
+        };
+        order.may_be_unknown = measured.may_be_unknown;
+        (order.sorted, order.blocks) = measured.divided(memory);
+        // What nobody wants is not read.
+        if order.still().is_some() {
+            let together = engine.frames_together(&columns)?;
+            order.lots = together.map(|all| all.read(0..all.lots()));
         }
-        look_ahead(&mut blocks);
-        let fits = most_held(&blocks) <= memory;
-        Ok(fits.then_some(Bounds { blocks, next: 0, read: 0 }))
+        Ok(order)
     }
 
-    /// Whether nothing that is still to be read is wanted.
-    pub fn is_at_end(&self) -> bool {
-        self.still().is_none()
+    /// The kinds that queries sort: their numbers, their frames, and which intervals of these they are.
+    pub fn sorted(&self) -> impl Iterator<Item = (usize, &FrameKinds, Option<usize>)> {
+        let kinds = self.kinds.iter();
+        let each = kinds.flat_map(|of| of.each().map(move |(kind, interval)| (kind, of, interval)));
+        each.filter(|(kind, ..)| self.sorted.contains(kind))
     }
 
-    /// Takes note of rows that were read; says when the first of those that follow begins, if there are
-    /// some.
-    pub fn pass(&mut self, rows: usize) -> Option<i64> {
-        self.read += rows;
-        while self.blocks.get(self.next).is_some_and(|block| block.end <= self.read) {
-            self.next += 1;
-        }
-        self.still()
-    }
-
-    fn still(&self) -> Option<i64> {
+    /// When the first row begins that is still to be read, if there is one that is wanted.
+    pub fn still(&self) -> Option<i64> {
         let block = self.blocks.get(self.next).filter(|block| block.left > 0);
         block.map(|block| block.first)
+    }
+
+    /// Reads on, until there are rows or nothing is left.
+    pub async fn read(&mut self) -> Result<Vec<Lot>, QueryError> {
+        while self.still().is_some() {
+            let Some(lots) = &mut self.lots else { break };
+            let Some(read) = lots.next().await else { break };
+            self.next += 1;
+            let mut all = Vec::new();
+            for (table, batch) in read?.batches {
+                self.split(table, &batch, &mut all)?;
+            }
+            if !all.is_empty() {
+                return Ok(all);
+            }
+        }
+        self.lots = None;
+        Ok(Vec::new())
+    }
+
+    /// The events of each kind in the frames of a table.
+    fn split(
+        &self,
+        table: usize,
+        batch: &RecordBatch,
+        to: &mut Vec<Lot>,
+    ) -> Result<(), QueryError> {
+        let (kinds, layout) = (&self.kinds[table], &self.layouts[table]);
+        let times = layout.times.of(batch);
+        for (kind, interval) in kinds.each().filter(|it| !self.sorted.contains(&it.0)) {
+            let rows = 0..batch.num_rows();
+            let mut order: Vec<u32> =
+                rows.filter(|&row| times.is_event(interval, row)).map(|row| row as u32).collect();
+            if order.is_empty() {
+                continue;
+            }
+            let of = (interval, self.start);
+            let rows = if is_sparse(order.len(), batch.num_rows()) {
+                let is_event = |row| Some(times.is_event(interval, row));
+                let wanted = (0..batch.num_rows()).map(is_event).collect::<BooleanArray>();
+                let own = filter_record_batch(batch, &wanted).map_err(DataFusionError::from)?;
+                order = (0..order.len() as u32).collect();
+                Rows::of_frames(&own, layout, of)?
+            } else {
+                Rows::of_frames(batch, layout, of)?
+            };
+            let last_is_outer = interval.is_some() && self.last_is_outer;
+            let sorting = Sorting::File { last_is_outer };
+            sorting.sort(&rows, &mut order);
+            to.push(Lot { kind, rows, order, sorting });
+        }
+        Ok(())
+    }
+}
+
+/// What is known of the events of a kind in a lot before it is read as a whole.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    lot: usize,
+    table: usize,
+    kind: usize,
+    wanted: usize,
+    first: i64,
+    last: i64,
+    /// The bytes that are in memory as long as one of them is.
+    bytes: usize,
+    /// These are those of all rows of the table.
+    is_whole: bool,
+}
+
+/// What is known of all lots.
+#[derive(Debug, Default)]
+struct Measured {
+    lots: usize,
+    /// By lot and table.
+    entries: Vec<Entry>,
+    may_be_unknown: bool,
+}
+
+/// How a table is measured.
+struct Measure<'a> {
+    kinds: &'a FrameKinds,
+    times: TimeColumns,
+    /// Bytes of a row, without those of text.
+    width: usize,
+    has_text: bool,
+}
+
+impl Measured {
+    /// Reads when frames begin, in as many parts as there are threads; None: the tables cannot be read
+    /// together. `columns` are those that are read later.
+    async fn read(
+        engine: &Engine,
+        kinds: &[FrameKinds],
+        (columns, start): (&[FrameColumns], i64),
+    ) -> Result<Option<Measured>, QueryError> {
+        let (read, measures): (Vec<FrameColumns>, Vec<Measure<'_>>) = kinds
+            .iter()
+            .zip(columns)
+            .map(|(kinds, columns)| {
+                let schema = columns.frame.table.schema();
+                let types = columns.columns.iter().map(|&column| schema.field(column).data_type());
+                let width = types.clone().map(width).sum();
+                let has_text = types.clone().any(|ty| *ty == DataType::Utf8);
+                let (read, times) = kinds.times();
+                (read, Measure { kinds, times, width, has_text })
+            })
+            .unzip();
+        let Some(together) = engine.frames_together(&read)? else { return Ok(None) };
+        let lots = together.lots();
+        let each = lots.div_ceil(engine.threads()).max(1);
+        let parts = (0..lots).step_by(each).map(|from| from..lots.min(from + each));
+        let parts = parts.map(|lots| Measured::part(&together, lots, (&measures, start)));
+        let parts = try_join_all(parts).await?;
+        let may_be_unknown =
+            together.may_be_unknown() || parts.iter().any(|part| part.may_be_unknown);
+        let entries = parts.into_iter().flat_map(|part| part.entries).collect();
+        Ok(Some(Measured { lots, entries, may_be_unknown }))
+    }
+
+    async fn part(
+        together: &FramesTogether,
+        lots: Range<usize>,
+        (measures, start): (&[Measure<'_>], i64),
+    ) -> Result<Measured, QueryError> {
+        let mut measured = Measured::default();
+        let mut all = together.read(lots.clone());
+        for number in lots {
+            let Some(lot) = all.next().await else { break };
+            let lot = lot?;
+            measured.may_be_unknown |= lot.unknown > 0;
+            let rows: usize = lot.batches.iter().map(|(_, batch)| batch.num_rows()).sum();
+            for (table, batch) in &lot.batches {
+                let measure = &measures[*table];
+                // Text is part of the frames; the room for it grows by doubling.
+                let text = if measure.has_text { 2 * lot.bytes / rows.max(1) } else { 0 };
+                let times = measure.times.of(batch);
+                for (kind, interval) in measure.kinds.each() {
+                    let (mut wanted, mut first, mut last) = (0, i64::MAX, i64::MIN);
+                    for row in 0..batch.num_rows() {
+                        if times.is_event(interval, row) {
+                            // As `Rows::begin` has it.
+                            let begin = times.begin(interval, row, start).max(0);
+                            wanted += 1;
+                            (first, last) = (first.min(begin), last.max(begin));
+                        }
+                    }
+                    if wanted > 0 {
+                        let is_whole = !is_sparse(wanted, batch.num_rows());
+                        let held = if is_whole { batch.num_rows() } else { wanted };
+                        let bytes = held * (measure.width + text);
+                        let (lot, table) = (number, *table);
+                        let entry =
+                            Entry { lot, table, kind, wanted, first, last, bytes, is_whole };
+                        measured.entries.push(entry);
+                    }
+                }
+            }
+        }
+        Ok(measured)
+    }
+
+    /// The lots, without the kinds that queries sort.
+    fn blocks(&self, sorted: &BTreeSet<usize>) -> Vec<Block> {
+        let mut blocks = vec![Block::new(); self.lots];
+        let mut whole = None;
+        for entry in self.entries.iter().filter(|entry| !sorted.contains(&entry.kind)) {
+            let block = &mut blocks[entry.lot];
+            block.wanted += entry.wanted;
+            block.first = block.first.min(entry.first);
+            block.last = block.last.max(entry.last);
+            // Kinds of one table share its rows.
+            let is_shared = entry.is_whole && whole == Some((entry.lot, entry.table));
+            block.bytes += if is_shared { 0 } else { entry.bytes };
+            whole = if entry.is_whole { Some((entry.lot, entry.table)) } else { whole };
+        }
+        look_ahead(&mut blocks);
+        blocks
+    }
+
+    /// How many events of a kind there are.
+    fn events(&self, kind: usize) -> usize {
+        self.entries.iter().filter(|it| it.kind == kind).map(|it| it.wanted).sum()
+    }
+
+    /// The kinds that queries sort, so that the others hold at most `memory` bytes until what begins
+    /// before them is read: as few as possible. And the lots without them.
+    fn divided(&self, memory: usize) -> (BTreeSet<usize>, Vec<Block>) {
+        let mut sorted = BTreeSet::new();
+        let mut blocks = self.blocks(&sorted);
+        let mut kinds: BTreeSet<usize> = self.entries.iter().map(|entry| entry.kind).collect();
+        while most_held(&blocks) > memory {
+            // The one with the fewest events, if that is enough; else the one that helps most.
+            let cost = |&kind: &usize| {
+                let without = sorted.iter().copied().chain([kind]).collect();
+                match most_held(&self.blocks(&without)) {
+                    held if held <= memory => (false, self.events(kind)),
+                    held => (true, held),
+                }
+            };
+            let Some(kind) = kinds.iter().copied().min_by_key(cost) else { break };
+            kinds.remove(&kind);
+            sorted.insert(kind);
+            blocks = self.blocks(&sorted);
+        }
+        (sorted, blocks)
     }
 }
 
@@ -144,12 +363,6 @@ fn width(ty: &DataType) -> usize {
     }
 }
 
-/// Whether a row is wanted.
-fn is_wanted(column: &ArrayRef) -> impl Fn(usize) -> bool + '_ {
-    let wanted = column.as_boolean();
-    move |row| wanted.is_valid(row) && wanted.value(row)
-}
-
 /// Who sorted rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sorting {
@@ -167,36 +380,16 @@ impl Sorting {
         (seqno.unwrap_or(i64::MIN), rows.ring(row))
     }
 
-    /// The rows of a batch in the order of the file, and those that are wanted in the order of events.
-    pub fn sort(self, batch: &RecordBatch) -> Result<(Rows, Vec<u32>), QueryError> {
-        let last = batch.num_columns() - 1;
-        let wanted = batch.column(last).as_boolean();
-        let columns: Vec<usize> = (0..last).collect();
-        let mut of_events = batch.project(&columns).map_err(DataFusionError::from)?;
-        let mut order: Vec<u32> = {
-            let is_wanted = is_wanted(batch.column(last));
-            (0..batch.num_rows() as u32).filter(|&row| is_wanted(row as usize)).collect()
+    /// Puts rows into the order of events.
+    fn sort(self, rows: &Rows, order: &mut [u32]) {
+        let rest = |row: usize| (Reverse(rows.dur(row)), self.ties(rows, row), rows.origin(row));
+        let compare = |one: &u32, other: &u32| -> Ordering {
+            let (one, other) = (*one as usize, *other as usize);
+            rows.begin(one).cmp(&rows.begin(other)).then_with(|| rest(one).cmp(&rest(other)))
         };
-        if is_sparse(order.len(), batch.num_rows()) {
-            of_events = filter_record_batch(&of_events, wanted).map_err(DataFusionError::from)?;
-            order = (0..order.len() as u32).collect();
+        if !order.is_sorted_by(|one, other| compare(one, other).is_le()) {
+            order.sort_by(compare);
         }
-        let rows = Rows::of(&of_events)?;
-        let key = |row: u32| {
-            let row = row as usize;
-            let (seqno, ring) = self.ties(&rows, row);
-            (rows.begin(row), std::cmp::Reverse(rows.dur(row)), seqno, ring)
-        };
-        let origin = |row: u32| rows.origin(row as usize);
-        let compare = |one: u32, other: u32| {
-            key(one).cmp(&key(other)).then_with(|| origin(one).cmp(&origin(other)))
-        };
-        if !order.is_sorted_by(|&one, &other| {
-            rows.begin(one as usize) < rows.begin(other as usize) || compare(one, other).is_le()
-        }) {
-            order.sort_by(|&one, &other| compare(one, other));
-        }
-        Ok((rows, order))
     }
 }
 
@@ -204,32 +397,54 @@ impl Sorting {
 mod tests {
     use super::*;
 
-    fn bounds(of: &[(usize, i64, i64)]) -> Vec<Block> {
-        let mut end = 0;
-        let mut blocks: Vec<Block> = Vec::new();
-        for &(wanted, first, last) in of {
-            end += wanted;
-            blocks.push(Block { end, wanted, bytes: wanted, left: 0, first, last });
-        }
+    fn blocks(of: &[(usize, i64, i64)]) -> Vec<Block> {
+        let block = |&(wanted, first, last): &(usize, i64, i64)| Block {
+            wanted,
+            bytes: wanted,
+            left: 0,
+            first,
+            last,
+        };
+        let mut blocks: Vec<Block> = of.iter().map(block).collect();
         look_ahead(&mut blocks);
         blocks
     }
 
     #[test]
     fn rows_are_held_until_those_before_them_are_read() {
-        assert_eq!(most_held(&bounds(&[(10, 0, 9), (10, 10, 19), (10, 20, 29)])), 10);
-        assert_eq!(most_held(&bounds(&[(10, 0, 9), (10, 5, 19), (10, 20, 29)])), 20);
-        assert_eq!(most_held(&bounds(&[(10, 1, 9), (10, 10, 19), (1, 0, 0)])), 21, "all");
+        assert_eq!(most_held(&blocks(&[(10, 0, 9), (10, 10, 19), (10, 20, 29)])), 10);
+        assert_eq!(most_held(&blocks(&[(10, 0, 9), (10, 5, 19), (10, 20, 29)])), 20);
+        assert_eq!(most_held(&blocks(&[(10, 1, 9), (10, 10, 19), (1, 0, 0)])), 21, "all");
         assert_eq!(most_held(&[]), 0);
     }
 
+    /// One event of kind 1 in the last lot begins before all of kind 0, whose rows are in order.
     #[test]
-    fn bounds_follow_rows_and_not_batches() {
-        let blocks = bounds(&[(10, 0, 9), (10, 5, 19), (10, 20, 29)]);
-        let mut bounds = Bounds { blocks, next: 0, read: 0 };
-        assert_eq!(bounds.pass(4), Some(0));
-        assert_eq!(bounds.pass(6), Some(5));
-        assert_eq!(bounds.pass(19), Some(20), "a row of the last block is still to be read");
-        assert_eq!(bounds.pass(1), None);
+    fn a_kind_that_others_would_wait_for_is_sorted() {
+        let entry = |lot: usize, kind: usize, first: i64| Entry {
+            lot,
+            table: kind,
+            kind,
+            wanted: 10 - 9 * kind,
+            first,
+            last: first + 9,
+            bytes: 100,
+            is_whole: true,
+        };
+        let in_order = (0..9).map(|lot| entry(lot, 0, 10 * lot as i64 + 10));
+        let entries = in_order.chain([entry(8, 1, 0)]).collect();
+        let measured = Measured { lots: 9, entries, may_be_unknown: false };
+        assert_eq!(measured.divided(10_000).0, BTreeSet::new());
+        let (sorted, blocks) = measured.divided(300);
+        assert_eq!(sorted, BTreeSet::from([1]));
+        assert_eq!(most_held(&blocks), 100);
+        assert_eq!(measured.divided(0).0, BTreeSet::from([0, 1]));
+    }
+
+    #[test]
+    fn a_block_says_when_what_follows_begins() {
+        let blocks = blocks(&[(10, 0, 9), (10, 5, 19), (0, i64::MAX, i64::MIN), (10, 20, 29)]);
+        let told = blocks.iter().map(|block| (block.first, block.left)).collect::<Vec<_>>();
+        assert_eq!(told, [(0, 30), (5, 20), (20, 10), (20, 10)]);
     }
 }

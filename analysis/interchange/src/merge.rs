@@ -8,8 +8,9 @@ use ppt_query::QueryError;
 use ppt_query::datafusion::execution::SendableRecordBatchStream;
 
 use crate::event::Rows;
-use crate::file_order::{Bounds, Sorting};
-use crate::source::{FileOrder, Source, ahead};
+use crate::events::Events;
+use crate::file_order::{FileOrder, Lot, Sorting};
+use crate::source::{Source, Sources};
 
 /// The place of a row, or of what is still to be read, in the order of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,36 +28,25 @@ struct Key {
 }
 
 /// Rows of sources in the order of their beginnings, the longest first. Of a sorted source, a batch is
-/// in memory; of one in the order of the file, what begins later than what is still to be read.
+/// in memory; of frames, what begins later than what is still to be read.
 pub struct Merge {
-    feeds: Vec<Feed>,
+    /// By kind; None: it has no rows of its own.
+    sorted: Vec<Option<SendableRecordBatchStream>>,
+    frames: Option<FileOrder>,
     next: BinaryHeap<Reverse<Item>>,
     batches: usize,
 }
 
 impl std::fmt::Debug for Merge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Merge").field("kinds", &self.feeds.len()).finish_non_exhaustive()
+        f.debug_struct("Merge").field("kinds", &self.sorted.len()).finish_non_exhaustive()
     }
-}
-
-/// What is still to be read of a kind.
-struct Feed {
-    stream: SendableRecordBatchStream,
-    order: FeedOrder,
-}
-
-enum FeedOrder {
-    /// A batch follows when the one before has come to an end.
-    Sorted,
-    /// Each batch has bounds of what follows.
-    File { bounds: Bounds, last_is_outer: bool },
 }
 
 /// What is next in the heap.
 struct Item {
     key: Key,
-    /// The rows; None: a batch of the kind is to be read.
+    /// The rows; None: frames are to be read.
     batch: Option<Box<Batch>>,
 }
 
@@ -140,74 +130,77 @@ pub struct Run<'a> {
 }
 
 impl Merge {
-    /// The rows of `sources`, one of each kind. `memory`: bytes that rows in the order of the file may
-    /// take until they are given out; where they take more, they are sorted by a query, which spills.
+    /// The rows of the `sources` of `events`. `memory`: bytes that frames may take until they are given
+    /// out; where they take more, they are sorted by queries, which spill.
     ///
     /// # Errors
     /// See [`QueryError`].
-    pub async fn new(sources: Vec<Source>, memory: usize) -> Result<Merge, QueryError> {
-        let mut merge = Merge { feeds: Vec::new(), next: BinaryHeap::new(), batches: 0 };
-        let files = sources.iter().filter(|it| matches!(it, Source::FileOrder(_))).count();
-        let each = memory / files.max(1);
-        for (kind, source) in sources.into_iter().enumerate() {
-            let (stream, order) = match source {
-                Source::Sorted(rows) => (rows.execute_stream().await?, FeedOrder::Sorted),
-                Source::FileOrder(source) => match Bounds::read(&source, each).await? {
-                    Some(bounds) => {
-                        let FileOrder { rows, last_is_outer } = source;
-                        let stream = rows.execute_stream().await?;
-                        // A task would read even what is not wanted.
-                        let stream = if bounds.is_at_end() { stream } else { ahead(stream) };
-                        (stream, FeedOrder::File { bounds, last_is_outer })
-                    }
-                    None => (source.sorted()?.execute_stream().await?, FeedOrder::Sorted),
-                },
+    pub async fn new(
+        events: &Events<'_>,
+        sources: Sources,
+        memory: usize,
+    ) -> Result<Merge, QueryError> {
+        let Sources { all, frames } = sources;
+        let sorted = all.iter().map(|_| None).collect();
+        let mut merge = Merge { sorted, frames: None, next: BinaryHeap::new(), batches: 0 };
+        let frames = FileOrder::new(events, frames, memory).await?;
+        for (kind, of, interval) in frames.sorted() {
+            let rows = events.sorted(of, interval).await?;
+            merge.sorted[kind] = Some(rows.execute_stream().await?);
+        }
+        let may_be_unknown = frames.may_be_unknown;
+        merge.frames = Some(frames);
+        for (kind, source) in all.into_iter().enumerate() {
+            let rows = match source {
+                Source::Sorted(rows) => Some(rows),
+                Source::Unknown(rows) => Some(rows).filter(|_| may_be_unknown),
+                Source::Frames => None,
             };
-            merge.feeds.push(Feed { stream, order });
+            if let Some(rows) = rows {
+                merge.sorted[kind] = Some(rows.execute_stream().await?);
+            }
             merge.read(kind).await?;
         }
+        merge.read_frames().await?;
         Ok(merge)
     }
 
-    /// Reads a batch of a kind.
+    /// Reads a batch of a kind that is sorted.
     async fn read(&mut self, kind: usize) -> Result<(), QueryError> {
-        let feed = &mut self.feeds[kind];
-        loop {
-            if let FeedOrder::File { bounds, .. } = &feed.order
-                && bounds.is_at_end()
-            {
+        while let Some(stream) = &mut self.sorted[kind] {
+            let Some(batch) = stream.next().await else {
+                self.sorted[kind] = None;
                 return Ok(());
-            }
-            let Some(batch) = feed.stream.next().await else { return Ok(()) };
-            let batch = batch?;
-            let (rows, order, sorting, still) = match &mut feed.order {
-                FeedOrder::Sorted => {
-                    let rows = Rows::of(&batch)?;
-                    let order = (0..rows.len() as u32).collect();
-                    (rows, order, Sorting::Sorted, None)
-                }
-                FeedOrder::File { bounds, last_is_outer } => {
-                    let sorting = Sorting::File { last_is_outer: *last_is_outer };
-                    let (rows, order) = sorting.sort(&batch)?;
-                    (rows, order, sorting, bounds.pass(batch.num_rows()))
-                }
             };
-            if let Some(begin) = still {
-                let dur = Reverse(Some(i64::MAX));
-                let key = Key { begin, is_row: false, dur, kind, seqno: 0, ring: None };
-                self.next.push(Reverse(Item { key, batch: None }));
-            }
-            if !order.is_empty() {
-                self.batches += 1;
-                let batch = Batch { rows, order, done: 0, sorting, number: self.batches };
-                let key = batch.key(kind, 0);
-                self.next.push(Reverse(Item { key, batch: Some(Box::new(batch)) }));
-                return Ok(());
-            }
-            if still.is_some() {
+            let rows = Rows::of(&batch?)?;
+            if !rows.is_empty() {
+                let order = (0..rows.len() as u32).collect();
+                self.push(Lot { kind, rows, order, sorting: Sorting::Sorted });
                 return Ok(());
             }
         }
+        Ok(())
+    }
+
+    /// Reads frames.
+    async fn read_frames(&mut self) -> Result<(), QueryError> {
+        let Some(frames) = &mut self.frames else { return Ok(()) };
+        let lots = frames.read().await?;
+        if let Some(begin) = frames.still() {
+            let (is_row, dur, kind) = (false, Reverse(Some(i64::MAX)), 0);
+            let key = Key { begin, is_row, dur, kind, seqno: 0, ring: None };
+            self.next.push(Reverse(Item { key, batch: None }));
+        }
+        lots.into_iter().for_each(|lot| self.push(lot));
+        Ok(())
+    }
+
+    fn push(&mut self, lot: Lot) {
+        self.batches += 1;
+        let Lot { kind, rows, order, sorting } = lot;
+        let batch = Batch { rows, order, done: 0, sorting, number: self.batches };
+        let key = batch.key(kind, 0);
+        self.next.push(Reverse(Item { key, batch: Some(Box::new(batch)) }));
     }
 
     /// Gives the next rows to `take`; says how many, 0 at the end.
@@ -222,7 +215,7 @@ impl Merge {
             let Some(Reverse(Item { key, batch })) = self.next.pop() else { return Ok(0) };
             let kind = key.kind;
             let Some(mut batch) = batch else {
-                self.read(kind).await?;
+                self.read_frames().await?;
                 continue;
             };
             let other = self.next.peek().map(|item| &item.0);
@@ -238,7 +231,7 @@ impl Merge {
             if end < batch.order.len() {
                 let key = batch.key(kind, end);
                 self.next.push(Reverse(Item { key, batch: Some(batch) }));
-            } else if matches!(self.feeds[kind].order, FeedOrder::Sorted) {
+            } else {
                 self.read(kind).await?;
             }
             return Ok(end - first);

@@ -50,6 +50,8 @@ pub struct Perfetto<W> {
     words: Vec<Words>,
     packet: Vec<u8>,
     event: Event,
+    /// Slices that end: the lane, and when.
+    ends: Vec<(usize, i64)>,
 }
 
 /// A kind, as packets refer to it.
@@ -74,7 +76,8 @@ struct Written {
 struct Tracks {
     next: u64,
     processes: HashMap<usize, u64>,
-    threads: HashMap<usize, u64>,
+    /// By thread; 0: not yet described.
+    threads: Vec<u64>,
     lanes: HashMap<(usize, usize), u64>,
     counters: HashMap<(usize, String), u64>,
 }
@@ -111,6 +114,7 @@ impl<W: Write> Perfetto<W> {
             words: (0..machines).map(|_| Words::new(kinds.len())).collect(),
             packet: Vec::new(),
             event: Event::default(),
+            ends: Vec::new(),
         };
         trace.begin(names, readings)?;
         Ok(trace)
@@ -184,12 +188,17 @@ impl<W: Write> Perfetto<W> {
         Ok(uuid)
     }
 
-    /// The track of a thread, which is described first. Numbers name the processes of a machine, so those
-    /// of a process whose number another one had there are names.
+    /// The track of a thread, which is described first.
     fn thread(&mut self, thread: usize) -> io::Result<u64> {
-        if let Some(&track) = self.tracks.threads.get(&thread) {
-            return Ok(track);
+        match self.tracks.threads.get(thread) {
+            Some(&track) if track != 0 => Ok(track),
+            _ => self.new_thread(thread),
         }
+    }
+
+    /// Describes the track of a thread. Numbers name the processes of a machine, so those of a process
+    /// whose number another one had there are names.
+    fn new_thread(&mut self, thread: usize) -> io::Result<u64> {
         let (process, who) = self.threads.get(thread);
         let (who, machine) = (who.clone(), self.threads.machine(thread));
         let (label, thread_name) =
@@ -231,7 +240,10 @@ impl<W: Write> Perfetto<W> {
                 },
             )?,
         };
-        self.tracks.threads.insert(thread, track);
+        if self.tracks.threads.len() <= thread {
+            self.tracks.threads.resize(thread + 1, 0);
+        }
+        self.tracks.threads[thread] = track;
         Ok(track)
     }
 
@@ -354,7 +366,7 @@ impl<W: Write> Perfetto<W> {
     }
 
     fn counters(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
-        if !rows.first(row) {
+        if self.kinds[number].counters.is_empty() || !rows.first(row) {
             return Ok(());
         }
         let of = self.kinds[number].clone();
@@ -381,7 +393,9 @@ impl<W: Write> Perfetto<W> {
     /// Writes the event that was put together.
     fn write_event(&mut self, machine: usize, time: i64) -> io::Result<()> {
         let machine = machine_id(machine);
-        self.out.write_all(self.event.packet(time as u64, FRAMES, NEEDS_STATE, machine))
+        self.packet.clear();
+        self.event.packet(time as u64, (FRAMES, NEEDS_STATE, machine), &mut self.packet);
+        self.out.write_all(&self.packet)
     }
 
     fn close(&mut self, thread: usize, ends: &[(usize, i64)]) -> io::Result<()> {
@@ -414,13 +428,15 @@ impl<W: Write> Trace for Perfetto<W> {
         let lane = match rows.dur(row) {
             None => None,
             Some(_) => {
-                let mut ends = Vec::new();
+                let mut ends = std::mem::take(&mut self.ends);
                 let closed = |lane, end| {
                     ends.push((lane, end));
                     Ok::<_, io::Error>(())
                 };
                 let lane = self.lanes[thread].place(rows.begin(row), rows.end(row), closed)?;
                 self.close(thread, &ends)?;
+                ends.clear();
+                self.ends = ends;
                 lane
             }
         };

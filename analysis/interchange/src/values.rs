@@ -75,6 +75,7 @@ macro_rules! columns {
 
         impl Column {
             /// The value in a row; None: NULL.
+            #[inline(always)]
             pub fn get(&self, row: usize) -> Option<Value<'_>> {
                 Some(match self {
                     $(Column::$case(all) => {

@@ -6,13 +6,14 @@ use std::path::Path;
 use ppt_capture::frame_dsl::schema::Schema;
 use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Segment, Source};
 use ppt_interchange::{Chrome, Events, Form, Merge, Run, Trace};
-use ppt_query::{CaptureSet, Engine, Options, Processes, QueryError};
+use ppt_query::{Bound, CaptureSet, Engine, Options, Processes, QueryError, Window};
 
 /// Chrome's JSON of a capture, with so much memory for rows that wait; and the times of its events.
 async fn trace(engine: &Engine, memory: usize) -> (Vec<u8>, Vec<i64>) {
     let frames = engine.frames(None).unwrap();
-    let (kinds, sources) = Events::new(engine, Form::Chrome).sources(&frames, true).await.unwrap();
-    let mut merge = Merge::new(sources, memory).await.unwrap();
+    let events = Events::new(engine, Form::Chrome);
+    let (kinds, sources) = events.sources(&frames, true).await.unwrap();
+    let mut merge = Merge::new(&events, sources, memory).await.unwrap();
     let (mut out, mut times) = (Vec::new(), Vec::new());
     let mut trace = Chrome::new(&mut out, &kinds, Processes::of(engine.set())).unwrap();
     let mut take = |run: Run<'_>| {
@@ -48,41 +49,99 @@ fn rows_are_merged_as_a_query_sorts_them() {
     }
 }
 
+/// CLOCK_REALTIME when captures begin, whose CLOCK_MONOTONIC is 1,000.
+const EPOCH: i64 = 1_700_000_000_000_000_000;
+
+/// A capture of runs of frames, each in ring 0 of the segment with that nonce.
+fn made(id: u8, schema: &Schema, runs: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let header = FileHeader {
+        capture_id: [id; 16],
+        boot_id: "boot".to_owned(),
+        created_realtime_ns: EPOCH as u64,
+        created_mono_ns: 1_000,
+        ..FileHeader::default()
+    };
+    let (slots, stride) = (schema.slots, schema.stride);
+    let segment = |run: &(u64, Vec<u8>)| Segment { nonce: run.0, rings: 1, slots, stride };
+    let source = Source {
+        schema_json: schema.to_json().into_bytes(),
+        schema_hash: schema.hash(),
+        buffer: schema.buffer.clone(),
+        segments: runs.iter().map(segment).collect(),
+        ..Source::default()
+    };
+    let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
+    writer.source(0, &source).unwrap();
+    for (nonce, bytes) in runs {
+        let count = (bytes.len() / stride as usize) as u32;
+        let (nonce, tid, first_seq) = (*nonce, 7, 1);
+        let head = FramesHead { nonce, tid, stride, count, first_seq, ..FramesHead::default() };
+        writer.frames(&head, bytes).unwrap();
+    }
+    let (rings, drops) = (Vec::new(), Vec::new());
+    let (realtime_ns, mono_ns) = (EPOCH as u64 + 8_000, 9_000);
+    let (reason, message) = (EndReason::Stopped, String::new());
+    writer.end(&End { reason, message, rings, drops, realtime_ns, mono_ns }).unwrap()
+}
+
 /// A capture of so many frames in ring 0 of each of two segments, all at one time.
 fn at_one_time(id: u8, frames: u64) -> Vec<u8> {
     let json = r#"{"v":1,"buffer":"b","slots":16,"stride":16,"frames":[
         {"name":"tick","kind":"plain","size":16,"fields":[
         {"name":"at","type":"ns","clock":"monotonic","offset":8,"at":true,"stamp":true}]}]}"#;
     let schema = Schema::from_json(json.as_bytes()).unwrap();
-    let header = FileHeader {
-        capture_id: [id; 16],
-        boot_id: "boot".to_owned(),
-        created_realtime_ns: 1_700_000_000_000_000_000,
-        created_mono_ns: 1_000,
-        ..FileHeader::default()
+    let frames = (1..=frames).flat_map(|seqno| [seqno, 5_000]).flat_map(u64::to_le_bytes);
+    let frames: Vec<u8> = frames.collect();
+    made(id, &schema, &[(9, frames.clone()), (4, frames)])
+}
+
+/// A capture of two frames of each of so many kinds, one of which its schema does not have.
+fn of_many_kinds(kinds: u64) -> Vec<u8> {
+    let frame = |kind: u64| {
+        format!(
+            r#"{{"name":"k{kind}","kind":"plain","size":24,"fields":[
+            {{"name":"at","type":"ns","clock":"monotonic","offset":16,"at":true,"stamp":true}}]}}"#
+        )
     };
-    let (slots, stride) = (schema.slots, schema.stride);
-    let source = Source {
-        schema_json: schema.to_json().into_bytes(),
-        schema_hash: schema.hash(),
-        buffer: schema.buffer.clone(),
-        segments: [9, 4].map(|nonce| Segment { nonce, rings: 1, slots, stride }).to_vec(),
-        ..Source::default()
+    let frames: Vec<String> = (0..kinds - 1).map(frame).collect();
+    let json =
+        format!(r#"{{"v":1,"buffer":"b","slots":16,"stride":24,"frames":[{}]}}"#, frames.join(","));
+    let schema = Schema::from_json(json.as_bytes()).unwrap();
+    let words = (1..=2 * kinds).flat_map(|seqno| [seqno, seqno * 7 % kinds, 1_000 + seqno]);
+    let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    made(9, &schema, &[(5, bytes)])
+}
+
+#[test]
+fn all_kinds_are_read_at_once() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.bin");
+    let all = of_many_kinds(90);
+    fs::write(&path, &all).unwrap();
+    let engine = |window| {
+        let set = CaptureSet::open(std::slice::from_ref(&path)).unwrap();
+        Engine::new(set, &Options { window, ..Options::default() }).unwrap()
     };
-    let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
-    writer.source(0, &source).unwrap();
-    for nonce in [9, 4] {
-        let bytes: Vec<u8> =
-            (1..=frames).flat_map(|seqno| [seqno, 5_000]).flat_map(u64::to_le_bytes).collect();
-        let count = frames as u32;
-        let head =
-            FramesHead { nonce, tid: 7, stride, count, first_seq: 1, ..FramesHead::default() };
-        writer.frames(&head, &bytes).unwrap();
-    }
-    let (rings, drops) = (Vec::new(), Vec::new());
-    let (realtime_ns, mono_ns) = (1_700_000_000_000_009_000, 9_000);
-    let (reason, message) = (EndReason::Stopped, String::new());
-    writer.end(&End { reason, message, rings, drops, realtime_ns, mono_ns }).unwrap()
+    let whole = engine(Window::default());
+    let (merged, times) = runtime.block_on(trace(&whole, usize::MAX));
+    assert_eq!(times.len(), 2 * 90);
+    // When they begin; what they are; and once more what is unknown.
+    let (read, _) = whole.set().watch().bytes();
+    assert!(read <= 3 * all.len() as u64, "{read} of {}", all.len());
+    assert!(merged == runtime.block_on(trace(&whole, 0)).0);
+
+    let window = |from: i64, to: i64| Window {
+        from: Some(Bound::Epoch((EPOCH + from) as u64)),
+        to: Some(Bound::Epoch((EPOCH + to) as u64)),
+        ..Window::default()
+    };
+    let part = engine(window(50, 59));
+    let (merged, times) = runtime.block_on(trace(&part, usize::MAX));
+    assert_eq!(times, (50..=59).map(|at| EPOCH + at).collect::<Vec<_>>());
+    assert!(merged == runtime.block_on(trace(&part, 0)).0);
+    let none = engine(window(5_000, 6_000));
+    assert!(runtime.block_on(trace(&none, usize::MAX)).1.is_empty());
 }
 
 #[test]
@@ -101,7 +160,7 @@ fn rows_of_one_time_have_one_order() {
             let frames = engine.frames(None).unwrap();
             let events = Events::new(&engine, Form::Chrome);
             let (_, sources) = events.sources(&frames, false).await.unwrap();
-            let mut merge = Merge::new(sources, memory).await.unwrap();
+            let mut merge = Merge::new(&events, sources, memory).await.unwrap();
             let mut order = Vec::new();
             let mut take = |run: Run<'_>| {
                 for row in run.which.iter().map(|&row| row as usize) {

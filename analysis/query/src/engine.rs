@@ -10,7 +10,7 @@ use datafusion::common::TableReference;
 use datafusion::common::config::ConfigNonZeroUsize;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::Expr;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use ppt_tables::{Bounds, CaptureSet, Directory, Loss, Request, Table, Total, Whole};
 
@@ -122,14 +122,6 @@ impl Engine {
         &self.context
     }
 
-    /// A session of which each scan of frames gives its rows in the order of the files, in one part.
-    pub fn file_order(&self) -> SessionContext {
-        let state = self.context.state();
-        let config = state.config().clone().with_target_partitions(1);
-        let state = SessionStateBuilder::new_from_existing(state).with_config(config).build();
-        SessionContext::new_with_state(state)
-    }
-
     /// Every table: its name as SQL finds it, and the table.
     pub fn tables(&self) -> Vec<(String, Arc<dyn Table>)> {
         let plain = self.directory.plain().iter();
@@ -227,6 +219,11 @@ impl Engine {
         let Some(table) = self.directory.plain().get(name) else { return Ok(None) };
         let provided = Provided::new(name, table.clone(), self.pushdown);
         Ok(Some(self.context.read_table(Arc::new(provided))?))
+    }
+
+    /// What is true of the rows of a table that are seen; None: all are.
+    pub(crate) fn filter(&self, table: &dyn Table) -> Result<Option<Expr>, QueryError> {
+        self.window.filter(table, &self.set)
     }
 
     /// What is missing in the buffers that are seen.

@@ -26,6 +26,7 @@ mod provider;
 mod statement;
 pub mod summary;
 pub mod text;
+mod together;
 pub mod whatif;
 pub mod why;
 mod window;
@@ -38,11 +39,12 @@ pub use nesting::{MAX_NESTING, MAX_QUERIES};
 pub use output::{Format, spelled_numbers};
 pub use ppt_stats as stats;
 pub use ppt_tables::{
-    Bound, Bounded, CaptureSet, Loss, NoBound, Number, Processes, SetError, Table, ThreadLabels,
-    Total, TotalValue, Trouble, Watch, Word, dropped_causes,
+    Bound, Bounded, CaptureSet, Loss, Lot, NoBound, Number, Processes, SetError, Table,
+    ThreadLabels, Total, TotalValue, Trouble, Watch, Word, dropped_causes,
 };
 pub use ppt_text::{escaped as plain, escaped_json as plain_json};
 pub use statement::{Answer, Statement, statements};
+pub use together::{FrameColumns, FramesTogether, Lots};
 pub use window::Window;
 
 /// What plans and runs queries.

@@ -58,7 +58,12 @@ impl Window {
         Ok(Arc::new(ViewTable::new(plan.filter(filter)?.build()?, None)))
     }
 
-    fn filter(&self, table: &dyn Table, set: &CaptureSet) -> Result<Option<Expr>, QueryError> {
+    /// What is true of the rows of `table` that are seen; None: all are.
+    pub(crate) fn filter(
+        &self,
+        table: &dyn Table,
+        set: &CaptureSet,
+    ) -> Result<Option<Expr>, QueryError> {
         let schema = table.schema();
         let by_name = |name: &str| schema.index_of(name).ok();
         let bounded = |what| (0..schema.fields().len()).find(|&it| table.bounded(it) == Some(what));

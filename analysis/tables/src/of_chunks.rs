@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions, StringArray};
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use ppt_capture::columns::Time;
 use ppt_capture::{ChunkFile, Payload, Stamps};
@@ -19,62 +19,17 @@ use crate::set::{CaptureSet, OwnerKeys};
 use crate::standard::ChunkRows;
 use crate::table::{Batches, Request, Scan};
 
+pub(crate) use crate::chunk_table::{OfChunks, Ts, Wanted, kind_bit};
+
 /// Rows of a batch: chunks are put together up to the first, and none is begun beyond the second.
 const FEW: usize = 8192;
 const MANY: usize = 65_536;
-/// Bytes of text in a batch, at most about.
-const MANY_BYTES: usize = 64 << 20;
+/// Bytes of text in a batch, at most about: whoever waits for its last row holds all of it.
+const MANY_BYTES: usize = 4 << 20;
 /// Bytes that are read at once where chunks follow each other.
 const AHEAD: u64 = 1 << 20;
 /// Bytes below which a scan is not divided.
 const SMALL_PART: u64 = 1 << 20;
-
-/// A table whose rows are frames, or parts of frames.
-pub(crate) trait OfChunks: Debug + Send + Sync + 'static {
-    /// All columns.
-    fn schema(&self) -> &SchemaRef;
-
-    /// The words of a column of words.
-    fn words(&self, column: usize) -> Option<Arc<StringArray>>;
-
-    /// What of a source is wanted.
-    fn wanted(&self, capture: usize, source: u16, bounds: &Bounds) -> Wanted;
-
-    /// Appends rows of these columns; says how many.
-    fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize;
-}
-
-/// Which chunks of a source have rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    /// The kinds of frames: as in the heads of chunks. 0: none.
-    pub kinds: u64,
-    /// Every frame that carries its number is one row.
-    pub each: bool,
-    /// What `ts` is; None: NULL in all rows.
-    pub ts: Ts,
-}
-
-/// What the `ts` of rows is, as heads tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ts {
-    /// NULL in all rows.
-    Null,
-    /// The times that heads bound.
-    At(Time),
-    /// Others.
-    Other,
-}
-
-impl Wanted {
-    /// Nothing.
-    pub const NOTHING: Wanted = Wanted { kinds: 0, each: false, ts: Ts::Null };
-}
-
-/// The bit of a kind in the heads of chunks.
-pub(crate) fn kind_bit(id: usize) -> u64 {
-    1 << id.min(63)
-}
 
 /// A scan of chunks.
 #[derive(Debug)]
@@ -97,10 +52,39 @@ pub(crate) struct ChunkScan<T> {
     bounds: Bounds,
 }
 
+/// What is known of a capture.
 #[derive(Debug)]
-struct Known {
-    catalog: Arc<Catalog>,
-    owners: Vec<OwnerKeys>,
+pub(crate) struct Known {
+    pub catalog: Arc<Catalog>,
+    pub owners: Vec<OwnerKeys>,
+}
+
+impl Known {
+    /// Of each capture of a set.
+    pub fn of(set: &CaptureSet) -> Vec<Known> {
+        let captures = set.captures().iter().enumerate();
+        let known = captures.map(|(index, capture)| {
+            let catalog = capture.catalog().clone();
+            let owners = set.owners(index, &catalog);
+            Known { catalog, owners }
+        });
+        known.collect()
+    }
+
+    /// Bytes of a frame of a chunk.
+    pub fn stride(&self, chunk: &ChunkAt) -> u64 {
+        let owner = self.owners.get(chunk.owner as usize);
+        owner.map_or(0, |it| self.catalog.sources[it.info].schema.stride.into())
+    }
+
+    /// Whether a chunk may hold frames whose kind their schema does not have.
+    pub fn may_hold_unknown(&self, chunk: &ChunkAt) -> bool {
+        let Some(owner) = self.owners.get(chunk.owner as usize) else { return false };
+        let kinds = self.catalog.sources[owner.info].schema.frames.len();
+        // A frame of a buffer with one kind does not say what it is.
+        let known = (0..kinds).fold(0, |known, id| known | kind_bit(id));
+        kinds > 1 && (chunk.mask == 0 || chunk.mask & !known != 0 || kinds > 63)
+    }
 }
 
 impl<T: OfChunks> ChunkScan<T> {
@@ -111,14 +95,7 @@ impl<T: OfChunks> ChunkScan<T> {
         request: &Request<'_>,
     ) -> Result<Self, TableError> {
         let bounds = request.bounds;
-        let captures = set.captures().iter().enumerate();
-        let known: Vec<Known> = captures
-            .map(|(index, capture)| {
-                let catalog = capture.catalog().clone();
-                let owners = set.owners(index, &catalog);
-                Known { catalog, owners }
-            })
-            .collect();
+        let known = Known::of(set);
         let mut chosen = Vec::new();
         let mut rows = bounds.is_empty().then_some(0usize);
         for (capture, known) in known.iter().enumerate() {
@@ -207,7 +184,7 @@ const RING: usize = 3;
 const SEQNO: usize = 4;
 
 /// What is chosen of a capture.
-struct Choice<'a> {
+pub(crate) struct Choice<'a> {
     known: &'a Known,
     /// By owner.
     wanted: Vec<Wanted>,
@@ -215,9 +192,9 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    fn new(
+    pub fn new(
         set: &CaptureSet,
-        of: &impl OfChunks,
+        of: &dyn OfChunks,
         capture: usize,
         known: &'a Known,
         bounds: &Bounds,
@@ -242,12 +219,17 @@ impl<'a> Choice<'a> {
         Choice { known, wanted, offset: catalog.offset() }
     }
 
+    /// Whether frames of an owner are wanted at all.
+    pub fn wants(&self, owner: usize) -> bool {
+        self.wanted.get(owner).is_some_and(|it| it.kinds != 0)
+    }
+
     fn each(&self, chunk: &ChunkAt) -> bool {
         self.wanted.get(chunk.owner as usize).is_some_and(|it| it.each)
     }
 
     /// Whether a chunk may hold a wanted row: by the rules of `dump --from`.
-    fn may_hold(&self, chunk: &ChunkAt, bounds: &Bounds) -> bool {
+    pub fn may_hold(&self, chunk: &ChunkAt, bounds: &Bounds) -> bool {
         let Some(wanted) = self.wanted.get(chunk.owner as usize) else { return false };
         // 0: nobody knows which kinds there are.
         if wanted.kinds == 0 || (chunk.mask != 0 && chunk.mask & wanted.kinds == 0) {
@@ -510,20 +492,28 @@ impl<T: OfChunks> Reading<T> {
 fn append(
     of: &impl OfChunks,
     known: &Known,
-    (capture, at): (usize, &ChunkAt),
+    place: (usize, &ChunkAt),
     payload: Payload<'_>,
     columns: &[usize],
     to: &mut [Builder],
 ) -> usize {
+    each_chunk(known, place, payload, |chunk| of.append(chunk, columns, to)).unwrap_or(0)
+}
+
+/// Gives the rows of a chunk of a capture to `take`. None: another chunk is there now, because the file
+/// was written over.
+pub(crate) fn each_chunk<R>(
+    known: &Known,
+    (capture, at): (usize, &ChunkAt),
+    payload: Payload<'_>,
+    take: impl FnOnce(&ChunkRows<'_>) -> R,
+) -> Option<R> {
     let Known { catalog, owners } = known;
-    // The chunk that is there now may be another one, where the file was written over.
-    let Some(owner) = owners.get(at.owner as usize).filter(|it| {
+    let owner = owners.get(at.owner as usize).filter(|it| {
         let head = &payload.head;
         (it.source, it.nonce, at.first_seq, at.count)
             == (head.source, head.nonce, head.first_seq, head.count)
-    }) else {
-        return 0;
-    };
+    })?;
     let whole = payload.is_whole();
     let good: Vec<u32> = if whole { Vec::new() } else { payload.good().collect() };
     let rows = Rows {
@@ -534,6 +524,6 @@ fn append(
     let namespace = catalog.sources[owner.info].source.process.time_namespace();
     let stamps = Stamps::new(&catalog.clocks, at.drained, namespace);
     let offset = catalog.offset();
-    let chunk = ChunkRows { capture, catalog, at, owner, rows, stamps: &stamps, offset };
-    of.append(&chunk, columns, to)
+    let kinds = None;
+    Some(take(&ChunkRows { capture, catalog, at, owner, rows, kinds, stamps: &stamps, offset }))
 }

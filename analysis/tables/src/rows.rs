@@ -30,7 +30,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Those of the kind `id`, whose places are kept in `own`.
+    /// Those of the kind `id`, whose places are kept in `own`. Where many kinds are read, [`KindRows`]
+    /// finds all of them at once.
     pub fn of_kind(self, id: u16, own: &'a mut Vec<u32>) -> Rows<'a> {
         own.clear();
         let mut place = 0;
@@ -42,5 +43,58 @@ impl<'a> Rows<'a> {
             place += 1;
         });
         Rows { which: Some(own), ..self }
+    }
+}
+
+/// The frames of a chunk by their kinds.
+#[derive(Debug, Default)]
+pub(crate) struct KindRows {
+    kinds: Vec<Vec<u32>>,
+    /// Frames whose kind their schema does not have.
+    pub unknown: u64,
+}
+
+impl KindRows {
+    /// Finds those of a chunk with so many kinds, in place of the ones before.
+    pub fn find(&mut self, rows: Rows<'_>, kinds: usize) {
+        self.kinds.iter_mut().for_each(Vec::clear);
+        self.kinds.resize_with(self.kinds.len().max(kinds), Vec::new);
+        self.unknown = 0;
+        let mut place = 0;
+        rows.each(|frame| {
+            let row = rows.which.map_or(place, |which| which[place as usize]);
+            place += 1;
+            match self.kinds[..kinds].get_mut(usize::from(frame_id(frame))) {
+                Some(of_kind) => of_kind.push(row),
+                None => self.unknown += 1,
+            }
+        });
+    }
+
+    /// The rows of the kind `id`.
+    pub fn get(&self, id: u16) -> &[u32] {
+        self.kinds.get(usize::from(id)).map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_found_at_once() {
+        let frame = |id: u16| [[0; 8], u64::from(id).to_le_bytes()].concat();
+        let bytes: Vec<u8> = [2, 0, 9, 2, 1].into_iter().flat_map(frame).collect();
+        let mut found = KindRows::default();
+        for which in [None, Some(&[0, 2, 4][..])] {
+            let rows = Rows { bytes: &bytes, stride: 16, which };
+            found.find(rows, 3);
+            for id in 0..4 {
+                let mut own = Vec::new();
+                let expected = rows.of_kind(id, &mut own).which.unwrap();
+                assert_eq!(found.get(id), expected, "{id}, {which:?}");
+            }
+            assert_eq!(found.unknown, 1, "{which:?}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use ppt_capture::{Stamps, drained_at};
 use crate::bounds::{Bounded, Number, Word};
 use crate::builder::{Builder, From, timestamp, words};
 use crate::catalog::{Catalog, ChunkAt};
-use crate::rows::Rows;
+use crate::rows::{KindRows, Rows};
 use crate::set::{Names, OwnerKeys};
 
 /// A standard column.
@@ -110,11 +110,21 @@ pub(crate) struct ChunkRows<'a> {
     pub owner: &'a OwnerKeys,
     /// The frames that carry their number.
     pub rows: Rows<'a>,
+    /// Those by kind, where somebody looked.
+    pub kinds: Option<&'a KindRows>,
     pub stamps: &'a Stamps<'a>,
     pub offset: Option<i128>,
 }
 
 impl<'a> ChunkRows<'a> {
+    /// The rows of the kind `id`; their places may be kept in `own`.
+    pub fn of_kind(&self, id: u16, own: &'a mut Vec<u32>) -> Rows<'a> {
+        match self.kinds {
+            Some(kinds) => Rows { which: Some(kinds.get(id)), ..self.rows },
+            None => self.rows.of_kind(id, own),
+        }
+    }
+
     /// Where to gather `rows` from.
     pub fn from(&self, rows: Rows<'a>) -> From<'a> {
         From { rows, stamps: self.stamps, offset: self.offset, keys: None }

@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::bounds::{Bounded, Bounds};
+use crate::chunk_table::OfChunks;
 use crate::error::TableError;
 
 /// A table of a set of captures.
@@ -25,7 +26,17 @@ pub trait Table: Debug + Send + Sync {
     /// # Errors
     /// See [`TableError`].
     fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError>;
+
+    /// What makes its rows out of chunks, if each row is a frame: such tables can be read
+    /// [`Together`](crate::Together).
+    fn chunked(&self) -> Option<Chunked> {
+        None
+    }
 }
+
+/// What makes the rows of a table out of chunks.
+#[derive(Debug, Clone)]
+pub struct Chunked(pub(crate) Arc<dyn OfChunks>);
 
 /// What is asked for of a table.
 #[derive(Debug, Clone, Copy)]

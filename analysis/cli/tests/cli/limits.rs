@@ -7,10 +7,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use ppt_capture::FileHeader;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::interrupted::bench;
-use crate::support::{Bench, names, question_of, wait_for};
+use crate::support::{Bench, capture, head, names, question_of, wait_for};
 
 /// So long may a question take to end after a signal; longer where the machine is known to be busy.
 fn soon() -> Duration {
@@ -164,6 +165,35 @@ fn a_question_keeps_within_its_memory() {
         for noise in ["panicked", "backtrace", "allocation"] {
             assert!(!said.contains(noise), "{args:?}: {said}");
         }
+    }
+}
+
+/// Text of 3,900 bytes in each frame: of 62 MB, none waits for long.
+#[test]
+fn wide_text_is_exported_within_its_memory() {
+    const FRAMES: u64 = 16_000;
+    let text = "emit C; buffer w; option time ns realtime; frame w { time at; char text[3900]; }";
+    let schema = ppt_frame_dsl::compile(text.as_bytes(), "w.frame").unwrap().schema;
+    let stride = schema.stride as usize;
+    let runs = (0..FRAMES).step_by(100).map(|first| {
+        let frames = (first..first + 100).flat_map(|n| {
+            let mut bytes = vec![b'a' + (n % 26) as u8; stride];
+            bytes[..8].copy_from_slice(&(n + 1).to_le_bytes());
+            bytes[8..16].copy_from_slice(&(1_700_000_000_000_000_000 + n).to_le_bytes());
+            bytes
+        });
+        (head(first + 1, 9), frames.collect())
+    });
+    let runs: Vec<_> = runs.collect();
+    let bench = bench(100);
+    bench.write("wide.bin", capture(&FileHeader::default(), &schema, &runs));
+    let (idle, ..) = peak(&bench, &["sql", "out.bin", "SELECT 1 AS x"]);
+    for format in ["perfetto", "chrome"] {
+        let args = ["export", "wide.bin", "--format", format, "--memory", "64M"];
+        let (most, said, code) = peak(&bench, &args);
+        assert_eq!(code, Some(0), "{format}: {said}");
+        let beside = most.saturating_sub(idle) / MIB;
+        assert!(beside <= 64, "{format}: {beside} MiB more than an idle question");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Packets with a track event, byte for byte as `prost` encodes [`TracePacket`](super::message), without
 //! a structure for each: a trace is made of little else.
 
-use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
+use prost::encoding::WireType;
 
 /// Fields of `TracePacket`, `TrackEvent`, `DebugAnnotation`, `InternedData`, and `InternedString`.
 mod tag {
@@ -55,26 +55,57 @@ pub(super) enum Counter {
     Double(f64),
 }
 
-/// Room for a key and a number.
-const LONGEST: usize = 20;
+/// Room for a number, or for a short note.
+const ROOM: usize = 16;
+/// Room before an event for what its packet begins with.
+const HEAD: usize = 48;
 
-/// Puts a number behind the first `at` bytes; says how many there are then.
-fn put(room: &mut [u8; LONGEST], mut at: usize, mut value: u64) -> usize {
-    while value >= 0x80 {
-        room[at] = value as u8 | 0x80;
-        value >>= 7;
-        at += 1;
-    }
-    room[at] = value as u8;
-    at + 1
+/// A number as it is encoded: groups of 7 bits, the least significant first.
+#[derive(Debug, Clone, Copy)]
+struct Varint {
+    bytes: [u8; 10],
+    len: usize,
 }
 
-/// Appends a key and a number at once: they are most of a trace.
+impl Varint {
+    #[inline(always)]
+    fn new(value: u64) -> Varint {
+        const CONTINUES: u64 = 0x8080_8080_8080_8080;
+        let len = (70 - (value | 1).leading_zeros() as usize) / 7;
+        // The lowest 8 groups, each moved to its byte.
+        let low = (value & 0x0fff_ffff) | (value & 0x00ff_ffff_f000_0000) << 4;
+        let low = (low & 0x0000_3fff_0000_3fff) | (low & 0x0fff_c000_0fff_c000) << 2;
+        let low = (low & 0x007f_007f_007f_007f) | (low & 0x3f80_3f80_3f80_3f80) << 1;
+        let follow = if len > 8 { CONTINUES } else { CONTINUES & ((1 << (8 * (len - 1))) - 1) };
+        let last = (value >> 63) as u8;
+        let mut bytes = [0; 10];
+        bytes[..8].copy_from_slice(&(low | follow).to_le_bytes());
+        bytes[8] = (value >> 56) as u8 & 0x7f | last << 7;
+        bytes[9] = last;
+        Varint { bytes, len }
+    }
+
+    fn append(self, out: &mut Vec<u8>) {
+        append(out, &self.bytes, self.len);
+    }
+}
+
+/// Appends the first `len` bytes of `room`: a copy of a known length is the cheapest.
+#[inline(always)]
+fn append<const N: usize>(out: &mut Vec<u8>, room: &[u8; N], len: usize) {
+    let before = out.len();
+    out.extend_from_slice(room);
+    out.truncate(before + len);
+}
+
+/// The number that says which field follows, and how it is encoded.
+const fn key(tag: u32, wire: WireType) -> u64 {
+    (tag << 3) as u64 | wire as u64
+}
+
 fn keyed(out: &mut Vec<u8>, tag: u32, wire: WireType, value: u64) {
-    let mut room = [0; LONGEST];
-    let key = put(&mut room, 0, u64::from(tag << 3) | wire as u64);
-    let end = put(&mut room, key, value);
-    out.extend_from_slice(&room[..end]);
+    Varint::new(key(tag, wire)).append(out);
+    Varint::new(value).append(out);
 }
 
 fn varint(out: &mut Vec<u8>, tag: u32, value: u64) {
@@ -87,17 +118,23 @@ fn bytes(out: &mut Vec<u8>, tag: u32, bytes: &[u8]) {
 }
 
 fn fixed(out: &mut Vec<u8>, tag: u32, value: u64) {
-    encode_key(tag, WireType::SixtyFourBit, out);
+    Varint::new(key(tag, WireType::SixtyFourBit)).append(out);
     out.extend_from_slice(&value.to_le_bytes());
 }
 
 /// A track event on its way: fields are to be added in the order of their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Event {
+    /// [`HEAD`] bytes, and the event.
     event: Vec<u8>,
     interned: Vec<u8>,
     note: Vec<u8>,
-    packet: Vec<u8>,
+}
+
+impl Default for Event {
+    fn default() -> Self {
+        Event { event: vec![0; HEAD], interned: Vec::new(), note: Vec::new() }
+    }
 }
 
 impl Event {
@@ -106,7 +143,23 @@ impl Event {
     }
 
     /// Adds an annotation whose name is interned.
+    #[inline]
     pub fn note(&mut self, name: u64, value: Note<'_>) {
+        const INT: u8 = key(tag::NOTE_INT, WireType::Varint) as u8;
+        const UINT: u8 = key(tag::NOTE_UINT, WireType::Varint) as u8;
+        const BOOL: u8 = key(tag::NOTE_BOOL, WireType::Varint) as u8;
+        if name < 0x80 {
+            // Most notes are these.
+            match value {
+                Note::Int(value) => return self.short_note(name as u8, INT, value as u64),
+                Note::Uint(value) => return self.short_note(name as u8, UINT, value),
+                Note::Bool(value) => return self.short_note(name as u8, BOOL, value.into()),
+                Note::Text(text) if text.len() < 0x70 => {
+                    return self.short_text(name as u8, text);
+                }
+                Note::Double(_) | Note::Text(_) | Note::TextIid(_) => {}
+            }
+        }
         let note = &mut self.note;
         note.clear();
         varint(note, tag::NOTE_NAME, name);
@@ -119,6 +172,32 @@ impl Event {
             Note::TextIid(iid) => varint(note, tag::NOTE_TEXT_IID, iid),
         }
         bytes(&mut self.event, tag::ANNOTATION, note);
+    }
+
+    /// What a short annotation begins with: so many bytes follow its name.
+    #[inline(always)]
+    fn note_head(name: u8, len: usize) -> [u8; 4] {
+        const NAME: u8 = key(tag::NOTE_NAME, WireType::Varint) as u8;
+        const ANNOTATION: u8 = key(tag::ANNOTATION, WireType::LengthDelimited) as u8;
+        [ANNOTATION, 2 + len as u8, NAME, name]
+    }
+
+    #[inline(always)]
+    fn short_note(&mut self, name: u8, key: u8, value: u64) {
+        let value = Varint::new(value);
+        let mut room = [0; ROOM];
+        room[..4].copy_from_slice(&Event::note_head(name, 1 + value.len));
+        room[4] = key;
+        room[5..15].copy_from_slice(&value.bytes);
+        append(&mut self.event, &room, 5 + value.len);
+    }
+
+    #[inline(always)]
+    fn short_text(&mut self, name: u8, text: &str) {
+        const TEXT: u8 = key(tag::NOTE_TEXT, WireType::LengthDelimited) as u8;
+        let [annotation, len, key, name] = Event::note_head(name, 2 + text.len());
+        self.event.extend_from_slice(&[annotation, len, key, name, TEXT, text.len() as u8]);
+        self.event.extend_from_slice(text.as_bytes());
     }
 
     /// Interns a text, from this packet on.
@@ -156,31 +235,45 @@ impl Event {
         fixed(&mut self.event, tag::FLOW, flow);
     }
 
-    /// The packet, as a field of the trace; the next event begins. `machine`: None of the first one.
-    pub fn packet(&mut self, time: u64, sequence: u32, flags: u32, machine: Option<u32>) -> &[u8] {
-        const LENGTHS: usize = 10;
-        let packet = &mut self.packet;
-        packet.clear();
-        // A place for the key and the length, which is known in the end.
-        packet.resize(1 + LENGTHS, 0);
-        varint(packet, tag::TIMESTAMP, time);
-        varint(packet, tag::SEQUENCE, sequence.into());
-        bytes(packet, tag::TRACK_EVENT, &self.event);
+    /// Appends the packet to `out`, as a field of the trace; the next event begins. `machine`: None of
+    /// the first one.
+    pub fn packet(
+        &mut self,
+        time: u64,
+        (sequence, flags, machine): (u32, u32, Option<u32>),
+        out: &mut Vec<u8>,
+    ) {
+        const TIMESTAMP: u8 = key(tag::TIMESTAMP, WireType::Varint) as u8;
+        const SEQUENCE: u8 = key(tag::SEQUENCE, WireType::Varint) as u8;
+        const TRACK_EVENT: u8 = key(tag::TRACK_EVENT, WireType::LengthDelimited) as u8;
+        const PACKET: u8 = key(tag::PACKET, WireType::LengthDelimited) as u8;
+        let event = self.event.len() - HEAD;
+        let (time, sequence) = (Varint::new(time), Varint::new(sequence.into()));
+        let of_event = Varint::new(event as u64);
         if !self.interned.is_empty() {
-            bytes(packet, tag::INTERNED_DATA, &self.interned);
+            bytes(&mut self.event, tag::INTERNED_DATA, &self.interned);
+            self.interned.clear();
         }
-        varint(packet, tag::SEQUENCE_FLAGS, flags.into());
+        varint(&mut self.event, tag::SEQUENCE_FLAGS, flags.into());
         if let Some(machine) = machine {
-            varint(packet, tag::MACHINE, machine.into());
+            varint(&mut self.event, tag::MACHINE, machine.into());
         }
-        self.event.clear();
-        self.interned.clear();
-        let length = (packet.len() - 1 - LENGTHS) as u64;
-        let first = LENGTHS - encoded_len_varint(length);
-        let mut head = &mut packet[first..=LENGTHS];
-        encode_key(tag::PACKET, WireType::LengthDelimited, &mut head);
-        encode_varint(length, &mut head);
-        &packet[first..]
+        let head = 3 + time.len + sequence.len + of_event.len;
+        let length = Varint::new((head + self.event.len() - HEAD) as u64);
+        // From back to front.
+        let mut end = HEAD;
+        let mut before = |key: u8, value: Varint| {
+            end -= value.len;
+            self.event[end..end + value.len].copy_from_slice(&value.bytes[..value.len]);
+            end -= 1;
+            self.event[end] = key;
+        };
+        before(TRACK_EVENT, of_event);
+        before(SEQUENCE, sequence);
+        before(TIMESTAMP, time);
+        before(PACKET, length);
+        out.extend_from_slice(&self.event[end..]);
+        self.event.truncate(HEAD);
     }
 }
 
@@ -193,6 +286,49 @@ mod tests {
         let mut out = Vec::new();
         prost::encoding::message::encode(1, packet, &mut out);
         out
+    }
+
+    #[test]
+    fn numbers_are_those_of_prost() {
+        let near = |bits: u32| [(1u64 << bits) - 1, 1 << bits, (1 << bits) + 1];
+        for value in (0..64).flat_map(near).chain([u64::MAX, 0x0123_4567_89ab_cdef]) {
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            Varint::new(value).append(&mut ours);
+            prost::encoding::encode_varint(value, &mut theirs);
+            assert_eq!(ours, theirs, "{value}");
+        }
+    }
+
+    #[test]
+    fn short_notes_are_those_of_prost() {
+        for len in [0, 1, 0x6f, 0x70, 0x7f, 0x80, 300] {
+            let text = "x".repeat(len);
+            for name_iid in [1, 0x7f, 0x80] {
+                let name_iid = Some(name_iid);
+                let number = DebugAnnotation { name_iid, ..DebugAnnotation::default() };
+                let annotations = vec![
+                    DebugAnnotation { string_value: Some(text.clone()), ..number.clone() },
+                    DebugAnnotation { uint_value: Some(len as u64), ..number.clone() },
+                    DebugAnnotation { int_value: Some(-(len as i64)), ..number },
+                ];
+                let whole = TracePacket {
+                    timestamp: Some(7),
+                    trusted_packet_sequence_id: Some(1),
+                    sequence_flags: Some(2),
+                    track_event: Some(TrackEvent {
+                        debug_annotations: annotations,
+                        ..TrackEvent::default()
+                    }),
+                    ..TracePacket::default()
+                };
+                let (mut event, mut packet) = (Event::default(), Vec::new());
+                for note in [Note::Text(&text), Note::Uint(len as u64), Note::Int(-(len as i64))] {
+                    event.note(name_iid.unwrap(), note);
+                }
+                event.packet(7, (1, 2, None), &mut packet);
+                assert_eq!(packet, encoded(&whole), "{len} {name_iid:?}");
+            }
+        }
     }
 
     #[test]
@@ -248,7 +384,9 @@ mod tests {
         event.counter(Counter::Double(0.5));
         event.flow(9);
         event.flow(u64::MAX);
-        assert_eq!(event.packet(1_795_530_000_123_456_789, 1, 2, Some(300)), encoded(&whole));
+        let mut packet = Vec::new();
+        event.packet(1_795_530_000_123_456_789, (1, 2, Some(300)), &mut packet);
+        assert_eq!(packet, encoded(&whole));
 
         let short = TracePacket {
             timestamp: Some(0),
@@ -258,10 +396,8 @@ mod tests {
             ..TracePacket::default()
         };
         event.kind(2);
-        assert_eq!(
-            event.packet(0, 1, 2, None),
-            encoded(&short),
-            "nothing is left of the one before"
-        );
+        packet.clear();
+        event.packet(0, (1, 2, None), &mut packet);
+        assert_eq!(packet, encoded(&short), "nothing is left of the one before");
     }
 }

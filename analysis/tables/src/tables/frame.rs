@@ -19,7 +19,7 @@ use crate::error::{Conflict, SetError, TableError};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::set::CaptureSet;
 use crate::standard::{ChunkRows, STANDARD, Standard};
-use crate::table::{Planned, Request, Scan, Table};
+use crate::table::{Chunked, Planned, Request, Scan, Table};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let tables = kinds(set, |_| true).into_iter().map(|((buffer, name), kinds)| {
@@ -96,6 +96,10 @@ impl Table for FrameTable {
     fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, request)?);
         Ok(scan.into())
+    }
+
+    fn chunked(&self) -> Option<Chunked> {
+        Some(Chunked(self.of.clone()))
     }
 }
 
@@ -271,7 +275,7 @@ impl OfChunks for Frames {
         let mut own = Vec::new();
         let mut rows = chunk.rows;
         if variant.multi {
-            rows = rows.of_kind(variant.id, &mut own);
+            rows = chunk.of_kind(variant.id, &mut own);
         }
         let from = chunk.from(rows);
         for (&column, builder) in columns.iter().zip(to) {

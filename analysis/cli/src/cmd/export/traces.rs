@@ -40,7 +40,7 @@ pub(super) async fn export(
     let (kinds, sources) = events.sources(&frames, args.frame.is_none()).await?;
     // The rest is for what is sorted, and for what was read ahead.
     let memory = terms::memory(args.captures.memory).bytes.unwrap_or(1 << 30) / 4;
-    let merge = Merge::new(sources, memory).await?;
+    let merge = Merge::new(&events, sources, memory).await?;
     let processes = Processes::of(engine.set());
     if form == Form::Ctf {
         if is_stdout {

@@ -1,0 +1,278 @@
+//! Kinds of events that are frames: frames of one table, by their intervals.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, TimestampNanosecondType};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
+use arrow_schema::{DataType, Field};
+use ppt_query::datafusion::logical_expr::{Expr, lit};
+use ppt_query::datafusion::prelude::ident;
+use ppt_query::{Bounded, FrameColumns, FrameTable, Number, Table, Word};
+
+/// The frames of a table: a kind of events for each interval, and one for frames without an interval.
+#[derive(Debug)]
+pub(crate) struct FrameKinds {
+    pub frame: FrameTable,
+    pub intervals: Vec<Interval>,
+    /// The number of the first kind; those of the other intervals follow, and then that of frames
+    /// without one.
+    pub first: usize,
+}
+
+/// What the columns of a table are called.
+pub(crate) struct Names {
+    pub ts: String,
+    pub drained: String,
+    /// As in [`COLUMNS`](crate::COLUMNS), from the capture on.
+    pub identity: [String; 8],
+}
+
+impl Names {
+    pub fn of(table: &dyn Table) -> Names {
+        let schema = table.schema();
+        let name = |what: Bounded, known: &str| {
+            let found = (0..schema.fields().len()).find(|&it| table.bounded(it) == Some(what));
+            found.map_or(known.to_owned(), |it| schema.field(it).name().clone())
+        };
+        let word = |word, known| name(Bounded::Word(word), known);
+        let number = |number, known| name(Bounded::Number(number), known);
+        Names {
+            ts: number(Number::Ts, "ts"),
+            drained: number(Number::Drained, "drained"),
+            identity: [
+                word(Word::Capture, "capture"),
+                word(Word::Buffer, "buffer"),
+                word(Word::Segment, "segment"),
+                number(Number::Ring, "ring"),
+                number(Number::Seqno, "seqno"),
+                word(Word::Host, "host"),
+                number(Number::Pid, "pid"),
+                number(Number::Tid, "tid"),
+            ],
+        }
+    }
+
+    pub fn seqno(&self) -> &str {
+        &self.identity[4]
+    }
+}
+
+/// An interval of time.
+#[derive(Debug, Clone)]
+pub(crate) struct Interval {
+    /// The column of its length.
+    pub name: String,
+    /// The column of its beginning.
+    pub start: String,
+}
+
+impl Interval {
+    /// Those of a table that have a place in time. CPU time has none.
+    pub fn all(table: &dyn Table) -> Vec<Interval> {
+        let fields = table.schema().fields();
+        let said = |field: &Field, key: &str| field.metadata().get(key).cloned();
+        let lengths = fields.iter().filter(|it| said(it, "role").as_deref() == Some("length"));
+        let interval = |length: &Arc<Field>| {
+            let name = said(length, "interval")?;
+            let is_start = |it: &&Arc<Field>| {
+                matches!(it.data_type(), DataType::Timestamp(..))
+                    && said(it, "role").as_deref() == Some("start")
+                    && said(it, "interval").as_ref() == Some(&name)
+            };
+            let mut starts = fields.iter().filter(is_start);
+            let start = starts.next()?.name().clone();
+            // Of an array, nobody knows which belongs to which.
+            let is_one = starts.next().is_none() && *length.data_type() == DataType::Int64;
+            is_one.then(|| Interval { name: length.name().clone(), start })
+        };
+        lengths.filter_map(interval).collect()
+    }
+
+    /// The whole of a span.
+    pub fn whole(spans: &FrameTable) -> Option<Interval> {
+        let table = spans.table.as_ref();
+        let is_dur = |it: &&Arc<Field>| it.metadata().get("role").is_some_and(|role| role == "dur");
+        let dur = table.schema().fields().iter().find(is_dur)?;
+        Some(Interval { name: dur.name().clone(), start: Names::of(table).ts })
+    }
+
+    /// Whether a row has it: as [`Lengths::is_there`].
+    pub fn is_there(&self) -> Expr {
+        let there = ident(self.start.as_str()).is_not_null();
+        let length = ident(self.name.as_str());
+        there.and(length.clone().is_not_null()).and(length.gt_eq(lit(0i64)))
+    }
+}
+
+/// The columns that events tell: when the listener had the frame, and the fields.
+pub(crate) fn fields(table: &dyn Table) -> impl Iterator<Item = usize> + '_ {
+    let is_told = |it: &usize| match table.bounded(*it) {
+        None | Some(Bounded::Number(Number::Drained)) => true,
+        Some(_) => false,
+    };
+    (0..table.schema().fields().len()).filter(is_told)
+}
+
+/// Where the times of frames are in batches.
+#[derive(Debug)]
+pub(crate) struct TimeColumns {
+    ts: usize,
+    drained: usize,
+    /// The beginning and the length of each interval.
+    intervals: Vec<(usize, usize)>,
+}
+
+/// Where columns are in batches.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub times: TimeColumns,
+    /// As in [`Names::identity`].
+    pub identity: [usize; 8],
+    pub fields: Vec<usize>,
+}
+
+/// Columns of a table that are read.
+struct Chosen<'a> {
+    table: &'a dyn Table,
+    columns: Vec<usize>,
+}
+
+impl Chosen<'_> {
+    /// The place of a column among those that are read.
+    fn place(&mut self, column: usize) -> usize {
+        let known = self.columns.iter().position(|it| *it == column);
+        known.unwrap_or_else(|| {
+            self.columns.push(column);
+            self.columns.len() - 1
+        })
+    }
+
+    fn named(&mut self, name: &str) -> usize {
+        let column = self.table.schema().index_of(name);
+        self.place(column.expect("a name that the table has"))
+    }
+
+    fn times(&mut self, names: &Names, intervals: &[Interval]) -> TimeColumns {
+        TimeColumns {
+            ts: self.named(&names.ts),
+            drained: self.named(&names.drained),
+            intervals: intervals
+                .iter()
+                .map(|it| (self.named(&it.start), self.named(&it.name)))
+                .collect(),
+        }
+    }
+}
+
+impl FrameKinds {
+    /// The kinds: the number of each, and its interval.
+    pub fn each(&self) -> impl Iterator<Item = (usize, Option<usize>)> + use<> {
+        let (first, count) = (self.first, self.intervals.len());
+        (0..=count).map(move |at| (first + at, (at < count).then_some(at)))
+    }
+
+    /// The columns that say when events are.
+    pub fn times(&self) -> (FrameColumns, TimeColumns) {
+        let table = self.frame.table.as_ref();
+        let mut chosen = Chosen { table, columns: Vec::new() };
+        let times = chosen.times(&Names::of(table), &self.intervals);
+        (FrameColumns { frame: self.frame.clone(), columns: chosen.columns }, times)
+    }
+
+    /// All columns of events.
+    pub fn columns(&self) -> (FrameColumns, Layout) {
+        let table = self.frame.table.as_ref();
+        let (names, mut chosen) = (Names::of(table), Chosen { table, columns: Vec::new() });
+        let times = chosen.times(&names, &self.intervals);
+        let identity = std::array::from_fn(|at| chosen.named(&names.identity[at]));
+        let fields = fields(table).map(|column| chosen.place(column)).collect();
+        let layout = Layout { times, identity, fields };
+        (FrameColumns { frame: self.frame.clone(), columns: chosen.columns }, layout)
+    }
+}
+
+/// ns since the epoch.
+pub(crate) type Longs = PrimitiveArray<Int64Type>;
+
+fn longs(column: &ArrayRef) -> Longs {
+    match column.data_type() {
+        DataType::Timestamp(..) => {
+            column.as_primitive::<TimestampNanosecondType>().reinterpret_cast()
+        }
+        _ => column.as_primitive().clone(),
+    }
+}
+
+/// Beginnings and lengths of an interval.
+#[derive(Debug, Clone)]
+pub(crate) struct Lengths {
+    pub start: Longs,
+    pub length: Longs,
+}
+
+impl Lengths {
+    /// Whether a row has the interval.
+    #[inline]
+    pub fn is_there(&self, row: usize) -> bool {
+        self.start.is_valid(row) && self.length.is_valid(row) && self.length.value(row) >= 0
+    }
+}
+
+/// When the frames of a batch are.
+#[derive(Debug)]
+pub(crate) struct Times {
+    ts: Longs,
+    drained: Longs,
+    pub intervals: Vec<Lengths>,
+}
+
+impl TimeColumns {
+    /// Those of a batch.
+    pub fn of(&self, batch: &RecordBatch) -> Times {
+        let lengths = |&(start, length): &(usize, usize)| Lengths {
+            start: longs(batch.column(start)),
+            length: longs(batch.column(length)),
+        };
+        Times {
+            ts: longs(batch.column(self.ts)),
+            drained: longs(batch.column(self.drained)),
+            intervals: self.intervals.iter().map(lengths).collect(),
+        }
+    }
+}
+
+impl Times {
+    /// When a frame was written; None: nobody knows.
+    #[inline]
+    pub fn time(&self, row: usize) -> Option<i64> {
+        if self.ts.is_valid(row) {
+            return Some(self.ts.value(row));
+        }
+        self.drained.is_valid(row).then(|| self.drained.value(row))
+    }
+
+    /// Whether a row is an event of the kind with that interval, or of the one without.
+    #[inline]
+    pub fn is_event(&self, interval: Option<usize>, row: usize) -> bool {
+        match interval {
+            Some(interval) => self.intervals[interval].is_there(row),
+            None => !self.has_any(self.intervals.len(), row),
+        }
+    }
+
+    /// Whether a row has one of the first `count` intervals.
+    #[inline]
+    pub fn has_any(&self, count: usize, row: usize) -> bool {
+        self.intervals[..count].iter().any(|lengths| lengths.is_there(row))
+    }
+
+    /// When an event begins that has no time: `start`.
+    #[inline]
+    pub fn begin(&self, interval: Option<usize>, row: usize, start: i64) -> i64 {
+        match interval {
+            Some(interval) => self.intervals[interval].start.value(row),
+            None => self.time(row).unwrap_or(start),
+        }
+    }
+}
