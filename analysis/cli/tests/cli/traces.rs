@@ -367,7 +367,7 @@ fn every_frame_is_in_chromes_json_once() {
         assert_eq!(missing(&events), expected_missing(&captures));
         slices += events.iter().filter(|it| it.dur.is_some()).count();
     }
-    assert!(slices > 50, "{slices}");
+    assert!(slices > 10, "{slices}");
 }
 
 #[test]
