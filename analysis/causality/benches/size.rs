@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ppt_causality::{Found, Graph, Kind, Limits, Link, Matcher, Mode, Policy, Rules};
+use ppt_causality::{EdgeKind, Graph, Limits, Link, Matcher, Matches, Mode, Policy, Rules};
 use ppt_stats::Budget;
 
 #[path = "../tests/all/truth.rs"]
@@ -44,14 +44,14 @@ fn matching(points: u64, period: Option<u64>) -> (Vec<Link>, f64) {
         let (points, rules) = &truth.types[entries[0].0 as usize];
         let rules = Arc::new(Rules::new(points, rules).expect("rules of a generator"));
         let mut matcher = Matcher::new(rules, limits, |_, _, _| false);
-        let mut found = Found::default();
+        let mut found = Matches::default();
         for key in entries.chunk_by(|a, b| a.1 == b.1) {
             for entry in key {
                 matcher.take(entry.2, &mut found).expect("no hot key");
             }
             matcher.finish(&mut found);
             links.extend(found.edges.drain(..).map(|it| {
-                let (kind, queue) = (Kind::Hash, it.policy == Policy::Fifo);
+                let (kind, queue) = (EdgeKind::Hash, it.policy == Policy::Fifo);
                 let (src, dst) = (it.src.frame, it.dst.frame);
                 Link { src, dst, kind, certainty: it.certainty, queue }
             }));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::graph::{Graph, Kind, NONE};
+use crate::graph::{EdgeKind, Graph, NONE};
 
 /// The hash types of a point.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,11 +73,12 @@ impl Graph {
                 backward[src as usize] |= backward[vertex as usize];
             };
             let belongs = self.belongs(vertex);
-            let links = self.links(vertex).iter().filter(|it| !belongs || it.kind != Kind::Wake);
+            let links =
+                self.links(vertex).iter().filter(|it| !belongs || it.kind != EdgeKind::Wake);
             links.for_each(|it| step(it.src));
             self.before(vertex).into_iter().for_each(&mut step);
         }
-        let by_hash = |vertex: u32| self.links(vertex).iter().any(|it| it.kind == Kind::Hash);
+        let by_hash = |vertex: u32| self.links(vertex).iter().any(|it| it.kind == EdgeKind::Hash);
         let mut open = BTreeMap::<u32, u64>::new();
         for vertex in all.filter(|&it| backward[it as usize] && !by_hash(it)) {
             *open.entry(self.point(vertex)).or_default() += 1;

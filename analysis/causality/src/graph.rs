@@ -28,7 +28,7 @@ pub struct Vertex {
 /// What says that one frame led to another one of perhaps another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum EdgeKind {
     /// An out of the one equals an in of the other.
     Hash,
     /// They begin and end a span.
@@ -47,7 +47,7 @@ pub struct Link {
     /// The cause.
     pub src: u32,
     /// What says so.
-    pub kind: Kind,
+    pub kind: EdgeKind,
     /// Whether it is known.
     pub certainty: Certainty,
     /// It was found by the policy *fifo*: what waits between the two is in a queue.
@@ -162,7 +162,7 @@ impl Graph {
         if let Some(&Link { src, dst, .. }) = links.iter().find(strange) {
             return Err(Malformed::Link { src, dst, vertices });
         }
-        for link in links.iter().filter(|it| it.kind == Kind::Hash) {
+        for link in links.iter().filter(|it| it.kind == EdgeKind::Hash) {
             let point = graph.point[link.dst as usize] as usize;
             if graph.led.len() <= point {
                 graph.led.resize(point + 1, false);
@@ -276,7 +276,7 @@ impl Graph {
 
     /// Whether a vertex belongs to what its edges by *hash* and *chain* say, and to nothing else.
     pub(crate) fn belongs(&self, vertex: u32) -> bool {
-        let chain = || self.links(vertex).iter().any(|it| it.kind == Kind::Chain);
+        let chain = || self.links(vertex).iter().any(|it| it.kind == EdgeKind::Chain);
         self.led(self.point(vertex)) || chain()
     }
 

@@ -8,12 +8,12 @@
 //! - [`retime`] times a run again in which some parts are faster.
 #![forbid(unsafe_code)]
 
-mod all;
+mod beginnings;
 mod bridges;
 mod entry;
-mod found;
 mod graph;
 mod matcher;
+mod matches;
 mod metrics;
 mod nearest;
 mod outs;
@@ -24,14 +24,14 @@ mod rules;
 mod stages;
 mod steps;
 
-pub use all::TooMany;
+pub use beginnings::TooMany;
 pub use bridges::{Bridge, Gap, Shore, Types};
 pub use entry::{Certainty, Entry, Side};
-pub use found::{Counts, Edge, Found, Reason, Unmatched};
-pub use graph::{Graph, Kind, Link, Malformed, Vertex};
+pub use graph::{EdgeKind, Graph, Link, Malformed, Vertex};
 pub use matcher::{Limits, Matcher, Refused};
+pub use matches::{Edge, MatchCounts, Matches, Unmatched, UnmatchedReason};
 pub use metrics::{InFlight, Latency, Overhead, in_flight};
 pub use paths::{Mode, Path, Paths};
 pub use rules::{Conflict, Policy, Rule, Rules};
 pub use stages::{Stage, Times};
-pub use steps::{By, Place, Step};
+pub use steps::{Step, StepCause, StepPlace};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::entry::{Certainty, Entry, Side};
-use crate::found::{Counts, Edge, Found, Reason, Unmatched};
+use crate::matches::{Edge, MatchCounts, Matches, Unmatched, UnmatchedReason};
 use crate::outs::{Out, Outs};
 use crate::queue::{Queue, QueueBegins};
 use crate::rules::{Policy, Rule, Rules};
@@ -84,7 +84,7 @@ pub struct Matcher<T, M> {
     /// Edges of [`Policy::All`].
     pairs: u64,
     kept: usize,
-    counts: Counts,
+    counts: MatchCounts,
 }
 
 /// A point in this key.
@@ -121,7 +121,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
             untimed: Vec::new(),
             pairs: 0,
             kept: 0,
-            counts: Counts::default(),
+            counts: MatchCounts::default(),
         }
     }
 
@@ -140,7 +140,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
     ///
     /// # Errors
     /// The key has more edges or waiting outs than [`Limits`] allow.
-    pub fn take(&mut self, entry: Entry<T>, found: &mut Found<T>) -> Result<(), Refused> {
+    pub fn take(&mut self, entry: Entry<T>, found: &mut Matches<T>) -> Result<(), Refused> {
         let width = entry.hi.saturating_sub(entry.lo);
         if width > self.limits.width {
             return Err(Refused::Wide { width, limit: self.limits.width });
@@ -168,16 +168,16 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
 
     /// Takes in an entry whose frame has no time, before any that has one. It is unmatched, and as good
     /// as lost: what it could have matched is unmatched by loss, too.
-    pub fn take_untimed(&mut self, point: u32, side: Side, frame: T, found: &mut Found<T>) {
+    pub fn take_untimed(&mut self, point: u32, side: Side, frame: T, found: &mut Matches<T>) {
         self.count(side);
         if !self.untimed.contains(&(point, side)) {
             self.untimed.push((point, side));
         }
-        self.note(Unmatched { frame, point, side, reason: Reason::Loss }, found);
+        self.note(Unmatched { frame, point, side, reason: UnmatchedReason::Loss }, found);
     }
 
     /// The key is complete: what is left is unmatched. The matcher is as new.
-    pub fn finish(&mut self, found: &mut Found<T>) -> Counts {
+    pub fn finish(&mut self, found: &mut Matches<T>) -> MatchCounts {
         let rules = self.rules.clone();
         let mut touched = std::mem::take(&mut self.touched);
         for place in touched.drain(..) {
@@ -203,7 +203,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         &mut self,
         place: usize,
         out: Entry<T>,
-        found: &mut Found<T>,
+        found: &mut Matches<T>,
     ) -> Result<(), Refused> {
         let rules = self.rules.clone();
         let at = rules.at(place);
@@ -242,7 +242,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         &mut self,
         place: usize,
         by: &Entry<T>,
-        found: &mut Found<T>,
+        found: &mut Matches<T>,
     ) -> Result<(), Refused> {
         self.points[place].ins += 1;
         let rules = self.rules.clone();
@@ -266,7 +266,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         rule: usize,
         from: usize,
         by: &Entry<T>,
-        found: &mut Found<T>,
+        found: &mut Matches<T>,
     ) -> Result<bool, Refused> {
         let allowed = Allowed::new(&self.rules.all()[rule], by);
         let before = found.edges.len();
@@ -287,7 +287,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
     }
 
     /// The nearest cause of an in. Returns whether there is one.
-    fn nearest(&mut self, rule: usize, from: usize, by: &Entry<T>, found: &mut Found<T>) -> bool {
+    fn nearest(&mut self, rule: usize, from: usize, by: &Entry<T>, found: &mut Matches<T>) -> bool {
         let rule = &self.rules.all()[rule];
         let allowed = Allowed::new(rule, by);
         let outs = &self.points[from].outs;
@@ -304,7 +304,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
     }
 
     /// The first in the queue causes an in. Returns whether there is one.
-    fn first(&mut self, rule: usize, from: usize, by: &Entry<T>, found: &mut Found<T>) -> bool {
+    fn first(&mut self, rule: usize, from: usize, by: &Entry<T>, found: &mut Matches<T>) -> bool {
         let Rule { from: cause, to: effect, .. } = self.rules.all()[rule];
         let allowed = Allowed::new(&self.rules.all()[rule], by);
         let seen = self.queues[rule].seen;
@@ -338,14 +338,14 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
     }
 
     /// Hands on the edges of a queue that nothing can change any more from `until` on.
-    fn settle(&mut self, rule: usize, until: Option<i64>, found: &mut Found<T>) {
+    fn settle(&mut self, rule: usize, until: Option<i64>, found: &mut Matches<T>) {
         while let Some(edge) = self.queues[rule].settle(until) {
             edge.into_iter().for_each(|edge| self.edge(edge, found));
         }
     }
 
     /// Lets go of the outs that nothing from `now` on can need.
-    fn sweep(&mut self, place: usize, now: i64, found: &mut Found<T>) {
+    fn sweep(&mut self, place: usize, now: i64, found: &mut Matches<T>) {
         let rules = self.rules.clone();
         let point = &mut self.points[place];
         if now <= point.swept {
@@ -380,18 +380,18 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         }
     }
 
-    fn dropped(&mut self, out: &Out<T>, found: &mut Found<T>) {
+    fn dropped(&mut self, out: &Out<T>, found: &mut Matches<T>) {
         if out.entry.stated && !out.used {
             self.unmatched(&out.entry, found);
         }
     }
 
-    fn edge(&mut self, edge: Edge<T>, found: &mut Found<T>) {
+    fn edge(&mut self, edge: Edge<T>, found: &mut Matches<T>) {
         self.counts.edge(edge.certainty);
         found.edges.push(edge);
     }
 
-    fn unmatched(&mut self, entry: &Entry<T>, found: &mut Found<T>) {
+    fn unmatched(&mut self, entry: &Entry<T>, found: &mut Matches<T>) {
         let &Entry { point, side, frame, .. } = entry;
         let lost = match (side, self.rules.free()) {
             (Side::Out, true) => self.any_may_miss(Side::In, entry.lo, i64::MAX),
@@ -405,16 +405,16 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
                 self.may_miss(rule.from, Side::Out, first, entry.hi)
             }),
         };
-        let reason = if lost { Reason::Loss } else { Reason::None };
+        let reason = if lost { UnmatchedReason::Loss } else { UnmatchedReason::None };
         self.note(Unmatched { frame, point, side, reason }, found);
     }
 
-    fn note(&mut self, unmatched: Unmatched<T>, found: &mut Found<T>) {
+    fn note(&mut self, unmatched: Unmatched<T>, found: &mut Matches<T>) {
         match unmatched.side {
             Side::Out => self.counts.unmatched_outs += 1,
             Side::In => self.counts.unmatched_ins += 1,
         }
-        self.counts.lost += u64::from(unmatched.reason == Reason::Loss);
+        self.counts.lost += u64::from(unmatched.reason == UnmatchedReason::Loss);
         found.unmatched.push(unmatched);
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::graph::{Graph, NONE};
 use crate::stages::Stage;
-use crate::steps::Place;
+use crate::steps::StepPlace;
 
 /// M3: how many messages are on their way at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,7 +70,7 @@ impl Overhead {
     /// Of the stages of paths.
     pub fn of(stages: &[Stage]) -> Overhead {
         let (acting, passing): (Vec<&Stage>, Vec<_>) =
-            stages.iter().partition(|it| it.place == Place::Thread);
+            stages.iter().partition(|it| it.place == StepPlace::Thread);
         let time = |stages: Vec<&Stage>| stages.iter().map(|it| it.time).sum();
         Overhead { acting: time(acting), passing: time(passing) }
     }

@@ -1,7 +1,7 @@
 //! For each vertex, the nearest beginning.
 
 use crate::entry::Certainty;
-use crate::graph::{Graph, Kind, NONE, PROGRAM};
+use crate::graph::{EdgeKind, Graph, NONE, PROGRAM};
 
 /// Where a vertex is led from: by an edge or by its thread, and beginning where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,23 +67,23 @@ impl Nearest {
 
     fn led(&self, graph: &Graph, vertex: u32) -> Option<Led> {
         let before = graph.before(vertex).and_then(|it| Some((self.origin(it)?, it)));
-        if let Some(led) = self.by_links(graph, vertex, |it| it != Kind::Wake) {
+        if let Some(led) = self.by_links(graph, vertex, |it| it != EdgeKind::Wake) {
             return Some(led);
         }
         if graph.belongs(vertex) {
             return None;
         }
-        if let Some(mut led) = self.by_links(graph, vertex, |it| it == Kind::Wake) {
+        if let Some(mut led) = self.by_links(graph, vertex, |it| it == EdgeKind::Wake) {
             led.ambiguous |= before.is_some_and(|(origin, _)| origin != led.origin);
             return Some(led);
         }
         let (origin, before) = before?;
-        let ambiguous =
-            self.ambiguous(before) || graph.links(vertex).iter().any(|it| it.kind == Kind::Span);
+        let ambiguous = self.ambiguous(before)
+            || graph.links(vertex).iter().any(|it| it.kind == EdgeKind::Span);
         Some(Led { origin, by: PROGRAM, ambiguous })
     }
 
-    fn by_links(&self, graph: &Graph, vertex: u32, of: impl Fn(Kind) -> bool) -> Option<Led> {
+    fn by_links(&self, graph: &Graph, vertex: u32, of: impl Fn(EdgeKind) -> bool) -> Option<Led> {
         let mut best: Option<(u32, u32, Certainty, u32)> = None;
         let mut rivals = false;
         for (number, link) in (graph.first(vertex)..).zip(graph.links(vertex)) {

@@ -1,6 +1,6 @@
 //! The ways that lead from some points to others.
 
-use crate::all::{All, TooMany};
+use crate::beginnings::{BeginningSets, TooMany};
 use crate::entry::Certainty;
 use crate::graph::{Graph, NONE};
 use crate::nearest::{Led, Nearest};
@@ -87,7 +87,7 @@ struct End {
 #[derive(Debug)]
 enum Labels {
     Nearest(Nearest),
-    All(All),
+    All(BeginningSets),
 }
 
 impl Graph {
@@ -107,7 +107,7 @@ impl Graph {
             })),
             Mode::All { limit } => {
                 let mut paths = 0;
-                let all = All::new(self, limit, from, |vertex, set| {
+                let all = BeginningSets::new(self, limit, from, |vertex, set| {
                     if to(vertex) {
                         paths += set.len();
                         let led = Led { origin: NONE, by: NONE, ambiguous: set.len() > 1 };

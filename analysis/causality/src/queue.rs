@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::entry::{Certainty, Entry};
-use crate::found::Edge;
+use crate::matches::Edge;
 
 /// By when the points of a queue were seen; None: from the start of their programs.
 #[derive(Debug, Clone, Copy, Default)]

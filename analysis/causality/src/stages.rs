@@ -7,7 +7,7 @@ use ppt_stats::{Budget, Number, Samples};
 
 use crate::graph::Graph;
 use crate::paths::{Path, Paths};
-use crate::steps::{By, Place};
+use crate::steps::{StepCause, StepPlace};
 
 /// All steps from one point to another one that are alike.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,9 +17,9 @@ pub struct Stage {
     /// The point where they end.
     pub to: u32,
     /// What says that they lead there.
-    pub by: By,
+    pub by: StepCause,
     /// Where they lead through.
-    pub place: Place,
+    pub place: StepPlace,
     /// How many there are: a step that is part of several paths counts for each.
     pub count: u64,
     /// How long they take together. The stages together take as long as the paths together.
@@ -102,11 +102,11 @@ impl Path {
         for step in &self.route {
             let time = i128::from(graph.ts(step.dst)) - i128::from(graph.ts(step.src));
             let at = match step.place {
-                Place::Thread | Place::Process => {
+                StepPlace::Thread | StepPlace::Process => {
                     times.within.entry(graph.process(step.src)).or_default()
                 }
-                Place::Between => &mut times.between,
-                Place::Queue => &mut times.queues,
+                StepPlace::Between => &mut times.between,
+                StepPlace::Queue => &mut times.queues,
             };
             *at += time;
         }

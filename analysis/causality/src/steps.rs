@@ -1,20 +1,20 @@
 //! From a vertex to the next one.
 
 use crate::entry::Certainty;
-use crate::graph::{Graph, Kind, Link, PROGRAM};
+use crate::graph::{EdgeKind, Graph, Link, PROGRAM};
 
 /// What leads from a vertex to the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum By {
+pub enum StepCause {
     /// They follow each other in a thread.
     Program,
     /// An edge.
-    Edge(Kind),
+    Edge(EdgeKind),
 }
 
 /// Where a step leads through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum StepPlace {
     /// It stays in a thread.
     Thread,
     /// From one thread to another one of the process.
@@ -33,11 +33,11 @@ pub struct Step {
     /// Where it ends.
     pub dst: u32,
     /// What says that it leads there.
-    pub by: By,
+    pub by: StepCause,
     /// Whether that is known.
     pub certainty: Certainty,
     /// Where it leads through.
-    pub place: Place,
+    pub place: StepPlace,
 }
 
 impl Graph {
@@ -45,17 +45,18 @@ impl Graph {
     pub(crate) fn step(&self, dst: u32, by: u32) -> Step {
         if by == PROGRAM {
             let src = self.before(dst).expect("a vertex that is led by its thread");
-            let (by, certainty, place) = (By::Program, Certainty::Certain, Place::Thread);
+            let (by, certainty, place) =
+                (StepCause::Program, Certainty::Certain, StepPlace::Thread);
             return Step { src, dst, by, certainty, place };
         }
         let &Link { src, kind, certainty, queue, .. } = self.link(by);
         let place = match () {
-            () if queue => Place::Queue,
-            () if self.thread(src) == self.thread(dst) => Place::Thread,
-            () if self.process(src) == self.process(dst) => Place::Process,
-            () => Place::Between,
+            () if queue => StepPlace::Queue,
+            () if self.thread(src) == self.thread(dst) => StepPlace::Thread,
+            () if self.process(src) == self.process(dst) => StepPlace::Process,
+            () => StepPlace::Between,
         };
-        Step { src, dst, by: By::Edge(kind), certainty, place }
+        Step { src, dst, by: StepCause::Edge(kind), certainty, place }
     }
 
     /// Where the step to a vertex comes from.

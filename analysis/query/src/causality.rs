@@ -6,7 +6,7 @@ mod texts;
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use ppt_causality::{By, Graph, Kind, Path, Place, Stage};
+use ppt_causality::{EdgeKind, Graph, Path, Stage, StepCause, StepPlace};
 
 use crate::nearest::nearest;
 pub(crate) use load::{Input, Loader};
@@ -96,31 +96,31 @@ pub fn short(name: &str) -> &str {
     name.split_once('.').map_or(name, |it| it.1)
 }
 
-fn arrow(by: By) -> &'static str {
+fn arrow(by: StepCause) -> &'static str {
     match by {
-        By::Program => "..",
-        By::Edge(_) => "->",
+        StepCause::Program => "..",
+        StepCause::Edge(_) => "->",
     }
 }
 
 /// What a step is called: the kind of its edge, or `program`.
-pub fn step_word(by: By) -> &'static str {
+pub fn step_word(by: StepCause) -> &'static str {
     match by {
-        By::Program => "program",
-        By::Edge(Kind::Hash) => "hash",
-        By::Edge(Kind::Span) => "span",
-        By::Edge(Kind::Chain) => "chain",
-        By::Edge(Kind::Wake) => "wake",
+        StepCause::Program => "program",
+        StepCause::Edge(EdgeKind::Hash) => "hash",
+        StepCause::Edge(EdgeKind::Span) => "span",
+        StepCause::Edge(EdgeKind::Chain) => "chain",
+        StepCause::Edge(EdgeKind::Wake) => "wake",
     }
 }
 
 /// What the place of a step is called.
-pub fn place_word(place: Place) -> &'static str {
+pub fn place_word(place: StepPlace) -> &'static str {
     match place {
-        Place::Thread => "thread",
-        Place::Process => "process",
-        Place::Between => "between",
-        Place::Queue => "queue",
+        StepPlace::Thread => "thread",
+        StepPlace::Process => "process",
+        StepPlace::Between => "between",
+        StepPlace::Queue => "queue",
     }
 }
 

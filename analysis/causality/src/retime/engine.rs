@@ -24,18 +24,18 @@ pub struct Replay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     time: i64,
-    what: What,
+    what: EventKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum EventKind {
     /// A job is in its queue.
     Put { job: u32 },
     /// A worker asks. Its last vertex is `after`, [`NONE`] for one that begins so.
     Ask { queue: u32, after: u32 },
 }
 
-/// What waits in a queue: jobs, or workers.
+/// EventKind waits in a queue: jobs, or workers.
 #[derive(Debug, Default)]
 struct Line {
     jobs: VecDeque<(i64, u32)>,
@@ -130,12 +130,12 @@ impl<'a> Engine<'a> {
             }
             let Some(Reverse(event)) = self.events.pop() else { break };
             let queue = match event.what {
-                What::Put { job } => {
+                EventKind::Put { job } => {
                     let queue = self.model.jobs[job as usize].queue as usize;
                     self.lines[queue].jobs.push_back((event.time, job));
                     queue
                 }
-                What::Ask { queue, after } => {
+                EventKind::Ask { queue, after } => {
                     self.lines[queue as usize].asks.push_back((event.time, after));
                     queue as usize
                 }
@@ -217,7 +217,8 @@ impl<'a> Engine<'a> {
             if kind == QUEUED {
                 let job = model.job[to as usize];
                 let late = model.jobs[job as usize].late;
-                self.events.push(Reverse(Event { time: time + late, what: What::Put { job } }));
+                self.events
+                    .push(Reverse(Event { time: time + late, what: EventKind::Put { job } }));
             } else {
                 self.reach(to, time + model.ways.base[kind as usize], at);
             }
@@ -225,7 +226,7 @@ impl<'a> Engine<'a> {
         self.go_on(at, time);
     }
 
-    /// What its thread does next.
+    /// EventKind its thread does next.
     fn go_on(&mut self, at: u32, time: i64) {
         let model = self.model;
         let (queue, works) = match model.moments.after(at) {
@@ -241,11 +242,11 @@ impl<'a> Engine<'a> {
                 (queue, again)
             }
         };
-        let what = What::Ask { queue, after: at };
+        let what = EventKind::Ask { queue, after: at };
         self.events.push(Reverse(Event { time: time + works, what }));
     }
 
-    /// What comes on top, in the regime in which `at` is now.
+    /// EventKind comes on top, in the regime in which `at` is now.
     fn rest(&self, at: u32, waits: bool, reached: i64, before: Option<u32>) -> i64 {
         let model = self.model;
         let slot = at as usize;

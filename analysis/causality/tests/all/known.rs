@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ppt_causality::{
-    Certainty, Counts, Found, Graph, Kind, Limits, Link, Matcher, Mode, Overhead, Place, Policy,
-    Reason, Rule, Rules, in_flight,
+    Certainty, EdgeKind, Graph, Limits, Link, MatchCounts, Matcher, Matches, Mode, Overhead,
+    Policy, Rule, Rules, StepPlace, UnmatchedReason, in_flight,
 };
 use ppt_stats::Budget;
 use proptest::prelude::*;
@@ -14,8 +14,8 @@ use crate::truth::{Plan, Truth, queue};
 
 const LIMITS: Limits = Limits { pairs: 100_000, kept: 100_000, width: 0 };
 
-fn matched(truth: &Truth) -> (Found<u32>, Counts) {
-    let (mut found, mut counts) = (Found::default(), Counts::default());
+fn matched(truth: &Truth) -> (Matches<u32>, MatchCounts) {
+    let (mut found, mut counts) = (Matches::default(), MatchCounts::default());
     let same_type = truth.entries.chunk_by(|a, b| a.0 == b.0);
     for entries in same_type {
         let (points, rules) = &truth.types[entries[0].0 as usize];
@@ -30,15 +30,15 @@ fn matched(truth: &Truth) -> (Found<u32>, Counts) {
     (found, counts)
 }
 
-fn edges(found: &Found<u32>) -> Vec<(u32, u32)> {
+fn edges(found: &Matches<u32>) -> Vec<(u32, u32)> {
     let mut edges: Vec<_> = found.edges.iter().map(|it| (it.src.frame, it.dst.frame)).collect();
     edges.sort_unstable_by_key(|it| (it.1, it.0));
     edges
 }
 
-fn graph(truth: &Truth, found: &Found<u32>) -> Graph {
+fn graph(truth: &Truth, found: &Matches<u32>) -> Graph {
     let link = |it: &ppt_causality::Edge<u32>| {
-        let (kind, certainty, queue) = (Kind::Hash, it.certainty, it.policy == Policy::Fifo);
+        let (kind, certainty, queue) = (EdgeKind::Hash, it.certainty, it.policy == Policy::Fifo);
         Link { src: it.src.frame, dst: it.dst.frame, kind, certainty, queue }
     };
     let links = found.edges.iter().map(link).collect();
@@ -71,7 +71,7 @@ proptest! {
         if !plan.one_type {
             let ins = found.unmatched.iter().filter(|it| it.side == ppt_causality::Side::In);
             let reasons: Vec<_> = ins.map(|it| it.reason).collect();
-            prop_assert_eq!(reasons, vec![Reason::Loss; truth.orphans]);
+            prop_assert_eq!(reasons, vec![UnmatchedReason::Loss; truth.orphans]);
         }
     }
 
@@ -130,7 +130,7 @@ proptest! {
         // Threads act, everything else passes on.
         let overhead = Overhead::of(&stages);
         prop_assert_eq!(overhead.acting + overhead.passing, latency);
-        let same = told.iter().flat_map(|it| &it.route).filter(|it| it.place == Place::Thread);
+        let same = told.iter().flat_map(|it| &it.route).filter(|it| it.place == StepPlace::Thread);
         let acting: i64 = same.map(|it| ts(it.dst) - ts(it.src)).sum();
         prop_assert_eq!(overhead.acting, i128::from(acting));
 
@@ -155,7 +155,7 @@ proptest! {
         let rule = Rule { from: 0, to: 1, within: Some(within), policy: Policy::Fifo };
         let rules = Arc::new(Rules::new(&[0, 1], &[rule]).unwrap());
         let mut matcher = Matcher::new(rules, LIMITS, missing);
-        let mut found = Found::default();
+        let mut found = Matches::default();
         made.entries.iter().for_each(|&it| matcher.take(it, &mut found).unwrap());
         let counts = matcher.finish(&mut found);
         let certain = found.edges.iter().filter(|it| it.certainty == Certainty::Certain);
@@ -184,7 +184,7 @@ fn a_queue_of_equal_things_is_known_without_loss() {
     let rule = Rule { from: 0, to: 1, within: None, policy: Policy::Fifo };
     let rules = Arc::new(Rules::new(&[0, 1], &[rule]).unwrap());
     let mut matcher = Matcher::new(rules, LIMITS, |_, _, _| false);
-    let mut found = Found::default();
+    let mut found = Matches::default();
     made.entries.iter().for_each(|&it| matcher.take(it, &mut found).unwrap());
     let counts = matcher.finish(&mut found);
     assert_eq!((counts.certain, counts.possible, found.edges.len()), (5000, 0, 5000));

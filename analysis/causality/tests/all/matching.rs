@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ppt_causality::{
-    Certainty, Counts, Edge, Entry, Found, Limits, Matcher, Policy, Reason, Refused, Rule, Rules,
-    Side,
+    Certainty, Edge, Entry, Limits, MatchCounts, Matcher, Matches, Policy, Refused, Rule, Rules,
+    Side, UnmatchedReason,
 };
 use proptest::prelude::*;
 
@@ -28,8 +28,8 @@ fn missing(gaps: &[Gap], point: u32, from: i64, to: i64) -> bool {
 #[derive(Debug, PartialEq)]
 struct Told {
     edges: Vec<(u32, u32, Policy, Certainty)>,
-    unmatched: Vec<(u32, Side, Reason)>,
-    counts: Counts,
+    unmatched: Vec<(u32, Side, UnmatchedReason)>,
+    counts: MatchCounts,
 }
 
 impl Told {
@@ -46,11 +46,11 @@ fn streamed(rules: &Rules, gaps: &[Gap], begins: Begins, entries: &[Entry<u32>])
         missing(gaps, point, from, to)
     })
     .with_begins(|point| begins[point as usize]);
-    let mut found = Found::default();
+    let mut found = Matches::default();
     let mut told = Vec::new();
     // The second time it must be as new.
     for _ in 0..2 {
-        found = Found::default();
+        found = Matches::default();
         entries.iter().for_each(|&it| matcher.take(it, &mut found).unwrap());
         told.push(matcher.finish(&mut found));
     }
@@ -153,14 +153,14 @@ fn by_definition(
                 Side::Out => rule.from == it.point && missing(gaps, rule.to, it.lo, it.hi + within),
             }
         });
-        if lost { Reason::Loss } else { Reason::None }
+        if lost { UnmatchedReason::Loss } else { UnmatchedReason::None }
     };
     let unmatched: Vec<_> =
         all.iter().filter(unmatched).map(|it| (it.frame, it.side, reason(it))).collect();
     let side = |side| all.iter().filter(|it| it.side == side).count() as u64;
     let sure = |sure| edges.iter().filter(|it| it.3 == sure).count() as u64;
     let alone = |side| unmatched.iter().filter(|it| it.1 == side).count() as u64;
-    let counts = Counts {
+    let counts = MatchCounts {
         ins: side(Side::In),
         outs: side(Side::Out),
         certain: sure(Certainty::Certain),
@@ -168,7 +168,7 @@ fn by_definition(
         impossible,
         unmatched_ins: alone(Side::In),
         unmatched_outs: alone(Side::Out),
-        lost: unmatched.iter().filter(|it| it.2 == Reason::Loss).count() as u64,
+        lost: unmatched.iter().filter(|it| it.2 == UnmatchedReason::Loss).count() as u64,
     };
     Told { edges, unmatched, counts }.sorted()
 }
@@ -374,7 +374,7 @@ proptest! {
         let rules = Arc::new(Rules::new(&points, if free { &[] } else { &rules }).unwrap());
         let limits = Limits { pairs: u64::MAX, kept: usize::MAX, width };
         let mut matcher = Matcher::new(rules, limits, |_, _, _| false);
-        let mut found = Found::default();
+        let mut found = Matches::default();
         let taken = entries.iter().filter(|it| matcher.take(**it, &mut found).is_ok()).count();
         let counts = matcher.finish(&mut found);
         prop_assert!(counts.ins + counts.outs <= taken as u64);
@@ -398,7 +398,7 @@ fn needed(rule: &Rule, entries: &[Entry<u32>]) -> usize {
     let enough = |kept: usize| {
         let limits = Limits { pairs: u64::MAX, kept, width: 0 };
         let mut matcher = Matcher::new(rules.clone(), limits, |_, _, _| false);
-        let mut found = Found::default();
+        let mut found = Matches::default();
         // Two keys at the same times.
         (0..2).all(|_| {
             let taken = entries.iter().all(|&it| matcher.take(it, &mut found).is_ok());
@@ -429,7 +429,7 @@ fn hot_keys_are_refused() {
     let rules = Rules::new(&[0, 1], &[]).unwrap();
     let limits = Limits { pairs: 1000, kept: 1000, width: 0 };
     let mut matcher = Matcher::new(Arc::new(rules), limits, |_, _, _| false);
-    let mut found = Found::default();
+    let mut found = Matches::default();
     let entries = (0..).flat_map(|it| [at(it, Side::Out, 0), at(it, Side::In, 1)]);
     let refused = entries.map(|it| matcher.take(it, &mut found)).find(|it| it.is_err());
     // 1 + 2 + … + 44 = 990
@@ -444,7 +444,7 @@ fn what_has_no_time_is_as_good_as_lost() {
     let rules = Rules::new(&[0, 1], &[]).unwrap();
     let limits = Limits { pairs: 10, kept: 10, width: 0 };
     let mut matcher = Matcher::new(Arc::new(rules), limits, |_, _, _| false);
-    let mut found = Found::default();
+    let mut found = Matches::default();
     matcher.take_untimed(0, Side::Out, 7, &mut found);
     matcher.take(at(3, Side::In, 8), &mut found).unwrap();
     // There twice, as a frame may be that has a value in two fields.
@@ -452,7 +452,7 @@ fn what_has_no_time_is_as_good_as_lost() {
     matcher.take(at(4, Side::Out, 9), &mut found).unwrap();
     let counts = matcher.finish(&mut found);
     let told: Vec<_> = found.unmatched.iter().map(|it| (it.frame, it.side, it.reason)).collect();
-    let (lost, none) = (Reason::Loss, Reason::None);
+    let (lost, none) = (UnmatchedReason::Loss, UnmatchedReason::None);
     assert_eq!(told, [(7, Side::Out, lost), (8, Side::In, lost), (9, Side::Out, none)]);
     assert_eq!((counts.ins, counts.outs, counts.lost, counts.impossible), (1, 2, 2, 1));
     matcher.take(at(3, Side::In, 8), &mut found).unwrap();

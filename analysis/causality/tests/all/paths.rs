@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ppt_causality::{
-    Bridge, By, Certainty, Gap, Graph, Kind, Latency, Link, Mode, Path, Place, Shore, Step,
-    TooMany, Types, Vertex,
+    Bridge, Certainty, EdgeKind, Gap, Graph, Latency, Link, Mode, Path, Shore, Step, StepCause,
+    StepPlace, TooMany, Types, Vertex,
 };
 use proptest::prelude::*;
 
@@ -27,7 +27,8 @@ fn made() -> impl Strategy<Value = Made> {
         };
         all.into_iter().map(vertex).collect::<Vec<_>>()
     });
-    let kinds = prop::sample::select(vec![Kind::Hash, Kind::Span, Kind::Chain, Kind::Wake]);
+    let kinds =
+        prop::sample::select(vec![EdgeKind::Hash, EdgeKind::Span, EdgeKind::Chain, EdgeKind::Wake]);
     let doubt = prop::bool::weighted(0.2);
     let link = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), kinds, doubt, doubt);
     (vertices, prop::collection::vec(link, 0..14)).prop_map(|(vertices, links)| {
@@ -69,8 +70,8 @@ impl Search<'_> {
 
     fn belongs(&self, vertex: u32) -> bool {
         let of_point = |it: &&Link| self.point(it.dst) == self.point(vertex);
-        let hash = self.made.links.iter().filter(of_point).any(|it| it.kind == Kind::Hash);
-        hash || self.links(vertex).iter().any(|it| it.kind == Kind::Chain)
+        let hash = self.made.links.iter().filter(of_point).any(|it| it.kind == EdgeKind::Hash);
+        hash || self.links(vertex).iter().any(|it| it.kind == EdgeKind::Chain)
     }
 
     fn before(&self, vertex: u32) -> Option<u32> {
@@ -91,7 +92,7 @@ impl Search<'_> {
         };
         let links = self.links(vertex);
         let of = |wake| {
-            let these = links.iter().filter(|it| (it.kind == Kind::Wake) == wake);
+            let these = links.iter().filter(|it| (it.kind == EdgeKind::Wake) == wake);
             over(these.map(|it| it.src).collect())
         };
         let ways = of(false);
@@ -114,7 +115,7 @@ impl Search<'_> {
         let origin = |it: &Link| self.origin(it.src);
         let tier = |wake: bool| {
             let links = self.links(dst).into_iter();
-            let links = links.filter(move |it| (it.kind == Kind::Wake) == wake);
+            let links = links.filter(move |it| (it.kind == EdgeKind::Wake) == wake);
             links.filter(|it| origin(it).is_some()).collect::<Vec<_>>()
         };
         let (first, second) = (tier(false), tier(true));
@@ -122,32 +123,33 @@ impl Search<'_> {
         let between = used.iter().filter(|it| it.src == src);
         let link = between.min_by_key(|it| (it.certainty, it.kind, it.queue));
         let Some(link) = link else {
-            let (by, certainty, place) = (By::Program, Certainty::Certain, Place::Thread);
-            let doubt = self.links(dst).iter().any(|it| it.kind == Kind::Span);
+            let (by, certainty, place) =
+                (StepCause::Program, Certainty::Certain, StepPlace::Thread);
+            let doubt = self.links(dst).iter().any(|it| it.kind == EdgeKind::Span);
             return (Step { src, dst, by, certainty, place }, doubt);
         };
         let place = match self.made.vertices[src as usize].thread {
-            _ if link.queue => Place::Queue,
-            it if it == self.made.vertices[dst as usize].thread => Place::Thread,
+            _ if link.queue => StepPlace::Queue,
+            it if it == self.made.vertices[dst as usize].thread => StepPlace::Thread,
             // Threads 0 and 1 are one process.
-            it if it + self.made.vertices[dst as usize].thread == 1 => Place::Process,
-            _ => Place::Between,
+            it if it + self.made.vertices[dst as usize].thread == 1 => StepPlace::Process,
+            _ => StepPlace::Between,
         };
         let mut origins: Vec<_> = used.iter().map(origin).collect();
-        if link.kind == Kind::Wake && first.is_empty() {
+        if link.kind == EdgeKind::Wake && first.is_empty() {
             origins.extend(self.before(dst).map(|it| self.origin(it)).filter(Option::is_some));
         }
         let rivals = origins.iter().any(|it| *it != origins[0]);
         let certainty = link.certainty;
         let doubt = rivals || certainty == Certainty::Possible;
-        (Step { src, dst, by: By::Edge(link.kind), certainty, place }, doubt)
+        (Step { src, dst, by: StepCause::Edge(link.kind), certainty, place }, doubt)
     }
 
     /// Whatever may lead to a vertex.
     fn sources(&self, vertex: u32) -> BTreeSet<u32> {
         let belongs = self.belongs(vertex);
         let links = self.links(vertex).into_iter();
-        let links = links.filter(|it| !belongs || it.kind != Kind::Wake).map(|it| it.src);
+        let links = links.filter(|it| !belongs || it.kind != EdgeKind::Wake).map(|it| it.src);
         links.chain(self.before(vertex).filter(|_| !belongs)).collect()
     }
 
@@ -178,7 +180,7 @@ impl Search<'_> {
         }
         let leads_on = |it| forward.iter().any(|&to| self.sources(to).contains(&it));
         let led_to = |it| !self.sources(it).is_empty();
-        let hash = |&&it: &&u32| self.links(it).iter().any(|it| it.kind == Kind::Hash);
+        let hash = |&&it: &&u32| self.links(it).iter().any(|it| it.kind == EdgeKind::Hash);
         let open = backward.iter().filter(|it| !hash(it)).map(|&it| self.point(it));
         let mut bridges = Vec::new();
         let open: Vec<u32> = open.collect();
@@ -307,7 +309,7 @@ fn graph(vertices: &[(u32, u32)], links: &[(u32, u32)]) -> Graph {
         Vertex { point, thread, lo, ts, hi, cut }
     };
     let link = |&(src, dst): &(u32, u32)| {
-        let (kind, certainty, queue) = (Kind::Hash, Certainty::Certain, false);
+        let (kind, certainty, queue) = (EdgeKind::Hash, Certainty::Certain, false);
         Link { src, dst, kind, certainty, queue }
     };
     let vertices = (0..).zip(vertices).map(vertex);
@@ -383,7 +385,7 @@ fn too_many_paths_are_refused() {
 #[test]
 fn what_is_no_graph_is_refused() {
     let vertex = |ts, thread| Vertex { point: 0, thread, lo: ts, ts, hi: ts, cut: false };
-    let (kind, certainty, queue) = (Kind::Hash, Certainty::Certain, false);
+    let (kind, certainty, queue) = (EdgeKind::Hash, Certainty::Certain, false);
     let link = Link { src: 0, dst: 2, kind, certainty, queue };
     let refused = |vertices: [Vertex; 2], links| {
         Graph::new(vec![0], vertices, links).unwrap_err().to_string()

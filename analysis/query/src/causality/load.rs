@@ -7,7 +7,7 @@ use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use datafusion::error::Result;
-use ppt_causality::{Certainty, Graph, Kind, Link, Vertex};
+use ppt_causality::{Certainty, EdgeKind, Graph, Link, Vertex};
 use ppt_tables::Clocks;
 
 use super::{Causality, Numbers, Owner, Texts};
@@ -65,7 +65,7 @@ struct Frame {
 struct Between {
     src: Name,
     dst: Name,
-    kind: Kind,
+    kind: EdgeKind,
     certainty: Certainty,
     queue: bool,
 }
@@ -106,12 +106,12 @@ impl Loader {
                 for (row, (src, dst)) in sources.into_iter().zip(ends).enumerate() {
                     let (Some(src), Some(dst)) = (src, dst) else { continue };
                     let kind = match kinds.get(row) {
-                        "span" => Kind::Span,
-                        "chain" => Kind::Chain,
+                        "span" => EdgeKind::Span,
+                        "chain" => EdgeKind::Chain,
                         "wake" => continue,
-                        _ => Kind::Hash,
+                        _ => EdgeKind::Hash,
                     };
-                    if kind != Kind::Hash {
+                    if kind != EdgeKind::Hash {
                         self.frames.extend([src, dst]);
                     }
                     let certainty = match certainties.get(row) {

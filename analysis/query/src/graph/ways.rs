@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use datafusion::prelude::ident;
 use futures::StreamExt;
-use ppt_causality::{Graph, Mode, Path, Place, Step, Types, in_flight};
+use ppt_causality::{Graph, Mode, Path, Step, StepPlace, Types, in_flight};
 use ppt_stats::{Budget, Samples, Summary};
 use ppt_tables::Processes;
 use strum::IntoEnumIterator;
@@ -373,7 +373,7 @@ fn way(of: &Causality, path: &Path, processes: &Processes) -> Way {
 
 /// What the thread where a step ends passed while it lasted, if it was not in that thread all the time.
 fn meanwhile(of: &Causality, step: &Step) -> Vec<(String, u64)> {
-    if step.place == Place::Thread {
+    if step.place == StepPlace::Thread {
         return Vec::new();
     }
     let graph = &of.graph;

@@ -13,7 +13,7 @@ use arrow_array::{
 };
 use arrow_schema::SchemaRef;
 use ppt_causality::{
-    Certainty, Counts, Edge, Entry, Found, Matcher, Policy, Reason, Side, Unmatched,
+    Certainty, Edge, Entry, MatchCounts, Matcher, Matches, Policy, Side, Unmatched, UnmatchedReason,
 };
 
 use super::causes::Causes;
@@ -69,12 +69,12 @@ pub(crate) struct Matching {
     key: Option<Vec<u8>>,
     /// Those of the key that have the same time.
     together: Vec<Entry<Frame>>,
-    found: Found<Frame>,
+    found: Matches<Frame>,
     /// What is done, each with its hash type.
     edges: Vec<(usize, Edge<Frame>)>,
     /// And its value.
     unmatched: Vec<(usize, Arc<str>, Unmatched<Frame>)>,
-    counts: Vec<Counts>,
+    counts: Vec<MatchCounts>,
 }
 
 impl Matching {
@@ -93,10 +93,10 @@ impl Matching {
             matchers: (0..types).map(|_| None).collect(),
             key: None,
             together: Vec::new(),
-            found: Found::default(),
+            found: Matches::default(),
             edges: Vec::new(),
             unmatched: Vec::new(),
-            counts: vec![Counts::default(); types],
+            counts: vec![MatchCounts::default(); types],
         }
     }
 
@@ -288,8 +288,8 @@ impl Matching {
             LeftColumn::Reason => one_of(
                 &["loss", "none"],
                 all.map(|it| match it.reason {
-                    Reason::Loss => 0,
-                    Reason::None => 1,
+                    UnmatchedReason::Loss => 0,
+                    UnmatchedReason::None => 1,
                 }),
             )?,
         })
@@ -302,12 +302,12 @@ impl Matching {
 
     /// One row for each hash type that was there.
     fn of_counts(&self) -> Result<RecordBatch, TableError> {
-        let rows: Vec<(usize, &Counts)> =
+        let rows: Vec<(usize, &MatchCounts)> =
             self.counts.iter().enumerate().filter(|it| it.1.ins + it.1.outs > 0).collect();
         self.batch(rows.len(), |&column| match column.checked_sub(1) {
             None => self.types(rows.iter().map(|it| it.0)),
             Some(column) => {
-                let count = |counts: &Counts| counted(counts)[column];
+                let count = |counts: &MatchCounts| counted(counts)[column];
                 let all = rows.iter().map(|it| i64::try_from(count(it.1)).ok());
                 Ok(Arc::new(all.collect::<Int64Array>()))
             }
@@ -316,7 +316,7 @@ impl Matching {
 }
 
 /// In the order of [`COUNTED`].
-fn counted(counts: &Counts) -> [u64; COUNTED.len()] {
+fn counted(counts: &MatchCounts) -> [u64; COUNTED.len()] {
     [
         counts.outs,
         counts.ins,

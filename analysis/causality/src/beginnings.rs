@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::graph::{Graph, Kind, PROGRAM};
+use crate::graph::{EdgeKind, Graph, PROGRAM};
 
 /// More paths than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -18,21 +18,21 @@ pub struct TooMany {
 
 /// For each vertex, everything that it is led from.
 #[derive(Debug)]
-pub(crate) struct All {
+pub(crate) struct BeginningSets {
     /// The number of a set.
     set: Vec<u32>,
     /// Beginnings in their order. The first set is empty.
     sets: Vec<Vec<u32>>,
 }
 
-impl All {
+impl BeginningSets {
     pub fn new(
         graph: &Graph,
         limit: usize,
         from: impl Fn(u32) -> bool,
         mut reached: impl FnMut(u32, &[u32]) -> bool,
-    ) -> Result<All, TooMany> {
-        let mut all = All { set: vec![0; graph.len()], sets: vec![Vec::new()] };
+    ) -> Result<BeginningSets, TooMany> {
+        let mut all = BeginningSets { set: vec![0; graph.len()], sets: vec![Vec::new()] };
         let mut kept = 0;
         for vertex in 0..graph.len() as u32 {
             let sources = all.sources(graph, vertex);
@@ -78,7 +78,7 @@ impl All {
         let links = graph.links(vertex);
         let of = |wake: bool| {
             let all = (graph.first(vertex)..).zip(links);
-            let these = all.filter(move |(_, it)| (it.kind == Kind::Wake) == wake);
+            let these = all.filter(move |(_, it)| (it.kind == EdgeKind::Wake) == wake);
             these.filter(|(_, it)| !self.of(it.src).is_empty()).map(|it| it.0).collect::<Vec<_>>()
         };
         let mut steps = of(false);

@@ -35,7 +35,7 @@ impl<T> Edge<T> {
 
 /// Why something is unmatched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
+pub enum UnmatchedReason {
     /// What would match may be missing in the capture.
     Loss,
     /// There is none.
@@ -52,27 +52,27 @@ pub struct Unmatched<T> {
     /// Whether a cause is missing or an effect.
     pub side: Side,
     /// Why.
-    pub reason: Reason,
+    pub reason: UnmatchedReason,
 }
 
 /// What a [`Matcher`](crate::Matcher) found; the caller takes it away whenever it likes.
 #[derive(Debug)]
-pub struct Found<T> {
+pub struct Matches<T> {
     /// What caused what.
     pub edges: Vec<Edge<T>>,
     /// What has no cause, or no effect.
     pub unmatched: Vec<Unmatched<T>>,
 }
 
-impl<T> Default for Found<T> {
+impl<T> Default for Matches<T> {
     fn default() -> Self {
-        Found { edges: Vec::new(), unmatched: Vec::new() }
+        Matches { edges: Vec::new(), unmatched: Vec::new() }
     }
 }
 
 /// How often what was the case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct MatchCounts {
     /// Values that entered.
     pub ins: u64,
     /// Values that left, implied ones too.
@@ -92,8 +92,8 @@ pub struct Counts {
     pub lost: u64,
 }
 
-impl std::ops::AddAssign for Counts {
-    fn add_assign(&mut self, other: Counts) {
+impl std::ops::AddAssign for MatchCounts {
+    fn add_assign(&mut self, other: MatchCounts) {
         self.ins += other.ins;
         self.outs += other.outs;
         self.certain += other.certain;
@@ -105,7 +105,7 @@ impl std::ops::AddAssign for Counts {
     }
 }
 
-impl Counts {
+impl MatchCounts {
     pub(crate) fn edge(&mut self, certainty: Certainty) {
         match certainty {
             Certainty::Certain => self.certain += 1,
