@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use crate::program::Program;
 
-/// Names that are at hand, a power of two.
-const AT_HAND: usize = 1024;
+/// Names that are at hand at first, and at most: powers of two.
+const FEWEST: usize = 256;
+const MOST: usize = 1 << 16;
+/// Places where a name may be. More would be a search, which whoever chooses addresses could make long.
+const PROBES: usize = 8;
 
 /// Names the addresses of one process. Programs use few addresses again and again, so most names are at
 /// hand: then a name costs a few nanoseconds, without a lock.
@@ -15,13 +18,19 @@ pub struct Namer {
     program: Arc<Program>,
     /// The set of modules that holds.
     set: usize,
-    /// By a hash of the address. Made when the first address comes.
-    at_hand: Vec<Option<(u64, Arc<str>)>>,
+    at_hand: AtHand,
+}
+
+/// Names by address. Made when the first address comes.
+#[derive(Debug, Default)]
+struct AtHand {
+    slots: Vec<Option<(u64, Arc<str>)>>,
+    len: usize,
 }
 
 impl Namer {
     pub(crate) fn new(program: Arc<Program>) -> Namer {
-        Namer { program, set: 0, at_hand: Vec::new() }
+        Namer { program, set: 0, at_hand: AtHand::default() }
     }
 
     /// Addresses that come next are of `mono_ns` of CLOCK_MONOTONIC, more or less: modules come and go.
@@ -29,7 +38,7 @@ impl Namer {
         let set = self.program.set_at(mono_ns);
         if set != self.set {
             self.set = set;
-            self.at_hand.clear();
+            self.at_hand = AtHand::default();
         }
     }
 
@@ -45,16 +54,53 @@ impl Namer {
         if address == 0 {
             return None;
         }
-        if self.at_hand.is_empty() {
-            self.at_hand.resize(AT_HAND, None);
-        }
+        let slot = match self.at_hand.find(address) {
+            Some(slot) => slot,
+            None => self.at_hand.insert(address, self.program.name(self.set, address)),
+        };
+        self.at_hand.slots.get(slot)?.as_ref().map(|known| &known.1)
+    }
+}
+
+impl AtHand {
+    /// The slots where the name of an address may be.
+    #[inline]
+    fn places(&self, address: u64) -> impl Iterator<Item = usize> + use<> {
+        let mask = self.slots.len() - 1;
         // Fibonacci hashing: the multiplication mixes the low bits into the high ones.
-        let hash = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - AT_HAND.ilog2());
-        let slot = &mut self.at_hand[hash as usize];
-        if !slot.as_ref().is_some_and(|known| known.0 == address) {
-            *slot = Some((address, self.program.name(self.set, address)));
+        let hash = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+        (hash..hash + PROBES).map(move |place| place & mask)
+    }
+
+    #[inline]
+    fn find(&self, address: u64) -> Option<usize> {
+        if self.slots.is_empty() {
+            return None;
         }
-        slot.as_ref().map(|known| &known.1)
+        let is_it =
+            |place: &usize| matches!(&self.slots[*place], Some(known) if known.0 == address);
+        self.places(address).find(is_it)
+    }
+
+    /// Puts a name into a free slot, or instead of another name. Returns the slot.
+    fn insert(&mut self, address: u64, name: Arc<str>) -> usize {
+        if 2 * self.len >= self.slots.len() && self.slots.len() < MOST {
+            self.grow();
+        }
+        let free = self.places(address).find(|&place| self.slots[place].is_none());
+        self.len += usize::from(free.is_some());
+        let place = free.or_else(|| self.places(address).next()).unwrap_or_default();
+        self.slots[place] = Some((address, name));
+        place
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let slots = vec![None; (4 * self.slots.len()).max(FEWEST)];
+        let before = std::mem::replace(self, AtHand { slots, len: 0 });
+        for (address, name) in before.slots.into_iter().flatten() {
+            self.insert(address, name);
+        }
     }
 }
 
@@ -73,6 +119,24 @@ pub fn function_part(name: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_at_hand_are_those_of_their_addresses() {
+        let mut at_hand = AtHand::default();
+        // Far more than fit, and many in the same places.
+        for round in 0..3u64 {
+            for number in 0..200_000u64 {
+                let address = if number % 2 == 0 { number << 40 } else { number + 1 };
+                let slot = match at_hand.find(address) {
+                    Some(slot) => slot,
+                    None => at_hand.insert(address, address.to_string().into()),
+                };
+                let known = at_hand.slots[slot].as_ref().unwrap();
+                assert_eq!((known.0, &*known.1), (address, &*address.to_string()), "{round}");
+            }
+        }
+        assert!(at_hand.slots.len() == MOST && at_hand.len <= MOST);
+    }
 
     #[test]
     fn a_function_is_its_name_without_the_place() {

@@ -79,7 +79,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ppt-sources", &[]),
     ("ppt-stats", &[]),
     ("ppt-symbols", &["ppt-capture"]),
-    ("ppt-tables", &["ppt-capture", "ppt-causality"]),
+    ("ppt-tables", &["ppt-capture", "ppt-causality", "ppt-symbols"]),
     ("ppt-text", &[]),
 ];
 

@@ -6,13 +6,17 @@ use datafusion::prelude::SessionContext;
 use ppt_tables::CaptureSet;
 
 mod bucket;
+mod function_of;
 mod named;
 mod overlap;
 mod paths;
 
+pub(crate) use function_of::function_of;
+
 /// Makes every function known to `context`.
 pub(crate) fn register(context: &SessionContext, set: &Arc<CaptureSet>) {
     context.register_udf(bucket::function());
+    context.register_udf(function_of::function());
     context.register_udtf("overlap", overlap::function());
     context.register_udtf("paths", paths::paths(set));
     context.register_udtf("critical_path", paths::critical_path(set));

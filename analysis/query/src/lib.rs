@@ -39,7 +39,7 @@ pub use nesting::{MAX_NESTING, MAX_QUERIES};
 pub use output::{Format, spelled_numbers};
 pub use ppt_stats as stats;
 pub use ppt_tables::{
-    Bound, Bounded, CaptureSet, Loss, Lot, NoBound, Number, Processes, SetError, Table,
+    Bound, Bounded, CaptureSet, Loss, Lot, NoBound, Number, Processes, SYMBOL, SetError, Table,
     ThreadLabels, Total, TotalValue, Trouble, Watch, Word, dropped_causes,
 };
 pub use ppt_text::{escaped as plain, escaped_json as plain_json};

@@ -22,6 +22,7 @@ use ppt_capture::columns::{
 };
 use ppt_capture::frame_dsl::schema::{Clock, Int};
 use ppt_capture::frame_dsl::{ColumnType, Measure, TimeType};
+use ppt_symbols::Namer;
 
 use crate::rows::Rows;
 
@@ -208,6 +209,9 @@ struct Words {
     /// Numbers that have no name, behind those.
     numbers: Vec<i128>,
     found: HashMap<i128, i32>,
+    /// Names of addresses, behind those. A column has numbers without a name, or these.
+    names: Vec<Arc<str>>,
+    named: HashMap<Arc<str>, i32>,
 }
 
 impl Words {
@@ -217,6 +221,16 @@ impl Words {
             self.numbers.push(value);
             next
         })
+    }
+
+    fn name(&mut self, name: &Arc<str>) -> i32 {
+        if let Some(&key) = self.named.get(name) {
+            return key;
+        }
+        let key = (self.words.len_of() + self.names.len()) as i32;
+        self.names.push(name.clone());
+        self.named.insert(name.clone(), key);
+        key
     }
 }
 
@@ -252,6 +266,8 @@ impl Builder {
                 words: words.cloned().unwrap_or_else(|| Dictionary::default().array()),
                 numbers: Vec::new(),
                 found: HashMap::new(),
+                names: Vec::new(),
+                named: HashMap::new(),
             }),
             _ => Values::I64(Vec::new()), // and timestamps
         };
@@ -294,6 +310,29 @@ impl Builder {
             values.push(value.unwrap_or_default());
         });
         nulls.append_n_non_nulls(known);
+    }
+
+    /// Appends the names of the addresses that `reader` finds; NULL where there is none.
+    pub fn names(&mut self, reader: &Reader, rows: Rows<'_>, namer: &mut Namer) {
+        let Builder { values: Values::Words(words), nulls, .. } = self else {
+            return self.nulls(rows.len());
+        };
+        // The same few addresses come again and again.
+        let mut known: HashMap<u64, i32> = HashMap::new();
+        rows.each(|frame| {
+            let address = reader.address(frame).filter(|&address| address != 0);
+            let Some(address) = address else {
+                words.keys.push(0);
+                nulls.append_null();
+                return;
+            };
+            let key = *known.entry(address).or_insert_with(|| {
+                let name = namer.name(address).expect("the address is not 0");
+                words.name(name)
+            });
+            words.keys.push(key);
+            nulls.append_non_null();
+        });
     }
 
     /// Whether its values are of that type.
@@ -432,15 +471,18 @@ impl Builder {
             }
             Values::Words(words) => {
                 let keys = plain::<Int32Type>(&mut words.keys, nulls)?;
-                let all = if words.numbers.is_empty() {
+                let all = if words.numbers.is_empty() && words.names.is_empty() {
                     words.words.clone()
                 } else {
                     let known = words.words.iter().flatten().map(str::to_owned);
                     let numbers = words.numbers.iter().map(i128::to_string);
-                    Arc::new(StringArray::from_iter_values(known.chain(numbers)))
+                    let names = words.names.iter().map(|name| name.to_string());
+                    Arc::new(StringArray::from_iter_values(known.chain(numbers).chain(names)))
                 };
                 words.numbers.clear();
                 words.found.clear();
+                words.names.clear();
+                words.named.clear();
                 Arc::new(DictionaryArray::try_new(keys, all)?)
             }
         })

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use ppt_capture::{
     Account, Capture, CaptureError, CapturePlace, Cause, Chunk, ClockReading, ClockTable, Damage,
-    End, FileHeader, Flip, FramesHead, Gap, Item, Passed, ProcessKey, SeriesPart, SourceInfo,
-    ThreadNames, ThreadTable, Trigger,
+    End, FileHeader, Flip, FramesHead, Gap, Item, ModuleTable, Modules, Passed, ProcessKey,
+    SeriesPart, SourceInfo, ThreadNames, ThreadTable, Trigger,
 };
 
 /// Places of damage that are told; all are counted.
@@ -87,6 +87,8 @@ pub(crate) struct Catalog {
     pub flips: Vec<Flip>,
     /// The names of threads.
     pub threads: ThreadTable,
+    /// What processes had mapped as code.
+    pub modules: ModuleTable,
     pub account: Account,
     pub end: Option<End>,
     /// Where it was cut off, or is still being written.
@@ -194,6 +196,7 @@ struct Reading {
     owners: HashMap<Owner, u32>,
     latest: u64,
     names: Vec<ThreadNames>,
+    mapped: Vec<Modules>,
 }
 
 impl Reading {
@@ -228,6 +231,7 @@ impl Reading {
                 Item::Chunk(Chunk::Series(part)) => self.catalog.part = Some(part),
                 Item::Chunk(Chunk::Masks(flip)) => self.catalog.flips.push(flip),
                 Item::Chunk(Chunk::Threads(names)) => self.names.push(names),
+                Item::Chunk(Chunk::Modules(mapped)) => self.mapped.push(mapped),
                 Item::Chunk(_) => {}
             }
         }
@@ -241,6 +245,11 @@ impl Reading {
             // The reader refuses names of a source that it does not know.
             let process = processes.get(&names.source).copied().unwrap_or_default();
             self.catalog.threads.add(process, names);
+        }
+        for mapped in &self.mapped {
+            if let Some(info) = capture.sources().find(|info| info.id == mapped.source) {
+                self.catalog.modules.add(&info.source.process, mapped);
+            }
         }
         let finish = capture.finish();
         Ok(Catalog {

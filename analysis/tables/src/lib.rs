@@ -57,10 +57,14 @@ pub use processes::{Process, Processes};
 pub use set::{CaptureSet, Trouble};
 pub use standard::{STANDARD, Standard};
 pub use table::{Batches, Chunked, Pass, Planned, Request, Runner, Scan, Start, Table};
+pub use tables::SYMBOL;
 pub use thread_labels::ThreadLabels;
 pub use together::{Lot, Together, TogetherTable};
 pub use totals::{Total, Value as TotalValue};
 pub use watch::Watch;
+
+/// The function of a name of an address, without the place in it.
+pub use ppt_symbols::function_part;
 
 /// A place in a capture.
 pub use ppt_capture::{Bound, NoBound};

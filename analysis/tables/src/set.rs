@@ -13,6 +13,7 @@ use ppt_capture::{
     Absence, Alignment, Capture, CaptureError, CellTotals, Cells, Chunk, Damage, Item, MAGIC,
     SourceInfo, Together,
 };
+use ppt_symbols::{Host, Places, Symbols};
 
 use crate::builder::Dictionary;
 use crate::catalog::{Catalog, GapAt, Owner};
@@ -72,6 +73,8 @@ pub(crate) struct Opened {
     found: Mutex<BTreeMap<u64, Damage>>,
     /// How its times come to be on another host's clock.
     alignment: Option<Arc<Alignment>>,
+    /// Names its addresses, once somebody wants that.
+    symbols: OnceLock<Arc<Symbols>>,
 }
 
 /// The words of the columns that name a row, and their keys.
@@ -386,6 +389,7 @@ impl Opened {
             by_all: OnceLock::new(),
             found: Mutex::default(),
             alignment: None,
+            symbols: OnceLock::new(),
         };
         if damaged {
             opened.verify()?;
@@ -402,6 +406,15 @@ impl Opened {
     /// The name of its host, and the boot.
     pub fn host_and_boot(&self) -> (String, String) {
         (self.by_heads.host().to_owned(), self.boot().to_owned())
+    }
+
+    /// Names its addresses.
+    pub fn symbols(&self) -> &Arc<Symbols> {
+        self.symbols.get_or_init(|| {
+            let catalog = &self.by_heads;
+            let host = catalog.header.as_ref().map(Host::of_header).unwrap_or_default();
+            Arc::new(Symbols::of_table(Places::default(), host, catalog.modules.clone()))
+        })
     }
 
     /// How far a time can be from the truth, in ns.

@@ -17,6 +17,7 @@ mod gaps;
 mod kernel;
 mod masks;
 mod metrics;
+mod modules;
 mod named;
 mod paired;
 mod parts;
@@ -28,13 +29,14 @@ mod spans;
 mod threads;
 mod triggers;
 
+pub use frame::SYMBOL;
 pub(crate) use named::{Named, Of};
 
 /// Makes the tables of one kind: one, or one for each frame name.
 type Make = fn(&Arc<CaptureSet>) -> Result<Vec<Named>, SetError>;
 
 /// What makes tables.
-pub(crate) const ALL: [Make; 19] = [
+pub(crate) const ALL: [Make; 20] = [
     frame::make,
     frames::make,
     spans::make,
@@ -48,6 +50,7 @@ pub(crate) const ALL: [Make; 19] = [
     triggers::make,
     masks::make,
     threads::make,
+    modules::make,
     account::make,
     rings::make,
     sources::make,

@@ -1,6 +1,7 @@
 //! `ppt-analysis` as its users call it.
 
 mod absent;
+mod addresses;
 mod analyses;
 mod commands;
 mod halves;

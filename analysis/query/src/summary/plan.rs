@@ -9,11 +9,12 @@ use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::Expr;
 use datafusion::prelude::ident;
 use ppt_predicate::to_sql;
-use ppt_tables::{Bounded, Number, Table, Word};
+use ppt_tables::{Bounded, Number, SYMBOL, Table, Word};
 
 use super::answer::Ask;
 use crate::engine::{Engine, FrameTable, Unit};
 use crate::error::QueryError;
+use crate::functions::function_of;
 use crate::limits::within_limits;
 use crate::nearest::nearest;
 
@@ -70,7 +71,7 @@ fn kind(field: &Field) -> Option<Kind> {
 pub fn is_identity(field: &Field) -> bool {
     let says = |key: &str| field.metadata().contains_key(key);
     let is_key = field.metadata().get("role").is_some_and(|role| role == "key");
-    is_key || ["in", "out", "hash"].into_iter().any(says)
+    is_key || ["in", "out", "hash", SYMBOL].into_iter().any(says)
 }
 
 /// The column that says which step of a span or a chain a frame is: its words are those of the steps.
@@ -123,7 +124,11 @@ impl Plan {
 
         let by_name = |name: &str| schema.index_of(name).ok();
         let by = ask.by.iter().map(|name| match by_name(name) {
-            Some(index) => Ok(read(column(index))),
+            // Addresses are put together by their functions.
+            Some(index) => Ok(read(match schema.field(index).metadata().get(SYMBOL) {
+                Some(symbol) => function_of(ident(symbol.as_str())),
+                None => column(index),
+            })),
             None => Err(no_column(name, schema.fields().iter().map(|it| it.name().clone()))),
         });
         let by = by.collect::<Result<Vec<_>, _>>()?;

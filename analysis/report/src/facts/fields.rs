@@ -3,7 +3,7 @@
 use ppt_query::arrow::datatypes::{Field, Schema};
 use ppt_query::stats::{Histogram, Sketch};
 use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, Values, ends};
-use ppt_query::{Engine, FrameTable, Unit};
+use ppt_query::{Engine, FrameTable, SYMBOL, Unit};
 
 use crate::error::ReportError;
 use crate::frames::{FieldFacts, FrameFacts, Groups, Keys, Words};
@@ -160,6 +160,8 @@ fn kind(schema: &Schema, name: &str) -> Kind {
         },
         Some("dur" | "total") => Kind::Interval,
         Some("between") => Kind::Step,
+        // An address is a number that measures nothing.
+        _ if field.metadata().contains_key(SYMBOL) => Kind::Other,
         _ if field.data_type().is_integer() => Kind::Number,
         _ => Kind::Other,
     }

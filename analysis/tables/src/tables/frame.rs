@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use ppt_capture::SourceInfo;
 use ppt_capture::columns::{Reader, Time};
+use ppt_capture::frame_dsl::columns::free;
 use ppt_capture::frame_dsl::role::SpanHalf;
 use ppt_capture::frame_dsl::schema::{self, Clock, Edge, Frame};
 use ppt_capture::frame_dsl::{Column, ColumnType, Measure, Style, columns};
+use ppt_capture::{Process, SourceInfo};
+use ppt_symbols::Symbols;
 
 use super::named::Named;
 use crate::bounds::{Bounded, Bounds};
-use crate::builder::{Builder, Dictionary, From, Keys, data_type, wider};
+use crate::builder::{Builder, Dictionary, From, Keys, data_type, wider, words};
 use crate::error::{Conflict, SetError, TableError};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::set::CaptureSet;
@@ -65,8 +67,29 @@ struct Variant {
     multi: bool,
     at: Option<Time>,
     /// By column behind the standard ones.
-    fields: Vec<Option<(Reader, Option<Keys>)>>,
+    fields: Vec<Option<Cells>>,
 }
+
+/// How a column is filled.
+#[derive(Debug)]
+enum Cells {
+    /// With the values of a field; of an enum, with keys of words.
+    Field(Reader, Option<Keys>),
+    /// With the names of the addresses of a field.
+    Names(Reader),
+}
+
+/// A column of the table, and the column of the frame that it comes from.
+#[derive(Debug, Clone)]
+struct Own {
+    place: usize,
+    column: Column,
+    /// It has the names of addresses.
+    is_named: bool,
+}
+
+/// The key of the metadata of a column of addresses that names the column with their names.
+pub const SYMBOL: &str = "symbol";
 
 /// Frames of one name as rows.
 #[derive(Debug)]
@@ -76,6 +99,8 @@ pub(super) struct Frames {
     words: Vec<Option<Arc<StringArray>>>,
     /// By capture and source.
     sources: HashMap<(usize, u16), Arc<Variant>>,
+    /// Who names the addresses of a source; none if its frames have none.
+    symbols: HashMap<(usize, u16), (Arc<Symbols>, Process)>,
 }
 
 #[derive(Debug)]
@@ -119,14 +144,35 @@ impl Frames {
         let mut placed: Vec<Placed<'_>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         // Sources of one schema are read alike.
-        let mut variants: HashMap<u64, Vec<(usize, Column)>> = HashMap::new();
+        let mut variants: HashMap<u64, Vec<Own>> = HashMap::new();
+        let taken = names_of(kinds);
         for kind in kinds {
             if variants.contains_key(&kind.info.source.schema_hash) {
                 continue;
             }
             let mut own = Vec::new();
-            for column in columns(&kind.info.schema, kind.frame, Style::Sql) {
-                let field = arrow_field(kind, &column, kinds);
+            let columns = columns(&kind.info.schema, kind.frame, Style::Sql);
+            let columns = columns.into_iter().flat_map(|column| {
+                let named = (column.ty == ColumnType::Addr).then(|| (column.clone(), true));
+                [(column, false)].into_iter().chain(named)
+            });
+            for (mut column, is_named) in columns {
+                let mut field = arrow_field(kind, &column, kinds);
+                if column.ty == ColumnType::Addr {
+                    let name = free(&format!("{}_symbol", column.name), &taken);
+                    match is_named {
+                        true => {
+                            field = Field::new(&name, words(), true)
+                                .with_metadata([("role".to_owned(), "symbol".to_owned())].into());
+                            column.name = name;
+                        }
+                        false => {
+                            let mut metadata = field.metadata().clone();
+                            metadata.insert(SYMBOL.to_owned(), name);
+                            field = field.with_metadata(metadata);
+                        }
+                    }
+                }
                 let place = *places.entry(column.name.clone()).or_insert_with(|| {
                     let words = Dictionary::default();
                     placed.push(Placed { field: field.clone(), path: kind.path, words });
@@ -145,28 +191,37 @@ impl Frames {
                         second_type: field.data_type().to_string(),
                     })));
                 }
-                own.push((place, column));
+                own.push(Own { place, column, is_named });
             }
             variants.insert(kind.info.source.schema_hash, own);
         }
 
         let mut ready: HashMap<u64, Arc<Variant>> = HashMap::new();
-        let mut sources = HashMap::new();
+        let (mut sources, mut symbols) = (HashMap::new(), HashMap::new());
         for kind in kinds {
             let hash = kind.info.source.schema_hash;
             let variant = ready.entry(hash).or_insert_with(|| {
                 let mut fields: Vec<_> = placed.iter().map(|_| None).collect();
-                for (place, column) in &variants[&hash] {
+                for Own { place, column, is_named } in &variants[&hash] {
                     let reader = Reader::new(&kind.info.schema, column);
                     let is_enum = matches!(column.ty, ColumnType::Enum { .. });
                     let words = &mut placed[*place].words;
                     let keys = is_enum.then(|| Keys::new(reader.names(), words));
-                    fields[*place] = Some((reader, keys));
+                    fields[*place] = Some(match is_named {
+                        true => Cells::Names(reader),
+                        false => Cells::Field(reader, keys),
+                    });
                 }
                 let at = kind.frame.at().and_then(Time::of);
                 let multi = kind.info.schema.multi();
                 Arc::new(Variant { id: kind.id as u16, multi, at, fields })
             });
+            let is_named = |cells: &Option<Cells>| matches!(cells, Some(Cells::Names(_)));
+            if variant.fields.iter().any(is_named) {
+                let of_capture = set.captures()[kind.capture].symbols().clone();
+                let of_source = (of_capture, kind.info.source.process.clone());
+                symbols.insert((kind.capture, kind.info.id), of_source);
+            }
             sources.insert((kind.capture, kind.info.id), variant.clone());
         }
 
@@ -178,8 +233,18 @@ impl Frames {
         let words = placed.iter().map(|it| {
             matches!(it.field.data_type(), DataType::Dictionary(..)).then(|| it.words.array())
         });
-        Ok(Frames { schema, words: standard.chain(words).collect(), sources })
+        Ok(Frames { schema, words: standard.chain(words).collect(), sources, symbols })
     }
+}
+
+/// The names of all columns of these kinds, in lower case.
+fn names_of(kinds: &[Kind<'_>]) -> HashSet<String> {
+    let mut names = HashSet::new();
+    for kind in kinds {
+        let columns = columns(&kind.info.schema, kind.frame, Style::Sql);
+        names.extend(columns.into_iter().map(|column| column.name.to_ascii_lowercase()));
+    }
+    names
 }
 
 /// The Arrow field of a column, with what the frame file says of it.
@@ -286,9 +351,17 @@ impl OfChunks for Frames {
                 },
                 Some(standard) => chunk.standard(*standard, rows, builder),
                 None => match &variant.fields[column - STANDARD.len()] {
-                    Some((reader, keys)) => {
+                    Some(Cells::Field(reader, keys)) => {
                         builder.gather(reader, &From { keys: keys.as_ref(), ..from });
                     }
+                    Some(Cells::Names(reader)) => match self.symbols.get(&source) {
+                        Some((symbols, process)) => {
+                            let mut namer = symbols.namer(process);
+                            namer.at(chunk.at.drained);
+                            builder.names(reader, rows, &mut namer);
+                        }
+                        None => builder.nulls(rows.len()),
+                    },
                     None => builder.nulls(rows.len()),
                 },
             }

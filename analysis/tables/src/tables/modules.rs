@@ -1,0 +1,48 @@
+//! `modules`: the files that processes had mapped as code, and since when.
+
+use std::sync::Arc;
+
+use super::named::Named;
+use crate::error::{SetError, TableError};
+use crate::set::CaptureSet;
+use crate::small::{Cell, Kind, Small, schema};
+
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+    let schema = schema([
+        ("capture", Kind::Word),
+        ("host", Kind::Word),
+        ("pid", Kind::Int),
+        ("ts", Kind::Time),
+        ("start_address", Kind::Text),
+        ("end_address", Kind::Text),
+        ("offset", Kind::Long),
+        ("path", Kind::Word),
+        ("build_id", Kind::Text),
+        ("deleted", Kind::Bool),
+    ]);
+    Ok(vec![Named::fixed("modules", Small { set: set.clone(), schema, rows })])
+}
+
+fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
+    let mut rows = Vec::new();
+    for capture in set.captures() {
+        let catalog = capture.catalog();
+        for (program, history) in catalog.modules.iter() {
+            rows.extend(history.seen().map(|(mono_ns, module)| {
+                vec![
+                    Cell::word(&capture.id),
+                    Cell::word(catalog.host()),
+                    Cell::int(program.process.0),
+                    Cell::Time(catalog.epoch(mono_ns)),
+                    Cell::Text(format!("{:#x}", module.start)),
+                    Cell::Text(format!("{:#x}", module.end)),
+                    Cell::count(module.offset),
+                    Cell::word(&module.path_text()),
+                    Cell::text(&module.build_id_text()),
+                    Cell::Bool(module.is_deleted),
+                ]
+            }));
+        }
+    }
+    Ok(rows)
+}
