@@ -12,6 +12,7 @@ mod packet;
 mod predicate;
 mod process;
 mod segment;
+mod symbols;
 mod sync;
 
 pub use memory::Bounded;
@@ -25,7 +26,7 @@ pub struct Fuzzer {
 }
 
 /// All of them.
-pub const FUZZERS: [Fuzzer; 11] = [
+pub const FUZZERS: [Fuzzer; 12] = [
     Fuzzer { name: "frame-file", run: frame_file::text },
     Fuzzer { name: "schema", run: frame_file::schema },
     Fuzzer { name: "predicate", run: predicate::predicate },
@@ -34,6 +35,7 @@ pub const FUZZERS: [Fuzzer; 11] = [
     Fuzzer { name: "memory", run: process::memory },
     Fuzzer { name: "capture", run: capture::capture },
     Fuzzer { name: "segment", run: segment::segment },
+    Fuzzer { name: "symbols", run: symbols::symbols },
     Fuzzer { name: "sync", run: sync::sync },
     Fuzzer { name: "packet", run: packet::packet },
     Fuzzer { name: "experiment", run: experiment::experiment },

@@ -53,6 +53,11 @@ fn schemas() {
 }
 
 #[test]
+fn symbols() {
+    replay("symbols");
+}
+
+#[test]
 fn predicates() {
     replay("predicate");
 }

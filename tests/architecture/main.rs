@@ -59,6 +59,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ppt-listener",
             "ppt-predicate",
             "ppt-segment",
+            "ppt-symbols",
         ],
     ),
     ("ppt-hosts", &["ppt-clock", "ppt-now", "ppt-output", "ppt-text"]),
