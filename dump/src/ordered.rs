@@ -14,10 +14,12 @@ pub(crate) type Counter<J, R> = Mutex<Receiver<Ticket<J, R>>>;
 
 /// Hands out jobs and gives back results, of which as many wait as there are twice as many threads:
 /// memory stays bounded, and nobody runs far ahead.
-pub(crate) struct Ordered<J, R> {
+pub(crate) struct Ordered<'scope, J, R> {
     jobs: SyncSender<Ticket<J, R>>,
     waiting: VecDeque<Receiver<R>>,
     most: usize,
+    /// Does the work where the system gives no thread.
+    alone: Option<Box<dyn FnMut(J) -> R + 'scope>>,
 }
 
 /// The way to the jobs of [`Ordered`], and back: the second part goes to [`Ordered::start`].
@@ -31,10 +33,24 @@ fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-impl<J: Send, R: Send> Ordered<J, R> {
+impl<'scope, J: Send, R: Send> Ordered<'scope, J, R> {
     /// Starts the threads; each works by a function of its own, which `worker` makes. They end when
-    /// this is dropped.
-    pub fn start<'scope, W: FnMut(J) -> R + Send + 'scope>(
+    /// this is dropped. Where the system gives fewer threads, for example because memory is limited,
+    /// those that there are do the work, or the caller's own.
+    pub fn start<W: FnMut(J) -> R + Send + 'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        counter: (SyncSender<Ticket<J, R>>, &'scope Counter<J, R>),
+        worker: impl Fn() -> W,
+    ) -> Self
+    where
+        J: 'scope,
+        R: 'scope,
+    {
+        Self::with_threads(threads(), scope, counter, worker)
+    }
+
+    fn with_threads<W: FnMut(J) -> R + Send + 'scope>(
+        threads: usize,
         scope: &'scope Scope<'scope, '_>,
         (jobs, counter): (SyncSender<Ticket<J, R>>, &'scope Counter<J, R>),
         worker: impl Fn() -> W,
@@ -43,18 +59,21 @@ impl<J: Send, R: Send> Ordered<J, R> {
         J: 'scope,
         R: 'scope,
     {
-        for _ in 0..threads() {
+        let spawn = |_: usize| {
             let mut work = worker();
-            scope.spawn(move || {
+            let run = move || {
                 loop {
                     let ticket = counter.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok((job, result)) = ticket else { return };
                     // Nobody waits for it any more where the output has failed.
                     let _ = result.send(work(job));
                 }
-            });
-        }
-        Self { jobs, waiting: VecDeque::new(), most: 2 * threads() }
+            };
+            thread::Builder::new().spawn_scoped(scope, run).is_ok()
+        };
+        let started = (0..threads).take_while(|&at| spawn(at)).count();
+        let alone = (started == 0).then(|| Box::new(worker()) as Box<dyn FnMut(J) -> R>);
+        Self { jobs, waiting: VecDeque::new(), most: 2 * started.max(1), alone }
     }
 
     /// One more job; the oldest result, if it is time for it.
@@ -62,8 +81,10 @@ impl<J: Send, R: Send> Ordered<J, R> {
         let oldest = if self.waiting.len() >= self.most { self.pop() } else { None };
         let (result, wait) = sync_channel(1);
         self.waiting.push_back(wait);
-        let sent = self.jobs.send((job, result));
-        sent.expect("the threads end after this");
+        match &mut self.alone {
+            Some(work) => result.send(work(job)).expect("the receiver is in the queue"),
+            None => self.jobs.send((job, result)).expect("the threads end after this"),
+        }
         oldest
     }
 
@@ -80,10 +101,19 @@ mod tests {
 
     #[test]
     fn results_come_in_order() {
+        in_order(threads());
+    }
+
+    #[test]
+    fn without_threads_the_caller_does_the_work() {
+        in_order(0);
+    }
+
+    fn in_order(threads: usize) {
         let (jobs, counter) = counter();
         let mut results = Vec::new();
         thread::scope(|scope| {
-            let mut ordered = Ordered::start(scope, (jobs, &counter), || {
+            let mut ordered = Ordered::with_threads(threads, scope, (jobs, &counter), || {
                 |job: u64| {
                     // The early ones take longest.
                     (0..(1000 - job) * 50).for_each(|it| _ = std::hint::black_box(it));
