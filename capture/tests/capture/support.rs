@@ -220,10 +220,10 @@ fn some_modules(at: u64) -> Modules {
         start: number << 20,
         end: (number << 20) + 0x1000 * (1 + at % 3),
         offset: at << 12,
-        address: (at % 2 == 0).then_some(at << 4),
+        address: at.is_multiple_of(2).then_some(at << 4),
         path: vec![at as u8; (at % 70) as usize],
         build_id: vec![number as u8; (number % 21) as usize],
-        is_deleted: at % 5 == 0,
+        is_deleted: at.is_multiple_of(5),
     };
     Modules {
         source: 0,
