@@ -79,5 +79,7 @@ fn lead_from_the_question_to_the_answer() {
     let stages = ways["stages"].as_array().unwrap();
     let mut stages: Vec<_> = stages.iter().map(|it| it["stage"].as_str().unwrap()).collect();
     stages.sort_unstable();
+    // The way within the server is of one thread, or between two: each is a stage.
+    stages.dedup();
     assert_eq!(stages, ["answered -> got", "asked -> taken", "taken -> answered"]);
 }
