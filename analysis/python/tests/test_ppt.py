@@ -224,7 +224,7 @@ class Test(unittest.TestCase):
             (lambda: ppt.sql("SELECT 1", missing), "no such.bin: No such file", "cannot-read", 1),
             (lambda: ppt.read(GOLDEN, frame="logn"), "did you mean `login`", "no-such-frame", 2),
             (lambda: ppt.read(GOLDEN), "choose one with frame=: login, pass", None, 2),
-            (lambda: ppt.sql("SELEC 1", GOLDEN), "Expected: an SQL statement", "query-refused", 1),
+            (lambda: ppt.sql("SELEC 1", GOLDEN), "Expected: an SQL statement", "bad-sql", 1),
             (lambda: ppt.sql("SELECT nosuch FROM pass", GOLDEN), "nosuch", "no-column", 2),
             (lambda: ppt.sql("SELECT 1; SELECT 2", GOLDEN), "one answer", None, 2),
             (lambda: ppt.read(GOLDEN, frame="pass", memory="much"), "much", None, 2),
