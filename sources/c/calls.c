@@ -4,6 +4,7 @@
  * None holds a lock while it waits in the real function, so a thread may be cancelled there, or leave it
  * by longjmp(3). */
 #include <errno.h>
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "connection.h"
@@ -292,4 +293,23 @@ PPT_EXPORT int dup3(int from, int to, int flags) {
     if (!PPT_OFF && from != to)
         ppt_ending(to);
     return copied(from, ppt_real.dup3(from, to, flags));
+}
+
+/* ---- what ends programs that call the kernel unexpectedly ---------------------------------- */
+
+/* Nobody installs a filter (seccomp(2)) without one of these before, except with CAP_SYS_ADMIN. */
+#define PPT_PR_SET_SECCOMP 22
+#define PPT_PR_SET_NO_NEW_PRIVS 38
+
+int prctl(int option, ...);
+
+PPT_EXPORT int prctl(int option, ...) {
+    va_list words;
+    va_start(words, option);
+    unsigned long a = va_arg(words, unsigned long), b = va_arg(words, unsigned long);
+    unsigned long c = va_arg(words, unsigned long), d = va_arg(words, unsigned long);
+    va_end(words);
+    if (option == PPT_PR_SET_SECCOMP || option == PPT_PR_SET_NO_NEW_PRIVS)
+        ppt_may_be_filtered();
+    return ppt_real.prctl(option, a, b, c, d);
 }

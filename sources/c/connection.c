@@ -17,6 +17,8 @@ static uint32_t used;
 /* How often a thread looks whether another one has left a connection: it only counts there. */
 #define PPT_TRIES 200
 
+static int filtered;
+
 static int is_in_table(int fd) { return (unsigned)fd < PPT_DESCRIPTORS; }
 
 /* Names the session; never 0. */
@@ -24,7 +26,12 @@ static uint32_t this_session(void) { return (uint32_t)ppt_session() | 1; }
 
 /* Whether this process is the one that ppt is attached to. A child of vfork(2) has its parent's
  * memory, but other descriptors. */
-static int is_ours(void) { return (uint32_t)syscall(SYS_getpid) == ppt_target(); }
+static int is_ours(void) {
+    return __atomic_load_n(&filtered, __ATOMIC_RELAXED) ||
+           (uint32_t)syscall(SYS_getpid) == ppt_target();
+}
+
+void ppt_may_be_filtered(void) { __atomic_store_n(&filtered, 1, __ATOMIC_RELAXED); }
 
 static uint32_t session_of(const ppt_connection *c) {
     return __atomic_load_n(&c->session, __ATOMIC_RELAXED);
@@ -174,6 +181,10 @@ static void raise_used(uint32_t to) {
 /* Asks the kernel what a descriptor is. */
 static __attribute__((noinline, cold)) ppt_connection *ask(int fd, uint32_t session) {
     ppt_connection *c = &table[fd];
+    if (__atomic_load_n(&filtered, __ATOMIC_RELAXED)) {
+        ppt_count_filtered();
+        return NULL;
+    }
     int saved = errno;
     int ours = is_ours();
     errno = saved;

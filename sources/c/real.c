@@ -125,6 +125,11 @@ static int early_dup2(int from, int to) {
     return syscall(SYS_fcntl, from, 1 /* F_GETFD */) < 0 ? -1 : to;
 }
 
+static int early_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
+                       unsigned long d) {
+    return (int)syscall(SYS_prctl, option, a, b, c, d);
+}
+
 struct ppt_real ppt_real = {
 #define PPT_EARLY(result, name, parameters) early_##name,
     PPT_FUNCTIONS(PPT_EARLY)

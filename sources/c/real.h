@@ -37,7 +37,8 @@
     X(void, closefrom, (int))                                                                      \
     X(int, dup, (int))                                                                             \
     X(int, dup2, (int, int))                                                                       \
-    X(int, dup3, (int, int, int))
+    X(int, dup3, (int, int, int))                                                                  \
+    X(int, prctl, (int, unsigned long, unsigned long, unsigned long, unsigned long))
 
 /* Each is callable at any time: before they are looked up, they are system calls. */
 struct ppt_real {

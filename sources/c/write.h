@@ -35,6 +35,7 @@ void ppt_count_unanswered(void);
 void ppt_count_unasked(void);
 void ppt_count_contended(void);
 void ppt_count_beyond(void);
+void ppt_count_filtered(void);
 
 /* A request or an answer is known by its connection and by the byte that it begins with. `hash` is that of
  * the connection; 0: it cannot be known at the other end. Those that begin also count as open. */

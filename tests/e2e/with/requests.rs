@@ -91,6 +91,15 @@ fn with_signals_and_cancelled_threads() {
     compare("interrupted", 2000);
 }
 
+/// The filter ends the program if the library asks for the other end of a connection.
+#[test]
+fn of_programs_that_filter_their_system_calls() {
+    let bench = exchange();
+    let (said, requests, _) = run(&bench, "filtered", 20);
+    requests.check(&said);
+    assert_eq!(requests.counters["filtered"], said["filtered"]);
+}
+
 /// Of a connection that four threads use at once, requests mean nothing. Bytes are counted, or the calls
 /// that were not looked at are.
 #[test]

@@ -13,6 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__ /* musl's compiler does not find the kernel's headers */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#endif
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -495,6 +500,36 @@ static void silent(int number) {
     _exit(0);
 }
 
+#ifdef __GLIBC__
+/* A filter ends this program if anything asks for the other end of a connection. */
+static void filtered(int number) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpeername, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    both before = connected();
+    exchange(before, 10, 20);
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    unsigned long seen = served;
+    both after = connected();
+    for (int i = 0; i < number; i++)
+        exchange(after, 10, 20);
+    served = called = seen;
+    for (int i = 0; i < number; i++)
+        exchange(before, 10, 20);
+    bytes_in = served * 10, bytes_out = served * 20;
+    close_both(before);
+    close_both(after);
+    printf("filtered %d\n", 4 * number);
+}
+#else
+static void filtered(int number) { (void)number; }
+#endif
+
 static void nothing(int number) { (void)number; }
 
 int main(int argc, char **argv) {
@@ -506,7 +541,7 @@ int main(int argc, char **argv) {
                  {"greeting", greeting}, {"paths", paths},         {"numbers", numbers},
                  {"above", above},       {"threads", threads},     {"crowd", crowd},
                  {"children", children}, {"interrupted", interrupted},
-                 {"silent", silent},     {"nothing", nothing}};
+                 {"filtered", filtered}, {"silent", silent},     {"nothing", nothing}};
     int number = argc > 2 ? atoi(argv[2]) : 10;
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++)
         if (argc > 1 && strcmp(argv[1], cases[i].name) == 0) {
