@@ -197,7 +197,7 @@ impl Worker {
                 self.awaited = Awaited::Time { phase, command, capture, at };
             }
             HelperRequest::Measure { phase, name, key, part } => {
-                self.measure(phase, &name, &key, &part)?
+                self.measure(phase, &name, &key, &part)?;
             }
             HelperRequest::Offsets { phase } => {
                 let others = self.offsets(&phase);
