@@ -304,8 +304,8 @@ mod tests {
         for len in [0, 1, 0x6f, 0x70, 0x7f, 0x80, 300] {
             let text = "x".repeat(len);
             for name_iid in [1, 0x7f, 0x80] {
-                let name_iid = Some(name_iid);
-                let number = DebugAnnotation { name_iid, ..DebugAnnotation::default() };
+                let number =
+                    DebugAnnotation { name_iid: Some(name_iid), ..DebugAnnotation::default() };
                 let annotations = vec![
                     DebugAnnotation { string_value: Some(text.clone()), ..number.clone() },
                     DebugAnnotation { uint_value: Some(len as u64), ..number.clone() },
@@ -323,7 +323,7 @@ mod tests {
                 };
                 let (mut event, mut packet) = (Event::default(), Vec::new());
                 for note in [Note::Text(&text), Note::Uint(len as u64), Note::Int(-(len as i64))] {
-                    event.note(name_iid.unwrap(), note);
+                    event.note(name_iid, note);
                 }
                 event.packet(7, (1, 2, None), &mut packet);
                 assert_eq!(packet, encoded(&whole), "{len} {name_iid:?}");
