@@ -4,8 +4,8 @@
 /// recursion.
 pub const MAX_NESTING: usize = 40;
 
-/// Queries that stand in each other, or [`SLOW_CALLS`]: each level may double the time of planning, or of a
-/// mistake's search.
+/// Queries, or calls such as CAST, that stand in each other: each level may double the time of planning, or
+/// of a mistake's search.
 pub const MAX_QUERIES: usize = 10;
 
 /// What the parser may go down for one level of nesting, for all levels: with less, it would refuse a text
