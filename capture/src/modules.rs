@@ -84,7 +84,7 @@ impl Module {
 }
 
 impl Modules {
-    /// Makes a set of at most [`modules::MAX_COUNT`] mappings that takes at most `most` bytes. What
+    /// Makes a set of at most 4,096 mappings that takes at most `most` bytes. What
     /// does not fit, or is no mapping, is only counted.
     pub fn fitting(mut self, most: usize) -> Modules {
         let mut left = most.min(modules::MAX_PAYLOAD);
