@@ -20,7 +20,7 @@ const HEADERS: [&str; 4] = ["real", "address", "connection", "write"];
 
 /// For programs that are linked against any C library of any age: nothing is linked in, and no version
 /// of a symbol is asked for.
-const FLAGS: [&str; 13] = [
+const FLAGS: [&str; 12] = [
     "-std=gnu11",
     "-O2",
     "-fPIC",
@@ -36,7 +36,6 @@ const FLAGS: [&str; 13] = [
     "-Werror",
     // Weak functions may be missing.
     "-Wno-address",
-    "-c",
 ];
 
 /// Functions that not every C library has under the name that the generated code calls: see `c/shims.c`.
@@ -51,21 +50,23 @@ const SHIMS: [(&str, &str); 5] = [
 fn main() -> Result<()> {
     println!("cargo:rerun-if-changed=build.rs");
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
-    let mut objects = Vec::new();
-    for stem in FRAME_FILES {
-        let source = generate(stem, &out)?;
-        let shims = SHIMS.iter().map(|(name, shim)| format!("-D{name}={shim}")).collect();
-        objects.push(compile(&source, &out, shims)?);
-    }
+    let generated =
+        FRAME_FILES.iter().map(|stem| generate(stem, &out)).collect::<Result<Vec<_>>>()?;
+    let mut shimmed = compiler(&out);
+    SHIMS.iter().for_each(|(name, shim)| _ = shimmed.define(name, *shim));
+    let mut objects = shimmed.files(&generated).try_compile_intermediates()?;
     let control = control_page(&out.join("net.h"))?;
     HEADERS.iter().for_each(|stem| println!("cargo:rerun-if-changed=c/{stem}.h"));
     for stem in FILES {
-        let source = PathBuf::from(format!("c/{stem}.c"));
-        println!("cargo:rerun-if-changed={}", source.display());
-        let mut flags = vec!["-Ic".to_owned(), format!("-DPPT_NET_CONTROL={control}")];
-        // So that the C library sees who calls dlsym.
-        flags.extend((stem == "real").then(|| "-fno-optimize-sibling-calls".to_owned()));
-        objects.push(compile(&source, &out, flags)?);
+        let source = format!("c/{stem}.c");
+        println!("cargo:rerun-if-changed={source}");
+        let mut own = compiler(&out);
+        own.include("c").define("PPT_NET_CONTROL", control.as_str()).file(source);
+        if stem == "real" {
+            // So that the C library sees who calls dlsym.
+            own.flag("-fno-optimize-sibling-calls");
+        }
+        objects.extend(own.try_compile_intermediates()?);
     }
     link(&objects, &out)?;
     put_beside_the_programs(&out)
@@ -90,13 +91,17 @@ fn control_page(header: &Path) -> Result<String> {
     Ok(name.ok_or("net.h names no control page")?.to_owned())
 }
 
-fn compile(source: &Path, out: &Path, more: Vec<String>) -> Result<PathBuf> {
-    let name = source.file_name().ok_or("a source file has a name")?;
-    let object = out.join(name).with_extension("o");
-    let mut command = compiler()?;
-    command.args(FLAGS).args(more).arg(format!("-I{}", out.display()));
-    run(command.arg(source).arg("-o").arg(&object))?;
-    Ok(object)
+/// The C compiler for the target, with our flags and no others.
+fn compiler(out: &Path) -> cc::Build {
+    let mut build = plain_compiler();
+    build.flags(FLAGS).include(out);
+    build
+}
+
+fn plain_compiler() -> cc::Build {
+    let mut build = cc::Build::new();
+    build.no_default_flags(true).warnings(false);
+    build
 }
 
 /// The library needs the C library, so that it is ready before ours, whichever it is: musl takes this
@@ -107,8 +112,9 @@ fn link(objects: &[PathBuf], out: &Path) -> Result<()> {
     fs::write(&empty, "")?;
     let shared = ["-shared", "-nostdlib", "-Wl,--as-needed", "-Wl,-z,now", "-Wl,-z,relro"];
     let soname = |name: &str| format!("-Wl,-soname,{name}");
-    run(compiler()?.args(shared).arg(soname("libc.so.6")).arg(&empty).arg("-o").arg(&libc))?;
-    let mut command = compiler()?;
+    let linker = || plain_compiler().try_get_compiler().map(|compiler| compiler.to_command());
+    run(linker()?.args(shared).arg(soname("libc.so.6")).arg(&empty).arg("-o").arg(&libc))?;
+    let mut command = linker()?;
     command.args(shared).args([&soname(FILE_NAME), "-s", "-Wl,--no-as-needed"]).args(objects);
     run(command.arg(&libc).arg("-o").arg(out.join(FILE_NAME)))
 }
@@ -123,29 +129,6 @@ fn put_beside_the_programs(out: &Path) -> Result<()> {
     fs::copy(out.join(FILE_NAME), &new)?;
     fs::rename(new, library)?;
     Ok(())
-}
-
-/// The C compiler for the target, as other build scripts choose it.
-fn compiler() -> Result<Command> {
-    let target = env::var("TARGET")?;
-    let names = [format!("CC_{target}"), format!("CC_{}", target.replace('-', "_"))];
-    let here = target.split('-').next() == env::var("HOST")?.split('-').next();
-    let names = names.iter().map(String::as_str).chain(["TARGET_CC"]).chain(here.then_some("CC"));
-    let mut chosen = None;
-    for name in names {
-        println!("cargo:rerun-if-env-changed={name}");
-        chosen = chosen.or_else(|| env::var_os(name).filter(|it| !it.is_empty()));
-    }
-    let usual = match here {
-        true => "cc".into(),
-        false => format!("{}-linux-gnu-gcc", target.split('-').next().unwrap_or_default()).into(),
-    };
-    let chosen = chosen.unwrap_or(usual);
-    let chosen = chosen.to_str().ok_or("the name of the C compiler is no text")?;
-    let mut words = chosen.split_whitespace();
-    let mut command = Command::new(words.next().ok_or("CC names no compiler")?);
-    command.args(words);
-    Ok(command)
 }
 
 fn run(command: &mut Command) -> Result<()> {
