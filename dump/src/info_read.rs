@@ -12,7 +12,7 @@ use ppt_capture::{
     Process, ProgramKey, RingAccount, SeriesPart, SourceInfo, ThreadNames, ThreadTable, Trigger,
 };
 
-use ppt_predicate::{Kind, NamedField, named_fields};
+use ppt_predicate::{FrameKind, NamedField, named_fields};
 
 use crate::info::{
     BucketInfo, BufferInfo, CaptureInfo, ClockInfo, CounterInfo, DamageInfo, EndInfo, FieldInfo,
@@ -349,7 +349,7 @@ fn fields(schema: &Schema) -> Vec<KindFieldsInfo> {
     let field = |it: NamedField| FieldInfo { name: it.name, ty: it.ty.to_string(), unit: it.unit };
     let shown = schema.frames.iter().filter(|frame| !frame.is_hidden());
     let of_kind = |frame: &Frame| {
-        let named = named_fields(Kind { buffer: &schema.buffer, schema, frame });
+        let named = named_fields(FrameKind { buffer: &schema.buffer, schema, frame });
         KindFieldsInfo { kind: frame.name.clone(), fields: named.into_iter().map(field).collect() }
     };
     shown.map(of_kind).collect()

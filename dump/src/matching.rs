@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ppt_capture::SourceInfo;
-use ppt_predicate::{Error, Kind, Predicate, Program};
+use ppt_predicate::{Error, FrameKind, Predicate, Program};
 
 /// An expression, checked against each kind of frame.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Matching {
                 schema.frames.iter().enumerate().filter(|it| named(&it.1.name) && !it.1.is_hidden())
             {
                 keys.push((index, id));
-                kinds.push(Kind { buffer: &source.buffer, schema, frame });
+                kinds.push(FrameKind { buffer: &source.buffer, schema, frame });
             }
         }
         let programs = keys.into_iter().zip(predicate.compile(&kinds)?);

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use ppt_capture::frame_dsl::schema::Schema;
 use ppt_capture::{ClockTable, FramesHead, Stamps, TimeNamespace};
-use ppt_predicate::{Chunk, Error, Kind, MAX_BYTES, Predicate, Row, to_sql};
+use ppt_predicate::{Chunk, Error, FrameKind, MAX_BYTES, Predicate, Row, to_sql};
 
 /// Two kinds of frames, with fields of every type.
 const FRAMES: &str = "option time ns monotonic;
@@ -43,7 +43,7 @@ pub(crate) fn predicate(input: &[u8]) {
 /// What the expression says of frames of these bytes: as they are, and all 0.
 fn answers(text: &str, bytes: &[u8]) -> Result<Vec<Option<bool>>, Error> {
     let schema = schema();
-    let kinds = schema.frames.iter().map(|frame| Kind { buffer: "f", schema, frame });
+    let kinds = schema.frames.iter().map(|frame| FrameKind { buffer: "f", schema, frame });
     let programs = Predicate::parse(text)?.compile(&kinds.collect::<Vec<_>>())?;
     let clocks = ClockTable::default();
     let stamps = Stamps::new(&clocks, 1, TimeNamespace::SAME);

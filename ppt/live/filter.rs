@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ppt_agent::{Buffer, Target};
 use ppt_dump::DumpError;
 use ppt_listener::{ClockReading, Filter, FramesHead, SharedFilter, Source};
-use ppt_predicate::{Error, Kind, Predicate, Sieve};
+use ppt_predicate::{Error, FrameKind, Predicate, Sieve};
 
 use crate::args;
 use crate::failure::Failure;
@@ -27,10 +27,10 @@ pub(crate) fn check_where<'a>(
 ) -> Result<(), Failure> {
     let Some(predicate) = predicate(args)? else { return Ok(()) };
     let kinds = buffers.into_iter().flat_map(|(_, it)| {
-        let kind = |frame| Kind { buffer: &it.schema.buffer, schema: &it.schema, frame };
+        let kind = |frame| FrameKind { buffer: &it.schema.buffer, schema: &it.schema, frame };
         it.schema.frames.iter().filter(|it| !it.is_hidden()).map(kind)
     });
-    let kinds: Vec<Kind<'_>> = kinds.collect();
+    let kinds: Vec<FrameKind<'_>> = kinds.collect();
     predicate.compile(&kinds).map_err(|error| refused(&error))?;
     Ok(())
 }

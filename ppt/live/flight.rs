@@ -9,7 +9,7 @@ use ppt_listener::{
     ClockReading, Codec, Content, Flight, FlightOptions, FramesHead, Hit, LEAST_MEMORY,
     News as Event, Source, Stretch, Watch,
 };
-use ppt_predicate::{Counts, Error, Kind, Predicate, Sieve};
+use ppt_predicate::{Counts, Error, FrameKind, Predicate, Sieve};
 
 use super::filter::Remarks;
 use crate::args;
@@ -51,10 +51,10 @@ pub(crate) fn check_flight<'a>(
     }
     let buffers: Vec<&Buffer> = buffers.into_iter().map(|(_, buffer)| buffer).collect();
     let kinds = buffers.iter().flat_map(|it| {
-        let kind = |frame| Kind { buffer: &it.schema.buffer, schema: &it.schema, frame };
+        let kind = |frame| FrameKind { buffer: &it.schema.buffer, schema: &it.schema, frame };
         it.schema.frames.iter().filter(|it| !it.is_hidden()).map(kind)
     });
-    let kinds: Vec<Kind<'_>> = kinds.collect();
+    let kinds: Vec<FrameKind<'_>> = kinds.collect();
     for predicate in parsed("--on", &flight.on)? {
         predicate.compile(&kinds).map_err(|error| refused("--on", &error))?;
     }

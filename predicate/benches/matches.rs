@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use ppt_capture::columns::{Access, At};
 use ppt_capture::{ClockTable, FramesHead, Stamps, TimeNamespace};
-use ppt_predicate::{Chunk, Kind, Predicate, Row};
+use ppt_predicate::{Chunk, FrameKind, Predicate, Row};
 
 const FRAMES: usize = 16 << 10;
 const ROUNDS: usize = 9;
@@ -76,7 +76,7 @@ fn main() {
         "name LIKE 'work%'",
         "n BETWEEN 1000 AND 8000000 AND what IN ('LOGIN', 'LOGOUT') AND NOT handle > 8ms",
     ] {
-        let kind = Kind { buffer: "bench", schema: &schema, frame };
+        let kind = FrameKind { buffer: "bench", schema: &schema, frame };
         let program = Predicate::parse(text).unwrap().compile(&[kind]).unwrap().remove(0).unwrap();
         let (time, found) = measured(&bytes, |seqno, bytes| {
             program.matches(&Row { chunk: &chunk, seqno, bytes }) == Some(true)

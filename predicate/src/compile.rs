@@ -7,8 +7,8 @@ use crate::like::Pattern;
 use crate::number::{As, Number, Raw, Source};
 use crate::program::Node;
 use crate::ranges::Ranges;
+use crate::text_column::{Test, TextColumn};
 use crate::types::Type;
-use crate::words::{Test, Words};
 
 /// Makes programs.
 pub(crate) struct Compiler<'a> {
@@ -75,8 +75,8 @@ impl<'a> Compiler<'a> {
                 let field = self.field(of)?;
                 let test = Test::Like(Pattern::of(pattern));
                 match &field.read {
-                    Read::Words(words) if field.ty == Type::Text => {
-                        Node::Words { of: words.clone(), test, negated: *negated }
+                    Read::Text(words) if field.ty == Type::Text => {
+                        Node::Text { of: words.clone(), test, negated: *negated }
                     }
                     Read::Enum { value, names, .. } => {
                         let known = names.iter();
@@ -93,7 +93,7 @@ impl<'a> Compiler<'a> {
             Expr::IsNull { of, negated } => match &self.field(of)?.read {
                 Read::Number(source) => Node::NumberIsNull(whole(source), *negated),
                 Read::Enum { value, .. } => Node::NumberIsNull(whole(value), *negated),
-                Read::Words(words) => Node::WordsAreNull(words.clone(), *negated),
+                Read::Text(words) => Node::TextIsNull(words.clone(), *negated),
             },
         })
     }
@@ -162,9 +162,9 @@ impl<'a> Compiler<'a> {
     ) -> Result<Node, Why> {
         match &field.read {
             Read::Number(source) => numbers(field, source, against, negated),
-            Read::Words(words) => {
+            Read::Text(words) => {
                 let test = test(field, against)?;
-                Ok(Node::Words { of: words.clone(), test, negated })
+                Ok(Node::Text { of: words.clone(), test, negated })
             }
             Read::Enum { .. } if against.is_choice() => {
                 let test = test(field, against)?;
@@ -229,7 +229,7 @@ fn two(one: &Field, comparison: Comparison, other: &Field) -> Option<Node> {
     let is_number = |ty| matches!(ty, Type::Whole | Type::Single | Type::Double | Type::Duration);
     let is_text = |ty| matches!(ty, Type::Text | Type::Enum);
     let words = |field: &Field| match &field.read {
-        Read::Words(words) | Read::Enum { words, .. } => Some(Words::clone(words)),
+        Read::Text(words) | Read::Enum { words, .. } => Some(TextColumn::clone(words)),
         Read::Number(_) => None,
     };
     match (one.ty, other.ty) {
@@ -244,7 +244,7 @@ fn two(one: &Field, comparison: Comparison, other: &Field) -> Option<Node> {
             Some(Node::TwoNumbers(number(one), comparison, number(other)))
         }
         (a, b) if is_text(a) && is_text(b) || a == b && a == Type::Bytes => {
-            Some(Node::TwoWords(words(one)?, comparison, words(other)?))
+            Some(Node::TwoTexts(words(one)?, comparison, words(other)?))
         }
         _ => None,
     }

@@ -11,7 +11,7 @@ use ppt_frame_dsl::metric::{Metric, Shape};
 use ppt_frame_dsl::schema::{Extra, Field, FieldType, Frame};
 
 use crate::error::Error;
-use crate::kind::Kind;
+use crate::frame_kind::FrameKind;
 use crate::predicate::Predicate;
 use crate::program::Program;
 use crate::row::{Chunk, Row};
@@ -45,7 +45,7 @@ impl Counts {
         buffers: impl IntoIterator<Item = &'a Schema>,
     ) -> Result<(), Error> {
         let schemas: Vec<Schema> = buffers.into_iter().map(counting).collect();
-        let kinds: Vec<Kind<'_>> = schemas.iter().map(kind).collect();
+        let kinds: Vec<FrameKind<'_>> = schemas.iter().map(kind).collect();
         predicate.compile(&kinds).map(|_| ())
     }
 
@@ -85,8 +85,8 @@ fn value(metric: &Metric, added: &BTreeMap<u32, u64>) -> u64 {
     }
 }
 
-fn kind(schema: &Schema) -> Kind<'_> {
-    Kind { buffer: &schema.buffer, schema, frame: &schema.frames[0] }
+fn kind(schema: &Schema) -> FrameKind<'_> {
+    FrameKind { buffer: &schema.buffer, schema, frame: &schema.frames[0] }
 }
 
 /// A schema whose only frame has a field for each counter of `schema`.

@@ -9,10 +9,10 @@ use ppt_frame_dsl::{Column, ColumnType, Measure, Style, columns};
 
 use crate::ast::Name;
 use crate::error::{Problem, Why};
-use crate::kind::Kind;
+use crate::frame_kind::FrameKind;
 use crate::number::Source;
+use crate::text_column::TextColumn;
 use crate::types::Type;
-use crate::words::Words;
 
 /// A field of a kind of frame, as tables for SQL have it.
 #[derive(Debug, Clone)]
@@ -28,10 +28,10 @@ pub(crate) struct Field {
 #[derive(Debug, Clone)]
 pub(crate) enum Read {
     Number(Source),
-    Words(Words),
+    Text(TextColumn),
     /// The name, or the value that it stands for.
     Enum {
-        words: Words,
+        words: TextColumn,
         value: Source,
         names: Names,
     },
@@ -40,7 +40,7 @@ pub(crate) enum Read {
 /// All fields of a kind of frame.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
-    kind: Kind<'a>,
+    kind: FrameKind<'a>,
     all: Vec<Field>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Fields<'a> {
 const STANDARD: [&str; 6] = ["seqno", "ring", "tid", "pid", "ts", "drained"];
 
 impl<'a> Fields<'a> {
-    pub fn of(kind: Kind<'a>) -> Fields<'a> {
+    pub fn of(kind: FrameKind<'a>) -> Fields<'a> {
         let own = columns(kind.schema, kind.frame, Style::Sql);
         let taken: HashSet<String> = own.iter().map(|it| it.name.to_ascii_lowercase()).collect();
         let own = own.iter().map(|it| field(&kind, it));
@@ -73,7 +73,7 @@ impl<'a> Fields<'a> {
         let Some((last, before)) = name.parts.split_last() else {
             return Err(Why::new(name.span.clone(), Problem::Constant));
         };
-        let Kind { buffer, frame, .. } = self.kind;
+        let FrameKind { buffer, frame, .. } = self.kind;
         let mut wanted = before.iter().rev();
         for (part, is) in wanted.by_ref().zip([frame.name.as_str(), buffer]) {
             if part.text != is {
@@ -101,7 +101,7 @@ pub struct NamedField {
 }
 
 /// The fields of a kind of frame that an expression may name, without those of every frame.
-pub fn named_fields(kind: Kind<'_>) -> Vec<NamedField> {
+pub fn named_fields(kind: FrameKind<'_>) -> Vec<NamedField> {
     let named = |column: &Column| {
         let Field { name, ty, unit, .. } = field(&kind, column);
         NamedField { name, ty, unit }
@@ -109,7 +109,7 @@ pub fn named_fields(kind: Kind<'_>) -> Vec<NamedField> {
     columns(kind.schema, kind.frame, Style::Sql).iter().map(named).collect()
 }
 
-fn field(kind: &Kind<'_>, column: &Column) -> Field {
+fn field(kind: &FrameKind<'_>, column: &Column) -> Field {
     let reader = Reader::new(kind.schema, column);
     let names = reader.names().clone();
     let ty = match column.ty {
@@ -129,11 +129,11 @@ fn field(kind: &Kind<'_>, column: &Column) -> Field {
     };
     let is_plain = matches!(column.ty, ColumnType::Int(_) | ColumnType::Duration);
     let read = match column.ty {
-        ColumnType::Text { .. } | ColumnType::Bytes { .. } => Read::Words(Words(reader)),
+        ColumnType::Text { .. } | ColumnType::Bytes { .. } => Read::Text(TextColumn(reader)),
         ColumnType::Enum { repr, .. } => {
             let value = Column { ty: ColumnType::Int(repr), ..column.clone() };
             let value = Source::Column(Reader::new(kind.schema, &value), true);
-            Read::Enum { words: Words(reader), value, names }
+            Read::Enum { words: TextColumn(reader), value, names }
         }
         _ => Read::Number(Source::Column(reader, is_plain)),
     };

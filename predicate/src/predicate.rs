@@ -4,7 +4,7 @@ use crate::ast::Expr;
 use crate::compile::Compiler;
 use crate::error::{Error, Problem, Why};
 use crate::fields::Fields;
-use crate::kind::Kind;
+use crate::frame_kind::FrameKind;
 use crate::parse;
 use crate::program::Program;
 
@@ -37,11 +37,11 @@ impl Predicate {
     /// # Errors
     /// All kinds lack a field, a field is of another type, or no enum has a value of that name.
     /// Without kinds there is no error.
-    pub fn compile(&self, kinds: &[Kind<'_>]) -> Result<Vec<Option<Program>>, Error> {
+    pub fn compile(&self, kinds: &[FrameKind<'_>]) -> Result<Vec<Option<Program>>, Error> {
         self.programs(kinds).map_err(|why| why.over(&self.text))
     }
 
-    fn programs(&self, kinds: &[Kind<'_>]) -> Result<Vec<Option<Program>>, Why> {
+    fn programs(&self, kinds: &[FrameKind<'_>]) -> Result<Vec<Option<Program>>, Why> {
         let mut names = Vec::new();
         self.whole.names(&mut names);
         // By name, why each kind lacks it.

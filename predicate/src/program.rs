@@ -4,7 +4,7 @@ use crate::ast::Comparison;
 use crate::number::Number;
 use crate::ranges::Ranges;
 use crate::row::Row;
-use crate::words::{Test, Words};
+use crate::text_column::{Test, TextColumn};
 
 /// A checked expression over one kind of frame.
 #[derive(Debug, Clone)]
@@ -15,8 +15,8 @@ pub struct Program(pub(crate) Node);
 pub(crate) enum Node {
     Constant(bool),
     Numbers(Number, Ranges),
-    Words {
-        of: Words,
+    Text {
+        of: TextColumn,
         test: Test,
         negated: bool,
     },
@@ -28,9 +28,9 @@ pub(crate) enum Node {
         negated: bool,
     },
     TwoNumbers(Number, Comparison, Number),
-    TwoWords(Words, Comparison, Words),
+    TwoTexts(TextColumn, Comparison, TextColumn),
     NumberIsNull(Number, bool),
-    WordsAreNull(Words, bool),
+    TextIsNull(TextColumn, bool),
     Not(Box<Node>),
     All(Box<[Node]>),
     Any(Box<[Node]>),
@@ -58,7 +58,7 @@ impl Node {
         match self {
             Node::Constant(value) => Some(*value),
             Node::Numbers(of, ranges) => of.get(row).map(|value| ranges.has(value)),
-            Node::Words { of, test, negated } => Some(test.holds(&of.get(row)?) != *negated),
+            Node::Text { of, test, negated } => Some(test.holds(&of.get(row)?) != *negated),
             Node::Enum { of, known, test, negated } => {
                 let value = of.get(row)?;
                 let holds = match known.binary_search_by_key(&value, |it| it.0) {
@@ -71,11 +71,11 @@ impl Node {
                 let (left, right) = (left.get(row), right.get(row));
                 Some(comparison.holds(left?.cmp(&right?)))
             }
-            Node::TwoWords(left, comparison, right) => {
+            Node::TwoTexts(left, comparison, right) => {
                 Some(comparison.holds(left.get(row)?.cmp(&right.get(row)?)))
             }
             Node::NumberIsNull(of, negated) => Some(of.get(row).is_none() != *negated),
-            Node::WordsAreNull(of, negated) => Some(of.get(row).is_none() != *negated),
+            Node::TextIsNull(of, negated) => Some(of.get(row).is_none() != *negated),
             Node::Not(of) => of.holds(row).map(|it| !it),
             Node::All(all) => decide(all, row, false),
             Node::Any(all) => decide(all, row, true),

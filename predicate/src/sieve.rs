@@ -9,7 +9,7 @@ use ppt_capture::{ClockReading, ClockTable, FramesHead, Source, Stamps, TimeName
 use ppt_frame_dsl::Schema;
 
 use crate::error::{Error, Problem};
-use crate::kind::Kind;
+use crate::frame_kind::FrameKind;
 use crate::predicate::Predicate;
 use crate::program::Program;
 use crate::row::{Chunk, Row};
@@ -73,10 +73,10 @@ impl Sieve {
         }
         let known: Vec<Arc<Buffer>> = self.buffers.values().cloned().collect();
         let kinds = |it: &'_ Arc<Buffer>| it.schema.frames.len();
-        let all: Vec<Kind<'_>> = known
+        let all: Vec<FrameKind<'_>> = known
             .iter()
             .flat_map(|it| {
-                let kind = |frame| Kind { buffer: &it.name, schema: &it.schema, frame };
+                let kind = |frame| FrameKind { buffer: &it.name, schema: &it.schema, frame };
                 it.schema.frames.iter().map(kind)
             })
             .collect();

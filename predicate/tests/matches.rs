@@ -2,7 +2,7 @@
 
 use ppt_capture::{ClockId, ClockReading, ClockTable, FramesHead, Stamps, TimeNamespace};
 use ppt_frame_dsl::Schema;
-use ppt_predicate::{Chunk, Kind, MAX_BYTES, MAX_DEPTH, Predicate, Problem, Row};
+use ppt_predicate::{Chunk, FrameKind, MAX_BYTES, MAX_DEPTH, Predicate, Problem, Row};
 
 const FILE: &str = r#"
 option time ns monotonic;
@@ -33,7 +33,7 @@ impl Bench {
     }
 
     fn ask(&self, text: &str) -> Option<bool> {
-        let kind = Kind { buffer: "b", schema: &self.schema, frame: &self.schema.frames[0] };
+        let kind = FrameKind { buffer: "b", schema: &self.schema, frame: &self.schema.frames[0] };
         let programs = Predicate::parse(text).and_then(|it| it.compile(&[kind]));
         let programs = programs.unwrap_or_else(|it| panic!("{it}\n{}", it.draw("where", false)));
         let mut clocks = ClockTable::default();
@@ -53,7 +53,7 @@ impl Bench {
     }
 
     fn fails(&self, text: &str) -> Problem {
-        let kind = Kind { buffer: "b", schema: &self.schema, frame: &self.schema.frames[0] };
+        let kind = FrameKind { buffer: "b", schema: &self.schema, frame: &self.schema.frames[0] };
         let result = Predicate::parse(text).and_then(|it| it.compile(&[kind]));
         match result {
             Ok(_) => panic!("{text} is taken"),
@@ -228,7 +228,7 @@ fn schema(frames: &str) -> Schema {
 }
 
 fn fits(schema: &Schema, text: &str) -> Result<Vec<bool>, Problem> {
-    let kinds = schema.frames.iter().map(|frame| Kind { buffer: "b", schema, frame });
+    let kinds = schema.frames.iter().map(|frame| FrameKind { buffer: "b", schema, frame });
     let programs = Predicate::parse(text).unwrap().compile(&kinds.collect::<Vec<_>>());
     programs.map(|all| all.iter().map(Option::is_some).collect()).map_err(|it| it.problem)
 }

@@ -5,7 +5,7 @@ use ppt_frame_dsl::schema::Frame;
 
 /// A kind of frame, against which an expression is checked.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind<'a> {
+pub struct FrameKind<'a> {
     /// The buffer's name, as `buffer.frame.field` has it.
     pub buffer: &'a str,
     /// The buffer's schema.

@@ -32,9 +32,9 @@ impl Test {
 
 /// A column of text, bytes or names of values.
 #[derive(Debug, Clone)]
-pub(crate) struct Words(pub Reader);
+pub(crate) struct TextColumn(pub Reader);
 
-impl Words {
+impl TextColumn {
     /// The value in a row, as SQL has it: text with its invalid bytes replaced, the name of a value,
     /// or its number.
     pub fn get<'a>(&self, row: &Row<'a>) -> Option<Cow<'a, [u8]>> {
