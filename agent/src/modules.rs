@@ -83,7 +83,7 @@ impl ModuleWatch {
         }
         self.seen = seen;
         let mut files =
-            Files { target, mappings: &mappings, budget: Budget::of_one(), read: Vec::new() };
+            ModuleFiles { target, mappings: &mappings, budget: Budget::of_one(), read: Vec::new() };
         let mapped = code.iter().map(|mapping| files.module(mapping)).collect();
         Some(FoundModules { mono_ns, mapped, left_out })
     }
@@ -102,14 +102,14 @@ impl Seen {
 }
 
 /// The files of a process's mappings, each of which is read once.
-struct Files<'a> {
+struct ModuleFiles<'a> {
     target: &'a Target,
     mappings: &'a [Mapping],
     budget: Budget,
     read: Vec<((i32, i32, u64), Option<Object>)>,
 }
 
-impl Files<'_> {
+impl ModuleFiles<'_> {
     fn module(&mut self, mapping: &Mapping) -> MappedModule {
         let object = self.object(mapping);
         let address = object.and_then(|it| it.address(mapping.offset));

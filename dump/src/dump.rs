@@ -9,7 +9,7 @@ use ppt_capture::{
     Capture, CaptureError, Chunk, ClockTable, Damage, FileHeader, Frames, FramesHead, Gap, Item,
     OwnedFrames, Process, SourceInfo, ThreadTable,
 };
-use ppt_symbols::{Host, Remark, Symbols};
+use ppt_symbols::{CaptureHost, NameRemark, Symbols};
 
 use crate::csv::Csv;
 use crate::error::DumpError;
@@ -43,7 +43,7 @@ pub struct Outcome {
     /// checked.
     pub untimed: u64,
     /// Why addresses have no names, by the path of the module.
-    pub unnamed: Vec<Remark>,
+    pub unnamed: Vec<NameRemark>,
 }
 
 const MAX_DAMAGED: usize = 1000;
@@ -181,7 +181,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
 
     /// Addresses get names, if they are wanted.
     fn name_addresses(&mut self, header: Option<&FileHeader>) {
-        let host = header.map(Host::of_header).unwrap_or_default();
+        let host = header.map(CaptureHost::of_header).unwrap_or_default();
         let places = self.options.addresses.clone().filter(|_| !self.options.gaps);
         self.symbols = places.map(|places| Symbols::new(places, host));
     }

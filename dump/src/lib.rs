@@ -59,6 +59,6 @@ pub use info_set::Unreadable;
 pub use options::{Format, Options, RowOrder, SortLimits, TimeFormat};
 pub use ppt_capture::Bound;
 pub use ppt_predicate::{Error as PredicateError, Predicate};
-pub use ppt_symbols::{Places, Remark as NameRemark};
+pub use ppt_symbols::{NameRemark, SearchPaths};
 pub use sync_info::{SyncInfo, SyncInfoError};
 pub use table::{TableWriter, Value};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ppt_capture::Bound;
 use ppt_predicate::Predicate;
-use ppt_symbols::Places;
+use ppt_symbols::SearchPaths;
 
 /// The format of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub struct Options {
     /// was drained. Gaps have none.
     pub names: bool,
     /// Where the files are looked for that name code addresses. If None, an address is a number in hex.
-    pub addresses: Option<Places>,
+    pub addresses: Option<SearchPaths>,
     /// The first wanted row; None means from the start.
     pub from: Option<Bound>,
     /// The last wanted row; None means to the end.

@@ -3,7 +3,8 @@
 use std::io::BufWriter;
 
 use ppt_dump::{
-    DumpError, Format, NameRemark, Options, Places, Predicate, RowOrder, SortLimits, TimeFormat,
+    DumpError, Format, NameRemark, Options, Predicate, RowOrder, SearchPaths, SortLimits,
+    TimeFormat,
 };
 use ppt_output::{FileId, Output, Readers, Rules};
 use ppt_text::escaped;
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &args::Dump) -> Outcome {
         },
         gaps: args.gaps,
         names: args.names,
-        addresses: (args.addresses == args::AddressForm::Name).then(Places::default),
+        addresses: (args.addresses == args::AddressForm::Name).then(SearchPaths::default),
         from: args.from,
         to: args.to,
     };

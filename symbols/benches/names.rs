@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use ppt_capture::{Module, Modules, Process};
-use ppt_symbols::{Host, Places, Symbols, functions_of};
+use ppt_symbols::{CaptureHost, SearchPaths, Symbols, functions_of};
 
 const ADDRESSES: usize = 10_000_000;
 const FUNCTIONS: usize = 5_000;
@@ -36,8 +36,8 @@ fn main() {
             ..Module::default()
         };
         // Without a build id, the file must be older than the capture.
-        let host = Host { created_realtime_ns: u64::MAX, ..Host::default() };
-        let mut symbols = Symbols::new(Places::default(), host);
+        let host = CaptureHost { created_realtime_ns: u64::MAX, ..CaptureHost::default() };
+        let mut symbols = Symbols::new(SearchPaths::default(), host);
         symbols.add(&process, &Modules { mapped: [module].into(), ..Modules::default() });
         let mut namer = symbols.namer(&process);
         let mut random = 1u64;

@@ -17,7 +17,7 @@ use goblin::elf::section_header::{
 use goblin::elf::sym::{STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use goblin::elf::{Elf, ProgramHeader, SectionHeader};
 
-use crate::functions::{Candidate, FunctionTable, Part};
+use crate::functions::{Candidate, FunctionTable, TextRange};
 use crate::limits;
 
 /// Bytes of an entry of a table of symbols.
@@ -35,12 +35,12 @@ pub(crate) trait ReadAt {
 }
 
 /// A file with the length that it had when it was opened.
-pub(crate) struct Opened {
+pub(crate) struct RegularFile {
     pub file: File,
     pub len: u64,
 }
 
-impl ReadAt for Opened {
+impl ReadAt for RegularFile {
     fn len(&self) -> u64 {
         self.len
     }
@@ -73,9 +73,9 @@ struct Load {
 
 /// The parts of a file that are mapped as code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Loads(Vec<Load>);
+pub(crate) struct LoadSegments(Vec<Load>);
 
-impl Loads {
+impl LoadSegments {
     /// What the file calls the code at this place in it.
     pub fn address(&self, offset: u64) -> Option<u64> {
         const PAGE: u64 = 4096;
@@ -94,13 +94,13 @@ pub(crate) struct ElfFile<R> {
     /// The build id; empty if there is none.
     pub build_id: Vec<u8>,
     /// Where its code is.
-    pub loads: Loads,
+    pub loads: LoadSegments,
     sections: Vec<SectionHeader>,
 }
 
 /// Which table of symbols a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Tables {
+pub(crate) enum SymbolTables {
     /// None.
     Nothing,
     /// Only the symbols that other objects use.
@@ -128,7 +128,7 @@ impl<R: ReadAt> ElfFile<R> {
         let code = programs.iter().filter(|it| it.p_type == PT_LOAD && it.p_flags & PF_X != 0);
         let loads =
             code.map(|it| Load { offset: it.p_offset, size: it.p_filesz, address: it.p_vaddr });
-        let loads = Loads(loads.collect());
+        let loads = LoadSegments(loads.collect());
         let mut file = ElfFile { source, build_id: Vec::new(), loads, sections: Vec::new() };
         file.sections = file.sections(header.e_shoff, header.e_shnum);
         let notes = programs.iter().filter(|it| it.p_type == PT_NOTE).take(NOTES);
@@ -161,12 +161,12 @@ impl<R: ReadAt> ElfFile<R> {
     }
 
     /// Which symbols it has.
-    pub fn tables(&self) -> Tables {
+    pub fn tables(&self) -> SymbolTables {
         let has = |kind| self.sections.iter().any(|it| it.sh_type == kind && it.sh_size > 0);
         match (has(SHT_SYMTAB), has(SHT_DYNSYM)) {
-            (true, _) => Tables::Whole,
-            (false, true) => Tables::Dynamic,
-            (false, false) => Tables::Nothing,
+            (true, _) => SymbolTables::Whole,
+            (false, true) => SymbolTables::Dynamic,
+            (false, false) => SymbolTables::Nothing,
         }
     }
 
@@ -228,7 +228,7 @@ impl<R: ReadAt> ElfFile<R> {
             _ => 1,
         };
         let rank = of_binding + u8::from(name[0] != b'_');
-        let name = Part { at, len: name.len() as u32 };
+        let name = TextRange { at, len: name.len() as u32 };
         (end > start).then_some(Candidate { start, end, is_sized, name, rank })
     }
 }
@@ -263,7 +263,7 @@ mod tests {
     fn our_own_program_is_read() {
         let bytes = ourselves();
         let file = ElfFile::new(&bytes[..]).unwrap();
-        assert!(!file.build_id.is_empty() && file.tables() == Tables::Whole);
+        assert!(!file.build_id.is_empty() && file.tables() == SymbolTables::Whole);
         let functions = file.functions();
         let whole = Elf::parse(&bytes).unwrap();
         let mut found = 0;

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ppt_capture::{Module, Process};
 
-use crate::elf::{ElfFile, Loads, Opened, Tables};
+use crate::elf::{ElfFile, LoadSegments, RegularFile, SymbolTables};
 use crate::finder::{Finder, opened};
 use crate::functions::FunctionTable;
 use crate::limits;
-use crate::remark::{Cause, Remark};
+use crate::remark::{NameRemark, UnnamedCause};
 
 /// The file of a module.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct LoadedFile {
     /// Its functions, at the addresses that the file has for them.
     pub functions: FunctionTable,
     /// Where its code is.
-    pub loads: Loads,
+    pub loads: LoadSegments,
 }
 
 /// What tells files apart: the build id, or the path where there is none.
@@ -30,7 +30,7 @@ enum FileKey {
 
 /// All files that were wanted so far.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct SymbolFiles {
     finder: Finder,
     inner: Mutex<Inner>,
 }
@@ -40,15 +40,15 @@ struct Inner {
     files: HashMap<FileKey, Option<Arc<LoadedFile>>>,
     /// Bytes of all their tables.
     bytes: usize,
-    remarks: BTreeSet<Remark>,
+    remarks: BTreeSet<NameRemark>,
 }
 
 /// An ELF file that is that of a module.
-type Proven = ElfFile<Opened>;
+type Proven = ElfFile<RegularFile>;
 
-impl Files {
-    pub fn new(finder: Finder) -> Files {
-        Files { finder, inner: Mutex::default() }
+impl SymbolFiles {
+    pub fn new(finder: Finder) -> SymbolFiles {
+        SymbolFiles { finder, inner: Mutex::default() }
     }
 
     /// Where files are looked for.
@@ -70,7 +70,7 @@ impl Files {
         let loaded = self.load(module, process).and_then(|file| {
             let bytes = inner.bytes.saturating_add(file.functions.bytes());
             if bytes > limits::ALL_TABLES_BYTES {
-                return Err(Cause::TooLarge);
+                return Err(UnnamedCause::TooLarge);
             }
             inner.bytes = bytes;
             Ok(Arc::new(file))
@@ -78,19 +78,19 @@ impl Files {
         if let Err(cause) = loaded
             && inner.remarks.len() < limits::REMARKS
         {
-            inner.remarks.insert(Remark { path: module.path_text().into_owned(), cause });
+            inner.remarks.insert(NameRemark { path: module.path_text().into_owned(), cause });
         }
         inner.files.insert(key, loaded.as_ref().ok().cloned());
         loaded.ok()
     }
 
     /// Why names are missing so far, by path.
-    pub fn remarks(&self) -> Vec<Remark> {
+    pub fn remarks(&self) -> Vec<NameRemark> {
         self.lock().remarks.iter().cloned().collect()
     }
 
-    fn load(&self, module: &Module, process: &Process) -> Result<LoadedFile, Cause> {
-        let mut cause = Cause::Missing;
+    fn load(&self, module: &Module, process: &Process) -> Result<LoadedFile, UnnamedCause> {
+        let mut cause = UnnamedCause::Missing;
         let mut best: Option<Proven> = None;
         for path in self.finder.candidates(module, process) {
             match self.proven(&path, module) {
@@ -99,11 +99,11 @@ impl Files {
                     break;
                 }
                 // The first one that was there says more than those that were not.
-                Err(other) if cause == Cause::Missing => cause = other,
+                Err(other) if cause == UnnamedCause::Missing => cause = other,
                 Err(_) => {}
             }
         }
-        let is_whole = |it: &Proven| it.tables() == Tables::Whole;
+        let is_whole = |it: &Proven| it.tables() == SymbolTables::Whole;
         let separate = || {
             let mut files = self.finder.debug_files(&module.build_id);
             files.find_map(|path| self.proven(&path, module).ok().filter(is_whole))
@@ -115,20 +115,20 @@ impl Files {
         };
         let functions = file.functions();
         if functions.is_empty() {
-            return Err(Cause::NoSymbols);
+            return Err(UnnamedCause::NoSymbols);
         }
         Ok(LoadedFile { functions, loads })
     }
 
     /// The file at `path`, if it is that of the module.
-    fn proven(&self, path: &Path, module: &Module) -> Result<Proven, Cause> {
-        let (file, metadata) = opened(path).ok_or(Cause::Missing)?;
-        let file = ElfFile::new(file).ok_or(Cause::OtherFile)?;
+    fn proven(&self, path: &Path, module: &Module) -> Result<Proven, UnnamedCause> {
+        let (file, metadata) = opened(path).ok_or(UnnamedCause::Missing)?;
+        let file = ElfFile::new(file).ok_or(UnnamedCause::OtherFile)?;
         if file.build_id != module.build_id {
-            return Err(Cause::OtherFile);
+            return Err(UnnamedCause::OtherFile);
         }
         if module.build_id.is_empty() && !self.finder.is_older(&metadata) {
-            return Err(Cause::NotProven);
+            return Err(UnnamedCause::NotProven);
         }
         Ok(file)
     }

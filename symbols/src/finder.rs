@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use ppt_capture::{FileHeader, Module, Process};
 use rustix::fs::{Mode, OFlags, open};
 
-use crate::elf::Opened;
+use crate::elf::RegularFile;
 use crate::limits;
 
 /// Clock ticks per second in `/proc/PID/stat`: the same on every Linux.
@@ -19,7 +19,7 @@ const TICKS: u64 = 100;
 
 /// Where files are looked for. Tests have folders of their own.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct SearchPaths {
     /// The root of paths.
     pub root: PathBuf,
     /// Where procfs is mounted.
@@ -30,16 +30,16 @@ pub struct Places {
     pub tmp: PathBuf,
 }
 
-impl Default for Places {
+impl Default for SearchPaths {
     fn default() -> Self {
         let debug = vec![PathBuf::from("/usr/lib/debug")];
-        Places { root: "/".into(), proc: "/proc".into(), debug, tmp: "/tmp".into() }
+        SearchPaths { root: "/".into(), proc: "/proc".into(), debug, tmp: "/tmp".into() }
     }
 }
 
 /// What a capture says about the host where it was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Host {
+pub struct CaptureHost {
     /// The boot id.
     pub boot_id: String,
     /// CLOCK_REALTIME in ns when the capture began; 0 = unknown.
@@ -48,10 +48,10 @@ pub struct Host {
     pub created_mono_ns: u64,
 }
 
-impl Host {
+impl CaptureHost {
     /// What the header of a capture says.
-    pub fn of_header(header: &FileHeader) -> Host {
-        Host {
+    pub fn of_header(header: &FileHeader) -> CaptureHost {
+        CaptureHost {
             boot_id: header.boot_id.clone(),
             created_realtime_ns: header.created_realtime_ns,
             created_mono_ns: header.created_mono_ns,
@@ -62,14 +62,14 @@ impl Host {
 /// Finds the files of a capture's processes.
 #[derive(Debug)]
 pub(crate) struct Finder {
-    places: Places,
-    host: Host,
+    places: SearchPaths,
+    host: CaptureHost,
     /// The capture was made on this machine, and it has not been started anew since.
     is_here: bool,
 }
 
 impl Finder {
-    pub fn new(places: Places, host: Host) -> Finder {
+    pub fn new(places: SearchPaths, host: CaptureHost) -> Finder {
         let boot_id = std::fs::read_to_string(places.proc.join("sys/kernel/random/boot_id"));
         let is_here = boot_id.is_ok_and(|id| !host.boot_id.is_empty() && id.trim() == host.boot_id);
         Finder { places, host, is_here }
@@ -191,9 +191,9 @@ fn regular(path: &Path) -> Option<(File, Metadata)> {
 }
 
 /// The same, ready to be read.
-pub(crate) fn opened(path: &Path) -> Option<(Opened, Metadata)> {
+pub(crate) fn opened(path: &Path) -> Option<(RegularFile, Metadata)> {
     let (file, metadata) = regular(path)?;
-    Some((Opened { file, len: metadata.len() }, metadata))
+    Some((RegularFile { file, len: metadata.len() }, metadata))
 }
 
 #[cfg(test)]
@@ -205,9 +205,9 @@ mod tests {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Places below a folder, a host, and a process that lives there.
-    fn living(folder: &Path) -> (Places, Host, Process) {
-        let places = Places {
+    /// Paths below a folder, a host, and a process that lives there.
+    fn living(folder: &Path) -> (SearchPaths, CaptureHost, Process) {
+        let places = SearchPaths {
             root: folder.join("root"),
             proc: folder.join("proc"),
             debug: vec![folder.join("debug")],
@@ -218,7 +218,7 @@ mod tests {
         write(&places.proc.join("7/stat"), &stat);
         std::fs::create_dir_all(places.proc.join("self/ns")).unwrap();
         std::os::unix::fs::symlink("mnt:[99]", places.proc.join("self/ns/mnt")).unwrap();
-        let host = Host { boot_id: "here".into(), ..Host::default() };
+        let host = CaptureHost { boot_id: "here".into(), ..CaptureHost::default() };
         let process = Process {
             pid: 7,
             ns_pid: 3,
@@ -236,7 +236,7 @@ mod tests {
         let (places, host, process) = living(folder.path());
         let module =
             Module { start: 0x1000, end: 0x2000, path: b"/a\\012b".into(), ..Module::default() };
-        let candidates = |places: &Places, host: &Host, process: &Process| {
+        let candidates = |places: &SearchPaths, host: &CaptureHost, process: &Process| {
             Finder::new(places.clone(), host.clone()).candidates(&module, process)
         };
         let root = places.root.clone();
@@ -252,9 +252,9 @@ mod tests {
         assert_eq!(all, expected);
         let later = Process { start_time: 4712, ..process.clone() };
         assert_eq!(candidates(&places, &host, &later).len(), 2, "another process has its number");
-        let elsewhere = Host { boot_id: "there".into(), ..host };
+        let elsewhere = CaptureHost { boot_id: "there".into(), ..host };
         assert_eq!(candidates(&places, &elsewhere, &process).len(), 2);
-        let finder = Finder::new(places, Host::default());
+        let finder = Finder::new(places, CaptureHost::default());
         let debug: Vec<_> = finder.debug_files(&[0xab, 0xcd, 0x01]).collect();
         assert_eq!(debug, [folder.path().join("debug/.build-id/ab/cd01.debug")]);
         assert_eq!(finder.debug_files(&[0xab]).count(), 0);
@@ -266,7 +266,7 @@ mod tests {
         let (places, host, process) = living(folder.path());
         let map = places.tmp.join("perf-3.map");
         write(&map, "1000 10 beside\n");
-        let text = |host: &Host, process: &Process| {
+        let text = |host: &CaptureHost, process: &Process| {
             let found = Finder::new(places.clone(), host.clone()).perf_map(process);
             found.map(|it| String::from_utf8(it).unwrap())
         };
@@ -275,10 +275,10 @@ mod tests {
         assert_eq!(text(&host, &other_user), None);
         let other_files = Process { namespaces: vec![("mnt".into(), 98)], ..process.clone() };
         assert_eq!(text(&host, &other_files), None, "it saw another /tmp");
-        let elsewhere = Host { boot_id: "there".into(), ..host.clone() };
+        let elsewhere = CaptureHost { boot_id: "there".into(), ..host.clone() };
         assert_eq!(text(&elsewhere, &process), None);
         // A process that started after the file was written did not write it.
-        let later = Host { created_realtime_ns: u64::MAX, ..host.clone() };
+        let later = CaptureHost { created_realtime_ns: u64::MAX, ..host.clone() };
         assert_eq!(text(&later, &process), None);
         write(&places.proc.join("7/root/tmp/perf-3.map"), "1000 10 own\n");
         assert_eq!(text(&host, &other_files).as_deref(), Some("1000 10 own\n"));

@@ -15,17 +15,17 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy)]
 struct Function {
     start: u64,
-    name: Part,
+    name: TextRange,
 }
 
 /// A part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Part {
+pub(crate) struct TextRange {
     pub at: u32,
     pub len: u32,
 }
 
-impl Part {
+impl TextRange {
     fn of_text(self, text: &[u8]) -> Option<&[u8]> {
         text.get(self.at as usize..)?.get(..self.len as usize)
     }
@@ -39,7 +39,7 @@ pub(crate) struct Candidate {
     pub end: u64,
     /// `end` is its own. Otherwise it reaches to the next function, and not beyond `end`.
     pub is_sized: bool,
-    pub name: Part,
+    pub name: TextRange,
     /// Of several functions with the same range, the one of the highest rank has it.
     pub rank: u8,
 }
@@ -132,7 +132,7 @@ mod tests {
                 start,
                 end: if end == 0 { 75 } else { end },
                 is_sized: end != 0,
-                name: Part { at: names.len() as u32, len: name.len() as u32 },
+                name: TextRange { at: names.len() as u32, len: name.len() as u32 },
                 rank,
             });
             names.extend_from_slice(name.as_bytes());

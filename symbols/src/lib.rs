@@ -5,7 +5,7 @@
 //!
 //! * [`Symbols`] knows the modules of a capture. It loads files when an address needs them.
 //! * [`Namer`] names the addresses of one process. Names that were found stay at hand.
-//! * [`Remark`] says why a file could not be used.
+//! * [`NameRemark`] says why a file could not be used.
 //!
 //! # What is trusted
 //! Nothing. A file is used only if it has the build id that the capture states. Paths come from the
@@ -29,9 +29,9 @@ mod symbols;
 
 pub use demangle::demangled;
 pub use elf::functions_of;
-pub use finder::{Host, Places};
+pub use finder::{CaptureHost, SearchPaths};
 pub use functions::FunctionTable;
 pub use namer::{Namer, function_part};
 pub use perf_map::parsed as functions_of_map;
-pub use remark::{Cause, Remark};
+pub use remark::{NameRemark, UnnamedCause};
 pub use symbols::Symbols;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::functions::{Candidate, FunctionTable, Part};
+use crate::functions::{Candidate, FunctionTable, TextRange};
 use crate::limits;
 
 /// The functions that the text of such a map lists. Lines that are none are left out.
@@ -33,7 +33,7 @@ fn candidate(line: &[u8], at: usize) -> Option<Candidate> {
     let start = hex(&line[..first])?;
     let end = start.checked_add(hex(&line[first + 1..second])?)?;
     let len = (line.len() - second - 1).min(limits::NAME_BYTES);
-    let name = Part { at: u32::try_from(at + second + 1).ok()?, len: len as u32 };
+    let name = TextRange { at: u32::try_from(at + second + 1).ok()?, len: len as u32 };
     (end > start && len > 0).then_some(Candidate { start, end, is_sized: true, name, rank: 0 })
 }
 

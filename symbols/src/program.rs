@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use ppt_capture::{Module, ModuleHistory, Process};
 
 use crate::demangle::demangled;
-use crate::files::Files;
+use crate::files::SymbolFiles;
 use crate::functions::FunctionTable;
 use crate::limits;
 use crate::perf_map;
@@ -16,7 +16,7 @@ use crate::perf_map;
 pub(crate) struct Program {
     process: Process,
     history: ModuleHistory,
-    files: Arc<Files>,
+    files: Arc<SymbolFiles>,
     /// By the set of modules that held, and address.
     names: RwLock<HashMap<(usize, u64), Arc<str>>>,
     /// Code that a JIT compiler made.
@@ -25,7 +25,7 @@ pub(crate) struct Program {
 
 impl Program {
     /// The program of `process`, which had these modules.
-    pub fn new(process: &Process, history: ModuleHistory, files: Arc<Files>) -> Program {
+    pub fn new(process: &Process, history: ModuleHistory, files: Arc<SymbolFiles>) -> Program {
         let (names, made) = (RwLock::default(), OnceLock::new());
         Program { process: process.clone(), history, files, names, made }
     }

@@ -4,16 +4,16 @@ use std::fmt;
 
 /// Why the functions of a module have no names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Remark {
+pub struct NameRemark {
     /// The path of the module as the process saw it. It comes from the target, so escape it.
     pub path: String,
     /// The reason.
-    pub cause: Cause,
+    pub cause: UnnamedCause,
 }
 
-/// The reason for a [`Remark`].
+/// The reason for a [`NameRemark`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Cause {
+pub enum UnnamedCause {
     /// The file has another build id than the module: it was replaced since.
     OtherFile,
     /// Neither the module nor the file has a build id, and the file is younger than the capture.
@@ -26,16 +26,16 @@ pub enum Cause {
     TooLarge,
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for UnnamedCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Cause::OtherFile => "the file there has another build id",
-            Cause::NotProven => {
+            UnnamedCause::OtherFile => "the file there has another build id",
+            UnnamedCause::NotProven => {
                 "it has no build id, and the file there is younger than the capture"
             }
-            Cause::Missing => "the file is not there",
-            Cause::NoSymbols => "the file has no symbols",
-            Cause::TooLarge => "the symbols of all files take too much memory",
+            UnnamedCause::Missing => "the file is not there",
+            UnnamedCause::NoSymbols => "the file has no symbols",
+            UnnamedCause::TooLarge => "the symbols of all files take too much memory",
         })
     }
 }

@@ -5,29 +5,29 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use ppt_capture::{ModuleTable, Modules, Process, ProgramKey};
 
-use crate::files::Files;
-use crate::finder::{Finder, Host, Places};
+use crate::files::SymbolFiles;
+use crate::finder::{CaptureHost, Finder, SearchPaths};
 use crate::namer::Namer;
 use crate::program::Program;
-use crate::remark::Remark;
+use crate::remark::NameRemark;
 
 /// Names the addresses of a capture. It may be shared by threads.
 #[derive(Debug)]
 pub struct Symbols {
     modules: ModuleTable,
-    files: Arc<Files>,
+    files: Arc<SymbolFiles>,
     programs: RwLock<BTreeMap<ProgramKey, Arc<Program>>>,
 }
 
 impl Symbols {
     /// Names the addresses of a capture that was made on `host`.
-    pub fn new(places: Places, host: Host) -> Symbols {
+    pub fn new(places: SearchPaths, host: CaptureHost) -> Symbols {
         Symbols::of_table(places, host, ModuleTable::default())
     }
 
     /// The same where all modules are known.
-    pub fn of_table(places: Places, host: Host, modules: ModuleTable) -> Symbols {
-        let files = Arc::new(Files::new(Finder::new(places, host)));
+    pub fn of_table(places: SearchPaths, host: CaptureHost, modules: ModuleTable) -> Symbols {
+        let files = Arc::new(SymbolFiles::new(Finder::new(places, host)));
         Symbols { modules, files, programs: RwLock::default() }
     }
 
@@ -44,7 +44,7 @@ impl Symbols {
     }
 
     /// Why names are missing so far, by path.
-    pub fn remarks(&self) -> Vec<Remark> {
+    pub fn remarks(&self) -> Vec<NameRemark> {
         self.files.remarks()
     }
 

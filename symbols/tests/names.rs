@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ppt_capture::{Module, Modules, Process};
-use ppt_symbols::{Cause, Host, Places, Remark, Symbols, functions_of};
+use ppt_symbols::{CaptureHost, NameRemark, SearchPaths, Symbols, UnnamedCause, functions_of};
 
 /// Runs a tool; None, with a word about it, if it is missing.
 fn run(tool: &str, arguments: &[&str], folder: &Path) -> Option<String> {
@@ -92,16 +92,16 @@ impl Built {
     }
 
     /// Places below the folder, but for the root of paths.
-    fn places(&self) -> Places {
-        let places = Places::default();
-        Places { debug: vec![self.path("debug")], tmp: self.path("tmp"), ..places }
+    fn places(&self) -> SearchPaths {
+        let places = SearchPaths::default();
+        SearchPaths { debug: vec![self.path("debug")], tmp: self.path("tmp"), ..places }
     }
 }
 
 /// Names the addresses of a process with this module.
-fn symbols(places: Places, module: &Module) -> (Symbols, Process) {
+fn symbols(places: SearchPaths, module: &Module) -> (Symbols, Process) {
     let process = Process { pid: 1, exe: "/bin/x".into(), ..Process::default() };
-    let mut symbols = Symbols::new(places, Host::default());
+    let mut symbols = Symbols::new(places, CaptureHost::default());
     let mapped = [module.clone()].into();
     symbols.add(&process, &Modules { mapped, ..Modules::default() });
     (symbols, process)
@@ -168,14 +168,14 @@ fn a_file_is_that_of_the_module_or_is_not_used() {
     let other = Module { build_id: vec![7; 20], ..module.clone() };
     let (found, process) = symbols(built.places(), &other);
     assert_eq!(name(&found, &process, START + main), format!("many+{main:#x}"));
-    let remark = |cause| [Remark { path: built.path("many").to_str().unwrap().into(), cause }];
-    assert_eq!(found.remarks(), remark(Cause::OtherFile));
+    let remark = |cause| [NameRemark { path: built.path("many").to_str().unwrap().into(), cause }];
+    assert_eq!(found.remarks(), remark(UnnamedCause::OtherFile));
 
     // Nothing says that a file without a build id is the one that was mapped.
     let unproven = Module { build_id: vec![], ..module.clone() };
     let (found, process) = symbols(built.places(), &unproven);
     assert_eq!(name(&found, &process, START + main), format!("many+{main:#x}"));
-    assert_eq!(found.remarks(), remark(Cause::OtherFile));
+    assert_eq!(found.remarks(), remark(UnnamedCause::OtherFile));
     let arguments = ["--remove-section", ".note.gnu.build-id", "many", "without"];
     if run("objcopy", &arguments, built.folder.path()).is_none() {
         return;
@@ -187,7 +187,7 @@ fn a_file_is_that_of_the_module_or_is_not_used() {
     };
     let of_host = |created_realtime_ns| {
         let process = Process::default();
-        let host = Host { created_realtime_ns, ..Host::default() };
+        let host = CaptureHost { created_realtime_ns, ..CaptureHost::default() };
         let mut symbols = Symbols::new(built.places(), host);
         symbols.add(&process, &Modules { mapped: [without.clone()].into(), ..Modules::default() });
         name(&symbols, &process, START + main)
@@ -199,7 +199,7 @@ fn a_file_is_that_of_the_module_or_is_not_used() {
     let gone = Module { path: built.path("gone").to_str().unwrap().into(), ..module };
     let (found, process) = symbols(built.places(), &gone);
     assert_eq!(name(&found, &process, START + main), format!("gone+{main:#x}"));
-    assert_eq!(found.remarks()[0].cause, Cause::Missing);
+    assert_eq!(found.remarks()[0].cause, UnnamedCause::Missing);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn separate_debug_files_are_found_by_build_id() {
     std::fs::write(&debug, built.bytes("many.c")).unwrap();
     let (found, process) = symbols(built.places(), &module);
     assert_eq!(name(&found, &process, 0x10_0000 + local + 1), format!("many+{:#x}", local + 1));
-    assert_eq!(found.remarks()[0].cause, Cause::NoSymbols);
+    assert_eq!(found.remarks()[0].cause, UnnamedCause::NoSymbols);
 }
 
 /// Modules come and go: a name is that of the module that was there.
@@ -240,7 +240,7 @@ fn the_module_of_the_time_has_an_address() {
         ..Module::default()
     };
     let process = Process::default();
-    let mut symbols = Symbols::new(built.places(), Host::default());
+    let mut symbols = Symbols::new(built.places(), CaptureHost::default());
     for (mono_ns, name) in [(10, "/gone/first.so"), (20, "/gone/second.so")] {
         let mapped = [module(name)].into();
         symbols.add(&process, &Modules { mono_ns, mapped, ..Modules::default() });

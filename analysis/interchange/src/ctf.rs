@@ -49,12 +49,12 @@ type Keys = (Option<i32>, Option<i32>, Option<i32>, Option<i32>, Option<i32>);
 #[derive(Debug)]
 struct Written {
     kind: Kind,
-    fields: Vec<Layout>,
+    fields: Vec<FieldLayout>,
 }
 
 /// How a field is layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum FieldLayout {
     Int { bytes: usize, signed: bool },
     Single,
     Double,
@@ -166,14 +166,14 @@ impl Ctf {
             for (field, layout) in kind.fields.iter().zip(fields) {
                 let name = field.name();
                 let _ = match layout {
-                    Layout::Int { bytes, signed } => {
+                    FieldLayout::Int { bytes, signed } => {
                         let sign = if *signed { "" } else { "u" };
                         writeln!(out, "\t\t{sign}int{}_t _{name};", bytes * 8)
                     }
-                    Layout::Single => writeln!(out, "\t\tfloat _{name};"),
-                    Layout::Double => writeln!(out, "\t\tdouble _{name};"),
-                    Layout::Text => writeln!(out, "\t\tstring _{name};"),
-                    Layout::Bytes(bytes) => writeln!(out, "\t\thex_t _{name}[{bytes}];"),
+                    FieldLayout::Single => writeln!(out, "\t\tfloat _{name};"),
+                    FieldLayout::Double => writeln!(out, "\t\tdouble _{name};"),
+                    FieldLayout::Text => writeln!(out, "\t\tstring _{name};"),
+                    FieldLayout::Bytes(bytes) => writeln!(out, "\t\thex_t _{name}[{bytes}];"),
                 };
             }
             let null = null_name(kind);
@@ -283,8 +283,8 @@ impl Stream {
     }
 }
 
-fn layout(ty: &DataType) -> io::Result<Layout> {
-    let int = |bytes, signed| Layout::Int { bytes, signed };
+fn layout(ty: &DataType) -> io::Result<FieldLayout> {
+    let int = |bytes, signed| FieldLayout::Int { bytes, signed };
     Ok(match ty {
         DataType::Int8 => int(1, true),
         DataType::Int16 => int(2, true),
@@ -294,19 +294,19 @@ fn layout(ty: &DataType) -> io::Result<Layout> {
         DataType::UInt16 => int(2, false),
         DataType::UInt32 => int(4, false),
         DataType::UInt64 => int(8, false),
-        DataType::Float32 => Layout::Single,
-        DataType::Float64 => Layout::Double,
-        DataType::Dictionary(..) | DataType::Utf8 => Layout::Text,
-        DataType::FixedSizeBinary(bytes) => Layout::Bytes(*bytes as usize),
+        DataType::Float32 => FieldLayout::Single,
+        DataType::Float64 => FieldLayout::Double,
+        DataType::Dictionary(..) | DataType::Utf8 => FieldLayout::Text,
+        DataType::FixedSizeBinary(bytes) => FieldLayout::Bytes(*bytes as usize),
         other => return Err(crate::values::unexpected(other)),
     })
 }
 
-impl Layout {
+impl FieldLayout {
     /// Appends a value; what is NULL is 0 or empty.
     fn put(self, value: Option<Value<'_>>, out: &mut Vec<u8>) {
         match self {
-            Layout::Int { bytes, .. } => {
+            FieldLayout::Int { bytes, .. } => {
                 let word = match value {
                     Some(Value::Int(value)) => value as u64,
                     Some(Value::Uint(value)) => value,
@@ -315,18 +315,18 @@ impl Layout {
                 };
                 out.extend(&word.to_le_bytes()[..bytes]);
             }
-            Layout::Single | Layout::Double => {
+            FieldLayout::Single | FieldLayout::Double => {
                 let value = if let Some(Value::Float(value)) = value { value } else { 0.0 };
                 match self {
-                    Layout::Single => out.extend((value as f32).to_le_bytes()),
+                    FieldLayout::Single => out.extend((value as f32).to_le_bytes()),
                     _ => out.extend(value.to_le_bytes()),
                 }
             }
-            Layout::Text => match value {
+            FieldLayout::Text => match value {
                 Some(Value::Word(text) | Value::Text(text)) => put_text(out, text),
                 _ => put_text(out, ""),
             },
-            Layout::Bytes(len) => {
+            FieldLayout::Bytes(len) => {
                 let end = out.len() + len;
                 if let Some(Value::Bytes(bytes)) = value {
                     out.extend(bytes);

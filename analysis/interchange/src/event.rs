@@ -8,7 +8,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::Field;
 
-use crate::frame_kind::{Layout, Lengths, Longs};
+use crate::frame_kind::{EventColumns, Lengths, Longs};
 use crate::values::{Column, Value, Words, unexpected};
 
 /// The columns that the rows of every kind begin with; fields follow.
@@ -248,7 +248,7 @@ impl Rows {
     /// What has no time is at `start`.
     pub(crate) fn of_frames(
         batch: &RecordBatch,
-        layout: &Layout,
+        layout: &EventColumns,
         (interval, start): (Option<usize>, i64),
     ) -> io::Result<Rows> {
         let (columns, times) = (batch.columns(), layout.times.of(batch));

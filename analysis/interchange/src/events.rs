@@ -8,7 +8,7 @@ use ppt_query::datafusion::prelude::{DataFrame, cast, ident};
 use ppt_query::{Engine, FrameTable, QueryError, Table, dropped_causes};
 
 use crate::event::{COLUMNS, Form, Kind, Reading, What};
-use crate::frame_kind::{FrameKinds, Interval, Names, fields};
+use crate::frame_kind::{FrameKinds, IntervalColumns, Names, fields};
 use crate::metrics::Metrics;
 use crate::source::{Source, Sources, column, order};
 
@@ -21,8 +21,8 @@ pub struct Events<'a> {
     start: i64,
 }
 
-fn any(intervals: &[Interval]) -> Expr {
-    intervals.iter().map(Interval::is_there).reduce(Expr::or).unwrap_or(lit(false))
+fn any(intervals: &[IntervalColumns]) -> Expr {
+    intervals.iter().map(IntervalColumns::is_there).reduce(Expr::or).unwrap_or(lit(false))
 }
 
 fn ns(column: &str) -> Expr {
@@ -51,7 +51,7 @@ impl<'a> Events<'a> {
             let intervals = match self.form {
                 // Events of CTF are points; their fields tell how long things took.
                 Form::Ctf => Vec::new(),
-                _ => Interval::all(frame.table.as_ref()),
+                _ => IntervalColumns::all(frame.table.as_ref()),
             };
             let first = kinds.len();
             kinds.extend(intervals.iter().map(|interval| self.kind(frame, Some(interval))));
@@ -60,7 +60,9 @@ impl<'a> Events<'a> {
             tables.push(FrameKinds { frame: frame.clone(), intervals, first });
             // CTF has the begins and the ends.
             let spans = self.engine.spans(frame).filter(|_| self.form != Form::Ctf);
-            if let Some((spans, whole)) = spans.and_then(|it| Some((Interval::whole(&it)?, it))) {
+            if let Some((spans, whole)) =
+                spans.and_then(|it| Some((IntervalColumns::whole(&it)?, it)))
+            {
                 let of = self.engine.context().table(whole.name.clone()).await?;
                 let of = of.filter(spans.is_there())?;
                 let rows = self.columns(whole.table.as_ref(), Some(&spans), lit(false));
@@ -172,7 +174,7 @@ impl<'a> Events<'a> {
         Ok((kind, rows))
     }
 
-    fn kind(&self, frame: &FrameTable, interval: Option<&Interval>) -> Kind {
+    fn kind(&self, frame: &FrameTable, interval: Option<&IntervalColumns>) -> Kind {
         let table = frame.table.as_ref();
         Kind {
             what: What::Frames,
@@ -185,7 +187,12 @@ impl<'a> Events<'a> {
     }
 
     /// What is selected of a table: [`COLUMNS`], and the fields.
-    fn columns(&self, table: &dyn Table, interval: Option<&Interval>, first: Expr) -> Vec<Expr> {
+    fn columns(
+        &self,
+        table: &dyn Table,
+        interval: Option<&IntervalColumns>,
+        first: Expr,
+    ) -> Vec<Expr> {
         let names = Names::of(table);
         let time = coalesce(vec![ns(&names.ts), ns(&names.drained)]);
         let placed = match interval {

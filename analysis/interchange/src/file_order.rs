@@ -13,7 +13,7 @@ use ppt_query::{Engine, FrameColumns, FramesTogether, Lots, QueryError};
 
 use crate::event::Rows;
 use crate::events::Events;
-use crate::frame_kind::{FrameKinds, Layout, TimeColumns};
+use crate::frame_kind::{EventColumns, FrameKinds, TimeColumns};
 
 /// Rows that were read one after the other.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ pub(crate) struct FileOrder {
     /// The lot of the next row.
     next: usize,
     kinds: Vec<FrameKinds>,
-    layouts: Vec<Layout>,
+    layouts: Vec<EventColumns>,
     /// Numbers of kinds whose rows would wait for too long: queries sort them.
     sorted: BTreeSet<usize>,
     /// The time of what has none, ns since the epoch.
@@ -72,7 +72,7 @@ impl FileOrder {
         memory: usize,
     ) -> Result<FileOrder, QueryError> {
         let engine = events.engine();
-        let (columns, layouts): (Vec<FrameColumns>, Vec<Layout>) =
+        let (columns, layouts): (Vec<FrameColumns>, Vec<EventColumns>) =
             kinds.iter().map(FrameKinds::columns).unzip();
         let mut order = FileOrder {
             lots: None,
@@ -85,7 +85,7 @@ impl FileOrder {
             last_is_outer: events.last_is_outer(true),
             may_be_unknown: true,
         };
-        let measured = Measured::read(engine, &order.kinds, (&columns, events.start())).await?;
+        let measured = LotIndex::read(engine, &order.kinds, (&columns, events.start())).await?;
         let Some(measured) = measured else {
             order.sorted = order.kinds.iter().flat_map(FrameKinds::each).map(|it| it.0).collect();
             return Ok(order);
@@ -168,7 +168,7 @@ impl FileOrder {
 
 /// What is known of the events of a kind in a lot before it is read as a whole.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct LotSpan {
     lot: usize,
     table: usize,
     kind: usize,
@@ -183,10 +183,10 @@ struct Entry {
 
 /// What is known of all lots.
 #[derive(Debug, Default)]
-struct Measured {
+struct LotIndex {
     lots: usize,
     /// By lot and table.
-    entries: Vec<Entry>,
+    entries: Vec<LotSpan>,
     may_be_unknown: bool,
 }
 
@@ -199,14 +199,14 @@ struct Measure<'a> {
     has_text: bool,
 }
 
-impl Measured {
+impl LotIndex {
     /// Reads when frames begin, in as many parts as there are threads; None: the tables cannot be read
     /// together. `columns` are those that are read later.
     async fn read(
         engine: &Engine,
         kinds: &[FrameKinds],
         (columns, start): (&[FrameColumns], i64),
-    ) -> Result<Option<Measured>, QueryError> {
+    ) -> Result<Option<LotIndex>, QueryError> {
         let (read, measures): (Vec<FrameColumns>, Vec<Measure<'_>>) = kinds
             .iter()
             .zip(columns)
@@ -223,20 +223,20 @@ impl Measured {
         let lots = together.lots();
         let each = lots.div_ceil(engine.threads()).max(1);
         let parts = (0..lots).step_by(each).map(|from| from..lots.min(from + each));
-        let parts = parts.map(|lots| Measured::part(&together, lots, (&measures, start)));
+        let parts = parts.map(|lots| LotIndex::part(&together, lots, (&measures, start)));
         let parts = try_join_all(parts).await?;
         let may_be_unknown =
             together.may_be_unknown() || parts.iter().any(|part| part.may_be_unknown);
         let entries = parts.into_iter().flat_map(|part| part.entries).collect();
-        Ok(Some(Measured { lots, entries, may_be_unknown }))
+        Ok(Some(LotIndex { lots, entries, may_be_unknown }))
     }
 
     async fn part(
         together: &FramesTogether,
         lots: Range<usize>,
         (measures, start): (&[Measure<'_>], i64),
-    ) -> Result<Measured, QueryError> {
-        let mut measured = Measured::default();
+    ) -> Result<LotIndex, QueryError> {
+        let mut measured = LotIndex::default();
         let mut all = together.read(lots.clone());
         for number in lots {
             let Some(lot) = all.next().await else { break };
@@ -264,7 +264,7 @@ impl Measured {
                         let bytes = held * (measure.width + text);
                         let (lot, table) = (number, *table);
                         let entry =
-                            Entry { lot, table, kind, wanted, first, last, bytes, is_whole };
+                            LotSpan { lot, table, kind, wanted, first, last, bytes, is_whole };
                         measured.entries.push(entry);
                     }
                 }
@@ -421,7 +421,7 @@ mod tests {
     /// One event of kind 1 in the last lot begins before all of kind 0, whose rows are in order.
     #[test]
     fn a_kind_that_others_would_wait_for_is_sorted() {
-        let entry = |lot: usize, kind: usize, first: i64| Entry {
+        let entry = |lot: usize, kind: usize, first: i64| LotSpan {
             lot,
             table: kind,
             kind,
@@ -433,7 +433,7 @@ mod tests {
         };
         let in_order = (0..9).map(|lot| entry(lot, 0, 10 * lot as i64 + 10));
         let entries = in_order.chain([entry(8, 1, 0)]).collect();
-        let measured = Measured { lots: 9, entries, may_be_unknown: false };
+        let measured = LotIndex { lots: 9, entries, may_be_unknown: false };
         assert_eq!(measured.divided(10_000).0, BTreeSet::new());
         let (sorted, blocks) = measured.divided(300);
         assert_eq!(sorted, BTreeSet::from([1]));

@@ -14,7 +14,7 @@ use ppt_query::{Bounded, FrameColumns, FrameTable, Number, Table, Word};
 #[derive(Debug)]
 pub(crate) struct FrameKinds {
     pub frame: FrameTable,
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<IntervalColumns>,
     /// The number of the first kind; those of the other intervals follow, and then that of frames
     /// without one.
     pub first: usize,
@@ -60,16 +60,16 @@ impl Names {
 
 /// An interval of time.
 #[derive(Debug, Clone)]
-pub(crate) struct Interval {
+pub(crate) struct IntervalColumns {
     /// The column of its length.
     pub name: String,
     /// The column of its beginning.
     pub start: String,
 }
 
-impl Interval {
+impl IntervalColumns {
     /// Those of a table that have a place in time. CPU time has none.
-    pub fn all(table: &dyn Table) -> Vec<Interval> {
+    pub fn all(table: &dyn Table) -> Vec<IntervalColumns> {
         let fields = table.schema().fields();
         let said = |field: &Field, key: &str| field.metadata().get(key).cloned();
         let lengths = fields.iter().filter(|it| said(it, "role").as_deref() == Some("length"));
@@ -84,17 +84,17 @@ impl Interval {
             let start = starts.next()?.name().clone();
             // Of an array, nobody knows which belongs to which.
             let is_one = starts.next().is_none() && *length.data_type() == DataType::Int64;
-            is_one.then(|| Interval { name: length.name().clone(), start })
+            is_one.then(|| IntervalColumns { name: length.name().clone(), start })
         };
         lengths.filter_map(interval).collect()
     }
 
     /// The whole of a span.
-    pub fn whole(spans: &FrameTable) -> Option<Interval> {
+    pub fn whole(spans: &FrameTable) -> Option<IntervalColumns> {
         let table = spans.table.as_ref();
         let is_dur = |it: &&Arc<Field>| it.metadata().get("role").is_some_and(|role| role == "dur");
         let dur = table.schema().fields().iter().find(is_dur)?;
-        Some(Interval { name: dur.name().clone(), start: Names::of(table).ts })
+        Some(IntervalColumns { name: dur.name().clone(), start: Names::of(table).ts })
     }
 
     /// Whether a row has it: as [`Lengths::is_there`].
@@ -125,7 +125,7 @@ pub(crate) struct TimeColumns {
 
 /// Where columns are in batches.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct EventColumns {
     pub times: TimeColumns,
     /// As in [`Names::identity`].
     pub identity: [usize; 8],
@@ -133,12 +133,12 @@ pub(crate) struct Layout {
 }
 
 /// Columns of a table that are read.
-struct Chosen<'a> {
+struct ReadColumns<'a> {
     table: &'a dyn Table,
     columns: Vec<usize>,
 }
 
-impl Chosen<'_> {
+impl ReadColumns<'_> {
     /// The place of a column among those that are read.
     fn place(&mut self, column: usize) -> usize {
         let known = self.columns.iter().position(|it| *it == column);
@@ -153,7 +153,7 @@ impl Chosen<'_> {
         self.place(column.expect("a name that the table has"))
     }
 
-    fn times(&mut self, names: &Names, intervals: &[Interval]) -> TimeColumns {
+    fn times(&mut self, names: &Names, intervals: &[IntervalColumns]) -> TimeColumns {
         TimeColumns {
             ts: self.named(&names.ts),
             drained: self.named(&names.drained),
@@ -175,19 +175,19 @@ impl FrameKinds {
     /// The columns that say when events are.
     pub fn times(&self) -> (FrameColumns, TimeColumns) {
         let table = self.frame.table.as_ref();
-        let mut chosen = Chosen { table, columns: Vec::new() };
+        let mut chosen = ReadColumns { table, columns: Vec::new() };
         let times = chosen.times(&Names::of(table), &self.intervals);
         (FrameColumns { frame: self.frame.clone(), columns: chosen.columns }, times)
     }
 
     /// All columns of events.
-    pub fn columns(&self) -> (FrameColumns, Layout) {
+    pub fn columns(&self) -> (FrameColumns, EventColumns) {
         let table = self.frame.table.as_ref();
-        let (names, mut chosen) = (Names::of(table), Chosen { table, columns: Vec::new() });
+        let (names, mut chosen) = (Names::of(table), ReadColumns { table, columns: Vec::new() });
         let times = chosen.times(&names, &self.intervals);
         let identity = std::array::from_fn(|at| chosen.named(&names.identity[at]));
         let fields = fields(table).map(|column| chosen.place(column)).collect();
-        let layout = Layout { times, identity, fields };
+        let layout = EventColumns { times, identity, fields };
         (FrameColumns { frame: self.frame.clone(), columns: chosen.columns }, layout)
     }
 }

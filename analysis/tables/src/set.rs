@@ -13,7 +13,7 @@ use ppt_capture::{
     Absence, Alignment, Capture, CaptureError, CellTotals, Cells, Chunk, Damage, Item, MAGIC,
     SourceInfo, Together,
 };
-use ppt_symbols::{Host, Places, Symbols};
+use ppt_symbols::{CaptureHost, SearchPaths, Symbols};
 
 use crate::builder::Dictionary;
 use crate::catalog::{Catalog, GapAt, Owner};
@@ -412,8 +412,8 @@ impl Opened {
     pub fn symbols(&self) -> &Arc<Symbols> {
         self.symbols.get_or_init(|| {
             let catalog = &self.by_heads;
-            let host = catalog.header.as_ref().map(Host::of_header).unwrap_or_default();
-            Arc::new(Symbols::of_table(Places::default(), host, catalog.modules.clone()))
+            let host = catalog.header.as_ref().map(CaptureHost::of_header).unwrap_or_default();
+            Arc::new(Symbols::of_table(SearchPaths::default(), host, catalog.modules.clone()))
         })
     }
 

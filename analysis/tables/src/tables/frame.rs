@@ -67,12 +67,12 @@ struct Variant {
     multi: bool,
     at: Option<Time>,
     /// By column behind the standard ones.
-    fields: Vec<Option<Cells>>,
+    fields: Vec<Option<ColumnFill>>,
 }
 
 /// How a column is filled.
 #[derive(Debug)]
-enum Cells {
+enum ColumnFill {
     /// With the values of a field; of an enum, with keys of words.
     Field(Reader, Option<Keys>),
     /// With the names of the addresses of a field.
@@ -208,15 +208,15 @@ impl Frames {
                     let words = &mut placed[*place].words;
                     let keys = is_enum.then(|| Keys::new(reader.names(), words));
                     fields[*place] = Some(match is_named {
-                        true => Cells::Names(reader),
-                        false => Cells::Field(reader, keys),
+                        true => ColumnFill::Names(reader),
+                        false => ColumnFill::Field(reader, keys),
                     });
                 }
                 let at = kind.frame.at().and_then(Time::of);
                 let multi = kind.info.schema.multi();
                 Arc::new(Variant { id: kind.id as u16, multi, at, fields })
             });
-            let is_named = |cells: &Option<Cells>| matches!(cells, Some(Cells::Names(_)));
+            let is_named = |cells: &Option<ColumnFill>| matches!(cells, Some(ColumnFill::Names(_)));
             if variant.fields.iter().any(is_named) {
                 let of_capture = set.captures()[kind.capture].symbols().clone();
                 let of_source = (of_capture, kind.info.source.process.clone());
@@ -351,10 +351,10 @@ impl OfChunks for Frames {
                 },
                 Some(standard) => chunk.standard(*standard, rows, builder),
                 None => match &variant.fields[column - STANDARD.len()] {
-                    Some(Cells::Field(reader, keys)) => {
+                    Some(ColumnFill::Field(reader, keys)) => {
                         builder.gather(reader, &From { keys: keys.as_ref(), ..from });
                     }
-                    Some(Cells::Names(reader)) => match self.symbols.get(&source) {
+                    Some(ColumnFill::Names(reader)) => match self.symbols.get(&source) {
                         Some((symbols, process)) => {
                             let mut namer = symbols.namer(process);
                             namer.at(chunk.at.drained);
