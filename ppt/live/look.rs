@@ -102,7 +102,9 @@ impl Live<'_> {
                 return false;
             }
             News::Ended(end) => {
-                if member.session.attached().len() > 1 {
+                // The end of a process is said once, and not of each buffer.
+                let of_process = matches!(end, BufferEnd::Exec | BufferEnd::Exited);
+                if member.session.attached().len() > 1 && !of_process && !self.options.quiet {
                     self.status.clear();
                     report::note(tell::ended(member.session.target(), it, end).1);
                 }

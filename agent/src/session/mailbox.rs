@@ -306,15 +306,20 @@ pub(super) fn switched_off(by: &Access, it: &Attached) -> BufferEnd {
     BufferEnd::SwitchedOff
 }
 
-/// Exit, exec or unload: a process that exits says so within moments, or has no memory meanwhile.
+/// Exit, exec or unload. A process that exits has no memory from before its former memory is gone until
+/// it has ended. So one that has memory after that has another program.
 fn gone(target: &Target) -> BufferEnd {
     let start = Instant::now();
-    while start.elapsed() < MOMENTS || (start.elapsed() < LAST_MOMENTS && !target.has_memory()) {
+    while start.elapsed() < LAST_MOMENTS {
         if target.ended() || target.has_only_zombies() {
             return BufferEnd::Exited;
         }
         if target.maps_same_memory() {
             return BufferEnd::Unloaded;
+        }
+        // In this order: it may exit between the two.
+        if target.has_memory() {
+            return BufferEnd::Exec;
         }
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -95,3 +95,13 @@ fn whether_a_process_has_it() {
     let listed = bench.ppt(&["list", &without.pid().to_string()]);
     assert!(listed.stderr.contains("`ppt run --with net -- …`"), "{listed:?}");
 }
+
+/// A shell has the library, too, and so has each program that it starts: none of that is news.
+#[test]
+fn a_quiet_run_of_a_script_says_nothing_of_its_programs() {
+    let bench = Bench::new();
+    let script = "for i in 1 2 3 4 5; do /bin/true; done; echo done";
+    let ran = bench.ppt(&["run", "-q", "--with", "net", "--", "sh", "-c", script]);
+    assert_eq!((ran.code(), ran.stdout.as_str()), (0, "done\n"), "{ran:?}");
+    assert!(!ran.stderr.contains("another program"), "{}", ran.stderr);
+}
