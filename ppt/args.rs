@@ -256,6 +256,27 @@ pub(crate) enum Kernel {
     Faults,
 }
 
+/// `99`, `waits`, `99,waits`.
+fn stacks(text: &str) -> Result<ppt_kernel::Stacks, String> {
+    use ppt_kernel::Stacks;
+    let mut stacks = Stacks { hertz: Stacks::HERTZ, waits: false };
+    for (place, word) in text.split(',').enumerate() {
+        match word.parse::<u32>() {
+            _ if word == "waits" => stacks.waits = true,
+            Ok(hertz) if place == 0 && (1..=Stacks::MOST_HERTZ).contains(&hertz) => {
+                stacks.hertz = hertz;
+            }
+            _ => {
+                let most = Stacks::MOST_HERTZ;
+                return Err(format!(
+                    "expected a number from 1 to {most}, `waits`, or both: 99,waits"
+                ));
+            }
+        }
+    }
+    Ok(stacks)
+}
+
 /// Who makes the shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Segment {
@@ -364,6 +385,11 @@ pub(crate) struct Capture {
     /// separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "WHAT")]
     pub(crate) kernel: Vec<Kernel>,
+    /// Also capture the stacks of threads that run, so often for each second that a thread runs, into a
+    /// buffer `stacks`; with `,waits` also where threads begin to wait.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "99")]
+    #[arg(value_name = "HZ[,waits]", value_parser = stacks)]
+    pub(crate) stacks: Option<ppt_kernel::Stacks>,
     /// Replace the capture if it exists.
     #[arg(long)]
     pub(crate) force: bool,
@@ -495,6 +521,7 @@ impl Top {
             clock: Clock::Auto,
             segment: self.segment,
             kernel: Vec::new(),
+            stacks: None,
             flight: Flight::default(),
             force: false,
             allow: self.allow.clone(),

@@ -20,6 +20,7 @@ pub(crate) enum Code {
     FilteredProgram,
     NamesMissing,
     NoAnalysis,
+    NoFramePointers,
     NoLibrary,
     NoLabProgram,
     NoTerminal,

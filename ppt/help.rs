@@ -28,6 +28,7 @@ Examples:
   ppt demo slow                        a slow request and its cause, in 10 s
   ppt attach 4711 -d 10s               capture ten seconds into out.bin
   sudo ppt attach 4711 --kernel sched,syscalls    and what the kernel did
+  sudo ppt attach 4711 --stacks        and in which functions it ran
   ppt stat out.bin                     how often, and how long
   ppt why out.bin                      what the slowest waited for
   ppt report out.bin -o report.html    all of it, as a page";

@@ -274,11 +274,17 @@ impl<'a> Live<'a> {
             modules: MemberModules::default(),
         });
         self.tell_flips(self.members.len() - 1);
-        if let Some(member) = self.members.last_mut() {
-            member.name(&self.listener);
-            member.look_at_modules(&self.listener);
+        if count > 0 {
+            self.state_facts(self.members.len() - 1);
         }
         self.look_again(FIRST_LOOK);
+    }
+
+    /// Has the capture state what is known of a member's process.
+    fn state_facts(&mut self, member: usize) {
+        let member = &mut self.members[member];
+        member.name(&self.listener);
+        member.look_at_modules(&self.listener);
     }
 
     /// Whether this buffer of a process is already captured, or was detached.
@@ -326,8 +332,11 @@ impl<'a> Live<'a> {
             let _ = self.ticks.wait();
             self.look_at_all();
             let (members, listener) = (&mut self.members, &self.listener);
-            members.iter_mut().for_each(|member| member.look_at_modules(listener));
-            self.names_due.look(|| members.iter_mut().for_each(|member| member.name(listener)));
+            let feeds = self.dropped.len();
+            let mut stated: Vec<_> =
+                members.iter_mut().filter(|member| member.feed < feeds).collect();
+            stated.iter_mut().for_each(|member| member.look_at_modules(listener));
+            self.names_due.look(|| stated.iter_mut().for_each(|member| member.name(listener)));
             self.stand_back();
             self.close_drained();
             if self.follow.as_ref().is_some_and(Follow::is_due) {
@@ -487,8 +496,11 @@ impl<'a> Live<'a> {
     /// Closes the gates of a member, reads its last counters, and reports the losses that its end
     /// caused.
     fn close(&mut self, member: &mut Member) {
-        member.names.tell_last(member.feed, &member.session, &self.listener);
-        member.modules.tell_now(member.feed, &member.session, &self.listener);
+        // Where ppt's own feeds were refused, a process without buffers has none.
+        if member.feed < self.dropped.len() {
+            member.names.tell_last(member.feed, &member.session, &self.listener);
+            member.modules.tell_now(member.feed, &member.session, &self.listener);
+        }
         member.session.gate_off();
         for (buffer, feed) in member.feeds().enumerate() {
             // Other news have no consequences any more.

@@ -110,6 +110,23 @@ impl Session {
         Ok(Self { target, claim, limits, allow, attached, held, transport, filtered })
     }
 
+    /// A session of a process without buffers: others tell of it. Nothing is written into the process,
+    /// and nothing is held.
+    pub fn without_buffers(target: Target, options: &Options) -> Self {
+        let claim = claim::ours(target.system(), random_nonzero());
+        let Options { limits, allow, .. } = *options;
+        Self {
+            target,
+            claim,
+            limits,
+            allow,
+            attached: Vec::new(),
+            held: Duration::ZERO,
+            transport: Transport::Mem,
+            filtered: false,
+        }
+    }
+
     fn access(&self) -> Access<'_> {
         Access { target: &self.target, claim: self.claim, allow: self.allow }
     }

@@ -18,6 +18,12 @@ pub enum Part {
     Syscalls,
     /// Page faults.
     Faults,
+    /// Stacks of threads that run.
+    Stacks,
+    /// The same while the kernel works for them.
+    KernelStacks,
+    /// Stacks of threads that begin to wait.
+    Waits,
 }
 
 impl fmt::Display for Part {
@@ -27,6 +33,9 @@ impl fmt::Display for Part {
             Part::Wakeups => "wake-ups and successors",
             Part::Syscalls => "system calls",
             Part::Faults => "page faults",
+            Part::Stacks => "stacks",
+            Part::KernelStacks => "stacks while the kernel works for the program",
+            Part::Waits => "stacks of waits",
         })
     }
 }

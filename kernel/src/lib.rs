@@ -14,6 +14,8 @@
 //!   keeps, `wakes` tells one wake-up from the next.
 //! - `threads` knows the threads of a process, and which event speaks for which of them.
 //! - `memory` bounds what the rings of all processes take.
+//! - `stack_events` opens the events that take stacks, `stack_frames` holds what becomes of
+//!   them, `stack_reader` turns one into the other.
 //! - `watch` opens, `reader` is the thread.
 
 #![deny(unsafe_code)]
@@ -27,6 +29,9 @@ mod reader;
 mod records;
 mod schema;
 mod sources;
+mod stack_events;
+mod stack_frames;
+mod stack_reader;
 mod threads;
 mod tracepoints;
 mod wakes;
@@ -35,4 +40,11 @@ mod watch;
 pub use error::{KernelError, Part};
 pub use reader::Running;
 pub use schema::{BUFFER, Builtin};
+pub use stack_events::Stacks;
+pub use stack_frames::{STACKS_BUFFER, StackCounts};
 pub use watch::{Kernel, Wanted, Watch};
+
+/// Whether a source of this kind has frames of ppt's own.
+pub fn is_builtin(kind: &str) -> bool {
+    [BUFFER, STACKS_BUFFER].contains(&kind)
+}

@@ -1,9 +1,10 @@
 //! The memory that rings of records take, which the kernel locks: all processes share a bound.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::perf::page_size;
+use crate::perf::{Event, Ring, page_size};
 
 /// Bytes of a ring of records, if there is so much memory, and the least.
 const RING_BYTES: u64 = 4 << 20;
@@ -54,6 +55,25 @@ impl Memory {
 /// Bytes of the smallest ring.
 pub(crate) fn least() -> u64 {
     LEAST_RING_BYTES.max(page_size() as u64)
+}
+
+/// The error of a ring that the kernel does not let ppt map. It is not about the right to the event.
+pub(crate) fn no_memory(error: io::Error) -> io::Error {
+    io::Error::other(format!("no memory for its records: {error}"))
+}
+
+/// The ring of an event: the largest, up to `bytes`, that the kernel lets ppt lock.
+pub(crate) fn map_ring(event: &Event, mut bytes: usize) -> io::Result<Ring> {
+    loop {
+        match Ring::map(event, bytes) {
+            Err(error)
+                if error.kind() == io::ErrorKind::PermissionDenied && bytes as u64 > least() =>
+            {
+                bytes /= 2;
+            }
+            done => return done,
+        }
+    }
 }
 
 #[cfg(test)]

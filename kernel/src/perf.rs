@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
+use nix::errno::Errno;
 use nix::time::{ClockId, clock_gettime};
 use perf_event_open_sys::bindings::{self, perf_event_attr, perf_event_mmap_page};
 use perf_event_open_sys::{ioctls, perf_event_open};
@@ -23,6 +24,8 @@ pub(crate) struct Kind {
     pub samples: bool,
     /// The raw bytes of a tracepoint belong to a record.
     pub raw: bool,
+    /// The stack of the program belongs to a record.
+    pub stack: bool,
     /// Switches of the thread leave records, and so do threads that it makes and its end.
     pub switches: bool,
     pub tasks: bool,
@@ -39,7 +42,14 @@ pub(crate) enum What {
     MinorFaults,
     MajorFaults,
     Tracepoint(u64),
+    /// So many ns that a thread runs.
+    Running(u64),
+    /// The thread gives up its CPU.
+    Leaving,
 }
+
+/// Most addresses of a stack: those of a frame `stack`.
+pub(crate) const MOST_ADDRESSES: usize = 30;
 
 /// The fields of every sample, but for the raw bytes. Records of other kinds end in these, without
 /// the address.
@@ -67,9 +77,23 @@ impl Kind {
                 (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_PAGE_FAULTS_MAJ.into())
             }
             What::Tracepoint(id) => (bindings::PERF_TYPE_TRACEPOINT, id),
+            What::Running(_) => {
+                (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_CPU_CLOCK.into())
+            }
+            What::Leaving => {
+                (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_CONTEXT_SWITCHES.into())
+            }
         };
         if self.samples {
-            attr.__bindgen_anon_1.sample_period = 1;
+            attr.__bindgen_anon_1.sample_period = match self.what {
+                What::Running(ns) => ns,
+                _ => 1,
+            };
+        }
+        if self.stack {
+            attr.sample_type |= u64::from(bindings::PERF_SAMPLE_CALLCHAIN);
+            attr.set_exclude_callchain_kernel(1);
+            attr.sample_max_stack = MOST_ADDRESSES as u16;
         }
         if self.raw {
             attr.sample_type |= u64::from(bindings::PERF_SAMPLE_RAW);
@@ -224,4 +248,9 @@ pub(crate) fn now() -> io::Result<u64> {
 /// Bytes of a page.
 pub(crate) fn page_size() -> usize {
     rustix::param::page_size()
+}
+
+/// Whether the thread of an event has ended.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::ESRCH as i32)
 }

@@ -16,6 +16,8 @@ use crate::perf::{Event as PerfEvent, Ring, now};
 use crate::records::{Content, Record, records};
 use crate::schema::{Builtin, Comm, Event, Waker, state};
 use crate::sources::{Source, Sources};
+use crate::stack_frames::StackCounts;
+use crate::stack_reader::{StackHeard, StackHearing, StackReader};
 use crate::threads::Threads;
 use crate::tracepoints::{Calls, Switch, Waking};
 use crate::wakes::Wakes;
@@ -23,6 +25,8 @@ use crate::wakes::Wakes;
 /// Shortest and longest sleep between two looks at the rings.
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(8);
+/// The longest one where stacks of threads that run are all that comes.
+const LONGEST_OF_STACKS: Duration = Duration::from_millis(64);
 /// A record has its time before it is in its ring: it is there so much later at the latest, ns.
 const COMMIT_NS: u64 = 1_000_000;
 /// The most losses that are stated at a time. Each takes a slot.
@@ -33,6 +37,9 @@ const IN_INTERRUPT: i64 = 0x08 | 0x10 | 0x40;
 /// All that the thread has.
 #[derive(Debug)]
 pub(crate) struct Reader {
+    /// Somebody drains the frames of the buffer `kernel`.
+    pub has_events: bool,
+    pub stacks: Option<StackReader>,
     pub rings: Vec<Ring>,
     /// What they take. It is given back after they are unmapped.
     pub _memory: Share,
@@ -58,20 +65,17 @@ pub(crate) struct Reader {
 /// A thread that turns records into frames. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Running {
-    segment: Arc<Segment>,
+    stacks: Option<Arc<StackCounts>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
-    /// Takes what the kernel has left until now, and ends. Then the segment holds all frames.
-    pub fn stop(mut self) {
+    /// Takes what the kernel has left until now, and ends. Then the segments hold all frames. Returns
+    /// how many stacks there were, if there were to be any.
+    pub fn stop(mut self) -> Option<Arc<StackCounts>> {
         self.end();
-    }
-
-    /// The memory of its frames.
-    pub fn segment(&self) -> &Arc<Segment> {
-        &self.segment
+        self.stacks.take()
     }
 
     fn end(&mut self) {
@@ -94,7 +98,7 @@ impl Drop for Running {
 }
 
 /// A record whose raw bytes have been read.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Heard {
     In {
         tid: i32,
@@ -148,6 +152,7 @@ enum Heard {
         next: i32,
         name: Comm,
     },
+    Stack(StackHeard),
 }
 
 impl Reader {
@@ -156,15 +161,26 @@ impl Reader {
         // The ring has an owner from now on: whoever drains looks at rings that have had one. Its
         // frames are of no single thread.
         segment.ring(0).claim(0);
-        let stopped = stop.clone();
+        self.stacks.iter().for_each(|it| _ = it.segment.ring(0).claim(0));
+        let (stopped, stacks) = (stop.clone(), self.stacks.as_ref().map(|it| it.counts.clone()));
         let thread =
             thread::Builder::new().name("ppt-kernel".into()).spawn(move || self.run(&stopped))?;
-        Ok(Running { segment, stop, thread: Some(thread) })
+        Ok(Running { stacks, stop, thread: Some(thread) })
     }
 
     fn run(mut self, stop: &AtomicBool) {
         let segment = self.segment.clone();
         let mut frames = Frames::new(&segment);
+        let of_stacks = self.stacks.as_ref().map(|it| (it.segment.clone(), it.counts.clone()));
+        let mut stacks = of_stacks
+            .as_ref()
+            .zip(self.stacks.as_ref())
+            .map(|(of, it)| StackHearing::begin(&of.0, &of.1, &it.events, self.begun_ns));
+        let only_stacks = |it: &StackReader| !self.has_events && !it.events.wanted.waits;
+        let longest = match &self.stacks {
+            Some(reader) if only_stacks(reader) => LONGEST_OF_STACKS,
+            _ => LONGEST,
+        };
         let (mut bytes, mut heard) = (Vec::new(), Vec::new());
         let mut wakes = vec![Wakes::default(); self.rings.len()];
         let mut latest = vec![Latest { time: self.begun_ns, full: None }; self.rings.len()];
@@ -207,12 +223,27 @@ impl Reader {
                     latest.full = Some(latest.time);
                 }
             }
+            if let (Some(stacks), Some(reader)) = (&mut stacks, &mut self.stacks) {
+                let of = (&self.sources, self.threads.pid());
+                let full = stacks.take(&mut reader.events, &mut bytes, of, |time, voice, said| {
+                    heard.push((time, voice, Heard::Stack(said)));
+                });
+                fullest = fullest.max(full);
+            }
             heard.sort_by_key(|it: &(u64, i32, Heard)| it.0);
             let known = heard.partition_point(|it| it.0 <= known_ns);
             for (time, voice, heard) in heard.drain(..known) {
-                self.hear(time, voice, heard, &mut frames);
+                match (&mut stacks, heard) {
+                    (Some(stacks), Heard::Stack(said)) => {
+                        stacks.hear(time, voice, said, &mut self.threads);
+                    }
+                    (_, heard) => self.hear(time, voice, heard, &mut frames),
+                }
             }
             if is_last {
+                if let (Some(stacks), Some(reader)) = (&mut stacks, &self.stacks) {
+                    stacks.finish(&reader.events);
+                }
                 let all = self.of_cpus.iter().chain(&self.events);
                 let lost: u64 = self.lost_before + all.map(PerfEvent::lost).sum::<u64>();
                 // No record behind them tells of these, so their ring was full to the last, or
@@ -230,7 +261,7 @@ impl Reader {
             self.widen();
             sleep = match fullest {
                 it if it > 0.25 => (sleep / 2).max(SHORTEST),
-                it if it < 0.06 => (sleep * 2).min(LONGEST),
+                it if it < 0.06 => (sleep * 2).min(longest),
                 _ => sleep,
             };
             thread::park_timeout(sleep);
@@ -255,6 +286,7 @@ impl Reader {
         let knows_wakeups = !self.of_cpus.is_empty();
         let knows_successors = self.sources.values().any(|it| it.0 == Source::Switch);
         let event = match heard {
+            Heard::Stack(_) => None,
             Heard::Lost { count, cpu, since } => {
                 frames.latest = frames.latest.max(time);
                 frames.lose(Loss { since, thread: 0, cpu, count });

@@ -38,6 +38,19 @@ pub(crate) enum Content<'a> {
         address: u64,
         raw: &'a [u8],
     },
+    /// The same with the addresses of a stack.
+    Stack {
+        /// The kernel worked for the program.
+        in_kernel: bool,
+        chain: &'a [u8],
+    },
+}
+
+/// What samples of a ring end in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SampleEnd {
+    Raw,
+    Stack,
 }
 
 /// The header: type, flags, length.
@@ -46,26 +59,48 @@ const HEADER: usize = 8;
 const TRAILER: usize = 32;
 
 /// The records in `bytes`, one after the other. A record of impossible length ends them.
-pub(crate) fn records(mut bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
+pub(crate) fn records(bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
+    records_that_end(bytes, SampleEnd::Raw)
+}
+
+/// The same of a ring whose samples have stacks.
+pub(crate) fn stack_records(bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
+    records_that_end(bytes, SampleEnd::Stack)
+}
+
+fn records_that_end(mut bytes: &[u8], end: SampleEnd) -> impl Iterator<Item = Record<'_>> {
     std::iter::from_fn(move || {
         loop {
             let len = usize::from(u16_at(bytes, 6)?);
             let record = bytes.get(..len).filter(|_| len >= HEADER)?;
             bytes = &bytes[len..];
-            if let Some(record) = parse(record) {
+            if let Some(record) = parse(record, end) {
                 return Some(record);
             }
         }
     })
 }
 
-fn parse(record: &[u8]) -> Option<Record<'_>> {
+fn parse(record: &[u8], end: SampleEnd) -> Option<Record<'_>> {
     let (kind, flags) = (u32_at(record, 0)?, u32::from(u16_at(record, 4)?));
     let body = &record[HEADER..];
     if kind == sys::PERF_RECORD_SAMPLE {
-        let raw = match u32_at(body, 40) {
-            Some(len) => body.get(44..44 + len as usize)?,
-            None => &[],
+        let content = match end {
+            SampleEnd::Stack => {
+                let bytes = usize::try_from(u64_at(body, 40)?).ok()?.checked_mul(8)?;
+                let mode = flags & sys::PERF_RECORD_MISC_CPUMODE_MASK;
+                Content::Stack {
+                    in_kernel: mode == sys::PERF_RECORD_MISC_KERNEL,
+                    chain: body.get(48..)?.get(..bytes)?,
+                }
+            }
+            SampleEnd::Raw => {
+                let raw = match u32_at(body, 40) {
+                    Some(len) => body.get(44..44 + len as usize)?,
+                    None => &[],
+                };
+                Content::Sample { address: u64_at(body, 24)?, raw }
+            }
         };
         return Some(Record {
             id: u64_at(body, 0)?,
@@ -73,7 +108,7 @@ fn parse(record: &[u8]) -> Option<Record<'_>> {
             tid: u32_at(body, 12)? as i32,
             time: u64_at(body, 16)?,
             cpu: u32_at(body, 32)?,
-            content: Content::Sample { address: u64_at(body, 24)?, raw },
+            content,
         });
     }
     let content = match kind {
@@ -165,10 +200,34 @@ mod tests {
         assert_eq!(found, expected);
     }
 
+    #[test]
+    fn a_stack_is_a_count_and_as_many_addresses() {
+        let sample = |count: u64, addresses: &[u64]| {
+            let words = [77, 9 << 32 | 7, 970, 0, 2, count];
+            let words = words.iter().chain(addresses);
+            words.flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>()
+        };
+        let kernel = sys::PERF_RECORD_MISC_KERNEL as u16;
+        let user = sys::PERF_RECORD_MISC_USER as u16;
+        let mut bytes = record(sys::PERF_RECORD_SAMPLE, kernel, &sample(2, &[5, 6]));
+        bytes.extend(record(sys::PERF_RECORD_SAMPLE, user, &sample(0, &[])));
+        // More than there is, and more than there can be.
+        bytes.extend(record(sys::PERF_RECORD_SAMPLE, user, &sample(3, &[5, 6])));
+        bytes.extend(record(sys::PERF_RECORD_SAMPLE, user, &sample(u64::MAX, &[5, 6])));
+        let found: Vec<_> = stack_records(&bytes).map(|found| found.content).collect();
+        let chain: Vec<u8> = [5u64, 6].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let expected = [
+            Content::Stack { in_kernel: true, chain: &chain },
+            Content::Stack { in_kernel: false, chain: &[] },
+        ];
+        assert_eq!(found, expected);
+    }
+
     proptest! {
         #[test]
         fn nothing_upsets_it(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             assert!(records(&bytes).count() <= bytes.len() / HEADER);
+            assert!(stack_records(&bytes).count() <= bytes.len() / HEADER);
         }
 
         #[test]
@@ -177,6 +236,7 @@ mod tests {
         ) {
             let bytes: Vec<u8> = all.iter().flat_map(|(kind, flags, body)| record(*kind, *flags, body)).collect();
             assert!(records(&bytes).count() <= all.len());
+            assert!(stack_records(&bytes).count() <= all.len());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use ppt_frame_dsl::schema::{FRAME_ID_OFFSET, Schema};
 use syscalls::{Sysno, SysnoSet};
 
-/// Name of the buffer.
+/// Name of the buffer of what the kernel does.
 pub const BUFFER: &str = "kernel";
 
 /// The frame file, but for the names of system calls, which differ from architecture to architecture.
@@ -14,9 +14,11 @@ const SOURCE: &str = include_str!("kernel.frame");
 /// Most bytes of a frame, in words.
 pub(crate) const WORDS: usize = 8;
 
-/// The schema of the buffer.
+/// The schema of a built-in buffer.
 #[derive(Debug)]
 pub struct Builtin {
+    /// The name of the buffer.
+    pub buffer: &'static str,
     /// The schema.
     pub schema: Schema,
     /// The same as the JSON that captures hold.
@@ -24,11 +26,11 @@ pub struct Builtin {
     /// The hash of it.
     pub hash: u64,
     /// By kind of frame, where each field lies: offset and bytes.
-    places: Vec<Vec<(usize, usize)>>,
+    pub(crate) places: Vec<Vec<(usize, usize)>>,
 }
 
 impl Builtin {
-    /// The one that there is.
+    /// That of what the kernel does.
     pub fn get() -> &'static Self {
         static BUILTIN: OnceLock<Builtin> = OnceLock::new();
         BUILTIN.get_or_init(Self::new)
@@ -41,16 +43,22 @@ impl Builtin {
         let calls: Vec<_> =
             all.iter().map(|call| format!("{} = {}", name(call), call.id())).collect();
         let source = format!("{SOURCE}\nenum Call : u16 {{ {} }}\n", calls.join(", "));
-        let compiled = ppt_frame_dsl::compile(source.as_bytes(), "kernel.frame")
+        let new = Self::compiled(BUFFER, &source);
+        assert!(new.schema.stride as usize <= WORDS * 8);
+        new
+    }
+
+    /// What a frame file of ppt's own says.
+    pub(crate) fn compiled(buffer: &'static str, source: &str) -> Self {
+        let compiled = ppt_frame_dsl::compile(source.as_bytes(), buffer)
             .unwrap_or_else(|error| panic!("the built-in frame file: {error}"));
         let schema = compiled.schema;
-        assert!(schema.stride as usize <= WORDS * 8);
         let places = schema.frames.iter().map(|frame| {
             frame.fields.iter().map(|it| (it.offset as usize, it.bytes(&schema) as usize)).collect()
         });
         let places = places.collect();
         let json = schema.to_json();
-        Self { hash: schema.hash(), json: json.into(), places, schema }
+        Self { buffer, hash: schema.hash(), json: json.into(), places, schema }
     }
 
     /// All words of `event` but the first, which holds the sequence number.

@@ -18,4 +18,7 @@ pub(crate) enum Source {
     Waking,
     WakingOfAll,
     Switch,
+    /// Stacks of threads that run, and of those that begin to wait.
+    Running,
+    Leaving,
 }

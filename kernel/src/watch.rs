@@ -10,12 +10,14 @@ use ppt_segment::{Geometry, Identity, Segment};
 
 use crate::error::{KernelError, Part};
 use crate::filter::{Filter, Horizon};
-use crate::memory::{self, Memory};
+use crate::memory::{self, Memory, map_ring, no_memory};
 use crate::neighbours::Neighbours;
-use crate::perf::{self, Event, Kind, Ring, What};
+use crate::perf::{self, Event, Kind, Ring, What, is_gone};
 use crate::reader::{Reader, Running};
 use crate::schema::Builtin;
 use crate::sources::{Source, Sources};
+use crate::stack_events::{StackEvents, Stacks};
+use crate::stack_reader::StackReader;
 use crate::threads::{self, Threads};
 use crate::tracepoints::{Calls, Switch, Waking};
 
@@ -31,6 +33,15 @@ pub struct Wanted {
     pub syscalls: bool,
     /// Page faults.
     pub faults: bool,
+    /// Stacks.
+    pub stacks: Option<Stacks>,
+}
+
+impl Wanted {
+    /// Whether frames of the buffer `kernel` are wanted.
+    fn events(&self) -> bool {
+        self.sched || self.syscalls || self.faults
+    }
 }
 
 /// What is wanted, and what the kernel has for it.
@@ -73,7 +84,8 @@ impl Kernel {
     /// be opened, and why; without a watch if that is all.
     pub fn watch(&self, pid: i32, user: u32) -> (Option<Watch>, Vec<KernelError>) {
         let mut missing = Vec::new();
-        if !self.wanted.sched && !self.wanted.faults && self.calls.is_none() {
+        let has_events = self.wanted.sched || self.wanted.faults || self.calls.is_some();
+        if !has_events && self.wanted.stacks.is_none() {
             return (None, missing);
         }
         let reader = match self.open(pid, user, &mut missing) {
@@ -93,12 +105,30 @@ impl Kernel {
         missing: &mut Vec<KernelError>,
     ) -> Result<Reader, KernelError> {
         let cpus = cpus();
-        let ring_bytes = self.memory.ring_bytes(cpus.len());
+        let ring_bytes = match self.wanted.events() {
+            true => self.memory.ring_bytes(cpus.len()),
+            // Threads come and go, and that is all.
+            false => memory::least() as usize,
+        };
+        // These come first: the others take what memory is left.
+        let mut stacks = None;
+        if let Some(wanted) = self.wanted.stacks {
+            let bytes = self.memory.ring_bytes(cpus.len());
+            match StackEvents::new(wanted, pid, &cpus, bytes) {
+                Ok((opened, refused)) => {
+                    missing.extend(refused);
+                    stacks = Some(opened);
+                }
+                Err(error) if self.wanted.events() => missing.push(error),
+                Err(error) => return Err(error),
+            }
+        }
         let mut opening = Opening::new(cpus, ring_bytes);
         let of_threads = Kind {
             what: What::Nothing,
             samples: false,
             raw: false,
+            stack: false,
             switches: self.wanted.sched,
             tasks: true,
             kernel: false,
@@ -139,12 +169,25 @@ impl Kernel {
                 .and_then(|()| opening.part(Part::Wakeups, &[(Source::Switch, successors)]));
             missing.extend(done.err());
         }
+        let system = |part| move |source| KernelError::System { part, source };
+        let stacks = match stacks {
+            Some(mut events) => {
+                missing.extend(events.open(&opening.opened, &mut opening.sources)?);
+                let segment = segment(Builtin::stacks()).map_err(system(Part::Stacks))?;
+                let (segment, counts) = (Arc::new(segment), Arc::default());
+                Some(StackReader { events, segment, counts })
+            }
+            None => None,
+        };
         let threads = Threads::new(pid, opening.opened.iter().copied());
         let begun_ns = opening.enable()?;
-        let segment =
-            segment().map_err(|source| KernelError::System { part: Part::Switches, source })?;
-        let bytes = opening.rings.iter().map(|it| it.size() as u64).sum();
+        stacks.iter().for_each(|it| it.events.enable());
+        let segment = segment(Builtin::get()).map_err(system(Part::Switches))?;
+        let of_stacks = stacks.iter().flat_map(|it| &it.events.rings);
+        let bytes = opening.rings.iter().chain(of_stacks).map(|it| it.size() as u64).sum();
         Ok(Reader {
+            has_events: self.wanted.events(),
+            stacks,
             rings: opening.rings,
             _memory: self.memory.take(bytes),
             events: opening.events,
@@ -165,9 +208,11 @@ impl Kernel {
 }
 
 impl Watch {
-    /// The memory that its frames will lie in, in ring 0.
-    pub fn segment(&self) -> Arc<Segment> {
-        self.0.segment.clone()
+    /// The buffers of its frames, and the memory that they will lie in, in ring 0.
+    pub fn buffers(&self) -> Vec<(&'static Builtin, Arc<Segment>)> {
+        let events = self.0.has_events.then(|| (Builtin::get(), self.0.segment.clone()));
+        let stacks = self.0.stacks.as_ref().map(|it| (Builtin::stacks(), it.segment.clone()));
+        events.into_iter().chain(stacks).collect()
     }
 
     /// Starts the thread that reads the records. It needs no rights.
@@ -262,7 +307,7 @@ impl Opening {
                     self.events.push(event);
                 }
                 None => {
-                    self.rings.push(map(&event, self.ring_bytes).map_err(no_memory)?);
+                    self.rings.push(map_ring(&event, self.ring_bytes).map_err(no_memory)?);
                     self.firsts.push(event);
                 }
             }
@@ -338,33 +383,8 @@ impl Opening {
     }
 }
 
-fn is_gone(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(Errno::ESRCH as i32)
-}
-
-/// The error of a ring that the kernel does not let ppt map. It is not about the right to the event.
-fn no_memory(error: io::Error) -> io::Error {
-    io::Error::other(format!("no memory for its records: {error}"))
-}
-
-/// The ring of an event: the largest, up to `bytes`, that the kernel lets ppt lock.
-fn map(event: &Event, mut bytes: usize) -> io::Result<Ring> {
-    loop {
-        match Ring::map(event, bytes) {
-            Err(error)
-                if error.kind() == io::ErrorKind::PermissionDenied
-                    && bytes as u64 > memory::least() =>
-            {
-                bytes /= 2;
-            }
-            done => return done,
-        }
-    }
-}
-
-/// Memory for frames.
-fn segment() -> io::Result<Segment> {
-    let builtin = Builtin::get();
+/// Memory for frames of a buffer.
+fn segment(builtin: &Builtin) -> io::Result<Segment> {
     let schema = &builtin.schema;
     let geometry =
         Geometry::new(schema.stride, schema.slots.ilog2(), 1).map_err(io::Error::other)?;

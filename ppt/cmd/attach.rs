@@ -45,7 +45,10 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
                 }
             }
         }
-        which => (select::processes(which, &capture.buffers)?, Outputs::open(capture)?),
+        which => {
+            let may_lack = capture.buffers.is_empty() && Kernel::is_wanted(capture);
+            (select::processes(which, &capture.buffers, may_lack)?, Outputs::open(capture)?)
+        }
     };
     let kind = match args.which() {
         _ if args.follow => Kind::Family,
@@ -66,6 +69,16 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
     let mut kernel = Kernel::wanted(capture);
     for session in &sessions {
         kernel.iter_mut().for_each(|it| it.open(session.target()));
+    }
+    let tells = |it: &Session| {
+        let pid = it.target().pid();
+        !it.attached().is_empty() || kernel.as_ref().is_some_and(|kernel| kernel.has(pid))
+    };
+    if let Some(silent) = sessions.iter().find(|it| !tells(it)) {
+        let pid = silent.target().pid();
+        let what = format!("process {pid} has no ppt buffers, and the kernel tells nothing of it");
+        sessions.into_iter().for_each(end_at_once);
+        return Err(Failure::failed(Code::NothingToAttach, what));
     }
     // This precedes the listener's threads, which inherit the remaining privileges. Descriptors
     // stay open.
@@ -92,7 +105,11 @@ fn sessions(
     let mut sessions = Vec::new();
     let mut refusals = Vec::new();
     for (index, Chosen { target, buffers }) in chosen.into_iter().chain(children).enumerate() {
-        match Session::attach(target, buffers, &options) {
+        let attached = match buffers.is_empty() {
+            true => Ok(Session::without_buffers(target, &options)),
+            false => Session::attach(target, buffers, &options),
+        };
+        match attached {
             Ok(session) => sessions.push(session),
             // A child that has ended meanwhile is no failure.
             Err(error) if follow.is_some() && index > 0 && is_gone(&error) => {}

@@ -12,7 +12,7 @@ use crate::report;
 pub(crate) fn run(args: &args::Detach) -> Outcome {
     let which = args.processes.which();
     let mut refused = Vec::new();
-    for Chosen { target, buffers } in select::processes(which, &args.buffers)? {
+    for Chosen { target, buffers } in select::processes(which, &args.buffers, false)? {
         let prefix = match which {
             Which::All => format!("process {}: ", target.pid()),
             _ => String::new(),

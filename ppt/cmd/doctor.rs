@@ -13,7 +13,7 @@
 
 use ppt_agent::System;
 use ppt_agent::doctor::{self, Check, Remedy, Verdict};
-use ppt_kernel::{Kernel, Wanted};
+use ppt_kernel::{Kernel, Stacks, Wanted};
 use ppt_sources::FILE_NAME;
 use ppt_text::escaped;
 use serde::Serialize;
@@ -57,12 +57,14 @@ fn kernel() -> Vec<Check> {
         remedy,
         code,
     };
+    let stacks = Stacks { hertz: Stacks::HERTZ, waits: true };
     let (kernel, mut missing) =
-        Kernel::new(Wanted { sched: true, syscalls: true, faults: true }, 0);
+        Kernel::new(Wanted { sched: true, syscalls: true, faults: true, stacks: Some(stacks) }, 0);
     let us = std::process::id() as i32;
     missing.extend(kernel.watch(us, nix::unistd::geteuid().as_raw()).1);
     if missing.is_empty() {
-        let found = "the kernel lets ppt capture switches, wake-ups, system calls and page faults";
+        let found = "the kernel lets ppt capture switches, wake-ups, system calls, page faults and \
+                     stacks";
         return vec![check(Verdict::Good, found.into(), None, None)];
     }
     let missing = missing.iter().map(|error| {

@@ -33,12 +33,22 @@ impl Chosen {
     }
 }
 
-/// Opens the processes that `which` names; at least one.
-pub(crate) fn processes(which: Which<'_>, buffers: &[String]) -> Result<Vec<Chosen>, Failure> {
+/// Opens the processes that `which` names; at least one. `may_lack_buffers`: a process that is named by
+/// its pid needs none.
+pub(crate) fn processes(
+    which: Which<'_>,
+    buffers: &[String],
+    may_lack_buffers: bool,
+) -> Result<Vec<Chosen>, Failure> {
     let system = System::default();
     match which {
         Which::Pid(pid) => {
-            let (target, chosen, remarks) = Target::with_buffers(&system, pid, buffers)?;
+            let found = Target::with_buffers(&system, pid, buffers);
+            if matches!(found, Err(AgentError::NoBuffers { .. })) && may_lack_buffers {
+                let target = Target::open(&system, pid)?;
+                return Ok(vec![Chosen { target, buffers: Vec::new() }]);
+            }
+            let (target, chosen, remarks) = found?;
             if buffers.is_empty() {
                 remarks.refused.iter().for_each(|it| report::warning(Code::BufferRefused, it));
                 if let Some(unsearched) = remarks.unsearched.filter(|it| it.of_objects) {

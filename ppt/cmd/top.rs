@@ -65,7 +65,7 @@ pub(crate) fn run(args: &args::Top) -> Outcome {
 fn sessions(pids: &[i32], capture: &args::Capture) -> Result<Vec<Session>, Failure> {
     let mut chosen = Vec::new();
     for &pid in pids {
-        chosen.extend(select::processes(Which::Pid(pid), &capture.buffers)?);
+        chosen.extend(select::processes(Which::Pid(pid), &capture.buffers, false)?);
     }
     let options = attach_options(capture, None);
     let mut sessions = Vec::new();

@@ -17,6 +17,17 @@ pub(super) fn feeds(session: &Session, from_start: bool) -> impl Iterator<Item =
     })
 }
 
+/// The feed with which a file states facts of a process, which is none that has ended. Where a session
+/// has no buffers, ppt's own feeds are the first.
+pub(super) fn living(first_feed: usize, session: &Session) -> Option<usize> {
+    let buffers = session.attached();
+    if buffers.is_empty() {
+        return Some(first_feed);
+    }
+    let mut buffers = (first_feed..).zip(buffers);
+    buffers.find(|(_, buffer)| buffer.end().is_none()).map(|(feed, _)| feed)
+}
+
 /// What a source chunk says of a process.
 pub(super) fn process(target: &Target) -> ppt_listener::Process {
     let (uid, _) = target.owner();

@@ -80,7 +80,7 @@ struct Matching {
 impl Filter for Matching {
     fn introduce(&mut self, new: &[(usize, &Source)]) {
         // What the kernel says was asked for by another option: all of it passes.
-        let own = new.iter().filter(|(_, it)| it.kind != ppt_kernel::BUFFER);
+        let own = new.iter().filter(|(_, it)| !ppt_kernel::is_builtin(&it.kind));
         let new: Vec<_> = own.copied().collect();
         if new.is_empty() {
             return;

@@ -142,7 +142,7 @@ struct OfFrames {
 impl Watch for Expressions {
     fn introduce(&mut self, new: &[(usize, &Source)]) {
         // What the kernel says is there to explain what triggers.
-        let own = new.iter().filter(|(_, it)| it.kind != ppt_kernel::BUFFER);
+        let own = new.iter().filter(|(_, it)| !ppt_kernel::is_builtin(&it.kind));
         let new: Vec<_> = own.copied().collect();
         if new.is_empty() {
             return;

@@ -37,8 +37,7 @@ impl MemberModules {
     pub(super) fn tell_now(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
         let start = Instant::now();
         // A file says nothing of a feed that has ended.
-        let mut buffers = (first_feed..).zip(session.attached());
-        let Some((feed, _)) = buffers.find(|(_, buffer)| buffer.end().is_none()) else { return };
+        let Some(feed) = super::feed::living(first_feed, session) else { return };
         if self.feed.replace(feed) != Some(feed) {
             self.watch.forget();
         }

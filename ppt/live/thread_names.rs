@@ -70,9 +70,7 @@ impl MemberNames {
         session: &Session,
         listener: &Listener,
     ) {
-        // A file says nothing of a feed that has ended.
-        let mut buffers = (first_feed..).zip(session.attached());
-        let Some((feed, _)) = buffers.find(|(_, buffer)| buffer.end().is_none()) else { return };
+        let Some(feed) = super::feed::living(first_feed, session) else { return };
         if self.feed.replace(feed) != Some(feed) {
             self.read.forget();
         }

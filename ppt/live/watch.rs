@@ -1,6 +1,6 @@
-//! A feed of ppt's own for each captured process: what the kernel does with it.
+//! Feeds of ppt's own for each captured process: what the kernel does with it, and its stacks.
 
-use ppt_kernel::{BUFFER, Builtin};
+use ppt_kernel::BUFFER;
 use ppt_listener::Feed;
 
 use super::{Live, feed};
@@ -16,30 +16,38 @@ impl Live<'_> {
         kernel.open(target);
         let Some(at) = kernel.open.iter().position(|it| it.0 == pid) else { return };
         let (_, watch) = kernel.open.remove(at);
-        let segment = watch.segment();
-        let source = ppt_listener::Source {
-            schema_json: Builtin::get().json.clone(),
-            schema_hash: Builtin::get().hash,
-            kind: BUFFER.into(),
-            buffer: BUFFER.into(),
-            process: ppt_listener::Process {
-                // Its stamps are ppt's own.
-                time_offsets: Vec::new(),
-                ..feed::process(target)
-            },
-            ..Default::default()
-        };
-        let feed = Feed { populated: 1, ..Feed::starting_now(source, segment) };
-        let added = self.listener.add(vec![feed]).map_err(|it| it.to_string());
-        let number = self.dropped.len();
+        let buffers = watch.buffers();
+        let feeds = buffers.iter().map(|(builtin, segment)| {
+            let source = ppt_listener::Source {
+                schema_json: builtin.json.clone(),
+                schema_hash: builtin.hash,
+                kind: builtin.buffer.into(),
+                buffer: builtin.buffer.into(),
+                process: ppt_listener::Process {
+                    // Its stamps are ppt's own.
+                    time_offsets: Vec::new(),
+                    ..feed::process(target)
+                },
+                ..Default::default()
+            };
+            Feed { populated: 1, ..Feed::starting_now(source, segment.clone()) }
+        });
+        let added = self.listener.add(feeds.collect()).map_err(|it| it.to_string());
+        let first = self.dropped.len();
+        let numbers: Vec<usize> = (first..first + buffers.len()).collect();
         let started = added.and_then(|()| {
-            self.dropped.push(Default::default());
-            self.names.push(BUFFER.into());
-            kernel.feeds.push(number);
+            self.dropped.resize(first + buffers.len(), Default::default());
+            self.names.extend(buffers.iter().map(|it| it.0.buffer.to_owned()));
+            kernel.feeds.extend(&numbers);
             watch.start().map_err(|it| it.to_string())
         });
         match started {
-            Ok(running) => kernel.running.push((pid, number, running)),
+            Ok(running) => {
+                kernel.running.push((pid, numbers, running));
+                if self.members[member].session.attached().is_empty() {
+                    self.state_facts(member);
+                }
+            }
             Err(error) => {
                 self.ok = false;
                 self.status.clear();
@@ -54,15 +62,14 @@ impl Live<'_> {
         if self.has(pid) {
             return;
         }
-        if let Some(feed) = self.kernel.as_mut().and_then(|it| it.stop(pid)) {
-            self.listener.retire(feed);
-        }
+        let feeds = self.kernel.as_mut().map(|it| it.stop(pid)).unwrap_or_default();
+        feeds.into_iter().for_each(|feed| self.listener.retire(feed));
     }
 
     /// Ends all of them. Returns their feeds, and those of processes that have ended.
     pub(super) fn end_kernel(&mut self) -> Vec<usize> {
-        let Some(kernel) = self.kernel.take() else { return Vec::new() };
-        kernel.running.into_iter().for_each(|(_, _, running)| running.stop());
+        let Some(mut kernel) = self.kernel.take() else { return Vec::new() };
+        kernel.stop_all();
         kernel.feeds
     }
 }

@@ -111,6 +111,7 @@ mod session {
     mod memory;
     mod modules;
     mod sessions;
+    mod stacks;
     mod thread_names;
     mod top;
     mod why;

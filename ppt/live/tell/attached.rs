@@ -31,11 +31,11 @@ pub(in crate::live) fn attached(args: &args::Capture, kind: Kind, session: &Sess
         return;
     }
     let buffers: Vec<_> = session.attached().iter().map(|it| it.buffer.name.as_str()).collect();
-    report::line(format_args!(
-        "attached: pid {}, buffers {}",
-        session.target().pid(),
-        buffers.join(", ")
-    ));
+    let buffers = match buffers[..] {
+        [] => "no buffers".to_owned(),
+        _ => format!("buffers {}", buffers.join(", ")),
+    };
+    report::line(format_args!("attached: pid {}, {buffers}", session.target().pid()));
 }
 
 /// Reports the owner of a process that belongs to another user.

@@ -1,0 +1,190 @@
+//! Opens the events that take stacks, in rings of their own: what is lost there is a stack.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use nix::errno::Errno;
+
+use crate::error::{KernelError, Part};
+use crate::memory::{map_ring, no_memory};
+use crate::perf::{Event, Kind, Ring, What, is_gone};
+use crate::sources::{Source, Sources};
+use crate::threads;
+
+/// Bytes of a ring that takes no stacks of waits.
+const RING_BYTES: usize = 256 << 10;
+
+/// Which stacks to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stacks {
+    /// So many of a thread for each second that it runs.
+    pub hertz: u32,
+    /// Also where threads begin to wait.
+    pub waits: bool,
+}
+
+impl Stacks {
+    /// Most stacks for each second.
+    pub const MOST_HERTZ: u32 = 1000;
+    /// Usually so many: programs do little that often, so nothing keeps step with it.
+    pub const HERTZ: u32 = 99;
+}
+
+/// Events that take stacks of the threads of a process.
+#[derive(Debug)]
+pub(crate) struct StackEvents {
+    pub wanted: Stacks,
+    /// Also while the kernel works for the program.
+    pub kernel: bool,
+    pub rings: Vec<Ring>,
+    pub events: Vec<Event>,
+    cpus: Vec<u32>,
+    /// The thread whose events have the rings, and these events, one for each CPU.
+    first: i32,
+    firsts: Vec<Event>,
+}
+
+impl StackEvents {
+    /// Opens the events of one thread of process `pid`, and the rings, of `bytes` at most. Returns also
+    /// what is missing.
+    pub fn new(
+        wanted: Stacks,
+        pid: i32,
+        cpus: &[u32],
+        bytes: usize,
+    ) -> Result<(Self, Option<KernelError>), KernelError> {
+        let bytes = if wanted.waits { bytes } else { bytes.min(RING_BYTES) };
+        for thread in threads::list(pid) {
+            let of_thread = |kernel| Self::of_thread(wanted, thread, cpus, kernel, bytes);
+            let failed = |part, error| KernelError::of(part, error, 1, cpus.len());
+            match of_thread(true) {
+                Ok(new) => return Ok((new, None)),
+                Err(error) if is_gone(&error) => {}
+                Err(error) => match failed(Part::KernelStacks, error) {
+                    missing @ KernelError::Denied { .. } => match of_thread(false) {
+                        Ok(new) => return Ok((new, Some(missing))),
+                        Err(error) if is_gone(&error) => {}
+                        Err(error) => return Err(failed(Part::Stacks, error)),
+                    },
+                    other => return Err(other),
+                },
+            }
+        }
+        Err(KernelError::of(Part::Stacks, Errno::ESRCH.into(), 0, cpus.len()))
+    }
+
+    fn of_thread(
+        wanted: Stacks,
+        thread: i32,
+        cpus: &[u32],
+        kernel: bool,
+        bytes: usize,
+    ) -> io::Result<Self> {
+        let (mut rings, mut firsts) = (Vec::new(), Vec::new());
+        for &cpu in cpus {
+            let event = Event::open(&running(wanted, kernel), Some(thread), cpu)?;
+            rings.push(map_ring(&event, bytes).map_err(no_memory)?);
+            firsts.push(event);
+        }
+        let (first, cpus, events) = (thread, cpus.to_vec(), Vec::new());
+        Ok(Self { wanted, kernel, rings, events, cpus, first, firsts })
+    }
+
+    /// Opens the events of all `threads`, and says which is which. Threads that they make later inherit
+    /// them. Returns what is missing.
+    pub fn open(
+        &mut self,
+        threads: &BTreeSet<i32>,
+        sources: &mut Sources,
+    ) -> Result<Option<KernelError>, KernelError> {
+        let failed = |part, error| KernelError::of(part, error, threads.len(), self.cpus.len());
+        let mut events = Vec::new();
+        let kind = running(self.wanted, self.kernel);
+        for &thread in threads.iter().filter(|&&thread| thread != self.first) {
+            for (&cpu, first) in self.cpus.iter().zip(&self.firsts) {
+                let opened = redirected(&kind, thread, cpu, first, Source::Running, sources);
+                events.extend(opened.map_err(|error| failed(Part::Stacks, error))?);
+            }
+        }
+        let mut missing = None;
+        if self.wanted.waits {
+            let mut of_waits = Vec::new();
+            'all: for &thread in threads {
+                for (&cpu, first) in self.cpus.iter().zip(&self.firsts) {
+                    match redirected(&LEAVING, thread, cpu, first, Source::Leaving, sources) {
+                        Ok(opened) => of_waits.extend(opened),
+                        Err(error) => {
+                            missing = Some(failed(Part::Waits, error));
+                            break 'all;
+                        }
+                    }
+                }
+            }
+            match missing {
+                None => events.append(&mut of_waits),
+                Some(_) => self.wanted.waits = false,
+            }
+        }
+        for first in &self.firsts {
+            let id = first.id().map_err(|error| failed(Part::Stacks, error))?;
+            sources.insert(id, (Source::Running, self.first));
+        }
+        self.events = events;
+        self.events.append(&mut self.firsts);
+        Ok(missing)
+    }
+
+    /// Begins. Threads that have ended meanwhile need no stacks.
+    pub fn enable(&self) {
+        self.events.iter().for_each(|event| _ = event.enable());
+    }
+
+    /// Records that found no room, where the kernel counts them.
+    pub fn lost(&self) -> u64 {
+        self.events.iter().map(Event::lost).sum()
+    }
+}
+
+/// An event of a thread that leaves its records where `first` does; None if the thread has ended.
+fn redirected(
+    kind: &Kind,
+    thread: i32,
+    cpu: u32,
+    first: &Event,
+    source: Source,
+    sources: &mut Sources,
+) -> io::Result<Option<Event>> {
+    let event = match Event::open(kind, Some(thread), cpu) {
+        Err(error) if is_gone(&error) => return Ok(None),
+        opened => opened?,
+    };
+    event.redirect(first)?;
+    sources.insert(event.id()?, (source, thread));
+    Ok(Some(event))
+}
+
+/// The stack of a thread that runs.
+fn running(wanted: Stacks, kernel: bool) -> Kind {
+    Kind {
+        what: What::Running(1_000_000_000 / u64::from(wanted.hertz.max(1))),
+        samples: true,
+        raw: false,
+        stack: true,
+        switches: false,
+        tasks: false,
+        kernel,
+        inherit: true,
+    }
+}
+
+/// The stack of a thread that gives up its CPU; right behind it, whether it still wants one.
+const LEAVING: Kind = Kind {
+    what: What::Leaving,
+    samples: true,
+    raw: false,
+    stack: true,
+    switches: true,
+    tasks: false,
+    kernel: true,
+    inherit: true,
+};

@@ -1,0 +1,130 @@
+//! Turns records of stacks into frames.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ppt_segment::Segment;
+
+use crate::records::{Content, Record, stack_records};
+use crate::sources::{Source, Sources};
+use crate::stack_events::StackEvents;
+use crate::stack_frames::{CallChain, StackCounts, StackFrame, StackWhy, StackWriter};
+use crate::threads::Threads;
+
+/// What takes stacks, and where they go.
+#[derive(Debug)]
+pub(crate) struct StackReader {
+    pub events: StackEvents,
+    pub segment: Arc<Segment>,
+    pub counts: Arc<StackCounts>,
+}
+
+/// What a record of a ring of stacks says.
+#[derive(Debug, Clone)]
+pub(crate) struct StackHeard {
+    tid: i32,
+    cpu: u32,
+    step: StackStep,
+}
+
+#[derive(Debug, Clone)]
+enum StackStep {
+    /// The thread runs.
+    Runs { in_kernel: bool, chain: Box<CallChain> },
+    /// It gives up its CPU.
+    Leaves(Box<CallChain>),
+    /// It has given up its CPU; it still wants one, or waits.
+    HasLeft { preempted: bool },
+}
+
+/// Writes frames of what is heard.
+pub(crate) struct StackHearing<'a> {
+    writer: StackWriter<'a>,
+    /// By thread: where it gives up its CPU.
+    leaving: HashMap<i32, Box<CallChain>>,
+}
+
+impl<'a> StackHearing<'a> {
+    /// Stacks are taken from `at` on.
+    pub fn begin(
+        segment: &'a Segment,
+        counts: &'a StackCounts,
+        events: &StackEvents,
+        at: u64,
+    ) -> Self {
+        let mut writer = StackWriter::new(segment, counts);
+        writer.begin(at, events.wanted.hertz, events.kernel, events.wanted.waits);
+        Self { writer, leaving: HashMap::new() }
+    }
+
+    /// Takes the records of all rings that are about process `pid`: when each was, by whose event it is
+    /// heard, and what it says. Returns how full the fullest ring was.
+    pub fn take(
+        &mut self,
+        events: &mut StackEvents,
+        bytes: &mut Vec<u8>,
+        (sources, pid): (&Sources, i32),
+        mut hear: impl FnMut(u64, i32, StackHeard),
+    ) -> f64 {
+        let mut fullest = 0.0f64;
+        for ring in &mut events.rings {
+            bytes.clear();
+            ring.take(bytes);
+            fullest = fullest.max(bytes.len() as f64 / ring.size() as f64);
+            for record in stack_records(bytes) {
+                if let Content::Lost(count) = record.content {
+                    self.writer.lose(count);
+                } else if let Some((voice, heard)) = read(&record, sources, pid) {
+                    hear(record.time, voice, heard);
+                }
+            }
+        }
+        fullest
+    }
+
+    /// Writes what a record says, unless another event says it, too.
+    pub fn hear(&mut self, time: u64, voice: i32, heard: StackHeard, threads: &mut Threads) {
+        let StackHeard { tid, cpu, step } = heard;
+        let Some(thread) = threads.heard(tid, voice) else { return };
+        match step {
+            StackStep::Runs { in_kernel, chain } => {
+                let why = if in_kernel { StackWhy::Kernel } else { StackWhy::Running };
+                self.writer.write_stack(time, &StackFrame { thread, cpu, why, chain: &chain });
+            }
+            StackStep::Leaves(chain) => _ = self.leaving.insert(tid, chain),
+            StackStep::HasLeft { preempted } => {
+                let chain = self.leaving.remove(&tid);
+                // A thread that ends has no stack any more.
+                if let Some(chain) = chain.filter(|chain| !preempted && !chain.is_empty()) {
+                    let why = StackWhy::Waiting;
+                    self.writer.write_stack(time, &StackFrame { thread, cpu, why, chain: &chain });
+                }
+            }
+        }
+    }
+
+    /// States what no record told of. Nothing comes any more.
+    pub fn finish(&mut self, events: &StackEvents) {
+        let unstated = events.lost().saturating_sub(self.writer.lost);
+        self.writer.lose(unstated);
+    }
+}
+
+fn read(record: &Record<'_>, sources: &Sources, pid: i32) -> Option<(i32, StackHeard)> {
+    let Record { id, tid, cpu, content, .. } = *record;
+    let (source, voice) = *sources.get(&id)?;
+    if record.pid != pid {
+        return None;
+    }
+    let step = match (content, source) {
+        (Content::Stack { in_kernel, chain }, Source::Running) => {
+            StackStep::Runs { in_kernel, chain: Box::new(CallChain::of_record(chain)) }
+        }
+        (Content::Stack { chain, .. }, Source::Leaving) => {
+            StackStep::Leaves(Box::new(CallChain::of_record(chain)))
+        }
+        (Content::Out { preempted }, Source::Leaving) => StackStep::HasLeft { preempted },
+        _ => return None,
+    };
+    Some((voice, StackHeard { tid, cpu, step }))
+}

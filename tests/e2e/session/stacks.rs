@@ -1,0 +1,253 @@
+//! `--stacks`: where threads run and wait, beside what the program measured of itself.
+
+use crate::fixtures::explained::explained;
+use crate::fixtures::refused::with;
+use crate::fixtures::steady::{is_root, open_to_nobody, start_as_nobody};
+use crate::fixtures::support::{Account, Attach, Bench, Table, Target, available, stopped};
+
+/// Frame pointers are there: gcc leaves those of small functions out where it optimizes.
+const POINTERS: &[&str] = &["-O0", "-fno-omit-frame-pointer"];
+const NO_POINTERS: &[&str] = &["-O1", "-fomit-frame-pointer"];
+
+/// The target as `stacked`, without frames of its own.
+fn plain(args: &[&str]) -> Bench {
+    let bench = Bench::new();
+    bench.copy_all(&["stacked_main.c"]);
+    let all = ["-DPLAIN", "stacked_main.c", "-o", "stacked", "-pthread"];
+    bench.cc(&[args, &all].concat());
+    bench
+}
+
+/// Whether this machine lets ppt take stacks at all.
+fn is_permitted() -> bool {
+    let said = Bench::new().ppt(&["doctor"]).stdout;
+    let refused = said.lines().find(|line| line.contains("capture stacks: "));
+    if let Some(line) = refused {
+        eprintln!("skipped: {line}");
+    }
+    refused.is_none()
+}
+
+/// What a thread says of itself.
+#[derive(Debug)]
+struct Done {
+    thread: i64,
+    heavy_ns: f64,
+    light_ns: f64,
+    waits: usize,
+}
+
+fn done(target: &mut Target, what: &str) -> Done {
+    target.say(what);
+    let line = target.stdout.wait_for("done ");
+    let numbers: Vec<i64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+    let [thread, heavy, light, waits] = numbers[..] else { panic!("{line}") };
+    Done { thread, heavy_ns: heavy as f64, light_ns: light as f64, waits: waits as usize }
+}
+
+/// A stack of the capture: its thread, what that did, and its functions, the innermost first.
+struct Stack {
+    thread: i64,
+    why: String,
+    functions: Vec<String>,
+}
+
+fn stacks(bench: &Bench) -> Vec<Stack> {
+    let table = bench.table("out.bin", &["-b", "stacks", "--frame", "stack"]);
+    let [thread, why, depth] = ["thread", "why", "depth"].map(|name| table.column(name));
+    let first = first_address(&table);
+    let of_row = |row: &Vec<String>| {
+        let depth: usize = row[depth].parse().unwrap();
+        let names = row[first..first + depth].iter();
+        let function = |name: &String| name.split(['+', ' ']).next().unwrap().to_owned();
+        Stack {
+            thread: row[thread].parse().unwrap(),
+            why: row[why].clone(),
+            functions: names.map(function).collect(),
+        }
+    };
+    table.rows.iter().map(of_row).collect()
+}
+
+fn first_address(table: &Table) -> usize {
+    ["frames[0]", "frames_0", "frames.0"]
+        .iter()
+        .find_map(|name| table.columns.iter().position(|column| column == name))
+        .unwrap_or_else(|| panic!("{:?}", table.columns))
+}
+
+/// The shares of the two functions are those that the thread measured.
+#[track_caller]
+fn check_shares(stacks: &[Stack], done: &Done, hertz: f64) {
+    let of_thread = stacks.iter().filter(|stack| stack.thread == done.thread);
+    let ran: Vec<_> = of_thread.filter(|stack| stack.why != "WAITING").collect();
+    let inside = |name: &str| {
+        let such = |stack: &&&Stack| stack.functions.iter().any(|function| function == name);
+        ran.iter().filter(such).count() as f64
+    };
+    let (heavy, light) = (inside("heavy_work"), inside("light_work"));
+    let truth = done.heavy_ns / (done.heavy_ns + done.light_ns);
+    let share = heavy / (heavy + light);
+    assert!((0.5..0.9).contains(&truth), "{done:?}");
+    // Five standard deviations of so many samples, and what the loops differ by.
+    let tolerance = 5.0 * (truth * (1.0 - truth) / (heavy + light)).sqrt() + 0.01;
+    assert!((share - truth).abs() < tolerance, "{share} is not {truth} ± {tolerance}: {done:?}");
+    // So often for each second of CPU time.
+    let expected = hertz * (done.heavy_ns + done.light_ns) / 1e9;
+    let found = heavy + light;
+    assert!((found - expected).abs() < 0.05 * expected + 3.0, "{found} are not {expected}");
+}
+
+#[test]
+fn shares_are_those_that_the_program_measured() {
+    if !is_permitted() {
+        return;
+    }
+    let bench = plain(POINTERS);
+    let mut target = bench.start("stacked", &[]);
+    let attach = bench.attach(&target, &["--stacks=500"]);
+    let main = done(&mut target, "work 1000");
+    // It is made after ppt came.
+    let young = done(&mut target, "young 1000");
+    let said = attach.stop();
+    assert!(!said.contains("frame pointers"), "{said}");
+    target.finish();
+    let account = Account::of(&bench.info("out.bin"));
+    assert_eq!((account.lost, account.dropped), (0, 0), "{said}");
+    let stacks = stacks(&bench);
+    for thread in [&main, &young] {
+        check_shares(&stacks, thread, 500.0);
+    }
+    // From the innermost function to the outermost one.
+    let chain = |thread: i64, outer: &[&str]| {
+        let of_thread = stacks.iter().filter(|stack| stack.thread == thread);
+        let inner = of_thread.filter(|stack| stack.functions[0] == "heavy_work");
+        let all: Vec<_> = inner.collect();
+        let such = all.iter().filter(|stack| {
+            stack.functions.len() > outer.len() && stack.functions[1..=outer.len()] == *outer
+        });
+        assert!(such.count() * 100 > all.len() * 95, "{:?}", all[0].functions);
+    };
+    chain(main.thread, &["work", "main"]);
+    chain(young.thread, &["work", "begin"]);
+    // It is stated how they were taken.
+    let table = bench.table("out.bin", &["-b", "stacks", "--frame", "sampling"]);
+    assert_eq!((table.numbers("hertz"), table.cells("waits")), (vec![500], vec!["0"]));
+}
+
+#[test]
+fn where_threads_wait_is_known() {
+    const WAITS: usize = 300;
+    if !is_permitted() || !is_root() {
+        return;
+    }
+    let bench = plain(POINTERS);
+    let mut target = bench.start("stacked", &[]);
+    let attach = bench.attach(&target, &["--stacks=waits"]);
+    let young = done(&mut target, &format!("wait {WAITS}"));
+    attach.stop();
+    target.finish();
+    let account = Account::of(&bench.info("out.bin"));
+    assert_eq!((account.lost, account.dropped), (0, 0));
+    let stacks = stacks(&bench);
+    let waits = stacks.iter().filter(|it| it.thread == young.thread && it.why == "WAITING");
+    let there = waits.filter(|it| it.functions.starts_with(&["wait_here".into(), "begin".into()]));
+    let found = there.count();
+    // A timer may expire before its thread has fallen asleep.
+    assert!(young.waits <= WAITS + 10 && young.waits > WAITS / 2, "{young:?}");
+    assert!(found <= young.waits && found + 10 >= young.waits, "{found} of {young:?}");
+}
+
+/// While nobody reads its rings, the kernel loses stacks. It counts them, and so does the capture.
+#[test]
+fn what_the_kernel_lost_is_counted() {
+    if !is_permitted() {
+        return;
+    }
+    let bench = plain(POINTERS);
+    let mut target = bench.start("stacked", &[]);
+    let attach = bench.attach(&target, &["--stacks=1000", "--memory", "256K"]);
+    attach.signal(libc::SIGSTOP);
+    stopped(attach.pid());
+    let main = done(&mut target, "work 3000");
+    attach.signal(libc::SIGCONT);
+    attach.stop();
+    target.finish();
+    let info = bench.info("out.bin");
+    let account = Account::of(&info);
+    assert!(account.lost > 100 && account.dropped == 0, "{account:?}");
+    let found = (stacks(&bench).len() as u64 + account.lost) as f64;
+    let expected = (main.heavy_ns + main.light_ns) / 1e6;
+    assert!((found - expected).abs() < 0.05 * expected, "{found} are not {expected}: {account:?}");
+}
+
+#[test]
+fn a_program_without_frame_pointers_is_told() {
+    if !is_permitted() {
+        return;
+    }
+    let bench = plain(NO_POINTERS);
+    let mut target = bench.start("stacked", &[]);
+    let attach = bench.attach(&target, &["--stacks=500"]);
+    let young = done(&mut target, "young 500");
+    let said = explained(&attach.stop());
+    target.finish();
+    let pid = target_pid(&said);
+    let expected = format!("of the stacks of process {pid} end after two functions");
+    assert!(said.contains(&expected) && said.contains("-fno-omit-frame-pointer"), "{said}");
+    // Where it was is right nevertheless.
+    check_shares(&stacks(&bench), &young, 500.0);
+}
+
+fn target_pid(said: &str) -> String {
+    let rest = said.split("stacks of process ").nth(1).unwrap_or_else(|| panic!("{said}"));
+    rest.split(' ').next().unwrap().to_owned()
+}
+
+/// Stacks of one's own programs take no rights; what happens in the kernel, and waits, do.
+#[test]
+fn without_rights_the_rest_is_captured() {
+    if !is_permitted() || !is_root() || !available("setpriv") {
+        return;
+    }
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or("0".into());
+    if paranoid.trim() != "2" || scope.trim() != "0" {
+        eprintln!("skipped: perf_event_paranoid is {paranoid}, ptrace_scope {scope}");
+        return;
+    }
+    let bench = crate::fixtures::steady::build(&[]);
+    open_to_nobody(&bench);
+    std::fs::create_dir(bench.path("ours")).unwrap();
+    std::os::unix::fs::chown(bench.path("ours"), Some(65534), Some(65534)).unwrap();
+    let mut target = start_as_nobody(&bench);
+    let mut command = with(&bench, "-all");
+    command.args(["attach", &target.pid().to_string(), "-o", "ours/out.bin"]);
+    command.args(["--stacks=1000,waits"]);
+    let attach = Attach::start(command);
+    target.say("burst 3000000");
+    target.written();
+    let said = explained(&attach.stop());
+    let denied = |what| {
+        format!(
+            "the kernel does not let ppt capture {what}: kernel.perf_event_paranoid is 2, and ppt has \
+             no CAP_PERFMON"
+        )
+    };
+    assert!(said.contains(&denied("stacks of waits")), "{said}");
+    assert!(said.contains(&denied("stacks while the kernel works for the program")), "{said}");
+    target.finish();
+    let table = bench.table("ours/out.bin", &["-b", "stacks", "--frame", "stack"]);
+    let whys = table.cells("why");
+    assert!(!whys.is_empty() && whys.iter().all(|why| *why == "RUNNING"), "{whys:?}");
+}
+
+#[test]
+fn what_it_does_not_understand_is_told() {
+    let bench = Bench::new();
+    for word in ["0", "1001", "fast", "99,naps", "waits,99", ""] {
+        let ran = bench.ppt(&["attach", "1", &format!("--stacks={word}")]);
+        assert_eq!(ran.code(), 2, "{ran:?}");
+        assert!(ran.stderr.contains("--stacks") && ran.stderr.contains("1000"), "{ran:?}");
+    }
+}
