@@ -315,7 +315,7 @@ pub(crate) struct Run {
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
     /// Preload a library that writes frames from inside of programs that nobody edited: `net` has their
-    /// requests.
+    /// requests, `locks` their waits for locks, `files` their operations on files.
     #[arg(long, value_name = "SOURCES", value_delimiter = ',')]
     pub(crate) with: Vec<Source>,
     #[command(flatten)]

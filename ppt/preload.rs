@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ppt_agent::{PreloadBarrier, escaped, preload_barrier};
-use ppt_sources::FILE_NAME;
+use ppt_sources::{FILE_NAME, SOURCES};
 
 use crate::args::Source;
 use crate::code::Code;
@@ -81,6 +81,13 @@ impl Library {
         let Ok(Some(barrier)) = preload_barrier(&path) else { return };
         report::warning(Code::NotPreloaded, format_args!("{}: {}", shown(&path), why(barrier)));
     }
+}
+
+/// The library's buffers that nobody asks for. Where the library was preloaded by hand, all are wanted.
+pub(crate) fn unwanted(sources: &[Source]) -> Vec<&'static str> {
+    let is_wanted = |word: &str| sources.is_empty() || sources.iter().any(|it| it.word() == word);
+    let rest = SOURCES.iter().filter(|(word, _)| !is_wanted(word));
+    rest.flat_map(|(_, buffers)| buffers.iter().copied()).collect()
 }
 
 /// Why a program does not have the library, or has no use of it.

@@ -14,9 +14,24 @@ const FILE_NAME: &str = "libppt-with.so";
 
 /// The frame files. The generated code comes before ours: destructors run in reverse, and ours write the
 /// last frames before the buffers are switched off.
-const FRAME_FILES: [&str; 2] = ["net", "hops"];
-const FILES: [&str; 6] = ["real", "shims", "address", "connection", "write", "calls"];
-const HEADERS: [&str; 4] = ["real", "address", "connection", "write"];
+const FRAME_FILES: [&str; 4] = ["net", "hops", "locks", "files"];
+const FILES: [&str; 11] = [
+    "next",
+    "real",
+    "shims",
+    "address",
+    "connection",
+    "write",
+    "calls",
+    "lock_real",
+    "lock_calls",
+    "file",
+    "file_calls",
+];
+const HEADERS: [&str; 8] =
+    ["next", "real", "hidden", "address", "connection", "write", "lock_real", "file"];
+/// The frame files whose control pages our code reads.
+const CONTROLS: [&str; 3] = ["net", "locks", "files"];
 
 /// For programs that are linked against any C library of any age: nothing is linked in, and no version
 /// of a symbol is asked for.
@@ -55,14 +70,16 @@ fn main() -> Result<()> {
     let mut shimmed = compiler(&out);
     SHIMS.iter().for_each(|(name, shim)| _ = shimmed.define(name, *shim));
     let mut objects = shimmed.files(&generated).try_compile_intermediates()?;
-    let control = control_page(&out.join("net.h"))?;
+    let controls: Vec<_> =
+        CONTROLS.iter().map(|stem| control_page(&out, stem)).collect::<Result<_>>()?;
     HEADERS.iter().for_each(|stem| println!("cargo:rerun-if-changed=c/{stem}.h"));
     for stem in FILES {
         let source = format!("c/{stem}.c");
         println!("cargo:rerun-if-changed={source}");
         let mut own = compiler(&out);
-        own.include("c").define("PPT_NET_CONTROL", control.as_str()).file(source);
-        if stem == "real" {
+        own.include("c").file(source);
+        controls.iter().for_each(|(name, page)| _ = own.define(name, page.as_str()));
+        if stem == "next" {
             // So that the C library sees who calls dlsym.
             own.flag("-fno-optimize-sibling-calls");
         }
@@ -83,12 +100,15 @@ fn generate(stem: &str, out: &Path) -> Result<PathBuf> {
     Ok(out.join(format!("{stem}.c")))
 }
 
-/// The name of a buffer's control page, which has the hash of the schema.
-fn control_page(header: &Path) -> Result<String> {
-    let text = fs::read_to_string(header)?;
+/// The macro for a buffer's control page, and the page's name, which has the hash of the schema.
+fn control_page(out: &Path, stem: &str) -> Result<(String, String)> {
+    let header = format!("{stem}.h");
+    let text = fs::read_to_string(out.join(&header))?;
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let name = words.find(|word| word.starts_with("ppt1_net_") && word.ends_with("_control"));
-    Ok(name.ok_or("net.h names no control page")?.to_owned())
+    let begins = format!("ppt1_{stem}_");
+    let name = words.find(|word| word.starts_with(&begins) && word.ends_with("_control"));
+    let name = name.ok_or_else(|| format!("{header} names no control page"))?;
+    Ok((format!("PPT_{}_CONTROL", stem.to_uppercase()), name.to_owned()))
 }
 
 /// The C compiler for the target, with our flags and no others.

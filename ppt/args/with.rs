@@ -9,11 +9,26 @@ use clap::{Args, ValueEnum};
 pub(crate) enum Source {
     /// Requests: those that the program answers, and those that it makes.
     Net,
+    /// Waits for locks.
+    Locks,
+    /// Operations on files.
+    Files,
+}
+
+impl Source {
+    /// The word for it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Net => "net",
+            Self::Locks => "locks",
+            Self::Files => "files",
+        }
+    }
 }
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  ppt run --with net -- ./server              start it with the library, and capture
+  ppt run --with net,locks,files -- ./server  start it with the library, and capture
   ppt with --systemd nginx | sudo install -D /dev/stdin /etc/systemd/system/nginx.service.d/ppt.conf
   sudo systemctl daemon-reload && sudo systemctl restart nginx
   ppt attach PID                              at any time from then on";

@@ -111,7 +111,8 @@ fn with(verdict: Verdict, found: String, remedy: Option<String>, code: Option<Co
 fn library() -> Check {
     match Library::find() {
         Ok(library) => {
-            let found = format!("{} shows requests", preload::shown(library.path()));
+            let path = preload::shown(library.path());
+            let found = format!("{path} shows requests, waits for locks, and operations on files");
             with(Verdict::Good, found, None, None)
         }
         Err(failure) => {
@@ -126,7 +127,9 @@ fn library() -> Check {
 fn preloaded(system: &System, pid: i32) -> Option<Check> {
     let process = ppt_agent::preloaded(system, pid, FILE_NAME)?;
     Some(if process.is_loaded {
-        let found = format!("{FILE_NAME} is loaded: an attach shows requests");
+        let found = format!(
+            "{FILE_NAME} is loaded: an attach shows requests, waits for locks, and operations on files"
+        );
         with(Verdict::Good, found, None, None)
     } else if let Some(barrier) = process.barrier {
         let code = Some(Code::NotPreloaded);
@@ -136,11 +139,13 @@ fn preloaded(system: &System, pid: i32) -> Option<Check> {
             Some(service) => format!(
                 "`ppt with --systemd {service}` prints how the service gets it at its next start"
             ),
-            None => "start it by `ppt run --with net -- …`, or with the variable that `ppt with \
-                     --env` prints"
+            None => "start it by `ppt run --with net,locks,files -- …`, or with the variable that \
+                     `ppt with --env` prints"
                 .into(),
         };
-        let found = format!("{FILE_NAME} is not loaded, so there are no frames of requests");
+        let found = format!(
+            "{FILE_NAME} is not loaded, so there are no frames of requests, locks and files"
+        );
         with(Verdict::Note, found, Some(remedy), None)
     })
 }

@@ -26,7 +26,7 @@ use crate::failure::{Failure, Outcome};
 use crate::live::{
     CaptureEnd, Follow, Kernel, Kind, Live, Outputs, check_flight, check_size, check_where,
 };
-use crate::preload::Library;
+use crate::preload::{self, Library};
 use crate::signals::Signals;
 use crate::{args, report};
 
@@ -51,7 +51,7 @@ fn capture(args: &args::Run) -> Outcome {
     check_where(options, [])?;
     check_flight(options, [])?;
     let outputs = Outputs::open(options)?;
-    let (follow, guest) = Follow::command()?;
+    let (follow, guest) = Follow::command(preload::unwanted(&args.with))?;
     let more = (Some(follow), Kernel::wanted(options));
     let mut live = Live::start(options, Kind::Command, Vec::new(), more, outputs)?;
     let preload = library.map(|library| {

@@ -14,9 +14,11 @@ mod take_in;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ppt_agent::{AgentError, Buffer, Newcomers, Origin, Searcher, Session, System};
+use ppt_sources::FILE_NAME;
 
 use super::timer::{FIRST_LOOK, LOOK};
 use crate::failure::Failure;
@@ -78,6 +80,16 @@ struct Command {
     searcher: Searcher,
     /// The message about a process that lacks one of the requested buffers.
     without: Option<String>,
+    /// Buffers of the preloaded library that nobody asked for.
+    unwanted: Vec<&'static str>,
+}
+
+impl Command {
+    /// Whether a buffer is one that nobody asked for.
+    fn leaves_out(&self, buffer: &Buffer) -> bool {
+        let is_of_library = || Path::new(&buffer.object).file_name() == Some(FILE_NAME.as_ref());
+        self.unwanted.contains(&&*buffer.schema.buffer) && is_of_library()
+    }
 }
 
 impl Follow {
@@ -86,14 +98,16 @@ impl Follow {
         Ok(Self::new(Reception::of_children()?, None))
     }
 
-    /// Follows a command, which inherits the other end.
-    pub(crate) fn command() -> Result<(Self, Guest), Failure> {
+    /// Follows a command, which inherits the other end. `unwanted`: buffers of the preloaded library that
+    /// nobody asked for.
+    pub(crate) fn command(unwanted: Vec<&'static str>) -> Result<(Self, Guest), Failure> {
         let (reception, guest) = Reception::of_command()?;
         let command = Command {
             variable: guest.hello().into_bytes(),
             strays: Strays::default(),
             searcher: Searcher::of_many(),
             without: None,
+            unwanted,
         };
         Ok((Self::new(reception, Some(command)), guest))
     }

@@ -1,5 +1,6 @@
-/* The functions that programs call instead of those of the C library. While nobody is attached, each is
- * one load, one branch and a jump.
+/* The functions that programs call instead of those of the C library, for connections and for all that
+ * descriptors may be. While nobody is attached, each is one load (where `files` wants to know, too: two), one
+ * branch and a jump.
  *
  * None holds a lock while it waits in the real function, so a thread may be cancelled there, or leave it
  * by longjmp(3). */
@@ -8,11 +9,13 @@
 #include <stddef.h>
 
 #include "connection.h"
+#include "file.h"
 #include "real.h"
 #include "write.h"
 
 #define PPT_EXPORT __attribute__((visibility("default")))
 #define PPT_OFF (__builtin_expect(!ppt_is_on(), 1))
+#define PPT_BOTH_OFF (__builtin_expect(!(ppt_is_on() | ppt_files_on()), 1))
 /* Apart from the function that programs call, which then needs no stack. */
 #define PPT_ON __attribute__((noinline))
 
@@ -30,24 +33,46 @@ static ssize_t went(ppt_connection *c, uint64_t before, ssize_t count) {
     return count;
 }
 
+/* The connection of a call that may be on a file, too. */
+static ppt_connection *connection_of(int fd) { return ppt_is_on() ? ppt_connection_at(fd) : NULL; }
+
+/* When a call began, if it is on a file whose operations are wanted; or 0. */
+static uint64_t begins_on_file(const ppt_connection *c, int fd) {
+    return !c && ppt_files_on() && ppt_is_file(fd) ? ppt_files_now() : 0;
+}
+
+static void forget_file(int fd) {
+    if (ppt_files_on())
+        ppt_forget_file(fd);
+}
+
+static void forget_files(unsigned first, unsigned last) {
+    if (ppt_files_on())
+        ppt_forget_files(first, last);
+}
+
 /* ---- bytes that come in -------------------------------------------------------------------- */
 
 static PPT_ON ssize_t on_read(int fd, void *to, size_t size) {
-    ppt_connection *c = ppt_connection_at(fd);
-    return came(c, ppt_real.read(fd, to, size), size, 0);
+    ppt_connection *c = connection_of(fd);
+    uint64_t file = begins_on_file(c, fd);
+    ssize_t done = ppt_real.read(fd, to, size);
+    return file ? ppt_did_io(file, FILES_CALL_READ, fd, done) : came(c, done, size, 0);
 }
 
 PPT_EXPORT ssize_t read(int fd, void *to, size_t size) {
-    return PPT_OFF ? ppt_real.read(fd, to, size) : on_read(fd, to, size);
+    return PPT_BOTH_OFF ? ppt_real.read(fd, to, size) : on_read(fd, to, size);
 }
 
 static PPT_ON ssize_t on_readv(int fd, const struct iovec *parts, int count) {
-    ppt_connection *c = ppt_connection_at(fd);
-    return came(c, ppt_real.readv(fd, parts, count), 1, 0);
+    ppt_connection *c = connection_of(fd);
+    uint64_t file = begins_on_file(c, fd);
+    ssize_t done = ppt_real.readv(fd, parts, count);
+    return file ? ppt_did_io(file, FILES_CALL_READ, fd, done) : came(c, done, 1, 0);
 }
 
 PPT_EXPORT ssize_t readv(int fd, const struct iovec *parts, int count) {
-    return PPT_OFF ? ppt_real.readv(fd, parts, count) : on_readv(fd, parts, count);
+    return PPT_BOTH_OFF ? ppt_real.readv(fd, parts, count) : on_readv(fd, parts, count);
 }
 
 static PPT_ON ssize_t on_recv(int fd, void *to, size_t size, int flags) {
@@ -86,12 +111,14 @@ ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags,
                        struct sockaddr *from, socklen_t *length);
 
 static PPT_ON ssize_t on___read_chk(int fd, void *to, size_t size, size_t room) {
-    ppt_connection *c = ppt_connection_at(fd);
-    return came(c, ppt_real.__read_chk(fd, to, size, room), size, 0);
+    ppt_connection *c = connection_of(fd);
+    uint64_t file = begins_on_file(c, fd);
+    ssize_t done = ppt_real.__read_chk(fd, to, size, room);
+    return file ? ppt_did_io(file, FILES_CALL_READ, fd, done) : came(c, done, size, 0);
 }
 
 PPT_EXPORT ssize_t __read_chk(int fd, void *to, size_t size, size_t room) {
-    return PPT_OFF ? ppt_real.__read_chk(fd, to, size, room) : on___read_chk(fd, to, size, room);
+    return PPT_BOTH_OFF ? ppt_real.__read_chk(fd, to, size, room) : on___read_chk(fd, to, size, room);
 }
 
 static PPT_ON ssize_t on___recv_chk(int fd, void *to, size_t size, size_t room, int flags) {
@@ -121,23 +148,25 @@ PPT_EXPORT ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, in
 /* The time is taken before the call: the other end may have read the bytes before it returns. */
 
 static PPT_ON ssize_t on_write(int fd, const void *from, size_t size) {
-    ppt_connection *c = ppt_connection_at(fd);
-    uint64_t before = c ? ppt_stamp() : 0;
-    return went(c, before, ppt_real.write(fd, from, size));
+    ppt_connection *c = connection_of(fd);
+    uint64_t before = c ? ppt_stamp() : begins_on_file(c, fd);
+    ssize_t done = ppt_real.write(fd, from, size);
+    return c || !before ? went(c, before, done) : ppt_did_io(before, FILES_CALL_WRITE, fd, done);
 }
 
 PPT_EXPORT ssize_t write(int fd, const void *from, size_t size) {
-    return PPT_OFF ? ppt_real.write(fd, from, size) : on_write(fd, from, size);
+    return PPT_BOTH_OFF ? ppt_real.write(fd, from, size) : on_write(fd, from, size);
 }
 
 static PPT_ON ssize_t on_writev(int fd, const struct iovec *parts, int count) {
-    ppt_connection *c = ppt_connection_at(fd);
-    uint64_t before = c ? ppt_stamp() : 0;
-    return went(c, before, ppt_real.writev(fd, parts, count));
+    ppt_connection *c = connection_of(fd);
+    uint64_t before = c ? ppt_stamp() : begins_on_file(c, fd);
+    ssize_t done = ppt_real.writev(fd, parts, count);
+    return c || !before ? went(c, before, done) : ppt_did_io(before, FILES_CALL_WRITE, fd, done);
 }
 
 PPT_EXPORT ssize_t writev(int fd, const struct iovec *parts, int count) {
-    return PPT_OFF ? ppt_real.writev(fd, parts, count) : on_writev(fd, parts, count);
+    return PPT_BOTH_OFF ? ppt_real.writev(fd, parts, count) : on_writev(fd, parts, count);
 }
 
 static PPT_ON ssize_t on_send(int fd, const void *from, size_t size, int flags) {
@@ -221,8 +250,10 @@ PPT_EXPORT int connect(int fd, const struct sockaddr *to, socklen_t length) {
 
 static int accepted(int fd) {
     int saved = errno;
-    if (fd >= 0)
+    if (fd >= 0) {
         ppt_made(fd, PPT_BY_ACCEPT);
+        forget_file(fd);
+    }
     errno = saved;
     return fd;
 }
@@ -247,13 +278,15 @@ PPT_EXPORT int shutdown(int fd, int how) {
     return done;
 }
 
-PPT_EXPORT int close(int fd) {
-    if (PPT_OFF)
-        return ppt_real.close(fd);
+static PPT_ON int on_close(int fd) {
     /* Before: another thread may get the number as soon as it is free. */
-    ppt_ending(fd);
+    if (!PPT_OFF)
+        ppt_ending(fd);
+    forget_file(fd);
     return ppt_real.close(fd);
 }
+
+PPT_EXPORT int close(int fd) { return PPT_BOTH_OFF ? ppt_real.close(fd) : on_close(fd); }
 
 int close_range(unsigned first, unsigned last, int flags);
 void closefrom(int first);
@@ -263,19 +296,23 @@ void closefrom(int first);
 PPT_EXPORT int close_range(unsigned first, unsigned last, int flags) {
     if (!PPT_OFF && !(flags & PPT_CLOSE_RANGE_CLOEXEC))
         ppt_ending_all(first, last);
+    forget_files(first, last);
     return ppt_real.close_range(first, last, flags);
 }
 
 PPT_EXPORT void closefrom(int first) {
     if (!PPT_OFF)
         ppt_ending_all(first < 0 ? 0 : (unsigned)first, ~0U);
+    forget_files(first < 0 ? 0 : (unsigned)first, ~0U);
     ppt_real.closefrom(first);
 }
 
 /* `to` has become the same file as `from`. */
 static int copied(int from, int to) {
-    if (to >= 0)
+    if (to >= 0) {
         ppt_copied(from, to);
+        forget_file(to);
+    }
     return to;
 }
 

@@ -27,11 +27,13 @@ static uint32_t this_session(void) { return (uint32_t)ppt_session() | 1; }
 /* Whether this process is the one that ppt is attached to. A child of vfork(2) has its parent's
  * memory, but other descriptors. */
 static int is_ours(void) {
-    return __atomic_load_n(&filtered, __ATOMIC_RELAXED) ||
+    return ppt_is_filtered() ||
            (uint32_t)syscall(SYS_getpid) == ppt_target();
 }
 
 void ppt_may_be_filtered(void) { __atomic_store_n(&filtered, 1, __ATOMIC_RELAXED); }
+
+int ppt_is_filtered(void) { return __atomic_load_n(&filtered, __ATOMIC_RELAXED); }
 
 static uint32_t session_of(const ppt_connection *c) {
     return __atomic_load_n(&c->session, __ATOMIC_RELAXED);
@@ -181,7 +183,7 @@ static void raise_used(uint32_t to) {
 /* Asks the kernel what a descriptor is. */
 static __attribute__((noinline, cold)) ppt_connection *ask(int fd, uint32_t session) {
     ppt_connection *c = &table[fd];
-    if (__atomic_load_n(&filtered, __ATOMIC_RELAXED)) {
+    if (ppt_is_filtered()) {
         ppt_count_filtered();
         return NULL;
     }

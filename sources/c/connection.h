@@ -50,6 +50,7 @@ void ppt_made(int fd, enum ppt_origin origin);
 /* The program may filter its system calls from now on. One that the filter does not expect would end it, so
  * the kernel is asked nothing more. */
 void ppt_may_be_filtered(void);
+int ppt_is_filtered(void);
 
 /* A new descriptor is the same file as another one. */
 void ppt_copied(int from, int to);

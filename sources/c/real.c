@@ -1,18 +1,15 @@
 /* Looks up the functions behind ours when the library is loaded. Until then, other libraries'
- * constructors may call ours, and dlsym(3) may not be called: it allocates, and an allocator that was
- * preloaded may not be ready. So each function begins as a system call. It stays one where the C
- * library has no such function, or no dlsym (glibc before 2.34, in programs without libdl). */
+ * constructors may call ours, so each function begins as a system call. It stays one where the C
+ * library has no such function. */
 #define _GNU_SOURCE
 #include "real.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#pragma weak dlsym
-#pragma weak dlerror
+#include "next.h"
 
 static ssize_t early_read(int fd, void *to, size_t size) { return syscall(SYS_read, fd, to, size); }
 
@@ -130,6 +127,62 @@ static int early_prctl(int option, unsigned long a, unsigned long b, unsigned lo
     return (int)syscall(SYS_prctl, option, a, b, c, d);
 }
 
+/* Files, whose descriptors are named from this folder on. */
+#define PPT_HERE (-100) /* AT_FDCWD */
+#define PPT_CREATES 01101 /* O_CREAT | O_WRONLY | O_TRUNC */
+
+#define PPT_BY_CALL(result, name, parameters, ...)                                                 \
+    static result early_##name parameters { return (result)syscall(__VA_ARGS__); }
+
+PPT_BY_CALL(int, open, (const char *path, int flags, unsigned mode), SYS_openat, PPT_HERE, path,
+            flags, mode)
+PPT_BY_CALL(int, openat, (int at, const char *path, int flags, unsigned mode), SYS_openat, at, path,
+            flags, mode)
+PPT_BY_CALL(int, creat, (const char *path, unsigned mode), SYS_openat, PPT_HERE, path, PPT_CREATES,
+            mode)
+PPT_BY_CALL(int, __open_2, (const char *path, int flags), SYS_openat, PPT_HERE, path, flags, 0)
+PPT_BY_CALL(int, __openat_2, (int at, const char *path, int flags), SYS_openat, at, path, flags, 0)
+PPT_BY_CALL(ssize_t, pread, (int fd, void *to, size_t size, off_t at), SYS_pread64, fd, to, size, at)
+PPT_BY_CALL(ssize_t, __pread_chk, (int fd, void *to, size_t size, off_t at, size_t room),
+            SYS_pread64, fd, to, within(size, room), at)
+PPT_BY_CALL(ssize_t, preadv, (int fd, const struct iovec *to, int count, off_t at), SYS_preadv, fd,
+            to, count, at, 0)
+PPT_BY_CALL(ssize_t, preadv2, (int fd, const struct iovec *to, int count, off_t at, int flags),
+            SYS_preadv2, fd, to, count, at, 0, flags)
+PPT_BY_CALL(ssize_t, pwrite, (int fd, const void *from, size_t size, off_t at), SYS_pwrite64, fd,
+            from, size, at)
+PPT_BY_CALL(ssize_t, pwritev, (int fd, const struct iovec *from, int count, off_t at), SYS_pwritev,
+            fd, from, count, at, 0)
+PPT_BY_CALL(ssize_t, pwritev2, (int fd, const struct iovec *from, int count, off_t at, int flags),
+            SYS_pwritev2, fd, from, count, at, 0, flags)
+PPT_BY_CALL(int, fsync, (int fd), SYS_fsync, fd)
+PPT_BY_CALL(int, fdatasync, (int fd), SYS_fdatasync, fd)
+PPT_BY_CALL(int, ftruncate, (int fd, off_t size), SYS_ftruncate, fd, size)
+PPT_BY_CALL(int, rename, (const char *from, const char *to), SYS_renameat2, PPT_HERE, from,
+            PPT_HERE, to, 0)
+PPT_BY_CALL(int, renameat, (int from_at, const char *from, int to_at, const char *to),
+            SYS_renameat2, from_at, from, to_at, to, 0)
+PPT_BY_CALL(int, renameat2,
+            (int from_at, const char *from, int to_at, const char *to, unsigned flags),
+            SYS_renameat2, from_at, from, to_at, to, flags)
+PPT_BY_CALL(int, unlink, (const char *path), SYS_unlinkat, PPT_HERE, path, 0)
+PPT_BY_CALL(int, unlinkat, (int at, const char *path, int flags), SYS_unlinkat, at, path, flags)
+
+/* Files are large everywhere. */
+#define early_open64 early_open
+#define early_openat64 early_openat
+#define early_creat64 early_creat
+#define early___open64_2 early___open_2
+#define early___openat64_2 early___openat_2
+#define early_pread64 early_pread
+#define early___pread64_chk early___pread_chk
+#define early_preadv64 early_preadv
+#define early_preadv64v2 early_preadv2
+#define early_pwrite64 early_pwrite
+#define early_pwritev64 early_pwritev
+#define early_pwritev64v2 early_pwritev2
+#define early_ftruncate64 early_ftruncate
+
 struct ppt_real ppt_real = {
 #define PPT_EARLY(result, name, parameters) early_##name,
     PPT_FUNCTIONS(PPT_EARLY)
@@ -144,21 +197,12 @@ static const char *const names[] = {
 
 _Static_assert(sizeof(struct ppt_real) == sizeof names, "a pointer for each name");
 
-/* All in one loop, whose results are used: were one call the last act of a function, the compiler would
- * jump to dlsym, which then takes our caller for the library that asks for the next function. */
 static __attribute__((constructor(102))) void look_up(void) {
-    if (!dlsym)
-        return;
-    int saved = errno, failed = 0;
+    int saved = errno;
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-        void *found = dlsym(RTLD_NEXT, names[i]);
+        void *found = ppt_next_by_linker(names[i], NULL);
         if (found)
             memcpy((char *)&ppt_real + i * sizeof found, &found, sizeof found);
-        else
-            failed = 1;
     }
-    /* So that the program does not find our error. */
-    if (failed && dlerror)
-        dlerror();
     errno = saved;
 }

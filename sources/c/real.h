@@ -38,7 +38,40 @@
     X(int, dup, (int))                                                                             \
     X(int, dup2, (int, int))                                                                       \
     X(int, dup3, (int, int, int))                                                                  \
-    X(int, prctl, (int, unsigned long, unsigned long, unsigned long, unsigned long))
+    X(int, prctl, (int, unsigned long, unsigned long, unsigned long, unsigned long))               \
+    X(int, open, (const char *, int, unsigned))                                                    \
+    X(int, open64, (const char *, int, unsigned))                                                  \
+    X(int, openat, (int, const char *, int, unsigned))                                             \
+    X(int, openat64, (int, const char *, int, unsigned))                                           \
+    X(int, creat, (const char *, unsigned))                                                        \
+    X(int, creat64, (const char *, unsigned))                                                      \
+    X(int, __open_2, (const char *, int))                                                          \
+    X(int, __open64_2, (const char *, int))                                                        \
+    X(int, __openat_2, (int, const char *, int))                                                   \
+    X(int, __openat64_2, (int, const char *, int))                                                 \
+    X(ssize_t, pread, (int, void *, size_t, off_t))                                                \
+    X(ssize_t, pread64, (int, void *, size_t, off_t))                                              \
+    X(ssize_t, __pread_chk, (int, void *, size_t, off_t, size_t))                                  \
+    X(ssize_t, __pread64_chk, (int, void *, size_t, off_t, size_t))                                \
+    X(ssize_t, preadv, (int, const struct iovec *, int, off_t))                                    \
+    X(ssize_t, preadv64, (int, const struct iovec *, int, off_t))                                  \
+    X(ssize_t, preadv2, (int, const struct iovec *, int, off_t, int))                              \
+    X(ssize_t, preadv64v2, (int, const struct iovec *, int, off_t, int))                           \
+    X(ssize_t, pwrite, (int, const void *, size_t, off_t))                                         \
+    X(ssize_t, pwrite64, (int, const void *, size_t, off_t))                                       \
+    X(ssize_t, pwritev, (int, const struct iovec *, int, off_t))                                   \
+    X(ssize_t, pwritev64, (int, const struct iovec *, int, off_t))                                 \
+    X(ssize_t, pwritev2, (int, const struct iovec *, int, off_t, int))                             \
+    X(ssize_t, pwritev64v2, (int, const struct iovec *, int, off_t, int))                          \
+    X(int, fsync, (int))                                                                           \
+    X(int, fdatasync, (int))                                                                       \
+    X(int, ftruncate, (int, off_t))                                                                \
+    X(int, ftruncate64, (int, off_t))                                                              \
+    X(int, rename, (const char *, const char *))                                                   \
+    X(int, renameat, (int, const char *, int, const char *))                                       \
+    X(int, renameat2, (int, const char *, int, const char *, unsigned))                            \
+    X(int, unlink, (const char *))                                                                 \
+    X(int, unlinkat, (int, const char *, int))
 
 /* Each is callable at any time: before they are looked up, they are system calls. */
 struct ppt_real {

@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hidden.h"
+
 #pragma weak pthread_key_create
 #pragma weak pthread_key_delete
 #pragma weak pthread_setspecific
@@ -21,8 +23,14 @@ int ppt_key_create(pthread_key_t *key, void (*destructor)(void *)) {
 
 int ppt_key_delete(pthread_key_t key) { return pthread_key_delete ? pthread_key_delete(key) : 0; }
 
+__thread int ppt_hidden;
+
+/* It may allocate, and so take the program's locks. */
 int ppt_setspecific(pthread_key_t key, const void *value) {
-    return pthread_setspecific ? pthread_setspecific(key, value) : ENOSYS;
+    ppt_hidden++;
+    int failed = pthread_setspecific ? pthread_setspecific(key, value) : ENOSYS;
+    ppt_hidden--;
+    return failed;
 }
 
 int ppt_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {

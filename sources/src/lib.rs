@@ -1,13 +1,14 @@
 //! `libppt-with.so`: a library that is preloaded into programs, and writes frames about what they do.
 //!
 //! ```text
-//! net.frame, hops.frame ─ pptc ─→ net.c, hops.c ┐
-//!                         c/*.c, written by hand ┴ cc ─→ libppt-with.so
+//! net.frame, hops.frame, locks.frame, files.frame ─ pptc ─→ net.c, … ┐
+//!                                              c/*.c, written by hand ┴ cc ─→ libppt-with.so
 //! ```
 //!
-//! The functions in `c/calls.c` stand before those of the C library. While nobody is attached, they only
-//! call them. While ppt is attached, `c/connection.c` follows the requests on each connection, and
-//! `c/write.c` writes their frames.
+//! The functions in `c/calls.c`, `c/lock_calls.c` and `c/file_calls.c` stand before those of the C library.
+//! While nobody is attached, they only call them. While ppt is attached, `c/connection.c` follows the
+//! requests on each connection, and `c/write.c` writes their frames; `c/lock_calls.c` writes a frame for each
+//! wait, and `c/file.c` one for each operation on a file.
 //!
 //! The build script makes the library. This crate holds its bytes, so that a program that was installed
 //! alone still has it.
@@ -21,4 +22,5 @@ pub const FILE_NAME: &str = "libppt-with.so";
 pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libppt-with.so"));
 
 /// What the library can show, by the name that people choose it by, and the buffers that it writes to.
-pub const SOURCES: &[(&str, &[&str])] = &[("net", &["net", "hops"])];
+pub const SOURCES: &[(&str, &[&str])] =
+    &[("net", &["net", "hops"]), ("locks", &["locks"]), ("files", &["files"])];

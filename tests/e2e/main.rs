@@ -120,7 +120,9 @@ mod session {
 /// Programs that nobody edited.
 mod with {
     mod commands;
+    mod files;
     mod hops;
+    mod locks;
     mod preloading;
     mod requests;
     mod servers;

@@ -310,7 +310,13 @@ impl Live<'_> {
             Err(error) => return Err(failed(error)),
         };
         let names: Vec<_> = there.iter().map(|it| it.name.clone()).collect();
-        there.retain(|it| wanted.is_empty() || wanted.iter().any(|name| it.answers_to(name)));
+        let command = self.follow.as_ref().and_then(|follow| follow.command.as_ref());
+        let leaves_out = |it: &Buffer| command.is_some_and(|command| command.leaves_out(it));
+        if wanted.is_empty() {
+            there.retain(|it| !leaves_out(it));
+        } else {
+            there.retain(|it| wanted.iter().any(|name| it.answers_to(name)));
+        }
         if there.is_empty() {
             if let Some(command) = self.command() {
                 command.without = Some(format!("process {pid} has only {}", names.join(", ")));

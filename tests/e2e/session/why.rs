@@ -232,3 +232,25 @@ fn check_trace(bench: &Bench) {
     assert!(differing.is_empty() && missing.is_empty(), "{differing:?}, missing: {missing:?}");
     assert_eq!(bench.ppt(&["export", "out.bin", "--format", "perfetto", "-o", "p"]).code(), 0);
 }
+
+/// Requests of a program that nobody edited: they waited for a lock.
+#[test]
+fn a_lock_of_a_program_that_nobody_edited_is_named() {
+    let _numbers = NUMBERS.read();
+    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
+        return eprintln!("ppt-analysis is not built beside ppt: skipped");
+    }
+    let bench = Bench::new();
+    bench.copy("with/holding_main.c");
+    bench.cc(&["holding_main.c", "-o", "holding", "-lpthread"]);
+    let Some(mut command) = with_tracefs(&bench) else { return };
+    command.args(["run", "-q", "--with", "net,locks", "--kernel", "sched,syscalls", "--"]);
+    let output = command.args(["./holding", "5"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let all = why(&bench, &["--frame", "served"]);
+    assert_eq!(all.len(), 5);
+    let parts = all.iter().flat_map(|it| it["parts"].as_array().unwrap());
+    let waits: Vec<_> = parts.filter(|it| it["call"] == "futex").collect();
+    assert!(!waits.is_empty(), "{all:?}");
+    assert!(waits.iter().all(|it| it["inside"] == "waited.wait"), "{waits:?}");
+}

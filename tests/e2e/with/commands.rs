@@ -81,9 +81,15 @@ fn whether_a_process_has_it() {
     };
     let with = start(&preload(&bench));
     let (verdict, found, _) = examined(&bench, &with);
-    assert_eq!((&*verdict, &*found), ("ok", "libppt-with.so is loaded: an attach shows requests"));
+    assert_eq!(
+        (&*verdict, &*found),
+        (
+            "ok",
+            "libppt-with.so is loaded: an attach shows requests, waits for locks, and operations on files"
+        )
+    );
     let listed = bench.ppt(&["list", &with.pid().to_string()]);
-    for buffer in ["net ", "hops "] {
+    for buffer in ["net ", "hops ", "locks ", "files "] {
         let line = listed.stdout.lines().find(|line| line.starts_with(buffer));
         assert!(line.is_some_and(|it| it.ends_with("/libppt-with.so")), "{listed:?}");
     }

@@ -69,11 +69,11 @@ fn programs_say_the_same_with_it() {
     assert!(compared > programs.len() / every / 2, "{compared}");
 }
 
-/// `ppt run --with net` of `exchange_main`, and what is preloaded before.
+/// `ppt run --with net,locks,files` of `exchange_main`, and what is preloaded before.
 #[track_caller]
 fn exchanged(bench: &Bench, program: &str, before: Option<&str>) {
     let mut command = bench.command(ppt());
-    command.args(["run", "--with", "net", "-q", "--", program, "plain", "300"]);
+    command.args(["run", "--with", "net,locks,files", "-q", "--", program, "plain", "300"]);
     command.envs(iter::zip(["LD_PRELOAD"], before)).stdin(Stdio::null());
     let ran = Ran::of(command.output().unwrap());
     assert_eq!(ran.code(), 0, "{ran:?}");
@@ -117,17 +117,21 @@ fn with_musl() {
 fn descriptors_above_the_table_are_counted() {
     let bench = exchange();
     let sources = root().join("sources");
-    for stem in ["net", "hops"] {
-        fs::copy(sources.join(format!("{stem}.frame")), bench.path(&format!("{stem}.frame")))
-            .unwrap();
+    let frame_files = ["net.frame", "hops.frame", "locks.frame", "files.frame"];
+    for name in frame_files {
+        fs::copy(sources.join(name), bench.path(name)).unwrap();
     }
-    bench.pptc(&["net.frame", "hops.frame"]);
-    let header = fs::read_to_string(bench.path("net.h")).unwrap();
-    let control = header.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let control =
-        control.into_iter().find(|it| it.starts_with("ppt1_net_") && it.ends_with("_control"));
+    bench.pptc(&frame_files);
+    let control = |stem: &str| {
+        let header = fs::read_to_string(bench.path(&format!("{stem}.h"))).unwrap();
+        let mut names = header.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let begin = format!("ppt1_{stem}_");
+        let name = names.find(|it| it.starts_with(&begin) && it.ends_with("_control")).unwrap();
+        format!("-DPPT_{}_CONTROL={name}", stem.to_uppercase())
+    };
     let folder = sources.join("c").display().to_string();
-    let files = ["real", "shims", "address", "connection", "write", "calls"];
+    let files = fs::read_dir(sources.join("c")).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|it| it == "c"));
     let mut args =
         vec!["-std=gnu11".into(), "-fPIC".into(), "-shared".into(), "-Wno-pedantic".into()];
     args.extend([
@@ -135,13 +139,10 @@ fn descriptors_above_the_table_are_counted() {
         "-Wno-address".into(),
         "-DPPT_DESCRIPTORS=64".into(),
     ]);
-    args.extend([
-        "-I.".into(),
-        format!("-I{folder}"),
-        format!("-DPPT_NET_CONTROL={}", control.unwrap()),
-    ]);
-    args.extend(["net.c".into(), "hops.c".into()]);
-    args.extend(files.map(|stem| format!("{folder}/{stem}.c")));
+    args.extend(["-I.".into(), format!("-I{folder}"), "-fno-optimize-sibling-calls".into()]);
+    args.extend(["net", "locks", "files"].map(control));
+    args.extend(frame_files.map(|name| name.replace(".frame", ".c")));
+    args.extend(files.map(|path| path.display().to_string()));
     args.extend(["-o".into(), "small.so".into()]);
     bench.compile("gcc", &args.iter().map(String::as_str).collect::<Vec<_>>());
     let mut command = bench.command(ppt());

@@ -3,9 +3,11 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
-use crate::fixtures::preloaded::{Requests, python};
-use crate::fixtures::support::{Bench, Target, available, ppt, text, wait_until};
+use crate::fixtures::preloaded::{Requests, preload, python};
+use crate::fixtures::support::{Bench, Target, available, ppt, rounds, text, wait_until};
 
 /// A port that was free a moment ago.
 fn free_port() -> u16 {
@@ -139,4 +141,51 @@ fn nginx_and_a_proxy() {
     assert_eq!(requests.called.len(), 100);
     assert!(requests.called.iter().all(|it| it.port == u64::from(back)));
     assert_eq!(requests.counters["open"], 0);
+}
+
+/// All three buffers are switched on and off while clients ask: each gets its answer.
+#[test]
+fn no_request_fails_while_ppt_comes_and_goes() {
+    if !available("redis-server") {
+        return;
+    }
+    let bench = Bench::new();
+    let port = free_port();
+    let mut command = bench.command("redis-server");
+    command.args(["--port", &port.to_string(), "--save", "", "--appendonly", "yes"]);
+    command.args(["--appendfsync", "always", "--io-threads", "2"]);
+    command.env("LD_PRELOAD", preload(&bench)).stdout(Stdio::null());
+    let mut target = Target::spawn(command);
+    wait_until("the server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let ends = AtomicBool::new(false);
+    let ask = || {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (mut number, mut answer) = (0_u64, [0; 64]);
+        while !ends.load(Ordering::Relaxed) {
+            stream.write_all(b"INCR sum\r\n").unwrap();
+            let size = stream.read(&mut answer).unwrap();
+            assert!(answer[..size].starts_with(b":"), "{}", text(&answer[..size]));
+            number += 1;
+        }
+        number
+    };
+    let asked: u64 = thread::scope(|scope| {
+        let clients: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+        for _ in 0..rounds(20, 200) {
+            let pid = target.pid().to_string();
+            let ran = bench.ppt(&["attach", &pid, "-q", "--force", "-d", "20ms"]);
+            assert_eq!(ran.code(), 0, "{ran:?}");
+        }
+        ends.store(true, Ordering::Relaxed);
+        clients.into_iter().map(|client| client.join().unwrap()).sum()
+    });
+    let info = bench.info("out.bin");
+    let names = info["buffers"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    assert_eq!(names, ["files", "hops", "locks", "net"]);
+    let sum = output(&bench, "redis-cli", &["-p", &port.to_string(), "get", "sum"]);
+    assert_eq!(sum.trim(), asked.to_string());
+    output(&bench, "redis-cli", &["-p", &port.to_string(), "shutdown", "nosave"]);
+    assert!(target.wait().success());
 }
