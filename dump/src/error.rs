@@ -35,6 +35,14 @@ pub enum DumpError {
         /// What there is.
         there: Vec<String>,
     },
+    /// `--frame` names spans or chains, which are rows of other tables.
+    #[error("the table `{table}` is made of the frames `{frame}`, and a dump has frames alone")]
+    MadeOfFrames {
+        /// What was asked for, such as `request_spans`.
+        table: String,
+        /// The kind of frames.
+        frame: String,
+    },
     /// No frame of the capture can be asked that.
     #[error(transparent)]
     #[strum(serialize = "where")]
@@ -82,6 +90,7 @@ impl DumpError {
             self,
             DumpError::NoSuchBuffer { .. }
                 | DumpError::NoSuchFrame { .. }
+                | DumpError::MadeOfFrames { .. }
                 | DumpError::Predicate(_)
                 | DumpError::EmptyWindow { .. }
         )

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ppt_capture::columns::{Reader, Time};
+use ppt_capture::frame_dsl::columns::whole_table;
+use ppt_capture::frame_dsl::schema::Frame;
 use ppt_capture::frame_dsl::{ColumnType, Style, columns};
 use ppt_capture::{Process, ProcessKey, SourceInfo, TimeNamespace};
 use ppt_predicate::Program;
@@ -88,10 +90,15 @@ impl Plan {
         let chosen = select(sources, &labels, &options.buffers)?;
         let named = |name: &str| options.frame.as_ref().is_none_or(|frame| frame == name);
         if let Some(frame) = &options.frame {
-            let names = chosen.iter().flat_map(|&index| &sources[index].schema.frames);
-            let names = names.filter(|frame| !frame.is_hidden());
-            let mut there: Vec<String> = names.map(|frame| frame.name.clone()).collect();
+            let kinds = chosen.iter().flat_map(|&index| &sources[index].schema.frames);
+            let kinds: Vec<_> = kinds.filter(|kind| !kind.is_hidden()).collect();
+            let mut there: Vec<String> = kinds.iter().map(|kind| kind.name.clone()).collect();
             if !there.contains(frame) {
+                let is_made_of = |kind: &&&Frame| whole_table(kind).as_ref() == Some(frame);
+                if let Some(kind) = kinds.iter().find(is_made_of) {
+                    let (table, frame) = (frame.clone(), kind.name.clone());
+                    return Err(DumpError::MadeOfFrames { table, frame });
+                }
                 there.sort();
                 there.dedup();
                 return Err(DumpError::NoSuchFrame { name: escaped(frame), there });

@@ -93,6 +93,10 @@ fn format(args: &args::Dump) -> Result<Format, Failure> {
 fn failure(name: &str, error: &DumpError) -> Failure {
     let message = match error {
         DumpError::Predicate(why) => format!("{name}: {why}\n{}", why.draw("--where", false)),
+        DumpError::MadeOfFrames { table, frame } => format!(
+            "{name}: {error}: choose --frame {frame}, or print the table by \
+             `ppt export {name} --format csv --frame {table}`"
+        ),
         _ => format!("{name}: {error}"),
     };
     match error.is_usage() {

@@ -10,6 +10,7 @@ use ppt_query::{Engine, FrameTable, QueryError, Table, dropped_causes};
 use crate::event::{COLUMNS, Form, Kind, Reading, What};
 use crate::frame_kind::{FrameKinds, IntervalColumns, Names, fields};
 use crate::metrics::Metrics;
+use crate::selection::TraceSelection;
 use crate::source::{Source, Sources, column, order};
 
 /// The events of the captures of an engine, as a format has them.
@@ -35,19 +36,17 @@ impl<'a> Events<'a> {
         Events { engine, form, start: engine.set().began().unwrap_or(0) }
     }
 
-    /// The kinds of events, and for each the source of its rows: those of `frames`, and, if these are
-    /// all frames, also what belongs to none of them.
+    /// The kinds of events of what was selected, and for each the source of its rows.
     ///
     /// # Errors
     /// See [`QueryError`].
     pub async fn sources(
         &self,
-        frames: &[FrameTable],
-        whole: bool,
+        selection: &TraceSelection,
     ) -> Result<(Vec<Kind>, Sources), QueryError> {
         let (mut kinds, mut all) = (Vec::new(), Vec::new());
         let mut tables = Vec::new();
-        for frame in frames {
+        for frame in &selection.frames {
             let intervals = match self.form {
                 // Events of CTF are points; their fields tell how long things took.
                 Form::Ctf => Vec::new(),
@@ -58,16 +57,8 @@ impl<'a> Events<'a> {
             kinds.push(self.kind(frame, None));
             all.resize_with(kinds.len(), || Source::Frames);
             tables.push(FrameKinds { frame: frame.clone(), intervals, first });
-            // CTF has the begins and the ends.
-            let spans = self.engine.spans(frame).filter(|_| self.form != Form::Ctf);
-            if let Some((spans, whole)) =
-                spans.and_then(|it| Some((IntervalColumns::whole(&it)?, it)))
-            {
-                let of = self.engine.context().table(whole.name.clone()).await?;
-                let of = of.filter(spans.is_there())?;
-                let rows = self.columns(whole.table.as_ref(), Some(&spans), lit(false));
-                let rows = of.select(rows)?.sort(order(self.last_is_outer(true)))?;
-                kinds.push(Kind { what: What::Spans, ..self.kind(&whole, None) });
+            if let Some((kind, rows)) = self.closed_spans(frame).await? {
+                kinds.push(kind);
                 all.push(Source::Sorted(rows));
             }
         }
@@ -76,7 +67,7 @@ impl<'a> Events<'a> {
             all.push(source);
         };
         let frames_table = self.engine.tables().into_iter().find(|it| it.0 == "frames");
-        if let (true, Some((_, table))) = (whole, frames_table) {
+        if let (true, Some((_, table))) = (selection.unknown, frames_table) {
             let table = table.as_ref();
             let drained = fields(table).next().map(|it| table.schema().field(it).clone());
             let of = self.engine.context().table("frames").await?;
@@ -92,19 +83,45 @@ impl<'a> Events<'a> {
             let rows = of.select(self.columns(table, None, lit(true)))?;
             add(kind, Source::Unknown(rows.sort(order(self.last_is_outer(false)))?));
         }
-        if whole {
-            for (kind, rows) in Metrics::new(self.engine, self.form, self.start).all().await? {
+        for frame in &selection.with_spans_alone {
+            if let Some((kind, rows)) = self.closed_spans(frame).await? {
                 add(kind, Source::Sorted(rows));
             }
         }
-        // CTF has the kernel's frames.
-        if whole && self.form != Form::Ctf && self.engine.set().has_kernel() {
+        let metrics = Metrics::new(self.engine, self.form, self.start);
+        if selection.counters {
+            for (kind, rows) in metrics.counters().await? {
+                add(kind, Source::Sorted(rows));
+            }
+        }
+        if selection.histograms {
+            for (kind, rows) in metrics.histograms().await? {
+                add(kind, Source::Sorted(rows));
+            }
+        }
+        if selection.states {
             let (kind, rows) = self.states().await?;
             add(kind, Source::Sorted(rows));
         }
-        let (kind, rows) = self.missing(frames).await?;
+        let (kind, rows) = self.missing(selection).await?;
         add(kind, Source::Sorted(rows));
         Ok((kinds, Sources { all, frames: tables }))
+    }
+
+    /// The spans of a kind of frames that were begun and ended, if it has spans. CTF has the begins and
+    /// the ends.
+    async fn closed_spans(
+        &self,
+        frame: &FrameTable,
+    ) -> Result<Option<(Kind, DataFrame)>, QueryError> {
+        let spans = self.engine.spans(frame).filter(|_| self.form != Form::Ctf);
+        let spans = spans.and_then(|spans| Some((IntervalColumns::whole(&spans)?, spans)));
+        let Some((interval, spans)) = spans else { return Ok(None) };
+        let rows = self.engine.context().table(spans.name.clone()).await?;
+        let columns = self.columns(spans.table.as_ref(), Some(&interval), lit(false));
+        let rows = rows.filter(interval.is_there())?.select(columns)?;
+        let kind = Kind { what: What::Spans, ..self.kind(&spans, None) };
+        Ok(Some((kind, rows.sort(order(self.last_is_outer(true)))?)))
     }
 
     /// The rows of a kind of frames, sorted by a query. `interval`: the number of the kind's interval.
@@ -223,15 +240,15 @@ impl<'a> Events<'a> {
     }
 
     /// What is missing, of the buffers that are told of.
-    async fn missing(&self, frames: &[FrameTable]) -> Result<(Kind, DataFrame), QueryError> {
-        let mut buffers: Vec<&str> = frames.iter().map(|it| it.buffer.as_str()).collect();
-        buffers.sort_unstable();
-        buffers.dedup();
+    async fn missing(&self, selection: &TraceSelection) -> Result<(Kind, DataFrame), QueryError> {
+        let mut buffers = selection.buffers();
         let words = |words: &[&str]| {
             let quoted = words.iter().map(|it| format!("'{}'", it.replace('\'', "''")));
             quoted.collect::<Vec<_>>().join(", ")
         };
-        buffers.extend(frames.is_empty().then_some(""));
+        if buffers.is_empty() {
+            buffers.push("");
+        }
         let (buffers, causes) = (words(&buffers), words(&dropped_causes()));
         let start = self.start;
         let [begin, dur, placed, first, capture, buffer, segment, ring, seqno, host, pid, tid] =

@@ -20,14 +20,20 @@ impl<'a> Metrics<'a> {
         Metrics { engine, form, start }
     }
 
-    /// Each counter, added up over the threads of a process, and each histogram.
-    pub async fn all(&self) -> Result<Vec<(Kind, DataFrame)>, QueryError> {
+    /// Each counter, added up over the threads of a process.
+    pub async fn counters(&self) -> Result<Vec<(Kind, DataFrame)>, QueryError> {
         let names = "SELECT DISTINCT arrow_cast(buffer, 'Utf8'), arrow_cast(name, 'Utf8'), \
                             arrow_cast(unit, 'Utf8') FROM counters ORDER BY 1, 2, 3";
         let mut all = Vec::new();
         for [buffer, name, unit] in self.names(names).await? {
             all.push(self.counter(&buffer, &name, Some(&*unit).filter(|it| !it.is_empty())).await?);
         }
+        Ok(all)
+    }
+
+    /// Each histogram.
+    pub async fn histograms(&self) -> Result<Vec<(Kind, DataFrame)>, QueryError> {
+        let mut all = Vec::new();
         for total in self.engine.totals()? {
             let TotalValue::Histogram(_, is_time) = total.value else { continue };
             let of = (&*total.buffer, &*total.name);

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use ppt_capture::frame_dsl::schema::Schema;
 use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Segment, Source};
-use ppt_interchange::{Chrome, Events, Form, Merge, Run, Trace};
+use ppt_interchange::{Chrome, Events, Form, Merge, Run, Trace, TraceSelection};
 use ppt_query::{Bound, CaptureSet, Engine, Options, Processes, QueryError, Window};
 
 /// Chrome's JSON of a capture, with so much memory for rows that wait; and the times of its events.
 async fn trace(engine: &Engine, memory: usize) -> (Vec<u8>, Vec<i64>) {
-    let frames = engine.frames(None).unwrap();
+    let everything = TraceSelection::everything(engine, Form::Chrome).unwrap();
     let events = Events::new(engine, Form::Chrome);
-    let (kinds, sources) = events.sources(&frames, true).await.unwrap();
+    let (kinds, sources) = events.sources(&everything).await.unwrap();
     let mut merge = Merge::new(&events, sources, memory).await.unwrap();
     let (mut out, mut times) = (Vec::new(), Vec::new());
     let mut trace = Chrome::new(&mut out, &kinds, Processes::of(engine.set())).unwrap();
@@ -157,9 +157,9 @@ fn rows_of_one_time_have_one_order() {
     let engine = Engine::new(CaptureSet::open(&paths).unwrap(), &Options::default()).unwrap();
     let order = |memory: usize| {
         runtime.block_on(async {
-            let frames = engine.frames(None).unwrap();
+            let frames = TraceSelection::named(&engine, Form::Chrome, "tick").unwrap();
             let events = Events::new(&engine, Form::Chrome);
-            let (_, sources) = events.sources(&frames, false).await.unwrap();
+            let (_, sources) = events.sources(&frames).await.unwrap();
             let mut merge = Merge::new(&events, sources, memory).await.unwrap();
             let mut order = Vec::new();
             let mut take = |run: Run<'_>| {

@@ -1,5 +1,7 @@
 //! Answers SQL over a set of captures.
 
+mod frame_names;
+
 use std::num::NonZero;
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::Expr;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
-use ppt_tables::{Bounds, CaptureSet, Directory, Loss, Request, Table, Total, Whole};
+use ppt_tables::{CaptureSet, Directory, Loss, Table, Total};
 
 use crate::apart::KeepApart;
 use crate::error::{QueryError, external};
@@ -135,85 +137,6 @@ impl Engine {
         plain.chain(of_buffers).collect()
     }
 
-    /// Each kind of frames of the buffers that are seen, or only those called `frame`, in the order
-    /// of their names.
-    ///
-    /// # Errors
-    /// There is no such kind.
-    pub fn frames(&self, frame: Option<&str>) -> Result<Vec<FrameTable>, QueryError> {
-        let all = || self.directory.frames().iter().filter(|it| self.window.has_buffer(&it.0));
-        let found = all().filter(|it| frame.is_none_or(|frame| it.1 == frame));
-        let found: Vec<_> = found
-            .map(|(buffer, frame, table)| FrameTable {
-                buffer: buffer.clone(),
-                frame: frame.clone(),
-                name: TableReference::partial(Directory::schema_of(buffer), frame.as_str()),
-                table: table.clone(),
-            })
-            .collect();
-        match frame {
-            Some(frame) if found.is_empty() => {
-                let mut there: Vec<String> = all().map(|it| it.1.clone()).collect();
-                there.sort();
-                there.dedup();
-                let nearest = nearest(frame, &there);
-                Err(QueryError::NoFrame { name: frame.to_owned(), nearest, there })
-            }
-            _ => Ok(found),
-        }
-    }
-
-    /// The spans of a kind of frames, if it has some, and if they can be told: those of several hosts
-    /// cannot.
-    pub fn spans(&self, of: &FrameTable) -> Option<FrameTable> {
-        let is_its =
-            |it: &&Whole| it.buffer == of.buffer && it.spans_of.as_ref() == Some(&of.frame);
-        let spans = self.directory.wholes().iter().find(is_its)?;
-        can_be_told(spans).then(|| FrameTable { frame: of.frame.clone(), ..of_whole(spans) })
-    }
-
-    /// The spans and chains of the buffers that are seen, each called as its table is, or only those
-    /// called `name`: those that can be told.
-    pub fn wholes(&self, name: Option<&str>) -> Vec<(FrameTable, Unit)> {
-        let all = self.directory.wholes().iter().filter(|it| self.window.has_buffer(&it.buffer));
-        let named = all.filter(|it| name.is_none_or(|name| it.name == name));
-        let unit = |it: &Whole| if it.spans_of.is_some() { Unit::Span } else { Unit::Chain };
-        named.filter(|it| can_be_told(it)).map(|it| (of_whole(it), unit(it))).collect()
-    }
-
-    /// What can be taken out of captures as tables: frames, spans and chains, counters and histograms,
-    /// and what the kernel did, as far as there is some. Or only what is called `name`.
-    ///
-    /// # Errors
-    /// There is nothing of that name.
-    pub fn tellable(&self, name: Option<&str>) -> Result<Vec<FrameTable>, QueryError> {
-        let fixed = |name: &str| {
-            let table = self.directory.plain().get(name)?.clone();
-            let (buffer, frame) = (String::new(), name.to_owned());
-            Some(FrameTable { buffer, frame, name: TableReference::bare(name), table })
-        };
-        let mut others: Vec<FrameTable> = self.wholes(None).into_iter().map(|it| it.0).collect();
-        if !self.totals()?.is_empty() {
-            others.extend(["counters", "histograms"].into_iter().filter_map(fixed));
-        }
-        if self.set.has_kernel() {
-            others.extend(["thread_states", "syscalls", "faults"].into_iter().filter_map(fixed));
-        }
-        match (self.frames(name), name) {
-            (Ok(frames), None) => Ok(frames.into_iter().chain(others).collect()),
-            (Err(QueryError::NoFrame { name, mut there, .. }), _) => {
-                let found: Vec<_> = others.iter().filter(|it| it.frame == name).cloned().collect();
-                if !found.is_empty() {
-                    return Ok(found);
-                }
-                there.extend(others.into_iter().map(|it| it.frame));
-                let nearest = nearest(&name, &there);
-                Err(QueryError::NoFrame { name, nearest, there })
-            }
-            (frames, _) => frames,
-        }
-    }
-
     /// All rows of a fixed table, whatever part of the captures is seen.
     pub(crate) fn whole(&self, name: &str) -> Result<Option<DataFrame>, QueryError> {
         let Some(table) = self.directory.plain().get(name) else { return Ok(None) };
@@ -266,22 +189,6 @@ impl Engine {
         }
         let there: Vec<String> = self.tables().into_iter().map(|(name, _)| name).collect();
         QueryError::NoTable { name: name.to_owned(), nearest: nearest(name, &there), there }
-    }
-}
-
-/// Whether the hosts of frames allow to join them.
-fn can_be_told(whole: &Whole) -> bool {
-    let nothing = Bounds::default();
-    let request = Request { columns: &[], bounds: &nothing, limit: Some(0), parts: 1 };
-    whole.table.plan(&request).is_ok()
-}
-
-fn of_whole(whole: &Whole) -> FrameTable {
-    FrameTable {
-        buffer: whole.buffer.clone(),
-        frame: whole.name.clone(),
-        name: TableReference::partial(Directory::schema_of(&whole.buffer), whole.name.as_str()),
-        table: whole.table.clone(),
     }
 }
 

@@ -75,11 +75,20 @@ pub enum QueryError {
     #[error("there is no interval of time{}{}; there are: {}", named(.name), near(.nearest), some(.there))]
     #[strum(serialize = "no-interval")]
     NoInterval {
-        /// The name, or the frame that has none.
+        /// The name; empty where the captures have none at all.
         name: String,
         /// One that is spelt nearly so.
         nearest: Option<String>,
         /// All of them.
+        there: Vec<String>,
+    },
+    /// Frames of a kind take no time, or chains: nothing says how long they took.
+    #[error("`{frame}` has no interval of time and no span; these have: {}", some(.there))]
+    #[strum(serialize = "frame-without-interval")]
+    Untimed {
+        /// The kind of frames, or the chains.
+        frame: String,
+        /// Kinds of frames that have some.
         there: Vec<String>,
     },
     /// No point is called so.
@@ -184,6 +193,7 @@ impl QueryError {
                 | QueryError::TooLong { .. }
                 | QueryError::TooDeep { .. }
                 | QueryError::NoInterval { .. }
+                | QueryError::Untimed { .. }
                 | QueryError::NoPoint(_)
                 | QueryError::NotHere(_)
         )

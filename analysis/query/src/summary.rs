@@ -20,7 +20,6 @@ use ppt_stats::{Budget, Samples};
 
 use crate::engine::{Engine, FrameTable, Unit};
 use crate::error::QueryError;
-use crate::nearest::nearest;
 pub use answer::{Ask, FieldSummary, FrameSummary, Group, Values};
 use gathered::{extend, whole};
 use part::Part;
@@ -66,23 +65,12 @@ impl Engine {
 
     /// The tables that are asked. A frame is meant before spans or chains of that name.
     fn asked(&self, ask: &Ask) -> Result<Vec<(FrameTable, Unit)>, QueryError> {
-        let frames = self.frames(ask.frame.as_deref());
-        let frames = frames.map(|all| all.into_iter().map(|it| (it, Unit::Frame)));
-        let name = ask.frame.as_deref();
-        match frames {
-            Ok(frames) if ask.has_wholes() => Ok(frames.chain(self.wholes(None)).collect()),
-            Ok(frames) => Ok(frames.collect()),
-            Err(QueryError::NoFrame { name: missing, mut there, .. }) => {
-                let found = self.wholes(name);
-                if !found.is_empty() {
-                    return Ok(found);
-                }
-                there.extend(self.wholes(None).into_iter().map(|it| it.0.frame));
-                let nearest = nearest(&missing, &there);
-                Err(QueryError::NoFrame { name: missing, nearest, there })
-            }
-            Err(error) => Err(error),
+        if let Some(name) = &ask.frame {
+            return self.frames_or_wholes(name);
         }
+        let frames = self.frames(None)?.into_iter().map(|table| (table, Unit::Frame));
+        let wholes = if ask.has_wholes() { self.wholes(None) } else { Vec::new() };
+        Ok(frames.chain(wholes).collect())
     }
 }
 

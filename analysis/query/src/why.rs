@@ -17,7 +17,7 @@ use datafusion::prelude::ident;
 use ppt_predicate::to_sql;
 use ppt_tables::{Bounded, Number, Table, ThreadLabels, Word};
 
-use crate::engine::{Engine, FrameTable};
+use crate::engine::{Engine, FrameTable, Unit};
 use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::nearest::nearest;
@@ -134,6 +134,9 @@ impl Engine {
                 }
             }
         }
+        if let (Some(frame), true) = (&why.frame, there.is_empty()) {
+            return Err(QueryError::Untimed { frame: frame.clone(), there: self.timed_kinds()? });
+        }
         match &why.field {
             Some(name) if !found => {
                 there.sort();
@@ -142,8 +145,7 @@ impl Engine {
                 return Err(QueryError::NoInterval { name: name.clone(), nearest, there });
             }
             None if !found => {
-                let name = why.frame.clone().unwrap_or_default();
-                return Err(QueryError::NoInterval { name, nearest: None, there });
+                return Err(QueryError::NoInterval { name: String::new(), nearest: None, there });
             }
             _ => {}
         }
@@ -161,22 +163,30 @@ impl Engine {
     /// The kinds of frames that are asked for. `stmt_spans` names the spans of `stmt` alone, as for
     /// `ppt stat`.
     fn asked_kinds(&self, name: Option<&str>) -> Result<Vec<(FrameTable, bool)>, QueryError> {
-        match (self.frames(name), name) {
-            (Err(QueryError::NoFrame { name: missing, mut there, .. }), Some(name)) => {
-                let is_asked = |entry: &FrameTable| {
-                    self.spans(entry).is_some_and(|spans| spans.name.table() == name)
-                };
-                let all = self.frames(None)?.into_iter();
-                let named: Vec<_> = all.filter(is_asked).map(|entry| (entry, true)).collect();
-                if !named.is_empty() {
-                    return Ok(named);
+        let Some(name) = name else {
+            return Ok(self.frames(None)?.into_iter().map(|table| (table, false)).collect());
+        };
+        let mut asked = Vec::new();
+        for (table, unit) in self.frames_or_wholes(name)? {
+            match unit {
+                Unit::Frame => asked.push((table, false)),
+                Unit::Span => {
+                    asked.extend(self.frames_of(&table).map(|(frames, _)| (frames, true)))
                 }
-                there.extend(self.wholes(None).into_iter().map(|entry| entry.0.frame));
-                let nearest = nearest(&missing, &there);
-                Err(QueryError::NoFrame { name: missing, nearest, there })
+                Unit::Chain => {}
             }
-            (frames, _) => Ok(frames?.into_iter().map(|entry| (entry, false)).collect()),
         }
+        Ok(asked)
+    }
+
+    /// The kinds of frames that have an interval of time or spans.
+    fn timed_kinds(&self) -> Result<Vec<String>, QueryError> {
+        let mut timed = self.frames(None)?;
+        timed.retain(|table| {
+            let spans = self.spans(table);
+            !intervals(table).is_empty() || spans.is_some_and(|spans| of_spans(&spans).is_some())
+        });
+        Ok(timed.into_iter().map(|table| table.frame).collect())
     }
 
     async fn slowest_of(

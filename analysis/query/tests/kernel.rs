@@ -708,7 +708,7 @@ fn what_cannot_be_answered_is_said() {
     assert!(said(&both, Some("jobs"), None).starts_with("there is no frame `jobs`"));
     assert_eq!(
         said(&both, Some("wakeup"), None),
-        "there is no interval of time `wakeup`; there are: none"
+        "`wakeup` has no interval of time and no span; these have: exec, job, parse, sort"
     );
     let alone = Files::new(&[program(&[(100, 1000, 1100)])]);
     assert!(matches!(ask(&alone, None, None), Err(QueryError::NoKernel)));

@@ -20,8 +20,10 @@ type Owned = (String, Arc<dyn Table>);
 pub struct Whole {
     /// The buffer.
     pub buffer: String,
-    /// The kind of frames, where these are its spans; None: they are chains.
-    pub spans_of: Option<String>,
+    /// The kind of frames that they are made of.
+    pub frame: String,
+    /// Whether they are chains; else they are spans.
+    pub is_chain: bool,
     /// The name of the table in its buffer.
     pub name: String,
     /// The table.
@@ -84,7 +86,7 @@ impl Directory {
                     directory.frames.push((buffer.clone(), name.clone(), table.clone()));
                     of_buffers.push((buffer, name, table));
                 }
-                Of::Derived { buffer, spans_of } => {
+                Of::Derived { buffer, frame, is_chain } => {
                     let is_frame = |name: &str| {
                         directory.frames.iter().any(|it| it.0 == buffer && it.1 == name)
                     };
@@ -93,7 +95,7 @@ impl Directory {
                         name.insert_str(0, "ppt_");
                     }
                     of_buffers.push((buffer.clone(), name.clone(), table.clone()));
-                    directory.wholes.push(Whole { buffer, spans_of, name, table });
+                    directory.wholes.push(Whole { buffer, frame, is_chain, name, table });
                 }
             }
         }

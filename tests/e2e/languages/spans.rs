@@ -22,7 +22,20 @@ fn check(bench: &Bench, mut target: Target, threads: i64, rounds: i64) {
     account.check(written);
     assert_eq!(account.captured as i64, threads * (7 * rounds + 1), "{account:?}");
     check_tables(|frame| bench.table("out.bin", &["--frame", frame]), threads, rounds);
+    check_names(bench);
     check_wholes(bench, threads, rounds);
+}
+
+/// A dump has frames; who asks for spans or chains learns what to type.
+fn check_names(bench: &Bench) {
+    for (table, frame) in [("errand_spans", "errand"), ("leg_chains", "leg")] {
+        let ran = bench.ppt(&["dump", "out.bin", "--frame", table]);
+        let expected = format!(
+            "out.bin: the table `{table}` is made of the frames `{frame}`, and a dump has frames alone: \
+             choose --frame {frame}, or print the table by `ppt export out.bin --format csv --frame {table}`"
+        );
+        assert!(ran.code() == 2 && ran.stderr.contains(&expected), "{ran:?}");
+    }
 }
 
 /// The tables of whole spans and chains say what the frames say, and what the program did.

@@ -159,7 +159,11 @@ fn nothing_to_compare(first: &MeasuredSide, second: &MeasuredSide) -> Failure {
         format!("{}: on the {side} side, {}", words::called(&it.field, &it.by), it.why)
     });
     match (reasons.next(), reasons.count()) {
-        (None, _) => Failure::Usage("the two sides have no field in common".to_owned()),
+        (None, _) => {
+            let why = "the two sides have no field in common: numbers and lengths of time are \
+                       compared; keys, points in time and texts are not";
+            Failure::Usage(why.to_owned())
+        }
         (Some(reason), 0) => Failure::unjudged(format!("nothing can be compared: {reason}")),
         (Some(reason), more) => {
             Failure::unjudged(format!("nothing can be compared: {reason}; and {more} more"))

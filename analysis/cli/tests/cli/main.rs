@@ -4,6 +4,7 @@ mod absent;
 mod addresses;
 mod analyses;
 mod commands;
+mod frame_names;
 mod halves;
 mod hostile;
 mod import;

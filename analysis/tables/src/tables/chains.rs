@@ -18,8 +18,10 @@ use crate::standard::{STANDARD, Standard};
 use crate::table::{Planned, Request, Scan, Start, Table};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
-    let named =
-        |chains: Chains| Named::chains(&chains.parts.buffer.clone(), chains.table.clone(), chains);
+    let named = |chains: Chains| {
+        let (buffer, frame) = (chains.parts.buffer.clone(), chains.name.clone());
+        Named::chains((&buffer, &frame), chains.table.clone(), chains)
+    };
     Ok(all(set)?.into_iter().map(named).collect())
 }
 

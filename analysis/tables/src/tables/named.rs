@@ -21,18 +21,24 @@ impl Named {
         Named { of: Of::Frame(buffer.to_owned()), name: name.to_owned(), table: Arc::new(table) }
     }
 
-    pub fn spans(
-        (buffer, frame): (&str, &str),
-        name: String,
-        table: impl Table + 'static,
-    ) -> Named {
-        let of = Of::Derived { buffer: buffer.to_owned(), spans_of: Some(frame.to_owned()) };
-        Named { of, name, table: Arc::new(table) }
+    /// The table `name` of the spans of a frame.
+    pub fn spans(frame: (&str, &str), name: String, table: impl Table + 'static) -> Named {
+        Named::derived(frame, false, name, Arc::new(table))
     }
 
-    pub fn chains(buffer: &str, name: String, table: impl Table + 'static) -> Named {
-        let of = Of::Derived { buffer: buffer.to_owned(), spans_of: None };
-        Named { of, name, table: Arc::new(table) }
+    /// The table `name` of the chains of a frame.
+    pub fn chains(frame: (&str, &str), name: String, table: impl Table + 'static) -> Named {
+        Named::derived(frame, true, name, Arc::new(table))
+    }
+
+    fn derived(
+        (buffer, frame): (&str, &str),
+        is_chain: bool,
+        name: String,
+        table: Arc<dyn Table>,
+    ) -> Named {
+        let (buffer, frame) = (buffer.to_owned(), frame.to_owned());
+        Named { of: Of::Derived { buffer, frame, is_chain }, name, table }
     }
 }
 
@@ -46,7 +52,9 @@ pub(crate) enum Of {
     /// Whatever is made of such a kind; its frames are another table's.
     Derived {
         buffer: String,
-        /// The frame, where these are its spans.
-        spans_of: Option<String>,
+        /// The frame.
+        frame: String,
+        /// Whether these are its chains; else they are its spans.
+        is_chain: bool,
     },
 }

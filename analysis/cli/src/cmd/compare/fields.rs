@@ -87,16 +87,11 @@ pub(super) async fn measured(
 /// The kinds of frames that are compared: all, or the one of that name. Spans and chains are named as
 /// their tables are (`request_spans`).
 fn tables(engine: &Engine, frame: Option<&str>) -> Result<Vec<FrameTable>, QueryError> {
-    match (engine.frames(frame), frame) {
-        (Err(QueryError::NoFrame { name, nearest, mut there }), Some(_)) => {
-            let found = engine.wholes(Some(&name));
-            if !found.is_empty() {
-                return Ok(found.into_iter().map(|(table, _)| table).collect());
-            }
-            there.extend(engine.wholes(None).into_iter().map(|(table, _)| table.frame));
-            Err(QueryError::NoFrame { name, nearest, there })
+    match frame {
+        None => engine.frames(None),
+        Some(name) => {
+            Ok(engine.frames_or_wholes(name)?.into_iter().map(|(table, _)| table).collect())
         }
-        (frames, _) => frames,
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
         // Traces are written elsewhere.
         _ => (Format::JsonLines, "jsonl"),
     };
-    let mut frames = engine.tellable(args.frame.as_deref())?;
+    let mut frames = engine.exportable(args.frame.as_deref())?;
     let to = &args.to.output;
     let partitioned = !args.partition_by.is_empty();
     if let ([frame], false) = (&frames[..], partitioned) {

@@ -2,7 +2,9 @@
 
 use std::io::{self, BufWriter, IsTerminal};
 
-use ppt_interchange::{Chrome, Ctf, Events, Form, Kind, Merge, Perfetto, Run, Trace, What};
+use ppt_interchange::{
+    Chrome, Ctf, Events, Form, Kind, Merge, Perfetto, Run, Trace, TraceSelection, What,
+};
 use ppt_query::text::grouped;
 use ppt_query::{Engine, Processes};
 
@@ -35,9 +37,12 @@ pub(super) async fn export(
     }
     let to = &args.to.output;
     let is_stdout = to.as_os_str() == "-";
-    let frames = engine.frames(args.frame.as_deref())?;
+    let selection = match &args.frame {
+        None => TraceSelection::everything(engine, form)?,
+        Some(name) => TraceSelection::named(engine, form, name)?,
+    };
     let events = Events::new(engine, form);
-    let (kinds, sources) = events.sources(&frames, args.frame.is_none()).await?;
+    let (kinds, sources) = events.sources(&selection).await?;
     // The rest is for what is sorted, and for what was read ahead.
     let memory = terms::memory(args.captures.memory).bytes.unwrap_or(1 << 30) / 4;
     let merge = Merge::new(&events, sources, memory).await?;

@@ -1,0 +1,101 @@
+//! What a trace tells: everything, or what has one name.
+
+use ppt_query::{Engine, FrameTable, QueryError, Unit};
+
+use crate::event::Form;
+
+/// The buffer of what the kernel did.
+const KERNEL: &str = "kernel";
+/// The kernel's frames that begin and end a system call.
+const CALLS: [&str; 2] = ["syscall_enter", "syscall_exit"];
+const FAULT: &str = "page_fault";
+
+/// What a trace tells. What a format has no events for is told by the frames that it is made of.
+#[derive(Debug, Clone, Default)]
+pub struct TraceSelection {
+    /// Kinds of frames, with their spans.
+    pub(crate) frames: Vec<FrameTable>,
+    /// Kinds of frames of which only the spans are told.
+    pub(crate) with_spans_alone: Vec<FrameTable>,
+    pub(crate) counters: bool,
+    pub(crate) histograms: bool,
+    /// The states of threads.
+    pub(crate) states: bool,
+    /// Frames whose kind their schema does not have.
+    pub(crate) unknown: bool,
+}
+
+impl TraceSelection {
+    /// Everything that a trace of that form tells.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    pub fn everything(engine: &Engine, form: Form) -> Result<TraceSelection, QueryError> {
+        let frames = engine.frames(None)?;
+        let states = has_states(form) && engine.set().has_kernel();
+        let (counters, histograms, unknown) = (true, true, true);
+        Ok(TraceSelection { frames, counters, histograms, states, unknown, ..Self::default() })
+    }
+
+    /// What is called `name`: a kind of frames, or a table that is made of frames (`request_spans`,
+    /// `counters`).
+    ///
+    /// # Errors
+    /// There is nothing of that name.
+    pub fn named(engine: &Engine, form: Form, name: &str) -> Result<TraceSelection, QueryError> {
+        let mut selection = TraceSelection::default();
+        for table in engine.exportable(Some(name))? {
+            if table.buffer.is_empty() {
+                selection.add_fixed(engine, form, name)?;
+                continue;
+            }
+            match engine.frames_of(&table) {
+                None => selection.frames.push(table),
+                Some((frames, Unit::Span)) if form != Form::Ctf => {
+                    selection.with_spans_alone.push(frames);
+                }
+                Some((frames, _)) => selection.frames.push(frames),
+            }
+        }
+        Ok(selection)
+    }
+
+    /// Adds a table that belongs to no buffer.
+    fn add_fixed(&mut self, engine: &Engine, form: Form, name: &str) -> Result<(), QueryError> {
+        match name {
+            "counters" => self.counters = true,
+            "histograms" => self.histograms = true,
+            "thread_states" if has_states(form) => self.states = true,
+            _ => {
+                let mut frames = engine.frames(None)?;
+                frames.retain(|table| table.buffer == KERNEL && is_made_of(name, &table.frame));
+                self.frames.extend(frames);
+            }
+        }
+        Ok(())
+    }
+
+    /// The buffers of what is told, each once.
+    pub(crate) fn buffers(&self) -> Vec<&str> {
+        let frames = self.frames.iter().chain(&self.with_spans_alone);
+        let mut buffers: Vec<&str> = frames.map(|table| table.buffer.as_str()).collect();
+        buffers.extend(self.states.then_some(KERNEL));
+        buffers.sort_unstable();
+        buffers.dedup();
+        buffers
+    }
+}
+
+fn has_states(form: Form) -> bool {
+    // CTF has the kernel's frames.
+    form != Form::Ctf
+}
+
+/// Whether the kernel's table `name` is made of such frames.
+fn is_made_of(name: &str, frame: &str) -> bool {
+    match name {
+        "syscalls" => CALLS.contains(&frame),
+        "faults" => frame == FAULT,
+        _ => !CALLS.contains(&frame) && frame != FAULT,
+    }
+}
