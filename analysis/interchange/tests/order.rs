@@ -15,7 +15,7 @@ async fn trace(engine: &Engine, memory: usize) -> (Vec<u8>, Vec<i64>) {
     let (kinds, sources) = events.sources(&everything).await.unwrap();
     let mut merge = Merge::new(&events, sources, memory).await.unwrap();
     let (mut out, mut times) = (Vec::new(), Vec::new());
-    let mut trace = Chrome::new(&mut out, &kinds, Processes::of(engine.set())).unwrap();
+    let mut trace = Chrome::new(&mut out, &kinds, Processes::new(engine.set())).unwrap();
     let mut take = |run: Run<'_>| {
         trace.turn_to(run.kind, run.rows);
         for row in run.which.iter().map(|&row| row as usize) {

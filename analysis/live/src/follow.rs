@@ -112,14 +112,14 @@ impl Tally {
     ///
     /// # Errors
     /// It is no capture, or cannot be read.
-    pub fn of(path: &Path) -> Result<Tally, CaptureError> {
+    pub fn from_capture(path: &Path) -> Result<Tally, CaptureError> {
         let mut capture = Capture::open(path)?;
         let mut tally = Tally::new(Span::Whole, 0);
         tally.survey(path)?;
         tally.begin(capture.header());
         while let Some(item) = capture.read()? {
             match item {
-                Item::Chunk(chunk) => tally.take(&chunk),
+                Item::Chunk(chunk) => tally.add_chunk(&chunk),
                 Item::Damage(_) => tally.damage(),
             }
         }
@@ -158,7 +158,7 @@ fn read(mut capture: Capture, seen: &Mutex<Seen>) {
         match item {
             Item::Damage(_) => seen.tally.damage(),
             Item::Chunk(chunk) => {
-                seen.tally.take(&chunk);
+                seen.tally.add_chunk(&chunk);
                 if let Some(why) = seen.tally.ended.clone() {
                     seen.phase = Phase::Ended(why);
                 }

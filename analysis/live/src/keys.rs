@@ -26,7 +26,7 @@ struct KeyPlace {
 
 impl Keys {
     /// Those in `field`, if it tells things apart.
-    pub fn of(
+    pub fn new(
         schema: &Schema,
         field: &Field,
         stretch: Option<u64>,

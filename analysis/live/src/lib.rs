@@ -7,9 +7,10 @@
 #![forbid(unsafe_code)]
 
 mod follow;
+mod frame_kind;
+mod frequent;
 mod keep;
 mod keys;
-mod kind;
 mod last_names;
 mod metrics;
 mod pairs;
@@ -17,7 +18,6 @@ mod picture;
 mod rate;
 mod recent;
 mod tally;
-mod words;
 
 pub use follow::{Phase, Watch};
 pub use keep::Latest;

@@ -23,7 +23,7 @@ const LONGEST: u64 = 2_000_000_000;
 /// All of them.
 #[derive(Default)]
 pub(crate) struct Metrics {
-    pub all: Vec<Told>,
+    pub all: Vec<LiveMetric>,
     /// By source: its metrics, and where each of them is in `all`.
     sources: HashMap<u16, Vec<(Metric, Option<usize>)>>,
     /// By source, segment, row and number: what a cell was.
@@ -34,7 +34,7 @@ pub(crate) struct Metrics {
 }
 
 /// A counter or a histogram.
-pub(crate) struct Told {
+pub(crate) struct LiveMetric {
     pub buffer: String,
     pub name: String,
     pub unit: String,
@@ -62,7 +62,7 @@ impl Metrics {
         }
         let buffer = &info.source.buffer;
         let place = |metric: &Metric| {
-            let is_it = |it: &Told| {
+            let is_it = |it: &LiveMetric| {
                 (&it.buffer, &it.name, it.shape) == (buffer, &metric.name, metric.shape)
             };
             if let Some(known) = self.all.iter().position(is_it) {
@@ -71,7 +71,7 @@ impl Metrics {
             if self.all.len() == MOST {
                 return None;
             }
-            self.all.push(Told {
+            self.all.push(LiveMetric {
                 buffer: buffer.clone(),
                 name: metric.name.clone(),
                 unit: metric.unit.clone(),
@@ -122,7 +122,7 @@ impl Metrics {
     }
 
     /// How much a second was added lately, at `now`: since the reading before the last second.
-    pub fn per_second(&self, of: &Told, now: u64, began: u64) -> f64 {
+    pub fn per_second(&self, of: &LiveMetric, now: u64, began: u64) -> f64 {
         let Some(&last) = self.readings.back() else { return 0.0 };
         if now.saturating_sub(last) > SILENT {
             return 0.0;
@@ -134,7 +134,7 @@ impl Metrics {
     }
 
     /// The latest values of a histogram, at `now`.
-    pub fn latest(&self, of: &Told, now: u64) -> Histogram {
+    pub fn latest(&self, of: &LiveMetric, now: u64) -> Histogram {
         let is_over = self.stretch.map_or(0, |it| (now / it).saturating_sub(of.current));
         let mut cells: BTreeMap<u32, u64> = BTreeMap::new();
         let [before, last] = &of.halves;
@@ -147,7 +147,7 @@ impl Metrics {
     }
 }
 
-impl Told {
+impl LiveMetric {
     fn add(&mut self, cell: u32, delta: u64, now: u64, stretch: u64) {
         // Counts of a bucket cannot be beyond what a capture holds.
         let signed = match self.shape {

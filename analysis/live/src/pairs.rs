@@ -63,7 +63,7 @@ struct Form {
 
 impl Pairs {
     /// None: these are no spans, or nothing says when they were.
-    pub fn of(schema: &Schema, frame: &Frame, stretch: Option<u64>) -> Option<Pairs> {
+    pub fn new(schema: &Schema, frame: &Frame, stretch: Option<u64>) -> Option<Pairs> {
         let span = frame.span()?;
         let key = |field: &&ppt_capture::frame_dsl::schema::Field| {
             let is_text = matches!(field.ty, FieldType::Char { .. });
@@ -124,7 +124,7 @@ impl Pairs {
             return self.begins.put(key, at);
         }
         // An end without a begin is of no span that could be counted.
-        if let Some(begin) = self.begins.take(&key, |begin| begin <= at, self.form.fifo) {
+        if let Some(begin) = self.begins.take_begin(&key, |begin| begin <= at, self.form.fifo) {
             self.rate.add(now, 1);
             self.lengths.at(now).add(at.saturating_sub(begin) as f64);
         }
@@ -194,7 +194,7 @@ impl Waiting {
     }
 
     /// The first of those that fit, or the last.
-    fn take(&mut self, key: &[u8], fits: impl Fn(i64) -> bool, first: bool) -> Option<i64> {
+    fn take_begin(&mut self, key: &[u8], fits: impl Fn(i64) -> bool, first: bool) -> Option<i64> {
         let times = self.all.get_mut(key)?;
         let at = match first {
             true => times.iter().position(|it| fits(*it)),
@@ -210,7 +210,7 @@ impl Waiting {
 
     fn forget_first(&mut self) {
         if let Some((key, at)) = self.order.pop_front() {
-            self.take(&key, |it| it == at, true);
+            self.take_begin(&key, |it| it == at, true);
         } else {
             // Nothing is in no order.
             self.all.clear();
@@ -233,7 +233,7 @@ mod tests {
 
     fn pairs() -> Pairs {
         let schema = Schema::from_json(SCHEMA.as_bytes()).unwrap();
-        Pairs::of(&schema, &schema.frames[0], None).unwrap()
+        Pairs::new(&schema, &schema.frames[0], None).unwrap()
     }
 
     /// The chunk of a ring, drained at `now`: begins (0) and ends (1), each with its time.
@@ -295,8 +295,8 @@ mod tests {
             waiting.put(at.to_le_bytes().to_vec(), at);
         }
         assert_eq!((waiting.count, waiting.all.len()), (MOST, MOST));
-        assert_eq!(waiting.take(&9i64.to_le_bytes(), |_| true, true), None);
-        assert_eq!(waiting.take(&10i64.to_le_bytes(), |_| true, true), Some(10));
+        assert_eq!(waiting.take_begin(&9i64.to_le_bytes(), |_| true, true), None);
+        assert_eq!(waiting.take_begin(&10i64.to_le_bytes(), |_| true, true), Some(10));
     }
 
     #[test]
@@ -305,10 +305,10 @@ mod tests {
         waiting.put(b"stays".to_vec(), 7);
         for at in 0..5 * MOST as i64 {
             waiting.put(b"key".to_vec(), at);
-            assert_eq!(waiting.take(b"key", |it| it <= at, false), Some(at));
+            assert_eq!(waiting.take_begin(b"key", |it| it <= at, false), Some(at));
         }
         assert!(waiting.order.len() <= 2 * MOST, "{}", waiting.order.len());
         assert_eq!(waiting.count, 1);
-        assert_eq!(waiting.take(b"stays", |_| true, true), Some(7));
+        assert_eq!(waiting.take_begin(b"stays", |_| true, true), Some(7));
     }
 }

@@ -6,7 +6,7 @@ use ppt_capture::frame_dsl::metric::Shape;
 use ppt_capture::{Cause, Histogram};
 use ppt_stats::DistinctCount;
 
-use crate::kind::{Field, Seen};
+use crate::frame_kind::{Field, Seen};
 use crate::recent::Recent;
 use crate::tally::{Span, Tally};
 

@@ -11,8 +11,8 @@ use ppt_capture::{
 };
 use ppt_stats::Budget;
 
+use crate::frame_kind::{FrameKind, Memory};
 use crate::keep::{Keep, Latest};
-use crate::kind::{Kind, Memory};
 use crate::last_names::LastNames;
 use crate::metrics::Metrics;
 use crate::rate::Rate;
@@ -46,7 +46,7 @@ pub struct Tally {
     pub(crate) sources: BTreeMap<u16, Source>,
     /// By source and id of the frame: the index of its kind.
     ids: HashMap<u16, Arc<[Option<usize>]>>,
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<FrameKind>,
     pub(crate) metrics: Metrics,
     fields: usize,
     keys: Budget,
@@ -61,7 +61,7 @@ pub struct Tally {
     keep: Keep,
     /// CLOCK_MONOTONIC of the first and the latest drained frames and readings, ns.
     pub(crate) drained: Option<(u64, u64)>,
-    /// The same of the last [`Kind::fade`].
+    /// The same of the last [`FrameKind::fade`].
     faded: u64,
     pub(crate) all: Rate,
     pub(crate) bytes: Rate,
@@ -140,7 +140,7 @@ impl Tally {
     }
 
     /// Takes in the next chunk.
-    pub fn take(&mut self, chunk: &Chunk<'_>) {
+    pub fn add_chunk(&mut self, chunk: &Chunk<'_>) {
         match chunk {
             Chunk::Source(info) => {
                 self.sources.insert(info.id, info.source.clone());
@@ -188,8 +188,9 @@ impl Tally {
         let (buffer, hash) = (info.source.buffer.as_str(), info.source.schema_hash);
         let stretch = stretch(self.span);
         let ids = info.schema.frames.iter().map(|frame| {
-            let is_it =
-                |it: &Kind| it.name == frame.name && it.buffer == buffer && it.schema_hash == hash;
+            let is_it = |it: &FrameKind| {
+                it.name == frame.name && it.buffer == buffer && it.schema_hash == hash
+            };
             if let Some(known) = self.kinds.iter().position(is_it) {
                 return Some(known);
             }
@@ -198,7 +199,7 @@ impl Tally {
             }
             let most = MOST_FIELDS - self.fields;
             let memory = Memory { stretch, most, budget: &self.keys };
-            let kind = Kind::new((buffer, hash), &info.schema, frame, &memory);
+            let kind = FrameKind::new((buffer, hash), &info.schema, frame, &memory);
             self.fields += kind.fields.len();
             self.kinds.push(kind);
             Some(self.kinds.len() - 1)
@@ -242,7 +243,7 @@ impl Tally {
         }
         self.advance(now);
         if now.saturating_sub(self.faded) > STRETCH && self.span == Span::Latest {
-            self.kinds.iter_mut().for_each(Kind::fade);
+            self.kinds.iter_mut().for_each(FrameKind::fade);
             self.faded = now;
         }
         self.other_kinds.add(now, others);

@@ -89,7 +89,7 @@ fn picture() -> Picture {
         mono_ns: 9,
     };
     writer.finish(&end).unwrap();
-    let tally = Tally::of(&path).unwrap();
+    let tally = Tally::from_capture(&path).unwrap();
     tally.picture(tally.last())
 }
 

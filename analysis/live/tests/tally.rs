@@ -132,7 +132,7 @@ fn all_of_a_capture_is_summed_up() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
     capture(&path);
-    let tally = Tally::of(&path).unwrap();
+    let tally = Tally::from_capture(&path).unwrap();
     let picture = tally.picture(tally.last());
     assert_eq!((picture.captured, picture.damages, picture.host.as_str()), (10_010, 0, "h"));
     assert_eq!(
@@ -189,7 +189,7 @@ fn the_latest_frames_are_a_capture_of_their_own() {
     tally.begin(capture.header());
     while let Some(item) = capture.read().unwrap() {
         if let Item::Chunk(chunk) = item {
-            tally.take(&chunk);
+            tally.add_chunk(&chunk);
         }
     }
     let latest = tally.latest();
@@ -221,7 +221,7 @@ fn rates_and_values_are_of_what_came_lately() {
     let mut capture = Capture::open(&path).unwrap();
     while let Some(item) = capture.read().unwrap() {
         if let Item::Chunk(chunk) = item {
-            tally.take(&chunk);
+            tally.add_chunk(&chunk);
         }
     }
     let picture = tally.picture(109 * SECOND + SECOND / 2);
@@ -283,7 +283,7 @@ fn memory_does_not_grow_with_what_comes() {
     let mut capture = Capture::from_reader(std::io::Cursor::new(bytes)).unwrap();
     while let Some(item) = capture.read().unwrap() {
         if let Item::Chunk(chunk) = item {
-            tally.take(&chunk);
+            tally.add_chunk(&chunk);
         }
     }
     let picture = tally.picture(tally.last());
@@ -417,7 +417,7 @@ fn spans_counters_and_histograms_are_told() {
     let path = folder.path().join("x.bin");
     let mut lengths = working(&path);
     lengths.sort_unstable();
-    let whole = Tally::of(&path).unwrap();
+    let whole = Tally::from_capture(&path).unwrap();
     let whole = whole.picture(whole.last());
     let spans = |picture: &Picture, name: &str| {
         picture.kinds.iter().find(|it| it.name == name).unwrap().spans.unwrap()
@@ -448,7 +448,7 @@ fn spans_counters_and_histograms_are_told() {
     let mut capture = Capture::open(&path).unwrap();
     while let Some(item) = capture.read().unwrap() {
         if let Item::Chunk(chunk) = item {
-            tally.take(&chunk);
+            tally.add_chunk(&chunk);
         }
     }
     let lately = tally.picture(120 * SECOND);
@@ -533,7 +533,7 @@ fn ticks_are_converted_by_readings_that_come_later() {
         clocks.add(&[at(SECOND), at(2 * SECOND)].concat());
         assert_eq!(picture.clock, clocks.tick_error_ns().map(ClockBound::Within));
     };
-    let tally = Tally::of(&path).unwrap();
+    let tally = Tally::from_capture(&path).unwrap();
     check(&tally.picture(tally.last()));
     let watch = Watch::start(&path, 0).unwrap();
     let begun = Instant::now();
@@ -579,7 +579,7 @@ fn the_worst_reading_counts_for_as_long_as_it_matters() {
     while let Some(item) = capture.read().unwrap() {
         let Item::Chunk(chunk) = item else { panic!("damaged") };
         clocks += u32::from(matches!(chunk, Chunk::Clock(_)));
-        tally.take(&chunk);
+        tally.add_chunk(&chunk);
         let expected =
             if clocks == 0 { ClockBound::TooFewReadings } else { ClockBound::Within(2_000) };
         assert_eq!(tally.picture(0).clock, Some(expected));

@@ -41,7 +41,7 @@ impl KeepApart {
     fn of_plan(&self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         // A filter cares for what is true only.
         let is_filter = matches!(plan, LogicalPlan::Filter(_));
-        let place = Place { wanted: is_filter.then_some(true), is_conjunct: is_filter };
+        let place = ExpressionContext { wanted: is_filter.then_some(true), is_conjunct: is_filter };
         let names = NamePreserver::new(&plan);
         plan.map_expressions(|expr| {
             let name = names.save(&expr);
@@ -101,7 +101,7 @@ struct Tests {
 
 /// Where an expression stands in its whole.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct ExpressionContext {
     /// What it has to be for the whole to be wanted; None: either.
     wanted: Option<bool>,
     /// Only AND joins it with the rest.
@@ -109,8 +109,8 @@ struct Place {
 }
 
 /// Finds the tests in `expr`.
-fn collect(expr: &Expr, place: Place, tests: &mut HashMap<Expr, Tests>) -> Result<()> {
-    let Place { wanted, is_conjunct } = place;
+fn collect(expr: &Expr, place: ExpressionContext, tests: &mut HashMap<Expr, Tests>) -> Result<()> {
+    let ExpressionContext { wanted, is_conjunct } = place;
     if let Some(value) = tested(expr) {
         let is_negated = match expr {
             Expr::InList(list) => list.negated,
@@ -122,9 +122,11 @@ fn collect(expr: &Expr, place: Place, tests: &mut HashMap<Expr, Tests>) -> Resul
         known.may_be_false |= wanted.is_none_or(|it| it == is_negated);
         known.equal += usize::from(is_conjunct && !is_negated);
     }
-    let within = Place { wanted, is_conjunct: false };
+    let within = ExpressionContext { wanted, is_conjunct: false };
     match expr {
-        Expr::Not(of) => collect(of, Place { wanted: wanted.map(|it| !it), ..within }, tests),
+        Expr::Not(of) => {
+            collect(of, ExpressionContext { wanted: wanted.map(|it| !it), ..within }, tests)
+        }
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
             let place = if *op == Operator::And { place } else { within };
             collect(left, place, tests)?;
@@ -132,7 +134,7 @@ fn collect(expr: &Expr, place: Place, tests: &mut HashMap<Expr, Tests>) -> Resul
         }
         other => {
             other.apply_children(|it| {
-                collect(it, Place { wanted: None, ..within }, tests)?;
+                collect(it, ExpressionContext { wanted: None, ..within }, tests)?;
                 Ok(TreeNodeRecursion::Continue)
             })?;
             Ok(())

@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Between, BinaryExpr, Case, Cast, Expr, Operator, 
 use ppt_tables::{Bounded, Bounds, Number, Table};
 
 /// Bounds of all rows that pass every one of `filters`.
-pub(crate) fn of(filters: &[Expr], table: &dyn Table) -> Bounds {
+pub(crate) fn of_filters(filters: &[Expr], table: &dyn Table) -> Bounds {
     let bounds = filters.iter().filter_map(|filter| of_one(filter, table));
     bounds.fold(Bounds::default(), Bounds::and)
 }

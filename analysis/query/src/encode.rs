@@ -15,7 +15,7 @@ use datafusion::parquet::file::metadata::KeyValue;
 use datafusion::parquet::file::properties::WriterProperties;
 use datafusion::parquet::schema::types::ColumnPath;
 
-use crate::output::{Format, Output};
+use crate::output::{Format, TextWriter};
 
 /// Rows of a row group.
 const ROW_GROUP: usize = 1 << 20;
@@ -31,11 +31,11 @@ pub struct Parquet {
 
 /// Writes batches of rows in a format.
 pub struct Encoder<W: Write + Send> {
-    kind: Kind<W>,
+    kind: FormatWriter<W>,
 }
 
-enum Kind<W: Write + Send> {
-    Text(Output<W>),
+enum FormatWriter<W: Write + Send> {
+    Text(TextWriter<W>),
     Arrow(Box<StreamWriter<W>>),
     Parquet(Box<ArrowWriter<W>>),
 }
@@ -71,7 +71,7 @@ impl<W: Write + Send> Encoder<W> {
                     .try_with_compression(None::<CompressionType>)
                     .map_err(arrow)?;
                 let writer = StreamWriter::try_new_with_options(out, schema, options);
-                Kind::Arrow(Box::new(writer.map_err(arrow)?))
+                FormatWriter::Arrow(Box::new(writer.map_err(arrow)?))
             }
             Format::Parquet => {
                 // Without Arrow's own schema: whoever reads words as a dictionary type may fail.
@@ -79,9 +79,9 @@ impl<W: Write + Send> Encoder<W> {
                     .with_skip_arrow_metadata(true)
                     .with_properties(properties(schema, parquet));
                 let writer = ArrowWriter::try_new_with_options(out, schema.clone(), options);
-                Kind::Parquet(Box::new(writer.map_err(of_parquet)?))
+                FormatWriter::Parquet(Box::new(writer.map_err(of_parquet)?))
             }
-            text => Kind::Text(Output::new(out, text, schema.clone())),
+            text => FormatWriter::Text(TextWriter::new(out, text, schema.clone())),
         };
         Ok(Encoder { kind })
     }
@@ -92,9 +92,9 @@ impl<W: Write + Send> Encoder<W> {
     /// Those of the output.
     pub fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         match &mut self.kind {
-            Kind::Text(output) => output.write(batch),
-            Kind::Arrow(writer) => writer.write(batch).map_err(arrow),
-            Kind::Parquet(writer) => writer.write(batch).map_err(of_parquet),
+            FormatWriter::Text(output) => output.write(batch),
+            FormatWriter::Arrow(writer) => writer.write(batch).map_err(arrow),
+            FormatWriter::Parquet(writer) => writer.write(batch).map_err(of_parquet),
         }
     }
 
@@ -104,12 +104,12 @@ impl<W: Write + Send> Encoder<W> {
     /// Those of the output.
     pub fn finish(self) -> io::Result<W> {
         let mut out = match self.kind {
-            Kind::Text(output) => output.finish()?,
-            Kind::Arrow(mut writer) => {
+            FormatWriter::Text(output) => output.finish()?,
+            FormatWriter::Arrow(mut writer) => {
                 writer.finish().map_err(arrow)?;
                 writer.into_inner().map_err(arrow)?
             }
-            Kind::Parquet(writer) => writer.into_inner().map_err(of_parquet)?,
+            FormatWriter::Parquet(writer) => writer.into_inner().map_err(of_parquet)?,
         };
         // A buffer that is dropped keeps its errors to itself.
         out.flush()?;

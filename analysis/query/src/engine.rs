@@ -70,7 +70,7 @@ impl Engine {
     /// Frames of one name that do not fit into one table.
     pub fn new(set: CaptureSet, options: &Options) -> Result<Engine, QueryError> {
         let set = Arc::new(set);
-        let directory = Directory::of(&set)?;
+        let directory = Directory::new(&set)?;
         options.window.check(&set)?;
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(CATALOG, Directory::PLAIN)

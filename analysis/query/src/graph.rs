@@ -20,7 +20,7 @@ use crate::causality::Texts;
 use crate::engine::Engine;
 use crate::error::QueryError;
 pub use wakes::ThreadWakes;
-pub use ways::{Gap, Hop, Open, Part, Stage, Way, Ways};
+pub use ways::{Gap, Hop, Open, PlaceShare, Stage, Way, Ways};
 
 /// Bytes that latencies may take before they are told to three digits.
 const BUDGET: usize = 256 << 20;
@@ -153,7 +153,7 @@ impl Engine {
         let rows = rows.sort(vec![ident("b").sort(true, false), ident("p").sort(true, false)])?;
         let mut points = Vec::new();
         for batch in rows.collect().await? {
-            let (buffers, names) = (Texts::of(&batch, 0)?, Texts::of(&batch, 1)?);
+            let (buffers, names) = (Texts::new(&batch, 0)?, Texts::new(&batch, 1)?);
             for row in 0..batch.num_rows() {
                 points.push(Point {
                     name: format!("{}.{}", buffers.get(row), names.get(row)),
@@ -185,7 +185,7 @@ impl Engine {
         let budget = Budget::new(BUDGET);
         let mut found: BTreeMap<Vec<String>, (u64, Samples<i64>)> = BTreeMap::new();
         while let Some(batch) = rows.next().await.transpose()? {
-            let texts = (0..8).map(|at| Texts::of(&batch, at)).collect::<Result<Vec<_>, _>>()?;
+            let texts = (0..8).map(|at| Texts::new(&batch, at)).collect::<Result<Vec<_>, _>>()?;
             let latency = cast(batch.column(8), &DataType::Int64).map_err(DataFusionError::from)?;
             let latency = latency.as_primitive::<Int64Type>();
             // Most rows are like another one.
@@ -247,7 +247,7 @@ impl Engine {
         let rows = rows.aggregate(by, vec![count(lit(1)).alias("n")])?;
         let mut all = Vec::new();
         for batch in rows.collect().await? {
-            let texts = (0..4).map(|at| Texts::of(&batch, at)).collect::<Result<Vec<_>, _>>()?;
+            let texts = (0..4).map(|at| Texts::new(&batch, at)).collect::<Result<Vec<_>, _>>()?;
             let text = |at: usize, row| texts[at].get(row).to_owned();
             all.extend((0..batch.num_rows()).map(|row| Unmatched {
                 point: text(0, row),
@@ -273,7 +273,7 @@ impl Engine {
         let rows = self.context().table("matching").await?.aggregate(vec![of], sums)?;
         let mut all = Vec::new();
         for batch in rows.collect().await? {
-            let of = Texts::of(&batch, 0)?;
+            let of = Texts::new(&batch, 0)?;
             all.extend((0..batch.num_rows()).map(|row| Matching {
                 of: of.get(row).to_owned(),
                 outs: long(&batch, 1, row),

@@ -73,7 +73,7 @@ const LOOKED_AT: usize = 1000;
 
 /// Writes an answer, batch by batch.
 #[derive(Debug)]
-pub(crate) struct Output<W> {
+pub(crate) struct TextWriter<W> {
     out: W,
     format: Format,
     schema: SchemaRef,
@@ -83,11 +83,11 @@ pub(crate) struct Output<W> {
     widths: Vec<usize>,
 }
 
-impl<W: Write> Output<W> {
+impl<W: Write> TextWriter<W> {
     /// Writes rows of these columns.
-    pub fn new(out: W, format: Format, schema: SchemaRef) -> Output<W> {
+    pub fn new(out: W, format: Format, schema: SchemaRef) -> TextWriter<W> {
         let widths = schema.fields().iter().map(|field| width(&plain(field.name()))).collect();
-        Output { out, format, schema, begun: false, held: Vec::new(), widths }
+        TextWriter { out, format, schema, begun: false, held: Vec::new(), widths }
     }
 
     /// Writes rows.
@@ -322,7 +322,7 @@ mod tests {
             ("text", Arc::new(StringArray::from(vec!["=a\u{1b}[1m", "<b>\\,\""]))),
         ];
         let batch = RecordBatch::try_from_iter(columns).unwrap();
-        let mut output = Output::new(Vec::new(), format, batch.schema());
+        let mut output = TextWriter::new(Vec::new(), format, batch.schema());
         output.write(&batch).unwrap();
         String::from_utf8(output.finish().unwrap()).unwrap()
     }
@@ -335,7 +335,7 @@ mod tests {
         let column: ArrayRef = Arc::new(StringArray::from(cells.to_vec()));
         let batch = RecordBatch::try_new(schema, vec![column]).unwrap();
         let text = |format| {
-            let mut output = Output::new(Vec::new(), format, batch.schema());
+            let mut output = TextWriter::new(Vec::new(), format, batch.schema());
             output.write(&batch).unwrap();
             String::from_utf8(output.finish().unwrap()).unwrap()
         };

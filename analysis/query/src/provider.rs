@@ -79,7 +79,7 @@ impl TableProvider for Provided {
         let columns = projection.unwrap_or(&all);
         let parts = state.config_options().execution.target_partitions;
         if self.pushdown {
-            let bounds = bounds::of(filters, self.table.as_ref());
+            let bounds = bounds::of_filters(filters, self.table.as_ref());
             // A filter is applied again, behind the scan.
             return self.plan(columns, &bounds, limit.filter(|_| filters.is_empty()), parts);
         }
@@ -100,7 +100,7 @@ impl TableProvider for Provided {
     ) -> Result<Vec<TableProviderFilterPushDown>> {
         let understood = |filter: &&Expr| {
             let filter = std::slice::from_ref(*filter);
-            match self.pushdown && !bounds::of(filter, self.table.as_ref()).is_empty() {
+            match self.pushdown && !bounds::of_filters(filter, self.table.as_ref()).is_empty() {
                 true => TableProviderFilterPushDown::Inexact,
                 false => TableProviderFilterPushDown::Unsupported,
             }

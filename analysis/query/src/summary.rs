@@ -22,7 +22,7 @@ use crate::engine::{Engine, FrameTable, Unit};
 use crate::error::QueryError;
 pub use answer::{Ask, FieldSummary, FrameSummary, Group, Values};
 use gathered::{extend, whole};
-use part::Part;
+use part::PartialSummary;
 use plan::Plan;
 pub use plan::{ends, is_identity, step_column};
 
@@ -90,9 +90,9 @@ impl Plan {
         let mut parts = JoinSet::new();
         for stream in streams {
             let (plan, budget, every) = (plan.clone(), budget.clone(), ask.every);
-            parts.spawn(async move { Part::new(plan, every, budget).read(stream).await });
+            parts.spawn(async move { PartialSummary::new(plan, every, budget).read(stream).await });
         }
-        let mut all: Option<Part> = None;
+        let mut all: Option<PartialSummary> = None;
         while let Some(part) = parts.join_next().await {
             let part = part.map_err(|error| QueryError::Failed(error.to_string()))??;
             match &mut all {

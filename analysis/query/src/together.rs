@@ -48,7 +48,7 @@ struct Seen {
 
 impl Seen {
     /// The rows that are seen, with the columns that were asked for.
-    fn of(&self, batch: RecordBatch) -> Result<RecordBatch, DataFusionError> {
+    fn seen_rows(&self, batch: RecordBatch) -> Result<RecordBatch, DataFusionError> {
         let Some(filter) = &self.filter else { return Ok(batch) };
         let seen = filter.evaluate(&batch)?.into_array(batch.num_rows())?;
         let columns: Vec<usize> = (0..self.columns).collect();
@@ -71,7 +71,7 @@ impl Engine {
             let mut columns = kind.columns.clone();
             let filter = self.filter(table)?;
             let bounds = filter.as_ref().map_or_else(Bounds::default, |filter| {
-                bounds::of(std::slice::from_ref(filter), table)
+                bounds::of_filters(std::slice::from_ref(filter), table)
             });
             let asked = columns.len();
             let filter = match filter {
@@ -156,7 +156,8 @@ fn of_table(error: TableError) -> QueryError {
 }
 
 fn all_seen(lot: Lot, seen: &[Seen]) -> Result<Lot, QueryError> {
-    let batches = lot.batches.into_iter().map(|(kind, batch)| Ok((kind, seen[kind].of(batch)?)));
+    let batches =
+        lot.batches.into_iter().map(|(kind, batch)| Ok((kind, seen[kind].seen_rows(batch)?)));
     let batches = batches.collect::<Result<Vec<_>, QueryError>>()?;
     Ok(Lot { batches, ..lot })
 }

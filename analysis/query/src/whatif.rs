@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::error::QueryError;
 use load::Loader;
 pub use load::Run;
-use row::{Columns, Row};
+use row::{Columns, RowView};
 
 /// What is read: intervals, points, what caused what, what came from elsewhere, and what the kernel did.
 const SLICES: &str = "SELECT name, host, pid, tid, ts, dur FROM slices \
@@ -50,11 +50,11 @@ impl Engine {
     async fn each(
         &self,
         query: &str,
-        mut take: impl FnMut(&Row<'_>) -> Option<()>,
+        mut take: impl FnMut(&RowView<'_>) -> Option<()>,
     ) -> Result<(), QueryError> {
         let mut batches = self.sql(query).await?.execute_stream().await?;
         while let Some(batch) = batches.next().await {
-            for row in Columns::of(&batch?)?.rows() {
+            for row in Columns::new(&batch?)?.rows() {
                 // Whoever lacks what identifies it is nobody.
                 let _ = take(&row);
             }

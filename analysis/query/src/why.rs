@@ -22,7 +22,7 @@ use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::nearest::nearest;
 use crate::summary::ends;
-pub use cut::{By, Part, Spent};
+pub use cut::{By, Spent, TimeUse};
 use during::{During, long, text};
 use running::RunningTime;
 use slow::Longest;
@@ -86,11 +86,11 @@ impl Engine {
     }
 
     /// Takes what threads did, and what those who woke them did.
-    pub(crate) async fn tell(&self, mut slow: Vec<Slow>) -> Result<Vec<Slow>, QueryError> {
+    pub(crate) async fn explain_time(&self, mut slow: Vec<Slow>) -> Result<Vec<Slow>, QueryError> {
         let running = self.spend(&mut slow).await?;
         self.follow_wakers(&mut slow).await?;
         self.ask_slices(&mut slow, running).await?;
-        let labels = ThreadLabels::of(self.set());
+        let labels = ThreadLabels::new(self.set());
         slow.iter_mut().for_each(|one| one.name_threads(&labels));
         Ok(slow)
     }
@@ -98,7 +98,7 @@ impl Engine {
     /// The slowest of each kind, and a summary of its tail.
     async fn answered(&self, mut found: Vec<Longest>) -> Result<WhyAnswer, QueryError> {
         let all = found.iter_mut().flat_map(|entry| std::mem::take(&mut entry.longest)).collect();
-        let mut all = self.tell(all).await?.into_iter();
+        let mut all = self.explain_time(all).await?.into_iter();
         let mut answer = WhyAnswer::default();
         for kind in found {
             let mut longest: Vec<Slow> = all.by_ref().take(kind.count).collect();
@@ -304,7 +304,7 @@ impl Engine {
         let mut found = self.slices_during(&asked, &mut running).await?.into_iter();
         let mut next = || found.next().flatten();
         for (slow, (_, running)) in slow.iter_mut().zip(running) {
-            if let Some(ran) = slow.parts.iter_mut().find(|entry| entry.part == Part::Running) {
+            if let Some(ran) = slow.parts.iter_mut().find(|entry| entry.part == TimeUse::Running) {
                 ran.running_in = running.finish();
             }
             for part in slow.parts.iter_mut().filter(|entry| entry.part.is_wait()) {

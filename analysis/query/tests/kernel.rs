@@ -18,7 +18,7 @@ use ppt_capture::{
     CaptureWriter, ClockId, ClockReading, End, EndReason, FileHeader, FramesHead, Lost, Process,
     Segment, Source,
 };
-use ppt_query::why::{Part, Slow, Why};
+use ppt_query::why::{Slow, TimeUse, Why};
 use ppt_query::{Encoder, Format, QueryError};
 use random::Dice;
 use serde_json::{Value, json};
@@ -559,17 +559,17 @@ fn sums(slow: &Slow) -> Sums {
     let mut sums = Sums::new();
     for it in &slow.parts {
         let (state, call) = match &it.part {
-            Part::Running => ("running", None),
-            Part::Preempted { by, name } => {
+            TimeUse::Running => ("running", None),
+            TimeUse::Preempted { by, name } => {
                 // Who it was may be lost.
                 let all = [(Some(77), Some("other")), (None, None)];
                 assert!(all.contains(&(*by, name.as_deref())), "{by:?} {name:?}");
                 ("runnable", None)
             }
-            Part::WokenLate(_) => ("runnable", None),
-            Part::Blocked { call, .. } => ("blocked", call.clone()),
-            Part::Faulting(_) => ("blocked", None),
-            Part::Unknown => ("", None),
+            TimeUse::WokenLate(_) => ("runnable", None),
+            TimeUse::Blocked { call, .. } => ("blocked", call.clone()),
+            TimeUse::Faulting(_) => ("blocked", None),
+            TimeUse::Unknown => ("", None),
         };
         let waker = it.part.woken().and_then(|it| it.thread).map(i64::from);
         let key = (!state.is_empty()).then(|| (state.to_owned(), call, waker));
@@ -827,7 +827,7 @@ fn running_time_is_in_the_innermost_slices() {
                     *expected.entry(inner(ns).unwrap_or("")).or_default() += 1;
                 }
             }
-            let ran: Vec<_> = slow.parts.iter().filter(|it| it.part == Part::Running).collect();
+            let ran: Vec<_> = slow.parts.iter().filter(|it| it.part == TimeUse::Running).collect();
             let shares = ran.iter().flat_map(|part| &part.running_in);
             let mut found: BTreeMap<&str, i64> =
                 shares.clone().map(|share| (share.name.as_str(), share.ns)).collect();

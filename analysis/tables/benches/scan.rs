@@ -142,7 +142,7 @@ fn best<T>(mut run: impl FnMut() -> T) -> (Duration, T) {
 }
 
 fn scan(set: &Arc<CaptureSet>, columns: &[&str], bounds: &Bounds) -> Arc<dyn Scan> {
-    let directory = Directory::of(set).unwrap();
+    let directory = Directory::new(set).unwrap();
     let table = &directory.plain()["stamped"];
     let index = |name: &&str| table.schema().index_of(name).unwrap();
     let columns: Vec<usize> = columns.iter().map(index).collect();

@@ -79,7 +79,7 @@ impl Bounds {
     #[must_use]
     pub fn or(self, other: &Bounds) -> Bounds {
         let numbers = self.numbers.into_iter().filter_map(|(number, (from, to))| {
-            let (other_from, other_to) = other.of(number)?;
+            let (other_from, other_to) = other.range(number)?;
             Some((number, (from.min(other_from), to.max(other_to))))
         });
         let words = self.words.into_iter().filter_map(|(word, mut words)| {
@@ -104,18 +104,18 @@ impl Bounds {
     }
 
     /// The bounds of a number, if it has any.
-    pub fn of(&self, number: Number) -> Option<Range> {
+    pub fn range(&self, number: Number) -> Option<Range> {
         self.numbers.iter().find(|it| it.0 == number).map(|it| it.1)
     }
 
     /// Whether `value` is within the bounds of `number`. An unknown value never is: it is NULL.
     pub fn has(&self, number: Number, value: Option<i64>) -> bool {
-        self.of(number).is_none_or(|(from, to)| value.is_some_and(|it| from <= it && it <= to))
+        self.range(number).is_none_or(|(from, to)| value.is_some_and(|it| from <= it && it <= to))
     }
 
     /// Whether something from the first to the second value may be.
     pub fn overlaps(&self, number: Number, values: Range) -> bool {
-        self.of(number).is_none_or(|(from, to)| values.0 <= to && from <= values.1)
+        self.range(number).is_none_or(|(from, to)| values.0 <= to && from <= values.1)
     }
 
     /// Whether `text` is asked for.

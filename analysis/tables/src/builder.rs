@@ -32,7 +32,7 @@ pub(crate) fn timestamp() -> DataType {
 }
 
 /// Text of which there are few.
-pub(crate) fn words() -> DataType {
+pub(crate) fn word_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn data_type(ty: ColumnType) -> DataType {
         | ColumnType::TimevalSeconds
         | ColumnType::TimevalMicroseconds => DataType::Int64,
         ColumnType::Time(time) => time_type(time),
-        ColumnType::Enum { .. } => words(),
+        ColumnType::Enum { .. } => word_type(),
         ColumnType::Text { .. } => DataType::Utf8,
         ColumnType::Bytes { len } => DataType::FixedSizeBinary(len as i32), // at most a frame
     }
@@ -295,7 +295,7 @@ impl Builder {
         mut read: impl FnMut(&[u8]) -> Option<T>,
     ) {
         let Builder { values, nulls, .. } = self;
-        let Some(values) = values.of::<T>() else { return self.nulls(rows.len()) };
+        let Some(values) = values.of_type::<T>() else { return self.nulls(rows.len()) };
         values.reserve(rows.len());
         let mut known = 0;
         rows.each(|frame| {
@@ -337,7 +337,7 @@ impl Builder {
 
     /// Whether its values are of that type.
     pub fn has<T: Any>(&mut self) -> bool {
-        self.values.of::<T>().is_some()
+        self.values.of_type::<T>().is_some()
     }
 
     /// Appends whole numbers of a narrower type: see [`wider`].
@@ -356,7 +356,7 @@ impl Builder {
 
     /// Appends the same value so many times; a key for words.
     pub fn repeat<T: Copy + Default + Any>(&mut self, value: Option<T>, count: usize) {
-        let (Some(value), Some(values)) = (value, self.values.of::<T>()) else {
+        let (Some(value), Some(values)) = (value, self.values.of_type::<T>()) else {
             return self.nulls(count);
         };
         values.resize(values.len() + count, value);
@@ -366,7 +366,7 @@ impl Builder {
     /// Appends these values.
     pub fn extend<T: Copy + Default + Any>(&mut self, all: impl ExactSizeIterator<Item = T>) {
         let count = all.len();
-        let Some(values) = self.values.of::<T>() else { return self.nulls(count) };
+        let Some(values) = self.values.of_type::<T>() else { return self.nulls(count) };
         values.extend(all);
         self.nulls.append_n_non_nulls(count);
     }
@@ -491,7 +491,7 @@ impl Builder {
 
 impl Values {
     /// The numbers, if they are of that type; keys of words are i32.
-    fn of<T: Any>(&mut self) -> Option<&mut Vec<T>> {
+    fn of_type<T: Any>(&mut self) -> Option<&mut Vec<T>> {
         let any: &mut dyn Any = match self {
             Values::I8(values) => values,
             Values::I16(values) => values,

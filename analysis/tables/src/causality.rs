@@ -10,4 +10,4 @@ pub(crate) use causes::Causes;
 pub(crate) use endpoint::{Endpoints, hex};
 pub(crate) use known::{Identity, Known};
 pub(crate) use matching::{HASH, KEY, Matching, WHEN, reads};
-pub(crate) use shown::{EdgeColumn, End, Shows, What, edge_column};
+pub(crate) use shown::{EdgeColumn, End, EndColumn, Shows, edge_column};

@@ -17,7 +17,7 @@ pub(crate) trait OfChunks: Debug + Send + Sync + 'static {
     fn schema(&self) -> &SchemaRef;
 
     /// The words of a column of words.
-    fn words(&self, column: usize) -> Option<Arc<StringArray>>;
+    fn dictionary(&self, column: usize) -> Option<Arc<StringArray>>;
 
     /// What of a source is wanted.
     fn wanted(&self, capture: usize, source: u16, bounds: &Bounds) -> Wanted;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::SetError;
 use crate::set::CaptureSet;
 use crate::table::Table;
-use crate::tables::{ALL, Named, Of};
+use crate::tables::{ALL, Named, TableSubject};
 use crate::time_bounds::bracketed;
 
 /// Tables by their names.
@@ -54,7 +54,7 @@ impl Directory {
     ///
     /// # Errors
     /// Frames of one name that do not fit into one table.
-    pub fn of(set: &Arc<CaptureSet>) -> Result<Directory, SetError> {
+    pub fn new(set: &Arc<CaptureSet>) -> Result<Directory, SetError> {
         let mut all = Vec::new();
         for make in ALL {
             all.extend(make(set)?);
@@ -81,12 +81,12 @@ impl Directory {
         let mut of_buffers = Vec::new();
         for Named { of, name, table } in all {
             match of {
-                Of::Set => _ = directory.plain.insert(name, table),
-                Of::Frame(buffer) => {
+                TableSubject::Set => _ = directory.plain.insert(name, table),
+                TableSubject::Frame(buffer) => {
                     directory.frames.push((buffer.clone(), name.clone(), table.clone()));
                     of_buffers.push((buffer, name, table));
                 }
-                Of::Derived { buffer, frame, is_chain } => {
+                TableSubject::Derived { buffer, frame, is_chain } => {
                     let is_frame = |name: &str| {
                         directory.frames.iter().any(|it| it.0 == buffer && it.1 == name)
                     };

@@ -12,7 +12,7 @@ use arrow_schema::SchemaRef;
 
 use crate::builder::timestamp;
 use crate::error::TableError;
-use crate::gather::{Row, gather};
+use crate::gather::{BatchRow, gather};
 use crate::pair::MissingOf;
 use crate::table::Runner;
 use crate::whole::{Judged, Missing, NOTHING, Taken};
@@ -24,7 +24,7 @@ const TIMES: usize = 1 << 20;
 
 /// A column that comes out.
 #[derive(Debug, Clone)]
-pub(crate) enum Out {
+pub(crate) enum ChainColumn {
     /// A column of what is read: of the earliest step.
     Own(usize),
     Total,
@@ -46,7 +46,7 @@ pub(crate) struct Follow {
     pub plans: Vec<usize>,
     /// By plan: its steps.
     pub steps: Vec<Vec<String>>,
-    pub columns: Vec<Out>,
+    pub columns: Vec<ChainColumn>,
     pub schema: SchemaRef,
     /// None: nobody asks for states.
     pub missing: Option<MissingOf>,
@@ -68,7 +68,7 @@ impl Follow {
 struct OneChain {
     group: usize,
     key: Vec<u8>,
-    first: Row,
+    first: BatchRow,
     /// The row says when it was.
     timed: bool,
     taken: Taken,
@@ -105,7 +105,7 @@ impl Runner for Following {
                 if ts.is_some() && !chain.timed {
                     (chain.first, chain.timed) = ((number, row), true);
                 }
-                chain.taken.take(step, ts);
+                chain.taken.add_step(step, ts);
                 continue;
             }
             self.done.extend(self.on_its_way.take());
@@ -114,7 +114,7 @@ impl Runner for Following {
                 out.extend(self.flush()?);
             }
             let mut taken = Taken::new(steps);
-            taken.take(step, ts);
+            taken.add_step(step, ts);
             let (first, timed) = ((number, row), ts.is_some());
             self.on_its_way = Some(OneChain { group, key: key.to_owned(), first, timed, taken });
         }
@@ -152,24 +152,26 @@ impl Following {
         let of_plan = |by_plan: &[Option<usize>], chain: &OneChain| {
             by_plan.get(*self.follow.plans.get(chain.group)?).copied().flatten()
         };
-        let column = |out: &Out| -> Result<ArrayRef, TableError> {
+        let column = |out: &ChainColumn| -> Result<ArrayRef, TableError> {
             let all = chains.iter();
             Ok(match out {
-                Out::Own(of) => gather(&self.kept, *of, all.map(|it| Some(it.first)))?,
-                Out::Total => Arc::new(all.map(|it| it.taken.total()).collect::<Int64Array>()),
-                Out::Step(by_plan) => {
+                ChainColumn::Own(of) => gather(&self.kept, *of, all.map(|it| Some(it.first)))?,
+                ChainColumn::Total => {
+                    Arc::new(all.map(|it| it.taken.total()).collect::<Int64Array>())
+                }
+                ChainColumn::Step(by_plan) => {
                     let time = |it: &OneChain| it.taken.time(of_plan(by_plan, it)?);
                     let times = all.map(time).collect::<TimestampNanosecondArray>();
                     Arc::new(times.with_data_type(timestamp()))
                 }
-                Out::Between(by_plan) => {
+                ChainColumn::Between(by_plan) => {
                     let between = |it: &OneChain| {
                         let from = of_plan(by_plan, it)?;
                         it.taken.between(from, from + 1)
                     };
                     Arc::new(all.map(between).collect::<Int64Array>())
                 }
-                Out::State => {
+                ChainColumn::State => {
                     let mut states = StringDictionaryBuilder::<Int32Type>::new();
                     for chain in all {
                         states.append(self.state(chain))?;

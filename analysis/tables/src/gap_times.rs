@@ -33,7 +33,7 @@ struct At {
 }
 
 impl<'a> Neighbours<'a> {
-    pub fn of(catalog: &'a Catalog) -> Self {
+    pub fn new(catalog: &'a Catalog) -> Self {
         // Only rings that have gaps are asked for.
         let mut rings: HashMap<Ring, BTreeMap<u64, &ChunkAt>> = HashMap::new();
         for GapAt { gap, .. } in &catalog.gaps {

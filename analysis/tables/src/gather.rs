@@ -6,17 +6,17 @@ use arrow_select::interleave::interleave;
 use arrow_select::take::take;
 
 /// A row: the number of its batch, and where it is there.
-pub(crate) type Row = (usize, usize);
+pub(crate) type BatchRow = (usize, usize);
 
 /// `column` of `rows` of `batches`, in the order of `rows`; None is NULL.
 pub(crate) fn gather(
     batches: &[RecordBatch],
     column: usize,
-    rows: impl ExactSizeIterator<Item = Option<Row>>,
+    rows: impl ExactSizeIterator<Item = Option<BatchRow>>,
 ) -> Result<ArrayRef, ArrowError> {
     let mut arrays: Vec<ArrayRef> = batches.iter().map(|it| it.column(column).clone()).collect();
     let null = (arrays.len(), 0);
-    let rows: Vec<Row> = rows.map(|row| row.unwrap_or(null)).collect();
+    let rows: Vec<BatchRow> = rows.map(|row| row.unwrap_or(null)).collect();
     let Some(first) = arrays.first() else {
         return Err(ArrowError::InvalidArgumentError("no batch to gather from".to_owned()));
     };

@@ -10,6 +10,6 @@ mod records;
 mod states;
 
 pub(crate) use calls::{Call, Calls};
-pub(crate) use event::{Event, Told, Word};
-pub(crate) use records::{Loss, Part, Records, RecordsBuilder};
+pub(crate) use event::{Event, KernelFrameKind, Word};
+pub(crate) use records::{FrameChunk, Loss, Records, RecordsBuilder};
 pub(crate) use states::{Knows, Stretch, Thread};

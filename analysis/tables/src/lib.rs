@@ -1,6 +1,6 @@
 //! From captures to Arrow: the one place that says which tables and columns there are.
 //!
-//! A [`CaptureSet`] is what a query sees: captures, each once. [`Directory::of`] names the tables of a
+//! A [`CaptureSet`] is what a query sees: captures, each once. [`Directory::new`] names the tables of a
 //! set; a [`Table`] has columns, and plans a [`Scan`] of those that are asked for: batches of rows,
 //! in parts that can be read side by side. What can be ruled out by the heads of chunks is not read
 //! ([`Bounds`]).
@@ -60,7 +60,7 @@ pub use table::{Batches, Chunked, Pass, Planned, Request, Runner, Scan, Start, T
 pub use tables::SYMBOL;
 pub use thread_labels::ThreadLabels;
 pub use together::{Lot, Together, TogetherTable};
-pub use totals::{Total, Value as TotalValue};
+pub use totals::{Total, TotalValue};
 pub use watch::Watch;
 
 /// The function of a name of an address, without the place in it.

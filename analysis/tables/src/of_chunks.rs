@@ -61,7 +61,7 @@ pub(crate) struct Known {
 
 impl Known {
     /// Of each capture of a set.
-    pub fn of(set: &CaptureSet) -> Vec<Known> {
+    pub fn of_captures(set: &CaptureSet) -> Vec<Known> {
         let captures = set.captures().iter().enumerate();
         let known = captures.map(|(index, capture)| {
             let catalog = capture.catalog().clone();
@@ -95,7 +95,7 @@ impl<T: OfChunks> ChunkScan<T> {
         request: &Request<'_>,
     ) -> Result<Self, TableError> {
         let bounds = request.bounds;
-        let known = Known::of(set);
+        let known = Known::of_captures(set);
         let mut chosen = Vec::new();
         let mut rows = bounds.is_empty().then_some(0usize);
         for (capture, known) in known.iter().enumerate() {
@@ -257,7 +257,7 @@ impl<'a> Choice<'a> {
             Ts::Other => true,
             Ts::At(at) => self.times(chunk, at).is_none_or(|it| bounds.overlaps(number, it)),
         };
-        (bounds.of(Number::Ts).is_none() || by_ts(Number::Ts))
+        (bounds.range(Number::Ts).is_none() || by_ts(Number::Ts))
             && (drained.is_none() || bounds.has(Number::Time, drained) || by_ts(Number::Time))
     }
 
@@ -288,7 +288,7 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
         let chunks = self.chosen[range.clone()].iter();
         self.set.watch().plan(chunks.map(|&it| u64::from(self.chunk(it).len)).sum());
         let builders = self.columns.iter().map(|&column| {
-            let words = self.of.words(column);
+            let words = self.of.dictionary(column);
             Builder::new(self.of.schema().field(column).data_type(), words.as_ref())
         });
         Box::new(Reading {

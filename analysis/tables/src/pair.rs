@@ -17,7 +17,7 @@ use arrow_select::interleave::interleave_record_batch;
 use strum::IntoEnumIterator;
 
 use crate::error::TableError;
-use crate::gather::{Row, gather};
+use crate::gather::{BatchRow, gather};
 use crate::table::Runner;
 use crate::whole::{Half, Halves, Missing, NOTHING, Outcome, State};
 
@@ -26,7 +26,7 @@ const ROWS: usize = 8192;
 
 /// A column that comes out. Numbers are columns of what is read.
 #[derive(Debug, Clone)]
-pub(crate) enum Out {
+pub(crate) enum PairColumn {
     /// Of the begin; of the end, where that is alone.
     Own(usize),
     /// Of the begin.
@@ -53,7 +53,7 @@ pub(crate) struct Pair {
     pub ts: usize,
     /// By group: an end belongs to the earliest begin.
     pub fifo: Vec<bool>,
-    pub columns: Vec<Out>,
+    pub columns: Vec<PairColumn>,
     pub schema: SchemaRef,
     /// Only closed ones come out.
     pub closed: bool,
@@ -82,7 +82,7 @@ impl Pair {
 struct Step {
     number: i32,
     ts: i64,
-    frame: Row,
+    frame: BatchRow,
 }
 
 /// Keys, one after the other.
@@ -90,10 +90,10 @@ struct Pairing {
     pair: Pair,
     /// Group and key that are looked at.
     key: Option<(i32, Vec<u8>)>,
-    halves: Halves<Row>,
+    halves: Halves<BatchRow>,
     step: Option<Step>,
     kept: Vec<RecordBatch>,
-    done: Vec<Outcome<Row>>,
+    done: Vec<Outcome<BatchRow>>,
     /// By group, once they are known.
     missing: Option<Vec<Missing>>,
 }
@@ -132,7 +132,7 @@ impl Runner for Pairing {
                 1 => Half::End,
                 _ => Half::Neither,
             };
-            self.done.extend(self.halves.take(half, ts, (number, row), of(group)));
+            self.done.extend(self.halves.add_half(half, ts, (number, row), of(group)));
         }
         self.kept.push(batch);
         self.missing = Some(missing);
@@ -179,28 +179,28 @@ impl Pairing {
         done.chunks(ROWS).map(|rows| self.batch(rows)).collect()
     }
 
-    fn batch(&self, rows: &[Outcome<Row>]) -> Result<RecordBatch, TableError> {
+    fn batch(&self, rows: &[Outcome<BatchRow>]) -> Result<RecordBatch, TableError> {
         let columns = self.pair.columns.iter().zip(self.pair.schema.fields());
         let column =
-            |(out, field): (&Out, &Arc<arrow_schema::Field>)| -> Result<ArrayRef, TableError> {
+            |(out, field): (&PairColumn, &Arc<arrow_schema::Field>)| -> Result<ArrayRef, TableError> {
                 let all = rows.iter();
                 Ok(match out {
-                    Out::Own(of) => gather(&self.kept, *of, all.map(|it| it.begin.or(it.end)))?,
-                    Out::Begin(of) => gather(&self.kept, *of, all.map(|it| it.begin))?,
-                    Out::End(of) => gather(&self.kept, *of, all.map(|it| it.end))?,
-                    Out::Dur => Arc::new(all.map(|it| it.dur).collect::<Int64Array>()),
-                    Out::State => {
+                    PairColumn::Own(of) => gather(&self.kept, *of, all.map(|it| it.begin.or(it.end)))?,
+                    PairColumn::Begin(of) => gather(&self.kept, *of, all.map(|it| it.begin))?,
+                    PairColumn::End(of) => gather(&self.kept, *of, all.map(|it| it.end))?,
+                    PairColumn::Dur => Arc::new(all.map(|it| it.dur).collect::<Int64Array>()),
+                    PairColumn::State => {
                         let words = State::iter().map(<&str>::from);
                         let words = Arc::new(StringArray::from_iter_values(words));
                         let keys = all.map(|it| Some(it.state as i32)).collect::<Int32Array>();
                         Arc::new(DictionaryArray::try_new(keys, words)?)
                     }
-                    Out::Word(word) => {
+                    PairColumn::Word(word) => {
                         let keys = Int32Array::from(vec![0; rows.len()]);
                         Arc::new(DictionaryArray::try_new(keys, word.clone())?)
                     }
-                    Out::Zero => Arc::new(Int32Array::from(vec![0; rows.len()])),
-                    Out::Null => new_null_array(field.data_type(), rows.len()),
+                    PairColumn::Zero => Arc::new(Int32Array::from(vec![0; rows.len()])),
+                    PairColumn::Null => new_null_array(field.data_type(), rows.len()),
                 })
             };
         let columns = columns.map(column).collect::<Result<Vec<_>, _>>()?;
@@ -223,7 +223,7 @@ impl Pairing {
         }
         let kept: usize = self.kept.iter().map(RecordBatch::num_rows).sum();
         if kept > 2 * open + ROWS {
-            let rows: Vec<Row> = self.halves.open().copied().collect();
+            let rows: Vec<BatchRow> = self.halves.open().copied().collect();
             let batches: Vec<&RecordBatch> = self.kept.iter().collect();
             self.kept = vec![interleave_record_batch(&batches, &rows)?];
             self.halves.open_mut().enumerate().for_each(|(at, row)| *row = (0, at));
@@ -238,7 +238,7 @@ mod tests {
     use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
-    use crate::builder::words;
+    use crate::builder::word_type;
 
     /// A frame: key, mark, time. Its place is what names it.
     type Frame = (u8, i32, Option<i64>);
@@ -250,7 +250,7 @@ mod tests {
             field("end", DataType::Int64),
             field("own", DataType::Int64),
             field("dur", DataType::Int64),
-            field("state", words()),
+            field("state", word_type()),
         ]);
         let pair = Pair {
             group: 0,
@@ -258,7 +258,13 @@ mod tests {
             mark: 2,
             ts: 3,
             fifo: vec![fifo],
-            columns: vec![Out::Begin(4), Out::End(4), Out::Own(4), Out::Dur, Out::State],
+            columns: vec![
+                PairColumn::Begin(4),
+                PairColumn::End(4),
+                PairColumn::Own(4),
+                PairColumn::Dur,
+                PairColumn::State,
+            ],
             schema: Arc::new(schema),
             closed: false,
             steps: false,

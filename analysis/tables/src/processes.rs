@@ -37,7 +37,7 @@ pub struct Processes {
 
 impl Processes {
     /// Those of `set`.
-    pub fn of(set: &CaptureSet) -> Processes {
+    pub fn new(set: &CaptureSet) -> Processes {
         let mut processes = Processes::default();
         let (mut known, mut machines) = (HashMap::new(), HashMap::new());
         for capture in set.captures() {

@@ -13,21 +13,21 @@ pub(crate) struct Reading {
     nonce: u64,
     mono_ns: u64,
     is_base: bool,
-    rows: Vec<Row>,
+    rows: Vec<ChangedRow>,
 }
 
 /// What changed in one row of a segment.
 #[derive(Debug)]
-struct Row {
+struct ChangedRow {
     ring: Option<u32>,
     tid: u32,
     values: Vec<(u32, u64)>,
 }
 
 impl Reading {
-    pub fn of(cells: &Cells<'_>) -> Reading {
+    pub fn new(cells: &Cells<'_>) -> Reading {
         let head = &cells.head;
-        let rows = cells.rows().map(|row| Row {
+        let rows = cells.rows().map(|row| ChangedRow {
             ring: row.ring,
             tid: row.tid,
             values: row.values().collect(),
@@ -79,18 +79,18 @@ impl Changed<'_> {
 }
 
 /// Source, segment, row and metric.
-type Place = (usize, u64, Option<u32>, usize);
+type MetricRow = (usize, u64, Option<u32>, usize);
 
 /// The changes of a capture, and the values that they lead to.
 #[derive(Debug)]
 pub(crate) struct Changes {
     readings: std::vec::IntoIter<Reading>,
     pending: VecDeque<Change>,
-    values: HashMap<Place, BTreeMap<u32, u64>>,
+    values: HashMap<MetricRow, BTreeMap<u32, u64>>,
 }
 
 impl Changes {
-    pub fn of(readings: Vec<Reading>) -> Changes {
+    pub fn new(readings: Vec<Reading>) -> Changes {
         Changes { readings: readings.into_iter(), pending: VecDeque::new(), values: HashMap::new() }
     }
 
@@ -98,7 +98,7 @@ impl Changes {
     pub fn next(&mut self, sources: &[SourceInfo]) -> Option<Changed<'_>> {
         while self.pending.is_empty() {
             let reading = self.readings.next()?;
-            self.take(reading, sources);
+            self.add_reading(reading, sources);
         }
         let change = self.pending.pop_front()?;
         let place = (change.info, change.nonce, change.ring, change.metric);
@@ -109,12 +109,12 @@ impl Changes {
         Some(Changed { change, before, cells })
     }
 
-    fn take(&mut self, reading: Reading, sources: &[SourceInfo]) {
+    fn add_reading(&mut self, reading: Reading, sources: &[SourceInfo]) {
         let Reading { source, nonce, mono_ns, is_base, rows } = reading;
         // The reader checks that there is a source.
         let Some(info) = sources.iter().position(|it| it.id == source) else { return };
         let metrics = &sources[info].metrics;
-        for Row { ring, tid, values } in rows {
+        for ChangedRow { ring, tid, values } in rows {
             for (metric, values) in by_metric(metrics, &values) {
                 if is_base {
                     let place = (info, nonce, ring, metric);

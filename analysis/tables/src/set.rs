@@ -139,7 +139,7 @@ impl CaptureSet {
             let since = captures[it.before].catalog().since(it.gap.nonce, it.gap.ring);
             captures[it.behind].lacks(GapAt { gap: it.gap, noticed: 0, since: Some(since) });
         }
-        let names = Names::of(&captures);
+        let names = Names::new(&captures);
         let clocks = Arc::new(own_clocks(&captures));
         Ok(CaptureSet { captures, absent, names, clocks, watch: Watch::default(), edges: None })
     }
@@ -312,7 +312,7 @@ fn own_clocks(captures: &[Opened]) -> Clocks {
 }
 
 impl Names {
-    fn of(captures: &[Opened]) -> Names {
+    fn new(captures: &[Opened]) -> Names {
         let (mut buffer_keys, mut host_keys) = (Dictionary::default(), Dictionary::default());
         let (mut segments, mut segment_keys) = (Dictionary::default(), HashMap::new());
         let mut processes = HashMap::new();
@@ -473,7 +473,7 @@ impl Opened {
     /// The readings of counters and histograms.
     pub fn readings(&self) -> Result<Vec<Reading>, TableError> {
         let mut readings = Vec::new();
-        self.each_reading(|cells| readings.push(Reading::of(cells)))?;
+        self.each_reading(|cells| readings.push(Reading::new(cells)))?;
         Ok(readings)
     }
 

@@ -10,7 +10,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::builder::{timestamp, words};
+use crate::builder::{timestamp, word_type};
 use crate::error::TableError;
 use crate::set::CaptureSet;
 use crate::table::{Batches, Planned, Request, Scan, Table};
@@ -51,7 +51,7 @@ impl Cell {
 
 /// What a column of few rows holds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum CellType {
     Word,
     Text,
     Int,
@@ -61,15 +61,15 @@ pub(crate) enum Kind {
 }
 
 /// Names and kinds of columns to a schema.
-pub(crate) fn schema<'a>(columns: impl IntoIterator<Item = (&'a str, Kind)>) -> SchemaRef {
-    let field = |(name, kind): (&str, Kind)| {
+pub(crate) fn schema<'a>(columns: impl IntoIterator<Item = (&'a str, CellType)>) -> SchemaRef {
+    let field = |(name, kind): (&str, CellType)| {
         let ty = match kind {
-            Kind::Word => words(),
-            Kind::Text => DataType::Utf8,
-            Kind::Int => DataType::Int32,
-            Kind::Long => DataType::Int64,
-            Kind::Time => timestamp(),
-            Kind::Bool => DataType::Boolean,
+            CellType::Word => word_type(),
+            CellType::Text => DataType::Utf8,
+            CellType::Int => DataType::Int32,
+            CellType::Long => DataType::Int64,
+            CellType::Time => timestamp(),
+            CellType::Bool => DataType::Boolean,
         };
         Field::new(name, ty, true)
     };

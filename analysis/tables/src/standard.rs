@@ -10,7 +10,7 @@ use ppt_capture::frame_dsl::columns::free;
 use ppt_capture::{Stamps, drained_at};
 
 use crate::bounds::{Bounded, Number, Word};
-use crate::builder::{Builder, From, timestamp, words};
+use crate::builder::{Builder, From, timestamp, word_type};
 use crate::catalog::{Catalog, ChunkAt};
 use crate::rows::{KindRows, Rows};
 use crate::set::{Names, OwnerKeys};
@@ -80,7 +80,9 @@ impl Standard {
     /// The column, which gives way to `taken`: names of fields, in lower case.
     pub(crate) fn field(self, taken: &HashSet<String>) -> Field {
         let ty = match self {
-            Standard::Capture | Standard::Buffer | Standard::Segment | Standard::Host => words(),
+            Standard::Capture | Standard::Buffer | Standard::Segment | Standard::Host => {
+                word_type()
+            }
             Standard::Ring | Standard::Pid | Standard::Tid => DataType::Int32,
             Standard::Seqno => DataType::Int64,
             Standard::Ts | Standard::Drained => timestamp(),
@@ -89,7 +91,7 @@ impl Standard {
     }
 
     /// The words of the column.
-    pub(crate) fn words(self, names: &Names) -> Option<Arc<StringArray>> {
+    pub(crate) fn dictionary(self, names: &Names) -> Option<Arc<StringArray>> {
         match self {
             Standard::Capture => Some(names.captures.clone()),
             Standard::Buffer => Some(names.buffers.clone()),

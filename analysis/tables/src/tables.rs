@@ -30,7 +30,7 @@ mod threads;
 mod triggers;
 
 pub use frame::SYMBOL;
-pub(crate) use named::{Named, Of};
+pub(crate) use named::{Named, TableSubject};
 
 /// Makes the tables of one kind: one, or one for each frame name.
 type Make = fn(&Arc<CaptureSet>) -> Result<Vec<Named>, SetError>;

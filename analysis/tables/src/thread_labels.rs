@@ -25,7 +25,7 @@ struct LastName {
 
 impl ThreadLabels {
     /// Those of `set`.
-    pub fn of(set: &CaptureSet) -> ThreadLabels {
+    pub fn new(set: &CaptureSet) -> ThreadLabels {
         let mut labels = ThreadLabels::default();
         for capture in set.captures() {
             let catalog = capture.catalog();

@@ -34,7 +34,7 @@ pub(crate) fn bracketed(of: &Arc<dyn Table>, clocks: &Arc<Clocks>) -> Option<Arc
     let place =
         |of: &Arc<dyn Table>, standard: Standard| of.schema().index_of(standard.name()).ok();
     let (capture, ts) = (place(of, Standard::Capture)?, place(of, Standard::Ts)?);
-    let has_types = of.schema().field(capture).data_type() == &crate::builder::words()
+    let has_types = of.schema().field(capture).data_type() == &crate::builder::word_type()
         && of.schema().field(ts).data_type() == &timestamp();
     let free = NAMES.iter().all(|name| of.schema().index_of(name).is_err());
     if !has_types || !free {

@@ -92,10 +92,10 @@ impl Together {
         for asked in tables {
             let Some(chunked) = asked.table.chunked() else { return Ok(None) };
             let schema = Arc::new(asked.table.schema().project(asked.columns)?);
-            let words = asked.columns.iter().map(|&column| chunked.0.words(column)).collect();
+            let words = asked.columns.iter().map(|&column| chunked.0.dictionary(column)).collect();
             members.push(Member { of: chunked.0, columns: asked.columns.to_vec(), schema, words });
         }
-        let known = Known::of(set);
+        let known = Known::of_captures(set);
         let mut together = Together {
             set: set.clone(),
             members,

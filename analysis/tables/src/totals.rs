@@ -18,12 +18,12 @@ pub struct Total {
     /// Its unit, or nothing. Histograms of durations without one are in ns.
     pub unit: String,
     /// The sum, or what is in the buckets.
-    pub value: Value,
+    pub value: TotalValue,
 }
 
 /// What it comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
+pub enum TotalValue {
     /// The sum of a counter.
     Counter(i128),
     /// The values of a histogram, and whether they are lengths of time.
@@ -45,7 +45,7 @@ impl CaptureSet {
                 }
                 let sums = cells.of(info.id);
                 for metric in &info.metrics {
-                    let total = Total::of(&info.source.buffer, metric, &sums);
+                    let total = Total::new(&info.source.buffer, metric, &sums);
                     match all.iter_mut().find(|it| it.is_of(&total)) {
                         Some(known) => known.add(total.value),
                         None => all.push(total),
@@ -60,13 +60,13 @@ impl CaptureSet {
 }
 
 impl Total {
-    fn of(buffer: &str, metric: &Metric, sums: &BTreeMap<u32, u64>) -> Total {
+    fn new(buffer: &str, metric: &Metric, sums: &BTreeMap<u32, u64>) -> Total {
         let sum = || sums.get(&metric.cells.start).copied().unwrap_or_default();
         let value = match metric.shape {
-            Shape::Counter => Value::Counter(sum().into()),
-            Shape::UpDownCounter => Value::Counter((sum() as i64).into()),
-            Shape::Exponential => Value::Histogram(Histogram::of(metric, sums), true),
-            Shape::Linear { .. } => Value::Histogram(Histogram::of(metric, sums), false),
+            Shape::Counter => TotalValue::Counter(sum().into()),
+            Shape::UpDownCounter => TotalValue::Counter((sum() as i64).into()),
+            Shape::Exponential => TotalValue::Histogram(Histogram::of(metric, sums), true),
+            Shape::Linear { .. } => TotalValue::Histogram(Histogram::of(metric, sums), false),
         };
         let (buffer, name) = (buffer.to_owned(), metric.name.clone());
         Total { buffer, name, unit: metric.unit.clone(), value }
@@ -74,17 +74,19 @@ impl Total {
 
     fn is_of(&self, other: &Total) -> bool {
         let kind = |it: &Total| match &it.value {
-            Value::Counter(_) => None,
-            Value::Histogram(_, is_time) => Some(*is_time),
+            TotalValue::Counter(_) => None,
+            TotalValue::Histogram(_, is_time) => Some(*is_time),
         };
         (&self.buffer, &self.name, &self.unit, kind(self))
             == (&other.buffer, &other.name, &other.unit, kind(other))
     }
 
-    fn add(&mut self, value: Value) {
+    fn add(&mut self, value: TotalValue) {
         match (&mut self.value, value) {
-            (Value::Counter(sum), Value::Counter(more)) => *sum = sum.saturating_add(more),
-            (Value::Histogram(of, _), Value::Histogram(more, _)) => {
+            (TotalValue::Counter(sum), TotalValue::Counter(more)) => {
+                *sum = sum.saturating_add(more)
+            }
+            (TotalValue::Histogram(of, _), TotalValue::Histogram(more, _)) => {
                 of.count = of.count.wrapping_add(more.count);
                 of.sum = of.sum.wrapping_add(more.sum);
                 let buckets = of.buckets.drain(..).chain(more.buckets);

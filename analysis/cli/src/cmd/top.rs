@@ -91,7 +91,7 @@ fn once(args: &args::Top) -> Result<(Picture, Phase), Failure> {
     if !is_stream(path) && path.is_file() {
         // Nothing is left behind by a signal.
         signals::end_the_program();
-        let tally = Tally::of(path).map_err(|error| cannot(path, error))?;
+        let tally = Tally::from_capture(path).map_err(|error| cannot(path, error))?;
         return Ok((tally.picture(tally.last()), tally.phase()));
     }
     let watch = open(path, 0)?;

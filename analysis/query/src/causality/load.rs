@@ -88,7 +88,7 @@ impl Loader {
     }
 
     /// Takes in rows of a table.
-    pub fn take(&mut self, input: Input, batch: &RecordBatch) -> Result<()> {
+    pub fn add_rows(&mut self, input: Input, batch: &RecordBatch) -> Result<()> {
         match input {
             Input::Points => {
                 let ends = self.ends(batch, 0)?;
@@ -96,7 +96,7 @@ impl Loader {
             }
             Input::Edges => {
                 let [kinds, policies, certainties] =
-                    [0, 1, 2].map(|it| Texts::of(batch, 2 * FRAME.len() + it));
+                    [0, 1, 2].map(|it| Texts::new(batch, 2 * FRAME.len() + it));
                 let (kinds, policies, certainties) = (kinds?, policies?, certainties?);
                 // A wake-up sets a thread going; it hands on no data.
                 if (0..batch.num_rows()).all(|row| kinds.get(row) == "wake") {
@@ -125,7 +125,7 @@ impl Loader {
             }
             Input::Unmatched => {
                 let (side, reason) =
-                    (Texts::of(batch, FRAME.len())?, Texts::of(batch, FRAME.len() + 1)?);
+                    (Texts::new(batch, FRAME.len())?, Texts::new(batch, FRAME.len() + 1)?);
                 let ends = self.ends(batch, 0)?;
                 let lost = ends.into_iter().enumerate();
                 let lost = lost.filter(|it| side.get(it.0) == "in" && reason.get(it.0) == "loss");
@@ -133,7 +133,7 @@ impl Loader {
                 self.frames.extend(frames);
             }
             Input::Gaps => {
-                let (captures, segments) = (Texts::of(batch, 0)?, Texts::of(batch, 1)?);
+                let (captures, segments) = (Texts::new(batch, 0)?, Texts::new(batch, 1)?);
                 let rings = batch.column(2).as_primitive::<Int32Type>();
                 let firsts = long(batch, 3)?;
                 for row in 0..batch.num_rows() {
@@ -153,7 +153,7 @@ impl Loader {
 
     /// The frames of rows, from a column on; None: nobody knows when it was, or which it is.
     fn ends(&mut self, batch: &RecordBatch, from: usize) -> Result<Vec<Option<Frame>>> {
-        let words = |at: usize| Texts::of(batch, from + at);
+        let words = |at: usize| Texts::new(batch, from + at);
         let (captures, buffers, segments, points) = (words(0)?, words(1)?, words(2)?, words(7)?);
         let small = |at: usize| batch.column(from + at).as_primitive::<Int32Type>().clone();
         let (rings, pids, tids) = (small(3), small(5), small(6));

@@ -12,7 +12,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    pub fn of(batch: &RecordBatch, column: usize) -> Result<Texts> {
+    pub fn new(batch: &RecordBatch, column: usize) -> Result<Texts> {
         let column = batch.column(column);
         if let Some(dictionary) = column.as_dictionary_opt::<Int32Type>() {
             let words = cast(dictionary.values(), &DataType::Utf8)?.as_string::<i32>().clone();

@@ -272,12 +272,12 @@ const ASCENDING: SortOptions = SortOptions { descending: false, nulls_first: tru
 const PAIRS: usize = 8192;
 
 /// A row of a side: number of its batch, row there.
-type Place = (u64, usize);
+type BatchRow = (u64, usize);
 
 /// A pair that overlaps, and where.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
-    places: [Place; 2],
+    places: [BatchRow; 2],
     start: i64,
     end: i64,
 }
@@ -285,7 +285,7 @@ struct Pair {
 /// An interval that may still meet others.
 #[derive(Debug, Clone, Copy)]
 struct Interval {
-    place: Place,
+    place: BatchRow,
     start: i64,
     end: i64,
 }

@@ -278,7 +278,7 @@ impl ExecutionPlan for PathsExec {
             let mut loader = Loader::new(question.clocks.clone());
             for (input, mut batches) in Input::iter().zip(inputs) {
                 while let Some(batch) = batches.next().await.transpose()? {
-                    loader.take(input, &batch)?;
+                    loader.add_rows(input, &batch)?;
                     memory.try_resize(loader.bytes() * 2)?;
                 }
             }

@@ -53,7 +53,7 @@ impl Engine {
         let budget = Budget::new(BUDGET);
         let mut found: BTreeMap<(String, [i64; 3]), Samples<i64>> = BTreeMap::new();
         while let Some(batch) = rows.next().await.transpose()? {
-            let hosts = Texts::of(&batch, 0)?;
+            let hosts = Texts::new(&batch, 0)?;
             let numbers = (1..5).map(|at| cast(batch.column(at), &DataType::Int64));
             let numbers = numbers.collect::<Result<Vec<_>, _>>().map_err(DataFusionError::from)?;
             let number = |at: usize, row: usize| {

@@ -34,7 +34,7 @@ pub struct Ways {
     /// What they are made of, the longest first.
     pub stages: Vec<Stage>,
     /// Where their time goes: within each process, between processes, in queues; the most first.
-    pub parts: Vec<Part>,
+    pub parts: Vec<PlaceShare>,
     /// How many are on their way at a time: average, standard deviation, most.
     pub in_flight: Option<(f64, f64, u64)>,
     /// The slowest, the slowest first.
@@ -45,7 +45,7 @@ pub struct Ways {
 
 /// Where time goes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct PlaceShare {
     /// A process, `between processes`, `in queues`.
     pub place: String,
     /// How much, in ns, …
@@ -145,7 +145,7 @@ impl Engine {
             let rows = rows.select(columns.iter().map(ident).collect::<Vec<_>>())?;
             let mut rows = rows.execute_stream().await?;
             while let Some(batch) = rows.next().await.transpose()? {
-                loader.take(input, &batch)?;
+                loader.add_rows(input, &batch)?;
             }
         }
         Ok(loader.finish()?)
@@ -183,13 +183,13 @@ impl Engine {
             on_their_way.push((graph.ts(path.src), graph.ts(path.dst)));
         });
         let all: i128 = times.values().sum::<i128>() + between + queues;
-        let part = |place: String, time: i128| Part {
+        let part = |place: String, time: i128| PlaceShare {
             place,
             time,
             share: if all > 0 { time as f64 / all as f64 } else { 0.0 },
         };
-        let processes = Processes::of(self.set());
-        let mut parts: Vec<Part> = Vec::new();
+        let processes = Processes::new(self.set());
+        let mut parts: Vec<PlaceShare> = Vec::new();
         for (process, time) in times {
             let process = process.unwrap_or_default();
             let vertex = (0..graph.len() as u32).find(|&it| graph.process(it) == process);
@@ -258,7 +258,7 @@ impl Engine {
         let columns = ["buffer", "point", "in_type", "out_type"];
         let rows = self.context().table("points").await?.select(columns.map(ident).to_vec())?;
         for batch in rows.distinct()?.collect().await? {
-            let texts = (0..4).map(|at| Texts::of(&batch, at)).collect::<Result<Vec<_>, _>>()?;
+            let texts = (0..4).map(|at| Texts::new(&batch, at)).collect::<Result<Vec<_>, _>>()?;
             for row in 0..batch.num_rows() {
                 let name = format!("{}.{}", texts[0].get(row), texts[1].get(row));
                 let Some(point) = of.points.iter().position(|it| *it == name) else { continue };
@@ -331,7 +331,7 @@ impl Engine {
                 parts: Vec::new(),
             }
         });
-        let slow = self.tell(slow.collect()).await?;
+        let slow = self.explain_time(slow.collect()).await?;
         for (way, slow) in ways.iter_mut().zip(slow) {
             way.why = Some(slow).filter(|it| !it.parts.is_empty());
         }

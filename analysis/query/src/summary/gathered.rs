@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::ArrowPrimitiveType;
 use ppt_stats::{Budget, Distinct, Samples, Value};
 
 use super::answer::{Ask, FieldSummary, Values};
-use super::plan::{Kind, Role};
+use super::plan::{Role, ValueType};
 use crate::error::QueryError;
 
 /// What is known of the values of a field.
@@ -22,13 +22,13 @@ pub(super) enum Gathered {
 
 impl Gathered {
     /// Nothing so far.
-    pub(super) fn new(kind: Kind, budget: &Budget) -> Gathered {
+    pub(super) fn new(kind: ValueType, budget: &Budget) -> Gathered {
         match kind {
-            Kind::Signed => Gathered::Signed(Samples::new(budget), None),
-            Kind::Unsigned => Gathered::Unsigned(Samples::new(budget)),
-            Kind::Real => Gathered::Real(Samples::new(budget)),
-            Kind::Words => Gathered::Words(HashMap::new(), 0),
-            Kind::Keys => Gathered::Keys(Distinct::new(budget)),
+            ValueType::Signed => Gathered::Signed(Samples::new(budget), None),
+            ValueType::Unsigned => Gathered::Unsigned(Samples::new(budget)),
+            ValueType::Real => Gathered::Real(Samples::new(budget)),
+            ValueType::Words => Gathered::Words(HashMap::new(), 0),
+            ValueType::Keys => Gathered::Keys(Distinct::new(budget)),
         }
     }
 

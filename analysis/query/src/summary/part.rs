@@ -21,7 +21,7 @@ use ppt_stats::{Budget, Identity, Samples, Value};
 
 use super::answer::{Ask, Group};
 use super::gathered::{Gathered, arrow, extend, reach, whole};
-use super::plan::{Kind, Plan, Role, Steps};
+use super::plan::{Plan, Role, Steps, ValueType};
 use super::steps::{ByStep, OfStep, by_step, told};
 use crate::error::QueryError;
 
@@ -37,7 +37,7 @@ struct Rows {
 }
 
 /// A part of the rows.
-pub(super) struct Part {
+pub(super) struct PartialSummary {
     plan: Arc<Plan>,
     every: Option<i64>,
     budget: Budget,
@@ -70,7 +70,7 @@ impl Interner {
 }
 
 /// Rows of a batch whose fields are told together.
-struct Told<'a> {
+struct RowsOfStep<'a> {
     batch: &'a RecordBatch,
     runs: &'a [Run],
     /// Number of their step; 0: of all rows.
@@ -84,17 +84,17 @@ struct Run {
     rows: Range<usize>,
 }
 
-impl Part {
-    pub(super) fn new(plan: Arc<Plan>, every: Option<i64>, budget: Budget) -> Part {
+impl PartialSummary {
+    pub(super) fn new(plan: Arc<Plan>, every: Option<i64>, budget: Budget) -> PartialSummary {
         let words = plan.by.iter().map(|_| Interner::default()).collect();
         let (groups, known, hosts, steps) = Default::default();
-        Part { plan, every, budget, groups, known, words, hosts, steps }
+        PartialSummary { plan, every, budget, groups, known, words, hosts, steps }
     }
 
     pub(super) async fn read(
         mut self,
         mut rows: SendableRecordBatchStream,
-    ) -> Result<Part, QueryError> {
+    ) -> Result<PartialSummary, QueryError> {
         while let Some(batch) = rows.next().await {
             let batch = batch?;
             if batch.num_rows() > 0 {
@@ -218,7 +218,7 @@ impl Part {
             rows.time = reach(rows.time, min(times).zip(max(times)));
         }
         self.threads(batch, &runs)?;
-        self.fields(&Told { batch, runs: &runs, step: 0 }, |steps| !by_step(steps))?;
+        self.fields(&RowsOfStep { batch, runs: &runs, step: 0 }, |steps| !by_step(steps))?;
         let Some(step) = plan.step else { return Ok(()) };
         for (step, rows) in self.rows_of_steps(batch.column(step)) {
             let rows = UInt32Array::from(rows);
@@ -226,7 +226,7 @@ impl Part {
             let own =
                 if are_all { None } else { Some(take_record_batch(batch, &rows).map_err(arrow)?) };
             let runs = if own.is_some() { &runs_of(&runs, rows.values()) } else { &runs };
-            self.fields(&Told { batch: own.as_ref().unwrap_or(batch), runs, step }, by_step)?;
+            self.fields(&RowsOfStep { batch: own.as_ref().unwrap_or(batch), runs, step }, by_step)?;
         }
         Ok(())
     }
@@ -247,7 +247,11 @@ impl Part {
     }
 
     /// Takes in the fields of these rows that are told so.
-    fn fields(&mut self, rows: &Told<'_>, told: fn(&Steps) -> bool) -> Result<(), QueryError> {
+    fn fields(
+        &mut self,
+        rows: &RowsOfStep<'_>,
+        told: fn(&Steps) -> bool,
+    ) -> Result<(), QueryError> {
         let plan = self.plan.clone();
         let roles = plan.roles.iter().enumerate().filter(|(_, role)| told(&role.steps));
         for (at, role) in roles {
@@ -297,33 +301,33 @@ impl Part {
         Ok(())
     }
 
-    fn field(&mut self, rows: &Told<'_>, at: usize, role: &Role) -> Result<(), QueryError> {
+    fn field(&mut self, rows: &RowsOfStep<'_>, at: usize, role: &Role) -> Result<(), QueryError> {
         let column = rows.batch.column(role.column);
         match role.kind {
-            Kind::Signed => {
+            ValueType::Signed => {
                 let values = whole::<Int64Type>(column)?;
                 self.numbers(rows, at, values.as_primitive::<Int64Type>(), Gathered::signed);
                 if let Some(ends) = role.ends {
                     self.ends(rows, at, column, ends)?;
                 }
             }
-            Kind::Unsigned => {
+            ValueType::Unsigned => {
                 let values = column.as_primitive::<UInt64Type>();
                 self.numbers(rows, at, values, Gathered::unsigned);
             }
-            Kind::Real => {
+            ValueType::Real => {
                 let values = cast(column, &DataType::Float64).map_err(arrow)?;
                 self.numbers(rows, at, values.as_primitive::<Float64Type>(), Gathered::real);
             }
-            Kind::Words => self.words(rows, at, column)?,
-            Kind::Keys => self.identities(rows, at, column)?,
+            ValueType::Words => self.add_words(rows, at, column)?,
+            ValueType::Keys => self.identities(rows, at, column)?,
         }
         Ok(())
     }
 
     fn numbers<T: ArrowPrimitiveType<Native: Value>>(
         &mut self,
-        rows: &Told<'_>,
+        rows: &RowsOfStep<'_>,
         at: usize,
         values: &PrimitiveArray<T>,
         of: fn(&mut Gathered) -> Option<&mut Samples<T::Native>>,
@@ -338,7 +342,7 @@ impl Part {
     /// From when to when intervals were.
     fn ends(
         &mut self,
-        rows: &Told<'_>,
+        rows: &RowsOfStep<'_>,
         at: usize,
         length: &ArrayRef,
         (start, end): (usize, usize),
@@ -363,7 +367,12 @@ impl Part {
         Ok(())
     }
 
-    fn words(&mut self, rows: &Told<'_>, at: usize, column: &ArrayRef) -> Result<(), QueryError> {
+    fn add_words(
+        &mut self,
+        rows: &RowsOfStep<'_>,
+        at: usize,
+        column: &ArrayRef,
+    ) -> Result<(), QueryError> {
         // A bool is a word, too.
         let column = match column.data_type() {
             DataType::Boolean => {
@@ -406,7 +415,7 @@ impl Part {
 
     fn identities(
         &mut self,
-        rows: &Told<'_>,
+        rows: &RowsOfStep<'_>,
         at: usize,
         column: &ArrayRef,
     ) -> Result<(), QueryError> {
@@ -424,7 +433,7 @@ impl Part {
         Ok(())
     }
 
-    pub(super) fn join(&mut self, other: Part) {
+    pub(super) fn join(&mut self, other: PartialSummary) {
         let steps = other.steps.words.iter().map(|word| self.steps.key(word) as usize);
         let steps: Vec<usize> = std::iter::once(0).chain(steps).collect();
         let hosts: Vec<u32> = other.hosts.words.iter().map(|it| self.hosts.key(it)).collect();

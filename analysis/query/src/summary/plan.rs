@@ -22,7 +22,7 @@ use crate::nearest::nearest;
 #[derive(Debug, Clone)]
 pub(super) struct Role {
     pub(super) field: Arc<Field>,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueType,
     /// Columns of what is read: the values, and of an interval of time its ends.
     pub(super) column: usize,
     pub(super) ends: Option<(usize, usize)>,
@@ -44,7 +44,7 @@ pub(super) enum Steps {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueType {
     Signed,
     Unsigned,
     Real,
@@ -53,16 +53,16 @@ pub(super) enum Kind {
     Keys,
 }
 
-fn kind(field: &Field) -> Option<Kind> {
+fn kind(field: &Field) -> Option<ValueType> {
     match field.data_type() {
-        DataType::Boolean | DataType::Dictionary(..) => Some(Kind::Words),
+        DataType::Boolean | DataType::Dictionary(..) => Some(ValueType::Words),
         ty if is_identity(field) => {
             let is_bytes = matches!(ty, DataType::Utf8 | DataType::FixedSizeBinary(_));
-            (ty.is_integer() || is_bytes).then_some(Kind::Keys)
+            (ty.is_integer() || is_bytes).then_some(ValueType::Keys)
         }
-        DataType::UInt64 => Some(Kind::Unsigned),
-        ty if ty.is_integer() => Some(Kind::Signed),
-        ty if ty.is_floating() => Some(Kind::Real),
+        DataType::UInt64 => Some(ValueType::Unsigned),
+        ty if ty.is_integer() => Some(ValueType::Signed),
+        ty if ty.is_floating() => Some(ValueType::Real),
         _ => None,
     }
 }
@@ -139,7 +139,7 @@ impl Plan {
             Some((index, field, kind(field).filter(|_| !is_end && !is_other)?))
         });
         // Words and keys have no distribution.
-        let is_number = |kind| !matches!(kind, Kind::Words | Kind::Keys);
+        let is_number = |kind| !matches!(kind, ValueType::Words | ValueType::Keys);
         let told: Vec<_> =
             told.filter(|(.., kind)| ask.spread.is_none() || is_number(*kind)).collect();
         let fields: Vec<String> = told.iter().map(|it| it.1.name().clone()).collect();

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ppt_causality::retime::{Evidence, Metric, PointSeen, Recording, Thread, Vertex};
 
-use super::row::Row;
+use super::row::RowView;
 use crate::causality::Numbers;
 
 /// A run, and what speaks against timing it again.
@@ -102,12 +102,12 @@ struct State {
 }
 
 impl Loader {
-    pub fn capture(&mut self, row: &Row<'_>) -> Option<()> {
+    pub fn capture(&mut self, row: &RowView<'_>) -> Option<()> {
         self.hosts.insert(row.text(0)?.to_owned(), row.text(1).unwrap_or_default().to_owned());
         Some(())
     }
 
-    pub fn slice(&mut self, row: &Row<'_>) -> Option<()> {
+    pub fn slice(&mut self, row: &RowView<'_>) -> Option<()> {
         let name = row.text(0)?;
         if !name.contains('.') {
             return None;
@@ -124,7 +124,7 @@ impl Loader {
         Some(())
     }
 
-    pub fn point(&mut self, row: &Row<'_>) -> Option<()> {
+    pub fn point(&mut self, row: &RowView<'_>) -> Option<()> {
         let frame = self.frame(row, 0)?;
         if let (Some(of), Some(hash)) = (row.text(10), row.text(11)) {
             let of = self.names.number(of.to_owned());
@@ -140,7 +140,7 @@ impl Loader {
         Some(())
     }
 
-    pub fn edge(&mut self, row: &Row<'_>) -> Option<()> {
+    pub fn edge(&mut self, row: &RowView<'_>) -> Option<()> {
         let (src, dst) = (self.end(row, 0)?, self.end(row, 9)?);
         let (from, to) = (self.frames[&src], self.frames[&dst]);
         let possible = row.text(21) == Some("possible");
@@ -164,7 +164,7 @@ impl Loader {
         Some(())
     }
 
-    pub fn unmatched(&mut self, row: &Row<'_>) -> Option<()> {
+    pub fn unmatched(&mut self, row: &RowView<'_>) -> Option<()> {
         let frame = self.frame(row, 0)?;
         let name = full(row.text(1)?, row.text(5)?);
         match (row.text(6), row.text(7)) {
@@ -177,7 +177,7 @@ impl Loader {
         Some(())
     }
 
-    pub fn state(&mut self, row: &Row<'_>) -> Option<()> {
+    pub fn state(&mut self, row: &RowView<'_>) -> Option<()> {
         let thread = self.thread(row.text(0).unwrap_or_default(), row.long(1)?, row.long(2)?);
         let begin = row.long(3)?;
         let end = begin.checked_add(row.long(4)?)?;
@@ -200,7 +200,7 @@ impl Loader {
     }
 
     /// Columns that name a frame, from `first` on.
-    fn frame(&mut self, row: &Row<'_>, first: usize) -> Option<Frame> {
+    fn frame(&mut self, row: &RowView<'_>, first: usize) -> Option<Frame> {
         let text = |at: usize| row.text(first + at).unwrap_or_default().to_owned();
         let ring = row.long(first + 3).map_or_else(String::new, |it| it.to_string());
         let ring = self.rings.number([text(0), text(1), text(2), ring]);
@@ -208,7 +208,7 @@ impl Loader {
     }
 
     /// An end of an edge, which is no point where it belongs to a span or a chain.
-    fn end(&mut self, row: &Row<'_>, first: usize) -> Option<Frame> {
+    fn end(&mut self, row: &RowView<'_>, first: usize) -> Option<Frame> {
         let frame = self.frame(row, first)?;
         if !self.frames.contains_key(&frame) {
             let host = self.hosts.get(row.text(first)?).cloned().unwrap_or_default();

@@ -18,7 +18,7 @@ enum Column {
 }
 
 impl Columns {
-    pub fn of(batch: &RecordBatch) -> Result<Columns, QueryError> {
+    pub fn new(batch: &RecordBatch) -> Result<Columns, QueryError> {
         let each = batch.columns().iter().map(|column| {
             let is_text = matches!(
                 column.data_type(),
@@ -35,19 +35,19 @@ impl Columns {
         Ok(Columns { count: batch.num_rows(), each })
     }
 
-    pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
-        (0..self.count).map(|row| Row { columns: self, row })
+    pub fn rows(&self) -> impl Iterator<Item = RowView<'_>> {
+        (0..self.count).map(|row| RowView { columns: self, row })
     }
 }
 
 /// A row; columns are asked for by their number in the query.
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
+pub(super) struct RowView<'a> {
     columns: &'a Columns,
     row: usize,
 }
 
-impl<'a> Row<'a> {
+impl<'a> RowView<'a> {
     pub fn text(&self, at: usize) -> Option<&'a str> {
         match &self.columns.each[at] {
             Column::Text(it) if it.is_valid(self.row) => Some(it.value(self.row)),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// What a part of an interval went to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
-pub enum Part {
+pub enum TimeUse {
     /// The thread had a CPU.
     Running,
     /// It lost its CPU to another thread, or gave way to it.
@@ -41,18 +41,20 @@ pub struct By {
     pub name: Option<String>,
 }
 
-impl Part {
+impl TimeUse {
     /// Who ended a wait.
     pub fn woken(&self) -> Option<&By> {
         match self {
-            Part::Blocked { by, .. } | Part::Faulting(by) | Part::WokenLate(by) => Some(by),
-            Part::Running | Part::Preempted { .. } | Part::Unknown => None,
+            TimeUse::Blocked { by, .. } | TimeUse::Faulting(by) | TimeUse::WokenLate(by) => {
+                Some(by)
+            }
+            TimeUse::Running | TimeUse::Preempted { .. } | TimeUse::Unknown => None,
         }
     }
 
     /// Whether it ended as somebody woke it.
     pub fn is_wait(&self) -> bool {
-        matches!(self, Part::Blocked { .. } | Part::Faulting(_))
+        matches!(self, TimeUse::Blocked { .. } | TimeUse::Faulting(_))
     }
 }
 
@@ -71,7 +73,7 @@ pub struct Spent {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ThreadTime {
     /// Parts that add up to that time, the largest first.
-    pub parts: Vec<(Part, Spent)>,
+    pub parts: Vec<(TimeUse, Spent)>,
     /// When it ran, from and to, ns since the epoch, in the order of time.
     pub running: Vec<(i64, i64)>,
 }
@@ -82,7 +84,7 @@ pub(super) struct Cut {
     to: i64,
     /// Everything before is spent.
     at: i64,
-    spent: BTreeMap<Part, Spent>,
+    spent: BTreeMap<TimeUse, Spent>,
     running: Vec<(i64, i64)>,
 }
 
@@ -94,24 +96,24 @@ impl Cut {
 
     /// The thread was in a state, from the first time to the second one. Where states overlap, the one
     /// counts that came first.
-    pub fn take(&mut self, from: i64, to: i64, part: &Part) {
+    pub fn add_state(&mut self, from: i64, to: i64, part: &TimeUse) {
         let (from, to) = (from.max(self.at), to.min(self.to));
         // What is not known may be known of another session.
-        if from >= to || *part == Part::Unknown {
+        if from >= to || *part == TimeUse::Unknown {
             return;
         }
-        self.spend(from, Part::Unknown);
+        self.spend(from, TimeUse::Unknown);
         self.spend(to, part.clone());
     }
 
-    fn spend(&mut self, to: i64, part: Part) {
+    fn spend(&mut self, to: i64, part: TimeUse) {
         let piece = (self.at, to);
         let ns = to - self.at;
         if ns <= 0 {
             return;
         }
         self.at = to;
-        if part == Part::Running {
+        if part == TimeUse::Running {
             match self.running.last_mut().filter(|before| before.1 == piece.0) {
                 Some(before) => before.1 = to,
                 None => self.running.push(piece),
@@ -127,7 +129,7 @@ impl Cut {
 
     /// No more states.
     pub fn finish(mut self) -> ThreadTime {
-        self.spend(self.to, Part::Unknown);
+        self.spend(self.to, TimeUse::Unknown);
         let mut parts: Vec<_> = self.spent.into_iter().collect();
         parts.sort_by_key(|it| std::cmp::Reverse(it.1.ns));
         ThreadTime { parts, running: self.running }
@@ -140,16 +142,16 @@ mod tests {
 
     use super::*;
 
-    fn part(kind: u8) -> Part {
+    fn part(kind: u8) -> TimeUse {
         let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread), name: None };
         match kind {
-            0 => Part::Running,
-            1 => Part::Preempted { by: Some(7), name: None },
-            2 => Part::Blocked { call: Some("read".into()), by: by(1) },
-            3 => Part::Blocked { call: Some("read".into()), by: by(2) },
-            4 => Part::WokenLate(by(1)),
-            5 => Part::Faulting(By::default()),
-            _ => Part::Unknown,
+            0 => TimeUse::Running,
+            1 => TimeUse::Preempted { by: Some(7), name: None },
+            2 => TimeUse::Blocked { call: Some("read".into()), by: by(1) },
+            3 => TimeUse::Blocked { call: Some("read".into()), by: by(2) },
+            4 => TimeUse::WokenLate(by(1)),
+            5 => TimeUse::Faulting(By::default()),
+            _ => TimeUse::Unknown,
         }
     }
 
@@ -165,17 +167,17 @@ mod tests {
             let to = from + length;
             let mut cut = Cut::new(from, to);
             for (begin, length, kind) in &states {
-                cut.take(*begin, begin + length, &part(*kind));
+                cut.add_state(*begin, begin + length, &part(*kind));
             }
             let ThreadTime { parts, running } = cut.finish();
             prop_assert_eq!(parts.iter().map(|it| it.1.ns).sum::<i64>(), length);
             let at = |ns: i64| {
                 let known = |it: &&(i64, i64, u8)| it.0 <= ns && ns < it.0 + it.1 && it.2 < 6;
-                states.iter().find(known).map_or(Part::Unknown, |it| part(it.2))
+                states.iter().find(known).map_or(TimeUse::Unknown, |it| part(it.2))
             };
-            let mut said: BTreeMap<Part, i64> = BTreeMap::new();
+            let mut said: BTreeMap<TimeUse, i64> = BTreeMap::new();
             (from..to).for_each(|ns| *said.entry(at(ns)).or_default() += 1);
-            let found: BTreeMap<Part, i64> = parts.iter().map(|it| (it.0.clone(), it.1.ns)).collect();
+            let found: BTreeMap<TimeUse, i64> = parts.iter().map(|it| (it.0.clone(), it.1.ns)).collect();
             prop_assert_eq!(found, said);
             for (part, spent) in &parts {
                 let (begin, end) = spent.longest;
@@ -183,7 +185,7 @@ mod tests {
                 prop_assert!((begin..end).all(|ns| at(ns) == *part));
             }
             prop_assert!(parts.is_sorted_by_key(|it| -it.1.ns));
-            let ran = (from..to).filter(|&ns| at(ns) == Part::Running);
+            let ran = (from..to).filter(|&ns| at(ns) == TimeUse::Running);
             let pieces = running.iter().flat_map(|&(begin, end)| begin..end);
             prop_assert!(pieces.eq(ran), "{:?}", running);
         }
@@ -192,13 +194,16 @@ mod tests {
     #[test]
     fn what_nothing_tells_is_unknown() {
         let mut cut = Cut::new(10, 100);
-        cut.take(0, 20, &Part::Running);
-        cut.take(30, 40, &Part::Running);
-        cut.take(35, 50, &part(2));
-        cut.take(90, 200, &Part::Unknown);
+        cut.add_state(0, 20, &TimeUse::Running);
+        cut.add_state(30, 40, &TimeUse::Running);
+        cut.add_state(35, 50, &part(2));
+        cut.add_state(90, 200, &TimeUse::Unknown);
         let parts = cut.finish().parts;
         let brief: Vec<_> = parts.iter().map(|it| (&it.0, it.1.ns, it.1.times)).collect();
-        assert_eq!(brief, [(&Part::Unknown, 60, 2), (&Part::Running, 20, 2), (&part(2), 10, 1)]);
+        assert_eq!(
+            brief,
+            [(&TimeUse::Unknown, 60, 2), (&TimeUse::Running, 20, 2), (&part(2), 10, 1)]
+        );
         assert_eq!(parts[0].1.longest, (50, 100));
         assert_eq!(Cut::new(5, 5).finish(), ThreadTime::default());
     }

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Expr, cast as cast_to, lit};
 use datafusion::prelude::{DataFrame, ident};
 use futures::StreamExt;
 
-use super::cut::{By, Cut, Part, ThreadTime};
+use super::cut::{By, Cut, ThreadTime, TimeUse};
 use super::running::RunningTime;
 use super::slow::{Doing, FrameName, Slow, SlowPart};
 use crate::engine::Engine;
@@ -111,9 +111,9 @@ impl Engine {
             while let Some(batch) = stream.next().await {
                 let batch = batch?;
                 for row in 0..batch.num_rows() {
-                    let Some(of) = Owned::of(&batch, row) else { continue };
+                    let Some(of) = Owned::from_row(&batch, row) else { continue };
                     let Some(part) = part(&batch, row) else { continue };
-                    sweep.each(&of, |entry| cuts[entry].take(of.from, of.to, &part));
+                    sweep.each(&of, |entry| cuts[entry].add_state(of.from, of.to, &part));
                 }
             }
         }
@@ -142,7 +142,7 @@ impl Engine {
         while let Some(batch) = stream.next().await {
             let batch = batch?;
             for row in 0..batch.num_rows() {
-                let Some(of) = Owned::of(&batch, row) else { continue };
+                let Some(of) = Owned::from_row(&batch, row) else { continue };
                 let Some(name) = text(&batch, 5, row) else { continue };
                 let word = |at| text(&batch, at, row).unwrap_or_default().to_owned();
                 let doing = |entry: &During| Doing {
@@ -228,7 +228,7 @@ struct Owned {
 }
 
 impl Owned {
-    fn of(batch: &RecordBatch, row: usize) -> Option<Owned> {
+    fn from_row(batch: &RecordBatch, row: usize) -> Option<Owned> {
         let long = |at| long(batch, at, row);
         let from = long(3)?;
         Some(Owned {
@@ -242,17 +242,17 @@ impl Owned {
 }
 
 /// What a state is to an interval; None: no state that there is.
-fn part(batch: &RecordBatch, row: usize) -> Option<Part> {
+fn part(batch: &RecordBatch, row: usize) -> Option<TimeUse> {
     let text = |at| text(batch, at, row).map(str::to_owned);
     let small = |at| long(batch, at, row).and_then(|entry| i32::try_from(entry).ok());
     let by = || By { kind: text(7), thread: small(9), name: None };
     Some(match text(5)?.as_str() {
-        "running" => Part::Running,
-        "runnable" if text(7).is_some() => Part::WokenLate(by()),
-        "runnable" => Part::Preempted { by: small(10), name: text(8) },
-        "blocked" if text(6).as_deref() == Some("page_fault") => Part::Faulting(by()),
-        "blocked" => Part::Blocked { call: text(6), by: by() },
-        "unknown" => Part::Unknown,
+        "running" => TimeUse::Running,
+        "runnable" if text(7).is_some() => TimeUse::WokenLate(by()),
+        "runnable" => TimeUse::Preempted { by: small(10), name: text(8) },
+        "blocked" if text(6).as_deref() == Some("page_fault") => TimeUse::Faulting(by()),
+        "blocked" => TimeUse::Blocked { call: text(6), by: by() },
+        "unknown" => TimeUse::Unknown,
         _ => return None,
     })
 }

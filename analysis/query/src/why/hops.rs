@@ -1,6 +1,6 @@
 //! Who woke a thread, what that one did meanwhile, who woke it, and so on.
 
-use super::cut::Part;
+use super::cut::TimeUse;
 use super::during::During;
 use super::slow::{Hop, Slow};
 use crate::engine::Engine;
@@ -32,7 +32,9 @@ impl Engine {
             let mut further = Vec::new();
             for (mut of, did) in next.into_iter().zip(answers) {
                 let Some((part, spent)) = did.parts.into_iter().next() else { continue };
-                let Some(thread) = of.asked.tid.filter(|_| part != Part::Unknown) else { continue };
+                let Some(thread) = of.asked.tid.filter(|_| part != TimeUse::Unknown) else {
+                    continue;
+                };
                 let waker = part.woken().and_then(|entry| entry.thread).filter(|_| part.is_wait());
                 let within = (of.asked.from, of.asked.to);
                 let hop = Hop { thread, name: None, within, part, spent, doing: None };
@@ -53,8 +55,9 @@ impl Engine {
 /// The largest wait that a thread of the program ended, if it matters.
 fn first((number, slow): (usize, &Slow)) -> Option<Next> {
     let mut parts = slow.parts.iter().enumerate();
-    let of_thread =
-        |entry: &Part| entry.is_wait() && entry.woken().is_some_and(|entry| entry.thread.is_some());
+    let of_thread = |entry: &TimeUse| {
+        entry.is_wait() && entry.woken().is_some_and(|entry| entry.thread.is_some())
+    };
     let (at, part) = parts.find(|entry| of_thread(&entry.1.part))?;
     let matters = part.spent.ns as f64 >= WORTH * slow.dur as f64;
     let asked = slow.waker_during(part);

@@ -2,7 +2,7 @@
 
 use ppt_tables::ThreadLabels;
 
-use super::cut::{By, Part};
+use super::cut::{By, TimeUse};
 use super::slow::Slow;
 
 impl Slow {
@@ -24,15 +24,15 @@ impl Slow {
     }
 }
 
-impl Part {
+impl TimeUse {
     fn name_threads(&mut self, name_of: &impl Fn(Option<i32>) -> Option<String>) {
         match self {
-            Part::Blocked { by, .. } | Part::Faulting(by) | Part::WokenLate(by) => {
+            TimeUse::Blocked { by, .. } | TimeUse::Faulting(by) | TimeUse::WokenLate(by) => {
                 by.name = name_of(by.thread);
             }
             // The kernel's own frame has the name as it was then.
-            Part::Preempted { by, name: name @ None } => *name = name_of(*by),
-            Part::Running | Part::Preempted { .. } | Part::Unknown => {}
+            TimeUse::Preempted { by, name: name @ None } => *name = name_of(*by),
+            TimeUse::Running | TimeUse::Preempted { .. } | TimeUse::Unknown => {}
         }
     }
 }

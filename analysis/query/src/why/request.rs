@@ -13,7 +13,7 @@ const LONGEST: usize = 60;
 
 /// A field that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct ShownField {
     /// As the frame file calls it.
     pub name: String,
     pub column: usize,
@@ -52,7 +52,7 @@ pub(super) fn fields(of: &FrameTable) -> Vec<String> {
 }
 
 /// The fields that are shown: those that were chosen, or else keys, enums and texts.
-pub(super) fn shown(of: &FrameTable, is_span: bool, chosen: &[String]) -> Vec<Shown> {
+pub(super) fn shown(of: &FrameTable, is_span: bool, chosen: &[String]) -> Vec<ShownField> {
     let all = own(of);
     let fields = of.table.schema().fields();
     let is_dur = |entry: &Field| entry.metadata().get("role").is_some_and(|entry| entry == "dur");
@@ -64,7 +64,7 @@ pub(super) fn shown(of: &FrameTable, is_span: bool, chosen: &[String]) -> Vec<Sh
     let of_field = |&(column, field): &(usize, &Field)| {
         let name = if is_span { short(field.name()) } else { field.name() };
         let is_end = is_span && field.name().starts_with("end_");
-        Shown { name: name.to_owned(), column, is_end }
+        ShownField { name: name.to_owned(), column, is_end }
     };
     if !chosen.is_empty() {
         let named = |name: &String| {
@@ -75,7 +75,8 @@ pub(super) fn shown(of: &FrameTable, is_span: bool, chosen: &[String]) -> Vec<Sh
         };
         return chosen.iter().flat_map(named).collect();
     }
-    let mut shown: Vec<Shown> = all.iter().filter(|entry| entry.0 < keys).map(of_field).collect();
+    let mut shown: Vec<ShownField> =
+        all.iter().filter(|entry| entry.0 < keys).map(of_field).collect();
     let has_key = !shown.is_empty();
     let mut names: Vec<String> = Vec::new();
     let mut rest = |is_it: &dyn Fn(&Field) -> bool, most: usize| {
@@ -99,7 +100,10 @@ pub(super) fn shown(of: &FrameTable, is_span: bool, chosen: &[String]) -> Vec<Sh
 }
 
 /// Values by the names of their fields, without those that say nothing.
-pub(super) fn values(shown: &[Shown], value: impl Fn(usize) -> String) -> Vec<(String, String)> {
+pub(super) fn values(
+    shown: &[ShownField],
+    value: impl Fn(usize) -> String,
+) -> Vec<(String, String)> {
     let mut values: Vec<(String, String)> = Vec::new();
     for (at, field) in shown.iter().enumerate() {
         let mut value = value(at);

@@ -1,6 +1,6 @@
 //! A slow interval in a sentence.
 
-use super::cut::{By, Part};
+use super::cut::{By, TimeUse};
 use super::names::labelled;
 use super::request;
 use super::slow::{Hop, RunningIn, Slow, SlowPart};
@@ -11,30 +11,30 @@ use crate::text::{duration, grouped};
 const TOLD: usize = 3;
 const WORTH: f64 = 0.05;
 
-impl Part {
+impl TimeUse {
     /// What it is, in a few words.
-    pub fn words(&self) -> String {
+    pub fn phrase(&self) -> String {
         match self {
-            Part::Running => "running".to_owned(),
-            Part::Preempted { by: Some(0), .. } => "preempted".to_owned(),
-            Part::Preempted { by, name } => match (name, by) {
+            TimeUse::Running => "running".to_owned(),
+            TimeUse::Preempted { by: Some(0), .. } => "preempted".to_owned(),
+            TimeUse::Preempted { by, name } => match (name, by) {
                 (Some(name), Some(by)) => format!("preempted by `{name}` ({by})"),
                 (None, Some(by)) => format!("preempted by {by}"),
                 _ => "preempted".to_owned(),
             },
-            Part::WokenLate(by) => format!("woken{}, but not running yet", by.words()),
-            Part::Blocked { call: Some(call), by } => {
+            TimeUse::WokenLate(by) => format!("woken{}, but not running yet", by.phrase()),
+            TimeUse::Blocked { call: Some(call), by } => {
                 format!("blocked in {call}{}", by.end())
             }
-            Part::Blocked { call: None, by } => format!("blocked{}", by.end()),
-            Part::Faulting(by) => format!("waiting for a page{}", by.end()),
-            Part::Unknown => "unknown".to_owned(),
+            TimeUse::Blocked { call: None, by } => format!("blocked{}", by.end()),
+            TimeUse::Faulting(by) => format!("waiting for a page{}", by.end()),
+            TimeUse::Unknown => "unknown".to_owned(),
         }
     }
 }
 
 impl By {
-    fn words(&self) -> String {
+    fn phrase(&self) -> String {
         match (self.kind.as_deref(), self.label()) {
             (_, Some(thread)) => format!(" by thread {thread}"),
             (Some("THREAD"), None) => " by another thread".to_owned(),
@@ -45,7 +45,7 @@ impl By {
     }
 
     fn end(&self) -> String {
-        match self.words() {
+        match self.phrase() {
             who if who.is_empty() => who,
             who => format!(", woken{who}"),
         }
@@ -107,7 +107,8 @@ impl Slow {
             (None, _) => "a thread whose number is not known".to_owned(),
         };
         let share = |it: &Clause<'_>| it.ns as f64 / self.dur.max(1) as f64;
-        let told: Vec<String> = self.told().iter().map(|entry| entry.words(share(entry))).collect();
+        let told: Vec<String> =
+            self.told().iter().map(|entry| entry.phrase(share(entry))).collect();
         let Some((last, others)) = told.split_last() else {
             return format!("It took no time in {who}.");
         };
@@ -157,8 +158,8 @@ impl Slow {
 
     /// The largest first.
     fn clauses(&self) -> Vec<Clause<'_>> {
-        let kind = |part: &Part| match part {
-            Part::Blocked { call, .. } => (std::mem::discriminant(part), call.clone()),
+        let kind = |part: &TimeUse| match part {
+            TimeUse::Blocked { call, .. } => (std::mem::discriminant(part), call.clone()),
             _ => (std::mem::discriminant(part), None),
         };
         let mut clauses: Vec<Clause<'_>> = Vec::new();
@@ -179,7 +180,7 @@ impl Slow {
 }
 
 impl Clause<'_> {
-    fn words(&self, share: f64) -> String {
+    fn phrase(&self, share: f64) -> String {
         let (ns, percent) = (duration(self.ns as f64), format!("{:.0} %", 100.0 * share));
         let length = format!("{ns} ({percent})");
         let times = match self.times {
@@ -188,19 +189,19 @@ impl Clause<'_> {
             times => format!(" {} times", grouped(times)),
         };
         let mostly = if self.count > 1 { ", mostly" } else { "" };
-        let until = |by: &By| match by.words() {
+        let until = |by: &By| match by.phrase() {
             who if who.is_empty() => String::new(),
             who => format!("{mostly} until it was woken{who}{}", self.doing()),
         };
         match &self.most.part {
-            Part::Running => {
+            TimeUse::Running => {
                 let slices = self.most.running_words();
                 // The first says of what it is a share.
                 let slices = slices.map(|words| words.replacen(" % in ", " % of it in ", 1));
                 let slices = slices.map_or_else(String::new, |words| format!("; {words}"));
                 format!("ran for {ns} ({percent}{slices})")
             }
-            Part::Preempted { by, name } => {
+            TimeUse::Preempted { by, name } => {
                 let lost = if self.times == 1 { " once" } else { &times };
                 let to = match (name, by) {
                     (_, Some(0) | None) => String::new(),
@@ -209,18 +210,18 @@ impl Clause<'_> {
                 };
                 format!("wanted a CPU for {length}, which it had lost{lost}{to}")
             }
-            Part::WokenLate(_) => {
+            TimeUse::WokenLate(_) => {
                 format!("wanted a CPU for {length} after it was woken{times}")
             }
-            Part::Blocked { call, by } => {
+            TimeUse::Blocked { call, by } => {
                 let call = call.as_ref().map_or_else(String::new, |it| format!(" in {it}"));
                 let inside = &self.most.inside;
                 let inside =
                     inside.as_ref().map_or_else(String::new, |entry| format!(" ({})", entry.name));
                 format!("was blocked{call}{inside}{times} for {length}{}", until(by))
             }
-            Part::Faulting(by) => format!("waited for a page{times} for {length}{}", until(by)),
-            Part::Unknown => format!("did what nobody knows for {length}"),
+            TimeUse::Faulting(by) => format!("waited for a page{times} for {length}{}", until(by)),
+            TimeUse::Unknown => format!("did what nobody knows for {length}"),
         }
     }
 
@@ -249,19 +250,19 @@ impl Hop {
         };
         let ns = duration(self.spent.ns as f64);
         let thread = self.label();
-        let until = |by: &By| match by.words() {
+        let until = |by: &By| match by.phrase() {
             who if who.is_empty() => who,
             who => format!(" until it was woken{who}"),
         };
         let did = match &self.part {
-            Part::Running => format!("ran for {ns}"),
-            Part::Preempted { .. } | Part::WokenLate(_) => format!("wanted a CPU for {ns}"),
-            Part::Blocked { call, by } => {
+            TimeUse::Running => format!("ran for {ns}"),
+            TimeUse::Preempted { .. } | TimeUse::WokenLate(_) => format!("wanted a CPU for {ns}"),
+            TimeUse::Blocked { call, by } => {
                 let call = call.as_ref().map_or_else(String::new, |entry| format!(" in {entry}"));
                 format!("was blocked{call} for {ns}{}", until(by))
             }
-            Part::Faulting(by) => format!("waited for a page for {ns}{}", until(by)),
-            Part::Unknown => format!("did what nobody knows for {ns}"),
+            TimeUse::Faulting(by) => format!("waited for a page for {ns}{}", until(by)),
+            TimeUse::Unknown => format!("did what nobody knows for {ns}"),
         };
         // The sentence before has it of the first.
         let doing = self.doing.as_ref().filter(|_| at > 0);
@@ -272,7 +273,7 @@ impl Hop {
     fn shape(&self) -> String {
         let doing = self.doing.as_ref().map_or("", |entry| entry.name.as_str());
         let what = match &self.part {
-            Part::Blocked { call, .. } => call.clone().unwrap_or_default(),
+            TimeUse::Blocked { call, .. } => call.clone().unwrap_or_default(),
             part => <&str>::from(part).to_owned(),
         };
         format!("{} {doing} {what}", self.thread)
@@ -285,7 +286,7 @@ mod tests {
     use super::super::slow::{Doing, FrameName};
     use super::*;
 
-    fn slow(parts: Vec<(Part, i64, u64, Option<Doing>)>) -> Slow {
+    fn slow(parts: Vec<(TimeUse, i64, u64, Option<Doing>)>) -> Slow {
         let part = |(part, ns, times, doing)| {
             let spent = Spent { ns, times, longest: (0, ns) };
             SlowPart { doing, ..SlowPart::new((part, spent)) }
@@ -316,7 +317,8 @@ mod tests {
             let longest = doing(name, true);
             RunningIn { name: name.to_owned(), ns, slices: 2, longest }
         };
-        let mut one = slow(vec![(Part::Running, 1000, 3, None), (Part::Unknown, 1000, 1, None)]);
+        let mut one =
+            slow(vec![(TimeUse::Running, 1000, 3, None), (TimeUse::Unknown, 1000, 1, None)]);
         one.parts[0].running_in =
             vec![ran_in("exec.run", 620), ran_in("exec.sort", 200), ran_in("exec.tidy", 49)];
         assert_eq!(
@@ -341,12 +343,12 @@ mod tests {
     #[test]
     fn those_who_were_waited_for_are_followed() {
         let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread), name: None };
-        let futex = |thread| Part::Blocked { call: Some("futex".into()), by: by(thread) };
+        let futex = |thread| TimeUse::Blocked { call: Some("futex".into()), by: by(thread) };
         let device = By { kind: Some("INTERRUPT".into()), thread: None, name: None };
-        let sync = Part::Blocked { call: Some("fsync".into()), by: device };
+        let sync = TimeUse::Blocked { call: Some("fsync".into()), by: device };
         let mut one = slow(vec![
             (futex(5), 8_000_000, 1, Some(doing("log.rotate", true))),
-            (Part::Running, 2_000_000, 2, None),
+            (TimeUse::Running, 2_000_000, 2, None),
         ]);
         one.parts[0].inside = Some(doing("job.lock", true));
         let hop = |thread, part, ns, within| {
@@ -376,14 +378,14 @@ mod tests {
     #[test]
     fn a_sentence_tells_what_matters() {
         let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread), name: None };
-        let futex = |thread| Part::Blocked { call: Some("futex".into()), by: by(thread) };
+        let futex = |thread| TimeUse::Blocked { call: Some("futex".into()), by: by(thread) };
         let doing = |around| doing("cache.fill", around);
-        let to = |by| Part::Preempted { by: Some(by), name: Some("backup".into()) };
+        let to = |by| TimeUse::Preempted { by: Some(by), name: Some("backup".into()) };
         let all = [
             (
                 slow(vec![
                     (futex(5), 8_000_000, 1, Some(doing(true))),
-                    (Part::Running, 2_000_000, 2, None),
+                    (TimeUse::Running, 2_000_000, 2, None),
                 ]),
                 "Of 10.0 ms, thread 7 was blocked in futex for 8.00 ms (80 %) until it was woken by \
                  thread 5, which was in cache.fill then, and ran for 2.00 ms (20 %).",
@@ -393,8 +395,8 @@ mod tests {
                     (futex(5), 400, 2, Some(doing(false))),
                     (to(9), 300, 1, None),
                     (futex(6), 200, 3, None),
-                    (Part::Unknown, 90, 1, None),
-                    (Part::Running, 10, 6, None),
+                    (TimeUse::Unknown, 90, 1, None),
+                    (TimeUse::Running, 10, 6, None),
                 ]),
                 "Of 1.00 µs, thread 7 was blocked in futex 5 times for 600 ns (60 %), mostly until it was \
                  woken by thread 5, which had been in cache.fill meanwhile, wanted a CPU for 300 ns \
@@ -407,8 +409,8 @@ mod tests {
             ),
             (
                 slow(vec![
-                    (Part::WokenLate(by(5)), 50, 1, None),
-                    (Part::Faulting(By::default()), 50, 2, None),
+                    (TimeUse::WokenLate(by(5)), 50, 1, None),
+                    (TimeUse::Faulting(By::default()), 50, 2, None),
                 ]),
                 "Of 100 ns, thread 7 wanted a CPU for 50 ns (50 %) after it was woken, and waited for a \
                  page twice for 50 ns (50 %).",

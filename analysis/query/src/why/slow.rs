@@ -1,6 +1,6 @@
 //! A slow interval, the parts of its time, and the threads that it waited for.
 
-use super::cut::{Part, Spent};
+use super::cut::{Spent, TimeUse};
 
 /// What names a frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Slow {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlowPart {
     /// What it went to.
-    pub part: Part,
+    pub part: TimeUse,
     /// How much.
     pub spent: Spent,
     /// What the waker's own frames say that it was doing while the longest piece of a wait lasted: of
@@ -61,14 +61,14 @@ pub struct SlowPart {
     /// The same of the thread that waited: the innermost slice in the interval says for what.
     pub inside: Option<Doing>,
     /// In which slices the thread ran, the most first: each ns counts for the innermost slice in the
-    /// interval. The rest of the time, it ran in none. Of [`Part::Running`] only.
+    /// interval. The rest of the time, it ran in none. Of [`TimeUse::Running`] only.
     pub running_in: Vec<RunningIn>,
     /// What the waker did meanwhile, and who woke that one: of the largest wait only.
     pub hops: Vec<Hop>,
 }
 
 impl SlowPart {
-    pub(super) fn new((part, spent): (Part, Spent)) -> SlowPart {
+    pub(super) fn new((part, spent): (TimeUse, Spent)) -> SlowPart {
         SlowPart {
             part,
             spent,
@@ -120,7 +120,7 @@ pub struct Hop {
     /// The longest wait for it, from and to, ns since the epoch.
     pub within: (i64, i64),
     /// What most of that wait went to in this thread.
-    pub part: Part,
+    pub part: TimeUse,
     /// How much.
     pub spent: Spent,
     /// What its own frames say that it was doing.

@@ -1,6 +1,6 @@
 //! Where all of those intervals spent their time that are above the 99th percentile.
 
-use super::cut::Part;
+use super::cut::TimeUse;
 use super::slow::{Longest, RunningIn, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
@@ -137,11 +137,13 @@ impl SlowPart {
     /// What time went to, in words that are the same for all that waited alike.
     pub fn cause(&self) -> String {
         match &self.part {
-            Part::Running => "running".to_owned(),
-            Part::Preempted { .. } | Part::WokenLate(_) => "waiting for a CPU".to_owned(),
-            Part::Unknown => "unknown".to_owned(),
-            Part::Faulting(by) => format!("waiting for a page{}{}", by.awaited(), self.doing_in()),
-            Part::Blocked { call, by } => {
+            TimeUse::Running => "running".to_owned(),
+            TimeUse::Preempted { .. } | TimeUse::WokenLate(_) => "waiting for a CPU".to_owned(),
+            TimeUse::Unknown => "unknown".to_owned(),
+            TimeUse::Faulting(by) => {
+                format!("waiting for a page{}{}", by.awaited(), self.doing_in())
+            }
+            TimeUse::Blocked { call, by } => {
                 let call = call.as_ref().map_or_else(String::new, |entry| format!(" in {entry}"));
                 let inside = self
                     .inside

@@ -55,7 +55,7 @@ impl Kernel {
             return Ok(None);
         }
         let mut threads: Vec<Thread> = Vec::new();
-        let labels = ThreadLabels::of(engine.set());
+        let labels = ThreadLabels::new(engine.set());
         let sql = "SELECT host, pid, tid, state, sum(dur), count(*) FROM thread_states \
                    GROUP BY host, pid, tid, state ORDER BY host, pid, tid, state";
         for row in rows::all(engine, sql).await? {

@@ -272,7 +272,7 @@ async fn lanes(engine: &Engine, tables: &[&FrameTable]) -> Result<Vec<Lane>, Rep
          GROUP BY host, pid, tid ORDER BY n DESC, host, pid, tid",
         buffers.join(", ")
     );
-    let labels = ThreadLabels::of(engine.set());
+    let labels = ThreadLabels::new(engine.set());
     let lane = |row: Vec<String>| {
         let [host, pid, tid, frames] = <[String; 4]>::try_from(row).unwrap_or_default();
         let frames = frames.parse().unwrap_or(0);

@@ -6,7 +6,7 @@ use crate::facts::{Calls, Facts, Kernel, STATES};
 use crate::frames::FieldFacts;
 use crate::html::{Table, prose, text};
 use ppt_query::text::{duration, grouped};
-use ppt_query::why::{Doing, Hop, Part, Slow, SlowPart, Tail};
+use ppt_query::why::{Doing, Hop, Slow, SlowPart, Tail, TimeUse};
 
 /// What a state is called on the page: classes of colours, too.
 const CLASSES: [&str; 4] = ["run", "wait", "block", "unknown"];
@@ -93,13 +93,13 @@ fn faults(kernel: &Kernel) -> String {
     format!("<figure>{}</figure>\n", table.html(""))
 }
 
-fn class(part: &Part) -> &'static str {
+fn class(part: &TimeUse) -> &'static str {
     match part {
-        Part::Running => "run",
-        Part::Preempted { .. } | Part::WokenLate(_) => "wait",
-        Part::Blocked { .. } => "block",
-        Part::Faulting(_) => "fault",
-        Part::Unknown => "unknown",
+        TimeUse::Running => "run",
+        TimeUse::Preempted { .. } | TimeUse::WokenLate(_) => "wait",
+        TimeUse::Blocked { .. } => "block",
+        TimeUse::Faulting(_) => "fault",
+        TimeUse::Unknown => "unknown",
     }
 }
 
@@ -115,7 +115,7 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
         let part = |entry: &SlowPart| Share {
             class: class(&entry.part),
             part: entry.spent.ns as f64 / longest,
-            says: format!("{}: {}", entry.part.words(), duration(entry.spent.ns as f64)),
+            says: format!("{}: {}", entry.part.phrase(), duration(entry.spent.ns as f64)),
         };
         let shares: Vec<Share> = slow.parts.iter().map(part).collect();
         let shape = slow.shape();

@@ -59,7 +59,7 @@ fn edge_lines(set: &CaptureSet) -> Vec<Edge> {
 impl CaptureSet {
     /// Points that edge lines name, and that no program has.
     pub fn unknown_points(&self) -> Vec<String> {
-        let known = Known::of(self);
+        let known = Known::new(self);
         let lines = edge_lines(self);
         let names = lines.into_iter().flat_map(|it| [it.from, it.to]);
         let unknown: BTreeSet<String> =
@@ -70,7 +70,7 @@ impl CaptureSet {
     /// Edge lines that allow nothing, though there are both points: what enters the second one never leaves
     /// the first.
     pub fn idle_edges(&self) -> Vec<(String, String)> {
-        let known = Known::of(self);
+        let known = Known::new(self);
         let meets = |from: usize, to: usize| {
             (0..known.types.len()).any(|of| known.has(from, of).1 && known.has(to, of).0)
         };
@@ -146,7 +146,7 @@ impl Causes {
         let mut gaps: HashMap<(usize, u16), Vec<Between>> = HashMap::new();
         for (number, capture) in self.set.captures().iter().enumerate() {
             let catalog = capture.verified()?;
-            let neighbours = Neighbours::of(catalog);
+            let neighbours = Neighbours::new(catalog);
             for gap in &catalog.gaps {
                 let times = neighbours.bounds_of_missing(gap);
                 gaps.entry((number, gap.gap.source)).or_default().push(times);
@@ -206,8 +206,8 @@ impl Causes {
     }
 
     /// The words that name captures, buffers and segments.
-    pub fn words(&self, of: crate::standard::Standard) -> Option<Arc<StringArray>> {
-        of.words(self.set.names())
+    pub fn dictionary(&self, of: crate::standard::Standard) -> Option<Arc<StringArray>> {
+        of.dictionary(self.set.names())
     }
 }
 

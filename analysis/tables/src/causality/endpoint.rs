@@ -62,7 +62,7 @@ impl Way {
     const ALL: [Way; 4] = [Way::Out, Way::In, Way::ImpliedOut, Way::Through];
 
     /// The one of this number.
-    pub fn of(number: i32) -> Way {
+    pub fn numbered(number: i32) -> Way {
         Way::ALL.get(number as usize).copied().unwrap_or(Way::Out)
     }
 }
@@ -112,7 +112,7 @@ impl OfChunks for Endpoints {
         &self.schema
     }
 
-    fn words(&self, _: usize) -> Option<Arc<StringArray>> {
+    fn dictionary(&self, _: usize) -> Option<Arc<StringArray>> {
         None
     }
 

@@ -117,7 +117,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    pub fn of(set: &CaptureSet) -> Known {
+    pub fn new(set: &CaptureSet) -> Known {
         let mut found = Found::default();
         let mut known = Known {
             points: Vec::new(),

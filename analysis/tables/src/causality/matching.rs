@@ -18,7 +18,7 @@ use ppt_causality::{
 
 use super::causes::Causes;
 use super::endpoint::{COLUMNS, Column, Way, hex_of, type_of};
-use super::shown::{COUNTED, EdgeColumn, End, LEFT, LeftColumn, Shows, What, edge_column};
+use super::shown::{COUNTED, EdgeColumn, End, EndColumn, LEFT, LeftColumn, Shows, edge_column};
 use crate::builder::timestamp;
 use crate::error::TableError;
 use crate::set::OwnerKeys;
@@ -199,12 +199,12 @@ impl Matching {
     ) -> Result<ArrayRef, TableError> {
         let owner = |frame: Frame| self.causes.known.owners.get(frame.owner as usize);
         let key = |of: fn(&OwnerKeys) -> i32| move |frame| owner(frame).map(of);
-        let all = self.causes.words(standard);
+        let all = self.causes.dictionary(standard);
         Ok(match standard {
-            Standard::Capture => words(all, frames.map(key(|it| it.capture)))?,
-            Standard::Buffer => words(all, frames.map(key(|it| it.buffer)))?,
-            Standard::Segment => words(all, frames.map(key(|it| it.segment)))?,
-            Standard::Host => words(all, frames.map(key(|it| it.host)))?,
+            Standard::Capture => word_column(all, frames.map(key(|it| it.capture)))?,
+            Standard::Buffer => word_column(all, frames.map(key(|it| it.buffer)))?,
+            Standard::Segment => word_column(all, frames.map(key(|it| it.segment)))?,
+            Standard::Host => word_column(all, frames.map(key(|it| it.host)))?,
             Standard::Ring => small(frames.map(|it| owner(it)?.ring)),
             Standard::Pid => small(frames.map(|it| owner(it)?.pid)),
             Standard::Tid => small(frames.map(|it| owner(it)?.tid)),
@@ -217,7 +217,7 @@ impl Matching {
     fn point(&self, points: impl Iterator<Item = u32>) -> Result<ArrayRef, TableError> {
         let known = &self.causes.known;
         let keys = points.map(|point| Some(known.point_key(point as i32)));
-        words(Some(known.point_words.clone()), keys)
+        word_column(Some(known.point_words.clone()), keys)
     }
 
     fn of_edges(
@@ -236,10 +236,10 @@ impl Matching {
             Arc::new(all.clone().map(|it| Some(of(it))).collect::<Int64Array>())
         };
         Ok(match column {
-            EdgeColumn::Of(of, What::Standard(it)) => {
+            EdgeColumn::Of(of, EndColumn::Standard(it)) => {
                 self.standard(it, end(of).map(|it| it.frame))?
             }
-            EdgeColumn::Of(of, What::Point) => self.point(end(of).map(|it| it.point))?,
+            EdgeColumn::Of(of, EndColumn::Point) => self.point(end(of).map(|it| it.point))?,
             EdgeColumn::Kind => word(HASH, edges.len())?,
             EdgeColumn::Type => self.types(edges.iter().map(|it| it.0))?,
             EdgeColumn::Policy => one_of(
@@ -297,7 +297,10 @@ impl Matching {
 
     fn types(&self, types: impl Iterator<Item = usize>) -> Result<ArrayRef, TableError> {
         let known = &self.causes.known;
-        words(Some(known.type_words.clone()), types.map(|of| known.type_keys.get(of).copied()))
+        word_column(
+            Some(known.type_words.clone()),
+            types.map(|of| known.type_keys.get(of).copied()),
+        )
     }
 
     /// One row for each hash type that was there.
@@ -332,7 +335,7 @@ fn counted(counts: &MatchCounts) -> [u64; COUNTED.len()] {
 /// What edges of points are called.
 pub(crate) const HASH: &str = "hash";
 
-fn words(
+fn word_column(
     all: Option<Arc<StringArray>>,
     keys: impl Iterator<Item = Option<i32>>,
 ) -> Result<ArrayRef, TableError> {
@@ -341,7 +344,7 @@ fn words(
 }
 
 fn one_of(all: &[&str], keys: impl Iterator<Item = i32>) -> Result<ArrayRef, TableError> {
-    words(Some(Arc::new(StringArray::from_iter_values(all))), keys.map(Some))
+    word_column(Some(Arc::new(StringArray::from_iter_values(all))), keys.map(Some))
 }
 
 fn word(word: &str, rows: usize) -> Result<ArrayRef, TableError> {
@@ -384,7 +387,7 @@ impl Runner for Matching {
             let when = whens.is_valid(row).then(|| whens.value(row));
             let ts = stamps.is_valid(row).then(|| stamps.value(row));
             let drained = drained.as_ref().filter(|it| it.is_valid(row)).map(|it| it.value(row));
-            let sides: &[(Side, bool)] = match Way::of(ways.value(row)) {
+            let sides: &[(Side, bool)] = match Way::numbered(ways.value(row)) {
                 Way::In => &[(Side::In, true)],
                 Way::Out => &[(Side::Out, true)],
                 Way::ImpliedOut => &[(Side::Out, false)],

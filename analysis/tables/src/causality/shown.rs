@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, Field, Schema};
 
-use crate::builder::words;
+use crate::builder::word_type;
 use crate::standard::{STANDARD, Standard};
 
 /// A table.
@@ -22,7 +22,7 @@ pub(crate) enum End {
 
 /// What is said of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum EndColumn {
     Standard(Standard),
     Point,
 }
@@ -30,7 +30,7 @@ pub(crate) enum What {
 /// A column of `edges`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EdgeColumn {
-    Of(End, What),
+    Of(End, EndColumn),
     Kind,
     Type,
     Policy,
@@ -40,17 +40,17 @@ pub(crate) enum EdgeColumn {
     Certainty,
 }
 
-const OF_END: [(&str, What); 10] = [
-    ("capture", What::Standard(Standard::Capture)),
-    ("buffer", What::Standard(Standard::Buffer)),
-    ("segment", What::Standard(Standard::Segment)),
-    ("ring", What::Standard(Standard::Ring)),
-    ("seqno", What::Standard(Standard::Seqno)),
-    ("host", What::Standard(Standard::Host)),
-    ("pid", What::Standard(Standard::Pid)),
-    ("tid", What::Standard(Standard::Tid)),
-    ("point", What::Point),
-    ("ts", What::Standard(Standard::Ts)),
+const OF_END: [(&str, EndColumn); 10] = [
+    ("capture", EndColumn::Standard(Standard::Capture)),
+    ("buffer", EndColumn::Standard(Standard::Buffer)),
+    ("segment", EndColumn::Standard(Standard::Segment)),
+    ("ring", EndColumn::Standard(Standard::Ring)),
+    ("seqno", EndColumn::Standard(Standard::Seqno)),
+    ("host", EndColumn::Standard(Standard::Host)),
+    ("pid", EndColumn::Standard(Standard::Pid)),
+    ("tid", EndColumn::Standard(Standard::Tid)),
+    ("point", EndColumn::Point),
+    ("ts", EndColumn::Standard(Standard::Ts)),
 ];
 
 const OF_EDGE: [(&str, EdgeColumn); 7] = [
@@ -125,12 +125,12 @@ impl Shows {
                     OF_END.iter().map(move |(name, what)| (format!("{end}_{name}"), what))
                 });
                 let ends = ends.map(|(name, what)| match what {
-                    What::Standard(it) => it.field(&Default::default()).with_name(name),
-                    What::Point => field(name, words()),
+                    EndColumn::Standard(it) => it.field(&Default::default()).with_name(name),
+                    EndColumn::Point => field(name, word_type()),
                 });
                 let own = OF_EDGE.iter().map(|(name, column)| match column {
                     EdgeColumn::Latency | EdgeColumn::LatencyLo | EdgeColumn::LatencyHi => ns(name),
-                    _ => field((*name).to_owned(), words()),
+                    _ => field((*name).to_owned(), word_type()),
                 });
                 ends.chain(own).collect()
             }
@@ -138,13 +138,13 @@ impl Shows {
                 let standard = STANDARD.iter().map(|it| it.field(&Default::default()));
                 let own = LEFT.iter().map(|(name, column)| match column {
                     LeftColumn::Hash => field((*name).to_owned(), DataType::Utf8),
-                    _ => field((*name).to_owned(), words()),
+                    _ => field((*name).to_owned(), word_type()),
                 });
                 standard.chain(own).collect()
             }
             Shows::Counts => {
                 let counts = COUNTED.iter().map(|it| field((*it).to_owned(), DataType::Int64));
-                [field("type".to_owned(), words())].into_iter().chain(counts).collect()
+                [field("type".to_owned(), word_type())].into_iter().chain(counts).collect()
             }
         };
         Schema::new(fields)

@@ -24,7 +24,7 @@ pub(crate) struct Calls {
 
 impl Calls {
     /// Something happened; events come in the order of time.
-    pub fn take(&mut self, ts: i64, capture: i32, event: &Event) {
+    pub fn add_event(&mut self, ts: i64, capture: i32, event: &Event) {
         match *event {
             Event::Enter { cpu, call } => {
                 self.lose();
@@ -63,7 +63,7 @@ mod tests {
         let mut calls = Calls::default();
         for (ts, event) in events {
             match event {
-                Some(event) => calls.take(*ts, 0, event),
+                Some(event) => calls.add_event(*ts, 0, event),
                 None => calls.lose(),
             }
         }

@@ -7,7 +7,7 @@ use strum::IntoEnumIterator;
 /// Kinds of frames, by the names that they have in the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
-pub(crate) enum Told {
+pub(crate) enum KernelFrameKind {
     Watched,
     ThreadStart,
     ThreadEnd,
@@ -22,10 +22,10 @@ pub(crate) enum Told {
     WatchEnd,
 }
 
-impl Told {
+impl KernelFrameKind {
     /// The kind of frames that is called so.
-    pub fn named(name: &str) -> Option<Told> {
-        Told::iter().find(|it| name == <&str>::from(it))
+    pub fn named(name: &str) -> Option<KernelFrameKind> {
+        KernelFrameKind::iter().find(|it| name == <&str>::from(it))
     }
 
     /// Its number.
@@ -34,8 +34,8 @@ impl Told {
     }
 
     /// The kind that has this number.
-    pub fn numbered(number: i32) -> Option<Told> {
-        Told::iter().find(|it| it.number() == number)
+    pub fn numbered(number: i32) -> Option<KernelFrameKind> {
+        KernelFrameKind::iter().find(|it| it.number() == number)
     }
 }
 

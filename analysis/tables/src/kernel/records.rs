@@ -51,7 +51,7 @@ impl Records {
 
 /// A chunk of frames: the first number, how many, how many of them are not there, and their times.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part {
+pub(crate) struct FrameChunk {
     pub first: u64,
     pub count: u64,
     pub has_bad: bool,
@@ -76,7 +76,7 @@ pub(crate) struct Loss {
 /// Collects what [`Records`] are made of.
 #[derive(Debug, Default)]
 pub(crate) struct RecordsBuilder {
-    pub parts: Vec<Part>,
+    pub parts: Vec<FrameChunk>,
     pub losses: Vec<Loss>,
     pub knows: Knows,
 }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn records(parts: &[(u64, u64, i64, i64)], losses: &[(u64, i64, i64, i32, u64)]) -> Records {
-        let part = |&(first, count, from, to)| Part {
+        let part = |&(first, count, from, to)| FrameChunk {
             first,
             count,
             has_bad: false,

@@ -107,7 +107,7 @@ impl Thread {
     }
 
     /// Something happened; events come in the order of time.
-    pub fn take(&mut self, at: i64, capture: i32, event: &Event) {
+    pub fn add_event(&mut self, at: i64, capture: i32, event: &Event) {
         // Clocks of two files of one session may differ by a few ns.
         let at = self.now.as_ref().map_or(at, |it| at.max(it.ts));
         let open = |state| Stretch::new(at, capture, state);

@@ -7,16 +7,16 @@ use ppt_capture::{Cause, Lost};
 use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, Kind, Small, schema};
+use crate::small::{Cell, CellType, Small, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let schema = schema([
-        ("capture", Kind::Word),
-        ("buffer", Kind::Word),
-        ("host", Kind::Word),
-        ("pid", Kind::Int),
-        ("cause", Kind::Word),
-        ("count", Kind::Long),
+        ("capture", CellType::Word),
+        ("buffer", CellType::Word),
+        ("host", CellType::Word),
+        ("pid", CellType::Int),
+        ("cause", CellType::Word),
+        ("count", CellType::Long),
     ]);
     Ok(vec![Named::fixed("account", Small { set: set.clone(), schema, rows })])
 }

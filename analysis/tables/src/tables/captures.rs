@@ -7,25 +7,25 @@ use ppt_capture::Dropped;
 use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, Kind, Small, schema};
+use crate::small::{Cell, CellType, Small, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let schema = schema([
-        ("capture", Kind::Word),
-        ("path", Kind::Text),
-        ("host", Kind::Word),
-        ("boot_id", Kind::Word),
-        ("created", Kind::Time),
-        ("ended", Kind::Time),
-        ("reason", Kind::Word),
-        ("complete", Kind::Bool),
-        ("frames", Kind::Long),
-        ("lost", Kind::Long),
-        ("dropped", Kind::Long),
-        ("bytes", Kind::Long),
-        ("absent", Kind::Long),
-        ("part", Kind::Int),
-        ("removed", Kind::Int),
+        ("capture", CellType::Word),
+        ("path", CellType::Text),
+        ("host", CellType::Word),
+        ("boot_id", CellType::Word),
+        ("created", CellType::Time),
+        ("ended", CellType::Time),
+        ("reason", CellType::Word),
+        ("complete", CellType::Bool),
+        ("frames", CellType::Long),
+        ("lost", CellType::Long),
+        ("dropped", CellType::Long),
+        ("bytes", CellType::Long),
+        ("absent", CellType::Long),
+        ("part", CellType::Int),
+        ("removed", CellType::Int),
     ]);
     Ok(vec![Named::fixed("captures", Small { set: set.clone(), schema, rows })])
 }

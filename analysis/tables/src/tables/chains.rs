@@ -5,13 +5,13 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use ppt_capture::frame_dsl::columns::whole_table;
 
-use super::frame::{Kind, kinds};
+use super::frame::{FrameOfSource, kinds};
 use super::named::Named;
-use super::paired::{Paired, Shown};
-use super::parts::{Column, Hidden, Parts, Read, is_chain, missing_of, whole};
+use super::paired::{LinkColumn, Paired};
+use super::parts::{Column, Hidden, Parts, ReadParts, is_chain, missing_of, whole};
 use crate::bounds::{Bounded, Bounds};
 use crate::error::{SetError, TableError};
-use crate::follow::{Follow, Out};
+use crate::follow::{ChainColumn, Follow};
 use crate::of_chunks::ChunkScan;
 use crate::set::CaptureSet;
 use crate::standard::{STANDARD, Standard};
@@ -51,7 +51,7 @@ impl Chains {
         set: &Arc<CaptureSet>,
         name: (&str, &str),
         table: String,
-        kinds: &[Kind<'_>],
+        kinds: &[FrameOfSource<'_>],
     ) -> Result<Chains, SetError> {
         let parts = Arc::new(Parts::new(set, name, kinds)?);
         let (columns, schema) = whole(&parts, kinds);
@@ -67,7 +67,7 @@ impl Chains {
     pub fn links(
         &self,
         request: &Request<'_>,
-        columns: &[Shown],
+        columns: &[LinkColumn],
         schema: SchemaRef,
     ) -> Result<Planned, TableError> {
         let told = format!("chains: each step of {} with the next one", self.name);
@@ -87,7 +87,7 @@ impl Table for Chains {
 
     fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
         let parts = &self.parts;
-        let read = Read::of(
+        let read = ReadParts::new(
             parts,
             request.columns.iter().filter_map(|&it| match &self.columns[it] {
                 Column::Standard(place) => Some(*place),
@@ -98,24 +98,24 @@ impl Table for Chains {
         let step = |steps: &[String], name: &String| steps.iter().position(|it| it == name);
         let steps = || parts.plans.iter().map(|plan| &plan.steps);
         let out = |&column: &usize| match &self.columns[column] {
-            Column::Standard(place) => Out::Own(read.at(*place)),
-            Column::Key(name) => Out::Own(read.at(parts.column(name).unwrap_or_default())),
-            Column::Step(name) => Out::Step(steps().map(|it| step(it, name)).collect()),
+            Column::Standard(place) => ChainColumn::Own(read.at(*place)),
+            Column::Key(name) => ChainColumn::Own(read.at(parts.column(name).unwrap_or_default())),
+            Column::Step(name) => ChainColumn::Step(steps().map(|it| step(it, name)).collect()),
             Column::Between(from, to) => {
                 let from = |steps: &Vec<String>| {
                     step(steps, from).filter(|from| steps.get(from + 1) == Some(to))
                 };
-                Out::Between(steps().map(from).collect())
+                ChainColumn::Between(steps().map(from).collect())
             }
-            Column::State => Out::State,
-            _ => Out::Total,
+            Column::State => ChainColumn::State,
+            _ => ChainColumn::Total,
         };
         // Steps may be in any process: a bound of one says nothing of the others.
         let bounds = Bounds::default();
         let inner = Request { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, parts, &inner)?);
-        let columns: Vec<Out> = request.columns.iter().map(out).collect();
-        let asks = columns.iter().any(|it| matches!(it, Out::State));
+        let columns: Vec<ChainColumn> = request.columns.iter().map(out).collect();
+        let asks = columns.iter().any(|it| matches!(it, ChainColumn::State));
         let follow = Follow {
             group: read.at(parts.hidden(Hidden::Group)),
             key: read.at(parts.hidden(Hidden::Key)),

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, Kind, Small, schema};
+use crate::small::{Cell, CellType, Small, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let schema = schema([
-        ("capture", Kind::Word),
-        ("host", Kind::Word),
-        ("reference", Kind::Word),
-        ("ts", Kind::Time),
-        ("own", Kind::Time),
-        ("lo", Kind::Time),
-        ("hi", Kind::Time),
-        ("width", Kind::Long),
-        ("known", Kind::Bool),
+        ("capture", CellType::Word),
+        ("host", CellType::Word),
+        ("reference", CellType::Word),
+        ("ts", CellType::Time),
+        ("own", CellType::Time),
+        ("lo", CellType::Time),
+        ("hi", CellType::Time),
+        ("width", CellType::Long),
+        ("known", CellType::Bool),
     ]);
     Ok(vec![Named::fixed("clock_bounds", Small { set: set.clone(), schema, rows })])
 }

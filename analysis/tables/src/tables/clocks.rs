@@ -5,18 +5,18 @@ use std::sync::Arc;
 use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, Kind, Small, schema};
+use crate::small::{Cell, CellType, Small, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let schema = schema([
-        ("capture", Kind::Word),
-        ("host", Kind::Word),
-        ("clock_a", Kind::Word),
-        ("clock_b", Kind::Word),
-        ("a_before", Kind::Long),
-        ("b", Kind::Long),
-        ("a_after", Kind::Long),
-        ("flags", Kind::Int),
+        ("capture", CellType::Word),
+        ("host", CellType::Word),
+        ("clock_a", CellType::Word),
+        ("clock_b", CellType::Word),
+        ("a_before", CellType::Long),
+        ("b", CellType::Long),
+        ("a_after", CellType::Long),
+        ("flags", CellType::Int),
     ]);
     Ok(vec![Named::fixed("clocks", Small { set: set.clone(), schema, rows })])
 }

@@ -9,12 +9,12 @@ use arrow_schema::SchemaRef;
 use super::chains::{self, Chains};
 use super::kernel::wakes::{WAKE, Wakes};
 use super::named::Named;
-use super::paired::Shown;
+use super::paired::LinkColumn;
 use super::spans::{self, Spans};
 use crate::bounds::{Bounded, Bounds, Word};
 use crate::causality::{
-    Causes, EdgeColumn, End, Endpoints, HASH, KEY, Known, Matching, Shows, WHEN, What, edge_column,
-    reads,
+    Causes, EdgeColumn, End, EndColumn, Endpoints, HASH, KEY, Known, Matching, Shows, WHEN,
+    edge_column, reads,
 };
 use crate::error::{SetError, TableError};
 use crate::of_chunks::ChunkScan;
@@ -22,7 +22,7 @@ use crate::set::CaptureSet;
 use crate::table::{Pass, Planned, Request, Scan, Start, Table};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
-    let known = Arc::new(Known::of(set));
+    let known = Arc::new(Known::new(set));
     let of = Arc::new(Endpoints::new(known.clone()));
     let causes = Arc::new(Causes::new(set, known)?);
     let spans = spans::all(set)?.into_iter().map(|it| it.1);
@@ -33,7 +33,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         let schema = Arc::new(shows.schema());
         let is_edges = shows == Shows::Edges;
         let beside = if is_edges { links.clone() } else { Arc::new([]) };
-        let wakes = if is_edges { Wakes::of(set) } else { None };
+        let wakes = if is_edges { Wakes::new(set) } else { None };
         let (set, of, causes) = (set.clone(), of.clone(), causes.clone());
         Matched { set, of, causes, shows, schema, beside, wakes }
     };
@@ -141,18 +141,18 @@ impl Matched {
     }
 
     fn links(&self, links: &Links, request: &Request<'_>) -> Result<Planned, TableError> {
-        let word = |text: &str| Shown::Word(Arc::new(StringArray::from_iter_values([text])));
+        let word = |text: &str| LinkColumn::Word(Arc::new(StringArray::from_iter_values([text])));
         let shown = |&column: &usize| match edge_column(column) {
-            EdgeColumn::Of(_, What::Point) => word(links.name()),
-            EdgeColumn::Of(End::Source, What::Standard(it)) => Shown::Own(it),
-            EdgeColumn::Of(End::Destination, What::Standard(it)) => Shown::End(it),
+            EdgeColumn::Of(_, EndColumn::Point) => word(links.name()),
+            EdgeColumn::Of(End::Source, EndColumn::Standard(it)) => LinkColumn::Own(it),
+            EdgeColumn::Of(End::Destination, EndColumn::Standard(it)) => LinkColumn::End(it),
             EdgeColumn::Kind => word(links.kind()),
-            EdgeColumn::Type | EdgeColumn::Policy => Shown::Null,
-            EdgeColumn::Latency | EdgeColumn::LatencyLo | EdgeColumn::LatencyHi => Shown::Dur,
+            EdgeColumn::Type | EdgeColumn::Policy => LinkColumn::Null,
+            EdgeColumn::Latency | EdgeColumn::LatencyLo | EdgeColumn::LatencyHi => LinkColumn::Dur,
             EdgeColumn::Certainty => word("certain"),
         };
         let schema = Arc::new(self.schema.project(request.columns)?);
-        let columns: Vec<Shown> = request.columns.iter().map(shown).collect();
+        let columns: Vec<LinkColumn> = request.columns.iter().map(shown).collect();
         match links {
             Links::Spans(it) => it.closed(request, &columns, schema),
             Links::Chains(it) => it.links(request, &columns, schema),

@@ -16,7 +16,7 @@ use ppt_symbols::Symbols;
 
 use super::named::Named;
 use crate::bounds::{Bounded, Bounds};
-use crate::builder::{Builder, Dictionary, From, Keys, data_type, wider, words};
+use crate::builder::{Builder, Dictionary, From, Keys, data_type, wider, word_type};
 use crate::error::{Conflict, SetError, TableError};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::set::CaptureSet;
@@ -35,15 +35,21 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
 pub(super) fn kinds(
     set: &CaptureSet,
     wanted: impl Fn(&Frame) -> bool,
-) -> BTreeMap<(&str, &str), Vec<Kind<'_>>> {
-    let mut kinds: BTreeMap<(&str, &str), Vec<Kind<'_>>> = BTreeMap::new();
+) -> BTreeMap<(&str, &str), Vec<FrameOfSource<'_>>> {
+    let mut kinds: BTreeMap<(&str, &str), Vec<FrameOfSource<'_>>> = BTreeMap::new();
     for (capture, opened) in set.captures().iter().enumerate() {
         for info in &opened.catalog().sources {
             let frames = info.schema.frames.iter().enumerate();
             for (id, frame) in frames.filter(|(_, it)| wanted(it) && !it.is_hidden()) {
                 let name = (info.source.buffer.as_str(), frame.name.as_str());
                 let path = opened.path.as_path();
-                kinds.entry(name).or_default().push(Kind { capture, path, info, id, frame });
+                kinds.entry(name).or_default().push(FrameOfSource {
+                    capture,
+                    path,
+                    info,
+                    id,
+                    frame,
+                });
             }
         }
     }
@@ -51,7 +57,7 @@ pub(super) fn kinds(
 }
 
 /// A kind of frames of one source.
-pub(super) struct Kind<'a> {
+pub(super) struct FrameOfSource<'a> {
     pub capture: usize,
     pub path: &'a Path,
     pub info: &'a SourceInfo,
@@ -139,7 +145,7 @@ impl Frames {
     pub fn new(
         set: &CaptureSet,
         (buffer, name): (&str, &str),
-        kinds: &[Kind<'_>],
+        kinds: &[FrameOfSource<'_>],
     ) -> Result<Frames, SetError> {
         let mut placed: Vec<Placed<'_>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -162,7 +168,7 @@ impl Frames {
                     let name = free(&format!("{}_symbol", column.name), &taken);
                     match is_named {
                         true => {
-                            field = Field::new(&name, words(), true)
+                            field = Field::new(&name, word_type(), true)
                                 .with_metadata([("role".to_owned(), "symbol".to_owned())].into());
                             column.name = name;
                         }
@@ -229,7 +235,7 @@ impl Frames {
         let standard = STANDARD.iter().map(|column| column.field(&taken));
         let fields = placed.iter().map(|it| it.field.clone());
         let schema = Arc::new(Schema::new(standard.chain(fields).collect::<Vec<_>>()));
-        let standard = STANDARD.iter().map(|column| column.words(set.names()));
+        let standard = STANDARD.iter().map(|column| column.dictionary(set.names()));
         let words = placed.iter().map(|it| {
             matches!(it.field.data_type(), DataType::Dictionary(..)).then(|| it.words.array())
         });
@@ -238,7 +244,7 @@ impl Frames {
 }
 
 /// The names of all columns of these kinds, in lower case.
-fn names_of(kinds: &[Kind<'_>]) -> HashSet<String> {
+fn names_of(kinds: &[FrameOfSource<'_>]) -> HashSet<String> {
     let mut names = HashSet::new();
     for kind in kinds {
         let columns = columns(&kind.info.schema, kind.frame, Style::Sql);
@@ -248,7 +254,7 @@ fn names_of(kinds: &[Kind<'_>]) -> HashSet<String> {
 }
 
 /// The Arrow field of a column, with what the frame file says of it.
-fn arrow_field(kind: &Kind<'_>, column: &Column, kinds: &[Kind<'_>]) -> Field {
+fn arrow_field(kind: &FrameOfSource<'_>, column: &Column, kinds: &[FrameOfSource<'_>]) -> Field {
     let field = &kind.frame.fields[column.field];
     let mut metadata = HashMap::new();
     let mut say = |key: &str, value: &str| {
@@ -307,8 +313,8 @@ fn arrow_field(kind: &Kind<'_>, column: &Column, kinds: &[Kind<'_>]) -> Field {
 }
 
 /// The half of spans that sets a field, if all programs agree on it.
-fn half(kinds: &[Kind<'_>], name: &str) -> Option<SpanHalf> {
-    let half = |kind: &Kind<'_>| {
+fn half(kinds: &[FrameOfSource<'_>], name: &str) -> Option<SpanHalf> {
+    let half = |kind: &FrameOfSource<'_>| {
         let field = kind.frame.fields.iter().find(|field| field.name == name)?;
         Some(kind.frame.only_half(field))
     };
@@ -322,7 +328,7 @@ impl OfChunks for Frames {
         &self.schema
     }
 
-    fn words(&self, column: usize) -> Option<Arc<StringArray>> {
+    fn dictionary(&self, column: usize) -> Option<Arc<StringArray>> {
         self.words[column].clone()
     }
 

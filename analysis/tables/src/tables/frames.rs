@@ -9,7 +9,7 @@ use ppt_capture::columns::{Time, frame_id};
 
 use super::named::Named;
 use crate::bounds::{Bounded, Bounds, Word};
-use crate::builder::{Builder, Dictionary, words};
+use crate::builder::{Builder, Dictionary, word_type};
 use crate::error::{SetError, TableError};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::set::CaptureSet;
@@ -83,8 +83,8 @@ impl AllFrames {
             }
         }
         let standard = STANDARD.iter().map(|column| column.field(&HashSet::new()));
-        let fields = standard.chain([Field::new("frame", words(), true)]);
-        let known = STANDARD.iter().map(|column| column.words(set.names()));
+        let fields = standard.chain([Field::new("frame", word_type(), true)]);
+        let known = STANDARD.iter().map(|column| column.dictionary(set.names()));
         AllFrames {
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
             words: known.chain([Some(frames.array())]).collect(),
@@ -98,7 +98,7 @@ impl OfChunks for AllFrames {
         &self.schema
     }
 
-    fn words(&self, column: usize) -> Option<Arc<StringArray>> {
+    fn dictionary(&self, column: usize) -> Option<Arc<StringArray>> {
         self.words[column].clone()
     }
 

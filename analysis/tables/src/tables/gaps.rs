@@ -7,22 +7,22 @@ use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::gap_times::Neighbours;
 use crate::set::CaptureSet;
-use crate::small::{Cell, Kind, Small, schema};
+use crate::small::{Cell, CellType, Small, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let schema = schema([
-        ("capture", Kind::Word),
-        ("buffer", Kind::Word),
-        ("segment", Kind::Word),
-        ("ring", Kind::Int),
-        ("host", Kind::Word),
-        ("pid", Kind::Int),
-        ("tid", Kind::Int),
-        ("first_seq", Kind::Long),
-        ("count", Kind::Long),
-        ("cause", Kind::Word),
-        ("ts_lo", Kind::Time),
-        ("ts_hi", Kind::Time),
+        ("capture", CellType::Word),
+        ("buffer", CellType::Word),
+        ("segment", CellType::Word),
+        ("ring", CellType::Int),
+        ("host", CellType::Word),
+        ("pid", CellType::Int),
+        ("tid", CellType::Int),
+        ("first_seq", CellType::Long),
+        ("count", CellType::Long),
+        ("cause", CellType::Word),
+        ("ts_lo", CellType::Time),
+        ("ts_hi", CellType::Time),
     ]);
     Ok(vec![Named::fixed("gaps", Small { set: set.clone(), schema, rows })])
 }
@@ -31,7 +31,7 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
     let mut rows = Vec::new();
     for capture in set.captures() {
         let catalog = capture.verified()?;
-        let neighbours = Neighbours::of(catalog);
+        let neighbours = Neighbours::new(catalog);
         let sources: HashMap<u16, _> = catalog.sources.iter().map(|it| (it.id, it)).collect();
         for at in &catalog.gaps {
             let gap = &at.gap;

@@ -17,10 +17,11 @@ use strum::IntoEnumIterator;
 
 use super::named::Named;
 use crate::bounds::{Bounded, Bounds, Number, Range, Word as Bounding};
-use crate::builder::{Builder, Dictionary, Keys, timestamp, words};
+use crate::builder::{Builder, Dictionary, Keys, timestamp, word_type};
 use crate::error::{SetError, TableError};
 use crate::kernel::{
-    Call, Calls, Event, Knows, Loss, Part, Records, RecordsBuilder, Stretch, Thread, Told, Word,
+    Call, Calls, Event, FrameChunk, KernelFrameKind, Knows, Loss, Records, RecordsBuilder, Stretch,
+    Thread, Word,
 };
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::rows::Rows;
@@ -33,7 +34,7 @@ const ROWS: usize = 8192;
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let frames = Arc::new(Frames::new(set));
-    let table = |(what, name): (What, &str)| {
+    let table = |(what, name): (KernelTable, &str)| {
         let fields = what.columns().into_iter().map(|column| {
             let unit = (column == Column::Dur).then(|| ("unit".to_owned(), "ns".to_owned()));
             let field = Field::new(column.name(), column.data_type(), true);
@@ -43,13 +44,16 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         let (set, frames) = (set.clone(), frames.clone());
         Named::fixed(name, Kernel { what, set, frames, schema })
     };
-    let all =
-        [(What::States, "thread_states"), (What::Calls, "syscalls"), (What::Faults, "faults")];
+    let all = [
+        (KernelTable::States, "thread_states"),
+        (KernelTable::Calls, "syscalls"),
+        (KernelTable::Faults, "faults"),
+    ];
     Ok(all.map(table).into())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum KernelTable {
     States,
     Calls,
     Faults,
@@ -93,7 +97,7 @@ impl Column {
             Column::Address => DataType::UInt64,
             Column::Ts => timestamp(),
             Column::SuccessorName => DataType::Utf8,
-            _ => words(),
+            _ => word_type(),
         }
     }
 }
@@ -102,10 +106,10 @@ impl Column {
 const OWNER: [Column; 6] =
     [Column::Capture, Column::Buffer, Column::Host, Column::Pid, Column::Tid, Column::Ts];
 
-impl What {
+impl KernelTable {
     fn columns(self) -> Vec<Column> {
         let own: &[Column] = match self {
-            What::States => &[
+            KernelTable::States => &[
                 Column::Dur,
                 Column::State,
                 Column::Cpu,
@@ -115,42 +119,45 @@ impl What {
                 Column::Successor,
                 Column::SuccessorName,
             ],
-            What::Calls => &[Column::Dur, Column::Name, Column::Result, Column::Cpu],
-            What::Faults => &[Column::Kind, Column::Address, Column::Cpu],
+            KernelTable::Calls => &[Column::Dur, Column::Name, Column::Result, Column::Cpu],
+            KernelTable::Faults => &[Column::Kind, Column::Address, Column::Cpu],
         };
         OWNER.iter().chain(own).copied().collect()
     }
 
     /// The frames that it is made of.
-    fn told(self) -> &'static [Told] {
+    fn told(self) -> &'static [KernelFrameKind] {
         match self {
-            What::States => &[
-                Told::Watched,
-                Told::ThreadStart,
-                Told::ThreadEnd,
-                Told::SwitchIn,
-                Told::SwitchOut,
-                Told::Successor,
-                Told::Wakeup,
-                Told::SyscallEnter,
-                Told::SyscallExit,
-                Told::PageFault,
+            KernelTable::States => &[
+                KernelFrameKind::Watched,
+                KernelFrameKind::ThreadStart,
+                KernelFrameKind::ThreadEnd,
+                KernelFrameKind::SwitchIn,
+                KernelFrameKind::SwitchOut,
+                KernelFrameKind::Successor,
+                KernelFrameKind::Wakeup,
+                KernelFrameKind::SyscallEnter,
+                KernelFrameKind::SyscallExit,
+                KernelFrameKind::PageFault,
             ],
-            What::Calls => {
-                &[Told::ThreadStart, Told::ThreadEnd, Told::SyscallEnter, Told::SyscallExit]
-            }
-            What::Faults => &[Told::PageFault],
+            KernelTable::Calls => &[
+                KernelFrameKind::ThreadStart,
+                KernelFrameKind::ThreadEnd,
+                KernelFrameKind::SyscallEnter,
+                KernelFrameKind::SyscallExit,
+            ],
+            KernelTable::Faults => &[KernelFrameKind::PageFault],
         }
     }
 }
 
 /// What is read of frames, behind the standard columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Read {
+enum ReadColumn {
     /// Number of the [`Group`].
     Group,
     Thread,
-    /// [`Told`], as a number.
+    /// [`KernelFrameKind`], as a number.
     Told,
     Cpu,
     A,
@@ -160,15 +167,15 @@ enum Read {
     Capture,
 }
 
-const READ: [(Read, &str, DataType); 8] = [
-    (Read::Group, "ppt_group", DataType::Int32),
-    (Read::Thread, "ppt_thread", DataType::Int32),
-    (Read::Told, "ppt_told", DataType::Int32),
-    (Read::Cpu, "ppt_cpu", DataType::Int32),
-    (Read::A, "ppt_a", DataType::Int64),
-    (Read::B, "ppt_b", DataType::Int64),
-    (Read::Name, "ppt_name", DataType::Utf8),
-    (Read::Capture, "ppt_capture", DataType::Int32),
+const READ: [(ReadColumn, &str, DataType); 8] = [
+    (ReadColumn::Group, "ppt_group", DataType::Int32),
+    (ReadColumn::Thread, "ppt_thread", DataType::Int32),
+    (ReadColumn::Told, "ppt_told", DataType::Int32),
+    (ReadColumn::Cpu, "ppt_cpu", DataType::Int32),
+    (ReadColumn::A, "ppt_a", DataType::Int64),
+    (ReadColumn::B, "ppt_b", DataType::Int64),
+    (ReadColumn::Name, "ppt_name", DataType::Utf8),
+    (ReadColumn::Capture, "ppt_capture", DataType::Int32),
 ];
 
 /// What a scan reads, in this order.
@@ -183,7 +190,7 @@ fn columns_read() -> Vec<usize> {
 }
 
 /// Where what is read is.
-fn at(read: Read) -> usize {
+fn at(read: ReadColumn) -> usize {
     FIRST + READ.iter().position(|it| it.0 == read).unwrap_or_default()
 }
 
@@ -201,19 +208,19 @@ struct Group {
 #[derive(Debug)]
 struct Form {
     multi: bool,
-    kinds: Vec<(u16, Kind)>,
+    kinds: Vec<(u16, KernelFrameFields)>,
 }
 
 #[derive(Debug)]
-struct Kind {
-    told: Told,
+struct KernelFrameFields {
+    told: KernelFrameKind,
     at: Option<Time>,
     since: Option<Time>,
-    thread: Option<Place>,
-    cpu: Option<Place>,
-    a: Option<Value>,
-    b: Option<Value>,
-    name: Option<Place>,
+    thread: Option<FieldPlace>,
+    cpu: Option<FieldPlace>,
+    a: Option<NumberField>,
+    b: Option<NumberField>,
+    name: Option<FieldPlace>,
 }
 
 /// Calls below this number are called by it where they have no name.
@@ -221,20 +228,20 @@ const NUMBERED_CALLS: i128 = 1024;
 
 /// A number, or a word of a number.
 #[derive(Debug)]
-struct Value {
-    place: Place,
+struct NumberField {
+    place: FieldPlace,
     words: Option<Keys>,
 }
 
 /// Where a field is.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct FieldPlace {
     at: usize,
     len: usize,
     signed: bool,
 }
 
-impl Place {
+impl FieldPlace {
     fn bytes(self, frame: &[u8]) -> &[u8] {
         frame.get(self.at..).map_or(&[], |it| &it[..self.len.min(it.len())])
     }
@@ -249,8 +256,8 @@ impl Place {
     }
 }
 
-impl Value {
-    fn of(&self, frame: &[u8]) -> i64 {
+impl NumberField {
+    fn read(&self, frame: &[u8]) -> i64 {
         let number = self.place.number(frame);
         match &self.words {
             Some(keys) => keys.get(number.into()).unwrap_or(Word::Other.key()).into(),
@@ -259,13 +266,13 @@ impl Value {
     }
 }
 
-impl Kind {
-    fn of(
+impl KernelFrameFields {
+    fn new(
         schema: &schema::Schema,
         frame: &schema::Frame,
         dictionary: &mut Dictionary,
-    ) -> Option<Kind> {
-        let told = Told::named(&frame.name)?;
+    ) -> Option<KernelFrameFields> {
+        let told = KernelFrameKind::named(&frame.name)?;
         let field = |name: &str| frame.fields.iter().find(|it| it.name == name);
         let place = |field: &schema::Field| {
             let repr = match &field.ty {
@@ -276,7 +283,7 @@ impl Kind {
                 field.ty,
                 FieldType::I8 | FieldType::I16 | FieldType::I32 | FieldType::I64
             );
-            Place {
+            FieldPlace {
                 at: field.offset as usize,
                 len: field.ty.size(schema) as usize,
                 signed: repr.unwrap_or(signed),
@@ -296,21 +303,24 @@ impl Kind {
                 }
                 _ => None,
             };
-            Some(Value { place: place(field), words })
+            Some(NumberField { place: place(field), words })
         };
         let (a, b) = match told {
-            Told::ThreadStart => ("parent", ""),
-            Told::SwitchOut => ("preempted", ""),
-            Told::Successor => ("next", ""),
-            Told::Wakeup => ("by", "waker"),
-            Told::SyscallEnter => ("call", ""),
-            Told::SyscallExit => ("call", "result"),
-            Told::PageFault => ("kind", "address"),
-            Told::Lost => ("", "count"),
-            Told::Watched | Told::ThreadEnd | Told::SwitchIn | Told::WatchEnd => ("", ""),
+            KernelFrameKind::ThreadStart => ("parent", ""),
+            KernelFrameKind::SwitchOut => ("preempted", ""),
+            KernelFrameKind::Successor => ("next", ""),
+            KernelFrameKind::Wakeup => ("by", "waker"),
+            KernelFrameKind::SyscallEnter => ("call", ""),
+            KernelFrameKind::SyscallExit => ("call", "result"),
+            KernelFrameKind::PageFault => ("kind", "address"),
+            KernelFrameKind::Lost => ("", "count"),
+            KernelFrameKind::Watched
+            | KernelFrameKind::ThreadEnd
+            | KernelFrameKind::SwitchIn
+            | KernelFrameKind::WatchEnd => ("", ""),
         };
         let (a, b) = (value(a), value(b));
-        Some(Kind {
+        Some(KernelFrameFields {
             told,
             at: frame.at().and_then(Time::of),
             since: field("since").and_then(Time::of),
@@ -347,7 +357,7 @@ impl Frames {
             let catalog = capture.catalog();
             for info in catalog.sources.iter().filter(|it| it.source.kind == KERNEL) {
                 let kinds = info.schema.frames.iter().enumerate().filter_map(|(id, frame)| {
-                    Some((id as u16, Kind::of(&info.schema, frame, &mut dictionary)?))
+                    Some((id as u16, KernelFrameFields::new(&info.schema, frame, &mut dictionary)?))
                 });
                 let form = Form { multi: info.schema.multi(), kinds: kinds.collect() };
                 forms.insert((number, info.id), form);
@@ -403,8 +413,10 @@ impl Frames {
                 };
                 let Knows { calls, faults } = builder.knows;
                 builder.knows = Knows {
-                    calls: calls || has(Told::SyscallEnter) || has(Told::SyscallExit),
-                    faults: faults || has(Told::PageFault),
+                    calls: calls
+                        || has(KernelFrameKind::SyscallEnter)
+                        || has(KernelFrameKind::SyscallExit),
+                    faults: faults || has(KernelFrameKind::PageFault),
                 };
                 let namespace = catalog.sources[owner.info].source.process.time_namespace();
                 let stamps = Stamps::new(&catalog.clocks, chunk.drained, namespace);
@@ -414,7 +426,7 @@ impl Frames {
                 let times = time.and_then(|it| it.bounds(words, &stamps, &catalog.clocks, offset));
                 let times =
                     times.and_then(|(from, to)| Some((from.try_into().ok()?, to.try_into().ok()?)));
-                builder.parts.push(Part {
+                builder.parts.push(FrameChunk {
                     first: chunk.first_seq,
                     count: chunk.count.into(),
                     has_bad: chunk.bad > 0,
@@ -422,13 +434,17 @@ impl Frames {
                 });
             }
         }
-        let chosen = Arc::new(Chosen { frames: self.clone(), told: &[Told::Lost], threads: None });
+        let chosen = Arc::new(Chosen {
+            frames: self.clone(),
+            told: &[KernelFrameKind::Lost],
+            threads: None,
+        });
         let (columns, bounds) = (columns_read(), Bounds::default());
         let request = Request { columns: &columns, bounds: &bounds, limit: None, parts: 1 };
         let scan = ChunkScan::new(set, &chosen, &request)?;
         for part in 0..scan.parts() {
             for batch in scan.read(part) {
-                let batch = Batch::of(&batch?);
+                let batch = Batch::new(&batch?);
                 for row in (0..batch.rows).filter(|&row| batch.times.is_valid(row)) {
                     let Some(builder) = builders.get_mut(batch.groups.value(row) as usize) else {
                         continue;
@@ -453,18 +469,18 @@ impl Frames {
 #[derive(Debug)]
 struct Chosen {
     frames: Arc<Frames>,
-    told: &'static [Told],
+    told: &'static [KernelFrameKind],
     /// Numbers of threads.
     threads: Option<Range>,
 }
 
 impl Chosen {
     /// Whether the frame is of a thread that is asked for. What is of no known thread is of none.
-    fn is_asked(&self, kind: &Kind, frame: &[u8]) -> bool {
+    fn is_asked(&self, kind: &KernelFrameFields, frame: &[u8]) -> bool {
         let thread = kind.thread.map_or(0, |it| it.number(frame));
         match self.threads {
             Some((from, to)) => thread != 0 && from <= thread && thread <= to,
-            None => thread != 0 || kind.told == Told::Lost,
+            None => thread != 0 || kind.told == KernelFrameKind::Lost,
         }
     }
 }
@@ -474,7 +490,7 @@ impl OfChunks for Chosen {
         &self.frames.schema
     }
 
-    fn words(&self, _: usize) -> Option<Arc<StringArray>> {
+    fn dictionary(&self, _: usize) -> Option<Arc<StringArray>> {
         None
     }
 
@@ -516,7 +532,7 @@ impl OfChunks for Chosen {
 
 fn append(
     chunk: &ChunkRows<'_>,
-    (group, kind): (i32, &Kind),
+    (group, kind): (i32, &KernelFrameFields),
     rows: Rows<'_>,
     column: usize,
     builder: &mut Builder,
@@ -526,7 +542,7 @@ fn append(
         Some(time) => builder.time(time, &from),
         None => builder.nulls(rows.len()),
     };
-    let place = |place: Option<Place>, builder: &mut Builder| match place {
+    let place = |place: Option<FieldPlace>, builder: &mut Builder| match place {
         // Numbers beyond 31 bits are no number of a thread or of a CPU: −1.
         Some(place) => {
             let number = |frame: &[u8]| i32::try_from(place.number(frame)).unwrap_or(-1);
@@ -534,26 +550,26 @@ fn append(
         }
         None => builder.repeat(Some(-1), rows.len()),
     };
-    let value = |value: &Option<Value>, builder: &mut Builder| match value {
-        Some(value) => builder.each(rows, |frame| Some(value.of(frame))),
+    let value = |value: &Option<NumberField>, builder: &mut Builder| match value {
+        Some(value) => builder.each(rows, |frame| Some(value.read(frame))),
         None => builder.repeat(Some(0i64), rows.len()),
     };
     match (STANDARD.get(column), READ.get(column.wrapping_sub(STANDARD.len()))) {
         (Some(Standard::Ts), _) => time(kind.at, builder),
         (Some(standard), _) => chunk.standard(*standard, rows, builder),
         (None, Some((read, ..))) => match read {
-            Read::Group => builder.repeat(Some(group), rows.len()),
-            Read::Thread => place(kind.thread, builder),
-            Read::Told => builder.repeat(Some(kind.told.number()), rows.len()),
-            Read::Cpu => place(kind.cpu, builder),
-            Read::A if kind.told == Told::Lost => time(kind.since, builder),
-            Read::A => value(&kind.a, builder),
-            Read::B => value(&kind.b, builder),
-            Read::Name => builder.texts(rows, |frame| {
+            ReadColumn::Group => builder.repeat(Some(group), rows.len()),
+            ReadColumn::Thread => place(kind.thread, builder),
+            ReadColumn::Told => builder.repeat(Some(kind.told.number()), rows.len()),
+            ReadColumn::Cpu => place(kind.cpu, builder),
+            ReadColumn::A if kind.told == KernelFrameKind::Lost => time(kind.since, builder),
+            ReadColumn::A => value(&kind.a, builder),
+            ReadColumn::B => value(&kind.b, builder),
+            ReadColumn::Name => builder.texts(rows, |frame| {
                 let bytes = kind.name?.bytes(frame);
                 Some(bytes.split(|&byte| byte == 0).next().unwrap_or_default())
             }),
-            Read::Capture => builder.repeat(Some(chunk.owner.capture), rows.len()),
+            ReadColumn::Capture => builder.repeat(Some(chunk.owner.capture), rows.len()),
         },
         (None, None) => builder.nulls(rows.len()),
     }
@@ -575,21 +591,21 @@ struct Batch {
 }
 
 impl Batch {
-    fn of(batch: &RecordBatch) -> Batch {
+    fn new(batch: &RecordBatch) -> Batch {
         let int = |read| batch.column(at(read)).as_primitive::<Int32Type>().clone();
         let long = |column: usize| batch.column(column).as_primitive::<Int64Type>().clone();
         Batch {
             rows: batch.num_rows(),
             seqnos: long(SEQNO),
             times: batch.column(TS).as_primitive::<TimestampNanosecondType>().clone(),
-            groups: int(Read::Group),
-            threads: int(Read::Thread),
-            told: int(Read::Told),
-            cpus: int(Read::Cpu),
-            a: long(at(Read::A)),
-            b: long(at(Read::B)),
-            names: batch.column(at(Read::Name)).as_string::<i32>().clone(),
-            captures: int(Read::Capture),
+            groups: int(ReadColumn::Group),
+            threads: int(ReadColumn::Thread),
+            told: int(ReadColumn::Told),
+            cpus: int(ReadColumn::Cpu),
+            a: long(at(ReadColumn::A)),
+            b: long(at(ReadColumn::B)),
+            names: batch.column(at(ReadColumn::Name)).as_string::<i32>().clone(),
+            captures: int(ReadColumn::Capture),
         }
     }
 
@@ -605,27 +621,27 @@ impl Batch {
     fn event(&self, row: usize) -> Option<Event> {
         let (cpu, a, b) = (self.cpu(row), self.a.value(row), self.b.value(row));
         let int = |value: i64| i32::try_from(value).unwrap_or(-1);
-        Some(match Told::numbered(self.told.value(row))? {
-            Told::Watched => Event::Watched,
-            Told::ThreadStart => Event::Start { parent: int(a) },
-            Told::ThreadEnd => Event::End,
-            Told::SwitchIn => Event::In { cpu },
-            Told::SwitchOut => Event::Out { cpu, preempted: a != 0 },
-            Told::Successor => {
+        Some(match KernelFrameKind::numbered(self.told.value(row))? {
+            KernelFrameKind::Watched => Event::Watched,
+            KernelFrameKind::ThreadStart => Event::Start { parent: int(a) },
+            KernelFrameKind::ThreadEnd => Event::End,
+            KernelFrameKind::SwitchIn => Event::In { cpu },
+            KernelFrameKind::SwitchOut => Event::Out { cpu, preempted: a != 0 },
+            KernelFrameKind::Successor => {
                 Event::Successor { next: int(a), name: self.names.value(row).into() }
             }
-            Told::Wakeup => Event::Wake { cpu, by: int(a), waker: int(b) },
-            Told::SyscallEnter => Event::Enter { cpu, call: int(a) },
-            Told::SyscallExit => Event::Exit { cpu, call: int(a), result: b },
-            Told::PageFault => Event::Fault { cpu, kind: int(a), address: b },
-            Told::Lost | Told::WatchEnd => return None,
+            KernelFrameKind::Wakeup => Event::Wake { cpu, by: int(a), waker: int(b) },
+            KernelFrameKind::SyscallEnter => Event::Enter { cpu, call: int(a) },
+            KernelFrameKind::SyscallExit => Event::Exit { cpu, call: int(a), result: b },
+            KernelFrameKind::PageFault => Event::Fault { cpu, kind: int(a), address: b },
+            KernelFrameKind::Lost | KernelFrameKind::WatchEnd => return None,
         })
     }
 }
 
 #[derive(Debug)]
 struct Kernel {
-    what: What,
+    what: KernelTable,
     set: Arc<CaptureSet>,
     frames: Arc<Frames>,
     schema: SchemaRef,
@@ -648,7 +664,7 @@ impl Table for Kernel {
     fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
         // What a thread does depends on what it did before: whole threads can be left out.
         let bounds = request.bounds.only(&[Number::Pid], &[Bounding::Host]);
-        let threads = request.bounds.of(Number::Tid);
+        let threads = request.bounds.range(Number::Tid);
         let frames = self.frames.clone();
         let chosen = Arc::new(Chosen { frames: frames.clone(), told: self.what.told(), threads });
         let read = columns_read();
@@ -673,7 +689,7 @@ impl Table for Kernel {
                 rows: Vec::new(),
             })
         }));
-        let together = vec![at(Read::Group), at(Read::Thread)];
+        let together = vec![at(ReadColumn::Group), at(ReadColumn::Thread)];
         let order = together.iter().copied().chain([SEQNO]).map(|column| (column, false)).collect();
         let told = "threads: what the kernel did with each".to_owned();
         let pass = Pass { schema, together, order, start, told };
@@ -682,7 +698,7 @@ impl Table for Kernel {
 }
 
 /// A row on its way out.
-enum Row {
+enum KernelRow {
     State(Stretch),
     Call(Call),
     Fault { ts: i64, capture: i32, kind: i32, address: i64, cpu: i32 },
@@ -692,15 +708,15 @@ enum Row {
 enum Follower {
     States(Box<Thread>),
     Calls(Calls),
-    Faults(Vec<Row>),
+    Faults(Vec<KernelRow>),
 }
 
 impl Follower {
-    fn new(what: What, knows: Knows) -> Follower {
+    fn new(what: KernelTable, knows: Knows) -> Follower {
         match what {
-            What::States => Follower::States(Box::new(Thread::new(knows))),
-            What::Calls => Follower::Calls(Calls::default()),
-            What::Faults => Follower::Faults(Vec::new()),
+            KernelTable::States => Follower::States(Box::new(Thread::new(knows))),
+            KernelTable::Calls => Follower::Calls(Calls::default()),
+            KernelTable::Faults => Follower::Faults(Vec::new()),
         }
     }
 
@@ -712,12 +728,12 @@ impl Follower {
         }
     }
 
-    fn take(&mut self, at: i64, capture: i32, event: &Event) {
+    fn add_event(&mut self, at: i64, capture: i32, event: &Event) {
         match (self, event) {
-            (Follower::States(thread), _) => thread.take(at, capture, event),
-            (Follower::Calls(calls), _) => calls.take(at, capture, event),
+            (Follower::States(thread), _) => thread.add_event(at, capture, event),
+            (Follower::Calls(calls), _) => calls.add_event(at, capture, event),
             (Follower::Faults(rows), &Event::Fault { cpu, kind, address }) => {
-                rows.push(Row::Fault { ts: at, capture, kind, address, cpu });
+                rows.push(KernelRow::Fault { ts: at, capture, kind, address, cpu });
             }
             (Follower::Faults(_), _) => {}
         }
@@ -739,10 +755,10 @@ impl Follower {
         }
     }
 
-    fn done(&mut self, to: &mut Vec<Row>) {
+    fn done(&mut self, to: &mut Vec<KernelRow>) {
         match self {
-            Follower::States(thread) => to.extend(thread.done().map(Row::State)),
-            Follower::Calls(calls) => to.extend(calls.done().map(Row::Call)),
+            Follower::States(thread) => to.extend(thread.done().map(KernelRow::State)),
+            Follower::Calls(calls) => to.extend(calls.done().map(KernelRow::Call)),
             Follower::Faults(rows) => to.append(rows),
         }
     }
@@ -753,7 +769,7 @@ struct Walk {
     set: Arc<CaptureSet>,
     frames: Arc<Frames>,
     records: Option<Arc<Vec<Records>>>,
-    what: What,
+    what: KernelTable,
     /// Group and thread that are followed, and the capture of its latest frame.
     thread: Option<(i32, i32, i32)>,
     follower: Follower,
@@ -762,7 +778,7 @@ struct Walk {
     columns: Vec<Column>,
     schema: SchemaRef,
     /// Each with its group and thread.
-    rows: Vec<(i32, i32, Row)>,
+    rows: Vec<(i32, i32, KernelRow)>,
 }
 
 impl Runner for Walk {
@@ -771,7 +787,7 @@ impl Runner for Walk {
             return Ok(Vec::new());
         }
         let records = self.known()?;
-        let batch = Batch::of(&batch);
+        let batch = Batch::new(&batch);
         let mut done = Vec::new();
         for row in (0..batch.rows).filter(|&row| batch.times.is_valid(row)) {
             let (group, thread) = (batch.groups.value(row), batch.threads.value(row));
@@ -791,7 +807,7 @@ impl Runner for Walk {
             let Some(event) = batch.event(row) else { continue };
             self.lose(&records, group, here, capture);
             self.latest = here;
-            self.follower.take(here.1, capture, &event);
+            self.follower.add_event(here.1, capture, &event);
             self.collect();
             if self.rows.len() >= ROWS {
                 done.push(self.batch()?);
@@ -871,12 +887,12 @@ impl Walk {
 }
 
 /// Appends a cell.
-fn cell(column: Column, (group, thread, row): (Option<&Group>, i32, &Row), to: &mut Builder) {
+fn cell(column: Column, (group, thread, row): (Option<&Group>, i32, &KernelRow), to: &mut Builder) {
     let cpu = |cpu: i32| Some(cpu).filter(|&it| it >= 0);
     let (ts, capture) = match row {
-        Row::State(it) => (it.ts, it.capture),
-        Row::Call(it) => (it.ts, it.capture),
-        Row::Fault { ts, capture, .. } => (*ts, *capture),
+        KernelRow::State(it) => (it.ts, it.capture),
+        KernelRow::Call(it) => (it.ts, it.capture),
+        KernelRow::Fault { ts, capture, .. } => (*ts, *capture),
     };
     match (column, row) {
         (Column::Capture, _) => to.repeat(Some(capture), 1),
@@ -885,23 +901,23 @@ fn cell(column: Column, (group, thread, row): (Option<&Group>, i32, &Row), to: &
         (Column::Pid, _) => to.repeat(group.and_then(|it| it.pid), 1),
         (Column::Tid, _) => to.repeat(Some(thread), 1),
         (Column::Ts, _) => to.repeat(Some(ts), 1),
-        (Column::Dur, Row::State(it)) => to.repeat(it.end.checked_sub(it.ts), 1),
-        (Column::State, Row::State(it)) => to.repeat(Some(it.state.key()), 1),
-        (Column::Cpu, Row::State(it)) => to.repeat(it.cpu.and_then(cpu), 1),
-        (Column::BlockedIn, Row::State(it)) => to.repeat(it.blocked_in, 1),
-        (Column::WokenBy, Row::State(it)) => to.repeat(it.woken_by, 1),
-        (Column::Waker, Row::State(it)) => to.repeat(it.waker, 1),
-        (Column::Successor, Row::State(it)) => to.repeat(it.successor, 1),
-        (Column::SuccessorName, Row::State(it)) => {
+        (Column::Dur, KernelRow::State(it)) => to.repeat(it.end.checked_sub(it.ts), 1),
+        (Column::State, KernelRow::State(it)) => to.repeat(Some(it.state.key()), 1),
+        (Column::Cpu, KernelRow::State(it)) => to.repeat(it.cpu.and_then(cpu), 1),
+        (Column::BlockedIn, KernelRow::State(it)) => to.repeat(it.blocked_in, 1),
+        (Column::WokenBy, KernelRow::State(it)) => to.repeat(it.woken_by, 1),
+        (Column::Waker, KernelRow::State(it)) => to.repeat(it.waker, 1),
+        (Column::Successor, KernelRow::State(it)) => to.repeat(it.successor, 1),
+        (Column::SuccessorName, KernelRow::State(it)) => {
             to.text(it.successor_name.as_ref().map(|it| it.as_bytes()));
         }
-        (Column::Dur, Row::Call(it)) => to.repeat(it.dur, 1),
-        (Column::Name, Row::Call(it)) => to.repeat(Some(it.name), 1),
-        (Column::Result, Row::Call(it)) => to.repeat(it.result, 1),
-        (Column::Cpu, Row::Call(it)) => to.repeat(cpu(it.cpu), 1),
-        (Column::Kind, Row::Fault { kind, .. }) => to.repeat(Some(*kind), 1),
-        (Column::Address, Row::Fault { address, .. }) => to.repeat(Some(*address as u64), 1),
-        (Column::Cpu, Row::Fault { cpu: it, .. }) => to.repeat(cpu(*it), 1),
+        (Column::Dur, KernelRow::Call(it)) => to.repeat(it.dur, 1),
+        (Column::Name, KernelRow::Call(it)) => to.repeat(Some(it.name), 1),
+        (Column::Result, KernelRow::Call(it)) => to.repeat(it.result, 1),
+        (Column::Cpu, KernelRow::Call(it)) => to.repeat(cpu(it.cpu), 1),
+        (Column::Kind, KernelRow::Fault { kind, .. }) => to.repeat(Some(*kind), 1),
+        (Column::Address, KernelRow::Fault { address, .. }) => to.repeat(Some(*address as u64), 1),
+        (Column::Cpu, KernelRow::Fault { cpu: it, .. }) => to.repeat(cpu(*it), 1),
         _ => to.nulls(1),
     }
 }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, Kind, Small, schema};
+use crate::small::{Cell, CellType, Small, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let schema = schema([
-        ("capture", Kind::Word),
-        ("buffer", Kind::Word),
-        ("segment", Kind::Word),
-        ("ring", Kind::Int),
-        ("host", Kind::Word),
-        ("pid", Kind::Int),
-        ("ts", Kind::Time),
-        ("name", Kind::Word),
-        ("enabled", Kind::Bool),
-        ("first_seq", Kind::Long),
+        ("capture", CellType::Word),
+        ("buffer", CellType::Word),
+        ("segment", CellType::Word),
+        ("ring", CellType::Int),
+        ("host", CellType::Word),
+        ("pid", CellType::Int),
+        ("ts", CellType::Time),
+        ("name", CellType::Word),
+        ("enabled", CellType::Bool),
+        ("first_seq", CellType::Long),
     ]);
     Ok(vec![Named::fixed("masks", Small { set: set.clone(), schema, rows })])
 }

@@ -10,62 +10,62 @@ use crate::bounds::{Bounded, Number};
 use crate::error::{SetError, TableError};
 use crate::readings::{Change, Changed, Changes};
 use crate::set::CaptureSet;
-use crate::small::{Cell, Kind, batch, schema};
+use crate::small::{Cell, CellType, batch, schema};
 use crate::table::{Batches, Planned, Request, Scan, Table};
 
 /// Rows of a batch, about.
 const ROWS: usize = 8192;
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
-    let of = |what: What| {
+    let of = |what: MetricTable| {
         let fixed = [
-            ("capture", Kind::Word),
-            ("buffer", Kind::Word),
-            ("segment", Kind::Word),
-            ("ring", Kind::Int),
-            ("host", Kind::Word),
-            ("pid", Kind::Int),
-            ("tid", Kind::Int),
-            ("name", Kind::Word),
-            ("ts", Kind::Time),
+            ("capture", CellType::Word),
+            ("buffer", CellType::Word),
+            ("segment", CellType::Word),
+            ("ring", CellType::Int),
+            ("host", CellType::Word),
+            ("pid", CellType::Int),
+            ("tid", CellType::Int),
+            ("name", CellType::Word),
+            ("ts", CellType::Time),
         ];
         let own = match what {
-            What::Counters => {
-                vec![("value", Kind::Long), ("delta", Kind::Long), ("unit", Kind::Word)]
+            MetricTable::Counters => {
+                vec![("value", CellType::Long), ("delta", CellType::Long), ("unit", CellType::Word)]
             }
-            What::Histograms => vec![
-                ("lo", Kind::Long),
-                ("hi", Kind::Long),
-                ("count", Kind::Long),
-                ("sum", Kind::Long),
-                ("delta", Kind::Long),
-                ("unit", Kind::Word),
+            MetricTable::Histograms => vec![
+                ("lo", CellType::Long),
+                ("hi", CellType::Long),
+                ("count", CellType::Long),
+                ("sum", CellType::Long),
+                ("delta", CellType::Long),
+                ("unit", CellType::Word),
             ],
         };
         Metrics { set: set.clone(), what, schema: schema(fixed.into_iter().chain(own)) }
     };
     Ok(vec![
-        Named::fixed("counters", of(What::Counters)),
-        Named::fixed("histograms", of(What::Histograms)),
+        Named::fixed("counters", of(MetricTable::Counters)),
+        Named::fixed("histograms", of(MetricTable::Histograms)),
     ])
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum MetricTable {
     Counters,
     Histograms,
 }
 
-impl What {
+impl MetricTable {
     fn has(self, metric: &Metric) -> bool {
-        metric.shape.is_histogram() == (self == What::Histograms)
+        metric.shape.is_histogram() == (self == MetricTable::Histograms)
     }
 }
 
 #[derive(Debug)]
 struct Metrics {
     set: Arc<CaptureSet>,
-    what: What,
+    what: MetricTable,
     schema: SchemaRef,
 }
 
@@ -93,7 +93,7 @@ impl Table for Metrics {
 #[derive(Debug, Clone)]
 struct MetricScan {
     set: Arc<CaptureSet>,
-    what: What,
+    what: MetricTable,
     schema: SchemaRef,
     columns: Vec<usize>,
 }
@@ -115,7 +115,7 @@ impl Scan for MetricScan {
             Ok(readings) => readings,
             Err(error) => return Box::new(std::iter::once(Err(error))),
         };
-        let mut changes = Changes::of(readings);
+        let mut changes = Changes::new(readings);
         let scan = self.clone();
         Box::new(std::iter::from_fn(move || {
             let rows = scan.rows_of(part, &mut changes);
@@ -147,7 +147,7 @@ impl MetricScan {
                 continue;
             }
             let Change { nonce, ring, tid, mono_ns, .. } = changed.change;
-            let row = |Told { is_added, own }: Told| {
+            let row = |MetricColumns { is_added, own }: MetricColumns| {
                 let fixed = [
                     Cell::word(&capture.id),
                     Cell::word(&info.source.buffer),
@@ -162,8 +162,8 @@ impl MetricScan {
                 fixed.into_iter().chain(own).collect()
             };
             match self.what {
-                What::Counters => rows.push(row(counter(metric, &changed))),
-                What::Histograms => rows.extend(histogram(metric, &changed).map(row)),
+                MetricTable::Counters => rows.push(row(counter(metric, &changed))),
+                MetricTable::Histograms => rows.extend(histogram(metric, &changed).map(row)),
             }
         }
         rows
@@ -171,14 +171,14 @@ impl MetricScan {
 }
 
 /// The columns of a row that are not fixed.
-struct Told {
+struct MetricColumns {
     /// Something was added since the reading before: some thread did it.
     is_added: bool,
     own: Vec<Cell>,
 }
 
 /// `value delta unit`.
-fn counter(metric: &Metric, changed: &Changed<'_>) -> Told {
+fn counter(metric: &Metric, changed: &Changed<'_>) -> MetricColumns {
     let cell = metric.cells.start;
     let value = changed.cells.get(&cell).copied().unwrap_or_default();
     let long = |value| match metric.shape {
@@ -186,11 +186,11 @@ fn counter(metric: &Metric, changed: &Changed<'_>) -> Told {
         _ => Cell::count(value),
     };
     let own = vec![long(value), long(changed.delta(cell)), Cell::word(&metric.unit)];
-    Told { is_added: true, own }
+    MetricColumns { is_added: true, own }
 }
 
 /// `lo hi count sum delta unit` of each bucket that holds values.
-fn histogram(metric: &Metric, changed: &Changed<'_>) -> impl Iterator<Item = Told> {
+fn histogram(metric: &Metric, changed: &Changed<'_>) -> impl Iterator<Item = MetricColumns> {
     let first = metric.cells.start;
     let sum = changed.cells.get(&first).copied().unwrap_or_default();
     let is_time = metric.shape == Shape::Exponential;
@@ -205,6 +205,6 @@ fn histogram(metric: &Metric, changed: &Changed<'_>) -> impl Iterator<Item = Tol
         let delta = changed.delta(cell);
         let (count, added) = (Cell::count(count), Cell::count(delta));
         let own = vec![bound(lo), bound(hi), count, sum.clone(), added, Cell::word(unit)];
-        Some(Told { is_added: delta > 0, own })
+        Some(MetricColumns { is_added: delta > 0, own })
     })
 }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, Kind, Small, schema};
+use crate::small::{Cell, CellType, Small, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let schema = schema([
-        ("capture", Kind::Word),
-        ("host", Kind::Word),
-        ("pid", Kind::Int),
-        ("ts", Kind::Time),
-        ("start_address", Kind::Text),
-        ("end_address", Kind::Text),
-        ("offset", Kind::Long),
-        ("path", Kind::Word),
-        ("build_id", Kind::Text),
-        ("deleted", Kind::Bool),
+        ("capture", CellType::Word),
+        ("host", CellType::Word),
+        ("pid", CellType::Int),
+        ("ts", CellType::Time),
+        ("start_address", CellType::Text),
+        ("end_address", CellType::Text),
+        ("offset", CellType::Long),
+        ("path", CellType::Word),
+        ("build_id", CellType::Text),
+        ("deleted", CellType::Bool),
     ]);
     Ok(vec![Named::fixed("modules", Small { set: set.clone(), schema, rows })])
 }

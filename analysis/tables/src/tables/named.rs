@@ -7,18 +7,22 @@ use crate::table::Table;
 /// A table with its name.
 #[derive(Debug)]
 pub(crate) struct Named {
-    pub of: Of,
+    pub of: TableSubject,
     pub name: String,
     pub table: Arc<dyn Table>,
 }
 
 impl Named {
     pub fn fixed(name: &str, table: impl Table + 'static) -> Named {
-        Named { of: Of::Set, name: name.to_owned(), table: Arc::new(table) }
+        Named { of: TableSubject::Set, name: name.to_owned(), table: Arc::new(table) }
     }
 
     pub fn frame(buffer: &str, name: &str, table: impl Table + 'static) -> Named {
-        Named { of: Of::Frame(buffer.to_owned()), name: name.to_owned(), table: Arc::new(table) }
+        Named {
+            of: TableSubject::Frame(buffer.to_owned()),
+            name: name.to_owned(),
+            table: Arc::new(table),
+        }
     }
 
     /// The table `name` of the spans of a frame.
@@ -38,13 +42,13 @@ impl Named {
         table: Arc<dyn Table>,
     ) -> Named {
         let (buffer, frame) = (buffer.to_owned(), frame.to_owned());
-        Named { of: Of::Derived { buffer, frame, is_chain }, name, table }
+        Named { of: TableSubject::Derived { buffer, frame, is_chain }, name, table }
     }
 }
 
 /// What a table is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Of {
+pub(crate) enum TableSubject {
     /// The whole set: a fixed table, which every set has.
     Set,
     /// A kind of frames of this buffer.

@@ -6,18 +6,18 @@ use arrow_array::StringArray;
 use arrow_schema::SchemaRef;
 use ppt_capture::frame_dsl::role::Across;
 
-use super::parts::{Hidden, Parts, Read, missing_of};
+use super::parts::{Hidden, Parts, ReadParts, missing_of};
 use crate::bounds::Number;
 use crate::error::TableError;
 use crate::of_chunks::ChunkScan;
-use crate::pair::{Out, Pair};
+use crate::pair::{Pair, PairColumn};
 use crate::set::CaptureSet;
 use crate::standard::Standard;
 use crate::table::{Planned, Request, Scan, Start};
 
 /// A column of pairs in a table of other things.
 #[derive(Debug)]
-pub(super) enum Shown {
+pub(super) enum LinkColumn {
     /// Of the first of the two.
     Own(Standard),
     /// Of the other one.
@@ -45,21 +45,23 @@ impl Paired<'_> {
     pub fn links(
         &self,
         request: &Request<'_>,
-        columns: &[Shown],
+        columns: &[LinkColumn],
         schema: SchemaRef,
     ) -> Result<Planned, TableError> {
         let own = columns.iter().filter_map(|it| match it {
-            Shown::Own(standard) | Shown::End(standard) => Some(Parts::standard(*standard)),
+            LinkColumn::Own(standard) | LinkColumn::End(standard) => {
+                Some(Parts::standard(*standard))
+            }
             _ => None,
         });
-        let read = Read::of(self.parts, own);
-        let out = |shown: &Shown| match shown {
-            Shown::Own(standard) => Out::Own(read.at(Parts::standard(*standard))),
-            Shown::End(standard) => Out::End(read.at(Parts::standard(*standard))),
-            Shown::Dur => Out::Dur,
-            Shown::Word(word) => Out::Word(word.clone()),
-            Shown::Zero => Out::Zero,
-            Shown::Null => Out::Null,
+        let read = ReadParts::new(self.parts, own);
+        let out = |shown: &LinkColumn| match shown {
+            LinkColumn::Own(standard) => PairColumn::Own(read.at(Parts::standard(*standard))),
+            LinkColumn::End(standard) => PairColumn::End(read.at(Parts::standard(*standard))),
+            LinkColumn::Dur => PairColumn::Dur,
+            LinkColumn::Word(word) => PairColumn::Word(word.clone()),
+            LinkColumn::Zero => PairColumn::Zero,
+            LinkColumn::Null => PairColumn::Null,
         };
         let out = columns.iter().map(out).collect();
         self.plan(request, &read, (out, schema), true)
@@ -69,8 +71,8 @@ impl Paired<'_> {
     pub fn plan(
         &self,
         request: &Request<'_>,
-        read: &Read,
-        (columns, schema): (Vec<Out>, SchemaRef),
+        read: &ReadParts,
+        (columns, schema): (Vec<PairColumn>, SchemaRef),
         closed: bool,
     ) -> Result<Planned, TableError> {
         let parts = self.parts;
@@ -80,7 +82,7 @@ impl Paired<'_> {
         let bounds = request.bounds.only(numbers, &[]);
         let inner = Request { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(self.set, parts, &inner)?);
-        let asks = columns.iter().any(|it| matches!(it, Out::State));
+        let asks = columns.iter().any(|it| matches!(it, PairColumn::State));
         let pair = Pair {
             group: read.at(parts.hidden(Hidden::Group)),
             key: read.at(parts.hidden(Hidden::Key)),

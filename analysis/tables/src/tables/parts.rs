@@ -9,9 +9,9 @@ use ppt_capture::frame_dsl::columns::{Part, WholeColumn, free, whole_columns};
 use ppt_capture::frame_dsl::role::{Across, SpanHalf};
 use ppt_capture::frame_dsl::schema::{self, FieldType, Frame};
 
-use super::frame::{Frames, Kind};
+use super::frame::{FrameOfSource, Frames};
 use crate::bounds::Bounds;
-use crate::builder::{Builder, timestamp, words};
+use crate::builder::{Builder, timestamp, word_type};
 use crate::error::{SetError, TableError};
 use crate::gap_times::Neighbours;
 use crate::of_chunks::{OfChunks, Wanted};
@@ -65,7 +65,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    fn of(kind: &Kind<'_>) -> Plan {
+    fn new(kind: &FrameOfSource<'_>) -> Plan {
         let frame = kind.frame;
         let keys = frame.fields.iter().filter(|it| it.is_key());
         // The values of an enum may become more.
@@ -111,7 +111,7 @@ struct Mark {
 }
 
 impl Mark {
-    fn of(&self, frame: &[u8]) -> i32 {
+    fn step(&self, frame: &[u8]) -> i32 {
         let Some(bytes) = frame.get(self.at..self.at + self.len) else { return -1 };
         let negative = self.signed && bytes.last().is_some_and(|byte| byte >> 7 == 1);
         let mut value = [if negative { 0xff } else { 0 }; 16];
@@ -141,7 +141,7 @@ impl Parts {
     pub fn new(
         set: &CaptureSet,
         (buffer, name): (&str, &str),
-        kinds: &[Kind<'_>],
+        kinds: &[FrameOfSource<'_>],
     ) -> Result<Parts, SetError> {
         let frames = Frames::new(set, (buffer, name), kinds)?;
         let mut parts = Parts {
@@ -167,7 +167,7 @@ impl Parts {
         parts.width = places.values().map(|&len| len as usize).sum();
         let mut forms: HashMap<_, Arc<Form>> = HashMap::new();
         for kind in kinds {
-            let plan = Plan::of(kind);
+            let plan = Plan::new(kind);
             let plan = position(&mut parts.plans, plan);
             let boot = position(&mut parts.boots, set.boot(kind.capture).to_owned());
             let scope = match parts.plans[plan].across {
@@ -235,7 +235,7 @@ impl Parts {
         for (number, capture) in set.captures().iter().enumerate() {
             let catalog = capture.verified()?;
             let boot = self.boots.iter().position(|it| it == set.boot(number));
-            let neighbours = Neighbours::of(catalog);
+            let neighbours = Neighbours::new(catalog);
             let of = |info: &&ppt_capture::SourceInfo| info.source.buffer == self.buffer;
             let sources: HashMap<u16, _> =
                 catalog.sources.iter().filter(of).map(|it| (it.id, it)).collect();
@@ -273,11 +273,11 @@ fn position<T: PartialEq>(all: &mut Vec<T>, wanted: T) -> usize {
 }
 
 /// What tells schemas apart: layout, and roles.
-fn version(kind: &Kind<'_>) -> (u64, Option<u64>) {
+fn version(kind: &FrameOfSource<'_>) -> (u64, Option<u64>) {
     (kind.info.source.schema_hash, kind.info.schema.roles_hash())
 }
 
-fn form_of(kind: &Kind<'_>, place: impl Fn(&str) -> usize) -> Form {
+fn form_of(kind: &FrameOfSource<'_>, place: impl Fn(&str) -> usize) -> Form {
     let schema = &kind.info.schema;
     let key = |field: &schema::Field| Key {
         from: field.offset as usize,
@@ -334,8 +334,10 @@ impl OfChunks for Parts {
         &self.schema
     }
 
-    fn words(&self, column: usize) -> Option<Arc<StringArray>> {
-        (column < self.frames.schema().fields().len()).then(|| self.frames.words(column)).flatten()
+    fn dictionary(&self, column: usize) -> Option<Arc<StringArray>> {
+        (column < self.frames.schema().fields().len())
+            .then(|| self.frames.dictionary(column))
+            .flatten()
     }
 
     fn wanted(&self, capture: usize, source: u16, bounds: &Bounds) -> Wanted {
@@ -358,7 +360,7 @@ impl OfChunks for Parts {
             match HIDDEN.get(column - shown) {
                 Some(Hidden::Group) => builder.repeat(Some(*group), count),
                 Some(Hidden::Key) => builder.fixed(rows, |frame, to| form.key(frame, to)),
-                Some(Hidden::Mark) => builder.each(rows, |frame| Some(form.mark.of(frame))),
+                Some(Hidden::Mark) => builder.each(rows, |frame| Some(form.mark.step(frame))),
                 None => builder.nulls(count),
             }
         }
@@ -383,7 +385,7 @@ pub(super) enum Column {
 }
 
 /// The columns of the table of the wholes of `kinds`, each with its field.
-pub(super) fn whole(parts: &Parts, kinds: &[Kind<'_>]) -> (Vec<Column>, SchemaRef) {
+pub(super) fn whole(parts: &Parts, kinds: &[FrameOfSource<'_>]) -> (Vec<Column>, SchemaRef) {
     let mut found: Vec<(Column, String)> = Vec::new();
     let mut seen = HashSet::new();
     for kind in kinds.iter().filter(|it| seen.insert(version(it))) {
@@ -465,20 +467,22 @@ fn field(parts: &Parts, column: &Column, name: &str) -> Field {
         Column::Step(_) => {
             Field::new(name, timestamp(), true).with_metadata(says(&[("role", "step")]))
         }
-        Column::State => Field::new(name, words(), true).with_metadata(says(&[("role", "state")])),
+        Column::State => {
+            Field::new(name, word_type(), true).with_metadata(says(&[("role", "state")]))
+        }
     }
 }
 
 /// What is read of the parts of wholes, to bring them together.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct ReadParts {
     /// Columns of [`Parts`]; the hidden ones are last.
     pub columns: Vec<usize>,
 }
 
-impl Read {
+impl ReadParts {
     /// These columns of the frames, and what is needed beside them.
-    pub fn of(parts: &Parts, shown: impl IntoIterator<Item = usize>) -> Read {
+    pub fn new(parts: &Parts, shown: impl IntoIterator<Item = usize>) -> ReadParts {
         let mut columns: Vec<usize> = Vec::new();
         let all = shown.into_iter().chain(ORDER.map(Parts::standard));
         for column in all.chain(HIDDEN.map(|it| parts.hidden(it))) {
@@ -486,7 +490,7 @@ impl Read {
                 columns.push(column);
             }
         }
-        Read { columns }
+        ReadParts { columns }
     }
 
     /// Where a column of the parts is in what is read.

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::named::Named;
 use crate::bounds::{Bounded, Bounds, Word};
-use crate::builder::{Builder, words};
+use crate::builder::{Builder, word_type};
 use crate::causality::{Identity, Known, hex};
 use crate::error::{SetError, TableError};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
@@ -72,13 +72,13 @@ struct Points {
 
 impl Points {
     fn new(set: &CaptureSet) -> Points {
-        let known = Known::of(set);
+        let known = Known::new(set);
         let standard =
-            STANDARD.iter().map(|it| (it.field(&Default::default()), it.words(set.names())));
+            STANDARD.iter().map(|it| (it.field(&Default::default()), it.dictionary(set.names())));
         let own = OWN.map(|(name, column)| {
             let (ty, all) = match column {
-                Column::Point => (words(), Some(known.point_words.clone())),
-                Column::InType | Column::OutType => (words(), Some(known.type_words.clone())),
+                Column::Point => (word_type(), Some(known.point_words.clone())),
+                Column::InType | Column::OutType => (word_type(), Some(known.type_words.clone())),
                 Column::InHash | Column::OutHash => (DataType::Utf8, None),
             };
             (Field::new(name, ty, true), all)
@@ -96,7 +96,7 @@ impl OfChunks for Points {
         &self.schema
     }
 
-    fn words(&self, column: usize) -> Option<Arc<StringArray>> {
+    fn dictionary(&self, column: usize) -> Option<Arc<StringArray>> {
         self.words[column].clone()
     }
 

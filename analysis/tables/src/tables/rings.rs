@@ -8,23 +8,23 @@ use ppt_capture::{Cause, RingKey};
 use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, Kind, Small, schema};
+use crate::small::{Cell, CellType, Small, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let schema = schema([
-        ("capture", Kind::Word),
-        ("buffer", Kind::Word),
-        ("segment", Kind::Word),
-        ("ring", Kind::Int),
-        ("host", Kind::Word),
-        ("pid", Kind::Int),
-        ("first_seq", Kind::Long),
-        ("next_seq", Kind::Long),
-        ("frames", Kind::Long),
-        ("lost", Kind::Long),
-        ("left_out", Kind::Long),
-        ("unattended", Kind::Long),
-        ("absent", Kind::Long),
+        ("capture", CellType::Word),
+        ("buffer", CellType::Word),
+        ("segment", CellType::Word),
+        ("ring", CellType::Int),
+        ("host", CellType::Word),
+        ("pid", CellType::Int),
+        ("first_seq", CellType::Long),
+        ("next_seq", CellType::Long),
+        ("frames", CellType::Long),
+        ("lost", CellType::Long),
+        ("left_out", CellType::Long),
+        ("unattended", CellType::Long),
+        ("absent", CellType::Long),
     ]);
     Ok(vec![Named::fixed("rings", Small { set: set.clone(), schema, rows })])
 }

@@ -11,10 +11,10 @@ use ppt_capture::columns::Time;
 use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame};
 
 use super::named::Named;
-use super::paired::Shown;
+use super::paired::LinkColumn;
 use super::spans::{self, Spans};
 use crate::bounds::{Bounded, Bounds, Number, Word};
-use crate::builder::{Builder, Dictionary, timestamp, words};
+use crate::builder::{Builder, Dictionary, timestamp, word_type};
 use crate::error::{SetError, TableError};
 use crate::nest::{Nest, Nested, Parents};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
@@ -80,7 +80,7 @@ fn data_type(column: Column) -> DataType {
         | Column::Standard(
             Standard::Capture | Standard::Buffer | Standard::Segment | Standard::Host,
         )
-        | Column::Nested(Nested::ParentBuffer | Nested::ParentSegment) => words(),
+        | Column::Nested(Nested::ParentBuffer | Nested::ParentSegment) => word_type(),
         Column::Standard(Standard::Seqno)
         | Column::Dur
         | Column::Nested(Nested::ParentSeqno | Nested::SelfTime) => DataType::Int64,
@@ -138,15 +138,15 @@ impl Slices {
     fn spans(&self, spans: &Spans, request: &Request<'_>) -> Result<Planned, TableError> {
         let name = Arc::new(StringArray::from_iter_values([spans.name()]));
         let shown = |&column: &usize| match SHOWN[column].1 {
-            Column::Name => Shown::Word(name.clone()),
-            Column::Standard(standard) => Shown::Own(standard),
-            Column::Start => Shown::Own(Standard::Ts),
-            Column::Dur | Column::Nested(Nested::SelfTime) => Shown::Dur,
-            Column::Nested(Nested::Depth) => Shown::Zero,
-            Column::Nested(_) | Column::Thread | Column::Owner => Shown::Null,
+            Column::Name => LinkColumn::Word(name.clone()),
+            Column::Standard(standard) => LinkColumn::Own(standard),
+            Column::Start => LinkColumn::Own(Standard::Ts),
+            Column::Dur | Column::Nested(Nested::SelfTime) => LinkColumn::Dur,
+            Column::Nested(Nested::Depth) => LinkColumn::Zero,
+            Column::Nested(_) | Column::Thread | Column::Owner => LinkColumn::Null,
         };
         let schema = Arc::new(self.schema.project(request.columns)?);
-        let columns: Vec<Shown> = request.columns.iter().map(shown).collect();
+        let columns: Vec<LinkColumn> = request.columns.iter().map(shown).collect();
         spans.closed(request, &columns, schema)
     }
 
@@ -292,7 +292,7 @@ impl Intervals {
         intervals.names = names.array();
         let known = columns().map(|(_, column)| match column {
             Column::Name => Some(intervals.names.clone()),
-            Column::Standard(standard) => standard.words(set.names()),
+            Column::Standard(standard) => standard.dictionary(set.names()),
             _ => None,
         });
         intervals.words = known.collect();
@@ -332,7 +332,7 @@ impl OfChunks for Intervals {
         &self.schema
     }
 
-    fn words(&self, column: usize) -> Option<Arc<StringArray>> {
+    fn dictionary(&self, column: usize) -> Option<Arc<StringArray>> {
         self.words[column].clone()
     }
 

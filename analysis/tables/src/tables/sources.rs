@@ -7,23 +7,23 @@ use super::named::Named;
 use crate::catalog::Catalog;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, Kind, Small, schema};
+use crate::small::{Cell, CellType, Small, schema};
 
-const FIXED: [(&str, Kind); 9] = [
-    ("capture", Kind::Word),
-    ("buffer", Kind::Word),
-    ("host", Kind::Word),
-    ("boot_id", Kind::Word),
-    ("pid", Kind::Int),
-    ("started", Kind::Time),
-    ("schema_hash", Kind::Word),
-    ("exe", Kind::Word),
-    ("build_id", Kind::Word),
+const FIXED: [(&str, CellType); 9] = [
+    ("capture", CellType::Word),
+    ("buffer", CellType::Word),
+    ("host", CellType::Word),
+    ("boot_id", CellType::Word),
+    ("pid", CellType::Int),
+    ("started", CellType::Time),
+    ("schema_hash", CellType::Word),
+    ("exe", CellType::Word),
+    ("build_id", CellType::Word),
 ];
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let tags: Vec<String> = tags(set).into_iter().map(|tag| format!("tag_{tag}")).collect();
-    let tags = tags.iter().map(|name| (name.as_str(), Kind::Word));
+    let tags = tags.iter().map(|name| (name.as_str(), CellType::Word));
     let schema = schema(FIXED.into_iter().chain(tags));
     Ok(vec![Named::fixed("sources", Small { set: set.clone(), schema, rows })])
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use ppt_capture::frame_dsl::columns::whole_table;
 
-use super::frame::{Kind, kinds};
+use super::frame::{FrameOfSource, kinds};
 use super::named::Named;
-use super::paired::{Paired, Shown};
-use super::parts::{Column, Parts, Read, is_span, whole};
+use super::paired::{LinkColumn, Paired};
+use super::parts::{Column, Parts, ReadParts, is_span, whole};
 use crate::bounds::Bounded;
 use crate::error::{SetError, TableError};
-use crate::pair::Out;
+use crate::pair::PairColumn;
 use crate::set::CaptureSet;
 use crate::standard::STANDARD;
 use crate::table::{Planned, Request, Table};
@@ -51,7 +51,7 @@ impl Spans {
         set: &Arc<CaptureSet>,
         name: (&str, &str),
         table: String,
-        kinds: &[Kind<'_>],
+        kinds: &[FrameOfSource<'_>],
     ) -> Result<Spans, SetError> {
         let parts = Arc::new(Parts::new(set, name, kinds)?);
         let (columns, schema) = whole(&parts, kinds);
@@ -72,7 +72,7 @@ impl Spans {
     pub fn closed(
         &self,
         request: &Request<'_>,
-        columns: &[Shown],
+        columns: &[LinkColumn],
         schema: SchemaRef,
     ) -> Result<Planned, TableError> {
         self.paired().links(request, columns, schema)
@@ -102,15 +102,15 @@ impl Table for Spans {
             _ => None,
         };
         let asked = || request.columns.iter().map(|&it| &self.columns[it]);
-        let read = Read::of(parts, asked().filter_map(place));
+        let read = ReadParts::new(parts, asked().filter_map(place));
         let out = |column: &Column| {
             let at = place(column).map(|it| read.at(it)).unwrap_or_default();
             match column {
-                Column::Standard(_) | Column::Key(_) => Out::Own(at),
-                Column::Begin(_) => Out::Begin(at),
-                Column::End(_) | Column::Where(_) => Out::End(at),
-                Column::State => Out::State,
-                _ => Out::Dur,
+                Column::Standard(_) | Column::Key(_) => PairColumn::Own(at),
+                Column::Begin(_) => PairColumn::Begin(at),
+                Column::End(_) | Column::Where(_) => PairColumn::End(at),
+                Column::State => PairColumn::State,
+                _ => PairColumn::Dur,
             }
         };
         let columns = asked().map(out).collect();

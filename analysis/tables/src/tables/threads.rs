@@ -5,17 +5,17 @@ use std::sync::Arc;
 use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, Kind, Small, schema};
+use crate::small::{Cell, CellType, Small, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let schema = schema([
-        ("capture", Kind::Word),
-        ("host", Kind::Word),
-        ("pid", Kind::Int),
-        ("tid", Kind::Int),
-        ("ts", Kind::Time),
-        ("ts_end", Kind::Time),
-        ("name", Kind::Word),
+        ("capture", CellType::Word),
+        ("host", CellType::Word),
+        ("pid", CellType::Int),
+        ("tid", CellType::Int),
+        ("ts", CellType::Time),
+        ("ts_end", CellType::Time),
+        ("name", CellType::Word),
     ]);
     Ok(vec![Named::fixed("threads", Small { set: set.clone(), schema, rows })])
 }
@@ -108,7 +108,7 @@ mod tests {
             vec![Cell::int(77), Cell::int(tid), from, to, Cell::Word(name.to_owned())]
         });
         assert_eq!(rows.iter().map(|row| row[2..].to_vec()).collect::<Vec<_>>(), expected);
-        let names = crate::ThreadLabels::of(&set);
+        let names = crate::ThreadLabels::new(&set);
         assert_eq!(names.name("", 77, 5), Some("other"), "the last one");
         assert_eq!(names.label("", Some(77), 6).as_deref(), Some("6 (\u{fffd}\n)"));
         assert_eq!(names.label("", Some(77), 9).as_deref(), Some("9"));

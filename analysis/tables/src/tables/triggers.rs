@@ -5,19 +5,19 @@ use std::sync::Arc;
 use super::named::Named;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, Kind, Small, schema};
+use crate::small::{Cell, CellType, Small, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let schema = schema([
-        ("capture", Kind::Word),
-        ("ts", Kind::Time),
-        ("why", Kind::Word),
-        ("expression", Kind::Text),
-        ("buffer", Kind::Word),
-        ("segment", Kind::Word),
-        ("ring", Kind::Int),
-        ("seqno", Kind::Long),
-        ("note", Kind::Text),
+        ("capture", CellType::Word),
+        ("ts", CellType::Time),
+        ("why", CellType::Word),
+        ("expression", CellType::Text),
+        ("buffer", CellType::Word),
+        ("segment", CellType::Word),
+        ("ring", CellType::Int),
+        ("seqno", CellType::Long),
+        ("note", CellType::Text),
     ]);
     Ok(vec![Named::fixed("triggers", Small { set: set.clone(), schema, rows })])
 }

@@ -33,7 +33,7 @@ impl Taken {
     }
 
     /// The next frame, in the order of time; those without a time may come anywhere.
-    pub fn take(&mut self, step: Option<usize>, ts: Option<i64>) {
+    pub fn add_step(&mut self, step: Option<usize>, ts: Option<i64>) {
         let Some(step) = step.filter(|&step| step < self.times.len()) else {
             self.unclear = true;
             return;
@@ -97,7 +97,7 @@ mod tests {
 
     fn taken(steps: &[(usize, i64)]) -> Taken {
         let mut taken = Taken::new(3);
-        steps.iter().for_each(|&(step, ts)| taken.take(Some(step), Some(ts)));
+        steps.iter().for_each(|&(step, ts)| taken.add_step(Some(step), Some(ts)));
         taken
     }
 
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(judged(&[(0, 18)]), Judged::Missing(vec![1, 2]));
         assert_eq!(judged(&[(0, 1), (0, 2), (2, 3), (2, 4)]), Judged::Repeated(vec![0, 2]));
         let mut unclear = taken(&[(0, 1), (1, 2), (2, 3)]);
-        unclear.take(None, Some(4));
+        unclear.add_step(None, Some(4));
         assert_eq!(unclear.judge(&gap), Judged::Lost, "a step that there is not");
     }
 

@@ -58,7 +58,7 @@ impl<T: Copy> Halves<T> {
 
     /// The next frame: those without a time first, the others in the order of time. Returns the row
     /// that is done with it.
-    pub fn take(
+    pub fn add_half(
         &mut self,
         half: Half,
         ts: Option<i64>,

@@ -46,7 +46,7 @@ pub(super) async fn export(
     // The rest is for what is sorted, and for what was read ahead.
     let memory = terms::memory(args.captures.memory).bytes.unwrap_or(1 << 30) / 4;
     let merge = Merge::new(&events, sources, memory).await?;
-    let processes = Processes::of(engine.set());
+    let processes = Processes::new(engine.set());
     if form == Form::Ctf {
         if is_stdout {
             let why = "CTF is a folder: name it with -o";

@@ -13,14 +13,14 @@ pub(super) struct Said<'a> {
 }
 
 impl<'a> Said<'a> {
-    pub(super) fn of(part: &'a ppt_query::why::Part) -> Self {
-        use ppt_query::why::Part;
+    pub(super) fn of(part: &'a ppt_query::why::TimeUse) -> Self {
+        use ppt_query::why::TimeUse;
         let (by, name) = match part {
-            Part::Preempted { by, name } => (*by, name.as_deref()),
+            TimeUse::Preempted { by, name } => (*by, name.as_deref()),
             _ => (None, None),
         };
         let call = match part {
-            Part::Blocked { call, .. } => call.as_deref(),
+            TimeUse::Blocked { call, .. } => call.as_deref(),
             _ => None,
         };
         let woken = part.woken();

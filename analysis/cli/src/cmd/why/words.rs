@@ -91,7 +91,7 @@ fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
         let inside =
             part.inside.as_ref().map_or_else(String::new, |entry| format!(" (for {})", entry.name));
         let running = part.running_words().map_or_else(String::new, |words| format!(" ({words})"));
-        let what = format!("{}{doing}{inside}{running}", part.part.words());
+        let what = format!("{}{doing}{inside}{running}", part.part.phrase());
         let ns = part.spent.ns;
         lines.push([duration(ns as f64), percent(ns), plain(&what), times]);
     }

@@ -7,7 +7,7 @@ const READ: i32 = 100;
 
 fn told(knows: Knows, events: &[(i64, Event)], end: i64) -> Vec<Stretch> {
     let mut thread = Thread::new(knows);
-    events.iter().for_each(|(at, event)| thread.take(*at, 0, event));
+    events.iter().for_each(|(at, event)| thread.add_event(*at, 0, event));
     thread.finish(end);
     thread.done().collect()
 }
@@ -141,15 +141,15 @@ fn a_thread_begins_and_ends_and_its_number_comes_again() {
 #[test]
 fn a_loss_ends_what_is_known() {
     let mut thread = Thread::new(ALL);
-    thread.take(0, 0, &into(0));
-    thread.take(2, 0, &enter(READ));
+    thread.add_event(0, 0, &into(0));
+    thread.add_event(2, 0, &enter(READ));
     thread.lose(4, 0);
-    thread.take(10, 0, &wake(3));
-    thread.take(12, 0, &out(false));
-    thread.take(20, 0, &wake(5));
+    thread.add_event(10, 0, &wake(3));
+    thread.add_event(12, 0, &out(false));
+    thread.add_event(20, 0, &wake(5));
     thread.lose(25, 0);
     thread.lose(26, 0);
-    thread.take(30, 0, &exit(READ));
+    thread.add_event(30, 0, &exit(READ));
     thread.finish(31);
     let found: Vec<_> = thread.done().collect();
     let expected = [
@@ -258,7 +258,7 @@ fn each_ns_is_what_it_was_or_unknown() {
             if since < *at && until > before {
                 thread.lose(since.max(before), 0);
             }
-            thread.take(*at, 0, event);
+            thread.add_event(*at, 0, event);
             before = *at;
         }
         if since < end && until > before {

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType, SchemaRef};
 
-use super::{Batch, Chosen, Frames, ROWS, Read, SEQNO, at, columns_read};
+use super::{Batch, Chosen, Frames, ROWS, ReadColumn, SEQNO, at, columns_read};
 use crate::bounds::Bounds;
 use crate::builder::Builder;
-use crate::causality::{EdgeColumn, End, What, edge_column};
+use crate::causality::{EdgeColumn, End, EndColumn, edge_column};
 use crate::error::TableError;
-use crate::kernel::{Event, Records, Told, Word};
+use crate::kernel::{Event, KernelFrameKind, Records, Word};
 use crate::of_chunks::ChunkScan;
 use crate::set::CaptureSet;
 use crate::standard::Standard;
@@ -33,20 +33,20 @@ pub(in crate::tables) struct Wakes {
 
 impl Wakes {
     /// None: no capture has frames of the kernel.
-    pub fn of(set: &Arc<CaptureSet>) -> Option<Wakes> {
+    pub fn new(set: &Arc<CaptureSet>) -> Option<Wakes> {
         let frames = || Arc::new(Frames::new(set));
         set.has_kernel().then(|| Wakes { set: set.clone(), frames: frames() })
     }
 
     /// Their rows of `edges`: `schema` has the columns that are asked for.
     pub fn links(&self, request: &Request<'_>, schema: SchemaRef) -> Result<Planned, TableError> {
-        const TOLD: &[Told] = &[
-            Told::Watched,
-            Told::ThreadStart,
-            Told::ThreadEnd,
-            Told::SwitchIn,
-            Told::SwitchOut,
-            Told::Wakeup,
+        const TOLD: &[KernelFrameKind] = &[
+            KernelFrameKind::Watched,
+            KernelFrameKind::ThreadStart,
+            KernelFrameKind::ThreadEnd,
+            KernelFrameKind::SwitchIn,
+            KernelFrameKind::SwitchOut,
+            KernelFrameKind::Wakeup,
         ];
         let frames = self.frames.clone();
         let chosen = Arc::new(Chosen { frames: frames.clone(), told: TOLD, threads: None });
@@ -68,7 +68,7 @@ impl Wakes {
                 edges: Vec::new(),
             })
         }));
-        let together = vec![at(Read::Group), at(Read::Thread)];
+        let together = vec![at(ReadColumn::Group), at(ReadColumn::Thread)];
         let order = together.iter().copied().chain([SEQNO]).map(|column| (column, false)).collect();
         let told = "edges: who woke whom".to_owned();
         let pass = Pass { schema, together, order, start, told };
@@ -123,7 +123,7 @@ impl Runner for Follow {
             Some(known) => known.clone(),
             None => self.records.insert(self.frames.records(&self.set)?).clone(),
         };
-        let batch = Batch::of(&batch);
+        let batch = Batch::new(&batch);
         let mut done = Vec::new();
         for row in (0..batch.rows).filter(|&row| batch.times.is_valid(row)) {
             let (group, thread) = (batch.groups.value(row), batch.threads.value(row));
@@ -195,9 +195,11 @@ impl Follow {
     fn builder(&self, column: EdgeColumn, ty: &DataType) -> Builder {
         let word = |word: &str| Some(Arc::new(StringArray::from_iter_values([word])));
         let words = match column {
-            EdgeColumn::Of(_, What::Standard(standard)) => standard.words(self.set.names()),
-            EdgeColumn::Of(End::Source, What::Point) => word(ENDS[0]),
-            EdgeColumn::Of(End::Destination, What::Point) => word(ENDS[1]),
+            EdgeColumn::Of(_, EndColumn::Standard(standard)) => {
+                standard.dictionary(self.set.names())
+            }
+            EdgeColumn::Of(End::Source, EndColumn::Point) => word(ENDS[0]),
+            EdgeColumn::Of(End::Destination, EndColumn::Point) => word(ENDS[1]),
             EdgeColumn::Kind => word(WAKE),
             EdgeColumn::Certainty => word("certain"),
             _ => None,
@@ -209,7 +211,7 @@ impl Follow {
         let group = self.frames.groups.get(edge.group as usize);
         let frame = |end| if end == End::Source { edge.src } else { edge.dst };
         match column {
-            EdgeColumn::Of(end, What::Standard(standard)) => match standard {
+            EdgeColumn::Of(end, EndColumn::Standard(standard)) => match standard {
                 Standard::Capture => to.repeat(Some(frame(end).capture), 1),
                 Standard::Buffer => to.repeat(group.map(|group| group.buffer), 1),
                 Standard::Segment => to.repeat(group.map(|group| group.segment), 1),
@@ -221,7 +223,7 @@ impl Follow {
                 Standard::Ts => to.repeat(Some(frame(end).ts), 1),
                 Standard::Drained => to.nulls(1),
             },
-            EdgeColumn::Of(_, What::Point) | EdgeColumn::Kind | EdgeColumn::Certainty => {
+            EdgeColumn::Of(_, EndColumn::Point) | EdgeColumn::Kind | EdgeColumn::Certainty => {
                 to.repeat(Some(0i32), 1);
             }
             EdgeColumn::Latency | EdgeColumn::LatencyLo | EdgeColumn::LatencyHi => {

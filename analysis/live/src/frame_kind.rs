@@ -7,11 +7,11 @@ use ppt_capture::frame_dsl::schema::{Frame, Schema};
 use ppt_capture::frame_dsl::{Column, ColumnType, Measure, Style, columns};
 use ppt_stats::Budget;
 
+use crate::frequent::Frequent;
 use crate::keys::Keys;
 use crate::pairs::Pairs;
 use crate::rate::Rate;
 use crate::recent::Recent;
-use crate::words::Frequent;
 
 /// Of each chunk and field at most so many values are taken for the most frequent ones.
 const SAMPLE: usize = 256;
@@ -19,7 +19,7 @@ const SAMPLE: usize = 256;
 const TEXT: usize = 64;
 
 /// A kind of frame.
-pub(crate) struct Kind {
+pub(crate) struct FrameKind {
     pub buffer: String,
     pub name: String,
     pub schema_hash: u64,
@@ -78,14 +78,14 @@ pub(crate) enum Seen {
     Text(Frequent<Vec<u8>>),
 }
 
-impl Kind {
+impl FrameKind {
     /// A kind. Points in time, and bytes that are no keys, say little.
     pub fn new(
         (buffer, schema_hash): (&str, u64),
         schema: &Schema,
         frame: &Frame,
         memory: &Memory<'_>,
-    ) -> Kind {
+    ) -> FrameKind {
         let stretch = memory.stretch;
         let is_identity = |column: &Column| {
             let field = &frame.fields[column.field];
@@ -98,7 +98,7 @@ impl Kind {
             .collect();
         // Intervals say most.
         all.sort_by_key(|it| !matches!(it.ty, ColumnType::Length { .. }));
-        let mark = Mark::of(schema, frame);
+        let mark = Mark::new(schema, frame);
         let steps = frame.steps(schema);
         let of_steps = all.into_iter().flat_map(|column| {
             let field = &frame.fields[column.field];
@@ -123,7 +123,7 @@ impl Kind {
             let unit = if field.unit.is_empty() && is_time { "ns" } else { field.unit.as_str() };
             // Words say which they are.
             let is_word = matches!(column.ty, ColumnType::Enum { .. } | ColumnType::Bool);
-            let keys = Keys::of(schema, field, stretch, memory.budget).filter(|_| !is_word);
+            let keys = Keys::new(schema, field, stretch, memory.budget).filter(|_| !is_word);
             let has_numbers = !matches!(
                 column.ty,
                 ColumnType::Enum { .. }
@@ -149,13 +149,13 @@ impl Kind {
                 step,
             }
         });
-        Kind {
+        FrameKind {
             buffer: buffer.to_owned(),
             name: frame.name.clone(),
             schema_hash,
             rate: Rate::default(),
             fields: fields.collect(),
-            spans: Pairs::of(schema, frame, stretch),
+            spans: Pairs::new(schema, frame, stretch),
             mark,
         }
     }
@@ -217,7 +217,7 @@ impl Kind {
 
 impl Mark {
     /// None: these frames are of no span and of no chain.
-    fn of(schema: &Schema, frame: &Frame) -> Option<Mark> {
+    fn new(schema: &Schema, frame: &Frame) -> Option<Mark> {
         frame.span().map(drop).or_else(|| frame.chain().map(drop))?;
         let field = frame.fields.iter().find(|field| field.is_mark())?;
         let steps = frame.steps(schema).iter().map(|step| step.1 as u64).collect();
