@@ -10,6 +10,8 @@ use ppt_query::whatif::retime::{Metric, Speed};
 use ppt_query::{Bound, Format};
 use ppt_text::argument;
 
+mod examples;
+
 /// Ask captures: statistics, SQL, other people's formats. `ppt` finds this program by its words:
 /// `ppt stat` is `ppt-analysis stat`.
 #[derive(Debug, Parser)]
@@ -23,8 +25,11 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Say how often, how long, how much: of each kind of frame and each of its fields.
+    #[command(after_help = examples::STAT)]
     Stat(Stat),
     /// Say where the slowest intervals spent their time: running, waiting, for what, and for whom.
+    #[command(after_help = examples::WHY)]
+    #[command(mut_arg("captures", |captures| captures.help(examples::WHY_CAPTURES)))]
     Why(Why),
     /// Say which points lead to which, and where the time goes on the way from one to another.
     Graph(Graph),
@@ -32,16 +37,23 @@ pub(crate) enum Command {
     #[command(name = "whatif")]
     WhatIf(WhatIf),
     /// Answer SQL queries over captures.
+    #[command(after_help = examples::SQL)]
+    #[command(mut_arg("captures", |captures| captures.help(examples::SQL_CAPTURES)))]
     Sql(Sql),
     /// Turn captures into files that other programs open.
+    #[command(after_help = examples::EXPORT)]
     Export(Export),
     /// Make a page of captures: one file with everything, for any browser.
     Report(Report),
     /// Draw the answer to a query as SVG.
+    #[command(after_help = examples::PLOT)]
+    #[command(mut_arg("captures", |captures| captures.help(examples::PLOT_CAPTURES)))]
     Plot(Plot),
     /// Turn what another tool recorded, CSV or pcap, into a capture.
     Import(Import),
     /// Calibrate a formula: how a cost grows, with intervals, a verdict and a prediction.
+    #[command(after_help = examples::FIT)]
+    #[command(mut_arg("captures", |captures| captures.help(examples::FIT_CAPTURES)))]
     Fit(Fit),
     /// Say what resources take at a load, and at which load they run out.
     Model(Model),
@@ -167,7 +179,7 @@ pub(crate) struct Stat {
     /// Draw how the values of this field are spread.
     #[arg(long, value_name = "FIELD", conflicts_with = "format")]
     pub(crate) hist: Option<String>,
-    /// Tell intervals without what lies in them, too.
+    /// Also show the self time of intervals: their lengths without the intervals inside them.
     #[arg(long = "self")]
     pub(crate) self_time: bool,
     /// Format [default: text on a terminal, else tsv].
@@ -179,7 +191,6 @@ pub(crate) struct Stat {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Why {
-    /// Captures with frames of the kernel (`ppt attach PID --kernel sched,syscalls,faults`).
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// Only this kind of frame (`stmt`), or its spans alone (`stmt_spans`).
@@ -275,7 +286,6 @@ impl Graph {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct WhatIf {
-    /// Captures with intervals, and with points or spans where threads wait for each other.
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// How many times as fast an interval is, job.handle=2x (may be given again for another) [default:
@@ -298,7 +308,6 @@ pub(crate) struct WhatIf {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Sql {
-    /// Captures, and one query: the argument with white space in it. Without a query: a prompt.
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// Read the statements from this file; `-` is stdin.
@@ -378,8 +387,6 @@ pub(crate) struct Report {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Plot {
-    /// Captures, and one SELECT: the argument with white space in it. A time, a number or a word comes
-    /// first and numbers behind it; or one column of numbers, for a histogram.
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// What to draw [default: as the columns suggest].
@@ -432,7 +439,6 @@ impl Sure {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Fit {
-    /// Captures, and one formula: the argument with `~` in it, such as 'busy ~ 1 + n + n^2'.
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// The SELECT whose rows the formula is fitted to.
