@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use ppt_import::frame_dsl::edge::Edge;
 use ppt_output::{FileId, Output, Readers, Rules};
-use ppt_query::{CaptureSet, Engine, Loss, Options, Window};
+use ppt_query::{CaptureSet, Engine, Loss, Options, Window, plain};
 
 use crate::args;
 use crate::failure::Failure;
@@ -120,10 +120,11 @@ pub(crate) fn tell_loss(engine: &Engine) {
         }
         message::note(format_args!("{text}"));
     }
-    tell_missing(loss);
+    tell_missing(loss, &engine.buffers_with_loss());
 }
 
-fn tell_missing(loss: Loss) {
+/// `buffers`: those that miss frames, where others miss none.
+fn tell_missing(loss: Loss, buffers: &[&str]) {
     if loss.missing() == 0 {
         return;
     }
@@ -134,8 +135,13 @@ fn tell_missing(loss: Loss) {
         gaps => format!(" in {} gaps", grouped(gaps)),
     };
     let (missing, all) = (grouped(loss.missing()), grouped(all));
+    let of_buffers = match buffers {
+        [] => String::new(),
+        [one] => format!(" of buffer {}", plain(one)),
+        several => format!(" of buffers {}", plain(&several.join(", "))),
+    };
     message::note(format_args!(
-        "{missing} of {all} frames are missing{gaps}: counts are lower bounds"
+        "{missing} of {all} frames are missing{gaps}: counts{of_buffers} are lower bounds"
     ));
 }
 

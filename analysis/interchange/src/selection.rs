@@ -1,11 +1,9 @@
 //! What a trace tells: everything, or what has one name.
 
-use ppt_query::{Engine, FrameTable, QueryError, Unit};
+use ppt_query::{Engine, FrameTable, KERNEL_BUFFER, QueryError, Unit};
 
 use crate::event::Form;
 
-/// The buffer of what the kernel did.
-const KERNEL: &str = "kernel";
 /// The kernel's frames that begin and end a system call.
 const CALLS: [&str; 2] = ["syscall_enter", "syscall_exit"];
 const FAULT: &str = "page_fault";
@@ -68,7 +66,9 @@ impl TraceSelection {
             "thread_states" if has_states(form) => self.states = true,
             _ => {
                 let mut frames = engine.frames(None)?;
-                frames.retain(|table| table.buffer == KERNEL && is_made_of(name, &table.frame));
+                frames.retain(|table| {
+                    table.buffer == KERNEL_BUFFER && is_made_of(name, &table.frame)
+                });
                 self.frames.extend(frames);
             }
         }
@@ -79,7 +79,7 @@ impl TraceSelection {
     pub(crate) fn buffers(&self) -> Vec<&str> {
         let frames = self.frames.iter().chain(&self.with_spans_alone);
         let mut buffers: Vec<&str> = frames.map(|table| table.buffer.as_str()).collect();
-        buffers.extend(self.states.then_some(KERNEL));
+        buffers.extend(self.states.then_some(KERNEL_BUFFER));
         buffers.sort_unstable();
         buffers.dedup();
         buffers

@@ -25,6 +25,8 @@ use crate::nesting::RECURSION;
 use crate::provider::Provided;
 use crate::window::Window;
 
+pub use frame_names::KERNEL_BUFFER;
+
 /// How queries are answered.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -152,6 +154,15 @@ impl Engine {
     /// What is missing in the buffers that are seen.
     pub fn loss(&self) -> Loss {
         self.set.loss(|buffer| self.window.has_buffer(buffer))
+    }
+
+    /// The buffers that are seen and miss frames, where others miss none; else nothing.
+    pub fn buffers_with_loss(&self) -> Vec<&str> {
+        let mut seen: Vec<&str> =
+            self.set.buffers().filter(|buffer| self.window.has_buffer(buffer)).collect();
+        let all = seen.len();
+        seen.retain(|name| self.set.loss(|buffer| buffer == *name).missing() > 0);
+        if seen.len() < all { seen } else { Vec::new() }
     }
 
     /// What the counters and histograms of the buffers that are seen come to, whenever that was added.

@@ -32,7 +32,7 @@ pub mod why;
 mod window;
 
 pub use encode::{Encoder, Parquet};
-pub use engine::{Engine, FrameTable, Options, Unit};
+pub use engine::{Engine, FrameTable, KERNEL_BUFFER, Options, Unit};
 pub use error::QueryError;
 pub use limits::{MAX_OPERATORS, parsed, prepared, within_limits};
 pub use nesting::{MAX_NESTING, MAX_QUERIES};

@@ -18,7 +18,7 @@ use datafusion::prelude::ident;
 use futures::StreamExt;
 use ppt_stats::{Budget, Samples};
 
-use crate::engine::{Engine, FrameTable, Unit};
+use crate::engine::{Engine, FrameTable, KERNEL_BUFFER, Unit};
 use crate::error::QueryError;
 pub use answer::{Ask, FieldSummary, FrameSummary, Group, Values};
 use gathered::{extend, whole};
@@ -70,7 +70,10 @@ impl Engine {
         }
         let frames = self.frames(None)?.into_iter().map(|table| (table, Unit::Frame));
         let wholes = if ask.has_wholes() { self.wholes(None) } else { Vec::new() };
-        Ok(frames.chain(wholes).collect())
+        let mut all: Vec<_> = frames.chain(wholes).collect();
+        // The program's own frames come first.
+        all.sort_by_key(|(table, _)| table.buffer == KERNEL_BUFFER);
+        Ok(all)
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::Duration;
 
-use ppt_capture::FileHeader;
+use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead};
 
 use crate::support::{self, Bench, head, schema};
 
@@ -202,4 +202,53 @@ fn a_field_that_became_wider_is_one_column() {
     }
     let (said, code) = bench.fails(&["stat", "u64.bin", "i8.bin"]);
     assert!(said.contains("`b.it` has a column `n` of two types: ") && code == 1, "{said}");
+}
+
+/// A capture of two buffers: `torn` lacks its frame 2, and `whole` lacks nothing.
+fn of_two_buffers() -> Vec<u8> {
+    let mut writer = CaptureWriter::create(Vec::new(), &FileHeader::default()).unwrap();
+    for (number, (buffer, runs)) in
+        [("torn", vec![(1, 1), (3, 1)]), ("whole", vec![(1, 3)])].into_iter().enumerate()
+    {
+        let json = format!(
+            r#"{{"v":1,"buffer":"{buffer}","slots":16,"stride":16,"frames":[
+            {{"name":"{buffer}","kind":"plain","size":16,"fields":[
+            {{"name":"n","type":"u64","offset":8}}]}}]}}"#
+        );
+        let number = number as u16;
+        writer.source(number, &support::source(&schema(&json))).unwrap();
+        for (first_seq, count) in runs {
+            let words = (first_seq..first_seq + u64::from(count)).flat_map(|seqno| [seqno, 7]);
+            let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+            let (source, nonce, tid, stride) = (number, 7, 77, 16);
+            let head = FramesHead {
+                source,
+                nonce,
+                tid,
+                stride,
+                count,
+                ..head(first_seq, first_seq * 100)
+            };
+            writer.frames(&head, &bytes).unwrap();
+        }
+    }
+    let (rings, drops) = (Vec::new(), Vec::new());
+    let (reason, message) = (EndReason::Stopped, String::new());
+    writer.end(&End { reason, message, rings, drops, realtime_ns: 900, mono_ns: 900 }).unwrap()
+}
+
+#[test]
+fn a_loss_names_its_buffer() {
+    let bench = Bench::empty();
+    bench.write("out.bin", of_two_buffers());
+    let said = |args: &[&str]| {
+        let output = bench.run(&[&["stat", "out.bin"], args].concat());
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let text = "ppt: 1 of 6 frames are missing in 1 gap: counts of buffer torn are lower bounds\n";
+    assert_eq!(said(&[]), text);
+    let text = "ppt: 1 of 3 frames are missing in 1 gap: counts are lower bounds\n";
+    assert_eq!(said(&["-b", "torn"]), text);
+    assert_eq!(said(&["-b", "whole"]), "");
 }

@@ -12,6 +12,8 @@ use crate::nearest::nearest;
 
 /// Tables of what programs count. They belong to no frame.
 const METRICS: [&str; 2] = ["counters", "histograms"];
+/// The buffer of the kernel's frames.
+pub const KERNEL_BUFFER: &str = "kernel";
 /// Tables of what the kernel did.
 const KERNEL: [&str; 3] = ["thread_states", "syscalls", "faults"];
 
