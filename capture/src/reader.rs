@@ -121,6 +121,8 @@ pub struct Frames<'a> {
     pub codec: Option<Codec>,
     /// Bytes of the payload in the capture.
     pub stored_len: u64,
+    ordinal: u64,
+    payload_crc: u32,
     header_len: u64,
     payload: &'a [u8],
 }
@@ -132,6 +134,10 @@ pub struct Passed {
     pub offset: u64,
     /// Bytes of the chunk, as it is stored.
     pub len: u64,
+    /// Its number in the capture.
+    pub ordinal: u64,
+    /// The checksum of its payload, as its header states it.
+    pub payload_crc: u32,
     /// The facts that the chunk states about them.
     pub head: FramesHead,
     /// Whether `head.lost_before` is news; otherwise another chunk stated it.
@@ -144,6 +150,8 @@ impl<'a> Frames<'a> {
         Passed {
             offset: self.offset,
             len: self.header_len + self.stored_len,
+            ordinal: self.ordinal,
+            payload_crc: self.payload_crc,
             head: self.head,
             loss_is_new: self.loss_is_new,
         }
@@ -358,6 +366,8 @@ impl Capture {
                 loss_is_new,
                 codec: header.codec(),
                 stored_len: header.stored_len,
+                ordinal: header.ordinal,
+                payload_crc: header.payload_crc,
                 header_len: header.header_len as u64,
                 payload: self.scanner.chunk(&header).1,
             }),
@@ -383,7 +393,9 @@ impl Capture {
                         Ok(loss_is_new) => {
                             self.explained = false;
                             let len = header.header_len as u64 + header.stored_len;
-                            let passed = Passed { offset, len, head, loss_is_new };
+                            let (ordinal, payload_crc) = (header.ordinal, header.payload_crc);
+                            let passed =
+                                Passed { offset, len, ordinal, payload_crc, head, loss_is_new };
                             let passed = self.heads.then_some(Chunk::Passed(passed));
                             self.ready = passed.map(Ready::Owned);
                         }

@@ -14,6 +14,7 @@ mod process;
 mod segment;
 mod symbols;
 mod sync;
+mod view_index;
 
 pub use memory::Bounded;
 
@@ -26,7 +27,7 @@ pub struct Fuzzer {
 }
 
 /// All of them.
-pub const FUZZERS: [Fuzzer; 12] = [
+pub const FUZZERS: [Fuzzer; 13] = [
     Fuzzer { name: "frame-file", run: frame_file::text },
     Fuzzer { name: "schema", run: frame_file::schema },
     Fuzzer { name: "predicate", run: predicate::predicate },
@@ -38,6 +39,7 @@ pub const FUZZERS: [Fuzzer; 12] = [
     Fuzzer { name: "symbols", run: symbols::symbols },
     Fuzzer { name: "sync", run: sync::sync },
     Fuzzer { name: "packet", run: packet::packet },
+    Fuzzer { name: "view-index", run: view_index::view_index },
     Fuzzer { name: "experiment", run: experiment::experiment },
 ];
 

@@ -53,6 +53,11 @@ fn schemas() {
 }
 
 #[test]
+fn view_indexes() {
+    replay("view-index");
+}
+
+#[test]
 fn symbols() {
     replay("symbols");
 }

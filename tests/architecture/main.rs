@@ -60,6 +60,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ppt-predicate",
             "ppt-segment",
             "ppt-symbols",
+            "ppt-view",
         ],
     ),
     ("ppt-hosts", &["ppt-clock", "ppt-now", "ppt-output", "ppt-text"]),
@@ -82,6 +83,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ppt-symbols", &["ppt-capture"]),
     ("ppt-tables", &["ppt-capture", "ppt-causality", "ppt-symbols"]),
     ("ppt-text", &[]),
+    ("ppt-view", &["ppt-capture", "ppt-output", "ppt-tables"]),
 ];
 
 fn metadata() -> serde_json::Value {

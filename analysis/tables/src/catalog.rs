@@ -34,6 +34,9 @@ pub(crate) struct ChunkAt {
     pub t_min: u64,
     pub t_max: u64,
     pub mask: u64,
+    /// Its number in the capture, and the checksum of what it holds.
+    pub ordinal: u64,
+    pub crc: u32,
 }
 
 /// Whose frames a chunk holds: a ring, and the thread that owned it then.
@@ -304,6 +307,8 @@ impl Reading {
             t_min: head.t_min,
             t_max: head.t_max,
             mask: head.frame_mask,
+            ordinal: passed.ordinal,
+            crc: passed.payload_crc,
         });
     }
 

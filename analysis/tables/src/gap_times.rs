@@ -168,7 +168,7 @@ impl<'a> Neighbours<'a> {
     }
 
     /// Between which times the frames of a chunk are.
-    fn bounds(&self, chunk: &ChunkAt) -> Option<(i64, i64)> {
+    pub fn bounds(&self, chunk: &ChunkAt) -> Option<(i64, i64)> {
         let owner = &self.catalog.owners[chunk.owner as usize];
         let at = self.at.get(&owner.source)?.time?;
         let info = self.catalog.sources.iter().find(|info| info.id == owner.source)?;

@@ -21,6 +21,7 @@ mod builder;
 mod catalog;
 mod causality;
 mod chunk_table;
+mod contents;
 mod directory;
 mod error;
 mod follow;
@@ -49,6 +50,7 @@ mod watch;
 mod whole;
 
 pub use bounds::{Bounded, Bounds, Number, Range, Word};
+pub use contents::{Contents, CounterReading, FrameChunk, MissingFrames, RingOwner};
 pub use directory::{Directory, Whole};
 pub use error::{Conflict, SetError, SyncFault, TableError};
 pub use hosts::Clocks;

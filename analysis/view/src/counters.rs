@@ -1,0 +1,112 @@
+//! Counters: what their readings found, added up over the rings of a process.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ppt_tables::{Contents, TableError};
+
+use crate::tree::Scale;
+
+/// What readings of a counter found in a stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterCell {
+    /// The time of the first reading, ns since the epoch.
+    pub from: i64,
+    /// The time of the last reading.
+    pub to: i64,
+    /// What the first reading found.
+    pub first: i64,
+    /// The least that was found.
+    pub min: i64,
+    /// The most that was found.
+    pub max: i64,
+    /// What the last reading found.
+    pub last: i64,
+    /// How many readings.
+    pub count: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters(pub Vec<Counter>);
+
+/// A counter of a process in a capture.
+#[derive(Debug)]
+pub(crate) struct Counter {
+    pub process: usize,
+    pub buffer: String,
+    pub name: String,
+    pub unit: String,
+    /// When it was read, and what was found.
+    pub points: Vec<(i64, i64)>,
+}
+
+impl Counters {
+    pub fn of(captures: &[Contents]) -> Result<Counters, TableError> {
+        let mut counters = Counters::default();
+        for contents in captures {
+            let mut known: HashMap<(usize, usize), usize> = HashMap::new();
+            let mut values: BTreeMap<(usize, u64, Option<u32>), i64> = BTreeMap::new();
+            let mut sums: Vec<i64> = Vec::new();
+            let first = counters.0.len();
+            for reading in contents.counters()? {
+                let info = &contents.sources()[reading.source];
+                let metric = &info.metrics[reading.metric];
+                let next = known.len();
+                let number = *known.entry((reading.source, reading.metric)).or_insert(next);
+                if number == next {
+                    sums.push(0);
+                    counters.0.push(Counter {
+                        process: contents.process(reading.source) as usize,
+                        buffer: info.source.buffer.clone(),
+                        name: metric.name.clone(),
+                        unit: metric.unit.clone(),
+                        points: Vec::new(),
+                    });
+                }
+                let place = (number, reading.segment, reading.ring);
+                let before = values.insert(place, reading.value).unwrap_or(0);
+                let sum = &mut sums[number];
+                *sum = sum.wrapping_add(reading.value.wrapping_sub(before));
+                let Some(ts) = reading.ts else { continue };
+                let points = &mut counters.0[first + number].points;
+                match points.last_mut() {
+                    // Rows of one reading.
+                    Some(last) if last.0 == ts => last.1 = *sum,
+                    _ => points.push((ts, *sum)),
+                }
+            }
+        }
+        counters.0.iter_mut().for_each(|it| it.points.sort_by_key(|point| point.0));
+        Ok(counters)
+    }
+}
+
+impl Counter {
+    /// The readings in a window, those of a pixel in one cell; with the last reading before it, which says
+    /// what held when it began.
+    pub fn cells(&self, scale: &Scale) -> Vec<CounterCell> {
+        let first = self.points.partition_point(|it| it.0 < scale.from);
+        let last = self.points.partition_point(|it| it.0 < scale.to);
+        let mut cells: Vec<CounterCell> = Vec::new();
+        for &(ts, value) in &self.points[first.saturating_sub(1)..last] {
+            let cell = CounterCell {
+                from: ts,
+                to: ts,
+                first: value,
+                min: value,
+                max: value,
+                last: value,
+                count: 1,
+            };
+            match cells.last_mut() {
+                Some(last)
+                    if last.from >= scale.from && scale.pixel(last.from) == scale.pixel(ts) =>
+                {
+                    (last.to, last.last, last.count) = (ts, value, last.count + 1);
+                    (last.min, last.max) = (last.min.min(value), last.max.max(value));
+                }
+                _ => cells.push(cell),
+            }
+        }
+        cells
+    }
+}

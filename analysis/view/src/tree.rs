@@ -1,0 +1,130 @@
+//! The cells of a row, in levels: leaves in the order of time, and above eight of each level one more.
+
+use crate::block::FAN;
+use crate::cell::{BEGINS_BEFORE, Cell};
+
+/// A row.
+#[derive(Debug, Default)]
+pub(crate) struct RowTree {
+    /// Leaves first; each level in the order of `from`.
+    levels: Vec<Vec<Cell>>,
+    /// By leaf: its place in its row of its block.
+    pub places: Vec<u32>,
+}
+
+/// A window of time, from its first ns up to the one after its last, and how long a pixel is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scale {
+    pub from: i64,
+    pub to: i64,
+    pub pixel: u64,
+}
+
+impl Scale {
+    pub fn new(from: i64, to: i64, pixels: u32) -> Scale {
+        let width = i128::from(to) - i128::from(from);
+        let width = u64::try_from(width).unwrap_or(0);
+        Scale { from, to, pixel: width.div_ceil(pixels.max(1).into()).max(1) }
+    }
+
+    pub fn overlaps(&self, cell: &Cell) -> bool {
+        cell.from < self.to && cell.to >= self.from
+    }
+
+    fn holds(&self, cell: &Cell) -> bool {
+        cell.from >= self.from && cell.to < self.to
+    }
+
+    /// The pixel of a time that is not before the window.
+    pub fn pixel(&self, time: i64) -> u64 {
+        let since = i128::from(time) - i128::from(self.from);
+        u64::try_from(since).unwrap_or(0) / self.pixel
+    }
+}
+
+impl RowTree {
+    /// Of leaves in any order, each with its place in its block.
+    pub fn new(mut leaves: Vec<(Cell, u32)>) -> RowTree {
+        leaves.sort_by_key(|(cell, place)| (cell.from, cell.best.chunk, *place));
+        let (cells, places): (Vec<Cell>, Vec<u32>) = leaves.into_iter().unzip();
+        let mut levels = vec![cells];
+        while let Some(below) = levels.last().filter(|it| it.len() > 1) {
+            let above = below.chunks(FAN).filter_map(|cells| {
+                let (first, rest) = cells.split_first()?;
+                let mut sum = *first;
+                rest.iter().for_each(|it| sum.append(it));
+                Some(sum)
+            });
+            let above = above.collect();
+            levels.push(above);
+        }
+        RowTree { levels, places }
+    }
+
+    /// All of it in one cell.
+    pub fn whole(&self) -> Option<&Cell> {
+        self.levels.last()?.first()
+    }
+
+    /// Gives cells that overlap the window to `take`, in the order of `from`: those that are no longer than
+    /// a pixel and within it, or else leaves, with their number.
+    pub fn visit(&self, scale: &Scale, take: &mut impl FnMut(&Cell, Option<usize>)) {
+        if let Some(top) = self.levels.len().checked_sub(1) {
+            self.descend(top, 0, scale, take);
+        }
+    }
+
+    fn descend(
+        &self,
+        level: usize,
+        first: usize,
+        scale: &Scale,
+        take: &mut impl FnMut(&Cell, Option<usize>),
+    ) {
+        for (number, cell) in self.levels[level].iter().enumerate().skip(first).take(FAN) {
+            if cell.from >= scale.to {
+                break;
+            }
+            if !scale.overlaps(cell) {
+                continue;
+            }
+            match level.checked_sub(1) {
+                None => take(cell, Some(number)),
+                Some(_) if cell.width() <= scale.pixel && scale.holds(cell) => take(cell, None),
+                Some(below) => self.descend(below, number * FAN, scale, take),
+            }
+        }
+    }
+}
+
+/// Puts cells of one pixel together.
+#[derive(Debug)]
+pub(crate) struct Pixels {
+    scale: Scale,
+    pub cells: Vec<Cell>,
+}
+
+impl Pixels {
+    pub fn new(scale: Scale) -> Pixels {
+        Pixels { scale, cells: Vec::new() }
+    }
+
+    pub fn push(&mut self, cell: &Cell) {
+        let scale = &self.scale;
+        if cell.from < scale.from {
+            let flags = cell.flags | BEGINS_BEFORE;
+            self.cells.push(Cell { flags, ..*cell });
+            return;
+        }
+        if let Some(last) = self.cells.last_mut()
+            && last.flags & BEGINS_BEFORE == 0
+            && last.width() <= scale.pixel
+            && cell.width() <= scale.pixel
+            && scale.pixel(last.from) == scale.pixel(cell.from)
+        {
+            last.append(cell);
+            return;
+        }
+        self.cells.push(*cell);
+    }
+}
