@@ -83,6 +83,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ppt-symbols", &["ppt-capture"]),
     ("ppt-tables", &["ppt-capture", "ppt-causality", "ppt-symbols"]),
     ("ppt-text", &[]),
+    ("ppt-tracing", &["ppt-probe"]),
     ("ppt-view", &["ppt-capture", "ppt-output", "ppt-tables"]),
 ];
 

@@ -90,6 +90,7 @@ mod languages {
     mod rust;
     mod rust_builds;
     mod spans;
+    mod tracing;
     mod values;
 }
 

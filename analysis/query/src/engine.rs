@@ -23,6 +23,7 @@ use crate::limits::prepared;
 use crate::nearest::nearest;
 use crate::nesting::RECURSION;
 use crate::provider::Provided;
+use crate::tracing;
 use crate::window::Window;
 
 pub use frame_names::KERNEL_BUFFER;
@@ -95,17 +96,27 @@ impl Engine {
         let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
         let catalog = Arc::new(MemoryCatalogProvider::new());
         let tables = directory.buffers().iter().map(|(name, tables)| (name.as_str(), tables));
+        let seen = |name: &str, table: &Arc<dyn Table>| {
+            let provided = Provided::new(name, table.clone(), options.pushdown);
+            options.window.applied(Arc::new(provided), table.as_ref(), &set)
+        };
         for (name, tables) in tables.chain([(Directory::PLAIN, directory.plain())]) {
             let schema = MemorySchemaProvider::new();
             for (name, table) in tables {
-                let provided = Provided::new(name, table.clone(), options.pushdown);
-                let seen = options.window.applied(Arc::new(provided), table.as_ref(), &set)?;
-                schema.register_table(name.clone(), seen)?;
+                schema.register_table(name.clone(), seen(name, table)?)?;
             }
             catalog.register_schema(name, Arc::new(schema))?;
         }
         context.register_catalog(CATALOG, catalog);
         functions::register(&context, &set);
+        let of_buffer = |buffer: &str, name: &str| {
+            seen(name, directory.buffers().get(&Directory::schema_of(buffer))?.get(name)?).ok()
+        };
+        for (name, view) in tracing::views(&context, of_buffer)? {
+            if !directory.plain().contains_key(name) {
+                context.register_table(name, view)?;
+            }
+        }
         context.add_analyzer_rule(Arc::new(KeepApart::new()));
         let (window, pushdown) = (options.window.clone(), options.pushdown);
         Ok(Engine { context, set, directory, window, pushdown })

@@ -27,6 +27,7 @@ mod statement;
 pub mod summary;
 pub mod text;
 mod together;
+mod tracing;
 pub mod whatif;
 pub mod why;
 mod window;

@@ -39,6 +39,11 @@ pub(crate) mod hashes {
     pub fn on() -> bool {
         PPT_CONTROL.on()
     }
+    /// A number of the session that is attached, another one for each; 0 when nobody is.
+    #[inline]
+    pub fn session() -> u64 {
+        PPT_CONTROL.session()
+    }
     /// Does the slow work of a thread's first frame in advance.
     #[inline(always)]
     pub fn prepare() {

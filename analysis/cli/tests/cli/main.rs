@@ -23,4 +23,5 @@ mod support;
 mod threads;
 mod timeless;
 mod traces;
+mod tracing;
 mod whatif;

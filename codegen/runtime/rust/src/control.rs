@@ -39,6 +39,12 @@ impl Control {
         self.gate() != 0
     }
 
+    /// A number of the session that is attached; 0 if there is none.
+    #[inline]
+    pub fn session(&self) -> u64 {
+        if self.on() { word!(self, claim.nonce).load(Relaxed) } else { 0 }
+    }
+
     /// Whether somebody is attached who wants the frame, counter or histogram with this bit: where
     /// nobody is, one load.
     #[inline(always)]

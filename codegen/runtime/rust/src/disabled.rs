@@ -23,6 +23,11 @@ impl Control {
     pub fn on(&self) -> bool {
         false
     }
+    /// None.
+    #[inline]
+    pub fn session(&self) -> u64 {
+        0
+    }
     /// Off.
     #[inline(always)]
     pub fn wants<const BIT: u32>(&self) -> bool {

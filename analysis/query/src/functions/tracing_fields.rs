@@ -1,0 +1,124 @@
+//! `tracing_fields(names, types, a, b, c, d, x, y)`: the numbers of a frame of the crate `ppt-tracing` by the names of its
+//! fields, as text: `status=200 ok=true`. `sources/tracing/tracing.frame` says how `types` is read.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, AsArray, StringBuilder};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use datafusion::common::ScalarValue;
+use datafusion::error::Result;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+pub(super) fn function() -> ScalarUDF {
+    use DataType::{Binary, Float64, Int64, Utf8};
+    let types = vec![Utf8, Binary, Int64, Int64, Int64, Int64, Float64, Float64];
+    ScalarUDF::new_from_impl(TracingFields {
+        signature: Signature::exact(types, Volatility::Immutable),
+    })
+}
+
+/// The numbers of a frame by the names of its fields.
+pub(crate) fn tracing_fields(arguments: Vec<Expr>) -> Expr {
+    function().call(arguments)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct TracingFields {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for TracingFields {
+    fn name(&self) -> &str {
+        "tracing_fields"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = args.args.iter().all(|value| matches!(value, ColumnarValue::Scalar(_)));
+        let rows = if scalar { 1 } else { args.number_rows };
+        let columns =
+            args.args.iter().map(|value| value.to_array(rows)).collect::<Result<Vec<_>>>()?;
+        let names = columns[0].as_string::<i32>();
+        let types = columns[1].as_binary::<i32>();
+        let whole = [2, 3, 4, 5].map(|column| columns[column].as_primitive::<Int64Type>());
+        let floats = [6, 7].map(|column| columns[column].as_primitive::<Float64Type>());
+        let mut texts = StringBuilder::new();
+        for row in 0..rows {
+            if types.is_null(row) {
+                texts.append_null();
+                continue;
+            }
+            let names = if names.is_null(row) { "" } else { names.value(row) };
+            let numbers = Numbers {
+                types: types.value(row),
+                whole: whole.map(|column| column.value(row)),
+                floats: floats.map(|column| column.value(row)),
+            };
+            texts.append_value(numbers.text(names));
+        }
+        let texts = texts.finish();
+        Ok(match scalar {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&texts, 0)?),
+            false => ColumnarValue::Array(Arc::new(texts)),
+        })
+    }
+}
+
+/// The numbers of one frame.
+struct Numbers<'a> {
+    types: &'a [u8],
+    whole: [i64; 4],
+    floats: [f64; 2],
+}
+
+impl Numbers<'_> {
+    /// Each by its name. A field whose name is not known is called after its position: `#3`.
+    fn text(&self, names: &str) -> String {
+        let mut text = String::new();
+        for (index, code) in self.types.iter().enumerate() {
+            let (position, number) = (code >> 3, code & 7);
+            let whole = self.whole.get(index).copied();
+            let value = match (number, whole, self.floats.get(index.wrapping_sub(4))) {
+                (1, Some(whole), _) => (whole as u64).to_string(),
+                (2, Some(whole), _) => whole.to_string(),
+                (4, Some(whole), _) => (whole != 0).to_string(),
+                (3, None, Some(float)) => float.to_string(),
+                _ => continue,
+            };
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            // Writing into a String does not fail.
+            let _ = match names.split(',').nth(position.into()).filter(|name| !name.is_empty()) {
+                Some(name) => write!(text, "{name}={value}"),
+                None => write!(text, "#{position}={value}"),
+            };
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Numbers;
+
+    #[test]
+    fn numbers_have_the_names_of_their_fields() {
+        let types = [1 << 3 | 1, 2 << 3 | 2, 9 << 3 | 4, 0, 3 << 3 | 3, 0];
+        let numbers = Numbers { types: &types, whole: [-1, -5, 1, 7], floats: [0.25, 1.0] };
+        let said = numbers.text("message,status,delta,share");
+        assert_eq!(said, "status=18446744073709551615 delta=-5 #9=true share=0.25");
+        let hostile = Numbers { types: &[0xff, 3, 1, 1, 1, 1, 1, 1], ..numbers };
+        assert_eq!(hostile.text(""), "#0=1 #0=7", "what makes no sense is left out");
+    }
+}
