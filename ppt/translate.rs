@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use ppt_codegen::{Compiled, Diagnostic, GenerateError, Language, Output, Severity};
+use ppt_codegen::{Compiled, Diagnostic, GenerateError, GeneratedFile, Language, Severity};
 use ppt_text::{escaped, escaped_lines};
 
 use crate::exit::ExitStatus;
@@ -173,7 +173,12 @@ impl Run<'_> {
     }
 
     /// No output may replace another file's output or a frame file.
-    fn claim(&mut self, file: &Path, folder: &Path, outputs: &[Output]) -> Result<(), String> {
+    fn claim(
+        &mut self,
+        file: &Path,
+        folder: &Path,
+        outputs: &[GeneratedFile],
+    ) -> Result<(), String> {
         let source = whole(file);
         for output in outputs {
             let path = folder.join(&output.name);

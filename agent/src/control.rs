@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use ppt_segment::abi::{
     CellWords, Claim, Control, DisabledWords, GeometryWords, MAX_SEGMENTS, MappedSegment,
 };
-use ppt_segment::handle::Kind;
+use ppt_segment::handle::SegmentKind;
 use ppt_segment::{Geometry, Masks};
 
 /// A copy of a control page.
@@ -31,21 +31,21 @@ pub(crate) struct TargetCounters {
 pub(crate) struct Listed {
     pub(crate) nonce: u64,
     pub(crate) size: u64,
-    pub(crate) place: Place,
+    pub(crate) place: SegmentLocator,
 }
 
 impl Listed {
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> SegmentKind {
         match self.place {
-            Place::SysV(_) => Kind::SysV,
-            Place::Memfd(_) => Kind::Memfd,
+            SegmentLocator::SysV(_) => SegmentKind::SysV,
+            SegmentLocator::Memfd(_) => SegmentKind::Memfd,
         }
     }
 }
 
 /// How to get at a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum SegmentLocator {
     /// By its id.
     SysV(i32),
     /// By the number that its descriptor has in the target.
@@ -145,9 +145,9 @@ impl ControlCopy {
             // in what names the segment.
             let handle = self.word(at + offset_of!(MappedSegment, handle));
             let place = match self.word(offset_of!(Control, memfd) + index * 8) {
-                0 if handle >> 31 & 1 == 0 => Place::SysV(handle as i32 & i32::MAX),
+                0 if handle >> 31 & 1 == 0 => SegmentLocator::SysV(handle as i32 & i32::MAX),
                 0 => return None, // being entered
-                number => Place::Memfd(i32::try_from(number - 1).ok()?),
+                number => SegmentLocator::Memfd(i32::try_from(number - 1).ok()?),
             };
             let size = self.word(at + offset_of!(MappedSegment, size));
             (nonce != 0).then_some(Listed { nonce, size, place })
@@ -302,7 +302,11 @@ mod tests {
         put(offset_of!(Control, memfd) + 24, 258);
         let found: Vec<_> =
             ControlCopy::new(page).segments().iter().map(|it| (it.nonce, it.place)).collect();
-        let expected = [(100, Place::SysV(5)), (101, Place::Memfd(256)), (103, Place::Memfd(257))];
+        let expected = [
+            (100, SegmentLocator::SysV(5)),
+            (101, SegmentLocator::Memfd(256)),
+            (103, SegmentLocator::Memfd(257)),
+        ];
         assert_eq!(found, expected);
     }
 }

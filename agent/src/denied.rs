@@ -67,7 +67,7 @@ impl Denied {
 }
 
 /// The facts about a target that refused access.
-pub(crate) struct Seen {
+pub(crate) struct DeniedTarget {
     pub(crate) pid: i32,
     pub(crate) comm: String,
     pub(crate) tracer: i32,
@@ -77,7 +77,7 @@ pub(crate) struct Seen {
 }
 
 /// Finds the rule. The order is that of the kernel's own checks.
-pub(crate) fn explain(system: &System, seen: Seen) -> Denied {
+pub(crate) fn explain(system: &System, seen: DeniedTarget) -> Denied {
     let ours = rustix::process::geteuid().as_raw();
     let scope = system.ptrace_scope().unwrap_or(0);
     let privileged = has_cap_sys_ptrace(system);
@@ -249,8 +249,8 @@ mod tests {
     const NONE: (&str, &str) = ("self/status", "Name:\tppt\nCapEff:\t0000000000000000\n");
     const PTRACE: (&str, &str) = ("self/status", "Name:\tppt\nCapEff:\t0000000000080000\n");
 
-    fn seen() -> Seen {
-        Seen {
+    fn seen() -> DeniedTarget {
+        DeniedTarget {
             pid: 7,
             comm: "game".into(),
             tracer: 0,
@@ -261,7 +261,7 @@ mod tests {
     }
 
     /// The rule that refuses `seen`.
-    fn rule(files: &[(&str, &str)], seen: Seen) -> Rule {
+    fn rule(files: &[(&str, &str)], seen: DeniedTarget) -> Rule {
         let (_folder, system) = system(files);
         explain(&system, seen).rule
     }
@@ -338,12 +338,12 @@ mod tests {
     #[test]
     fn the_kernel_asks_for_users_before_anything_else() {
         let ours = rustix::process::geteuid().as_raw();
-        let theirs = Seen { euid: ours + 1, dumpable: false, ..seen() };
+        let theirs = DeniedTarget { euid: ours + 1, dumpable: false, ..seen() };
         let expected = Rule::User { theirs: ours + 1, ours };
         assert_eq!(rule(&[NONE, yama("3\n")], theirs), expected);
-        let hidden = Seen { dumpable: false, ..seen() };
+        let hidden = DeniedTarget { dumpable: false, ..seen() };
         assert_eq!(rule(&[NONE, yama("1\n")], hidden), Rule::NotDumpable);
-        let traced = Seen { tracer: 9, ..seen() };
+        let traced = DeniedTarget { tracer: 9, ..seen() };
         assert_eq!(rule(&[NONE, yama("1\n")], traced), Rule::Traced(9));
     }
 

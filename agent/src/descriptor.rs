@@ -7,7 +7,7 @@ use crate::budget::Budget;
 use crate::buffer::{Buffer, DESCRIPTOR_BYTES, Path};
 use crate::escape::escaped;
 use crate::mapping::Mapping;
-use crate::memory::Memory;
+use crate::memory::ProcessMemory;
 
 /// Longest schema text that is read from a target.
 const SCHEMA_LIMIT: u64 = 1 << 20;
@@ -36,7 +36,7 @@ pub(crate) enum Checked {
 
 /// Reads and checks a descriptor.
 pub(crate) fn check(
-    memory: &Memory,
+    memory: &ProcessMemory,
     mappings: &[Mapping],
     candidate: Candidate,
     budget: &mut Budget,
@@ -49,7 +49,7 @@ pub(crate) fn check(
 }
 
 fn believed(
-    memory: &Memory,
+    memory: &ProcessMemory,
     mappings: &[Mapping],
     Candidate { address, object, build_id, path }: Candidate,
     budget: &mut Budget,

@@ -16,7 +16,7 @@ pub use process::process;
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CheckVerdict {
     /// Nothing prevents attaching.
     Good,
     /// Attaching works; something is worth knowing.
@@ -25,12 +25,12 @@ pub enum Verdict {
     Problem,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for CheckVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Verdict::Good => "ok",
-            Verdict::Note => "note",
-            Verdict::Problem => "problem",
+            CheckVerdict::Good => "ok",
+            CheckVerdict::Note => "note",
+            CheckVerdict::Problem => "problem",
         })
     }
 }
@@ -41,7 +41,7 @@ pub struct Check {
     /// The subject of the check, in a word or two.
     pub name: String,
     /// The meaning of the result for attaching.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
     /// The finding, in one line.
     pub found: String,
     /// The remedy.
@@ -81,20 +81,20 @@ impl From<&str> for Remedy {
 }
 
 impl Check {
-    fn new(verdict: Verdict, name: &str, found: impl Into<String>) -> Self {
+    fn new(verdict: CheckVerdict, name: &str, found: impl Into<String>) -> Self {
         Self { name: name.into(), verdict, found: found.into(), remedy: None, code: None }
     }
 
     fn good(name: &str, found: impl Into<String>) -> Self {
-        Self::new(Verdict::Good, name, found)
+        Self::new(CheckVerdict::Good, name, found)
     }
 
     fn note(name: &str, found: impl Into<String>) -> Self {
-        Self::new(Verdict::Note, name, found)
+        Self::new(CheckVerdict::Note, name, found)
     }
 
     fn problem(name: &str, found: impl Into<String>) -> Self {
-        Self::new(Verdict::Problem, name, found)
+        Self::new(CheckVerdict::Problem, name, found)
     }
 
     fn remedy(self, remedy: impl Into<Remedy>) -> Self {
@@ -125,7 +125,7 @@ mod tests {
             machine(&System::default()).into_iter().chain(process(&System::default(), 1 << 30));
         for check in found {
             assert!(check.code.is_none_or(|code| codes.contains(&code)), "{check:?}");
-            assert!(check.code.is_none() || check.verdict != Verdict::Good, "{check:?}");
+            assert!(check.code.is_none() || check.verdict != CheckVerdict::Good, "{check:?}");
         }
     }
 }

@@ -21,7 +21,7 @@ use memchr::memmem;
 use ppt_segment::abi::DESCRIPTOR_MAGIC;
 
 use crate::budget::{Budget, Spent};
-use crate::memory::Memory;
+use crate::memory::ProcessMemory;
 
 /// The prefix of the names of our symbols.
 const PREFIX: &[u8] = b"ppt1_";
@@ -78,14 +78,14 @@ pub(crate) struct Object {
 }
 
 /// The source from which an object is read.
-pub(crate) trait Source {
+pub(crate) trait ObjectSource {
     /// Reads up to the length of `buffer` at `offset`; returns how many bytes there were.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
     /// The counter in `spent` for bytes of this source.
     fn count(spent: &mut Spent) -> &mut u64;
 }
 
-impl Source for File {
+impl ObjectSource for File {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         FileExt::read_at(self, buffer, offset)
     }
@@ -98,11 +98,11 @@ impl Source for File {
 /// The beginning of an object in the memory of a process. It is all that there is of a file that
 /// cannot be opened.
 pub(crate) struct Mapped<'a> {
-    pub(crate) memory: &'a Memory,
+    pub(crate) memory: &'a ProcessMemory,
     pub(crate) start: u64,
 }
 
-impl Source for Mapped<'_> {
+impl ObjectSource for Mapped<'_> {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.memory.read(self.start.wrapping_add(offset), buffer)
     }
@@ -113,12 +113,12 @@ impl Source for Mapped<'_> {
 }
 
 /// Bounded reads.
-struct Reader<'a, S> {
+struct BoundedReader<'a, S> {
     source: &'a S,
     budget: &'a mut Budget,
 }
 
-impl<S: Source> Reader<'_, S> {
+impl<S: ObjectSource> BoundedReader<'_, S> {
     /// `length` bytes at `offset`; fewer where they end, `None` where the budget does.
     fn some(&mut self, offset: u64, length: u64) -> Option<Vec<u8>> {
         if !self.budget.files.take_all(length) {
@@ -148,7 +148,7 @@ impl<S: Source> Reader<'_, S> {
 
     /// Shows `look` something large, piece by piece; a piece begins `overlap` bytes before the end of
     /// the one before. Ends where that, the file or the budget does; returns whether all was shown.
-    fn pieces(&mut self, range: Range, overlap: u64, mut look: impl FnMut(u64, &[u8])) -> bool {
+    fn pieces(&mut self, range: FileRange, overlap: u64, mut look: impl FnMut(u64, &[u8])) -> bool {
         let size = range.size.min(LARGE_LIMIT);
         let mut at = 0;
         while at < size {
@@ -167,7 +167,7 @@ impl<S: Source> Reader<'_, S> {
 
     /// The names in a table of names that begin as ours do, by their place in it. A name may be the
     /// end of a longer one.
-    fn names(&mut self, table: Range) -> BTreeMap<u64, String> {
+    fn names(&mut self, table: FileRange) -> BTreeMap<u64, String> {
         let mut places = Vec::new();
         self.pieces(table, PREFIX.len() as u64 - 1, |at, piece| {
             let found = memmem::find_iter(piece, PREFIX).map(|place| at + place as u64);
@@ -186,7 +186,7 @@ impl<S: Source> Reader<'_, S> {
     }
 
     /// The symbols of a table that are ours, by their names.
-    fn symbols(&mut self, table: &Table, found: &mut Vec<Symbol>) {
+    fn symbols(&mut self, table: &SymbolTable, found: &mut Vec<Symbol>) {
         let names = self.names(table.names);
         if names.is_empty() {
             return; // As in most files.
@@ -211,7 +211,7 @@ impl<S: Source> Reader<'_, S> {
         });
     }
 
-    fn build_id(&mut self, notes: Range) -> Option<String> {
+    fn build_id(&mut self, notes: FileRange) -> Option<String> {
         let data = &self.all(notes.offset, notes.size)?;
         let aligned = |alignment| NoteDataIterator {
             data,
@@ -227,23 +227,23 @@ impl<S: Source> Reader<'_, S> {
 
 /// A part of a file.
 #[derive(Debug, Clone, Copy)]
-struct Range {
+struct FileRange {
     offset: u64,
     size: u64,
 }
 
 /// A table of symbols, and that of their names.
 #[derive(Debug)]
-struct Table {
-    symbols: Range,
-    names: Range,
+struct SymbolTable {
+    symbols: FileRange,
+    names: FileRange,
     dynamic: bool,
 }
 
 impl Object {
     /// Reads a file; `None` where it is no ELF file that we understand.
-    pub(crate) fn read(source: &impl Source, budget: &mut Budget) -> Option<Self> {
-        let mut reader = Reader { source, budget };
+    pub(crate) fn read(source: &impl ObjectSource, budget: &mut Budget) -> Option<Self> {
+        let mut reader = BoundedReader { source, budget };
         let (mut object, programs, sections) = Self::headers(&mut reader)?;
         let sections = sections.map(|at| reader.all(at.offset, at.size));
         let sections = sections.flatten().map(|bytes| {
@@ -262,18 +262,19 @@ impl Object {
         }
         let notes = notes(&programs);
         let of_sections = sections.iter().filter(|it| it.sh_type == SHT_NOTE);
-        let of_sections = of_sections.map(|it| Range { offset: it.sh_offset, size: it.sh_size });
+        let of_sections =
+            of_sections.map(|it| FileRange { offset: it.sh_offset, size: it.sh_size });
         let mut notes = notes.chain(of_sections.take(16));
         object.build_id = notes.find_map(|it| reader.build_id(it)).unwrap_or_default();
         Some(object)
     }
 
     /// Finds out whether its file holds a descriptor at all.
-    pub(crate) fn look_for_magic(&mut self, source: &impl Source, budget: &mut Budget) {
-        let mut reader = Reader { source, budget };
+    pub(crate) fn look_for_magic(&mut self, source: &impl ObjectSource, budget: &mut Budget) {
+        let mut reader = BoundedReader { source, budget };
         let mut found = false;
         let all = self.loads.iter().filter(|it| it.writable || self.fixed).all(|it| {
-            let part = Range { offset: it.offset, size: it.size };
+            let part = FileRange { offset: it.offset, size: it.size };
             reader.pieces(part, DESCRIPTOR_MAGIC.len() as u64 - 1, |_, piece| {
                 found |= memmem::find(piece, &DESCRIPTOR_MAGIC).is_some();
             })
@@ -283,8 +284,8 @@ impl Object {
 
     /// Reads what an object begins with, and its build id: what is found in the memory of a process,
     /// too.
-    pub(crate) fn identity(source: &impl Source, budget: &mut Budget) -> Option<Self> {
-        let mut reader = Reader { source, budget };
+    pub(crate) fn identity(source: &impl ObjectSource, budget: &mut Budget) -> Option<Self> {
+        let mut reader = BoundedReader { source, budget };
         let (mut object, programs, _) = Self::headers(&mut reader)?;
         let build_id = notes(&programs).find_map(|it| reader.build_id(it));
         object.build_id = build_id.unwrap_or_default();
@@ -298,14 +299,14 @@ impl Object {
     }
 
     /// Reads what an object begins with, and no more: what is found in the memory of a process, too.
-    pub(crate) fn begin(source: &impl Source, budget: &mut Budget) -> Option<Self> {
-        Some(Self::headers(&mut Reader { source, budget })?.0)
+    pub(crate) fn begin(source: &impl ObjectSource, budget: &mut Budget) -> Option<Self> {
+        Some(Self::headers(&mut BoundedReader { source, budget })?.0)
     }
 
     /// Its headers, and where those of its sections are.
     fn headers(
-        reader: &mut Reader<impl Source>,
-    ) -> Option<(Self, Vec<ProgramHeader>, Option<Range>)> {
+        reader: &mut BoundedReader<impl ObjectSource>,
+    ) -> Option<(Self, Vec<ProgramHeader>, Option<FileRange>)> {
         let header = Elf::parse_header(&reader.all(0, 64)?).ok()?;
         let ours = header.container().ok()? == Container::Big
             && header.endianness().ok()? == Endian::Little;
@@ -327,7 +328,7 @@ impl Object {
         let (fixed, loads) = (header.e_type == ET_EXEC, loads.collect());
         let sections = header.e_shnum as usize * size_of_section();
         let sections = (header.e_shoff != 0 && sections != 0)
-            .then_some(Range { offset: header.e_shoff, size: sections as u64 });
+            .then_some(FileRange { offset: header.e_shoff, size: sections as u64 });
         Some((Self { fixed, loads, ..Self::default() }, programs, sections))
     }
 
@@ -335,9 +336,9 @@ impl Object {
     /// states no size: what comes next is its end, or some of what follows is taken for symbols.
     fn dynamic(
         &self,
-        reader: &mut Reader<impl Source>,
+        reader: &mut BoundedReader<impl ObjectSource>,
         programs: &[ProgramHeader],
-    ) -> Option<Table> {
+    ) -> Option<SymbolTable> {
         let at = programs.iter().find(|it| it.p_type == PT_DYNAMIC)?;
         let bytes = reader.all(at.p_offset, at.p_filesz)?;
         let entries = bytes.chunks_exact(16).map(|it| {
@@ -352,9 +353,9 @@ impl Object {
         let places = entries.iter().filter(|it| IS_ADDRESS.contains(&it.d_tag));
         let next = places.filter_map(|it| self.offset(it.d_val));
         let end = next.filter(|&offset| offset > symbols).min()?;
-        Some(Table {
-            symbols: Range { offset: symbols, size: end - symbols },
-            names: Range { offset: names, size: value(dynamic::DT_STRSZ)? },
+        Some(SymbolTable {
+            symbols: FileRange { offset: symbols, size: end - symbols },
+            names: FileRange { offset: names, size: value(dynamic::DT_STRSZ)? },
             dynamic: true,
         })
     }
@@ -407,19 +408,19 @@ fn size_of_section() -> usize {
 }
 
 /// Where a few notes are, as the program headers tell.
-fn notes(programs: &[ProgramHeader]) -> impl Iterator<Item = Range> {
+fn notes(programs: &[ProgramHeader]) -> impl Iterator<Item = FileRange> {
     let notes = programs.iter().filter(|it| it.p_type == PT_NOTE).take(16);
-    notes.map(|it| Range { offset: it.p_offset, size: it.p_filesz })
+    notes.map(|it| FileRange { offset: it.p_offset, size: it.p_filesz })
 }
 
 /// The tables of symbols that section headers tell of: `.symtab` first, which has them all.
-fn tables(sections: &[SectionHeader]) -> Vec<Table> {
+fn tables(sections: &[SectionHeader]) -> Vec<SymbolTable> {
     let table = |kind| {
         let symbols = sections.iter().find(|it| it.sh_type == kind)?;
         let names = sections.get(symbols.sh_link as usize)?;
-        Some(Table {
-            symbols: Range { offset: symbols.sh_offset, size: symbols.sh_size },
-            names: Range { offset: names.sh_offset, size: names.sh_size },
+        Some(SymbolTable {
+            symbols: FileRange { offset: symbols.sh_offset, size: symbols.sh_size },
+            names: FileRange { offset: names.sh_offset, size: names.sh_size },
             dynamic: kind == SHT_DYNSYM,
         })
     };
@@ -430,7 +431,7 @@ fn tables(sections: &[SectionHeader]) -> Vec<Table> {
 mod tests {
     use super::*;
 
-    impl Source for &[u8] {
+    impl ObjectSource for &[u8] {
         fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
             let rest = self.get(offset as usize..).unwrap_or_default();
             let n = rest.len().min(buffer.len());

@@ -20,7 +20,7 @@ use crate::target::Target;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The result of `work`, and how long the target was held.
-pub(crate) struct Held<T> {
+pub(crate) struct HeldResult<T> {
     pub(crate) result: T,
     pub(crate) time: Duration,
 }
@@ -31,8 +31,8 @@ pub(crate) fn held<T: Send>(
     target: &Target,
     beside_tracer: bool,
     work: impl FnOnce() -> Result<T> + Send,
-) -> Result<Held<T>> {
-    let joined: Result<(Held<T>, i32)> = std::thread::scope(|scope| {
+) -> Result<HeldResult<T>> {
+    let joined: Result<(HeldResult<T>, i32)> = std::thread::scope(|scope| {
         let helper = Builder::new().spawn_scoped(scope, || {
             // A signal handler of ours must not run in the thread that the target waits for.
             // But what a truncated segment raises does: see the guard of ppt-segment.
@@ -44,7 +44,10 @@ pub(crate) fn held<T: Send>(
                 false => seize(target)?,
             };
             let result = work()?;
-            Ok((Held { result, time: start.elapsed() }, rustix::thread::gettid().as_raw_pid()))
+            Ok((
+                HeldResult { result, time: start.elapsed() },
+                rustix::thread::gettid().as_raw_pid(),
+            ))
         });
         let action = "start a thread that traces";
         let helper =
@@ -61,9 +64,9 @@ pub(crate) fn held<T: Send>(
 }
 
 /// Runs `work` without holding anything.
-pub(crate) fn free<T>(work: impl FnOnce() -> Result<T>) -> Result<Held<T>> {
+pub(crate) fn free<T>(work: impl FnOnce() -> Result<T>) -> Result<HeldResult<T>> {
     let start = Instant::now();
-    Ok(Held { result: work()?, time: start.elapsed() })
+    Ok(HeldResult { result: work()?, time: start.elapsed() })
 }
 
 /// Seizes the leader, else the lowest live thread: a fixed choice, so that two agents exclude each

@@ -28,7 +28,6 @@ mod escape;
 mod fork;
 mod hold;
 mod kin;
-mod lately;
 mod mapping;
 mod memory;
 mod modules;
@@ -39,12 +38,13 @@ mod scan;
 mod search;
 mod seccomp;
 mod session;
+mod starting;
 mod sweep;
 mod system;
 mod target;
 mod thread_names;
 mod threads;
-mod young;
+mod timed_cache;
 
 pub use budget::Spent;
 pub use buffer::{Buffer, Path as SearchPath};
@@ -56,22 +56,21 @@ pub use error::{AgentError, Refusal};
 pub use escape::escaped;
 pub use fork::{Newcomers, Origin, may_be_of, parent, was_started_with};
 pub use kin::{descendants, named};
-pub use lately::Lately;
 pub use memory::Transport;
 pub use modules::{FoundModules, MODULES_A_LOOK, MappedModule, ModuleWatch};
-pub use plan::{Limits, Plan};
+pub use plan::{GeometryPlan, Limits};
 pub use ppt_frame_dsl::Schema;
 pub use ppt_frame_dsl::schema::Attribute;
 pub use ppt_now::{Counter, Distrust};
 pub use ppt_segment::follow;
-pub use ppt_segment::handle::Kind as SegmentKind;
-pub use ppt_segment::{Geometry, Masks, Refused, Segment};
+pub use ppt_segment::handle::SegmentKind;
+pub use ppt_segment::{Geometry, Masks, RefusedFrames, Segment};
 pub use preload::{PreloadBarrier, Preloaded, preload_barrier, preloaded};
 pub use random::random;
 pub use search::{FoundBuffers, Remarks, Searched, Searcher, Unsearched};
 pub use session::{
-    Allow, Attached, BufferEnd, Choose, Detached, Dropped, Flip, FlipRing, FoundCells, Hold,
-    Leftover, News, Options, SegmentChoice, Session, Status, Stuck, Unattended, detach,
+    Allow, AttachOptions, Attached, BufferEnd, Choose, Detached, Dropped, Flip, FlipRing,
+    FoundCells, Hold, Leftover, News, SegmentChoice, Session, Status, Stuck, Unattended, detach,
     reserves_all, status,
 };
 pub use sweep::sweep;
@@ -79,3 +78,4 @@ pub use system::System;
 pub use target::{Target, processes};
 pub use thread_names::{NAMES_A_LOOK, NameChanges, ThreadName, ThreadNames};
 pub use threads::Threads;
+pub use timed_cache::TimedCache;

@@ -36,7 +36,7 @@ impl std::fmt::Display for Transport {
 
 /// The memory of one process.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct ProcessMemory {
     pid: Pid,
     access: Access,
 }
@@ -50,7 +50,7 @@ enum Access {
     Maps(File),
 }
 
-impl Memory {
+impl ProcessMemory {
     pub(crate) fn new(pid: i32, file: File) -> Self {
         Self { pid: Pid::from_raw(pid), access: Access::Mem(file) }
     }
@@ -164,7 +164,7 @@ mod tests {
         let process = Process::new(pid).unwrap();
         let address = process.stat().unwrap().startstack;
         let maps = File::open(format!("/proc/{pid}/maps")).unwrap();
-        let memory = Memory::by_call(pid, maps, address).expect("a child of ours");
+        let memory = ProcessMemory::by_call(pid, maps, address).expect("a child of ours");
         let mut bytes = [0; 8];
         assert!(memory.read_exact(address, &mut bytes).unwrap());
         assert_eq!(memory.write(address, &bytes).unwrap(), (8, Transport::Writev));

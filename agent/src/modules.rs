@@ -49,12 +49,12 @@ pub struct FoundModules {
 #[derive(Debug, Default)]
 pub struct ModuleWatch {
     /// What the last look saw of each: enough to notice a change.
-    seen: Vec<Seen>,
+    seen: Vec<ProcMapping>,
 }
 
 /// A mapping as procfs has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct ProcMapping {
     start: u64,
     end: u64,
     offset: u64,
@@ -77,7 +77,7 @@ impl ModuleWatch {
         let code: Vec<&Mapping> = mappings.iter().filter(is_code).collect();
         let left_out = code.len().saturating_sub(MODULES_A_LOOK) as u32;
         let code = &code[..code.len().min(MODULES_A_LOOK)];
-        let seen: Vec<Seen> = code.iter().map(|it| Seen::of_mapping(it)).collect();
+        let seen: Vec<ProcMapping> = code.iter().map(|it| ProcMapping::of_mapping(it)).collect();
         if seen.is_empty() || seen == self.seen {
             return None;
         }
@@ -94,10 +94,10 @@ impl ModuleWatch {
     }
 }
 
-impl Seen {
-    fn of_mapping(mapping: &Mapping) -> Seen {
+impl ProcMapping {
+    fn of_mapping(mapping: &Mapping) -> ProcMapping {
         let Mapping { start, end, offset, file, .. } = *mapping;
-        Seen { start, end, offset, file, path: mapping.path() }
+        ProcMapping { start, end, offset, file, path: mapping.path() }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use ppt_frame_dsl::Schema;
 use ppt_segment::abi::PAGE;
-use ppt_segment::{FIRST_BYTES, Geometry, Rows};
+use ppt_segment::{FIRST_BYTES, Geometry, RowGeometry};
 
 use crate::error::{AgentError, Result};
 
@@ -57,7 +57,7 @@ pub(crate) fn spare(available: Option<u64>) -> u64 {
 
 /// A chosen geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub struct GeometryPlan {
     /// The geometry.
     pub geometry: Geometry,
     /// Rings to allocate before the gate is opened.
@@ -66,7 +66,7 @@ pub struct Plan {
     pub reduced: bool,
 }
 
-impl Plan {
+impl GeometryPlan {
     /// Geometries for a target of `threads` threads, the best first; each of them will do. The last
     /// is what frame file and `limits` say. Where the frame file states no slots, larger rings come
     /// before it, as far as `limits` and `spare`, a number of bytes, allow: they take longer bursts,
@@ -179,16 +179,16 @@ fn bytes(geometry: &Geometry) -> u64 {
 }
 
 /// Bytes of the rows that threads have of their own.
-fn own_rows(rows: &Rows) -> u64 {
+fn own_rows(rows: &RowGeometry) -> u64 {
     rows.bytes().saturating_sub(rows.pitch().into())
 }
 
 /// The rows of a buffer with `cells` cells: the shared one, and one for each ring, as far as these
 /// fit `memory`.
-fn rows(cells: u32, rings: u32, memory: u64) -> Result<Rows> {
-    let one = u64::from(Rows::bytes_of(cells)).max(1);
+fn rows(cells: u32, rings: u32, memory: u64) -> Result<RowGeometry> {
+    let one = u64::from(RowGeometry::bytes_of(cells)).max(1);
     let own = (memory / one).min(rings.into());
-    Ok(Rows::new(cells, 1 + own as u32)?)
+    Ok(RowGeometry::new(cells, 1 + own as u32)?)
 }
 
 #[cfg(test)]
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    fn shape(plan: &Plan) -> (u32, u64) {
+    fn shape(plan: &GeometryPlan) -> (u32, u64) {
         (plan.geometry.rings(), plan.geometry.slots())
     }
 
@@ -220,7 +220,7 @@ mod tests {
         let counting = Schema::from_json(json.as_bytes()).unwrap();
         let of = |threads, memory| {
             let limits = Limits { memory, ..Limits::default() };
-            Plan::new(&counting, threads, limits).unwrap().geometry
+            GeometryPlan::new(&counting, threads, limits).unwrap().geometry
         };
         let plan = of(3, DEFAULT_MEMORY);
         assert_eq!((plan.rings(), plan.rows().count(), plan.rows().pitch()), (64, 65, 7808));
@@ -237,16 +237,16 @@ mod tests {
 
     #[test]
     fn few_threads_get_the_default() {
-        let plan = Plan::new(&schema(64, 16384), 3, Limits::default()).unwrap();
+        let plan = GeometryPlan::new(&schema(64, 16384), 3, Limits::default()).unwrap();
         assert_eq!((shape(&plan), plan.populate, plan.reduced), ((64, 16384), 5, false));
-        let plan = Plan::new(&schema(64, 16384), 100, Limits::default()).unwrap();
+        let plan = GeometryPlan::new(&schema(64, 16384), 100, Limits::default()).unwrap();
         assert_eq!(shape(&plan), (128, 16384));
     }
 
     #[test]
     fn rings_are_ample_where_nobody_states_their_slots_and_memory_allows() {
         let slots_of = |schema: &Schema, threads, limits, spare| {
-            let plans = Plan::choices(schema, threads, limits, spare).unwrap();
+            let plans = GeometryPlan::choices(schema, threads, limits, spare).unwrap();
             plans.iter().map(|it| it.geometry.slots()).collect::<Vec<_>>()
         };
         let slots = |schema: &Schema, threads, limits| slots_of(schema, threads, limits, 1 << 30);
@@ -268,24 +268,24 @@ mod tests {
     #[test]
     fn slots_shrink_first() {
         let limits = Limits { memory: 1 << 20, ..Limits::default() };
-        let plan = Plan::new(&schema(64, 16384), 3, limits).unwrap();
+        let plan = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap();
         assert_eq!((shape(&plan), plan.reduced), ((64, 256), true));
     }
 
     #[test]
     fn rings_shrink_where_slots_were_asked_for() {
         let limits = Limits { slots: Some(1 << 20), grow: false, memory: 600 << 20 };
-        let plan = Plan::new(&schema(64, 16384), 3, limits).unwrap();
+        let plan = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap();
         assert_eq!((shape(&plan), plan.reduced), ((8, 1 << 20), true));
         let limits = Limits { slots: Some(1 << 20), grow: false, memory: 1 << 20 };
-        let error = Plan::new(&schema(64, 16384), 3, limits).unwrap_err();
+        let error = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap_err();
         assert!(matches!(error, AgentError::MemoryTooSmall { rings: 5, .. }), "{error}");
     }
 
     #[test]
     fn rings_grow_as_far_as_memory_goes() {
         let limits = Limits { slots: None, grow: true, memory: 16 << 20 };
-        let plan = Plan::new(&schema(64, 64), 3, limits).unwrap();
+        let plan = GeometryPlan::new(&schema(64, 64), 3, limits).unwrap();
         let slots: Vec<_> = plan.growths(limits).iter().map(|it| it.geometry.slots()).collect();
         // 64 rings of 4,096 slots of 64 bytes are 16 MiB.
         assert_eq!(slots, [4096, 1024, 256, 64]);
@@ -294,10 +294,10 @@ mod tests {
         assert_eq!(slots, [2048, 1024, 256, 64], "the last step is a small one");
         let grown = |enough| plan.grown(enough, 8 << 20).unwrap().geometry.slots();
         assert_eq!([1, 256, 257, 1 << 20].map(grown), [256, 256, 1024, 2048]);
-        let plan = Plan::new(&schema(64, 16384), 3, limits).unwrap();
+        let plan = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap();
         assert!(plan.reduced && plan.grown(1, limits.memory).is_none());
         assert_eq!(plan.growths(Limits { grow: false, ..limits }), [plan]);
-        let most = Plan::new(&schema(16, 1 << 26), 3, Limits { memory: 1 << 40, ..limits });
+        let most = GeometryPlan::new(&schema(16, 1 << 26), 3, Limits { memory: 1 << 40, ..limits });
         assert!(most.unwrap().grown(1, u64::MAX).is_none(), "rings have at most 2^26 slots");
     }
 }

@@ -7,7 +7,7 @@ use memchr::memmem;
 use ppt_segment::abi::{DESCRIPTOR_MAGIC, Descriptor};
 
 use crate::budget::Budget;
-use crate::memory::Memory;
+use crate::memory::ProcessMemory;
 
 /// Bytes by which one read goes on after the one before it.
 const STEP: usize = 1 << 20;
@@ -16,7 +16,7 @@ const STEP: usize = 1 << 20;
 const OVERLAP: usize = 32;
 
 /// The result of a scan.
-pub(crate) struct Scan {
+pub(crate) struct ScanResult {
     /// Addresses that hold the magic followed by their own address.
     pub(crate) found: Vec<u64>,
     /// The address at which it ended.
@@ -37,11 +37,11 @@ impl Scanner {
     /// Looks through `range`, as far as the budget and `limit` addresses allow.
     pub(crate) fn scan(
         &mut self,
-        memory: &Memory,
+        memory: &ProcessMemory,
         range: Range<u64>,
         budget: &mut Budget,
         limit: usize,
-    ) -> Scan {
+    ) -> ScanResult {
         let mut found = Vec::new();
         let Range { start: mut at, end } = range;
         while at < end && found.len() < limit {
@@ -63,7 +63,7 @@ impl Scanner {
             };
         }
         found.dedup();
-        Scan { found, end: at.min(end) }
+        ScanResult { found, end: at.min(end) }
     }
 }
 

@@ -112,7 +112,7 @@ pub struct Remarks {
 
 impl Remarks {
     /// The remarks of a search.
-    pub fn of(found: &FoundBuffers) -> Self {
+    pub fn from_search(found: &FoundBuffers) -> Self {
         Self { refused: found.refused.clone(), unsearched: found.unsearched.clone() }
     }
 }

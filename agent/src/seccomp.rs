@@ -213,7 +213,7 @@ mod tests {
 
     /// The facts that a test states about a process. All others are usual.
     #[derive(Clone, Copy)]
-    struct Process<'a> {
+    struct TestProcess<'a> {
         pid: i32,
         parent: i32,
         numbers: &'a str,
@@ -224,7 +224,7 @@ mod tests {
         exe: &'a str,
     }
 
-    const USUAL: Process = Process {
+    const USUAL: TestProcess = TestProcess {
         pid: 0,
         parent: 0,
         numbers: "",
@@ -239,7 +239,7 @@ mod tests {
     const DOCKERS: &str = "00000000a80425fb";
 
     impl Fake {
-        fn new(processes: &[Process]) -> Self {
+        fn new(processes: &[TestProcess]) -> Self {
             let fake = Self { root: tempfile::tempdir().unwrap() };
             for it in processes {
                 fake.add(*it);
@@ -253,7 +253,7 @@ mod tests {
             fake
         }
 
-        fn add(&self, it: Process) {
+        fn add(&self, it: TestProcess) {
             let root = self.root.path();
             let folder = root.join(it.pid.to_string());
             std::fs::create_dir_all(folder.join(format!("task/{}", it.pid))).unwrap();
@@ -271,8 +271,8 @@ mod tests {
             std::fs::write(folder.join(format!("task/{}/status", it.pid)), status).unwrap();
         }
 
-        fn status(&self, it: Process, numbers: &str) -> String {
-            let Process { parent, seccomp, filters, no_new_privs, bounds, .. } = it;
+        fn status(&self, it: TestProcess, numbers: &str) -> String {
+            let TestProcess { parent, seccomp, filters, no_new_privs, bounds, .. } = it;
             let count = match filters {
                 "" => String::new(),
                 filters => format!("Seccomp_filters:\t{filters}\n"),
@@ -285,7 +285,7 @@ mod tests {
         }
 
         /// Another thread of a process.
-        fn thread(&self, tid: i32, it: Process) {
+        fn thread(&self, tid: i32, it: TestProcess) {
             let folder = self.root.path().join(format!("{}/task/{tid}", it.pid));
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("status"), self.status(it, &tid.to_string())).unwrap();
@@ -304,14 +304,14 @@ mod tests {
         }
     }
 
-    const INIT: Process = Process { pid: 1, exe: "init", ..USUAL };
-    const SHELL: Process = Process { pid: 40, parent: 1, exe: "sh", ..USUAL };
-    const PPT: Process = Process { pid: 50, parent: 40, exe: "ppt", ..USUAL };
-    const TARGET: Process = Process { pid: 7, parent: 1, ..USUAL };
+    const INIT: TestProcess = TestProcess { pid: 1, exe: "init", ..USUAL };
+    const SHELL: TestProcess = TestProcess { pid: 40, parent: 1, exe: "sh", ..USUAL };
+    const PPT: TestProcess = TestProcess { pid: 50, parent: 40, exe: "ppt", ..USUAL };
+    const TARGET: TestProcess = TestProcess { pid: 7, parent: 1, ..USUAL };
 
     /// With a filter.
-    const fn filtered(it: Process) -> Process {
-        Process { seccomp: "2", filters: "1", ..it }
+    const fn filtered(it: TestProcess) -> TestProcess {
+        TestProcess { seccomp: "2", filters: "1", ..it }
     }
 
     #[test]
@@ -324,7 +324,7 @@ mod tests {
         let fake = Fake::new(&[INIT, SHELL, PPT, TARGET]);
         fake.thread(9, filtered(TARGET));
         assert_eq!(fake.danger(7), Some(Danger::Filtered(9)));
-        fake.thread(8, Process { seccomp: "1", ..TARGET });
+        fake.thread(8, TestProcess { seccomp: "1", ..TARGET });
         assert_eq!(fake.danger(7), Some(Danger::Strict(8)));
     }
 
@@ -341,13 +341,13 @@ mod tests {
     #[test]
     fn filters_of_a_shared_ancestor_are_ppts_own() {
         // `ppt run`, and a shell that was started under a filter.
-        let child = Process { pid: 7, parent: 50, ..USUAL };
-        let sibling = Process { pid: 7, parent: 40, ..USUAL };
+        let child = TestProcess { pid: 7, parent: 50, ..USUAL };
+        let sibling = TestProcess { pid: 7, parent: 40, ..USUAL };
         for target in [child, sibling] {
             let line = [INIT, filtered(SHELL), filtered(PPT)];
             let with = |target| Fake::new(&[&line[..], &[target]].concat());
             assert_eq!(with(filtered(target)).danger(7), None);
-            let more = Process { filters: "2", ..filtered(target) };
+            let more = TestProcess { filters: "2", ..filtered(target) };
             assert_eq!(with(more).danger(7), Some(Danger::Filtered(7)), "one of its own");
         }
         // As many, and not the same.
@@ -358,54 +358,55 @@ mod tests {
     /// Seen from the host: process 30 is the first of a container, and 31 its child.
     #[test]
     fn filters_of_a_containers_first_process_are_the_runtimes() {
-        let shim = Process { pid: 20, parent: 1, exe: "shim", ..USUAL };
-        let first = filtered(Process { pid: 30, parent: 20, numbers: "30 1", exe: "sh", ..USUAL });
-        let child = filtered(Process { pid: 31, parent: 30, numbers: "31 9", ..USUAL });
+        let shim = TestProcess { pid: 20, parent: 1, exe: "shim", ..USUAL };
+        let first =
+            filtered(TestProcess { pid: 30, parent: 20, numbers: "30 1", exe: "sh", ..USUAL });
+        let child = filtered(TestProcess { pid: 31, parent: 30, numbers: "31 9", ..USUAL });
         let with = |first, child| Fake::new(&[INIT, SHELL, PPT, shim, first, child]);
         assert_eq!(with(first, child).danger(31), None);
-        let own = Process { filters: "2", ..child };
+        let own = TestProcess { filters: "2", ..child };
         assert_eq!(with(first, own).danger(31), Some(Danger::Filtered(31)));
-        let unconfined = Process { seccomp: "0", filters: "0", ..first };
+        let unconfined = TestProcess { seccomp: "0", filters: "0", ..first };
         assert_eq!(with(unconfined, child).danger(31), Some(Danger::Filtered(31)));
         // It was put there from outside (docker exec).
-        let entered = Process { parent: 20, ..child };
+        let entered = TestProcess { parent: 20, ..child };
         assert_eq!(with(first, entered).danger(31), None);
     }
 
     #[test]
     fn the_first_process_itself_may_have_filtered_itself() {
-        let first = filtered(Process { pid: 30, parent: 1, numbers: "30 1", ..USUAL });
-        let worker = filtered(Process { pid: 31, parent: 30, numbers: "31 9", ..USUAL });
+        let first = filtered(TestProcess { pid: 30, parent: 1, numbers: "30 1", ..USUAL });
+        let worker = filtered(TestProcess { pid: 31, parent: 30, numbers: "31 9", ..USUAL });
         let with = |first, worker| Fake::new(&[INIT, SHELL, PPT, first, worker]);
         for pid in [30, 31] {
             let danger = with(first, worker).danger(pid);
             assert_eq!(danger, Some(Danger::Filtered(pid)), "its own, perhaps");
         }
         // It could not have: neither no_new_privs nor the capability.
-        let first = Process { no_new_privs: "0", bounds: DOCKERS, ..first };
+        let first = TestProcess { no_new_privs: "0", bounds: DOCKERS, ..first };
         for pid in [30, 31] {
             assert_eq!(with(first, worker).danger(pid), None);
         }
-        let privileged = Process { bounds: USUAL.bounds, ..first };
+        let privileged = TestProcess { bounds: USUAL.bounds, ..first };
         assert_eq!(with(privileged, worker).danger(30), Some(Danger::Filtered(30)));
     }
 
     /// `docker exec`: ppt is in the container, under the same runtime's filter.
     #[test]
     fn inside_a_container_ppts_own_filters_are_the_measure() {
-        let first = filtered(Process { pid: 1, ..USUAL });
-        let ppt = filtered(Process { pid: 50, parent: 0, exe: "ppt", ..USUAL });
-        let target = filtered(Process { pid: 7, parent: 1, ..USUAL });
+        let first = filtered(TestProcess { pid: 1, ..USUAL });
+        let ppt = filtered(TestProcess { pid: 50, parent: 0, exe: "ppt", ..USUAL });
+        let target = filtered(TestProcess { pid: 7, parent: 1, ..USUAL });
         let fake = Fake::new(&[first, ppt, target]);
         assert_eq!((fake.danger(1), fake.danger(7)), (None, None));
-        let own = Process { filters: "2", ..target };
+        let own = TestProcess { filters: "2", ..target };
         assert_eq!(Fake::new(&[first, ppt, own]).danger(7), Some(Danger::Filtered(7)));
     }
 
     /// Kernels before 5.9 do not count.
     #[test]
     fn what_is_not_counted_is_not_compared() {
-        let old = |it| Process { filters: "", ..filtered(it) };
+        let old = |it| TestProcess { filters: "", ..filtered(it) };
         let fake = Fake::new(&[old(INIT), old(SHELL), old(PPT), old(TARGET)]);
         assert_eq!(fake.danger(7), Some(Danger::Filtered(7)));
     }

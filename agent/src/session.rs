@@ -39,7 +39,7 @@ pub(crate) use choice::choose;
 pub use choice::reserves_all;
 pub use grow::Stuck;
 
-pub use options::{Allow, Hold, Options, SegmentChoice};
+pub use options::{Allow, AttachOptions, Hold, SegmentChoice};
 pub use outside::{Detached, Status, detach, status};
 pub(crate) use prepare::refuse;
 pub use wanted::{Choose, Flip, FlipRing};
@@ -66,10 +66,10 @@ impl Session {
     ///
     /// # Errors
     /// The first obstacle, with the buffer or the process that it concerns.
-    pub fn attach(target: Target, buffers: Vec<Buffer>, options: &Options) -> Result<Self> {
+    pub fn attach(target: Target, buffers: Vec<Buffer>, options: &AttachOptions) -> Result<Self> {
         let filtered = refuse(&target, options.allow)?;
         let follow = options.follow.filter(|_| !filtered);
-        let options = &Options { follow, ..options.clone() };
+        let options = &AttachOptions { follow, ..options.clone() };
         let claim = claim::ours(target.system(), random_nonzero());
         let mut attached = Vec::with_capacity(buffers.len());
         for buffer in buffers {
@@ -106,15 +106,15 @@ impl Session {
         for it in &mut attached {
             it.leftovers = leftovers(&target, it);
         }
-        let Options { limits, allow, .. } = *options;
+        let AttachOptions { limits, allow, .. } = *options;
         Ok(Self { target, claim, limits, allow, attached, held, transport, filtered })
     }
 
     /// A session of a process without buffers: others tell of it. Nothing is written into the process,
     /// and nothing is held.
-    pub fn without_buffers(target: Target, options: &Options) -> Self {
+    pub fn without_buffers(target: Target, options: &AttachOptions) -> Self {
         let claim = claim::ours(target.system(), random_nonzero());
-        let Options { limits, allow, .. } = *options;
+        let AttachOptions { limits, allow, .. } = *options;
         Self {
             target,
             claim,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::confined::Confined;
-use crate::lately::Lately;
+use crate::timed_cache::TimedCache;
 use ppt_now::{Counter, Distrust};
 
 /// Roots of procfs and of the running system.
@@ -22,13 +22,13 @@ pub struct System {
     /// Finds the sandboxes and filters around this process.
     pub confined: fn() -> Confined,
     /// Whether ticks are trusted.
-    pub trust: Lately<Result<(), Distrust>>,
+    pub trust: TimedCache<Result<(), Distrust>>,
 }
 
 impl Default for System {
     fn default() -> Self {
         let (counter, confined) = (Counter::of_this_cpu, Confined::tried);
-        let trust = Lately::default();
+        let trust = TimedCache::default();
         Self { proc: "/proc".into(), sys: "/sys".into(), counter, confined, trust }
     }
 }

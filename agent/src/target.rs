@@ -16,14 +16,14 @@ use rustix::fs::OFlags;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use crate::danger::Danger;
-use crate::denied::{self, Seen};
+use crate::denied::{self, DeniedTarget};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
-use crate::lately::Lately;
 use crate::mapping::{self, Located, Mapping};
-use crate::memory::Memory;
+use crate::memory::ProcessMemory;
 use crate::system::System;
 use crate::threads::Threads;
+use crate::timed_cache::TimedCache;
 
 const PF_KTHREAD: u32 = 0x0020_0000;
 
@@ -36,14 +36,14 @@ pub struct Target {
     /// A thread of it that lives: memory, maps, program.
     view: Process,
     pidfd: Option<OwnedFd>,
-    memory: Memory,
+    memory: ProcessMemory,
     pid: i32,
     start_time: u64,
     comm: String,
     euid: u32,
     egid: u32,
     ns_pid: i32,
-    danger: Lately<Option<Danger>>,
+    danger: TimedCache<Option<Danger>>,
 }
 
 /// The pids of all current processes except this one.
@@ -85,7 +85,7 @@ impl Target {
         let denied = |tracer| {
             denied::explain(
                 system,
-                Seen {
+                DeniedTarget {
                     pid,
                     comm: comm.clone(),
                     tracer,
@@ -99,11 +99,11 @@ impl Target {
         let view = Process::new_with_root(root).map_err(|error| no_process(pid, error))?;
         let mem = view.open_relative_flags("mem", OFlags::RDWR | OFlags::CLOEXEC);
         let memory = match mem {
-            Ok(file) => Memory::new(tid, file),
+            Ok(file) => ProcessMemory::new(tid, file),
             // Another tracer is no obstacle to this descriptor: it is not what refused.
             Err(ProcError::PermissionDenied(_)) => {
                 let maps = view.open_relative("maps").ok();
-                maps.and_then(|maps| Memory::by_call(tid, maps, stat.startstack))
+                maps.and_then(|maps| ProcessMemory::by_call(tid, maps, stat.startstack))
                     .ok_or_else(|| AgentError::Denied(Box::new(denied(0))))?
             }
             Err(other) => return Err(no_process(pid, other)),
@@ -121,7 +121,7 @@ impl Target {
             ns_pid: nspid.copied().unwrap_or(pid),
             process,
             view,
-            danger: Lately::default(),
+            danger: TimedCache::default(),
         };
         target.check_architecture()?;
         Ok(target)
@@ -295,7 +295,7 @@ impl Target {
     }
 
     /// The result of the last glance at the filters of its threads.
-    pub(crate) fn danger(&self) -> &Lately<Option<Danger>> {
+    pub(crate) fn danger(&self) -> &TimedCache<Option<Danger>> {
         &self.danger
     }
 
@@ -303,7 +303,7 @@ impl Target {
         &self.system
     }
 
-    pub(crate) fn memory(&self) -> &Memory {
+    pub(crate) fn memory(&self) -> &ProcessMemory {
         &self.memory
     }
 
@@ -404,7 +404,7 @@ impl Target {
         let uids_agree = status.as_ref().is_some_and(|it| it.ruid == it.euid && it.suid == it.euid);
         Box::new(denied::explain(
             &self.system,
-            Seen {
+            DeniedTarget {
                 pid: self.pid,
                 comm: self.comm.clone(),
                 tracer,

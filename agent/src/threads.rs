@@ -22,7 +22,7 @@ const PASSES: u32 = 2;
 pub struct Threads {
     pid: i32,
     /// `None`: the process's numbers are ours.
-    theirs: Option<Arc<Mutex<Numbers>>>,
+    theirs: Option<Arc<Mutex<ThreadNumbers>>>,
 }
 
 impl Threads {
@@ -33,7 +33,7 @@ impl Threads {
 
     /// Of process `pid` of another pid namespace; `tasks` is its folder `task`.
     pub(crate) fn of_another_namespace(pid: i32, tasks: PathBuf) -> Self {
-        let numbers = Numbers { tasks, ..Numbers::default() };
+        let numbers = ThreadNumbers { tasks, ..ThreadNumbers::default() };
         Self { pid, theirs: Some(Arc::new(Mutex::new(numbers))) }
     }
 
@@ -48,7 +48,7 @@ impl Threads {
 
 /// The known threads of a process in another pid namespace.
 #[derive(Debug, Default)]
-struct Numbers {
+struct ThreadNumbers {
     tasks: PathBuf,
     /// Our number of each thread that the last pass found, by the process's own.
     ours: HashMap<u32, u32>,
@@ -68,7 +68,7 @@ struct Missed {
     under_way: bool,
 }
 
-impl Numbers {
+impl ThreadNumbers {
     fn has(&mut self, pid: i32, tid: u32) -> Option<bool> {
         if let Some(ours) = self.known(tid) {
             if exists(pid, ours) {

@@ -17,13 +17,13 @@ use crate::sources::SourceInfo;
 #[derive(Debug, Clone, Default)]
 pub struct Together {
     /// By nonce of the segment and number of the ring.
-    rings: BTreeMap<(u64, u32), Vec<Held>>,
-    captures: BTreeMap<usize, Known>,
+    rings: BTreeMap<(u64, u32), Vec<HeldRun>>,
+    captures: BTreeMap<usize, KnownCapture>,
 }
 
 /// What is known of a capture.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct KnownCapture {
     place: CapturePlace,
     /// The sources by the nonces of their segments; empty without an end, which tells of all rings.
     segments: BTreeMap<u64, u16>,
@@ -83,7 +83,7 @@ impl fmt::Display for FilesBetween {
 
 /// A run of numbers that one capture accounts for.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct HeldRun {
     first_seq: u64,
     next_seq: u64,
     capture: usize,
@@ -117,9 +117,9 @@ impl Together {
             .into_iter()
             .flat_map(|info| info.source.segments.iter().map(|segment| (segment.nonce, info.id)));
         let rings = account.rings().map(|(key, _)| (key.nonce, key.ring)).collect();
-        self.captures.insert(capture, Known { place, segments: segments.collect(), rings });
+        self.captures.insert(capture, KnownCapture { place, segments: segments.collect(), rings });
         for (key, first_seq, next_seq) in account.held() {
-            let held = Held { first_seq, next_seq, capture, source: key.source };
+            let held = HeldRun { first_seq, next_seq, capture, source: key.source };
             self.rings.entry((key.nonce, key.ring)).or_default().push(held);
         }
     }
@@ -128,7 +128,7 @@ impl Together {
     pub fn absent(mut self) -> Vec<Absence> {
         let mut removed: HashMap<[u8; 16], u32> = HashMap::new();
         let mut present: HashMap<[u8; 16], BTreeSet<u32>> = HashMap::new();
-        for Known { place, .. } in self.captures.values() {
+        for KnownCapture { place, .. } in self.captures.values() {
             present.entry(place.series()).or_default().insert(place.number());
             let most = removed.entry(place.series()).or_default();
             *most = place.part.map_or(0, |part| part.removed()).max(*most);
@@ -142,7 +142,7 @@ impl Together {
             runs.sort_by_key(|held| (held.first_seq, held.capture));
             let Some(mut last) = runs.first().copied() else { continue };
             for held in &runs[1..] {
-                let place = |held: &Held| self.captures[&held.capture].place;
+                let place = |held: &HeldRun| self.captures[&held.capture].place;
                 let (before, behind) = (place(&last), place(held));
                 if held.first_seq > last.next_seq && !(before.is_window || behind.is_window) {
                     let gap = Gap {
@@ -170,9 +170,9 @@ impl Together {
 impl Together {
     /// The beginning of a ring, by the capture in which ppt attached to its segment and in which nobody
     /// had written to the ring yet.
-    fn unwritten(&self, nonce: u64, ring: u32) -> Option<Held> {
+    fn unwritten(&self, nonce: u64, ring: u32) -> Option<HeldRun> {
         let by_id = |id| self.captures.values().find(|known| known.place.id == id);
-        let attached_in = |known: &Known| match known.place.part {
+        let attached_in = |known: &KnownCapture| match known.place.part {
             None => true,
             Some(part) => by_id(part.previous).is_some_and(|former| {
                 !former.segments.is_empty() && !former.segments.contains_key(&nonce)
@@ -181,7 +181,7 @@ impl Together {
         self.captures.iter().find_map(|(&capture, known)| {
             let source = *known.segments.get(&nonce)?;
             let is_unwritten = !known.rings.contains(&(nonce, ring)) && attached_in(known);
-            is_unwritten.then_some(Held { first_seq: 1, next_seq: 1, capture, source })
+            is_unwritten.then_some(HeldRun { first_seq: 1, next_seq: 1, capture, source })
         })
     }
 }

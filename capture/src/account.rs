@@ -63,7 +63,7 @@ pub struct Mismatch {
 /// capture that was cut off.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
-    rings: BTreeMap<RingKey, Tally>,
+    rings: BTreeMap<RingKey, RingTally>,
     dropped: BTreeMap<u16, Dropped>,
 }
 
@@ -71,7 +71,7 @@ pub struct Account {
 const MAX_RINGS: usize = 1 << 20;
 
 #[derive(Debug, Clone, Default)]
-struct Tally {
+struct RingTally {
     /// Every number that a chunk accounts for.
     seen: Ranges,
     /// From the first to after the last captured or lost frame; None: no such.
@@ -83,7 +83,7 @@ struct Tally {
     unattended: u64,
 }
 
-impl Tally {
+impl RingTally {
     fn widen(&mut self, first: u64, next: u64) {
         let (start, end) = self.span.unwrap_or((first, next));
         self.span = Some((start.min(first), end.max(next)));
@@ -161,7 +161,7 @@ impl Account {
         Ok(())
     }
 
-    fn tally(&mut self, key: RingKey) -> Result<&mut Tally, DamageKind> {
+    fn tally(&mut self, key: RingKey) -> Result<&mut RingTally, DamageKind> {
         if self.rings.len() >= MAX_RINGS && !self.rings.contains_key(&key) {
             return Err(DamageKind::Content("more rings than any capture has"));
         }

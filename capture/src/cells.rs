@@ -158,13 +158,13 @@ impl CellRows {
 }
 
 /// Source, segment, row and cell.
-type Place = (u16, u64, Option<u32>, u32);
+type CellAddress = (u16, u64, Option<u32>, u32);
 
 /// What counters and histograms come to, added up from the chunks of a capture.
 #[derive(Debug, Clone, Default)]
 pub struct CellTotals {
     /// Where the file begins, and the last value.
-    values: BTreeMap<Place, (u64, u64)>,
+    values: BTreeMap<CellAddress, (u64, u64)>,
     not_mapped: BTreeMap<u16, u64>,
 }
 

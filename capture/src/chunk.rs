@@ -12,7 +12,7 @@ use crate::header::crc_without;
 
 /// The kind of content of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ChunkKind {
     /// A buffer of a process.
     Source,
     /// Frames of one ring.
@@ -43,62 +43,62 @@ pub enum Kind {
     Other(u16),
 }
 
-impl Kind {
+impl ChunkKind {
     pub(crate) fn code(self) -> u16 {
         match self {
-            Kind::Source => kind::SOURCE,
-            Kind::Frames => kind::FRAMES,
-            Kind::Gap => kind::GAP,
-            Kind::Clock => kind::CLOCK,
-            Kind::Drops => kind::DROPS,
-            Kind::Index => kind::INDEX,
-            Kind::End => kind::END,
-            Kind::Cells => kind::CELLS,
-            Kind::Trigger => kind::TRIGGER,
-            Kind::Masks => kind::MASKS,
-            Kind::Threads => kind::THREADS,
-            Kind::Series => kind::SERIES,
-            Kind::Modules => kind::MODULES,
-            Kind::Other(code) => code,
+            ChunkKind::Source => kind::SOURCE,
+            ChunkKind::Frames => kind::FRAMES,
+            ChunkKind::Gap => kind::GAP,
+            ChunkKind::Clock => kind::CLOCK,
+            ChunkKind::Drops => kind::DROPS,
+            ChunkKind::Index => kind::INDEX,
+            ChunkKind::End => kind::END,
+            ChunkKind::Cells => kind::CELLS,
+            ChunkKind::Trigger => kind::TRIGGER,
+            ChunkKind::Masks => kind::MASKS,
+            ChunkKind::Threads => kind::THREADS,
+            ChunkKind::Series => kind::SERIES,
+            ChunkKind::Modules => kind::MODULES,
+            ChunkKind::Other(code) => code,
         }
     }
 
-    pub(crate) fn from_code(code: u16) -> Kind {
+    pub(crate) fn from_code(code: u16) -> ChunkKind {
         match code {
-            kind::SOURCE => Kind::Source,
-            kind::FRAMES => Kind::Frames,
-            kind::GAP => Kind::Gap,
-            kind::CLOCK => Kind::Clock,
-            kind::DROPS => Kind::Drops,
-            kind::INDEX => Kind::Index,
-            kind::END => Kind::End,
-            kind::CELLS => Kind::Cells,
-            kind::TRIGGER => Kind::Trigger,
-            kind::MASKS => Kind::Masks,
-            kind::THREADS => Kind::Threads,
-            kind::SERIES => Kind::Series,
-            kind::MODULES => Kind::Modules,
-            code => Kind::Other(code),
+            kind::SOURCE => ChunkKind::Source,
+            kind::FRAMES => ChunkKind::Frames,
+            kind::GAP => ChunkKind::Gap,
+            kind::CLOCK => ChunkKind::Clock,
+            kind::DROPS => ChunkKind::Drops,
+            kind::INDEX => ChunkKind::Index,
+            kind::END => ChunkKind::End,
+            kind::CELLS => ChunkKind::Cells,
+            kind::TRIGGER => ChunkKind::Trigger,
+            kind::MASKS => ChunkKind::Masks,
+            kind::THREADS => ChunkKind::Threads,
+            kind::SERIES => ChunkKind::Series,
+            kind::MODULES => ChunkKind::Modules,
+            code => ChunkKind::Other(code),
         }
     }
 
     /// Bytes of the header that this version writes.
     fn header_len(self) -> usize {
         match self {
-            Kind::Frames => frames::LEN,
-            Kind::Gap => gap::LEN,
-            Kind::Drops => drops::LEN,
-            Kind::Cells => cells::LEN,
-            Kind::Trigger => trigger::LEN,
-            Kind::Masks => masks::LEN,
-            Kind::Threads => threads::LEN,
-            Kind::Modules => modules::LEN,
-            Kind::Source
-            | Kind::Clock
-            | Kind::Index
-            | Kind::End
-            | Kind::Series
-            | Kind::Other(_) => chunk::LEN,
+            ChunkKind::Frames => frames::LEN,
+            ChunkKind::Gap => gap::LEN,
+            ChunkKind::Drops => drops::LEN,
+            ChunkKind::Cells => cells::LEN,
+            ChunkKind::Trigger => trigger::LEN,
+            ChunkKind::Masks => masks::LEN,
+            ChunkKind::Threads => threads::LEN,
+            ChunkKind::Modules => modules::LEN,
+            ChunkKind::Source
+            | ChunkKind::Clock
+            | ChunkKind::Index
+            | ChunkKind::End
+            | ChunkKind::Series
+            | ChunkKind::Other(_) => chunk::LEN,
         }
     }
 }
@@ -176,7 +176,7 @@ pub struct Drops {
 pub(crate) struct ChunkHeader {
     pub capture: [u8; 8],
     pub header_len: usize,
-    pub kind: Kind,
+    pub kind: ChunkKind,
     pub source: u16,
     pub codec: u16,
     pub stored_len: u64,
@@ -188,7 +188,7 @@ pub(crate) struct ChunkHeader {
 impl ChunkHeader {
     /// The header of a chunk with this payload, stored as it is.
     pub fn new(
-        kind: Kind,
+        kind: ChunkKind,
         capture: [u8; 8],
         source: Option<u16>,
         ordinal: u64,
@@ -247,7 +247,7 @@ impl ChunkHeader {
         Some(ChunkHeader {
             capture: get(bytes, chunk::CAPTURE),
             header_len,
-            kind: Kind::from_code(u16_at(bytes, chunk::KIND)),
+            kind: ChunkKind::from_code(u16_at(bytes, chunk::KIND)),
             source: u16_at(bytes, chunk::SOURCE),
             codec: u16_at(bytes, chunk::CODEC),
             stored_len: u64_at(bytes, chunk::STORED_LEN),
@@ -271,8 +271,8 @@ impl ChunkHeader {
     pub fn check(&self) -> Result<(), DamageKind> {
         match self.kind {
             // The reader skips an unknown kind by its length.
-            Kind::Other(_) => Ok(()),
-            kind if self.is_coded() && (kind != Kind::Frames || self.codec().is_none()) => {
+            ChunkKind::Other(_) => Ok(()),
+            kind if self.is_coded() && (kind != ChunkKind::Frames || self.codec().is_none()) => {
                 Err(DamageKind::Codec(self.codec))
             }
             kind if self.header_len < kind.header_len() => Err(DamageKind::Length),

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use crate::bytes::u64_at;
-use crate::chunk::{ChunkHeader, FramesHead, Kind};
+use crate::chunk::{ChunkHeader, ChunkKind, FramesHead};
 use crate::codec::Unpacker;
 use crate::error::{Damage, DamageKind};
 use crate::reader::numbered;
@@ -110,7 +110,7 @@ impl ChunkFile {
 fn frames<'a>(chunk: &'a [u8], unpacker: &'a mut Unpacker) -> Result<Payload<'a>, DamageKind> {
     let header = ChunkHeader::decode(chunk, None).ok_or(DamageKind::Checksum)?;
     header.check()?;
-    if header.kind != Kind::Frames
+    if header.kind != ChunkKind::Frames
         || header.header_len as u64 + header.stored_len != chunk.len() as u64
     {
         return Err(DamageKind::Length);

@@ -17,7 +17,7 @@ use ppt_clock::Stamps;
 use ppt_frame_dsl::schema::{FRAME_ID_OFFSET, Int, Schema};
 use ppt_frame_dsl::{Column, ColumnType, Measure};
 
-pub use access::{Access, At, Difference, Fixed, Integer, Number, Text};
+pub use access::{Access, Difference, Fixed, Integer, NumberAt, PlainNumber, Text};
 pub use names::Names;
 pub use plain::Plain;
 use plain::Shortcut;
@@ -74,7 +74,7 @@ impl Reader {
             _ => None,
         };
         let (at, ty) = (column.offset as usize, column.ty);
-        Reader { at, ty, shortcut: Shortcut::of(ty), names: names.unwrap_or_default() }
+        Reader { at, ty, shortcut: Shortcut::for_type(ty), names: names.unwrap_or_default() }
     }
 
     /// The type of the column.
@@ -86,7 +86,7 @@ impl Reader {
     #[inline]
     pub fn address(&self, frame: &[u8]) -> Option<u64> {
         match self.ty {
-            ColumnType::Addr => At::<u64>::new(self.at).get(frame),
+            ColumnType::Addr => NumberAt::<u64>::new(self.at).get(frame),
             _ => None,
         }
     }
@@ -117,19 +117,19 @@ impl Reader {
     pub fn visit<V: Visitor>(&self, stamps: &Stamps<'_>, visitor: V) -> V::Output {
         let at = self.at;
         match self.ty {
-            ColumnType::Int(Int::I8) => visitor.integer(At::<i8>::new(at)),
-            ColumnType::Int(Int::I16) => visitor.integer(At::<i16>::new(at)),
-            ColumnType::Int(Int::I32) => visitor.integer(At::<i32>::new(at)),
-            ColumnType::Int(Int::I64) => visitor.integer(At::<i64>::new(at)),
-            ColumnType::Int(Int::U8) => visitor.integer(At::<u8>::new(at)),
-            ColumnType::Int(Int::U16) => visitor.integer(At::<u16>::new(at)),
-            ColumnType::Int(Int::U32) => visitor.integer(At::<u32>::new(at)),
-            ColumnType::Int(Int::U64) => visitor.integer(At::<u64>::new(at)),
-            ColumnType::F32 => visitor.single(At::<f32>::new(at)),
-            ColumnType::F64 => visitor.double(At::<f64>::new(at)),
-            ColumnType::Bool => visitor.boolean(At::<u8>::new(at)),
-            ColumnType::Duration => visitor.duration(At::<i64>::new(at)),
-            ColumnType::Addr => visitor.address(At::<u64>::new(at)),
+            ColumnType::Int(Int::I8) => visitor.integer(NumberAt::<i8>::new(at)),
+            ColumnType::Int(Int::I16) => visitor.integer(NumberAt::<i16>::new(at)),
+            ColumnType::Int(Int::I32) => visitor.integer(NumberAt::<i32>::new(at)),
+            ColumnType::Int(Int::I64) => visitor.integer(NumberAt::<i64>::new(at)),
+            ColumnType::Int(Int::U8) => visitor.integer(NumberAt::<u8>::new(at)),
+            ColumnType::Int(Int::U16) => visitor.integer(NumberAt::<u16>::new(at)),
+            ColumnType::Int(Int::U32) => visitor.integer(NumberAt::<u32>::new(at)),
+            ColumnType::Int(Int::U64) => visitor.integer(NumberAt::<u64>::new(at)),
+            ColumnType::F32 => visitor.single(NumberAt::<f32>::new(at)),
+            ColumnType::F64 => visitor.double(NumberAt::<f64>::new(at)),
+            ColumnType::Bool => visitor.boolean(NumberAt::<u8>::new(at)),
+            ColumnType::Duration => visitor.duration(NumberAt::<i64>::new(at)),
+            ColumnType::Addr => visitor.address(NumberAt::<u64>::new(at)),
             ColumnType::Time(ty) => visitor.time(Time::new(at, ty)),
             ColumnType::TimevalSeconds => visitor.half(Half::seconds(at)),
             ColumnType::TimevalMicroseconds => visitor.half(Half::microseconds(at)),
@@ -144,14 +144,14 @@ impl Reader {
     fn enumerated<V: Visitor>(&self, repr: Int, visitor: V) -> V::Output {
         let (at, names) = (self.at, &self.names);
         match repr {
-            Int::I8 => visitor.name(At::<i8>::new(at), names),
-            Int::I16 => visitor.name(At::<i16>::new(at), names),
-            Int::I32 => visitor.name(At::<i32>::new(at), names),
-            Int::I64 => visitor.name(At::<i64>::new(at), names),
-            Int::U8 => visitor.name(At::<u8>::new(at), names),
-            Int::U16 => visitor.name(At::<u16>::new(at), names),
-            Int::U32 => visitor.name(At::<u32>::new(at), names),
-            Int::U64 => visitor.name(At::<u64>::new(at), names),
+            Int::I8 => visitor.name(NumberAt::<i8>::new(at), names),
+            Int::I16 => visitor.name(NumberAt::<i16>::new(at), names),
+            Int::I32 => visitor.name(NumberAt::<i32>::new(at), names),
+            Int::I64 => visitor.name(NumberAt::<i64>::new(at), names),
+            Int::U8 => visitor.name(NumberAt::<u8>::new(at), names),
+            Int::U16 => visitor.name(NumberAt::<u16>::new(at), names),
+            Int::U32 => visitor.name(NumberAt::<u32>::new(at), names),
+            Int::U64 => visitor.name(NumberAt::<u64>::new(at), names),
         }
     }
 }
@@ -186,7 +186,7 @@ fn length<V: Visitor>(
 /// `frame` is too short.
 #[inline]
 pub fn frame_id(frame: &[u8]) -> u16 {
-    At::<u16>::new(FRAME_ID_OFFSET as usize).get(frame).unwrap_or(0)
+    NumberAt::<u16>::new(FRAME_ID_OFFSET as usize).get(frame).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -208,9 +208,9 @@ mod tests {
         {"name":"c_end","type":"u8","interval":{"name":"c","edge":"end"},"offset":41}]}]}"#;
 
     /// Writes each read as text: its method and its value.
-    struct Told<'a>(&'a [u8]);
+    struct ReadAsText<'a>(&'a [u8]);
 
-    impl Visitor for Told<'_> {
+    impl Visitor for ReadAsText<'_> {
         type Output = String;
 
         fn integer<T: Integer>(self, value: impl Access<Value = T>) -> String {
@@ -273,7 +273,7 @@ mod tests {
         let frame: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
         let columns = columns(&schema, &schema.frames[0], Style::Sql).into_iter();
         let readers = columns.map(|it| Reader::new(&schema, &it));
-        readers.map(|reader| reader.visit(&stamps, Told(&frame))).collect()
+        readers.map(|reader| reader.visit(&stamps, ReadAsText(&frame))).collect()
     }
 
     #[test]

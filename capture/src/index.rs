@@ -1,7 +1,7 @@
 //! The index: the offsets of all chunks, for a reader that can seek.
 
 use crate::bytes::{put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
-use crate::chunk::{FramesHead, Gap, Kind};
+use crate::chunk::{ChunkKind, FramesHead, Gap};
 use crate::error::DamageKind;
 use crate::format::NO_SOURCE;
 use crate::format::index::{self, entry};
@@ -12,7 +12,7 @@ pub struct IndexEntry {
     /// Offset of the chunk from the first byte of the capture.
     pub offset: u64,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ChunkKind,
     /// Its source.
     pub source: Option<u16>,
     /// Nonce of the segment.
@@ -32,7 +32,7 @@ pub struct IndexEntry {
 }
 
 impl IndexEntry {
-    pub(crate) fn plain(offset: u64, kind: Kind, source: Option<u16>) -> Self {
+    pub(crate) fn plain(offset: u64, kind: ChunkKind, source: Option<u16>) -> Self {
         IndexEntry {
             offset,
             kind,
@@ -56,7 +56,7 @@ impl IndexEntry {
             t_min: head.t_min,
             t_max: head.t_max,
             frame_mask: head.frame_mask,
-            ..Self::plain(offset, Kind::Frames, Some(head.source))
+            ..Self::plain(offset, ChunkKind::Frames, Some(head.source))
         }
     }
 
@@ -66,7 +66,7 @@ impl IndexEntry {
             ring: gap.ring,
             first_seq: gap.first_seq,
             count: gap.count,
-            ..Self::plain(offset, Kind::Gap, Some(gap.source))
+            ..Self::plain(offset, ChunkKind::Gap, Some(gap.source))
         }
     }
 }
@@ -104,7 +104,7 @@ pub(crate) fn decode(payload: &[u8]) -> Result<(Option<u64>, Vec<IndexEntry>), D
         let source = u16_at(bytes, entry::SOURCE);
         IndexEntry {
             offset: u64_at(bytes, entry::OFFSET),
-            kind: Kind::from_code(u16_at(bytes, entry::KIND)),
+            kind: ChunkKind::from_code(u16_at(bytes, entry::KIND)),
             source: (source != NO_SOURCE).then_some(source),
             nonce: u64_at(bytes, entry::NONCE),
             ring: u32_at(bytes, entry::RING),

@@ -21,7 +21,7 @@ use ppt_clock::ClockReading;
 use crate::account::Account;
 use crate::bytes::u64_at;
 use crate::cells::Cells;
-use crate::chunk::{ChunkHeader, Drops, FramesHead, Gap, Kind};
+use crate::chunk::{ChunkHeader, ChunkKind, Drops, FramesHead, Gap};
 use crate::clock;
 use crate::codec::Codec;
 use crate::end::End;
@@ -32,7 +32,7 @@ use crate::input::Stream;
 use crate::masks::Flip;
 use crate::modules::Modules;
 use crate::ranges::Ranges;
-use crate::scan::{Choose, Scan, Scanner};
+use crate::scan::{Choose, ScanStep, Scanner};
 use crate::series::SeriesPart;
 use crate::source::Source;
 use crate::sources::{SourceInfo, Sources};
@@ -76,7 +76,7 @@ pub enum Chunk<'a> {
     /// A source, new or with more segments.
     Source(&'a SourceInfo),
     /// Frames that no earlier chunk held.
-    Frames(Frames<'a>),
+    Frames(ChunkFrames<'a>),
     /// Frames of which only the head was read. Only [`Capture::read_heads`] returns this.
     Passed(Passed),
     /// Missing frames that no earlier chunk stated.
@@ -108,7 +108,7 @@ pub enum Chunk<'a> {
 
 /// The frames of one chunk.
 #[derive(Debug, Clone, Copy)]
-pub struct Frames<'a> {
+pub struct ChunkFrames<'a> {
     /// Offset of the chunk from the first byte of the capture.
     pub offset: u64,
     /// The facts that the chunk states about them.
@@ -144,7 +144,7 @@ pub struct Passed {
     pub loss_is_new: bool,
 }
 
-impl<'a> Frames<'a> {
+impl<'a> ChunkFrames<'a> {
     /// The chunk, without its frames.
     pub fn passed(&self) -> Passed {
         Passed {
@@ -194,7 +194,7 @@ pub struct OwnedFrames {
 }
 
 impl OwnedFrames {
-    /// As [`Frames::iter`].
+    /// As [`ChunkFrames::iter`].
     pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
         numbered(&self.head, &self.payload).filter(|(seq, frame)| u64_at(frame, 0) == *seq)
     }
@@ -359,7 +359,7 @@ impl Capture {
             Ready::Owned(chunk) => chunk,
             Ready::Source(id) => Chunk::Source(self.sources.get(id).ok()?),
             Ready::Cells(header) => Chunk::Cells(self.cells(&header).ok()?),
-            Ready::Frames { offset, header, head, loss_is_new } => Chunk::Frames(Frames {
+            Ready::Frames { offset, header, head, loss_is_new } => Chunk::Frames(ChunkFrames {
                 offset,
                 head,
                 info: self.sources.get(head.source).ok()?,
@@ -377,17 +377,17 @@ impl Capture {
     /// One chunk, or one stretch that is none: fills `damages` and `ready`.
     fn advance(&mut self, choose: Option<Choose<'_>>) -> io::Result<()> {
         match self.scanner.next(self.end.is_some(), choose)? {
-            Scan::Stop(offset) => {
+            ScanStep::Stop(offset) => {
                 self.finished = true;
                 self.cut = self.end.is_none().then_some(offset);
             }
-            Scan::Damage(damage) => self.damage(damage.offset, damage.kind),
-            Scan::Passed(offset, header) => {
+            ScanStep::Damage(damage) => self.damage(damage.offset, damage.kind),
+            ScanStep::Passed(offset, header) => {
                 if self.place(offset, header.ordinal) {
                     self.ready = Some(Ready::Owned(Chunk::Other(header.kind.code())));
                 }
             }
-            Scan::PassedFrames(offset, header, head) => {
+            ScanStep::PassedFrames(offset, header, head) => {
                 if self.place(offset, header.ordinal) {
                     match self.pass_frames(offset, &head) {
                         Ok(loss_is_new) => {
@@ -403,7 +403,7 @@ impl Capture {
                     }
                 }
             }
-            Scan::Loaded(offset, header) => {
+            ScanStep::Loaded(offset, header) => {
                 if self.place(offset, header.ordinal) {
                     match self.parse(offset, &header) {
                         Ok(ready) => {
@@ -443,35 +443,35 @@ impl Capture {
         let source = header.source;
         let (head, payload) = self.scanner.chunk(header);
         let chunk = match header.kind {
-            Kind::Source => {
+            ChunkKind::Source => {
                 let (new, schema) = Source::decode(payload)?;
                 self.sources.introduce(source, new, schema)?;
                 return Ok(Ready::Source(source));
             }
-            Kind::Frames => {
+            ChunkKind::Frames => {
                 let head = FramesHead::decode(source, head);
                 head.check(payload.len() as u64).map_err(DamageKind::Content)?;
                 self.check_source(&head)?;
                 return self.take_frames(offset, *header, head);
             }
-            Kind::Gap => {
+            ChunkKind::Gap => {
                 let gap = Gap::decode(source, head)?;
                 self.sources.with_ring(source, gap.nonce, gap.ring)?;
                 self.account.gap(&gap)?;
                 Chunk::Gap(gap)
             }
-            Kind::Clock => Chunk::Clock(clock::decode(payload)?),
-            Kind::Drops => {
+            ChunkKind::Clock => Chunk::Clock(clock::decode(payload)?),
+            ChunkKind::Drops => {
                 self.sources.get(source)?;
                 let drops = Drops::decode(source, head);
                 self.account.drops(&drops);
                 Chunk::Drops(drops)
             }
-            Kind::Index => {
+            ChunkKind::Index => {
                 let (previous, entries) = index::decode(payload)?;
                 Chunk::Index(previous, entries)
             }
-            Kind::End => {
+            ChunkKind::End => {
                 let end = End::decode(payload)?;
                 for ring in &end.rings {
                     self.sources.with_ring(ring.source, ring.nonce, ring.ring)?;
@@ -483,11 +483,11 @@ impl Capture {
                 self.end = Some(end.clone());
                 Chunk::End(end)
             }
-            Kind::Cells => {
+            ChunkKind::Cells => {
                 self.cells(header)?;
                 return Ok(Ready::Cells(*header));
             }
-            Kind::Trigger => {
+            ChunkKind::Trigger => {
                 let trigger = Trigger::decode(source, head, payload)?;
                 match (trigger.source, trigger.ring) {
                     (Some(source), Some((nonce, ring))) => {
@@ -498,21 +498,21 @@ impl Capture {
                 }
                 Chunk::Trigger(trigger)
             }
-            Kind::Masks => {
+            ChunkKind::Masks => {
                 let nonce = u64_at(head, crate::format::masks::NONCE);
                 let (info, rings) = self.of_segment(source, nonce)?;
                 Chunk::Masks(Flip::decode((source, head), payload, (&info.schema, rings))?)
             }
-            Kind::Threads => {
+            ChunkKind::Threads => {
                 self.sources.get(source)?;
                 Chunk::Threads(ThreadNames::decode(source, head, payload)?)
             }
-            Kind::Modules => {
+            ChunkKind::Modules => {
                 self.sources.get(source)?;
                 Chunk::Modules(Modules::decode(source, head, payload)?)
             }
-            Kind::Series => Chunk::Series(SeriesPart::decode(payload)?),
-            Kind::Other(code) => Chunk::Other(code),
+            ChunkKind::Series => Chunk::Series(SeriesPart::decode(payload)?),
+            ChunkKind::Other(code) => Chunk::Other(code),
         };
         Ok(Ready::Owned(chunk))
     }

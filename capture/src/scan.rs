@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::bytes::{get, u32_at};
-use crate::chunk::{ChunkHeader, FramesHead, Kind};
+use crate::chunk::{ChunkHeader, ChunkKind, FramesHead};
 use crate::codec::Unpacker;
 use crate::error::{CaptureError, Damage, DamageKind};
 use crate::format::{self, ALIGN, MAX_HEADER, chunk, file};
@@ -33,7 +33,7 @@ pub(crate) struct Scanner {
 pub(crate) type Choose<'a> = &'a dyn Fn(&FramesHead) -> bool;
 
 /// The next part of the input.
-pub(crate) enum Scan {
+pub(crate) enum ScanStep {
     /// A chunk whose checksums are right. Its header and payload are [`Scanner::chunk`].
     Loaded(u64, ChunkHeader),
     /// A chunk that is not wanted, and was not read.
@@ -103,9 +103,9 @@ impl Scanner {
 
     /// The next thing; `ended` says whether the end chunk has come: nothing is cut off after it.
     /// Frames that `choose` refuses are passed where that saves reading them.
-    pub fn next(&mut self, ended: bool, choose: Option<Choose<'_>>) -> io::Result<Scan> {
+    pub fn next(&mut self, ended: bool, choose: Option<Choose<'_>>) -> io::Result<ScanStep> {
         if let Some(offset) = self.stopped {
-            return Ok(Scan::Stop(offset));
+            return Ok(ScanStep::Stop(offset));
         }
         self.input.skip(std::mem::take(&mut self.taken))?;
         let offset = self.input.offset();
@@ -117,9 +117,9 @@ impl Scanner {
         }
     }
 
-    fn stop(&mut self, offset: u64) -> io::Result<Scan> {
+    fn stop(&mut self, offset: u64) -> io::Result<ScanStep> {
         self.stopped = Some(offset);
-        Ok(Scan::Stop(offset))
+        Ok(ScanStep::Stop(offset))
     }
 
     fn front(&mut self) -> io::Result<Front> {
@@ -149,24 +149,25 @@ impl Scanner {
         header: ChunkHeader,
         ended: bool,
         choose: Option<Choose<'_>>,
-    ) -> io::Result<Scan> {
+    ) -> io::Result<ScanStep> {
         if let Err(kind) = header.check() {
             return self.resync(offset, Lead::Bad(kind), ended);
         }
         match (header.kind, choose) {
-            (Kind::Other(_), _) => {
+            (ChunkKind::Other(_), _) => {
                 let len = (header.header_len as u64).saturating_add(header.stored_len);
                 self.taken = len.checked_next_multiple_of(ALIGN as u64).unwrap_or(u64::MAX);
-                return Ok(Scan::Passed(offset, header));
+                return Ok(ScanStep::Passed(offset, header));
             }
-            (Kind::Source | Kind::Clock | Kind::Threads | Kind::Modules, _) => {}
-            (Kind::Frames, Some(choose)) => {
+            (ChunkKind::Source | ChunkKind::Clock | ChunkKind::Threads | ChunkKind::Modules, _) => {
+            }
+            (ChunkKind::Frames, Some(choose)) => {
                 let head = FramesHead::decode(header.source, self.input.window());
                 if head.check(header.raw_len).is_ok() && !choose(&head) && self.pass(&header)? {
-                    return Ok(Scan::PassedFrames(offset, header, head));
+                    return Ok(ScanStep::PassedFrames(offset, header, head));
                 }
             }
-            _ if self.survey && self.pass(&header)? => return Ok(Scan::Passed(offset, header)),
+            _ if self.survey && self.pass(&header)? => return Ok(ScanStep::Passed(offset, header)),
             _ => {}
         }
         self.load(offset, header, ended)
@@ -197,7 +198,7 @@ impl Scanner {
     }
 
     /// The chunk at the front of the window, with its payload.
-    fn load(&mut self, offset: u64, header: ChunkHeader, ended: bool) -> io::Result<Scan> {
+    fn load(&mut self, offset: u64, header: ChunkHeader, ended: bool) -> io::Result<ScanStep> {
         // check() bounds both: no overflow, and the window grows only with what is there.
         let len = header.header_len + header.stored_len as usize;
         let window = self.input.fill(len)?;
@@ -216,12 +217,12 @@ impl Scanner {
         }
         self.id = Some(header.capture);
         self.taken = format::align(len as u64);
-        Ok(Scan::Loaded(offset, header))
+        Ok(ScanStep::Loaded(offset, header))
     }
 
     /// Moves to the next place where a chunk begins, and judges what lies before it. Not by the
     /// lengths of a damaged chunk: what follows may lie inside of them.
-    fn resync(&mut self, offset: u64, lead: Lead, ended: bool) -> io::Result<Scan> {
+    fn resync(&mut self, offset: u64, lead: Lead, ended: bool) -> io::Result<ScanStep> {
         let mut zeros = true;
         let found = loop {
             let window = self.input.fill(ALIGN)?;
@@ -240,12 +241,12 @@ impl Scanner {
         let bytes = self.input.offset() - offset;
         let kind = match lead {
             Lead::Bad(kind) => kind,
-            Lead::Torn if cut => return Ok(Scan::Stop(offset)),
+            Lead::Torn if cut => return Ok(ScanStep::Stop(offset)),
             // Room that was never written to: the power was cut.
-            Lead::Foreign if cut && zeros => return Ok(Scan::Stop(offset)),
+            Lead::Foreign if cut && zeros => return Ok(ScanStep::Stop(offset)),
             Lead::Torn | Lead::Foreign => DamageKind::NotAChunk { bytes },
         };
-        Ok(Scan::Damage(Damage { offset, kind }))
+        Ok(ScanStep::Damage(Damage { offset, kind }))
     }
 }
 

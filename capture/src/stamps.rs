@@ -30,7 +30,7 @@ pub struct Stamp {
 
 /// The times and kinds that were found in some frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct StampFindings {
     /// One less than the least time: so no time, 0, is the largest of all.
     before_least: u64,
     most: u64,
@@ -53,7 +53,7 @@ impl Stamps {
     }
 
     /// Sees what `frames` of `stride` words say. Times of 0 were not taken, and do not count.
-    pub fn see(&self, frames: &[Bytes], stride: usize, found: &mut Found) {
+    pub fn see(&self, frames: &[Bytes], stride: usize, found: &mut StampFindings) {
         let Some(&first) = self.at.first() else { return };
         let frames = frames.chunks_exact(stride).map(<[Bytes]>::as_flattened);
         if self.multi {
@@ -73,13 +73,13 @@ impl Stamps {
 
     /// The times and kinds of `frames` of `stride` words.
     pub fn stamp(&self, frames: &[Bytes], stride: usize) -> Stamp {
-        let mut found = Found::default();
+        let mut found = StampFindings::default();
         self.see(frames, stride, &mut found);
         found.stamp()
     }
 }
 
-impl Found {
+impl StampFindings {
     /// One more time; 0 is none.
     #[inline(always)]
     fn time(&mut self, time: u64) {
@@ -97,7 +97,7 @@ impl Found {
     }
 }
 
-impl Default for Found {
+impl Default for StampFindings {
     fn default() -> Self {
         Self { before_least: u64::MAX, most: 0, frame_mask: 0 }
     }

@@ -5,7 +5,7 @@ use std::io::{self, IoSlice, Write};
 use ppt_clock::ClockReading;
 
 use crate::cells::{CellRows, CellsHead};
-use crate::chunk::{ChunkHeader, Drops, FramesHead, Gap, Kind};
+use crate::chunk::{ChunkHeader, ChunkKind, Drops, FramesHead, Gap};
 use crate::clock;
 use crate::codec::Packed;
 use crate::end::End;
@@ -106,8 +106,8 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     fn state(&mut self, id: u16, payload: &[u8]) -> io::Result<()> {
-        let entry = IndexEntry::plain(self.bytes, Kind::Source, Some(id));
-        self.chunk(Kind::Source, Some(id), payload, entry, |_| ())
+        let entry = IndexEntry::plain(self.bytes, ChunkKind::Source, Some(id));
+        self.chunk(ChunkKind::Source, Some(id), payload, entry, |_| ())
     }
 
     /// Writes the sources once more that were written once. A clock chunk, if need be without
@@ -136,7 +136,9 @@ impl<W: Write> CaptureWriter<W> {
         head.check(payload.raw_len as u64).map_err(invalid)?;
         self.copy_sources()?;
         let entry = IndexEntry::frames(self.bytes, head);
-        self.packed(Kind::Frames, Some(head.source), payload, entry, |bytes| head.encode(bytes))
+        self.packed(ChunkKind::Frames, Some(head.source), payload, entry, |bytes| {
+            head.encode(bytes);
+        })
     }
 
     /// States a run of missing frames that no `lost_before` states.
@@ -147,7 +149,7 @@ impl<W: Write> CaptureWriter<W> {
         gap.check().map_err(invalid)?;
         self.copy_sources()?;
         let entry = IndexEntry::gap(self.bytes, gap);
-        self.chunk(Kind::Gap, Some(gap.source), &[], entry, |bytes| gap.encode(bytes))
+        self.chunk(ChunkKind::Gap, Some(gap.source), &[], entry, |bytes| gap.encode(bytes))
     }
 
     /// Writes readings of clocks. The first ones should come before the first frames.
@@ -156,8 +158,8 @@ impl<W: Write> CaptureWriter<W> {
     /// Those of the output.
     pub fn clock(&mut self, readings: &[ClockReading]) -> io::Result<()> {
         let payload = clock::encode(readings);
-        let entry = IndexEntry::plain(self.bytes, Kind::Clock, None);
-        self.chunk(Kind::Clock, None, &payload, entry, |_| ())
+        let entry = IndexEntry::plain(self.bytes, ChunkKind::Clock, None);
+        self.chunk(ChunkKind::Clock, None, &payload, entry, |_| ())
     }
 
     /// States what a source has dropped since the start of the capture.
@@ -166,8 +168,8 @@ impl<W: Write> CaptureWriter<W> {
     /// Those of the output.
     pub fn drops(&mut self, drops: &Drops) -> io::Result<()> {
         self.copy_sources()?;
-        let entry = IndexEntry::plain(self.bytes, Kind::Drops, Some(drops.source));
-        self.chunk(Kind::Drops, Some(drops.source), &[], entry, |bytes| drops.encode(bytes))
+        let entry = IndexEntry::plain(self.bytes, ChunkKind::Drops, Some(drops.source));
+        self.chunk(ChunkKind::Drops, Some(drops.source), &[], entry, |bytes| drops.encode(bytes))
     }
 
     /// States a reading of counters and histograms.
@@ -176,8 +178,10 @@ impl<W: Write> CaptureWriter<W> {
     /// Those of the output.
     pub fn cells(&mut self, head: &CellsHead, rows: &CellRows) -> io::Result<()> {
         self.copy_sources()?;
-        let entry = IndexEntry::plain(self.bytes, Kind::Cells, Some(head.source));
-        self.chunk(Kind::Cells, Some(head.source), rows.bytes(), entry, |bytes| head.encode(bytes))
+        let entry = IndexEntry::plain(self.bytes, ChunkKind::Cells, Some(head.source));
+        self.chunk(ChunkKind::Cells, Some(head.source), rows.bytes(), entry, |bytes| {
+            head.encode(bytes);
+        })
     }
 
     /// States what was enabled and disabled in a segment.
@@ -186,9 +190,9 @@ impl<W: Write> CaptureWriter<W> {
     /// Those of the output.
     pub fn masks(&mut self, flip: &Flip) -> io::Result<()> {
         self.copy_sources()?;
-        let entry = IndexEntry::plain(self.bytes, Kind::Masks, Some(flip.source));
+        let entry = IndexEntry::plain(self.bytes, ChunkKind::Masks, Some(flip.source));
         let payload = flip.payload();
-        self.chunk(Kind::Masks, Some(flip.source), &payload, entry, |bytes| flip.encode(bytes))
+        self.chunk(ChunkKind::Masks, Some(flip.source), &payload, entry, |bytes| flip.encode(bytes))
     }
 
     /// States the names of threads of a source's process.
@@ -197,9 +201,11 @@ impl<W: Write> CaptureWriter<W> {
     /// Those of the output.
     pub fn thread_names(&mut self, names: &ThreadNames) -> io::Result<()> {
         self.copy_sources()?;
-        let entry = IndexEntry::plain(self.bytes, Kind::Threads, Some(names.source));
+        let entry = IndexEntry::plain(self.bytes, ChunkKind::Threads, Some(names.source));
         let payload = names.payload();
-        self.chunk(Kind::Threads, Some(names.source), &payload, entry, |bytes| names.encode(bytes))
+        self.chunk(ChunkKind::Threads, Some(names.source), &payload, entry, |bytes| {
+            names.encode(bytes);
+        })
     }
 
     /// States what a source's process has mapped as code. What a chunk has no room for is only counted:
@@ -209,11 +215,11 @@ impl<W: Write> CaptureWriter<W> {
     /// Those of the output.
     pub fn modules(&mut self, modules: &Modules) -> io::Result<()> {
         self.copy_sources()?;
-        let entry = IndexEntry::plain(self.bytes, Kind::Modules, Some(modules.source));
+        let entry = IndexEntry::plain(self.bytes, ChunkKind::Modules, Some(modules.source));
         let modules = modules.clone().fitting(usize::MAX);
         let payload = modules.payload();
         let source = Some(modules.source);
-        self.chunk(Kind::Modules, source, &payload, entry, |bytes| modules.encode(bytes))
+        self.chunk(ChunkKind::Modules, source, &payload, entry, |bytes| modules.encode(bytes))
     }
 
     /// States a trigger of the window that the capture is.
@@ -222,9 +228,11 @@ impl<W: Write> CaptureWriter<W> {
     /// Those of the output.
     pub fn trigger(&mut self, trigger: &Trigger) -> io::Result<()> {
         self.copy_sources()?;
-        let entry = IndexEntry::plain(self.bytes, Kind::Trigger, trigger.source);
+        let entry = IndexEntry::plain(self.bytes, ChunkKind::Trigger, trigger.source);
         let payload = trigger.payload();
-        self.chunk(Kind::Trigger, trigger.source, &payload, entry, |bytes| trigger.encode(bytes))
+        self.chunk(ChunkKind::Trigger, trigger.source, &payload, entry, |bytes| {
+            trigger.encode(bytes);
+        })
     }
 
     /// States which file of a capture this is. It comes before the frames.
@@ -233,8 +241,8 @@ impl<W: Write> CaptureWriter<W> {
     /// Those of the output.
     pub fn series(&mut self, part: &SeriesPart) -> io::Result<()> {
         self.copy_sources()?;
-        let entry = IndexEntry::plain(self.bytes, Kind::Series, None);
-        self.chunk(Kind::Series, None, &part.encode(), entry, |_| ())
+        let entry = IndexEntry::plain(self.bytes, ChunkKind::Series, None);
+        self.chunk(ChunkKind::Series, None, &part.encode(), entry, |_| ())
     }
 
     /// Writes the last index and the end, flushes, and returns the output.
@@ -257,8 +265,8 @@ impl<W: Write> CaptureWriter<W> {
         if payload.len() as u64 > format::MAX_PAYLOAD {
             return Err(invalid("the end takes more than 256 MiB"));
         }
-        let entry = IndexEntry::plain(self.bytes, Kind::End, None);
-        self.chunk(Kind::End, None, &payload, entry, |_| ())?;
+        let entry = IndexEntry::plain(self.bytes, ChunkKind::End, None);
+        self.chunk(ChunkKind::End, None, &payload, entry, |_| ())?;
         self.out.flush()
     }
 
@@ -266,8 +274,8 @@ impl<W: Write> CaptureWriter<W> {
         let payload = index::encode(self.previous_index, &self.entries);
         let offset = self.bytes;
         self.entries.clear();
-        let entry = IndexEntry::plain(offset, Kind::Index, None);
-        self.chunk(Kind::Index, None, &payload, entry, |_| ())?;
+        let entry = IndexEntry::plain(offset, ChunkKind::Index, None);
+        self.chunk(ChunkKind::Index, None, &payload, entry, |_| ())?;
         // An index is found through the next one, not listed in it.
         self.entries.clear();
         self.previous_index = offset;
@@ -276,7 +284,7 @@ impl<W: Write> CaptureWriter<W> {
 
     fn chunk(
         &mut self,
-        kind: Kind,
+        kind: ChunkKind,
         source: Option<u16>,
         payload: &[u8],
         entry: IndexEntry,
@@ -287,14 +295,14 @@ impl<W: Write> CaptureWriter<W> {
 
     fn packed(
         &mut self,
-        kind: Kind,
+        kind: ChunkKind,
         source: Option<u16>,
         payload: &Packed<'_>,
         entry: IndexEntry,
         fill: impl FnOnce(&mut [u8]),
     ) -> io::Result<()> {
         let mut header = ChunkHeader::new(kind, self.capture, source, self.ordinal, payload);
-        if kind == Kind::Frames && payload.stored.len() >= format::LARGE {
+        if kind == ChunkKind::Frames && payload.stored.len() >= format::LARGE {
             // Up to the next block; where that is too near, the payload begins where it may.
             let block = format::BLOCK - (self.bytes % format::BLOCK as u64) as usize;
             header.header_len = header.header_len.max(block);
@@ -303,9 +311,13 @@ impl<W: Write> CaptureWriter<W> {
         let padding = payload.len().next_multiple_of(ALIGN) - payload.len();
         self.write([&header, payload, &[0; ALIGN][..padding]])?;
         self.ordinal += 1;
-        self.source_is_last = kind == Kind::Source;
+        self.source_is_last = kind == ChunkKind::Source;
         self.entries.push(entry);
-        if self.entries.len() >= INDEX_EVERY && kind != Kind::Index { self.index() } else { Ok(()) }
+        if self.entries.len() >= INDEX_EVERY && kind != ChunkKind::Index {
+            self.index()
+        } else {
+            Ok(())
+        }
     }
 
     fn write(&mut self, parts: [&[u8]; 3]) -> io::Result<()> {

@@ -16,13 +16,13 @@ use std::time::Instant;
 
 use ppt_clock::sync::Readings;
 use ppt_clock::times::{Model, Times};
-use rig::{Cell, Delay, Random, Rig, TickStep};
+use rig::{Delay, Random, Rig, RigCell, TickStep};
 
 const DELAYS: [Delay; 5] =
     [Delay::None, Delay::Exponential, Delay::Pareto, Delay::Loss, Delay::Asymmetric];
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Row {
+struct CoverageRow {
     stamps: u64,
     missing: u64,
     outside: u64,
@@ -49,7 +49,7 @@ fn main() {
     for delay in DELAYS {
         for step_ns in [0.0, 50e3, 10e6] {
             for hosts in [2, 5, 20] {
-                let cell = Cell { delay, step_ns, hosts, seconds, ..Cell::default() };
+                let cell = RigCell { delay, step_ns, hosts, seconds, ..RigCell::default() };
                 let row = row(&cell, stamps);
                 println!(
                     "| {delay:?} | {} µs | {hosts} | {} | {} | {} | {} | {:.3} | {:.3} | {:.1} |",
@@ -68,7 +68,7 @@ fn main() {
 }
 
 /// The worst of all cells with other rates.
-fn row(cell: &Cell, stamps: u64) -> Row {
+fn row(cell: &RigCell, stamps: u64) -> CoverageRow {
     let rates = [0.0, 35.0, -35.0, 200.0, -200.0];
     let cells: Vec<_> = rates.into_iter().flat_map(|ppm| [(ppm, 0.0), (ppm, 1.0)]).collect();
     let next = AtomicUsize::new(0);
@@ -76,7 +76,7 @@ fn row(cell: &Cell, stamps: u64) -> Row {
         let mut rows = Vec::new();
         while let Some(&(ppm, wander)) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
             let seed = 1000 + next.load(Ordering::Relaxed) as u64;
-            let cell = Cell { ppm, wander_ppm_per_min: wander, seed, ..cell.clone() };
+            let cell = RigCell { ppm, wander_ppm_per_min: wander, seed, ..cell.clone() };
             rows.push(one(&cell, stamps));
         }
         rows
@@ -85,7 +85,7 @@ fn row(cell: &Cell, stamps: u64) -> Row {
         let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
         threads.into_iter().flat_map(|it| it.join().unwrap()).collect::<Vec<_>>()
     });
-    rows.into_iter().fold(Row::default(), |a, b| Row {
+    rows.into_iter().fold(CoverageRow::default(), |a, b| CoverageRow {
         stamps: a.stamps + b.stamps,
         missing: a.missing + b.missing,
         outside: a.outside + b.outside,
@@ -96,7 +96,7 @@ fn row(cell: &Cell, stamps: u64) -> Row {
     })
 }
 
-fn one(cell: &Cell, stamps: u64) -> Row {
+fn one(cell: &RigCell, stamps: u64) -> CoverageRow {
     let rig = Rig::new(cell);
     let mut readings = Readings::default();
     readings.read(rig.text.as_bytes()).unwrap();
@@ -104,7 +104,7 @@ fn one(cell: &Cell, stamps: u64) -> Row {
     let mut random = Random(cell.seed ^ 0x5EED);
     let hz = readings.hosts()[0].tick_hz() as f64;
     let asymmetry_ns = if cell.delay == Delay::Asymmetric { 200e3 } else { 0.0 };
-    let mut row = Row { stamps, steps: times.steps().len(), ..Row::default() };
+    let mut row = CoverageRow { stamps, steps: times.steps().len(), ..CoverageRow::default() };
     let mut errors = Vec::new();
     let (mut width, mut least) = (0.0, 0.0);
     for host in 1..cell.hosts {
@@ -151,11 +151,11 @@ fn steps() {
             for seed in 0..RECORDS {
                 let mut random = Random(seed ^ 0x57E9);
                 let at_ns = random.between(8e9, 12e9);
-                let plain = Cell { delay, seed, ..Cell::default() };
+                let plain = RigCell { delay, seed, ..RigCell::default() };
                 let size = (scatters * Rig::new(&plain).scatter(1, at_ns)).max(10e3);
                 let by_ns = if seed % 2 == 0 { size } else { -size };
                 let tick_step = Some(TickStep { host: 1, at_ns, by_ns });
-                let rig = Rig::new(&Cell { tick_step, ..plain });
+                let rig = Rig::new(&RigCell { tick_step, ..plain });
                 let mut readings = Readings::default();
                 readings.read(rig.text.as_bytes()).unwrap();
                 let times = Times::of(&readings, 0, &Model::default()).unwrap();
@@ -192,12 +192,12 @@ fn steps() {
 
 /// Ten million readings: a fifth of them are probes, the others stand around their stamps.
 fn speed() {
-    let cell = Cell {
+    let cell = RigCell {
         hosts: 20,
         delay: Delay::Exponential,
         seconds: 1350.0,
         rate: 20.0,
-        ..Cell::default()
+        ..RigCell::default()
     };
     let mut readings = Readings::default();
     let rig = Rig::new(&cell);

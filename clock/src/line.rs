@@ -5,7 +5,7 @@ pub const STAMP_IS_MONOTONIC: u64 = 1 << 63;
 
 /// Ticks between two neighbouring readings, `from..to`.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Line {
+pub(crate) struct TickLine {
     pub from: u64,
     pub to: u64,
     /// ns since the epoch at `from`.
@@ -16,7 +16,7 @@ pub(crate) struct Line {
     pub ticks: u64,
 }
 
-impl Line {
+impl TickLine {
     /// Returns the same as [`ClockTable::tick_to_epoch`], or None if this line does not suffice.
     #[inline]
     pub fn epoch(&self, tick: u64) -> Option<i64> {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::line::{Line, STAMP_IS_MONOTONIC};
+use crate::line::{STAMP_IS_MONOTONIC, TickLine};
 use crate::ticks::ClockTable;
 
 /// Offsets of the clocks of a time namespace: the process's clocks minus the listener's, in ns.
@@ -29,7 +29,7 @@ pub struct Stamps<'a> {
     /// Where the target's clocks are.
     namespace: TimeNamespace,
     /// What the last ticks were read by: the next ones mostly lie there, too.
-    line: Cell<Line>,
+    line: Cell<TickLine>,
 }
 
 impl<'a> Stamps<'a> {

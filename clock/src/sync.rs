@@ -10,10 +10,10 @@ mod host;
 mod limits;
 mod readings;
 mod record;
-mod words;
+mod record_fields;
 
 pub use error::{RecordError, SyncError};
 pub use host::Host;
 pub use limits::{MAX_HOSTS, MAX_HZ, MAX_NAME};
 pub use readings::Readings;
-pub use record::{HEADER, OneWay, Probe, Pulse, Record, Said};
+pub use record::{HEADER, OneWay, Probe, Pulse, Record, TimeSourceReport};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::alignment::Alignment;
-use crate::line::{Line, STAMP_IS_MONOTONIC};
+use crate::line::{STAMP_IS_MONOTONIC, TickLine};
 use crate::reading::{ClockId, ClockReading};
 
 /// The readings of the clocks of one host.
@@ -18,7 +18,7 @@ use crate::reading::{ClockId, ClockReading};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClockTable {
     /// Readings of ticks; the counter jumped between one run and the next.
-    runs: Vec<Run>,
+    runs: Vec<TickRun>,
     tick_steps: Vec<TickStep>,
     /// Ticks a second as the source states them, for a table with a single reading.
     tick_hz: Option<u64>,
@@ -38,11 +38,11 @@ pub struct ClockTable {
 
 /// Readings of ticks without a jump: both clocks strictly rise.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Run(Vec<Point>);
+struct TickRun(Vec<TickPoint>);
 
 /// Ticks and CLOCK_MONOTONIC at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Point {
+struct TickPoint {
     tick: u64,
     ns: u64,
     /// By how much `ns` may be off, as the reading tells: half its width, in ticks.
@@ -79,7 +79,7 @@ impl ClockTable {
                 let slack = reading.a_after.saturating_sub(reading.a_before).div_ceil(2);
                 match reading.distrusted {
                     true => self.distrusted = self.distrusted.or(Some(ns)),
-                    false => self.add_point(Point { tick, ns, slack }),
+                    false => self.add_point(TickPoint { tick, ns, slack }),
                 }
             }
             if let Some((realtime, monotonic)) = reading.pair(ClockId::Realtime, ClockId::Monotonic)
@@ -128,9 +128,9 @@ impl ClockTable {
         })
     }
 
-    fn add_point(&mut self, point: Point) {
+    fn add_point(&mut self, point: TickPoint) {
         let Some(run) = self.runs.last_mut() else {
-            return self.runs.push(Run(vec![point]));
+            return self.runs.push(TickRun(vec![point]));
         };
         let Some(&last) = run.0.last() else { return };
         if point.ns <= last.ns {
@@ -145,7 +145,7 @@ impl ClockTable {
             run.0.push(point);
         } else if self.tick_steps.len() < MAX_STEPS {
             self.tick_steps.push(TickStep { between: (last.ns, point.ns), by_ns });
-            self.runs.push(Run(vec![point]));
+            self.runs.push(TickRun(vec![point]));
         }
     }
 
@@ -199,7 +199,7 @@ impl ClockTable {
     ///
     /// Steps of realtime, and the second in which the counter jumped, do not count.
     pub fn tick_error_ns(&self) -> Option<u64> {
-        let worst = self.runs.iter().filter_map(Run::error_ns).max()?;
+        let worst = self.runs.iter().filter_map(TickRun::error_ns).max()?;
         Some(worst.saturating_add(self.epoch_error_ns()?))
     }
 
@@ -216,7 +216,7 @@ impl ClockTable {
         if let [only] = self.runs.as_slice() {
             return only.convert(tick, self.tick_hz);
         }
-        let ns = |point: Option<&Point>| point.map(|it| i128::from(it.ns));
+        let ns = |point: Option<&TickPoint>| point.map(|it| i128::from(it.ns));
         let end = |index: usize| ns(self.runs.get(index)?.0.last());
         let start = |index: usize| ns(self.runs.get(index)?.0.first());
         // A counter that jumped back shows the same ticks twice.
@@ -236,7 +236,7 @@ impl ClockTable {
     }
 
     /// The readings on both sides of `tick`, where the counter never jumped.
-    pub(crate) fn line(&self, tick: u64) -> Option<Line> {
+    pub(crate) fn line(&self, tick: u64) -> Option<TickLine> {
         let [run] = self.runs.as_slice() else { return None };
         if self.alignment.is_some() {
             return None; // times of another clock lie on lines of their own
@@ -249,7 +249,7 @@ impl ClockTable {
         }
         let epoch = self.to_epoch(from.ns.into())?;
         let (ns, ticks) = (to.ns - from.ns, to.tick - from.tick);
-        Some(Line { from: from.tick, to: to.tick, epoch, ns, ticks })
+        Some(TickLine { from: from.tick, to: to.tick, epoch, ns, ticks })
     }
 
     pub(crate) fn to_epoch(&self, monotonic: i128) -> Option<i64> {
@@ -257,9 +257,9 @@ impl ClockTable {
     }
 }
 
-impl Run {
+impl TickRun {
     /// The line that `tick` is read by: two points.
-    fn line(&self, tick: u64) -> Option<(Point, Point)> {
+    fn line(&self, tick: u64) -> Option<(TickPoint, TickPoint)> {
         let points = &self.0;
         let last = points.len().checked_sub(2)? + 1;
         let (from, to) = match points.partition_point(|point| point.tick <= tick) {
@@ -284,7 +284,7 @@ impl Run {
     }
 
     /// Half the width of a reading.
-    fn slack_ns(&self, point: Point) -> i128 {
+    fn slack_ns(&self, point: TickPoint) -> i128 {
         let (Some(first), Some(last)) = (self.0.first(), self.0.last()) else { return 0 };
         let (ns, ticks) = (last.ns - first.ns, last.tick - first.tick);
         match ticks {
@@ -298,7 +298,7 @@ impl Run {
         let (_, _) = (self.0.first()?, self.0.get(1)?);
         let width = self.0.iter().map(|&it| self.slack_ns(it)).max().unwrap_or(0);
         let off = self.0.windows(3).map(|it| {
-            let without = Run(vec![it[0], it[2]]);
+            let without = TickRun(vec![it[0], it[2]]);
             let expected = without.convert(it[1].tick, None).unwrap_or(0);
             expected.saturating_sub(it[1].ns.into()).saturating_abs()
         });

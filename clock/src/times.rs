@@ -35,7 +35,7 @@ mod search;
 mod solve;
 mod track;
 
-pub use line::{Between, Knot};
+pub use line::{Knot, TickBounds};
 pub use messages::Unused;
 pub use model::Model;
-pub use solve::{Loop, Step, Times, TimesError};
+pub use solve::{ClockStep, Loop, Times, TimesError};

@@ -2,8 +2,8 @@
 //! a file that was cut off reads as what was before the cut.
 
 use ppt_clock::sync::{
-    HEADER, Host, MAX_HOSTS, MAX_HZ, OneWay, Probe, Pulse, Readings, Record, RecordError, Said,
-    SyncError,
+    HEADER, Host, MAX_HOSTS, MAX_HZ, OneWay, Probe, Pulse, Readings, Record, RecordError,
+    SyncError, TimeSourceReport,
 };
 use ppt_clock::{ClockId, ClockReading};
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ fn record() -> impl Strategy<Value = Record> {
     });
     let said = (0..HOSTS, name(), any::<u64>(), any::<i64>(), any::<u64>());
     let said = said.prop_map(|(host, source, tick, offset_ns, error_ns)| {
-        Record::Said(Said { host, source, tick, offset_ns, error_ns })
+        Record::Said(TimeSourceReport { host, source, tick, offset_ns, error_ns })
     });
     let count = (name(), any::<u64>()).prop_map(|(what, n)| Record::Count(what, n));
     prop_oneof![clock, probe, one_way, pulse, said, count]
@@ -139,7 +139,8 @@ fn lines_are_as_documented() {
         distrusted: false,
     };
     assert_eq!(parsed, Ok(Some(Record::Clock(0, reading))));
-    let said = Said { host: 2, source: "chrony".into(), tick: 9, offset_ns: -7, error_ns: 3 };
+    let said =
+        TimeSourceReport { host: 2, source: "chrony".into(), tick: 9, offset_ns: -7, error_ns: 3 };
     assert_eq!(Record::Said(said).to_string(), "said\t2\tchrony\t9\t-7\t3");
 }
 

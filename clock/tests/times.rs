@@ -4,7 +4,7 @@ mod rig;
 
 use ppt_clock::sync::Readings;
 use ppt_clock::times::{Model, Times, TimesError};
-use rig::{Cell, Delay, Random, Rig, TickStep};
+use rig::{Delay, Random, Rig, RigCell, TickStep};
 
 const DELAYS: [Delay; 5] =
     [Delay::None, Delay::Exponential, Delay::Pareto, Delay::Loss, Delay::Asymmetric];
@@ -38,9 +38,9 @@ fn held(rig: &Rig, times: &Times, stamps: u32, from: f64, to: f64) -> (u32, u32)
     (untold, outside)
 }
 
-fn cell(random: &mut Random) -> Cell {
+fn cell(random: &mut Random) -> RigCell {
     let of = |random: &mut Random, all: &[f64]| all[random.next() as usize % all.len()];
-    Cell {
+    RigCell {
         hosts: 2 + random.next() as usize % 5,
         seconds: random.between(1.0, 30.0),
         rate: of(random, &[0.5, 2.0, 10.0]),
@@ -78,7 +78,7 @@ fn the_truth_is_inside_at_all_times() {
 
 #[test]
 fn twenty_hosts_have_bounds_of_the_width_of_their_delays() {
-    let cell = Cell { hosts: 20, delay: Delay::Pareto, ..Cell::default() };
+    let cell = RigCell { hosts: 20, delay: Delay::Pareto, ..RigCell::default() };
     let rig = Rig::new(&cell);
     let times = solve(&rig);
     assert_eq!(held(&rig, &times, 20_000, 0.0, cell.seconds * 1e9), (0, 0));
@@ -101,7 +101,7 @@ fn steps_of_ticks_are_told_and_nothing_is_told_between() {
                 continue;
             }
             let tick_step = Some(TickStep { host: 1, at_ns, by_ns });
-            let cell = Cell { hosts: 2, delay, tick_step, ..Cell::default() };
+            let cell = RigCell { hosts: 2, delay, tick_step, ..RigCell::default() };
             let rig = Rig::new(&cell);
             let times = solve(&rig);
             let [step] = times.steps() else { panic!("{:?}: {cell:?}", times.steps()) };
@@ -125,11 +125,11 @@ fn steps_of_four_times_the_scatter_are_told() {
         let (mut told, mut others, seeds) = (0, 0, 100);
         for seed in 0..seeds {
             let at_ns = 8e9 + seed as f64 * 40e6;
-            let plain = Cell { delay, seed, ..Cell::default() };
+            let plain = RigCell { delay, seed, ..RigCell::default() };
             let sign = if seed % 2 == 0 { 4.0 } else { -4.0 };
             let by_ns = sign * Rig::new(&plain).scatter(1, at_ns).max(2_500.0);
             let tick_step = Some(TickStep { host: 1, at_ns, by_ns });
-            let rig = Rig::new(&Cell { tick_step, ..plain });
+            let rig = Rig::new(&RigCell { tick_step, ..plain });
             let times = solve(&rig);
             let at = i128::from(rig.clocks[0].tick(at_ns));
             for it in times.steps() {
@@ -146,7 +146,7 @@ fn steps_of_four_times_the_scatter_are_told() {
 
 #[test]
 fn more_wander_than_stated_is_told() {
-    let cell = Cell { seconds: 60.0, wander_ppm_per_min: 100.0, ..Cell::default() };
+    let cell = RigCell { seconds: 60.0, wander_ppm_per_min: 100.0, ..RigCell::default() };
     let rig = Rig::new(&cell);
     let readings = read(&rig.text);
     assert!(!Times::of(&readings, 0, &Model::default()).unwrap().steps().is_empty());
@@ -245,7 +245,7 @@ fn bounds_without_wander_are_those_of_all_possible_lines() {
 
 #[test]
 fn hosts_are_comparable_where_readings_join_them() {
-    let cell = Cell { hosts: 3, ring: false, seconds: 3.0, ..Cell::default() };
+    let cell = RigCell { hosts: 3, ring: false, seconds: 3.0, ..RigCell::default() };
     let rig = Rig::new(&cell);
     let more = "host\t3\tother\tboot-x\t1000\nhost\t4\tbox\tboot-0\t2500000000\n";
     let readings = read(&format!("{}{more}", rig.text));
@@ -265,7 +265,7 @@ fn hosts_are_comparable_where_readings_join_them() {
 
 #[test]
 fn hosts_of_one_boot_are_apart_if_messages_went_between_them() {
-    let cell = Cell { seconds: 3.0, ..Cell::default() };
+    let cell = RigCell { seconds: 3.0, ..RigCell::default() };
     let rig = Rig::new(&cell);
     let text = rig.text.replace("boot-1", "boot-0");
     let times = Times::of(&read(&text), 0, &Model::default()).unwrap();
@@ -275,7 +275,7 @@ fn hosts_of_one_boot_are_apart_if_messages_went_between_them() {
 
 #[test]
 fn a_host_that_lies_to_others_is_named() {
-    let cell = Cell { hosts: 5, seconds: 6.0, ..Cell::default() };
+    let cell = RigCell { hosts: 5, seconds: 6.0, ..RigCell::default() };
     let rig = Rig::new(&cell);
     // To host 3, host 2 says that it is 5 ms ahead of what it says to others.
     let lie = |line: &str| {
@@ -353,7 +353,7 @@ fn pulses(rig: &Rig, hosts: &[usize], seconds: u64) -> String {
 
 #[test]
 fn pulses_join_hosts_to_true_time_and_to_each_other() {
-    let cell = Cell { hosts: 3, seconds: 20.0, delay: Delay::Asymmetric, ..Cell::default() };
+    let cell = RigCell { hosts: 3, seconds: 20.0, delay: Delay::Asymmetric, ..RigCell::default() };
     let rig = Rig::new(&cell);
     let both = format!("{}{}", rig.text, pulses(&rig, &[0, 2], 20));
     let without: String =
@@ -387,7 +387,7 @@ fn pulses_join_hosts_to_true_time_and_to_each_other() {
 
 #[test]
 fn what_others_say_counts_where_it_is_believed() {
-    let cell = Cell { hosts: 2, seconds: 10.0, ..Cell::default() };
+    let cell = RigCell { hosts: 2, seconds: 10.0, ..RigCell::default() };
     let rig = Rig::new(&cell);
     // CLOCK_REALTIME of host 1 at a tick, and what is true then; said to be within 5 µs.
     let mut said = String::new();

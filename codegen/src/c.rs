@@ -4,22 +4,22 @@ pub(crate) mod comment;
 pub(crate) mod header;
 pub(crate) mod metrics;
 pub(crate) mod source;
+pub(crate) mod stores;
 pub(crate) mod structure;
 pub(crate) mod types;
 pub(crate) mod unwritten;
-pub(crate) mod words;
 
 use crate::emitter::Emitter;
-use crate::model::Model;
-use crate::output::Output;
+use crate::model::BufferModel;
+use crate::output::GeneratedFile;
 
 /// Writes `STEM.h` and `STEM.c`.
 pub(crate) struct C;
 
 impl Emitter for C {
-    fn emit(&self, model: &Model<'_>) -> Vec<Output> {
-        let header = Output { name: format!("{}.h", model.stem), text: header::emit(model) };
+    fn emit(&self, model: &BufferModel<'_>) -> Vec<GeneratedFile> {
+        let header = GeneratedFile { name: format!("{}.h", model.stem), text: header::emit(model) };
         let source = source::emit(model, &header.name, true);
-        vec![header, Output { name: format!("{}.c", model.stem), text: source }]
+        vec![header, GeneratedFile { name: format!("{}.c", model.stem), text: source }]
     }
 }

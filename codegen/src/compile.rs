@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use ppt_frame_dsl::{Failure, Language, MAX_SOURCE_BYTES, Severity};
+use ppt_frame_dsl::{CompileFailure, Language, MAX_SOURCE_BYTES, Severity};
 
 use crate::generate::{GenerateError, generate};
 use crate::write::{WriteError, write_outputs};
@@ -20,7 +20,7 @@ pub enum CompileError {
     #[error("cannot read {}: {cause}{}", path.display(), from(path))]
     Read { path: PathBuf, cause: io::Error },
     #[error("\n{}", .0.render(false).trim_end())]
-    Frames(#[source] Failure),
+    Frames(#[source] CompileFailure),
     #[error("{}: {cause}", path.display())]
     Generate { path: PathBuf, cause: GenerateError },
     #[error(

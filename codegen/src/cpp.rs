@@ -12,14 +12,16 @@ use crate::c::header::{
 };
 use crate::c::metrics::{about, argument as argument_of, call};
 use crate::c::source;
+use crate::c::stores::Enums;
 use crate::c::structure::{assertions, members};
 use crate::c::types::{element_type, int_type};
 use crate::c::unwritten;
-use crate::c::words::Enums;
 use crate::emitter::Emitter;
-use crate::model::{Field, Form, Frame, Interval, Mark, MarkValue, Model};
-use crate::output::Output;
-use crate::text::Text;
+use crate::model::{
+    BufferModel, FieldModel, FormMark, FrameModel, MarkValue, ScopeInterval, WriteForm,
+};
+use crate::output::GeneratedFile;
+use crate::text::GeneratedText;
 
 const FIXED: &str = include_str!("../runtime/c/target.h");
 
@@ -35,16 +37,16 @@ const STEP: &str = "Step";
 pub(crate) struct Cpp;
 
 impl Emitter for Cpp {
-    fn emit(&self, model: &Model<'_>) -> Vec<Output> {
+    fn emit(&self, model: &BufferModel<'_>) -> Vec<GeneratedFile> {
         let name = format!("{}.hpp", model.stem);
-        let header = Output { text: header(model, &name), name };
+        let header = GeneratedFile { text: header(model, &name), name };
         let source = source::emit(model, &header.name, false);
-        vec![header, Output { name: format!("{}.cpp", model.stem), text: source }]
+        vec![header, GeneratedFile { name: format!("{}.cpp", model.stem), text: source }]
     }
 
     /// A member cannot be called as its class, nor as a function beside it; a type not as a function
     /// of its namespace.
-    fn takes(&self, model: &Model<'_>, declared: Declared, name: &str) -> bool {
+    fn takes(&self, model: &BufferModel<'_>, declared: Declared, name: &str) -> bool {
         match declared {
             Declared::Enum(_) | Declared::Frame(_) | Declared::Metric(_) => {
                 let of_itself = match declared {
@@ -60,7 +62,7 @@ impl Emitter for Cpp {
             }
             Declared::Field(frame, field) => {
                 let frame = &model.frames[frame];
-                let Field { name, own, .. } = frame.fields[field];
+                let FieldModel { name, own, .. } = frame.fields[field];
                 let is_form = frame.forms.iter().any(|form| form.verb == name);
                 // Of what ppt adds nobody can change the name.
                 frame.name == name && !own
@@ -73,8 +75,8 @@ impl Emitter for Cpp {
     }
 }
 
-fn header(model: &Model<'_>, name: &str) -> String {
-    let mut out = Text::new();
+fn header(model: &BufferModel<'_>, name: &str) -> String {
+    let mut out = GeneratedText::new();
     out.line(&banner(model, "Frames"));
     let guard = format!("{}_HPP", model.symbol("").to_uppercase().trim_end_matches('_'));
     out.lines([&*format!("#ifndef {guard}"), &*format!("#define {guard}")]);
@@ -125,7 +127,7 @@ fn header(model: &Model<'_>, name: &str) -> String {
 }
 
 /// A class of one function, which adds.
-fn metric(model: &Model<'_>, metric: &Metric, out: &mut Text) {
+fn metric(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {
     let (ty, value) = argument_of(metric);
     doc(&metric.doc, out);
     out.open(&format!("struct {} {{", metric.name));
@@ -142,7 +144,7 @@ fn metric(model: &Model<'_>, metric: &Metric, out: &mut Text) {
     out.blank();
 }
 
-fn enums(model: &Model<'_>, out: &mut Text) {
+fn enums(model: &BufferModel<'_>, out: &mut GeneratedText) {
     for it in &model.schema.enums {
         doc(&it.doc, out);
         out.open(&format!("enum class {} : {} {{", it.name, int_type(it.repr)));
@@ -155,7 +157,7 @@ fn enums(model: &Model<'_>, out: &mut Text) {
 }
 
 /// `on`, `now` and `prepare`.
-fn switch(model: &Model<'_>, out: &mut Text) {
+fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.line("#if PPT1_ENABLED");
     out.blank();
     out.line("/* Whether somebody is attached; costs one load. */");
@@ -203,32 +205,32 @@ fn switch(model: &Model<'_>, out: &mut Text) {
 }
 
 /// Whether ppt gives that name to something inside a frame's class.
-fn has_own(frame: &Frame<'_>, name: &str) -> bool {
+fn has_own(frame: &FrameModel<'_>, name: &str) -> bool {
     frame.fields.iter().any(|field| field.own && field.name == name)
         || name == STEP && argument(frame).is_some()
 }
 
 /// The field whose value the program gives when it writes a frame.
-fn argument<'f, 'a>(frame: &'f Frame<'a>) -> Option<&'f Mark<'a>> {
+fn argument<'f, 'a>(frame: &'f FrameModel<'a>) -> Option<&'f FormMark<'a>> {
     let marks = frame.forms.iter().filter_map(|form| form.mark.as_ref());
     marks.into_iter().find(|mark| matches!(mark.value, MarkValue::Argument(_)))
 }
 
 /// What a form takes before the function that fills the frame.
-fn parameter(model: &Model<'_>, mark: Option<&Mark<'_>>) -> String {
+fn parameter(model: &BufferModel<'_>, mark: Option<&FormMark<'_>>) -> String {
     match mark {
-        Some(Mark { of, value: MarkValue::Argument(_), .. }) => {
+        Some(FormMark { of, value: MarkValue::Argument(_), .. }) => {
             format!("{}::{} ppt_mark, ", namespace(model), of.name)
         }
         _ => String::new(),
     }
 }
 
-fn structure(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
+fn structure(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut GeneratedText) {
     let name = frame.name;
     doc(frame.doc, out);
     out.open(&format!("struct {name} {{"));
-    let element = |field: &Field<'_>| match field.stored {
+    let element = |field: &FieldModel<'_>| match field.stored {
         // A member may be called as its type.
         Stored::Enum(it) => format!("{}::{}", namespace(model), it.name),
         other => element_type(other).into(),
@@ -242,10 +244,10 @@ fn structure(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
         members(frame, half, element, out);
         out.close("};");
     }
-    if let Some(Mark { of, .. }) = argument(frame) {
+    if let Some(FormMark { of, .. }) = argument(frame) {
         out.line(&format!("using {STEP} = {}::{};", namespace(model), of.name));
     }
-    for Form { verb, mark, .. } in &frame.forms {
+    for WriteForm { verb, mark, .. } in &frame.forms {
         let what = match mark.as_ref().map(|mark| &mark.value) {
             None => "writes the frame".into(),
             Some(MarkValue::Named(value, _)) => format!("writes the frame as `{value}`"),
@@ -265,7 +267,7 @@ fn structure(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
         out.line(&format!("    static_assert(sizeof(ppt_Fill) == 0, \"{why}\");"));
         out.line("}");
     }
-    if let Some(Interval { start, end }) = frame.interval() {
+    if let Some(ScopeInterval { start, end }) = frame.interval() {
         out.blank();
         out.line(&format!("/* Stamps {} now and {} at the end of its", start.name, end.name));
         out.line(" * scope, and writes the frame. */");
@@ -287,16 +289,16 @@ fn structure(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
 }
 
 /// The type of a frame, or of the half of a span that has fields of its own.
-fn type_of(frame: &Frame<'_>, half: Option<SpanHalf>) -> String {
+fn type_of(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> String {
     half.map_or_else(|| frame.name.into(), |half| format!("{}::ppt_{}", frame.name, half.word()))
 }
 
 /// Inside a frame's class its fields hide the functions of the namespace: a field may be called `on`.
-fn namespace(model: &Model<'_>) -> String {
+fn namespace(model: &BufferModel<'_>) -> String {
     format!("::ppt::{}", model.buffer())
 }
 
-fn write(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
+fn write(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut GeneratedText) {
     for form in &frame.forms {
         write_as(model, frame, form, out);
     }
@@ -305,7 +307,12 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
     }
 }
 
-fn write_as(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
+fn write_as(
+    model: &BufferModel<'_>,
+    frame: &FrameModel<'_>,
+    form: &WriteForm<'_>,
+    out: &mut GeneratedText,
+) {
     let (name, verb) = (frame.name, form.verb);
     // Left to itself clang makes a call of it, and a closure before it asks whether it is wanted.
     out.line("template <class ppt_Fill>");
@@ -346,10 +353,10 @@ fn write_as(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Tex
 }
 
 fn scope<'a>(
-    model: &Model<'a>,
-    frame: &Frame<'a>,
-    Interval { start, end }: Interval<&Field<'a>>,
-    out: &mut Text,
+    model: &BufferModel<'a>,
+    frame: &FrameModel<'a>,
+    ScopeInterval { start, end }: ScopeInterval<&FieldModel<'a>>,
+    out: &mut GeneratedText,
 ) {
     let name = frame.name;
     let function = model.symbol(&format!("commit_{name}"));

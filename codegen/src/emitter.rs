@@ -2,17 +2,17 @@
 
 use ppt_frame_dsl::Declared;
 
-use crate::model::Model;
-use crate::output::Output;
+use crate::model::BufferModel;
+use crate::output::GeneratedFile;
 
 /// Generates the writers of a buffer in one language.
 pub(crate) trait Emitter {
     /// Returns the generated files. They depend on the model only.
-    fn emit(&self, model: &Model<'_>) -> Vec<Output>;
+    fn emit(&self, model: &BufferModel<'_>) -> Vec<GeneratedFile>;
 
     /// Whether the output uses the name of a declaration itself. The checker has already refused
     /// keywords of the language.
-    fn takes(&self, _model: &Model<'_>, _declared: Declared, _name: &str) -> bool {
+    fn takes(&self, _model: &BufferModel<'_>, _declared: Declared, _name: &str) -> bool {
         false
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use ppt_frame_dsl::{Compiled, Declared, Failure, Language};
+use ppt_frame_dsl::{CompileFailure, Compiled, Declared, Language};
 
 use crate::emitter::Emitter;
-use crate::model::Model;
-use crate::output::Output;
+use crate::model::BufferModel;
+use crate::output::GeneratedFile;
 use crate::{c, cpp, python, rust};
 
 /// Why a checked frame file cannot be generated.
@@ -15,7 +15,7 @@ use crate::{c, cpp, python, rust};
 pub enum GenerateError {
     /// The file declares names that the generated code uses itself. The diagnostics show them.
     #[error("{0}")]
-    Names(Failure),
+    Names(CompileFailure),
     /// The frame file's name has no stem, which names the output.
     #[error("`{0}` has no name to call the generated files by")]
     Stem(String),
@@ -30,7 +30,7 @@ pub fn generate(
     frames: &Compiled,
     file_name: &str,
     languages: &[Language],
-) -> Result<Vec<Output>, GenerateError> {
+) -> Result<Vec<GeneratedFile>, GenerateError> {
     let path = Path::new(file_name);
     let stem = path.file_stem().and_then(|stem| stem.to_str());
     let stem = stem.ok_or_else(|| GenerateError::Stem(file_name.into()))?;
@@ -40,7 +40,7 @@ pub fn generate(
         ([], of_file) => of_file,
         (asked, _) => asked,
     };
-    let model = Model::new(&frames.schema, stem, origin);
+    let model = BufferModel::new(&frames.schema, stem, origin);
     let mut outputs = Vec::new();
     for &language in languages {
         frames.names_are_free_in(language).map_err(GenerateError::Names)?;

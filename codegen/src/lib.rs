@@ -27,9 +27,9 @@ mod write;
 
 pub use compile::{CompileError, compile};
 pub use generate::{GenerateError, generate};
-pub use output::Output;
+pub use output::GeneratedFile;
 pub use ppt_frame_dsl::{
-    Compiled, Declared, Diagnostic, Failure, Language, MAX_SOURCE_BYTES, Schema, Severity,
+    CompileFailure, Compiled, Declared, Diagnostic, Language, MAX_SOURCE_BYTES, Schema, Severity,
     compile as parse, compile_for as parse_for, draw, format, layout::Layout,
 };
 pub use write::{WriteError, depfile, write_outputs};

@@ -25,16 +25,16 @@ use ppt_text::masked;
 
 use stored::stored;
 
-pub(crate) use forms::{Form, Mark, MarkValue};
-pub(crate) use interval::Interval;
+pub(crate) use forms::{FormMark, MarkValue, WriteForm};
+pub(crate) use interval::ScopeInterval;
 pub(crate) use stamps::{ABOUT_LENGTH, Stamp, clock_number};
-pub(crate) use stores::{Bits, Part, Store, Value};
+pub(crate) use stores::{BitSource, Bits, Store, WordPart};
 
 /// Words up to which the stores are inlined wherever a frame is written.
 const INLINE_WORDS: u32 = 32;
 
 /// One buffer.
-pub(crate) struct Model<'a> {
+pub(crate) struct BufferModel<'a> {
     pub schema: &'a Schema,
     /// Of the schema's layout.
     pub hash: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Model<'a> {
     /// The first is the buffer's own, others come from `@clock`.
     pub stamps: Vec<Stamp<'a>>,
     /// In declared order, without one that nobody writes.
-    pub frames: Vec<Frame<'a>>,
+    pub frames: Vec<FrameModel<'a>>,
     /// Counters and histograms.
     pub metrics: Vec<Metric>,
     /// Whether the program computes hashes.
@@ -55,7 +55,7 @@ pub(crate) struct Model<'a> {
 }
 
 /// One kind of frame.
-pub(crate) struct Frame<'a> {
+pub(crate) struct FrameModel<'a> {
     /// The id in its slots, if they have one.
     pub id: usize,
     pub name: &'a str,
@@ -63,7 +63,7 @@ pub(crate) struct Frame<'a> {
     /// Bytes, header included.
     pub size: u32,
     /// In declared order.
-    pub fields: Vec<Field<'a>>,
+    pub fields: Vec<FieldModel<'a>>,
     /// The struct's members, in the order of their offsets.
     pub members: Vec<Member>,
     /// How its words get into a slot, in order; all words but the first.
@@ -71,13 +71,13 @@ pub(crate) struct Frame<'a> {
     /// Whether that is little enough to be inlined wherever a frame is written.
     pub inline: bool,
     /// The ways to write it.
-    pub forms: Vec<Form<'a>>,
+    pub forms: Vec<WriteForm<'a>>,
     /// The fields that a scope stamps.
-    interval: Option<Interval<usize>>,
+    interval: Option<ScopeInterval<usize>>,
 }
 
 /// One field of a frame.
-pub(crate) struct Field<'a> {
+pub(crate) struct FieldModel<'a> {
     /// In a frame's struct.
     pub name: &'a str,
     pub ty: &'a FieldType,
@@ -86,7 +86,7 @@ pub(crate) struct Field<'a> {
     pub array: Option<u32>,
     pub unit: &'a str,
     pub doc: &'a str,
-    /// Index in [`Model::stamps`]: of the clock that stamps it.
+    /// Index in [`BufferModel::stamps`]: of the clock that stamps it.
     pub stamp: Option<usize>,
     /// Whether ppt sets it, and not the program.
     pub own: bool,
@@ -101,12 +101,12 @@ pub(crate) struct Member {
     pub offset: u32,
     /// No declared name begins with `ppt_`.
     pub name: String,
-    pub what: What,
+    pub what: MemberKind,
 }
 
 /// The kind of a member.
 #[derive(Clone, Copy)]
-pub(crate) enum What {
+pub(crate) enum MemberKind {
     /// u64; set when the frame is written.
     Sequence,
     /// u16; set when the frame is written.
@@ -117,18 +117,19 @@ pub(crate) enum What {
     Padding(u32),
 }
 
-impl<'a> Model<'a> {
+impl<'a> BufferModel<'a> {
     /// Of a checked schema, whose frame file is called `origin`.
     pub fn new(schema: &'a Schema, stem: &'a str, origin: &str) -> Self {
         let stamps = stamps::stamps(schema);
         let frames = schema.frames.iter().enumerate().filter(|(_, frame)| !frame.is_hidden());
-        let frames = frames.map(|(id, frame)| Frame::new(schema, &stamps, id, frame)).collect();
+        let frames =
+            frames.map(|(id, frame)| FrameModel::new(schema, &stamps, id, frame)).collect();
         let origin = origin.replace(['\n', '\r'], " ");
         let (hash, symbols) = (schema.hash(), schema.symbol_prefix());
         let metrics = schema.metrics();
         let mut fields = schema.frames.iter().flat_map(|frame| &frame.fields);
         let hashes = fields.any(|field| field.hash() == Some(Hash::Xxh3));
-        Model { schema, hash, symbols, stem, origin, stamps, frames, metrics, hashes }
+        BufferModel { schema, hash, symbols, stem, origin, stamps, frames, metrics, hashes }
     }
 
     /// Name of the buffer.
@@ -201,19 +202,19 @@ impl<'a> Model<'a> {
     }
 
     /// The stamp of a field that can be stamped.
-    pub fn stamp_of(&self, field: &Field<'a>) -> &Stamp<'a> {
+    pub fn stamp_of(&self, field: &FieldModel<'a>) -> &Stamp<'a> {
         &self.stamps[field.stamp.expect("only of fields with one")]
     }
 }
 
-impl<'a> Frame<'a> {
+impl<'a> FrameModel<'a> {
     fn new(
         schema: &'a Schema,
         stamps: &[Stamp<'a>],
         id: usize,
         frame: &'a schema::Frame,
-    ) -> Frame<'a> {
-        let field = |field: &'a schema::Field| Field {
+    ) -> FrameModel<'a> {
+        let field = |field: &'a schema::Field| FieldModel {
             name: forms::member_name(frame, field),
             ty: &field.ty,
             stored: stored(schema, &field.ty),
@@ -225,7 +226,7 @@ impl<'a> Frame<'a> {
             own_stamp: field.is_own_stamp(),
             only: frame.only_half(field),
         };
-        Frame {
+        FrameModel {
             id,
             name: &frame.name,
             doc: &frame.doc,
@@ -240,12 +241,12 @@ impl<'a> Frame<'a> {
     }
 
     /// The fields that the program sets.
-    pub fn given(&self) -> impl Iterator<Item = &Field<'a>> {
+    pub fn given(&self) -> impl Iterator<Item = &FieldModel<'a>> {
         self.fields.iter().filter(|field| !field.own)
     }
 
     /// What ppt sets to tell apart how the frame was written.
-    pub fn mark(&self) -> Option<&Mark<'a>> {
+    pub fn mark(&self) -> Option<&FormMark<'a>> {
         self.forms.iter().find_map(|form| form.mark.as_ref())
     }
 
@@ -255,17 +256,17 @@ impl<'a> Frame<'a> {
     }
 
     /// The field that ppt stamps before the program sets the others.
-    pub fn own_stamp(&self) -> Option<&Field<'a>> {
+    pub fn own_stamp(&self) -> Option<&FieldModel<'a>> {
         self.fields.iter().find(|field| field.own_stamp)
     }
 
     /// Start and end of what a scope measures.
-    pub fn interval(&self) -> Option<Interval<&Field<'a>>> {
+    pub fn interval(&self) -> Option<ScopeInterval<&FieldModel<'a>>> {
         self.interval.map(|it| it.map(|index| &self.fields[index]))
     }
 }
 
-impl Field<'_> {
+impl FieldModel<'_> {
     /// Elements of an array of C: text and bytes are one, too.
     pub fn length(&self) -> Option<u32> {
         match self.stored {
@@ -286,23 +287,21 @@ impl Field<'_> {
 }
 
 fn members(schema: &Schema, frame: &schema::Frame) -> Vec<Member> {
-    let layout = Layout::of(schema, frame);
+    let layout = Layout::for_frame(schema, frame);
     let member = |offset, name: &str, what| Member { offset, name: name.to_owned(), what };
-    let mut members = vec![member(0, "ppt_seqno", What::Sequence)];
+    let mut members = vec![member(0, "ppt_seqno", MemberKind::Sequence)];
     if schema.multi() {
-        members.push(member(schema::FRAME_ID_OFFSET, "ppt_frame", What::FrameId));
+        members.push(member(schema::FRAME_ID_OFFSET, "ppt_frame", MemberKind::FrameId));
     }
     let fields = layout.placed.iter();
     members.extend(fields.map(|it| {
         let name = forms::member_name(frame, &frame.fields[it.index]);
-        member(it.offset, name, What::Field(it.index))
+        member(it.offset, name, MemberKind::Field(it.index))
     }));
     let padding = layout.padding.iter().enumerate();
-    members.extend(
-        padding.map(|(index, it)| {
-            member(it.offset, &format!("ppt_pad{index}"), What::Padding(it.bytes))
-        }),
-    );
+    members.extend(padding.map(|(index, it)| {
+        member(it.offset, &format!("ppt_pad{index}"), MemberKind::Padding(it.bytes))
+    }));
     members.sort_by_key(|it| it.offset);
     members
 }

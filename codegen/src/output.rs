@@ -2,7 +2,7 @@
 
 /// One generated file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Output {
+pub struct GeneratedFile {
     /// File name without a folder.
     pub name: String,
     /// Contents.

@@ -9,8 +9,8 @@ use ppt_frame_dsl::Declared;
 
 use crate::c::C;
 use crate::emitter::Emitter;
-use crate::model::Model;
-use crate::output::Output;
+use crate::model::BufferModel;
+use crate::output::GeneratedFile;
 
 /// Words that cannot be names in Python, except those that the frame language refuses itself.
 const KEYWORDS: [&str; 25] = [
@@ -31,16 +31,16 @@ const OF_STUB: [&str; 8] =
 pub(crate) struct Python;
 
 impl Emitter for Python {
-    fn emit(&self, model: &Model<'_>) -> Vec<Output> {
+    fn emit(&self, model: &BufferModel<'_>) -> Vec<GeneratedFile> {
         let mut outputs = C.emit(model);
         let name = format!("{}_python.c", model.stem);
-        outputs.push(Output { name, text: module::emit(model) });
+        outputs.push(GeneratedFile { name, text: module::emit(model) });
         let name = format!("{}.pyi", model.buffer());
-        outputs.push(Output { name, text: stub::emit(model) });
+        outputs.push(GeneratedFile { name, text: stub::emit(model) });
         outputs
     }
 
-    fn takes(&self, model: &Model<'_>, declared: Declared, name: &str) -> bool {
+    fn takes(&self, model: &BufferModel<'_>, declared: Declared, name: &str) -> bool {
         let keyword = KEYWORDS.contains(&name) || MORE_KEYWORDS.contains(&name);
         let is_frame = |name: &str| model.frames.iter().any(|it| it.name == name);
         let is_function = |name: &str| {

@@ -1,8 +1,8 @@
 //! Rust: one module per buffer. The generated code is safe; unsafe code is in `runtime/rust`.
 
 mod halves;
+mod stores;
 mod tokens;
-mod words;
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::{Metric, Shape};
@@ -17,19 +17,20 @@ use self::halves::{of_whole, self_or_half, type_of};
 use self::tokens::{element_type, ident, number};
 use crate::emitter::Emitter;
 use crate::model::{
-    ABOUT_LENGTH, Field, Form, Frame, Interval, Mark, MarkValue, Model, Stamp, What, clock_number,
+    ABOUT_LENGTH, BufferModel, FieldModel, FormMark, FrameModel, MarkValue, MemberKind,
+    ScopeInterval, Stamp, WriteForm, clock_number,
 };
-use crate::output::Output;
+use crate::output::GeneratedFile;
 
 /// Writes `STEM.rs`.
 pub(crate) struct Rust;
 
 impl Emitter for Rust {
-    fn emit(&self, model: &Model<'_>) -> Vec<Output> {
+    fn emit(&self, model: &BufferModel<'_>) -> Vec<GeneratedFile> {
         let [first, second] = model.banner("Frames");
         let file = syn::parse2(module(model)).expect("what is quoted here is Rust");
         let text = format!("// {first}\n// {second}\n{}", prettyplease::unparse(&file));
-        vec![Output { name: format!("{}.rs", model.stem), text }]
+        vec![GeneratedFile { name: format!("{}.rs", model.stem), text }]
     }
 }
 
@@ -45,7 +46,7 @@ fn doc_or(text: &str, otherwise: &str) -> TokenStream {
     doc(if text.is_empty() { otherwise } else { text })
 }
 
-fn module(model: &Model<'_>) -> TokenStream {
+fn module(model: &BufferModel<'_>) -> TokenStream {
     let name = ident(model.buffer());
     let about = doc(&format!("The frames of buffer `{}`.", model.buffer()));
     let buffer = buffer(model);
@@ -80,7 +81,7 @@ fn module(model: &Model<'_>) -> TokenStream {
 }
 
 /// The static that ppt finds, and the state of a thread.
-fn buffer(model: &Model<'_>) -> TokenStream {
+fn buffer(model: &BufferModel<'_>) -> TokenStream {
     let schema = model.schema;
     let json = schema.to_json();
     let hash: TokenStream = format!("0x{:016x}", model.hash).parse().expect("a number");
@@ -144,7 +145,7 @@ fn adders() -> TokenStream {
 }
 
 /// A counter or a histogram.
-fn metric(model: &Model<'_>, metric: &Metric) -> TokenStream {
+fn metric(model: &BufferModel<'_>, metric: &Metric) -> TokenStream {
     let Metric { name, shape, doc: text, unit, .. } = metric;
     let ty = ident(&upper_camel(name));
     let first = number(metric.cells.start);
@@ -188,7 +189,7 @@ fn metric(model: &Model<'_>, metric: &Metric) -> TokenStream {
 }
 
 /// `on`, `prepare` and `now`.
-fn switch(model: &Model<'_>) -> TokenStream {
+fn switch(model: &BufferModel<'_>) -> TokenStream {
     let clocks = model.stamps.iter().map(|stamp| {
         let name = ident(&stamp.name);
         let ty = element_type(stamp.stored);
@@ -297,7 +298,7 @@ fn reading(stamp: &Stamp<'_>) -> TokenStream {
 }
 
 /// The doc comment of a struct's field.
-fn about_field(field: &Field<'_>) -> TokenStream {
+fn about_field(field: &FieldModel<'_>) -> TokenStream {
     let mut parts = Vec::new();
     if field.own {
         parts.push("set by ppt".into());
@@ -317,15 +318,15 @@ fn about_field(field: &Field<'_>) -> TokenStream {
 }
 
 /// The struct, in the order of the layout, and the proof that the compiler agrees.
-fn structure(frame: &Frame<'_>, half: Option<SpanHalf>) -> TokenStream {
+fn structure(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> TokenStream {
     let name = type_of(frame, half);
     // Each member, and what it is before it is set.
     let members = frame.members.iter().map(|member| {
         let name = ident(&frame.member_name(member, half));
         match member.what {
-            What::Sequence => (quote!(#name: u64), quote!(#name: 0)),
-            What::FrameId => (quote!(#name: u16), quote!(#name: 0)),
-            What::Field(index) => {
+            MemberKind::Sequence => (quote!(#name: u64), quote!(#name: 0)),
+            MemberKind::FrameId => (quote!(#name: u16), quote!(#name: 0)),
+            MemberKind::Field(index) => {
                 let field = &frame.fields[index];
                 let about = about_field(field);
                 let (mut ty, mut zero) = (element_type(field.stored), zero(field.stored));
@@ -336,7 +337,7 @@ fn structure(frame: &Frame<'_>, half: Option<SpanHalf>) -> TokenStream {
                 let public = (!field.own && field.is_in(half)).then(|| quote!(pub));
                 (quote!(#about #public #name: #ty), quote!(#name: #zero))
             }
-            What::Padding(bytes) => {
+            MemberKind::Padding(bytes) => {
                 let bytes = number(bytes);
                 (quote!(#name: [u8; #bytes]), quote!(#name: [0; #bytes]))
             }
@@ -344,7 +345,7 @@ fn structure(frame: &Frame<'_>, half: Option<SpanHalf>) -> TokenStream {
     });
     let (fields, zeros): (Vec<_>, Vec<_>) = members.unzip();
     let size = number(frame.size);
-    let placed = frame.members.iter().filter(|it| matches!(it.what, What::Field(_)));
+    let placed = frame.members.iter().filter(|it| matches!(it.what, MemberKind::Field(_)));
     let offsets = placed.map(|member| {
         let field = ident(&frame.member_name(member, half));
         let offset = number(member.offset);
@@ -379,8 +380,12 @@ fn structure(frame: &Frame<'_>, half: Option<SpanHalf>) -> TokenStream {
 
 /// What ppt sets of a frame by itself: the stamp, which it takes first, and what it stores last, over
 /// whatever the program has stored there.
-fn own(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>) -> (TokenStream, TokenStream) {
-    let mark = form.mark.as_ref().map(|Mark { field, member, of, value }| {
+fn own(
+    model: &BufferModel<'_>,
+    frame: &FrameModel<'_>,
+    form: &WriteForm<'_>,
+) -> (TokenStream, TokenStream) {
+    let mark = form.mark.as_ref().map(|FormMark { field, member, of, value }| {
         let (field, member, of) = (ident(field), ident(member), ident(&upper_camel(&of.name)));
         match value {
             MarkValue::Named(value, _) => {
@@ -401,9 +406,9 @@ fn own(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>) -> (TokenStream, T
 }
 
 /// What a form takes before the function that fills the frame: names and types.
-fn parameter(form: &Form<'_>) -> Option<(Ident, Ident)> {
+fn parameter(form: &WriteForm<'_>) -> Option<(Ident, Ident)> {
     match &form.mark {
-        Some(Mark { field, of, value: MarkValue::Argument(_), .. }) => {
+        Some(FormMark { field, of, value: MarkValue::Argument(_), .. }) => {
             Some((ident(field), ident(&upper_camel(&of.name))))
         }
         _ => None,
@@ -411,7 +416,7 @@ fn parameter(form: &Form<'_>) -> Option<(Ident, Ident)> {
 }
 
 /// How a frame is written by a form, in words.
-fn written_as(form: &Form<'_>) -> String {
+fn written_as(form: &WriteForm<'_>) -> String {
     match form.mark.as_ref().map(|mark| &mark.value) {
         None => String::new(),
         Some(MarkValue::Named(value, _)) => format!(" as `{value}`"),
@@ -420,7 +425,7 @@ fn written_as(form: &Form<'_>) -> String {
 }
 
 /// `write` and `scope`.
-fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
+fn forms(model: &BufferModel<'_>, frame: &FrameModel<'_>) -> TokenStream {
     let name = ident(&upper_camel(frame.name));
     let (last, bit) = (last(frame), number(frame.id as u32));
     let writes = frame.forms.iter().map(|form| {
@@ -463,7 +468,7 @@ fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
             }
         }
     });
-    let scope = frame.interval().map(|Interval { start, end }| {
+    let scope = frame.interval().map(|ScopeInterval { start, end }| {
         let about = format!(
             "Stamps `{}` now, and `{}` when the guard is dropped, which writes the frame:\n\
              at the end of the block, on return and on panic. `fill` runs only while somebody is\n\
@@ -511,25 +516,25 @@ fn forms(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
 }
 
 /// What writes the thread's frame of the macro form where ppt sets some of it.
-fn update(form: &Form<'_>) -> Ident {
+fn update(form: &WriteForm<'_>) -> Ident {
     format_ident!("ppt_{}", form.verb)
 }
 
 /// The thread's frame of the macro form.
-fn last(frame: &Frame<'_>) -> Ident {
+fn last(frame: &FrameModel<'_>) -> Ident {
     format_ident!("PPT_LAST_{}", frame.name.to_ascii_uppercase())
 }
 
 /// How a frame gets into the ring.
-fn writer(model: &Model<'_>, frame: &Frame<'_>, half: Option<SpanHalf>) -> TokenStream {
+fn writer(model: &BufferModel<'_>, frame: &FrameModel<'_>, half: Option<SpanHalf>) -> TokenStream {
     let name = type_of(frame, half);
-    let stores = words::stores(frame, half);
+    let stores = stores::stores(frame, half);
     let id = number(frame.id as u32);
     let inline = match frame.inline {
         true => quote!(#[inline(always)]),
         false => quote!(#[inline]),
     };
-    let stamp = |field: &Field<'_>| {
+    let stamp = |field: &FieldModel<'_>| {
         let (name, reading) = (ident(field.name), reading(model.stamp_of(field)));
         quote!(self.#name = #reading;)
     };
@@ -564,7 +569,7 @@ fn writer(model: &Model<'_>, frame: &Frame<'_>, half: Option<SpanHalf>) -> Token
 }
 
 /// The paper's style: a frame a thread, whose fields keep their last value.
-fn macros(model: &Model<'_>, frame: &Frame<'_>) -> TokenStream {
+fn macros(model: &BufferModel<'_>, frame: &FrameModel<'_>) -> TokenStream {
     let module = ident(model.buffer());
     let frame_name = ident(&upper_camel(frame.name));
     let one = |verb: &str, update: &Ident, write: Option<bool>, step: bool, about: &str| {

@@ -1,12 +1,12 @@
 //! A file being written: lines, blocks and single blank lines.
 
 /// Text of one generated file.
-pub(crate) struct Text {
+pub(crate) struct GeneratedText {
     text: String,
     indent: usize,
 }
 
-impl Text {
+impl GeneratedText {
     pub(crate) fn new() -> Self {
         Self { text: String::new(), indent: 0 }
     }
@@ -41,13 +41,13 @@ impl Text {
         self.text.push('\n');
     }
 
-    /// Writes a line, and indents the lines after it by four more spaces, until [`Text::close`].
+    /// Writes a line, and indents the lines after it by four more spaces, until [`GeneratedText::close`].
     pub(crate) fn open(&mut self, line: &str) {
         self.line(line);
         self.indent += 4;
     }
 
-    /// Ends what [`Text::open`] began.
+    /// Ends what [`GeneratedText::open`] began.
     pub(crate) fn close(&mut self, line: &str) {
         self.indent -= 4;
         self.line(line);

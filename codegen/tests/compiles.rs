@@ -259,8 +259,8 @@ int main(void) {
     let flags = ["-O2", "-Wall", "-Wextra", "-Werror"];
     let pointer = "int main(void) { char *to = 0; PPT_TEXT(to, \"x\"); return 0; }";
     let both = [
-        (Dialect::C11, Generated::of(source, "texts.frame"), "texts.c"),
-        (Dialect::Cpp17, Generated::of(source, "texts.frame"), "texts.c"),
+        (Dialect::C11, Generated::from_source(source, "texts.frame"), "texts.c"),
+        (Dialect::Cpp17, Generated::from_source(source, "texts.frame"), "texts.c"),
     ];
     for (dialect, generated, runtime) in both {
         let include = "#include \"texts.h\"\n";
@@ -420,7 +420,12 @@ int main(void) {
         "#define CALLS(v) ppt::calls::call::write([&](auto &f) { f.function = PPT_ADDR(v); });\n";
     let frames = "buffer calls; frame call { addr function; }";
     for (generated, dialects, header, calls) in [
-        (Generated::of(frames, "calls.frame"), &[Dialect::C11, Dialect::Cpp17][..], "h", MACROS),
+        (
+            Generated::from_source(frames, "calls.frame"),
+            &[Dialect::C11, Dialect::Cpp17][..],
+            "h",
+            MACROS,
+        ),
         (Generated::cpp_of(frames, "calls.frame"), &[Dialect::Cpp17], "hpp", CALLS),
     ] {
         let user = format!("#include \"calls.{header}\"\n{calls}{PROGRAM}");
@@ -450,7 +455,7 @@ fn what_ppt_sets_cannot_be_overwritten() {
                   frame leg @chain(start, pass, done) { u64 id @key; } \
                   frame gate @point { hash id @raw @in(car); }";
     for (generated, dialects, header) in [
-        (Generated::of(frames, "road.frame"), &[Dialect::C11, Dialect::Cpp17][..], "h"),
+        (Generated::from_source(frames, "road.frame"), &[Dialect::C11, Dialect::Cpp17][..], "h"),
         (Generated::cpp_of(frames, "road.frame"), &[Dialect::Cpp17], "hpp"),
     ] {
         let names = ["control", "prepare", "clock", "stamp", "begin", "end"];
@@ -475,8 +480,8 @@ fn what_ppt_sets_cannot_be_overwritten() {
 /// Two headers that declare one frame, in one file: an `#error`, and who they are.
 #[test]
 fn two_headers_with_one_frame() {
-    let one = Generated::of("frame job { int a; }", "one.frame");
-    let two = Generated::of("frame other { int a; } frame job { int b; }", "two.frame");
+    let one = Generated::from_source("frame job { int a; }", "one.frame");
+    let two = Generated::from_source("frame other { int a; } frame job { int b; }", "two.frame");
     let user = "#include \"one.h\"\n#include \"two.h\"\nint main(void) { return 0; }\n";
     let folder = one.on_disk(&[("two.h", two.header()), ("user.c", user)]);
     for compiler in Compiler::all() {
@@ -496,7 +501,7 @@ fn two_headers_with_one_frame() {
 /// A macro's parameter is no field's name: `v` would be the member, too.
 #[test]
 fn a_field_is_not_what_its_macro_takes() {
-    let one = Generated::of("frame pos { int n; int v; int value; }", "one.frame");
+    let one = Generated::from_source("frame pos { int n; int v; int value; }", "one.frame");
     let symbol = one.symbol("frame_pos");
     let user = format!(
         "#include \"one.h\"\n#include <stdio.h>\n\
@@ -515,8 +520,8 @@ fn a_field_is_not_what_its_macro_takes() {
 /// One header twice is one header; several headers share their fixed part.
 #[test]
 fn several_headers_in_one_file() {
-    let one = Generated::of("frame a { int x; time t; }", "one.frame");
-    let two = Generated::of("frame b { int x; time t; }", "two.frame");
+    let one = Generated::from_source("frame a { int x; time t; }", "one.frame");
+    let two = Generated::from_source("frame b { int x; time t; }", "two.frame");
     let user = "#include \"two.h\"\n#include \"one.h\"\n#include \"two.h\"\n\
                 int main(void) { PPT_WRITE_A(f) { PPT_WRITE_B(g) { g.x = f.x; } } return 0; }\n";
     let folder = one.on_disk(&[("two.h", two.header()), ("two.c", two.source()), ("user.c", user)]);

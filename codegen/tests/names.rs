@@ -123,11 +123,11 @@ fn compile(language: Language, folder: &std::path::Path) {
 }
 
 fn names_of(language: Language) {
-    of(language, OURS);
-    of(language, MORE);
+    check_names(language, OURS);
+    check_names(language, MORE);
 }
 
-fn of(language: Language, words: &str) {
+fn check_names(language: Language, words: &str) {
     let all: Vec<&str> = words.split_whitespace().collect();
     let allowed = |form: &dyn Fn(&str) -> String| -> Vec<&str> {
         all.iter().copied().filter(|name| !refused(&form(name), language)).collect()

@@ -6,7 +6,7 @@ mod support;
 use std::fmt::Write;
 
 use ppt_segment::abi::GeometryWords;
-use ppt_segment::{Created, Geometry, Identity, Segment};
+use ppt_segment::{Created, Geometry, Segment, SegmentIdentity};
 use support::Generated;
 use support::compiler::{Compiler, Dialect, output_of};
 use support::wrong_segments::{WRONG_GEOMETRIES, WRONG_HEADERS};
@@ -79,7 +79,7 @@ fn what_no_agent_makes_is_not_written_into() {
         compiler.run(Dialect::C11, folder.path(), &["-O1", "refuses.c", "-o", "refuses"]);
         let mut key = std::process::id() as u16;
         let schema_hash = job.schema.hash();
-        let identity = Identity { nonce, schema_hash, geometry };
+        let identity = SegmentIdentity { nonce, schema_hash, geometry };
         let segment = Segment::create(identity, None, Created::default(), || {
             key = key.wrapping_add(1);
             key

@@ -35,7 +35,12 @@ const CPP_USES: [(&str, &str); 2] = [
 ];
 
 /// The only error that the compiler shows for a use.
-fn said(compiler: Compiler, dialect: Dialect, generated: &Generated, program: &str) -> String {
+fn compiler_message(
+    compiler: Compiler,
+    dialect: Dialect,
+    generated: &Generated,
+    program: &str,
+) -> String {
     let folder = generated.on_disk(&[("use.c", program)]);
     let output = compiler.try_run(dialect, folder.path(), &["-fsyntax-only", "use.c"]);
     assert!(!output.status.success(), "{program}");
@@ -46,7 +51,7 @@ fn said(compiler: Compiler, dialect: Dialect, generated: &Generated, program: &s
 
 #[test]
 fn c_says_which_macros_to_use() {
-    let generated = Generated::of(FRAMES, "a.frame");
+    let generated = Generated::from_source(FRAMES, "a.frame");
     for compiler in Compiler::all() {
         for dialect in [Dialect::C11, Dialect::Cpp17] {
             for (define, (usage, expected)) in
@@ -55,7 +60,7 @@ fn c_says_which_macros_to_use() {
                 let program = format!(
                     "{define}#include \"a.h\"\nint main(void) {{\n    {usage}\n    return 0;\n}}\n"
                 );
-                let text = said(compiler, dialect, &generated, &program);
+                let text = compiler_message(compiler, dialect, &generated, &program);
                 assert!(text.contains(expected), "{dialect:?}: {text}");
             }
         }
@@ -68,7 +73,7 @@ fn cpp_says_which_functions_to_use() {
     for compiler in Compiler::all() {
         for (usage, expected) in CPP_USES {
             let program = format!("#include \"a.hpp\"\nint main() {{ {usage} }}\n");
-            let text = said(compiler, Dialect::Cpp17, &generated, &program);
+            let text = compiler_message(compiler, Dialect::Cpp17, &generated, &program);
             assert!(text.contains(expected), "{text}");
         }
     }
@@ -78,7 +83,7 @@ fn cpp_says_which_functions_to_use() {
 #[test]
 fn a_keyword_of_another_language_is_a_name() {
     let text = "frame request { u64 type; u64 class; }";
-    let generated = Generated::of(text, "a.frame");
+    let generated = Generated::from_source(text, "a.frame");
     let program = "#include \"a.h\"\n\
         int main(void) { PPT_WRITE_REQUEST(f) { f.type = 1; f.class = 2; } return 0; }\n";
     let folder = generated.on_disk(&[("use.c", program)]);
@@ -96,8 +101,8 @@ fn a_keyword_of_another_language_is_a_name() {
 /// An object of an earlier frame file does not link; the page has what the linker says.
 #[test]
 fn a_stale_object_does_not_link() {
-    let before = Generated::of("frame request { u64 id; }", "a.frame");
-    let after = Generated::of("frame request { u64 id; u64 size; }", "a.frame");
+    let before = Generated::from_source("frame request { u64 id; }", "a.frame");
+    let after = Generated::from_source("frame request { u64 id; u64 size; }", "a.frame");
     let program = "#include \"a.h\"\nint main(void) { PPT_WRITE_REQUEST(f) { f.id = 1; } }\n";
     let stale = before.on_disk(&[]);
     let folder = after.on_disk(&[("use.c", program)]);

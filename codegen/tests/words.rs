@@ -36,8 +36,10 @@ fn slots_hold_the_frames() {
         let texts = files.iter().enumerate().map(|(number, file)| file.text(number));
         let names = (0..).map(|number| format!("b{number}.frame"));
         let texts: Vec<_> = texts.zip(names).collect();
-        let batch: Vec<_> =
-            texts.iter().map(|(text, name)| (Generated::of(text, name), text.clone())).collect();
+        let batch: Vec<_> = texts
+            .iter()
+            .map(|(text, name)| (Generated::from_source(text, name), text.clone()))
+            .collect();
         check(&batch)
             .and_then(|()| rust_words::check(&texts))
             .and_then(|()| compiles_as_cpp(&texts))
@@ -80,7 +82,7 @@ fn compiles_as_cpp(texts: &[(String, String)]) -> Result<(), String> {
         writeln!(user, "#include \"{}.hpp\"", generated.stem).unwrap();
         let schema = &generated.schema;
         for frame in schema.frames.iter().filter(|frame| !frame.is_hidden()) {
-            let layout = Layout::of(schema, frame);
+            let layout = Layout::for_frame(schema, frame);
             let ty = format!("ppt::{}::{}", schema.buffer, frame.name);
             writeln!(user, "static_assert(sizeof({ty}) == {});", layout.size).unwrap();
             for placed in &layout.placed {
@@ -194,7 +196,7 @@ fn own_symbols(generated: &Generated, text: &mut String) {
 /// frame, and compares.
 fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, text: &mut String) {
     let schema = &generated.schema;
-    let layout = Layout::of(schema, frame);
+    let layout = Layout::for_frame(schema, frame);
     let ty = format!("pptframe_{}_t", frame.name);
     writeln!(text, "_Static_assert(sizeof({ty}) == {}, \"size\");", layout.size).unwrap();
     for placed in &layout.placed {

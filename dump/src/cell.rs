@@ -5,7 +5,7 @@ use ppt_capture::columns::{
     Access, Fixed, Half, Integer, Names, Plain, Reader, Scale, Text, Time, Visitor,
 };
 
-use crate::table::{TableWriter, Value, digits};
+use crate::table::{CellValue, TableWriter, digits};
 
 /// Writes the value that `reader` finds in `frame`.
 #[inline(always)]
@@ -33,34 +33,34 @@ fn other<W: TableWriter>(
     writer: &mut W,
     out: &mut Vec<u8>,
 ) {
-    match reader.visit(stamps, Cell { frame, stamps, reader }) {
-        Some(Value::Signed(value)) => digits(value, out),
-        Some(Value::Unsigned(value)) => digits(value, out),
-        value => writer.value(value.unwrap_or(Value::Empty), out),
+    match reader.visit(stamps, ValueReader { frame, stamps, reader }) {
+        Some(CellValue::Signed(value)) => digits(value, out),
+        Some(CellValue::Unsigned(value)) => digits(value, out),
+        value => writer.value(value.unwrap_or(CellValue::Empty), out),
     }
 }
 
 /// Reads one value.
-struct Cell<'a> {
+struct ValueReader<'a> {
     frame: &'a [u8],
     stamps: &'a Stamps<'a>,
     reader: &'a Reader,
 }
 
-impl<'a> Visitor for Cell<'a> {
-    type Output = Option<Value<'a>>;
+impl<'a> Visitor for ValueReader<'a> {
+    type Output = Option<CellValue<'a>>;
 
     fn integer<T: Integer>(self, value: impl Access<Value = T>) -> Self::Output {
         let bits = value.get(self.frame)?.bits();
-        Some(if T::SIGNED { Value::Signed(bits as i64) } else { Value::Unsigned(bits) })
+        Some(if T::SIGNED { CellValue::Signed(bits as i64) } else { CellValue::Unsigned(bits) })
     }
 
     fn single(self, value: impl Access<Value = f32>) -> Self::Output {
-        value.get(self.frame).map(Value::Single)
+        value.get(self.frame).map(CellValue::Single)
     }
 
     fn double(self, value: impl Access<Value = f64>) -> Self::Output {
-        value.get(self.frame).map(Value::Double)
+        value.get(self.frame).map(CellValue::Double)
     }
 
     fn boolean(self, value: impl Access<Value = u8>) -> Self::Output {
@@ -72,31 +72,31 @@ impl<'a> Visitor for Cell<'a> {
     }
 
     fn address(self, value: impl Access<Value = u64>) -> Self::Output {
-        value.get(self.frame).map(Value::Address)
+        value.get(self.frame).map(CellValue::Address)
     }
 
     fn time(self, time: Time) -> Self::Output {
         match time.scale() {
-            Scale::Ticks => self.stamps.epoch(time.word(self.frame)).map(Value::Signed),
-            Scale::Ns(_) => time.number(self.frame).map(Value::Wide),
+            Scale::Ticks => self.stamps.epoch(time.word(self.frame)).map(CellValue::Signed),
+            Scale::Ns(_) => time.number(self.frame).map(CellValue::Wide),
         }
     }
 
     fn half(self, half: Half) -> Self::Output {
-        half.get(self.frame).map(Value::Signed)
+        half.get(self.frame).map(CellValue::Signed)
     }
 
     fn name<T: Integer>(self, value: impl Access<Value = T>, _: &Names) -> Self::Output {
         let value = value.get(self.frame)?.into();
         let name = self.reader.names().get(value);
-        Some(name.map_or(Value::Wide(value), |name| Value::Text(name.as_bytes())))
+        Some(name.map_or(CellValue::Wide(value), |name| CellValue::Text(name.as_bytes())))
     }
 
     fn text(self, text: Text) -> Self::Output {
-        text.get(self.frame).map(Value::Text)
+        text.get(self.frame).map(CellValue::Text)
     }
 
     fn bytes(self, bytes: Fixed) -> Self::Output {
-        bytes.get(self.frame).map(Value::Bytes)
+        bytes.get(self.frame).map(CellValue::Bytes)
     }
 }

@@ -6,7 +6,7 @@
 
 use ppt_text::{begins_formula, csv_cell, escape_cell};
 
-use crate::table::{TableWriter, Value, cell_text};
+use crate::table::{CellValue, TableWriter, cell_text};
 
 /// Writes CSV. If it `GUARDS`, `'` stands before text that may be a formula, or begins with `'`.
 #[derive(Debug, Default)]
@@ -42,9 +42,9 @@ impl<const GUARDS: bool> TableWriter for Csv<GUARDS> {
         }
     }
 
-    fn value(&mut self, value: Value<'_>, out: &mut Vec<u8>) {
+    fn value(&mut self, value: CellValue<'_>, out: &mut Vec<u8>) {
         cell_text(value, &mut self.cell);
-        self.write_cell(matches!(value, Value::Text(_)), out);
+        self.write_cell(matches!(value, CellValue::Text(_)), out);
     }
 
     #[inline]
@@ -61,7 +61,7 @@ mod tests {
     fn what_must_be_quoted_is() {
         let (mut csv, mut out) = (Csv::<false>::default(), Vec::new());
         for (column, text) in ["plain", "a,b", "\"q\" \"", "", "\r\n"].into_iter().enumerate() {
-            csv.cell(column, Value::Text(text.as_bytes()), &mut out);
+            csv.cell(column, CellValue::Text(text.as_bytes()), &mut out);
         }
         csv.end_row(&mut out);
         let expected = r#"plain,"a,b","""q"" """,,\x0d\n"#;
@@ -71,14 +71,14 @@ mod tests {
     #[test]
     fn only_spreadsheets_get_guards_and_only_before_text() {
         let cells = [
-            Value::Text(b"=1+1"),
-            Value::Text(b"'=1+1"),
-            Value::Text(b"@a,b"),
-            Value::Text(b"a=b"),
-            Value::Signed(-7),
-            Value::Double(f64::NEG_INFINITY),
+            CellValue::Text(b"=1+1"),
+            CellValue::Text(b"'=1+1"),
+            CellValue::Text(b"@a,b"),
+            CellValue::Text(b"a=b"),
+            CellValue::Signed(-7),
+            CellValue::Double(f64::NEG_INFINITY),
         ];
-        fn written(mut csv: impl TableWriter, cells: &[Value<'_>]) -> String {
+        fn written(mut csv: impl TableWriter, cells: &[CellValue<'_>]) -> String {
             let mut out = Vec::new();
             csv.header(&["-h".to_owned()], &mut out);
             cells.iter().enumerate().for_each(|(column, cell)| csv.cell(column, *cell, &mut out));

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::thread;
 
 use ppt_capture::{
-    Capture, CaptureError, Chunk, ClockTable, Damage, FileHeader, Frames, FramesHead, Gap, Item,
-    OwnedFrames, Process, SourceInfo, ThreadTable,
+    Capture, CaptureError, Chunk, ChunkFrames, ClockTable, Damage, FileHeader, FramesHead, Gap,
+    Item, OwnedFrames, Process, SourceInfo, ThreadTable,
 };
 use ppt_symbols::{CaptureHost, NameRemark, Symbols};
 
@@ -17,17 +17,17 @@ use crate::gaps;
 use crate::jsonl::JsonLines;
 use crate::options::{Format, Options, RowOrder, TimeFormat};
 use crate::ordered::{Ordered, counter};
-use crate::plan::Plan;
-use crate::rows::{Rows, Written};
+use crate::plan::TablePlan;
+use crate::rows::{RowContext, WrittenRows};
 use crate::sorter::Sorter;
 use crate::table::TableWriter;
 use crate::times::TimeCells;
 use crate::tsv::Tsv;
-use crate::window::{GapWindow, Window, epoch_offset};
+use crate::window::{GapWindow, TableBounds, epoch_offset};
 
 /// The result of a dump.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct DumpOutcome {
     /// Rows written.
     pub rows: u64,
     /// The first 1,000 damaged places, which were skipped.
@@ -50,7 +50,7 @@ const MAX_DAMAGED: usize = 1000;
 /// Bytes of frames that one processor takes at a time.
 const JOB_BYTES: usize = 256 << 10;
 
-impl Outcome {
+impl DumpOutcome {
     fn damage(&mut self, damage: Damage) {
         self.damages += 1;
         if self.damaged.len() < MAX_DAMAGED {
@@ -58,7 +58,7 @@ impl Outcome {
         }
     }
 
-    fn written(&mut self, written: Written) {
+    fn written(&mut self, written: WrittenRows) {
         self.rows += written.rows;
         self.untimed += written.untimed;
         if let Some(damage) = written.damage {
@@ -90,10 +90,10 @@ macro_rules! with_writer {
 /// readings that have come so far.
 ///
 /// # Errors
-/// See [`DumpError`]. Damage is no error: intact rows are written, and the [`Outcome`] lists the
+/// See [`DumpError`]. Damage is no error: intact rows are written, and the [`DumpOutcome`] lists the
 /// damage.
-pub fn dump(path: &Path, options: &Options, out: impl Write) -> Result<Outcome, DumpError> {
-    with_writer!(options.format, Writer => Table::<_, Writer>::new(options, out).of_file(path))
+pub fn dump(path: &Path, options: &Options, out: impl Write) -> Result<DumpOutcome, DumpError> {
+    with_writer!(options.format, Writer => TableOutput::<_, Writer>::new(options, out).of_file(path))
 }
 
 /// Writes a capture that comes from a stream as a table.
@@ -104,22 +104,22 @@ pub fn dump_stream(
     reader: impl Read + 'static,
     options: &Options,
     out: impl Write,
-) -> Result<Outcome, DumpError> {
+) -> Result<DumpOutcome, DumpError> {
     let capture = Capture::from_reader(reader)?;
     with_writer!(
         options.format,
-        Writer => Table::<_, Writer>::new(options, out).one_by_one(capture)
+        Writer => TableOutput::<_, Writer>::new(options, out).one_by_one(capture)
     )
 }
 
-struct Table<'a, W, F> {
+struct TableOutput<'a, W, F> {
     out: W,
     writer: F,
     /// Text that is not in `out` yet.
     text: Vec<u8>,
     options: &'a Options,
     /// None until the first row must be written.
-    plan: Option<Plan>,
+    plan: Option<TablePlan>,
     clocks: ClockTable,
     /// The names of threads; empty if nobody wants them.
     threads: ThreadTable,
@@ -128,17 +128,17 @@ struct Table<'a, W, F> {
     /// Realtime − monotonic, ns; known with the plan.
     offset: Option<i128>,
     /// The bounds of the rows; known with the plan.
-    window: Option<Window>,
+    window: Option<TableBounds>,
     /// How times are shown; known with the plan.
     times: Option<TimeCells>,
     /// Takes the rows if they come in another order.
     sorter: Option<Sorter>,
     /// Whether rows should not wait for more rows.
     live: bool,
-    outcome: Outcome,
+    outcome: DumpOutcome,
 }
 
-impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
+impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
     fn new(options: &'a Options, out: W) -> Self {
         Self {
             out,
@@ -157,11 +157,11 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
                 _ => None,
             },
             live: true,
-            outcome: Outcome::default(),
+            outcome: DumpOutcome::default(),
         }
     }
 
-    fn of_file(mut self, path: &Path) -> Result<Outcome, DumpError> {
+    fn of_file(mut self, path: &Path) -> Result<DumpOutcome, DumpError> {
         if let Some(mut survey) = Capture::survey(path)? {
             let mut processes = BTreeMap::new();
             self.name_addresses(survey.header());
@@ -220,8 +220,8 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
     ) -> Result<(), DumpError> {
         let Options { from, to, .. } = *self.options;
         self.offset = epoch_offset(header, &self.clocks);
-        self.window = Window::new(from, to, header, &self.clocks)?;
-        let plan = Plan::new(sources, self.options)?;
+        self.window = TableBounds::new(from, to, header, &self.clocks)?;
+        let plan = TablePlan::new(sources, self.options)?;
         self.times = self.time_cells(&plan, header)?;
         self.writer.header(&self.columns(&plan), &mut self.text);
         self.plan = Some(plan);
@@ -231,7 +231,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
     /// How times are shown, in a capture with this header.
     fn time_cells(
         &self,
-        plan: &Plan,
+        plan: &TablePlan,
         header: Option<&FileHeader>,
     ) -> Result<Option<TimeCells>, DumpError> {
         let Some(format) = plan.time else { return Ok(None) };
@@ -243,7 +243,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
         Ok(Some(TimeCells { format, offset: self.offset, start: start.unwrap_or(0) }))
     }
 
-    fn columns(&self, plan: &Plan) -> Vec<String> {
+    fn columns(&self, plan: &TablePlan) -> Vec<String> {
         if self.options.gaps { gaps::columns(plan.by_process) } else { plan.columns.clone() }
     }
 
@@ -255,7 +255,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
     }
 
     /// Reads and writes a chunk after the other.
-    fn one_by_one(mut self, mut capture: Capture) -> Result<Outcome, DumpError> {
+    fn one_by_one(mut self, mut capture: Capture) -> Result<DumpOutcome, DumpError> {
         let header = capture.header().cloned();
         let mut sources: Vec<SourceInfo> = Vec::new();
         let mut processes = BTreeMap::new();
@@ -314,7 +314,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
     }
 
     /// Writes the rows that were sorted, if they were.
-    fn done(mut self) -> Result<Outcome, DumpError> {
+    fn done(mut self) -> Result<DumpOutcome, DumpError> {
         if let Some(sorter) = self.sorter.take() {
             sorter.finish(&mut self.out)?;
         }
@@ -323,7 +323,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
         Ok(self.outcome)
     }
 
-    fn frames(&mut self, frames: &Frames<'_>) -> Result<(), DumpError> {
+    fn frames(&mut self, frames: &ChunkFrames<'_>) -> Result<(), DumpError> {
         let Some(plan) = &self.plan else { return Ok(()) };
         let Options { buffers, frame, matching, .. } = self.options;
         let shows_all = buffers.is_empty() && frame.is_none() && matching.is_none();
@@ -334,7 +334,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
         let (times, with_keys) = (self.times, self.sorter.is_some());
         let (threads, offset) = (&self.threads, self.offset);
         let symbols = self.symbols.as_ref();
-        let rows = Rows { plan, clocks, threads, symbols, offset, window, times, with_keys };
+        let rows = RowContext { plan, clocks, threads, symbols, offset, window, times, with_keys };
         let chunk = (frames.offset, &frames.head);
         let written = rows.write(chunk, frames.iter(), &mut self.writer, &mut self.text);
         if let Some(sorter) = &mut self.sorter {
@@ -360,24 +360,24 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
     }
 
     /// Has all processors make the rows, and writes them in order. The plan is made.
-    fn side_by_side(mut self, mut capture: Capture) -> Result<Outcome, DumpError> {
+    fn side_by_side(mut self, mut capture: Capture) -> Result<DumpOutcome, DumpError> {
         let plan = self.plan.take().unwrap_or_default();
         let (columns, clocks, window) = (self.columns(&plan), &self.clocks, self.window.as_ref());
         let (times, with_keys) = (self.times, self.sorter.is_some());
         let (threads, offset) = (&self.threads, self.offset);
         let symbols = self.symbols.as_ref();
         let plan = &plan;
-        let rows = Rows { plan, clocks, threads, symbols, offset, window, times, with_keys };
+        let rows = RowContext { plan, clocks, threads, symbols, offset, window, times, with_keys };
         let worker = || {
             let mut writer = F::default();
             writer.header(&columns, &mut Vec::new());
-            move |mut job: Job| {
+            move |mut job: RowJob| {
                 job.write(rows, &mut writer);
                 job
             }
         };
         let (out, outcome, sorter) = (&mut self.out, &mut self.outcome, &mut self.sorter);
-        let mut take = |mut job: Job| {
+        let mut take = |mut job: RowJob| {
             let keyed: Vec<_> =
                 job.written.iter().flat_map(|it| it.keyed.iter().copied()).collect();
             job.written.drain(..).for_each(|it| outcome.written(it));
@@ -388,11 +388,11 @@ impl<'a, W: Write, F: TableWriter + Default + Send> Table<'a, W, F> {
             Ok::<_, DumpError>(job)
         };
         let (jobs, fetch) = counter();
-        let mut reading = Outcome::default();
+        let mut reading = DumpOutcome::default();
         let wanted = |head: &FramesHead| window.is_none_or(|it| it.may_hold(head, plan, clocks));
         thread::scope(|scope| {
             let mut ordered = Ordered::start(scope, (jobs, &fetch), worker);
-            let mut job = Job::default();
+            let mut job = RowJob::default();
             while let Some(item) = read(&mut capture, window.is_some(), wanted)? {
                 match item {
                     Item::Damage(damage) => reading.damage(damage),
@@ -433,18 +433,18 @@ fn read<'a>(
 
 /// Chunks on their way to their rows. Its memory is used again.
 #[derive(Default)]
-struct Job {
+struct RowJob {
     chunks: Vec<OwnedFrames>,
     /// How many of the chunks are meant.
     count: usize,
     /// Bytes of their frames.
     bytes: usize,
     text: Vec<u8>,
-    written: Vec<Written>,
+    written: Vec<WrittenRows>,
 }
 
-impl Job {
-    fn add(&mut self, frames: &Frames<'_>) {
+impl RowJob {
+    fn add(&mut self, frames: &ChunkFrames<'_>) {
         if self.count == self.chunks.len() {
             self.chunks.push(OwnedFrames::default());
         }
@@ -453,7 +453,7 @@ impl Job {
         self.bytes += frames.bytes().len();
     }
 
-    fn write<F: TableWriter>(&mut self, rows: Rows<'_>, writer: &mut F) {
+    fn write<F: TableWriter>(&mut self, rows: RowContext<'_>, writer: &mut F) {
         self.text.clear();
         for chunk in &self.chunks[..self.count] {
             let head = (chunk.offset, &chunk.head);

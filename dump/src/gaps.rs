@@ -3,9 +3,9 @@
 //! `lost_before` of a frames chunk does not say in which order its causes struck: they are shown
 //! as overrun, disk, corrupt. What damage to the file took comes last, as `corrupt`.
 
-use ppt_capture::{Cause, Frames, Gap};
+use ppt_capture::{Cause, ChunkFrames, Gap};
 
-use crate::table::{TableWriter, Value};
+use crate::table::{CellValue, TableWriter};
 
 /// Names of the columns; one of them is the process's, where there are several.
 pub(crate) fn columns(by_process: bool) -> Vec<String> {
@@ -24,13 +24,13 @@ pub(crate) fn write(
 ) {
     let nonce = gap.nonce.to_be_bytes();
     let cells = [
-        Some(Value::Text(label.as_bytes())),
-        pid.map(|pid| Value::Unsigned(pid.into())),
-        Some(Value::Bytes(&nonce)),
-        Some(Value::Unsigned(gap.ring.into())),
-        Some(Value::Unsigned(gap.first_seq)),
-        Some(Value::Unsigned(gap.count)),
-        Some(Value::Text(gap.cause.name().as_bytes())),
+        Some(CellValue::Text(label.as_bytes())),
+        pid.map(|pid| CellValue::Unsigned(pid.into())),
+        Some(CellValue::Bytes(&nonce)),
+        Some(CellValue::Unsigned(gap.ring.into())),
+        Some(CellValue::Unsigned(gap.first_seq)),
+        Some(CellValue::Unsigned(gap.count)),
+        Some(CellValue::Text(gap.cause.name().as_bytes())),
     ];
     for (column, value) in cells.into_iter().flatten().enumerate() {
         writer.cell(column, value, out);
@@ -39,7 +39,7 @@ pub(crate) fn write(
 }
 
 /// What a frames chunk lacks: before its first frame, and where frames are damaged.
-pub(crate) fn of_frames(frames: &Frames<'_>) -> Vec<Gap> {
+pub(crate) fn of_frames(frames: &ChunkFrames<'_>) -> Vec<Gap> {
     let head = &frames.head;
     let gap = |first_seq, count, cause| Gap {
         source: head.source,

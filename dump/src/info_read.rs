@@ -7,9 +7,10 @@ use std::path::Path;
 use ppt_capture::frame_dsl::metric::Shape;
 use ppt_capture::frame_dsl::schema::{Frame, Schema};
 use ppt_capture::{
-    Account, Capture, CaptureError, CellTotals, Chosen, Chunk, ClockTable, Codec, Damage, Dropped,
-    FileHeader, Flip, FlipRing, Frames, Histogram, Item, Lost, ModuleHistory, ModuleTable, Modules,
-    Process, ProgramKey, RingAccount, SeriesPart, SourceInfo, ThreadNames, ThreadTable, Trigger,
+    Account, Capture, CaptureError, CellTotals, Chosen, Chunk, ChunkFrames, ClockTable, Codec,
+    Damage, Dropped, FileHeader, Flip, FlipRing, Histogram, Item, Lost, ModuleHistory, ModuleTable,
+    Modules, Process, ProgramKey, RingAccount, SeriesPart, SourceInfo, ThreadNames, ThreadTable,
+    Trigger,
 };
 
 use ppt_predicate::{FrameKind, NamedField, named_fields};
@@ -34,7 +35,7 @@ impl Info {
     /// # Errors
     /// The capture cannot be read at all. Damage is no error; it is part of the account.
     pub fn read(path: &Path) -> Result<Info, CaptureError> {
-        Ok(Info::of(&mut Capture::open(path)?)?.0)
+        Ok(Info::read_from(&mut Capture::open(path)?)?.0)
     }
 
     /// Reads a whole stream.
@@ -42,11 +43,13 @@ impl Info {
     /// # Errors
     /// As for [`Info::read`].
     pub fn read_stream(reader: impl Read + 'static) -> Result<Info, CaptureError> {
-        Ok(Info::of(&mut Capture::from_reader(reader)?)?.0)
+        Ok(Info::read_from(&mut Capture::from_reader(reader)?)?.0)
     }
 
     /// Reads `capture` to its end: its account, and its place in a series.
-    pub(crate) fn of(capture: &mut Capture) -> Result<(Info, Option<SeriesPart>), CaptureError> {
+    pub(crate) fn read_from(
+        capture: &mut Capture,
+    ) -> Result<(Info, Option<SeriesPart>), CaptureError> {
         let mut clocks = ClockTable::default();
         let mut damaged: Vec<Damage> = Vec::new();
         let (mut damages, mut last_drain) = (0, 0);
@@ -241,7 +244,7 @@ fn trigger(it: Trigger, sources: &[&SourceInfo]) -> TriggerInfo {
 }
 
 impl StoredInfo {
-    fn add(&mut self, frames: &Frames<'_>) {
+    fn add(&mut self, frames: &ChunkFrames<'_>) {
         self.bytes += frames.stored_len;
         self.raw_bytes += frames.bytes().len() as u64;
         let name = frames.codec.map(Codec::name);

@@ -28,7 +28,7 @@ impl Info {
         for (number, path) in paths.iter().enumerate() {
             let unreadable = |error| Unreadable { path: path.clone(), error };
             let mut capture = Capture::open(path).map_err(unreadable)?;
-            let (info, part) = Info::of(&mut capture).map_err(unreadable)?;
+            let (info, part) = Info::read_from(&mut capture).map_err(unreadable)?;
             let id = capture.header().map_or([0; 16], |header| header.capture_id);
             let is_window = !info.triggers.is_empty();
             let place = CapturePlace { id, part, is_window };

@@ -6,7 +6,7 @@
 
 use ppt_text::json_string;
 
-use crate::table::{TableWriter, Value, cell_text, hex};
+use crate::table::{CellValue, TableWriter, cell_text, hex};
 
 /// Writes JSON lines.
 #[derive(Debug, Default)]
@@ -33,27 +33,27 @@ impl TableWriter for JsonLines {
         }
     }
 
-    fn value(&mut self, value: Value<'_>, out: &mut Vec<u8>) {
+    fn value(&mut self, value: CellValue<'_>, out: &mut Vec<u8>) {
         let quoted = match value {
-            Value::Empty => {
+            CellValue::Empty => {
                 out.extend_from_slice(b"null");
                 return;
             }
-            Value::Text(text) => {
+            CellValue::Text(text) => {
                 json_string(text, out);
                 return;
             }
-            Value::Bytes(bytes) => {
+            CellValue::Bytes(bytes) => {
                 out.push(b'"');
                 hex(bytes, out);
                 out.push(b'"');
                 return;
             }
             // JSON has no hex numbers.
-            Value::Address(_) => true,
-            Value::Single(value) => !value.is_finite(),
-            Value::Double(value) => !value.is_finite(),
-            Value::Signed(_) | Value::Unsigned(_) | Value::Wide(_) => false,
+            CellValue::Address(_) => true,
+            CellValue::Single(value) => !value.is_finite(),
+            CellValue::Double(value) => !value.is_finite(),
+            CellValue::Signed(_) | CellValue::Unsigned(_) | CellValue::Wide(_) => false,
         };
         let quote: &[u8] = if quoted { b"\"" } else { b"" };
         out.extend_from_slice(quote);

@@ -52,7 +52,7 @@ mod times;
 mod tsv;
 mod window;
 
-pub use dump::{Outcome, dump, dump_stream};
+pub use dump::{DumpOutcome, dump, dump_stream};
 pub use error::DumpError;
 pub use info::Info;
 pub use info_set::Unreadable;
@@ -61,4 +61,4 @@ pub use ppt_capture::Bound;
 pub use ppt_predicate::{Error as PredicateError, Predicate};
 pub use ppt_symbols::{NameRemark, SearchPaths};
 pub use sync_info::{SyncInfo, SyncInfoError};
-pub use table::{TableWriter, Value};
+pub use table::{CellValue, TableWriter};

@@ -7,20 +7,20 @@ use ppt_predicate::{Error, FrameKind, Predicate, Program};
 
 /// An expression, checked against each kind of frame.
 #[derive(Debug)]
-pub(crate) struct Matching {
+pub(crate) struct FrameMatcher {
     /// By source and frame id; None without an expression.
     programs: Option<HashMap<(usize, usize), Program>>,
 }
 
-impl Matching {
+impl FrameMatcher {
     /// Checks `predicate` against the frames of the `chosen` ones of `sources` that are `named`.
     pub fn new(
         predicate: Option<&Predicate>,
         sources: &[&SourceInfo],
         chosen: &[usize],
         named: impl Fn(&str) -> bool,
-    ) -> Result<Matching, Error> {
-        let Some(predicate) = predicate else { return Ok(Matching { programs: None }) };
+    ) -> Result<FrameMatcher, Error> {
+        let Some(predicate) = predicate else { return Ok(FrameMatcher { programs: None }) };
         let (mut keys, mut kinds) = (Vec::new(), Vec::new());
         for &index in chosen {
             let SourceInfo { source, schema, .. } = sources[index];
@@ -33,7 +33,7 @@ impl Matching {
         }
         let programs = keys.into_iter().zip(predicate.compile(&kinds)?);
         let programs = programs.filter_map(|(key, program)| Some((key, program?)));
-        Ok(Matching { programs: Some(programs.collect()) })
+        Ok(FrameMatcher { programs: Some(programs.collect()) })
     }
 
     /// Whether a frame of that kind may be selected.

@@ -10,7 +10,7 @@ use std::thread::{self, Scope};
 type Ticket<J, R> = (J, SyncSender<R>);
 
 /// Where threads fetch their jobs.
-pub(crate) type Counter<J, R> = Mutex<Receiver<Ticket<J, R>>>;
+pub(crate) type JobCounter<J, R> = Mutex<Receiver<Ticket<J, R>>>;
 
 /// Hands out jobs and gives back results, of which as many wait as there are twice as many threads:
 /// memory stays bounded, and nobody runs far ahead.
@@ -23,7 +23,7 @@ pub(crate) struct Ordered<'scope, J, R> {
 }
 
 /// The way to the jobs of [`Ordered`], and back: the second part goes to [`Ordered::start`].
-pub(crate) fn counter<J, R>() -> (SyncSender<Ticket<J, R>>, Counter<J, R>) {
+pub(crate) fn counter<J, R>() -> (SyncSender<Ticket<J, R>>, JobCounter<J, R>) {
     let (jobs, fetch) = sync_channel(threads());
     (jobs, Mutex::new(fetch))
 }
@@ -39,7 +39,7 @@ impl<'scope, J: Send, R: Send> Ordered<'scope, J, R> {
     /// those that there are do the work, or the caller's own.
     pub fn start<W: FnMut(J) -> R + Send + 'scope>(
         scope: &'scope Scope<'scope, '_>,
-        counter: (SyncSender<Ticket<J, R>>, &'scope Counter<J, R>),
+        counter: (SyncSender<Ticket<J, R>>, &'scope JobCounter<J, R>),
         worker: impl Fn() -> W,
     ) -> Self
     where
@@ -52,7 +52,7 @@ impl<'scope, J: Send, R: Send> Ordered<'scope, J, R> {
     fn with_threads<W: FnMut(J) -> R + Send + 'scope>(
         threads: usize,
         scope: &'scope Scope<'scope, '_>,
-        (jobs, counter): (SyncSender<Ticket<J, R>>, &'scope Counter<J, R>),
+        (jobs, counter): (SyncSender<Ticket<J, R>>, &'scope JobCounter<J, R>),
         worker: impl Fn() -> W,
     ) -> Self
     where

@@ -11,14 +11,14 @@ use ppt_predicate::Program;
 use ppt_text::escaped;
 
 use crate::error::DumpError;
-use crate::matching::Matching;
+use crate::matching::FrameMatcher;
 use crate::options::{Options, TimeFormat};
 use crate::select::{labels, process, select, several_processes};
 use crate::times::{ClocksOfColumns, comparable};
 
 /// The columns of a table, and how each kind of frame fills them.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct TablePlan {
     /// Names of all columns.
     pub columns: Vec<String>,
     /// Whether there is a column of the names of threads.
@@ -83,9 +83,9 @@ pub(crate) struct CellPlan {
     pub is_named: bool,
 }
 
-impl Plan {
+impl TablePlan {
     /// The plan for these sources, of which `options` picks some.
-    pub fn new(sources: &[&SourceInfo], options: &Options) -> Result<Plan, DumpError> {
+    pub fn new(sources: &[&SourceInfo], options: &Options) -> Result<TablePlan, DumpError> {
         let labels = labels(sources);
         let chosen = select(sources, &labels, &options.buffers)?;
         let named = |name: &str| options.frame.as_ref().is_none_or(|frame| frame == name);
@@ -105,10 +105,10 @@ impl Plan {
             }
         }
 
-        let mut matching = Matching::new(options.matching.as_ref(), sources, &chosen, named)?;
+        let mut matching = FrameMatcher::new(options.matching.as_ref(), sources, &chosen, named)?;
 
         let mut union = Union::default();
-        let mut plan = Plan::default();
+        let mut plan = TablePlan::default();
         let mut clocks = ClocksOfColumns::default();
         let mut kinds = BTreeSet::new();
         let mut shown_sources = Vec::new();

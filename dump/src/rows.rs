@@ -7,16 +7,16 @@ use ppt_symbols::Symbols;
 
 use crate::cell;
 use crate::plan::CellPlan;
-use crate::plan::{FramePlan, Plan, SourcePlan};
+use crate::plan::{FramePlan, SourcePlan, TablePlan};
 use crate::sorter::{KeyedRow, RowKey};
-use crate::table::{TableWriter, Value, digits};
+use crate::table::{CellValue, TableWriter, digits};
 use crate::times::TimeCells;
-use crate::window::Window;
+use crate::window::TableBounds;
 
 /// What must be known to write the rows of a chunk.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<'a> {
-    pub plan: &'a Plan,
+pub(crate) struct RowContext<'a> {
+    pub plan: &'a TablePlan,
     pub clocks: &'a ClockTable,
     pub threads: &'a ThreadTable,
     /// Names code addresses; None if nobody wants names.
@@ -24,7 +24,7 @@ pub(crate) struct Rows<'a> {
     /// Realtime − monotonic, ns.
     pub offset: Option<i128>,
     /// None: all rows.
-    pub window: Option<&'a Window>,
+    pub window: Option<&'a TableBounds>,
     /// How times are shown; None: as they are.
     pub times: Option<TimeCells>,
     /// Whether each row gets a key.
@@ -33,7 +33,7 @@ pub(crate) struct Rows<'a> {
 
 /// How it went.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct WrittenRows {
     pub rows: u64,
     /// The rows, if they get keys.
     pub keyed: Vec<KeyedRow>,
@@ -43,7 +43,7 @@ pub(crate) struct Written {
     pub damage: Option<Damage>,
 }
 
-impl Rows<'_> {
+impl RowContext<'_> {
     /// Appends a row for each wanted one of `frames`, which are a chunk's: its offset, its head,
     /// and the numbers and bytes of its frames.
     pub fn write<'f, W: TableWriter>(
@@ -52,8 +52,8 @@ impl Rows<'_> {
         frames: impl Iterator<Item = (u64, &'f [u8])>,
         writer: &mut W,
         out: &mut Vec<u8>,
-    ) -> Written {
-        let mut written = Written::default();
+    ) -> WrittenRows {
+        let mut written = WrittenRows::default();
         let Some(source) = self.plan.sources.get(&head.source) else { return written };
         let stamps = Stamps::new(self.clocks, head.drained_mono_ns, source.namespace);
         let chunk = Chunk { stamps: &stamps, offset: self.offset, head, pid: source.pid };
@@ -101,7 +101,8 @@ impl Rows<'_> {
                     Some(CellPlan { reader, is_named: true, .. }) => {
                         let address = reader.address(bytes).unwrap_or(0);
                         let name = namer.as_mut().and_then(|namer| namer.name(address));
-                        let name = name.map_or(Value::Empty, |name| Value::Text(name.as_bytes()));
+                        let name =
+                            name.map_or(CellValue::Empty, |name| CellValue::Text(name.as_bytes()));
                         writer.cell(column, name, out);
                     }
                     Some(CellPlan { reader, time: None, .. }) => {
@@ -112,7 +113,7 @@ impl Rows<'_> {
                             times.write((*time, bytes), &stamps, column, (writer, out));
                         }
                     }
-                    None => writer.cell(column, Value::Empty, out),
+                    None => writer.cell(column, CellValue::Empty, out),
                 }
             }
             writer.end_row(out);
@@ -144,21 +145,21 @@ impl Rows<'_> {
         writer: &mut W,
     ) {
         let tid = match head.tid {
-            0 => Value::Empty,
-            tid => Value::Unsigned(tid.into()),
+            0 => CellValue::Empty,
+            tid => CellValue::Unsigned(tid.into()),
         };
         let nonce = head.nonce.to_be_bytes();
         let plan = self.plan;
         let named = self.threads.at(source.process, head.tid, head.drained_mono_ns);
-        let name = named.map_or(Value::Empty, |named| Value::Text(named.bytes()));
+        let name = named.map_or(CellValue::Empty, |named| CellValue::Text(named.bytes()));
         let cells = [
-            Some(Value::Unsigned(head.ring.into())),
+            Some(CellValue::Unsigned(head.ring.into())),
             Some(tid),
             plan.by_name.then_some(name),
-            plan.by_segment.then_some(Value::Bytes(&nonce)),
-            plan.by_process.then_some(Value::Unsigned(source.pid.into())),
-            plan.by_buffer.then_some(Value::Text(source.label.as_bytes())),
-            plan.by_frame.then_some(Value::Text(frame.name.as_bytes())),
+            plan.by_segment.then_some(CellValue::Bytes(&nonce)),
+            plan.by_process.then_some(CellValue::Unsigned(source.pid.into())),
+            plan.by_buffer.then_some(CellValue::Text(source.label.as_bytes())),
+            plan.by_frame.then_some(CellValue::Text(frame.name.as_bytes())),
         ];
         standard.text.clear();
         standard.columns = 1;

@@ -131,12 +131,12 @@ fn write_row(out: &mut impl Write, key: &RowKey, text: &[u8]) -> io::Result<()> 
 }
 
 /// A run that is read back: one row at a time.
-struct Run {
+struct SortedRun {
     file: BufReader<File>,
     text: Vec<u8>,
 }
 
-impl Run {
+impl SortedRun {
     /// Reads the next row into `text`; its key, or None after the last row.
     fn advance(&mut self) -> io::Result<Option<RowKey>> {
         let mut head = [0; HEAD];
@@ -147,19 +147,19 @@ impl Run {
         self.file.read_exact(&mut head[1..])?;
         let mut rest = &head[..];
         let key = RowKey {
-            time: i128::from_le_bytes(take(&mut rest)),
-            source: u16::from_le_bytes(take(&mut rest)),
-            nonce: u64::from_le_bytes(take(&mut rest)),
-            ring: u32::from_le_bytes(take(&mut rest)),
-            seq: u64::from_le_bytes(take(&mut rest)),
+            time: i128::from_le_bytes(take_bytes(&mut rest)),
+            source: u16::from_le_bytes(take_bytes(&mut rest)),
+            nonce: u64::from_le_bytes(take_bytes(&mut rest)),
+            ring: u32::from_le_bytes(take_bytes(&mut rest)),
+            seq: u64::from_le_bytes(take_bytes(&mut rest)),
         };
-        self.text.resize(u64::from_le_bytes(take(&mut rest)) as usize, 0);
+        self.text.resize(u64::from_le_bytes(take_bytes(&mut rest)) as usize, 0);
         self.file.read_exact(&mut self.text)?;
         Ok(Some(key))
     }
 }
 
-fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
+fn take_bytes<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
     let (first, rest) = bytes.split_first_chunk().expect("a head has all fields");
     *bytes = rest;
     *first
@@ -167,7 +167,7 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
 
 /// Runs that are read as one.
 struct Merge {
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     /// The key of the row that each run is at, and the number of the run.
     heads: BinaryHeap<Reverse<(RowKey, usize)>>,
     /// The run that gave the last row.
@@ -180,7 +180,7 @@ impl Merge {
         for (number, mut file) in files.into_iter().enumerate() {
             file.rewind()?;
             let file = BufReader::with_capacity(BUFFER, file);
-            merge.runs.push(Run { file, text: Vec::new() });
+            merge.runs.push(SortedRun { file, text: Vec::new() });
             merge.advance(number)?;
         }
         Ok(merge)

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ppt_capture::sync::{Readings, SyncError};
-use ppt_capture::times::{Loop, Model, Step, Times, TimesError};
+use ppt_capture::times::{ClockStep, Loop, Model, Times, TimesError};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -220,14 +220,14 @@ impl SyncInfo {
                 })?
             }
         };
-        Ok(Self::of(&readings, place)?)
+        Ok(Self::from_readings(&readings, place)?)
     }
 
     /// What readings tell by the clock of the host at the place `reference`.
     ///
     /// # Errors
     /// There is no such host.
-    pub fn of(readings: &Readings, reference: usize) -> Result<Self, TimesError> {
+    pub fn from_readings(readings: &Readings, reference: usize) -> Result<Self, TimesError> {
         let times = Times::of(readings, reference, &Model::default())?;
         // What others say is believed where nobody saw true time itself.
         let said = readings.pulses().is_empty();
@@ -236,7 +236,7 @@ impl SyncInfo {
         let truth = truth.as_ref().map(|times| (times, said));
         let spans = spans(readings);
         let name = |host: usize| readings.hosts()[host].name().to_owned();
-        let step = |it: &Step| {
+        let step = |it: &ClockStep| {
             let first =
                 it.from.and_then(|host| Some((spans[host]?.0, readings.hosts()[host].tick_hz())));
             let (first, hz) = first.unwrap_or((0, 1_000_000_000));
@@ -361,7 +361,7 @@ fn faster(
     (first, last): (u64, u64),
     readings: &Readings,
 ) -> Option<f64> {
-    let stepped = |it: &Step| [it.from, it.to].contains(&Some(number));
+    let stepped = |it: &ClockStep| [it.from, it.to].contains(&Some(number));
     if times.steps().iter().any(stepped) {
         return None;
     }

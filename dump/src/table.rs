@@ -6,7 +6,7 @@ use ppt_text::escape_cell;
 
 /// One cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Value<'a> {
+pub enum CellValue<'a> {
     /// No such field, or a time that was not taken.
     Empty,
     /// A number.
@@ -37,18 +37,18 @@ pub trait TableWriter {
     fn begin_cell(&self, column: usize, out: &mut Vec<u8>);
 
     /// Writes a value. Integers are digits in every format, and do not come this way.
-    fn value(&mut self, value: Value<'_>, out: &mut Vec<u8>);
+    fn value(&mut self, value: CellValue<'_>, out: &mut Vec<u8>);
 
     /// Ends the row.
     fn end_row(&mut self, out: &mut Vec<u8>);
 
     /// Writes the cell of a column.
     #[inline]
-    fn cell(&mut self, column: usize, value: Value<'_>, out: &mut Vec<u8>) {
+    fn cell(&mut self, column: usize, value: CellValue<'_>, out: &mut Vec<u8>) {
         self.begin_cell(column, out);
         match value {
-            Value::Signed(value) => digits(value, out),
-            Value::Unsigned(value) => digits(value, out),
+            CellValue::Signed(value) => digits(value, out),
+            CellValue::Unsigned(value) => digits(value, out),
             other => self.value(other, out),
         }
     }
@@ -60,18 +60,18 @@ pub trait TableWriter {
 }
 
 /// Appends the text of a cell, as TSV and CSV have it.
-pub(crate) fn cell_text(value: Value<'_>, out: &mut Vec<u8>) {
+pub(crate) fn cell_text(value: CellValue<'_>, out: &mut Vec<u8>) {
     let mut float = zmij::Buffer::new();
     let text = match value {
-        Value::Empty => return,
-        Value::Signed(value) => return digits(value, out),
-        Value::Unsigned(value) => return digits(value, out),
-        Value::Wide(value) => return digits(value, out),
-        Value::Address(value) => return address(value, out),
-        Value::Single(value) => float.format(value),
-        Value::Double(value) => float.format(value),
-        Value::Text(text) => return escape_cell(text, out),
-        Value::Bytes(bytes) => return hex(bytes, out),
+        CellValue::Empty => return,
+        CellValue::Signed(value) => return digits(value, out),
+        CellValue::Unsigned(value) => return digits(value, out),
+        CellValue::Wide(value) => return digits(value, out),
+        CellValue::Address(value) => return address(value, out),
+        CellValue::Single(value) => float.format(value),
+        CellValue::Double(value) => float.format(value),
+        CellValue::Text(text) => return escape_cell(text, out),
+        CellValue::Bytes(bytes) => return hex(bytes, out),
     };
     out.extend_from_slice(text.as_bytes());
 }
@@ -101,7 +101,7 @@ pub(crate) fn hex(bytes: &[u8], out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn text(value: Value<'_>) -> String {
+    fn text(value: CellValue<'_>) -> String {
         let mut out = Vec::new();
         cell_text(value, &mut out);
         String::from_utf8(out).unwrap()
@@ -109,17 +109,17 @@ mod tests {
 
     #[test]
     fn numbers_read_back_the_same() {
-        assert_eq!(text(Value::Signed(i64::MIN)), i64::MIN.to_string());
-        assert_eq!(text(Value::Unsigned(u64::MAX)), u64::MAX.to_string());
-        assert_eq!(text(Value::Wide(i128::MIN)), i128::MIN.to_string());
-        assert_eq!(text(Value::Wide(-7)), "-7");
-        assert_eq!(text(Value::Single(0.1)), "0.1");
-        assert_eq!(text(Value::Double(f64::NAN)), "NaN");
-        assert_eq!(text(Value::Double(f64::NEG_INFINITY)), "-inf");
-        assert_eq!(text(Value::Double(f64::MIN_POSITIVE)).parse(), Ok(f64::MIN_POSITIVE));
-        assert_eq!(text(Value::Bytes(&[0, 255])), "00ff");
-        assert_eq!(text(Value::Address(0)), "0x0");
-        assert_eq!(text(Value::Address(u64::MAX)), "0xffffffffffffffff");
-        assert_eq!(text(Value::Empty), "");
+        assert_eq!(text(CellValue::Signed(i64::MIN)), i64::MIN.to_string());
+        assert_eq!(text(CellValue::Unsigned(u64::MAX)), u64::MAX.to_string());
+        assert_eq!(text(CellValue::Wide(i128::MIN)), i128::MIN.to_string());
+        assert_eq!(text(CellValue::Wide(-7)), "-7");
+        assert_eq!(text(CellValue::Single(0.1)), "0.1");
+        assert_eq!(text(CellValue::Double(f64::NAN)), "NaN");
+        assert_eq!(text(CellValue::Double(f64::NEG_INFINITY)), "-inf");
+        assert_eq!(text(CellValue::Double(f64::MIN_POSITIVE)).parse(), Ok(f64::MIN_POSITIVE));
+        assert_eq!(text(CellValue::Bytes(&[0, 255])), "00ff");
+        assert_eq!(text(CellValue::Address(0)), "0x0");
+        assert_eq!(text(CellValue::Address(u64::MAX)), "0xffffffffffffffff");
+        assert_eq!(text(CellValue::Empty), "");
     }
 }

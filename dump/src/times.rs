@@ -7,7 +7,7 @@ use ppt_capture::columns::{Reader, Scale, Time};
 use ppt_capture::frame_dsl::schema::Clock;
 
 use crate::options::TimeFormat;
-use crate::table::{TableWriter, Value, digits};
+use crate::table::{CellValue, TableWriter, digits};
 
 /// The clocks that columns are of, as far as a table can compare their times.
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ impl TimeCells {
         (writer, out): (&mut W, &mut Vec<u8>),
     ) {
         let Some(ns) = time.epoch(time.word(frame), stamps, self.offset) else {
-            return writer.cell(column, Value::Empty, out);
+            return writer.cell(column, CellValue::Empty, out);
         };
         match self.format {
             TimeFormat::Ns | TimeFormat::Own => {
@@ -76,7 +76,7 @@ impl TimeCells {
                 seconds(ns - self.start, out);
             }
             TimeFormat::Utc => match utc(ns) {
-                Some(text) => writer.cell(column, Value::Text(text.as_bytes()), out),
+                Some(text) => writer.cell(column, CellValue::Text(text.as_bytes()), out),
                 None => {
                     writer.begin_cell(column, out);
                     digits(ns, out);

@@ -2,7 +2,7 @@
 
 use ppt_text::escape_cell;
 
-use crate::table::{TableWriter, Value, cell_text};
+use crate::table::{CellValue, TableWriter, cell_text};
 
 /// Writes TSV.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl TableWriter for Tsv {
         }
     }
 
-    fn value(&mut self, value: Value<'_>, out: &mut Vec<u8>) {
+    fn value(&mut self, value: CellValue<'_>, out: &mut Vec<u8>) {
         cell_text(value, out);
     }
 

@@ -13,11 +13,11 @@ use ppt_capture::columns::Time;
 use ppt_capture::{Bound, ClockTable, FileHeader, FramesHead, Gap, Stamps};
 
 use crate::error::DumpError;
-use crate::plan::Plan;
+use crate::plan::TablePlan;
 
 /// The bounds of a table, held against what a capture says of its clocks.
 #[derive(Debug, Clone)]
-pub(crate) struct Window {
+pub(crate) struct TableBounds {
     seqs: (u64, u64),
     /// In ns since the epoch; None: any time, also one that is not known.
     times: Option<(i128, i128)>,
@@ -25,7 +25,7 @@ pub(crate) struct Window {
     offset: Option<i128>,
 }
 
-impl Window {
+impl TableBounds {
     /// From `from` to `to` in a capture with this header, as far as it is there, and these clocks;
     /// None where there are no bounds.
     pub fn new(
@@ -33,7 +33,7 @@ impl Window {
         to: Option<Bound>,
         header: Option<&FileHeader>,
         clocks: &ClockTable,
-    ) -> Result<Option<Window>, DumpError> {
+    ) -> Result<Option<TableBounds>, DumpError> {
         if from.is_none() && to.is_none() {
             return Ok(None);
         }
@@ -61,11 +61,11 @@ impl Window {
         {
             return Err(DumpError::EmptyWindow { from, to });
         }
-        Ok(Some(Window { seqs, times, offset }))
+        Ok(Some(TableBounds { seqs, times, offset }))
     }
 
     /// Whether there may be a wanted frame in the chunk with this head.
-    pub fn may_hold(&self, head: &FramesHead, plan: &Plan, clocks: &ClockTable) -> bool {
+    pub fn may_hold(&self, head: &FramesHead, plan: &TablePlan, clocks: &ClockTable) -> bool {
         let Some(source) = plan.sources.get(&head.source) else { return false };
         if !self.has_seqs(head.first_seq, head.next_seq()) {
             return false;
@@ -132,19 +132,19 @@ pub(crate) fn epoch_offset(header: Option<&FileHeader>, clocks: &ClockTable) -> 
 /// Which gaps are wanted.
 #[derive(Debug)]
 pub(crate) struct GapWindow {
-    window: Option<Window>,
+    window: Option<TableBounds>,
     /// CLOCK_MONOTONIC of the latest drain, ns; 0: none yet.
     latest: Cell<u64>,
 }
 
 impl GapWindow {
     /// Those of a window, of a capture that began at `created` (CLOCK_MONOTONIC, ns; 0: unknown).
-    pub fn new(window: Option<Window>, created: u64) -> GapWindow {
+    pub fn new(window: Option<TableBounds>, created: u64) -> GapWindow {
         GapWindow { window, latest: Cell::new(created) }
     }
 
     /// From here on with these bounds.
-    pub fn set(&mut self, window: Option<Window>) {
+    pub fn set(&mut self, window: Option<TableBounds>) {
         self.window = window;
     }
 

@@ -6,7 +6,7 @@ use std::io::{self, Cursor, Write};
 use std::path::{Path, PathBuf};
 
 use ppt_capture::{CaptureWriter, Cause, FileHeader, FramesHead, Gap};
-use ppt_dump::{DumpError, Format, Info, Options, Outcome, Predicate, dump, dump_stream};
+use ppt_dump::{DumpError, DumpOutcome, Format, Info, Options, Predicate, dump, dump_stream};
 use support::{NONCE, capture, end, frame, login, other_source, pass, source};
 
 fn golden(name: &str) -> PathBuf {
@@ -30,7 +30,7 @@ fn check(name: &str, found: &[u8]) {
     );
 }
 
-fn stream(bytes: &[u8], options: &Options) -> Result<(String, Outcome), DumpError> {
+fn stream(bytes: &[u8], options: &Options) -> Result<(String, DumpOutcome), DumpError> {
     let mut out = Vec::new();
     let outcome = dump_stream(Cursor::new(bytes.to_vec()), options, &mut out)?;
     Ok((String::from_utf8(out).unwrap(), outcome))

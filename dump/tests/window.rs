@@ -8,19 +8,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ppt_dump::{
-    Bound, DumpError, Format, Options, Outcome, RowOrder, SortLimits, TimeFormat, dump, dump_stream,
+    Bound, DumpError, DumpOutcome, Format, Options, RowOrder, SortLimits, TimeFormat, dump,
+    dump_stream,
 };
 use proptest::prelude::*;
-use windows::{Damage, MONO, Model, REAL, SECOND, Time, model};
+use windows::{CaptureModel, Damage, FrameTime, MONO, REAL, SECOND, model};
 
-fn table(path: &Path, options: &Options) -> Result<(Vec<String>, Outcome), DumpError> {
+fn table(path: &Path, options: &Options) -> Result<(Vec<String>, DumpOutcome), DumpError> {
     let mut out = Vec::new();
     let outcome = dump(path, options, &mut out)?;
     let text = String::from_utf8(out).unwrap();
     Ok((text.lines().skip(1).map(str::to_owned).collect(), outcome))
 }
 
-fn streamed(bytes: &[u8], options: &Options) -> Result<(Vec<String>, Outcome), DumpError> {
+fn streamed(bytes: &[u8], options: &Options) -> Result<(Vec<String>, DumpOutcome), DumpError> {
     let mut out = Vec::new();
     let outcome = dump_stream(Cursor::new(bytes.to_vec()), options, &mut out)?;
     let text = String::from_utf8(out).unwrap();
@@ -41,7 +42,7 @@ fn epoch(ns: i64) -> Option<Bound> {
 }
 
 /// What the bounds leave of all rows, and how many nobody knows of.
-fn left(model: &Model, rows: &[String], options: &Options) -> (Vec<String>, u64) {
+fn left(model: &CaptureModel, rows: &[String], options: &Options) -> (Vec<String>, u64) {
     let mut untimed = 0;
     let mut wanted = |row: &&String| {
         let (seq, time) = model.of_row(row);
@@ -171,8 +172,8 @@ fn both_bounds_belong_to_the_part() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
     // A frame each second, in two chunks.
-    let times: Vec<_> = (0..10).map(|it| Time::At(it * SECOND)).collect();
-    let model = Model::simple(&[&times[..5], &times[5..]]);
+    let times: Vec<_> = (0..10).map(|it| FrameTime::At(it * SECOND)).collect();
+    let model = CaptureModel::simple(&[&times[..5], &times[5..]]);
     fs::write(&path, &model.bytes).unwrap();
     let seqs = |options: &Options| -> Vec<u64> {
         let (rows, _) = table(&path, options).unwrap();
@@ -197,7 +198,7 @@ fn both_bounds_belong_to_the_part() {
 fn a_capture_without_its_first_bytes_has_no_start() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
-    let model = Model::simple(&[&[Time::At(0), Time::At(SECOND)]]);
+    let model = CaptureModel::simple(&[&[FrameTime::At(0), FrameTime::At(SECOND)]]);
     let mut bytes = model.bytes.clone();
     bytes[70] ^= 1;
     fs::write(&path, &bytes).unwrap();
@@ -234,9 +235,9 @@ fn gaps_are_as_old_as_the_chunk_that_states_them() {
 fn a_chunk_that_lost_bytes_hides_none_of_those_behind_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
-    let times: Vec<_> = (0..3000).map(|it| Time::At(it * 1000)).collect();
+    let times: Vec<_> = (0..3000).map(|it| FrameTime::At(it * 1000)).collect();
     let chunks: Vec<_> = times.chunks(1000).collect();
-    let mut bytes = Model::simple(&chunks).bytes;
+    let mut bytes = CaptureModel::simple(&chunks).bytes;
     // Most of the first chunk's frames: the others begin where it should still go on.
     bytes.drain(4096..4096 + 192 * 64);
     fs::write(&path, &bytes).unwrap();
@@ -250,7 +251,7 @@ fn a_chunk_that_lost_bytes_hides_none_of_those_behind_it() {
 fn a_counter_that_jumps_within_a_chunk_hides_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
-    let model = Model::jumped(&[3900, 4600].map(|ms| Time::At(ms * 1_000_000)));
+    let model = CaptureModel::jumped(&[3900, 4600].map(|ms| FrameTime::At(ms * 1_000_000)));
     fs::write(&path, &model.bytes).unwrap();
     let (whole, _) = table(&path, &bounds(None, None)).unwrap();
     let mut found = 0;
@@ -273,9 +274,9 @@ fn bytes_read() -> u64 {
 fn a_narrow_part_of_a_large_capture_is_read_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
-    let times: Vec<_> = (0..400_000).map(|it| Time::At(it * 1_000)).collect();
+    let times: Vec<_> = (0..400_000).map(|it| FrameTime::At(it * 1_000)).collect();
     let chunks: Vec<_> = times.chunks(10_000).collect();
-    let model = Model::simple(&chunks);
+    let model = CaptureModel::simple(&chunks);
     fs::write(&path, &model.bytes).unwrap();
     let whole = model.bytes.len() as u64;
     let read = |options: &Options| {
@@ -296,7 +297,7 @@ fn a_narrow_part_of_a_large_capture_is_read_alone() {
         assert!(read < whole / 10, "{read} of {whole} bytes for {options:?}");
     }
     // Small chunks, as a program makes that writes little.
-    let small = Model::simple(&times[..40_000].chunks(500).collect::<Vec<_>>());
+    let small = CaptureModel::simple(&times[..40_000].chunks(500).collect::<Vec<_>>());
     fs::write(&path, &small.bytes).unwrap();
     let (rows, few) = read(&bounds(seq(12_345), seq(12_346)));
     let whole_of_small = small.bytes.len() as u64;
@@ -311,7 +312,11 @@ fn a_narrow_part_of_a_large_capture_is_read_alone() {
 fn a_table_has_one_clock() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
-    let model = Model::of_two_clocks(&[Time::At(0), Time::At(SECOND), Time::NotTaken]);
+    let model = CaptureModel::of_two_clocks(&[
+        FrameTime::At(0),
+        FrameTime::At(SECOND),
+        FrameTime::NotTaken,
+    ]);
     fs::write(&path, &model.bytes).unwrap();
     let cells = |options: &Options| -> Vec<String> {
         let (rows, _) = table(&path, options).unwrap();
@@ -323,7 +328,10 @@ fn a_table_has_one_clock() {
     // Ticks and the monotonic clock, in one column.
     assert_eq!(cells(&shown(None)), both);
     assert_eq!(cells(&shown(Some(TimeFormat::Ns))), both);
-    assert_eq!(cells(&shown(Some(TimeFormat::Own)))[3], Model::own_monotonic(MONO).to_string());
+    assert_eq!(
+        cells(&shown(Some(TimeFormat::Own)))[3],
+        CaptureModel::own_monotonic(MONO).to_string()
+    );
     let rel = ["0.000000000", "1.000000000", "", "0.000000000", "1.000000000", ""];
     assert_eq!(cells(&shown(Some(TimeFormat::Rel))), rel);
     let utc = cells(&Options { format: Format::Csv, ..shown(Some(TimeFormat::Utc)) });
@@ -332,7 +340,7 @@ fn a_table_has_one_clock() {
 
     // Of one buffer, all times are of one clock: they stay as the program wrote them.
     let only = |name: &str| Options { buffers: vec![name.to_owned()], ..Options::default() };
-    let own = Model::own_monotonic(MONO);
+    let own = CaptureModel::own_monotonic(MONO);
     assert_eq!(cells(&only("b1"))[0], own.to_string());
     assert_eq!(cells(&only("b0"))[0], first);
 
@@ -355,8 +363,8 @@ fn a_table_has_one_clock() {
 fn a_folder_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
-    let times: Vec<_> = (0..100).map(|it| Time::At(it * SECOND)).collect();
-    fs::write(&path, Model::simple(&[&times]).bytes).unwrap();
+    let times: Vec<_> = (0..100).map(|it| FrameTime::At(it * SECOND)).collect();
+    fs::write(&path, CaptureModel::simple(&[&times]).bytes).unwrap();
     let nowhere = PathBuf::from("/nowhere/at/all");
     let order = RowOrder::Time(SortLimits { memory: 100, folder: nowhere });
     let error = table(&path, &Options { order, ..Options::default() }).unwrap_err();

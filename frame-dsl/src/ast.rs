@@ -12,14 +12,14 @@ pub(crate) struct Word {
 
 /// A whole file; each list in the order of the file.
 #[derive(Debug, Default)]
-pub(crate) struct File {
+pub(crate) struct FrameFile {
     pub emits: Vec<Word>,
-    pub buffers: Vec<Buffer>,
+    pub buffers: Vec<BufferDecl>,
     pub settings: Vec<Setting>,
     pub enums: Vec<Enum>,
-    pub frames: Vec<Frame>,
+    pub frames: Vec<FrameDecl>,
     pub metrics: Vec<Metric>,
-    pub edges: Vec<Edge>,
+    pub edges: Vec<EdgeDecl>,
     /// Names of enums whose declaration could not be read: types not to complain about.
     pub lost: Vec<String>,
     /// Whether part of the file could not be read.
@@ -30,7 +30,7 @@ pub(crate) struct File {
 
 /// `buffer NAME [SLOTS];`
 #[derive(Debug)]
-pub(crate) struct Buffer {
+pub(crate) struct BufferDecl {
     pub name: Word,
     pub slots: Option<Word>,
     pub span: Span,
@@ -49,7 +49,7 @@ pub(crate) struct Setting {
 pub(crate) struct Enum {
     pub name: Word,
     pub integer: Option<Word>,
-    pub values: Vec<Value>,
+    pub values: Vec<EnumValueDecl>,
     pub doc: String,
     /// Whether a value could not be read.
     pub damaged: bool,
@@ -57,17 +57,17 @@ pub(crate) struct Enum {
 
 /// `NAME = NUMBER`
 #[derive(Debug)]
-pub(crate) struct Value {
+pub(crate) struct EnumValueDecl {
     pub name: Word,
     pub number: Option<Word>,
 }
 
 /// `frame NAME @… { … }`
 #[derive(Debug)]
-pub(crate) struct Frame {
+pub(crate) struct FrameDecl {
     pub name: Word,
     pub attributes: Vec<Attribute>,
-    pub fields: Vec<Field>,
+    pub fields: Vec<FieldDecl>,
     pub doc: String,
     /// Whether a line could not be read.
     pub damaged: bool,
@@ -87,7 +87,7 @@ pub(crate) struct Metric {
 
 /// One declarator with the type in front of it: `int kind, who;` makes two.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct FieldDecl {
     /// The word `interval`, where it stands.
     pub interval: Option<Span>,
     pub ty: Word,
@@ -100,9 +100,9 @@ pub(crate) struct Field {
 
 /// `edge FROM -> TO within DURATION POLICY;`
 #[derive(Debug)]
-pub(crate) struct Edge {
-    pub from: End,
-    pub to: End,
+pub(crate) struct EdgeDecl {
+    pub from: EdgeEnd,
+    pub to: EdgeEnd,
     pub within: Option<Word>,
     pub policy: Option<Word>,
     /// From `edge` to what it says last.
@@ -111,7 +111,7 @@ pub(crate) struct Edge {
 
 /// One end of an edge: `FRAME` or `BUFFER.FRAME`.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct EdgeEnd {
     pub buffer: Option<Word>,
     pub frame: Word,
     pub span: Span,

@@ -263,7 +263,7 @@ fn cell_name(field: &Field, element: u32) -> String {
 }
 
 fn column_type(schema: &Schema, ty: &FieldType) -> ColumnType {
-    if let Some(time) = TimeType::of(ty) {
+    if let Some(time) = TimeType::for_field_type(ty) {
         return ColumnType::Time(time);
     }
     match (ty, ty.stored(schema)) {
@@ -286,7 +286,7 @@ fn column_type(schema: &Schema, ty: &FieldType) -> ColumnType {
 
 impl TimeType {
     /// How `ty` stores a point in time, if it is one.
-    pub fn of(ty: &FieldType) -> Option<TimeType> {
+    pub fn for_field_type(ty: &FieldType) -> Option<TimeType> {
         match ty {
             FieldType::Timeval => Some(TimeType::Timeval),
             FieldType::Timespec { clock } => Some(TimeType::Timespec(*clock)),

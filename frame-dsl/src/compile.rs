@@ -4,14 +4,14 @@ use std::fmt::{self, Debug, Display};
 use std::path::Path;
 
 use crate::check::{Checked, Declarations, check, check_edges};
-use crate::diagnostic::{Diagnostic, Sink, Span};
+use crate::diagnostic::{Diagnostic, DiagnosticSink, Span};
 use crate::edge::Edge;
 use crate::language::Language;
-use crate::mistake::{Kind, Mistake, Severity};
+use crate::mistake::{Mistake, NameKind, Severity};
 use crate::parse::{self, parse};
 use crate::render::render;
 use crate::schema::{MAX_JSON_BYTES, Schema};
-use crate::text::Text;
+use crate::text::DecodedText;
 
 /// Most bytes of a frame file. No useful file is this large, and pptc checks this many bytes at
 /// once, whatever they are.
@@ -29,7 +29,7 @@ pub struct Compiled {
     pub warnings: Vec<Diagnostic>,
     /// The languages in which the names are free.
     languages: Vec<Language>,
-    file: Source,
+    file: SourceText,
     places: Declarations,
 }
 
@@ -55,15 +55,15 @@ pub enum Declared {
 /// `Display` and `Debug` both show the plain text of the diagnostics, so that the `unwrap()` of a
 /// build script reads well.
 #[derive(Clone)]
-pub struct Failure {
+pub struct CompileFailure {
     /// All diagnostics, warnings included, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
-    file: Source,
+    file: SourceText,
 }
 
 /// The source text and its name, which rendering needs.
 #[derive(Debug, Clone)]
-struct Source {
+struct SourceText {
     name: String,
     text: String,
 }
@@ -73,7 +73,7 @@ struct Source {
 ///
 /// # Errors
 /// All mistakes in the file that one run can find.
-pub fn compile(source: &[u8], file_name: &str) -> Result<Compiled, Failure> {
+pub fn compile(source: &[u8], file_name: &str) -> Result<Compiled, CompileFailure> {
     compile_for(source, file_name, &[])
 }
 
@@ -86,25 +86,25 @@ pub fn compile_for(
     source: &[u8],
     file_name: &str,
     languages: &[Language],
-) -> Result<Compiled, Failure> {
-    let mut sink = Sink::default();
+) -> Result<Compiled, CompileFailure> {
+    let mut sink = DiagnosticSink::default();
     let text = decode(source, &mut sink);
     let checked = if sink.has_errors() {
         None
     } else {
-        let text = Text::new(&text, &mut sink);
+        let text = DecodedText::new(&text, &mut sink);
         let file = parse(&text, &mut sink);
         check(&file, &stem(file_name), languages, &mut sink)
     };
     let checked = checked.filter(|checked| fits(&checked.schema, &mut sink));
     let has_errors = sink.has_errors();
     let diagnostics = sink.finish();
-    let file = Source { name: file_name.to_owned(), text };
+    let file = SourceText { name: file_name.to_owned(), text };
     match checked {
         Some(Checked { schema, emit, languages, places }) if !has_errors => {
             Ok(Compiled { schema, emit, warnings: diagnostics, languages, file, places })
         }
-        _ => Err(Failure { diagnostics, file }),
+        _ => Err(CompileFailure { diagnostics, file }),
     }
 }
 
@@ -113,20 +113,24 @@ pub fn compile_for(
 ///
 /// # Errors
 /// All mistakes in the file that one run can find.
-pub fn parse_edges(source: &[u8], file_name: &str) -> Result<Vec<Edge>, Failure> {
-    let mut sink = Sink::default();
+pub fn parse_edges(source: &[u8], file_name: &str) -> Result<Vec<Edge>, CompileFailure> {
+    let mut sink = DiagnosticSink::default();
     let text = decode(source, &mut sink);
     let mut edges = Vec::new();
     if !sink.has_errors() {
-        let text = Text::new(&text, &mut sink);
+        let text = DecodedText::new(&text, &mut sink);
         let file = parse::parse_edges(&text, &mut sink);
         edges = check_edges(&file, &mut sink);
     }
-    if sink.has_errors() { Err(Failure::new(sink.finish(), file_name, text)) } else { Ok(edges) }
+    if sink.has_errors() {
+        Err(CompileFailure::new(sink.finish(), file_name, text))
+    } else {
+        Ok(edges)
+    }
 }
 
 /// The text without a byte order mark; what is not text is reported, and the rest then not read.
-pub(crate) fn decode(source: &[u8], sink: &mut Sink) -> String {
+pub(crate) fn decode(source: &[u8], sink: &mut DiagnosticSink) -> String {
     let source = source.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source);
     if source.len() > MAX_SOURCE_BYTES {
         let mistake = Mistake::SourceTooLong { most: MAX_SOURCE_BYTES };
@@ -155,7 +159,7 @@ fn stem(file_name: &str) -> String {
 }
 
 /// A schema that its readers would refuse must not be written.
-fn fits(schema: &Schema, sink: &mut Sink) -> bool {
+fn fits(schema: &Schema, sink: &mut DiagnosticSink) -> bool {
     let bytes = schema.to_json().len();
     if bytes > MAX_JSON_BYTES {
         sink.report(0..0, Mistake::SchemaTooLong { bytes, most: MAX_JSON_BYTES });
@@ -173,7 +177,7 @@ impl Compiled {
     ///
     /// # Errors
     /// The names that are not.
-    pub fn names_are_free_in(&self, language: Language) -> Result<(), Failure> {
+    pub fn names_are_free_in(&self, language: Language) -> Result<(), CompileFailure> {
         if self.languages.contains(&language) {
             return Ok(());
         }
@@ -181,8 +185,8 @@ impl Compiled {
     }
 
     /// Returns the failure of an output in `language`, which uses the names of `declared` itself.
-    pub fn taken(&self, declared: &[Declared], language: Language) -> Failure {
-        let mut sink = Sink::default();
+    pub fn taken(&self, declared: &[Declared], language: Language) -> CompileFailure {
+        let mut sink = DiagnosticSink::default();
         for &it in declared {
             let (kind, name, place) = self.declaration(it);
             let language = language.word();
@@ -195,35 +199,41 @@ impl Compiled {
                 }
             }
         }
-        Failure { diagnostics: sink.finish(), file: self.file.clone() }
+        CompileFailure { diagnostics: sink.finish(), file: self.file.clone() }
     }
 
     /// Returns the kind of a declaration, its name and its place. It has no place if the buffer is
     /// named after the file.
-    fn declaration(&self, it: Declared) -> (Kind, String, Option<Span>) {
+    fn declaration(&self, it: Declared) -> (NameKind, String, Option<Span>) {
         let Schema { buffer, enums, frames, .. } = &self.schema;
         let at = &self.places;
         let (kind, name, place) = match it {
-            Declared::Buffer => return (Kind::Buffer, buffer.clone(), at.buffer.clone()),
+            Declared::Buffer => return (NameKind::Buffer, buffer.clone(), at.buffer.clone()),
             Declared::Metric(i) => {
                 let metric = self.schema.metrics().swap_remove(i);
                 let histogram = metric.shape.is_histogram();
-                let kind = if histogram { Kind::Histogram } else { Kind::Counter };
+                let kind = if histogram { NameKind::Histogram } else { NameKind::Counter };
                 return (kind, metric.name, Some(at.metrics[i].clone()));
             }
-            Declared::Enum(i) => (Kind::Enum, &enums[i].name, &at.enums[i].0),
-            Declared::Value(i, v) => (Kind::Value, &enums[i].values[v].0, &at.enums[i].1[v]),
-            Declared::Frame(i) => (Kind::Frame, &frames[i].name, &at.frames[i].0),
-            Declared::Field(i, f) => (Kind::Field, &frames[i].fields[f].name, &at.frames[i].1[f]),
+            Declared::Enum(i) => (NameKind::Enum, &enums[i].name, &at.enums[i].0),
+            Declared::Value(i, v) => (NameKind::Value, &enums[i].values[v].0, &at.enums[i].1[v]),
+            Declared::Frame(i) => (NameKind::Frame, &frames[i].name, &at.frames[i].0),
+            Declared::Field(i, f) => {
+                (NameKind::Field, &frames[i].fields[f].name, &at.frames[i].1[f])
+            }
         };
         (kind, name.clone(), Some(place.clone()))
     }
 }
 
-impl Failure {
+impl CompileFailure {
     /// The mistakes in a file that has this (decoded) text.
-    pub(crate) fn new(diagnostics: Vec<Diagnostic>, file_name: &str, text: String) -> Failure {
-        Failure { diagnostics, file: Source { name: file_name.to_owned(), text } }
+    pub(crate) fn new(
+        diagnostics: Vec<Diagnostic>,
+        file_name: &str,
+        text: String,
+    ) -> CompileFailure {
+        CompileFailure { diagnostics, file: SourceText { name: file_name.to_owned(), text } }
     }
 
     /// The diagnostics as text.
@@ -237,19 +247,19 @@ impl Failure {
     }
 }
 
-impl Display for Failure {
+impl Display for CompileFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(false))
     }
 }
 
-impl Debug for Failure {
+impl Debug for CompileFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Display::fmt(self, f)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for CompileFailure {}
 
 #[cfg(test)]
 mod tests {

@@ -24,12 +24,12 @@ pub struct Diagnostic {
     /// Advice on what to do, if there is any.
     pub help: Option<String>,
     /// Other relevant places.
-    pub notes: Vec<Note>,
+    pub notes: Vec<DiagnosticNote>,
 }
 
 /// Another relevant place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct DiagnosticNote {
     /// The place in the file.
     pub span: Span,
     /// The text under the dashes.
@@ -38,7 +38,7 @@ pub struct Note {
 
 /// Collects what the stages find.
 #[derive(Debug, Default)]
-pub(crate) struct Sink {
+pub(crate) struct DiagnosticSink {
     diagnostics: Vec<Diagnostic>,
     errors: usize,
     unsaid: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Sink {
     languages: Vec<Language>,
 }
 
-impl Sink {
+impl DiagnosticSink {
     /// Nobody reads more, and a hostile file has no end of mistakes.
     const MOST: usize = 100;
 
@@ -77,7 +77,7 @@ impl Sink {
         &mut self,
         span: Span,
         mistake: Mistake,
-        notes: impl IntoIterator<Item = Note>,
+        notes: impl IntoIterator<Item = DiagnosticNote>,
     ) {
         let severity = mistake.severity();
         if severity != Severity::Error && self.allowed.contains(&mistake.code()) {

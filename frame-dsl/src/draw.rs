@@ -28,7 +28,7 @@ enum Role {
 }
 
 /// One row of a table.
-struct Run {
+struct LayoutRow {
     offset: u32,
     bytes: u32,
     role: Role,
@@ -51,7 +51,7 @@ pub fn draw(schema: &Schema, color: bool) -> String {
     }
     for frame in schema.frames.iter().filter(|frame| !frame.is_hidden()) {
         text.push('\n');
-        text.push_str(&Table::of(schema, frame).draw(color));
+        text.push_str(&LayoutTable::for_frame(schema, frame).draw(color));
     }
     text.push_str(&cells(schema, color));
     text
@@ -82,18 +82,18 @@ fn cells(schema: &Schema, color: bool) -> String {
     "\n".to_owned() + &lines.map(|line| line + "\n").collect::<String>()
 }
 
-struct Table<'a> {
+struct LayoutTable<'a> {
     schema: &'a Schema,
     frame: &'a Frame,
     layout: Layout,
-    runs: Vec<Run>,
+    runs: Vec<LayoutRow>,
 }
 
-impl<'a> Table<'a> {
-    fn of(schema: &'a Schema, frame: &'a Frame) -> Table<'a> {
-        let layout = Layout::of(schema, frame);
+impl<'a> LayoutTable<'a> {
+    fn for_frame(schema: &'a Schema, frame: &'a Frame) -> LayoutTable<'a> {
+        let layout = Layout::for_frame(schema, frame);
         let runs = runs(schema, frame, &layout);
-        Table { schema, frame, layout, runs }
+        LayoutTable { schema, frame, layout, runs }
     }
 
     fn draw(&self, color: bool) -> String {
@@ -142,9 +142,9 @@ impl Role {
     }
 }
 
-impl Run {
-    fn new(offset: u32, bytes: u32, role: Role, what: &str) -> Run {
-        Run { offset, bytes, role, what: what.to_owned(), ty: String::new() }
+impl LayoutRow {
+    fn new(offset: u32, bytes: u32, role: Role, what: &str) -> LayoutRow {
+        LayoutRow { offset, bytes, role, what: what.to_owned(), ty: String::new() }
     }
 
     fn row(&self, names: usize) -> String {
@@ -152,7 +152,7 @@ impl Run {
             true => (self.offset / WORD).to_string(),
             false => String::new(),
         };
-        let Run { offset, bytes, what, ty, .. } = self;
+        let LayoutRow { offset, bytes, what, ty, .. } = self;
         let row = format!("  {word:>4}  {offset:>6}  {bytes:>4}  {what:names$}  {ty}");
         row.trim_end().to_owned()
     }
@@ -172,22 +172,24 @@ impl Run {
     }
 }
 
-fn runs(schema: &Schema, frame: &Frame, layout: &Layout) -> Vec<Run> {
-    let mut runs = vec![Run::new(0, 8, Role::Header, "(sequence number)")];
+fn runs(schema: &Schema, frame: &Frame, layout: &Layout) -> Vec<LayoutRow> {
+    let mut runs = vec![LayoutRow::new(0, 8, Role::Header, "(sequence number)")];
     if schema.multi() {
-        runs.push(Run::new(8, 2, Role::Header, "(frame id)"));
+        runs.push(LayoutRow::new(8, 2, Role::Header, "(frame id)"));
     }
     runs.extend(layout.placed.iter().map(|placed| {
         let field = &frame.fields[placed.index];
-        let run = Run::new(placed.offset, placed.bytes, Role::Field, &field.name);
-        Run { ty: type_of(field), ..run }
+        let run = LayoutRow::new(placed.offset, placed.bytes, Role::Field, &field.name);
+        LayoutRow { ty: type_of(field), ..run }
     }));
     let padding = layout.padding.iter();
-    runs.extend(padding.map(|run| Run::new(run.offset, run.bytes, Role::Padding, "(padding)")));
+    runs.extend(
+        padding.map(|run| LayoutRow::new(run.offset, run.bytes, Role::Padding, "(padding)")),
+    );
     runs.sort_by_key(|run| run.offset);
     if frame.size < schema.stride {
         let rest = schema.stride - frame.size;
-        runs.push(Run::new(frame.size, rest, Role::Unused, "(rest of the slot)"));
+        runs.push(LayoutRow::new(frame.size, rest, Role::Unused, "(rest of the slot)"));
     }
     runs
 }

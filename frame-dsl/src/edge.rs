@@ -76,13 +76,13 @@ struct EdgeText {
 /// The JSON of edges, as the value of a schema's key.
 #[cfg(feature = "parser")]
 pub(crate) fn to_json(edges: &[Edge]) -> serde_json::Value {
-    let texts: Vec<_> = edges.iter().map(EdgeText::of).collect();
+    let texts: Vec<_> = edges.iter().map(EdgeText::from_edge).collect();
     serde_json::to_value(texts).expect("an edge has a JSON text")
 }
 
 impl EdgeText {
     #[cfg(feature = "parser")]
-    fn of(edge: &Edge) -> EdgeText {
+    fn from_edge(edge: &Edge) -> EdgeText {
         let Edge { from, to, within, policy } = edge.clone();
         let policy = (policy != Policy::All).then(|| policy.word().to_owned());
         EdgeText { from, to, within, policy }

@@ -9,12 +9,12 @@
 mod lexer;
 mod lines;
 
-use crate::compile::{Failure, decode};
-use crate::diagnostic::Sink;
+use crate::compile::{CompileFailure, decode};
+use crate::diagnostic::DiagnosticSink;
 use crate::parse::parse;
-use crate::text::Text;
+use crate::text::DecodedText;
 use lexer::{Token, tokens};
-use lines::{Lines, WIDTH, width};
+use lines::{FormattedLines, WIDTH, width};
 
 const INDENT: usize = 4;
 
@@ -24,19 +24,19 @@ const INDENT: usize = 4;
 /// # Errors
 /// The file is not in the frame language. Mistakes of meaning only (an unknown type, a reserved
 /// name) do not prevent formatting.
-pub fn format(source: &[u8], file_name: &str) -> Result<String, Failure> {
-    let mut sink = Sink::default();
+pub fn format(source: &[u8], file_name: &str) -> Result<String, CompileFailure> {
+    let mut sink = DiagnosticSink::default();
     let decoded = decode(source, &mut sink);
     let mut formatted = String::new();
     if !sink.has_errors() {
-        let text = Text::new(&decoded, &mut sink);
+        let text = DecodedText::new(&decoded, &mut sink);
         parse(&text, &mut sink);
         if !sink.has_errors() {
             formatted = Printer::new(&tokens(&text)).print();
         }
     }
     if sink.has_errors() {
-        return Err(Failure::new(sink.finish(), file_name, decoded));
+        return Err(CompileFailure::new(sink.finish(), file_name, decoded));
     }
     let crlf = decoded.find('\n').is_some_and(|at| decoded[..at].ends_with('\r'));
     Ok(if crlf { formatted.replace('\n', "\r\n") } else { formatted })
@@ -65,7 +65,7 @@ struct Printer<'a> {
     tokens: &'a [Token<'a>],
     /// For each token the first one from there on that is no comment.
     code: Vec<Option<&'a str>>,
-    lines: Lines,
+    lines: FormattedLines,
     /// The open braces.
     block: Option<Block>,
     /// Whether all of the open braces go into one line.
@@ -88,7 +88,7 @@ impl<'a> Printer<'a> {
         Printer {
             tokens,
             code,
-            lines: Lines::default(),
+            lines: FormattedLines::default(),
             block: None,
             flat: false,
             in_brackets: false,

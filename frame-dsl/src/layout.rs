@@ -45,7 +45,7 @@ pub struct Padding {
 
 impl Layout {
     /// The layout of a placed frame of `schema`.
-    pub fn of(schema: &Schema, frame: &Frame) -> Layout {
+    pub fn for_frame(schema: &Schema, frame: &Frame) -> Layout {
         let mut placed: Vec<PlacedField> = frame
             .fields
             .iter()

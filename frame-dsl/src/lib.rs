@@ -70,10 +70,10 @@ mod wording;
 pub use columns::{Column, ColumnType, Measure, Style, TimeType, columns};
 #[cfg(feature = "parser")]
 pub use compile::{
-    Compiled, Declared, Failure, MAX_SOURCE_BYTES, compile, compile_for, parse_edges,
+    CompileFailure, Compiled, Declared, MAX_SOURCE_BYTES, compile, compile_for, parse_edges,
 };
 #[cfg(feature = "parser")]
-pub use diagnostic::{Diagnostic, Note, Span};
+pub use diagnostic::{Diagnostic, DiagnosticNote, Span};
 #[cfg(feature = "parser")]
 pub use draw::draw;
 #[cfg(feature = "parser")]

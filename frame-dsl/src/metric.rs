@@ -185,7 +185,7 @@ struct MetricText {
 
 impl MetricText {
     #[cfg(feature = "parser")]
-    fn of(metric: &Metric) -> MetricText {
+    fn from_metric(metric: &Metric) -> MetricText {
         let (from, to, buckets) = match metric.shape {
             Shape::Linear { from, to, buckets } => (Some(from), Some(to), Some(buckets)),
             _ => (None, None, None),
@@ -230,7 +230,7 @@ impl MetricText {
 /// The JSON of metrics, as the value of a schema's key.
 #[cfg(feature = "parser")]
 pub(crate) fn to_json(metrics: &[Metric]) -> serde_json::Value {
-    let texts: Vec<_> = metrics.iter().map(MetricText::of).collect();
+    let texts: Vec<_> = metrics.iter().map(MetricText::from_metric).collect();
     serde_json::to_value(texts).expect("a metric has a JSON text")
 }
 

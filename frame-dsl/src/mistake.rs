@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 
 /// The kind of thing that a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum NameKind {
     Buffer,
     Tag,
     Enum,
@@ -17,19 +17,19 @@ pub(crate) enum Kind {
     HashType,
 }
 
-impl Display for Kind {
+impl Display for NameKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Buffer => "buffer",
-            Kind::Tag => "tag",
-            Kind::Enum => "enum",
-            Kind::Value => "value",
-            Kind::Frame => "frame",
-            Kind::Field => "field",
-            Kind::Step => "step",
-            Kind::Counter => "counter",
-            Kind::Histogram => "histogram",
-            Kind::HashType => "hash type",
+            NameKind::Buffer => "buffer",
+            NameKind::Tag => "tag",
+            NameKind::Enum => "enum",
+            NameKind::Value => "value",
+            NameKind::Frame => "frame",
+            NameKind::Field => "field",
+            NameKind::Step => "step",
+            NameKind::Counter => "counter",
+            NameKind::Histogram => "histogram",
+            NameKind::HashType => "hash type",
         })
     }
 }
@@ -62,7 +62,7 @@ pub(crate) enum Mistake {
     NotAnEdge { found: String },
     LaterDeclaration { word: String },
     StrayBrace,
-    OpenBrace { kind: Kind, name: String },
+    OpenBrace { kind: NameKind, name: String },
     BadNumber { text: String, fault: NumberFault },
     // emit, buffer, option
     UnknownLanguage { word: String, suggestion: Option<&'static str> },
@@ -91,13 +91,13 @@ pub(crate) enum Mistake {
     Macro { name: String },
     OurPrefix { name: String },
     Underscores { name: String },
-    BecomesSelf { kind: Kind, name: String },
+    BecomesSelf { kind: NameKind, name: String },
     MethodName { name: String },
-    TakenName { kind: Kind, name: String, language: &'static str },
+    TakenName { kind: NameKind, name: String, language: &'static str },
     StdBuffer,
     TypeWord { name: String },
     StandardColumn { name: String },
-    Twice { kind: Kind, name: String },
+    Twice { kind: NameKind, name: String },
     FrameAndEnum { name: String },
     SameGenerated { language: &'static str, generated: String, first: String, second: String },
     SameColumn { column: String, first: String, second: String },
@@ -173,8 +173,8 @@ pub(crate) enum Mistake {
     WholeTable { table: String, of: String },
     // Counters and histograms
     TooManyMetrics { count: usize },
-    MetricAndOther { kind: Kind, name: String, other: Kind },
-    MetricMethod { kind: Kind, name: String },
+    MetricAndOther { kind: NameKind, name: String, other: NameKind },
+    MetricMethod { kind: NameKind, name: String },
     CounterType { word: String, suggestion: Option<&'static str> },
     HistogramType { word: String, suggestion: Option<&'static str> },
     NoRange,

@@ -7,34 +7,35 @@ use pest_derive::Parser;
 use ppt_text::escaped;
 
 use crate::ast::{
-    Argument, Attribute, Buffer, Edge, End, Enum, Field, File, Frame, Metric, Setting, Value, Word,
+    Argument, Attribute, BufferDecl, EdgeDecl, EdgeEnd, Enum, EnumValueDecl, FieldDecl, FrameDecl,
+    FrameFile, Metric, Setting, Word,
 };
-use crate::diagnostic::{Sink, Span};
-use crate::mistake::{Kind, Mistake};
+use crate::diagnostic::{DiagnosticSink, Span};
+use crate::mistake::{Mistake, NameKind};
 use crate::reserved::LATER;
 use crate::schema::MAX_NAME_BYTES;
 use crate::suggest;
-use crate::text::Text;
+use crate::text::DecodedText;
 use crate::type_words::is_type_word;
 
 #[derive(Parser)]
 #[grammar = "frame.pest"]
-struct Grammar;
+struct FrameGrammar;
 
 /// The tree of everything that could be read; the rest is reported.
-pub(crate) fn parse(text: &Text<'_>, sink: &mut Sink) -> File {
+pub(crate) fn parse(text: &DecodedText<'_>, sink: &mut DiagnosticSink) -> FrameFile {
     read(text, Rule::file, sink)
 }
 
 /// The same of a file that holds nothing but edge lines.
-pub(crate) fn parse_edges(text: &Text<'_>, sink: &mut Sink) -> File {
+pub(crate) fn parse_edges(text: &DecodedText<'_>, sink: &mut DiagnosticSink) -> FrameFile {
     read(text, Rule::edges, sink)
 }
 
-fn read(text: &Text<'_>, whole: Rule, sink: &mut Sink) -> File {
-    let file = File { end: text.source.len(), ..File::default() };
-    let mut reader = Reader { text, sink, whole, file };
-    match Grammar::parse(whole, text.source) {
+fn read(text: &DecodedText<'_>, whole: Rule, sink: &mut DiagnosticSink) -> FrameFile {
+    let file = FrameFile { end: text.source.len(), ..FrameFile::default() };
+    let mut reader = TreeReader { text, sink, whole, file };
+    match FrameGrammar::parse(whole, text.source) {
         Ok(pairs) => pairs.flat_map(Pair::into_inner).for_each(|pair| reader.item(pair)),
         // `bad_item` takes whatever the other rules leave; should it not, that is a syntax error
         // like any other and no panic.
@@ -47,18 +48,18 @@ fn read(text: &Text<'_>, whole: Rule, sink: &mut Sink) -> File {
 const DECLARATIONS: [&str; 8] =
     ["frame", "enum", "emit", "buffer", "option", "counter", "histogram", "edge"];
 
-struct Reader<'a> {
-    text: &'a Text<'a>,
-    sink: &'a mut Sink,
+struct TreeReader<'a> {
+    text: &'a DecodedText<'a>,
+    sink: &'a mut DiagnosticSink,
     /// What the file is.
     whole: Rule,
-    file: File,
+    file: FrameFile,
 }
 
-impl Reader<'_> {
+impl TreeReader<'_> {
     fn item(&mut self, pair: Pair<'_, Rule>) {
         match pair.as_rule() {
-            Rule::emit => self.file.emits.extend(words(pair, Rule::language)),
+            Rule::emit => self.file.emits.extend(words_of_rule(pair, Rule::language)),
             Rule::buffer => self.file.buffers.extend(buffer(pair)),
             Rule::setting => self.file.settings.extend(setting(pair)),
             Rule::enumeration => {
@@ -109,14 +110,14 @@ impl Reader<'_> {
         }
         let name = name?;
         if !closed && !damaged {
-            let mistake = Mistake::OpenBrace { kind: Kind::Enum, name: name.text.clone() };
+            let mistake = Mistake::OpenBrace { kind: NameKind::Enum, name: name.text.clone() };
             self.sink.report(brace, mistake);
         }
         self.file.damaged |= damaged || !closed;
         Some(Enum { name, integer, values, doc, damaged })
     }
 
-    fn frame(&mut self, pair: Pair<'_, Rule>) -> Option<Frame> {
+    fn frame(&mut self, pair: Pair<'_, Rule>) -> Option<FrameDecl> {
         let doc = self.text.doc_before(pair.as_span().start());
         let mut name = None;
         let mut attributes = Vec::new();
@@ -148,15 +149,15 @@ impl Reader<'_> {
         let name = name?;
         // A last line that could not be read has said what was expected there.
         if !closed && !last_is_bad {
-            let mistake = Mistake::OpenBrace { kind: Kind::Frame, name: name.text.clone() };
+            let mistake = Mistake::OpenBrace { kind: NameKind::Frame, name: name.text.clone() };
             self.sink.report(brace, mistake);
         }
         self.file.damaged |= damaged || !closed;
-        Some(Frame { name, attributes, fields, doc, damaged: damaged || !closed })
+        Some(FrameDecl { name, attributes, fields, doc, damaged: damaged || !closed })
     }
 
     /// `interval time a @at, b;`: a field per declarator.
-    fn line(&mut self, pair: Pair<'_, Rule>, fields: &mut Vec<Field>) {
+    fn line(&mut self, pair: Pair<'_, Rule>, fields: &mut Vec<FieldDecl>) {
         // The lines above a line belong to its first field.
         let mut line_doc = self.text.doc_before(pair.as_span().start());
         let mut interval = None;
@@ -239,7 +240,7 @@ impl Reader<'_> {
         if self.sink.is_full() {
             return self.sink.pass_over();
         }
-        match Grammar::parse(meant, &self.text.source[place.clone()]) {
+        match FrameGrammar::parse(meant, &self.text.source[place.clone()]) {
             Err(error) => self.expected(place, meant, &error),
             // The rule fits the piece and only what follows is wrong, such as a brace too many.
             Ok(pairs) => {
@@ -353,7 +354,7 @@ impl Reader<'_> {
     }
 }
 
-fn buffer(pair: Pair<'_, Rule>) -> Option<Buffer> {
+fn buffer(pair: Pair<'_, Rule>) -> Option<BufferDecl> {
     let place = span(&pair);
     let (mut name, mut slots) = (None, None);
     for token in pair.into_inner() {
@@ -363,7 +364,7 @@ fn buffer(pair: Pair<'_, Rule>) -> Option<Buffer> {
             _ => {}
         }
     }
-    Some(Buffer { name: name?, slots, span: place })
+    Some(BufferDecl { name: name?, slots, span: place })
 }
 
 fn setting(pair: Pair<'_, Rule>) -> Option<Setting> {
@@ -380,7 +381,7 @@ fn setting(pair: Pair<'_, Rule>) -> Option<Setting> {
     Some(Setting { key: key?, arguments, span: place })
 }
 
-fn value(pair: Pair<'_, Rule>) -> Option<Value> {
+fn value(pair: Pair<'_, Rule>) -> Option<EnumValueDecl> {
     let (mut name, mut number) = (None, None);
     for token in pair.into_inner() {
         match token.as_rule() {
@@ -389,7 +390,7 @@ fn value(pair: Pair<'_, Rule>) -> Option<Value> {
             _ => {}
         }
     }
-    Some(Value { name: name?, number })
+    Some(EnumValueDecl { name: name?, number })
 }
 
 fn declarator(
@@ -397,18 +398,18 @@ fn declarator(
     interval: Option<Span>,
     ty: Word,
     doc: String,
-) -> Option<Field> {
+) -> Option<FieldDecl> {
     let (mut name, mut length) = (None, None);
     let mut attributes = Vec::new();
     for token in pair.into_inner() {
         match token.as_rule() {
             Rule::name => name = Some(word(&token)),
-            Rule::length => length = words(token, Rule::number).pop(),
+            Rule::length => length = words_of_rule(token, Rule::number).pop(),
             Rule::attribute => attributes.extend(attribute(token)),
             _ => {}
         }
     }
-    Some(Field { interval, ty, name: name?, length, attributes, doc })
+    Some(FieldDecl { interval, ty, name: name?, length, attributes, doc })
 }
 
 fn metric(pair: Pair<'_, Rule>, doc: String) -> Option<Metric> {
@@ -424,7 +425,7 @@ fn metric(pair: Pair<'_, Rule>, doc: String) -> Option<Metric> {
                 let place = token.as_span();
                 let end = place.start() + place.as_str().trim_end().len();
                 let place = place.start()..end;
-                range = Some((words(token, Rule::number), place));
+                range = Some((words_of_rule(token, Rule::number), place));
             }
             Rule::attribute => attributes.extend(attribute(token)),
             _ => {}
@@ -433,7 +434,7 @@ fn metric(pair: Pair<'_, Rule>, doc: String) -> Option<Metric> {
     Some(Metric { is_histogram, name: name?, ty, range, attributes, doc })
 }
 
-fn edge(pair: Pair<'_, Rule>) -> Option<Edge> {
+fn edge(pair: Pair<'_, Rule>) -> Option<EdgeDecl> {
     let start = pair.as_span().start();
     let (mut ends, mut within, mut policy) = (Vec::new(), None, None);
     let mut last = start;
@@ -449,14 +450,14 @@ fn edge(pair: Pair<'_, Rule>) -> Option<Edge> {
         }
     }
     let mut ends = ends.into_iter();
-    Some(Edge { from: ends.next()?, to: ends.next()?, within, policy, span: start..last })
+    Some(EdgeDecl { from: ends.next()?, to: ends.next()?, within, policy, span: start..last })
 }
 
-fn end(pair: Pair<'_, Rule>) -> Option<End> {
+fn end(pair: Pair<'_, Rule>) -> Option<EdgeEnd> {
     let place = span(&pair);
-    let mut names = words(pair, Rule::name);
+    let mut names = words_of_rule(pair, Rule::name);
     let frame = names.pop()?;
-    Some(End { buffer: names.pop(), frame, span: place })
+    Some(EdgeEnd { buffer: names.pop(), frame, span: place })
 }
 
 fn attribute(pair: Pair<'_, Rule>) -> Option<Attribute> {
@@ -484,7 +485,7 @@ fn argument(pair: Pair<'_, Rule>) -> Option<Argument> {
 }
 
 /// The direct parts of one rule, as words.
-fn words(pair: Pair<'_, Rule>, rule: Rule) -> Vec<Word> {
+fn words_of_rule(pair: Pair<'_, Rule>, rule: Rule) -> Vec<Word> {
     pair.into_inner().filter(|token| token.as_rule() == rule).map(|token| word(&token)).collect()
 }
 

@@ -5,7 +5,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 
 use ppt_text::{escaped, masked_in_place};
 
-use crate::diagnostic::{Diagnostic, Note, Span};
+use crate::diagnostic::{Diagnostic, DiagnosticNote, Span};
 use crate::mistake::Severity;
 
 /// Bytes of source shown with one diagnostic at most: files have lines of any length.
@@ -22,7 +22,7 @@ pub fn render(diagnostics: &[Diagnostic], file_name: &str, source: &str, color: 
     // A carriage return at a line's end is no part of what is shown; the places stay the same. The
     // renderer draws ASCII controls.
     let source = masked_in_place(&source.replace("\r\n", " \n"), |char| char.is_ascii());
-    let lines = Lines::of(&source);
+    let lines = LineStarts::from_source(&source);
     let texts = diagnostics.iter().map(|diagnostic| {
         let picture = Picture { diagnostic, file_name: &file_name, lines: &lines };
         renderer.render(&[picture.group()]).replace(" \n", "\n") + "\n"
@@ -34,10 +34,10 @@ pub fn render(diagnostics: &[Diagnostic], file_name: &str, source: &str, color: 
 struct Picture<'a> {
     diagnostic: &'a Diagnostic,
     file_name: &'a str,
-    lines: &'a Lines<'a>,
+    lines: &'a LineStarts<'a>,
 }
 
-type Mark<'a> = (AnnotationKind, &'a Span, &'a str);
+type SourceMark<'a> = (AnnotationKind, &'a Span, &'a str);
 
 impl<'a> Picture<'a> {
     fn group(&self) -> Group<'a> {
@@ -48,12 +48,13 @@ impl<'a> Picture<'a> {
             Severity::Error => Level::ERROR,
         };
         let title = level.primary_title(message.as_str()).id(*code);
-        let primary: Mark<'a> = (AnnotationKind::Primary, span, label);
-        let note = |note: &'a Note| (AnnotationKind::Context, &note.span, note.label.as_str());
-        let (near, far): (Vec<&Note>, Vec<&Note>) =
+        let primary: SourceMark<'a> = (AnnotationKind::Primary, span, label);
+        let note =
+            |note: &'a DiagnosticNote| (AnnotationKind::Context, &note.span, note.label.as_str());
+        let (near, far): (Vec<&DiagnosticNote>, Vec<&DiagnosticNote>) =
             notes.iter().partition(|note| self.fits(&[primary, (primary.0, &note.span, "")]));
         let mut group = if self.fits(&[primary]) {
-            let marks: Vec<Mark<'a>> = near.into_iter().map(note).chain([primary]).collect();
+            let marks: Vec<SourceMark<'a>> = near.into_iter().map(note).chain([primary]).collect();
             title.element(self.snippet(&marks))
         } else {
             let (origin, snippet) = self.excerpt();
@@ -70,18 +71,18 @@ impl<'a> Picture<'a> {
 
     /// Whether the lines from the first to the last of these places can be shown together. Only they
     /// are handed on: a hundred diagnostics must not look through a long file a hundred times.
-    fn fits(&self, marks: &[Mark<'_>]) -> bool {
+    fn fits(&self, marks: &[SourceMark<'_>]) -> bool {
         self.window(marks).0.len() <= MOST_SHOWN
     }
 
     /// The whole lines that hold these places, and the number of the first.
-    fn window(&self, marks: &[Mark<'_>]) -> (Span, usize) {
+    fn window(&self, marks: &[SourceMark<'_>]) -> (Span, usize) {
         let first = marks.iter().map(|mark| self.lines.number(mark.1.start)).min().unwrap_or(0);
         let last = marks.iter().map(|mark| self.lines.number(mark.1.end)).max().unwrap_or(0);
         (self.lines.start(first)..self.lines.end(last), first)
     }
 
-    fn snippet(&self, marks: &[Mark<'a>]) -> Snippet<'a, Annotation<'a>> {
+    fn snippet(&self, marks: &[SourceMark<'a>]) -> Snippet<'a, Annotation<'a>> {
         let (window, first) = self.window(marks);
         Snippet::source(&self.lines.source[window.clone()])
             .path(self.file_name)
@@ -105,7 +106,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-fn annotation<'a>((kind, span, label): Mark<'a>, window: &Span) -> Annotation<'a> {
+fn annotation<'a>((kind, span, label): SourceMark<'a>, window: &Span) -> Annotation<'a> {
     let start = span.start.clamp(window.start, window.end) - window.start;
     let end = span.end.clamp(window.start, window.end) - window.start;
     kind.span(start..end).label(label)
@@ -117,15 +118,15 @@ fn char_start(source: &str, at: usize) -> usize {
 }
 
 /// The offsets of the lines of a text.
-struct Lines<'a> {
+struct LineStarts<'a> {
     source: &'a str,
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
-    fn of(source: &'a str) -> Lines<'a> {
+impl<'a> LineStarts<'a> {
+    fn from_source(source: &'a str) -> LineStarts<'a> {
         let after = source.match_indices('\n').map(|(at, _)| at + 1);
-        Lines { source, starts: std::iter::once(0).chain(after).collect() }
+        LineStarts { source, starts: std::iter::once(0).chain(after).collect() }
     }
 
     /// Number of the line of that byte, from 0.
@@ -146,7 +147,7 @@ impl<'a> Lines<'a> {
 mod tests {
     use super::*;
 
-    fn diagnostic(span: Span, notes: Vec<Note>) -> Diagnostic {
+    fn diagnostic(span: Span, notes: Vec<DiagnosticNote>) -> Diagnostic {
         Diagnostic {
             code: "code",
             severity: Severity::Error,
@@ -170,7 +171,7 @@ mod tests {
     #[test]
     fn far_notes_stand_apart() {
         let source = format!("first\n{}last", "line\n".repeat(10_000));
-        let note = Note { span: 0..5, label: "there".to_owned() };
+        let note = DiagnosticNote { span: 0..5, label: "there".to_owned() };
         let at = source.len() - 4;
         let text = render(&[diagnostic(at..at + 4, vec![note])], "f", &source, false);
         assert!(

@@ -142,7 +142,7 @@ impl Hash {
 
 /// How frames of a kind `span` belong together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Span<'a> {
+pub struct SpanRole<'a> {
     /// An end belongs to a begin with the same values of these fields. There is at least one.
     pub keys: Vec<&'a Field>,
     /// Says which of [`EDGES`] the frame is.
@@ -165,14 +165,14 @@ pub struct Chain<'a> {
 /// What a frame of the kind `point` says: data with these identities came in, and data with those
 /// went out. Each has a hash type, which is there only once, and a field; one side may have none.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Point<'a> {
+pub struct PointRole<'a> {
     /// What came in.
     pub ins: Vec<(&'a str, &'a Field)>,
     /// What went out, as far as it is stated.
     pub outs: Vec<(&'a str, &'a Field)>,
 }
 
-impl Point<'_> {
+impl PointRole<'_> {
     /// Whether what came in also went out: no other identity is stated. Nobody needs to take it.
     pub fn implied(&self) -> bool {
         self.outs.is_empty()
@@ -204,14 +204,14 @@ impl Frame {
 
     /// How these frames belong together, if they are of the kind `span`. A schema may come from
     /// anywhere: where its keys make no sense, the frame is a plain one.
-    pub fn span(&self) -> Option<Span<'_>> {
+    pub fn span(&self) -> Option<SpanRole<'_>> {
         if self.kind != SPAN {
             return None;
         }
         let across = self.extra.get(ACROSS)?.as_str().and_then(Across::of_word)?;
         let fifo = self.extra.get(FIFO).map_or(Some(false), serde_json::Value::as_bool)?;
         let (keys, edge) = self.keys_and(EDGE)?;
-        Some(Span { keys, edge, across, fifo })
+        Some(SpanRole { keys, edge, across, fifo })
     }
 
     /// The same for the kind `chain`.
@@ -224,11 +224,11 @@ impl Frame {
     }
 
     /// What comes in and goes out, if these frames are of the kind `point`.
-    pub fn point(&self) -> Option<Point<'_>> {
+    pub fn point(&self) -> Option<PointRole<'_>> {
         if self.kind != POINT {
             return None;
         }
-        let point = Point { ins: self.identities(IN)?, outs: self.identities(OUT)? };
+        let point = PointRole { ins: self.identities(IN)?, outs: self.identities(OUT)? };
         (!point.ins.is_empty() || !point.outs.is_empty()).then_some(point)
     }
 

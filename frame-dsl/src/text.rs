@@ -1,10 +1,10 @@
 //! Bytes → text, with what the grammar passes over: documentation comments and open comments.
 
-use crate::diagnostic::{Sink, Span};
+use crate::diagnostic::{DiagnosticSink, Span};
 use crate::mistake::Mistake;
 
 /// A frame file, decoded.
-pub(crate) struct Text<'a> {
+pub(crate) struct DecodedText<'a> {
     pub source: &'a str,
     /// Every comment, by place.
     comments: Vec<Span>,
@@ -12,10 +12,10 @@ pub(crate) struct Text<'a> {
     docs: Vec<Span>,
 }
 
-impl<'a> Text<'a> {
+impl<'a> DecodedText<'a> {
     /// Finds the comments; one that never ends is reported.
-    pub fn new(source: &'a str, sink: &mut Sink) -> Text<'a> {
-        let mut text = Text { source, comments: Vec::new(), docs: Vec::new() };
+    pub fn new(source: &'a str, sink: &mut DiagnosticSink) -> DecodedText<'a> {
+        let mut text = DecodedText { source, comments: Vec::new(), docs: Vec::new() };
         let bytes = source.as_bytes();
         let mut at = 0;
         while at < bytes.len() {
@@ -44,7 +44,7 @@ impl<'a> Text<'a> {
         end
     }
 
-    fn block_comment(&mut self, at: usize, sink: &mut Sink) -> usize {
+    fn block_comment(&mut self, at: usize, sink: &mut DiagnosticSink) -> usize {
         let end = match find(self.source, at + 2, "*/") {
             Some(close) => close + 2,
             None => {
@@ -113,8 +113,8 @@ fn find(source: &str, from: usize, what: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn text(source: &str) -> Text<'_> {
-        Text::new(source, &mut Sink::default())
+    fn text(source: &str) -> DecodedText<'_> {
+        DecodedText::new(source, &mut DiagnosticSink::default())
     }
 
     #[test]
@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn open_comments_are_reported() {
-        let mut sink = Sink::default();
-        Text::new("a /* b \"*", &mut sink);
+        let mut sink = DiagnosticSink::default();
+        DecodedText::new("a /* b \"*", &mut sink);
         assert_eq!(sink.finish().len(), 1);
     }
 }

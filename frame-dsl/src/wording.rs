@@ -8,7 +8,7 @@ use ppt_text::escaped;
 use crate::edge::MAX_EDGES;
 use crate::language::Language;
 use crate::metric::{MAX_BUCKETS, MAX_METRICS};
-use crate::mistake::{DurationFault, Kind, Mistake, NumberFault};
+use crate::mistake::{DurationFault, Mistake, NameKind, NumberFault};
 use crate::role::MAX_IDENTITIES;
 use crate::schema::{
     DEFAULT_SLOTS, MAX_ENUMS, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, MAX_NAME_BYTES, MAX_SLOTS,
@@ -54,9 +54,9 @@ impl Display for Short<'_> {
     }
 }
 
-fn with_article(kind: Kind) -> String {
+fn with_article(kind: NameKind) -> String {
     match kind {
-        Kind::Enum => format!("an {kind}"),
+        NameKind::Enum => format!("an {kind}"),
         kind => format!("a {kind}"),
     }
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ppt_frame_dsl::{Compiled, Failure, compile, format};
+use ppt_frame_dsl::{CompileFailure, Compiled, compile, format};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -15,7 +15,7 @@ fn without_blanks(source: &str) -> String {
     source.chars().filter(|c| !matches!(c, ' ' | '\t' | '\r' | '\n')).collect()
 }
 
-fn meaning(result: &Result<Compiled, Failure>) -> Result<(String, u64), Vec<&'static str>> {
+fn meaning(result: &Result<Compiled, CompileFailure>) -> Result<(String, u64), Vec<&'static str>> {
     match result {
         Ok(compiled) => Ok((compiled.schema.to_json(), compiled.schema.hash())),
         Err(failure) => Err(failure.diagnostics.iter().map(|one| one.code).collect()),

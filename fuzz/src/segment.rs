@@ -9,9 +9,11 @@ use std::time::Duration;
 use ppt_capture::FileHeader;
 use ppt_codegen::{Compiled, parse};
 use ppt_dump::{Info, dump_stream};
-use ppt_listener::{EndReason, Feed, Listener, Options, Silence, Source, Unattended};
+use ppt_listener::{EndReason, Feed, Listener, ListenerOptions, Silence, Source, Unattended};
 use ppt_segment::abi::{PAGE, RING_PITCH};
-use ppt_segment::{Created, FIRST_BYTES, Geometry, Identity, RingWriter, Rows, Segment, cells};
+use ppt_segment::{
+    Created, FIRST_BYTES, Geometry, RingWriter, RowGeometry, Segment, SegmentIdentity, cells,
+};
 
 const FRAMES: &[u8] = b"frame f { u64 a; char b[24]; time t; }
     counter n; counter d : i64; histogram h : u32 (0, 90, 9);";
@@ -35,12 +37,12 @@ pub(crate) fn segment(input: &[u8]) {
         take(step, &segment, &memory);
     }
     let out = Bytes::default();
-    let options = Options {
+    let options = ListenerOptions {
         shortest: Duration::from_micros(50),
         silence: Silence::Fixed(Duration::from_micros(200)),
         chunk_age: Duration::from_micros(100),
         counters: Duration::from_micros(100),
-        ..Options::default()
+        ..ListenerOptions::default()
     };
     let feeds = vec![feed(&compiled, &segment)];
     let listener = Listener::start(out.clone(), FileHeader::default(), feeds, options).unwrap();
@@ -68,9 +70,9 @@ fn create(compiled: &Compiled) -> Segment {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let nonce = u64::from(std::process::id()) << 32 | u64::from(NEXT.fetch_add(1, Relaxed));
     let geometry = Geometry::new(compiled.schema.stride, LOG2_SLOTS, RINGS).unwrap();
-    let rows = Rows::new(compiled.schema.cells(), RINGS + 1).unwrap();
+    let rows = RowGeometry::new(compiled.schema.cells(), RINGS + 1).unwrap();
     let geometry = geometry.with_rows(rows).unwrap();
-    let identity = Identity { nonce, schema_hash: compiled.schema.hash(), geometry };
+    let identity = SegmentIdentity { nonce, schema_hash: compiled.schema.hash(), geometry };
     let mut key = nonce as u16 ^ std::process::id() as u16;
     let random = || {
         key = key.wrapping_mul(31).wrapping_add(17);

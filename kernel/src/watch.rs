@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use nix::errno::Errno;
-use ppt_segment::{Geometry, Identity, Segment};
+use ppt_segment::{Geometry, Segment, SegmentIdentity};
 
 use crate::error::{KernelError, Part};
 use crate::filter::{Filter, Horizon};
@@ -393,7 +393,7 @@ fn segment(builtin: &Builtin) -> io::Result<Segment> {
         rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty())?;
     }
     let nonce = u64::from_ne_bytes(nonce);
-    Segment::own(Identity { nonce, schema_hash: builtin.hash, geometry })
+    Segment::own(SegmentIdentity { nonce, schema_hash: builtin.hash, geometry })
 }
 
 /// The CPUs that are on.

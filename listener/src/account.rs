@@ -35,7 +35,7 @@ impl LossAccount {
 
 /// The account of one ring while it grows. It follows the queue, in order.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct RingAccount {
     pub account: LossAccount,
     /// The account when the file began. The file's own account is the difference.
     begin: LossAccount,
@@ -47,7 +47,7 @@ pub(crate) struct Entry {
     pub broken: Option<BrokenCursor>,
 }
 
-impl Entry {
+impl RingAccount {
     /// A ring whose session starts at `cursor`.
     pub fn new(feed: usize, nonce: u64, ring: u32, cursor: u64) -> Self {
         // A target may have left any cursor behind; one at the very end never moves again.
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn what_is_not_written_is_stated_by_the_next_chunk_or_by_gaps() {
         let overrun = |overrun| Lost { overrun, ..Lost::default() };
-        let mut entry = Entry::new(1, 7, 3, 100);
+        let mut entry = RingAccount::new(1, 7, 3, 100);
         entry.take(&chunk(106, 10, overrun(5)), 4);
         assert_eq!(entry.account.lost, Lost { overrun: 5, disk: 6, corrupt: 0 });
         let next = chunk(118, 1, overrun(2));

@@ -19,25 +19,25 @@ pub(crate) type Bytes = [u8; 8];
 /// Words, one after the other, and room for more. A large one begins at a multiple of [`BLOCK`]: so
 /// it can be written past the page cache as it is.
 #[derive(Debug, Default)]
-pub(crate) struct Buffer {
-    memory: Memory,
+pub(crate) struct WordBuffer {
+    memory: BufferMemory,
     len: usize,
 }
 
 /// The memory of the bytes.
 #[derive(Debug)]
-enum Memory {
+enum BufferMemory {
     Small(Vec<Bytes>),
     Large(MmapMut),
 }
 
-impl Default for Memory {
+impl Default for BufferMemory {
     fn default() -> Self {
         Self::Small(Vec::new())
     }
 }
 
-impl Memory {
+impl BufferMemory {
     fn words(&self) -> &[Bytes] {
         match self {
             Self::Small(words) => words,
@@ -53,17 +53,17 @@ impl Memory {
     }
 }
 
-impl Buffer {
+impl WordBuffer {
     /// Room for `bytes`.
     pub fn new(bytes: usize) -> Self {
         let large = || {
             let memory = MmapMut::map_anon(bytes.next_multiple_of(BLOCK)).ok()?;
             // One fault instead of hundreds, and one page that the kernel holds for each write.
             let _ = memory.advise(Advice::HugePage);
-            Some(Memory::Large(memory))
+            Some(BufferMemory::Large(memory))
         };
         let memory = if bytes >= SMALL_CHUNK { large() } else { None };
-        let small = || Memory::Small(vec![[0; 8]; bytes.div_ceil(8)]);
+        let small = || BufferMemory::Small(vec![[0; 8]; bytes.div_ceil(8)]);
         Self { memory: memory.unwrap_or_else(small), len: 0 }
     }
 
@@ -130,22 +130,22 @@ const SPARE: usize = 16;
 /// Large buffers that are used again: their pages are there.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    small: Mutex<Vec<Buffer>>,
-    large: Mutex<Vec<Buffer>>,
+    small: Mutex<Vec<WordBuffer>>,
+    large: Mutex<Vec<WordBuffer>>,
 }
 
 impl Pool {
     /// An empty buffer with room for `bytes`, which is [`SMALL_CHUNK`], or [`LARGE_CHUNK`], or for one
     /// frame that needs more.
-    fn take(&self, bytes: usize) -> Buffer {
+    fn take(&self, bytes: usize) -> WordBuffer {
         let mut spare = self.of(bytes).lock().unwrap_or_else(PoisonError::into_inner);
         let fits = spare.pop_if(|it| it.capacity() * 8 >= bytes);
         drop(spare);
-        fits.unwrap_or_else(|| Buffer::new(bytes))
+        fits.unwrap_or_else(|| WordBuffer::new(bytes))
     }
 
     /// Takes a buffer back; small ones are not worth it.
-    pub fn give(&self, mut buffer: Buffer) {
+    pub fn give(&self, mut buffer: WordBuffer) {
         let bytes = buffer.capacity() * 8;
         if bytes >= SMALL_CHUNK {
             buffer.len = 0;
@@ -156,7 +156,7 @@ impl Pool {
         }
     }
 
-    fn of(&self, bytes: usize) -> &Mutex<Vec<Buffer>> {
+    fn of(&self, bytes: usize) -> &Mutex<Vec<WordBuffer>> {
         if bytes >= LARGE_CHUNK { &self.large } else { &self.small }
     }
 }
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn it_grows_and_large_ones_are_aligned_and_used_again() {
         let pool = Pool::default();
-        let mut buffer = Buffer::default();
+        let mut buffer = WordBuffer::default();
         let mut expected = Vec::new();
         for words in [1, 7, 100, 5000, 20_000, 60_000, 200_000, 262_144] {
             buffer.reserve(words, LARGE_CHUNK, &pool);

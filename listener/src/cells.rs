@@ -25,14 +25,14 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub(crate) struct Readings {
     segment: Arc<Segment>,
     found: FoundCells,
-    rows: BTreeMap<u32, Row>,
+    rows: BTreeMap<u32, CellRow>,
     /// Cells of a row that belong to something.
     cells: usize,
 }
 
 /// What is known of a row.
 #[derive(Debug)]
-struct Row {
+struct CellRow {
     /// What the files state, since the session began.
     stated: Box<[u64]>,
     /// The ring's owner at the last reading.
@@ -41,13 +41,13 @@ struct Row {
 
 /// A reading that no file states yet.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
+pub(crate) struct UnstatedReading {
     rows: CellRows,
-    changes: Vec<Change>,
+    changes: Vec<CellChange>,
 }
 
 #[derive(Debug)]
-struct Change {
+struct CellChange {
     row: u32,
     owner: OwnerWord,
     /// The thread that added, if there was only one; else 0.
@@ -95,9 +95,9 @@ impl Readings {
     }
 
     /// What has changed since the last reading that [`Self::stated`] was told of.
-    pub fn read(&self) -> Vec<Reading> {
+    pub fn read(&self) -> Vec<UnstatedReading> {
         let mut readings = Vec::new();
-        let mut reading = Reading::default();
+        let mut reading = UnstatedReading::default();
         for row in self.used() {
             if let Some(change) = self.change(row) {
                 reading.push(&self.segment, change, self.rows.get(&row).map(|it| it.owner));
@@ -112,7 +112,7 @@ impl Readings {
         readings
     }
 
-    fn change(&self, row: u32) -> Option<Change> {
+    fn change(&self, row: u32) -> Option<CellChange> {
         let owner = match row.checked_sub(1) {
             Some(ring) => self.segment.ring(ring).owner(),
             None => NOBODY,
@@ -131,14 +131,14 @@ impl Readings {
         }
         // A segment that lost memory reads as zeros that nobody wrote there.
         let change = !values.is_empty() && !self.segment.truncated();
-        change.then_some(Change { row, owner, tid: 0, values })
+        change.then_some(CellChange { row, owner, tid: 0, values })
     }
 
     /// A file states this reading.
-    pub fn stated(&mut self, reading: Reading) {
-        for Change { row, owner, values, .. } in reading.changes {
+    pub fn stated(&mut self, reading: UnstatedReading) {
+        for CellChange { row, owner, values, .. } in reading.changes {
             let cells = self.cells;
-            let new = || Row { stated: vec![0; cells].into(), owner };
+            let new = || CellRow { stated: vec![0; cells].into(), owner };
             let known = self.rows.entry(row).or_insert_with(new);
             known.owner = owner;
             for (cell, value) in values {
@@ -148,9 +148,9 @@ impl Readings {
     }
 
     /// What `reading` adds to what was [stated](Self::stated) before, by cell.
-    pub fn added(&self, reading: &Reading) -> BTreeMap<u32, u64> {
+    pub fn added(&self, reading: &UnstatedReading) -> BTreeMap<u32, u64> {
         let mut added = BTreeMap::new();
-        for Change { row, values, .. } in &reading.changes {
+        for CellChange { row, values, .. } in &reading.changes {
             let stated = self.rows.get(row).map(|it| &it.stated);
             for &(cell, value) in values {
                 let add = value.wrapping_sub(stated.map_or(0, |it| it[cell as usize]));
@@ -163,10 +163,10 @@ impl Readings {
 
     /// The same in one row, where there is no room for more: what was added to rings comes to the row that
     /// all share. Their owners are not known then.
-    pub fn read_as_one(&mut self) -> Vec<Reading> {
+    pub fn read_as_one(&mut self) -> Vec<UnstatedReading> {
         let adds = self.take_of(|row| row > 0);
         self.give(&adds);
-        let mut reading = Reading::default();
+        let mut reading = UnstatedReading::default();
         if let Some(change) = self.change(0) {
             reading.push(&self.segment, change, None);
         }
@@ -182,7 +182,7 @@ impl Readings {
     fn take_of(&mut self, of: impl Fn(u32) -> bool) -> Vec<(u32, u64)> {
         let mut adds = Vec::new();
         for row in self.used().filter(|&row| of(row)).collect::<Vec<_>>() {
-            let Some(Change { values, .. }) = self.change(row) else { continue };
+            let Some(CellChange { values, .. }) = self.change(row) else { continue };
             let stated = self.rows.get(&row).map(|it| &it.stated);
             let found = self.found.entry(row).or_insert_with(|| vec![0; self.cells].into());
             for (cell, value) in values {
@@ -205,7 +205,7 @@ impl Readings {
     /// What the files before state, for one that begins.
     pub fn base(&self) -> Vec<CellRows> {
         let mut all = vec![CellRows::default()];
-        for (&row, Row { stated, .. }) in &self.rows {
+        for (&row, CellRow { stated, .. }) in &self.rows {
             if all.last().is_some_and(|rows| rows.bytes().len() >= CHUNK_BYTES) {
                 all.push(CellRows::default());
             }
@@ -218,7 +218,7 @@ impl Readings {
 
     /// Counts from here on, for a file that cannot state what the files before it did.
     pub fn forget_stated(&mut self) {
-        for (&row, Row { stated, .. }) in &mut self.rows {
+        for (&row, CellRow { stated, .. }) in &mut self.rows {
             let found = self.found.entry(row).or_insert_with(|| vec![0; self.cells].into());
             for (found, stated) in found.iter_mut().zip(&mut *stated) {
                 *found = found.wrapping_add(std::mem::take(stated));
@@ -227,8 +227,8 @@ impl Readings {
     }
 }
 
-impl Reading {
-    fn push(&mut self, segment: &Segment, mut change: Change, before: Option<OwnerWord>) {
+impl UnstatedReading {
+    fn push(&mut self, segment: &Segment, mut change: CellChange, before: Option<OwnerWord>) {
         let ring = change.row.checked_sub(1);
         let before = before.unwrap_or(NOBODY);
         change.tid = ring.map_or(0, |ring| only_owner(segment, ring, before, change.owner));
@@ -243,7 +243,7 @@ impl Reading {
 
     /// What it says, row by row.
     pub fn adds(&self) -> Vec<Adds> {
-        let adds = self.changes.iter().map(|Change { row, tid, values, .. }| Adds {
+        let adds = self.changes.iter().map(|CellChange { row, tid, values, .. }| Adds {
             ring: row.checked_sub(1),
             tid: *tid,
             values: values.clone(),
@@ -276,12 +276,12 @@ fn only_owner(segment: &Segment, ring: u32, before: OwnerWord, now: OwnerWord) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ppt_segment::{Created, Geometry, Identity, Rows};
+    use ppt_segment::{Created, Geometry, RowGeometry, SegmentIdentity};
 
     fn segment(nonce: u64) -> Arc<Segment> {
         let geometry = Geometry::new(64, 6, 4).unwrap();
-        let geometry = geometry.with_rows(Rows::new(3, 4).unwrap()).unwrap();
-        let identity = Identity { nonce, schema_hash: 0, geometry };
+        let geometry = geometry.with_rows(RowGeometry::new(3, 4).unwrap()).unwrap();
+        let identity = SegmentIdentity { nonce, schema_hash: 0, geometry };
         let mut key = (std::process::id() as u16).wrapping_add(nonce as u16);
         let random = || {
             key = key.wrapping_add(7);
@@ -291,9 +291,9 @@ mod tests {
     }
 
     /// Ring, thread, cells and values of each row that changed.
-    type Read = Vec<(Option<u32>, u32, Vec<(u32, u64)>)>;
+    type ReadRows = Vec<(Option<u32>, u32, Vec<(u32, u64)>)>;
 
-    fn read(readings: &mut Readings) -> Read {
+    fn read(readings: &mut Readings) -> ReadRows {
         let mut rows = Vec::new();
         for reading in readings.read() {
             for change in &reading.changes {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ppt_capture::{BLOCK, Lost, MAX_FRAMES, checksum};
 
-use crate::buffer::{Buffer, Pool};
-use ppt_capture::stamps::{Found, Stamps};
+use crate::buffer::{Pool, WordBuffer};
+use ppt_capture::stamps::{StampFindings, Stamps};
 
 /// How large chunks and their frames are.
 #[derive(Debug, Clone, Copy)]
@@ -38,11 +38,11 @@ pub(crate) struct Chunk {
     /// The earliest time at which its first frame may have been written, on the same clock.
     pub since_ns: u64,
     /// Facts about its frames, found on the way.
-    pub found: Found,
+    pub found: StampFindings,
     /// The checksum of its frames.
     pub crc: u32,
     /// The frames as they were in the ring, little-endian.
-    pub frames: Buffer,
+    pub frames: WordBuffer,
 }
 
 impl Chunk {
@@ -144,7 +144,7 @@ impl Frames {
         let first_seq = self.chunk.first_seq + u64::from(before);
         let words = &self.chunk.frames.words()[before as usize * stride..];
         let words = &words[..count as usize * stride];
-        let mut frames = Buffer::new(words.len() * 8);
+        let mut frames = WordBuffer::new(words.len() * 8);
         frames.room(words.len()).copy_from_slice(words);
         let lost_before = if before == 0 { self.lost_before } else { Lost::default() };
         let mut chunk = Chunk {
@@ -170,7 +170,7 @@ impl Frames {
         if self.chunk.frames.memory() <= bytes + bytes / 32 + BLOCK {
             return self.clone();
         }
-        let mut frames = Buffer::new(bytes);
+        let mut frames = WordBuffer::new(bytes);
         frames.room(words.len()).copy_from_slice(words);
         frames.keep(words.len());
         let Chunk { found, crc, count, .. } = *self.chunk;

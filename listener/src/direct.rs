@@ -178,7 +178,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::buffer::{Buffer, LARGE_CHUNK};
+    use crate::buffer::{LARGE_CHUNK, WordBuffer};
 
     /// Writes all of it as a chunk's three parts; returns in how many writes.
     fn write_all(out: &mut DirectFile, bytes: &[u8]) -> usize {
@@ -223,7 +223,7 @@ mod tests {
             eprintln!("skipped: no direct writes here");
             return;
         }
-        let mut buffer = Buffer::new(LARGE_CHUNK);
+        let mut buffer = WordBuffer::new(LARGE_CHUNK);
         buffer.room(LARGE_CHUNK / 8).fill(*b"12345678");
         buffer.keep(LARGE_CHUNK / 8);
         let frames = buffer.words().as_flattened();

@@ -13,13 +13,13 @@ use std::time::Duration;
 use ppt_segment::Segment;
 
 use crate::buffer::{LARGE_CHUNK, SMALL_CHUNK};
-use crate::feed::Change;
+use crate::feed::FeedChange;
 use crate::lanes::Lanes;
-use crate::options::Options;
+use crate::options::ListenerOptions;
 use crate::pace::{Claims, Pace, longest, longest_of_many};
 use crate::progress::Counters;
 use crate::ring::{BLOCK, Outlet, RingDrain};
-use crate::watched::Seen;
+use crate::watched::RingFindings;
 use ppt_capture::stamps::Stamps;
 
 /// Least sleep after a pass that took longer than the pace allows: the core is not ours alone.
@@ -42,7 +42,7 @@ const HEAD_START: u64 = 1 << 32;
 pub(crate) struct DrainedSegment {
     number: usize,
     segment: Arc<Segment>,
-    seen: Arc<Seen>,
+    seen: Arc<RingFindings>,
     stamps: Arc<Stamps>,
     /// Rings that somebody has written to.
     rings: Vec<Option<Box<RingDrain>>>,
@@ -86,7 +86,7 @@ impl DrainedSegment {
     /// `first` are the starting cursors.
     pub fn new(
         number: usize,
-        (segment, seen): (Arc<Segment>, Arc<Seen>),
+        (segment, seen): (Arc<Segment>, Arc<RingFindings>),
         stamps: Arc<Stamps>,
         first: Vec<u64>,
     ) -> Self {
@@ -278,14 +278,14 @@ struct PassFindings {
 
 /// All that the drain thread needs.
 pub(crate) struct Drain {
-    pub changes: Receiver<Change<DrainedSegment>>,
+    pub changes: Receiver<FeedChange<DrainedSegment>>,
     pub lanes: Lanes,
     pub counters: Arc<Counters>,
     /// Set once the gates are closed: one more pass, and out.
     pub stop: Arc<AtomicBool>,
     /// To be woken when a ring has been claimed.
     pub keeper: Thread,
-    pub options: Options,
+    pub options: ListenerOptions,
 }
 
 impl Drain {
@@ -307,13 +307,13 @@ impl Drain {
             let mut retired = Vec::new();
             for change in self.changes.try_iter() {
                 match change {
-                    Change::Add(mut feed) => {
+                    FeedChange::Add(mut feed) => {
                         let slots = feed.segment.geometry().slots();
                         feed.every = longest(slots, options).as_nanos() as u64;
                         feed.at_most = longest_of_many(slots, options).as_nanos() as u64;
                         feeds.push(feed);
                     }
-                    Change::Retire(number) => retired.push(number),
+                    FeedChange::Retire(number) => retired.push(number),
                 }
             }
             let now = ppt_now::monotonic();

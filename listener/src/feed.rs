@@ -35,7 +35,7 @@ pub struct Feed {
 }
 
 /// A change that a working thread learns of while feeds come and go.
-pub(crate) enum Change<T> {
+pub(crate) enum FeedChange<T> {
     /// One more segment.
     Add(T),
     /// Nothing more comes out of this one.

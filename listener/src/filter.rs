@@ -31,7 +31,7 @@ pub(crate) fn locked(filter: &SharedFilter) -> MutexGuard<'_, dyn Filter + 'stat
 
 /// Frames without a hole that are wanted, or not.
 #[derive(Debug)]
-pub(crate) enum Part {
+pub(crate) enum FilteredRun {
     Wanted(Frames),
     /// So many frames, and how many went into the parts before.
     LeftOut {
@@ -41,17 +41,22 @@ pub(crate) enum Part {
 }
 
 /// Takes `frames` of `stride` words apart.
-pub(crate) fn parts(frames: &Frames, wanted: &[bool], stride: usize, stamps: &Stamps) -> Vec<Part> {
+pub(crate) fn parts(
+    frames: &Frames,
+    wanted: &[bool],
+    stride: usize,
+    stamps: &Stamps,
+) -> Vec<FilteredRun> {
     if wanted.iter().all(|&it| it) {
-        return vec![Part::Wanted(frames.clone())];
+        return vec![FilteredRun::Wanted(frames.clone())];
     }
     let mut before = 0;
     let runs = wanted.chunk_by(|a, b| a == b).map(|run| {
         let (first, count) = (before, run.len() as u32);
         before += count;
         match run[0] {
-            true => Part::Wanted(frames.part(first, count, stride, stamps)),
-            false => Part::LeftOut { before: first, count },
+            true => FilteredRun::Wanted(frames.part(first, count, stride, stamps)),
+            false => FilteredRun::LeftOut { before: first, count },
         }
     });
     runs.collect()

@@ -24,7 +24,7 @@ use ppt_capture::{
 };
 
 pub use shared::{Flight, FlightProgress, News};
-pub use watch::{Hit, Watch};
+pub use watch::{TriggerHit, TriggerWatch};
 pub use window::Content;
 pub use writer::WindowFiles;
 
@@ -34,16 +34,16 @@ use crate::cadence::Cadence;
 use crate::cells::{Readings, cells_of};
 use crate::chunk::Frames;
 use crate::error::ListenerError;
-use crate::origins::{Adds, Told};
-use crate::sink::{Ending, Introduction, Outcome, Sink};
+use crate::origins::{Adds, DroppedByFeed};
+use crate::sink::{Ending, Introduction, Sink, SinkOutcome};
 use crate::thread_names::NameChanges;
 use crate::threads::spawn;
 use ppt_now::Clocks;
 use shared::Shared;
-use store::{CellsRead, Entry, Item, Place, Store};
+use store::{Arrival, CellsRead, SegmentPlace, Store, TimedArrival};
 use watch::Fired;
-use window::Window;
-use windows::{Pending, Reach, Taken, Windows};
+use window::FinishedWindow;
+use windows::{Pending, Reach, TriggerOutcome, Windows};
 
 /// What a frame may be late: it is kept for so much longer than asked for.
 const LATE_NS: u64 = 1_000_000_000;
@@ -102,7 +102,7 @@ fn in_ns(time: Duration) -> u64 {
 pub(crate) struct Surroundings {
     pub pool: Arc<Pool>,
     pub clocks: Clocks,
-    pub told: Arc<Told>,
+    pub told: Arc<DroppedByFeed>,
     pub adds: Arc<Adds>,
 }
 
@@ -112,13 +112,13 @@ struct Feed {
     source: Arc<Source>,
     /// Segments that frames may still come of.
     live: BTreeSet<usize>,
-    cells: Vec<(Place, Readings)>,
+    cells: Vec<(SegmentPlace, Readings)>,
     dropped: Dropped,
 }
 
 /// A segment that frames may still come of.
 struct Live {
-    place: Place,
+    place: SegmentPlace,
     /// The number of the next frame of each ring that something came of.
     next: BTreeMap<u32, u64>,
     first: Vec<u64>,
@@ -128,7 +128,7 @@ struct Live {
 
 pub(crate) struct Recorder {
     options: FlightOptions,
-    watch: Box<dyn Watch>,
+    watch: Box<dyn TriggerWatch>,
     shared: Arc<Shared>,
     store: Store,
     windows: Windows<Fired>,
@@ -139,10 +139,10 @@ pub(crate) struct Recorder {
     around: Surroundings,
     cadence: Cadence,
     counters_due: u64,
-    writer: Option<(Sender<Window>, JoinHandle<()>)>,
+    writer: Option<(Sender<FinishedWindow>, JoinHandle<()>)>,
     /// Why windows cannot be written at all.
     trouble: Option<io::Error>,
-    hits: Vec<Hit>,
+    hits: Vec<TriggerHit>,
     /// It was told that a window is lost because too many others wait.
     told_full: bool,
 }
@@ -150,7 +150,7 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub fn new(
         options: FlightOptions,
-        (watch, files): (Box<dyn Watch>, Box<dyn WindowFiles>),
+        (watch, files): (Box<dyn TriggerWatch>, Box<dyn WindowFiles>),
         around: Surroundings,
     ) -> Result<(Self, Arc<Shared>), ListenerError> {
         let shared = Arc::new(Shared::default());
@@ -189,11 +189,11 @@ impl Recorder {
     fn read_clocks(&mut self, now: u64) {
         let readings: Arc<[ClockReading]> = self.around.clocks.readings().into();
         self.watch.clocks(&readings);
-        self.keep(now, Entry::Clocks(readings));
+        self.keep(now, Arrival::Clocks(readings));
     }
 
     /// Keeps what came now, if there is room for it.
-    fn keep(&mut self, now: u64, entry: Entry) -> bool {
+    fn keep(&mut self, now: u64, entry: Arrival) -> bool {
         while !self.store.has_room(&entry) {
             let Some(oldest) = self.store.oldest() else { return false };
             // What a trigger was about stays: its window ends here.
@@ -209,9 +209,9 @@ impl Recorder {
     fn trigger(&mut self, at: u64, fired: Fired) {
         let can_wait = matches!(fired.why, Why::On | Why::Gap | Why::Counter);
         let counts = match self.windows.trigger(at, can_wait, fired) {
-            Taken::Counts => &self.shared.triggers,
-            Taken::InCooldown => &self.shared.ignored,
-            Taken::TooMany => &self.shared.too_many,
+            TriggerOutcome::Counts => &self.shared.triggers,
+            TriggerOutcome::InCooldown => &self.shared.ignored,
+            TriggerOutcome::TooMany => &self.shared.too_many,
         };
         counts.fetch_add(1, Relaxed);
     }
@@ -235,7 +235,7 @@ impl Recorder {
         let begins = asked.wanted.from_ns >= whole_since;
         let ends = asked.wanted.to_ns <= self.upto;
         let (base, items) = self.store.since(asked.wanted.from_ns);
-        let of_items = Window::feeds_of(&items);
+        let of_items = FinishedWindow::feeds_of(&items);
         let of_triggers = |feed| asked.triggers.iter().any(|it| it.by.feed == Some(feed));
         let about = |feed: &usize, it: &Feed| {
             !it.live.is_empty() || of_items.contains(feed) || of_triggers(*feed)
@@ -244,9 +244,9 @@ impl Recorder {
         let feeds = feeds.map(|(&feed, it)| (feed, it.source.clone())).collect();
         let closed_ns = ppt_now::monotonic();
         let crowded = (!begins && crowded) || !ends;
-        let weight = self.store.weigh(items.len() * size_of::<Item>());
+        let weight = self.store.weigh(items.len() * size_of::<TimedArrival>());
         let window =
-            Window { asked, held, crowded, base, items, feeds, closed_ns, _weight: weight };
+            FinishedWindow { asked, held, crowded, base, items, feeds, closed_ns, _weight: weight };
         self.shared.waits();
         let sent = self.writer.as_ref().is_some_and(|(send, _)| send.send(window).is_ok());
         if !sent {
@@ -283,10 +283,11 @@ impl Recorder {
         if self.options.on_gap && of_target.total() > 0 {
             let seqno = Some(frames.first_seq() - frames.lost_before().total());
             let note = format!("{} frames lost", of_target.total());
-            let fired = Fired { ring, seqno, ..Fired::of(Why::Gap, Some(place.feed), note) };
+            let fired =
+                Fired { ring, seqno, ..Fired::without_frame(Why::Gap, Some(place.feed), note) };
             self.trigger(since, fired);
         }
-        for Hit { seqno, mono_ns, expression } in hits.drain(..) {
+        for TriggerHit { seqno, mono_ns, expression } in hits.drain(..) {
             let feed = Some(place.feed);
             let why = Why::On;
             let seqno = Some(seqno);
@@ -316,11 +317,11 @@ impl Recorder {
                     let rows = reading.adds();
                     readings.stated(reading);
                     let read = CellsRead { place: *place, mono_ns: now, not_mapped, rows };
-                    come.push(Entry::Cells(Arc::new(read)));
+                    come.push(Arrival::Cells(Arc::new(read)));
                 }
             }
             for expression in self.watch.added(feed, &added) {
-                let fired = Fired::of(Why::Counter, Some(feed), String::new());
+                let fired = Fired::without_frame(Why::Counter, Some(feed), String::new());
                 triggers.push(Fired { expression, ..fired });
             }
         }
@@ -336,7 +337,7 @@ impl Recorder {
             let dropped = told.get(feed).copied().unwrap_or_default();
             if dropped != it.dropped {
                 it.dropped = dropped;
-                news.push(Entry::Dropped(feed, dropped));
+                news.push(Arrival::Dropped(feed, dropped));
             }
         }
         for entry in news {
@@ -371,7 +372,7 @@ impl Recorder {
     fn introduce_one(&mut self, now: u64, new: &Introduction) {
         let geometry = new.segment.geometry();
         let nonce = new.segment.nonce();
-        let place = Place { feed: new.feed, nonce, stride: geometry.stride() };
+        let place = SegmentPlace { feed: new.feed, nonce, stride: geometry.stride() };
         let feed = self.feeds.entry(new.feed).or_insert_with(|| Feed {
             source: Arc::new(new.source.clone()),
             live: BTreeSet::new(),
@@ -395,7 +396,7 @@ impl Recorder {
         let live = Live { place, next, first: new.first.clone(), missed };
         self.segments.insert(new.segment_number, live);
         for gap in &new.gaps {
-            self.keep(now, Entry::Gap(new.feed, *gap));
+            self.keep(now, Arrival::Gap(new.feed, *gap));
         }
     }
 }
@@ -417,7 +418,7 @@ impl Sink for Recorder {
         lost_before += live.missed.remove(&ring).unwrap_or_default();
         live.next.insert(ring, frames.chunk.next_seq());
         let place = live.place;
-        let entry = Entry::Frames { place, frames: frames.compact(), lost_before };
+        let entry = Arrival::Frames { place, frames: frames.compact(), lost_before };
         if !self.keep(now, entry) {
             self.store.missed(now);
             self.shared.missed.fetch_add(u64::from(frames.count()), Relaxed);
@@ -431,7 +432,7 @@ impl Sink for Recorder {
     }
 
     fn masks(&mut self, feed: usize, flip: &Arc<Flip>) {
-        let entry = Entry::Masks(feed, flip.clone());
+        let entry = Arrival::Masks(feed, flip.clone());
         if !self.keep(ppt_now::monotonic(), entry.clone()) {
             // Without it, what the windows say of their frames would be wrong.
             self.store.push(ppt_now::monotonic(), entry);
@@ -440,12 +441,12 @@ impl Sink for Recorder {
 
     fn thread_names(&mut self, feed: usize, changes: &Arc<NameChanges>) {
         // A window is complete without them.
-        self.keep(ppt_now::monotonic(), Entry::Threads(feed, changes.clone()));
+        self.keep(ppt_now::monotonic(), Arrival::Threads(feed, changes.clone()));
     }
 
     fn modules(&mut self, feed: usize, modules: &Modules) {
         // A window is complete without them.
-        self.keep(ppt_now::monotonic(), Entry::Modules(feed, modules.clone()));
+        self.keep(ppt_now::monotonic(), Arrival::Modules(feed, modules.clone()));
     }
 
     fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
@@ -466,13 +467,13 @@ impl Sink for Recorder {
             if lost.total() == 0 {
                 continue;
             }
-            self.keep(now, Entry::Lost { place, ring, first_seq, lost });
+            self.keep(now, Arrival::Lost { place, ring, first_seq, lost });
             if self.options.on_gap && of_target.total() > 0 {
                 let note = format!("{} frames lost", of_target.total());
                 let fired = Fired {
                     ring: Some((place.nonce, ring)),
                     seqno: Some(next),
-                    ..Fired::of(Why::Gap, Some(place.feed), note)
+                    ..Fired::without_frame(Why::Gap, Some(place.feed), note)
                 };
                 self.trigger(now, fired);
             }
@@ -525,7 +526,7 @@ impl Sink for Recorder {
         self.store.forget_before(old.min(self.windows.begin().unwrap_or(u64::MAX)));
     }
 
-    fn end(mut self: Box<Self>, ending: &Ending) -> Outcome {
+    fn end(mut self: Box<Self>, ending: &Ending) -> SinkOutcome {
         let now = ppt_now::monotonic();
         self.read_cells(now, None);
         self.read_clocks(now);
@@ -545,6 +546,6 @@ impl Sink for Recorder {
             }
         }
         let complete = self.trouble.is_none();
-        Outcome { error: self.trouble.take(), complete }
+        SinkOutcome { error: self.trouble.take(), complete }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ppt_segment::abi::{PAGE, ring_state};
 use ppt_segment::{FIRST_BYTES, RINGS_AHEAD, Segment};
 
-use crate::feed::{Alive, Change};
+use crate::feed::{Alive, FeedChange};
 use crate::progress::Counters;
 
 /// From one look for dead owners to the next.
@@ -167,14 +167,18 @@ impl Keeper<'_> {
 
 /// Keeps the rings of feeds until `stop`; to be unparked when a ring has been claimed, and when
 /// there are `changes`.
-pub(crate) fn run(changes: &Receiver<Change<KeptSegment>>, counters: &Counters, stop: &AtomicBool) {
+pub(crate) fn run(
+    changes: &Receiver<FeedChange<KeptSegment>>,
+    counters: &Counters,
+    stop: &AtomicBool,
+) {
     let mut keeper = Keeper { feeds: Vec::new(), at: 0, counters, stop };
     let mut round = Instant::now();
     while !stop.load(Acquire) {
         for change in changes.try_iter() {
             match change {
-                Change::Add(feed) => keeper.feeds.push(feed),
-                Change::Retire(gone) => keeper.feeds.retain(|it| it.number != gone),
+                FeedChange::Add(feed) => keeper.feeds.push(feed),
+                FeedChange::Retire(gone) => keeper.feeds.retain(|it| it.number != gone),
             }
         }
         keeper.feeds.iter_mut().for_each(KeptSegment::populate);
@@ -193,7 +197,7 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
     use nix::sys::eventfd::EventFd;
-    use ppt_segment::{Created, Geometry, Identity, RingWriter};
+    use ppt_segment::{Created, Geometry, RingWriter, SegmentIdentity};
 
     use crate::progress::SinkCounters;
 
@@ -202,7 +206,7 @@ mod tests {
     }
 
     fn segment_of(geometry: Geometry) -> Arc<Segment> {
-        let identity = Identity { nonce: 9, schema_hash: 0, geometry };
+        let identity = SegmentIdentity { nonce: 9, schema_hash: 0, geometry };
         let mut key = std::process::id() as u16;
         let random = || {
             key = key.wrapping_add(1);

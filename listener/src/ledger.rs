@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ppt_capture::Gap;
 
-use crate::account::{Closing, Entry, LossAccount};
+use crate::account::{Closing, LossAccount, RingAccount};
 
 /// The account of every frame of every ring, up to the point that one sink has reached.
 ///
@@ -14,7 +14,7 @@ use crate::account::{Closing, Entry, LossAccount};
 pub(crate) struct Ledger {
     segments: BTreeMap<usize, Book>,
     /// Rings of segments that are gone.
-    past: Vec<Entry>,
+    past: Vec<RingAccount>,
     captured: u64,
     told: u64,
 }
@@ -27,15 +27,15 @@ struct Book {
     /// The cursor of each ring at the start of the session.
     first: Vec<u64>,
     /// Rings that have an account.
-    entries: BTreeMap<u32, Entry>,
+    entries: BTreeMap<u32, RingAccount>,
     /// Nothing more comes.
     closed: bool,
 }
 
 impl Book {
-    fn entry(&mut self, ring: u32) -> &mut Entry {
+    fn entry(&mut self, ring: u32) -> &mut RingAccount {
         let Self { feed, nonce, first, entries, .. } = self;
-        let new = || Entry::new(*feed, *nonce, ring, first[ring as usize]);
+        let new = || RingAccount::new(*feed, *nonce, ring, first[ring as usize]);
         entries.entry(ring).or_insert_with(new)
     }
 }
@@ -62,7 +62,7 @@ impl Ledger {
         &mut self,
         segment_number: usize,
         ring: u32,
-        act: impl FnOnce(&mut Entry) -> T,
+        act: impl FnOnce(&mut RingAccount) -> T,
     ) -> T {
         let entry = self.segments.get_mut(&segment_number).expect("it was introduced").entry(ring);
         let (captured, told) = (entry.account.captured, entry.is_told());
@@ -87,7 +87,7 @@ impl Ledger {
     }
 
     /// Every account that is not of the past.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &RingAccount> {
         self.segments.values().flat_map(|book| book.entries.values())
     }
 
@@ -119,7 +119,7 @@ impl Ledger {
     pub fn begin_file(&mut self) {
         let past = &mut self.past;
         self.segments.retain(|_, book| {
-            let is_over = book.closed && book.entries.values().all(Entry::is_stated);
+            let is_over = book.closed && book.entries.values().all(RingAccount::is_stated);
             if is_over {
                 let entries = std::mem::take(&mut book.entries);
                 past.extend(entries.into_values());
@@ -146,7 +146,7 @@ impl Ledger {
     }
 
     /// Every account.
-    pub fn into_all(self) -> impl Iterator<Item = Entry> {
+    pub fn into_all(self) -> impl Iterator<Item = RingAccount> {
         let now = self.segments.into_values().flat_map(|book| book.entries.into_values());
         self.past.into_iter().chain(now)
     }

@@ -65,12 +65,13 @@ pub use error::ListenerError;
 pub use feed::{Alive, Feed, Unattended};
 pub use filter::{Filter, SharedFilter};
 pub use flight::{
-    Content, Flight, FlightOptions, FlightProgress, Hit, LEAST_MEMORY, News, Watch, WindowFiles,
+    Content, Flight, FlightOptions, FlightProgress, LEAST_MEMORY, News, TriggerHit, TriggerWatch,
+    WindowFiles,
 };
 pub use header::header;
 pub use limit::empty_size;
 pub use listener::{Begun, Listener};
-pub use options::{Options, Rate, Silence};
+pub use options::{ListenerOptions, Rate, Silence};
 pub use pace::PeakHold;
 /// Types of the capture format with which a caller describes a capture.
 pub use ppt_capture::{
@@ -80,9 +81,9 @@ pub use ppt_capture::{
 /// The cursor of a [`BrokenRing`].
 pub use ppt_segment::BrokenCursor;
 pub use progress::Progress;
-pub use rotate::{Files, Rotation, nowhere};
-pub use sink::{Ending, Introduction, Outcome, Sink};
-pub use summary::{Beside, BrokenRing, FeedSummary, Summary, Undersized};
+pub use rotate::{CaptureFiles, Rotation, nowhere};
+pub use sink::{Ending, Introduction, Sink, SinkOutcome};
+pub use summary::{Beside, BrokenRing, CaptureSummary, FeedSummary, Undersized};
 pub use thread_names::NameChanges;
 
 /// One bit, whether a writer sets it or a reader looks at it.

@@ -38,7 +38,7 @@ pub(crate) enum Room {
 
 /// The existing part of a capture, as far as it matters for its size.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Written {
+pub(crate) struct WrittenSize {
     /// Bytes of the file.
     pub bytes: u64,
     /// Chunks in it.
@@ -53,7 +53,7 @@ pub(crate) struct Written {
     pub cells: u64,
 }
 
-impl Written {
+impl WrittenSize {
     /// Bytes that the end will take: copies of sources, index, gaps of every cause on every ring,
     /// clocks, last readings, end.
     fn end(&self) -> u64 {
@@ -110,7 +110,7 @@ pub(crate) fn introduction(source: &Source, gaps: usize) -> u64 {
 /// Bytes without which not one frame of `sources` goes into a capture: what comes before the first
 /// and after the last one.
 pub fn empty_size(sources: impl IntoIterator<Item = Source>) -> u64 {
-    let empty = Written { bytes: HEADER + CLOCK, chunks: 1, ..Written::default() };
+    let empty = WrittenSize { bytes: HEADER + CLOCK, chunks: 1, ..WrittenSize::default() };
     let sources = sources.into_iter().map(|it| introduction(&it, 0)).sum::<u64>();
     empty.bytes + empty.end() + sources + CHUNK
 }
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn what_fits_grows_with_the_file_that_is_allowed() {
         let written =
-            Written { bytes: 10_000, chunks: 10, rings: 4, feeds: 1, owed: 500, cells: 300 };
+            WrittenSize { bytes: 10_000, chunks: 10, rings: 4, feeds: 1, owed: 500, cells: 300 };
         assert_eq!(written.fitting(None, 64, 1000), 1000);
         assert_eq!(written.fitting(Some(0), 64, 1000), 0);
         assert_eq!(written.fitting(Some(10_000), 64, 1000), 0);

@@ -17,23 +17,23 @@ use ppt_capture::{Dropped, EndReason, FileHeader, Flip, MAX_SOURCES, Modules, Pa
 use crate::buffer::Pool;
 use crate::drain::{Drain, DrainedSegment};
 use crate::error::ListenerError;
-use crate::feed::{Change, Feed};
+use crate::feed::{Feed, FeedChange};
 use crate::flight::{
-    Flight, FlightOptions, LEAST_MEMORY, Recorder, Surroundings, Watch, WindowFiles,
+    Flight, FlightOptions, LEAST_MEMORY, Recorder, Surroundings, TriggerWatch, WindowFiles,
 };
 use crate::introductions::{introduction, stamps};
 use crate::keeper::{self, KeptSegment};
 use crate::lanes::Lanes;
 use crate::ledger::Ledger;
 use crate::open::OpenFile;
-use crate::options::Options;
-use crate::origins::{Adds, Told};
+use crate::options::ListenerOptions;
+use crate::origins::{Adds, DroppedByFeed};
 use crate::progress::{Counters, Progress};
-use crate::queue::Item;
+use crate::queue::QueueItem;
 use crate::recording::Recording;
 use crate::rotate::Rotation;
-use crate::sink::{Ending, Introduction, Outcome, Sink};
-use crate::summary::{Beside, BrokenRing, FeedSummary, Summary, Undersized, enough_slots};
+use crate::sink::{Ending, Introduction, Sink, SinkOutcome};
+use crate::summary::{Beside, BrokenRing, CaptureSummary, FeedSummary, Undersized, enough_slots};
 use crate::thread_names::NameChanges;
 use crate::threads::spawn;
 use crate::watched::{WatchedFeed, WatchedSegment};
@@ -57,14 +57,14 @@ pub struct Listener {
     beside: Vec<Worker>,
     pool: Arc<Pool>,
     ledger: Arc<Mutex<Ledger>>,
-    told: Arc<Told>,
+    told: Arc<DroppedByFeed>,
     adds: Arc<Adds>,
     clocks: Clocks,
     stop: Arc<AtomicBool>,
     keeper: Option<JoinHandle<()>>,
-    kept: Sender<Change<KeptSegment>>,
+    kept: Sender<FeedChange<KeptSegment>>,
     drain: Option<JoinHandle<()>>,
-    drained: Sender<Change<DrainedSegment>>,
+    drained: Sender<FeedChange<DrainedSegment>>,
     started: Instant,
     patience: Duration,
 }
@@ -81,7 +81,7 @@ impl Listener {
         out: W,
         header: FileHeader,
         feeds: Vec<Feed>,
-        options: Options,
+        options: ListenerOptions,
     ) -> Result<Self, ListenerError> {
         Self::rotating(out, header, feeds, options, None)
     }
@@ -94,7 +94,7 @@ impl Listener {
         out: W,
         header: FileHeader,
         feeds: Vec<Feed>,
-        options: Options,
+        options: ListenerOptions,
         rotation: Option<Rotation<W>>,
     ) -> Result<Self, ListenerError> {
         Self::begin(out, header, feeds, options, rotation)?.start()
@@ -109,7 +109,7 @@ impl Listener {
         out: W,
         header: FileHeader,
         mut feeds: Vec<Feed>,
-        options: Options,
+        options: ListenerOptions,
         rotation: Option<Rotation<W>>,
     ) -> Result<Begun, ListenerError> {
         complete(&mut feeds, 0, 0)?;
@@ -169,8 +169,8 @@ impl Listener {
         &mut self,
         begin: &Arc<OnceLock<bool>>,
         sinks: Vec<Box<dyn Sink>>,
-        keep: Receiver<Change<KeptSegment>>,
-        (changes, options): (Receiver<Change<DrainedSegment>>, Options),
+        keep: Receiver<FeedChange<KeptSegment>>,
+        (changes, options): (Receiver<FeedChange<DrainedSegment>>, ListenerOptions),
     ) -> Result<(), ListenerError> {
         let mut lanes = Vec::new();
         let workers = [&mut self.capture].into_iter().chain(&mut self.beside);
@@ -272,8 +272,8 @@ impl Listener {
         self.segments += 1;
         self.feeds[number].segments.push(segment);
         // They only hear nothing if they have panicked, which `finish` passes on.
-        let _ = self.drained.send(Change::Add(drained));
-        let _ = self.kept.send(Change::Add(kept));
+        let _ = self.drained.send(FeedChange::Add(drained));
+        let _ = self.kept.send(FeedChange::Add(kept));
     }
 
     fn wake_threads(&self) {
@@ -312,8 +312,8 @@ impl Listener {
     fn retire_where(&mut self, feed: usize, which: impl Fn(&WatchedSegment) -> bool) {
         for segment in self.feeds[feed].segments.iter_mut().filter(|segment| which(segment)) {
             if segment.retire() {
-                let _ = self.kept.send(Change::Retire(segment.number));
-                let _ = self.drained.send(Change::Retire(segment.number));
+                let _ = self.kept.send(FeedChange::Retire(segment.number));
+                let _ = self.drained.send(FeedChange::Retire(segment.number));
             }
         }
         self.wake_threads();
@@ -402,8 +402,13 @@ impl Listener {
     /// To be called when the gates are closed or the targets gone; if they are not, frames written
     /// from now on may or may not be in the capture, and in neither case in its account as lost.
     /// `dropped` is what each target refused since the session began; where it is missing, what
-    /// was last told counts. Takes as long as the disk does, but no longer than [`Options::patience`].
-    pub fn finish(mut self, reason: EndReason, message: String, dropped: Vec<Dropped>) -> Summary {
+    /// was last told counts. Takes as long as the disk does, but no longer than [`ListenerOptions::patience`].
+    pub fn finish(
+        mut self,
+        reason: EndReason,
+        message: String,
+        dropped: Vec<Dropped>,
+    ) -> CaptureSummary {
         let duration = self.started.elapsed();
         if let Err(panic) = self.halt() {
             panic::resume_unwind(panic);
@@ -434,16 +439,18 @@ impl Listener {
         for item in left {
             match item {
                 // The closing of its ring tells.
-                Item::Frames(_)
-                | Item::Masks(..)
-                | Item::Threads(..)
-                | Item::Modules(..)
-                | Item::Upto(_)
-                | Item::Call => {}
-                Item::Sources(new) => new.iter().for_each(|it| {
+                QueueItem::Frames(_)
+                | QueueItem::Masks(..)
+                | QueueItem::Threads(..)
+                | QueueItem::Modules(..)
+                | QueueItem::Upto(_)
+                | QueueItem::Call => {}
+                QueueItem::Sources(new) => new.iter().for_each(|it| {
                     ledger.open(it.segment_number, (it.feed, it.segment.nonce()), it.first.clone());
                 }),
-                Item::Gone(segment_number, closings) => _ = ledger.close(segment_number, &closings),
+                QueueItem::Gone(segment_number, closings) => {
+                    _ = ledger.close(segment_number, &closings);
+                }
             }
         }
         ledger
@@ -452,11 +459,11 @@ impl Listener {
     fn summary(
         &self,
         duration: Duration,
-        outcome: Outcome,
+        outcome: SinkOutcome,
         beside: Vec<Beside>,
         ledger: Ledger,
         dropped: &[Dropped],
-    ) -> Summary {
+    ) -> CaptureSummary {
         let progress = self.progress();
         let mut feeds: Vec<FeedSummary> = dropped
             .iter()
@@ -492,7 +499,7 @@ impl Listener {
             });
             feed.enough_slots = enough.max();
         }
-        Summary {
+        CaptureSummary {
             feeds,
             bytes: progress.bytes,
             duration,
@@ -512,14 +519,14 @@ pub struct Begun {
     sinks: Vec<Box<dyn Sink>>,
     feeds: Vec<Feed>,
     introductions: Arc<[Introduction]>,
-    keep: Receiver<Change<KeptSegment>>,
-    changes: Receiver<Change<DrainedSegment>>,
-    options: Options,
+    keep: Receiver<FeedChange<KeptSegment>>,
+    changes: Receiver<FeedChange<DrainedSegment>>,
+    options: ListenerOptions,
 }
 
 impl Begun {
     /// Has `sink` take all frames, too, by a thread of its own. Up to `queue_bytes` of them wait for
-    /// it; what comes beyond that is lost to this sink alone: [`Summary::beside`] tells how many.
+    /// it; what comes beyond that is lost to this sink alone: [`CaptureSummary::beside`] tells how many.
     ///
     /// # Errors
     /// No thread can be started for it.
@@ -546,7 +553,7 @@ impl Begun {
     pub fn flight(
         &mut self,
         options: FlightOptions,
-        watch: Box<dyn Watch>,
+        watch: Box<dyn TriggerWatch>,
         files: Box<dyn WindowFiles>,
     ) -> Result<Flight, ListenerError> {
         assert!(options.memory >= LEAST_MEMORY);

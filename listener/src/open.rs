@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, MAX_SOURCES, SeriesPart, Source};
 
-use crate::limit::Written;
-use crate::output::Output;
+use crate::limit::WrittenSize;
+use crate::output::CountedOutput;
 use crate::progress::SinkCounters;
 use ppt_now::Clocks;
 
@@ -16,19 +16,19 @@ const SMALL: u64 = 512;
 
 /// A capture file and its writer.
 pub(crate) struct OpenFile<W> {
-    writer: CaptureWriter<Output<W>>,
+    writer: CaptureWriter<CountedOutput<W>>,
     /// The id of the capture.
     id: [u8; 16],
     /// None: it is the first file of its series.
     part: Option<SeriesPart>,
-    state: State,
-    written: Written,
+    state: FileState,
+    written: WrittenSize,
     /// The number of each feed in this file.
     sources: HashMap<usize, u16>,
     counters: Arc<SinkCounters>,
 }
 
-enum State {
+enum FileState {
     Open,
     /// The file takes no more frames. An error states the reason, unless the file has its full
     /// size.
@@ -41,14 +41,14 @@ enum State {
 impl<W: Write> OpenFile<W> {
     /// Begins a file in `out`.
     pub fn create(out: W, header: &FileHeader, counters: &Arc<SinkCounters>) -> io::Result<Self> {
-        let output = Output::new(out, Arc::clone(counters));
+        let output = CountedOutput::new(out, Arc::clone(counters));
         let writer = CaptureWriter::create(output, header)?;
         Ok(Self {
-            written: Written { bytes: writer.bytes(), ..Written::default() },
+            written: WrittenSize { bytes: writer.bytes(), ..WrittenSize::default() },
             writer,
             id: header.capture_id,
             part: None,
-            state: State::Open,
+            state: FileState::Open,
             sources: HashMap::new(),
             counters: Arc::clone(counters),
         })
@@ -79,8 +79,8 @@ impl<W: Write> OpenFile<W> {
         }
         let readings = clocks.readings();
         self.write(|writer| writer.clock(&readings));
-        match std::mem::replace(&mut self.state, State::Open) {
-            State::Broken(error) | State::Failed(error) => Err(error),
+        match std::mem::replace(&mut self.state, FileState::Open) {
+            FileState::Broken(error) | FileState::Failed(error) => Err(error),
             state => {
                 self.state = state;
                 Ok(())
@@ -90,18 +90,18 @@ impl<W: Write> OpenFile<W> {
 
     /// Whether it takes frames.
     pub fn is_open(&self) -> bool {
-        matches!(self.state, State::Open)
+        matches!(self.state, FileState::Open)
     }
 
     /// Whether nothing can be written any more.
     pub fn has_failed(&self) -> bool {
-        matches!(self.state, State::Broken(_) | State::Failed(_))
+        matches!(self.state, FileState::Broken(_) | FileState::Failed(_))
     }
 
     /// The error of a write that has just failed: to go on elsewhere because of, or to
     /// [fail](Self::fail) with.
     pub fn broken(&mut self) -> Option<io::Error> {
-        let State::Broken(error) = &mut self.state else { return None };
+        let FileState::Broken(error) = &mut self.state else { return None };
         Some(std::mem::replace(error, io::ErrorKind::Other.into()))
     }
 
@@ -132,7 +132,7 @@ impl<W: Write> OpenFile<W> {
     /// Writes a further chunk, if the file takes chunks; returns whether the chunk is in the file.
     pub fn write(
         &mut self,
-        chunk: impl FnOnce(&mut CaptureWriter<Output<W>>) -> io::Result<()>,
+        chunk: impl FnOnce(&mut CaptureWriter<CountedOutput<W>>) -> io::Result<()>,
     ) -> bool {
         if self.has_failed() {
             return false;
@@ -145,7 +145,7 @@ impl<W: Write> OpenFile<W> {
                 true
             }
             Err(error) => {
-                self.state = State::Broken(error);
+                self.state = FileState::Broken(error);
                 false
             }
         }
@@ -155,7 +155,7 @@ impl<W: Write> OpenFile<W> {
     pub fn small(
         &mut self,
         max: Option<u64>,
-        chunk: impl FnOnce(&mut CaptureWriter<Output<W>>) -> io::Result<()>,
+        chunk: impl FnOnce(&mut CaptureWriter<CountedOutput<W>>) -> io::Result<()>,
     ) {
         let fits = max.is_none_or(|max| self.written.room(max) >= SMALL);
         if fits && self.is_open() {
@@ -181,7 +181,7 @@ impl<W: Write> OpenFile<W> {
     }
 
     /// How much of it there is, if its end speaks of so many rings.
-    pub fn written(&mut self, rings: u64) -> Written {
+    pub fn written(&mut self, rings: u64) -> WrittenSize {
         self.written.rings = rings;
         self.written
     }
@@ -189,20 +189,20 @@ impl<W: Write> OpenFile<W> {
     /// No more frames come into the file: it is as large as it may be.
     pub fn fill(&mut self) {
         if self.is_open() {
-            self.state = State::Full(None);
+            self.state = FileState::Full(None);
             self.counters.end(EndReason::MaxSize);
         }
     }
 
     /// No more frames come into the file, because there is no other one.
     pub fn refuse(&mut self, error: io::Error) {
-        self.state = State::Full(Some(error));
+        self.state = FileState::Full(Some(error));
         self.counters.end(EndReason::Failed);
     }
 
     /// Nothing more comes into the file.
     pub fn fail(&mut self, error: io::Error) {
-        self.state = State::Failed(error);
+        self.state = FileState::Failed(error);
         self.counters.end(EndReason::Failed);
     }
 
@@ -212,7 +212,7 @@ impl<W: Write> OpenFile<W> {
             && match self.writer.finish(end) {
                 Ok(()) => true,
                 Err(error) => {
-                    self.state = State::Broken(error);
+                    self.state = FileState::Broken(error);
                     false
                 }
             }
@@ -221,9 +221,9 @@ impl<W: Write> OpenFile<W> {
     /// Why it takes no more, if that is not its size.
     pub fn into_error(self) -> Option<io::Error> {
         match self.state {
-            State::Broken(error) | State::Failed(error) => Some(error),
-            State::Full(error) => error,
-            State::Open => None,
+            FileState::Broken(error) | FileState::Failed(error) => Some(error),
+            FileState::Full(error) => error,
+            FileState::Open => None,
         }
     }
 }

@@ -23,7 +23,7 @@ pub enum Rate {
 pub enum Silence {
     /// As long as there is room for a burst of a million frames a second, even if the look comes
     /// 18 ms late (or half of the ring is filled): 10 to 100 ms, by its slots, and no longer than
-    /// [`Options::chunk_age`] allows.
+    /// [`ListenerOptions::chunk_age`] allows.
     #[default]
     OfRings,
     /// So long. A burst that fills a ring in less than this is lost.
@@ -32,7 +32,7 @@ pub enum Silence {
 
 /// How a listener works. The default suits every rate that one core can drain.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ListenerOptions {
     /// How the sleep between two looks at the cursors is chosen; the paper's policy has limits of
     /// its own.
     pub rate: Rate,
@@ -68,7 +68,7 @@ pub struct Options {
     pub distrust_ticks: bool,
 }
 
-impl Default for Options {
+impl Default for ListenerOptions {
     fn default() -> Self {
         Self {
             rate: Rate::Peak,

@@ -13,7 +13,7 @@ use crate::thread_names::CurrentNames;
 use ppt_capture::stamps::Stamps;
 
 /// Frames that the targets dropped, by feed, as the caller stated last.
-pub(crate) type Told = Mutex<Vec<Dropped>>;
+pub(crate) type DroppedByFeed = Mutex<Vec<Dropped>>;
 
 /// Adds and observations that are nowhere, by feed, as the caller stated last.
 pub(crate) type Adds = Mutex<BTreeMap<usize, u64>>;
@@ -103,11 +103,11 @@ impl Origin {
 #[derive(Debug)]
 pub(crate) struct Origins {
     all: BTreeMap<usize, Origin>,
-    told: Arc<Told>,
+    told: Arc<DroppedByFeed>,
 }
 
 impl Origins {
-    pub fn new(told: Arc<Told>) -> Self {
+    pub fn new(told: Arc<DroppedByFeed>) -> Self {
         Self { all: BTreeMap::new(), told }
     }
 

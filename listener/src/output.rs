@@ -8,12 +8,12 @@ use crate::progress::SinkCounters;
 /// An output whose bytes are counted as soon as they are written, also those of a chunk that is
 /// cut off.
 #[derive(Debug)]
-pub(crate) struct Output<W> {
+pub(crate) struct CountedOutput<W> {
     out: W,
     counters: Arc<SinkCounters>,
 }
 
-impl<W> Output<W> {
+impl<W> CountedOutput<W> {
     pub fn new(out: W, counters: Arc<SinkCounters>) -> Self {
         Self { out, counters }
     }
@@ -26,7 +26,7 @@ impl<W> Output<W> {
     }
 }
 
-impl<W: Write> Write for Output<W> {
+impl<W: Write> Write for CountedOutput<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes);
         self.counted(written)

@@ -126,9 +126,9 @@ mod tests {
     use ppt_segment::RingWriter;
     use ppt_segment::abi::ring_word;
 
-    struct Memory(Vec<AtomicU64>, Vec<AtomicU64>);
+    struct RingMemory(Vec<AtomicU64>, Vec<AtomicU64>);
 
-    impl Memory {
+    impl RingMemory {
         fn new() -> Self {
             let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
             Self(zeros(ring_word::COUNT), zeros(64 * 2))
@@ -145,19 +145,19 @@ mod tests {
         }
     }
 
-    fn of(owners: &mut Owners, memory: &Memory, first: u64, next: u64) -> Vec<(u64, u32)> {
+    fn of(owners: &mut Owners, memory: &RingMemory, first: u64, next: u64) -> Vec<(u64, u32)> {
         owners.of(memory.ring(), first, next).iter().map(|cut| (cut.first_seq, cut.tid)).collect()
     }
 
     #[test]
     fn a_ring_that_nobody_claimed_has_no_owner() {
-        let memory = Memory::new();
+        let memory = RingMemory::new();
         assert_eq!(of(&mut Owners::default(), &memory, 1, 5), [(1, 0)]);
     }
 
     #[test]
     fn owners_between_two_looks_are_told_apart() {
-        let memory = Memory::new();
+        let memory = RingMemory::new();
         let mut owners = Owners::default();
         memory.visit(10, 3);
         assert_eq!(of(&mut owners, &memory, 1, 4), [(1, 10)]);
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_last_known_owner_fills_in_for_a_history_that_just_lacks_it() {
-        let memory = Memory::new();
+        let memory = RingMemory::new();
         let mut owners = Owners::default();
         assert!(memory.ring().claim(10));
         let mut writer = RingWriter::new(memory.ring());
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn more_owners_than_the_history_holds_leave_some_unknown() {
-        let memory = Memory::new();
+        let memory = RingMemory::new();
         let mut owners = Owners::default();
         memory.visit(10, 1);
         assert_eq!(of(&mut owners, &memory, 1, 2), [(1, 10)]);
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn an_owner_of_later_frames_has_no_part_in_earlier_ones() {
-        let memory = Memory::new();
+        let memory = RingMemory::new();
         let mut owners = Owners::default();
         memory.visit(10, 9);
         memory.visit(11, 3);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_claim_that_is_not_noted_yet_leaves_the_last_owner_in_place() {
-        let memory = Memory::new();
+        let memory = RingMemory::new();
         let mut owners = Owners::default();
         memory.visit(10, 2);
         // Epoch 2, active, and no history entry: a thread between its two steps.

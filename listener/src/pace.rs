@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ppt_segment::abi::OWNER_HISTORY;
 
-use crate::options::{Options, Rate, Silence};
+use crate::options::{ListenerOptions, Rate, Silence};
 
 /// The policy at work.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub(crate) enum Pace {
 }
 
 impl Pace {
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &ListenerOptions) -> Self {
         match options.rate {
             Rate::Peak => Pace::Peak(PeakHold::new(options.shortest)),
             Rate::Paper => Pace::Paper(Paper::default()),
@@ -60,7 +60,7 @@ const MOST: Duration = Duration::from_millis(100);
 
 /// How long a ring of so many slots may go without a look: so that a burst out of silence finds room,
 /// and frames are in the file in time.
-pub(crate) fn longest(slots: u64, options: &Options) -> Duration {
+pub(crate) fn longest(slots: u64, options: &ListenerOptions) -> Duration {
     match options.silence {
         Silence::Fixed(longest) => longest,
         Silence::OfRings => {
@@ -73,7 +73,7 @@ pub(crate) fn longest(slots: u64, options: &Options) -> Duration {
 
 /// The same of a ring among very many, whose looks take their time: a burst of that rate may fill
 /// three quarters of it, if it can take one at all.
-pub(crate) fn longest_of_many(slots: u64, options: &Options) -> Duration {
+pub(crate) fn longest_of_many(slots: u64, options: &ListenerOptions) -> Duration {
     let (least, most) = (longest(slots, options), longest(u64::MAX, options));
     let burst = Duration::from_secs_f64(slots as f64 * 0.75 / BURST);
     if burst > LEAST { burst.clamp(least, most.max(least)) } else { most }
@@ -240,7 +240,9 @@ mod tests {
     #[test]
     fn what_rings_can_take_says_how_long_they_may_go_without_a_look() {
         let ms = Duration::from_millis;
-        let of = |slots, age| longest(slots, &Options { chunk_age: ms(age), ..Options::default() });
+        let of = |slots, age| {
+            longest(slots, &ListenerOptions { chunk_age: ms(age), ..ListenerOptions::default() })
+        };
         assert_eq!([2, 1 << 14].map(|slots| of(slots, 250)), [ms(10); 2], "as ever");
         assert_eq!(of(1 << 15, 250), Duration::from_micros(16_384), "half");
         assert_eq!(of(1 << 16, 250), Duration::from_micros(47_536), "room for 18 ms more");
@@ -248,10 +250,15 @@ mod tests {
         assert_eq!(of(1 << 26, 60), ms(50), "in the file in time");
         assert_eq!(of(1 << 26, 35), ms(25), "or in the pipe");
         assert_eq!(of(1 << 26, 1), ms(10));
-        let fixed = Options { silence: Silence::Fixed(ms(100)), ..Options::default() };
+        let fixed =
+            ListenerOptions { silence: Silence::Fixed(ms(100)), ..ListenerOptions::default() };
         assert_eq!([longest(2, &fixed), longest_of_many(1 << 26, &fixed)], [ms(100); 2]);
-        let of =
-            |slots| longest_of_many(slots, &Options { chunk_age: ms(250), ..Options::default() });
+        let of = |slots| {
+            longest_of_many(
+                slots,
+                &ListenerOptions { chunk_age: ms(250), ..ListenerOptions::default() },
+            )
+        };
         assert_eq!([of(64), of(1 << 26)], [ms(100); 2]);
         assert_eq!(of(1 << 14), Duration::from_micros(12_288), "a burst of 1 M/s fits");
     }

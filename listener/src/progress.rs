@@ -25,7 +25,7 @@ pub struct Progress {
     /// Rings taken back from threads that ended without giving them back.
     pub freed: u64,
     /// Set when the capture takes no more frames: it is as large as it may be, or it failed, and
-    /// [`Summary::error`](crate::Summary::error) will say why.
+    /// [`Summary::error`](crate::CaptureSummary::error) will say why.
     pub ended: Option<EndReason>,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct Inner {
-    items: VecDeque<Item>,
+    items: VecDeque<QueueItem>,
     /// Of memory, not of frames.
     bytes: usize,
     ending: Option<Ending>,
@@ -32,7 +32,7 @@ struct Inner {
 
 /// An item of the queue.
 #[derive(Debug)]
-pub(crate) enum Item {
+pub(crate) enum QueueItem {
     /// Frames to deal with.
     Frames(Frames),
     /// The sources of further feeds, or of further segments.
@@ -53,9 +53,9 @@ pub(crate) enum Item {
 
 /// The next task of the sink's thread.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum NextTask {
     /// Deal with this.
-    Item(Item),
+    Item(QueueItem),
     /// Nothing came in time.
     Nothing,
     /// The last frames have been taken: write the end.
@@ -87,39 +87,39 @@ impl Queue {
         if inner.bytes > self.limit / 4 {
             self.behind.store(true, Relaxed);
         }
-        inner.items.push_back(Item::Frames(frames));
+        inner.items.push_back(QueueItem::Frames(frames));
         true
     }
 
     /// No more frames of segment `segment_number` come after those that are in the queue: its rings
     /// were left so.
     pub fn gone(&self, segment_number: usize, closings: Vec<Closing>) {
-        self.lock().items.push_back(Item::Gone(segment_number, closings));
+        self.lock().items.push_back(QueueItem::Gone(segment_number, closings));
         self.notify();
     }
 
     /// Has segments introduced before any frame of theirs is taken: however full it is, for there
     /// are few of them.
     pub fn introduce(&self, feeds: Arc<[Introduction]>) {
-        self.lock().items.push_back(Item::Sources(feeds));
+        self.lock().items.push_back(QueueItem::Sources(feeds));
         self.notify();
     }
 
     /// Has a flip of this feed stated, however full it is.
     pub fn masks(&self, feed: usize, flip: Arc<Flip>) {
-        self.lock().items.push_back(Item::Masks(feed, flip));
+        self.lock().items.push_back(QueueItem::Masks(feed, flip));
         self.notify();
     }
 
     /// Has names of threads of this feed's process stated, however full it is.
     pub fn thread_names(&self, feed: usize, changes: Arc<NameChanges>) {
-        self.lock().items.push_back(Item::Threads(feed, changes));
+        self.lock().items.push_back(QueueItem::Threads(feed, changes));
         self.notify();
     }
 
     /// Has the modules of this feed's process stated, however full it is.
     pub fn modules(&self, feed: usize, modules: Modules) {
-        self.lock().items.push_back(Item::Modules(feed, modules));
+        self.lock().items.push_back(QueueItem::Modules(feed, modules));
         self.notify();
     }
 
@@ -127,14 +127,14 @@ impl Queue {
     pub fn upto(&self, mono_ns: u64) {
         let mut inner = self.lock();
         match inner.items.back_mut() {
-            Some(Item::Upto(before)) => *before = mono_ns,
-            _ => inner.items.push_back(Item::Upto(mono_ns)),
+            Some(QueueItem::Upto(before)) => *before = mono_ns,
+            _ => inner.items.push_back(QueueItem::Upto(mono_ns)),
         }
     }
 
     /// Has the sink's thread look what there is to do.
     pub fn call(&self) {
-        self.lock().items.push_back(Item::Call);
+        self.lock().items.push_back(QueueItem::Call);
         self.notify();
     }
 
@@ -145,7 +145,7 @@ impl Queue {
     }
 
     /// The next thing to do; waits for `patience` at most.
-    pub fn next(&self, patience: Duration) -> Next {
+    pub fn next(&self, patience: Duration) -> NextTask {
         let empty = |inner: &mut Inner| {
             inner.items.is_empty() && inner.ending.is_none() && !inner.abandoned
         };
@@ -154,19 +154,19 @@ impl Queue {
             .wait_timeout_while(self.lock(), patience, empty)
             .unwrap_or_else(PoisonError::into_inner);
         if inner.abandoned {
-            return Next::Abandoned;
+            return NextTask::Abandoned;
         }
         match inner.items.pop_front() {
             Some(item) => {
-                if let Item::Frames(frames) = &item {
+                if let QueueItem::Frames(frames) = &item {
                     inner.bytes -= frames.weight();
                     if inner.bytes < self.limit / 16 {
                         self.behind.store(false, Relaxed);
                     }
                 }
-                Next::Item(item)
+                NextTask::Item(item)
             }
-            None => inner.ending.take().map_or(Next::Nothing, Next::End),
+            None => inner.ending.take().map_or(NextTask::Nothing, NextTask::End),
         }
     }
 
@@ -177,7 +177,7 @@ impl Queue {
     }
 
     /// The sink's thread is to stop as soon as it can. Returns what nobody will deal with.
-    pub fn abandon(&self) -> impl Iterator<Item = Item> + use<> {
+    pub fn abandon(&self) -> impl Iterator<Item = QueueItem> + use<> {
         let mut inner = self.lock();
         inner.abandoned = true;
         let left = std::mem::take(&mut inner.items);
@@ -195,11 +195,11 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::Buffer;
+    use crate::buffer::WordBuffer;
     use crate::chunk::Chunk;
 
     fn frames(first_seq: u64, capacity: usize) -> Frames {
-        Chunk { first_seq, frames: Buffer::new(capacity), ..Chunk::default() }.into()
+        Chunk { first_seq, frames: WordBuffer::new(capacity), ..Chunk::default() }.into()
     }
 
     #[test]
@@ -216,20 +216,22 @@ mod tests {
             dropped: Vec::new(),
         });
         for expected in [1, 3] {
-            let Next::Item(Item::Frames(frames)) = queue.next(Duration::ZERO) else {
+            let NextTask::Item(QueueItem::Frames(frames)) = queue.next(Duration::ZERO) else {
                 panic!("frames")
             };
             assert_eq!(frames.first_seq(), expected);
         }
         assert!(!behind.load(Relaxed));
-        assert!(matches!(queue.next(Duration::ZERO), Next::End(_)));
-        assert!(matches!(queue.next(Duration::ZERO), Next::Nothing));
+        assert!(matches!(queue.next(Duration::ZERO), NextTask::End(_)));
+        assert!(matches!(queue.next(Duration::ZERO), NextTask::Nothing));
         (1..4).for_each(|it| queue.upto(it));
         assert!(queue.push(frames(4, 60_000)), "larger than the queue, but alone");
         assert!(!queue.push(frames(5, 1000)));
         queue.upto(9);
-        let Next::Item(Item::Upto(3)) = queue.next(Duration::ZERO) else { panic!("only the last") };
+        let NextTask::Item(QueueItem::Upto(3)) = queue.next(Duration::ZERO) else {
+            panic!("only the last")
+        };
         assert_eq!(queue.abandon().count(), 2);
-        assert!(matches!(queue.next(Duration::ZERO), Next::Abandoned));
+        assert!(matches!(queue.next(Duration::ZERO), NextTask::Abandoned));
     }
 }

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use ppt_capture::{Dropped, Drops, End, EndReason, Flip, FramesHead, Gap, Modules, Packed, Packer};
 
-use crate::account::{Closing, Entry, LossAccount};
+use crate::account::{Closing, LossAccount, RingAccount};
 use crate::cadence::Cadence;
 use crate::chunk::Frames;
 use crate::filter::{SharedFilter, locked};
 use crate::ledger::Ledger;
 use crate::limit::{self, Room};
 use crate::open::OpenFile;
-use crate::origins::{Adds, Origin, Origins, Told};
+use crate::origins::{Adds, DroppedByFeed, Origin, Origins};
 use crate::progress::SinkCounters;
 use crate::rotate::Rotation;
-use crate::sink::{Ending, Introduction, Outcome, Sink};
+use crate::sink::{Ending, Introduction, Sink, SinkOutcome};
 use crate::thread_names::NameChanges;
 use ppt_now::Clocks;
 
@@ -66,7 +66,7 @@ impl<W: Write> Recording<W> {
         (file, packer): (OpenFile<W>, Packer),
         (max_size, rotation, counters_every): (Option<u64>, Option<Rotation<W>>, Duration),
         counters: Arc<SinkCounters>,
-        (ledger, told, adds): (Arc<Mutex<Ledger>>, Arc<Told>, Arc<Adds>),
+        (ledger, told, adds): (Arc<Mutex<Ledger>>, Arc<DroppedByFeed>, Arc<Adds>),
         clocks: Clocks,
     ) -> Self {
         Self {
@@ -187,7 +187,8 @@ impl<W: Write> Recording<W> {
     fn head(&self, frames: &Frames) -> (usize, bool, FramesHead) {
         let chunk = &frames.chunk;
         let mut ledger = self.ledger();
-        let read = |entry: &mut Entry| (entry.account, entry.is_told(), entry.lost_before(frames));
+        let read =
+            |entry: &mut RingAccount| (entry.account, entry.is_told(), entry.lost_before(frames));
         let (account, told, lost_before) = ledger.with(chunk.segment_number, chunk.ring, read);
         let head = FramesHead {
             source: self.file.source_of(account.feed).unwrap_or_default(),
@@ -409,7 +410,7 @@ impl<W: Write + Send> Sink for Recording<W> {
         }
     }
 
-    fn end(mut self: Box<Self>, ending: &Ending) -> Outcome {
+    fn end(mut self: Box<Self>, ending: &Ending) -> SinkOutcome {
         self.gaps(None);
         self.cells_or_rotate(None);
         self.cells(None, Room::Last(self.max_size));
@@ -430,7 +431,7 @@ impl<W: Write + Send> Sink for Recording<W> {
         if error.is_some() {
             counters.end(EndReason::Failed);
         }
-        Outcome { error, complete }
+        SinkOutcome { error, complete }
     }
 }
 
@@ -441,11 +442,11 @@ mod tests {
 
     use super::*;
     use crate::cadence::FIRST_NS;
-    use crate::rotate::Files;
+    use crate::rotate::CaptureFiles;
 
     struct NoFiles;
 
-    impl Files<io::Sink> for NoFiles {
+    impl CaptureFiles<io::Sink> for NoFiles {
         fn next(&mut self) -> io::Result<(io::Sink, FileHeader)> {
             unreachable!("there are no frames")
         }

@@ -315,17 +315,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::account::Entry;
+    use crate::account::RingAccount;
     use crate::buffer::SMALL_CHUNK;
     use crate::lanes::Lane;
     use crate::progress::SinkCounters;
-    use crate::queue::{Item, Next, Queue};
+    use crate::queue::{NextTask, Queue, QueueItem};
 
     const SLOTS: u64 = 16;
     const STRIDE: usize = 2;
 
     #[derive(Debug, Clone)]
-    enum Step {
+    enum RingStep {
         Write(u8),
         /// Spoils the slot of the frame this many before the newest.
         Spoil(u8),
@@ -336,15 +336,15 @@ mod tests {
         Sink(usize, u32),
     }
 
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
+    fn steps() -> impl Strategy<Value = Vec<RingStep>> {
         let step = prop_oneof![
-            5 => (0..40u8).prop_map(Step::Write),
-            1 => (0..16u8).prop_map(Step::Spoil),
-            1 => Just(Step::Claim),
-            4 => Just(Step::Drain),
-            2 => Just(Step::Flush),
+            5 => (0..40u8).prop_map(RingStep::Write),
+            1 => (0..16u8).prop_map(RingStep::Spoil),
+            1 => Just(RingStep::Claim),
+            4 => Just(RingStep::Drain),
+            2 => Just(RingStep::Flush),
             4 => (0..2usize, prop_oneof![Just(0), 1..20u32, Just(u32::MAX)])
-                .prop_map(|(sink, most)| Step::Sink(sink, most)),
+                .prop_map(|(sink, most)| RingStep::Sink(sink, most)),
         ];
         prop::collection::vec(step, 0..200)
     }
@@ -353,7 +353,7 @@ mod tests {
     struct Taker {
         queue: Arc<Queue>,
         counters: Arc<SinkCounters>,
-        entry: Entry,
+        entry: RingAccount,
         /// Frames before this one are stated.
         stated: u64,
     }
@@ -362,7 +362,7 @@ mod tests {
         fn new(limit: usize) -> Self {
             let counters = Arc::new(SinkCounters::new(EventFd::new().unwrap()));
             let queue = Arc::new(Queue::new(limit, Default::default()));
-            Self { queue, counters, entry: Entry::new(0, 0, 0, 0), stated: 1 }
+            Self { queue, counters, entry: RingAccount::new(0, 0, 0, 0), stated: 1 }
         }
 
         fn lane(&self) -> Lane {
@@ -372,8 +372,8 @@ mod tests {
         /// Deals with what comes next; whether there was something.
         fn take(&mut self, most: u32) -> bool {
             let frames = match self.queue.next(Duration::ZERO) {
-                Next::Item(Item::Frames(frames)) => frames,
-                Next::Item(Item::Gone(_, closings)) => {
+                NextTask::Item(QueueItem::Frames(frames)) => frames,
+                NextTask::Item(QueueItem::Gone(_, closings)) => {
                     closings.iter().for_each(|it| self.entry.close(it));
                     return true;
                 }
@@ -514,23 +514,23 @@ mod tests {
             let mut tid = 0;
             for step in steps {
                 match step {
-                    Step::Write(count) => for _ in 0..count {
+                    RingStep::Write(count) => for _ in 0..count {
                         let seq = ring.tail() + 1;
                         writer.write([!seq]);
                     },
-                    Step::Spoil(back) => if let Some(index) = ring.tail().checked_sub(u64::from(back) + 1) {
+                    RingStep::Spoil(back) => if let Some(index) = ring.tail().checked_sub(u64::from(back) + 1) {
                         slots[(index % SLOTS) as usize * STRIDE].store(u64::MAX, Relaxed);
                     },
-                    Step::Claim => {
+                    RingStep::Claim => {
                         ring.release(ring.owner().epoch);
                         tid += 1;
                         ring.claim(tid);
                     }
-                    Step::Drain => if let Some(tail) = drain.moved(ring, u64::MAX) {
+                    RingStep::Drain => if let Some(tail) = drain.moved(ring, u64::MAX) {
                         drain.drain(ring, tail, &mut out);
                     },
-                    Step::Flush => drain.flush(&mut out),
-                    Step::Sink(sink, most) => _ = takers[sink].take(most),
+                    RingStep::Flush => drain.flush(&mut out),
+                    RingStep::Sink(sink, most) => _ = takers[sink].take(most),
                 }
             }
             if let Some(tail) = drain.moved(ring, u64::MAX) {

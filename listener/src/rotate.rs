@@ -7,7 +7,7 @@ use std::time::Duration;
 use ppt_capture::FileHeader;
 
 /// The source of the files of a capture.
-pub trait Files<W>: Send {
+pub trait CaptureFiles<W>: Send {
     /// Opens the next file. After an error the capture ends.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ pub struct Rotation<W> {
     /// How many files stay, which the files state; None: all. [`Self::files`] removes the others.
     pub keep: Option<u32>,
     /// Opens the files after the first.
-    pub files: Box<dyn Files<W>>,
+    pub files: Box<dyn CaptureFiles<W>>,
 }
 
 impl<W> fmt::Debug for Rotation<W> {
@@ -57,7 +57,7 @@ impl<W> fmt::Debug for Rotation<W> {
 /// that have ended.
 pub fn nowhere() -> Rotation<io::Sink> {
     struct Nowhere;
-    impl Files<io::Sink> for Nowhere {
+    impl CaptureFiles<io::Sink> for Nowhere {
         fn next(&mut self) -> io::Result<(io::Sink, FileHeader)> {
             Ok((io::sink(), FileHeader::default()))
         }

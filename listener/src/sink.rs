@@ -61,7 +61,7 @@ pub trait Sink: Send {
     fn tick(&mut self);
 
     /// Nothing more comes at all.
-    fn end(self: Box<Self>, ending: &Ending) -> Outcome;
+    fn end(self: Box<Self>, ending: &Ending) -> SinkOutcome;
 }
 
 /// The description of a segment, which precedes its first frame.
@@ -99,7 +99,7 @@ pub struct Ending {
 
 /// The result of a sink.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct SinkOutcome {
     /// The error that ended it, if any.
     pub error: Option<io::Error>,
     /// Whether everything has been dealt with, its end included.

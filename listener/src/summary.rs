@@ -10,7 +10,7 @@ use crate::account::LossAccount;
 
 /// The result of a capture, once it is over.
 #[derive(Debug)]
-pub struct Summary {
+pub struct CaptureSummary {
     /// Each feed, in their order.
     pub feeds: Vec<FeedSummary>,
     /// Bytes of the file.
@@ -81,7 +81,7 @@ pub struct Undersized {
     pub enough_slots: u64,
 }
 
-impl Summary {
+impl CaptureSummary {
     /// Frames in the file.
     pub fn captured(&self) -> u64 {
         self.feeds.iter().map(|feed| feed.captured).sum()

@@ -11,7 +11,7 @@ use crate::summary::enough_slots;
 
 /// The findings of the drain about the rings of a segment.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct RingFindings {
     /// The most frames that a ring was found with.
     pub peak: AtomicU64,
     /// The rings are too small for what comes.
@@ -25,7 +25,7 @@ pub(crate) struct WatchedSegment {
     /// Its name in the capture.
     pub nonce: u64,
     pub geometry: Geometry,
-    pub seen: Arc<Seen>,
+    pub seen: Arc<RingFindings>,
     /// Until nothing more comes out of it.
     segment: Option<Arc<Segment>>,
     /// Whether the segment was truncated, once it is gone.

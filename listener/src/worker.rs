@@ -11,8 +11,8 @@ use nix::sys::eventfd::EventFd;
 use crate::buffer::Pool;
 use crate::lanes::Lane;
 use crate::progress::SinkCounters;
-use crate::queue::{Item, Next, Queue};
-use crate::sink::{Ending, Outcome, Sink};
+use crate::queue::{NextTask, Queue, QueueItem};
+use crate::sink::{Ending, Sink, SinkOutcome};
 use crate::summary::Beside;
 
 /// A working sink, as its listener sees it.
@@ -21,8 +21,8 @@ pub(crate) struct Worker {
     pub queue: Arc<Queue>,
     pub counters: Arc<SinkCounters>,
     /// Until its thread has it.
-    send: Option<Sender<Outcome>>,
-    outcome: Receiver<Outcome>,
+    send: Option<Sender<SinkOutcome>>,
+    outcome: Receiver<SinkOutcome>,
     /// It wants to know up to when all has come.
     pub keeps_time: bool,
 }
@@ -56,9 +56,9 @@ impl Worker {
     }
 
     /// How it ended, if it did by `until`.
-    pub fn outcome(&self, until: Instant) -> Outcome {
+    pub fn outcome(&self, until: Instant) -> SinkOutcome {
         let patience = until.saturating_duration_since(Instant::now());
-        self.outcome.recv_timeout(patience).unwrap_or_else(|_| Outcome {
+        self.outcome.recv_timeout(patience).unwrap_or_else(|_| SinkOutcome {
             error: Some(io::Error::new(io::ErrorKind::TimedOut, "the disk does not answer")),
             complete: false,
         })
@@ -66,9 +66,9 @@ impl Worker {
 
     /// The same of a sink beside the capture. What it has not dealt with is lost to it.
     pub fn beside(&self, until: Instant) -> Beside {
-        let Outcome { error, complete } = self.outcome(until);
+        let SinkOutcome { error, complete } = self.outcome(until);
         for item in self.queue.abandon() {
-            if let Item::Frames(frames) = item {
+            if let QueueItem::Frames(frames) = item {
                 self.counters.lost(frames.count().into());
             }
         }
@@ -82,25 +82,25 @@ impl Worker {
 }
 
 /// Feeds `sink` until the queue says that it is over.
-fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> Outcome {
+fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> SinkOutcome {
     loop {
         let patience = sink.due().saturating_sub(ppt_now::monotonic());
         match queue.next(Duration::from_nanos(patience)) {
-            Next::Item(Item::Frames(frames)) => {
+            NextTask::Item(QueueItem::Frames(frames)) => {
                 sink.frames(&frames);
                 frames.give_back(pool);
             }
-            Next::Item(Item::Sources(new)) => sink.introduce(&new),
-            Next::Item(Item::Gone(segment_number, closings)) => {
+            NextTask::Item(QueueItem::Sources(new)) => sink.introduce(&new),
+            NextTask::Item(QueueItem::Gone(segment_number, closings)) => {
                 sink.gone(segment_number, &closings);
             }
-            Next::Item(Item::Masks(feed, flip)) => sink.masks(feed, &flip),
-            Next::Item(Item::Threads(feed, changes)) => sink.thread_names(feed, &changes),
-            Next::Item(Item::Modules(feed, modules)) => sink.modules(feed, &modules),
-            Next::Item(Item::Upto(mono_ns)) => sink.upto(mono_ns),
-            Next::Item(Item::Call) | Next::Nothing => {}
-            Next::End(ending) => return sink.end(&ending),
-            Next::Abandoned => return Outcome { error: None, complete: false },
+            NextTask::Item(QueueItem::Masks(feed, flip)) => sink.masks(feed, &flip),
+            NextTask::Item(QueueItem::Threads(feed, changes)) => sink.thread_names(feed, &changes),
+            NextTask::Item(QueueItem::Modules(feed, modules)) => sink.modules(feed, &modules),
+            NextTask::Item(QueueItem::Upto(mono_ns)) => sink.upto(mono_ns),
+            NextTask::Item(QueueItem::Call) | NextTask::Nothing => {}
+            NextTask::End(ending) => return sink.end(&ending),
+            NextTask::Abandoned => return SinkOutcome { error: None, complete: false },
         }
         sink.tick();
     }

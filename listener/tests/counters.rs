@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ppt_capture::EndReason;
-use ppt_listener::{Feed, FileHeader, Files, Listener, Options, Rotation, empty_size};
+use ppt_listener::{
+    CaptureFiles, Feed, FileHeader, Listener, ListenerOptions, Rotation, empty_size,
+};
 use ppt_segment::{Segment, cells};
 
 use support::*;
@@ -21,9 +23,9 @@ fn feed(segment: &Arc<Segment>) -> Feed {
     Feed::starting_now(counting_source(CELLS), segment.clone())
 }
 
-fn options() -> Options {
+fn options() -> ListenerOptions {
     let (counters, chunk_age) = (Duration::from_millis(1), Duration::from_millis(1));
-    Options { counters, chunk_age, ..Options::default() }
+    ListenerOptions { counters, chunk_age, ..ListenerOptions::default() }
 }
 
 /// Adds `value` to each cell of each row.
@@ -46,8 +48,8 @@ fn the_last_reading_has_room_in_a_capture_of_bounded_size() {
     let least = empty_size([counting_source(CELLS)]);
     for max_size in [least, least + 1000, least + 10_000, 40_000, 100_000] {
         for frames_too in [false, true] {
-            let (sink, segment) = (Sink::default(), counting(12, RINGS, CELLS));
-            let options = Options { max_size: Some(max_size), ..options() };
+            let (sink, segment) = (TapOutput::default(), counting(12, RINGS, CELLS));
+            let options = ListenerOptions { max_size: Some(max_size), ..options() };
             let listener = Listener::start(sink.clone(), header(), vec![feed(&segment)], options);
             let listener = listener.unwrap();
             let mut writers: Vec<_> =
@@ -73,10 +75,10 @@ fn the_last_reading_has_room_in_a_capture_of_bounded_size() {
 /// Rings grow when the capture is full: no file speaks of the new segment, but what is added to it counts.
 #[test]
 fn adds_to_a_segment_that_no_file_lists_are_not_missing() {
-    let sink = Sink::default();
+    let sink = TapOutput::default();
     let (small, large) = (counting(6, RINGS, CELLS), counting(7, RINGS, CELLS));
     let max_size = Some(empty_size([counting_source(CELLS)]) + 1000);
-    let options = Options { max_size, ..options() };
+    let options = ListenerOptions { max_size, ..options() };
     let listener = Listener::start(sink.clone(), header(), vec![feed(&small)], options);
     let mut listener = listener.unwrap();
     let _small = Writer::claim(&small, 7).unwrap();
@@ -93,19 +95,19 @@ fn adds_to_a_segment_that_no_file_lists_are_not_missing() {
     assert_eq!(back.cells.of(0), (0..CELLS).map(|cell| (cell, 3)).collect());
 }
 
-struct Many(Arc<Mutex<Vec<Sink>>>);
+struct Many(Arc<Mutex<Vec<TapOutput>>>);
 
-impl Files<Sink> for Many {
-    fn next(&mut self) -> io::Result<(Sink, FileHeader)> {
+impl CaptureFiles<TapOutput> for Many {
+    fn next(&mut self) -> io::Result<(TapOutput, FileHeader)> {
         let mut sinks = self.0.lock().unwrap();
-        sinks.push(Sink::default());
+        sinks.push(TapOutput::default());
         Ok((sinks.last().unwrap().clone(), header()))
     }
 }
 
 /// Adds until there are `files` files; returns what was added, and the files.
-fn rotated(every: Option<Duration>, size: Option<u64>, files: usize) -> (u64, Vec<Sink>) {
-    let (sinks, segment) = (Arc::<Mutex<Vec<Sink>>>::default(), counting(6, RINGS, CELLS));
+fn rotated(every: Option<Duration>, size: Option<u64>, files: usize) -> (u64, Vec<TapOutput>) {
+    let (sinks, segment) = (Arc::<Mutex<Vec<TapOutput>>>::default(), counting(6, RINGS, CELLS));
     let mut rotation = Rotation { every, size, keep: None, files: Box::new(Many(sinks.clone())) };
     let (first, header) = rotation.files.next().unwrap();
     let feeds = vec![feed(&segment)];
@@ -124,7 +126,7 @@ fn rotated(every: Option<Duration>, size: Option<u64>, files: usize) -> (u64, Ve
     (added, sinks)
 }
 
-fn check_files(added: u64, sinks: &[Sink]) {
+fn check_files(added: u64, sinks: &[TapOutput]) {
     let mut sums = BTreeMap::new();
     for (number, sink) in sinks.iter().enumerate() {
         let back = read(sink.bytes());

@@ -11,8 +11,8 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 use ppt_capture::{Capture, Chunk, EndReason, FileHeader, FramesHead, Item, Lost, Trigger};
 use ppt_listener::{
-    ClockReading, Feed, Flight, FlightOptions, Hit, LEAST_MEMORY, Listener, News, Options, Process,
-    Source, Watch, Why, WindowFiles,
+    ClockReading, Feed, Flight, FlightOptions, LEAST_MEMORY, Listener, ListenerOptions, News,
+    Process, Source, TriggerHit, TriggerWatch, Why, WindowFiles,
 };
 use ppt_segment::Segment;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn now() -> u64 {
 
 /// Files in memory, on a disk that may be full.
 #[derive(Clone, Default)]
-struct Files(Arc<Mutex<Disk>>);
+struct MemoryFiles(Arc<Mutex<Disk>>);
 
 #[derive(Default)]
 struct Disk {
@@ -36,7 +36,7 @@ struct Disk {
     published: Vec<Vec<u8>>,
 }
 
-impl Files {
+impl MemoryFiles {
     fn set_full(&self, is_full: bool) {
         self.0.lock().unwrap().is_full = is_full;
     }
@@ -50,7 +50,7 @@ impl Files {
     }
 }
 
-struct OnDisk<'a>(&'a Files);
+struct OnDisk<'a>(&'a MemoryFiles);
 
 impl Write for OnDisk<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -68,7 +68,7 @@ impl Write for OnDisk<'_> {
     }
 }
 
-impl WindowFiles for Files {
+impl WindowFiles for MemoryFiles {
     fn open(&mut self, _: Option<&Process>) -> io::Result<(Box<dyn Write + '_>, FileHeader)> {
         let mut disk = self.0.lock().unwrap();
         disk.attempts += 1;
@@ -97,7 +97,7 @@ struct Every {
     adds: Option<u64>,
 }
 
-impl Watch for Every {
+impl TriggerWatch for Every {
     fn introduce(&mut self, new: &[(usize, &Source)]) {
         assert!(!new.is_empty());
     }
@@ -106,12 +106,12 @@ impl Watch for Every {
         assert!(!readings.is_empty());
     }
 
-    fn frames(&mut self, _: usize, head: &FramesHead, frames: &[u8], hits: &mut Vec<Hit>) {
+    fn frames(&mut self, _: usize, head: &FramesHead, frames: &[u8], hits: &mut Vec<TriggerHit>) {
         assert_eq!(frames.len() as u64, u64::from(head.count) * u64::from(head.stride));
         let Some(every) = self.frames else { return };
         let seqs = (head.first_seq..head.first_seq + u64::from(head.count))
             .filter(|seq| seq.is_multiple_of(every));
-        let hit = |seqno| Hit { seqno, mono_ns: None, expression: "every".into() };
+        let hit = |seqno| TriggerHit { seqno, mono_ns: None, expression: "every".into() };
         hits.extend(seqs.map(hit));
     }
 
@@ -135,19 +135,20 @@ fn options() -> FlightOptions {
     }
 }
 
-struct Session {
-    out: Sink,
-    files: Files,
+struct FlightSession {
+    out: TapOutput,
+    files: MemoryFiles,
     listener: Listener,
     flight: Flight,
 }
 
-impl Session {
+impl FlightSession {
     fn start(segment: &Arc<Segment>, source: Source, options: FlightOptions, watch: Every) -> Self {
-        let (out, files) = (Sink::default(), Files::default());
+        let (out, files) = (TapOutput::default(), MemoryFiles::default());
         let feeds = vec![Feed::starting_now(source, segment.clone())];
         let mut begun =
-            Listener::begin(out.clone(), header(), feeds, Options::default(), None).unwrap();
+            Listener::begin(out.clone(), header(), feeds, ListenerOptions::default(), None)
+                .unwrap();
         let flight = begun.flight(options, Box::new(watch), Box::new(files.clone())).unwrap();
         Self { out, files, listener: begun.start().unwrap(), flight }
     }
@@ -164,7 +165,7 @@ impl Session {
     }
 
     /// The plain capture, and the windows.
-    fn finish(self) -> (Back, Vec<Read>) {
+    fn finish(self) -> (Back, Vec<ReadWindow>) {
         let summary = self.listener.finish(EndReason::Stopped, String::new(), Vec::new());
         let back = read(self.out.bytes());
         check(&summary, &back);
@@ -174,13 +175,13 @@ impl Session {
             .files
             .published()
             .into_iter()
-            .map(|bytes| Read { triggers: triggers(&bytes), back: read(bytes) });
+            .map(|bytes| ReadWindow { triggers: triggers(&bytes), back: read(bytes) });
         (back, windows.collect())
     }
 }
 
 /// A window, read and checked.
-struct Read {
+struct ReadWindow {
     triggers: Vec<Trigger>,
     back: Back,
 }
@@ -196,7 +197,7 @@ fn triggers(bytes: &[u8]) -> Vec<Trigger> {
     all
 }
 
-impl Read {
+impl ReadWindow {
     /// The numbers of the only ring's frames, of those that were lost, and of all.
     fn ring(&self) -> Option<(BTreeSet<u64>, Lost, std::ops::Range<u64>)> {
         let end = self.back.end.as_ref().unwrap();
@@ -231,7 +232,7 @@ impl Read {
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum FlightStep {
     /// So many frames at once.
     Write(u64),
     /// What was written has come.
@@ -240,12 +241,12 @@ enum Step {
     Pause(u64),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<FlightStep>> {
     let step = prop_oneof![
-        4 => (1u64..1500).prop_map(Step::Write),
-        2 => Just(Step::Drained),
-        1 => Just(Step::Trigger),
-        1 => (1u64..30).prop_map(Step::Pause),
+        4 => (1u64..1500).prop_map(FlightStep::Write),
+        2 => Just(FlightStep::Drained),
+        1 => Just(FlightStep::Trigger),
+        1 => (1u64..30).prop_map(FlightStep::Pause),
     ];
     prop::collection::vec(step, 5..60)
 }
@@ -262,23 +263,23 @@ proptest! {
         let (before, after) = (Duration::from_millis(before), Duration::from_millis(after));
         let options = FlightOptions { before, after, keep: before, on_gap, ..options() };
         let watch = Every { frames: every, adds: None };
-        let session = Session::start(&segment, source(), options, watch);
+        let session = FlightSession::start(&segment, source(), options, watch);
         let mut writer = Writer::claim(&segment, 7).unwrap();
         let (mut written, mut next, mut asked) = (Vec::new(), 1u64, 0);
         for step in steps {
             match step {
-                Step::Write(count) => {
+                FlightStep::Write(count) => {
                     let from = now();
                     (0..count).for_each(|_| _ = writer.write());
                     written.push((next..next + count, from, now()));
                     next += count;
                 }
-                Step::Drained => wait(|| segment.ring(0).attended() + 1 >= next),
-                Step::Trigger => {
+                FlightStep::Drained => wait(|| segment.ring(0).attended() + 1 >= next),
+                FlightStep::Trigger => {
                     session.flight.trigger(Why::Hand, None, format!("{asked}"));
                     asked += 1;
                 }
-                Step::Pause(ms) => thread::sleep(Duration::from_millis(ms)),
+                FlightStep::Pause(ms) => thread::sleep(Duration::from_millis(ms)),
             }
         }
         drop(writer);
@@ -317,7 +318,7 @@ proptest! {
 fn memory_is_bounded_and_a_window_says_how_much_of_it_there_is() {
     let segment = segment(14, 1);
     let options = FlightOptions { memory: LEAST_MEMORY, ..options() };
-    let session = Session::start(&segment, source(), options, Every::default());
+    let session = FlightSession::start(&segment, source(), options, Every::default());
     let mut writer = Writer::claim(&segment, 7).unwrap();
     // Four times as much.
     const FRAMES: u64 = 4 * LEAST_MEMORY / STRIDE as u64;
@@ -345,7 +346,7 @@ fn a_window_that_memory_cannot_hold_has_its_trigger() {
     let (memory, after) = (LEAST_MEMORY, Duration::from_secs(3600));
     let options = FlightOptions { memory, after, ..options() };
     let watch = Every { frames: Some(100_000), adds: None };
-    let session = Session::start(&segment, source(), options, watch);
+    let session = FlightSession::start(&segment, source(), options, watch);
     let mut writer = Writer::claim(&segment, 7).unwrap();
     let flight = session.flight.clone();
     while flight.progress().written == 0 {
@@ -363,7 +364,7 @@ fn a_window_that_memory_cannot_hold_has_its_trigger() {
 #[test]
 fn a_full_disk_keeps_the_window_in_memory() {
     let segment = segment(10, 1);
-    let session = Session::start(&segment, source(), options(), Every::default());
+    let session = FlightSession::start(&segment, source(), options(), Every::default());
     session.files.set_full(true);
     let mut writer = Writer::claim(&segment, 7).unwrap();
     session.write(&mut writer, 5000);
@@ -386,7 +387,7 @@ fn a_full_disk_keeps_the_window_in_memory() {
 fn a_disk_that_stays_full_does_not_keep_a_session_from_ending() {
     let segment = segment(10, 1);
     let patience = Duration::from_millis(1);
-    let session = Session::start(
+    let session = FlightSession::start(
         &segment,
         source(),
         FlightOptions { patience, ..options() },
@@ -407,7 +408,7 @@ fn a_disk_that_stays_full_does_not_keep_a_session_from_ending() {
 fn windows_that_wait_for_the_disk_take_memory_from_what_comes() {
     let segment = segment(14, 1);
     let options = FlightOptions { memory: LEAST_MEMORY, ..options() };
-    let session = Session::start(&segment, source(), options, Every::default());
+    let session = FlightSession::start(&segment, source(), options, Every::default());
     session.files.set_full(true);
     let mut writer = Writer::claim(&segment, 7).unwrap();
     session.write(&mut writer, 600_000);
@@ -436,7 +437,7 @@ fn counters_come_with_a_window_and_trigger() {
     let watch = Every { frames: None, adds: Some(1000) };
     let before = Duration::from_millis(1);
     let options = FlightOptions { before, keep: before, ..options() };
-    let session = Session::start(&segment, counting_source(3), options, watch);
+    let session = FlightSession::start(&segment, counting_source(3), options, watch);
     let mut writer = Writer::claim(&segment, 7).unwrap();
     session.write(&mut writer, 10);
     let row = segment.row(1);

@@ -10,17 +10,19 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ppt_capture::{Cause, ClockReading, Dropped, EndReason, FramesHead, Lost, Source};
-use ppt_listener::{Feed, Filter, Listener, ListenerError, Options, SharedFilter, Undersized};
+use ppt_listener::{
+    Feed, Filter, Listener, ListenerError, ListenerOptions, SharedFilter, Undersized,
+};
 use ppt_segment::{RingWriter, Segment};
 
 use support::*;
 
-fn start(sink: &Sink, segments: &[&Arc<Segment>], options: Options) -> Listener {
+fn start(sink: &TapOutput, segments: &[&Arc<Segment>], options: ListenerOptions) -> Listener {
     let feeds = segments.iter().map(|&segment| Feed::starting_now(source(), segment.clone()));
     Listener::start(sink.clone(), header(), feeds.collect(), options).unwrap()
 }
 
-fn finish(listener: Listener) -> ppt_listener::Summary {
+fn finish(listener: Listener) -> ppt_listener::CaptureSummary {
     listener.finish(EndReason::Stopped, String::new(), Vec::new())
 }
 
@@ -32,8 +34,8 @@ fn is_awake(listener: &Listener, timeout: PollTimeout) -> bool {
 #[test]
 fn frames_of_threads_at_full_speed_are_captured_or_counted() {
     const FRAMES: u64 = 200_000;
-    let (sink, one, two) = (Sink::default(), segment(6, 8), segment(6, 4));
-    let listener = start(&sink, &[&one, &two], Options::default());
+    let (sink, one, two) = (TapOutput::default(), segment(6, 8), segment(6, 4));
+    let listener = start(&sink, &[&one, &two], ListenerOptions::default());
     thread::scope(|scope| {
         for tid in 1..=12 {
             let segment = if tid <= 8 { &one } else { &two };
@@ -67,8 +69,8 @@ fn frames_of_threads_at_full_speed_are_captured_or_counted() {
 #[test]
 fn rings_that_wake_up_are_drained_to_the_last_frame() {
     const RINGS: u32 = 200;
-    let (sink, segment) = (Sink::default(), segment(8, RINGS));
-    let listener = start(&sink, &[&segment], Options::default());
+    let (sink, segment) = (TapOutput::default(), segment(8, RINGS));
+    let listener = start(&sink, &[&segment], ListenerOptions::default());
     // A thread that takes a ring although lower ones are free, as no target of ours does.
     assert!(segment.ring(RINGS - 1).claim(1));
     let mut stray = RingWriter::new(segment.ring(RINGS - 1));
@@ -87,7 +89,7 @@ fn rings_that_wake_up_are_drained_to_the_last_frame() {
         }
     }
     let tid = 1;
-    (1..=200).for_each(|seq| _ = stray.write(words(tid, seq)));
+    (1..=200).for_each(|seq| _ = stray.write(frame_words(tid, seq)));
     let summary = finish(listener);
     check(&summary, &read(sink.bytes()));
     check_cursors(&summary, &[&segment]);
@@ -96,8 +98,8 @@ fn rings_that_wake_up_are_drained_to_the_last_frame() {
 
 #[test]
 fn feeds_come_and_go_while_it_runs() {
-    let sink = Sink::default();
-    let mut listener = start(&sink, &[], Options::default());
+    let sink = TapOutput::default();
+    let mut listener = start(&sink, &[], ListenerOptions::default());
     let segments: Vec<_> = (0..3).map(|_| segment(10, 2)).collect();
     for (number, segment) in segments.iter().enumerate() {
         assert_eq!(listener.feeds(), number);
@@ -130,8 +132,8 @@ fn feeds_come_and_go_while_it_runs() {
 
 #[test]
 fn a_feed_that_a_full_capture_has_no_room_for_is_not_spoken_of() {
-    let sink = Sink::default();
-    let options = Options { max_size: Some(20_000), ..Options::default() };
+    let sink = TapOutput::default();
+    let options = ListenerOptions { max_size: Some(20_000), ..ListenerOptions::default() };
     let (one, two) = (segment(10, 2), segment(10, 2));
     let mut listener = start(&sink, &[&one], options);
     let mut writer = Writer::claim(&one, 7).unwrap();
@@ -152,8 +154,8 @@ fn a_feed_that_a_full_capture_has_no_room_for_is_not_spoken_of() {
 
 #[test]
 fn a_feed_goes_on_in_a_larger_segment() {
-    let (sink, small, large) = (Sink::default(), segment(4, 2), segment(8, 2));
-    let mut listener = start(&sink, &[&small, &segment(4, 2)], Options::default());
+    let (sink, small, large) = (TapOutput::default(), segment(4, 2), segment(8, 2));
+    let mut listener = start(&sink, &[&small, &segment(4, 2)], ListenerOptions::default());
     assert_eq!(listener.undersized(), []);
     let mut old = Writer::claim(&small, 7).unwrap();
     // However slow the drain is, it finds more than the ring holds at some time.
@@ -191,8 +193,8 @@ fn a_feed_goes_on_in_a_larger_segment() {
 
 #[test]
 fn a_larger_segment_that_a_full_capture_has_no_room_for_is_not_spoken_of() {
-    let sink = Sink::default();
-    let options = Options { max_size: Some(20_000), ..Options::default() };
+    let sink = TapOutput::default();
+    let options = ListenerOptions { max_size: Some(20_000), ..ListenerOptions::default() };
     let (small, large) = (segment(10, 2), segment(11, 2));
     let mut listener = start(&sink, &[&small], options);
     let mut writer = Writer::claim(&small, 7).unwrap();
@@ -213,8 +215,8 @@ fn a_larger_segment_that_a_full_capture_has_no_room_for_is_not_spoken_of() {
 
 #[test]
 fn a_stuck_disk_does_not_stop_the_drain() {
-    let (sink, segment) = (Sink::default(), segment(10, 2));
-    let options = Options { queue_bytes: 256 << 10, ..Options::default() };
+    let (sink, segment) = (TapOutput::default(), segment(10, 2));
+    let options = ListenerOptions { queue_bytes: 256 << 10, ..ListenerOptions::default() };
     let listener = start(&sink, &[&segment], options);
     sink.set_closed(true);
     let mut writer = Writer::claim(&segment, 7).unwrap();
@@ -240,8 +242,8 @@ fn a_stuck_disk_does_not_stop_the_drain() {
 
 #[test]
 fn what_a_full_disk_does_not_take_is_counted() {
-    let (sink, segment) = (Sink::default(), segment(10, 2));
-    let listener = start(&sink, &[&segment], Options::default());
+    let (sink, segment) = (TapOutput::default(), segment(10, 2));
+    let listener = start(&sink, &[&segment], ListenerOptions::default());
     assert!(!is_awake(&listener, PollTimeout::ZERO));
     let mut writer = Writer::claim(&segment, 7).unwrap();
     writer.write_drained(1000, &listener);
@@ -265,9 +267,10 @@ fn what_a_full_disk_does_not_take_is_counted() {
 
 #[test]
 fn a_disk_that_never_answers_is_given_up() {
-    let (sink, segment) = (Sink::default(), segment(10, 2));
+    let (sink, segment) = (TapOutput::default(), segment(10, 2));
     let patience = Duration::from_millis(50);
-    let listener = start(&sink, &[&segment], Options { patience, ..Options::default() });
+    let listener =
+        start(&sink, &[&segment], ListenerOptions { patience, ..ListenerOptions::default() });
     let mut writer = Writer::claim(&segment, 7).unwrap();
     writer.write_drained(1000, &listener);
     wait(|| listener.progress().captured == 1000);
@@ -283,8 +286,8 @@ fn a_disk_that_never_answers_is_given_up() {
 #[test]
 fn a_capture_grows_no_larger_than_it_may() {
     for max_size in [20_000, 50_000, 1 << 20] {
-        let (sink, segment) = (Sink::default(), segment(12, 4));
-        let options = Options { max_size: Some(max_size), ..Options::default() };
+        let (sink, segment) = (TapOutput::default(), segment(12, 4));
+        let options = ListenerOptions { max_size: Some(max_size), ..ListenerOptions::default() };
         let listener = start(&sink, &[&segment], options);
         let mut writers = [7, 8].map(|tid| Writer::claim(&segment, tid).unwrap());
         while listener.progress().ended.is_none() {
@@ -308,8 +311,8 @@ fn a_capture_grows_no_larger_than_it_may() {
 #[test]
 fn threads_that_come_and_go_are_told_apart() {
     const THREADS: u32 = 600;
-    let (sink, segment) = (Sink::default(), segment(10, 4));
-    let listener = start(&sink, &[&segment], Options::default());
+    let (sink, segment) = (TapOutput::default(), segment(10, 4));
+    let listener = start(&sink, &[&segment], ListenerOptions::default());
     let written = AtomicU64::new(0);
     let refused = AtomicU64::new(0);
     thread::scope(|scope| {
@@ -343,8 +346,8 @@ fn threads_that_come_and_go_are_told_apart() {
 
 #[test]
 fn a_cursor_that_makes_no_sense_closes_its_ring_only() {
-    let (sink, segment) = (Sink::default(), segment(10, 3));
-    let listener = start(&sink, &[&segment], Options::default());
+    let (sink, segment) = (TapOutput::default(), segment(10, 3));
+    let listener = start(&sink, &[&segment], ListenerOptions::default());
     let mut writers = [7, 8, 9].map(|tid| Writer::claim(&segment, tid).unwrap());
     writers.iter_mut().for_each(|writer| writer.write_gently(1000));
     wait(|| listener.progress().captured == 3000);
@@ -365,7 +368,7 @@ fn a_cursor_that_makes_no_sense_closes_its_ring_only() {
 
 #[test]
 fn what_is_not_a_frame_is_not_captured() {
-    let (sink, segment) = (Sink::default(), segment(6, 2));
+    let (sink, segment) = (TapOutput::default(), segment(6, 2));
     let feed = Feed::starting_now(source(), segment.clone());
     let mut writer = Writer::claim(&segment, 7).unwrap();
     (0..20).for_each(|_| _ = writer.write());
@@ -373,7 +376,8 @@ fn what_is_not_a_frame_is_not_captured() {
     for index in [0, 4, 5, 19] {
         poke(&segment, slots + index * u64::from(STRIDE), 77);
     }
-    let listener = Listener::start(sink.clone(), header(), vec![feed], Options::default()).unwrap();
+    let listener =
+        Listener::start(sink.clone(), header(), vec![feed], ListenerOptions::default()).unwrap();
     let summary = finish(listener);
     let back = read(sink.bytes());
     check(&summary, &back);
@@ -387,13 +391,13 @@ fn what_is_not_a_frame_is_not_captured() {
 fn frames_between_sessions_belong_to_none() {
     let segment = segment(6, 3);
     let mut writer = Writer::claim(&segment, 7).unwrap();
-    let first = start(&Sink::default(), &[&segment], Options::default());
+    let first = start(&TapOutput::default(), &[&segment], ListenerOptions::default());
     writer.write_gently(100);
     assert_eq!(finish(first).captured(), 100);
     (0..30).for_each(|_| _ = writer.write());
 
-    let sink = Sink::default();
-    let second = start(&sink, &[&segment], Options::default());
+    let sink = TapOutput::default();
+    let second = start(&sink, &[&segment], ListenerOptions::default());
     writer.write_gently(10);
     let summary = finish(second);
     let back = read(sink.bytes());
@@ -403,8 +407,8 @@ fn frames_between_sessions_belong_to_none() {
     assert_eq!((ring.unattended, ring.first_seq, ring.next_seq), (30, 131, 141));
     assert!(Cause::Unattended.is_numbered());
 
-    let sink = Sink::default();
-    let summary = finish(start(&sink, &[&segment], Options::default()));
+    let sink = TapOutput::default();
+    let summary = finish(start(&sink, &[&segment], ListenerOptions::default()));
     let ring = &summary.feeds[0].rings[0];
     assert_eq!((ring.first_seq, ring.next_seq, summary.captured()), (141, 141, 0));
     let back = read(sink.bytes());
@@ -413,8 +417,8 @@ fn frames_between_sessions_belong_to_none() {
 
 #[test]
 fn frames_reach_the_file_while_it_is_written() {
-    let (sink, segment) = (Sink::default(), segment(10, 2));
-    let listener = start(&sink, &[&segment], Options::default());
+    let (sink, segment) = (TapOutput::default(), segment(10, 2));
+    let listener = start(&sink, &[&segment], ListenerOptions::default());
     let before = sink.bytes().len();
     Writer::claim(&segment, 7).unwrap().write();
     sink.wait_for(before + 192 + STRIDE as usize);
@@ -426,8 +430,8 @@ fn frames_reach_the_file_while_it_is_written() {
 
 #[test]
 fn a_listener_that_is_dropped_leaves_nothing_running() {
-    let (sink, segment) = (Sink::default(), segment(10, 2));
-    let listener = start(&sink, &[&segment], Options::default());
+    let (sink, segment) = (TapOutput::default(), segment(10, 2));
+    let listener = start(&sink, &[&segment], ListenerOptions::default());
     Writer::claim(&segment, 7).unwrap().write_gently(100);
     wait(|| listener.progress().captured == 100);
     drop(listener);
@@ -439,10 +443,11 @@ fn a_listener_that_is_dropped_leaves_nothing_running() {
 
 #[test]
 fn rings_of_dead_threads_are_freed() {
-    let (sink, segment) = (Sink::default(), segment(6, 2));
+    let (sink, segment) = (TapOutput::default(), segment(6, 2));
     let mut feed = Feed::starting_now(source(), segment.clone());
     feed.alive = Some(Box::new(|tid| Some(tid != 7)));
-    let listener = Listener::start(sink.clone(), header(), vec![feed], Options::default()).unwrap();
+    let listener =
+        Listener::start(sink.clone(), header(), vec![feed], ListenerOptions::default()).unwrap();
     assert!(segment.ring(0).claim(7) && segment.ring(1).claim(8));
     wait(|| listener.progress().freed == 1);
     assert_eq!(listener.progress().rings, 1);
@@ -460,20 +465,22 @@ fn what_cannot_begin_says_why() {
     let mut feed = Feed::starting_now(source(), segment.clone());
     feed.first.pop();
     let error =
-        Listener::start(Sink::default(), header(), vec![feed], Options::default()).unwrap_err();
+        Listener::start(TapOutput::default(), header(), vec![feed], ListenerOptions::default())
+            .unwrap_err();
     assert!(matches!(error, ListenerError::Feed { feed: 0, .. }), "{error}");
 
-    let sink = Sink::default();
+    let sink = TapOutput::default();
     sink.set_room(10);
     let feed = Feed::starting_now(source(), segment);
-    let error = Listener::start(sink, header(), vec![feed], Options::default()).unwrap_err();
+    let error =
+        Listener::start(sink, header(), vec![feed], ListenerOptions::default()).unwrap_err();
     assert!(matches!(error, ListenerError::Output(_)), "{error}");
 }
 
 #[test]
 fn a_target_that_scribbles_over_a_header_harms_that_ring_only() {
-    let (sink, segment) = (Sink::default(), segment(10, 2));
-    let listener = start(&sink, &[&segment], Options::default());
+    let (sink, segment) = (TapOutput::default(), segment(10, 2));
+    let listener = start(&sink, &[&segment], ListenerOptions::default());
     let mut writer = Writer::claim(&segment, 7).unwrap();
     let mut random = 1u64;
     for round in 0..2000 {
@@ -528,9 +535,10 @@ impl Filter for Few {
 fn what_is_not_wanted_is_stated() {
     const FRAMES: u64 = 50_000;
     for (max_size, log2_slots) in [(None, 16), (None, 6), (Some(300_000), 16)] {
-        let (sink, segment) = (Sink::default(), segment(log2_slots, 8));
+        let (sink, segment) = (TapOutput::default(), segment(log2_slots, 8));
         let filter: SharedFilter = Arc::new(Mutex::new(Few::default()));
-        let options = Options { filter: Some(filter), max_size, ..Options::default() };
+        let options =
+            ListenerOptions { filter: Some(filter), max_size, ..ListenerOptions::default() };
         let listener = start(&sink, &[&segment], options);
         thread::scope(|scope| {
             for tid in 1..=8 {

@@ -9,13 +9,16 @@ use std::thread;
 use std::time::Duration;
 
 use ppt_capture::{Dropped, EndReason, MAX_SOURCES, SeriesPart, Source};
-use ppt_listener::{Feed, FileHeader, Files, Listener, ListenerError, Options, Rotation, Summary};
+use ppt_listener::{
+    CaptureFiles, CaptureSummary, Feed, FileHeader, Listener, ListenerError, ListenerOptions,
+    Rotation,
+};
 use ppt_segment::Segment;
 use proptest::prelude::*;
 
 use support::*;
 
-type Sinks = Arc<Mutex<Vec<Sink>>>;
+type Sinks = Arc<Mutex<Vec<TapOutput>>>;
 
 /// Another file for every call, at most `most` of them.
 fn rotation(
@@ -23,7 +26,7 @@ fn rotation(
     every: Option<Duration>,
     size: Option<u64>,
     most: usize,
-) -> Rotation<Sink> {
+) -> Rotation<TapOutput> {
     let files = Box::new(Many { sinks: sinks.clone(), most });
     Rotation { every, size, keep: Some(3), files }
 }
@@ -33,18 +36,18 @@ struct Many {
     most: usize,
 }
 
-impl Files<Sink> for Many {
-    fn next(&mut self) -> io::Result<(Sink, FileHeader)> {
+impl CaptureFiles<TapOutput> for Many {
+    fn next(&mut self) -> io::Result<(TapOutput, FileHeader)> {
         let mut sinks = self.sinks.lock().unwrap();
         if sinks.len() >= self.most {
             return Err(io::Error::from_raw_os_error(28 /* ENOSPC */));
         }
-        sinks.push(Sink::default());
+        sinks.push(TapOutput::default());
         Ok((sinks.last().unwrap().clone(), header()))
     }
 
     /// One that is full was taken away.
-    fn instead(&mut self, error: &io::Error) -> Option<io::Result<(Sink, FileHeader)>> {
+    fn instead(&mut self, error: &io::Error) -> Option<io::Result<(TapOutput, FileHeader)>> {
         assert_eq!(error.raw_os_error(), Some(28));
         Some(self.next())
     }
@@ -65,7 +68,7 @@ fn read_all(sinks: &Sinks) -> Vec<Back> {
 }
 
 /// The sums over all files are those of the summary.
-fn check_sums(files: &[Back], summary: &Summary) {
+fn check_sums(files: &[Back], summary: &CaptureSummary) {
     assert_eq!(files.iter().map(Back::count).sum::<u64>(), summary.captured());
     let ends = files.iter().filter_map(|file| file.end.as_ref());
     let lost: u64 = ends.flat_map(|end| &end.rings).map(|ring| ring.lost.total()).sum();
@@ -80,7 +83,8 @@ fn by_size_under_loss() {
     let mut rotation = rotation(&sinks, None, Some(SIZE), usize::MAX);
     let (first, header) = rotation.files.next().unwrap();
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
-    let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
+    let options =
+        ListenerOptions { chunk_age: Duration::from_millis(1), ..ListenerOptions::default() };
     let listener = Listener::rotating(first, header, feeds, options, Some(rotation)).unwrap();
     thread::scope(|scope| {
         for tid in 1..=4 {
@@ -124,7 +128,8 @@ fn by_time_and_only_what_has_frames() {
     let mut rotation = rotation(&sinks, Some(Duration::from_millis(20)), None, usize::MAX);
     let (first, header) = rotation.files.next().unwrap();
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
-    let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
+    let options =
+        ListenerOptions { chunk_age: Duration::from_millis(1), ..ListenerOptions::default() };
     let listener = Listener::rotating(first, header, feeds, options, Some(rotation)).unwrap();
     let mut writer = Writer::claim(&segment, 1).unwrap();
     for files in 2..5 {
@@ -143,7 +148,8 @@ fn without_a_next_file_the_capture_ends_whole() {
     let mut rotation = rotation(&sinks, None, Some(64 << 10), 3);
     let (first, header) = rotation.files.next().unwrap();
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
-    let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
+    let options =
+        ListenerOptions { chunk_age: Duration::from_millis(1), ..ListenerOptions::default() };
     let listener = Listener::rotating(first, header, feeds, options, Some(rotation)).unwrap();
     let mut writer = Writer::claim(&segment, 1).unwrap();
     while listener.progress().ended.is_none() {
@@ -164,7 +170,8 @@ fn a_feed_that_went_on_in_another_segment() {
     let mut rotation = rotation(&sinks, None, Some(64 << 10), usize::MAX);
     let (first, header) = rotation.files.next().unwrap();
     let feeds = vec![Feed::starting_now(source(), small.clone())];
-    let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
+    let options =
+        ListenerOptions { chunk_age: Duration::from_millis(1), ..ListenerOptions::default() };
     let mut listener = Listener::rotating(first, header, feeds, options, Some(rotation)).unwrap();
     let files = || sinks.lock().unwrap().len();
     let mut old = Writer::claim(&small, 7).unwrap();
@@ -196,7 +203,7 @@ struct Target {
 
 /// The next step of a process. Its number counts the processes that there are.
 #[derive(Debug, Clone)]
-enum Step {
+enum ProcessStep {
     Begin,
     /// Writes so many frames at once, which may be more than its ring holds.
     Write(u8, u8),
@@ -211,15 +218,15 @@ enum Step {
     TakeAway(u16),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<ProcessStep>> {
     let step = prop_oneof![
-        2 => Just(Step::Begin),
-        6 => (any::<u8>(), 1..60u8).prop_map(|(who, count)| Step::Write(who, count)),
-        1 => any::<u8>().prop_map(Step::Refuse),
-        1 => any::<u8>().prop_map(Step::Grow),
-        2 => any::<u8>().prop_map(Step::End),
-        2 => any::<u8>().prop_map(Step::Rotate),
-        2 => (0..4000u16).prop_map(Step::TakeAway),
+        2 => Just(ProcessStep::Begin),
+        6 => (any::<u8>(), 1..60u8).prop_map(|(who, count)| ProcessStep::Write(who, count)),
+        1 => any::<u8>().prop_map(ProcessStep::Refuse),
+        1 => any::<u8>().prop_map(ProcessStep::Grow),
+        2 => any::<u8>().prop_map(ProcessStep::End),
+        2 => any::<u8>().prop_map(ProcessStep::Rotate),
+        2 => (0..4000u16).prop_map(ProcessStep::TakeAway),
     ];
     proptest::collection::vec(step, 1..60)
 }
@@ -257,7 +264,7 @@ proptest! {
         let sinks = Sinks::default();
         let mut rotation = rotation(&sinks, Some(Duration::from_millis(2)), size, usize::MAX);
         let (first, head) = rotation.files.next().unwrap();
-        let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
+        let options = ListenerOptions { chunk_age: Duration::from_millis(1), ..ListenerOptions::default() };
         let mut listener =
             Listener::rotating(first, head, Vec::new(), options, Some(rotation)).unwrap();
         let files = || sinks.lock().unwrap().len();
@@ -275,22 +282,22 @@ proptest! {
             let count = targets.len();
             let pick = |who: u8| usize::from(who) % count.max(1);
             match step {
-                Step::Begin => {
+                ProcessStep::Begin => {
                     let (target, feed) = begin(listener.feeds());
                     listener.add(vec![feed]).unwrap();
                     expected.push(0);
                     targets.push(target);
                 }
                 _ if count == 0 => {}
-                Step::Write(who, count) => write(&targets[pick(who)], count.into()),
-                Step::Refuse(who) => {
+                ProcessStep::Write(who, count) => write(&targets[pick(who)], count.into()),
+                ProcessStep::Refuse(who) => {
                     let target = &mut targets[pick(who)];
                     target.nested += 1;
                     expected[target.feed] = target.nested;
                     let nested = Dropped { nested: target.nested, ..Dropped::default() };
                     listener.dropped(target.feed, nested);
                 }
-                Step::Grow(who) => {
+                ProcessStep::Grow(who) => {
                     let target = &mut targets[pick(who)];
                     let (former, larger) = (target.segments.last().unwrap().clone(), segment(6, 2));
                     let source = source_of(target.feed, &target.segments);
@@ -299,7 +306,7 @@ proptest! {
                     target.segments.push(larger);
                     listener.retire_segment(target.feed, former.nonce());
                 }
-                Step::End(who) => {
+                ProcessStep::End(who) => {
                     let target = targets.swap_remove(pick(who));
                     write(&target, 3);
                     listener.retire(target.feed);
@@ -309,7 +316,7 @@ proptest! {
                         last_file.insert(segment.nonce(), files());
                     }
                 }
-                Step::Rotate(who) => {
+                ProcessStep::Rotate(who) => {
                     let before = files();
                     let start = std::time::Instant::now();
                     while files() == before {
@@ -318,7 +325,7 @@ proptest! {
                         thread::sleep(Duration::from_millis(1));
                     }
                 }
-                Step::TakeAway(room) => sinks.lock().unwrap().last().unwrap().set_room(room.into()),
+                ProcessStep::TakeAway(room) => sinks.lock().unwrap().last().unwrap().set_room(room.into()),
             }
         }
         targets.iter().for_each(&mut tails);
@@ -365,7 +372,8 @@ fn more_processes_than_a_file_may_speak_of_come_and_go() {
     let sinks = Sinks::default();
     let mut rotation = rotation(&sinks, None, Some(1 << 20), usize::MAX);
     let (first, head) = rotation.files.next().unwrap();
-    let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
+    let options =
+        ListenerOptions { chunk_age: Duration::from_millis(1), ..ListenerOptions::default() };
     let mut listener =
         Listener::rotating(first, head, Vec::new(), options, Some(rotation)).unwrap();
     let (stays, feed) = begin(0);
@@ -399,10 +407,11 @@ fn again(target: &Target) -> Feed {
 
 #[test]
 fn more_sources_than_a_capture_may_speak_of_are_refused() {
-    let (sink, segment) = (Sink::default(), segment(5, 1));
+    let (sink, segment) = (TapOutput::default(), segment(5, 1));
     let feed = || Feed::starting_now(source(), segment.clone());
     let feeds = (0..MAX_SOURCES).map(|_| feed()).collect();
-    let mut listener = Listener::start(sink.clone(), header(), feeds, Options::default()).unwrap();
+    let mut listener =
+        Listener::start(sink.clone(), header(), feeds, ListenerOptions::default()).unwrap();
     let error = listener.add(vec![feed()]).unwrap_err();
     assert!(matches!(error, ListenerError::TooManySources), "{error}");
     assert_eq!((listener.feeds(), error.code()), (MAX_SOURCES, "too-many-sources"));
@@ -420,8 +429,8 @@ struct TakenAway {
 }
 
 impl TakenAway {
-    fn open(&mut self) -> Sink {
-        let sink = Sink::default();
+    fn open(&mut self) -> TapOutput {
+        let sink = TapOutput::default();
         if let Some(room) = self.rooms.pop() {
             sink.set_room(room);
         }
@@ -430,8 +439,8 @@ impl TakenAway {
     }
 }
 
-impl Files<Sink> for TakenAway {
-    fn next(&mut self) -> io::Result<(Sink, FileHeader)> {
+impl CaptureFiles<TapOutput> for TakenAway {
+    fn next(&mut self) -> io::Result<(TapOutput, FileHeader)> {
         unreachable!("none is full")
     }
 
@@ -441,7 +450,7 @@ impl Files<Sink> for TakenAway {
         Ok(())
     }
 
-    fn instead(&mut self, error: &io::Error) -> Option<io::Result<(Sink, FileHeader)>> {
+    fn instead(&mut self, error: &io::Error) -> Option<io::Result<(TapOutput, FileHeader)>> {
         assert_eq!(error.raw_os_error(), Some(28));
         Some(Ok((self.open(), header())))
     }
@@ -460,7 +469,8 @@ fn where_files_are_taken_away_all_is_in_the_others() {
     let first = files.open();
     let rotation = Rotation { every: None, size: None, keep: None, files: Box::new(files) };
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
-    let options = Options { chunk_age: Duration::from_millis(1), ..Options::default() };
+    let options =
+        ListenerOptions { chunk_age: Duration::from_millis(1), ..ListenerOptions::default() };
     let listener = Listener::rotating(first, header(), feeds, options, Some(rotation)).unwrap();
     thread::scope(|scope| {
         for tid in 1..=4 {

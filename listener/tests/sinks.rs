@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use ppt_capture::{EndReason, Lost};
 use ppt_listener::{
-    Closing, Ending, Feed, Frames, Introduction, Listener, Options, Outcome, Sink as Taker, Summary,
+    CaptureSummary, Closing, Ending, Feed, Frames, Introduction, Listener, ListenerOptions,
+    Sink as Taker, SinkOutcome,
 };
 use ppt_segment::Segment;
 
@@ -17,12 +18,12 @@ use support::*;
 
 /// Everything that a sink was given.
 #[derive(Default)]
-struct Given {
+struct SinkInput {
     /// It takes nothing for now.
     closed: bool,
     /// The frames of each segment, as they were given.
     kept: Vec<Frames>,
-    rings: BTreeMap<(usize, u32), Tally>,
+    rings: BTreeMap<(usize, u32), RingTally>,
     /// Segments that have been introduced: their feeds and their starting cursors.
     parts: BTreeMap<usize, (usize, Vec<u64>)>,
     gone: Vec<usize>,
@@ -31,7 +32,7 @@ struct Given {
 
 /// The same of a ring.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Tally {
+struct RingTally {
     next_seq: u64,
     taken: u64,
     lost: Lost,
@@ -39,7 +40,7 @@ struct Tally {
 
 /// A sink that keeps everything, as a recorder in memory does, and that a test can stop.
 #[derive(Clone, Default)]
-struct Keeping(Arc<(Mutex<Given>, Condvar)>);
+struct Keeping(Arc<(Mutex<SinkInput>, Condvar)>);
 
 impl Keeping {
     fn set_closed(&self, closed: bool) {
@@ -47,16 +48,16 @@ impl Keeping {
         self.0.1.notify_all();
     }
 
-    fn given(&self) -> std::sync::MutexGuard<'_, Given> {
+    fn given(&self) -> std::sync::MutexGuard<'_, SinkInput> {
         let given = self.0.0.lock().unwrap();
         self.0.1.wait_while(given, |it| it.closed).unwrap()
     }
 
     /// All that it has agrees with itself, and with the segment that it is of.
-    fn check(&self, part: usize, segment: &Segment) -> Tally {
+    fn check(&self, part: usize, segment: &Segment) -> RingTally {
         let given = self.given();
         assert!(given.ended);
-        let mut all = Tally { next_seq: 0, taken: 0, lost: Lost::default() };
+        let mut all = RingTally { next_seq: 0, taken: 0, lost: Lost::default() };
         for (&(_, ring), it) in given.rings.iter().filter(|(at, _)| at.0 == part) {
             assert_eq!(it.next_seq, segment.ring(ring).tail() + 1);
             assert_eq!(it.taken + it.lost.total(), segment.ring(ring).tail());
@@ -70,7 +71,7 @@ impl Keeping {
             let stride = frames.bytes().len() / frames.count() as usize;
             for (frame, seq) in frames.bytes().chunks(stride).zip(frames.first_seq()..) {
                 let frame = frame.chunks(8).map(|it| u64::from_le_bytes(it.try_into().unwrap()));
-                assert!(frame.skip(1).eq(words(frames.tid(), seq)), "{seq}");
+                assert!(frame.skip(1).eq(frame_words(frames.tid(), seq)), "{seq}");
             }
         }
         assert_eq!(taken, all.taken);
@@ -92,7 +93,7 @@ impl Taker for Keeping {
         let mut given = self.given();
         let place = (frames.segment_number(), frames.ring());
         let next_seq = given.parts[&place.0].1[place.1 as usize] + 1;
-        let new = || Tally { next_seq, taken: 0, lost: Lost::default() };
+        let new = || RingTally { next_seq, taken: 0, lost: Lost::default() };
         let it = given.rings.entry(place).or_insert_with(new);
         assert_eq!(it.next_seq + frames.lost_before().total(), frames.first_seq(), "it tiles");
         it.next_seq = frames.first_seq() + u64::from(frames.count());
@@ -105,7 +106,7 @@ impl Taker for Keeping {
         let mut given = self.given();
         for closing in closings {
             let next_seq = given.parts[&part].1[closing.ring as usize] + 1;
-            let new = || Tally { next_seq, taken: 0, lost: Lost::default() };
+            let new = || RingTally { next_seq, taken: 0, lost: Lost::default() };
             let it = given.rings.entry((part, closing.ring)).or_insert_with(new);
             assert_eq!(it.next_seq + closing.lost.total(), closing.next_seq, "it tiles");
             it.next_seq = closing.next_seq;
@@ -120,13 +121,18 @@ impl Taker for Keeping {
 
     fn tick(&mut self) {}
 
-    fn end(self: Box<Self>, _: &Ending) -> Outcome {
+    fn end(self: Box<Self>, _: &Ending) -> SinkOutcome {
         self.given().ended = true;
-        Outcome { error: None, complete: true }
+        SinkOutcome { error: None, complete: true }
     }
 }
 
-fn start(out: &Sink, segment: &Arc<Segment>, options: Options, beside: &[&Keeping]) -> Listener {
+fn start(
+    out: &TapOutput,
+    segment: &Arc<Segment>,
+    options: ListenerOptions,
+    beside: &[&Keeping],
+) -> Listener {
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
     let mut begun = Listener::begin(out.clone(), header(), feeds, options, None).unwrap();
     for &sink in beside {
@@ -135,16 +141,16 @@ fn start(out: &Sink, segment: &Arc<Segment>, options: Options, beside: &[&Keepin
     begun.start().unwrap()
 }
 
-fn finish(listener: Listener) -> Summary {
+fn finish(listener: Listener) -> CaptureSummary {
     listener.finish(EndReason::Stopped, String::new(), Vec::new())
 }
 
 #[test]
 fn each_is_given_what_comes_and_goes() {
-    let (out, one, two) = (Sink::default(), segment(10, 2), segment(10, 2));
+    let (out, one, two) = (TapOutput::default(), segment(10, 2), segment(10, 2));
     let larger = segment(12, 2);
     let sinks = [Keeping::default(), Keeping::default()];
-    let mut listener = start(&out, &one, Options::default(), &[&sinks[0], &sinks[1]]);
+    let mut listener = start(&out, &one, ListenerOptions::default(), &[&sinks[0], &sinks[1]]);
     let mut writer = Writer::claim(&one, 7).unwrap();
     writer.write_drained(1000, &listener);
     listener.add(vec![Feed::starting_now(source(), two.clone())]).unwrap();
@@ -171,9 +177,9 @@ fn each_is_given_what_comes_and_goes() {
 
 #[test]
 fn one_that_is_too_slow_makes_no_other_lose() {
-    let (out, segment) = (Sink::default(), segment(10, 2));
+    let (out, segment) = (TapOutput::default(), segment(10, 2));
     let [slow, other] = [Keeping::default(), Keeping::default()];
-    let listener = start(&out, &segment, Options::default(), &[&slow, &other]);
+    let listener = start(&out, &segment, ListenerOptions::default(), &[&slow, &other]);
     let mut writer = Writer::claim(&segment, 7).unwrap();
     writer.write_drained(1000, &listener);
     slow.set_closed(true);
@@ -199,9 +205,9 @@ fn one_that_is_too_slow_makes_no_other_lose() {
 
 #[test]
 fn a_stuck_disk_takes_nothing_from_the_sinks_beside_it() {
-    let (out, segment) = (Sink::default(), segment(10, 2));
+    let (out, segment) = (TapOutput::default(), segment(10, 2));
     let beside = Keeping::default();
-    let options = Options { queue_bytes: 256 << 10, ..Options::default() };
+    let options = ListenerOptions { queue_bytes: 256 << 10, ..ListenerOptions::default() };
     let listener = start(&out, &segment, options, &[&beside]);
     out.set_closed(true);
     let mut writer = Writer::claim(&segment, 7).unwrap();
@@ -223,10 +229,10 @@ fn a_stuck_disk_takes_nothing_from_the_sinks_beside_it() {
 
 #[test]
 fn one_that_never_answers_is_given_up() {
-    let (out, segment) = (Sink::default(), segment(10, 2));
+    let (out, segment) = (TapOutput::default(), segment(10, 2));
     let beside = Keeping::default();
     let patience = Duration::from_millis(50);
-    let options = Options { patience, ..Options::default() };
+    let options = ListenerOptions { patience, ..ListenerOptions::default() };
     let listener = start(&out, &segment, options, &[&beside]);
     let mut writer = Writer::claim(&segment, 7).unwrap();
     beside.set_closed(true);

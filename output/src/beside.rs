@@ -173,7 +173,7 @@ mod tests {
     use crate::output::tests::names;
 
     fn folder(path: &Path) -> Folder {
-        Folder::of(&path.join("out"), &Rules::default()).unwrap()
+        Folder::of_file(&path.join("out"), &Rules::default()).unwrap()
     }
 
     /// Both kinds, whatever this file system has.

@@ -20,7 +20,7 @@ pub(crate) struct Folder {
 
 impl Folder {
     /// The folder of the file `path`.
-    pub(crate) fn of(path: &Path, rules: &Rules) -> std::result::Result<Self, OutputError> {
+    pub(crate) fn of_file(path: &Path, rules: &Rules) -> std::result::Result<Self, OutputError> {
         let folder = match path.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),

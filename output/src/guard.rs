@@ -45,7 +45,7 @@ pub enum Displaced {
 
 impl Displaced {
     /// The displacement that a failed write reports, if that is why it failed.
-    pub fn of(error: &io::Error) -> Option<Self> {
+    pub fn from_error(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
     }
 }
@@ -65,14 +65,14 @@ pub struct Guarded<W> {
     inner: W,
     output: Arc<Mutex<Output>>,
     file: File,
-    kind: Kind,
+    kind: GuardedKind,
     /// Bytes written.
     at: u64,
     check: Option<Check>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum GuardedKind {
     /// A file of this output alone, at whose end every write goes.
     Ours,
     /// A file that was inherited.
@@ -88,12 +88,12 @@ impl<W: Write> Guarded<W> {
     pub fn new(output: &Arc<Mutex<Output>>, inner: impl FnOnce(File) -> W) -> io::Result<Self> {
         let (file, kind) = {
             let output = locked(output);
-            let kind = if output.is_stdout() { Kind::Shared } else { Kind::Ours };
+            let kind = if output.is_stdout() { GuardedKind::Shared } else { GuardedKind::Ours };
             (output.file().try_clone()?, kind)
         };
         let is_file = |found: Stat| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
-        let kind = if fstat(&file).is_ok_and(is_file) { kind } else { Kind::Stream };
-        let check = if kind == Kind::Ours { Check::of(&file) } else { None };
+        let kind = if fstat(&file).is_ok_and(is_file) { kind } else { GuardedKind::Stream };
+        let check = if kind == GuardedKind::Ours { Check::reopen(&file) } else { None };
         let inner = inner(file.try_clone()?);
         Ok(Self { inner, output: output.clone(), file, kind, at: 0, check })
     }
@@ -110,20 +110,20 @@ impl<W: Write> Guarded<W> {
 
     fn look(&self) -> Result<(), Displaced> {
         // Before the look at the file, which may get its name meanwhile: it had none then.
-        let is_published = self.kind == Kind::Ours && locked(&self.output).is_published();
+        let is_published = self.kind == GuardedKind::Ours && locked(&self.output).is_published();
         let found = match self.kind {
-            Kind::Stream => return Ok(()),
-            Kind::Ours | Kind::Shared => fstat(&self.file),
+            GuardedKind::Stream => return Ok(()),
+            GuardedKind::Ours | GuardedKind::Shared => fstat(&self.file),
         };
         // It was open a moment ago; a write says more.
         let Ok(found) = found else { return Ok(()) };
         let size = found.st_size as u64;
         let (written, as_ever) = match self.kind {
-            Kind::Ours if found.st_nlink == 0 && is_published => {
+            GuardedKind::Ours if found.st_nlink == 0 && is_published => {
                 return Err(Displaced::Removed);
             }
-            Kind::Ours => (self.at, size == self.at),
-            Kind::Shared | Kind::Stream => {
+            GuardedKind::Ours => (self.at, size == self.at),
+            GuardedKind::Shared | GuardedKind::Stream => {
                 let at = tell(&self.file).unwrap_or(0);
                 (at, size >= at)
             }
@@ -137,7 +137,7 @@ impl<W: Write> Guarded<W> {
 
     fn written(&mut self, count: usize) -> io::Result<usize> {
         self.at += count as u64;
-        if self.kind != Kind::Ours {
+        if self.kind != GuardedKind::Ours {
             return Ok(count);
         }
         let end = tell(&self.file)?;
@@ -204,7 +204,7 @@ struct Check {
 
 impl Check {
     /// None if the file cannot be opened once more.
-    fn of(file: &File) -> Option<Self> {
+    fn reopen(file: &File) -> Option<Self> {
         let reader = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
         Some(Self { reader, first: Vec::new(), last: Vec::new() })
     }
@@ -308,7 +308,7 @@ mod tests {
 
     #[track_caller]
     fn displaced(written: io::Result<()>) -> Displaced {
-        Displaced::of(&written.unwrap_err()).expect("it is said")
+        Displaced::from_error(&written.unwrap_err()).expect("it is said")
     }
 
     #[test]

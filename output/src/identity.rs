@@ -19,14 +19,14 @@ impl FileId {
     /// Returns the regular file at `path`. It follows links; `-` is standard input.
     pub fn of_input(path: &Path) -> Option<Self> {
         if path.as_os_str() == "-" {
-            return Self::of(io::stdin());
+            return Self::of_file(io::stdin());
         }
         let found = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         Some(Self { device: found.dev(), inode: found.ino() })
     }
 
     /// Returns the regular file of a descriptor.
-    pub fn of(file: impl AsFd) -> Option<Self> {
+    pub fn of_file(file: impl AsFd) -> Option<Self> {
         let found = fstat(file).ok()?;
         (FileType::from_raw_mode(found.st_mode) == FileType::RegularFile)
             .then(|| Self::of_stat(&found))

@@ -19,17 +19,17 @@ const TRIES: usize = 16;
 
 /// A name in a folder that was looked at.
 #[derive(Debug, Clone)]
-pub(crate) struct Name {
+pub(crate) struct OutputName {
     pub(crate) path: PathBuf,
     pub(crate) folder: Arc<Folder>,
     pub(crate) last: OsString,
     rules: Rules,
 }
 
-impl Name {
+impl OutputName {
     pub(crate) fn new(path: &Path, rules: &Rules) -> Result<Self, OutputError> {
         let last = path.file_name().ok_or(OutputError::NotAFile(path.into(), "a directory"))?;
-        let folder = Arc::new(Folder::of(path, rules)?);
+        let folder = Arc::new(Folder::of_file(path, rules)?);
         Ok(Self { path: path.into(), folder, last: last.into(), rules: rules.clone() })
     }
 

@@ -13,7 +13,7 @@ use crate::beside::{self, Beside};
 use crate::error::OutputError;
 use crate::identity::FileId;
 use crate::lock::{self, Locked};
-use crate::name::Name;
+use crate::name::OutputName;
 use crate::rules::{Invoker, Readers, Rules};
 
 /// The name of standard output in messages, in the place of a path.
@@ -25,24 +25,24 @@ const TRIES: usize = 16;
 #[derive(Debug)]
 pub struct Output {
     file: File,
-    place: Place,
+    place: Destination,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Destination {
     /// Standard output; whether it was us who locked it, for others have it, too.
     Stdout { locked: bool },
     /// A file that has no name yet; what has the name until then, locked.
-    Beside { name: Name, beside: Beside, replaced: Option<File> },
+    Beside { name: OutputName, beside: Beside, replaced: Option<File> },
     /// A file that has its name.
-    Published { name: Name, entry: Option<Entry> },
+    Published { name: OutputName, entry: Option<NamedFile> },
     /// A file that is to have none.
-    Discarded { name: Name },
+    Discarded { name: OutputName },
 }
 
 /// A file by its name: the kernel follows what becomes of that.
 #[derive(Debug)]
-struct Entry {
+struct NamedFile {
     fd: OwnedFd,
     /// Its path when it was given.
     path: PathBuf,
@@ -69,7 +69,7 @@ impl Output {
         if path.as_os_str() == "-" {
             return Self::stdout(rules);
         }
-        let name = Name::new(path, rules)?;
+        let name = OutputName::new(path, rules)?;
         let replaced = name.taken()?;
         beside::sweep(&name.folder, rules);
         let mode = match rules.readers {
@@ -79,17 +79,17 @@ impl Output {
         let made = beside::create(&name.folder, mode);
         let (file, beside) = made.map_err(|error| name.fail(error))?;
         give_to_invoker(&file, rules);
-        Ok(Self { file, place: Place::Beside { name, beside, replaced } })
+        Ok(Self { file, place: Destination::Beside { name, beside, replaced } })
     }
 
     fn stdout(rules: &Rules) -> Result<Self, OutputError> {
         let path = Path::new(STDOUT);
         let stdout = io::stdout().as_fd().try_clone_to_owned();
         let file = File::from(stdout.map_err(|cause| OutputError::System(path.into(), cause))?);
-        if FileId::of(&file).is_some_and(|id| rules.inputs.contains(&id)) {
+        if FileId::of_file(&file).is_some_and(|id| rules.inputs.contains(&id)) {
             return Err(OutputError::IsInput(path.into()));
         }
-        Ok(Self { file, place: Place::Stdout { locked: false } })
+        Ok(Self { file, place: Destination::Stdout { locked: false } })
     }
 
     /// Locks standard output, if that is a file, so that no other command of ppt writes there.
@@ -97,7 +97,9 @@ impl Output {
     /// # Errors
     /// Another command holds the lock.
     pub fn claim(&mut self) -> Result<(), OutputError> {
-        if let (Place::Stdout { locked }, Some(_)) = (&mut self.place, FileId::of(&self.file)) {
+        if let (Destination::Stdout { locked }, Some(_)) =
+            (&mut self.place, FileId::of_file(&self.file))
+        {
             let claimed = lock::lock(&self.file);
             let claimed = claimed.map_err(|it| OutputError::InUse(STDOUT.into(), it))?;
             *locked = claimed == Locked::Yes;
@@ -112,18 +114,18 @@ impl Output {
 
     /// Whether it is standard output.
     pub fn is_stdout(&self) -> bool {
-        matches!(self.place, Place::Stdout { .. })
+        matches!(self.place, Destination::Stdout { .. })
     }
 
     /// Whether it has its name.
     pub fn is_published(&self) -> bool {
-        matches!(self.place, Place::Published { .. })
+        matches!(self.place, Destination::Published { .. })
     }
 
     /// Whether publishing needs root's capabilities, because the folder or the file belongs to
     /// another user.
     pub fn needs_rights(&self) -> bool {
-        let Place::Beside { name, .. } = &self.place else { return false };
+        let Destination::Beside { name, .. } = &self.place else { return false };
         let owner = fstat(&self.file).map_or(0, |found| found.st_uid);
         geteuid().is_root() && (owner != 0 || name.folder.is_foreign())
     }
@@ -134,10 +136,10 @@ impl Output {
     /// # Errors
     /// The name was taken in the meantime, or the folder cannot be written.
     pub fn publish(&mut self) -> Result<(), OutputError> {
-        if let Place::Discarded { name } = &self.place {
+        if let Destination::Discarded { name } = &self.place {
             return Err(name.fail(Errno::CANCELED));
         }
-        let Place::Beside { name, beside, replaced } = &mut self.place else { return Ok(()) };
+        let Destination::Beside { name, beside, replaced } = &mut self.place else { return Ok(()) };
         for _ in 0..TRIES {
             let named = match replaced {
                 Some(old) if name.leads_to(old)? => {
@@ -147,8 +149,8 @@ impl Output {
             };
             match named {
                 Ok(()) => {
-                    let (name, entry) = (name.clone(), Entry::of(&self.file, name));
-                    self.place = Place::Published { name, entry };
+                    let (name, entry) = (name.clone(), NamedFile::find(&self.file, name));
+                    self.place = Destination::Published { name, entry };
                     return Ok(());
                 }
                 // Somebody has put a file there since it was looked.
@@ -161,19 +163,19 @@ impl Output {
 
     /// Removes the output unless it was published. Dropping it does the same.
     pub fn discard(&mut self) {
-        if let Place::Beside { name, beside, .. } = &self.place {
+        if let Destination::Beside { name, beside, .. } = &self.place {
             beside.discard(&name.folder);
-            self.place = Place::Discarded { name: name.clone() };
+            self.place = Destination::Discarded { name: name.clone() };
         }
     }
 
     /// Looks where the published file is now.
     pub fn whereabouts(&self) -> Whereabouts {
-        let Place::Published { name, entry } = &self.place else { return Whereabouts::There };
+        let Destination::Published { name, entry } = &self.place else { return Whereabouts::There };
         let Ok(ours) = fstat(&self.file) else { return Whereabouts::There };
         let id = FileId::of_stat(&ours);
         let found = statat(CWD, &name.path, AtFlags::SYMLINK_NOFOLLOW);
-        let now = entry.as_ref().and_then(Entry::now);
+        let now = entry.as_ref().and_then(NamedFile::now);
         let is_there = match found {
             Ok(found) => FileId::of_stat(&found) == id,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => false,
@@ -196,10 +198,10 @@ impl Output {
     /// The path that it was opened for, or None for standard output.
     pub fn path(&self) -> Option<&Path> {
         match &self.place {
-            Place::Stdout { .. } => None,
-            Place::Beside { name, .. }
-            | Place::Published { name, .. }
-            | Place::Discarded { name } => Some(&name.path),
+            Destination::Stdout { .. } => None,
+            Destination::Beside { name, .. }
+            | Destination::Published { name, .. }
+            | Destination::Discarded { name } => Some(&name.path),
         }
     }
 
@@ -212,18 +214,18 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         self.discard();
-        if let Place::Stdout { locked: true } = self.place {
+        if let Destination::Stdout { locked: true } = self.place {
             lock::unlock(&self.file);
         }
     }
 }
 
-impl Entry {
-    fn of(file: &File, name: &Name) -> Option<Self> {
+impl NamedFile {
+    fn find(file: &File, name: &OutputName) -> Option<Self> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(&name.folder, &name.last, flags, Mode::empty()).ok()?;
         let path = path_of(&fd)?;
-        (FileId::of(&fd)? == FileId::of(file)?).then_some(Self { fd, path })
+        (FileId::of_file(&fd)? == FileId::of_file(file)?).then_some(Self { fd, path })
     }
 
     /// Its path by now.
@@ -333,9 +335,10 @@ pub(crate) mod tests {
     fn what_was_discarded_is_gone_and_stays_so() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        let name = Name::new(&path, &Rules::default()).unwrap();
+        let name = OutputName::new(&path, &Rules::default()).unwrap();
         let (file, beside) = beside::hidden(&name.folder, Mode::RUSR | Mode::WUSR).unwrap();
-        let mut hidden = Output { file, place: Place::Beside { name, beside, replaced: None } };
+        let mut hidden =
+            Output { file, place: Destination::Beside { name, beside, replaced: None } };
         let mut nameless = Output::open(&path, &Rules::default()).unwrap();
         assert_eq!(names(folder.path()).len(), 1);
         for output in [&mut hidden, &mut nameless] {

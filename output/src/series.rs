@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::OutputError;
 use crate::identity::FileId;
-use crate::name::Name;
+use crate::name::OutputName;
 use crate::output::Output;
 use crate::rules::Rules;
 
@@ -83,7 +83,7 @@ impl Series {
     /// Notes that this output was published.
     pub fn published(&mut self, output: &Output) {
         let path = output.path().map(Path::to_owned);
-        self.made.extend(path.map(|path| (path, FileId::of(output.file()))));
+        self.made.extend(path.map(|path| (path, FileId::of_file(output.file()))));
         if self.keep.is_none() {
             self.made.clear();
         }
@@ -94,7 +94,7 @@ impl Series {
         while self.keep.is_some_and(|keep| self.made.len() > keep as usize) {
             if let Some((path, Some(id))) = self.made.pop_front() {
                 // Only ours: what has its name by now may be another.
-                let _ = Name::new(&path, &self.rules).and_then(|name| name.remove(id));
+                let _ = OutputName::new(&path, &self.rules).and_then(|name| name.remove(id));
             }
         }
     }
@@ -116,7 +116,7 @@ impl Series {
         let mut files = self.existing();
         for _ in 0..LOOKS {
             for file in &files {
-                Name::new(file, &self.rules)?.may_be_taken()?;
+                OutputName::new(file, &self.rules)?.may_be_taken()?;
             }
             // A writer that goes on in its next file meanwhile has that one locked.
             let again = self.existing();

@@ -12,7 +12,7 @@
 //! is what an attach would report, `more:` names the same message.
 
 use ppt_agent::System;
-use ppt_agent::doctor::{self, Check, Remedy, Verdict};
+use ppt_agent::doctor::{self, Check, CheckVerdict, Remedy};
 use ppt_kernel::{Kernel, Stacks, Wanted};
 use ppt_sources::FILE_NAME;
 use ppt_text::escaped;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &args::Doctor) -> Outcome {
             checks.push(library());
         }
     }
-    let ready = checks.iter().all(|check| check.verdict != Verdict::Problem);
+    let ready = checks.iter().all(|check| check.verdict != CheckVerdict::Problem);
     let text = if args.json { json(&checks, args.pid(), ready) } else { table(&checks) };
     stdout::styled(&text).map_err(Failure::stdout)?;
     Ok(ExitStatus::of(ready))
@@ -65,13 +65,13 @@ fn kernel() -> Vec<Check> {
     if missing.is_empty() {
         let found = "the kernel lets ppt capture switches, wake-ups, system calls, page faults and \
                      stacks";
-        return vec![check(Verdict::Good, found.into(), None, None)];
+        return vec![check(CheckVerdict::Good, found.into(), None, None)];
     }
     let missing = missing.iter().map(|error| {
         let message = wording::of_kernel(error);
         let (found, remedy) = message.split_once("\n  ").unwrap_or((&message, ""));
         let remedy = (!remedy.is_empty()).then(|| Remedy::Words(remedy.into()));
-        check(Verdict::Note, found.into(), remedy, Some(error.code()))
+        check(CheckVerdict::Note, found.into(), remedy, Some(error.code()))
     });
     missing.collect()
 }
@@ -83,7 +83,7 @@ fn companion(program: Program) -> Check {
     let name = program.name().to_owned();
     if let Some(path) = other::installed(program) {
         let found = format!("{} does {commands}", escaped(&path.to_string_lossy()));
-        return Check { name, verdict: Verdict::Good, found, remedy: None, code: None };
+        return Check { name, verdict: CheckVerdict::Good, found, remedy: None, code: None };
     }
     let (folder, code) = match program {
         Program::Analysis => ("analysis/cli", Code::NoAnalysis),
@@ -96,13 +96,13 @@ fn companion(program: Program) -> Check {
     Check {
         found: format!("it is not {place}, so there is no {commands}"),
         name,
-        verdict: Verdict::Note,
+        verdict: CheckVerdict::Note,
         remedy: Some(Remedy::Words(remedy)),
         code: Some(code.into()),
     }
 }
 
-fn with(verdict: Verdict, found: String, remedy: Option<String>, code: Option<Code>) -> Check {
+fn with(verdict: CheckVerdict, found: String, remedy: Option<String>, code: Option<Code>) -> Check {
     let remedy = remedy.map(Remedy::Words);
     Check { name: "--with".into(), verdict, found, remedy, code: code.map(Into::into) }
 }
@@ -113,12 +113,12 @@ fn library() -> Check {
         Ok(library) => {
             let path = preload::shown(library.path());
             let found = format!("{path} shows requests, waits for locks, and operations on files");
-            with(Verdict::Good, found, None, None)
+            with(CheckVerdict::Good, found, None, None)
         }
         Err(failure) => {
             let message = failure.message();
             let (found, remedy) = message.split_once("\n  ").unwrap_or((&message, ""));
-            with(Verdict::Note, found.into(), Some(remedy.into()), Some(Code::NoLibrary))
+            with(CheckVerdict::Note, found.into(), Some(remedy.into()), Some(Code::NoLibrary))
         }
     }
 }
@@ -130,10 +130,10 @@ fn preloaded(system: &System, pid: i32) -> Option<Check> {
         let found = format!(
             "{FILE_NAME} is loaded: an attach shows requests, waits for locks, and operations on files"
         );
-        with(Verdict::Good, found, None, None)
+        with(CheckVerdict::Good, found, None, None)
     } else if let Some(barrier) = process.barrier {
         let code = Some(Code::NotPreloaded);
-        with(Verdict::Note, preload::why(barrier).into(), None, code)
+        with(CheckVerdict::Note, preload::why(barrier).into(), None, code)
     } else {
         let remedy = match process.service {
             Some(service) => format!(
@@ -146,7 +146,7 @@ fn preloaded(system: &System, pid: i32) -> Option<Check> {
         let found = format!(
             "{FILE_NAME} is not loaded, so there are no frames of requests, locks and files"
         );
-        with(Verdict::Note, found, Some(remedy), None)
+        with(CheckVerdict::Note, found, Some(remedy), None)
     })
 }
 
@@ -157,9 +157,9 @@ fn table(checks: &[Check]) -> String {
         let Check { name, verdict, code, .. } = check;
         let (found, remedy) = found_and_remedy(check);
         let style = match verdict {
-            Verdict::Good => report::GREEN,
-            Verdict::Note => report::YELLOW,
-            Verdict::Problem => report::RED,
+            CheckVerdict::Good => report::GREEN,
+            CheckVerdict::Note => report::YELLOW,
+            CheckVerdict::Problem => report::RED,
         };
         out += &format!("{style}{verdict:<7}{style:#}  {name:<width$}  {found}\n");
         let indent = 7 + 2 + width + 2;

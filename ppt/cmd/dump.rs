@@ -105,7 +105,7 @@ fn failure(name: &str, error: &DumpError) -> Failure {
     }
 }
 
-fn finish(name: &str, outcome: &ppt_dump::Outcome) -> ExitStatus {
+fn finish(name: &str, outcome: &ppt_dump::DumpOutcome) -> ExitStatus {
     const SHOWN: usize = 5;
     for damage in outcome.damaged.iter().take(SHOWN) {
         report::warning(Code::Damaged, format_args!("{name}: {damage}"));

@@ -85,7 +85,7 @@ impl From<&ThreadName> for ListedThread {
 fn one(pid: i32) -> Result<Vec<Row>, AgentError> {
     let target = Target::open(&System::default(), pid)?;
     let found = target.buffers()?;
-    let remarks = Remarks::of(&found);
+    let remarks = Remarks::from_search(&found);
     let mut rows = rows(&target, target.choose(found, &[])?, &remarks)?;
     let mut named = ThreadNames::default().look(&target, NAMES_A_LOOK).named;
     named.sort_by_key(|thread| thread.tid);
@@ -103,7 +103,7 @@ fn all() -> Vec<Row> {
     let mut of = |pid: i32| {
         let rows = Target::open(&system, pid).and_then(|target| {
             let found = searcher.buffers(&target)?;
-            let remarks = Remarks::of(&found);
+            let remarks = Remarks::from_search(&found);
             rows(&target, found.buffers, &remarks)
         });
         rows.inspect_err(|error| unreadable.note(pid, error)).ok()

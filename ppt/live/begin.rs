@@ -23,7 +23,7 @@ pub(super) fn begin(
     match outputs {
         Outputs::Files(files) => {
             let (filter, remarks) = filter::filter(options)?.unzip();
-            let listener = ppt_listener::Options { filter, ..listener };
+            let listener = ppt_listener::ListenerOptions { filter, ..listener };
             let first = files.first(&listener.behind).map_err(fail)?;
             let rotation = Some(files.rotation());
             let begun = Listener::begin(first, header, feeds, listener, rotation);
@@ -33,7 +33,7 @@ pub(super) fn begin(
             let Some(flight) = flight::options(options) else { unreachable!("--flight is given") };
             let (watch, remarks) = flight::watch(options)?;
             // Nobody keeps what the capture itself would have.
-            let listener = ppt_listener::Options { compress: None, ..listener };
+            let listener = ppt_listener::ListenerOptions { compress: None, ..listener };
             let nowhere = ppt_listener::nowhere();
             let mut begun =
                 Listener::begin(std::io::sink(), header, feeds, listener, Some(nowhere))

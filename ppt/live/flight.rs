@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ppt_agent::{Buffer, Target};
 use ppt_listener::{
-    ClockReading, Codec, Content, Flight, FlightOptions, FramesHead, Hit, LEAST_MEMORY,
-    News as Event, Source, Stretch, Watch,
+    ClockReading, Codec, Content, Flight, FlightOptions, FramesHead, LEAST_MEMORY, News as Event,
+    Source, Stretch, TriggerHit, TriggerWatch,
 };
 use ppt_predicate::{Counts, Error, FrameKind, Predicate, Sieve};
 
@@ -102,7 +102,7 @@ pub(super) fn options(args: &args::Capture) -> Option<FlightOptions> {
 }
 
 /// What triggers it, and what that has to say while frames come.
-pub(super) fn watch(args: &args::Capture) -> Result<(Box<dyn Watch>, Remarks), Failure> {
+pub(super) fn watch(args: &args::Capture) -> Result<(Box<dyn TriggerWatch>, Remarks), Failure> {
     let remarks = Remarks::default();
     let frames = parsed("--on", &args.flight.on)?.into_iter().map(|predicate| OfFrames {
         text: predicate.text().into(),
@@ -139,7 +139,7 @@ struct OfFrames {
     refused: HashSet<usize>,
 }
 
-impl Watch for Expressions {
+impl TriggerWatch for Expressions {
     fn introduce(&mut self, new: &[(usize, &Source)]) {
         // What the kernel says is there to explain what triggers.
         let own = new.iter().filter(|(_, it)| !ppt_kernel::is_builtin(&it.kind));
@@ -168,13 +168,19 @@ impl Watch for Expressions {
         self.frames.iter_mut().for_each(|it| it.sieve.clocks(readings));
     }
 
-    fn frames(&mut self, feed: usize, head: &FramesHead, frames: &[u8], hits: &mut Vec<Hit>) {
+    fn frames(
+        &mut self,
+        feed: usize,
+        head: &FramesHead,
+        frames: &[u8],
+        hits: &mut Vec<TriggerHit>,
+    ) {
         for OfFrames { text, sieve, refused } in &self.frames {
             if refused.contains(&feed) {
                 continue;
             }
             sieve.find(feed, head, frames, |seqno, mono_ns| {
-                hits.push(Hit { seqno, mono_ns, expression: text.clone() });
+                hits.push(TriggerHit { seqno, mono_ns, expression: text.clone() });
             });
         }
     }

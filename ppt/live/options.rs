@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ppt_agent::{
-    Allow, Buffer, ClockChoice, Hold, Limits, Options, SegmentChoice, Session, StampClock, Target,
+    Allow, AttachOptions, Buffer, ClockChoice, Hold, Limits, SegmentChoice, Session, StampClock,
+    Target,
 };
 use ppt_listener::{Codec, Rate, Silence};
 
@@ -46,8 +47,8 @@ pub(crate) fn allowed(allow: &[args::Allow]) -> Allow {
 }
 
 /// Options of the agent. `follow` is the socket on which children say hello.
-pub(crate) fn attach_options(args: &args::Capture, follow: Option<u64>) -> Options {
-    Options {
+pub(crate) fn attach_options(args: &args::Capture, follow: Option<u64>) -> AttachOptions {
+    AttachOptions {
         limits: Limits {
             slots: match args.slots {
                 Some(Slots::Exactly(slots)) => Some(slots),
@@ -93,9 +94,12 @@ pub(crate) fn check_size<'a>(
 }
 
 /// Options of the listener for `sessions`.
-pub(super) fn listen_options(args: &args::Capture, sessions: &[Session]) -> ppt_listener::Options {
-    let default = ppt_listener::Options::default();
-    ppt_listener::Options {
+pub(super) fn listen_options(
+    args: &args::Capture,
+    sessions: &[Session],
+) -> ppt_listener::ListenerOptions {
+    let default = ppt_listener::ListenerOptions::default();
+    ppt_listener::ListenerOptions {
         silence: match args.rate {
             args::Rate::LowPower => Silence::Fixed(LOW_POWER),
             args::Rate::Peak | args::Rate::Paper => default.silence,

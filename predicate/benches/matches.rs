@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use ppt_capture::columns::{Access, At};
+use ppt_capture::columns::{Access, NumberAt};
 use ppt_capture::{ClockTable, FramesHead, Stamps, TimeNamespace};
 use ppt_predicate::{Chunk, FrameKind, Predicate, Row};
 
@@ -63,7 +63,7 @@ fn main() {
     let head = FramesHead::default();
     let chunk = Chunk { stamps: &stamps, offset: Some(0), head: &head, pid: 1 };
 
-    let n = At::<u64>::new(offset("n"));
+    let n = NumberAt::<u64>::new(offset("n"));
     let (by_hand, _) = measured(&bytes, |_, frame| n.get(frame).is_some_and(|it| it > 8_000_000));
     println!("{by_hand:7.2} ns a frame  by hand: n > 8000000");
     for text in [

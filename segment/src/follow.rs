@@ -24,7 +24,7 @@ pub fn name(socket: u64) -> [u8; 20] {
 
 /// The words of a control page that state who follows a process.
 #[derive(Debug)]
-pub struct Words<'a, W> {
+pub struct FollowWords<'a, W> {
     /// [`crate::abi::Control::follow_socket`]
     pub socket: &'a W,
     /// [`crate::abi::Control::follow_claim`]
@@ -33,7 +33,7 @@ pub struct Words<'a, W> {
     pub holder: &'a W,
 }
 
-impl<W: Word> Words<'_, W> {
+impl<W: Word> FollowWords<'_, W> {
     /// Returns the claim and the socket of the agent that follows this process.
     ///
     /// An agent writes `holder`, `socket`, and `claim`, each by a system call of its own.

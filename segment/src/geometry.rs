@@ -12,19 +12,19 @@ pub struct Geometry {
     stride: u32,
     log2_slots: u32,
     rings: u32,
-    rows: Rows,
+    rows: RowGeometry,
 }
 
-/// The rows of cells of a segment. [`Rows::NONE`] for a buffer without counters and histograms.
+/// The rows of cells of a segment. [`RowGeometry::NONE`] for a buffer without counters and histograms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rows {
+pub struct RowGeometry {
     pitch: u32,
     count: u32,
 }
 
-impl Rows {
+impl RowGeometry {
     /// A segment without cells.
-    pub const NONE: Rows = Rows { pitch: 0, count: 0 };
+    pub const NONE: RowGeometry = RowGeometry { pitch: 0, count: 0 };
 
     /// `count` rows of `cells` cells each.
     ///
@@ -94,7 +94,7 @@ impl Geometry {
         if !(1..=MAX_RINGS).contains(&rings) {
             return refuse("rings", rings as u64);
         }
-        let geometry = Self { stride, log2_slots, rings, rows: Rows::NONE };
+        let geometry = Self { stride, log2_slots, rings, rows: RowGeometry::NONE };
         match geometry.ring_bytes().checked_mul(rings as u64) {
             Some(bytes) if bytes < 1 << 46 => Ok(geometry),
             _ => refuse("rings", rings as u64),
@@ -105,7 +105,7 @@ impl Geometry {
     ///
     /// # Errors
     /// It would be larger than a segment can be.
-    pub fn with_rows(self, rows: Rows) -> Result<Self, GeometryError> {
+    pub fn with_rows(self, rows: RowGeometry) -> Result<Self, GeometryError> {
         match rows.count <= self.rings + 1 {
             true => Ok(Self { rows, ..self }),
             false => Err(GeometryError { what: "rows", value: rows.count as u64 }),
@@ -121,7 +121,7 @@ impl Geometry {
     }
 
     /// The rows of cells.
-    pub fn rows(&self) -> Rows {
+    pub fn rows(&self) -> RowGeometry {
         self.rows
     }
 
@@ -168,7 +168,7 @@ impl Geometry {
 
     /// The words that say where the rows of segment `nonce` lie. All zero without cells.
     pub fn cell_words(&self, nonce: u64) -> CellWords {
-        let Rows { pitch, count } = self.rows;
+        let RowGeometry { pitch, count } = self.rows;
         match count {
             0 => CellWords::NONE,
             rows => CellWords { nonce, offset: self.rows_offset(), pitch, rows },
@@ -223,7 +223,7 @@ impl Geometry {
         ];
         let pitch = self.rows.pitch as u64;
         let cells = (section_kind::CELLS, self.rows_offset(), self.rows.bytes(), pitch);
-        let cells = (self.rows != Rows::NONE).then_some(cells);
+        let cells = (self.rows != RowGeometry::NONE).then_some(cells);
         for (entry, (kind, offset, length, item)) in
             table.iter_mut().zip(parts.into_iter().chain(cells))
         {
@@ -242,7 +242,7 @@ impl Geometry {
 
     /// The place of that entry.
     pub(crate) fn masked_index(&self) -> usize {
-        4 + usize::from(self.rows != Rows::NONE)
+        4 + usize::from(self.rows != RowGeometry::NONE)
     }
 
     /// That entry.
@@ -264,13 +264,13 @@ impl Geometry {
     }
 
     /// The rows that a section describes, if it is one of cells or none at all.
-    fn rows_of(section: &Section) -> Option<Rows> {
+    fn rows_of(section: &Section) -> Option<RowGeometry> {
         if section.kind != section_kind::CELLS {
-            return Some(Rows::NONE);
+            return Some(RowGeometry::NONE);
         }
         let pitch = u32::try_from(section.item).ok().filter(|it| *it > 0 && it % ROW_ALIGN == 0)?;
         let count = u32::try_from(section.length / section.item).ok()?;
-        Rows::new(pitch / 8, count).ok()
+        RowGeometry::new(pitch / 8, count).ok()
     }
 }
 
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn rows_follow_the_slots() {
         let plain = Geometry::new(64, 4, 3).unwrap();
-        let geometry = plain.with_rows(Rows::new(17, 4).unwrap()).unwrap();
+        let geometry = plain.with_rows(RowGeometry::new(17, 4).unwrap()).unwrap();
         assert_eq!((geometry.rows().pitch(), geometry.rows().count()), (256, 4));
         let [slots, cells, none] = *geometry.sections()[3..].first_chunk().unwrap();
         assert_eq!(slots, plain.sections()[3]);
@@ -305,17 +305,17 @@ mod tests {
         assert_eq!(plain.cell_words(9).nonce, 0, "nothing is said of a segment without");
         let most = geometry.with_slots(26).unwrap();
         assert_eq!((most.rows(), most.slots()), (geometry.rows(), 1 << 26));
-        assert_eq!(plain.with_rows(Rows::new(17, 5).unwrap()).unwrap_err().what, "rows");
-        assert_eq!(Rows::new(17, 0).unwrap_err().what, "rows");
-        assert_eq!(Rows::new(MAX_CELLS + 1, 1).unwrap_err().what, "cells");
-        assert_eq!(Rows::new(0, 9), Ok(Rows::NONE));
+        assert_eq!(plain.with_rows(RowGeometry::new(17, 5).unwrap()).unwrap_err().what, "rows");
+        assert_eq!(RowGeometry::new(17, 0).unwrap_err().what, "rows");
+        assert_eq!(RowGeometry::new(MAX_CELLS + 1, 1).unwrap_err().what, "cells");
+        assert_eq!(RowGeometry::new(0, 9), Ok(RowGeometry::NONE));
     }
 
     /// The first release compares the whole table with one that has no cells.
     #[test]
     fn a_header_says_whether_there_are_rows() {
         let plain = Geometry::new(64, 4, 3).unwrap();
-        let geometry = plain.with_rows(Rows::new(17, 4).unwrap()).unwrap();
+        let geometry = plain.with_rows(RowGeometry::new(17, 4).unwrap()).unwrap();
         let header = |sections| SegmentHeader {
             magic: 0,
             abi_version: 1,

@@ -18,16 +18,16 @@ use std::{io, ptr};
 
 /// Addresses that are guarded. Ranges are never freed, only used again: a handler may be looking at
 /// one at any time.
-struct Range {
+struct GuardedRange {
     /// 0 while it guards nothing; set last, cleared first.
     start: AtomicUsize,
     end: AtomicUsize,
     faulted: AtomicBool,
     used: AtomicBool,
-    next: AtomicPtr<Range>,
+    next: AtomicPtr<GuardedRange>,
 }
 
-static RANGES: AtomicPtr<Range> = AtomicPtr::new(ptr::null_mut());
+static RANGES: AtomicPtr<GuardedRange> = AtomicPtr::new(ptr::null_mut());
 static PAGE_BYTES: AtomicUsize = AtomicUsize::new(4096);
 static INSTALL: Once = Once::new();
 static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::zeroed()));
@@ -39,7 +39,7 @@ struct Before(UnsafeCell<MaybeUninit<libc::sigaction>>);
 unsafe impl Sync for Before {}
 
 /// The ranges that there are.
-fn ranges() -> impl Iterator<Item = &'static Range> {
+fn ranges() -> impl Iterator<Item = &'static GuardedRange> {
     let first = RANGES.load(Acquire);
     // SAFETY: the list is of leaked boxes.
     std::iter::successors(unsafe { first.as_ref() }, |range| unsafe {
@@ -49,9 +49,9 @@ fn ranges() -> impl Iterator<Item = &'static Range> {
 
 /// A mapping that may lose its memory; until it is dropped, which must be before the unmapping.
 #[derive(Debug)]
-pub(crate) struct Guarded(&'static Range);
+pub(crate) struct Guarded(&'static GuardedRange);
 
-impl std::fmt::Debug for Range {
+impl std::fmt::Debug for GuardedRange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:#x}", self.start.load(Relaxed))
     }
@@ -61,8 +61,9 @@ impl Guarded {
     /// Guards `[start, start + size)`, which is a mapping of ours.
     pub(crate) fn new(start: usize, size: usize) -> io::Result<Self> {
         install()?;
-        let free =
-            |range: &&Range| range.used.compare_exchange(false, true, AcqRel, Relaxed).is_ok();
+        let free = |range: &&GuardedRange| {
+            range.used.compare_exchange(false, true, AcqRel, Relaxed).is_ok()
+        };
         let range = ranges().find(free).unwrap_or_else(another);
         range.faulted.store(false, Relaxed);
         range.end.store(start + size, Relaxed);
@@ -84,8 +85,8 @@ impl Drop for Guarded {
 }
 
 /// One more range, in use.
-fn another() -> &'static Range {
-    let range = Box::leak(Box::new(Range {
+fn another() -> &'static GuardedRange {
+    let range = Box::leak(Box::new(GuardedRange {
         start: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
         faulted: AtomicBool::new(false),
@@ -151,13 +152,13 @@ extern "C" fn on_fault(
     unsafe { *errno = saved };
 }
 
-fn holds(range: &Range, address: usize) -> bool {
+fn holds(range: &GuardedRange, address: usize) -> bool {
     let start = range.start.load(Acquire);
     start != 0 && start <= address && address < range.end.load(Relaxed)
 }
 
 /// Puts zeros where `address` has lost its memory.
-fn fill(range: &Range, address: usize) -> bool {
+fn fill(range: &GuardedRange, address: usize) -> bool {
     range.faulted.store(true, Relaxed);
     let bytes = PAGE_BYTES.load(Relaxed);
     let page = ptr::with_exposed_provenance_mut(address / bytes * bytes);

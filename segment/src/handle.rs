@@ -9,14 +9,14 @@ pub struct Handle {
     /// Poke counter of one control page, never 0.
     pub generation: u32,
     /// The kind of object that `id` names.
-    pub kind: Kind,
+    pub kind: SegmentKind,
     /// 31 bits: the segment id of shmget(2), or a number of the agent's choice.
     pub id: u32,
 }
 
 /// Kind of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SegmentKind {
     /// System V shared memory, attached by id.
     SysV,
     /// A sealed memfd made by the target.
@@ -26,14 +26,14 @@ pub enum Kind {
 impl Handle {
     /// The gate's value.
     pub fn word(self) -> u64 {
-        let kind = matches!(self.kind, Kind::Memfd) as u64;
+        let kind = matches!(self.kind, SegmentKind::Memfd) as u64;
         (self.generation as u64) << 32 | kind << 31 | (self.id & 0x7fff_ffff) as u64
     }
 
     /// Reads a gate's value; `None` where it is no handle: off, or half of one.
     pub fn from_word(word: u64) -> Option<Self> {
         let generation = (word >> 32) as u32;
-        let kind = if word >> 31 & 1 == 0 { Kind::SysV } else { Kind::Memfd };
+        let kind = if word >> 31 & 1 == 0 { SegmentKind::SysV } else { SegmentKind::Memfd };
         (generation != 0).then_some(Self { generation, kind, id: word as u32 & 0x7fff_ffff })
     }
 
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_word_is_read_back() {
-        for kind in [Kind::SysV, Kind::Memfd] {
+        for kind in [SegmentKind::SysV, SegmentKind::Memfd] {
             let handle = Handle { generation: 7, kind, id: 0x7fff_fffe };
             assert_eq!(Handle::from_word(handle.word()), Some(handle));
         }

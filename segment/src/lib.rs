@@ -19,10 +19,10 @@ pub mod segment;
 pub mod sysv;
 pub mod word;
 
-pub use geometry::{Geometry, Rows};
+pub use geometry::{Geometry, RowGeometry};
 pub use handle::Handle;
 pub use masks::Masks;
 pub use ring::{Batch, BrokenCursor, Ring, RingReader, RingWriter, lost_mark};
 pub use segment::{
-    AdoptError, Created, FIRST_BYTES, Identity, RINGS_AHEAD, Refused, Segment, User,
+    AdoptError, Created, FIRST_BYTES, RINGS_AHEAD, RefusedFrames, Segment, SegmentIdentity, User,
 };

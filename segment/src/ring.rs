@@ -271,12 +271,12 @@ mod tests {
 
     const STRIDE: usize = 3;
 
-    struct Memory {
+    struct RingMemory {
         header: Vec<AtomicU64>,
         slots: Vec<AtomicU64>,
     }
 
-    impl Memory {
+    impl RingMemory {
         fn new(slots: usize) -> Self {
             let zeros = |n| (0..n).map(|_| AtomicU64::new(0)).collect();
             Self { header: zeros(ring_word::COUNT), slots: zeros(slots * STRIDE) }
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn frames_come_back_in_order() {
-        let memory = Memory::new(8);
+        let memory = RingMemory::new(8);
         let mut writer = RingWriter::new(memory.ring());
         let mut reader = RingReader::new(memory.ring(), 0);
         let mut buffer = [0; 8 * STRIDE];
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn laps_are_counted_exactly() {
-        let memory = Memory::new(8);
+        let memory = RingMemory::new(8);
         let mut writer = RingWriter::new(memory.ring());
         let mut reader = RingReader::new(memory.ring(), 0);
         let mut buffer = [0; 3 * STRIDE];
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_lost_number_is_marked() {
-        let memory = Memory::new(8);
+        let memory = RingMemory::new(8);
         let mut writer = RingWriter::new(memory.ring());
         assert_eq!((writer.write([5, 5]), writer.lose(), writer.write([6, 6])), (1, 2, 3));
         let mut buffer = [0; 8 * STRIDE];
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_cursor_that_runs_backwards_is_refused() {
-        let memory = Memory::new(8);
+        let memory = RingMemory::new(8);
         let mut reader = RingReader::new(memory.ring(), 10);
         let broken = reader.poll(&mut [0; STRIDE]).unwrap_err();
         assert_eq!(broken, BrokenCursor { next: 10, tail: 0 });
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn what_no_session_accounted_for() {
-        let memory = Memory::new(8);
+        let memory = RingMemory::new(8);
         let ring = memory.ring();
         assert_eq!(ring.unattended(0, 0), None);
         assert_eq!(ring.unattended(0, 10), Some((1, 10)));
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_cursor_near_the_end_of_u64_does_not_overflow() {
-        let memory = Memory::new(8);
+        let memory = RingMemory::new(8);
         memory.header[0].store(u64::MAX, Relaxed);
         let mut reader = RingReader::new(memory.ring(), u64::MAX - 5);
         assert!(reader.poll(&mut [0; STRIDE * 8]).is_err());

@@ -51,7 +51,7 @@ impl Cursors<'_> {
 
 /// The identity of a segment, and the shape of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity {
+pub struct SegmentIdentity {
     /// Random, never 0.
     pub nonce: u64,
     /// Hash of the schema's layout part.
@@ -80,7 +80,7 @@ pub struct Created {
 
 /// Frames that the target refused, as its process page counts them: cumulative.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedFrames {
     /// No ring was free.
     pub no_ring: u64,
     /// Inside another write.
@@ -105,12 +105,12 @@ impl Segment {
     /// # Errors
     /// Those of shmget(2), shmat(2) and shmctl(2).
     pub fn create(
-        identity: Identity,
+        identity: SegmentIdentity,
         user: Option<User>,
         created: Created,
         mut random: impl FnMut() -> u16,
     ) -> io::Result<Self> {
-        let Identity { nonce, schema_hash, geometry } = identity;
+        let SegmentIdentity { nonce, schema_hash, geometry } = identity;
         let id = loop {
             let key = (SHM_KEY_PREFIX | random() as u32) as i32;
             match sysv::create(key, geometry.size()) {
@@ -159,8 +159,8 @@ impl Segment {
     ///
     /// # Errors
     /// Those of mmap(2).
-    pub fn awaited(identity: Identity) -> io::Result<Self> {
-        let Identity { nonce, geometry, .. } = identity;
+    pub fn awaited(identity: SegmentIdentity) -> io::Result<Self> {
+        let SegmentIdentity { nonce, geometry, .. } = identity;
         Ok(Self {
             mapping: Mapping::zeros(geometry.size())?,
             id: None,
@@ -176,7 +176,7 @@ impl Segment {
     ///
     /// # Errors
     /// Those of memfd_create(2), ftruncate(2) and mmap(2).
-    pub fn own(identity: Identity) -> io::Result<Self> {
+    pub fn own(identity: SegmentIdentity) -> io::Result<Self> {
         Ok(Self { own: true, ..Self::awaited(identity)? })
     }
 
@@ -194,7 +194,7 @@ impl Segment {
     pub fn fill(&self, file: BorrowedFd<'_>, schema_hash: u64) -> Result<bool, AdoptError> {
         let Self { nonce, geometry, .. } = *self;
         // Checked in a mapping of its own, which ends with the check.
-        let made = Self::adopt_file(file, Identity { nonce, schema_hash, geometry })?;
+        let made = Self::adopt_file(file, SegmentIdentity { nonce, schema_hash, geometry })?;
         self.mapping.replace(file).map_err(AdoptError::System)?;
         self.mark();
         Ok(made.masked)
@@ -223,7 +223,7 @@ impl Segment {
     ///
     /// # Errors
     /// It is not the expected segment, or cannot be mapped.
-    pub fn adopt_file(file: BorrowedFd<'_>, expected: Identity) -> Result<Self, AdoptError> {
+    pub fn adopt_file(file: BorrowedFd<'_>, expected: SegmentIdentity) -> Result<Self, AdoptError> {
         let mapping = memfd::map(file, expected.geometry.size()).map_err(AdoptError::System)?;
         let mapping = mapping.map_err(AdoptError::Differs)?;
         Self::check(mapping, None, expected.nonce, expected.schema_hash)?.expect(expected.geometry)
@@ -247,7 +247,7 @@ impl Segment {
     ///
     /// # Errors
     /// It is not the expected segment, or cannot be attached.
-    pub fn adopt(id: i32, expected: Identity) -> Result<Self, AdoptError> {
+    pub fn adopt(id: i32, expected: SegmentIdentity) -> Result<Self, AdoptError> {
         Self::adopt_any(id, expected.nonce, expected.schema_hash)?.expect(expected.geometry)
     }
 
@@ -372,11 +372,11 @@ impl Segment {
     }
 
     /// The target's counters of refused frames.
-    pub fn refused(&self) -> Refused {
+    pub fn refused(&self) -> RefusedFrames {
         let offset = self.geometry.process_offset();
         let words = self.words(offset, size_of::<ProcessPage>() / 8);
         let read = |at: usize| words[at / 8].load(Ordering::Relaxed);
-        Refused {
+        RefusedFrames {
             no_ring: read(std::mem::offset_of!(ProcessPage, no_ring)),
             nested: read(std::mem::offset_of!(ProcessPage, nested)),
         }
@@ -395,8 +395,8 @@ pub(crate) mod tests {
     use crate::ring::RingWriter;
     use std::os::fd::AsFd;
 
-    pub fn identity(nonce: u64) -> Identity {
-        Identity { nonce, schema_hash: 5, geometry: Geometry::new(64, 10, 3).unwrap() }
+    pub fn identity(nonce: u64) -> SegmentIdentity {
+        SegmentIdentity { nonce, schema_hash: 5, geometry: Geometry::new(64, 10, 3).unwrap() }
     }
 
     pub fn create(nonce: u64) -> Segment {
@@ -424,7 +424,7 @@ pub(crate) mod tests {
 
     /// A segment as a target makes it.
     fn made_by_a_target(nonce: u64) -> (Segment, std::os::fd::OwnedFd) {
-        let Identity { geometry, schema_hash, .. } = identity(nonce);
+        let SegmentIdentity { geometry, schema_hash, .. } = identity(nonce);
         let file = memfd::tests::make(geometry.size() as i64, libc::F_SEAL_SHRINK);
         let mapping = memfd::map(file.as_fd(), geometry.size()).unwrap().unwrap();
         let segment = Segment { mapping, id: None, nonce, geometry, own: false, masked: false };
@@ -466,7 +466,7 @@ pub(crate) mod tests {
         let stdin = std::io::stdin();
         let ours = Segment::awaited(identity(82)).unwrap();
         assert!(matches!(ours.fill(stdin.as_fd(), 5), Err(AdoptError::Differs("kind of file"))));
-        let Identity { geometry, .. } = identity(82);
+        let SegmentIdentity { geometry, .. } = identity(82);
         let adopted = Segment::adopt_any_file(file.as_fd(), geometry.size(), 82, 5).unwrap();
         assert_eq!(adopted.geometry(), geometry);
     }

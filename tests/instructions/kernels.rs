@@ -17,7 +17,7 @@ use ppt_capture::{
 };
 use ppt_dump::{Options, dump};
 use ppt_listener::{Feed, Listener};
-use ppt_segment::{Created, Geometry, Identity, RingWriter};
+use ppt_segment::{Created, Geometry, SegmentIdentity, RingWriter};
 
 /// Two i32, three u64 and a stamp: what the benchmarks write.
 const STRIDE: u32 = 48;
@@ -134,7 +134,7 @@ fn capture(frames: u64, out: impl Write) -> std::io::Result<()> {
 
 fn drain(frames: u64) -> Result<(), Box<dyn Error>> {
     let geometry = Geometry::new(STRIDE, LOG2_SLOTS, 1)?;
-    let identity = Identity { nonce: NONCE, schema_hash: 0, geometry };
+    let identity = SegmentIdentity { nonce: NONCE, schema_hash: 0, geometry };
     let mut key = std::process::id() as u16;
     let random = || {
         key = key.wrapping_add(1);
@@ -150,7 +150,7 @@ fn drain(frames: u64) -> Result<(), Box<dyn Error>> {
     let (unattended, populated, alive) = (Vec::new(), 1, None);
     let cells = Default::default();
     let feed = Feed { source: source(), segment, first, cells, unattended, populated, alive };
-    let options = ppt_listener::Options::default();
+    let options = ppt_listener::ListenerOptions::default();
     let listener = Listener::start(sink(), FileHeader::default(), vec![feed], options)?;
     let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
     assert_eq!(summary.feeds[0].captured, frames);

@@ -1,7 +1,7 @@
 //! Checks of the machine.
 
 use super::trials::Trials;
-use super::{Check, Remedy, Verdict};
+use super::{Check, CheckVerdict, Remedy};
 use crate::denied::{self, Rule};
 use crate::error::Failing;
 use crate::escape::escaped;
@@ -203,10 +203,10 @@ fn clock(system: &System) -> Check {
     let Some(source) = system.proc_text(path).map(|text| escaped(&text)) else {
         return Check::note("clock", "the clock source cannot be read");
     };
-    let verdict = if reads_the_counter(&source) { Verdict::Good } else { Verdict::Note };
+    let verdict = if reads_the_counter(&source) { CheckVerdict::Good } else { CheckVerdict::Note };
     let check = Check::new(verdict, "clock", format!("the clock source is {source}"));
     match verdict {
-        Verdict::Note => check.remedy(
+        CheckVerdict::Note => check.remedy(
             "with it, reading the time enters the kernel, so times in frames cost the program more",
         ),
         _ => check,
@@ -236,22 +236,22 @@ mod tests {
         let scope = |scope| ("sys/kernel/yama/ptrace_scope", scope);
         let check = |status, text| on(&[status, scope(text)], yama);
         for (status, text, verdict) in [
-            (NONE, "0", Verdict::Good),
-            (NONE, "1", Verdict::Problem),
-            (PTRACE, "1", Verdict::Good),
-            (NONE, "2", Verdict::Problem),
-            (PTRACE, "2", Verdict::Good),
-            (NONE, "3", Verdict::Problem),
-            (PTRACE, "3", Verdict::Problem),
+            (NONE, "0", CheckVerdict::Good),
+            (NONE, "1", CheckVerdict::Problem),
+            (PTRACE, "1", CheckVerdict::Good),
+            (NONE, "2", CheckVerdict::Problem),
+            (PTRACE, "2", CheckVerdict::Good),
+            (NONE, "3", CheckVerdict::Problem),
+            (PTRACE, "3", CheckVerdict::Problem),
         ] {
             let check = check(status, text);
             assert_eq!(check.verdict, verdict, "{check:?}");
             assert!(check.found.starts_with(&format!("kernel.yama.ptrace_scope is {text}")));
-            assert_eq!(check.code, (verdict == Verdict::Problem).then_some("yama"));
+            assert_eq!(check.code, (verdict == CheckVerdict::Problem).then_some("yama"));
         }
         let one = check(NONE, "1").remedy.unwrap();
         assert!(matches!(one, Remedy::Rule(Rule::Yama(1))), "{one:?}");
-        assert_eq!(on(&[NONE], yama).verdict, Verdict::Good, "a kernel without Yama");
+        assert_eq!(on(&[NONE], yama).verdict, CheckVerdict::Good, "a kernel without Yama");
     }
 
     #[test]
@@ -261,21 +261,21 @@ mod tests {
         let denied = ("self/root/sys/fs/selinux/booleans/deny_ptrace", "1 1");
         let label = ("self/attr/current", "staff_u:staff_r:staff_t:s0\0");
         let check = on(&[PTRACE, enforce, denied, label], modules);
-        assert_eq!(check.verdict, Verdict::Problem);
+        assert_eq!(check.verdict, CheckVerdict::Problem);
         let remedy = |words: &str| words == "sudo setsebool deny_ptrace 0";
         assert!(matches!(&check.remedy, Some(Remedy::Words(words)) if remedy(words)));
         assert_eq!(check.code, Some("security-module"));
 
         let allowed = ("self/root/sys/fs/selinux/booleans/deny_ptrace", "0 0");
         let check = on(&[NONE, enforce, allowed, label], modules);
-        assert_eq!(check.verdict, Verdict::Note);
+        assert_eq!(check.verdict, CheckVerdict::Note);
         assert_eq!(
             check.found,
             "SELinux enforces its rules; ppt runs as `staff_u:staff_r:staff_t:s0`"
         );
         let check = on(&[NONE, ("self/attr/current", "docker-default (enforce)\n")], modules);
         assert_eq!(check.found, "ppt runs as `docker-default (enforce)`");
-        assert_eq!(on(&[NONE], modules).verdict, Verdict::Good);
+        assert_eq!(on(&[NONE], modules).verdict, CheckVerdict::Good);
     }
 
     #[test]
@@ -284,16 +284,16 @@ mod tests {
             |options: &str| format!("sysfs /sys sysfs rw 0 0\nproc /proc proc {options} 0 0\n");
         let check =
             |status, options: &str| on(&[status, ("self/mounts", &mounts(options))], proc_mount);
-        assert_eq!(check(NONE, "rw,relatime").verdict, Verdict::Good);
-        assert_eq!(check(NONE, "rw,hidepid=off").verdict, Verdict::Good);
+        assert_eq!(check(NONE, "rw,relatime").verdict, CheckVerdict::Good);
+        assert_eq!(check(NONE, "rw,hidepid=off").verdict, CheckVerdict::Good);
         for how in ["1", "2", "invisible", "ptraceable"] {
             let options = format!("rw,nosuid,hidepid={how}");
             let hidden = check(NONE, &options);
-            assert_eq!(hidden.verdict, Verdict::Note);
+            assert_eq!(hidden.verdict, CheckVerdict::Note);
             assert!(hidden.found.starts_with(&format!("hidepid={how}: ")), "{hidden:?}");
-            assert_eq!(check(PTRACE, &options).verdict, Verdict::Good);
+            assert_eq!(check(PTRACE, &options).verdict, CheckVerdict::Good);
         }
-        assert_eq!(on(&[], proc_mount).verdict, Verdict::Problem, "no procfs at all");
+        assert_eq!(on(&[], proc_mount).verdict, CheckVerdict::Problem, "no procfs at all");
     }
 
     #[test]
@@ -301,9 +301,9 @@ mod tests {
         let inside = |system: &System| container(system).expect("seen");
         for mark in ["self/root/.dockerenv", "self/root/run/.containerenv"] {
             let check = on(&[NONE, (mark, "")], inside);
-            assert_eq!(check.verdict, Verdict::Note);
+            assert_eq!(check.verdict, CheckVerdict::Note);
             assert!(matches!(check.remedy, Some(Remedy::Container)));
-            assert_eq!(on(&[PTRACE, (mark, "")], inside).verdict, Verdict::Good);
+            assert_eq!(on(&[PTRACE, (mark, "")], inside).verdict, CheckVerdict::Good);
         }
         let pod = ("1/cgroup", "0::/kubepods/pod1\n");
         assert!(matches!(on(&[NONE, pod], inside).remedy, Some(Remedy::Container)));
@@ -315,50 +315,50 @@ mod tests {
         let filter = ("self/status", "Seccomp:\t2\n");
         let refused = |trials: Trials| on(&[filter], |system| system_calls(system, &trials));
         let ptrace = refused(Trials { ptrace: Some(Errno::EPERM), ..Trials::default() });
-        assert_eq!(ptrace.verdict, Verdict::Problem);
+        assert_eq!(ptrace.verdict, CheckVerdict::Problem);
         assert!(
             ptrace.found.starts_with("a filter (seccomp) applies to ppt: ptrace(2)"),
             "{ptrace:?}"
         );
         let writev = refused(Trials { writev: Some(Errno::ENOSYS), ..Trials::default() });
-        assert_eq!((ptrace.code, writev.verdict), (Some("ptrace-filtered"), Verdict::Note));
-        assert_eq!(refused(Trials::default()).verdict, Verdict::Good);
+        assert_eq!((ptrace.code, writev.verdict), (Some("ptrace-filtered"), CheckVerdict::Note));
+        assert_eq!(refused(Trials::default()).verdict, CheckVerdict::Good);
 
         let full = Trials {
             segment: Some(std::io::Error::from_raw_os_error(Errno::ENOSPC as i32)),
             ..Trials::default()
         };
         let full = on(&[], |system| shared_memory(system, &full));
-        assert_eq!(full.verdict, Verdict::Problem);
+        assert_eq!(full.verdict, CheckVerdict::Problem);
         let remedy = |check: &Check| format!("{:?}", check.remedy);
         assert!(remedy(&full).contains("kernel.shmmni"), "{full:?}");
         assert_eq!(full.code, Some("segment-refused"));
         let small = ("sys/kernel/shmmax", "33554432\n");
         let small = on(&[small], |system| shared_memory(system, &Trials::default()));
-        assert_eq!(small.verdict, Verdict::Note);
+        assert_eq!(small.verdict, CheckVerdict::Note);
     }
 
     #[test]
     fn kernels_clocks_and_memory_are_judged() {
-        fn verdict(path: &str, text: &str, check: fn(&System) -> Check) -> Verdict {
+        fn verdict(path: &str, text: &str, check: fn(&System) -> Check) -> CheckVerdict {
             on(&[(path, text)], check).verdict
         }
         let release = "sys/kernel/osrelease";
-        assert_eq!(verdict(release, "3.10.0-1160.el7", kernel), Verdict::Problem);
-        assert_eq!(verdict(release, "4.18.0-553", kernel), Verdict::Note);
-        assert_eq!(verdict(release, "6.1.0", kernel), Verdict::Good);
-        assert_eq!(verdict("x", "", kernel), Verdict::Note);
+        assert_eq!(verdict(release, "3.10.0-1160.el7", kernel), CheckVerdict::Problem);
+        assert_eq!(verdict(release, "4.18.0-553", kernel), CheckVerdict::Note);
+        assert_eq!(verdict(release, "6.1.0", kernel), CheckVerdict::Good);
+        assert_eq!(verdict("x", "", kernel), CheckVerdict::Note);
         let source = "self/root/sys/devices/system/clocksource/clocksource0/current_clocksource";
-        assert_eq!(verdict(source, "tsc\n", clock), Verdict::Good);
-        assert_eq!(verdict(source, "hpet\n", clock), Verdict::Note);
+        assert_eq!(verdict(source, "tsc\n", clock), CheckVerdict::Good);
+        assert_eq!(verdict(source, "hpet\n", clock), CheckVerdict::Note);
         let memory_of = |kb: u64| format!("MemTotal: 9 kB\nMemAvailable:   {kb} kB\n");
-        assert_eq!(verdict("meminfo", &memory_of(1 << 20), memory), Verdict::Good);
-        assert_eq!(verdict("meminfo", &memory_of(1 << 10), memory), Verdict::Note);
+        assert_eq!(verdict("meminfo", &memory_of(1 << 20), memory), CheckVerdict::Good);
+        assert_eq!(verdict("meminfo", &memory_of(1 << 10), memory), CheckVerdict::Note);
     }
 
     #[test]
     fn this_machine_makes_segments() {
         let check = shared_memory(&System::default(), &Trials::run(&System::default()));
-        assert_ne!(check.verdict, Verdict::Problem, "{check:?}");
+        assert_ne!(check.verdict, CheckVerdict::Problem, "{check:?}");
     }
 }

@@ -5,7 +5,7 @@ use crate::buffer::Buffer;
 use crate::denied;
 use crate::error::{AgentError, Failing};
 use crate::hold::held;
-use crate::plan::{Limits, Plan};
+use crate::plan::{GeometryPlan, Limits};
 use crate::session::{Allow, SegmentChoice, choose, refuse, status};
 use crate::system::System;
 use crate::target::Target;
@@ -107,8 +107,9 @@ fn buffers(target: &Target, checks: &mut Vec<Check>) {
             for buffer in &buffers {
                 checks.push(buffer_of(target, buffer));
                 let (threads, spare) = (target.threads(), target.spare_memory());
-                let plans = Plan::choices(&buffer.schema, threads, Limits::default(), spare);
-                bytes += plans.map_or(0, |it| it.first().map_or(0, Plan::populated));
+                let plans =
+                    GeometryPlan::choices(&buffer.schema, threads, Limits::default(), spare);
+                bytes += plans.map_or(0, |it| it.first().map_or(0, GeometryPlan::populated));
             }
             checks.push(room(target.system(), bytes));
         }

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use nix::sys::uio::process_vm_writev;
 use nix::unistd::Pid;
 use ppt_segment::abi::LOG2_SLOTS;
-use ppt_segment::{Created, Geometry, Identity, Segment};
+use ppt_segment::{Created, Geometry, Segment, SegmentIdentity};
 
 use crate::confined::Confined;
 use crate::random::{random, random_nonzero};
@@ -34,6 +34,6 @@ impl Trials {
 /// Makes the smallest segment as `ppt attach` makes its own, and drops it.
 fn segment() -> io::Result<()> {
     let geometry = Geometry::new(16, *LOG2_SLOTS.start(), 1).map_err(io::Error::other)?;
-    let identity = Identity { nonce: random_nonzero(), schema_hash: 0, geometry };
+    let identity = SegmentIdentity { nonce: random_nonzero(), schema_hash: 0, geometry };
     Segment::create(identity, None, Created::default(), || random() as u16).map(drop)
 }

@@ -10,7 +10,7 @@
 //! ```
 //! Some steps write into the target. Each follows a look at what is there.
 
-use ppt_segment::handle::Kind;
+use ppt_segment::handle::SegmentKind;
 
 use super::attached::{Access, Attached, BufferEnd, Stage};
 use super::choice::{fetch, may_fall_over};
@@ -156,7 +156,7 @@ impl Attached {
             return;
         }
         if may_fall_over(by.target, self, errno) {
-            (self.kind, self.stage) = (Kind::Memfd, Stage::Awaiting);
+            (self.kind, self.stage) = (SegmentKind::Memfd, Stage::Awaiting);
             masks::ask(self);
             news.push(News::FellOver(errno));
         } else {

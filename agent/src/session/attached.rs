@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ppt_segment::abi::Claim;
-use ppt_segment::handle::Kind;
-use ppt_segment::{Masks, Refused, Segment};
+use ppt_segment::handle::SegmentKind;
+use ppt_segment::{Masks, RefusedFrames, Segment};
 
 use super::options::{Allow, SegmentChoice};
 use super::wanted::Flip;
@@ -14,7 +14,7 @@ use crate::buffer::Buffer;
 use crate::claim::Holder;
 use crate::clock::StampClock;
 use crate::control::TargetCounters;
-use crate::plan::Plan;
+use crate::plan::GeometryPlan;
 use crate::target::Target;
 
 /// More frames than all threads of a target together can have refused in a nanosecond.
@@ -36,10 +36,10 @@ pub struct Attached {
     /// Its segment. If the target makes it, it is empty until ppt has fetched it.
     pub segment: Arc<Segment>,
     /// The kind of its segment.
-    pub kind: Kind,
+    pub kind: SegmentKind,
     pub(super) wanted: SegmentChoice,
     /// The chosen geometry.
-    pub plan: Plan,
+    pub plan: GeometryPlan,
     /// Whether the segment comes from an earlier session.
     pub adopted: bool,
     /// The dead agent whose claim was taken over.
@@ -70,7 +70,7 @@ pub struct Attached {
     pub(super) gate: u64,
     pub(super) follow: Option<u64>,
     /// The refused frames that the target and the segment had counted when the session began.
-    pub(super) base: (TargetCounters, Refused),
+    pub(super) base: (TargetCounters, RefusedFrames),
     /// The time of that count.
     pub(super) since: Instant,
     /// The counters of the target, as last believed.
@@ -180,9 +180,9 @@ pub struct Leftover {
 pub(super) struct Former {
     pub(super) segment: Arc<Segment>,
     /// The refused frames that it had counted when the session came to it.
-    pub(super) base: Refused,
-    pub(super) kind: Kind,
-    pub(super) plan: Plan,
+    pub(super) base: RefusedFrames,
+    pub(super) kind: SegmentKind,
+    pub(super) plan: GeometryPlan,
     /// Its memory has been given back.
     pub(super) given_back: bool,
     /// Nobody owns a ring of it any more.

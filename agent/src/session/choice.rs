@@ -3,29 +3,29 @@
 use std::io;
 
 use nix::errno::Errno;
-use ppt_segment::handle::Kind;
-use ppt_segment::{AdoptError, Identity, Segment};
+use ppt_segment::handle::SegmentKind;
+use ppt_segment::{AdoptError, Segment, SegmentIdentity};
 
 use super::attached::{Attached, Stage};
 use super::masks;
 use super::options::SegmentChoice;
-use crate::control::{ControlCopy, Listed, Place};
+use crate::control::{ControlCopy, Listed, SegmentLocator};
 use crate::error::{AgentError, Result};
 use crate::system::System;
 use crate::target::Target;
 
 /// The kind to begin with.
-pub(crate) fn choose(target: &Target, wanted: SegmentChoice) -> Result<Kind> {
+pub(crate) fn choose(target: &Target, wanted: SegmentChoice) -> Result<SegmentKind> {
     let (system, pid) = (target.system(), target.pid());
     let theirs = system.namespace(&pid.to_string(), "ipc");
     let apart = theirs.is_some() && theirs != system.namespace("self", "ipc");
     match wanted {
         SegmentChoice::SysV if apart => Err(AgentError::IpcNamespace { pid }),
-        SegmentChoice::Auto if !apart => Ok(Kind::SysV),
-        SegmentChoice::SysV => Ok(Kind::SysV),
+        SegmentChoice::Auto if !apart => Ok(SegmentKind::SysV),
+        SegmentChoice::SysV => Ok(SegmentKind::SysV),
         SegmentChoice::Auto | SegmentChoice::Memfd => match reserves_all(system) {
             true => Err(AgentError::StrictOvercommit { pid }),
-            false => Ok(Kind::Memfd),
+            false => Ok(SegmentKind::Memfd),
         },
     }
 }
@@ -46,17 +46,21 @@ pub(super) fn forbidden(errno: i32) -> bool {
 /// Whether the target is to make the segment that it could not attach.
 pub(super) fn may_fall_over(target: &Target, it: &Attached, errno: i32) -> bool {
     it.wanted == SegmentChoice::Auto
-        && it.kind == Kind::SysV
+        && it.kind == SegmentKind::SysV
         && forbidden(errno)
         && target.pidfd().is_some()
         && !reserves_all(target.system())
 }
 
 /// A segment of the target's table, if it is the one expected.
-pub(super) fn adopt(target: &Target, listed: &Listed, expected: Identity) -> Option<Segment> {
+pub(super) fn adopt(
+    target: &Target,
+    listed: &Listed,
+    expected: SegmentIdentity,
+) -> Option<Segment> {
     match listed.place {
-        Place::SysV(id) => Segment::adopt(id, expected).ok(),
-        Place::Memfd(number) => {
+        SegmentLocator::SysV(id) => Segment::adopt(id, expected).ok(),
+        SegmentLocator::Memfd(number) => {
             let file = target.descriptor(number).ok()?;
             Segment::adopt_file(std::os::fd::AsFd::as_fd(&file), expected).ok()
         }
@@ -67,8 +71,8 @@ pub(super) fn adopt(target: &Target, listed: &Listed, expected: Identity) -> Opt
 pub(super) fn adopt_any(target: &Target, listed: &Listed, schema_hash: u64) -> Option<Segment> {
     let nonce = listed.nonce;
     match listed.place {
-        Place::SysV(id) => Segment::adopt_any(id, nonce, schema_hash).ok(),
-        Place::Memfd(number) => {
+        SegmentLocator::SysV(id) => Segment::adopt_any(id, nonce, schema_hash).ok(),
+        SegmentLocator::Memfd(number) => {
             let file = target.descriptor(number).ok()?;
             let file = std::os::fd::AsFd::as_fd(&file);
             Segment::adopt_any_file(file, listed.size, nonce, schema_hash).ok()
@@ -79,7 +83,7 @@ pub(super) fn adopt_any(target: &Target, listed: &Listed, schema_hash: u64) -> O
 /// Puts the segment in place that the target has made by now; nothing, if it has not.
 pub(super) fn fetch(target: &Target, it: &mut Attached, copy: &ControlCopy) -> Result<()> {
     let made = copy.segments().into_iter().find(|listed| listed.nonce == it.segment.nonce());
-    let Some(Listed { place: Place::Memfd(number), .. }) = made else { return Ok(()) };
+    let Some(Listed { place: SegmentLocator::Memfd(number), .. }) = made else { return Ok(()) };
     let failed = |cause: io::Error, what| {
         let (pid, buffer) = (target.pid(), it.buffer.name.clone());
         AgentError::NotFetched { pid, buffer, what, cause }

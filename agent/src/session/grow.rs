@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ppt_segment::abi::ring_state;
-use ppt_segment::handle::Kind;
+use ppt_segment::handle::SegmentKind;
 
 use super::attached::{Access, Attached, Former, Stage};
 use super::mailbox::{look, move_on, start_cursors};
@@ -74,8 +74,8 @@ fn larger(
 ) -> Result<Had, Stuck> {
     let plan = it.plan.grown(enough, limits.memory).ok_or(Stuck::Memory)?;
     let kind = match it.kind {
-        Kind::SysV => SegmentChoice::SysV,
-        Kind::Memfd => SegmentChoice::Memfd,
+        SegmentKind::SysV => SegmentChoice::SysV,
+        SegmentKind::Memfd => SegmentChoice::Memfd,
     };
     obtain(target, &it.buffer, copy, plan, kind).map_err(Stuck::Refused)
 }

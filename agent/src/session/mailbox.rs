@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use ppt_segment::abi::{CellWords, Claim, MOVING, clock_kind};
-use ppt_segment::handle::Kind;
+use ppt_segment::handle::SegmentKind;
 use ppt_segment::{Handle, Segment, cells};
 
 use super::attached::{Access, Attached, BufferEnd, FoundCells, Unattended};
@@ -105,7 +105,7 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
         write(target, page + TICK_SCALE_AT as u64, &scale.to_le_bytes())?;
     }
     // Of the claim before these, nothing counts any more.
-    write(target, page + DISABLED_AT as u64, &masks::words(it, claim))?;
+    write(target, page + DISABLED_AT as u64, &masks::mask_bytes(it, claim))?;
     match it.is_awaiting() {
         true => masks::ask(it),
         false => masks::enter(it),
@@ -187,7 +187,7 @@ pub(super) fn leave(by: &Access, it: &Attached) -> BufferEnd {
 /// up and down must not miss one of two.
 fn between(it: &Attached, generation: u32) -> u64 {
     match cell_words(it) {
-        Some(_) => Handle { generation, kind: Kind::SysV, id: MOVING }.word(),
+        Some(_) => Handle { generation, kind: SegmentKind::SysV, id: MOVING }.word(),
         None => 0,
     }
 }
@@ -197,8 +197,8 @@ fn between(it: &Attached, generation: u32) -> u64 {
 fn handle(it: &Attached, generation: u32) -> Handle {
     let made = (it.segment.nonce() as u32 & 0x7fff_ffff).clamp(1, 0x7fff_fffe);
     let id = match it.kind {
-        Kind::SysV => it.segment.id().map_or(made, |id| id as u32),
-        Kind::Memfd => made,
+        SegmentKind::SysV => it.segment.id().map_or(made, |id| id as u32),
+        SegmentKind::Memfd => made,
     };
     Handle { generation, kind: it.kind, id }
 }

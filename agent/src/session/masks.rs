@@ -57,7 +57,7 @@ pub(super) fn barrier() {
 }
 
 /// The words of the control page.
-pub(super) fn words(it: &Attached, claim: Claim) -> Vec<u8> {
+pub(super) fn mask_bytes(it: &Attached, claim: Claim) -> Vec<u8> {
     disabled_bytes(DisabledWords { nonce: claim.nonce, bits: it.masks.words() })
 }
 

@@ -19,7 +19,7 @@ pub struct Allow {
 
 /// How to attach.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct AttachOptions {
     /// The limits of the segments.
     pub limits: Limits,
     /// The safety checks to ignore.

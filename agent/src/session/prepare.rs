@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nix::errno::Errno;
-use ppt_segment::handle::Kind;
-use ppt_segment::{Created, Identity, Masks, Segment, User};
+use ppt_segment::handle::SegmentKind;
+use ppt_segment::{Created, Masks, Segment, SegmentIdentity, User};
 
 use super::attached::{Attached, Dropped, Noted, Stage};
 use super::choice::{adopt, choose};
 use super::mailbox::{check_claim, control_of};
-use super::options::{Allow, Options, SegmentChoice};
+use super::options::{Allow, AttachOptions, SegmentChoice};
 use crate::buffer::Buffer;
 use crate::clock;
 use crate::control::{ControlCopy, TargetCounters};
 use crate::danger::Danger;
 use crate::error::{AgentError, Refusal, Result};
 use crate::hold::{describe, is_ppt};
-use crate::plan::Plan;
+use crate::plan::GeometryPlan;
 use crate::random::{random, random_nonzero};
 use crate::seccomp;
 use crate::target::Target;
@@ -71,7 +71,11 @@ fn refused(target: &Target, danger: Danger) -> AgentError {
 }
 
 /// Chooses, adopts or makes the segment of a buffer and allocates what the target will need first.
-pub(super) fn prepare(target: &Target, buffer: Buffer, options: &Options) -> Result<Attached> {
+pub(super) fn prepare(
+    target: &Target,
+    buffer: Buffer,
+    options: &AttachOptions,
+) -> Result<Attached> {
     let (copy, _) = control_of(target, &buffer)?;
     let took_over = check_claim(target, &buffer, &copy, options.allow)?;
     let clock = clock::decide(target.system(), &buffer.schema, options.clock)
@@ -118,10 +122,14 @@ fn choose_and_obtain(
     target: &Target,
     buffer: &Buffer,
     copy: &ControlCopy,
-    options: &Options,
+    options: &AttachOptions,
 ) -> Result<Had> {
-    let choices =
-        Plan::choices(&buffer.schema, target.threads(), options.limits, target.spare_memory())?;
+    let choices = GeometryPlan::choices(
+        &buffer.schema,
+        target.threads(),
+        options.limits,
+        target.spare_memory(),
+    )?;
     // Rings that grew in an earlier session need not grow again.
     let grown: Vec<_> = choices.iter().flat_map(|it| it.growths(options.limits)).collect();
     if let Some(adopted) = adopted(target, buffer, copy, &grown, options.segment) {
@@ -141,8 +149,8 @@ fn choose_and_obtain(
 /// A segment to attach.
 pub(super) struct Had {
     pub(super) segment: Segment,
-    pub(super) kind: Kind,
-    pub(super) plan: Plan,
+    pub(super) kind: SegmentKind,
+    pub(super) plan: GeometryPlan,
     /// It is that of an earlier session.
     pub(super) adopted: bool,
     /// The target has yet to make it.
@@ -154,7 +162,7 @@ pub(super) fn obtain(
     target: &Target,
     buffer: &Buffer,
     copy: &ControlCopy,
-    plan: Plan,
+    plan: GeometryPlan,
     wanted: SegmentChoice,
 ) -> Result<Had> {
     match adopted(target, buffer, copy, &[plan], wanted) {
@@ -163,8 +171,8 @@ pub(super) fn obtain(
     }
 }
 
-fn identity(buffer: &Buffer, nonce: u64, plan: &Plan) -> Identity {
-    Identity { nonce, schema_hash: buffer.schema_hash, geometry: plan.geometry }
+fn identity(buffer: &Buffer, nonce: u64, plan: &GeometryPlan) -> SegmentIdentity {
+    SegmentIdentity { nonce, schema_hash: buffer.schema_hash, geometry: plan.geometry }
 }
 
 /// The first of `plans` that the target has a segment of.
@@ -172,7 +180,7 @@ fn adopted(
     target: &Target,
     buffer: &Buffer,
     copy: &ControlCopy,
-    plans: &[Plan],
+    plans: &[GeometryPlan],
     wanted: SegmentChoice,
 ) -> Option<Had> {
     let segments = copy.segments();
@@ -181,8 +189,8 @@ fn adopted(
             let kind = listed.kind();
             let suits = match wanted {
                 SegmentChoice::Auto => true,
-                SegmentChoice::SysV => kind == Kind::SysV,
-                SegmentChoice::Memfd => kind == Kind::Memfd,
+                SegmentChoice::SysV => kind == SegmentKind::SysV,
+                SegmentChoice::Memfd => kind == SegmentKind::Memfd,
             };
             let segment = adopt(target, listed, identity(buffer, listed.nonce, plan));
             // Earlier agents may be about to use one that they know, and would leave its masks.
@@ -197,7 +205,7 @@ fn new(
     target: &Target,
     buffer: &Buffer,
     copy: &ControlCopy,
-    plan: Plan,
+    plan: GeometryPlan,
     wanted: SegmentChoice,
 ) -> Result<Had> {
     if copy.table_full() {
@@ -205,7 +213,7 @@ fn new(
         return Err(AgentError::TableFull { pid, buffer });
     }
     let (segment, kind) = make(target, identity(buffer, random_nonzero(), &plan), wanted)?;
-    Ok(Had { segment, kind, plan, adopted: false, awaited: kind == Kind::Memfd })
+    Ok(Had { segment, kind, plan, adopted: false, awaited: kind == SegmentKind::Memfd })
 }
 
 /// Allocates what the target will need first.
@@ -220,15 +228,19 @@ fn populated(had: Had) -> Result<Had> {
     Ok(had)
 }
 
-fn out_of_memory(plan: &Plan, cause: std::io::Error) -> AgentError {
+fn out_of_memory(plan: &GeometryPlan, cause: std::io::Error) -> AgentError {
     AgentError::SegmentRefused { bytes: plan.populated(), cause, refused: Refusal::Rings }
 }
 
 /// A new segment, or room for the one that the target will make.
-fn make(target: &Target, identity: Identity, wanted: SegmentChoice) -> Result<(Segment, Kind)> {
-    if choose(target, wanted)? == Kind::SysV {
+fn make(
+    target: &Target,
+    identity: SegmentIdentity,
+    wanted: SegmentChoice,
+) -> Result<(Segment, SegmentKind)> {
+    if choose(target, wanted)? == SegmentKind::SysV {
         let refused = match create(target, identity) {
-            Ok(segment) => return Ok((segment, Kind::SysV)),
+            Ok(segment) => return Ok((segment, SegmentKind::SysV)),
             Err(refused) => refused,
         };
         // Whatever refuses a segment to ppt may refuse it to the target, too.
@@ -247,10 +259,10 @@ fn make(target: &Target, identity: Identity, wanted: SegmentChoice) -> Result<(S
         cause,
         refused: Refusal::Room,
     })?;
-    Ok((awaited, Kind::Memfd))
+    Ok((awaited, SegmentKind::Memfd))
 }
 
-fn create(target: &Target, identity: Identity) -> Result<Segment> {
+fn create(target: &Target, identity: SegmentIdentity) -> Result<Segment> {
     let (uid, gid) = target.owner();
     let other = uid != rustix::process::geteuid().as_raw();
     let clock = |id| {

@@ -8,7 +8,7 @@ use crate::decimal::scaled;
 
 /// Where the values of a column go, and how their text is read.
 #[derive(Debug, Clone)]
-pub(crate) struct Cell {
+pub(crate) struct CellParser {
     at: usize,
     ty: ColumnType,
     names: Vec<(String, i128)>,
@@ -47,16 +47,16 @@ pub(crate) enum BadCell {
     Hex(String, u32),
 }
 
-impl Cell {
+impl CellParser {
     /// The cell of a column. `unit` is in ns. None for columns that a frame does not store, and for
     /// ticks, which count on no clock that another tool could have read.
-    pub fn of(schema: &Schema, column: &Column, unit: u64) -> Option<Cell> {
+    pub fn for_column(schema: &Schema, column: &Column, unit: u64) -> Option<CellParser> {
         let names = match column.ty {
             ColumnType::Length { .. } | ColumnType::Time(TimeType::Ticks) => return None,
             ColumnType::Enum { index, .. } => schema.enums.get(index)?.values.clone(),
             _ => Vec::new(),
         };
-        Some(Cell { at: column.offset as usize, ty: column.ty, names, unit })
+        Some(CellParser { at: column.offset as usize, ty: column.ty, names, unit })
     }
 
     /// Whether values count in a unit of time.
@@ -177,7 +177,7 @@ impl Cell {
 
     /// Seconds or microseconds of a timeval; an empty cell is 0, as in a time that was not taken.
     fn half(&self, frame: &mut [u8], offset: usize, word: &str) -> Result<(), BadCell> {
-        let cell = Cell { at: self.at + offset, ..self.clone() };
+        let cell = CellParser { at: self.at + offset, ..self.clone() };
         cell.int(frame, Int::I64, if word.is_empty() { "0" } else { word })
     }
 }
@@ -221,7 +221,7 @@ mod tests {
         let schema = compile(file.as_bytes(), "f.frame").unwrap().schema;
         let columns = columns(&schema, &schema.frames[0], Style::Sql);
         let mut frame = vec![0; schema.stride as usize];
-        let cell = Cell::of(&schema, &columns[0], 1).unwrap();
+        let cell = CellParser::for_column(&schema, &columns[0], 1).unwrap();
         cell.put(&mut frame, text.as_bytes())?;
         Ok(frame[8..].to_vec())
     }

@@ -9,7 +9,7 @@ use ppt_frame_dsl::schema::{Frame, Schema};
 use ppt_frame_dsl::{ColumnType, Style, TimeType, columns};
 use ppt_text::unescape_cell;
 
-use crate::cell::Cell;
+use crate::cell::CellParser;
 use crate::error::{ImportError, meant};
 use crate::recording::Recording;
 
@@ -55,7 +55,7 @@ pub fn import<W: Write>(
     let headings = reader.byte_headers().map_err(|error| fault(error, &[]))?.clone();
     let headings: Vec<String> =
         headings.iter().map(|it| String::from_utf8_lossy(it).trim().to_owned()).collect();
-    let table = Table::new(schema, options, &headings)?;
+    let table = Headings::new(schema, options, &headings)?;
 
     let mut record = ByteRecord::new();
     let mut frame = vec![0; recording.stride()];
@@ -68,8 +68,8 @@ pub fn import<W: Write>(
             what,
         };
         let id = match &table.kind {
-            Kind::One(id) => *id,
-            Kind::Named(at) => {
+            LineFrame::One(id) => *id,
+            LineFrame::Named(at) => {
                 let name = String::from_utf8_lossy(record.get(*at).unwrap_or_default());
                 let id = schema.frames.iter().position(|it| it.name == name.trim());
                 id.ok_or_else(|| bad(*at, format!("the frame file has no frame {name:?}")))?
@@ -103,22 +103,26 @@ pub fn import<W: Write>(
 }
 
 /// What the headings of a table mean.
-struct Table {
-    kind: Kind,
+struct Headings {
+    kind: LineFrame,
     tid: Option<usize>,
     /// Of each kind of frame, the places of its cells in a line.
-    cells: Vec<Vec<(usize, Cell)>>,
+    cells: Vec<Vec<(usize, CellParser)>>,
 }
 
-enum Kind {
+enum LineFrame {
     /// Every line is this frame.
     One(usize),
     /// The cell at this place names it.
     Named(usize),
 }
 
-impl Table {
-    fn new(schema: &Schema, options: &Options, headings: &[String]) -> Result<Table, ImportError> {
+impl Headings {
+    fn new(
+        schema: &Schema,
+        options: &Options,
+        headings: &[String],
+    ) -> Result<Headings, ImportError> {
         let mut places = HashMap::new();
         for (at, heading) in headings.iter().enumerate() {
             if places.insert(heading.as_str(), at).is_some() {
@@ -139,8 +143,8 @@ impl Table {
         let mut known = Vec::new();
         let mut cells = Vec::new();
         for (id, frame) in schema.frames.iter().enumerate() {
-            let is_wanted =
-                matches!(kind, Kind::Named(_)) || matches!(kind, Kind::One(it) if it == id);
+            let is_wanted = matches!(kind, LineFrame::Named(_))
+                || matches!(kind, LineFrame::One(it) if it == id);
             let found = match is_wanted {
                 true => cells_of(schema, frame, options, &places, &mut known)?,
                 false => Vec::new(),
@@ -171,7 +175,7 @@ impl Table {
                  FIELD={heading}), or leave it out (--skip {heading})"
             )));
         }
-        Ok(Table { kind, tid, cells })
+        Ok(Headings { kind, tid, cells })
     }
 }
 
@@ -179,17 +183,17 @@ fn kind(
     schema: &Schema,
     options: &Options,
     places: &HashMap<&str, usize>,
-) -> Result<Kind, ImportError> {
+) -> Result<LineFrame, ImportError> {
     if let Some(name) = &options.frame {
         let id = schema.frames.iter().position(|it| it.name == *name);
-        return id.map(Kind::One).ok_or_else(|| {
+        return id.map(LineFrame::One).ok_or_else(|| {
             let near = meant(name, schema.frames.iter().map(|it| it.name.as_str()));
             ImportError::Frames(format!("the frame file has no frame {name}{near}"))
         });
     }
     match (schema.frames.len(), places.get("frame")) {
-        (1, _) => Ok(Kind::One(0)),
-        (_, Some(&at)) => Ok(Kind::Named(at)),
+        (1, _) => Ok(LineFrame::One(0)),
+        (_, Some(&at)) => Ok(LineFrame::Named(at)),
         (count, None) => Err(ImportError::Frames(format!(
             "the frame file has {count} frames, and the table has no column `frame` that says which \
              of them a line is. Choose one with --frame"
@@ -204,7 +208,7 @@ fn cells_of(
     options: &Options,
     places: &HashMap<&str, usize>,
     known: &mut Vec<String>,
-) -> Result<Vec<(usize, Cell)>, ImportError> {
+) -> Result<Vec<(usize, CellParser)>, ImportError> {
     let heading = |column: &str| {
         let other = options.names.iter().find(|it| it.0 == column);
         places.get(other.map_or(column, |it| &it.1)).copied()
@@ -247,7 +251,9 @@ fn cells_of(
         };
         for (at, part) in found {
             let unit = options.units.iter().find(|it| it.0 == part.name);
-            let Some(cell) = Cell::of(schema, part, unit.map_or(1, |it| it.1)) else { continue };
+            let Some(cell) = CellParser::for_column(schema, part, unit.map_or(1, |it| it.1)) else {
+                continue;
+            };
             if unit.is_some() && !cell.has_unit() {
                 let text =
                     format!("{} is neither a time nor a duration: it has no --unit", part.name);

@@ -15,9 +15,9 @@ use ppt_frame_dsl::Schema;
 
 use crate::error::ImportError;
 use crate::recording::Recording;
-use fields::Kinds;
+use fields::FilledFrames;
 pub use packet::NAMES;
-use source::{Packets, Step};
+use source::{PacketStep, Packets};
 
 /// What was imported, and what was not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub fn import<W: Write>(
     schema: &Schema,
     recording: &mut Recording<W>,
 ) -> Result<Imported, ImportError> {
-    let kinds = Kinds::of(schema)?;
+    let kinds = FilledFrames::from_schema(schema)?;
     let mut packets = Packets::open(input)?;
     let mut imported = Imported::default();
     let mut frame = vec![0; recording.stride()];
@@ -73,9 +73,9 @@ pub fn import<W: Write>(
             recording.push(thread, kind.id(), &mut frame).map_err(ImportError::Write)
         })?;
         match step {
-            Step::More => {}
-            Step::End => return Ok(imported),
-            Step::Cut(at) => return Ok(Imported { cut: Some(at), ..imported }),
+            PacketStep::More => {}
+            PacketStep::End => return Ok(imported),
+            PacketStep::Cut(at) => return Ok(Imported { cut: Some(at), ..imported }),
         }
     }
 }

@@ -48,7 +48,7 @@ pub struct Origin {
 /// the number of threads, up to 64 MiB, and not with the number of frames.
 #[derive(Debug)]
 pub struct Recording<W: Write> {
-    out: Out<W>,
+    out: CaptureOut<W>,
     id: [u8; 16],
     source: Source,
     origin: Origin,
@@ -58,7 +58,7 @@ pub struct Recording<W: Write> {
     words: usize,
     stamps: Stamps,
     clock: InputClock,
-    rings: HashMap<u32, Ring>,
+    rings: HashMap<u32, RecordedRing>,
     segment_rings: u32,
     buffered: usize,
     frames: u64,
@@ -66,7 +66,7 @@ pub struct Recording<W: Write> {
 
 /// A capture begins at the first frame, which says when that is.
 #[derive(Debug)]
-enum Out<W: Write> {
+enum CaptureOut<W: Write> {
     Waiting(W),
     Begun(CaptureWriter<W>),
     Failed,
@@ -84,7 +84,7 @@ struct InputClock {
 }
 
 #[derive(Debug)]
-struct Ring {
+struct RecordedRing {
     nonce: u64,
     number: u32,
     next_seq: u64,
@@ -124,7 +124,7 @@ impl<W: Write> Recording<W> {
             ..Source::default()
         };
         Ok(Recording {
-            out: Out::Waiting(out),
+            out: CaptureOut::Waiting(out),
             id,
             stamps: Stamps::of(&json),
             source: Source { schema_json: json, ..source },
@@ -161,7 +161,7 @@ impl<W: Write> Recording<W> {
         }
         let time = self.at.get(usize::from(id)).copied().flatten();
         let word = time.map_or(0, |time| time.word(frame));
-        if matches!(self.out, Out::Waiting(_)) {
+        if matches!(self.out, CaptureOut::Waiting(_)) {
             self.begin(time, word)?;
         }
         self.clock.latest = self.clock.latest.max(word);
@@ -193,11 +193,11 @@ impl<W: Write> Recording<W> {
     /// # Errors
     /// Those of `out`.
     pub fn finish(mut self, message: &str) -> io::Result<W> {
-        if matches!(self.out, Out::Waiting(_)) {
+        if matches!(self.out, CaptureOut::Waiting(_)) {
             self.begin(None, 0)?;
         }
         self.write_all()?;
-        let mut rings: Vec<RingEnd> = self.rings.values().map(Ring::end).collect();
+        let mut rings: Vec<RingEnd> = self.rings.values().map(RecordedRing::end).collect();
         rings.sort_by_key(|it| (it.nonce, it.ring));
         let past = self.clock.past();
         let end = End {
@@ -208,9 +208,9 @@ impl<W: Write> Recording<W> {
             realtime_ns: self.clock.realtime.saturating_add(past),
             mono_ns: self.clock.monotonic.saturating_add(past),
         };
-        match std::mem::replace(&mut self.out, Out::Failed) {
-            Out::Begun(writer) => writer.end(&end),
-            Out::Waiting(_) | Out::Failed => Err(io::ErrorKind::BrokenPipe.into()),
+        match std::mem::replace(&mut self.out, CaptureOut::Failed) {
+            CaptureOut::Begun(writer) => writer.end(&end),
+            CaptureOut::Waiting(_) | CaptureOut::Failed => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
@@ -241,7 +241,7 @@ impl<W: Write> Recording<W> {
             created_realtime_ns: realtime,
             created_mono_ns: monotonic,
         };
-        let Out::Waiting(out) = std::mem::replace(&mut self.out, Out::Failed) else {
+        let CaptureOut::Waiting(out) = std::mem::replace(&mut self.out, CaptureOut::Failed) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
         let mut writer = CaptureWriter::create(out, &header)?;
@@ -259,14 +259,14 @@ impl<W: Write> Recording<W> {
             reading(ClockId::Boottime, monotonic.saturating_add(*asleep_ns)),
         ];
         writer.clock(&clocks)?;
-        self.out = Out::Begun(writer);
+        self.out = CaptureOut::Begun(writer);
         self.open_segment()
     }
 
     fn writer(&mut self) -> io::Result<&mut CaptureWriter<W>> {
         match &mut self.out {
-            Out::Begun(writer) => Ok(writer),
-            Out::Waiting(_) | Out::Failed => Err(io::ErrorKind::BrokenPipe.into()),
+            CaptureOut::Begun(writer) => Ok(writer),
+            CaptureOut::Waiting(_) | CaptureOut::Failed => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
@@ -289,7 +289,7 @@ impl<W: Write> Recording<W> {
         let nonce = self.source.segments.last().map_or(0, |it| it.nonce);
         let number = self.segment_rings;
         self.segment_rings += 1;
-        self.rings.insert(tid, Ring { nonce, number, next_seq: 1, open: Vec::new() });
+        self.rings.insert(tid, RecordedRing { nonce, number, next_seq: 1, open: Vec::new() });
         Ok(())
     }
 
@@ -342,7 +342,7 @@ impl InputClock {
     }
 }
 
-impl Ring {
+impl RecordedRing {
     fn end(&self) -> RingEnd {
         RingEnd {
             nonce: self.nonce,

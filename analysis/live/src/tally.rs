@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use ppt_capture::columns::frame_id;
 use ppt_capture::{
-    Capture, CaptureError, Cause, Chunk, ClockReading, ClockTable, Dropped, Drops, FileHeader,
-    Frames, Gap, Item, Lost, Source, SourceInfo, Stamps,
+    Capture, CaptureError, Cause, Chunk, ChunkFrames, ClockReading, ClockTable, Dropped, Drops,
+    FileHeader, Gap, Item, Lost, Source, SourceInfo, Stamps,
 };
 use ppt_stats::Budget;
 
@@ -216,7 +216,7 @@ impl Tally {
         now
     }
 
-    fn frames(&mut self, frames: &Frames<'_>) {
+    fn frames(&mut self, frames: &ChunkFrames<'_>) {
         let head = &frames.head;
         let now = self.reach(head.drained_mono_ns);
 

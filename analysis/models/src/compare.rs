@@ -175,18 +175,18 @@ impl Comparison {
 }
 
 /// The mean of units, and the variance of that mean.
-struct Moments {
+struct UnitMoments {
     count: f64,
     mean: f64,
     variance: f64,
 }
 
-impl Moments {
-    fn of(units: &[f64]) -> Moments {
+impl UnitMoments {
+    fn from_units(units: &[f64]) -> UnitMoments {
         let count = units.len() as f64;
         let mean = units.iter().map(|it| it / count).sum::<f64>();
         let squares = units.iter().map(|it| (it - mean) * (it - mean)).sum::<f64>();
-        Moments { count, mean, variance: squares / (count - 1.0) / count }
+        UnitMoments { count, mean, variance: squares / (count - 1.0) / count }
     }
 }
 
@@ -198,7 +198,8 @@ fn welch(one: f64, other: f64, counts: [f64; 2]) -> f64 {
 }
 
 fn change(first: &Units, second: &Units, options: Comparing) -> Change {
-    let (one, other) = (Moments::of(&first.units), Moments::of(&second.units));
+    let (one, other) =
+        (UnitMoments::from_units(&first.units), UnitMoments::from_units(&second.units));
     let counts = [one.count, other.count];
     let values = [first.value, second.value];
     let level = 1.0 - (1.0 - options.level) / options.family.max(1) as f64;
@@ -224,7 +225,7 @@ fn change(first: &Units, second: &Units, options: Comparing) -> Change {
     let above_0 = first.units.iter().chain(&second.units).chain(&values).all(|it| *it > 0.0);
     let ratio = |level: f64| {
         let value = values[1] / values[0];
-        let part = |it: &Moments| it.variance / (it.mean * it.mean);
+        let part = |it: &UnitMoments| it.variance / (it.mean * it.mean);
         let freedom = welch(part(&one), part(&other), counts);
         let wide = t_quantile((1.0 + level) / 2.0, freedom) * (part(&one) + part(&other)).sqrt();
         let off = value / (other.mean / one.mean);

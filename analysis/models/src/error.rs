@@ -276,7 +276,7 @@ pub enum PredictError {
         /// The term.
         term: String,
         /// The point.
-        at: Point,
+        at: ColumnValues,
     },
     /// A bound that is no number.
     #[error("{bound} is no bound")]
@@ -288,9 +288,9 @@ pub enum PredictError {
 
 /// Values of columns, to be shown.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Point(pub Vec<(String, f64)>);
+pub struct ColumnValues(pub Vec<(String, f64)>);
 
-impl fmt::Display for Point {
+impl fmt::Display for ColumnValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, (name, value)) in self.0.iter().enumerate() {
             write!(f, "{}{name} = {value}", if at > 0 { ", " } else { "" })?;

@@ -5,7 +5,7 @@ use nalgebra::DVector;
 use crate::bootstrap::{Bootstrap, Resampling};
 use crate::chance::{f_beyond, t_beyond, t_quantile};
 use crate::design::Design;
-use crate::error::{FitError, NoBootstrap, Point, PredictError};
+use crate::error::{ColumnValues, FitError, NoBootstrap, PredictError};
 use crate::formula::Formula;
 use crate::interval::Interval;
 use crate::nearest::nearest;
@@ -245,7 +245,7 @@ impl Fit {
             let value = term.expression.value(column);
             if !value.is_finite() {
                 let columns = self.formula.inputs().into_iter();
-                let at = Point(columns.map(|it| (it.to_owned(), column(it))).collect());
+                let at = ColumnValues(columns.map(|it| (it.to_owned(), column(it))).collect());
                 return Err(PredictError::NoValue { term: term.to_string(), at });
             }
             weights.push(value);

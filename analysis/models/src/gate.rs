@@ -17,7 +17,7 @@ use crate::nearest::nearest;
 
 #[derive(Parser)]
 #[grammar = "gate.pest"]
-struct Grammar;
+struct GateGrammar;
 
 /// A change that is too much.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,7 +158,7 @@ impl FromStr for Gate {
             let mistake = GateMistake::TooLong { bytes: text.len(), most: MOST_BYTES };
             return Err(GateError { mistake, span: 0..text.len() });
         }
-        let mut pairs = Grammar::parse(Rule::gate, text).map_err(|it| expected(text, &it))?;
+        let mut pairs = GateGrammar::parse(Rule::gate, text).map_err(|it| expected(text, &it))?;
         let mut gate = Gate {
             field: String::new(),
             span: 0..0,

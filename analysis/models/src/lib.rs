@@ -38,7 +38,8 @@ pub use baseline::{Baseline, Entry};
 pub use bootstrap::{Bootstrap, Resampling};
 pub use compare::{Change, Comparing, Comparison, Direction, Estimate};
 pub use error::{
-    FitError, FormulaError, FormulaMistake, NoBootstrap, Point, PredictError, TableError, carets,
+    ColumnValues, FitError, FormulaError, FormulaMistake, NoBootstrap, PredictError, TableError,
+    carets,
 };
 pub use fit::{Beyond, Coefficient, Fit, Options, Prediction, Test};
 pub use formula::{Expression, Formula, Function, Operator, Term};
@@ -48,7 +49,7 @@ pub use limit::Meets;
 pub use measured::{CompareError, Measured, NoStatistic, Statistic, Unit, Units};
 pub use plan::{Plan, PlanError, PlannedComponent, PlannedResource};
 pub use residuals::{Finding, Residuals};
-pub use resource::{Component, Limit, Part, Resource, ResourceError, Total};
+pub use resource::{Component, ComponentShare, Limit, Resource, ResourceError, Total};
 pub use robust::{Method, Robust, Slope};
 pub use table::{Runs, Table};
-pub use verdict::{Judgement, Reason, Verdict};
+pub use verdict::{FormulaVerdict, Judgement, Reason};

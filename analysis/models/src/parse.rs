@@ -14,7 +14,7 @@ use crate::formula::{Expression, Formula, Function, Operator, Term};
 
 #[derive(Parser)]
 #[grammar = "formula.pest"]
-struct Grammar;
+struct FormulaGrammar;
 
 /// Bytes of a formula, brackets within brackets: reading and computing recurse.
 const MOST_BYTES: usize = 4096;
@@ -37,7 +37,7 @@ impl FromStr for Formula {
 
 fn read(text: &str) -> Result<Formula, FormulaError> {
     bounded(text)?;
-    let mut pairs = Grammar::parse(Rule::formula, text).map_err(|it| expected(text, &it))?;
+    let mut pairs = FormulaGrammar::parse(Rule::formula, text).map_err(|it| expected(text, &it))?;
     let mut response = None;
     let mut right = Right { terms: Vec::new(), constant: true };
     for part in pairs.next().into_iter().flat_map(Pair::into_inner) {

@@ -110,7 +110,7 @@ pub enum PlanError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PlanFile {
     load: String,
     #[serde(rename = "resource")]
     resources: Vec<FileResource>,
@@ -144,7 +144,7 @@ impl Plan {
         let line = |at: usize| {
             1 + text.as_bytes()[..at.min(text.len())].iter().filter(|it| **it == b'\n').count()
         };
-        let file: File = toml::from_str(text).map_err(|it| PlanError::Toml {
+        let file: PlanFile = toml::from_str(text).map_err(|it| PlanError::Toml {
             line: line(it.span().map_or(0, |it| it.start)),
             what: it.message().to_owned(),
         })?;

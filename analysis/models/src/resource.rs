@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::bootstrap::expanded;
 use crate::chance::t_quantile;
-use crate::error::{Point, PredictError, quoted};
+use crate::error::{ColumnValues, PredictError, quoted};
 use crate::fit::{Beyond, Fit};
 use crate::interval::Interval;
 use crate::limit::{Meets, Search};
@@ -66,7 +66,7 @@ pub struct Total {
     /// runs. None where there are too few.
     pub bootstrap: Option<Interval>,
     /// Each component's part.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ComponentShare>,
     /// Whether the load is outside of what was measured.
     pub beyond: Option<Beyond>,
 }
@@ -83,14 +83,14 @@ impl Total {
     }
 
     /// The component that most of the uncertainty comes from: the one to model more finely next.
-    pub fn dominant(&self) -> Option<&Part> {
+    pub fn dominant(&self) -> Option<&ComponentShare> {
         self.parts.iter().max_by(|one, other| one.uncertainty.total_cmp(&other.uncertainty))
     }
 }
 
 /// What a component contributes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct ComponentShare {
     /// The component.
     pub name: String,
     /// What it takes.
@@ -240,7 +240,7 @@ impl Resource {
     /// The result is no number.
     pub fn predict(&self, load: f64) -> Result<Total, PredictError> {
         if !load.is_finite() {
-            let at = Point(vec![(self.load.clone(), load)]);
+            let at = ColumnValues(vec![(self.load.clone(), load)]);
             return Err(PredictError::NoValue { term: self.load.clone(), at });
         }
         let weights = self.weights(load)?;
@@ -254,7 +254,7 @@ impl Resource {
             shares(&resamples)
         };
         let parts = self.components.iter().zip(&weights).zip(uncertainty);
-        let parts = parts.map(|((it, weights), uncertainty)| Part {
+        let parts = parts.map(|((it, weights), uncertainty)| ComponentShare {
             name: it.name.clone(),
             value: it.fit.estimate.dot(weights),
             uncertainty,

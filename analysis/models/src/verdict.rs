@@ -23,7 +23,7 @@ const NOTICEABLE: f64 = 0.02;
 /// What measurements say of a formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "lowercase")]
-pub enum Verdict {
+pub enum FormulaVerdict {
     /// It holds where it was measured.
     Confirmed,
     /// It does not.
@@ -36,7 +36,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: FormulaVerdict,
     /// Why; those that decide come first.
     pub reasons: Vec<Reason>,
 }
@@ -159,9 +159,9 @@ impl Judgement {
             });
         }
         let verdict = match (refuted, undecided) {
-            (true, _) => Verdict::Refuted,
-            (false, true) => Verdict::Undecided,
-            (false, false) => Verdict::Confirmed,
+            (true, _) => FormulaVerdict::Refuted,
+            (false, true) => FormulaVerdict::Undecided,
+            (false, false) => FormulaVerdict::Confirmed,
         };
         let weight = |it: &Reason| match it {
             Reason::Missing { .. } | Reason::Nothing { .. } => 0,

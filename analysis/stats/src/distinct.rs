@@ -34,7 +34,7 @@ pub struct DistinctCount {
 /// Counts the different values of a column in bounded memory.
 #[derive(Debug)]
 pub struct Distinct {
-    known: Known,
+    known: DistinctSet,
     values: u64,
     nulls: u64,
     /// All values are 0, or bytes of 0.
@@ -46,7 +46,7 @@ pub struct Distinct {
 }
 
 #[derive(Debug)]
-enum Known {
+enum DistinctSet {
     All(HashSet<Identity>),
     /// HyperLogLog (Flajolet and others): of each register, the longest run of zeros of a hash, plus 1.
     Registers(Box<[u8; REGISTERS]>),
@@ -55,7 +55,7 @@ enum Known {
 impl Distinct {
     /// None so far.
     pub fn new(budget: &Budget) -> Distinct {
-        let known = Known::All(HashSet::new());
+        let known = DistinctSet::All(HashSet::new());
         let budget = budget.clone();
         Distinct { known, values: 0, nulls: 0, is_zero: true, held: 0, taken: 0, budget }
     }
@@ -68,14 +68,14 @@ impl Distinct {
             Identity::Bytes(bytes) => bytes.iter().all(|&byte| byte == 0),
         };
         match &mut self.known {
-            Known::All(known) => {
+            DistinctSet::All(known) => {
                 let bytes = EACH + if let Identity::Bytes(it) = &value { it.len() } else { 0 };
                 if known.insert(value) {
                     self.taken += bytes;
                     self.make_room();
                 }
             }
-            Known::Registers(registers) => add(registers, &value),
+            DistinctSet::Registers(registers) => add(registers, &value),
         }
     }
 
@@ -89,15 +89,15 @@ impl Distinct {
         self.values += other.values;
         self.nulls += other.nulls;
         self.is_zero &= other.is_zero;
-        match std::mem::replace(&mut other.known, Known::All(HashSet::new())) {
-            Known::All(theirs) => {
+        match std::mem::replace(&mut other.known, DistinctSet::All(HashSet::new())) {
+            DistinctSet::All(theirs) => {
                 let values = self.values;
                 theirs.into_iter().for_each(|value| self.push(value));
                 self.values = values;
             }
-            Known::Registers(theirs) => {
+            DistinctSet::Registers(theirs) => {
                 self.give_up();
-                if let Known::Registers(ours) = &mut self.known {
+                if let DistinctSet::Registers(ours) = &mut self.known {
                     reach(ours, &theirs);
                 }
             }
@@ -122,8 +122,8 @@ impl Distinct {
     /// How many of the values are different.
     pub fn count(&self) -> DistinctCount {
         match &self.known {
-            Known::All(known) => DistinctCount { count: known.len() as u64, exact: true },
-            Known::Registers(registers) => {
+            DistinctSet::All(known) => DistinctCount { count: known.len() as u64, exact: true },
+            DistinctSet::Registers(registers) => {
                 let count = (estimate(registers).round() as u64).min(self.values);
                 DistinctCount { count, exact: false }
             }
@@ -132,15 +132,15 @@ impl Distinct {
 
     /// How many of the values of both are different.
     pub fn count_with(&self, other: &Distinct) -> DistinctCount {
-        if let (Known::All(ours), Known::All(theirs)) = (&self.known, &other.known) {
+        if let (DistinctSet::All(ours), DistinctSet::All(theirs)) = (&self.known, &other.known) {
             let more = theirs.iter().filter(|value| !ours.contains(value)).count();
             return DistinctCount { count: (ours.len() + more) as u64, exact: true };
         }
         let mut all = [0; REGISTERS];
         for known in [&self.known, &other.known] {
             match known {
-                Known::All(known) => known.iter().for_each(|value| add(&mut all, value)),
-                Known::Registers(registers) => reach(&mut all, registers),
+                DistinctSet::All(known) => known.iter().for_each(|value| add(&mut all, value)),
+                DistinctSet::Registers(registers) => reach(&mut all, registers),
             }
         }
         let values = self.values.saturating_add(other.values);
@@ -161,10 +161,10 @@ impl Distinct {
 
     /// Gives up the values.
     fn give_up(&mut self) {
-        let Known::All(known) = &mut self.known else { return };
+        let DistinctSet::All(known) = &mut self.known else { return };
         let mut registers = Box::new([0; REGISTERS]);
         known.iter().for_each(|value| add(&mut registers, value));
-        self.known = Known::Registers(registers);
+        self.known = DistinctSet::Registers(registers);
         self.taken = 0;
         self.budget.give(std::mem::take(&mut self.held));
     }

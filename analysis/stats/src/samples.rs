@@ -30,13 +30,13 @@ impl Budget {
 /// The values of a column, as they come.
 #[derive(Debug)]
 pub struct Samples<T: Value> {
-    kept: Kept<T>,
+    kept: KeptValues<T>,
     nulls: u64,
     budget: Budget,
 }
 
 #[derive(Debug)]
-enum Kept<T> {
+enum KeptValues<T> {
     /// All of them.
     Values(Vec<T>),
     Sketch(Box<Sketched<T>>),
@@ -47,12 +47,12 @@ struct Sketched<T> {
     sketch: Sketch,
     /// The least and the greatest.
     ends: Option<(T, T)>,
-    moments: Moments,
+    moments: RunningMoments,
 }
 
 /// Mean and squares, so that they can be added to each other (Chan, Golub, LeVeque).
 #[derive(Debug, Clone, Copy, Default)]
-struct Moments {
+struct RunningMoments {
     count: f64,
     /// The first value, if it is whole: what is near it differs by few digits, which a float holds.
     origin: i128,
@@ -97,7 +97,7 @@ impl Sum {
     }
 }
 
-impl Moments {
+impl RunningMoments {
     fn add(&mut self, value: impl Value) {
         self.sum.add(value);
         if self.count == 0.0 {
@@ -110,7 +110,7 @@ impl Moments {
         self.squares += off * (value - self.mean);
     }
 
-    fn join(self, other: Moments) -> Moments {
+    fn join(self, other: RunningMoments) -> RunningMoments {
         if self.count == 0.0 {
             return other;
         }
@@ -119,7 +119,7 @@ impl Moments {
         }
         let count = self.count + other.count;
         let off = other.mean - self.mean + (other.origin - self.origin) as f64;
-        Moments {
+        RunningMoments {
             count,
             origin: self.origin,
             mean: self.mean + off * other.count / count,
@@ -135,7 +135,7 @@ const FEW: usize = 1024;
 impl<T: Value> Samples<T> {
     /// None so far.
     pub fn new(budget: &Budget) -> Samples<T> {
-        Samples { kept: Kept::Values(Vec::new()), nulls: 0, budget: budget.clone() }
+        Samples { kept: KeptValues::Values(Vec::new()), nulls: 0, budget: budget.clone() }
     }
 
     /// Takes in a value; one that is not equal to itself is none.
@@ -146,7 +146,7 @@ impl<T: Value> Samples<T> {
             return;
         }
         match &mut self.kept {
-            Kept::Values(values) if values.len() < values.capacity() => values.push(value),
+            KeptValues::Values(values) if values.len() < values.capacity() => values.push(value),
             _ => self.push_slowly(value),
         }
     }
@@ -155,31 +155,33 @@ impl<T: Value> Samples<T> {
     fn push_slowly(&mut self, value: T) {
         self.make_room(1);
         match &mut self.kept {
-            Kept::Values(values) => values.push(value),
-            Kept::Sketch(sketched) => sketched.add(value),
+            KeptValues::Values(values) => values.push(value),
+            KeptValues::Sketch(sketched) => sketched.add(value),
         }
     }
 
     /// Takes in all of these, of which none is NULL.
     pub fn extend(&mut self, all: &[T]) {
-        if let Kept::Values(values) = &self.kept
+        if let KeptValues::Values(values) = &self.kept
             && values.capacity() - values.len() < all.len()
         {
             self.make_room(all.len());
         }
         match &mut self.kept {
-            Kept::Values(values) => {
+            KeptValues::Values(values) => {
                 let before = values.len();
                 values.extend(all.iter().filter(|it| it.partial_cmp(it).is_some()));
                 self.nulls += (all.len() - (values.len() - before)) as u64;
             }
-            Kept::Sketch(_) => all.iter().for_each(|&value| self.push_one(value)),
+            KeptValues::Sketch(_) => all.iter().for_each(|&value| self.push_one(value)),
         }
     }
 
     fn push_one(&mut self, value: T) {
         match &mut self.kept {
-            Kept::Sketch(sketched) if value.partial_cmp(&value).is_some() => sketched.add(value),
+            KeptValues::Sketch(sketched) if value.partial_cmp(&value).is_some() => {
+                sketched.add(value);
+            }
             _ => self.push(value),
         }
     }
@@ -192,29 +194,29 @@ impl<T: Value> Samples<T> {
     /// Takes in what others have taken in.
     pub fn join(&mut self, mut other: Samples<T>) {
         self.nulls += other.nulls;
-        let theirs = std::mem::replace(&mut other.kept, Kept::Values(Vec::new()));
+        let theirs = std::mem::replace(&mut other.kept, KeptValues::Values(Vec::new()));
         let theirs = match theirs {
-            Kept::Values(values) => {
-                if matches!(&self.kept, Kept::Values(ours) if ours.is_empty()) {
-                    self.kept = Kept::Values(values);
+            KeptValues::Values(values) => {
+                if matches!(&self.kept, KeptValues::Values(ours) if ours.is_empty()) {
+                    self.kept = KeptValues::Values(values);
                     return;
                 }
                 self.extend(&values);
                 // What is held of the budget goes back with them.
-                other.kept = Kept::Values(values);
+                other.kept = KeptValues::Values(values);
                 return;
             }
-            Kept::Sketch(theirs) => theirs,
+            KeptValues::Sketch(theirs) => theirs,
         };
         self.give_up();
-        if let Kept::Sketch(ours) = &mut self.kept {
+        if let KeptValues::Sketch(ours) = &mut self.kept {
             ours.join(&theirs);
         }
     }
 
     /// Has room for so many more values, or a sketch in their place.
     fn make_room(&mut self, more: usize) {
-        let Kept::Values(values) = &mut self.kept else { return };
+        let KeptValues::Values(values) = &mut self.kept else { return };
         let wanted = (values.len() + more).max(values.capacity() * 2).max(FEW);
         let bytes = (wanted - values.capacity()) * size_of::<T>();
         // While it moves, both are there; that is not counted.
@@ -232,27 +234,27 @@ impl<T: Value> Samples<T> {
 
     /// Gives up the values.
     fn give_up(&mut self) {
-        let Kept::Values(values) = &mut self.kept else { return };
+        let KeptValues::Values(values) = &mut self.kept else { return };
         let values = std::mem::take(values);
         self.budget.give(values.capacity() * size_of::<T>());
         let mut sketched = Sketched::new();
         values.iter().for_each(|&value| sketched.add(value));
-        self.kept = Kept::Sketch(Box::new(sketched));
+        self.kept = KeptValues::Sketch(Box::new(sketched));
     }
 
     /// The least and the greatest; None where there is no value.
     pub fn ends(&self) -> Option<(T, T)> {
         match &self.kept {
-            Kept::Values(values) => ends(values),
-            Kept::Sketch(sketched) => sketched.ends,
+            KeptValues::Values(values) => ends(values),
+            KeptValues::Sketch(sketched) => sketched.ends,
         }
     }
 
     /// A sketch of them, whether they are kept or not.
     pub fn sketch(&self) -> Sketch {
         match &self.kept {
-            Kept::Sketch(sketched) => sketched.sketch.clone(),
-            Kept::Values(values) => {
+            KeptValues::Sketch(sketched) => sketched.sketch.clone(),
+            KeptValues::Values(values) => {
                 let mut sketch = Sketch::default();
                 values.iter().for_each(|value| sketch.add(value.float()));
                 sketch
@@ -264,15 +266,15 @@ impl<T: Value> Samples<T> {
     pub fn finish(mut self) -> Summary {
         let nulls = self.nulls;
         match &mut self.kept {
-            Kept::Values(values) => of_values(values, nulls),
-            Kept::Sketch(sketched) => sketched.summary(nulls),
+            KeptValues::Values(values) => of_values(values, nulls),
+            KeptValues::Sketch(sketched) => sketched.summary(nulls),
         }
     }
 }
 
 impl<T: Value> Drop for Samples<T> {
     fn drop(&mut self) {
-        if let Kept::Values(values) = &self.kept {
+        if let KeptValues::Values(values) = &self.kept {
             self.budget.give(values.capacity() * size_of::<T>());
         }
     }
@@ -280,7 +282,7 @@ impl<T: Value> Drop for Samples<T> {
 
 impl<T: Value> Sketched<T> {
     fn new() -> Self {
-        Sketched { sketch: Sketch::default(), ends: None, moments: Moments::default() }
+        Sketched { sketch: Sketch::default(), ends: None, moments: RunningMoments::default() }
     }
 
     fn add(&mut self, value: T) {

@@ -12,7 +12,7 @@ pub trait Access: Copy {
 }
 
 /// A plain number, as its bytes have it.
-pub trait Number: Copy + Default + 'static {
+pub trait PlainNumber: Copy + Default + 'static {
     /// Reads the number at offset `at`.
     fn read(frame: &[u8], at: usize) -> Option<Self>;
 
@@ -21,7 +21,7 @@ pub trait Number: Copy + Default + 'static {
 }
 
 /// A whole number of at most 64 bits.
-pub trait Integer: Number + Into<i128> + TryFrom<i128> + Ord {
+pub trait Integer: PlainNumber + Into<i128> + TryFrom<i128> + Ord {
     /// Whether it can be negative.
     const SIGNED: bool;
 
@@ -31,7 +31,7 @@ pub trait Integer: Number + Into<i128> + TryFrom<i128> + Ord {
 
 macro_rules! numbers {
     ($minus:expr; $($ty:ty),*) => {$(
-        impl Number for $ty {
+        impl PlainNumber for $ty {
             #[inline(always)]
             fn read(frame: &[u8], at: usize) -> Option<Self> {
                 let bytes = frame.get(at..at.checked_add(size_of::<Self>())?)?;
@@ -67,20 +67,20 @@ integers!(false, u64; u8, u16, u32, u64);
 
 /// A number at an offset.
 #[derive(Debug, Clone, Copy)]
-pub struct At<T> {
+pub struct NumberAt<T> {
     at: usize,
     of: PhantomData<T>,
 }
 
-impl<T: Number> At<T> {
+impl<T: PlainNumber> NumberAt<T> {
     /// The number `at` bytes from the start of the frame.
     #[inline(always)]
     pub fn new(at: usize) -> Self {
-        At { at, of: PhantomData }
+        NumberAt { at, of: PhantomData }
     }
 }
 
-impl<T: Number> Access for At<T> {
+impl<T: PlainNumber> Access for NumberAt<T> {
     type Value = T;
 
     #[inline(always)]
@@ -92,18 +92,18 @@ impl<T: Number> Access for At<T> {
 /// The number at one offset minus the number at another.
 #[derive(Debug, Clone, Copy)]
 pub struct Difference<T> {
-    start: At<T>,
-    end: At<T>,
+    start: NumberAt<T>,
+    end: NumberAt<T>,
 }
 
-impl<T: Number> Difference<T> {
+impl<T: PlainNumber> Difference<T> {
     /// The number at `end` minus the number at `start`.
     pub fn new(start: usize, end: usize) -> Self {
-        Difference { start: At::new(start), end: At::new(end) }
+        Difference { start: NumberAt::new(start), end: NumberAt::new(end) }
     }
 }
 
-impl<T: Number> Access for Difference<T> {
+impl<T: PlainNumber> Access for Difference<T> {
     type Value = T;
 
     #[inline]

@@ -4,7 +4,7 @@ use ppt_clock::Stamps;
 use ppt_frame_dsl::schema::Int;
 use ppt_frame_dsl::{ColumnType, TimeType};
 
-use super::access::Number;
+use super::access::PlainNumber;
 
 /// An integer of any size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) enum Shortcut {
 }
 
 impl Shortcut {
-    pub fn of(ty: ColumnType) -> Shortcut {
+    pub fn for_type(ty: ColumnType) -> Shortcut {
         match ty {
             ColumnType::Int(Int::I8) => Shortcut::I8,
             ColumnType::Int(Int::I16) => Shortcut::I16,

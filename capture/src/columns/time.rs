@@ -6,7 +6,7 @@ use ppt_clock::{ClockTable, Stamps};
 use ppt_frame_dsl::TimeType;
 use ppt_frame_dsl::schema::{Clock, Field};
 
-use super::access::{Access, Number};
+use super::access::{Access, PlainNumber};
 
 /// The reader of a field that is a point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Time {
 
     /// The reader of `field`, if it is a time.
     pub fn of(field: &Field) -> Option<Time> {
-        Some(Time { at: field.offset as usize, ty: TimeType::of(&field.ty)? })
+        Some(Time { at: field.offset as usize, ty: TimeType::for_field_type(&field.ty)? })
     }
 
     /// The scale of its number.

@@ -16,7 +16,7 @@ pub const STRIDE: u32 = 24;
 pub const NONCE: u64 = 0xfeed_beef;
 
 /// Source, ring, sequence number, bytes.
-pub type Row = (u16, u32, u64, Vec<u8>);
+pub type FrameRow = (u16, u32, u64, Vec<u8>);
 
 #[derive(Debug, Clone)]
 pub enum Op {
@@ -31,9 +31,9 @@ pub enum Op {
     Modules(u64),
 }
 
-pub struct Written {
+pub struct WrittenCapture {
     pub bytes: Vec<u8>,
-    pub rows: Vec<Row>,
+    pub rows: Vec<FrameRow>,
     pub rings: Vec<RingEnd>,
     pub dropped: Dropped,
     pub triggers: Vec<Trigger>,
@@ -105,7 +105,7 @@ pub fn codec(count: u32) -> Option<Codec> {
     }
 }
 
-pub fn write(ops: &[Op]) -> Written {
+pub fn write(ops: &[Op]) -> WrittenCapture {
     let mut writer = CaptureWriter::create(Vec::new(), &header()).unwrap();
     writer.source(0, &source()).unwrap();
     let mut rows = Vec::new();
@@ -189,7 +189,7 @@ pub fn write(ops: &[Op]) -> Written {
         realtime_ns: 5,
         mono_ns: 6,
     };
-    Written {
+    WrittenCapture {
         bytes: writer.end(&end).unwrap(),
         rows,
         rings,
@@ -261,8 +261,8 @@ fn trigger(at: u64) -> Trigger {
 }
 
 #[derive(Default)]
-pub struct Read {
-    pub rows: Vec<Row>,
+pub struct ReadCapture {
+    pub rows: Vec<FrameRow>,
     pub damaged: Vec<Damage>,
     pub cut: Option<u64>,
     pub kinds: Vec<u16>,
@@ -272,8 +272,8 @@ pub struct Read {
     pub modules: Vec<Modules>,
 }
 
-pub fn read_all(capture: &mut Capture) -> Read {
-    let mut all = Read::default();
+pub fn read_all(capture: &mut Capture) -> ReadCapture {
+    let mut all = ReadCapture::default();
     while let Some(item) = capture.read().unwrap() {
         match item {
             Item::Damage(damage) => all.damaged.push(damage),
@@ -293,7 +293,7 @@ pub fn read_all(capture: &mut Capture) -> Read {
     all
 }
 
-pub fn read(bytes: &[u8]) -> Result<Read, CaptureError> {
+pub fn read(bytes: &[u8]) -> Result<ReadCapture, CaptureError> {
     Ok(read_all(&mut Capture::from_reader(Cursor::new(bytes.to_vec()))?))
 }
 
@@ -320,7 +320,7 @@ pub fn forge(chunk: &mut [u8], change: impl FnOnce(&mut [u8])) {
     chunk[28..32].copy_from_slice(&crc.to_le_bytes());
 }
 
-pub fn small() -> Written {
+pub fn small() -> WrittenCapture {
     let lost = Lost { overrun: 3, disk: 0, corrupt: 1 };
     write(&[
         Op::Clock,
@@ -355,7 +355,7 @@ pub fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 /// Every row was written, and none comes twice.
-pub fn check_rows(read: &Read, written: &Written) {
+pub fn check_rows(read: &ReadCapture, written: &WrittenCapture) {
     let known: BTreeSet<_> = written.rows.iter().collect();
     let mut seen = BTreeSet::new();
     for row in &read.rows {

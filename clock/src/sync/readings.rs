@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::error::{RecordError, SyncError};
 use super::host::Host;
 use super::limits::MAX_HOSTS;
-use super::record::{HEADER, OneWay, Probe, Pulse, Record, Said};
+use super::record::{HEADER, OneWay, Probe, Pulse, Record, TimeSourceReport};
 use crate::ClockReading;
 
 /// The readings of one file or of several.
@@ -20,7 +20,7 @@ pub struct Readings {
     probes: Vec<Probe>,
     one_ways: Vec<OneWay>,
     pulses: Vec<Pulse>,
-    said: Vec<Said>,
+    said: Vec<TimeSourceReport>,
     counts: BTreeMap<String, u64>,
     unknown: u64,
     cut: u64,
@@ -79,7 +79,7 @@ impl Readings {
                 self.one_ways.push(OneWay { from, to, ..it });
             }
             Record::Pulse(it) => self.pulses.push(Pulse { host: place(it.host)?, ..it }),
-            Record::Said(it) => self.said.push(Said { host: place(it.host)?, ..it }),
+            Record::Said(it) => self.said.push(TimeSourceReport { host: place(it.host)?, ..it }),
             Record::Count(what, n) => {
                 let sum = self.counts.entry(what).or_default();
                 *sum = sum.saturating_add(n);
@@ -119,7 +119,7 @@ impl Readings {
         self.one_ways.extend(file.one_ways.into_iter().map(one_way));
         let pulse = |it: Pulse| Pulse { host: place(it.host), ..it };
         self.pulses.extend(file.pulses.into_iter().map(pulse));
-        let said = |it: Said| Said { host: place(it.host), ..it };
+        let said = |it: TimeSourceReport| TimeSourceReport { host: place(it.host), ..it };
         self.said.extend(file.said.into_iter().map(said));
         for (what, n) in file.counts {
             let sum = self.counts.entry(what).or_default();
@@ -157,7 +157,7 @@ impl Readings {
     }
 
     /// What other programs say.
-    pub fn said(&self) -> &[Said] {
+    pub fn said(&self) -> &[TimeSourceReport] {
         &self.said
     }
 

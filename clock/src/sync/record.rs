@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::error::RecordError;
 use super::host::Host;
-use super::words::Words;
+use super::record_fields::RecordFields;
 use crate::ClockReading;
 
 /// The first line of a file.
@@ -29,7 +29,7 @@ pub enum Record {
     /// `pulse HOST SECOND TICK_BEFORE TICK_AFTER`.
     Pulse(Pulse),
     /// `said HOST SOURCE TICK OFFSET_NS ERROR_NS`.
-    Said(Said),
+    Said(TimeSourceReport),
     /// `count WHAT N`: so many packets were not counted as readings, and why.
     Count(String, u64),
 }
@@ -85,7 +85,7 @@ pub struct Pulse {
 
 /// What another program (chrony, ptp4l) says of a host's CLOCK_REALTIME.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct TimeSourceReport {
     /// The host.
     pub host: u32,
     /// Who says it.
@@ -107,13 +107,13 @@ impl Record {
         let word = line.split(|&byte| byte == b'\t').next().unwrap_or_default();
         Ok(Some(match word {
             b"host" => {
-                let words = Words::of(line, "host", 4)?;
+                let words = RecordFields::split_line(line, "host", 4)?;
                 let host = Host::new(words.name(2)?, words.name(3)?, words.number(4)?)?;
                 Self::Host(words.index(1)?, host)
             }
-            b"clock" => clock(&Words::of(line, "clock", 6)?)?,
+            b"clock" => clock(&RecordFields::split_line(line, "clock", 6)?)?,
             b"probe" => {
-                let words = Words::of(line, "probe", 8)?;
+                let words = RecordFields::split_line(line, "probe", 8)?;
                 let (from, to) = words.hosts()?;
                 let (from_tick, to_tick) = (words.number(3)?, words.number(4)?);
                 let (t1, t2) = (words.number(5)?, words.number(6)?);
@@ -121,20 +121,20 @@ impl Record {
                 Self::Probe(Probe { from, to, from_tick, to_tick, t1, t2, t3, t4 })
             }
             b"oneway" => {
-                let words = Words::of(line, "oneway", 4)?;
+                let words = RecordFields::split_line(line, "oneway", 4)?;
                 let (from, to) = words.hosts()?;
                 let (from_tick, to_tick) = (words.number(3)?, words.number(4)?);
                 Self::OneWay(OneWay { from, to, from_tick, to_tick })
             }
             b"pulse" => {
-                let words = Words::of(line, "pulse", 4)?;
+                let words = RecordFields::split_line(line, "pulse", 4)?;
                 let (tick_before, tick_after) = words.around(3, 4)?;
                 let (host, second) = (words.index(1)?, words.number(2)?);
                 Self::Pulse(Pulse { host, second, tick_before, tick_after })
             }
             b"said" => {
-                let words = Words::of(line, "said", 5)?;
-                Self::Said(Said {
+                let words = RecordFields::split_line(line, "said", 5)?;
+                Self::Said(TimeSourceReport {
                     host: words.index(1)?,
                     source: words.name(2)?.to_owned(),
                     tick: words.number(3)?,
@@ -143,7 +143,7 @@ impl Record {
                 })
             }
             b"count" => {
-                let words = Words::of(line, "count", 2)?;
+                let words = RecordFields::split_line(line, "count", 2)?;
                 Self::Count(words.name(1)?.to_owned(), words.number(2)?)
             }
             _ => return Ok(None),
@@ -159,7 +159,7 @@ impl Record {
     }
 }
 
-fn clock(words: &Words<'_>) -> Result<Record, RecordError> {
+fn clock(words: &RecordFields<'_>) -> Result<Record, RecordError> {
     let (a, b) = (words.clock(2)?, words.clock(3)?);
     if a == b {
         return Err(RecordError::SameClock);
@@ -191,7 +191,7 @@ impl fmt::Display for Record {
             Self::Pulse(Pulse { host, second, tick_before, tick_after }) => {
                 write!(f, "pulse\t{host}\t{second}\t{tick_before}\t{tick_after}")
             }
-            Self::Said(Said { host, source, tick, offset_ns, error_ns }) => {
+            Self::Said(TimeSourceReport { host, source, tick, offset_ns, error_ns }) => {
                 write!(f, "said\t{host}\t{source}\t{tick}\t{offset_ns}\t{error_ns}")
             }
             Self::Count(what, n) => write!(f, "count\t{what}\t{n}"),

@@ -1,6 +1,6 @@
 //! What the messages between two hosts say in each block of time.
 
-use super::hull::{self, Point};
+use super::hull::{self, HullPoint};
 use super::model::BLOCK;
 
 /// What bounds θ, the time of the far host − that of the near one, by the near host's time: ns.
@@ -12,9 +12,9 @@ use super::model::BLOCK;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bounds {
     /// θ is at most this.
-    pub upper: Vec<Point>,
+    pub upper: Vec<HullPoint>,
     /// θ is at least this.
-    pub lower: Vec<Point>,
+    pub lower: Vec<HullPoint>,
 }
 
 /// A second, and the points of both hulls there: where from its middle, in blocks, and a bound of the
@@ -31,7 +31,7 @@ pub(super) struct Block {
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     pub blocks: Vec<Block>,
-    points: Vec<Point>,
+    points: Vec<HullPoint>,
     /// What all bounds are relative to.
     pub pivot: f64,
 }
@@ -47,7 +47,7 @@ pub(super) fn index(ns: f64) -> i64 {
 }
 
 impl Blocks {
-    pub fn of(mut bounds: Bounds, curve: f64) -> Self {
+    pub fn from_bounds(mut bounds: Bounds, curve: f64) -> Self {
         // Files are in the order of time, or several such orders: the sort finds them.
         bounds.upper.sort_by(|a, b| a.0.total_cmp(&b.0));
         bounds.lower.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -69,7 +69,14 @@ impl Blocks {
     }
 
     /// Takes the points of a block off `rest`, and keeps their hull.
-    fn hull(&mut self, rest: &mut &[Point], at: i64, sign: f64, curve: f64, hull: &mut Vec<Point>) {
+    fn hull(
+        &mut self,
+        rest: &mut &[HullPoint],
+        at: i64,
+        sign: f64,
+        curve: f64,
+        hull: &mut Vec<HullPoint>,
+    ) {
         let count = rest.iter().take_while(|it| index(it.0) == at).count();
         let (points, after) = rest.split_at(count);
         *rest = after;
@@ -84,12 +91,12 @@ impl Blocks {
     }
 
     /// Bounds from above.
-    pub fn upper(&self, block: Block) -> &[Point] {
+    pub fn upper(&self, block: Block) -> &[HullPoint] {
         &self.points[block.start..block.lower]
     }
 
     /// Bounds from below.
-    pub fn lower(&self, block: Block) -> &[Point] {
+    pub fn lower(&self, block: Block) -> &[HullPoint] {
         &self.points[block.lower..block.end]
     }
 }

@@ -42,13 +42,13 @@ pub(super) enum Unplaced {
 
 /// A moment, in ns of a host, between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Moment {
+pub(super) struct BracketedMoment {
     pub lo: f64,
     pub hi: f64,
 }
 
 impl Brackets {
-    pub fn of(readings: &[ClockReading], scale: Scale, slew: f64) -> Self {
+    pub fn from_readings(readings: &[ClockReading], scale: Scale, slew: f64) -> Self {
         let brackets = readings.iter().filter_map(|it| {
             let stamps = (it.a, it.b) == (ClockId::Tick, ClockId::Realtime) && !it.distrusted;
             let (before, after) = (scale.ns(it.a_before)?, scale.ns(it.a_after)?);
@@ -73,11 +73,11 @@ impl Brackets {
     }
 
     /// When the clock showed `value`, if it was not stepped since `bracket`.
-    fn from(&self, bracket: Bracket, value: u64) -> Moment {
+    fn from(&self, bracket: Bracket, value: u64) -> BracketedMoment {
         let since = (i128::from(value) - i128::from(bracket.value)) as f64;
         let (slow, fast) = (since / (1.0 + self.slew), since / (1.0 - self.slew));
         let lo = bracket.before + slow.min(fast) - ROUNDING;
-        Moment { lo, hi: bracket.after + slow.max(fast) + ROUNDING }
+        BracketedMoment { lo, hi: bracket.after + slow.max(fast) + ROUNDING }
     }
 
     /// What the clock showed at the moment `tick`: a value, and between what it is to be added to it.
@@ -99,7 +99,12 @@ impl Brackets {
 
     /// When the clock showed `value`, not long before or after the moment `near`. `hint` is for the
     /// next stamp, which is likely near this one.
-    pub fn place(&self, value: u64, near: f64, hint: &mut usize) -> Result<Moment, Unplaced> {
+    pub fn place(
+        &self,
+        value: u64,
+        near: f64,
+        hint: &mut usize,
+    ) -> Result<BracketedMoment, Unplaced> {
         // The readings on both sides of `near`, and those like them.
         *hint = partition_near(&self.all, *hint, |it| it.before <= near);
         let last = hint.checked_sub(1).ok_or(Unplaced::Far)?;

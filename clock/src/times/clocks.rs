@@ -8,7 +8,7 @@ use crate::sync::Readings;
 
 /// The clocks of all hosts.
 #[derive(Debug)]
-pub(super) struct Clocks {
+pub(super) struct HostClocks {
     /// The clock of each host.
     pub of: Vec<usize>,
     /// The clock of no host, which counts ns since the epoch.
@@ -17,10 +17,10 @@ pub(super) struct Clocks {
     pub scales: Vec<Scale>,
 }
 
-impl Clocks {
+impl HostClocks {
     /// Equal boot ids share a clock. Where messages went between two hosts of a boot id, they say
     /// what the clocks of these two are.
-    pub fn of(readings: &Readings) -> Self {
+    pub fn from_readings(readings: &Readings) -> Self {
         let hosts = readings.hosts();
         let boot = |it: u32| hosts[it as usize].boot_id();
         let mut apart = HashSet::new();

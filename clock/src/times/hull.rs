@@ -7,10 +7,10 @@
 //! hold with and without.
 
 /// A point: where, and a bound there.
-pub(super) type Point = (f64, f64);
+pub(super) type HullPoint = (f64, f64);
 
 /// Leaves of `points`, which are in order, those of the lower hull.
-pub(super) fn lower(points: &mut Vec<Point>) {
+pub(super) fn lower(points: &mut Vec<HullPoint>) {
     let mut kept = 0;
     for i in 0..points.len() {
         let point = points[i];
@@ -30,7 +30,7 @@ pub(super) fn lower(points: &mut Vec<Point>) {
     points.truncate(kept);
 }
 
-fn turns_up(a: Point, b: Point, c: Point) -> bool {
+fn turns_up(a: HullPoint, b: HullPoint, c: HullPoint) -> bool {
     (b.0 - a.0) * (c.1 - a.1) > (c.0 - a.0) * (b.1 - a.1)
 }
 
@@ -46,12 +46,12 @@ mod tests {
             points in prop::collection::vec((-100..100i32, -100..100i32), 1..40),
             slope in -5.0..5.0,
         ) {
-            let mut all: Vec<Point> =
+            let mut all: Vec<HullPoint> =
                 points.iter().map(|&(x, y)| (f64::from(x), f64::from(y))).collect();
             all.sort_by(|a, b| a.0.total_cmp(&b.0));
             let mut hull = all.clone();
             lower(&mut hull);
-            let least = |of: &[Point]| {
+            let least = |of: &[HullPoint]| {
                 of.iter().map(|it| it.1 - slope * it.0).fold(f64::INFINITY, f64::min)
             };
             prop_assert!((least(&all) - least(&hull)).abs() < 1e-9);

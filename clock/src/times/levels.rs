@@ -6,7 +6,7 @@
 //! changed to look like that, which nobody can tell apart).
 
 use super::blocks::{Block, Blocks};
-use super::hull::Point;
+use super::hull::HullPoint;
 
 /// Blocks on each side that are compared.
 const SIDE: usize = 4;
@@ -110,7 +110,7 @@ fn flat(all: &Blocks, blocks: &[(usize, Block)]) -> Vec<Level> {
     // The first slope is rough, as readings are anywhere in a block.
     for _ in 0..4 {
         let level = |&(at, block): &(usize, Block)| {
-            let flat = |it: &Point| it.1 - slope * (block.index as f64 + it.0);
+            let flat = |it: &HullPoint| it.1 - slope * (block.index as f64 + it.0);
             let upper = all.upper(block).iter().map(flat).min_by(f64::total_cmp)?;
             let lower = all.lower(block).iter().map(flat).max_by(f64::total_cmp)?;
             Some(Level { at, index: block.index, upper, lower })

@@ -1,13 +1,13 @@
 //! What is told of one host: its ticks as ticks of the reference, between two bounds.
 
 use super::model::{BLOCK, Model};
-use super::path::Part;
+use super::path::SteadyStretch;
 use super::scale::Scale;
 use super::track;
 
 /// The time of a tick, in ticks of the reference host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Between {
+pub struct TickBounds {
     /// Not before this.
     pub lo: i128,
     /// The best estimate.
@@ -37,7 +37,7 @@ pub(super) fn turn(knots: &[track::Knot], model: &Model, host: Scale, to: Scale)
         let slack = slack(&at, i, model);
         track::Knot { x: it.x, lo: it.lo - slack, hi: it.hi + slack }
     });
-    let lines = Part::new(loose.collect());
+    let lines = SteadyStretch::new(loose.collect());
     let mut found: Vec<(u64, f64, f64)> = Vec::with_capacity(knots.len());
     for knot in knots {
         let middle = host.tick_before(knot.x + knot.lo.midpoint(knot.hi));
@@ -64,7 +64,7 @@ fn slack(at: &[f64], i: usize, model: &Model) -> f64 {
 }
 
 /// The time of `tick` on the line between the knots around it.
-pub(super) fn at(knots: &[Knot], tick: u64) -> Option<Between> {
+pub(super) fn at(knots: &[Knot], tick: u64) -> Option<TickBounds> {
     let after = knots.partition_point(|it| it.tick < tick);
     let to = knots.get(after)?;
     let (lo, hi) = if to.tick == tick {
@@ -76,5 +76,5 @@ pub(super) fn at(knots: &[Knot], tick: u64) -> Option<Between> {
         let hi = from.hi - ((from.hi - to.hi) * part).div_euclid(whole);
         (lo, hi)
     };
-    Some(Between { lo, mid: lo + (hi - lo).div_euclid(2), hi })
+    Some(TickBounds { lo, mid: lo + (hi - lo).div_euclid(2), hi })
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocks::Bounds;
 use super::brackets::{Brackets, Unplaced};
-use super::clocks::Clocks;
+use super::clocks::HostClocks;
 use super::model::Model;
 use super::scale::ROUNDING;
 use crate::sync::Readings;
@@ -22,7 +22,7 @@ pub struct Unused {
 /// All bounds between clocks: each pair has the clock that is earlier in `rank` first.
 pub(super) fn bounds(
     readings: &Readings,
-    clocks: &Clocks,
+    clocks: &HostClocks,
     model: &Model,
     rank: &[usize],
 ) -> (BTreeMap<(usize, usize), Bounds>, Unused) {
@@ -37,7 +37,9 @@ pub(super) fn bounds(
     };
     let mut unused = Unused::default();
     let brackets: Vec<_> = (0..clocks.of.len())
-        .map(|it| Brackets::of(readings.clocks(it), clocks.scales[clocks.of[it]], model.slew()))
+        .map(|it| {
+            Brackets::from_readings(readings.clocks(it), clocks.scales[clocks.of[it]], model.slew())
+        })
         .collect();
     let mut hints = vec![0; clocks.of.len()];
     for it in readings.probes() {
@@ -109,7 +111,11 @@ pub(super) fn bounds(
 }
 
 /// Which clocks the readings join.
-pub(super) fn joined(readings: &Readings, clocks: &Clocks, model: &Model) -> Vec<BTreeSet<usize>> {
+pub(super) fn joined(
+    readings: &Readings,
+    clocks: &HostClocks,
+    model: &Model,
+) -> Vec<BTreeSet<usize>> {
     let mut joined = vec![BTreeSet::new(); clocks.scales.len()];
     let of = |host: u32| clocks.of[host as usize];
     let probes = readings.probes().iter().map(|it| (of(it.from), of(it.to)));

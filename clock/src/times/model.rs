@@ -2,7 +2,7 @@
 
 /// Limits that the clocks of all hosts keep. Every bound holds if they do, and only then.
 ///
-/// Readings that contradict them show as steps ([`crate::times::Step`]).
+/// Readings that contradict them show as steps ([`crate::times::ClockStep`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
     /// The rate of the ticks of one host changes by at most this, in ppm a minute, against true time.

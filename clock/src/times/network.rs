@@ -4,12 +4,12 @@
 //! Two ways that contradict each other are a cycle of negative length: then a host of it has readings that
 //! are wrong.
 
-use super::path::Edge;
+use super::path::HostEdge;
 use super::scale::ROUNDING;
 
 /// What all hosts read at one moment, between two bounds.
 #[derive(Debug, Clone)]
-pub(super) struct Moment {
+pub(super) struct NetworkMoment {
     pub lo: Vec<f64>,
     pub hi: Vec<f64>,
     /// By which edge each bound came, and from whom.
@@ -24,7 +24,7 @@ pub(super) struct Wrong(pub Vec<usize>);
 /// A bound must become tighter by this to count, in ns: so that ways through the same hosts end.
 const TIGHTER: f64 = 1e-3;
 
-impl Moment {
+impl NetworkMoment {
     pub fn new(hosts: usize) -> Self {
         Self {
             lo: vec![f64::NEG_INFINITY; hosts],
@@ -35,7 +35,7 @@ impl Moment {
     }
 
     /// What everybody reads when `reference` reads `x`.
-    pub fn find(&mut self, edges: &[Edge], reference: usize, x: f64) -> Result<(), Wrong> {
+    pub fn find(&mut self, edges: &[HostEdge], reference: usize, x: f64) -> Result<(), Wrong> {
         self.lo.fill(f64::NEG_INFINITY);
         self.hi.fill(f64::INFINITY);
         self.lo_by.fill(None);
@@ -60,7 +60,7 @@ impl Moment {
     }
 
     /// Takes one edge from `from` to `to`. Returns whether that made a bound tighter.
-    fn follow(&mut self, edge: &Edge, from: usize, to: usize) -> bool {
+    fn follow(&mut self, edge: &HostEdge, from: usize, to: usize) -> bool {
         let over = |x: f64| match from == edge.near {
             true => edge.far(x),
             false => edge.near(x),

@@ -5,17 +5,17 @@ use super::track::{Jump, Knot, Track};
 /// What two hosts' readings say of each other. What the near host reads is `x`; what the far one
 /// reads at the same moment is between two lines over `x`.
 #[derive(Debug)]
-pub(super) struct Edge {
+pub(super) struct HostEdge {
     pub near: usize,
     pub far: usize,
-    parts: Vec<Part>,
+    parts: Vec<SteadyStretch>,
     pub jumps: Vec<Jump>,
     pub untold: Vec<i64>,
 }
 
 /// A stretch of time without a step: lines between knots.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct SteadyStretch {
     knots: Vec<Knot>,
     /// The greatest reading of the far host that is surely reached at a knot.
     reached: Vec<f64>,
@@ -23,7 +23,7 @@ pub(super) struct Part {
     ahead: Vec<f64>,
 }
 
-impl Part {
+impl SteadyStretch {
     pub fn new(knots: Vec<Knot>) -> Self {
         let mut reached: Vec<_> = knots.iter().map(|it| it.x + it.lo).collect();
         for i in 1..reached.len() {
@@ -78,14 +78,14 @@ fn cross(y: f64, from: (f64, f64), to: (f64, f64)) -> Option<f64> {
     (from.1 <= y && y <= to.1 && at.is_finite()).then(|| at.clamp(from.0, to.0))
 }
 
-impl Edge {
+impl HostEdge {
     pub fn new(near: usize, far: usize, track: Track) -> Self {
-        let parts = track.parts.into_iter().map(Part::new).collect();
+        let parts = track.parts.into_iter().map(SteadyStretch::new).collect();
         Self { near, far, parts, jumps: track.jumps, untold: track.untold }
     }
 
     /// The part that tells of `x`.
-    fn part(&self, x: f64) -> Option<&Part> {
+    fn part(&self, x: f64) -> Option<&SteadyStretch> {
         let after = self.parts.partition_point(|it| it.knots.first().is_some_and(|it| it.x <= x));
         self.parts.get(after.checked_sub(1)?)
     }

@@ -9,13 +9,13 @@
 use super::scale::ROUNDING;
 
 /// A value and a slope.
-pub(super) type State = (f64, f64);
+pub(super) type ValueAndSlope = (f64, f64);
 
 /// A convex polygon of states, counterclockwise. Never empty.
 #[derive(Debug, Clone)]
 pub(super) struct Region {
-    corners: Vec<State>,
-    spare: Vec<State>,
+    corners: Vec<ValueAndSlope>,
+    spare: Vec<ValueAndSlope>,
 }
 
 /// More corners than these say little.
@@ -45,11 +45,11 @@ impl Region {
         self.corners.extend([(-value, -slope), (value, -slope), (value, slope), (-value, slope)]);
     }
 
-    pub fn corners(&self) -> &[State] {
+    pub fn corners(&self) -> &[ValueAndSlope] {
         &self.corners
     }
 
-    pub fn set(&mut self, corners: &[State]) {
+    pub fn set(&mut self, corners: &[ValueAndSlope]) {
         self.corners.clear();
         self.corners.extend_from_slice(corners);
     }
@@ -59,7 +59,7 @@ impl Region {
     #[must_use]
     pub fn cut(&mut self, sign: f64, at: f64, most: f64) -> bool {
         let most = sign * most + ROUNDING;
-        let over = |it: &State| sign * (it.0 + at * it.1) - most;
+        let over = |it: &ValueAndSlope| sign * (it.0 + at * it.1) - most;
         if self.corners.iter().all(|it| over(it) <= 0.0) {
             return true;
         }
@@ -117,7 +117,7 @@ impl Region {
         if self.corners.iter().all(|it| sign * (it.1 - most) <= ROUNDING) {
             return true;
         }
-        let flip = |it: &mut Vec<State>| {
+        let flip = |it: &mut Vec<ValueAndSlope>| {
             it.iter_mut().for_each(|it| *it = (it.1, it.0));
             it.reverse();
         };
@@ -142,9 +142,9 @@ impl Region {
     }
 
     /// Adds all states from `-by` to `by`.
-    fn widen(&mut self, by: State) {
+    fn widen(&mut self, by: ValueAndSlope) {
         // An edge goes to the side that it faces.
-        let side = |a: State, b: State| (b.1 - a.1) * by.0 - (b.0 - a.0) * by.1;
+        let side = |a: ValueAndSlope, b: ValueAndSlope| (b.1 - a.1) * by.0 - (b.0 - a.0) * by.1;
         let count = self.corners.len();
         let edge = |i: usize| side(self.corners[i % count], self.corners[(i + 1) % count]);
         let start = (0..count).find(|&it| edge(it) != 0.0);
@@ -194,10 +194,15 @@ impl Region {
 
 /// Where the edges on both sides of the edge `b`–`c` meet beyond it, and how far from it: by how much
 /// that loosens what the edge says, in ns, of values up to about [`HORIZON`] away.
-fn beyond(a: State, b: State, c: State, d: State) -> Option<(f64, State)> {
+fn beyond(
+    a: ValueAndSlope,
+    b: ValueAndSlope,
+    c: ValueAndSlope,
+    d: ValueAndSlope,
+) -> Option<(f64, ValueAndSlope)> {
     let (from, to) = ((b.0 - a.0, b.1 - a.1), (c.0 - d.0, c.1 - d.1));
     let edge = (c.0 - b.0, c.1 - b.1);
-    let cross = |a: State, b: State| a.0 * b.1 - a.1 * b.0;
+    let cross = |a: ValueAndSlope, b: ValueAndSlope| a.0 * b.1 - a.1 * b.0;
     let turn = cross(from, to);
     // b + s * from = c + t * to
     let (s, t) = (cross(edge, to) / turn, cross(edge, from) / turn);

@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, VecDeque};
 use thiserror::Error;
 
 use super::blocks::{self, Blocks};
-use super::clocks::Clocks;
+use super::clocks::HostClocks;
 use super::levels;
-use super::line::{self, Between, Knot};
+use super::line::{self, Knot, TickBounds};
 use super::messages::{self, Unused};
 use super::model::Model;
-use super::network::{Moment, Wrong};
-use super::path::Edge;
+use super::network::{NetworkMoment, Wrong};
+use super::path::HostEdge;
 use super::scale::Scale;
 use super::track::{self, Limits, Tracker};
 use crate::sync::Readings;
@@ -21,10 +21,10 @@ use crate::sync::Readings;
 pub struct Times {
     /// The clock of the reference.
     root: usize,
-    clocks: Clocks,
+    clocks: HostClocks,
     /// Of each clock, the parts of its line.
     lines: Vec<Vec<Vec<Knot>>>,
-    steps: Vec<Step>,
+    steps: Vec<ClockStep>,
     loops: Vec<Loop>,
     wrong: Vec<usize>,
     unused: Unused,
@@ -49,7 +49,7 @@ pub enum TimesError {
 /// The difference of two hosts changed by more than the model allows. No bound rests on readings
 /// between the two ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct ClockStep {
     /// One of the hosts; `None` is true time.
     pub from: Option<usize>,
     /// The other one: one of them stepped, or its readings are wrong.
@@ -83,7 +83,7 @@ impl Times {
         if reference >= hosts {
             return Err(TimesError::NoHost { host: reference, hosts });
         }
-        let clocks = Clocks::of(readings);
+        let clocks = HostClocks::from_readings(readings);
         let root = clocks.of[reference];
         Ok(Self::compare(readings, clocks, root, model))
     }
@@ -94,7 +94,7 @@ impl Times {
     /// # Errors
     /// No reading says anything of true time.
     pub fn of_truth(readings: &Readings, model: &Model) -> Result<Self, TimesError> {
-        let clocks = Clocks::of(readings);
+        let clocks = HostClocks::from_readings(readings);
         let root = clocks.truth;
         let said = model.believes_said && !readings.said().is_empty();
         match said || !readings.pulses().is_empty() {
@@ -103,24 +103,24 @@ impl Times {
         }
     }
 
-    fn compare(readings: &Readings, clocks: Clocks, root: usize, model: &Model) -> Self {
+    fn compare(readings: &Readings, clocks: HostClocks, root: usize, model: &Model) -> Self {
         let (rank, parents) = ranks(&messages::joined(readings, &clocks, model), root);
         let (pairs, unused) = messages::bounds(readings, &clocks, model, &rank);
         let limits = Limits { curve: model.curve(), slope: model.slope() };
         let pairs = pairs.into_iter().filter(|&((near, _), _)| rank[near] < usize::MAX);
         let edge = |((near, far), bounds)| {
-            let blocks = Blocks::of(bounds, limits.curve);
+            let blocks = Blocks::from_bounds(bounds, limits.curve);
             let steps = levels::steps(&blocks, limits.curve);
-            Edge::new(near, far, Tracker::new(&blocks, limits).track(&steps))
+            HostEdge::new(near, far, Tracker::new(&blocks, limits).track(&steps))
         };
-        let mut edges: Vec<Edge> = pairs.map(edge).collect();
+        let mut edges: Vec<HostEdge> = pairs.map(edge).collect();
         edges.sort_by_key(|it| (rank[it.near], rank[it.far]));
-        let step = |edge: &Edge, jump: &track::Jump| {
+        let step = |edge: &HostEdge, jump: &track::Jump| {
             let scale = clocks.scales[edge.near];
             let between = (scale.tick_before(jump.between.0), scale.tick_after(jump.between.1));
             let by_ns = (jump.by.0.floor() as i64, jump.by.1.ceil() as i64);
             let (from, to) = (clocks.host(edge.near), clocks.host(edge.far));
-            Step { from, to, between, by_ns }
+            ClockStep { from, to, between, by_ns }
         };
         let steps = edges.iter().flat_map(|edge| edge.jumps.iter().map(move |it| step(edge, it)));
         let steps = steps.collect();
@@ -141,11 +141,11 @@ impl Times {
     /// The time of `tick` of `host`, in ticks of the reference. Returns `None` where no readings tell:
     /// the host is not joined to the reference, its clock stepped there, or an hour before or
     /// after the readings.
-    pub fn at(&self, host: usize, tick: u64) -> Option<Between> {
+    pub fn at(&self, host: usize, tick: u64) -> Option<TickBounds> {
         let clock = *self.clocks.of.get(host)?;
         if clock == self.root {
             let tick = tick.into();
-            return Some(Between { lo: tick, mid: tick, hi: tick });
+            return Some(TickBounds { lo: tick, mid: tick, hi: tick });
         }
         let mut found = self.lines[clock].iter().filter_map(|it| line::at(it, tick)).take(2);
         match (found.next(), found.next()) {
@@ -168,7 +168,7 @@ impl Times {
     }
 
     /// What changed by more than the model allows.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[ClockStep] {
         &self.steps
     }
 
@@ -208,14 +208,14 @@ fn ranks(joined: &[BTreeSet<usize>], root: usize) -> (Vec<usize>, Vec<Option<usi
 }
 
 /// The moments of the reference for which something is told, in order.
-fn moments(edges: &[Edge], parents: &[Option<usize>], root: usize) -> Vec<f64> {
+fn moments(edges: &[HostEdge], parents: &[Option<usize>], root: usize) -> Vec<f64> {
     let mut indices = Vec::new();
     for edge in edges {
         let untold = edge.untold.iter().map(|&it| blocks::middle(it));
         for mut x in edge.knots().map(|it| it.x).chain(untold) {
             let mut at = edge.near;
             while let Some(parent) = parents[at] {
-                let joins = |it: &&Edge| (it.near, it.far) == (parent, at);
+                let joins = |it: &&HostEdge| (it.near, it.far) == (parent, at);
                 let back = edges.iter().find(joins).and_then(|it| it.near(x));
                 let Some((lo, hi)) = back else { break };
                 (x, at) = (lo.midpoint(hi), parent);
@@ -231,14 +231,14 @@ fn moments(edges: &[Edge], parents: &[Option<usize>], root: usize) -> Vec<f64> {
 }
 
 /// Hosts whose readings contradict others; their edges are taken out.
-fn wrong(edges: &mut Vec<Edge>, moments: &[f64], root: usize, count: usize) -> Vec<usize> {
+fn wrong(edges: &mut Vec<HostEdge>, moments: &[f64], root: usize, count: usize) -> Vec<usize> {
     let mut out = Vec::new();
     if edges.len() < count {
         return out; // No way round.
     }
     loop {
-        let mut moment = Moment::new(count);
-        let mut against = |edges: &[Edge], at: &[f64]| -> Vec<(f64, Vec<usize>)> {
+        let mut moment = NetworkMoment::new(count);
+        let mut against = |edges: &[HostEdge], at: &[f64]| -> Vec<(f64, Vec<usize>)> {
             let wrong = at.iter().filter_map(|&x| match moment.find(edges, root, x) {
                 Err(Wrong(hosts)) => Some((x, hosts)),
                 Ok(()) => None,
@@ -275,18 +275,18 @@ fn wrong(edges: &mut Vec<Edge>, moments: &[f64], root: usize, count: usize) -> V
 
 /// What each clock reads, in parts without a gap, and how well the edges that are on no shortest way agree.
 fn tracks(
-    edges: &[Edge],
+    edges: &[HostEdge],
     moments: &[f64],
     parents: &[Option<usize>],
     root: usize,
-    clocks: &Clocks,
+    clocks: &HostClocks,
 ) -> (Vec<Vec<Vec<track::Knot>>>, Vec<Loop>) {
     let count = clocks.scales.len();
     let mut tracks: Vec<Vec<Vec<track::Knot>>> = vec![Vec::new(); count];
     let mut open = vec![false; count];
     let loops = edges.iter().filter(|it| parents[it.far] != Some(it.near));
     let mut loops: Vec<_> = loops.map(|it| (it, 0.0, 0.0, 0.0f64)).collect();
-    let mut moment = Moment::new(count);
+    let mut moment = NetworkMoment::new(count);
     for &x in moments {
         if moment.find(edges, root, x).is_err() {
             open.fill(false);

@@ -28,7 +28,7 @@ impl Random {
     }
 }
 
-/// What a packet takes beside [`Cell::base_ns`].
+/// What a packet takes beside [`RigCell::base_ns`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Delay {
     None,
@@ -44,7 +44,7 @@ pub enum Delay {
 
 /// What hosts there are, and what happens to them.
 #[derive(Debug, Clone)]
-pub struct Cell {
+pub struct RigCell {
     pub hosts: usize,
     pub seconds: f64,
     /// Pairs of packets a second, between each pair of hosts.
@@ -73,7 +73,7 @@ pub struct TickStep {
     pub by_ns: f64,
 }
 
-impl Default for Cell {
+impl Default for RigCell {
     fn default() -> Self {
         Self {
             hosts: 2,
@@ -92,7 +92,7 @@ impl Default for Cell {
 }
 
 /// The clocks of one host.
-pub struct Clock {
+pub struct RigClock {
     hz: f64,
     base: u64,
     epoch: f64,
@@ -105,8 +105,8 @@ pub struct Clock {
     ticks_step: Option<(f64, f64)>,
 }
 
-impl Clock {
-    fn new(cell: &Cell, host: usize, random: &mut Random) -> Self {
+impl RigClock {
+    fn new(cell: &RigCell, host: usize, random: &mut Random) -> Self {
         let sign = if host % 2 == 1 { 1.0 } else { -1.0 };
         let (start, end) = (-7200e9, cell.seconds * 1e9 + 7200e9);
         // The rate turns at random moments: nothing else is as far from a line.
@@ -180,7 +180,7 @@ impl Clock {
 
 /// The hosts of a cell, their readings, and what is true.
 pub struct Rig {
-    pub clocks: Vec<Clock>,
+    pub clocks: Vec<RigClock>,
     pub text: String,
     /// Of each pair with host 0, true delays there and back: when, and how long.
     pub there: Vec<Vec<(f64, f64)>>,
@@ -189,16 +189,17 @@ pub struct Rig {
 }
 
 impl Rig {
-    pub fn new(cell: &Cell) -> Self {
+    pub fn new(cell: &RigCell) -> Self {
         let mut random = Random(cell.seed);
-        let clocks: Vec<_> = (0..cell.hosts).map(|it| Clock::new(cell, it, &mut random)).collect();
+        let clocks: Vec<_> =
+            (0..cell.hosts).map(|it| RigClock::new(cell, it, &mut random)).collect();
         let none = vec![Vec::new(); cell.hosts];
         let mut rig = Self { clocks, text: String::new(), there: none.clone(), back: none, random };
         rig.measure(cell);
         rig
     }
 
-    fn measure(&mut self, cell: &Cell) {
+    fn measure(&mut self, cell: &RigCell) {
         self.text += "ppt sync 1\n";
         for (i, clock) in self.clocks.iter().enumerate() {
             writeln!(self.text, "host\t{i}\thost-{i}\tboot-{i}\t{}", clock.hz as u64).unwrap();
@@ -257,7 +258,7 @@ impl Rig {
     /// A packet there, an answer back; and what both hosts read of their clocks around them.
     fn burst(
         &mut self,
-        cell: &Cell,
+        cell: &RigCell,
         from: usize,
         to: usize,
         start: f64,
@@ -298,7 +299,7 @@ impl Rig {
         }
     }
 
-    fn delay(&mut self, cell: &Cell, there: bool) -> f64 {
+    fn delay(&mut self, cell: &RigCell, there: bool) -> f64 {
         let more = match cell.delay {
             Delay::None | Delay::Loss => 0.0,
             Delay::Exponential => -self.random.part().ln() * 1e6,

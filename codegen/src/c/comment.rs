@@ -3,11 +3,11 @@
 use ppt_frame_dsl::Stored;
 use ppt_text::masked;
 
-use crate::model::{Field, Model};
-use crate::text::Text;
+use crate::model::{BufferModel, FieldModel};
+use crate::text::GeneratedText;
 
 /// First lines of a generated file.
-pub(crate) fn banner(model: &Model<'_>, what: &str) -> String {
+pub(crate) fn banner(model: &BufferModel<'_>, what: &str) -> String {
     let [first, second] = model.banner(what).map(|line| comment(&line));
     format!("/* {first}\n * {second}\n */")
 }
@@ -20,7 +20,7 @@ pub(crate) fn comment(text: &str) -> String {
 }
 
 /// A doc comment of the frame file.
-pub(crate) fn doc(text: &str, out: &mut Text) {
+pub(crate) fn doc(text: &str, out: &mut GeneratedText) {
     let text = comment(text);
     let mut lines = text.lines().map(str::trim_end).peekable();
     while let Some(line) = lines.next() {
@@ -34,7 +34,7 @@ pub(crate) fn doc(text: &str, out: &mut Text) {
 }
 
 /// The comment of a struct member.
-pub(crate) fn remark(field: &Field<'_>) -> String {
+pub(crate) fn remark(field: &FieldModel<'_>) -> String {
     let mut parts = Vec::new();
     if field.own {
         parts.push("set by ppt".into());

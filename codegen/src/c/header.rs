@@ -7,18 +7,21 @@ use ppt_frame_dsl::schema::{Enum, FieldType};
 
 use super::comment::{banner, doc, literal};
 use super::metrics;
+use super::stores::{Enums, stores};
 use super::structure::{assertions, members};
 use super::types::{element_type, frame_type, half_type, int_type};
 use super::unwritten;
-use super::words::{Enums, stores};
-use crate::model::{ABOUT_LENGTH, Field, Form, Frame, Mark, MarkValue, Model, Stamp, clock_number};
-use crate::text::Text;
+use crate::model::{
+    ABOUT_LENGTH, BufferModel, FieldModel, FormMark, FrameModel, MarkValue, Stamp, WriteForm,
+    clock_number,
+};
+use crate::text::GeneratedText;
 
 const FIXED: &str = include_str!("../../runtime/c/target.h");
 const HASH: &str = include_str!("../../runtime/c/hash.h");
 
-pub(super) fn emit(model: &Model<'_>) -> String {
-    let mut out = Text::new();
+pub(super) fn emit(model: &BufferModel<'_>) -> String {
+    let mut out = GeneratedText::new();
     out.line(&banner(model, "Frames"));
     let guard = format!("{}_H", model.symbol("").to_uppercase().trim_end_matches('_'));
     out.lines([&*format!("#ifndef {guard}"), &*format!("#define {guard}")]);
@@ -87,7 +90,7 @@ pub(super) fn emit(model: &Model<'_>) -> String {
 }
 
 /// The functions that compute hashes, where fields are of that type.
-pub(crate) fn hashes(model: &Model<'_>, out: &mut Text) {
+pub(crate) fn hashes(model: &BufferModel<'_>, out: &mut GeneratedText) {
     if model.hashes {
         out.block(HASH);
         out.blank();
@@ -96,10 +99,10 @@ pub(crate) fn hashes(model: &Model<'_>, out: &mut Text) {
 
 /// Two headers that declare one name in one file stop here, and say who they are.
 pub(crate) fn claim<'n>(
-    model: &Model<'_>,
+    model: &BufferModel<'_>,
     header: &str,
     names: impl IntoIterator<Item = (&'static str, &'n str)>,
-    out: &mut Text,
+    out: &mut GeneratedText,
 ) {
     let me = format!("{header} (schema {:016x})", model.hash);
     for (what, name) in names {
@@ -118,7 +121,7 @@ pub(crate) fn claim<'n>(
     out.blank();
 }
 
-fn enums(model: &Model<'_>, out: &mut Text) {
+fn enums(model: &BufferModel<'_>, out: &mut GeneratedText) {
     for (index, it) in model.schema.enums.iter().enumerate() {
         let enumerator = |value: &str| model.enumerator(index, value);
         doc(&it.doc, out);
@@ -139,7 +142,7 @@ fn enums(model: &Model<'_>, out: &mut Text) {
     }
 }
 
-fn structure(frame: &Frame<'_>, out: &mut Text) {
+fn structure(frame: &FrameModel<'_>, out: &mut GeneratedText) {
     let name = frame_type(frame);
     doc(frame.doc, out);
     out.open(&format!("typedef struct {name} {{"));
@@ -158,7 +161,7 @@ fn structure(frame: &Frame<'_>, out: &mut Text) {
 }
 
 /// The symbols that the linker must find. Their names carry ABI version and schema.
-pub(crate) fn symbols(model: &Model<'_>, out: &mut Text) {
+pub(crate) fn symbols(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.line(&format!("extern ppt1_control {};", model.symbol("control")));
     out.line(&format!("ppt1_thread *{}(unsigned frame);", model.symbol("begin")));
     out.line(&format!("void {}(ppt1_thread *thread);", model.symbol("end")));
@@ -172,18 +175,18 @@ pub(crate) fn symbols(model: &Model<'_>, out: &mut Text) {
 
 /// The expression that is true while somebody is attached who wants what has this bit. The gate comes
 /// first: where nobody is attached, it costs one load.
-pub(crate) fn is_wanted(model: &Model<'_>, bit: u32) -> String {
+pub(crate) fn is_wanted(model: &BufferModel<'_>, bit: u32) -> String {
     format!("ppt1_on(&{}, {bit})", model.symbol("control"))
 }
 
 /// The expression that is true while somebody is attached: one load.
-pub(crate) fn is_on(model: &Model<'_>) -> String {
+pub(crate) fn is_on(model: &BufferModel<'_>) -> String {
     let control = model.symbol("control");
     format!("__builtin_expect(__atomic_load_n(&{control}.gate, __ATOMIC_RELAXED) != 0, 0) != 0")
 }
 
 /// `on`, `now` and `prepare`.
-fn switch(model: &Model<'_>, out: &mut Text) {
+fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
     let name = model.buffer();
     out.line("/* Whether somebody is attached; costs one load. */");
     out.open(&format!("static inline int ppt_{name}_on(void) {{"));
@@ -211,7 +214,7 @@ fn switch(model: &Model<'_>, out: &mut Text) {
 
 /// The function that reads the CPU's counter, or what stands in for it, if frames are stamped by it.
 /// It is for those who know that somebody is attached.
-pub(crate) fn ticks(model: &Model<'_>, out: &mut Text) {
+pub(crate) fn ticks(model: &BufferModel<'_>, out: &mut GeneratedText) {
     if model.stamps.iter().all(|stamp| stamp.clock.is_some()) {
         return;
     }
@@ -226,7 +229,12 @@ pub(crate) fn ticks(model: &Model<'_>, out: &mut Text) {
 }
 
 /// A function that takes a time stamp; the names of functions start with `prefix`.
-pub(crate) fn now(model: &Model<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut Text) {
+pub(crate) fn now(
+    model: &BufferModel<'_>,
+    stamp: &Stamp<'_>,
+    prefix: &str,
+    out: &mut GeneratedText,
+) {
     let ty = element_type(stamp.stored);
     let Some(clock) = stamp.clock else {
         return now_ticks(model, stamp, prefix, out);
@@ -249,7 +257,7 @@ pub(crate) fn now(model: &Model<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut 
 }
 
 /// The same for the CPU's counter, or what stands in for it.
-fn now_ticks(model: &Model<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut Text) {
+fn now_ticks(model: &BufferModel<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut GeneratedText) {
     out.line(&format!("/* {}; 0 when nobody is attached. */", stamp.about()));
     out.open(&format!("static inline uint64_t {prefix}{}(void) {{", stamp.name));
     out.line(&format!("return {prefix}on() ? {}() : 0;", model.symbol("ticks")));
@@ -267,25 +275,29 @@ fn now_ticks(model: &Model<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut Text)
 
 /// How a function begins that stores a frame: left to themselves, compilers make calls of some, where
 /// nobody is attached, too.
-fn inline(frame: &Frame<'_>) -> &'static str {
+fn inline(frame: &FrameModel<'_>) -> &'static str {
     if frame.inline { "static inline __attribute__((always_inline))" } else { "static inline" }
 }
 
 /// A frame, or the half of a span that has fields of its own.
-pub(crate) type OfHalf<'f, 'a> = (&'f Frame<'a>, Option<SpanHalf>);
+pub(crate) type OfHalf<'f, 'a> = (&'f FrameModel<'a>, Option<SpanHalf>);
 
 /// The symbol of a function that stores such a frame.
-pub(crate) fn storing(model: &Model<'_>, what: &str, (frame, half): OfHalf<'_, '_>) -> String {
+pub(crate) fn storing(
+    model: &BufferModel<'_>,
+    what: &str,
+    (frame, half): OfHalf<'_, '_>,
+) -> String {
     model.symbol(&format!("{}{what}_{}", half.map_or("", SpanHalf::word), frame.name))
 }
 
 /// The function that copies a frame, of the type `ty`, into the ring.
 pub(crate) fn commit(
-    model: &Model<'_>,
+    model: &BufferModel<'_>,
     of: OfHalf<'_, '_>,
     ty: &str,
     enums: Enums,
-    out: &mut Text,
+    out: &mut GeneratedText,
 ) {
     let (frame, half) = of;
     let inline = inline(frame);
@@ -306,11 +318,11 @@ pub(crate) fn commit(
 /// The function that sets what ppt sets of a frame, of the type `ty`, and commits it. It comes last,
 /// since the program may have overwritten the whole frame.
 pub(crate) fn close(
-    model: &Model<'_>,
+    model: &BufferModel<'_>,
     of: OfHalf<'_, '_>,
     ty: &str,
     mark_type: impl Fn(&Enum) -> String,
-    out: &mut Text,
+    out: &mut GeneratedText,
 ) {
     let frame = of.0;
     if !frame.is_completed() {
@@ -323,7 +335,7 @@ pub(crate) fn close(
         storing(model, "close", of),
         if frame.own_stamp().is_some() { ", uint64_t ppt_at" } else { "" }
     ));
-    if let Some(Mark { member, .. }) = frame.mark() {
+    if let Some(FormMark { member, .. }) = frame.mark() {
         out.line(&format!("f->{member} = ppt_mark;"));
     }
     if let Some(stamp) = frame.own_stamp() {
@@ -337,7 +349,7 @@ pub(crate) fn close(
 /// What writes `frame`, a pointer to one, after the program has set it: a call of that function, or of
 /// the one that commits where ppt sets nothing. `at` is the stamp, if ppt takes one.
 pub(crate) fn call_close(
-    model: &Model<'_>,
+    model: &BufferModel<'_>,
     of: OfHalf<'_, '_>,
     frame: &str,
     mark: Option<&str>,
@@ -350,7 +362,12 @@ pub(crate) fn call_close(
 }
 
 /// The macro form's write.
-fn write_frame(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
+fn write_frame(
+    model: &BufferModel<'_>,
+    frame: &FrameModel<'_>,
+    form: &WriteForm<'_>,
+    out: &mut GeneratedText,
+) {
     let symbol = model.symbol(&format!("frame_{}", frame.name));
     let on = format!("if ({}())", model.on_function(frame.name));
     out.line("/* The macro form: writes the thread's frame. */");
@@ -379,9 +396,12 @@ fn write_frame(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut 
 }
 
 /// The name of that function, and what it takes.
-fn write_frame_head(frame: &Frame<'_>, Form { verb, mark, .. }: &Form<'_>) -> String {
+fn write_frame_head(
+    frame: &FrameModel<'_>,
+    WriteForm { verb, mark, .. }: &WriteForm<'_>,
+) -> String {
     let argument = match mark {
-        Some(Mark { field, of, value: MarkValue::Argument(_), .. }) => {
+        Some(FormMark { field, of, value: MarkValue::Argument(_), .. }) => {
             format!("{} {field}", int_type(of.repr))
         }
         _ => "void".into(),
@@ -390,7 +410,7 @@ fn write_frame_head(frame: &Frame<'_>, Form { verb, mark, .. }: &Form<'_>) -> St
 }
 
 /// Typed copies for array fields of the macro form.
-fn setters(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
+fn setters(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut GeneratedText) {
     let symbol = model.symbol(&format!("frame_{}", frame.name));
     for field in frame.given().filter(|it| it.length().is_some()) {
         let name = field.name;
@@ -409,12 +429,12 @@ fn setters(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
 }
 
 /// What makes the value of a field out of what the program has, if that need not be an integer.
-fn addressed(field: &Field<'_>) -> &'static str {
+fn addressed(field: &FieldModel<'_>) -> &'static str {
     if *field.ty == FieldType::Addr { "PPT_ADDR" } else { "" }
 }
 
 /// The macro form: `WRITE_<FRAME>_<FIELD>(v)`, and `…_TIMESTAMP()` for times.
-fn field_macros(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
+fn field_macros(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut GeneratedText) {
     let symbol = model.symbol(&format!("frame_{}", frame.name));
     out.line("/* The macro form: sets fields of the thread's frame, on or off; only stamps check the gate. */");
     for field in frame.given() {
@@ -445,7 +465,7 @@ fn field_macros(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
 }
 
 /// The same names where nothing is compiled in.
-fn disabled(model: &Model<'_>, out: &mut Text) {
+fn disabled(model: &BufferModel<'_>, out: &mut GeneratedText) {
     let name = model.buffer();
     out.line(&format!("static inline int ppt_{name}_on(void) {{ return 0; }}"));
     out.line(&format!("static inline void ppt_{name}_prepare(void) {{}}"));
@@ -485,7 +505,7 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
         }
         for form in &frame.forms {
             let used = match &form.mark {
-                Some(Mark { field, value: MarkValue::Argument(_), .. }) => {
+                Some(FormMark { field, value: MarkValue::Argument(_), .. }) => {
                     format!(" (void){field}; ")
                 }
                 _ => String::new(),
@@ -512,7 +532,12 @@ fn disabled(model: &Model<'_>, out: &mut Text) {
 }
 
 /// The block form: a loop that runs once when on, over a frame of its own.
-fn block_form(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
+fn block_form(
+    model: &BufferModel<'_>,
+    frame: &FrameModel<'_>,
+    form: &WriteForm<'_>,
+    out: &mut GeneratedText,
+) {
     let ty = half_type(frame, form.half);
     let name = block_macro(form.verb, frame.name);
     let of = (frame, form.half);

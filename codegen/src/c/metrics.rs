@@ -4,11 +4,11 @@ use ppt_frame_dsl::metric::{Metric, Shape};
 use ppt_frame_dsl::names::block_macro;
 
 use super::comment::{comment, doc};
-use crate::model::Model;
-use crate::text::Text;
+use crate::model::BufferModel;
+use crate::text::GeneratedText;
 
 /// The symbols that the linker must find.
-pub(crate) fn symbols(model: &Model<'_>, out: &mut Text) {
+pub(crate) fn symbols(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.line(&format!("void {}(unsigned cell, uint64_t value);", model.symbol("add")));
     out.line(&format!(
         "void {}(unsigned sum, unsigned bucket, uint64_t value);",
@@ -27,7 +27,7 @@ pub(crate) fn argument(metric: &Metric) -> (&'static str, &'static str) {
 }
 
 /// The call that adds the argument. Somebody is attached.
-pub(crate) fn call(model: &Model<'_>, metric: &Metric) -> String {
+pub(crate) fn call(model: &BufferModel<'_>, metric: &Metric) -> String {
     let (first, (_, value)) = (metric.cells.start, argument(metric));
     let (add, observe) = (model.symbol("add"), model.symbol("observe"));
     match metric.shape {
@@ -57,7 +57,7 @@ pub(crate) fn about(metric: &Metric) -> String {
 }
 
 /// The function that adds, and the macro that checks the gate before.
-pub(super) fn function(model: &Model<'_>, metric: &Metric, out: &mut Text) {
+pub(super) fn function(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {
     let (ty, value) = argument(metric);
     let function = format!("ppt_{}_{}", metric.shape.verb(), metric.name);
     let name = block_macro(metric.shape.verb(), &metric.name);
@@ -75,7 +75,7 @@ pub(super) fn function(model: &Model<'_>, metric: &Metric, out: &mut Text) {
 }
 
 /// The same where nothing is compiled in.
-pub(super) fn disabled(metric: &Metric, out: &mut Text) {
+pub(super) fn disabled(metric: &Metric, out: &mut GeneratedText) {
     let name = block_macro(metric.shape.verb(), &metric.name);
     let (_, value) = argument(metric);
     out.line(&format!("#define {name}({value}) ((void)sizeof({value}))"));

@@ -2,8 +2,8 @@
 
 use super::comment::banner;
 use super::types::frame_type;
-use crate::model::Model;
-use crate::text::Text;
+use crate::model::BufferModel;
+use crate::text::GeneratedText;
 
 const FIXED: &str = include_str!("../../runtime/c/target.c");
 const MADE: &str = include_str!("../../runtime/c/made.c");
@@ -33,9 +33,9 @@ const HEADERS: [&str; 16] = [
 
 /// The text of the source file of `header`; `macro_form` says whether it defines what the macro
 /// form writes into.
-pub(crate) fn emit(model: &Model<'_>, header: &str, macro_form: bool) -> String {
+pub(crate) fn emit(model: &BufferModel<'_>, header: &str, macro_form: bool) -> String {
     let schema = model.schema;
-    let mut out = Text::new();
+    let mut out = GeneratedText::new();
     out.line(&banner(model, "The slow path"));
     out.lines(["#ifndef _GNU_SOURCE", "#define _GNU_SOURCE", "#endif"]);
     out.line(&format!("#include \"{header}\""));
@@ -95,7 +95,7 @@ pub(crate) fn emit(model: &Model<'_>, header: &str, macro_form: bool) -> String 
 }
 
 /// The frames that the macro form fills.
-fn thread_frames(model: &Model<'_>, out: &mut Text) {
+fn thread_frames(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.line("#ifdef __cplusplus");
     out.line("extern \"C\" {");
     out.line("#endif");
@@ -111,7 +111,7 @@ fn thread_frames(model: &Model<'_>, out: &mut Text) {
 }
 
 /// The schema's JSON as string literals of a readable length.
-fn json_literal(json: &str, out: &mut Text) {
+fn json_literal(json: &str, out: &mut GeneratedText) {
     const WIDTH: usize = 88;
     let mut line = String::new();
     for byte in json.bytes() {

@@ -3,29 +3,29 @@
 use ppt_frame_dsl::role::SpanHalf;
 
 use super::comment::remark;
-use crate::model::{Field, Frame, What};
-use crate::text::Text;
+use crate::model::{FieldModel, FrameModel, MemberKind};
+use crate::text::GeneratedText;
 
 /// The members of a frame's struct.
 pub(crate) fn members(
-    frame: &Frame<'_>,
+    frame: &FrameModel<'_>,
     half: Option<SpanHalf>,
-    element: impl Fn(&Field<'_>) -> String,
-    out: &mut Text,
+    element: impl Fn(&FieldModel<'_>) -> String,
+    out: &mut GeneratedText,
 ) {
     for member in &frame.members {
         let name = &frame.member_name(member, half);
         let (member, remark) = match member.what {
-            What::Sequence => (format!("uint64_t {name}"), "from 1; set when written".into()),
-            What::FrameId => {
+            MemberKind::Sequence => (format!("uint64_t {name}"), "from 1; set when written".into()),
+            MemberKind::FrameId => {
                 (format!("uint16_t {name}"), "which frame it is; set when written".into())
             }
-            What::Field(index) => {
+            MemberKind::Field(index) => {
                 let field = &frame.fields[index];
                 let array = field.length().map_or(String::new(), |n| format!("[{n}]"));
                 (format!("{} {name}{array}", element(field)), remark(field))
             }
-            What::Padding(bytes) => (format!("unsigned char {name}[{bytes}]"), String::new()),
+            MemberKind::Padding(bytes) => (format!("unsigned char {name}[{bytes}]"), String::new()),
         };
         let remark = if remark.is_empty() { remark } else { format!(" /* {remark} */") };
         out.line(&format!("{member};{remark}"));
@@ -33,9 +33,14 @@ pub(crate) fn members(
 }
 
 /// The proof that the compiler lays `name` out as the schema says.
-pub(crate) fn assertions(frame: &Frame<'_>, half: Option<SpanHalf>, name: &str, out: &mut Text) {
+pub(crate) fn assertions(
+    frame: &FrameModel<'_>,
+    half: Option<SpanHalf>,
+    name: &str,
+    out: &mut GeneratedText,
+) {
     out.line(&format!("PPT1_ASSERT(sizeof({name}) == {}, \"layout of {name}\");", frame.size));
-    for member in frame.members.iter().filter(|it| matches!(it.what, What::Field(_))) {
+    for member in frame.members.iter().filter(|it| matches!(it.what, MemberKind::Field(_))) {
         out.line(&format!(
             "PPT1_ASSERT(__builtin_offsetof({name}, {}) == {}, \"layout of {name}\");",
             frame.member_name(member, half),

@@ -4,15 +4,15 @@ use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::Int;
 
-use crate::model::Frame;
+use crate::model::FrameModel;
 
 /// Name of a frame's struct.
-pub(crate) fn frame_type(frame: &Frame<'_>) -> String {
+pub(crate) fn frame_type(frame: &FrameModel<'_>) -> String {
     format!("pptframe_{}_t", frame.name)
 }
 
 /// Name of the struct that a form fills: that of its half, if the halves of a span differ.
-pub(crate) fn half_type(frame: &Frame<'_>, half: Option<SpanHalf>) -> String {
+pub(crate) fn half_type(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> String {
     half.map_or_else(|| frame_type(frame), |half| format!("ppt{}_{}_t", half.word(), frame.name))
 }
 

@@ -4,14 +4,14 @@
 use ppt_frame_dsl::names::block_macro;
 
 use super::types::frame_type;
-use crate::model::{Frame, MarkValue, Model};
-use crate::text::Text;
+use crate::model::{BufferModel, FrameModel, MarkValue};
+use crate::text::GeneratedText;
 
 /// The verb of frames that are written.
 const WRITE: &str = "write";
 
 /// Why the frame is not written, if it is not; `name_of` is what a form is called.
-pub(crate) fn reason(frame: &Frame<'_>, name_of: impl Fn(&str) -> String) -> Option<String> {
+pub(crate) fn reason(frame: &FrameModel<'_>, name_of: impl Fn(&str) -> String) -> Option<String> {
     if frame.forms.iter().any(|form| form.verb == WRITE) {
         return None;
     }
@@ -24,7 +24,7 @@ pub(crate) fn reason(frame: &Frame<'_>, name_of: impl Fn(&str) -> String) -> Opt
 }
 
 /// The macros of both forms of C, on and off. They cost nothing.
-pub(super) fn macros(model: &Model<'_>, out: &mut Text) {
+pub(super) fn macros(model: &BufferModel<'_>, out: &mut GeneratedText) {
     for frame in &model.frames {
         let ty = frame_type(frame);
         if let Some(why) = reason(frame, |verb| block_macro(verb, frame.name)) {

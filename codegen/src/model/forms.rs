@@ -6,18 +6,18 @@ use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::{self, Enum, FieldType, Schema};
 
 /// One way.
-pub(crate) struct Form<'a> {
+pub(crate) struct WriteForm<'a> {
     /// `write`, `begin`, `end` or `step`: part of the names of functions and macros.
     pub verb: &'static str,
     /// What ppt sets in the frame, with its stamp, after the program has set the rest: the program
     /// may overwrite a whole frame. The stamp is taken before.
-    pub mark: Option<Mark<'a>>,
+    pub mark: Option<FormMark<'a>>,
     /// The half of a span that it writes, if halves have different fields.
     pub half: Option<SpanHalf>,
 }
 
 /// The value by which readers tell apart how a frame was written.
-pub(crate) struct Mark<'a> {
+pub(crate) struct FormMark<'a> {
     /// Name of the field.
     pub field: &'a str,
     /// The same in a frame's struct.
@@ -40,7 +40,7 @@ pub(super) fn member_name<'a>(frame: &schema::Frame, field: &'a schema::Field) -
 }
 
 /// The forms of a frame.
-pub(super) fn forms<'a>(schema: &'a Schema, frame: &'a schema::Frame) -> Vec<Form<'a>> {
+pub(super) fn forms<'a>(schema: &'a Schema, frame: &'a schema::Frame) -> Vec<WriteForm<'a>> {
     let field = frame.fields.iter().find(|field| field.is_mark());
     let of = field.and_then(|field| match &field.ty {
         FieldType::Enum { name } => Some((field, schema.enum_named(name)?)),
@@ -54,10 +54,10 @@ pub(super) fn forms<'a>(schema: &'a Schema, frame: &'a schema::Frame) -> Vec<For
             Some(value) if frame.verbs().len() > 1 => MarkValue::Named(value, in_c(value)),
             _ => MarkValue::Argument(in_c("")),
         };
-        Some(Mark { field: &field.name, member: member_name(frame, field), of, value })
+        Some(FormMark { field: &field.name, member: member_name(frame, field), of, value })
     };
     let has_halves = frame.fields.iter().any(|field| frame.only_half(field).is_some());
     let half = |verb: &str| SpanHalf::from_word(verb).filter(|_| has_halves);
-    let form = |verb: &&'static str| Form { verb, mark: mark(verb), half: half(verb) };
+    let form = |verb: &&'static str| WriteForm { verb, mark: mark(verb), half: half(verb) };
     frame.verbs().iter().map(form).collect()
 }

@@ -2,9 +2,9 @@
 
 use ppt_frame_dsl::role::SpanHalf;
 
-use super::{Field, Frame, Member, Store, Value, What};
+use super::{BitSource, FieldModel, FrameModel, Member, MemberKind, Store};
 
-impl<'a> Frame<'a> {
+impl<'a> FrameModel<'a> {
     /// The halves that have a struct of their own, as `Some`; else the one frame that all forms write.
     pub fn halves(&self) -> &'static [Option<SpanHalf>] {
         if self.fields.iter().any(|field| field.only.is_some()) {
@@ -15,15 +15,15 @@ impl<'a> Frame<'a> {
     }
 
     /// The fields that the program sets in that half.
-    pub fn given_in(&self, half: Option<SpanHalf>) -> impl Iterator<Item = &Field<'a>> {
+    pub fn given_in(&self, half: Option<SpanHalf>) -> impl Iterator<Item = &FieldModel<'a>> {
         self.given().filter(move |field| field.is_in(half))
     }
 
     /// What a member is called in the struct of a half: a field of the other half is out of reach.
     pub fn member_name(&self, member: &Member, half: Option<SpanHalf>) -> String {
         let only = match member.what {
-            What::Field(index) => self.fields[index].only.filter(|only| Some(*only) != half),
-            What::Sequence | What::FrameId | What::Padding(_) => None,
+            MemberKind::Field(index) => self.fields[index].only.filter(|only| Some(*only) != half),
+            MemberKind::Sequence | MemberKind::FrameId | MemberKind::Padding(_) => None,
         };
         match (only, half) {
             (Some(only), Some(_)) => format!("ppt_{}_{}", only.word(), member.name),
@@ -39,8 +39,10 @@ impl<'a> Frame<'a> {
             match store {
                 Store::Word { index, parts } => {
                     let parts = parts.iter().filter(|part| match part.value {
-                        Value::FrameId(_) => true,
-                        Value::Bytes { field, .. } | Value::Number { field, .. } => is_in(field),
+                        BitSource::FrameId(_) => true,
+                        BitSource::Bytes { field, .. } | BitSource::Number { field, .. } => {
+                            is_in(field)
+                        }
                     });
                     stores.push(Store::Word { index: *index, parts: parts.cloned().collect() });
                 }
@@ -55,7 +57,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-impl Field<'_> {
+impl FieldModel<'_> {
     /// Whether the frame of that half has it; None: of a frame that has no halves.
     pub fn is_in(&self, half: Option<SpanHalf>) -> bool {
         half.is_none() || self.only.is_none() || self.only == half

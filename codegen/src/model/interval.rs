@@ -4,20 +4,20 @@ use ppt_frame_dsl::schema::{Edge, Field, Frame};
 
 /// The fields that a scope stamps.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Interval<T> {
+pub(crate) struct ScopeInterval<T> {
     pub start: T,
     pub end: T,
 }
 
-impl<T> Interval<T> {
-    pub fn map<U>(self, f: impl Fn(T) -> U) -> Interval<U> {
-        Interval { start: f(self.start), end: f(self.end) }
+impl<T> ScopeInterval<T> {
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> ScopeInterval<U> {
+        ScopeInterval { start: f(self.start), end: f(self.end) }
     }
 }
 
 /// The fields of start and end: of the interval that places the frame in time, else of the last
 /// one, else those called `start` and `end`.
-pub(super) fn interval(frame: &Frame) -> Option<Interval<usize>> {
+pub(super) fn interval(frame: &Frame) -> Option<ScopeInterval<usize>> {
     // A span is more than a scope: it need not end where it began. And what ppt stamps is no scope.
     if frame.fields.iter().any(Field::is_own) {
         return None;
@@ -35,5 +35,5 @@ pub(super) fn interval(frame: &Frame) -> Option<Interval<usize>> {
                 }
         })
     };
-    Some(Interval { start: find(Edge::Start, "start")?, end: find(Edge::End, "end")? })
+    Some(ScopeInterval { start: find(Edge::Start, "start")?, end: find(Edge::End, "end")? })
 }

@@ -17,21 +17,21 @@ const LOOP_FROM: u32 = 8;
 #[derive(Clone)]
 pub(crate) enum Store {
     /// Word `index` is its parts together; 0 if there are none.
-    Word { index: u32, parts: Vec<Part> },
+    Word { index: u32, parts: Vec<WordPart> },
     /// `words` words from word `first` on are those of the array `field`, from its byte `from` on.
     Array { first: u32, words: u32, field: usize, from: u32 },
 }
 
 /// A part of a word, shifted left by so many bits. No two parts overlap.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct WordPart {
     pub shift: u32,
-    pub value: Value,
+    pub value: BitSource,
 }
 
 /// The source of the bits of a part.
 #[derive(Clone)]
-pub(crate) enum Value {
+pub(crate) enum BitSource {
     FrameId(usize),
     /// `count` bytes from byte `at` of a text or of bytes.
     Bytes {
@@ -66,7 +66,7 @@ pub(crate) enum Bits {
 
 impl Bits {
     /// The bits of one value, each with their offset.
-    fn of(stored: Stored<'_>) -> Vec<(u32, Bits)> {
+    fn with_offsets(stored: Stored<'_>) -> Vec<(u32, Bits)> {
         match stored {
             Stored::Int(int) => vec![(0, Bits::Int(int))],
             Stored::Enum(it) => vec![(0, Bits::Enum(it.repr))],
@@ -82,10 +82,10 @@ impl Bits {
 
 /// The words of `frame`, but the first, which is its sequence number.
 pub(super) fn stores(schema: &Schema, frame: &Frame, id: usize) -> Vec<Store> {
-    let mut words: Vec<Vec<Part>> = vec![Vec::new(); frame.size as usize / 8];
+    let mut words: Vec<Vec<WordPart>> = vec![Vec::new(); frame.size as usize / 8];
     if schema.multi() {
         let (index, bytes) = (FRAME_ID_OFFSET as usize / 8, FRAME_ID_OFFSET % 8);
-        words[index].push(Part { shift: bytes * 8, value: Value::FrameId(id) });
+        words[index].push(WordPart { shift: bytes * 8, value: BitSource::FrameId(id) });
     }
     let mut arrays = Vec::new();
     for (index, field) in frame.fields.iter().enumerate() {
@@ -135,10 +135,10 @@ fn compose(
     schema: &Schema,
     (index, field): (usize, &Field),
     bytes: Range<u32>,
-    words: &mut [Vec<Part>],
+    words: &mut [Vec<WordPart>],
 ) {
-    let mut put = |offset: u32, value: Value| {
-        words[offset as usize / 8].push(Part { shift: offset % 8 * 8, value });
+    let mut put = |offset: u32, value: BitSource| {
+        words[offset as usize / 8].push(WordPart { shift: offset % 8 * 8, value });
     };
     let stored = stored(schema, &field.ty);
     if let Stored::Text { .. } | Stored::Bytes { .. } = stored {
@@ -146,7 +146,7 @@ fn compose(
         while at < bytes.end {
             let offset = field.offset + at;
             let count = (8 - offset % 8).min(bytes.end - at);
-            put(offset, Value::Bytes { field: index, at, count });
+            put(offset, BitSource::Bytes { field: index, at, count });
             at += count;
         }
         return;
@@ -154,8 +154,8 @@ fn compose(
     let size = stored.size();
     for number in bytes.start / size..bytes.end / size {
         let element = field.array.map(|_| number);
-        for (offset, bits) in Bits::of(stored) {
-            let value = Value::Number { field: index, element, bits };
+        for (offset, bits) in Bits::with_offsets(stored) {
+            let value = BitSource::Number { field: index, element, bits };
             put(field.offset + number * size + offset, value);
         }
     }
@@ -164,16 +164,16 @@ fn compose(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Model, What};
+    use crate::model::{BufferModel, MemberKind};
 
-    fn bytes(value: &Value) -> u32 {
+    fn bytes(value: &BitSource) -> u32 {
         match value {
-            Value::FrameId(_) => 2,
-            Value::Bytes { count, .. } => *count,
-            Value::Number { bits: Bits::Int(int) | Bits::Enum(int), .. } => int.size(),
-            Value::Number { bits: Bits::Bool, .. } => 1,
-            Value::Number { bits: Bits::F32, .. } => 4,
-            Value::Number { .. } => 8,
+            BitSource::FrameId(_) => 2,
+            BitSource::Bytes { count, .. } => *count,
+            BitSource::Number { bits: Bits::Int(int) | Bits::Enum(int), .. } => int.size(),
+            BitSource::Number { bits: Bits::Bool, .. } => 1,
+            BitSource::Number { bits: Bits::F32, .. } => 4,
+            BitSource::Number { .. } => 8,
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
         for path in paths.filter(|it| it.extension().is_some_and(|it| it == "frame")) {
             let name = path.file_name().unwrap().to_str().unwrap();
             let frames = crate::parse(&std::fs::read(&path).unwrap(), name).unwrap();
-            for frame in &Model::new(&frames.schema, "a", name).frames {
+            for frame in &BufferModel::new(&frames.schema, "a", name).frames {
                 let mut stored = vec![0; frame.size as usize];
                 let mut next = 1;
                 let mut store = |from: u32, bytes: u32| {
@@ -214,9 +214,9 @@ mod tests {
                 let mut expected = vec![0; frame.size as usize];
                 for member in &frame.members {
                     let bytes = match member.what {
-                        What::Sequence | What::Padding(_) => 0,
-                        What::FrameId => 2,
-                        What::Field(index) => {
+                        MemberKind::Sequence | MemberKind::Padding(_) => 0,
+                        MemberKind::FrameId => 2,
+                        MemberKind::Field(index) => {
                             let field = &frame.fields[index];
                             field.stored.size() * field.array.unwrap_or(1)
                         }

@@ -10,15 +10,18 @@ use crate::c::comment::{banner, literal};
 use crate::c::header::{OfHalf, call_close, storing};
 use crate::c::metrics::{about, argument};
 use crate::c::types::{half_type, int_type};
-use crate::model::{ABOUT_LENGTH, Field, Form, Frame, Interval, Mark, MarkValue, Model, Stamp};
-use crate::text::Text;
+use crate::model::{
+    ABOUT_LENGTH, BufferModel, FieldModel, FormMark, FrameModel, MarkValue, ScopeInterval, Stamp,
+    WriteForm,
+};
+use crate::text::GeneratedText;
 
 const FIXED: &str = include_str!("../../runtime/python/module.c");
 const HASH: &str = include_str!("../../runtime/python/hash.c");
 
-pub(super) fn emit(model: &Model<'_>) -> String {
+pub(super) fn emit(model: &BufferModel<'_>) -> String {
     let name = model.buffer();
-    let mut out = Text::new();
+    let mut out = GeneratedText::new();
     out.line(&banner(model, "Python's module"));
     out.lines(["#define PY_SSIZE_T_CLEAN", "#include <Python.h>", "#include <stddef.h>"]);
     out.line(&format!("#include \"{}.h\"", model.stem));
@@ -87,7 +90,7 @@ fn setter(stored: Stored<'_>) -> &'static str {
 }
 
 /// A field's type, for messages.
-fn type_word(field: &Field<'_>) -> String {
+fn type_word(field: &FieldModel<'_>) -> String {
     match field.ty {
         FieldType::Enum { name } => name.clone(),
         FieldType::Char { len } => format!("char[{len}]"),
@@ -102,12 +105,12 @@ fn type_word(field: &Field<'_>) -> String {
 }
 
 /// What the tables of a frame, or of the half of a span that has fields of its own, are called after.
-fn table_name(frame: &Frame<'_>, half: Option<SpanHalf>) -> String {
+fn table_name(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> String {
     // No name of a frame has two of them.
     half.map_or_else(|| frame.name.into(), |half| format!("{}__{}", frame.name, half.word()))
 }
 
-fn table(model: &Model<'_>, of: OfHalf<'_, '_>, first: usize, out: &mut Text) {
+fn table(model: &BufferModel<'_>, of: OfHalf<'_, '_>, first: usize, out: &mut GeneratedText) {
     let (frame, half) = of;
     let (name, ty) = (frame.name, half_type(frame, half));
     let table = table_name(frame, half);
@@ -164,7 +167,12 @@ const ARGUMENTS: &str = "(PyObject *module, PyObject *const *args, Py_ssize_t co
 
 /// The function that a call of the module runs. It looks at the gate before it looks at the
 /// arguments.
-fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) {
+fn write(
+    model: &BufferModel<'_>,
+    frame: &FrameModel<'_>,
+    form: &WriteForm<'_>,
+    out: &mut GeneratedText,
+) {
     let name = frame.name;
     out.line(&format!("static PyObject *pptpy_{}_{name}{ARGUMENTS}", form.verb));
     out.open("    PyObject *keywords) {");
@@ -174,10 +182,10 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) 
     let last = match &form.mark {
         None if frame.is_completed() => call_close(model, written, "&f", None, "at"),
         None => format!("pptpy_commit_{name}(&f)"),
-        Some(Mark { value: MarkValue::Named(_, enumerator), .. }) => {
+        Some(FormMark { value: MarkValue::Named(_, enumerator), .. }) => {
             call_close(model, written, "&f", Some(enumerator), "at")
         }
-        Some(Mark { field, of, value: MarkValue::Argument(_), .. }) => {
+        Some(FormMark { field, of, value: MarkValue::Argument(_), .. }) => {
             let function = function_name(frame, form);
             let first = of.values.first().map_or("", |value| value.0.as_str());
             let needs = format!("{function}() needs a {field} first, such as {}.{first}", of.name);
@@ -211,7 +219,7 @@ fn write(model: &Model<'_>, frame: &Frame<'_>, form: &Form<'_>, out: &mut Text) 
     out.blank();
 }
 
-fn scope(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
+fn scope(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut GeneratedText) {
     let name = frame.name;
     if frame.interval().is_some() {
         out.line(&format!("static PyObject *pptpy_scope_of_{name}{ARGUMENTS}"));
@@ -228,7 +236,7 @@ fn scope(model: &Model<'_>, frame: &Frame<'_>, out: &mut Text) {
 }
 
 /// The function that adds to a counter or a histogram.
-fn add(model: &Model<'_>, metric: &Metric, out: &mut Text) {
+fn add(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {
     let (shape, name) = (metric.shape, &metric.name);
     let (ty, value) = argument(metric);
     out.line(&format!("static PyObject *pptpy_{}_{name}(PyObject *module,", shape.verb()));
@@ -252,7 +260,7 @@ fn add(model: &Model<'_>, metric: &Metric, out: &mut Text) {
 }
 
 /// `on`, `prepare` and `now`.
-fn switch(model: &Model<'_>, out: &mut Text) {
+fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
     let name = model.buffer();
     let mut function = |what: &str, body: &[&str]| {
         out.open(&format!("static PyObject *pptpy_{what}(PyObject *module, PyObject *none) {{"));
@@ -300,7 +308,7 @@ fn switch(model: &Model<'_>, out: &mut Text) {
     }
 }
 
-fn enums(model: &Model<'_>, out: &mut Text) {
+fn enums(model: &BufferModel<'_>, out: &mut GeneratedText) {
     for it in &model.schema.enums {
         out.open(&format!("static const pptpy_value pptpy_values_{}[] = {{", it.name));
         for (name, value) in &it.values {
@@ -332,7 +340,7 @@ fn docstring(function: &str, first: &str, (frame, half): OfHalf<'_, '_>, about: 
     string(&doc)
 }
 
-fn module(model: &Model<'_>, out: &mut Text) {
+fn module(model: &BufferModel<'_>, out: &mut GeneratedText) {
     let name = model.buffer();
     out.lines([
         "#pragma GCC diagnostic push",
@@ -359,7 +367,7 @@ fn module(model: &Model<'_>, out: &mut Text) {
                 format!("{what}, if somebody is attached. Fields that are not given are 0.");
             out.line(&format!(" {}}},", docstring(&function, &first, (frame, form.half), &about)));
         }
-        if let Some(Interval { start, end }) = frame.interval() {
+        if let Some(ScopeInterval { start, end }) = frame.interval() {
             let scope = scope_name(frame);
             out.line(&format!("{{\"{scope}\", PPT_PY_FAST(pptpy_scope_of_{frame_name}), {fast},"));
             let about = format!(

@@ -3,18 +3,18 @@
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::Metric;
 
-use crate::model::{Field, Form, Frame};
+use crate::model::{FieldModel, FrameModel, WriteForm};
 
 /// Ends the name of what [`scope_name`] names.
 pub(super) const SCOPE: &str = "_scope";
 
 /// The name of the function that returns the context manager of a frame with an interval.
-pub(super) fn scope_name(frame: &Frame<'_>) -> String {
+pub(super) fn scope_name(frame: &FrameModel<'_>) -> String {
     format!("{}{SCOPE}", frame.name)
 }
 
 /// The name of the function that writes a frame: that of the frame, if there is one way to write it.
-pub(super) fn function_name(frame: &Frame<'_>, form: &Form<'_>) -> String {
+pub(super) fn function_name(frame: &FrameModel<'_>, form: &WriteForm<'_>) -> String {
     match form.mark {
         None => frame.name.into(),
         Some(_) => format!("{}_{}", frame.name, form.verb),
@@ -27,7 +27,7 @@ pub(super) fn metric_name(metric: &Metric) -> String {
 }
 
 /// The default value of a field, in Python.
-pub(super) fn zero(field: &Field<'_>) -> &'static str {
+pub(super) fn zero(field: &FieldModel<'_>) -> &'static str {
     match field.stored {
         _ if field.array.is_some() => "()",
         Stored::Text { .. } => "\"\"",

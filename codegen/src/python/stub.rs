@@ -6,11 +6,11 @@ use ppt_text::masked;
 use super::spelling::{function_name, metric_name, scope_name, zero};
 use crate::c::header::OfHalf;
 use crate::c::metrics::argument;
-use crate::model::{Field, Frame, Mark, MarkValue, Model};
-use crate::text::Text;
+use crate::model::{BufferModel, FieldModel, FormMark, FrameModel, MarkValue};
+use crate::text::GeneratedText;
 
-pub(super) fn emit(model: &Model<'_>) -> String {
-    let mut out = Text::new();
+pub(super) fn emit(model: &BufferModel<'_>) -> String {
+    let mut out = GeneratedText::new();
     for line in model.banner("Frames") {
         out.line(&format!("# {line}"));
     }
@@ -55,7 +55,7 @@ pub(super) fn emit(model: &Model<'_>) -> String {
         );
         for form in &frame.forms {
             let step = match &form.mark {
-                Some(Mark { field, value: MarkValue::Argument(_), .. }) => {
+                Some(FormMark { field, value: MarkValue::Argument(_), .. }) => {
                     &*format!("{field}: SupportsIndex,\n    /")
                 }
                 _ => "",
@@ -71,7 +71,7 @@ pub(super) fn emit(model: &Model<'_>) -> String {
 }
 
 /// A docstring: nothing in it may end it.
-fn doc(text: &str, out: &mut Text) {
+fn doc(text: &str, out: &mut GeneratedText) {
     if !text.is_empty() {
         let text =
             masked(text.trim(), |char| char == '\n').replace('\\', "\\\\").replace('"', "\\\"");
@@ -80,7 +80,7 @@ fn doc(text: &str, out: &mut Text) {
     }
 }
 
-fn function(before: &str, name: &str, of: OfHalf<'_, '_>, result: &str, out: &mut Text) {
+fn function(before: &str, name: &str, of: OfHalf<'_, '_>, result: &str, out: &mut GeneratedText) {
     out.open(&format!("def {name}("));
     if !before.is_empty() {
         out.line(&format!("{before},"));
@@ -92,7 +92,7 @@ fn function(before: &str, name: &str, of: OfHalf<'_, '_>, result: &str, out: &mu
     out.close(&format!(") -> {result}: ..."));
 }
 
-fn hint(field: &Field<'_>) -> String {
+fn hint(field: &FieldModel<'_>) -> String {
     let element = match field.stored {
         Stored::Text { .. } => "str",
         Stored::Bytes { .. } => "Buffer",
@@ -106,7 +106,7 @@ fn hint(field: &Field<'_>) -> String {
     }
 }
 
-fn scope(frame: &Frame<'_>, out: &mut Text) {
+fn scope(frame: &FrameModel<'_>, out: &mut GeneratedText) {
     let class = format!("_{}", scope_name(frame));
     out.blank();
     out.line("@final");

@@ -46,13 +46,13 @@ pub struct FrameFile {
 /// A frame of a file.
 #[derive(Debug, Clone)]
 struct OneFrame {
-    kind: Kind,
+    kind: FrameRole,
     /// Of each field its type, its elements, and which half of a span has it.
     fields: Vec<(&'static str, Option<u32>, &'static str)>,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum FrameRole {
     Plain,
     /// What stands after `@span`, the type of the key, and whether the program sets the time.
     Span(&'static str, &'static str, bool),
@@ -71,13 +71,13 @@ pub fn frame_file() -> impl Strategy<Value = FrameFile> {
         _ => (ty, length, half),
     });
     let span = (select(&["", "(host)", "(process, fifo)"][..]), select(&KEYS[..]), any::<bool>());
-    let span = span.prop_map(|(said, key, at)| Kind::Span(said, key, at));
+    let span = span.prop_map(|(said, key, at)| FrameRole::Span(said, key, at));
     let chain =
         (select(&["(a, b)", "(first, second, third)"][..]), select(&KEYS[..]), any::<bool>());
-    let chain = chain.prop_map(|(said, key, at)| Kind::Chain(said, key, at));
+    let chain = chain.prop_map(|(said, key, at)| FrameRole::Chain(said, key, at));
     let point = (select(&SIDES[..]), any::<bool>());
-    let point = point.prop_map(|(sides, at)| Kind::Point(sides, at));
-    let kind = prop_oneof![2 => Just(Kind::Plain), 1 => span, 1 => chain, 1 => point];
+    let point = point.prop_map(|(sides, at)| FrameRole::Point(sides, at));
+    let kind = prop_oneof![2 => Just(FrameRole::Plain), 1 => span, 1 => chain, 1 => point];
     let frame = (kind, vec(field, 1..14)).prop_map(|(kind, fields)| OneFrame { kind, fields });
     let metrics = vec(select(&METRICS[..]), 0..5);
     (select(&TIMES[..]), vec(frame, 1..5), metrics).prop_map(|(time, frames, metrics)| FrameFile {
@@ -99,13 +99,13 @@ impl FrameFile {
         }
         for (index, OneFrame { kind, fields }) in self.frames.iter().enumerate() {
             match kind {
-                Kind::Plain => writeln!(text, "frame b{number}_{index} {{").unwrap(),
-                Kind::Point(sides, at) => {
+                FrameRole::Plain => writeln!(text, "frame b{number}_{index} {{").unwrap(),
+                FrameRole::Point(sides, at) => {
                     let at = if *at { "time stamp @at;" } else { "" };
                     writeln!(text, "frame b{number}_{index} @point {{ {sides} {at}").unwrap();
                 }
-                Kind::Span(said, key, at) | Kind::Chain(said, key, at) => {
-                    let word = if matches!(kind, Kind::Span(..)) { "span" } else { "chain" };
+                FrameRole::Span(said, key, at) | FrameRole::Chain(said, key, at) => {
+                    let word = if matches!(kind, FrameRole::Span(..)) { "span" } else { "chain" };
                     let (ty, length) = key.split_at(key.find('[').unwrap_or(key.len()));
                     let at = if *at { "time stamp @at;" } else { "" };
                     writeln!(
@@ -115,7 +115,7 @@ impl FrameFile {
                     .unwrap();
                 }
             }
-            let is_span = matches!(kind, Kind::Span(..));
+            let is_span = matches!(kind, FrameRole::Span(..));
             for (index, (ty, length, half)) in fields.iter().enumerate() {
                 let half = if is_span { half } else { "" };
                 let length = length.map_or(String::new(), |length| format!("[{length}]"));

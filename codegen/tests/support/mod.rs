@@ -10,7 +10,7 @@ pub mod wrong_segments;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ppt_codegen::{Language, Output, Schema};
+use ppt_codegen::{GeneratedFile, Language, Schema};
 
 /// The fixed text of every header and of every source file, or of those that have hashes.
 pub const HASH_HEADER: &str = include_str!("../../runtime/c/hash.h");
@@ -41,11 +41,11 @@ pub const CPP_GOLDENS: [&str; 10] = [
 pub struct Generated {
     pub stem: String,
     pub schema: Schema,
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<GeneratedFile>,
 }
 
 impl Generated {
-    pub fn of(source: &str, file_name: &str) -> Generated {
+    pub fn from_source(source: &str, file_name: &str) -> Generated {
         Generated::new(source, file_name, Language::C)
     }
 
@@ -62,7 +62,7 @@ impl Generated {
 
     pub fn of_file(path: &Path) -> Generated {
         let name = path.file_name().unwrap().to_str().unwrap();
-        Generated::of(&fs::read_to_string(path).unwrap(), name)
+        Generated::from_source(&fs::read_to_string(path).unwrap(), name)
     }
 
     /// The C++ of a file of [`CPP_GOLDENS`].

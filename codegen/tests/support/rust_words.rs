@@ -88,7 +88,7 @@ fn check_metrics(schema: &Schema, number: usize, text: &mut String) {
 }
 
 fn check_frame(schema: &Schema, number: usize, id: usize, frame: &Frame, text: &mut String) {
-    let layout = Layout::of(schema, frame);
+    let layout = Layout::for_frame(schema, frame);
     let module = &schema.buffer;
     let value = |field: &Field| {
         let ty = match field.ty {

@@ -26,7 +26,7 @@ const AHEAD: i64 = 250;
 
 /// What a frame carries.
 #[derive(Debug, Clone, Copy)]
-pub enum Time {
+pub enum FrameTime {
     /// So many ns after the start.
     At(i64),
     /// It was not taken.
@@ -88,8 +88,8 @@ fn source(id: u16) -> Source {
 }
 
 /// The word of a field, and of a chunk's head.
-fn word(id: u16, time: Time, jump: i64) -> u64 {
-    let Time::At(since) = time else { return 0 };
+fn word(id: u16, time: FrameTime, jump: i64) -> u64 {
+    let FrameTime::At(since) = time else { return 0 };
     let at = |start: u64| start.saturating_add_signed(since).max(1);
     match id {
         0 => TICK.saturating_add_signed((since + jump) * TICKS as i64).max(1),
@@ -101,7 +101,7 @@ fn word(id: u16, time: Time, jump: i64) -> u64 {
 
 /// What happens to the clocks.
 #[derive(Debug, Clone, Copy)]
-enum Clocks {
+enum ClockCase {
     Steady,
     /// Realtime is set by a minute, after 4 s.
     Stepped,
@@ -113,12 +113,12 @@ enum Clocks {
     Distrusted,
 }
 
-fn readings(second: i64, clocks: Clocks) -> Vec<ClockReading> {
+fn readings(second: i64, clocks: ClockCase) -> Vec<ClockReading> {
     let since = second * SECOND;
     let late = second > 4;
     let mono = MONO.checked_add_signed(since).unwrap();
     let real = REAL.checked_add_signed(since).unwrap();
-    let stepped = if late && matches!(clocks, Clocks::Stepped) { 60 * SECOND } else { 0 };
+    let stepped = if late && matches!(clocks, ClockCase::Stepped) { 60 * SECOND } else { 0 };
     let reading = |a, a_value, b, b_value| ClockReading {
         a,
         a_before: a_value,
@@ -127,22 +127,22 @@ fn readings(second: i64, clocks: Clocks) -> Vec<ClockReading> {
         a_after: a_value,
         distrusted: false,
     };
-    let tick = word(0, Time::At(since), jump(since, clocks));
+    let tick = word(0, FrameTime::At(since), jump(since, clocks));
     let mut readings = vec![reading(ClockId::Tick, tick, ClockId::Monotonic, mono)];
-    if !matches!(clocks, Clocks::NoRealtime) {
+    if !matches!(clocks, ClockCase::NoRealtime) {
         let real = real.checked_add_signed(stepped).unwrap();
         readings.push(reading(ClockId::Monotonic, mono, ClockId::Realtime, real));
     }
     readings
 }
 
-fn jump(since: i64, clocks: Clocks) -> i64 {
-    if since > 4 * SECOND && matches!(clocks, Clocks::Jumped) { -3 * SECOND } else { 0 }
+fn jump(since: i64, clocks: ClockCase) -> i64 {
+    if since > 4 * SECOND && matches!(clocks, ClockCase::Jumped) { -3 * SECOND } else { 0 }
 }
 
 /// A capture, and what is known of it.
 #[derive(Debug, Clone)]
-pub struct Model {
+pub struct CaptureModel {
     pub bytes: Vec<u8>,
     /// CLOCK_MONOTONIC when the chunk of a frame was drained, by source, ring and number.
     drained: HashMap<(u16, u32, u64), u64>,
@@ -153,11 +153,11 @@ pub struct Model {
 }
 
 #[derive(Debug, Clone)]
-struct Part {
+struct RingPart {
     source: u16,
     ring: u32,
     lost: u64,
-    times: Vec<Time>,
+    times: Vec<FrameTime>,
     /// After the start; None: nobody knows.
     drained: Option<i64>,
     /// Whether the head says which times there are.
@@ -166,24 +166,28 @@ struct Part {
     packed: bool,
 }
 
-impl Model {
+impl CaptureModel {
     /// Ticks, of one ring; a chunk is drained with its last frame.
-    pub fn simple(chunks: &[&[Time]]) -> Model {
-        let part = |times: &&[Time]| Part {
+    pub fn simple(chunks: &[&[FrameTime]]) -> CaptureModel {
+        let part = |times: &&[FrameTime]| RingPart {
             source: 0,
             ring: 0,
             lost: 0,
             times: times.to_vec(),
-            drained: times.last().map(|&it| if let Time::At(it) = it { it } else { 0 }),
+            drained: times.last().map(|&it| if let FrameTime::At(it) = it { it } else { 0 }),
             stated: true,
             packed: false,
         };
-        Model::of(&chunks.iter().map(part).collect::<Vec<_>>(), Clocks::Steady, &[0])
+        CaptureModel::from_parts(
+            &chunks.iter().map(part).collect::<Vec<_>>(),
+            ClockCase::Steady,
+            &[0],
+        )
     }
 
     /// Frames with the same times by ticks and by the target's monotonic clock.
-    pub fn of_two_clocks(times: &[Time]) -> Model {
-        let part = |source| Part {
+    pub fn of_two_clocks(times: &[FrameTime]) -> CaptureModel {
+        let part = |source| RingPart {
             source,
             ring: 0,
             lost: 0,
@@ -192,7 +196,7 @@ impl Model {
             stated: true,
             packed: false,
         };
-        Model::of(&[0, 1].map(part), Clocks::Steady, &[0, 1])
+        CaptureModel::from_parts(&[0, 1].map(part), ClockCase::Steady, &[0, 1])
     }
 
     /// What the target's monotonic clock shows when ours shows `mono`.
@@ -201,8 +205,8 @@ impl Model {
     }
 
     /// Ticks of one chunk, drained at 5 s, of a counter that jumped at 4 s.
-    pub fn jumped(times: &[Time]) -> Model {
-        let part = Part {
+    pub fn jumped(times: &[FrameTime]) -> CaptureModel {
+        let part = RingPart {
             source: 0,
             ring: 0,
             lost: 0,
@@ -212,12 +216,15 @@ impl Model {
             packed: false,
         };
         // What follows is drained late enough for clocks to be read after the jump.
-        let after =
-            Part { drained: Some(9 * SECOND), times: vec![Time::At(9 * SECOND)], ..part.clone() };
-        Model::of(&[part, after], Clocks::Jumped, &[0])
+        let after = RingPart {
+            drained: Some(9 * SECOND),
+            times: vec![FrameTime::At(9 * SECOND)],
+            ..part.clone()
+        };
+        CaptureModel::from_parts(&[part, after], ClockCase::Jumped, &[0])
     }
 
-    fn of(parts: &[Part], clocks: Clocks, sources: &[u16]) -> Model {
+    fn from_parts(parts: &[RingPart], clocks: ClockCase, sources: &[u16]) -> CaptureModel {
         let mut writer = CaptureWriter::create(Vec::new(), &header()).unwrap();
         for second in 0..2 {
             writer.clock(&readings(second, clocks)).unwrap();
@@ -237,9 +244,9 @@ impl Model {
                 .times
                 .iter()
                 .map(|&time| {
-                    let since = if let Time::At(since) = time { since } else { 0 };
+                    let since = if let FrameTime::At(since) = time { since } else { 0 };
                     match (part.source, clocks, time) {
-                        (0, Clocks::Distrusted, Time::At(_)) => {
+                        (0, ClockCase::Distrusted, FrameTime::At(_)) => {
                             STAMP_IS_MONOTONIC | word(1, time, 0)
                         }
                         _ => word(part.source, time, jump(since, clocks)),
@@ -284,7 +291,7 @@ impl Model {
         let bytes = writer.end(&end()).unwrap();
         let offset = Some(i128::from(REAL) - i128::from(MONO));
         let sole = if let [sole] = sources { Some(*sole) } else { None };
-        Model { bytes, drained, offset, sole }
+        CaptureModel { bytes, drained, offset, sole }
     }
 
     /// How many frames there are.
@@ -293,7 +300,7 @@ impl Model {
     }
 
     /// What the capture at `path` still says of the clocks, should it be damaged.
-    pub fn as_read(&self, path: &Path) -> Model {
+    pub fn as_read(&self, path: &Path) -> CaptureModel {
         let mut survey = Capture::survey(path).unwrap().unwrap();
         let mut clocks = ClockTable::default();
         while let Some(item) = survey.read().unwrap() {
@@ -306,7 +313,7 @@ impl Model {
             header.map(|it| i128::from(it.created_realtime_ns) - i128::from(it.created_mono_ns));
         let mut sources = survey.sources().map(|it| it.id);
         let sole = sources.next().filter(|_| sources.next().is_none());
-        Model { offset: clocks.epoch_offset().or(by_header), sole, ..self.clone() }
+        CaptureModel { offset: clocks.epoch_offset().or(by_header), sole, ..self.clone() }
     }
 
     /// Source and ring of a row of the table.
@@ -352,15 +359,16 @@ fn end() -> End {
     }
 }
 
-pub fn model() -> impl Strategy<Value = Model> {
+pub fn model() -> impl Strategy<Value = CaptureModel> {
     let clocks = prop_oneof![
-        Just(Clocks::Steady),
-        Just(Clocks::Stepped),
-        Just(Clocks::Jumped),
-        Just(Clocks::NoRealtime),
-        Just(Clocks::Distrusted)
+        Just(ClockCase::Steady),
+        Just(ClockCase::Stepped),
+        Just(ClockCase::Jumped),
+        Just(ClockCase::NoRealtime),
+        Just(ClockCase::Distrusted)
     ];
-    let time = prop_oneof![6 => (0..SECOND).prop_map(Time::At), 1 => Just(Time::NotTaken)];
+    let time =
+        prop_oneof![6 => (0..SECOND).prop_map(FrameTime::At), 1 => Just(FrameTime::NotTaken)];
     let part = (
         0u16..4,
         0u32..2,
@@ -372,22 +380,22 @@ pub fn model() -> impl Strategy<Value = Model> {
     );
     let parts = prop::collection::vec(part, 1..24);
     (clocks, parts, any::<bool>(), 0u16..4).prop_map(|(clocks, parts, several, only)| {
-        let parts: Vec<Part> = (0i64..)
+        let parts: Vec<RingPart> = (0i64..)
             .zip(parts)
             .map(|(n, (source, ring, lost, mut times, drained, stated, packed))| {
                 let start = n * SECOND / 2;
                 for time in &mut times {
-                    if let Time::At(since) = time {
+                    if let FrameTime::At(since) = time {
                         *since += start;
                     }
                 }
                 let source = if several { source } else { only };
                 let drained = drained.then_some(start + SECOND);
-                Part { source, ring, lost, times, drained, stated, packed }
+                RingPart { source, ring, lost, times, drained, stated, packed }
             })
             .collect();
         let sources: &[u16] = if several { &[0, 1, 2, 3] } else { &[only] };
-        Model::of(&parts, clocks, sources)
+        CaptureModel::from_parts(&parts, clocks, sources)
     })
 }
 
@@ -451,7 +459,7 @@ impl Damage {
 /// two. And where a byte of the second chunk's frames is.
 pub fn with_gaps() -> (Vec<u8>, usize) {
     let mut writer = CaptureWriter::create(Vec::new(), &header()).unwrap();
-    writer.clock(&readings(0, Clocks::Steady)).unwrap();
+    writer.clock(&readings(0, ClockCase::Steady)).unwrap();
     writer.source(3, &source(3)).unwrap();
     let mut at = 0;
     for (first_seq, count, second) in [(3, 5, 1), (10, 4, 3)] {

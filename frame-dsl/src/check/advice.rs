@@ -2,8 +2,8 @@
 
 use super::frames::Places;
 use super::options;
-use crate::ast::File;
-use crate::diagnostic::{Note, Sink};
+use crate::ast::FrameFile;
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::mistake::{Mistake, WARNINGS};
 use crate::schema::{Frame, Schema};
 use crate::suggest::nearest;
@@ -16,7 +16,7 @@ const UNUSED_BYTES: u32 = 128;
 const LARGE_RING_BYTES: u64 = 64 << 20;
 
 /// `option allow "CODE";` for each warning that the file does not want.
-pub(super) fn allowed(file: &File, sink: &mut Sink) {
+pub(super) fn allowed(file: &FrameFile, sink: &mut DiagnosticSink) {
     for setting in file.settings.iter().filter(|setting| setting.key.text == options::ALLOW) {
         let [argument] = setting.arguments.as_slice() else {
             sink.report(setting.span.clone(), Mistake::AllowForm);
@@ -35,7 +35,12 @@ pub(super) fn allowed(file: &File, sink: &mut Sink) {
 }
 
 /// Advice about the whole of a buffer without errors.
-pub(super) fn buffer(file: &File, schema: &Schema, places: &[Places], sink: &mut Sink) {
+pub(super) fn buffer(
+    file: &FrameFile,
+    schema: &Schema,
+    places: &[Places],
+    sink: &mut DiagnosticSink,
+) {
     uneven(schema, places, sink);
     timeless(schema, places, sink);
     let bytes = u64::from(schema.stride) * u64::from(schema.slots);
@@ -47,7 +52,7 @@ pub(super) fn buffer(file: &File, schema: &Schema, places: &[Places], sink: &mut
 }
 
 /// All frames of a buffer have slots of one size.
-fn uneven(schema: &Schema, places: &[Places], sink: &mut Sink) {
+fn uneven(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     let wasteful = |frame: &Frame| {
         frame.size < schema.stride / UNEVEN && schema.stride - frame.size >= UNUSED_BYTES
     };
@@ -56,7 +61,7 @@ fn uneven(schema: &Schema, places: &[Places], sink: &mut Sink) {
     let smallest = small.iter().min_by_key(|(frame, _)| frame.size);
     let largest = frames().find(|(frame, _)| frame.size == schema.stride);
     if let (Some((frame, place)), Some((large, large_place))) = (smallest, largest) {
-        let note = Note {
+        let note = DiagnosticNote {
             span: large_place.name.clone(),
             label: format!("{} bytes: the slots have this size", large.size),
         };
@@ -72,7 +77,7 @@ fn uneven(schema: &Schema, places: &[Places], sink: &mut Sink) {
 }
 
 /// A frame without a time among frames that have one.
-fn timeless(schema: &Schema, places: &[Places], sink: &mut Sink) {
+fn timeless(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     let timed = |frame: &Frame| frame.fields.iter().any(|field| field.ty.is_time());
     if !schema.frames.iter().any(timed) {
         return;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::names;
-use super::options::{self, Chosen};
+use super::options::{self, ChosenClock};
 use crate::ast;
-use crate::diagnostic::{Note, Sink, Span};
-use crate::mistake::{Kind, Mistake};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::mistake::{Mistake, NameKind};
 use crate::role::{IN, OUT, SpanHalf};
 use crate::schema::Attribute;
 use crate::suggest::nearest;
@@ -26,19 +26,19 @@ pub(super) struct FieldAttributes {
     /// Where `@raw` stands.
     pub raw: Option<Span>,
     /// `@in(…)` and `@out(…)`.
-    pub sides: Vec<Side>,
+    pub sides: Vec<PointSide>,
     /// `@begin` and `@end`, and where they stand.
     pub halves: Vec<(SpanHalf, Span)>,
     pub unit: String,
     /// `@clock(…)`, and where it stands.
-    pub clock: Option<(Chosen, Span)>,
+    pub clock: Option<(ChosenClock, Span)>,
     /// All of them as the schema keeps them.
     pub kept: Vec<Attribute>,
 }
 
 /// One side of a point that a field says, and of which hash type.
 #[derive(Clone)]
-pub(super) struct Side {
+pub(super) struct PointSide {
     /// Key in JSON, and name of the attribute.
     pub key: &'static str,
     pub ty: ast::Word,
@@ -47,7 +47,10 @@ pub(super) struct Side {
 }
 
 /// The attributes of a field.
-pub(super) fn of_field(attributes: &[ast::Attribute], sink: &mut Sink) -> FieldAttributes {
+pub(super) fn of_field(
+    attributes: &[ast::Attribute],
+    sink: &mut DiagnosticSink,
+) -> FieldAttributes {
     known_and_single(attributes, sink);
     let mut said = FieldAttributes { kept: kept(attributes), ..FieldAttributes::default() };
     for attribute in attributes {
@@ -82,7 +85,7 @@ pub(super) fn of_field(attributes: &[ast::Attribute], sink: &mut Sink) -> FieldA
 }
 
 /// The attributes of a frame, as the schema keeps them.
-pub(super) fn of_frame(attributes: &[ast::Attribute], sink: &mut Sink) -> Vec<Attribute> {
+pub(super) fn of_frame(attributes: &[ast::Attribute], sink: &mut DiagnosticSink) -> Vec<Attribute> {
     known_and_single(attributes, sink);
     for attribute in attributes {
         match attribute.name.text.as_str() {
@@ -105,7 +108,10 @@ pub(super) struct MetricAttributes {
 }
 
 /// The attributes of a counter or a histogram.
-pub(super) fn of_metric(attributes: &[ast::Attribute], sink: &mut Sink) -> MetricAttributes {
+pub(super) fn of_metric(
+    attributes: &[ast::Attribute],
+    sink: &mut DiagnosticSink,
+) -> MetricAttributes {
     known_and_single(attributes, sink);
     let mut said = MetricAttributes { unit: String::new(), kept: kept(attributes) };
     for attribute in attributes {
@@ -128,7 +134,7 @@ fn half(
     half: SpanHalf,
     form: &'static str,
     said: &mut FieldAttributes,
-    sink: &mut Sink,
+    sink: &mut DiagnosticSink,
 ) {
     if !attribute.arguments.is_empty() {
         wrong_form(attribute, form, sink);
@@ -143,21 +149,21 @@ fn side(
     key: &'static str,
     form: &'static str,
     said: &mut FieldAttributes,
-    sink: &mut Sink,
+    sink: &mut DiagnosticSink,
 ) {
     let is_word = |text: &str| !text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     let ty = match attribute.arguments.as_slice() {
         [one] if !one.quoted && is_word(&one.word.text) => &one.word,
         _ => return wrong_form(attribute, form, sink),
     };
-    names::check(Kind::HashType, ty, sink);
+    names::check(NameKind::HashType, ty, sink);
     // Of one that is given twice, the first counts.
     if said.sides.iter().all(|it| it.key != key) {
-        said.sides.push(Side { key, ty: ty.clone(), place: attribute.span.clone() });
+        said.sides.push(PointSide { key, ty: ty.clone(), place: attribute.span.clone() });
     }
 }
 
-fn unit(attribute: &ast::Attribute, sink: &mut Sink) -> String {
+fn unit(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> String {
     match only_argument(attribute) {
         Some(unit) if !unit.text.is_empty() => unit.text.clone(),
         _ => {
@@ -167,12 +173,12 @@ fn unit(attribute: &ast::Attribute, sink: &mut Sink) -> String {
     }
 }
 
-fn known_and_single(attributes: &[ast::Attribute], sink: &mut Sink) {
+fn known_and_single(attributes: &[ast::Attribute], sink: &mut DiagnosticSink) {
     let mut seen = HashMap::new();
     for attribute in attributes {
         let name = attribute.name.text.as_str();
         if let Some(first) = seen.insert(name, attribute.span.clone()) {
-            let note = Note { span: first, label: "first given here".to_owned() };
+            let note = DiagnosticNote { span: first, label: "first given here".to_owned() };
             let mistake = Mistake::AttributeTwice { name: name.to_owned() };
             sink.report_with(attribute.span.clone(), mistake, [note]);
         } else if !KNOWN.contains(&name) {
@@ -183,7 +189,7 @@ fn known_and_single(attributes: &[ast::Attribute], sink: &mut Sink) {
     }
 }
 
-fn group(attribute: &ast::Attribute, sink: &mut Sink) {
+fn group(attribute: &ast::Attribute, sink: &mut DiagnosticSink) {
     if only_argument(attribute).is_none() {
         wrong_form(attribute, "@group(net)", sink);
     }
@@ -196,7 +202,7 @@ fn only_argument(attribute: &ast::Attribute) -> Option<&ast::Word> {
     }
 }
 
-fn wrong_form(attribute: &ast::Attribute, form: &'static str, sink: &mut Sink) {
+fn wrong_form(attribute: &ast::Attribute, form: &'static str, sink: &mut DiagnosticSink) {
     let name = attribute.name.text.clone();
     sink.report(attribute.span.clone(), Mistake::AttributeArguments { name, form });
 }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use super::frames::Draft;
 use super::names;
-use crate::ast::{self, End, File, Word};
-use crate::diagnostic::{Note, Sink, Span};
+use crate::ast::{self, EdgeEnd, FrameFile, Word};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
 use crate::edge::{self, EDGES, Edge, MAX_EDGES, Policy};
-use crate::mistake::{DurationFault, Kind, Mistake};
+use crate::mistake::{DurationFault, Mistake, NameKind};
 use crate::role::{IN, OUT, POINT};
 use crate::schema::{FieldType, MAX_NAME_BYTES};
 use crate::suggest::nearest;
@@ -28,12 +28,17 @@ pub(super) fn extra(edges: &[Edge]) -> Option<(String, serde_json::Value)> {
 }
 
 /// The edges of a file of them: the points are of any program.
-pub(super) fn of_file(file: &File, sink: &mut Sink) -> Vec<Edge> {
+pub(super) fn of_file(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<Edge> {
     edges(file, None, sink)
 }
 
 /// The edges of a frame file. Names that it does not declare are those of other programs.
-pub(super) fn of_buffer(file: &File, buffer: &str, drafts: &[Draft], sink: &mut Sink) -> Vec<Edge> {
+pub(super) fn of_buffer(
+    file: &FrameFile,
+    buffer: &str,
+    drafts: &[Draft],
+    sink: &mut DiagnosticSink,
+) -> Vec<Edge> {
     let edges = edges(file, Some(buffer), sink);
     for it in file.edges.iter().take(MAX_EDGES) {
         let [from, to] = [&it.from, &it.to].map(|end| own(end, file, buffer, drafts, sink));
@@ -44,7 +49,7 @@ pub(super) fn of_buffer(file: &File, buffer: &str, drafts: &[Draft], sink: &mut 
     edges
 }
 
-fn edges(file: &File, buffer: Option<&str>, sink: &mut Sink) -> Vec<Edge> {
+fn edges(file: &FrameFile, buffer: Option<&str>, sink: &mut DiagnosticSink) -> Vec<Edge> {
     if let Some(first) = file.edges.get(MAX_EDGES) {
         let mistake = Mistake::TooManyEdges { count: file.edges.len() };
         sink.report(first.span.clone(), mistake);
@@ -52,10 +57,10 @@ fn edges(file: &File, buffer: Option<&str>, sink: &mut Sink) -> Vec<Edge> {
     let mut declared: HashMap<_, (Edge, &Span)> = HashMap::new();
     let mut edges = Vec::new();
     for it in file.edges.iter().take(MAX_EDGES) {
-        for word in [&it.from, &it.to].into_iter().flat_map(words) {
+        for word in [&it.from, &it.to].into_iter().flat_map(end_words) {
             // Of names of other programs, this much is known.
             if word.span.len() > MAX_NAME_BYTES {
-                names::check(Kind::Frame, word, sink);
+                names::check(NameKind::Frame, word, sink);
             }
         }
         let within = it.within.as_ref().and_then(|word| duration(word, sink));
@@ -68,7 +73,7 @@ fn edges(file: &File, buffer: Option<&str>, sink: &mut Sink) -> Vec<Edge> {
             edges.push(edge);
             continue;
         };
-        let note = Note { span: (*place).clone(), label: "first given here".to_owned() };
+        let note = DiagnosticNote { span: (*place).clone(), label: "first given here".to_owned() };
         let same = (first.within, first.policy) == (edge.within, edge.policy);
         let mistake = Mistake::EdgeTwice { from: edge.from, to: edge.to, same };
         sink.report_with(it.span.clone(), mistake, [note]);
@@ -76,12 +81,12 @@ fn edges(file: &File, buffer: Option<&str>, sink: &mut Sink) -> Vec<Edge> {
     edges
 }
 
-fn words(end: &End) -> impl Iterator<Item = &Word> {
+fn end_words(end: &EdgeEnd) -> impl Iterator<Item = &Word> {
     end.buffer.iter().chain([&end.frame])
 }
 
 /// The end as it is written.
-fn text(end: &End) -> String {
+fn text(end: &EdgeEnd) -> String {
     match &end.buffer {
         Some(buffer) => format!("{}.{}", buffer.text, end.frame.text),
         None => end.frame.text.clone(),
@@ -89,23 +94,24 @@ fn text(end: &End) -> String {
 }
 
 /// The names of an end, without that of the file's own buffer.
-fn unqualified<'a>(end: &'a End, own: Option<&str>) -> (Option<&'a str>, &'a str) {
+fn unqualified<'a>(end: &'a EdgeEnd, own: Option<&str>) -> (Option<&'a str>, &'a str) {
     let buffer = end.buffer.as_ref().map(|word| word.text.as_str());
     (buffer.filter(|it| Some(*it) != own), &end.frame.text)
 }
 
 /// The point of this file that an end names.
 fn own<'a>(
-    end: &End,
-    file: &File,
+    end: &EdgeEnd,
+    file: &FrameFile,
     buffer: &str,
     drafts: &'a [Draft],
-    sink: &mut Sink,
+    sink: &mut DiagnosticSink,
 ) -> Option<&'a Draft> {
     let (None, name) = unqualified(end, Some(buffer)) else { return None };
     if let Some(draft) = drafts.iter().find(|it| it.frame.name == name) {
         if draft.frame.kind != POINT {
-            let note = Note { span: draft.places.name.clone(), label: "the frame".to_owned() };
+            let note =
+                DiagnosticNote { span: draft.places.name.clone(), label: "the frame".to_owned() };
             let mistake = Mistake::EdgeOfNoPoint { name: name.to_owned() };
             sink.report_with(end.span.clone(), mistake, [note]);
             return None;
@@ -127,7 +133,7 @@ fn own<'a>(
 }
 
 /// Values of one hash type are of one length, or they never meet.
-pub(super) fn widths(drafts: &[Draft], sink: &mut Sink) {
+pub(super) fn widths(drafts: &[Draft], sink: &mut DiagnosticSink) {
     let mut first: HashMap<&str, (&FieldType, &Span)> = HashMap::new();
     for Draft { frame, places, .. } in drafts {
         for (field, place) in frame.fields.iter().zip(&places.fields) {
@@ -137,7 +143,8 @@ pub(super) fn widths(drafts: &[Draft], sink: &mut Sink) {
                 if *other == field.ty {
                     continue;
                 }
-                let note = Note { span: span.clone(), label: "of another length".to_owned() };
+                let note =
+                    DiagnosticNote { span: span.clone(), label: "of another length".to_owned() };
                 let mistake = Mistake::TwoWidths { ty: ty.to_owned() };
                 sink.report_with(place.clone(), mistake, [note]);
                 break;
@@ -147,7 +154,7 @@ pub(super) fn widths(drafts: &[Draft], sink: &mut Sink) {
 }
 
 /// Nothing that goes out of one point comes into the other.
-fn never_matches(it: &ast::Edge, from: &Draft, to: &Draft, sink: &mut Sink) {
+fn never_matches(it: &ast::EdgeDecl, from: &Draft, to: &Draft, sink: &mut DiagnosticSink) {
     // Points with mistakes of their own have none.
     let (Some(first), Some(second)) = (from.frame.point(), to.frame.point()) else { return };
     let outs = if first.implied() { &first.ins } else { &first.outs };
@@ -164,7 +171,7 @@ fn never_matches(it: &ast::Edge, from: &Draft, to: &Draft, sink: &mut Sink) {
     sink.report(it.from.span.start..it.to.span.end, mistake);
 }
 
-fn policy(word: &Word, sink: &mut Sink) -> Option<Policy> {
+fn policy(word: &Word, sink: &mut DiagnosticSink) -> Option<Policy> {
     let known = Policy::of_word(&word.text);
     if known.is_none() {
         let suggestion = nearest(&word.text, Policy::ALL.map(Policy::word));
@@ -174,7 +181,7 @@ fn policy(word: &Word, sink: &mut Sink) -> Option<Policy> {
     known
 }
 
-fn duration(word: &Word, sink: &mut Sink) -> Option<u64> {
+fn duration(word: &Word, sink: &mut DiagnosticSink) -> Option<u64> {
     match nanoseconds(&word.text) {
         Ok(within) => Some(within),
         Err(fault) => {

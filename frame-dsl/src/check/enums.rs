@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use super::{names, number};
-use crate::ast::{self, File};
-use crate::diagnostic::{Note, Sink, Span};
-use crate::mistake::{Kind, Mistake};
+use crate::ast::{self, FrameFile};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::mistake::{Mistake, NameKind};
 use crate::schema::{Enum, Extra, Int, MAX_ENUMS, MAX_VALUES};
 use crate::suggest::{from_elsewhere, nearest};
 use crate::type_words::is_type_word;
 
 /// Not too many enums; spans have `own` ones, which nothing declares.
-pub(super) fn count(file: &File, own: usize, sink: &mut Sink) {
+pub(super) fn count(file: &FrameFile, own: usize, sink: &mut DiagnosticSink) {
     let count = file.enums.len() + own;
     if count > MAX_ENUMS {
         let first = file.enums.get(MAX_ENUMS).map(|it| &it.name);
@@ -22,13 +22,13 @@ pub(super) fn count(file: &File, own: usize, sink: &mut Sink) {
 }
 
 /// The enums of a file.
-pub(super) fn enums(file: &File, sink: &mut Sink) -> Vec<Enum> {
+pub(super) fn enums(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<Enum> {
     let mut declared = names::Declared::default();
     let mut enums = Vec::new();
     for it in file.enums.iter().take(MAX_ENUMS) {
-        names::check(Kind::Enum, &it.name, sink);
+        names::check(NameKind::Enum, &it.name, sink);
         is_no_type_word(it, sink);
-        if declared.insert(Kind::Enum, &it.name.text, &it.name.span, sink) {
+        if declared.insert(NameKind::Enum, &it.name.text, &it.name.span, sink) {
             enums.push(enumeration(it, sink));
         }
     }
@@ -36,14 +36,14 @@ pub(super) fn enums(file: &File, sink: &mut Sink) -> Vec<Enum> {
 }
 
 /// A type word names the type; an enum called so could not be used.
-fn is_no_type_word(it: &ast::Enum, sink: &mut Sink) {
+fn is_no_type_word(it: &ast::Enum, sink: &mut DiagnosticSink) {
     if is_type_word(&it.name.text) {
         let name = it.name.text.clone();
         sink.report(it.name.span.clone(), Mistake::TypeWord { name });
     }
 }
 
-fn enumeration(it: &ast::Enum, sink: &mut Sink) -> Enum {
+fn enumeration(it: &ast::Enum, sink: &mut DiagnosticSink) -> Enum {
     let name = it.name.text.clone();
     if it.values.is_empty() && !it.damaged {
         sink.report(it.name.span.clone(), Mistake::EmptyEnum { name: name.clone() });
@@ -58,7 +58,7 @@ fn enumeration(it: &ast::Enum, sink: &mut Sink) -> Enum {
 }
 
 /// The integer type: i32 unless another is named.
-fn integer(it: &ast::Enum, sink: &mut Sink) -> Int {
+fn integer(it: &ast::Enum, sink: &mut DiagnosticSink) -> Int {
     let Some(word) = &it.integer else {
         return Int::I32;
     };
@@ -77,19 +77,19 @@ fn integer(it: &ast::Enum, sink: &mut Sink) -> Int {
     })
 }
 
-fn values(it: &ast::Enum, repr: Int, sink: &mut Sink) -> Vec<(String, i128)> {
+fn values(it: &ast::Enum, repr: Int, sink: &mut DiagnosticSink) -> Vec<(String, i128)> {
     let (least, most) = repr.range();
     let mut declared = names::Declared::default();
     let mut by_value: HashMap<i128, (&str, Span)> = HashMap::new();
     let mut values = Vec::new();
     let mut next = 0;
     for value in it.values.iter().take(MAX_VALUES) {
-        names::check(Kind::Value, &value.name, sink);
+        names::check(NameKind::Value, &value.name, sink);
         let place = value.number.as_ref().unwrap_or(&value.name).span.clone();
         let number = value.number.as_ref().and_then(|word| number::value(word, sink));
         let number = number.unwrap_or(next);
         next = number + 1;
-        if !declared.insert(Kind::Value, &value.name.text, &value.name.span, sink) {
+        if !declared.insert(NameKind::Value, &value.name.text, &value.name.span, sink) {
             continue;
         }
         if !(least..=most).contains(&number) {
@@ -98,7 +98,7 @@ fn values(it: &ast::Enum, repr: Int, sink: &mut Sink) -> Vec<(String, i128)> {
             sink.report(place, mistake);
         } else if let Some((other, first)) = by_value.get(&number) {
             let (name, other) = (value.name.text.clone(), (*other).to_owned());
-            let note = Note { span: first.clone(), label: format!("also {number}") };
+            let note = DiagnosticNote { span: first.clone(), label: format!("also {number}") };
             sink.report_with(place, Mistake::SameValue { name, other, value: number }, [note]);
         } else {
             by_value.insert(number, (&value.name.text, value.name.span.clone()));

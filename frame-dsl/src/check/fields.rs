@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::attributes::{self, FieldAttributes, Side};
+use super::attributes::{self, FieldAttributes, PointSide};
 use super::number;
-use super::options::{Chosen, Time};
-use crate::ast::{self, File, Word};
-use crate::diagnostic::{Sink, Span};
+use super::options::{ChosenClock, TimeMeaning};
+use crate::ast::{self, FrameFile, Word};
+use crate::diagnostic::{DiagnosticSink, Span};
 use crate::mistake::Mistake;
 use crate::reserved::LATER;
 use crate::role::{HASH, Hash, SpanHalf};
@@ -17,12 +17,12 @@ use crate::type_words::{HASHES, type_words};
 
 /// The names that a type can have in this file.
 pub(super) struct Types<'a> {
-    time: Time,
+    time: TimeMeaning,
     enums: HashSet<&'a str>,
     frames: HashSet<&'a str>,
     /// Enums that could not be read: fields of theirs are passed over in silence.
     lost: HashSet<&'a str>,
-    file: &'a File,
+    file: &'a FrameFile,
 }
 
 /// A field, not placed yet, and where it stands.
@@ -34,13 +34,13 @@ pub(super) struct DraftField {
     /// Where its `@key` stands.
     pub key: Option<Span>,
     /// Its `@in` and `@out`.
-    pub sides: Vec<Side>,
+    pub sides: Vec<PointSide>,
     /// Its `@begin` and `@end`.
     pub halves: Vec<(SpanHalf, Span)>,
 }
 
 impl<'a> Types<'a> {
-    pub fn of(file: &'a File, time: Time) -> Types<'a> {
+    pub fn from_file(file: &'a FrameFile, time: TimeMeaning) -> Types<'a> {
         Types {
             time,
             enums: file.enums.iter().map(|it| it.name.text.as_str()).collect(),
@@ -51,7 +51,7 @@ impl<'a> Types<'a> {
     }
 
     /// The fields of one declarator: two for an interval, none if its type is unknown.
-    pub fn fields(&self, field: &ast::Field, sink: &mut Sink) -> Vec<DraftField> {
+    pub fn fields(&self, field: &ast::FieldDecl, sink: &mut DiagnosticSink) -> Vec<DraftField> {
         let said = attributes::of_field(&field.attributes, sink);
         let Some((ty, array)) = self.shape(field, sink) else {
             return Vec::new();
@@ -73,7 +73,11 @@ impl<'a> Types<'a> {
     }
 
     /// The type, and the elements of an array.
-    fn shape(&self, field: &ast::Field, sink: &mut Sink) -> Option<(FieldType, Option<u32>)> {
+    fn shape(
+        &self,
+        field: &ast::FieldDecl,
+        sink: &mut DiagnosticSink,
+    ) -> Option<(FieldType, Option<u32>)> {
         let length = match &field.length {
             Some(word) => Some(length(word, sink)?),
             None => None,
@@ -117,7 +121,7 @@ impl<'a> Types<'a> {
         Some((ty, length))
     }
 
-    fn unknown(&self, word: &Word, sink: &mut Sink) {
+    fn unknown(&self, word: &Word, sink: &mut DiagnosticSink) {
         let text = word.text.as_str();
         if self.lost.contains(text) {
             return;
@@ -141,7 +145,7 @@ impl<'a> Types<'a> {
 }
 
 /// The number in brackets.
-fn length(word: &Word, sink: &mut Sink) -> Option<u32> {
+fn length(word: &Word, sink: &mut DiagnosticSink) -> Option<u32> {
     let length = number::value(word, sink)?;
     match u32::try_from(length) {
         Ok(length @ 1..=MAX_FRAME_BYTES) => Some(length),
@@ -153,16 +157,18 @@ fn length(word: &Word, sink: &mut Sink) -> Option<u32> {
 }
 
 /// The type with the clock that `@clock` picks; in a buffer of ticks, nanoseconds of that clock.
-fn with_clock(ty: FieldType, said: &FieldAttributes, sink: &mut Sink) -> FieldType {
+fn with_clock(ty: FieldType, said: &FieldAttributes, sink: &mut DiagnosticSink) -> FieldType {
     let Some((chosen, place)) = said.clock.clone() else {
         return ty;
     };
     match (ty, chosen) {
-        (ty, Chosen::Tsc) if ty.is_time() => FieldType::Tsc,
+        (ty, ChosenClock::Tsc) if ty.is_time() => FieldType::Tsc,
         // Beside ticks of 8 bytes, nanoseconds of 8 bytes.
-        (FieldType::Ns { .. } | FieldType::Tsc, Chosen::Clock(clock)) => FieldType::Ns { clock },
-        (FieldType::Timespec { .. }, Chosen::Clock(clock)) => FieldType::Timespec { clock },
-        (ty @ FieldType::Timeval, Chosen::Clock(clock)) => {
+        (FieldType::Ns { .. } | FieldType::Tsc, ChosenClock::Clock(clock)) => {
+            FieldType::Ns { clock }
+        }
+        (FieldType::Timespec { .. }, ChosenClock::Clock(clock)) => FieldType::Timespec { clock },
+        (ty @ FieldType::Timeval, ChosenClock::Clock(clock)) => {
             if ty.clock() != Some(clock) {
                 sink.report(place, Mistake::ClockIsFixed { time: ty.word() });
             }
@@ -177,10 +183,10 @@ fn with_clock(ty: FieldType, said: &FieldAttributes, sink: &mut Sink) -> FieldTy
 
 /// `interval T x` is `T x_start, x_end`; what is said of it is said of both, but `@at` of the end.
 fn interval(
-    field: &ast::Field,
+    field: &ast::FieldDecl,
     ty: &FieldType,
     said: &FieldAttributes,
-    sink: &mut Sink,
+    sink: &mut DiagnosticSink,
 ) -> Vec<DraftField> {
     let place = field.name.span.clone();
     if matches!(ty, FieldType::Char { .. } | FieldType::Bytes { .. }) {
@@ -213,7 +219,7 @@ fn interval(
 }
 
 fn draft(
-    field: &ast::Field,
+    field: &ast::FieldDecl,
     name: String,
     ty: FieldType,
     array: Option<u32>,

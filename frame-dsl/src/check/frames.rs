@@ -7,11 +7,11 @@ use super::fields::{DraftField, Types};
 use super::halves;
 use super::kinds::{self, OwnEnum};
 use super::names::{self, Declared};
-use super::options::Time;
+use super::options::TimeMeaning;
 use super::points;
-use crate::ast::{self, File};
-use crate::diagnostic::{Note, Sink, Span};
-use crate::mistake::{Kind, Mistake};
+use crate::ast::{self, FrameFile};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::mistake::{Mistake, NameKind};
 use crate::schema::{Edge, Field, Frame, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, Schema};
 
 /// Frames above this many bytes get a hint.
@@ -34,7 +34,7 @@ pub(super) struct Places {
 }
 
 /// The frames of a file; a name that is declared twice comes once.
-pub(super) fn frames(file: &File, time: Time, sink: &mut Sink) -> Vec<Draft> {
+pub(super) fn frames(file: &FrameFile, time: TimeMeaning, sink: &mut DiagnosticSink) -> Vec<Draft> {
     if let Some(first) = file.frames.get(MAX_FRAMES) {
         let mistake = Mistake::TooManyFrames { count: file.frames.len() };
         sink.report(first.name.span.clone(), mistake);
@@ -43,31 +43,31 @@ pub(super) fn frames(file: &File, time: Time, sink: &mut Sink) -> Vec<Draft> {
     for it in &file.enums {
         enums.entry(it.name.text.as_str()).or_insert(&it.name.span);
     }
-    let types = Types::of(file, time);
+    let types = Types::from_file(file, time);
     let mut declared = Declared::default();
     let mut drafts = Vec::new();
     for frame in file.frames.iter().take(MAX_FRAMES) {
-        names::check(Kind::Frame, &frame.name, sink);
+        names::check(NameKind::Frame, &frame.name, sink);
         if let Some(other) = enums.get(frame.name.text.as_str()) {
-            let note = Note { span: (*other).clone(), label: "the enum".to_owned() };
+            let note = DiagnosticNote { span: (*other).clone(), label: "the enum".to_owned() };
             let mistake = Mistake::FrameAndEnum { name: frame.name.text.clone() };
             sink.report_with(frame.name.span.clone(), mistake, [note]);
         }
         let draft = draft(frame, &types, sink);
-        if declared.insert(Kind::Frame, &frame.name.text, &frame.name.span, sink) {
+        if declared.insert(NameKind::Frame, &frame.name.text, &frame.name.span, sink) {
             drafts.extend(draft);
         }
     }
     drafts
 }
 
-fn draft(frame: &ast::Frame, types: &Types<'_>, sink: &mut Sink) -> Option<Draft> {
+fn draft(frame: &ast::FrameDecl, types: &Types<'_>, sink: &mut DiagnosticSink) -> Option<Draft> {
     if frame.fields.is_empty() && !frame.damaged {
         let mistake = Mistake::EmptyFrame { name: frame.name.text.clone() };
         sink.report(frame.name.span.clone(), mistake);
     }
     let attributes = attributes::of_frame(&frame.attributes, sink);
-    let said = kinds::said(&frame.attributes, sink);
+    let said = kinds::find_role_attribute(&frame.attributes, sink);
     let halves = frame.fields.iter().map(|field| 1 + usize::from(field.interval.is_some()));
     let count = halves.sum::<usize>() + if said.is_some() { 2 } else { 0 };
     if count > MAX_FIELDS {
@@ -90,7 +90,7 @@ fn draft(frame: &ast::Frame, types: &Types<'_>, sink: &mut Sink) -> Option<Draft
     let name = frame.name.text.clone();
     let doc = frame.doc.clone();
     let kind = kinds::kind(said.as_ref()).to_owned();
-    let extra = said.as_ref().map(kinds::Said::extra).unwrap_or_default();
+    let extra = said.as_ref().map(kinds::RoleAttribute::extra).unwrap_or_default();
     Some(Draft {
         frame: Frame { name, kind, size: 0, fields, doc, attributes, extra },
         places: Places { name: frame.name.span.clone(), fields: places },
@@ -99,16 +99,16 @@ fn draft(frame: &ast::Frame, types: &Types<'_>, sink: &mut Sink) -> Option<Draft
 }
 
 /// No two fields of one name, the halves of intervals included; the second is reported and dropped.
-fn names_are_distinct(fields: &mut Vec<DraftField>, sink: &mut Sink) {
+fn names_are_distinct(fields: &mut Vec<DraftField>, sink: &mut DiagnosticSink) {
     let mut declared = Declared::default();
     let mut reported = None;
     let mut keep = Vec::with_capacity(fields.len());
     for DraftField { field, place, .. } in fields.iter() {
         // The halves of an interval stand in one place: one report.
-        let mut silent = Sink::default();
+        let mut silent = DiagnosticSink::default();
         let again = reported.as_ref() == Some(place);
         let sink = if again { &mut silent } else { &mut *sink };
-        let fresh = declared.insert(Kind::Field, &field.name, place, sink);
+        let fresh = declared.insert(NameKind::Field, &field.name, place, sink);
         if !fresh {
             reported = Some(place.clone());
         }
@@ -120,7 +120,7 @@ fn names_are_distinct(fields: &mut Vec<DraftField>, sink: &mut Sink) {
 
 /// Marks the field that places the frame in time: the one with `@at`, else the end of the last
 /// interval of time, else the last time. CPU time places nothing.
-fn place_in_time(fields: &mut [DraftField], sink: &mut Sink) {
+fn place_in_time(fields: &mut [DraftField], sink: &mut DiagnosticSink) {
     let marked: Vec<(usize, Span)> = fields
         .iter()
         .enumerate()
@@ -131,7 +131,7 @@ fn place_in_time(fields: &mut [DraftField], sink: &mut Sink) {
         if let Some(mistake) = not_in_time(&fields[one.0].field) {
             sink.report(one.1.clone(), mistake);
         } else if let Some((_, first)) = chosen {
-            let note = Note { span: first.clone(), label: "first given here".to_owned() };
+            let note = DiagnosticNote { span: first.clone(), label: "first given here".to_owned() };
             sink.report_with(one.1.clone(), Mistake::AtTwice, [note]);
         } else {
             chosen = Some(one);
@@ -163,7 +163,7 @@ fn not_in_time(field: &Field) -> Option<Mistake> {
 }
 
 /// Frames are small: more than [`MAX_FRAME_BYTES`] is an error, more than usual a hint.
-pub(super) fn sizes(schema: &Schema, places: &[Places], sink: &mut Sink) {
+pub(super) fn sizes(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     for (frame, place) in schema.frames.iter().zip(places) {
         let (name, bytes) = (frame.name.clone(), frame.size);
         if bytes > MAX_FRAME_BYTES {
@@ -180,7 +180,7 @@ pub(super) fn sizes(schema: &Schema, places: &[Places], sink: &mut Sink) {
 
 /// Reading the system's clocks again and again costs more than writing the frame. Fields whose clock
 /// was chosen one by one (`@clock`) do not count.
-pub(super) fn stamps(schema: &Schema, places: &[Places], sink: &mut Sink) {
+pub(super) fn stamps(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     let by_system = |field: &&Field| {
         field.ty.clock().is_some_and(|clock| !clock.is_cpu())
             && field.array.is_none()

@@ -8,11 +8,11 @@ use std::collections::{HashMap, HashSet};
 use super::frames::Draft;
 use super::kinds::OwnEnum;
 use super::names;
-use crate::ast::File;
-use crate::diagnostic::{Note, Sink, Span};
+use crate::ast::FrameFile;
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
 use crate::language::Language;
 use crate::metric::Metric;
-use crate::mistake::{Kind, Mistake};
+use crate::mistake::{Mistake, NameKind};
 use crate::names::{block_macro, claim_macro, enumerator, field_macro, stamp_macro, upper_camel};
 use crate::role::{HALF, SpanHalf};
 use crate::schema::MAX_VALUES;
@@ -20,10 +20,10 @@ use crate::schema::MAX_VALUES;
 /// Reports every two declarations that would get one name in a generated language.
 pub(super) fn distinct(
     buffer: &str,
-    file: &File,
+    file: &FrameFile,
     drafts: &[Draft],
     metrics: &[(Metric, Span)],
-    sink: &mut Sink,
+    sink: &mut DiagnosticSink,
 ) {
     let has_c = sink.languages().iter().any(|language| language.has_c_headers());
     let has_rust = sink.languages().contains(&Language::Rust);
@@ -38,7 +38,7 @@ pub(super) fn distinct(
 
 fn c_names_of_all<'a>(
     buffer: &str,
-    file: &'a File,
+    file: &'a FrameFile,
     drafts: &'a [Draft],
     metrics: &'a [(Metric, Span)],
 ) -> Vec<Generated<'a>> {
@@ -48,7 +48,7 @@ fn c_names_of_all<'a>(
 }
 
 fn clashes_of_rust(
-    file: &File,
+    file: &FrameFile,
     drafts: &[Draft],
     metrics: &[(Metric, Span)],
     clashes: &mut Clashes<'_>,
@@ -88,7 +88,7 @@ struct Generated<'a> {
     place: &'a Span,
 }
 
-fn c_names<'a>(buffer: &str, file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
+fn c_names<'a>(buffer: &str, file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
     let mut names = Vec::new();
     for Draft { frame, places, own } in drafts {
         let mut add = |name, of, declared, place| {
@@ -144,7 +144,7 @@ fn metric_type((metric, place): &(Metric, Span)) -> Generated<'_> {
     }
 }
 
-fn rust_types<'a>(file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
+fn rust_types<'a>(file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
     let frames = drafts.iter().map(|Draft { frame, places, .. }| Generated {
         name: upper_camel(&frame.name),
         of: format!("frame `{}`", frame.name),
@@ -181,14 +181,14 @@ fn rust_types<'a>(file: &'a File, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
 }
 
 struct Clashes<'a> {
-    sink: &'a mut Sink,
+    sink: &'a mut DiagnosticSink,
     /// Places that have been reported: one mistake may show in several languages.
     reported: HashSet<usize>,
 }
 
 impl Clashes<'_> {
     fn is_barred(&self, name: &str) -> bool {
-        names::fault(Kind::Value, name, name.len(), self.sink.languages()).is_some()
+        names::fault(NameKind::Value, name, name.len(), self.sink.languages()).is_some()
     }
 
     fn check(&mut self, language: &'static str, mut names: Vec<Generated<'_>>) {
@@ -209,7 +209,7 @@ impl Clashes<'_> {
             if !self.reported.insert(second.place.start) {
                 continue;
             }
-            let note = Note {
+            let note = DiagnosticNote {
                 span: first.place.clone(),
                 label: format!("`{}` comes from here too", first.name),
             };

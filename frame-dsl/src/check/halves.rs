@@ -2,20 +2,25 @@
 
 use super::fields::DraftField;
 use crate::ast;
-use crate::diagnostic::{Note, Sink};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::mistake::Mistake;
 use crate::role::{CHAIN, HALF, SPAN};
 use crate::schema::Edge;
 
 /// Marks the fields that only one half of a span sets; reports what cannot be such a field.
-pub(super) fn halves(frame: &ast::Frame, kind: &str, fields: &mut [DraftField], sink: &mut Sink) {
+pub(super) fn halves(
+    frame: &ast::FrameDecl,
+    kind: &str,
+    fields: &mut [DraftField],
+    sink: &mut DiagnosticSink,
+) {
     for DraftField { field, halves, key, at, .. } in fields {
         let [(half, place), rest @ ..] = halves.as_slice() else { continue };
         // The fields of an interval stand in one place.
         let is_first = field.interval.as_ref().is_none_or(|interval| interval.edge == Edge::Start);
         let name = half.word();
         let said = |span: &crate::diagnostic::Span, label: &str| {
-            Some(Note { span: span.clone(), label: label.to_owned() })
+            Some(DiagnosticNote { span: span.clone(), label: label.to_owned() })
         };
         let (mistake, note) = match (kind, rest, key, at) {
             (CHAIN, ..) => (Mistake::HalfOfChain { name, frame: frame.name.text.clone() }, None),

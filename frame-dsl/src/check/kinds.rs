@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::fields::DraftField;
 use super::names;
 use crate::ast::{self, Word};
-use crate::diagnostic::{Note, Sink, Span};
-use crate::mistake::{Kind, Mistake};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::mistake::{Mistake, NameKind};
 use crate::names::mark_enum;
 use crate::role::{
     ACROSS, AT, Across, CHAIN, EDGE, EDGES, FIFO, KEY, PLAIN, POINT, SPAN, STAMP, STEP,
@@ -19,13 +19,13 @@ const CHAIN_FORM: &str = "@chain(first, second, third)";
 const POINT_FORM: &str = "@point";
 
 /// `@span(…)`, `@chain(…)` or `@point` of a frame.
-pub(super) struct Said {
-    what: What,
+pub(super) struct RoleAttribute {
+    what: RoleKind,
     /// From `@` to the closing bracket.
     place: Span,
 }
 
-enum What {
+enum RoleKind {
     Span {
         across: Across,
         fifo: bool,
@@ -44,31 +44,34 @@ pub(super) struct OwnEnum {
 
 /// What `@span`, `@chain` or `@point` says, if the frame has one. What cannot be read is as if it were left
 /// out.
-pub(super) fn said(attributes: &[ast::Attribute], sink: &mut Sink) -> Option<Said> {
+pub(super) fn find_role_attribute(
+    attributes: &[ast::Attribute],
+    sink: &mut DiagnosticSink,
+) -> Option<RoleAttribute> {
     let named = |name: &str| attributes.iter().find(|it| it.name.text == name);
     let kinds: Vec<_> = [SPAN, CHAIN, POINT].into_iter().filter_map(named).collect();
     let first = kinds.iter().min_by_key(|it| it.span.start)?;
     for other in kinds.iter().filter(|it| it.span != first.span) {
-        let note = Note { span: first.span.clone(), label: "one kind".to_owned() };
+        let note = DiagnosticNote { span: first.span.clone(), label: "one kind".to_owned() };
         sink.report_with(other.span.clone(), Mistake::TwoKinds, [note]);
     }
     let attribute = kinds[0];
     let what = match attribute.name.text.as_str() {
         SPAN => span_of(attribute, sink),
-        CHAIN => What::Chain(steps(attribute, sink)),
+        CHAIN => RoleKind::Chain(steps(attribute, sink)),
         _ => point(attribute, sink),
     };
-    Some(Said { what, place: attribute.span.clone() })
+    Some(RoleAttribute { what, place: attribute.span.clone() })
 }
 
-fn point(attribute: &ast::Attribute, sink: &mut Sink) -> What {
+fn point(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> RoleKind {
     if !attribute.arguments.is_empty() {
         wrong_form(attribute, POINT_FORM, sink);
     }
-    What::Point
+    RoleKind::Point
 }
 
-fn span_of(attribute: &ast::Attribute, sink: &mut Sink) -> What {
+fn span_of(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> RoleKind {
     let (mut across, mut fifo) = (Across::Process, false);
     let words: Vec<_> = attribute.arguments.iter().map(|argument| &argument.word).collect();
     if let Some(word) = words.first() {
@@ -93,11 +96,11 @@ fn span_of(attribute: &ast::Attribute, sink: &mut Sink) -> What {
         }
         _ => wrong_form(attribute, SPAN_FORM, sink),
     }
-    What::Span { across, fifo }
+    RoleKind::Span { across, fifo }
 }
 
 /// The steps of a chain: names as those of an enum's values.
-fn steps(attribute: &ast::Attribute, sink: &mut Sink) -> Vec<Word> {
+fn steps(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> Vec<Word> {
     let count = attribute.arguments.len();
     if count < 2 {
         wrong_form(attribute, CHAIN_FORM, sink);
@@ -112,10 +115,11 @@ fn steps(attribute: &ast::Attribute, sink: &mut Sink) -> Vec<Word> {
             sink.report(word.span.clone(), Mistake::StepForm { word: word.text.clone() });
             continue;
         }
-        names::check(Kind::Step, word, sink);
+        names::check(NameKind::Step, word, sink);
         if let Some(first) = declared.get(word.text.as_str()) {
-            let note = Note { span: first.clone(), label: "first declared here".to_owned() };
-            let mistake = Mistake::Twice { kind: Kind::Step, name: word.text.clone() };
+            let note =
+                DiagnosticNote { span: first.clone(), label: "first declared here".to_owned() };
+            let mistake = Mistake::Twice { kind: NameKind::Step, name: word.text.clone() };
             sink.report_with(word.span.clone(), mistake, [note]);
             continue;
         }
@@ -125,17 +129,17 @@ fn steps(attribute: &ast::Attribute, sink: &mut Sink) -> Vec<Word> {
     steps
 }
 
-fn wrong_form(attribute: &ast::Attribute, form: &'static str, sink: &mut Sink) {
+fn wrong_form(attribute: &ast::Attribute, form: &'static str, sink: &mut DiagnosticSink) {
     let name = attribute.name.text.clone();
     sink.report(attribute.span.clone(), Mistake::AttributeArguments { name, form });
 }
 
 /// Marks the keys among the fields; reports what cannot be one, and where one is missing.
 pub(super) fn keys(
-    frame: &ast::Frame,
-    said: Option<&Said>,
+    frame: &ast::FrameDecl,
+    said: Option<&RoleAttribute>,
     fields: &mut [DraftField],
-    sink: &mut Sink,
+    sink: &mut DiagnosticSink,
 ) {
     let said = said.filter(|it| it.mark().is_some());
     for DraftField { field, key, .. } in fields {
@@ -159,7 +163,7 @@ pub(super) fn keys(
             sink.report(place, mistake);
         }
     }
-    let is_key = |field: &ast::Field| field.attributes.iter().any(|it| it.name.text == "key");
+    let is_key = |field: &ast::FieldDecl| field.attributes.iter().any(|it| it.name.text == "key");
     if let Some(said) = said
         && !frame.damaged
         && !frame.fields.iter().any(is_key)
@@ -179,30 +183,30 @@ fn unfit(ty: &FieldType) -> &'static str {
 }
 
 /// The kind of a frame.
-pub(super) fn kind(said: Option<&Said>) -> &'static str {
-    said.map_or(PLAIN, Said::kind)
+pub(super) fn kind(said: Option<&RoleAttribute>) -> &'static str {
+    said.map_or(PLAIN, RoleAttribute::kind)
 }
 
-impl Said {
+impl RoleAttribute {
     /// Whether frames of several processes can belong together.
     fn leaves_process(&self) -> bool {
         match self.what {
-            What::Span { across, .. } => across != Across::Process,
-            What::Chain(_) | What::Point => true,
+            RoleKind::Span { across, .. } => across != Across::Process,
+            RoleKind::Chain(_) | RoleKind::Point => true,
         }
     }
 
     pub fn kind(&self) -> &'static str {
         match self.what {
-            What::Span { .. } => SPAN,
-            What::Chain(_) => CHAIN,
-            What::Point => POINT,
+            RoleKind::Span { .. } => SPAN,
+            RoleKind::Chain(_) => CHAIN,
+            RoleKind::Point => POINT,
         }
     }
 
     /// The keys of JSON that say how such frames belong together.
     pub fn extra(&self) -> Extra {
-        let What::Span { across, fifo } = self.what else { return Extra::new() };
+        let RoleKind::Span { across, fifo } = self.what else { return Extra::new() };
         let fifo = fifo.then(|| (FIFO.to_owned(), true.into()));
         [(ACROSS.to_owned(), across.word().into())].into_iter().chain(fifo).collect()
     }
@@ -211,16 +215,16 @@ impl Said {
     /// JSON is the same.
     fn mark(&self) -> Option<&'static str> {
         match self.what {
-            What::Span { .. } => Some(EDGE),
-            What::Chain(_) => Some(STEP),
-            What::Point => None,
+            RoleKind::Span { .. } => Some(EDGE),
+            RoleKind::Chain(_) => Some(STEP),
+            RoleKind::Point => None,
         }
     }
 
     /// The enum of that field.
     fn own_enum(&self, frame: &str, name: String) -> OwnEnum {
         let (what, values, places): (_, Vec<_>, Vec<_>) = match &self.what {
-            What::Chain(steps) => (
+            RoleKind::Chain(steps) => (
                 "step",
                 steps.iter().zip(0..).map(|(step, number)| (step.text.clone(), number)).collect(),
                 steps.iter().map(|step| step.span.clone()).collect(),
@@ -240,8 +244,8 @@ impl Said {
 
 /// Reports the first rule that the name of a field breaks. Of a name that ppt gives to a field it
 /// adds, it says that, even where the name is reserved everywhere.
-pub(super) fn field_name(said: Option<&Said>, word: &Word, sink: &mut Sink) {
-    let adds = |said: &&Said| {
+pub(super) fn field_name(said: Option<&RoleAttribute>, word: &Word, sink: &mut DiagnosticSink) {
+    let adds = |said: &&RoleAttribute| {
         let mut own = said.mark().into_iter().chain([AT]);
         own.any(|own| own.eq_ignore_ascii_case(&word.text))
     };
@@ -250,17 +254,17 @@ pub(super) fn field_name(said: Option<&Said>, word: &Word, sink: &mut Sink) {
             let mistake = Mistake::OwnField { kind: said.kind(), name: word.text.clone() };
             sink.report(word.span.clone(), mistake);
         }
-        None => names::check(Kind::Field, word, sink),
+        None => names::check(NameKind::Field, word, sink),
     }
 }
 
 /// Adds the field that says which part of the whole a frame is, if it is one, and its stamp unless a
 /// field is written `@at`. Returns the enum of the former.
 pub(super) fn complete(
-    frame: &ast::Frame,
-    said: &Said,
+    frame: &ast::FrameDecl,
+    said: &RoleAttribute,
     fields: &mut Vec<DraftField>,
-    sink: &mut Sink,
+    sink: &mut DiagnosticSink,
 ) -> Option<OwnEnum> {
     let own = |name: &str, ty, role: &str, at| DraftField {
         field: Field {

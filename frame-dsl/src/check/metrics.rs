@@ -4,11 +4,11 @@ use super::attributes;
 use super::frames::{Draft, Places};
 use super::names::{self, Declared};
 use super::number;
-use crate::ast::{self, File, Word};
-use crate::diagnostic::{Note, Sink, Span};
+use crate::ast::{self, FrameFile, Word};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
 use crate::language::Language;
 use crate::metric::{self, HIDDEN, HIDDEN_FRAME, MAX_BUCKETS, MAX_METRICS, Metric, Shape};
-use crate::mistake::{Kind, Mistake};
+use crate::mistake::{Mistake, NameKind};
 use crate::schema::{Extra, Field, FieldType, Frame};
 use crate::suggest::nearest;
 
@@ -16,7 +16,7 @@ use crate::suggest::nearest;
 const METHODS: [&str; 2] = ["add", "observe"];
 
 /// The metrics of a file, each with the place of its name; a name that is declared twice comes once.
-pub(super) fn metrics(file: &File, sink: &mut Sink) -> Vec<(Metric, Span)> {
+pub(super) fn metrics(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<(Metric, Span)> {
     if let Some(first) = file.metrics.get(MAX_METRICS) {
         let mistake = Mistake::TooManyMetrics { count: file.metrics.len() };
         sink.report(first.name.span.clone(), mistake);
@@ -46,8 +46,8 @@ pub(super) fn metrics(file: &File, sink: &mut Sink) -> Vec<(Metric, Span)> {
     metrics
 }
 
-fn kind(it: &ast::Metric) -> Kind {
-    if it.is_histogram { Kind::Histogram } else { Kind::Counter }
+fn kind(it: &ast::Metric) -> NameKind {
+    if it.is_histogram { NameKind::Histogram } else { NameKind::Counter }
 }
 
 /// The key of a schema that lists them.
@@ -55,22 +55,22 @@ pub(super) fn extra(metrics: &[Metric]) -> Option<(String, serde_json::Value)> {
     (!metrics.is_empty()).then(|| (metric::METRICS.to_owned(), metric::to_json(metrics)))
 }
 
-fn name(file: &File, it: &ast::Metric, kind: Kind, sink: &mut Sink) {
+fn name(file: &FrameFile, it: &ast::Metric, kind: NameKind, sink: &mut DiagnosticSink) {
     names::check(kind, &it.name, sink);
     let name = &it.name.text;
     if METHODS.contains(&&**name) && sink.languages().contains(&Language::Cpp) {
         sink.report(it.name.span.clone(), Mistake::MetricMethod { kind, name: name.clone() });
     }
-    let frames = file.frames.iter().map(|it| (Kind::Frame, &it.name));
-    let enums = file.enums.iter().map(|it| (Kind::Enum, &it.name));
+    let frames = file.frames.iter().map(|it| (NameKind::Frame, &it.name));
+    let enums = file.enums.iter().map(|it| (NameKind::Enum, &it.name));
     if let Some((other, word)) = frames.chain(enums).find(|(_, word)| word.text == *name) {
-        let note = Note { span: word.span.clone(), label: format!("the {other}") };
+        let note = DiagnosticNote { span: word.span.clone(), label: format!("the {other}") };
         let mistake = Mistake::MetricAndOther { kind, name: name.clone(), other };
         sink.report_with(it.name.span.clone(), mistake, [note]);
     }
 }
 
-fn shape(it: &ast::Metric, sink: &mut Sink) -> Option<Shape> {
+fn shape(it: &ast::Metric, sink: &mut DiagnosticSink) -> Option<Shape> {
     let ty = it.ty.as_ref();
     let word = |ty: &Word| ty.text.clone();
     if !it.is_histogram {
@@ -105,7 +105,7 @@ fn shape(it: &ast::Metric, sink: &mut Sink) -> Option<Shape> {
     }
 }
 
-fn linear(numbers: &[Word], place: &Span, sink: &mut Sink) -> Option<Shape> {
+fn linear(numbers: &[Word], place: &Span, sink: &mut DiagnosticSink) -> Option<Shape> {
     let [first, second, third] = numbers else {
         sink.report(place.clone(), Mistake::RangeForm { count: numbers.len() });
         return None;

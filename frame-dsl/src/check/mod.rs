@@ -17,8 +17,8 @@ mod options;
 mod points;
 mod tables;
 
-use crate::ast::{self, File};
-use crate::diagnostic::{Sink, Span};
+use crate::ast::{self, FrameFile};
+use crate::diagnostic::{DiagnosticSink, Span};
 use crate::edge::Edge;
 use crate::language::Language;
 use crate::layout;
@@ -49,8 +49,8 @@ pub(crate) struct Declarations {
 
 impl Declarations {
     /// `own` are the enums that no line declares.
-    fn of(
-        file: &File,
+    fn from_file(
+        file: &FrameFile,
         own: Vec<(Span, Vec<Span>)>,
         frames: Vec<frames::Places>,
         metrics: Vec<Span>,
@@ -67,17 +67,17 @@ impl Declarations {
 }
 
 /// The edges of a file that holds nothing else.
-pub(crate) fn check_edges(file: &File, sink: &mut Sink) -> Vec<Edge> {
+pub(crate) fn check_edges(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<Edge> {
     edges::of_file(file, sink)
 }
 
 /// Applies every rule; `None` if the file breaks one. `stem` names the buffer by default. Names must be
 /// free in `languages`; if there are none, in those of the file, or else in C.
 pub(crate) fn check(
-    file: &File,
+    file: &FrameFile,
     stem: &str,
     languages: &[Language],
-    sink: &mut Sink,
+    sink: &mut DiagnosticSink,
 ) -> Option<Checked> {
     if file.frames.is_empty() && file.metrics.is_empty() && !sink.has_errors() {
         sink.report(file.end..file.end, Mistake::NoFrames);
@@ -132,6 +132,6 @@ pub(crate) fn check(
     if !sink.has_errors() && has_frames {
         advice::buffer(file, &schema, &places, sink);
     }
-    let places = Declarations::of(file, declarations, places, metric_places);
+    let places = Declarations::from_file(file, declarations, places, metric_places);
     (!sink.has_errors()).then_some(Checked { schema, emit, languages, places })
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use crate::ast::Word;
-use crate::diagnostic::{Note, Sink, Span};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
 use crate::language::Language;
-use crate::mistake::{Kind, Mistake};
+use crate::mistake::{Mistake, NameKind};
 use crate::names::upper_camel;
 use crate::reserved::{LATER, is_macro, keyword_in};
 use crate::schema::MAX_NAME_BYTES;
@@ -14,7 +14,7 @@ use crate::schema::MAX_NAME_BYTES;
 const METHODS: [&str; 4] = ["write", "scope", "begin", "end"];
 
 /// Reports the first rule that a declared name breaks.
-pub(super) fn check(kind: Kind, word: &Word, sink: &mut Sink) {
+pub(super) fn check(kind: NameKind, word: &Word, sink: &mut DiagnosticSink) {
     if let Some(mistake) = fault(kind, &word.text, word.span.len(), sink.languages()) {
         sink.report(word.span.clone(), mistake);
     }
@@ -22,7 +22,7 @@ pub(super) fn check(kind: Kind, word: &Word, sink: &mut Sink) {
 
 /// The first rule that a name of so many bytes breaks, some of which hold in some languages.
 pub(super) fn fault(
-    kind: Kind,
+    kind: NameKind,
     name: &str,
     bytes: usize,
     languages: &[Language],
@@ -32,7 +32,7 @@ pub(super) fn fault(
         return Some(Mistake::NameTooLong { name, bytes });
     }
     // No language sees such a name.
-    if matches!(kind, Kind::Tag | Kind::HashType) {
+    if matches!(kind, NameKind::Tag | NameKind::HashType) {
         return None;
     }
     if LATER.contains(&name.as_str()) {
@@ -53,9 +53,14 @@ pub(super) fn fault(
     }
     let (cpp, rust) = (languages.contains(&Language::Cpp), languages.contains(&Language::Rust));
     match kind {
-        Kind::Buffer if cpp && name == "std" => Some(Mistake::StdBuffer),
-        Kind::Frame if cpp && METHODS.contains(&&*name) => Some(Mistake::MethodName { name }),
-        Kind::Frame | Kind::Enum | Kind::Value | Kind::Step | Kind::Counter | Kind::Histogram
+        NameKind::Buffer if cpp && name == "std" => Some(Mistake::StdBuffer),
+        NameKind::Frame if cpp && METHODS.contains(&&*name) => Some(Mistake::MethodName { name }),
+        NameKind::Frame
+        | NameKind::Enum
+        | NameKind::Value
+        | NameKind::Step
+        | NameKind::Counter
+        | NameKind::Histogram
             if rust && upper_camel(&name) == "Self" =>
         {
             Some(Mistake::BecomesSelf { kind, name })
@@ -78,12 +83,18 @@ pub(super) struct Declared<'a> {
 
 impl<'a> Declared<'a> {
     /// Takes down a name; reports it and is false if it is there already.
-    pub fn insert(&mut self, kind: Kind, name: &'a str, place: &Span, sink: &mut Sink) -> bool {
+    pub fn insert(
+        &mut self,
+        kind: NameKind,
+        name: &'a str,
+        place: &Span,
+        sink: &mut DiagnosticSink,
+    ) -> bool {
         let Some(first) = self.places.get(name) else {
             self.places.insert(name, place.clone());
             return true;
         };
-        let note = Note { span: first.clone(), label: "first declared here".to_owned() };
+        let note = DiagnosticNote { span: first.clone(), label: "first declared here".to_owned() };
         let mistake = Mistake::Twice { kind, name: name.to_owned() };
         sink.report_with(place.clone(), mistake, [note]);
         false

@@ -1,10 +1,10 @@
 //! `emit`, `buffer` and `option` lines.
 
 use super::{names, number};
-use crate::ast::{Argument, File, Setting, Word};
-use crate::diagnostic::{Note, Sink};
+use crate::ast::{Argument, FrameFile, Setting, Word};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::language::Language;
-use crate::mistake::{Kind, Mistake};
+use crate::mistake::{Mistake, NameKind};
 use crate::names::is_identifier;
 use crate::schema::{Clock, FieldType, MAX_SLOTS, MIN_SLOTS};
 use crate::suggest::nearest;
@@ -12,29 +12,29 @@ use crate::verify::is_slot_count;
 
 /// The meaning of the type word `time`.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Time {
+pub(super) enum TimeMeaning {
     Timeval,
     Timespec(Clock),
     Ns(Clock),
     Tsc,
 }
 
-impl Time {
+impl TimeMeaning {
     const WORDS: [&str; 4] = ["timeval", "ns", "timespec", "tsc"];
 
     /// The field type.
     pub fn ty(self) -> FieldType {
         match self {
-            Time::Timeval => FieldType::Timeval,
-            Time::Timespec(clock) => FieldType::Timespec { clock },
-            Time::Ns(clock) => FieldType::Ns { clock },
-            Time::Tsc => FieldType::Tsc,
+            TimeMeaning::Timeval => FieldType::Timeval,
+            TimeMeaning::Timespec(clock) => FieldType::Timespec { clock },
+            TimeMeaning::Ns(clock) => FieldType::Ns { clock },
+            TimeMeaning::Tsc => FieldType::Tsc,
         }
     }
 }
 
 /// The languages of all `emit` lines, each once.
-pub(super) fn languages(file: &File, sink: &mut Sink) -> Vec<Language> {
+pub(super) fn languages(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<Language> {
     let mut languages = Vec::new();
     for word in &file.emits {
         match Language::of_word(&word.text) {
@@ -53,23 +53,28 @@ pub(super) fn languages(file: &File, sink: &mut Sink) -> Vec<Language> {
 }
 
 /// The buffer's name and slots, if they are stated.
-pub(super) fn buffer(file: &File, stem: &str, sink: &mut Sink) -> (String, Option<u32>) {
+pub(super) fn buffer(
+    file: &FrameFile,
+    stem: &str,
+    sink: &mut DiagnosticSink,
+) -> (String, Option<u32>) {
     let Some(buffer) = file.buffers.first() else {
         return (named_after_file(file, stem, sink), None);
     };
     for again in &file.buffers[1..] {
-        let note = Note { span: buffer.span.clone(), label: "first named here".to_owned() };
+        let note =
+            DiagnosticNote { span: buffer.span.clone(), label: "first named here".to_owned() };
         sink.report_with(again.span.clone(), Mistake::BufferTwice, [note]);
     }
-    names::check(Kind::Buffer, &buffer.name, sink);
+    names::check(NameKind::Buffer, &buffer.name, sink);
     let slots = buffer.slots.as_ref().and_then(|word| slots(word, sink));
     (buffer.name.text.clone(), slots)
 }
 
-fn named_after_file(file: &File, stem: &str, sink: &mut Sink) -> String {
+fn named_after_file(file: &FrameFile, stem: &str, sink: &mut DiagnosticSink) -> String {
     let name = stem.to_owned();
     if is_identifier(stem) {
-        if let Some(fault) = names::fault(Kind::Buffer, stem, stem.len(), sink.languages()) {
+        if let Some(fault) = names::fault(NameKind::Buffer, stem, stem.len(), sink.languages()) {
             sink.report(0..0, Mistake::StemIsNotAllowed { why: fault.wording().message });
         }
     } else if !file.damaged {
@@ -79,7 +84,7 @@ fn named_after_file(file: &File, stem: &str, sink: &mut Sink) -> String {
     name
 }
 
-fn slots(word: &Word, sink: &mut Sink) -> Option<u32> {
+fn slots(word: &Word, sink: &mut DiagnosticSink) -> Option<u32> {
     let value = number::value(word, sink)?;
     match u64::try_from(value) {
         Ok(slots) if is_slot_count(slots) => u32::try_from(slots).ok(),
@@ -102,7 +107,7 @@ fn nearest_slots(value: i128) -> u64 {
 pub(super) const ALLOW: &str = "allow";
 
 /// Every `option` line is one of those there are.
-pub(super) fn known(file: &File, sink: &mut Sink) {
+pub(super) fn known(file: &FrameFile, sink: &mut DiagnosticSink) {
     for setting in &file.settings {
         let word = &setting.key.text;
         if word != "time" && word != "tag" && word != ALLOW {
@@ -114,38 +119,39 @@ pub(super) fn known(file: &File, sink: &mut Sink) {
 }
 
 /// `option time …`, a timeval without it.
-pub(super) fn time(file: &File, sink: &mut Sink) -> Time {
+pub(super) fn time(file: &FrameFile, sink: &mut DiagnosticSink) -> TimeMeaning {
     let mut settings = file.settings.iter().filter(|setting| setting.key.text == "time");
     let Some(first) = settings.next() else {
-        return Time::Timeval;
+        return TimeMeaning::Timeval;
     };
     for again in settings {
-        let note = Note { span: first.span.clone(), label: "first given here".to_owned() };
+        let note =
+            DiagnosticNote { span: first.span.clone(), label: "first given here".to_owned() };
         sink.report_with(again.span.clone(), Mistake::TimeTwice, [note]);
     }
-    kind_of_time(first, sink).unwrap_or(Time::Timeval)
+    kind_of_time(first, sink).unwrap_or(TimeMeaning::Timeval)
 }
 
-fn kind_of_time(setting: &Setting, sink: &mut Sink) -> Option<Time> {
+fn kind_of_time(setting: &Setting, sink: &mut DiagnosticSink) -> Option<TimeMeaning> {
     let Some((kind, rest)) = setting.arguments.split_first() else {
         sink.report(setting.key.span.clone(), Mistake::TimeWithoutKind);
         return None;
     };
     let text = kind.word.text.as_str();
     let (time, rest) = match text {
-        "timeval" => (Time::Timeval, rest),
-        "tsc" => (Time::Tsc, rest),
+        "timeval" => (TimeMeaning::Timeval, rest),
+        "tsc" => (TimeMeaning::Tsc, rest),
         "ns" | "timespec" => {
             let kind = if text == "ns" { "ns" } else { "timespec" };
             let (clock, rest) = match rest.split_first() {
                 Some((word, rest)) => (clock(&word.word, kind, sink)?, rest),
                 None => (Clock::Realtime, rest),
             };
-            (if text == "ns" { Time::Ns(clock) } else { Time::Timespec(clock) }, rest)
+            (if text == "ns" { TimeMeaning::Ns(clock) } else { TimeMeaning::Timespec(clock) }, rest)
         }
         _ => {
             let word = text.to_owned();
-            let suggestion = nearest(text, Time::WORDS);
+            let suggestion = nearest(text, TimeMeaning::WORDS);
             sink.report(kind.word.span.clone(), Mistake::UnknownTime { word, suggestion });
             return None;
         }
@@ -159,7 +165,7 @@ fn kind_of_time(setting: &Setting, sink: &mut Sink) -> Option<Time> {
 
 /// The choice of `@clock(…)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Chosen {
+pub(super) enum ChosenClock {
     /// The CPU's counter.
     Tsc,
     /// One of clock_gettime(2).
@@ -167,7 +173,7 @@ pub(super) enum Chosen {
 }
 
 /// The clock of `option time KIND CLOCK`.
-fn clock(word: &Word, kind: &'static str, sink: &mut Sink) -> Option<Clock> {
+fn clock(word: &Word, kind: &'static str, sink: &mut DiagnosticSink) -> Option<Clock> {
     if word.text == "tsc" {
         sink.report(word.span.clone(), Mistake::TscIsNoClock { kind });
         return None;
@@ -182,9 +188,9 @@ fn clock(word: &Word, kind: &'static str, sink: &mut Sink) -> Option<Clock> {
 }
 
 /// The clock of `@clock(CLOCK)`.
-pub(super) fn field_clock(word: &Word, sink: &mut Sink) -> Option<Chosen> {
+pub(super) fn field_clock(word: &Word, sink: &mut DiagnosticSink) -> Option<ChosenClock> {
     if word.text == "tsc" {
-        return Some(Chosen::Tsc);
+        return Some(ChosenClock::Tsc);
     }
     let clock = system_clock(word, sink);
     if clock.is_none() {
@@ -193,11 +199,11 @@ pub(super) fn field_clock(word: &Word, sink: &mut Sink) -> Option<Chosen> {
         let mistake = Mistake::UnknownFieldClock { word: word.text.clone(), suggestion };
         sink.report(word.span.clone(), mistake);
     }
-    clock.map(Chosen::Clock)
+    clock.map(ChosenClock::Clock)
 }
 
 /// A clock by its word; one of CPU time warns.
-fn system_clock(word: &Word, sink: &mut Sink) -> Option<Clock> {
+fn system_clock(word: &Word, sink: &mut DiagnosticSink) -> Option<Clock> {
     let clock = Clock::ALL.into_iter().find(|clock| clock.word() == word.text)?;
     if clock.is_cpu() {
         sink.report(word.span.clone(), Mistake::CpuClock { word: clock.word() });
@@ -206,7 +212,7 @@ fn system_clock(word: &Word, sink: &mut Sink) -> Option<Clock> {
 }
 
 /// `option tag NAME "value";` in order.
-pub(super) fn tags(file: &File, sink: &mut Sink) -> Vec<(String, String)> {
+pub(super) fn tags(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<(String, String)> {
     let mut declared = names::Declared::default();
     let mut tags = Vec::new();
     for setting in file.settings.iter().filter(|setting| setting.key.text == "tag") {
@@ -214,8 +220,8 @@ pub(super) fn tags(file: &File, sink: &mut Sink) -> Vec<(String, String)> {
             [name @ Argument { quoted: false, .. }, value @ Argument { quoted: true, .. }]
                 if !name.word.text.starts_with(|c: char| c.is_ascii_digit() || c == '-') =>
             {
-                names::check(Kind::Tag, &name.word, sink);
-                declared.insert(Kind::Tag, &name.word.text, &name.word.span, sink);
+                names::check(NameKind::Tag, &name.word, sink);
+                declared.insert(NameKind::Tag, &name.word.text, &name.word.span, sink);
                 tags.push((name.word.text.clone(), value.word.text.clone()));
             }
             _ => sink.report(setting.span.clone(), Mistake::TagForm),

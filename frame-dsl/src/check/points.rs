@@ -1,19 +1,19 @@
 //! Points: what `@in` and `@out` say.
 
-use super::attributes::Side;
+use super::attributes::PointSide;
 use super::fields::DraftField;
 use crate::ast;
-use crate::diagnostic::{Note, Sink, Span};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
 use crate::mistake::Mistake;
 use crate::role::{IN, MAX_IDENTITIES, OUT, POINT};
 use crate::schema::Edge;
 
 /// Marks what comes in and goes out among the fields; reports what cannot, and a point that says
 /// neither.
-pub(super) fn sides(frame: &ast::Frame, fields: &mut [DraftField], sink: &mut Sink) {
+pub(super) fn sides(frame: &ast::FrameDecl, fields: &mut [DraftField], sink: &mut DiagnosticSink) {
     let is_point = frame.attributes.iter().any(|it| it.name.text == POINT);
     let name = &frame.name.text;
-    let mut seen: Vec<Side> = Vec::new();
+    let mut seen: Vec<PointSide> = Vec::new();
     for DraftField { field, sides, .. } in fields.iter_mut() {
         // The halves of an interval stand in one place.
         if field.interval.as_ref().is_some_and(|it| it.edge == Edge::End) {
@@ -47,6 +47,6 @@ pub(super) fn sides(frame: &ast::Frame, fields: &mut [DraftField], sink: &mut Si
     }
 }
 
-fn first_given(place: &Span) -> Note {
-    Note { span: place.clone(), label: "first given here".to_owned() }
+fn first_given(place: &Span) -> DiagnosticNote {
+    DiagnosticNote { span: place.clone(), label: "first given here".to_owned() }
 }

@@ -6,13 +6,13 @@ use super::frames::Places;
 use crate::columns::{
     self, ColumnType, Part, STANDARD_COLUMNS, Style, WholeColumn, whole_columns, whole_table,
 };
-use crate::diagnostic::{Note, Sink};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::mistake::Mistake;
 use crate::schema::{Frame, MAX_FRAME_BYTES, Schema};
 
 /// No two columns of one name, whatever the style of the table, and none that every table has. Upper
 /// and lower case are the same in SQL.
-pub(super) fn columns(schema: &Schema, places: &[Places], sink: &mut Sink) {
+pub(super) fn columns(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     for (frame, place) in schema.frames.iter().zip(places) {
         // Bounds the number of cells; a larger frame has been reported.
         if frame.size > MAX_FRAME_BYTES {
@@ -43,7 +43,7 @@ pub(super) fn columns(schema: &Schema, places: &[Places], sink: &mut Sink) {
                 continue;
             }
             reported.push(column.field);
-            let note = other.map(|other| Note {
+            let note = other.map(|other| DiagnosticNote {
                 span: place.fields[other].clone(),
                 label: "the other one".to_owned(),
             });
@@ -60,7 +60,7 @@ fn differ_in_case_only(frame: &Frame, field: usize, other: Option<usize>) -> boo
 
 /// The tables of whole spans and chains: no two columns of one name, and no frame of a table's name.
 /// Upper and lower case are the same in SQL.
-pub(super) fn whole(schema: &Schema, places: &[Places], sink: &mut Sink) {
+pub(super) fn whole(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     for (frame, place) in schema.frames.iter().zip(places) {
         let Some(table) = whole_table(frame) else { continue };
         let at = schema.frames.iter().position(|it| it.name.eq_ignore_ascii_case(&table));

@@ -1,6 +1,6 @@
 //! Text → words, signs and comments, each with the line breaks before it.
 
-use crate::text::Text;
+use crate::text::DecodedText;
 
 /// A word, number, string or sign of the language, or a comment.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Token<'a> {
 }
 
 /// The tokens of a text that parses.
-pub(super) fn tokens<'a>(text: &Text<'a>) -> Vec<Token<'a>> {
+pub(super) fn tokens<'a>(text: &DecodedText<'a>) -> Vec<Token<'a>> {
     let source = text.source;
     let mut comments = text.comments().iter().peekable();
     let mut tokens = Vec::new();
@@ -61,12 +61,12 @@ fn code_len(rest: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::Sink;
+    use crate::diagnostic::DiagnosticSink;
 
     #[test]
     fn words_numbers_strings_signs_comments() {
         let source = "a-1 \"b // c\"C++;\n\n /* d */0x1f// e \n@f(1.5)";
-        let text = Text::new(source, &mut Sink::default());
+        let text = DecodedText::new(source, &mut DiagnosticSink::default());
         let tokens = tokens(&text);
         let words: Vec<&str> = tokens.iter().map(|token| token.text).collect();
         let expected = "a|-1|\"b // c\"|C++|;|/* d */|0x1f|// e |@|f|(|1.5|)";

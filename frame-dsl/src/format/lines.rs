@@ -8,8 +8,8 @@ const BLANK: [char; 3] = [' ', '\t', '\r'];
 
 /// Lines as they are built, the last one unfinished.
 #[derive(Default)]
-pub(super) struct Lines {
-    lines: Vec<Line>,
+pub(super) struct FormattedLines {
+    lines: Vec<FormattedLine>,
     /// Whether a space goes before what comes next.
     space: bool,
     /// Characters of the unfinished line.
@@ -17,7 +17,7 @@ pub(super) struct Lines {
 }
 
 #[derive(Default)]
-struct Line {
+struct FormattedLine {
     empty_before: bool,
     indent: usize,
     /// The line without its indentation; a comment of several lines is one line here.
@@ -31,9 +31,9 @@ pub(super) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-impl Lines {
+impl FormattedLines {
     pub fn begin(&mut self, indent: usize, empty_before: bool) {
-        self.lines.push(Line { empty_before, indent, ..Line::default() });
+        self.lines.push(FormattedLine { empty_before, indent, ..FormattedLine::default() });
         self.space = false;
         self.column = indent;
     }
@@ -83,7 +83,7 @@ impl Lines {
         while from < self.lines.len() {
             let indent = self.lines[from].indent;
             let run = &mut self.lines[from..];
-            let alike = |(number, line): &(usize, &Line)| {
+            let alike = |(number, line): &(usize, &FormattedLine)| {
                 line.indent == indent && line.is_aligned() && (*number == 0 || !line.empty_before)
             };
             let length = run.iter().enumerate().take_while(|it| alike(it)).count();
@@ -110,9 +110,9 @@ impl Lines {
         };
     }
 
-    fn last(&mut self) -> &mut Line {
+    fn last(&mut self) -> &mut FormattedLine {
         if self.lines.is_empty() {
-            self.lines.push(Line::default());
+            self.lines.push(FormattedLine::default());
         }
         let last = self.lines.len() - 1;
         &mut self.lines[last]
@@ -120,7 +120,7 @@ impl Lines {
 }
 
 /// Pads the lines of a run up to the longest, unless they are too unlike.
-fn align(run: &mut [Line]) {
+fn align(run: &mut [FormattedLine]) {
     let widths = || run.iter().map(|line| width(&line.text));
     let (Some(least), Some(most)) = (widths().min(), widths().max()) else { return };
     if most - least <= UNLIKE {
@@ -131,7 +131,7 @@ fn align(run: &mut [Line]) {
     }
 }
 
-impl Line {
+impl FormattedLine {
     fn push(&mut self, space: bool, text: &str) {
         self.settle();
         if space {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ppt_capture::{Stretch, Why};
 
-use super::store::Held;
+use super::store::HeldMemory;
 use super::watch::Fired;
 use super::window::Content;
 use crate::queue::Queue;
@@ -67,7 +67,7 @@ pub(crate) struct Shared {
     news: Mutex<Vec<News>>,
     ends: Mutex<Option<Instant>>,
     ended: Condvar,
-    pub held: Arc<Held>,
+    pub held: Arc<HeldMemory>,
     written: AtomicU64,
     waiting: AtomicU64,
     lost: AtomicU64,
@@ -151,7 +151,8 @@ impl Flight {
 
     /// Triggers now, whatever the cooldown. `feed` is what it is about, if it is about one.
     pub fn trigger(&self, why: Why, feed: Option<usize>, note: String) {
-        locked(&self.shared.asked).push((ppt_now::monotonic(), Fired::of(why, feed, note)));
+        locked(&self.shared.asked)
+            .push((ppt_now::monotonic(), Fired::without_frame(why, feed, note)));
         self.queue.call();
     }
 

@@ -20,12 +20,12 @@ const ITEM: usize = 256;
 
 /// Memory that is held, in bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct HeldMemory {
     now: AtomicUsize,
     most: AtomicUsize,
 }
 
-impl Held {
+impl HeldMemory {
     pub fn now(&self) -> usize {
         self.now.load(Relaxed)
     }
@@ -39,7 +39,7 @@ impl Held {
 #[derive(Debug)]
 pub(crate) struct Weight {
     bytes: usize,
-    held: Arc<Held>,
+    held: Arc<HeldMemory>,
     pool: Arc<Pool>,
 }
 
@@ -51,7 +51,7 @@ impl Drop for Weight {
 
 /// Where frames belong: their feed, and the nonce of their segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct SegmentPlace {
     pub feed: usize,
     pub nonce: u64,
     /// Bytes from one frame to the next.
@@ -59,19 +59,19 @@ pub(crate) struct Place {
 }
 
 /// Values of cells: by row, then by cell.
-pub(crate) type Rows = BTreeMap<Option<u32>, BTreeMap<u32, u64>>;
+pub(crate) type CellValues = BTreeMap<Option<u32>, BTreeMap<u32, u64>>;
 
 /// Something that came.
 #[derive(Debug, Clone)]
-pub(crate) enum Entry {
+pub(crate) enum Arrival {
     Frames {
-        place: Place,
+        place: SegmentPlace,
         frames: Frames,
         lost_before: Lost,
     },
     /// Lost at the end of a ring.
     Lost {
-        place: Place,
+        place: SegmentPlace,
         ring: u32,
         first_seq: u64,
         lost: Lost,
@@ -94,14 +94,14 @@ pub(crate) enum Entry {
 /// A reading of cells.
 #[derive(Debug)]
 pub(crate) struct CellsRead {
-    pub place: Place,
+    pub place: SegmentPlace,
     pub mono_ns: u64,
     /// Adds of the feed that are nowhere, so far.
     pub not_mapped: u64,
     pub rows: Vec<Adds>,
 }
 
-impl Entry {
+impl Arrival {
     /// Bytes that it takes.
     fn weight(&self) -> usize {
         ITEM + match self {
@@ -136,16 +136,17 @@ impl Entry {
 
 /// An entry, and when it came.
 #[derive(Debug, Clone)]
-pub(crate) struct Item {
+pub(crate) struct TimedArrival {
     /// CLOCK_MONOTONIC, ns: all frames in it were written before.
     pub come_ns: u64,
-    pub entry: Entry,
+    pub entry: Arrival,
     weight: Arc<Weight>,
 }
 
-impl Drop for Item {
+impl Drop for TimedArrival {
     fn drop(&mut self) {
-        if let Entry::Frames { frames, .. } = std::mem::replace(&mut self.entry, Entry::Nothing) {
+        if let Arrival::Frames { frames, .. } = std::mem::replace(&mut self.entry, Arrival::Nothing)
+        {
             frames.give_back(&self.weight.pool);
         }
     }
@@ -156,7 +157,7 @@ impl Drop for Item {
 pub(crate) struct Base {
     /// The last readings of the clocks.
     pub clocks: Option<Arc<[ClockReading]>>,
-    pub cells: BTreeMap<Place, Rows>,
+    pub cells: BTreeMap<SegmentPlace, CellValues>,
     pub not_mapped: BTreeMap<usize, u64>,
     pub dropped: BTreeMap<usize, Dropped>,
     pub disabled: BTreeMap<usize, Disabled>,
@@ -165,21 +166,22 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    fn take(&mut self, entry: &Entry) {
+    fn take(&mut self, entry: &Arrival) {
         match entry {
-            Entry::Clocks(readings) => self.clocks = Some(readings.clone()),
-            Entry::Cells(read) => {
+            Arrival::Clocks(readings) => self.clocks = Some(readings.clone()),
+            Arrival::Cells(read) => {
                 self.not_mapped.insert(read.place.feed, read.not_mapped);
                 let rows = self.cells.entry(read.place).or_default();
                 for Adds { ring, values, .. } in &read.rows {
                     rows.entry(*ring).or_default().extend(values.iter().copied());
                 }
             }
-            Entry::Masks(feed, flip) => self.disabled.entry(*feed).or_default().take(flip),
-            Entry::Threads(feed, changes) => self.names.entry(*feed).or_default().take(changes),
-            Entry::Modules(feed, modules) => _ = self.modules.insert(*feed, modules.clone()),
-            Entry::Dropped(feed, dropped) => _ = self.dropped.insert(*feed, *dropped),
-            Entry::Frames { .. } | Entry::Lost { .. } | Entry::Gap(..) | Entry::Nothing => {}
+            Arrival::Masks(feed, flip) => self.disabled.entry(*feed).or_default().take(flip),
+            Arrival::Threads(feed, changes) => self.names.entry(*feed).or_default().take(changes),
+            Arrival::Modules(feed, modules) => _ = self.modules.insert(*feed, modules.clone()),
+            Arrival::Dropped(feed, dropped) => _ = self.dropped.insert(*feed, *dropped),
+            Arrival::Frames { .. } | Arrival::Lost { .. } | Arrival::Gap(..) | Arrival::Nothing => {
+            }
         }
     }
 
@@ -196,26 +198,26 @@ impl Base {
 /// The items that no window is needed for, and those of the windows that are open.
 #[derive(Debug)]
 pub(crate) struct Store {
-    items: VecDeque<Item>,
+    items: VecDeque<TimedArrival>,
     base: Base,
     /// Every frame that was drained since then is here.
     whole_since: u64,
     /// Items went before their time, because there was no room.
     crowded: bool,
     limit: usize,
-    held: Arc<Held>,
+    held: Arc<HeldMemory>,
     pool: Arc<Pool>,
 }
 
 impl Store {
     /// An empty one at time `now`, of at most `limit` bytes.
-    pub fn new(now: u64, limit: usize, held: Arc<Held>, pool: Arc<Pool>) -> Self {
+    pub fn new(now: u64, limit: usize, held: Arc<HeldMemory>, pool: Arc<Pool>) -> Self {
         let (items, base) = Default::default();
         Self { items, base, whole_since: now, crowded: false, limit, held, pool }
     }
 
     /// Whether `entry` has room.
-    pub fn has_room(&self, entry: &Entry) -> bool {
+    pub fn has_room(&self, entry: &Arrival) -> bool {
         self.held.now() + entry.weight() <= self.limit
     }
 
@@ -225,9 +227,9 @@ impl Store {
     }
 
     /// Takes an entry that came at `come_ns`. The caller has made room for it.
-    pub fn push(&mut self, come_ns: u64, entry: Entry) {
+    pub fn push(&mut self, come_ns: u64, entry: Arrival) {
         let weight = Arc::new(self.weigh(entry.weight()));
-        self.items.push_back(Item { come_ns, entry, weight });
+        self.items.push_back(TimedArrival { come_ns, entry, weight });
     }
 
     /// Counts so many bytes as long as the result lives.
@@ -273,7 +275,7 @@ impl Store {
     }
 
     /// All that came since `from_ns`, and what was known then.
-    pub fn since(&self, from_ns: u64) -> (Base, Vec<Item>) {
+    pub fn since(&self, from_ns: u64) -> (Base, Vec<TimedArrival>) {
         let first = self.items.partition_point(|it| it.come_ns < from_ns);
         let mut base = self.base.clone();
         self.items.range(..first).for_each(|it| base.take(&it.entry));
@@ -294,14 +296,14 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::Buffer;
+    use crate::buffer::WordBuffer;
     use crate::chunk::Chunk;
 
-    const PLACE: Place = Place { feed: 0, nonce: 7, stride: 16 };
+    const PLACE: SegmentPlace = SegmentPlace { feed: 0, nonce: 7, stride: 16 };
 
-    fn frames(bytes: usize) -> Entry {
-        let chunk = Chunk { count: 1, frames: Buffer::new(bytes), ..Chunk::default() };
-        Entry::Frames { place: PLACE, frames: chunk.into(), lost_before: Lost::default() }
+    fn frames(bytes: usize) -> Arrival {
+        let chunk = Chunk { count: 1, frames: WordBuffer::new(bytes), ..Chunk::default() };
+        Arrival::Frames { place: PLACE, frames: chunk.into(), lost_before: Lost::default() }
     }
 
     fn store(limit: usize) -> Store {
@@ -332,9 +334,9 @@ mod tests {
         let cells = |values: &[(u32, u64)]| {
             let adds = Adds { ring: Some(1), tid: 9, values: values.to_vec() };
             let read = CellsRead { place: PLACE, mono_ns: 0, not_mapped: 3, rows: vec![adds] };
-            Entry::Cells(Arc::new(read))
+            Arrival::Cells(Arc::new(read))
         };
-        let dropped = |nested| Entry::Dropped(0, Dropped { nested, ..Dropped::default() });
+        let dropped = |nested| Arrival::Dropped(0, Dropped { nested, ..Dropped::default() });
         store.push(10, cells(&[(0, 5), (2, 1)]));
         store.push(11, dropped(4));
         store.push(12, cells(&[(0, 6)]));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ppt_capture::{ClockReading, FramesHead, Source, Why};
 
 /// Looks for what triggers. The recorder's own thread asks, never the one that drains.
-pub trait Watch: fmt::Debug + Send {
+pub trait TriggerWatch: fmt::Debug + Send {
     /// Frames of these feeds come from now on.
     fn introduce(&mut self, new: &[(usize, &Source)]);
 
@@ -15,7 +15,7 @@ pub trait Watch: fmt::Debug + Send {
     fn clocks(&mut self, readings: &[ClockReading]);
 
     /// Which of the frames of `feed` with this head trigger.
-    fn frames(&mut self, feed: usize, head: &FramesHead, frames: &[u8], hits: &mut Vec<Hit>);
+    fn frames(&mut self, feed: usize, head: &FramesHead, frames: &[u8], hits: &mut Vec<TriggerHit>);
 
     /// Which expressions are true of what was added to the cells of `feed` since it was asked before.
     fn added(&mut self, feed: usize, added: &BTreeMap<u32, u64>) -> Vec<Arc<str>>;
@@ -23,7 +23,7 @@ pub trait Watch: fmt::Debug + Send {
 
 /// A frame that triggers.
 #[derive(Debug, Clone)]
-pub struct Hit {
+pub struct TriggerHit {
     /// Its number.
     pub seqno: u64,
     /// When it was written, ns of CLOCK_MONOTONIC, if the frame says so.
@@ -46,7 +46,7 @@ pub(crate) struct Fired {
 
 impl Fired {
     /// One that comes from no frame.
-    pub fn of(why: Why, feed: Option<usize>, note: String) -> Self {
+    pub fn without_frame(why: Why, feed: Option<usize>, note: String) -> Self {
         Self { why, expression: "".into(), feed, ring: None, seqno: None, note }
     }
 }

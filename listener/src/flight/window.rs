@@ -9,19 +9,19 @@ use ppt_capture::{
     Gap, Lost, MAX_SOURCES, Modules, Packer, RingEnd, Source, Stretch, ThreadNames, Trigger,
 };
 
-use super::store::{Base, CellsRead, Entry, Item, Place, Rows, Weight};
+use super::store::{Arrival, Base, CellValues, CellsRead, SegmentPlace, TimedArrival, Weight};
 use super::watch::Fired;
 use super::windows::{Pending, Triggered};
 
 /// A window that is over: all that its file needs.
 #[derive(Debug)]
-pub(crate) struct Window {
+pub(crate) struct FinishedWindow {
     pub asked: Pending<Fired>,
     /// The part of it that is there, and whether the rest is missing for lack of memory.
     pub held: Stretch,
     pub crowded: bool,
     pub base: Base,
-    pub items: Vec<Item>,
+    pub items: Vec<TimedArrival>,
     /// The feeds that it is about, with all segments that they have had.
     pub feeds: BTreeMap<usize, Arc<Source>>,
     /// When it was closed, ns of CLOCK_MONOTONIC.
@@ -41,7 +41,7 @@ pub struct Content {
     pub bytes: u64,
 }
 
-impl Window {
+impl FinishedWindow {
     /// The file's header: the capture begins where the window does.
     pub fn header(&self, header: FileHeader) -> FileHeader {
         let ago = header.created_mono_ns.saturating_sub(self.held.from_ns);
@@ -62,7 +62,7 @@ impl Window {
         let writer = CaptureWriter::create(out, &self.header(header.clone()))?;
         let sources = BTreeMap::new();
         let packer = Packer::new(codec);
-        let mut file = File {
+        let mut file = WindowFile {
             window: self,
             writer,
             packer,
@@ -79,18 +79,18 @@ impl Window {
 }
 
 /// The file of a window.
-struct File<'a, W> {
-    window: &'a Window,
+struct WindowFile<'a, W> {
+    window: &'a FinishedWindow,
     writer: CaptureWriter<W>,
     packer: Packer,
     /// The number of each feed.
     sources: BTreeMap<usize, u16>,
-    rings: BTreeMap<(Place, u32), RingEnd>,
+    rings: BTreeMap<(SegmentPlace, u32), RingEnd>,
     /// What each feed has dropped so far.
     dropped: BTreeMap<usize, ppt_capture::Dropped>,
 }
 
-impl<W: Write> File<'_, W> {
+impl<W: Write> WindowFile<'_, W> {
     fn begin(&mut self) -> io::Result<()> {
         for (number, (&feed, source)) in self.window.feeds.iter().take(MAX_SOURCES).enumerate() {
             self.writer.source(number as u16, source)?;
@@ -99,7 +99,7 @@ impl<W: Write> File<'_, W> {
         if let Some(readings) = &self.window.base.clocks {
             self.writer.clock(readings)?;
         }
-        let Window { asked, held, .. } = self.window;
+        let FinishedWindow { asked, held, .. } = self.window;
         for Triggered { at, by: it, .. } in &asked.triggers {
             let source = it.feed.and_then(|feed| self.sources.get(&feed).copied());
             self.writer.trigger(&Trigger {
@@ -146,10 +146,10 @@ impl<W: Write> File<'_, W> {
         Ok(())
     }
 
-    fn entry(&mut self, entry: &Entry) -> io::Result<()> {
+    fn entry(&mut self, entry: &Arrival) -> io::Result<()> {
         match entry {
-            Entry::Clocks(readings) => self.writer.clock(readings),
-            Entry::Frames { place, frames, lost_before } => {
+            Arrival::Clocks(readings) => self.writer.clock(readings),
+            Arrival::Frames { place, frames, lost_before } => {
                 let Some(&source) = self.sources.get(&place.feed) else { return Ok(()) };
                 let chunk = &frames.chunk;
                 let stamp = chunk.found.stamp();
@@ -177,7 +177,7 @@ impl<W: Write> File<'_, W> {
                 ring.next_seq = chunk.next_seq();
                 Ok(())
             }
-            Entry::Lost { place, ring, first_seq, lost } => {
+            Arrival::Lost { place, ring, first_seq, lost } => {
                 let Some(&source) = self.sources.get(&place.feed) else { return Ok(()) };
                 let mut next = *first_seq;
                 for (cause, count) in lost.by_cause().into_iter().filter(|it| it.1 > 0) {
@@ -191,28 +191,28 @@ impl<W: Write> File<'_, W> {
                 ring.next_seq = next;
                 Ok(())
             }
-            Entry::Gap(feed, gap) => match self.sources.get(feed) {
+            Arrival::Gap(feed, gap) => match self.sources.get(feed) {
                 Some(&source) => self.writer.gap(&Gap { source, ..*gap }),
                 None => Ok(()),
             },
-            Entry::Cells(read) => self.cells(read),
-            Entry::Masks(feed, flip) => self.masks(*feed, (**flip).clone()),
-            Entry::Threads(feed, changes) => match self.sources.get(feed) {
+            Arrival::Cells(read) => self.cells(read),
+            Arrival::Masks(feed, flip) => self.masks(*feed, (**flip).clone()),
+            Arrival::Threads(feed, changes) => match self.sources.get(feed) {
                 Some(&source) if !changes.named.is_empty() => {
                     let names = changes.named.clone();
                     self.writer.thread_names(&ThreadNames { source, is_base: false, names })
                 }
                 _ => Ok(()),
             },
-            Entry::Modules(feed, modules) => match self.sources.get(feed) {
+            Arrival::Modules(feed, modules) => match self.sources.get(feed) {
                 Some(&source) => self.writer.modules(&Modules { source, ..modules.clone() }),
                 None => Ok(()),
             },
-            Entry::Dropped(feed, dropped) => {
+            Arrival::Dropped(feed, dropped) => {
                 self.dropped.insert(*feed, *dropped);
                 Ok(())
             }
-            Entry::Nothing => Ok(()),
+            Arrival::Nothing => Ok(()),
         }
     }
 
@@ -221,7 +221,13 @@ impl<W: Write> File<'_, W> {
         self.writer.masks(&Flip { source, ..flip })
     }
 
-    fn ring(&mut self, source: u16, place: Place, ring: u32, first_seq: u64) -> &mut RingEnd {
+    fn ring(
+        &mut self,
+        source: u16,
+        place: SegmentPlace,
+        ring: u32,
+        first_seq: u64,
+    ) -> &mut RingEnd {
         let nonce = place.nonce;
         self.rings.entry((place, ring)).or_insert(RingEnd {
             source,
@@ -281,7 +287,7 @@ impl<W: Write> File<'_, W> {
     }
 }
 
-fn in_chunk(rows: &Rows) -> CellRows {
+fn in_chunk(rows: &CellValues) -> CellRows {
     let mut chunk = CellRows::default();
     for (&ring, values) in rows {
         chunk.push(ring, 0, values.iter().map(|(&cell, &value)| (cell, value)));
@@ -289,9 +295,9 @@ fn in_chunk(rows: &Rows) -> CellRows {
     chunk
 }
 
-impl Window {
+impl FinishedWindow {
     /// The feeds that its items are of.
-    pub fn feeds_of(items: &[Item]) -> BTreeSet<usize> {
+    pub fn feeds_of(items: &[TimedArrival]) -> BTreeSet<usize> {
         items.iter().filter_map(|it| it.entry.feed()).collect()
     }
 }

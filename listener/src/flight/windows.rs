@@ -48,7 +48,7 @@ impl Reach {
 
 /// What became of a trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum TriggerOutcome {
     /// It is in a window.
     Counts,
     /// It came within the cooldown of another.
@@ -153,10 +153,10 @@ impl<T> Windows<T> {
     }
 
     /// Takes a trigger at `at`. Only one that `can_wait` may be ignored.
-    pub fn trigger(&mut self, at: u64, can_wait: bool, by: T) -> Taken {
+    pub fn trigger(&mut self, at: u64, can_wait: bool, by: T) -> TriggerOutcome {
         let Reach { cooldown_ns, longest_ns, .. } = self.reach;
         if can_wait && cooldown_ns > 0 && at < self.quiet_until {
-            return Taken::InCooldown;
+            return TriggerOutcome::InCooldown;
         }
         let wanted = self.reach.around(at);
         let mut extent = Extent { first: at, last: at, urgent: usize::from(!can_wait) };
@@ -166,7 +166,7 @@ impl<T> Windows<T> {
         let is_full =
             self.pending.len() >= OPEN && self.pending.iter().all(|it| joins(it, extent).is_none());
         if is_full && can_wait {
-            return Taken::TooMany;
+            return TriggerOutcome::TooMany;
         }
         self.quiet_until = self.quiet_until.max(at.saturating_add(cooldown_ns));
         let mut joined = Pending::new(wanted, Triggered { at, can_wait, by });
@@ -189,7 +189,7 @@ impl<T> Windows<T> {
         }
         let place = self.pending.partition_point(|it| it.wanted.from_ns < joined.wanted.from_ns);
         self.pending.insert(place, joined);
-        Taken::Counts
+        TriggerOutcome::Counts
     }
 
     /// Takes out the windows that are over: everything up to `upto` is known.
@@ -225,7 +225,7 @@ mod tests {
 
     /// What happens to a recorder, in order.
     #[derive(Debug, Clone)]
-    enum Step {
+    enum WindowStep {
         /// So long after the one before; negative: it comes late.
         Trigger {
             after: i64,
@@ -238,13 +238,13 @@ mod tests {
 
     /// The same by another way: each moment of a small time line is in a window, or is not.
     #[derive(Default)]
-    struct Moments {
+    struct MomentModel {
         /// Triggers that count and are not in a window that is over, with the number of their step.
         open: Vec<(u64, usize)>,
         last: Option<u64>,
     }
 
-    impl Moments {
+    impl MomentModel {
         fn windows(&self, reach: Reach) -> Vec<(u64, u64, Vec<usize>)> {
             const END: u64 = 3000;
             let covers = |at: u64, moment: u64| {
@@ -280,10 +280,10 @@ mod tests {
         }
     }
 
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
+    fn steps() -> impl Strategy<Value = Vec<WindowStep>> {
         let trigger = (-20i64..60, prop::bool::weighted(0.8))
-            .prop_map(|(after, can_wait)| Step::Trigger { after, can_wait });
-        let upto = (0u64..60).prop_map(|after| Step::Upto { after });
+            .prop_map(|(after, can_wait)| WindowStep::Trigger { after, can_wait });
+        let upto = (0u64..60).prop_map(|after| WindowStep::Upto { after });
         prop::collection::vec(prop_oneof![3 => trigger, 2 => upto], 0..25)
     }
 
@@ -296,7 +296,7 @@ mod tests {
         ) {
             let reach = reach(before, after, cooldown);
             let mut windows = Windows::new(reach);
-            let mut model = Moments::default();
+            let mut model = MomentModel::default();
             let (mut now, mut upto) = (100u64, 0u64);
             let plain = |it: &Pending<usize>| {
                 let mut steps: Vec<usize> = it.triggers.iter().map(|it| it.by).collect();
@@ -305,20 +305,20 @@ mod tests {
             };
             for (number, step) in steps.into_iter().enumerate() {
                 match step {
-                    Step::Trigger { after, can_wait } => {
+                    WindowStep::Trigger { after, can_wait } => {
                         now = now.saturating_add_signed(after);
                         let cool = cooldown > 0
                             && model.last.is_some_and(|last| now < last + cooldown);
                         let counts = !(can_wait && cool);
                         let taken = windows.trigger(now, can_wait, number);
-                        let expected = if counts { Taken::Counts } else { Taken::InCooldown };
+                        let expected = if counts { TriggerOutcome::Counts } else { TriggerOutcome::InCooldown };
                         prop_assert_eq!(taken, expected);
                         if counts {
                             model.open.push((now, number));
                             model.last = model.last.max(Some(now));
                         }
                     }
-                    Step::Upto { after } => {
+                    WindowStep::Upto { after } => {
                         upto += after;
                         let is_over: Vec<_> =
                             model.windows(reach).into_iter().filter(|it| it.1 <= upto).collect();
@@ -339,7 +339,7 @@ mod tests {
     fn a_window_lists_so_many_triggers_and_counts_the_others() {
         let mut windows = Windows::new(reach(10, 10, 0));
         for at in 0..LISTED as u64 + 7 {
-            assert_eq!(windows.trigger(1000 + at / 100, true, at), Taken::Counts);
+            assert_eq!(windows.trigger(1000 + at / 100, true, at), TriggerOutcome::Counts);
         }
         let over = windows.over(u64::MAX);
         assert_eq!((over.len(), over[0].triggers.len(), over[0].more), (1, LISTED, 7));
@@ -352,7 +352,7 @@ mod tests {
         let mut windows = Windows::new(reach(10, 10, 0));
         for at in 0..5 * LISTED as u64 {
             let can_wait = at % 1000 != 999;
-            assert_eq!(windows.trigger(1000 + at / 1000, can_wait, at), Taken::Counts);
+            assert_eq!(windows.trigger(1000 + at / 1000, can_wait, at), TriggerOutcome::Counts);
         }
         let over = windows.over(u64::MAX);
         let urgent: Vec<u64> =
@@ -362,7 +362,7 @@ mod tests {
 
         // However many there are: none is left out, and no window is too full.
         let many = 3 * LISTED as u64 + 1;
-        (0..many).for_each(|at| assert_eq!(windows.trigger(50, false, at), Taken::Counts));
+        (0..many).for_each(|at| assert_eq!(windows.trigger(50, false, at), TriggerOutcome::Counts));
         let over = windows.over(u64::MAX);
         assert_eq!(over.len(), 4);
         assert!(over.iter().all(|it| it.more == 0 && it.triggers.len() <= LISTED));
@@ -374,7 +374,7 @@ mod tests {
         let mut windows = Windows::new(Reach { longest_ns: 100, ..reach(30, 5, 0) });
         let mut over = Vec::new();
         for at in (1000..2000).step_by(2) {
-            assert_eq!(windows.trigger(at, true, at), Taken::Counts);
+            assert_eq!(windows.trigger(at, true, at), TriggerOutcome::Counts);
             over.extend(windows.over(at));
         }
         assert_eq!(over.len(), 9, "while it lasts");
@@ -395,12 +395,12 @@ mod tests {
             let (mut now, mut upto, mut counted, mut over) = (100u64, 0u64, Vec::new(), Vec::new());
             for step in steps {
                 match step {
-                    Step::Trigger { after, can_wait } => {
+                    WindowStep::Trigger { after, can_wait } => {
                         now = now.saturating_add_signed(after);
-                        prop_assert_eq!(windows.trigger(now, can_wait, now), Taken::Counts);
+                        prop_assert_eq!(windows.trigger(now, can_wait, now), TriggerOutcome::Counts);
                         counted.push(now);
                     }
-                    Step::Upto { after } => {
+                    WindowStep::Upto { after } => {
                         upto += after;
                         over.extend(windows.over(upto));
                         let late = |it: &&Pending<u64>| it.first + longest + reach.after_ns <= upto;
@@ -428,23 +428,23 @@ mod tests {
     fn so_many_windows_are_open_at_once() {
         let mut windows = Windows::new(reach(1, 1, 0));
         let mut all = (0..OPEN as u64 + 9).map(|at| windows.trigger(10 * at, true, ()));
-        assert!(all.by_ref().take(OPEN).all(|it| it == Taken::Counts));
-        assert!(all.all(|it| it == Taken::TooMany));
-        assert_eq!(windows.trigger(11, true, ()), Taken::Counts, "it joins one");
+        assert!(all.by_ref().take(OPEN).all(|it| it == TriggerOutcome::Counts));
+        assert!(all.all(|it| it == TriggerOutcome::TooMany));
+        assert_eq!(windows.trigger(11, true, ()), TriggerOutcome::Counts, "it joins one");
         let late = 100 * OPEN as u64;
-        assert_eq!(windows.trigger(late, false, ()), Taken::Counts, "it cannot wait");
+        assert_eq!(windows.trigger(late, false, ()), TriggerOutcome::Counts, "it cannot wait");
         let over = windows.over(u64::MAX);
         assert_eq!((over.len(), over[OPEN - 1].wanted.to_ns), (OPEN, late + 1));
-        assert_eq!(windows.trigger(0, true, ()), Taken::Counts);
+        assert_eq!(windows.trigger(0, true, ()), TriggerOutcome::Counts);
     }
 
     #[test]
     fn the_end_of_time_is_no_end() {
         let forever = Duration::MAX;
         let mut windows = Windows::new(Reach::new(forever, forever, forever, forever));
-        assert_eq!(windows.trigger(5, true, ()), Taken::Counts);
-        assert_eq!(windows.trigger(u64::MAX - 1, true, ()), Taken::InCooldown);
-        assert_eq!(windows.trigger(7, false, ()), Taken::Counts);
+        assert_eq!(windows.trigger(5, true, ()), TriggerOutcome::Counts);
+        assert_eq!(windows.trigger(u64::MAX - 1, true, ()), TriggerOutcome::InCooldown);
+        assert_eq!(windows.trigger(7, false, ()), TriggerOutcome::Counts);
         assert!(windows.over(u64::MAX - 1).is_empty());
         assert_eq!(windows.triggered_by(4).len(), 0);
         let all = windows.triggered_by(5);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ppt_capture::{Codec, FileHeader, Process};
 
 use super::shared::{News, Shared};
-use super::window::{Content, Window};
+use super::window::{Content, FinishedWindow};
 
 /// From one attempt to write a window to the next.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ pub trait WindowFiles: Send {
 
 /// Writes windows until there are no more. What cannot be written stays in memory, and is tried again.
 pub(super) fn run(
-    windows: &Receiver<Window>,
+    windows: &Receiver<FinishedWindow>,
     files: &mut dyn WindowFiles,
     codec: Option<Codec>,
     shared: &Arc<Shared>,
@@ -71,7 +71,7 @@ pub(super) fn run(
 }
 
 fn write(
-    window: &Window,
+    window: &FinishedWindow,
     files: &mut dyn WindowFiles,
     codec: Option<Codec>,
 ) -> io::Result<(String, Content)> {

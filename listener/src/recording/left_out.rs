@@ -7,7 +7,7 @@ use ppt_capture::{Cause, Gap, Lost};
 use super::Recording;
 use crate::account::LossAccount;
 use crate::chunk::Frames;
-use crate::filter::{Part, SharedFilter, locked, parts};
+use crate::filter::{FilteredRun, SharedFilter, locked, parts};
 use crate::limit;
 
 impl<W: Write> Recording<W> {
@@ -20,13 +20,15 @@ impl<W: Write> Recording<W> {
         wanted.resize(frames.chunk.count as usize, true);
         let parts = match self.origins.get(feed) {
             Some(origin) => parts(frames, &wanted, head.stride as usize / 8, &origin.stamps),
-            None => vec![Part::Wanted(frames.clone())],
+            None => vec![FilteredRun::Wanted(frames.clone())],
         };
         self.wanted = wanted;
         for part in parts {
             match part {
-                Part::Wanted(frames) => while !self.take_frames(&frames) {},
-                Part::LeftOut { before, count } => self.leave_out(feed, frames, (before, count)),
+                FilteredRun::Wanted(frames) => while !self.take_frames(&frames) {},
+                FilteredRun::LeftOut { before, count } => {
+                    self.leave_out(feed, frames, (before, count));
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use ppt_capture::CellsHead;
 
 use super::Recording;
-use crate::cells::Reading;
+use crate::cells::UnstatedReading;
 use crate::limit::Room;
 
 impl<W: Write> Recording<W> {
@@ -53,10 +53,10 @@ impl<W: Write> Recording<W> {
             let nonce = readings.nonce();
             let mut new = readings.read();
             if new.is_empty() && is_news {
-                new.push(Reading::default());
+                new.push(UnstatedReading::default());
             }
             let (Room::Of(max) | Room::Last(max)) = room;
-            if !file.has_room(max, new.iter().map(Reading::len)) {
+            if !file.has_room(max, new.iter().map(UnstatedReading::len)) {
                 if let Room::Of(_) = room {
                     fits = false;
                     return false;
@@ -65,7 +65,7 @@ impl<W: Write> Recording<W> {
                 new = readings.read_as_one();
             }
             for reading in new {
-                let head = Reading::head(source, nonce, now, not_mapped);
+                let head = UnstatedReading::head(source, nonce, now, not_mapped);
                 if !file.write(|writer| writer.cells(&head, reading.rows())) {
                     return false;
                 }
@@ -84,7 +84,7 @@ impl<W: Write> Recording<W> {
         let (file, adds) = (&mut self.file, &self.adds);
         self.origins.state_cells(None, adds, |feed, _, readings| {
             let Some(source) = file.source_of(feed) else { return true };
-            let head = Reading::head(source, readings.nonce(), now, 0);
+            let head = UnstatedReading::head(source, readings.nonce(), now, 0);
             let head = CellsHead { is_base: true, ..head };
             let all = readings.base();
             // Half of the file is for what is new.

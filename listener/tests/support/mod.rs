@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{Account, Capture, CellTotals, Chunk, End, FileHeader, Item, SeriesPart, Source};
-use ppt_listener::{ListedSegment, Listener, Summary};
+use ppt_listener::{CaptureSummary, ListedSegment, Listener};
 use ppt_segment::abi::{PAGE, RING_PITCH};
-use ppt_segment::{Created, Geometry, Identity, RingWriter, Rows, Segment};
+use ppt_segment::{Created, Geometry, RingWriter, RowGeometry, Segment, SegmentIdentity};
 
 /// Bytes of a frame: number, thread, and six words that depend on both.
 pub const STRIDE: u32 = 64;
@@ -22,7 +22,7 @@ pub fn segment(log2_slots: u32, rings: u32) -> Arc<Segment> {
 
 /// A segment with a row of `cells` cells for each ring, and the one that all share.
 pub fn counting(log2_slots: u32, rings: u32, cells: u32) -> Arc<Segment> {
-    let rows = Rows::new(cells, rings + 1).unwrap();
+    let rows = RowGeometry::new(cells, rings + 1).unwrap();
     segment_of(Geometry::new(STRIDE, log2_slots, rings).unwrap().with_rows(rows).unwrap())
 }
 
@@ -35,7 +35,7 @@ fn segment_of(geometry: Geometry) -> Arc<Segment> {
         key = key.wrapping_add(1);
         key
     };
-    let identity = Identity { nonce, schema_hash: 0, geometry };
+    let identity = SegmentIdentity { nonce, schema_hash: 0, geometry };
     Arc::new(Segment::create(identity, None, Created::default(), random).unwrap())
 }
 
@@ -108,7 +108,7 @@ pub fn header() -> FileHeader {
 }
 
 /// The words of a frame after its number.
-pub fn words(tid: u32, seq: u64) -> impl Iterator<Item = u64> {
+pub fn frame_words(tid: u32, seq: u64) -> impl Iterator<Item = u64> {
     let mix = move |word: u64| (seq ^ u64::from(tid) << 40).wrapping_mul(2 * word + 0x9e37_79b9);
     // The first one is the time.
     [seq, u64::from(tid)].into_iter().chain((0..5).map(mix))
@@ -135,7 +135,7 @@ impl<'s> Writer<'s> {
     }
 
     pub fn write(&mut self) -> u64 {
-        let seq = self.writer.write(words(self.tid, self.next));
+        let seq = self.writer.write(frame_words(self.tid, self.next));
         assert_eq!(seq, self.next);
         self.next += 1;
         seq
@@ -205,7 +205,7 @@ pub fn cursor_of(ring: u32) -> u64 {
 
 /// An output that holds all bytes, and that the test can stop, or let fail.
 #[derive(Clone, Default)]
-pub struct Sink(pub Arc<(Mutex<Tap>, Condvar)>);
+pub struct TapOutput(pub Arc<(Mutex<Tap>, Condvar)>);
 
 #[derive(Default)]
 pub struct Tap {
@@ -214,7 +214,7 @@ pub struct Tap {
     capacity: Option<usize>,
 }
 
-impl Sink {
+impl TapOutput {
     /// Writes block from now on, or no longer.
     pub fn set_closed(&self, closed: bool) {
         self.0.0.lock().unwrap().closed = closed;
@@ -238,7 +238,7 @@ impl Sink {
     }
 }
 
-impl Write for Sink {
+impl Write for TapOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let tap = self.0.0.lock().unwrap();
         let mut tap = self.0.1.wait_while(tap, |tap| tap.closed).unwrap();
@@ -311,7 +311,7 @@ pub fn read(bytes: Vec<u8>) -> Back {
                         .collect();
                     let tid = all[2] as u32;
                     assert_eq!(all[0], seq);
-                    assert!(all[1..].iter().copied().eq(words(tid, seq)), "torn: {all:x?}");
+                    assert!(all[1..].iter().copied().eq(frame_words(tid, seq)), "torn: {all:x?}");
                     assert!(head.tid == tid || head.tid == 0, "{tid}, not {}", head.tid);
                     assert!(ring.last().is_none_or(|&(last, _)| last < seq));
                     ring.push((seq, head.tid));
@@ -330,7 +330,7 @@ pub fn read(bytes: Vec<u8>) -> Back {
 }
 
 /// The summary is right about the file, and about itself.
-pub fn check(summary: &Summary, back: &Back) {
+pub fn check(summary: &CaptureSummary, back: &Back) {
     assert_eq!(summary.captured(), back.count());
     for (source, feed) in (0..).zip(&summary.feeds) {
         for ring in &feed.rings {
@@ -346,7 +346,7 @@ pub fn check(summary: &Summary, back: &Back) {
 }
 
 /// The rings were drained to the end.
-pub fn check_cursors(summary: &Summary, segments: &[&Segment]) {
+pub fn check_cursors(summary: &CaptureSummary, segments: &[&Segment]) {
     for (feed, segment) in summary.feeds.iter().zip(segments) {
         for ring in &feed.rings {
             assert_eq!(ring.next_seq, segment.ring(ring.ring).tail() + 1);

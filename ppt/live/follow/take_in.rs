@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ppt_agent::{
-    AgentError, Buffer, Hold, Options, Origin, Searcher, SegmentChoice, Session, System, Target,
-    may_be_of, was_started_with,
+    AgentError, AttachOptions, Buffer, Hold, Origin, Searcher, SegmentChoice, Session, System,
+    Target, may_be_of, was_started_with,
 };
 
 use super::missed::LateAs;
@@ -345,7 +345,7 @@ impl Live<'_> {
         }
         let choose: Arc<dyn ppt_agent::Choose> = self.choice.clone();
         let options = options::attach_options(self.options, Some(follow.socket));
-        let mut options = Options { choose: Some(choose), ..options };
+        let mut options = AttachOptions { choose: Some(choose), ..options };
         let family = target.origin();
         let origin = family.filter(|_| options.segment == SegmentChoice::Auto);
         let known = origin.and_then(|it| follow.known.get(&it));
@@ -356,7 +356,7 @@ impl Live<'_> {
         if !descriptors::has_room() {
             return Err(Failed::of(&comm, descriptors::no_room(pid)));
         }
-        let session = match Session::attach(target, new, &Options { hold, ..options }) {
+        let session = match Session::attach(target, new, &AttachOptions { hold, ..options }) {
             Ok(session) => session,
             // The parent's capture has its frames.
             Err(AgentError::SharesMemory { .. }) => return Ok(()),

@@ -277,7 +277,7 @@ impl Opened {
 /// Opens files for the listener.
 struct Opener(Arc<Mutex<Opened>>);
 
-impl ppt_listener::Files<Sink> for Opener {
+impl ppt_listener::CaptureFiles<Sink> for Opener {
     fn next(&mut self) -> io::Result<(Sink, FileHeader)> {
         let mut files = locked(&self.0);
         let output = files.series.open_next().map_err(io::Error::other)?;
@@ -298,7 +298,7 @@ impl ppt_listener::Files<Sink> for Opener {
     }
 
     fn instead(&mut self, error: &io::Error) -> Option<io::Result<(Sink, FileHeader)>> {
-        let displaced = Displaced::of(error)?;
+        let displaced = Displaced::from_error(error)?;
         let mut files = locked(&self.0);
         let name = locked(&files.current).name();
         let opened = match displaced {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ppt_listener::{BrokenRing, Cause, Summary};
+use ppt_listener::{BrokenRing, CaptureSummary, Cause};
 
 use crate::code::Code;
 use crate::live::outputs::Kept;
@@ -14,7 +14,7 @@ pub(in crate::live) fn problems(
     name: &str,
     kept: Kept,
     buffers: &[String],
-    summary: &Summary,
+    summary: &CaptureSummary,
 ) -> bool {
     let mut ok = true;
     let before = match kept {
@@ -60,7 +60,7 @@ fn given_up(buffer: &str, broken: &[BrokenRing]) -> Option<String> {
 }
 
 /// Where the captured frames went.
-pub(in crate::live) fn whither(name: &str, kept: Kept, summary: &Summary) -> String {
+pub(in crate::live) fn whither(name: &str, kept: Kept, summary: &CaptureSummary) -> String {
     // Nobody has counted how many of them a file holds that began in the middle.
     match kept {
         Kept::All => format!("{name}: {}", bytes(summary.bytes)),
@@ -70,7 +70,11 @@ pub(in crate::live) fn whither(name: &str, kept: Kept, summary: &Summary) -> Str
 }
 
 /// Says what became of all frames: that they were `done`, and `whither` they went.
-pub(in crate::live) fn summary((done, whither): (&str, &str), summary: &Summary, time: Duration) {
+pub(in crate::live) fn summary(
+    (done, whither): (&str, &str),
+    summary: &CaptureSummary,
+    time: Duration,
+) {
     let seconds = time.as_secs_f64();
     let rate = summary.captured() as f64 / seconds.max(0.001);
     let causes = |counts: [(Cause, u64); 3]| {

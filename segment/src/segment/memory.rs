@@ -129,7 +129,7 @@ impl Segment {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{create, identity};
-    use super::super::{AdoptError, Created, Identity};
+    use super::super::{AdoptError, Created, SegmentIdentity};
     use super::*;
     use crate::geometry::Geometry;
     use crate::ring::{RingReader, RingWriter};
@@ -161,8 +161,9 @@ mod tests {
     #[cfg_attr(miri, ignore = "needs shared memory")]
     fn cells_stay_when_slots_are_given_back() {
         let geometry = Geometry::new(64, 3, 3).unwrap();
-        let rows = crate::Rows::new(3, 4).unwrap();
-        let identity = Identity { geometry: geometry.with_rows(rows).unwrap(), ..identity(88) };
+        let rows = crate::RowGeometry::new(3, 4).unwrap();
+        let identity =
+            SegmentIdentity { geometry: geometry.with_rows(rows).unwrap(), ..identity(88) };
         let mut key = std::process::id() as u16;
         let random = || {
             key = key.wrapping_add(1);
@@ -178,7 +179,7 @@ mod tests {
         assert_eq!(cells(&segment), [40, 41, 42, 43]);
         let again = Segment::adopt(segment.id().unwrap(), identity).unwrap();
         assert_eq!(cells(&again), [40, 41, 42, 43]);
-        let without = Identity { geometry, ..identity };
+        let without = SegmentIdentity { geometry, ..identity };
         let other = Segment::adopt(segment.id().unwrap(), without);
         assert!(matches!(other, Err(AdoptError::Differs("geometry"))));
     }

@@ -7,7 +7,7 @@ use crate::*;
 
 /// The mistakes that a session may make.
 #[derive(Clone, Copy, PartialEq)]
-enum Session {
+enum SessionMistake {
     Right,
     /// Its account begins at one reading of the cursor and its reader at another.
     TwoReadings,
@@ -17,18 +17,18 @@ enum Session {
 
 /// Three sessions: in each `captured + lost == next - first` (I3), no frame is in two of them, and
 /// with what was unattended between them they add up to what was written.
-fn sessions<const W: u8>(session: Session, margin: u64) {
+fn sessions<const W: u8>(session: SessionMistake, margin: u64) {
     const FRAMES: u64 = 3;
     explore(Some(2), 100, move || {
-        let memory = Memory::<W>::new(2);
-        let attend = move |memory: &Memory<W>| {
+        let memory = ModelMemory::<W>::new(2);
+        let attend = move |memory: &ModelMemory<W>| {
             let ring = memory.ring();
             let first = ring.tail();
             let unattended = first - ring.attended();
             let start = match session {
-                Session::Right => first,
-                Session::TwoReadings => ring.tail(),
-                Session::CountsTwice => ring.attended(),
+                SessionMistake::Right => first,
+                SessionMistake::TwoReadings => ring.tail(),
+                SessionMistake::CountsTwice => ring.attended(),
             };
             let mut reader = RingReader::with_margin(ring, start, margin);
             let (mut captured, mut lost) = (0, 0);
@@ -52,30 +52,30 @@ fn sessions<const W: u8>(session: Session, margin: u64) {
 
 #[test]
 fn sessions_add_up() {
-    sessions::<NOTHING>(Session::Right, 1);
+    sessions::<NOTHING>(SessionMistake::Right, 1);
 }
 
 #[test]
 fn a_session_that_reads_the_cursor_twice_is_wrong() {
-    fails(|| sessions::<NOTHING>(Session::TwoReadings, 1));
+    fails(|| sessions::<NOTHING>(SessionMistake::TwoReadings, 1));
 }
 
 #[test]
 fn a_session_that_begins_at_the_end_of_the_last_counts_twice() {
-    fails(|| sessions::<NOTHING>(Session::CountsTwice, 1));
+    fails(|| sessions::<NOTHING>(SessionMistake::CountsTwice, 1));
 }
 
 #[test]
 fn an_adopted_ring_tears_without_the_margin() {
-    fails(|| sessions::<NOTHING>(Session::Right, 0));
+    fails(|| sessions::<NOTHING>(SessionMistake::Right, 0));
 }
 
 #[test]
 fn an_adopted_ring_tears_without_the_writer_fence() {
-    fails(|| sessions::<WRITER_FENCE>(Session::Right, 1));
+    fails(|| sessions::<WRITER_FENCE>(SessionMistake::Right, 1));
 }
 
 #[test]
 fn an_adopted_ring_tears_without_the_reader_fence() {
-    fails(|| sessions::<READER_FENCE>(Session::Right, 1));
+    fails(|| sessions::<READER_FENCE>(SessionMistake::Right, 1));
 }

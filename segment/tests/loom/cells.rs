@@ -9,16 +9,16 @@ use crate::detach::Gate;
 use crate::*;
 
 /// A segment of one ring: its row, and the shared one, of one cell each.
-struct Rows<const W: u8> {
-    memory: Arc<Memory<W>>,
-    own: Model<W>,
-    shared: Model<W>,
+struct CellSegment<const W: u8> {
+    memory: Arc<ModelMemory<W>>,
+    own: ModelWord<W>,
+    shared: ModelWord<W>,
 }
 
-impl<const W: u8> Rows<W> {
+impl<const W: u8> CellSegment<W> {
     fn new() -> Arc<Self> {
-        let cell = || Model(AtomicU64::new(0));
-        Arc::new(Self { memory: Memory::new(2), own: cell(), shared: cell() })
+        let cell = || ModelWord(AtomicU64::new(0));
+        Arc::new(Self { memory: ModelMemory::new(2), own: cell(), shared: cell() })
     }
 
     /// A thread comes, adds 1 to its row, or to the shared one if there is no row for it, and goes.
@@ -46,7 +46,7 @@ impl<const W: u8> Rows<W> {
 /// was added, nor less than it saw before.
 fn threads_come_and_go<const W: u8>() {
     explore(Some(3), 100, || {
-        let rows = Rows::<W>::new();
+        let rows = CellSegment::<W>::new();
         let others = [2, 3].map(|tid| {
             let rows = rows.clone();
             thread::spawn(move || rows.visit(tid))
@@ -89,7 +89,7 @@ enum Handler {
 /// A handler interrupts an add between any two of its steps, while another thread adds, too.
 fn interrupted(handler: Handler) {
     explore(Some(3), 3, move || {
-        let rows = Rows::<NOTHING>::new();
+        let rows = CellSegment::<NOTHING>::new();
         assert!(rows.memory.ring().claim(1));
         let other = thread::spawn({
             let rows = rows.clone();
@@ -129,7 +129,7 @@ enum Former {
 /// The gate moves to another segment while a thread with a ring and one without add.
 fn grow(former: Former) {
     explore(Some(3), 100, move || {
-        let (old, new) = (Rows::<NOTHING>::new(), Rows::<NOTHING>::new());
+        let (old, new) = (CellSegment::<NOTHING>::new(), CellSegment::<NOTHING>::new());
         let gate = Arc::new(Gate::new(1));
         assert!(old.memory.ring().claim(1));
         let listener = thread::spawn({
@@ -201,7 +201,7 @@ enum Base {
 /// Two sessions on one segment, while a thread goes on: each add is in one of them, or between them.
 fn sessions(base: Base) {
     explore(Some(3), 20, move || {
-        let rows = Rows::<NOTHING>::new();
+        let rows = CellSegment::<NOTHING>::new();
         assert!(rows.memory.ring().claim(1));
         let agent = thread::spawn({
             let rows = rows.clone();
@@ -242,7 +242,7 @@ fn an_add_is_in_two_sessions_where_the_base_is_that_of_another() {
 /// mapped, and finds that it is not.
 fn fork(looks_up: bool) {
     explore(Some(3), if looks_up { 0 } else { 1 }, move || {
-        let (parents, childs) = (Rows::<NOTHING>::new(), Rows::<NOTHING>::new());
+        let (parents, childs) = (CellSegment::<NOTHING>::new(), CellSegment::<NOTHING>::new());
         assert!(parents.memory.ring().claim(1));
         let child = thread::spawn({
             let (parents, childs) = (parents.clone(), childs.clone());
@@ -267,7 +267,7 @@ fn a_child_breaks_its_parents_row_where_it_goes_by_the_address() {
 /// The listener frees the ring of a thread that was killed in an add, or only seems to be dead.
 fn free_a_row(dead: bool) {
     explore(Some(3), if dead { 0 } else { 1 }, move || {
-        let rows = Rows::<NOTHING>::new();
+        let rows = CellSegment::<NOTHING>::new();
         assert!(rows.memory.ring().claim(1));
         let first = thread::spawn({
             let rows = rows.clone();

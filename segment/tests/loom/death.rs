@@ -13,7 +13,7 @@ fn half_a_frame() -> impl Iterator<Item = u64> {
 }
 
 /// Two whole frames, and a third up to its first payload word.
-fn die_midway<const W: u8>(memory: &Memory<W>) {
+fn die_midway<const W: u8>(memory: &ModelMemory<W>) {
     let mut writer = RingWriter::new(memory.ring());
     for seq in 1..=2 {
         writer.write(payload(seq));
@@ -26,7 +26,7 @@ fn die_midway<const W: u8>(memory: &Memory<W>) {
 /// the one that was not, and the sum is exact.
 fn succeed<const W: u8>(margin: u64) {
     explore(Some(2), 100, move || {
-        let memory = Memory::<W>::new(2);
+        let memory = ModelMemory::<W>::new(2);
         let ring = memory.ring();
         assert!(ring.claim(1));
         let reader = thread::spawn({
@@ -75,7 +75,7 @@ fn a_dead_writers_ring_tears_without_the_writer_fence() {
 /// The listener frees the ring of a thread: `dead` before, or still writing.
 fn free_a_ring(dead: bool) {
     explore(Some(3), if dead { 0 } else { 100 }, move || {
-        let memory = Memory::<NOTHING>::new(4);
+        let memory = ModelMemory::<NOTHING>::new(4);
         assert!(memory.ring().claim(1));
         let first = thread::spawn({
             let memory = memory.clone();
@@ -109,7 +109,7 @@ fn a_living_writers_ring_must_not_be_freed() {
 /// ring of the one that has come since.
 fn come_too_late<const W: u8>() {
     explore(Some(2), 20, || {
-        let memory = Memory::<W>::new(4);
+        let memory = ModelMemory::<W>::new(4);
         assert!(memory.ring().claim(1));
         let first = thread::spawn({
             let memory = memory.clone();

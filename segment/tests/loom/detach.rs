@@ -24,7 +24,7 @@ impl Gate {
 
 /// Writes a frame as a writer does: it reads the gate, says that it is busy, reads the gate again,
 /// and writes.
-fn write_if_on<const W: u8>(gate: &Gate, writer: &mut RingWriter<'_, Model<W>>) {
+fn write_if_on<const W: u8>(gate: &Gate, writer: &mut RingWriter<'_, ModelWord<W>>) {
     if gate.get() != 0 && gate.get() != 0 {
         writer.write([7, 7]);
     }
@@ -40,7 +40,7 @@ enum Looks {
 /// After gate := 0 a thread completes at most one more frame (I10).
 fn one_more_frame(looks: Looks) {
     explore(Some(3), 10, move || {
-        let memory = Memory::<NOTHING>::new(4);
+        let memory = ModelMemory::<NOTHING>::new(4);
         let gate = Arc::new(Gate::new(1));
         let agent = thread::spawn({
             let (memory, gate) = (memory.clone(), gate.clone());
@@ -78,7 +78,7 @@ fn a_gate_that_is_not_looked_at_lets_more_out() {
 /// over. `again`: the gate is read once more after the claim.
 fn claim_at_the_gate(again: bool) {
     explore(Some(3), 10, move || {
-        let memory = Memory::<NOTHING>::new(2);
+        let memory = ModelMemory::<NOTHING>::new(2);
         let gate = Arc::new(Gate::new(1));
         let agent = thread::spawn({
             let (memory, gate) = (memory.clone(), gate.clone());
@@ -118,7 +118,7 @@ fn a_claim_that_does_not_look_again_outlives_its_session() {
 fn give_back(kept: u64) {
     explore(Some(2), 20, move || {
         const SLOTS: usize = 4;
-        let memory = Memory::<NOTHING>::new(SLOTS);
+        let memory = ModelMemory::<NOTHING>::new(SLOTS);
         let gate = Arc::new(Gate::new(1));
         let agent = thread::spawn({
             let (memory, gate) = (memory.clone(), gate.clone());

@@ -11,7 +11,7 @@ use crate::*;
 /// sequence goes on (I5); one owner at a time (I6). `own`: the second thread comes only by a claim.
 fn exit_while_a_session_ends<const W: u8>(own: bool) {
     explore(Some(2), 50, move || {
-        let memory = Memory::<W>::new(4);
+        let memory = ModelMemory::<W>::new(4);
         let gate = Arc::new(Gate::new(1));
         assert!(memory.ring().claim(1));
         let agent = thread::spawn({
@@ -73,7 +73,7 @@ fn a_ring_of_an_ended_thread_goes_on_wrong_without_the_release_of_the_owner_word
 /// still knows the ring. `forgets`: it forgets first.
 fn late_signal(forgets: bool) {
     explore(Some(2), 5, move || {
-        let memory = Memory::<NOTHING>::new(4);
+        let memory = ModelMemory::<NOTHING>::new(4);
         assert!(memory.ring().claim(1));
         let next = thread::spawn({
             let memory = memory.clone();
@@ -116,7 +116,7 @@ enum Disk {
 /// file, and what is not becomes unattended; the writer goes on, and notices nothing.
 fn killed_listener(disk: Disk) {
     explore(Some(3), 50, move || {
-        let memory = Memory::<NOTHING>::new(4);
+        let memory = ModelMemory::<NOTHING>::new(4);
         let file = Arc::new(AtomicU64::new(0));
         let listener = thread::spawn({
             let (memory, file) = (memory.clone(), file.clone());

@@ -1,12 +1,12 @@
 //! A fork handler reads who follows its process while another agent takes over.
 //!
 //! The agent's stores are as weak as system calls may be: relaxed, each call a release of those
-//! before it. The handler is the product's own, `follow::Words`.
+//! before it. The handler is the product's own, `follow::FollowWords`.
 
 use std::cell::Cell;
 
 use loom::thread;
-use ppt_segment::follow::Words;
+use ppt_segment::follow::FollowWords;
 
 use crate::*;
 
@@ -20,9 +20,9 @@ thread_local! {
     static FENCES: Cell<u8> = const { Cell::new(0) };
 }
 
-struct Page<const WITHOUT: u8>(AtomicU64);
+struct ControlPage<const WITHOUT: u8>(AtomicU64);
 
-impl<const WITHOUT: u8> Word for Page<WITHOUT> {
+impl<const WITHOUT: u8> Word for ControlPage<WITHOUT> {
     fn load(&self, order: Ordering) -> u64 {
         self.0.load(order)
     }
@@ -61,13 +61,13 @@ enum Second {
 fn take_over<const WITHOUT: u8>(second: Second) {
     explore(Some(3), 10, move || {
         FENCES.set(0);
-        let word = |value| Page::<WITHOUT>(AtomicU64::new(value));
+        let word = |value| ControlPage::<WITHOUT>(AtomicU64::new(value));
         let page = Arc::new([word(1), word(11), word(11), word(0)]);
         let agent = thread::spawn({
             let page = page.clone();
             move || {
                 let [socket, claim, holder, gate] = &*page;
-                let write = |word: &Page<WITHOUT>, value| {
+                let write = |word: &ControlPage<WITHOUT>, value| {
                     word.0.store(value, Relaxed);
                     fence(Release);
                 };
@@ -92,7 +92,7 @@ fn take_over<const WITHOUT: u8>(second: Second) {
         let open = gate.0.load(Relaxed) != 0;
         fence(Acquire);
         let holder = if second == Second::IsOldAndNobodyAsks { claim } else { holder };
-        let found = Words { socket, claim, holder }.follower();
+        let found = FollowWords { socket, claim, holder }.follower();
         match found {
             None => assert!(!open || second != Second::Follows, "nobody is told of a child"),
             Some(pair) => assert!([(11, 1), (22, 2)].contains(&pair), "half of each: {pair:?}"),

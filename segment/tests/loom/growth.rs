@@ -19,7 +19,7 @@ enum Leave {
     Idle,
 }
 
-fn count<const W: u8>(memory: &Memory<W>, from: u64) -> (u64, u64) {
+fn count<const W: u8>(memory: &ModelMemory<W>, from: u64) -> (u64, u64) {
     let (mut captured, mut lost) = (0, 0);
     let mut reader = RingReader::new(memory.ring(), from);
     poll(&mut reader, &mut captured, &mut lost);
@@ -30,7 +30,7 @@ fn count<const W: u8>(memory: &Memory<W>, from: u64) -> (u64, u64) {
 /// segments (I3), whole (I1), whenever the thread moves; and its ring there is its own (I6).
 fn move_on<const W: u8>(leave: Leave) {
     explore(Some(3), 100, move || {
-        let (old, new) = (Memory::<W>::new(4), Memory::<W>::new(4));
+        let (old, new) = (ModelMemory::<W>::new(4), ModelMemory::<W>::new(4));
         let gate = Arc::new(Gate::new(1));
         assert!(old.ring().claim(1));
         let listener = thread::spawn({
@@ -115,7 +115,7 @@ fn a_frame_is_missed_without_the_release_of_the_owner_word() {
 fn give_back(attended: bool, kept: u64) {
     explore(Some(2), 20, move || {
         const SLOTS: usize = 4;
-        let memory = Memory::<NOTHING>::new(SLOTS);
+        let memory = ModelMemory::<NOTHING>::new(SLOTS);
         let gate = Arc::new(Gate::new(1));
         let listener = thread::spawn({
             let (memory, gate) = (memory.clone(), gate.clone());

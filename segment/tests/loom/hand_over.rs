@@ -6,7 +6,7 @@ use ppt_segment::{Ring, RingReader, RingWriter};
 use crate::*;
 
 /// A thread claims the ring if it is free, writes `frames` frames marked with its name, leaves.
-fn own<const W: u8>(memory: &Memory<W>, tid: u32, frames: u64) -> bool {
+fn own<const W: u8>(memory: &ModelMemory<W>, tid: u32, frames: u64) -> bool {
     let ring = memory.ring();
     if !ring.claim(tid) {
         return false;
@@ -23,7 +23,7 @@ fn own<const W: u8>(memory: &Memory<W>, tid: u32, frames: u64) -> bool {
 }
 
 /// Every published frame's owner is known, and is the thread that wrote it.
-pub(crate) fn check_tenures<const W: u8>(ring: Ring<'_, Model<W>>) {
+pub(crate) fn check_tenures<const W: u8>(ring: Ring<'_, ModelWord<W>>) {
     let mut buffer = [0; 4 * STRIDE];
     let batch = RingReader::new(ring, 0).poll(&mut buffer).unwrap();
     let tenures: Vec<_> = (1..=ring.owner().epoch).filter_map(|epoch| ring.tenure(epoch)).collect();
@@ -38,7 +38,7 @@ pub(crate) fn check_tenures<const W: u8>(ring: Ring<'_, Model<W>>) {
 /// reader never believes a wrong tid.
 fn hand_over<const W: u8>() {
     explore(Some(3), 100, || {
-        let memory = Memory::<W>::new(4);
+        let memory = ModelMemory::<W>::new(4);
         let reader = thread::spawn({
             let memory = memory.clone();
             move || check_tenures(memory.ring())

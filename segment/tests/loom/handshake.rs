@@ -22,9 +22,9 @@ thread_local! {
     static FENCES: Cell<u8> = const { Cell::new(0) };
 }
 
-struct Page<const WITHOUT: u8>(AtomicU64);
+struct ControlPage<const WITHOUT: u8>(AtomicU64);
 
-impl<const WITHOUT: u8> Word for Page<WITHOUT> {
+impl<const WITHOUT: u8> Word for ControlPage<WITHOUT> {
     fn load(&self, order: Ordering) -> u64 {
         self.0.load(order)
     }
@@ -70,8 +70,8 @@ fn describe<const WITHOUT: u8>(agent: Agent) {
     explore(None, 5, move || {
         FENCES.set(0);
         let before = if agent == Agent::Opens { 0 } else { 1 };
-        let gate = Arc::new(Page::<WITHOUT>(AtomicU64::new(before)));
-        let page = Arc::new([1, 1].map(|word| Page::<WITHOUT>(AtomicU64::new(word))));
+        let gate = Arc::new(ControlPage::<WITHOUT>(AtomicU64::new(before)));
+        let page = Arc::new([1, 1].map(|word| ControlPage::<WITHOUT>(AtomicU64::new(word))));
         let writes = thread::spawn({
             let (gate, page) = (gate.clone(), page.clone());
             move || {

@@ -7,7 +7,7 @@ use crate::*;
 
 fn lossy_ring<const W: u8>(slots: usize, frames: u64, polls: usize, margin: u64) {
     explore(None, 100, move || {
-        let memory = Memory::<W>::new(slots);
+        let memory = ModelMemory::<W>::new(slots);
         let reader = thread::spawn({
             let memory = memory.clone();
             move || {

@@ -49,9 +49,9 @@ const WHOSE: u8 = 6;
 /// The atomic add to the shared row of cells: a load and a store instead.
 const SHARED: u8 = 7;
 
-struct Model<const WITHOUT: u8>(AtomicU64);
+struct ModelWord<const WITHOUT: u8>(AtomicU64);
 
-impl<const WITHOUT: u8> Word for Model<WITHOUT> {
+impl<const WITHOUT: u8> Word for ModelWord<WITHOUT> {
     fn load(&self, order: Ordering) -> u64 {
         self.0.load(order)
     }
@@ -96,20 +96,20 @@ impl<const WITHOUT: u8> Word for Model<WITHOUT> {
     }
 }
 
-struct Memory<const WITHOUT: u8> {
-    header: Vec<Model<WITHOUT>>,
-    slots: Vec<Model<WITHOUT>>,
+struct ModelMemory<const WITHOUT: u8> {
+    header: Vec<ModelWord<WITHOUT>>,
+    slots: Vec<ModelWord<WITHOUT>>,
 }
 
 /// Words of a frame: its sequence number and two payload words.
 const STRIDE: usize = 3;
 
-impl<const WITHOUT: u8> Memory<WITHOUT> {
+impl<const WITHOUT: u8> ModelMemory<WITHOUT> {
     fn new(slots: usize) -> Arc<Self> {
-        let zeros = |n| (0..n).map(|_| Model(AtomicU64::new(0))).collect();
+        let zeros = |n| (0..n).map(|_| ModelWord(AtomicU64::new(0))).collect();
         Arc::new(Self { header: zeros(ring_word::COUNT), slots: zeros(slots * STRIDE) })
     }
-    fn ring(&self) -> Ring<'_, Model<WITHOUT>> {
+    fn ring(&self) -> Ring<'_, ModelWord<WITHOUT>> {
         Ring::new(&self.header, &self.slots, STRIDE)
     }
 }
@@ -119,7 +119,11 @@ fn payload(seq: u64) -> [u64; 2] {
 }
 
 /// Polls once: every frame whole (I1), rising (I2), and the sum exact (I3).
-fn poll<const W: u8>(reader: &mut RingReader<'_, Model<W>>, captured: &mut u64, lost: &mut u64) {
+fn poll<const W: u8>(
+    reader: &mut RingReader<'_, ModelWord<W>>,
+    captured: &mut u64,
+    lost: &mut u64,
+) {
     let from = reader.next();
     let mut buffer = [0; 4 * STRIDE];
     let batch = reader.poll(&mut buffer).expect("cursors only rise");

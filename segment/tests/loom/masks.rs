@@ -12,11 +12,11 @@ use ppt_segment::masks::{Masks, first_disabled, first_enabled, is_wanted, put};
 use crate::detach::Gate;
 use crate::*;
 
-type Page = [Model<NOTHING>; MAX_FRAMES / 64];
+type MaskPage = [ModelWord<NOTHING>; MAX_FRAMES / 64];
 
-fn page(enabled: bool) -> Arc<Page> {
+fn page(enabled: bool) -> Arc<MaskPage> {
     let word = if enabled { u64::MAX } else { u64::MAX - 1 };
-    Arc::new(std::array::from_fn(|_| Model(AtomicU64::new(word))))
+    Arc::new(std::array::from_fn(|_| ModelWord(AtomicU64::new(word))))
 }
 
 /// Frame 0 is not wanted.
@@ -27,7 +27,7 @@ fn without() -> Masks {
 }
 
 /// As the hot path looks: relaxed, right before a frame.
-fn is_on(page: &Page) -> bool {
+fn is_on(page: &MaskPage) -> bool {
     page[0].load(Relaxed) & 1 == 1
 }
 
@@ -46,7 +46,7 @@ enum Flip {
 /// Every frame of a kind that is disabled comes before the number that the agent states.
 fn disable(flip: Flip) {
     explore(Some(3), 20, move || {
-        let memory = Memory::<NOTHING>::new(4);
+        let memory = ModelMemory::<NOTHING>::new(4);
         let page = page(true);
         let agent = thread::spawn({
             let (memory, page) = (memory.clone(), page.clone());
@@ -99,7 +99,7 @@ fn the_frame_in_flight_comes_later() {
 /// No frame of a kind that is enabled comes before the number that the agent states.
 fn enable(flip: Flip) {
     explore(Some(3), 20, move || {
-        let memory = Memory::<NOTHING>::new(4);
+        let memory = ModelMemory::<NOTHING>::new(4);
         let page = page(false);
         let agent = thread::spawn({
             let (memory, page) = (memory.clone(), page.clone());
@@ -187,7 +187,7 @@ fn a_killed_session_blinds_the_next_where_the_gate_comes_first() {
 /// `claim`: whether that writes its claim before the gate, as every version does.
 fn next_session(claim_first: bool) {
     explore(Some(3), 3, move || {
-        let word = |value| Arc::new(Model::<NOTHING>(AtomicU64::new(value)));
+        let word = |value| Arc::new(ModelWord::<NOTHING>(AtomicU64::new(value)));
         let (bits, nonce, claim) = (word(1), word(7), word(7));
         let gate = Arc::new(Gate::new(1));
         let agent = thread::spawn({

@@ -6,7 +6,7 @@ use ppt_segment::RingWriter;
 use crate::hand_over::check_tenures;
 use crate::*;
 
-type Rings<const W: u8> = [Arc<Memory<W>>; 2];
+type Rings<const W: u8> = [Arc<ModelMemory<W>>; 2];
 
 /// A thread's life: the lowest free ring, a frame, and the ring given back. Returns which it was.
 fn live<const W: u8>(rings: &Rings<W>, tid: u32) -> usize {
@@ -24,7 +24,7 @@ fn live<const W: u8>(rings: &Rings<W>, tid: u32) -> usize {
 /// every ring's sequence goes on (I5) with its owners known.
 fn come_and_go<const W: u8>() {
     explore(Some(3), 100, || {
-        let rings: Rings<W> = [Memory::new(4), Memory::new(2)];
+        let rings: Rings<W> = [ModelMemory::new(4), ModelMemory::new(2)];
         let [one, two] = [1, 2].map(|tid| {
             let rings = rings.clone();
             thread::spawn(move || live(&rings, tid))

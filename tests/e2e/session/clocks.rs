@@ -153,7 +153,7 @@ impl Inside {
             },
             ..Feed::starting_now(Default::default(), it.segment.clone())
         };
-        let options = ppt_listener::Options { ticks, ..Default::default() };
+        let options = ppt_listener::ListenerOptions { ticks, ..Default::default() };
         let out = File::create(bench.path("out.bin")).unwrap();
         let header = ppt_listener::header("a test");
         let listener = Listener::start(out, header, vec![feed], options).unwrap();
@@ -172,7 +172,7 @@ impl Inside {
 fn open(target: &Target, system: &System, clock: ClockChoice) -> Result<Session, AgentError> {
     let target = ppt_agent::Target::open(system, target.pid() as i32)?;
     let buffers = target.buffers()?.buffers;
-    let options = ppt_agent::Options {
+    let options = ppt_agent::AttachOptions {
         limits: Limits { memory: 16 << 20, ..Limits::default() },
         clock,
         ..Default::default()
@@ -193,7 +193,7 @@ fn trusting(bench: &Bench) -> (System, PathBuf) {
 
 /// The CPU's counter, not before what precedes it is done.
 fn raw() -> u64 {
-    (ppt_listener::Options::default().ticks)()
+    (ppt_listener::ListenerOptions::default().ticks)()
 }
 
 /// `truth_ticks.h` in Rust, without the jump.

@@ -5,19 +5,19 @@ use std::net::IpAddr;
 use ppt_frame_dsl::schema::{Clock, FieldType, Frame, Schema};
 use ppt_frame_dsl::{Column, ColumnType, Style, columns};
 
-use super::packet::{Above, NAMES, Packet, Parts, Value};
-use crate::cell::Cell;
+use super::packet::{Above, NAMES, Packet, PacketValue, Parts};
+use crate::cell::CellParser;
 use crate::error::{ImportError, meant};
 
 /// The kinds of frames that take packets.
-pub(crate) struct Kinds {
-    udp: Option<Kind>,
-    tcp: Option<Kind>,
-    rest: Option<Kind>,
+pub(crate) struct FilledFrames {
+    udp: Option<FilledFrame>,
+    tcp: Option<FilledFrame>,
+    rest: Option<FilledFrame>,
 }
 
 /// One kind of frame.
-pub(crate) struct Kind {
+pub(crate) struct FilledFrame {
     id: u16,
     fields: Vec<Filled>,
 }
@@ -27,19 +27,20 @@ struct Filled {
     what: &'static str,
     name: String,
     ty: ColumnType,
-    cell: Cell,
+    cell: CellParser,
 }
 
-impl Kinds {
-    pub fn of(schema: &Schema) -> Result<Kinds, ImportError> {
+impl FilledFrames {
+    pub fn from_schema(schema: &Schema) -> Result<FilledFrames, ImportError> {
         let kind = |name: &str| {
             let id = schema.frames.iter().position(|it| it.name == name);
-            id.map(|id| Kind::of(schema, id)).transpose()
+            id.map(|id| FilledFrame::from_schema(schema, id)).transpose()
         };
-        let mut kinds = Kinds { udp: kind("udp")?, tcp: kind("tcp")?, rest: kind("packet")? };
+        let mut kinds =
+            FilledFrames { udp: kind("udp")?, tcp: kind("tcp")?, rest: kind("packet")? };
         let is_known = |frame: &Frame| ["udp", "tcp", "packet"].contains(&frame.name.as_str());
         match &schema.frames[..] {
-            [only] if !is_known(only) => kinds.rest = Some(Kind::of(schema, 0)?),
+            [only] if !is_known(only) => kinds.rest = Some(FilledFrame::from_schema(schema, 0)?),
             frames => {
                 if let Some(other) = frames.iter().find(|it| !is_known(it)) {
                     return Err(ImportError::Frames(format!(
@@ -54,8 +55,8 @@ impl Kinds {
     }
 
     /// The kind that takes `packet`.
-    pub fn taking(&self, packet: &Packet<'_>) -> Option<&Kind> {
-        let by_layer = match Parts::of(*packet).above() {
+    pub fn taking(&self, packet: &Packet<'_>) -> Option<&FilledFrame> {
+        let by_layer = match Parts::split(*packet).above() {
             Above::Udp => self.udp.as_ref(),
             Above::Tcp => self.tcp.as_ref(),
             Above::Other => None,
@@ -64,17 +65,17 @@ impl Kinds {
     }
 }
 
-impl Kind {
-    fn of(schema: &Schema, id: usize) -> Result<Kind, ImportError> {
+impl FilledFrame {
+    fn from_schema(schema: &Schema, id: usize) -> Result<FilledFrame, ImportError> {
         let frame = &schema.frames[id];
         let mut fields = Vec::new();
         for column in columns(schema, frame, Style::Sql) {
             if matches!(column.ty, ColumnType::Length { .. }) {
                 continue;
             }
-            fields.push(Filled::of(schema, frame, column)?);
+            fields.push(Filled::from_column(schema, frame, column)?);
         }
-        Ok(Kind { id: id as u16, fields })
+        Ok(FilledFrame { id: id as u16, fields })
     }
 
     pub fn id(&self) -> u16 {
@@ -83,13 +84,13 @@ impl Kind {
 
     /// Fills `frame` with what `packet` holds; what it does not hold stays 0.
     pub fn fill(&self, packet: &Packet<'_>, frame: &mut [u8]) -> Result<(), String> {
-        let parts = Parts::of(*packet);
+        let parts = Parts::split(*packet);
         self.fields.iter().try_for_each(|it| it.fill(parts.value(it.what), frame))
     }
 }
 
 impl Filled {
-    fn of(schema: &Schema, frame: &Frame, column: Column) -> Result<Filled, ImportError> {
+    fn from_column(schema: &Schema, frame: &Frame, column: Column) -> Result<Filled, ImportError> {
         let field = &frame.fields[column.field];
         let place = format!("{}.{}", frame.name, column.name);
         let name = if field.at { "time" } else { field.name.as_str() };
@@ -145,11 +146,11 @@ impl Filled {
         if !fits || field.array.is_some() {
             return Err(needs(wanted));
         }
-        let cell = Cell::of(schema, &column, 1).ok_or_else(|| needs(wanted))?;
+        let cell = CellParser::for_column(schema, &column, 1).ok_or_else(|| needs(wanted))?;
         Ok(Filled { what, name: column.name, ty, cell })
     }
 
-    fn fill(&self, value: Value<'_>, frame: &mut [u8]) -> Result<(), String> {
+    fn fill(&self, value: PacketValue<'_>, frame: &mut [u8]) -> Result<(), String> {
         let number = |frame: &mut [u8], value: u64| match self.ty {
             ColumnType::Int(int) | ColumnType::Enum { repr: int, .. } => self
                 .cell
@@ -158,50 +159,50 @@ impl Filled {
             _ => Ok(()),
         };
         match (value, self.ty) {
-            (Value::Nothing, _) => Ok(()),
-            (Value::Number(value), _) => number(frame, value),
-            (Value::Time(ns), ColumnType::Time(ty)) => {
+            (PacketValue::Nothing, _) => Ok(()),
+            (PacketValue::Number(value), _) => number(frame, value),
+            (PacketValue::Time(ns), ColumnType::Time(ty)) => {
                 let ns = i64::try_from(ns);
                 let ns = ns.map_err(|_| format!("{}: the time is after 2262", self.name))?;
                 self.cell.time(frame, ty, ns);
                 Ok(())
             }
-            (Value::Ip(address), ColumnType::Text { .. }) => {
+            (PacketValue::Ip(address), ColumnType::Text { .. }) => {
                 self.cell.bytes(frame, address.to_string().as_bytes());
                 Ok(())
             }
-            (Value::Ip(IpAddr::V4(address)), ColumnType::Bytes { len: 4 }) => {
+            (PacketValue::Ip(IpAddr::V4(address)), ColumnType::Bytes { len: 4 }) => {
                 self.cell.bytes(frame, &address.octets());
                 Ok(())
             }
-            (Value::Ip(IpAddr::V4(address)), ColumnType::Bytes { .. }) => {
+            (PacketValue::Ip(IpAddr::V4(address)), ColumnType::Bytes { .. }) => {
                 self.cell.bytes(frame, &address.to_ipv6_mapped().octets());
                 Ok(())
             }
-            (Value::Ip(IpAddr::V6(address)), ColumnType::Bytes { len: 16 }) => {
+            (PacketValue::Ip(IpAddr::V6(address)), ColumnType::Bytes { len: 16 }) => {
                 self.cell.bytes(frame, &address.octets());
                 Ok(())
             }
-            (Value::Ip(IpAddr::V4(address)), _) => number(frame, u32::from(address).into()),
-            (Value::Ip(IpAddr::V6(address)), _) => Err(format!(
+            (PacketValue::Ip(IpAddr::V4(address)), _) => number(frame, u32::from(address).into()),
+            (PacketValue::Ip(IpAddr::V6(address)), _) => Err(format!(
                 "{}: {address} is an IPv6 address; the field holds only IPv4. Make it char[39] or \
                  bytes[16]",
                 self.name
             )),
-            (Value::Mac(mac), ColumnType::Text { .. }) => {
+            (PacketValue::Mac(mac), ColumnType::Text { .. }) => {
                 let text = mac.map(|it| format!("{it:02x}")).join(":");
                 self.cell.bytes(frame, text.as_bytes());
                 Ok(())
             }
-            (Value::Mac(mac), _) => {
+            (PacketValue::Mac(mac), _) => {
                 self.cell.bytes(frame, &mac);
                 Ok(())
             }
-            (Value::Bytes(bytes), ColumnType::Bytes { len }) => {
+            (PacketValue::Bytes(bytes), ColumnType::Bytes { len }) => {
                 self.cell.bytes(frame, &bytes[..bytes.len().min(len as usize)]);
                 Ok(())
             }
-            (Value::Bytes(_) | Value::Time(_), _) => Ok(()),
+            (PacketValue::Bytes(_) | PacketValue::Time(_), _) => Ok(()),
         }
     }
 }

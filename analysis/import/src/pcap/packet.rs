@@ -59,7 +59,7 @@ pub const NAMES: [(&str, &str); 21] = [
 
 /// What a packet holds under a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Value<'a> {
+pub(crate) enum PacketValue<'a> {
     /// A number; 0 where the packet has none.
     Number(u64),
     /// A time, ns since the epoch.
@@ -86,7 +86,7 @@ pub(crate) enum Above {
 }
 
 impl<'a> Parts<'a> {
-    pub fn of(packet: Packet<'a>) -> Parts<'a> {
+    pub fn split(packet: Packet<'a>) -> Parts<'a> {
         let bytes = packet.bytes;
         let of_type = |at: usize, rest: usize| {
             let ty = bytes.get(at..at + 2)?;
@@ -119,41 +119,41 @@ impl<'a> Parts<'a> {
     }
 
     /// What a field called `name` holds, one of [`NAMES`].
-    pub fn value(&self, name: &str) -> Value<'a> {
-        let number = |value: Option<u64>| value.map_or(Value::Nothing, Value::Number);
+    pub fn value(&self, name: &str) -> PacketValue<'a> {
+        let number = |value: Option<u64>| value.map_or(PacketValue::Nothing, PacketValue::Number);
         let packet = &self.packet;
         match name {
-            "time" => Value::Time(packet.ns),
-            "interface" => Value::Number(packet.interface.into()),
-            "link" => Value::Number(packet.link as u32 as u64),
-            "len" => Value::Number(packet.wire.into()),
-            "caplen" => Value::Number(packet.bytes.len() as u64),
+            "time" => PacketValue::Time(packet.ns),
+            "interface" => PacketValue::Number(packet.interface.into()),
+            "link" => PacketValue::Number(packet.link as u32 as u64),
+            "len" => PacketValue::Number(packet.wire.into()),
+            "caplen" => PacketValue::Number(packet.bytes.len() as u64),
             "ethertype" => number(self.ether_type()),
             "vlan" => number(self.vlan()),
             "src_mac" => self.mac(6),
             "dst_mac" => self.mac(0),
-            "src" => self.addresses().map_or(Value::Nothing, |it| Value::Ip(it.0)),
-            "dst" => self.addresses().map_or(Value::Nothing, |it| Value::Ip(it.1)),
+            "src" => self.addresses().map_or(PacketValue::Nothing, |it| PacketValue::Ip(it.0)),
+            "dst" => self.addresses().map_or(PacketValue::Nothing, |it| PacketValue::Ip(it.1)),
             "proto" => number(self.protocol()),
             "ttl" => number(self.ttl()),
             "src_port" => number(self.ports().map(|it| it.0.into())),
             "dst_port" => number(self.ports().map(|it| it.1.into())),
             "payload_len" => number(self.payload_len()),
-            "payload" => self.payload().map_or(Value::Nothing, Value::Bytes),
+            "payload" => self.payload().map_or(PacketValue::Nothing, PacketValue::Bytes),
             _ => match (name, self.transport()) {
                 ("tcp_seq", Some(TransportSlice::Tcp(it))) => {
-                    Value::Number(it.sequence_number().into())
+                    PacketValue::Number(it.sequence_number().into())
                 }
                 ("tcp_ack", Some(TransportSlice::Tcp(it))) => {
-                    Value::Number(it.acknowledgment_number().into())
+                    PacketValue::Number(it.acknowledgment_number().into())
                 }
                 ("tcp_flags", Some(TransportSlice::Tcp(it))) => {
-                    Value::Number(it.header_slice()[13].into())
+                    PacketValue::Number(it.header_slice()[13].into())
                 }
                 ("tcp_window", Some(TransportSlice::Tcp(it))) => {
-                    Value::Number(it.window_size().into())
+                    PacketValue::Number(it.window_size().into())
                 }
-                _ => Value::Nothing,
+                _ => PacketValue::Nothing,
             },
         }
     }
@@ -186,12 +186,12 @@ impl<'a> Parts<'a> {
         tags.first().map(|it| it.value().into())
     }
 
-    fn mac(&self, at: usize) -> Value<'a> {
+    fn mac(&self, at: usize) -> PacketValue<'a> {
         let is_ethernet = self.packet.link == link::ETHERNET;
         let bytes = self.packet.bytes.get(at..at + 6).filter(|_| is_ethernet);
         match bytes.and_then(|it| it.try_into().ok()) {
-            Some(mac) => Value::Mac(mac),
-            None => Value::Nothing,
+            Some(mac) => PacketValue::Mac(mac),
+            None => PacketValue::Nothing,
         }
     }
 

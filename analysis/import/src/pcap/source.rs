@@ -15,7 +15,7 @@ const LARGEST: usize = 16 << 20;
 const BUFFER: usize = 1 << 20;
 
 /// What a step found.
-pub(crate) enum Step {
+pub(crate) enum PacketStep {
     More,
     End,
     /// The input ends in the middle of a packet, at this byte.
@@ -76,7 +76,7 @@ impl<'a> Packets<'a> {
     pub fn next(
         &mut self,
         take: impl FnOnce(Packet<'_>) -> Result<(), ImportError>,
-    ) -> Result<Step, ImportError> {
+    ) -> Result<PacketStep, ImportError> {
         let (interfaces, earlier) = (&mut self.interfaces, &mut self.earlier);
         match self.reader.next() {
             Ok((len, block)) => {
@@ -149,11 +149,11 @@ impl<'a> Packets<'a> {
                 }
                 self.offset += len as u64;
                 self.reader.consume(len);
-                Ok(Step::More)
+                Ok(PacketStep::More)
             }
-            Err(PcapError::Eof) => Ok(Step::End),
+            Err(PcapError::Eof) => Ok(PacketStep::End),
             Err(PcapError::Incomplete(_)) => self.read_more(),
-            Err(PcapError::UnexpectedEof) => Ok(Step::Cut(self.offset)),
+            Err(PcapError::UnexpectedEof) => Ok(PacketStep::Cut(self.offset)),
             Err(PcapError::BufferTooSmall) => self.grow(),
             Err(PcapError::ReadError) => Err(self.read_error()),
             Err(_) => Err(ImportError::Format(format!(
@@ -163,20 +163,20 @@ impl<'a> Packets<'a> {
         }
     }
 
-    fn read_more(&mut self) -> Result<Step, ImportError> {
+    fn read_more(&mut self) -> Result<PacketStep, ImportError> {
         if self.reader.reader_exhausted() {
-            return Ok(Step::Cut(self.offset));
+            return Ok(PacketStep::Cut(self.offset));
         }
         match self.reader.refill() {
-            Ok(()) => Ok(Step::More),
+            Ok(()) => Ok(PacketStep::More),
             Err(PcapError::BufferTooSmall) => self.grow(),
             Err(PcapError::ReadError) => Err(self.read_error()),
-            Err(_) => Ok(Step::Cut(self.offset)),
+            Err(_) => Ok(PacketStep::Cut(self.offset)),
         }
     }
 
     /// A packet is larger than what can be read at once.
-    fn grow(&mut self) -> Result<Step, ImportError> {
+    fn grow(&mut self) -> Result<PacketStep, ImportError> {
         self.capacity *= 2;
         if self.capacity > LARGEST || !self.reader.grow(self.capacity) {
             return Err(ImportError::Format(format!(
@@ -185,7 +185,7 @@ impl<'a> Packets<'a> {
                 LARGEST >> 20
             )));
         }
-        Ok(Step::More)
+        Ok(PacketStep::More)
     }
 
     fn read_error(&self) -> ImportError {

@@ -2,9 +2,9 @@
 
 use super::support::Chance;
 use ppt_models::{
-    Component, Finding, Fit, FitError, Formula, Judgement, Meets, NoBootstrap, Options,
-    PredictError, Reason, Residuals, Resource, ResourceError, Robust, Runs, Table, TableError,
-    Verdict,
+    Component, Finding, Fit, FitError, Formula, FormulaVerdict, Judgement, Meets, NoBootstrap,
+    Options, PredictError, Reason, Residuals, Resource, ResourceError, Robust, Runs, Table,
+    TableError,
 };
 
 const LOADS: [f64; 5] = [10.0, 50.0, 100.0, 200.0, 500.0];
@@ -40,20 +40,20 @@ fn the_stated_formula_is_confirmed_and_others_are_not() {
     let line = runs(1, 20, line);
     let curve = runs(2, 20, curve);
     let judged = |formula: &str, table: &Table| Judgement::of(&fit(formula, table));
-    assert_eq!(judged("cpu ~ n", &line).verdict, Verdict::Confirmed);
-    assert_eq!(judged("cpu ~ n^2", &curve).verdict, Verdict::Confirmed);
+    assert_eq!(judged("cpu ~ n", &line).verdict, FormulaVerdict::Confirmed);
+    assert_eq!(judged("cpu ~ n^2", &curve).verdict, FormulaVerdict::Confirmed);
     let too_little = judged("cpu ~ n", &curve);
-    assert_eq!(too_little.verdict, Verdict::Refuted);
+    assert_eq!(too_little.verdict, FormulaVerdict::Refuted);
     let Reason::Missing { term, moves } = &too_little.reasons[0] else { panic!("{too_little:?}") };
     assert!(term.contains('n') && *moves > 0.05, "{term} {moves}");
     // A term that is not there: refuted where it is surely small, else undecided.
     let too_much = judged("cpu ~ n + n^2", &line);
-    assert_ne!(too_much.verdict, Verdict::Confirmed, "{too_much:?}");
+    assert_ne!(too_much.verdict, FormulaVerdict::Confirmed, "{too_much:?}");
     let seen = Reason::Seen { term: "n".to_owned() };
     assert!(too_much.reasons.contains(&seen), "{too_much:?}");
     let flat = runs(3, 20, |_, chance| 0.5 + 0.01 * chance.normal());
     let nothing = judged("cpu ~ n", &flat);
-    assert_eq!(nothing.verdict, Verdict::Refuted);
+    assert_eq!(nothing.verdict, FormulaVerdict::Refuted);
     assert!(matches!(&nothing.reasons[0], Reason::Nothing { term, .. } if term == "n"));
 }
 
@@ -62,9 +62,11 @@ fn a_verdict_is_rarely_wrong() {
     let (mut confirmed, mut refuted) = (0, 0);
     for seed in 0..100 {
         let line = runs(seed, 3, |n, chance| 0.05 + 1e-3 * n + 0.02 * chance.normal());
-        confirmed += u32::from(Judgement::of(&fit("cpu ~ n", &line)).verdict == Verdict::Confirmed);
+        confirmed +=
+            u32::from(Judgement::of(&fit("cpu ~ n", &line)).verdict == FormulaVerdict::Confirmed);
         let curve = runs(seed, 3, |n, chance| 0.05 + 2e-6 * n * n + 0.02 * chance.normal());
-        refuted += u32::from(Judgement::of(&fit("cpu ~ n", &curve)).verdict == Verdict::Refuted);
+        refuted +=
+            u32::from(Judgement::of(&fit("cpu ~ n", &curve)).verdict == FormulaVerdict::Refuted);
     }
     println!("of 100 lines {confirmed} confirmed, of 100 curves {refuted} refuted");
     assert!(confirmed >= 95 && refuted >= 88, "{confirmed} {refuted}");
@@ -77,7 +79,7 @@ fn two_loads_cannot_tell_a_line_from_a_curve() {
     let cpu = n.iter().map(|n| n * 1e-3 + 0.001 * chance.normal()).collect();
     let table = Table::new([("n", n), ("cpu", cpu)]).unwrap();
     let judged = Judgement::of(&fit("cpu ~ n", &table));
-    assert_eq!(judged.verdict, Verdict::Undecided);
+    assert_eq!(judged.verdict, FormulaVerdict::Undecided);
     assert_eq!(judged.reasons[0], Reason::FewLevels { levels: 2, needed: 3 });
 }
 

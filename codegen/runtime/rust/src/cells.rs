@@ -13,7 +13,7 @@ use ppt_segment::cells::{add_own, add_shared};
 use super::control::{Control, word};
 use super::descriptor::Buffer;
 use super::errno::{errno, set_errno};
-use super::place::Place;
+use super::place::RingPlace;
 use super::slow::{Found, described, find, has_failed, is_moving, reach};
 use super::table;
 use super::thread::Thread;
@@ -84,7 +84,7 @@ fn make<const STRIDE: usize>(
         let row = place.row.get();
         if control.gate() == place.gate.get() && !row.is_null() {
             // SAFETY: the same gate means a ring, so the row is mapped and ours (invariant of
-            // `Place`), and has the cells (asserted; the slow path takes no shorter rows).
+            // `RingPlace`), and has the cells (asserted; the slow path takes no shorter rows).
             unsafe { addition.to(row, add_own) };
         } else {
             slow(buffer, addition, place, false);
@@ -96,7 +96,7 @@ fn make<const STRIDE: usize>(
 /// The thread is busy with something else (`nested`), or has no row for this gate.
 #[cold]
 #[inline(never)]
-fn slow(buffer: &'static Buffer, addition: Addition, place: &Place, nested: bool) {
+fn slow(buffer: &'static Buffer, addition: Addition, place: &RingPlace, nested: bool) {
     let saved = errno();
     let gate = buffer.control.gate();
     let found = match nested {
@@ -123,7 +123,7 @@ fn count(buffer: &Buffer) {
 
 /// Adds to the shared row of the segment that the gate names, and maps that if need be. It may be
 /// another one than that of the thread's ring.
-fn shared(buffer: &'static Buffer, addition: Addition, place: &Place) {
+fn shared(buffer: &'static Buffer, addition: Addition, place: &RingPlace) {
     let control = buffer.control;
     for _ in 0..4 {
         let gate = control.gate();

@@ -9,7 +9,7 @@ use ppt_segment::abi::{NO_GATE, ProcessPage, ring_state};
 use super::control::Control;
 use super::descriptor::Buffer;
 use super::mapped::{Mapped, PROCESS_WORDS};
-use super::place::Place;
+use super::place::RingPlace;
 use super::table;
 
 /// The word of the process page that counts rings that were given back.
@@ -18,7 +18,7 @@ pub(super) const RELEASED: usize = std::mem::offset_of!(ProcessPage, released) /
 /// The counters of the segment that the thread last knew, if it is still mapped.
 pub(super) fn process<'a>(
     control: &Control,
-    place: &Place,
+    place: &RingPlace,
 ) -> Option<&'a [AtomicU64; PROCESS_WORDS]> {
     let words = place.process.load(Relaxed);
     if words.is_null() || table::find(control, place.nonce.load(Relaxed)).is_none() {
@@ -29,7 +29,7 @@ pub(super) fn process<'a>(
 }
 
 /// Claims the lowest free ring.
-pub(super) fn claim(place: &Place, segment: &Mapped) -> bool {
+pub(super) fn claim(place: &RingPlace, segment: &Mapped) -> bool {
     // SAFETY: no pointers.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
     for index in 0..segment.rings() {
@@ -55,7 +55,7 @@ pub(super) fn claim(place: &Place, segment: &Mapped) -> bool {
 }
 
 /// Whether the thread's ring is of segment `nonce`, which is mapped, and has not been taken away.
-pub(super) fn still_ours(place: &Place, nonce: u64) -> bool {
+pub(super) fn still_ours(place: &RingPlace, nonce: u64) -> bool {
     // The nonce first: in a forked child the ring of another segment is not mapped.
     let ring = place.ring.get().filter(|_| place.nonce.load(Relaxed) == nonce);
     ring.is_some_and(|ring| {
@@ -66,7 +66,7 @@ pub(super) fn still_ours(place: &Place, nonce: u64) -> bool {
 
 /// Gives the thread's ring back. The thread forgets it first: a signal handler that comes in
 /// between finds nothing to write into.
-pub(super) fn give_back(buffer: &Buffer, place: &Place) {
+pub(super) fn give_back(buffer: &Buffer, place: &RingPlace) {
     place.gate.set(NO_GATE);
     let ring = place.ring.take();
     place.row.set(ptr::null());

@@ -8,7 +8,7 @@ use super::claim::give_back;
 use super::control::word;
 use super::descriptor::Buffer;
 use super::list::buffers;
-use super::place::Place;
+use super::place::RingPlace;
 
 /// Has the thread's ring given back when it ends. Without a key (a process may have 1,024) the
 /// listener finds out that the thread is gone.
@@ -18,7 +18,7 @@ use super::place::Place;
 ///
 /// # Safety
 /// `place` is a thread-local of the calling thread, and has no destructor.
-pub(super) unsafe fn at_thread_exit(buffer: &'static Buffer, place: &Place) {
+pub(super) unsafe fn at_thread_exit(buffer: &'static Buffer, place: &RingPlace) {
     place.buffer.set(Some(buffer));
     let Some(key) = make_key(buffer) else { return };
     // SAFETY: the key exists: only `unload` deletes it. The value (contract) outlives the
@@ -50,7 +50,7 @@ pub(super) fn make_key(buffer: &Buffer) -> Option<libc::pthread_key_t> {
 
 unsafe extern "C" fn thread_exit(place: *mut c_void) {
     // SAFETY: the value that `at_thread_exit` gave the key, in the thread that it belongs to.
-    let place = unsafe { &*place.cast::<Place>() };
+    let place = unsafe { &*place.cast::<RingPlace>() };
     let Some(buffer) = place.buffer.get() else { return };
     if buffer.guard.copied() {
         return; // what the table says is mapped is not mapped here

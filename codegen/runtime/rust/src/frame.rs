@@ -170,14 +170,14 @@ mod tests {
     /// How often the gate was looked at, from which look on somebody is attached, and the mark and
     /// the value of what was written.
     #[derive(Clone, Copy, Default)]
-    struct Seen {
+    struct GateLooks {
         looks: u32,
         on_from: u32,
         written: Option<(u32, u32)>,
     }
 
     thread_local! {
-        static SEEN: Cell<Seen> = Cell::default();
+        static SEEN: Cell<GateLooks> = Cell::default();
     }
 
     #[derive(Clone, Copy)]
@@ -194,7 +194,7 @@ mod tests {
             seen.looks >= seen.on_from
         }
         fn ppt_commit(&self) {
-            SEEN.set(Seen { written: Some((self.mark, self.value)), ..SEEN.get() });
+            SEEN.set(GateLooks { written: Some((self.mark, self.value)), ..SEEN.get() });
         }
         fn ppt_busy() {}
         fn ppt_start(&mut self) {}
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn one_look_at_the_gate() {
         for (on_from, written) in [(1, Some((2, 7))), (2, None)] {
-            SEEN.set(Seen { on_from, ..Seen::default() });
+            SEEN.set(GateLooks { on_from, ..GateLooks::default() });
             let last = RefCell::new(Marked { mark: 1, value: 0 });
             update_as(&last, true, |frame| frame.value = 7, |frame| frame.mark = 2);
             assert_eq!((SEEN.get().looks, SEEN.get().written), (1, written));

@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 
-use ppt_segment::follow::Words;
+use ppt_segment::follow::FollowWords;
 
 use super::control::{Control, word};
 use super::errno::errno;
@@ -81,7 +81,7 @@ impl Guard {
         if word!(control, generation).load(Relaxed) == 0 {
             return;
         }
-        let words = Words {
+        let words = FollowWords {
             socket: word!(control, follow_socket),
             claim: word!(control, follow_claim),
             holder: word!(control, claim.nonce),

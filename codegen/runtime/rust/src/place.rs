@@ -18,7 +18,7 @@ use super::descriptor::Buffer;
 /// Only the thread itself comes here, and its signal handlers, which `busy` keeps out; what they
 /// may look at all the same is atomic.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct RingPlace {
     /// The cells that this thread alone adds to, or null.
     pub row: Cell<*const AtomicU64>,
     /// The slot of the next frame.
@@ -55,7 +55,7 @@ pub(super) struct Place {
     pub buffer: Cell<Option<&'static Buffer>>,
 }
 
-impl Place {
+impl RingPlace {
     pub const fn new() -> Self {
         Self {
             row: Cell::new(ptr::null()),

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ppt_segment::abi::GeometryWords;
-use ppt_segment::{Created, Geometry, Identity, Segment};
+use ppt_segment::{Created, Geometry, Segment, SegmentIdentity};
 
 use super::control::word;
 use super::{Buffer, Control, Descriptor, Layout, Thread, begin};
@@ -59,7 +59,7 @@ fn segment(nonce: u64, rings: u32) -> Segment {
     let geometry = Geometry::new(64, 4, rings).unwrap();
     let mut key = std::process::id() as u16;
     Segment::create(
-        Identity { nonce, schema_hash: HASH, geometry },
+        SegmentIdentity { nonce, schema_hash: HASH, geometry },
         None,
         Created::default(),
         || {

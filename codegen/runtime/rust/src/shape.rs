@@ -85,7 +85,7 @@ impl Shape {
 mod tests {
     use super::*;
     use crate::wrong_segments::{WRONG_GEOMETRIES, WRONG_ROWS};
-    use ppt_segment::{Geometry, Rows};
+    use ppt_segment::{Geometry, RowGeometry};
 
     #[test]
     fn an_agents_geometry_is_a_shape() {
@@ -94,7 +94,7 @@ mod tests {
             let shape = Shape::of(geometry.words(), CellWords::NONE, 64, 0).unwrap();
             assert!(shape.sections().eq(geometry.sections()[..4].iter().copied()));
             assert_eq!(shape.ring_bytes(), geometry.ring_bytes());
-            let geometry = geometry.with_rows(Rows::new(100, rings).unwrap()).unwrap();
+            let geometry = geometry.with_rows(RowGeometry::new(100, rings).unwrap()).unwrap();
             let shape = Shape::of(geometry.words(), geometry.cell_words(9), 64, 100).unwrap();
             assert!(shape.sections().eq(geometry.sections()[..5].iter().copied()));
             assert_eq!(shape.masked_section(), geometry.masked_sections()[5]);
@@ -110,7 +110,7 @@ mod tests {
         }
         for (what, spoil) in WRONG_ROWS {
             let geometry = Geometry::new(64, 4, 3).unwrap();
-            let geometry = geometry.with_rows(Rows::new(100, 4).unwrap()).unwrap();
+            let geometry = geometry.with_rows(RowGeometry::new(100, 4).unwrap()).unwrap();
             let mut rows = geometry.cell_words(9);
             assert!(Shape::of(geometry.words(), rows, 64, 100).is_some());
             spoil(&mut rows);

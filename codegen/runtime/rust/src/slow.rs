@@ -13,7 +13,7 @@ use super::descriptor::Buffer;
 use super::errno::{errno, set_errno};
 use super::exit::{at_thread_exit, keep};
 use super::mapped::Mapped;
-use super::place::Place;
+use super::place::RingPlace;
 use super::shape::Shape;
 use super::table;
 
@@ -36,14 +36,14 @@ fn count(counter: &AtomicU64) {
 }
 
 /// Counts a refused frame where it outlives this process, if that is possible.
-fn refuse(control: &Control, place: &Place, word: usize, unmapped: &AtomicU64) {
+fn refuse(control: &Control, place: &RingPlace, word: usize, unmapped: &AtomicU64) {
     count(process(control, place).and_then(|words| words.get(word)).unwrap_or(unmapped));
 }
 
 /// A frame inside another one.
 #[cold]
 #[inline(never)]
-pub(super) fn nested(buffer: &'static Buffer, place: &Place) {
+pub(super) fn nested(buffer: &'static Buffer, place: &RingPlace) {
     refuse(buffer.control, place, NESTED, word!(buffer.control, nested));
 }
 
@@ -154,7 +154,7 @@ pub(super) fn map_early(buffer: &Buffer) -> bool {
 }
 
 /// Remembers that this gate has nothing for this thread, until `released` changes.
-fn remember(place: &Place, gate: u64, nonce: u64, released: u64) {
+fn remember(place: &RingPlace, gate: u64, nonce: u64, released: u64) {
     place.refused_released.set(released);
     place.refused_nonce.set(nonce);
     place.refused_gate.set(gate);
@@ -165,7 +165,7 @@ fn remember(place: &Place, gate: u64, nonce: u64, released: u64) {
 ///
 /// # Safety
 /// `place` is a thread-local of the calling thread, and has no destructor.
-unsafe fn join(buffer: &'static Buffer, place: &Place, gate: u64) -> Found {
+unsafe fn join(buffer: &'static Buffer, place: &RingPlace, gate: u64) -> Found {
     let control = buffer.control;
     keep(buffer.descriptor);
     if gate == 0 {
@@ -236,7 +236,7 @@ unsafe fn join(buffer: &'static Buffer, place: &Place, gate: u64) -> Found {
 /// `place` is a thread-local of the calling thread, and has no destructor.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn found(buffer: &'static Buffer, place: &Place, gate: u64) -> bool {
+pub(super) unsafe fn found(buffer: &'static Buffer, place: &RingPlace, gate: u64) -> bool {
     let control = buffer.control;
     // SAFETY: the contract of this function.
     let found = unsafe { find(buffer, place, gate) };
@@ -252,7 +252,7 @@ pub(super) unsafe fn found(buffer: &'static Buffer, place: &Place, gate: u64) ->
 ///
 /// # Safety
 /// `place` is a thread-local of the calling thread, and has no destructor.
-pub(super) unsafe fn find(buffer: &'static Buffer, place: &Place, gate: u64) -> Found {
+pub(super) unsafe fn find(buffer: &'static Buffer, place: &RingPlace, gate: u64) -> Found {
     let saved = errno();
     // SAFETY: the contract of this function.
     let join = |gate| unsafe { join(buffer, place, gate) };
@@ -273,7 +273,7 @@ pub(super) unsafe fn find(buffer: &'static Buffer, place: &Place, gate: u64) -> 
 /// `place` is a thread-local of the calling thread, and has no destructor.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn prepare(buffer: &'static Buffer, place: &Place) {
+pub(super) unsafe fn prepare(buffer: &'static Buffer, place: &RingPlace) {
     if place.busy.load(Relaxed) != 0 {
         return;
     }

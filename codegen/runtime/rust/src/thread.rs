@@ -10,21 +10,21 @@ use ppt_segment::ring::{open, publish, put};
 
 use super::control::Control;
 use super::descriptor::Buffer;
-use super::place::Place;
+use super::place::RingPlace;
 use super::slow;
 use crate::bytes::Plain;
 
 /// A thread's place in a buffer of slots of `STRIDE` bytes. Without a destructor: reading it is one
 /// thread-local access, at any time in a thread's life.
 #[derive(Debug)]
-pub struct Thread<const STRIDE: usize>(pub(super) Place);
+pub struct Thread<const STRIDE: usize>(pub(super) RingPlace);
 
 impl<const STRIDE: usize> Thread<STRIDE> {
     /// No ring yet.
     #[expect(clippy::new_without_default, reason = "only thread-locals are threads")]
     pub const fn new() -> Self {
-        const { assert!(STRIDE >= 16 && STRIDE % 8 == 0 && !std::mem::needs_drop::<Place>()) };
-        Self(Place::new())
+        const { assert!(STRIDE >= 16 && STRIDE % 8 == 0 && !std::mem::needs_drop::<RingPlace>()) };
+        Self(RingPlace::new())
     }
 }
 
@@ -33,7 +33,7 @@ impl<const STRIDE: usize> Thread<STRIDE> {
 #[must_use]
 pub struct Write<const STRIDE: usize> {
     /// The thread-local of the thread that this value cannot leave.
-    place: NonNull<Place>,
+    place: NonNull<RingPlace>,
     /// Its slot, read once: stores into it might change the thread-local, for all a compiler knows.
     slot: NonNull<AtomicU64>,
     of_this_thread: PhantomData<*const ()>,
@@ -58,14 +58,14 @@ pub fn begin<const STRIDE: usize>(
         }
         place.enter();
         let gate = control.gate();
-        // SAFETY: `with` gives a thread-local of this thread; `Place` has no destructor (asserted).
+        // SAFETY: `with` gives a thread-local of this thread; `RingPlace` has no destructor (asserted).
         let found = || unsafe { slow::found(buffer, place, gate) };
         if gate != place.gate.get() && !found() {
             place.leave();
             return None;
         }
         // SAFETY: a gate that is the place's own means a ring, so `enable` is mapped (invariant of
-        // `Place`); the mask page has a bit for every number that `% 256` gives.
+        // `RingPlace`); the mask page has a bit for every number that `% 256` gives.
         let enabled = unsafe { (*place.enable.get().add(frame as usize / 64 % 4)).load(Relaxed) };
         if enabled >> (frame % 64) & 1 == 0 {
             unwanted();
@@ -73,7 +73,7 @@ pub fn begin<const STRIDE: usize>(
             return None;
         }
         open::<AtomicU64>();
-        // SAFETY: the same gate means a ring, so `slot` is one of its slots (invariant of `Place`).
+        // SAFETY: the same gate means a ring, so `slot` is one of its slots (invariant of `RingPlace`).
         // A look at it would make the frame wait for this load.
         let slot = unsafe { NonNull::new_unchecked(place.slot.get().cast_mut()) };
         Some(Write { place: NonNull::from(place), slot, of_this_thread: PhantomData })
@@ -82,7 +82,7 @@ pub fn begin<const STRIDE: usize>(
 
 impl<const STRIDE: usize> Write<STRIDE> {
     #[inline(always)]
-    fn place(&self) -> &Place {
+    fn place(&self) -> &RingPlace {
         // SAFETY: it points to a thread-local without a destructor, of a thread that is running:
         // this value is not Send.
         unsafe { self.place.as_ref() }
@@ -94,7 +94,7 @@ impl<const STRIDE: usize> Write<STRIDE> {
     /// `index < STRIDE / 8`.
     #[inline(always)]
     unsafe fn word(&self, index: usize) -> &AtomicU64 {
-        // SAFETY: `slot` has STRIDE bytes (invariant of `Place`; the slow path gives a thread no
+        // SAFETY: `slot` has STRIDE bytes (invariant of `RingPlace`; the slow path gives a thread no
         // ring of another stride), and the caller keeps to them.
         unsafe { self.slot.add(index).as_ref() }
     }
@@ -136,7 +136,7 @@ impl<const STRIDE: usize> Write<STRIDE> {
         let place = self.place();
         let seq = place.next.get().wrapping_add(1);
         let slot = self.slot.as_ptr().cast_const();
-        // SAFETY: the slot and the cursor of our ring (invariant of `Place`).
+        // SAFETY: the slot and the cursor of our ring (invariant of `RingPlace`).
         unsafe { publish(&*slot, &*place.tail.get(), seq) };
         place.next.set(seq);
         // SAFETY: the end of a slot is the start of another, or the end of the ring.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ppt_clock::sync::{Record, Said};
+use ppt_clock::sync::{Record, TimeSourceReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::super::clock::HostClock;
@@ -59,7 +59,7 @@ impl<'a> Chrony<'a> {
         // It was true at some moment while it ran.
         let error_ns = error_ns.saturating_add(slewed(took_ns));
         let (tick, source) = (before.midpoint(after), "chrony".to_owned());
-        Ok(Record::Said(Said { host: 0, source, tick, offset_ns, error_ns }))
+        Ok(Record::Said(TimeSourceReport { host: 0, source, tick, offset_ns, error_ns }))
     }
 
     /// Its output, as far as it is of interest.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ppt_clock::ClockId;
-use ppt_clock::sync::{Record, Said};
+use ppt_clock::sync::{Record, TimeSourceReport};
 
 use super::super::clock::HostClock;
 use super::decimal;
@@ -61,7 +61,7 @@ impl<'a> Ptp4l<'a> {
         let tick = now.a_middle().saturating_sub(ticks_of(ago_ns, self.hz));
         let error_ns = error_ns.saturating_add(slewed(STAMP_NS));
         let source = "ptp4l".to_owned();
-        Ok(Some(Record::Said(Said { host: 0, source, tick, offset_ns, error_ns })))
+        Ok(Some(Record::Said(TimeSourceReport { host: 0, source, tick, offset_ns, error_ns })))
     }
 }
 

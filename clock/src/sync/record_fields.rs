@@ -8,13 +8,13 @@ use crate::ClockId;
 const MOST: usize = 9;
 
 /// The fields after the first word.
-pub(super) struct Words<'a> {
+pub(super) struct RecordFields<'a> {
     fields: [&'a [u8]; MOST],
 }
 
-impl<'a> Words<'a> {
+impl<'a> RecordFields<'a> {
     /// The fields of `line` after `word`, of which there must be `expected`.
-    pub(super) fn of(
+    pub(super) fn split_line(
         line: &'a [u8],
         word: &'static str,
         expected: usize,

@@ -9,21 +9,21 @@ const A_WHILE: Duration = Duration::from_millis(500);
 /// The last answer to a question that many buffers ask one after the other, about once a second.
 /// All clones share the answer.
 #[derive(Debug)]
-pub struct Lately<T>(Arc<Mutex<Option<(Instant, T)>>>);
+pub struct TimedCache<T>(Arc<Mutex<Option<(Instant, T)>>>);
 
-impl<T> Default for Lately<T> {
+impl<T> Default for TimedCache<T> {
     fn default() -> Self {
         Self(Arc::default())
     }
 }
 
-impl<T> Clone for Lately<T> {
+impl<T> Clone for TimedCache<T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<T: Clone> Lately<T> {
+impl<T: Clone> TimedCache<T> {
     /// Returns the last answer if it still counts, otherwise the answer of `look`.
     pub(crate) fn found(&self, look: impl FnOnce() -> T) -> T {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn an_answer_counts_for_a_while() {
-        let lately = Lately::default();
+        let lately = TimedCache::default();
         assert_eq!([1, 2].map(|it| lately.clone().found(|| it)), [1, 1]);
         lately.0.lock().unwrap().as_mut().unwrap().0 -= A_WHILE;
         assert_eq!([3, 4].map(|it| lately.found(|| it)), [3, 3]);

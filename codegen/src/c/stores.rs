@@ -4,7 +4,7 @@ use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::Int;
 
 use super::types::int_type;
-use crate::model::{Bits, Frame, Part, Store, Value};
+use crate::model::{BitSource, Bits, FrameModel, Store, WordPart};
 
 /// The type of fields of an enum.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ pub(crate) enum Enums {
 }
 
 /// Statements that store the words of `frame`, but word 0, from `f` into `s`.
-pub(super) fn stores(frame: &Frame<'_>, half: Option<SpanHalf>, enums: Enums) -> Vec<String> {
+pub(super) fn stores(frame: &FrameModel<'_>, half: Option<SpanHalf>, enums: Enums) -> Vec<String> {
     let mut statements = Vec::new();
     for store in &frame.stores_in(half) {
         match store {
@@ -37,13 +37,13 @@ pub(super) fn stores(frame: &Frame<'_>, half: Option<SpanHalf>, enums: Enums) ->
     statements
 }
 
-fn shifted(frame: &Frame<'_>, part: &Part, enums: Enums) -> String {
+fn shifted(frame: &FrameModel<'_>, part: &WordPart, enums: Enums) -> String {
     let bits = match part.value {
-        Value::FrameId(id) => id.to_string(),
-        Value::Bytes { field, at, count } => {
+        BitSource::FrameId(id) => id.to_string(),
+        BitSource::Bytes { field, at, count } => {
             format!("ppt1_bytes(f->{}, {at}, {count})", frame.fields[field].name)
         }
-        Value::Number { field, element, bits } => {
+        BitSource::Number { field, element, bits } => {
             let index = element.map_or(String::new(), |element| format!("[{element}]"));
             number(bits, &format!("f->{}{index}", frame.fields[field].name), enums)
         }

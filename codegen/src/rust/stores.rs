@@ -7,10 +7,10 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::tokens::{element_type, ident, number};
-use crate::model::{Bits, Field, Frame, Part, Store, Value};
+use crate::model::{BitSource, Bits, FieldModel, FrameModel, Store, WordPart};
 
 /// Statements that store the words of `self`, but word 0, through `write`.
-pub(super) fn stores(frame: &Frame<'_>, half: Option<SpanHalf>) -> Vec<TokenStream> {
+pub(super) fn stores(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> Vec<TokenStream> {
     let store = |store: &Store| match store {
         Store::Word { index, parts } => {
             let index = number(*index);
@@ -34,7 +34,7 @@ struct Array {
     value: TokenStream,
 }
 
-fn array(field: &Field<'_>) -> Array {
+fn array(field: &FieldModel<'_>) -> Array {
     let name = ident(field.name);
     let (ty, value) = match field.stored {
         Stored::Text { .. } => (quote!(u8), quote!(self.#name.as_bytes())),
@@ -48,18 +48,18 @@ fn array(field: &Field<'_>) -> Array {
     Array { ty, length: number(field.length().expect("an array")), value }
 }
 
-fn shifted(frame: &Frame<'_>, part: &Part) -> TokenStream {
+fn shifted(frame: &FrameModel<'_>, part: &WordPart) -> TokenStream {
     let bits = match part.value {
-        Value::FrameId(id) => {
+        BitSource::FrameId(id) => {
             let id = number(id as u32);
             quote!(#id)
         }
-        Value::Bytes { field, at, count } => {
+        BitSource::Bytes { field, at, count } => {
             let Array { ty, length, value } = array(&frame.fields[field]);
             let (at, count) = (number(at), number(count));
             quote!(ppt::array_bytes::<#ty, #length, #at, #count>(#value))
         }
-        Value::Number { field, element, bits } => {
+        BitSource::Number { field, element, bits } => {
             let name = ident(frame.fields[field].name);
             let index = element.map(|element| {
                 let element = number(element);

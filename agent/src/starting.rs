@@ -50,7 +50,7 @@ impl Target {
             // Before the search: what was loaded then has been found.
             let loading = target.is_loading();
             let found = target.buffers()?;
-            let remarks = Remarks::of(&found);
+            let remarks = Remarks::from_search(&found);
             let chosen = target.choose(found, names);
             let early = loading || (chosen.as_ref().is_err_and(may_pass) && target.is_young());
             if !early || start.elapsed() >= PATIENCE {
