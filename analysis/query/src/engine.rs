@@ -55,6 +55,7 @@ pub struct Engine {
     directory: Directory,
     window: Window,
     pushdown: bool,
+    memory: Option<usize>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -97,7 +98,7 @@ impl Engine {
         let catalog = Arc::new(MemoryCatalogProvider::new());
         let tables = directory.buffers().iter().map(|(name, tables)| (name.as_str(), tables));
         let seen = |name: &str, table: &Arc<dyn Table>| {
-            let provided = Provided::new(name, table.clone(), options.pushdown);
+            let provided = Provided::new(name, table.clone(), options.pushdown, options.memory);
             options.window.applied(Arc::new(provided), table.as_ref(), &set)
         };
         for (name, tables) in tables.chain([(Directory::PLAIN, directory.plain())]) {
@@ -118,8 +119,8 @@ impl Engine {
             }
         }
         context.add_analyzer_rule(Arc::new(KeepApart::new()));
-        let (window, pushdown) = (options.window.clone(), options.pushdown);
-        Ok(Engine { context, set, directory, window, pushdown })
+        let Options { memory, pushdown, ref window, .. } = *options;
+        Ok(Engine { context, set, directory, window: window.clone(), pushdown, memory })
     }
 
     /// The captures.
@@ -153,8 +154,13 @@ impl Engine {
     /// All rows of a fixed table, whatever part of the captures is seen.
     pub(crate) fn whole(&self, name: &str) -> Result<Option<DataFrame>, QueryError> {
         let Some(table) = self.directory.plain().get(name) else { return Ok(None) };
-        let provided = Provided::new(name, table.clone(), self.pushdown);
+        let provided = Provided::new(name, table.clone(), self.pushdown, self.memory);
         Ok(Some(self.context.read_table(Arc::new(provided))?))
+    }
+
+    /// Whether all rows of the buffers that are seen are seen.
+    pub fn is_unbounded(&self) -> bool {
+        self.window.from.is_none() && self.window.to.is_none()
     }
 
     /// What is true of the rows of a table that are seen; None: all are.

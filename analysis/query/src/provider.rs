@@ -23,11 +23,18 @@ pub(crate) struct Provided {
     name: String,
     table: Arc<dyn Table>,
     pushdown: bool,
+    /// Bytes that rows may take in memory which depend on each other.
+    memory: Option<usize>,
 }
 
 impl Provided {
-    pub fn new(name: &str, table: Arc<dyn Table>, pushdown: bool) -> Provided {
-        Provided { name: name.to_owned(), table, pushdown }
+    pub fn new(
+        name: &str,
+        table: Arc<dyn Table>,
+        pushdown: bool,
+        memory: Option<usize>,
+    ) -> Provided {
+        Provided { name: name.to_owned(), table, pushdown, memory }
     }
 
     fn plan(
@@ -37,7 +44,9 @@ impl Provided {
         limit: Option<usize>,
         parts: usize,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let request = Request { columns, bounds, limit, parts };
+        // Without push-down, what can be done apart is: answers are the same.
+        let memory = if self.pushdown { self.memory } else { Some(0) };
+        let request = Request { columns, bounds, limit, parts, memory };
         let planned = self.table.plan(&request).map_err(external)?;
         let mut all = vec![self.planned(planned.scan, planned.pass)?];
         for beside in planned.beside {

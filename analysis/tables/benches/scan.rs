@@ -146,7 +146,10 @@ fn scan(set: &Arc<CaptureSet>, columns: &[&str], bounds: &Bounds) -> Arc<dyn Sca
     let table = &directory.plain()["stamped"];
     let index = |name: &&str| table.schema().index_of(name).unwrap();
     let columns: Vec<usize> = columns.iter().map(index).collect();
-    table.plan(&Request { columns: &columns, bounds, limit: None, parts: 1 }).unwrap().scan
+    table
+        .plan(&Request { columns: &columns, bounds, limit: None, parts: 1, memory: None })
+        .unwrap()
+        .scan
 }
 
 fn open(path: &Path) -> Arc<CaptureSet> {

@@ -1,13 +1,16 @@
 //! Which points a set has, what identifies the data that passes them, and what comes of them.
 
 mod causes;
+mod compact;
 mod endpoint;
+mod in_memory;
 mod known;
 mod matching;
 mod shown;
 
 pub(crate) use causes::Causes;
 pub(crate) use endpoint::{Endpoints, hex};
+pub(crate) use in_memory::matched_in_memory;
 pub(crate) use known::{Identity, Known};
-pub(crate) use matching::{HASH, KEY, Matching, WHEN, reads};
+pub(crate) use matching::{HASH, KEY, Matching, WHEN, asks_drained, reads};
 pub(crate) use shown::{EdgeColumn, End, EndColumn, Shows, edge_column};

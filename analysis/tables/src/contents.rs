@@ -213,7 +213,7 @@ impl Contents {
 
     /// Its chunks of frames, in the order of the file.
     pub fn chunks(&self) -> Vec<FrameChunk> {
-        let neighbours = Neighbours::of(&self.catalog);
+        let neighbours = Neighbours::new(&self.catalog);
         let chunk = |at: &ChunkAt| FrameChunk {
             offset: at.offset,
             len: at.len.into(),
@@ -230,7 +230,7 @@ impl Contents {
 
     /// What is not in it, as far as heads tell.
     pub fn missing(&self) -> Vec<MissingFrames> {
-        let neighbours = Neighbours::of(&self.catalog);
+        let neighbours = Neighbours::new(&self.catalog);
         let missing = self.catalog.gaps.iter().filter_map(|at| {
             let gap = &at.gap;
             let source = self.catalog.sources.iter().position(|info| info.id == gap.source)?;
@@ -253,7 +253,7 @@ impl Contents {
     /// # Errors
     /// The capture cannot be read.
     pub fn counters(&self) -> Result<Vec<CounterReading>, TableError> {
-        let mut changes = Changes::of(self.opened().readings()?);
+        let mut changes = Changes::new(self.opened().readings()?);
         let mut counters = Vec::new();
         while let Some(changed) = changes.next(&self.catalog.sources) {
             let change = &changed.change;

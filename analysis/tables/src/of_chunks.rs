@@ -2,21 +2,19 @@
 
 use std::fmt::Debug;
 use std::fmt::Write;
-use std::io;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
+use ppt_capture::Stamps;
 use ppt_capture::columns::Time;
-use ppt_capture::{ChunkFile, Payload, Stamps};
 
 use crate::bounds::{Bounds, Number, Word};
 use crate::builder::Builder;
-use crate::catalog::{Catalog, ChunkAt};
+use crate::catalog::ChunkAt;
+use crate::chunk_reader::{ChunkReader, Known};
 use crate::error::TableError;
-use crate::rows::Rows;
 use crate::set::{CaptureSet, OwnerKeys};
-use crate::standard::ChunkRows;
 use crate::table::{Batches, Request, Scan};
 
 pub(crate) use crate::chunk_table::{OfChunks, Ts, Wanted, kind_bit};
@@ -26,8 +24,6 @@ const FEW: usize = 8192;
 const MANY: usize = 65_536;
 /// Bytes of text in a batch, at most about: whoever waits for its last row holds all of it.
 const MANY_BYTES: usize = 4 << 20;
-/// Bytes that are read at once where chunks follow each other.
-const AHEAD: u64 = 1 << 20;
 /// Bytes below which a scan is not divided.
 const SMALL_PART: u64 = 1 << 20;
 
@@ -50,41 +46,6 @@ pub(crate) struct ChunkScan<T> {
     rows: Option<usize>,
     all_chunks: usize,
     bounds: Bounds,
-}
-
-/// What is known of a capture.
-#[derive(Debug)]
-pub(crate) struct Known {
-    pub catalog: Arc<Catalog>,
-    pub owners: Vec<OwnerKeys>,
-}
-
-impl Known {
-    /// Of each capture of a set.
-    pub fn of_captures(set: &CaptureSet) -> Vec<Known> {
-        let captures = set.captures().iter().enumerate();
-        let known = captures.map(|(index, capture)| {
-            let catalog = capture.catalog().clone();
-            let owners = set.owners(index, &catalog);
-            Known { catalog, owners }
-        });
-        known.collect()
-    }
-
-    /// Bytes of a frame of a chunk.
-    pub fn stride(&self, chunk: &ChunkAt) -> u64 {
-        let owner = self.owners.get(chunk.owner as usize);
-        owner.map_or(0, |it| self.catalog.sources[it.info].schema.stride.into())
-    }
-
-    /// Whether a chunk may hold frames whose kind their schema does not have.
-    pub fn may_hold_unknown(&self, chunk: &ChunkAt) -> bool {
-        let Some(owner) = self.owners.get(chunk.owner as usize) else { return false };
-        let kinds = self.catalog.sources[owner.info].schema.frames.len();
-        // A frame of a buffer with one kind does not say what it is.
-        let known = (0..kinds).fold(0, |known, id| known | kind_bit(id));
-        kinds > 1 && (chunk.mask == 0 || chunk.mask & !known != 0 || kinds > 63)
-    }
 }
 
 impl<T: OfChunks> ChunkScan<T> {
@@ -244,8 +205,7 @@ impl<'a> Choice<'a> {
             return false;
         }
         let drained = self.known.catalog.epoch(chunk.drained);
-        let by = self.known.catalog.epoch(chunk.drained_by.max(chunk.drained));
-        let may_be = match drained.zip(by) {
+        let may_be = match self.drained(chunk) {
             Some(range) => bounds.overlaps(Number::Drained, range),
             None => bounds.has(Number::Drained, None),
         };
@@ -259,6 +219,23 @@ impl<'a> Choice<'a> {
         };
         (bounds.range(Number::Ts).is_none() || by_ts(Number::Ts))
             && (drained.is_none() || bounds.has(Number::Time, drained) || by_ts(Number::Time))
+    }
+
+    /// Between which times the rows of a chunk are: when they were, or else when the listener had them.
+    /// None: unknown.
+    pub fn during(&self, chunk: &ChunkAt) -> Option<(i64, i64)> {
+        match self.wanted.get(chunk.owner as usize)?.ts {
+            Ts::At(at) => self.times(chunk, at),
+            Ts::Null => self.drained(chunk),
+            Ts::Other => None,
+        }
+    }
+
+    /// Between which times the listener had the frames of a chunk; None: unknown.
+    pub fn drained(&self, chunk: &ChunkAt) -> Option<(i64, i64)> {
+        let catalog = &self.known.catalog;
+        let by = catalog.epoch(chunk.drained_by.max(chunk.drained));
+        catalog.epoch(chunk.drained).zip(by)
     }
 
     /// Between which times the frames of a chunk are; None: unknown.
@@ -284,25 +261,17 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
     }
 
     fn read(&self, part: usize) -> Batches {
-        let range = self.parts[part]..self.parts[part + 1];
-        let chunks = self.chosen[range.clone()].iter();
-        self.set.watch().plan(chunks.map(|&it| u64::from(self.chunk(it).len)).sum());
         let builders = self.columns.iter().map(|&column| {
             let words = self.of.dictionary(column);
             Builder::new(self.of.schema().field(column).data_type(), words.as_ref())
         });
         Box::new(Reading {
             builders: builders.collect(),
-            set: self.set.clone(),
             of: self.of.clone(),
             columns: self.columns.clone(),
             schema: self.schema.clone(),
-            known: self.known.clone(),
-            chosen: self.chosen.clone(),
-            next: range.start,
-            end: range.end,
+            chunks: self.chunks(part),
             limit: self.limit.unwrap_or(usize::MAX),
-            file: None,
         })
     }
 
@@ -366,6 +335,22 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
 }
 
 impl<T> ChunkScan<T> {
+    /// The chunks of a part, to be read in their order.
+    pub fn chunks(&self, part: usize) -> ChunkReader {
+        let range = self.parts[part]..self.parts[part + 1];
+        ChunkReader::new(&self.set, &self.known, &self.chosen, range)
+    }
+
+    /// How many frames its chunks hold at most, whatever kinds these are; and beyond which number none is.
+    pub fn frames(&self) -> (u64, u64) {
+        let chunks = self.chosen.iter();
+        let chunks = chunks.map(|&(capture, index)| {
+            let chunk = &self.known[capture as usize].catalog.chunks[index as usize];
+            (u64::from(chunk.count), chunk.first_seq.saturating_add(chunk.count.into()))
+        });
+        chunks.fold((0, 0), |(all, end), (count, own)| (all + count, end.max(own)))
+    }
+
     fn again(&self) -> Self {
         ChunkScan {
             set: self.set.clone(),
@@ -387,18 +372,12 @@ impl<T> ChunkScan<T> {
 
 /// A part of a scan on its way.
 struct Reading<T> {
-    set: Arc<CaptureSet>,
     of: Arc<T>,
     columns: Vec<usize>,
     schema: SchemaRef,
-    known: Arc<Vec<Known>>,
-    chosen: Arc<Vec<(u32, u32)>>,
-    next: usize,
-    end: usize,
+    chunks: ChunkReader,
     limit: usize,
     builders: Vec<Builder>,
-    /// The capture that is being read.
-    file: Option<(u32, ChunkFile)>,
 }
 
 impl<T: OfChunks> Iterator for Reading<T> {
@@ -406,7 +385,7 @@ impl<T: OfChunks> Iterator for Reading<T> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if self.next >= self.end || self.limit == 0 {
+            if self.chunks.next().is_none() || self.limit == 0 {
                 return None;
             }
             match self.batch() {
@@ -417,7 +396,7 @@ impl<T: OfChunks> Iterator for Reading<T> {
                     return Some(Ok(batch));
                 }
                 Err(error) => {
-                    self.next = self.end;
+                    self.chunks.stop();
                     return Some(Err(error));
                 }
             }
@@ -426,57 +405,17 @@ impl<T: OfChunks> Iterator for Reading<T> {
 }
 
 impl<T: OfChunks> Reading<T> {
-    /// Bytes from a chunk on that are wanted together with it: those of chunks right behind it.
-    fn ahead(&self, capture: u32, first: &ChunkAt) -> u64 {
-        let known = &self.known[capture as usize].catalog.chunks;
-        let mut end = first.offset + u64::from(first.len);
-        for &(other, index) in &self.chosen[self.next + 1..self.end] {
-            let chunk = &known.get(index as usize).filter(|_| other == capture);
-            let follows = chunk.filter(|it| it.offset == end.next_multiple_of(64));
-            let Some(chunk) = follows else { break };
-            let further = chunk.offset + u64::from(chunk.len);
-            if further - first.offset > AHEAD {
-                break;
-            }
-            end = further;
-        }
-        end - first.offset
-    }
-
     fn batch(&mut self) -> Result<RecordBatch, TableError> {
         let mut rows = 0;
-        while self.next < self.end && rows < FEW.min(self.limit) {
-            let (capture, index) = self.chosen[self.next];
-            let chunk = self.known[capture as usize].catalog.chunks[index as usize];
+        while let Some(chunk) = self.chunks.next().filter(|_| rows < FEW.min(self.limit)) {
             let full = rows + chunk.count as usize > MANY
                 || self.builders.iter().any(|it| it.bytes() > MANY_BYTES);
             if rows > 0 && full {
                 break;
             }
-            if self.set.watch().is_cancelled() {
-                return Err(TableError::Cancelled);
-            }
-            self.set.watch().count(chunk.len.into());
-            let opened = &self.set.captures()[capture as usize];
-            let ahead = self.ahead(capture, &chunk);
-            if self.file.as_ref().is_none_or(|(of, _)| *of != capture) {
-                self.file = Some((capture, ChunkFile::new(opened.file.clone())));
-            }
-            let Some((_, file)) = &mut self.file else { break };
-            let failed = |error: io::Error| TableError::Read {
-                path: opened.path.clone(),
-                error: error.into(),
-            };
-            match file.read(chunk.offset, chunk.len.into(), ahead).map_err(failed)? {
-                Err(damage) => opened.damage(damage),
-                Ok(payload) => {
-                    let known = &self.known[capture as usize];
-                    let chunk = (capture as usize, &chunk);
-                    rows +=
-                        append(&*self.of, known, chunk, payload, &self.columns, &mut self.builders);
-                }
-            }
-            self.next += 1;
+            let (of, columns, builders) = (&*self.of, &self.columns, &mut self.builders);
+            let appended = self.chunks.read(|chunk| of.append(chunk, columns, builders))?;
+            rows += appended.unwrap_or(0);
         }
         self.finish(rows)
     }
@@ -486,44 +425,4 @@ impl<T: OfChunks> Reading<T> {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
     }
-}
-
-/// Appends the rows of a chunk of a capture; says how many.
-fn append(
-    of: &impl OfChunks,
-    known: &Known,
-    place: (usize, &ChunkAt),
-    payload: Payload<'_>,
-    columns: &[usize],
-    to: &mut [Builder],
-) -> usize {
-    each_chunk(known, place, payload, |chunk| of.append(chunk, columns, to)).unwrap_or(0)
-}
-
-/// Gives the rows of a chunk of a capture to `take`. None: another chunk is there now, because the file
-/// was written over.
-pub(crate) fn each_chunk<R>(
-    known: &Known,
-    (capture, at): (usize, &ChunkAt),
-    payload: Payload<'_>,
-    take: impl FnOnce(&ChunkRows<'_>) -> R,
-) -> Option<R> {
-    let Known { catalog, owners } = known;
-    let owner = owners.get(at.owner as usize).filter(|it| {
-        let head = &payload.head;
-        (it.source, it.nonce, at.first_seq, at.count)
-            == (head.source, head.nonce, head.first_seq, head.count)
-    })?;
-    let whole = payload.is_whole();
-    let good: Vec<u32> = if whole { Vec::new() } else { payload.good().collect() };
-    let rows = Rows {
-        bytes: payload.bytes(),
-        stride: payload.head.stride as usize,
-        which: (!whole).then_some(&good),
-    };
-    let namespace = catalog.sources[owner.info].source.process.time_namespace();
-    let stamps = Stamps::new(&catalog.clocks, at.drained, namespace);
-    let offset = catalog.offset();
-    let kinds = None;
-    Some(take(&ChunkRows { capture, catalog, at, owner, rows, kinds, stamps: &stamps, offset }))
 }

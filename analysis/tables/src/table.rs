@@ -49,6 +49,8 @@ pub struct Request<'a> {
     pub limit: Option<usize>,
     /// How many parts may be read side by side.
     pub parts: usize,
+    /// Bytes that rows may take in memory which depend on each other; None: any number.
+    pub memory: Option<usize>,
 }
 
 /// How to read the rows of a table.

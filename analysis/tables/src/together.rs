@@ -11,8 +11,9 @@ use ppt_capture::ChunkFile;
 use crate::bounds::Bounds;
 use crate::builder::Builder;
 use crate::catalog::ChunkAt;
+use crate::chunk_reader::{Known, each_chunk};
 use crate::error::TableError;
-use crate::of_chunks::{Choice, Known, OfChunks, each_chunk};
+use crate::of_chunks::{Choice, OfChunks};
 use crate::rows::KindRows;
 use crate::set::CaptureSet;
 use crate::standard::ChunkRows;
@@ -48,6 +49,27 @@ pub struct Together {
     /// By capture and owner: the members that have rows of it.
     readers: Vec<Vec<Vec<usize>>>,
     may_be_unknown: bool,
+    times: TimesOfHeads,
+}
+
+/// Between which times frames are, as far as the heads of chunks tell: no frame was before or after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TimesOfHeads {
+    /// When they were, or else when the listener had them.
+    pub taken: Option<(i64, i64)>,
+    /// When the listener had them.
+    pub drained: Option<(i64, i64)>,
+}
+
+impl TimesOfHeads {
+    fn add(&mut self, taken: Option<(i64, i64)>, drained: Option<(i64, i64)>) {
+        let reach = |known: Option<(i64, i64)>, more: Option<(i64, i64)>| match (known, more) {
+            (Some(known), Some(more)) => Some((known.0.min(more.0), known.1.max(more.1))),
+            (known, more) => known.or(more),
+        };
+        self.taken = reach(self.taken, taken);
+        self.drained = reach(self.drained, drained);
+    }
 }
 
 #[derive(Debug)]
@@ -104,6 +126,7 @@ impl Together {
             lots: vec![0],
             readers: Vec::new(),
             may_be_unknown: false,
+            times: TimesOfHeads::default(),
         };
         let (mut bytes, mut rows) = (0, 0);
         for capture in 0..together.known.len() {
@@ -120,9 +143,13 @@ impl Together {
             for (index, chunk) in of.catalog.chunks.iter().enumerate() {
                 let owner = chunk.owner as usize;
                 let all = readers.get(owner).into_iter().flatten();
-                let is_read = all
-                    .map(|&member| &choices[member])
-                    .any(|(choice, bounds)| choice.may_hold(chunk, bounds));
+                let mut is_read = false;
+                for (choice, bounds) in all.map(|&member| &choices[member]) {
+                    if choice.may_hold(chunk, bounds) {
+                        is_read = true;
+                        together.times.add(choice.during(chunk), choice.drained(chunk));
+                    }
+                }
                 if !is_read {
                     together.may_be_unknown |= of.may_hold_unknown(chunk);
                     continue;
@@ -151,6 +178,11 @@ impl Together {
     /// How many lots there are.
     pub fn lots(&self) -> usize {
         self.lots.len() - 1
+    }
+
+    /// Between which times the frames are.
+    pub fn times(&self) -> TimesOfHeads {
+        self.times
     }
 
     /// Whether chunks that nobody reads may hold frames whose kind their schema does not have.

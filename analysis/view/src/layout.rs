@@ -107,7 +107,7 @@ impl Tracks {
 impl Layout {
     pub fn of(set: &Arc<CaptureSet>) -> Result<Layout, TableError> {
         let captures = set.contents();
-        let known = Processes::of(set);
+        let known = Processes::new(set);
         let (mut tracks, mut rings) = (Tracks::default(), HashMap::new());
         let (mut chunks, mut missing) = (Vec::new(), Vec::new());
         let (mut names, mut name_numbers) = (Vec::new(), HashMap::new());

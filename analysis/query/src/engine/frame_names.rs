@@ -150,7 +150,8 @@ fn unit(whole: &Whole) -> Unit {
 /// Whether the hosts of frames allow to join them.
 fn can_be_told(whole: &Whole) -> bool {
     let nothing = Bounds::default();
-    let request = Request { columns: &[], bounds: &nothing, limit: Some(0), parts: 1 };
+    let request =
+        Request { columns: &[], bounds: &nothing, limit: Some(0), parts: 1, memory: None };
     whole.table.plan(&request).is_ok()
 }
 

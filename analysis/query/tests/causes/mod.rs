@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use self::generator::{Kind, Name, World, world};
 use super::random::Dice;
-use super::support::{Files, number, rows, with_pushdown};
+use super::support::{Files, number, rows, with_pushdown, without_pushdown};
 
 fn engine(world: &World) -> (Files, Engine) {
     let files = Files::new(&world.captures);
@@ -93,6 +93,36 @@ proptest! {
         let dones = number(&engine, "SELECT count(DISTINCT (pid, ring, seqno)) FROM points WHERE point = 'done'");
         let rows = number(&engine, "SELECT count(*) FROM points");
         prop_assert_eq!(rows, world.points as i64 + dones);
+    }
+
+    /// In memory, and sorted by DataFusion.
+    #[test]
+    fn matching_is_the_same_wherever_it_is_sorted(
+        seed: u64,
+        period in prop_oneof![Just(0u64), Just(200)],
+        policy in prop_oneof![Just("all"), Just("nearest"), Just("fifo")],
+        captures in 1..=2usize,
+        loss in prop_oneof![Just(0u64), Just(9)],
+    ) {
+        let kind = Kind { period, loss, captures, policy: Some(policy), strays: 4, ..UNIQUE };
+        let world = world(&mut Dice::new(seed), kind);
+        let files = Files::new(&world.captures);
+        let (here, there) = (files.engine(&with_pushdown()), files.engine(&without_pushdown()));
+        for sql in ["SELECT * FROM edges", "SELECT * FROM unmatched", "SELECT type, sum(ins), \
+            sum(outs), sum(certain), sum(possible), sum(impossible), sum(unmatched_by_loss) FROM matching GROUP BY 1",
+            "SELECT pid, seqno, side, reason FROM unmatched"]
+        {
+            let sorted = |engine: &Engine| {
+                let mut rows = rows(engine, sql);
+                rows.sort();
+                rows
+            };
+            let found = sorted(&here);
+            prop_assert!(!found.is_empty());
+            prop_assert_eq!(found, sorted(&there), "{}", sql);
+        }
+        let plan = |engine: &Engine| format!("{:?}", rows(engine, "EXPLAIN SELECT * FROM edges"));
+        prop_assert!(plan(&here).contains("in memory") && !plan(&there).contains("in memory"));
     }
 
     /// The page asks for 0.999 of both.

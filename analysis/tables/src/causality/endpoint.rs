@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use super::known::{Identity, Known, WIDEST};
+use super::known::{Form, Identity, Known, WIDEST};
 use crate::bounds::Bounds;
 use crate::builder::Builder;
 use crate::of_chunks::{OfChunks, Ts, Wanted, kind_bit};
@@ -14,12 +14,20 @@ use crate::rows::Rows;
 use crate::standard::{ChunkRows, Standard};
 
 /// Bytes of a key: the number of the hash type, and the identity.
-const KEY: usize = 4 + WIDEST;
+pub(crate) const KEY_BYTES: usize = 4 + WIDEST;
+
+/// The key of an identity of this type.
+pub(crate) fn key_of(of: usize, bytes: [u8; WIDEST]) -> [u8; KEY_BYTES] {
+    let mut key = [0; KEY_BYTES];
+    key[..4].copy_from_slice(&(of as u32).to_be_bytes());
+    key[4..].copy_from_slice(&bytes);
+    key
+}
 
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
-    /// [`KEY`] bytes.
+    /// [`KEY_BYTES`] bytes.
     Key,
     /// When it may have been at the earliest if it leaves, at the latest if it enters, ns since the
     /// epoch.
@@ -67,7 +75,25 @@ impl Way {
     }
 }
 
-/// The key of an identity, and back.
+impl Form {
+    /// Gives all that enters and leaves to `take`. `exact`: times leave no doubt, so that what enters and
+    /// leaves as it is does both at one time.
+    pub fn ways(&self, exact: bool, mut take: impl FnMut(&Identity, Way)) {
+        match (self.implied(), exact) {
+            (true, true) => self.ins.iter().for_each(|identity| take(identity, Way::Through)),
+            (true, false) => self.ins.iter().for_each(|identity| {
+                take(identity, Way::In);
+                take(identity, Way::ImpliedOut);
+            }),
+            (false, _) => {
+                self.ins.iter().for_each(|identity| take(identity, Way::In));
+                self.outs.iter().for_each(|identity| take(identity, Way::Out));
+            }
+        }
+    }
+}
+
+/// The type of the identity of a key.
 pub(crate) fn type_of(key: &[u8]) -> usize {
     key.first_chunk().map_or(0, |&number| u32::from_be_bytes(number) as usize)
 }
@@ -96,7 +122,7 @@ impl Endpoints {
     pub fn new(known: Arc<Known>) -> Endpoints {
         let field = |column: Column| {
             let ty = match column {
-                Column::Key => DataType::FixedSizeBinary(KEY as i32),
+                Column::Key => DataType::FixedSizeBinary(KEY_BYTES as i32),
                 Column::When | Column::Seqno | Column::Drained | Column::Ts => DataType::Int64,
                 Column::Way | Column::Owner | Column::Point => DataType::Int32,
             };
@@ -134,26 +160,15 @@ impl OfChunks for Endpoints {
         known.each(chunk, |row, frame, form| {
             let ts = form.at.and_then(|at| from.epoch(at, frame));
             let bounds = ts.and_then(|ts| known.clocks.around(chunk.capture, ts));
-            let mut add = |identity: &Identity, way: Way| {
+            form.ways(exact, |identity, way| {
                 let Some(bytes) = identity.bytes(frame) else { return };
                 rows.push(row);
-                keys.push((identity.of as u32, bytes));
+                keys.push(key_of(identity.of, bytes));
                 times.push(bounds.map(|(lo, hi)| if way == Way::In { hi } else { lo }));
                 stamps.push(ts);
                 ways.push(way as i32);
                 points.push(form.point);
-            };
-            match (form.implied(), exact) {
-                (true, true) => form.ins.iter().for_each(|it| add(it, Way::Through)),
-                (true, false) => form.ins.iter().for_each(|it| {
-                    add(it, Way::In);
-                    add(it, Way::ImpliedOut);
-                }),
-                (false, _) => {
-                    form.ins.iter().for_each(|it| add(it, Way::In));
-                    form.outs.iter().for_each(|it| add(it, Way::Out));
-                }
-            }
+            });
         });
         let taken = Rows { which: Some(&rows), ..chunk.rows };
         let count = rows.len();
@@ -162,9 +177,8 @@ impl OfChunks for Endpoints {
                 Column::Key => {
                     let mut keys = keys.iter();
                     builder.fixed(taken, |_, to| {
-                        if let Some((number, bytes)) = keys.next() {
-                            to[..4].copy_from_slice(&number.to_be_bytes());
-                            to[4..].copy_from_slice(bytes);
+                        if let Some(key) = keys.next() {
+                            to.copy_from_slice(key);
                         }
                     });
                 }

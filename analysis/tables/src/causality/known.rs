@@ -220,6 +220,12 @@ impl Known {
         })
     }
 
+    /// How much enters and leaves a frame at most.
+    pub fn most_ways(&self) -> usize {
+        let forms = self.sources.values().flat_map(|source| source.forms.iter().flatten());
+        forms.map(|form| form.ins.len() + form.outs.len()).max().unwrap_or_default()
+    }
+
     /// Gives each frame of a chunk that is a point to `take`, with its row.
     pub fn each<'a>(
         &'a self,

@@ -1,5 +1,6 @@
-//! A pass that brings together what leaves points and what enters them: rows of the same hash type and
-//! value come one after the other, in the order of time.
+//! Brings together what leaves points and what enters them: rows of the same hash type and value come one
+//! after the other, in the order of time. As a pass it gets them in the columns of batches; `in_memory.rs`
+//! hands them in one by one.
 //!
 //! What is kept is what the [`Matcher`] keeps, 80 bytes for each frame that may yet have an effect.
 
@@ -17,7 +18,7 @@ use ppt_causality::{
 };
 
 use super::causes::Causes;
-use super::endpoint::{COLUMNS, Column, Way, hex_of, type_of};
+use super::endpoint::{COLUMNS, Column, KEY_BYTES, Way, hex_of, type_of};
 use super::shown::{COUNTED, EdgeColumn, End, EndColumn, LEFT, LeftColumn, Shows, edge_column};
 use crate::builder::timestamp;
 use crate::error::TableError;
@@ -26,7 +27,7 @@ use crate::standard::{STANDARD, Standard};
 use crate::table::Runner;
 
 /// Rows of a batch that comes out.
-const ROWS: usize = 8192;
+pub(super) const ROWS: usize = 8192;
 
 /// Where columns are in what is read.
 pub(crate) const KEY: usize = 0;
@@ -40,20 +41,25 @@ const POINT: usize = 5;
 pub(crate) fn reads(shows: Shows, columns: &[usize], exact: bool) -> Vec<usize> {
     let place = |column| COLUMNS.iter().position(|it| *it == column).unwrap_or_default();
     let all = [Column::Key, Column::When, Column::Way, Column::Owner, Column::Seqno, Column::Point];
-    let drained = STANDARD.iter().position(|it| *it == Standard::Drained);
-    let asks = shows == Shows::Unmatched && columns.iter().any(|&it| Some(it) == drained);
+    let asks = asks_drained(shows, columns);
     let more = [(!exact).then_some(Column::Ts), asks.then_some(Column::Drained)];
     all.into_iter().chain(more.into_iter().flatten()).map(place).collect()
 }
 
+/// Whether somebody asks when frames were drained.
+pub(crate) fn asks_drained(shows: Shows, columns: &[usize]) -> bool {
+    let drained = STANDARD.iter().position(|standard| *standard == Standard::Drained);
+    shows == Shows::Unmatched && columns.iter().any(|&column| Some(column) == drained)
+}
+
 /// What names a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Frame {
+pub(super) struct Frame {
     /// Number of the owner of its ring.
-    owner: i32,
-    seqno: i64,
-    ts: Option<i64>,
-    drained: Option<i64>,
+    pub owner: i32,
+    pub seqno: i64,
+    pub ts: Option<i64>,
+    pub drained: Option<i64>,
 }
 
 type MayBeMissing = Box<dyn Fn(u32, i64, i64) -> bool + Send>;
@@ -66,7 +72,7 @@ pub(crate) struct Matching {
     schema: SchemaRef,
     /// By hash type, of those that were there.
     matchers: Vec<Option<Matcher<Frame, MayBeMissing>>>,
-    key: Option<Vec<u8>>,
+    key: Option<[u8; KEY_BYTES]>,
     /// Those of the key that have the same time.
     together: Vec<Entry<Frame>>,
     found: Matches<Frame>,
@@ -120,7 +126,7 @@ impl Matching {
     }
 
     /// The next key: what is left of the one before is unmatched.
-    fn turn(&mut self, next: Option<&[u8]>) -> Result<(), TableError> {
+    pub(super) fn turn(&mut self, next: Option<[u8; KEY_BYTES]>) -> Result<(), TableError> {
         self.take_together()?;
         if let Some(key) = self.key.take() {
             let of = type_of(&key);
@@ -130,15 +136,60 @@ impl Matching {
             self.keep(&key);
         }
         if let Some(next) = next {
-            self.start(type_of(next))?;
-            self.key = Some(next.to_owned());
+            self.start(type_of(&next))?;
+            self.key = Some(next);
         }
+        Ok(())
+    }
+
+    /// Takes in what enters or leaves a point, of the key that it has come to. `when`: what it is sorted by.
+    pub(super) fn take(
+        &mut self,
+        frame: Frame,
+        point: u32,
+        way: Way,
+        when: Option<i64>,
+    ) -> Result<(), TableError> {
+        let sides: &[(Side, bool)] = match way {
+            Way::In => &[(Side::In, true)],
+            Way::Out => &[(Side::Out, true)],
+            Way::ImpliedOut => &[(Side::Out, false)],
+            Way::Through => &[(Side::Out, false), (Side::In, true)],
+        };
+        let capture = self.causes.known.capture_of(frame.owner);
+        let clocks = &self.causes.known.clocks;
+        let (clock, bounds) =
+            (clocks.number(capture), frame.ts.and_then(|ts| clocks.around(capture, ts)));
+        let (Some(ts), Some((lo, hi))) = (frame.ts, bounds) else {
+            let matcher = self.key.and_then(|key| self.matchers.get_mut(type_of(&key))?.as_mut());
+            if let Some(matcher) = matcher {
+                for &(side, _) in sides.iter().filter(|(_, stated)| *stated) {
+                    matcher.take_untimed(point, side, frame, &mut self.found);
+                }
+            }
+            return Ok(());
+        };
+        if self.together.first().is_some_and(|first| Some(first.when()) != when) {
+            self.take_together()?;
+        }
+        self.together.extend(sides.iter().map(|&(side, stated)| Entry {
+            point,
+            side,
+            stated,
+            lo,
+            ts,
+            hi,
+            clock,
+            thread: frame.owner as u64,
+            seqno: frame.seqno as u64,
+            frame,
+        }));
         Ok(())
     }
 
     /// Gives those of one time to the matcher: what leaves first.
     fn take_together(&mut self) -> Result<(), TableError> {
-        let Some(key) = self.key.take() else { return Ok(()) };
+        let Some(key) = self.key else { return Ok(()) };
         let of = type_of(&key);
         self.together.sort_unstable_by_key(Entry::order);
         if let Some(Some(matcher)) = self.matchers.get_mut(of) {
@@ -149,7 +200,6 @@ impl Matching {
             }
         }
         self.keep(&key);
-        self.key = Some(key);
         Ok(())
     }
 
@@ -169,7 +219,7 @@ impl Matching {
     }
 
     /// The rows that are done.
-    fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
+    pub(super) fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         let mut out = Vec::new();
         for edges in std::mem::take(&mut self.edges).chunks(ROWS) {
             let column = |&column: &usize| self.of_edges(edges, edge_column(column));
@@ -369,60 +419,26 @@ impl Runner for Matching {
         let seqnos = batch.column(SEQNO).as_primitive::<Int64Type>().clone();
         let points = batch.column(POINT).as_primitive::<Int32Type>().clone();
         let long = |column: &ArrayRef| column.as_primitive::<Int64Type>().clone();
-        let clocks = self.causes.known.clocks.clone();
+        let is_exact = self.causes.known.clocks.are_exact();
         let mut more = batch.columns()[POINT + 1..].iter();
-        let stamps = if clocks.are_exact() {
-            whens.clone()
-        } else {
-            more.next().map_or(whens.clone(), long)
-        };
+        let stamps = if is_exact { whens.clone() } else { more.next().map_or(whens.clone(), long) };
         let drained = more.next().map(long);
         for row in 0..batch.num_rows() {
             let key = keys.value(row);
-            if self.key.as_deref() != Some(key) {
-                self.turn(Some(key))?;
+            if self.key.as_ref().map(|known| &known[..]) != Some(key) {
+                self.turn(key.try_into().ok())?;
             }
-            let (owner, point) = (owners.value(row), points.value(row) as u32);
-            let capture = self.causes.known.capture_of(owner);
+            let frame = Frame {
+                owner: owners.value(row),
+                seqno: seqnos.value(row),
+                ts: stamps.is_valid(row).then(|| stamps.value(row)),
+                drained: drained
+                    .as_ref()
+                    .filter(|drained| drained.is_valid(row))
+                    .map(|drained| drained.value(row)),
+            };
             let when = whens.is_valid(row).then(|| whens.value(row));
-            let ts = stamps.is_valid(row).then(|| stamps.value(row));
-            let drained = drained.as_ref().filter(|it| it.is_valid(row)).map(|it| it.value(row));
-            let sides: &[(Side, bool)] = match Way::numbered(ways.value(row)) {
-                Way::In => &[(Side::In, true)],
-                Way::Out => &[(Side::Out, true)],
-                Way::ImpliedOut => &[(Side::Out, false)],
-                Way::Through => &[(Side::Out, false), (Side::In, true)],
-            };
-            let frame = Frame { owner, seqno: seqnos.value(row), ts, drained };
-            let of = type_of(key);
-            let bounds = ts.and_then(|ts| clocks.around(capture, ts));
-            let (Some(ts), Some((lo, hi))) = (ts, bounds) else {
-                if let Some(Some(matcher)) = self.matchers.get_mut(of) {
-                    for &(side, stated) in sides {
-                        if stated {
-                            matcher.take_untimed(point, side, frame, &mut self.found);
-                        }
-                    }
-                }
-                continue;
-            };
-            if self.together.first().is_some_and(|it| Some(it.when()) != when) {
-                self.take_together()?;
-            }
-            for &(side, stated) in sides {
-                self.together.push(Entry {
-                    point,
-                    side,
-                    stated,
-                    lo,
-                    ts,
-                    hi,
-                    clock: clocks.number(capture),
-                    thread: owner as u64,
-                    seqno: frame.seqno as u64,
-                    frame,
-                });
-            }
+            self.take(frame, points.value(row) as u32, Way::numbered(ways.value(row)), when)?;
         }
         self.flush()
     }

@@ -14,12 +14,12 @@ use super::spans::{self, Spans};
 use crate::bounds::{Bounded, Bounds, Word};
 use crate::causality::{
     Causes, EdgeColumn, End, EndColumn, Endpoints, HASH, KEY, Known, Matching, Shows, WHEN,
-    edge_column, reads,
+    asks_drained, edge_column, matched_in_memory, reads,
 };
 use crate::error::{SetError, TableError};
 use crate::of_chunks::ChunkScan;
 use crate::set::CaptureSet;
-use crate::table::{Pass, Planned, Request, Scan, Start, Table};
+use crate::table::{Pass, Planned, Request, Start, Table};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
     let known = Arc::new(Known::new(set));
@@ -119,8 +119,14 @@ impl Matched {
         }
         // What belongs together may be anywhere.
         let inner = Request { columns: &read, bounds: &bounds, limit: None, ..*request };
-        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, &inner)?);
+        let scan = Arc::new(ChunkScan::new(&self.set, &self.of, &inner)?);
         let schema = Arc::new(self.schema.project(request.columns)?);
+        // Only the columns tell when a frame was drained.
+        if !asks_drained(self.shows, request.columns)
+            && let Some(scan) = matched_in_memory(&self.causes, self.shows, request, &schema, &scan)
+        {
+            return Ok(scan.into());
+        }
         let (causes, columns) = (self.causes.clone(), request.columns.to_vec());
         let (shows, out) = (self.shows, schema.clone());
         let start = Start(Arc::new(move || {

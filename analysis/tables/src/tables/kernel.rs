@@ -440,7 +440,8 @@ impl Frames {
             threads: None,
         });
         let (columns, bounds) = (columns_read(), Bounds::default());
-        let request = Request { columns: &columns, bounds: &bounds, limit: None, parts: 1 };
+        let request =
+            Request { columns: &columns, bounds: &bounds, limit: None, parts: 1, memory: None };
         let scan = ChunkScan::new(set, &chosen, &request)?;
         for part in 0..scan.parts() {
             for batch in scan.read(part) {

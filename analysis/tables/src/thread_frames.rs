@@ -1,0 +1,50 @@
+//! How many frames each thread wrote, as the heads of chunks tell.
+
+use std::collections::HashMap;
+
+use crate::set::CaptureSet;
+
+/// The frames of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadFrames {
+    /// The name of its host.
+    pub host: String,
+    /// Its process; None: unknown.
+    pub pid: Option<i32>,
+    /// The thread; None: unknown.
+    pub tid: Option<i32>,
+    /// How many there are.
+    pub frames: u64,
+}
+
+impl CaptureSet {
+    /// The frames that each thread wrote into these buffers, those with most first. Damaged chunks and
+    /// frames count, too: nothing is read.
+    pub fn thread_frames(&self, has: impl Fn(&str) -> bool) -> Vec<ThreadFrames> {
+        let mut counts: HashMap<(&str, Option<i32>, Option<i32>), u64> = HashMap::new();
+        for (number, capture) in self.captures().iter().enumerate() {
+            let catalog = capture.catalog();
+            let owners = self.owners(number, catalog);
+            for chunk in &catalog.chunks {
+                let Some(owner) = owners.get(chunk.owner as usize) else { continue };
+                if has(&catalog.sources[owner.info].source.buffer) {
+                    let count = counts.entry((catalog.host(), owner.pid, owner.tid)).or_default();
+                    *count += u64::from(chunk.count - chunk.bad);
+                }
+            }
+        }
+        let thread = |((host, pid, tid), frames): ((&str, _, _), u64)| {
+            let host = host.to_owned();
+            ThreadFrames { host, pid, tid, frames }
+        };
+        let mut all: Vec<ThreadFrames> = counts.into_iter().map(thread).collect();
+        // A number that nobody knows comes last.
+        let number = |number: Option<i32>| (number.is_none(), number);
+        all.sort_by(|a, b| {
+            let by_frames = b.frames.cmp(&a.frames);
+            let by_host = by_frames.then_with(|| a.host.cmp(&b.host));
+            by_host.then((number(a.pid), number(a.tid)).cmp(&(number(b.pid), number(b.tid))))
+        });
+        all
+    }
+}
