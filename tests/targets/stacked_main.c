@@ -65,9 +65,9 @@ OUTLINE static void work(long ms, long long *heavy, long long *light) {
             f.work_start = ppt_stacked_now();
 #endif
             at[0] = cpu_ns();
-            heavy_work(1400000);
+            heavy_work(7000000);
             at[1] = cpu_ns();
-            light_work(600000);
+            light_work(3000000);
             at[2] = cpu_ns();
             *heavy += at[1] - at[0];
             *light += at[2] - at[1];

@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Export(Export),
     /// Make a page of captures: one file with everything, for any browser.
     Report(Report),
-    /// Draw the answer to a query as SVG.
+    /// Draw the answer to a query, or the stacks of threads, as SVG.
     #[command(after_help = examples::PLOT)]
     #[command(mut_arg("captures", |captures| captures.help(examples::PLOT_CAPTURES)))]
     Plot(Plot),
@@ -392,6 +392,25 @@ pub(crate) struct Plot {
     /// What to draw [default: as the columns suggest].
     #[arg(long, value_name = "KIND", value_parser = kinds())]
     pub(crate) kind: Option<String>,
+    /// Draw a flame graph of the stacks of threads that ran (`ppt attach PID --stacks`) instead of the
+    /// answer to a query. Its height follows from the depth of stacks.
+    #[arg(long, conflicts_with = "kind")]
+    pub(crate) flame: bool,
+    /// Draw where threads began to wait (`--stacks=99,waits`).
+    #[arg(long, requires = "flame")]
+    pub(crate) waits: bool,
+    /// Draw the stacks within the slowest frames of this kind above all others.
+    #[arg(long, value_name = "NAME", requires = "flame")]
+    pub(crate) frame: Option<String>,
+    /// The same of this interval; `dur` for spans [default: all].
+    #[arg(long, value_name = "FIELD", requires = "flame")]
+    pub(crate) field: Option<String>,
+    /// Only of rows of which this expression is true.
+    #[arg(long = "where", value_name = "EXPRESSION", requires = "flame")]
+    pub(crate) filter: Option<String>,
+    /// How many of the slowest.
+    #[arg(long, value_name = "N", value_parser = slowest, requires = "flame")]
+    pub(crate) slowest: Option<usize>,
     /// What stands above it.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) title: String,

@@ -163,6 +163,20 @@ impl Engine {
         self.window.from.is_none() && self.window.to.is_none()
     }
 
+    /// All rows of a kind of frames, whatever part of the captures is seen.
+    pub(crate) fn whole_frames(
+        &self,
+        buffer: &str,
+        frame: &str,
+    ) -> Result<Option<DataFrame>, QueryError> {
+        let mut all = self.directory.frames().iter();
+        let Some((_, _, table)) = all.find(|entry| entry.0 == buffer && entry.1 == frame) else {
+            return Ok(None);
+        };
+        let provided = Provided::new(frame, table.clone(), self.pushdown, self.memory);
+        Ok(Some(self.context.read_table(Arc::new(provided))?))
+    }
+
     /// What is true of the rows of a table that are seen; None: all are.
     pub(crate) fn filter(&self, table: &dyn Table) -> Result<Option<Expr>, QueryError> {
         self.window.filter(table, &self.set)

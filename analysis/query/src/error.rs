@@ -102,6 +102,9 @@ pub enum QueryError {
     )]
     #[strum(serialize = "no-kernel-frames")]
     NoKernel,
+    /// No stacks.
+    #[error("the captures have no stacks: capture with --stacks")]
+    NoStacks,
     /// The captures do not say when they began, and a bound counts from there.
     #[error("nothing in the captures says when they began: bound by UTC or by numbers instead")]
     #[strum(serialize = "no-start")]

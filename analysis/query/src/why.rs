@@ -2,12 +2,14 @@
 
 mod cut;
 mod during;
+mod functions;
 mod hops;
 mod names;
 mod request;
 mod running;
 mod said;
 mod slow;
+mod stacks;
 mod tail;
 
 use datafusion::arrow::datatypes::DataType;
@@ -24,6 +26,7 @@ use crate::nearest::nearest;
 use crate::summary::ends;
 pub use cut::{By, Spent, TimeUse};
 use during::{During, long, text};
+pub use functions::FunctionCounts;
 use running::RunningTime;
 use slow::Longest;
 pub use slow::{Doing, FrameName, Hop, RunningIn, Slow, SlowPart};
@@ -90,6 +93,7 @@ impl Engine {
         let running = self.spend(&mut slow).await?;
         self.follow_wakers(&mut slow).await?;
         self.ask_slices(&mut slow, running).await?;
+        self.ask_stacks(&mut slow).await?;
         let labels = ThreadLabels::new(self.set());
         slow.iter_mut().for_each(|one| one.name_threads(&labels));
         Ok(slow)
@@ -108,6 +112,15 @@ impl Engine {
         }
         answer.tails.sort_by_key(|entry| std::cmp::Reverse(entry.ns));
         Ok(answer)
+    }
+
+    /// The slowest of all that are asked for, when they were and in which threads, and no more.
+    pub(crate) async fn slowest_only(&self, why: &Why) -> Result<Vec<Slow>, QueryError> {
+        let found = self.slowest(why).await?;
+        let mut all: Vec<Slow> = found.into_iter().flat_map(|entry| entry.longest).collect();
+        all.sort_by_cached_key(rank);
+        all.truncate(why.slowest);
+        Ok(all)
     }
 
     /// So many of each that is asked for.

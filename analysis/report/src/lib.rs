@@ -15,6 +15,7 @@ mod bytes;
 mod chart;
 mod error;
 mod facts;
+mod flame;
 mod frames;
 mod html;
 mod page;
@@ -30,6 +31,7 @@ mod views;
 
 pub use error::ReportError;
 pub use facts::{Ask, Facts};
+pub use flame::{FlamePlot, flame};
 pub use page::page;
 pub use panels::{Line, Panel, panels};
 pub use plot::{Kind, Plot, plot};

@@ -25,6 +25,8 @@ use crate::watch::Watch;
 
 /// What the source of the kernel's frames calls itself.
 pub(crate) const KERNEL: &str = "kernel";
+/// What the source of the stacks of threads calls itself.
+pub(crate) const STACKS: &str = "stacks";
 
 /// Captures, each once.
 ///
@@ -208,11 +210,18 @@ impl CaptureSet {
         all.any(|info| info.source.kind == KERNEL)
     }
 
-    /// Whether only the kernel wrote into this buffer, of which the tables of the kernel tell more.
+    /// The buffer that has the stacks of threads, if there are some.
+    pub fn stacks_buffer(&self) -> Option<&str> {
+        let mut all = self.captures.iter().flat_map(|opened| &opened.catalog().sources);
+        let found = all.find(|info| info.source.kind == STACKS)?;
+        Some(&found.source.buffer)
+    }
+
+    /// Whether only ppt itself wrote into this buffer, of which other tables or pictures tell more.
     pub fn is_kernel(&self, buffer: &str) -> bool {
         let all = self.captures.iter().flat_map(|it| &it.catalog().sources);
         let mut own = all.filter(|it| it.source.buffer == buffer).peekable();
-        own.peek().is_some() && own.all(|it| it.source.kind == KERNEL)
+        own.peek().is_some() && own.all(|it| [KERNEL, STACKS].contains(&it.source.kind.as_str()))
     }
 
     pub(crate) fn absent(&self) -> &[Absence] {

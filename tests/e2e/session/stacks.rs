@@ -251,3 +251,115 @@ fn what_it_does_not_understand_is_told() {
         assert!(ran.stderr.contains("--stacks") && ran.stderr.contains("1000"), "{ran:?}");
     }
 }
+
+/// A job of the target, and the stacks of its thread in it: thread, length, and functions of each stack.
+struct Job {
+    dur: i64,
+    stacks: Vec<Vec<String>>,
+}
+
+/// All jobs, the longest first, as `ppt dump` has them.
+fn jobs(bench: &Bench, thread: i64) -> Vec<Job> {
+    let stacks = bench.table("out.bin", &["-b", "stacks", "--frame", "stack"]);
+    let [at, of_thread, depth] = ["at", "thread", "depth"].map(|name| stacks.column(name));
+    let first = first_address(&stacks);
+    let table = bench.table("out.bin", &["-b", "stacked"]);
+    let (starts, ends) = (table.numbers("work_start"), table.numbers("work_end"));
+    let job = |(start, end): (&i64, &i64)| {
+        let is_in = |row: &&Vec<String>| {
+            let time: i64 = row[at].parse().unwrap();
+            row[of_thread] == thread.to_string() && (*start..=*end).contains(&time)
+        };
+        let functions = |row: &Vec<String>| {
+            let depth: usize = row[depth].parse().unwrap();
+            let names = row[first..first + depth].iter();
+            names.map(|name| name.split(['+', ' ']).next().unwrap().to_owned()).collect()
+        };
+        let stacks = stacks.rows.iter().filter(is_in).map(functions).collect();
+        Job { dur: end - start, stacks }
+    };
+    let mut all: Vec<_> = starts.iter().zip(&ends).map(job).collect();
+    all.sort_by_key(|job| -job.dur);
+    all
+}
+
+/// How many stacks of a flame graph are in a function, by its titles.
+fn in_flame(svg: &str, function: &str) -> u64 {
+    let titles = svg.split("<title>").skip(1).map(|rest| rest.split("</title>").next().unwrap());
+    let begin = format!("{function} (stacked): ");
+    let counts = titles.filter_map(|title| title.strip_prefix(&begin)?.split(", ").next());
+    counts.map(|count| count.replace(',', "").parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn slow_requests_have_functions() {
+    if !is_permitted() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.copy_all(&["stacked.frame", "stacked_main.c"]);
+    bench.pptc(&["stacked.frame"]);
+    let all = ["stacked_main.c", "stacked.c", "-o", "stacked", "-pthread"];
+    bench.cc(&[POINTERS, &all].concat());
+    let mut target = bench.start("stacked", &[]);
+    let attach = bench.attach(&target, &["--stacks=1000", "--kernel", "sched"]);
+    let main = done(&mut target, "work 700");
+    attach.stop();
+    target.finish();
+    let jobs = jobs(&bench, main.thread);
+    assert!(jobs.len() > 20, "{}", jobs.len());
+    let count = |jobs: &[Job], function: &str| {
+        let stacks = jobs.iter().flat_map(|job| &job.stacks);
+        stacks.filter(|stack| stack.iter().any(|name| name == function)).count() as u64
+    };
+
+    let args = ["why", "out.bin", "--frame", "job", "--slowest", "1000", "--format", "json"];
+    let ran = bench.ppt(&args);
+    assert_eq!(ran.code(), 0, "{}", ran.stderr);
+    let told: Vec<serde_json::Value> = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(told.len(), jobs.len());
+    for (slow, job) in told.iter().zip(&jobs) {
+        assert_eq!(slow["dur"], job.dur);
+        let parts = slow["parts"].as_array().unwrap();
+        let running = parts.iter().find(|part| part["part"] == "running").unwrap();
+        let stacks = &running["stacks"];
+        assert_eq!(stacks["count"], job.stacks.len(), "{slow}");
+        let inner = |name: &str| {
+            job.stacks.iter().filter(|stack| stack.first().is_some_and(|it| it == name)).count()
+        };
+        for function in stacks["functions"].as_array().unwrap() {
+            let name = function["function"].as_str().unwrap().split(' ').next().unwrap();
+            assert_eq!(function["stacks"], inner(name), "{name}: {slow}");
+        }
+        // On a busy machine, it wanted a CPU for nearly all of its time, and that is told alone.
+        let sentence = slow["sentence"].as_str().unwrap();
+        let is_told = !sentence.contains("ran for ") || sentence.contains("% in heavy_work");
+        assert!(is_told || job.stacks.len() < 5 || inner("heavy_work") == 0, "{slow}");
+    }
+    assert!(count(&jobs, "heavy_work") > 100);
+    let ran = bench.ppt(&["why", "out.bin", "--frame", "job", "--summary", "--format", "text"]);
+    assert!(ran.stdout.contains("While they ran, of ") && ran.stdout.contains("heavy_work"));
+
+    let flame = |args: &[&str]| {
+        let base = ["plot", "out.bin", "--flame", "-o", "flame.svg", "--force"];
+        let ran = bench.ppt(&[&base, args].concat());
+        assert_eq!(ran.code(), 0, "{}", ran.stderr);
+        std::fs::read_to_string(bench.path("flame.svg")).unwrap()
+    };
+    let all: u64 = stacks(&bench)
+        .iter()
+        .filter(|stack| stack.functions.iter().any(|name| name == "heavy_work"))
+        .count() as u64;
+    assert_eq!(in_flame(&flame(&[]), "heavy_work"), all);
+    let svg = flame(&["--frame", "job", "--slowest", "5"]);
+    assert_eq!(in_flame(&svg, "heavy_work"), all, "inside and others are all");
+    let (inside, others) = svg.split_once(" other stacks").unwrap();
+    assert!(inside.contains(" in the 5 slowest job"), "{inside}");
+    assert_eq!(in_flame(inside, "heavy_work"), count(&jobs[..5], "heavy_work"));
+    assert!(in_flame(others, "heavy_work") > 0);
+
+    // Nothing waited that anybody was to look at.
+    let ran = bench.ppt(&["plot", "out.bin", "--flame", "--waits", "-o", "waits.svg"]);
+    assert_eq!(ran.code(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("the captures have no stacks"), "{}", ran.stderr);
+}

@@ -1,10 +1,12 @@
-//! `ppt plot CAPTURE… 'SELECT …' -o x.svg`: the answer to a query as a picture.
+//! `ppt plot CAPTURE… 'SELECT …' -o x.svg`: the answer to a query as a picture, or with `--flame`, stacks.
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ppt_report::{Kind, Plot};
+use ppt_query::flame::FlameAsk;
+use ppt_query::why::Why;
+use ppt_report::{FlamePlot, Kind, Plot};
 
 use crate::args;
 use crate::failure::Failure;
@@ -12,14 +14,18 @@ use crate::{open, run, signals};
 
 pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
     let (queries, captures) = super::sql::queries(&args.captures.captures);
-    let [query] = &queries[..] else {
-        return Err(Failure::Usage(
-            "give captures and one query: ppt plot out.bin 'SELECT …' -o x.svg".into(),
-        ));
+    let query = match (&queries[..], args.flame) {
+        ([query], false) => Some(query.to_string_lossy()),
+        ([], true) => None,
+        (_, true) => return Err(Failure::Usage("--flame draws stacks, and takes no query".into())),
+        (_, false) => {
+            return Err(Failure::Usage(
+                "give captures and one query: ppt plot out.bin 'SELECT …' -o x.svg".into(),
+            ));
+        }
     };
     open::check_name(&args.to.output, "SVG")?;
     open::not_on_terminal(&args.to.output, "a picture")?;
-    let query = query.to_string_lossy();
     let kind = args.kind.as_deref().map(str::parse::<Kind>).transpose().map_err(Failure::Usage)?;
     let (width, height) = (args.width, args.height);
     let plot = Plot { kind, title: args.title.clone(), width, height, ..Plot::default() };
@@ -28,10 +34,32 @@ pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
     signals::end_questions();
     let mut output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
-    let work = async { Ok(ppt_report::plot(&engine, &query, &plot).await?) };
+    let work = async {
+        Ok(match &query {
+            Some(query) => ppt_report::plot(&engine, query, &plot).await?,
+            None => ppt_report::flame(&engine, &flame(args)).await?,
+        })
+    };
     let svg = runtime.block_on(run::question(engine.set().watch(), work))?;
     output.file().write_all(svg.as_bytes()).map_err(Failure::writing(&output.name()))?;
     output.publish()?;
     open::tell_loss(&engine);
     Ok(open::tell_troubles(&engine))
+}
+
+/// So many of the slowest, unless it is said.
+const SLOWEST: usize = 100;
+
+/// The flame graph that is asked for.
+fn flame(args: &args::Plot) -> FlamePlot {
+    let of_intervals = args.frame.is_some() || args.field.is_some() || args.slowest.is_some();
+    let slowest = (of_intervals || args.filter.is_some()).then(|| Why {
+        frame: args.frame.clone(),
+        field: args.field.clone(),
+        filter: args.filter.clone(),
+        slowest: args.slowest.unwrap_or(SLOWEST),
+        show: Vec::new(),
+    });
+    let ask = FlameAsk { slowest, waits: args.waits };
+    FlamePlot { ask, title: args.title.clone(), width: args.width }
 }

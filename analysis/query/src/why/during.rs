@@ -58,14 +58,14 @@ impl Slow {
 }
 
 /// Finds those that share time with a row. Rows come in the order of their beginnings.
-struct Sweep<'a> {
+pub(super) struct Sweep<'a> {
     asked: &'a [During],
     /// By process and thread: numbers of `asked` in the order of their beginnings, and how many are over.
     threads: HashMap<(i64, i64), (Vec<usize>, usize)>,
 }
 
 impl<'a> Sweep<'a> {
-    fn new(asked: &'a [During]) -> Self {
+    pub(super) fn new(asked: &'a [During]) -> Self {
         let mut threads: HashMap<(i64, i64), (Vec<usize>, usize)> = HashMap::new();
         for (number, entry) in asked.iter().enumerate() {
             if let (Some(pid), Some(tid)) = (entry.pid, entry.tid) {
@@ -76,7 +76,7 @@ impl<'a> Sweep<'a> {
         Sweep { asked, threads }
     }
 
-    fn each(&mut self, row: &Owned, mut then: impl FnMut(usize)) {
+    pub(super) fn each(&mut self, row: &Owned, mut then: impl FnMut(usize)) {
         let Some((order, over)) = self.threads.get_mut(&(row.pid, row.tid)) else { return };
         while order.get(*over).is_some_and(|&entry| self.asked[entry].to <= row.from) {
             *over += 1;
@@ -219,12 +219,12 @@ fn owner() -> Vec<Expr> {
     all.into_iter().zip(0..).map(|(entry, n)| entry.alias(format!("c{n}"))).collect()
 }
 
-struct Owned {
-    host: String,
-    pid: i64,
-    tid: i64,
-    from: i64,
-    to: i64,
+pub(super) struct Owned {
+    pub(super) host: String,
+    pub(super) pid: i64,
+    pub(super) tid: i64,
+    pub(super) from: i64,
+    pub(super) to: i64,
 }
 
 impl Owned {

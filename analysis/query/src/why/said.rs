@@ -199,7 +199,9 @@ impl Clause<'_> {
                 // The first says of what it is a share.
                 let slices = slices.map(|words| words.replacen(" % in ", " % of it in ", 1));
                 let slices = slices.map_or_else(String::new, |words| format!("; {words}"));
-                format!("ran for {ns} ({percent}{slices})")
+                let functions = self.most.functions.words();
+                let functions = functions.map_or_else(String::new, |words| format!("; {words}"));
+                format!("ran for {ns} ({percent}{slices}{functions})")
             }
             TimeUse::Preempted { by, name } => {
                 let lost = if self.times == 1 { " once" } else { &times };

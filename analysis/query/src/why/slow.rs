@@ -1,6 +1,7 @@
 //! A slow interval, the parts of its time, and the threads that it waited for.
 
 use super::cut::{Spent, TimeUse};
+use super::functions::FunctionCounts;
 
 /// What names a frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,6 +64,8 @@ pub struct SlowPart {
     /// In which slices the thread ran, the most first: each ns counts for the innermost slice in the
     /// interval. The rest of the time, it ran in none. Of [`TimeUse::Running`] only.
     pub running_in: Vec<RunningIn>,
+    /// In which functions the thread ran, by its stacks. Of [`TimeUse::Running`] only.
+    pub functions: FunctionCounts,
     /// What the waker did meanwhile, and who woke that one: of the largest wait only.
     pub hops: Vec<Hop>,
 }
@@ -75,6 +78,7 @@ impl SlowPart {
             doing: None,
             inside: None,
             running_in: Vec::new(),
+            functions: FunctionCounts::default(),
             hops: Vec::new(),
         }
     }

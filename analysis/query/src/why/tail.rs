@@ -1,6 +1,7 @@
 //! Where all of those intervals spent their time that are above the 99th percentile.
 
 use super::cut::TimeUse;
+use super::functions::FunctionCounts;
 use super::slow::{Longest, RunningIn, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
@@ -25,6 +26,8 @@ pub struct Tail {
     pub ns: i64,
     /// What that went to, the most first: the causes add up to `ns`.
     pub causes: Vec<TailCause>,
+    /// In which functions their threads ran, by their stacks.
+    pub functions: FunctionCounts,
 }
 
 /// What time of a tail went to.
@@ -84,6 +87,10 @@ impl Tail {
                 }
             }
         }
+        let mut functions = FunctionCounts::default();
+        let parts = own.iter().flat_map(|slow| &slow.parts);
+        parts.for_each(|part| functions.add_all(&part.functions));
+        functions.sort();
         causes.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.cause.cmp(&b.cause)));
         Some(Tail {
             name: kind.name.clone(),
@@ -93,6 +100,7 @@ impl Tail {
             count: own.len() as u64,
             ns: own.iter().map(|entry| entry.dur).sum(),
             causes,
+            functions,
         })
     }
 }

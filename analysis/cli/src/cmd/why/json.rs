@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ppt_query::plain_json;
-use ppt_query::why::{Doing, Hop, RunningIn, Slow, SlowPart};
+use ppt_query::why::{Doing, FunctionCounts, Hop, RunningIn, Slow, SlowPart};
 use serde_json::{Value, json};
 
 use super::alike::alike;
@@ -56,6 +56,7 @@ fn part(part: &SlowPart) -> Value {
         "doing_ns": part.doing.as_ref().map(|it| it.ns),
         "doing_frame": part.doing.as_ref().map(frame),
         "running_in": part.running_in.iter().map(running_in).collect::<Vec<_>>(),
+        "stacks": stacks(&part.functions),
         "successor": said.successor,
         "successor_name": said.successor_name,
         "hops": part.hops.iter().map(hop).collect::<Vec<_>>(),
@@ -70,6 +71,16 @@ fn running_in(share: &RunningIn) -> Value {
         "slices": share.slices,
         "longest_ns": share.longest.ns,
         "longest_frame": frame(&share.longest),
+    })
+}
+
+/// How many stacks there are, and how many of them had which function as the innermost one.
+pub(super) fn stacks(counts: &FunctionCounts) -> Value {
+    let of_function =
+        |(function, count): &(String, u64)| json!({"function": function, "stacks": count});
+    json!({
+        "count": counts.stacks,
+        "functions": counts.functions.iter().map(of_function).collect::<Vec<_>>(),
     })
 }
 

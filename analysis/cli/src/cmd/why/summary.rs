@@ -35,6 +35,9 @@ pub(super) fn write(tails: &[Tail], out: &mut impl Write) -> io::Result<()> {
         for [percent, ns, cause] in &lines {
             writeln!(out, "  {percent:>share$}  {ns:>long$}  {cause}")?;
         }
+        if let Some(words) = tail.functions.words() {
+            writeln!(out, "  While they ran, {}.", plain(&words))?;
+        }
         writeln!(out)?;
     }
     Ok(())
@@ -51,6 +54,7 @@ pub(super) fn write_json(tails: &[Tail], out: &mut impl Write) -> io::Result<()>
             "count": entry.count,
             "ns": entry.ns,
             "causes": entry.causes.iter().map(cause).collect::<Vec<_>>(),
+            "stacks": super::json::stacks(&entry.functions),
         })
     };
     let all: Vec<Value> = tails.iter().map(tail).collect();

@@ -1,0 +1,201 @@
+//! What `ppt plot --flame` draws: how often threads ran in which functions, called by which.
+
+use std::collections::HashMap;
+
+use futures::StreamExt;
+
+use crate::engine::Engine;
+use crate::error::QueryError;
+use crate::stacks::{StackBatch, StackRow, StackState};
+use crate::why::Why;
+
+/// What is asked.
+#[derive(Debug, Clone, Default)]
+pub struct FlameAsk {
+    /// Only stacks within the slowest of these intervals, and the others beside them; None: all stacks.
+    pub slowest: Option<Why>,
+    /// Stacks of threads that began to wait, instead of threads that ran.
+    pub waits: bool,
+}
+
+/// Stacks that were added up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flame {
+    /// All functions; each comes after the one that called it. The first is the root, which is none.
+    pub nodes: Vec<FlameNode>,
+}
+
+/// A function that was called by another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlameNode {
+    /// `rdbSaveRio (redis-server)`.
+    pub function: String,
+    /// Its caller, by its place in the list.
+    pub caller: usize,
+    /// How many functions are around it.
+    pub depth: usize,
+    /// How many stacks it is in, with those that called it.
+    pub count: u64,
+}
+
+/// The stacks within the slowest intervals, and the others; or all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flames {
+    /// How many intervals there are, and the stacks within them.
+    pub slowest: Option<(usize, Flame)>,
+    /// The other stacks.
+    pub others: Flame,
+}
+
+/// What stands for the callers that a deep stack has no room for.
+const CUT: &str = "…";
+
+impl Default for Flame {
+    fn default() -> Flame {
+        let root = FlameNode { function: String::new(), caller: 0, depth: 0, count: 0 };
+        Flame { nodes: vec![root] }
+    }
+}
+
+impl Flame {
+    /// How many stacks there are.
+    pub fn count(&self) -> u64 {
+        self.nodes[0].count
+    }
+
+    /// How many functions are around the innermost one.
+    pub fn depth(&self) -> usize {
+        self.nodes.iter().map(|node| node.depth).max().unwrap_or(0)
+    }
+}
+
+/// A flame that grows.
+#[derive(Default)]
+struct Growing {
+    flame: Flame,
+    places: HashMap<(usize, String), usize>,
+}
+
+impl Growing {
+    /// Adds a stack, the innermost function first.
+    fn add(&mut self, functions: &[impl AsRef<str>]) {
+        self.flame.nodes[0].count += 1;
+        let mut caller = 0;
+        for function in functions.iter().rev().map(AsRef::as_ref) {
+            let nodes = &mut self.flame.nodes;
+            let depth = nodes[caller].depth + 1;
+            let place = *self.places.entry((caller, function.to_owned())).or_insert_with(|| {
+                nodes.push(FlameNode { function: function.to_owned(), caller, depth, count: 0 });
+                nodes.len() - 1
+            });
+            nodes[place].count += 1;
+            caller = place;
+        }
+    }
+
+    fn add_row(&mut self, stack: &StackRow<'_>) {
+        let mut functions: Vec<_> = stack.functions().collect();
+        if stack.is_cut() {
+            functions.push(CUT.into());
+        }
+        self.add(&functions);
+    }
+}
+
+/// When threads were within one of some intervals.
+struct Within<'a>(HashMap<(&'a str, i64, i64), Vec<(i64, i64)>>);
+
+impl Within<'_> {
+    fn has(&self, stack: &StackRow<'_>) -> bool {
+        let Some(all) = self.0.get(&(stack.host, stack.pid, stack.thread)) else { return false };
+        let begun = all.partition_point(|interval| interval.0 <= stack.ts);
+        // Intervals that share time were made one.
+        all[..begun].last().is_some_and(|interval| stack.ts <= interval.1)
+    }
+
+    /// Joins what shares time.
+    fn join(&mut self) {
+        for all in self.0.values_mut() {
+            all.sort_unstable();
+            let mut joined: Vec<(i64, i64)> = Vec::new();
+            for &(from, to) in all.iter() {
+                match joined.last_mut() {
+                    Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                    _ => joined.push((from, to)),
+                }
+            }
+            *all = joined;
+        }
+    }
+}
+
+impl Engine {
+    /// Adds up the stacks of all threads.
+    ///
+    /// # Errors
+    /// There are no stacks, or no such intervals: see [`QueryError`].
+    pub async fn flames(&self, ask: &FlameAsk) -> Result<Flames, QueryError> {
+        let Some(stacks) = self.stacks().await? else { return Err(QueryError::NoStacks) };
+        let slow = match &ask.slowest {
+            Some(why) => self.slowest_only(why).await?,
+            None => Vec::new(),
+        };
+        let mut within = Within(HashMap::new());
+        for one in &slow {
+            if let (Some(pid), Some(tid)) = (one.pid, one.tid) {
+                let thread = (one.host.as_str(), pid.into(), tid.into());
+                within.0.entry(thread).or_default().push((one.ts, one.ts + one.dur));
+            }
+        }
+        within.join();
+        let state = if ask.waits { StackState::Waited } else { StackState::Ran };
+        let (mut inside, mut others) = (Growing::default(), Growing::default());
+        let mut stream = stacks.execute_stream().await?;
+        while let Some(batch) = stream.next().await {
+            let batch = StackBatch::new(&batch?)?;
+            for stack in batch.rows().filter(|stack| stack.state == state) {
+                let to = if within.has(&stack) { &mut inside } else { &mut others };
+                to.add_row(&stack);
+            }
+        }
+        let slowest = ask.slowest.as_ref().map(|_| (slow.len(), inside.flame));
+        Ok(Flames { slowest, others: others.flame })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_are_added_up_by_callers() {
+        let mut growing = Growing::default();
+        growing.add(&["malloc", "save", "main"]);
+        growing.add(&["save", "main"]);
+        growing.add(&["malloc", "main"]);
+        growing.add(&["malloc", "save", "main"]);
+        let found: Vec<_> = growing
+            .flame
+            .nodes
+            .iter()
+            .map(|node| (node.function.as_str(), node.caller, node.depth, node.count))
+            .collect();
+        let expected = [
+            ("", 0, 0, 4),
+            ("main", 0, 1, 4),
+            ("save", 1, 2, 3),
+            ("malloc", 2, 3, 2),
+            ("malloc", 1, 2, 1),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!((growing.flame.count(), growing.flame.depth()), (4, 3));
+    }
+
+    #[test]
+    fn intervals_that_share_time_are_one() {
+        let mut within = Within(HashMap::new());
+        within.0.insert(("", 1, 2), vec![(50, 60), (0, 30), (10, 20), (30, 40)]);
+        within.join();
+        assert_eq!(within.0[&("", 1, 2)], [(0, 40), (50, 60)]);
+    }
+}

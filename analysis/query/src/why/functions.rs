@@ -1,0 +1,77 @@
+//! In which functions threads ran, by their stacks.
+
+use crate::text::grouped;
+
+/// Fewer stacks say too little about shares.
+const FEWEST: u64 = 5;
+/// Functions that are told, and the least share that is worth it.
+const TOLD: usize = 3;
+const WORTH: f64 = 0.05;
+
+/// How many stacks had each function as the innermost one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FunctionCounts {
+    /// All stacks.
+    pub stacks: u64,
+    /// Functions, the most frequent first.
+    pub functions: Vec<(String, u64)>,
+}
+
+impl FunctionCounts {
+    pub(super) fn add(&mut self, function: &str, count: u64) {
+        self.stacks += count;
+        match self.functions.iter_mut().find(|known| known.0 == function) {
+            Some(known) => known.1 += count,
+            None => self.functions.push((function.to_owned(), count)),
+        }
+    }
+
+    pub(super) fn add_all(&mut self, other: &FunctionCounts) {
+        other.functions.iter().for_each(|(function, count)| self.add(function, *count));
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.functions.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    }
+
+    /// `of 42 stacks, 62 % in rdbSaveRio, 20 % in je_malloc`; None where they are too few.
+    pub fn words(&self) -> Option<String> {
+        if self.stacks < FEWEST {
+            return None;
+        }
+        let share = |count: u64| count as f64 / self.stacks as f64;
+        let told = self.functions.iter().take(TOLD).enumerate();
+        let told = told.filter(|(rank, entry)| *rank == 0 || share(entry.1) >= WORTH);
+        let told: Vec<String> = told
+            .map(|(_, (function, count))| {
+                let name = function.rsplit_once(" (").map_or(function.as_str(), |parts| parts.0);
+                format!("{:.0} % in {name}", 100.0 * share(*count))
+            })
+            .collect();
+        Some(format!("of {} stacks, {}", grouped(self.stacks), told.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_told_where_there_are_enough_stacks() {
+        let mut counts = FunctionCounts::default();
+        counts.add("je_malloc (redis-server)", 2);
+        assert_eq!(counts.words(), None);
+        counts.add("rdbSaveRio (redis-server)", 7);
+        counts.add("je_malloc (redis-server)", 1);
+        counts.sort();
+        let words = counts.words().unwrap();
+        assert_eq!(words, "of 10 stacks, 70 % in rdbSaveRio, 30 % in je_malloc");
+        let mut more = FunctionCounts::default();
+        more.add("rare", 1);
+        more.add("usual", 99);
+        more.add_all(&counts);
+        more.sort();
+        assert_eq!((more.stacks, more.functions[0].0.as_str()), (110, "usual"));
+        assert!(!more.words().unwrap().contains("rare"));
+    }
+}

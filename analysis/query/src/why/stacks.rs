@@ -1,0 +1,44 @@
+//! The stacks of threads while they ran in slow intervals.
+
+use futures::StreamExt;
+
+use super::cut::TimeUse;
+use super::during::{Owned, Sweep};
+use super::functions::FunctionCounts;
+use super::slow::Slow;
+use crate::engine::Engine;
+use crate::error::QueryError;
+use crate::stacks::{StackBatch, StackState};
+
+impl Engine {
+    /// Counts the stacks of threads that ran in these intervals.
+    pub(super) async fn ask_stacks(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
+        let asked: Vec<_> = slow.iter().map(Slow::during).collect();
+        let mut pids: Vec<i32> = asked.iter().filter_map(|entry| entry.pid).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        if pids.is_empty() {
+            return Ok(());
+        }
+        let Some(stacks) = self.innermost_of(pids)? else { return Ok(()) };
+        let mut stream = stacks.execute_stream().await?;
+        let mut sweep = Sweep::new(&asked);
+        let mut found = vec![FunctionCounts::default(); slow.len()];
+        while let Some(batch) = stream.next().await {
+            let batch = StackBatch::new(&batch?)?;
+            for stack in batch.rows().filter(|stack| stack.state == StackState::Ran) {
+                let Some(function) = stack.functions().next() else { continue };
+                let (host, pid, tid) = (stack.host.to_owned(), stack.pid, stack.thread);
+                let at = Owned { host, pid, tid, from: stack.ts, to: stack.ts.saturating_add(1) };
+                sweep.each(&at, |number| found[number].add(&function, 1));
+            }
+        }
+        for (slow, mut functions) in slow.iter_mut().zip(found) {
+            functions.sort();
+            if let Some(ran) = slow.parts.iter_mut().find(|entry| entry.part == TimeUse::Running) {
+                ran.functions = functions;
+            }
+        }
+        Ok(())
+    }
+}
