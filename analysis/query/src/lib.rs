@@ -43,7 +43,8 @@ pub use output::{Format, spelled_numbers};
 pub use ppt_stats as stats;
 pub use ppt_tables::{
     Bound, Bounded, CaptureSet, Loss, Lot, NoBound, Number, Processes, SYMBOL, SetError, Table,
-    ThreadLabels, Total, TotalValue, Trouble, Watch, Word, dropped_causes,
+    ThreadFrames, ThreadLabels, TimesOfHeads, Total, TotalValue, Trouble, Watch, Word,
+    dropped_causes,
 };
 pub use ppt_text::{escaped as plain, escaped_json as plain_json};
 pub use statement::{Answer, Statement, statements};

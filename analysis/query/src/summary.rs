@@ -2,10 +2,12 @@
 //! slices of time. One pass, as many parts as there are threads.
 
 mod answer;
+mod finish;
 mod gathered;
 mod part;
 mod plan;
 mod steps;
+mod sweep;
 
 use std::sync::Arc;
 
@@ -25,6 +27,7 @@ use gathered::{extend, whole};
 use part::PartialSummary;
 use plan::Plan;
 pub use plan::{ends, is_identity, step_column};
+pub use sweep::{Slices, Sweep, Swept, SweptFrames};
 
 impl Engine {
     /// What is asked, of every kind of frames that has the columns for it.
@@ -93,7 +96,9 @@ impl Plan {
         let mut parts = JoinSet::new();
         for stream in streams {
             let (plan, budget, every) = (plan.clone(), budget.clone(), ask.every);
-            parts.spawn(async move { PartialSummary::new(plan, every, budget).read(stream).await });
+            parts.spawn(async move {
+                PartialSummary::new(plan, every.map(Into::into), budget).read(stream).await
+            });
         }
         let mut all: Option<PartialSummary> = None;
         while let Some(part) = parts.join_next().await {

@@ -11,7 +11,7 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
-use ppt_tables::{Bounds, Lot, TableError, Together, TogetherTable};
+use ppt_tables::{Bounds, Lot, TableError, TimesOfHeads, Together, TogetherTable};
 use tokio::sync::mpsc;
 
 use crate::bounds;
@@ -110,6 +110,11 @@ impl FramesTogether {
     /// How many lots there are.
     pub fn lots(&self) -> usize {
         self.together.lots()
+    }
+
+    /// Between which times the frames are.
+    pub fn times(&self) -> TimesOfHeads {
+        self.together.times()
     }
 
     /// Whether chunks that nobody reads may hold frames whose kind their schema does not have.

@@ -10,6 +10,7 @@ mod points;
 mod single;
 mod slowest;
 mod spans;
+mod sweep;
 mod triggers;
 
 use std::cmp::Ordering;
@@ -26,9 +27,11 @@ use crate::views::View;
 
 pub use account::{Account, Capture, Program};
 pub use clocks::HostClock;
+use fields::Known;
 pub use kernel::{Calls, Kernel, STATES};
 use metrics::Readings;
 pub use metrics::{Counter, Histogram, Metrics};
+use sweep::SweptFacts;
 pub use triggers::Trigger;
 
 /// What is asked.
@@ -72,25 +75,37 @@ impl Facts {
     /// See [`ReportError`].
     pub async fn gather(engine: &Engine, ask: &Ask) -> Result<Facts, ReportError> {
         let ask_all = summary::Ask { memory: ask.memory, ..summary::Ask::default() };
-        let mut tables = Vec::new();
-        let of_frames = engine.frames(None)?.into_iter().map(|it| (it, Unit::Frame));
-        for (table, unit) in of_frames.chain(engine.wholes(None)) {
-            // What the kernel did is told by tables of its own.
-            if engine.set().is_kernel(&table.buffer) {
-                continue;
-            }
+        // What the kernel did is told by tables of its own.
+        let is_kernel = |table: &FrameTable| engine.set().is_kernel(&table.buffer);
+        let frames = engine.frames(None)?.into_iter();
+        let frames: Vec<FrameTable> = frames.filter(|table| !is_kernel(table)).collect();
+        let readings = Readings::ask(engine).await?;
+        let mut swept = SweptFacts::gather(engine, ask.memory, &frames, &readings).await?;
+        let mut tables: Vec<_> = swept.iter().flat_map(SweptFacts::totals).collect();
+        let frames = frames.into_iter().filter(|_| swept.is_none());
+        let of_frames = frames.map(|table| (table, Unit::Frame));
+        let wholes = engine.wholes(None).into_iter().filter(|(table, _)| !is_kernel(table));
+        for (table, unit) in of_frames.chain(wholes) {
             if let Some(total) = fields::total(engine, ask_all.clone(), (&table, unit)).await? {
                 tables.push((table, total));
             }
         }
-        let drained = account::drained(engine).await?;
-        let readings = Readings::ask(engine).await?;
+        let drained = match &swept {
+            Some(swept) if !engine.set().has_kernel() => swept.drained,
+            _ => account::drained(engine).await?,
+        };
         let times = tables.iter().filter_map(|it| it.1.groups.first()?.time);
         let span = span::shown(times.chain(readings.during()), either(drained, readings.during()));
         let (mut frames, mut wholes) = (Vec::new(), Vec::new());
         for (table, total) in &tables {
-            let facts =
-                fields::frame(engine, &ask_all, (table, total), &tables, span.as_ref()).await?;
+            let known = swept.as_mut().filter(|_| total.unit == Unit::Frame);
+            let known = known.and_then(|swept| {
+                let is_of_span = swept.is_of(span.as_ref());
+                let known = swept.known(table)?;
+                Some(Known { slices: known.slices.filter(|_| is_of_span), ..known })
+            });
+            let span = (span.as_ref(), known);
+            let facts = fields::frame(engine, &ask_all, (table, total), &tables, span).await?;
             if total.unit == Unit::Frame { &mut frames } else { &mut wholes }.push(facts);
         }
         for all in [&mut frames, &mut wholes] {
@@ -104,8 +119,8 @@ impl Facts {
         let names = [&intervals[..], &number(&mut wholes, intervals.len())].concat();
         let tables_of = |all: &[FrameFacts]| all.iter().map(|it| find(&tables, it)).collect();
         let (own, of_wholes): (Vec<_>, Vec<_>) = (tables_of(&frames), tables_of(&wholes));
-        slowest::add(engine, &own, &mut frames).await?;
-        slowest::add(engine, &of_wholes, &mut wholes).await?;
+        slowest::add(engine, &own, &mut frames, swept.as_mut()).await?;
+        slowest::add(engine, &of_wholes, &mut wholes, None).await?;
         let answer = engine.why_each(SLOWEST).await?;
         for slow in answer.slowest {
             let is_its = |it: &&&FrameTable| it.buffer == slow.buffer && it.frame == slow.name;
@@ -123,6 +138,7 @@ impl Facts {
             wholes: &wholes,
             gaps: &account.gaps,
             triggers: &triggers,
+            swept: swept.as_ref(),
         };
         let named = lanes::Named { names, intervals: intervals.len() };
         let timeline = lanes::gather(engine, &drawn, named, span.as_ref()).await?;

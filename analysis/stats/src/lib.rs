@@ -7,6 +7,7 @@
 
 mod distinct;
 mod histogram;
+mod moments;
 mod quantile;
 mod samples;
 mod sketch;

@@ -1,29 +1,37 @@
 //! The values of a column, as they come.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use crate::Value;
+use crate::moments::{RunningMoments, deviation, ends, mean, number, squares, sum};
 use crate::quantile::between_values;
 use crate::sketch::Sketch;
 use crate::summary::{Number, PERCENTILES, Summary};
 
 /// Bytes that all columns together may take before they are told by sketches.
 #[derive(Debug, Clone)]
-pub struct Budget(Arc<AtomicUsize>);
+pub struct Budget(Arc<AtomicI64>);
 
 impl Budget {
     /// So many bytes.
     pub fn new(bytes: usize) -> Budget {
-        Budget(Arc::new(AtomicUsize::new(bytes)))
+        Budget(Arc::new(AtomicI64::new(i64::try_from(bytes).unwrap_or(i64::MAX))))
     }
 
     pub(crate) fn take(&self, bytes: usize) -> bool {
-        self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        let taken = |left: i64| left.checked_sub(bytes).filter(|left| *left >= 0);
+        self.0.fetch_update(Relaxed, Relaxed, taken).is_ok()
+    }
+
+    /// Takes so many, even if they are not there: nothing else gets them.
+    fn hold(&self, bytes: usize) {
+        self.0.fetch_sub(bytes as i64, Relaxed);
     }
 
     pub(crate) fn give(&self, bytes: usize) {
-        self.0.fetch_add(bytes, Relaxed);
+        self.0.fetch_add(bytes as i64, Relaxed);
     }
 }
 
@@ -50,87 +58,10 @@ struct Sketched<T> {
     moments: RunningMoments,
 }
 
-/// Mean and squares, so that they can be added to each other (Chan, Golub, LeVeque).
-#[derive(Debug, Clone, Copy, Default)]
-struct RunningMoments {
-    count: f64,
-    /// The first value, if it is whole: what is near it differs by few digits, which a float holds.
-    origin: i128,
-    /// Minus the origin.
-    mean: f64,
-    squares: f64,
-    sum: Sum,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Sum {
-    Whole(i128),
-    Real(f64),
-}
-
-impl Default for Sum {
-    fn default() -> Self {
-        Sum::Whole(0)
-    }
-}
-
-impl Sum {
-    fn add(&mut self, value: impl Value) {
-        *self = match (*self, value.whole()) {
-            (Sum::Whole(sum), Some(whole)) => Sum::Whole(sum.saturating_add(whole)),
-            (sum, _) => Sum::Real(sum.float() + value.float()),
-        }
-    }
-
-    fn join(self, other: Sum) -> Sum {
-        match (self, other) {
-            (Sum::Whole(one), Sum::Whole(other)) => Sum::Whole(one.saturating_add(other)),
-            (one, other) => Sum::Real(one.float() + other.float()),
-        }
-    }
-
-    fn float(self) -> f64 {
-        match self {
-            Sum::Whole(sum) => sum as f64,
-            Sum::Real(sum) => sum,
-        }
-    }
-}
-
-impl RunningMoments {
-    fn add(&mut self, value: impl Value) {
-        self.sum.add(value);
-        if self.count == 0.0 {
-            self.origin = value.whole().unwrap_or_default();
-        }
-        self.count += 1.0;
-        let value = from(self.origin, value);
-        let off = value - self.mean;
-        self.mean += off / self.count;
-        self.squares += off * (value - self.mean);
-    }
-
-    fn join(self, other: RunningMoments) -> RunningMoments {
-        if self.count == 0.0 {
-            return other;
-        }
-        if other.count == 0.0 {
-            return self;
-        }
-        let count = self.count + other.count;
-        let off = other.mean - self.mean + (other.origin - self.origin) as f64;
-        RunningMoments {
-            count,
-            origin: self.origin,
-            mean: self.mean + off * other.count / count,
-            squares: self.squares + other.squares + off * off * self.count * other.count / count,
-            sum: self.sum.join(other.sum),
-        }
-    }
-}
-
 /// Values that a column has room for at first.
 const FEW: usize = 1024;
+/// Fewer values go into a sketch one by one.
+const SINGLE: usize = 48;
 
 impl<T: Value> Samples<T> {
     /// None so far.
@@ -173,16 +104,7 @@ impl<T: Value> Samples<T> {
                 values.extend(all.iter().filter(|it| it.partial_cmp(it).is_some()));
                 self.nulls += (all.len() - (values.len() - before)) as u64;
             }
-            KeptValues::Sketch(_) => all.iter().for_each(|&value| self.push_one(value)),
-        }
-    }
-
-    fn push_one(&mut self, value: T) {
-        match &mut self.kept {
-            KeptValues::Sketch(sketched) if value.partial_cmp(&value).is_some() => {
-                sketched.add(value);
-            }
-            _ => self.push(value),
+            KeptValues::Sketch(sketched) => self.nulls += sketched.extend(all),
         }
     }
 
@@ -238,14 +160,14 @@ impl<T: Value> Samples<T> {
         let values = std::mem::take(values);
         self.budget.give(values.capacity() * size_of::<T>());
         let mut sketched = Sketched::new();
-        values.iter().for_each(|&value| sketched.add(value));
+        sketched.extend(&values);
         self.kept = KeptValues::Sketch(Box::new(sketched));
     }
 
     /// The least and the greatest; None where there is no value.
     pub fn ends(&self) -> Option<(T, T)> {
         match &self.kept {
-            KeptValues::Values(values) => ends(values),
+            KeptValues::Values(values) => ends(values.iter().copied()),
             KeptValues::Sketch(sketched) => sketched.ends,
         }
     }
@@ -256,7 +178,7 @@ impl<T: Value> Samples<T> {
             KeptValues::Sketch(sketched) => sketched.sketch.clone(),
             KeptValues::Values(values) => {
                 let mut sketch = Sketch::default();
-                values.iter().for_each(|value| sketch.add(value.float()));
+                sketch.extend(values.iter().map(|value| value.float()));
                 sketch
             }
         }
@@ -264,11 +186,40 @@ impl<T: Value> Samples<T> {
 
     /// What is said of them.
     pub fn finish(mut self) -> Summary {
+        self.summary()
+    }
+
+    /// What is said of those so far. Their order is another one then.
+    pub fn summary(&mut self) -> Summary {
         let nulls = self.nulls;
         match &mut self.kept {
             KeptValues::Values(values) => of_values(values, nulls),
             KeptValues::Sketch(sketched) => sketched.summary(nulls),
         }
+    }
+
+    /// What all of these have taken in. Values stay values, whatever the budget: they are there already,
+    /// and move.
+    pub fn together(all: Vec<Samples<T>>, budget: &Budget) -> Samples<T> {
+        let mut whole = Samples::new(budget);
+        let count = |samples: &Samples<T>| match &samples.kept {
+            KeptValues::Values(values) => Some(values.len()),
+            KeptValues::Sketch(_) => None,
+        };
+        let Some(counts) = all.iter().map(count).collect::<Option<Vec<usize>>>() else {
+            all.into_iter().for_each(|samples| whole.join(samples));
+            return whole;
+        };
+        let mut values = Vec::with_capacity(counts.into_iter().sum());
+        for mut samples in all {
+            whole.nulls += samples.nulls;
+            if let KeptValues::Values(own) = &mut samples.kept {
+                values.extend_from_slice(own);
+            }
+        }
+        budget.hold(values.capacity() * size_of::<T>());
+        whole.kept = KeptValues::Values(values);
+        whole
     }
 }
 
@@ -289,6 +240,34 @@ impl<T: Value> Sketched<T> {
         self.reach(value, value);
         self.moments.add(value);
         self.sketch.add(value.float());
+    }
+
+    /// Takes in all of these; says how many are none.
+    fn extend(&mut self, all: &[T]) -> u64 {
+        let mut none = 0;
+        for values in all.chunks(FEW) {
+            if values.len() < SINGLE {
+                let there = values.iter().filter(|value| value.partial_cmp(value).is_some());
+                let before = self.sketch.count();
+                there.for_each(|&value| self.add(value));
+                none += values.len() as u64 - (self.sketch.count() - before);
+                continue;
+            }
+            // The moments of few values are those of all, so that none waits for the one before.
+            let is_there = |value: &T| value.partial_cmp(value).is_some();
+            let there = || values.iter().copied().filter(is_there);
+            let Some((low, high)) = ends(there()) else {
+                none += values.len() as u64;
+                continue;
+            };
+            self.reach(low, high);
+            let before = self.sketch.count();
+            self.sketch.extend(there().map(Value::float));
+            let count = self.sketch.count() - before;
+            none += values.len() as u64 - count;
+            self.moments = self.moments.join(RunningMoments::new(there(), count, low));
+        }
+        none
     }
 
     fn reach(&mut self, low: T, high: T) {
@@ -325,57 +304,17 @@ impl<T: Value> Sketched<T> {
     }
 }
 
-/// How far a value is from a whole one: exact before it is rounded, where both are whole.
-fn from(origin: i128, value: impl Value) -> f64 {
-    value.whole().map_or(value.float(), |whole| (whole - origin) as f64)
-}
-
-fn number(sum: Sum) -> Number {
-    match sum {
-        Sum::Whole(sum) => Number::Whole(sum),
-        Sum::Real(sum) => Number::Real(sum),
-    }
-}
-
-/// The mean of so many values between `ends`.
-fn mean(sum: Sum, count: u64, ends: Option<(impl Value, impl Value)>) -> Option<Number> {
-    let (least, greatest) = ends?;
-    let mean = finite(sum.float() / count as f64)?;
-    Some(Number::Real(mean).within(least.number(), greatest.number()))
-}
-
-fn finite(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
-}
-
-fn deviation(squares: f64, count: u64) -> Option<f64> {
-    (count > 1).then(|| (squares / (count - 1) as f64).sqrt()).and_then(finite)
-}
-
 fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
     let count = values.len() as u64;
-    let Some((least, greatest)) = ends(values) else {
+    let Some((least, greatest)) = ends(values.iter().copied()) else {
         let percentiles = [None; 4];
         let sum = Number::Whole(0);
         let (min, max, mean, sd) = (None, None, None, None);
         return Summary { count, nulls, min, max, sum, mean, sd, percentiles, exact: true };
     };
-    // A memory does not hold as many values as 128 bits would need to overflow.
-    let sum = match least.whole() {
-        Some(_) => Sum::Whole(values.iter().filter_map(|it| it.whole()).sum()),
-        None => Sum::Real(values.iter().map(|it| it.float()).sum()),
-    };
-    // Whole values that lie near each other may all be the same float.
+    let sum = sum(values.iter().copied(), least);
     let origin = least.whole().unwrap_or_default();
-    let middle = match sum {
-        Sum::Whole(sum) => (sum - origin * i128::from(count)) as f64 / count as f64,
-        Sum::Real(sum) => sum / count as f64,
-    };
-    let square = |value: &T| {
-        let off = from(origin, *value) - middle;
-        off * off
-    };
-    let squares: f64 = values.iter().map(square).sum();
+    let (squares, _) = squares(values.iter().copied(), (sum, count), origin);
     Summary {
         count,
         nulls,
@@ -387,14 +326,6 @@ fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
         percentiles: percentiles(values),
         exact: true,
     }
-}
-
-fn ends<T: Value>(values: &[T]) -> Option<(T, T)> {
-    let &first = values.first()?;
-    let reach = |(least, greatest), &value: &T| {
-        (if value < least { value } else { least }, if value > greatest { value } else { greatest })
-    };
-    Some(values.iter().fold((first, first), reach))
 }
 
 /// Selects instead of sorting: each percentile in what lies above the one before.
@@ -459,13 +390,18 @@ mod tests {
     #[test]
     fn the_budget_is_given_back() {
         let budget = Budget::new(1 << 20);
+        let all =
+            Samples::together((0..10).map(|_| Samples::<i64>::new(&budget)).collect(), &budget);
+        assert_eq!(all.finish().count, 0);
         for _ in 0..10 {
             let mut samples = Samples::new(&budget);
             let mut other = Samples::new(&budget);
             (0..10_000i64).for_each(|it| samples.push(it));
             other.extend(&[1; 5000]);
+            let mut third = Samples::new(&budget);
+            third.extend(&[2; 500]);
             samples.join(other);
-            assert!(samples.finish().exact);
+            assert!(Samples::together(vec![samples, third], &budget).finish().exact);
         }
         assert_eq!(budget.0.load(Relaxed), 1 << 20);
     }
@@ -561,6 +497,28 @@ mod tests {
 
         #[test]
         fn parts_say_what_the_whole_says(
+            values in prop::collection::vec(-1e12f64..1e12, 0..500), at in 0usize..500,
+        ) {
+            let at = at.min(values.len());
+            let budget = Budget::new(1 << 20);
+            let (mut one, mut other) = (Samples::new(&budget), Samples::new(&budget));
+            one.extend(&values[..at]);
+            values[at..].iter().for_each(|&value| other.push(value));
+            let mut told = one.summary();
+            prop_assert_eq!(told.count, at as u64);
+            told = Samples::together(vec![one, other], &budget).finish();
+            // Sums of floats depend on their order, and the first part has another one now.
+            let whole = of(&values, 1 << 20);
+            let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
+                (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1e3),
+                (a, b) => a == b,
+            };
+            prop_assert!(near(told.sd, whole.sd) && near(told.mean_as_float(), whole.mean_as_float()));
+            prop_assert_eq!((told.percentiles, told.min, told.max), (whole.percentiles, whole.min, whole.max));
+        }
+
+        #[test]
+        fn joined_parts_say_what_the_whole_says(
             values in prop::collection::vec(-1e12f64..1e12, 0..500), at in 0usize..500,
         ) {
             let at = at.min(values.len());

@@ -15,6 +15,11 @@ const FINE_OCTAVES: usize = 512;
 const BITS: u32 = 10;
 const EACH: usize = 1 << BITS;
 
+/// Bits of sign and exponent, which tell octaves apart.
+const OCTAVE_BITS: u32 = 64 - 52;
+/// An octave without numbers has no place.
+const NOWHERE: u16 = u16::MAX;
+
 /// How values are spread.
 #[derive(Debug, Clone, Default)]
 pub struct Sketch {
@@ -75,6 +80,35 @@ impl Sketch {
             Octave::Coarse(count) => *count += times,
         }
         self.count += times;
+    }
+
+    /// Takes in all of these; NaN is none.
+    pub fn extend(&mut self, values: impl Iterator<Item = f64>) {
+        // Few values change the octave, and those that do go back and forth between few.
+        let mut octaves: Vec<(u16, Octave)> =
+            std::mem::take(&mut self.octaves).into_iter().collect();
+        let mut places = [NOWHERE; 1 << OCTAVE_BITS];
+        for (place, octave) in octaves.iter().enumerate() {
+            places[usize::from(octave.0)] = place as u16;
+        }
+        for value in values {
+            if value.is_nan() {
+                continue;
+            }
+            let bucket = ordered(value) >> (52 - BITS);
+            let octave = (bucket >> BITS) as u16;
+            let place = &mut places[usize::from(octave)];
+            if *place == NOWHERE {
+                *place = octaves.len() as u16;
+                octaves.push((octave, Octave::empty(octaves.len() >= FINE_OCTAVES)));
+            }
+            match &mut octaves[usize::from(*place)].1 {
+                Octave::Fine(counts) => counts[bucket as usize % EACH] += 1,
+                Octave::Coarse(count) => *count += 1,
+            }
+            self.count += 1;
+        }
+        self.octaves = octaves.into_iter().collect();
     }
 
     /// Takes in what another one has.
@@ -153,6 +187,17 @@ mod tests {
         assert!(values.windows(2).all(|it| ordered(it[0]) < ordered(it[1])));
         assert_eq!(ordered(-0.0), ordered(0.0));
         assert!(values.iter().all(|&it| value(ordered(it)) == it));
+    }
+
+    #[test]
+    fn many_at_once_are_one_after_the_other() {
+        let values = |n: u64| ((n * 0x9e37_79b9) as i32 as f64) * 2f64.powi(n as i32 % 40 - 20);
+        let all: Vec<f64> = (0..5000).map(values).chain([f64::NAN, f64::INFINITY, -0.0]).collect();
+        let (mut one, mut many) = (Sketch::default(), Sketch::default());
+        all.iter().for_each(|&value| one.add(value));
+        all.chunks(700).for_each(|part| many.extend(part.iter().copied()));
+        assert_eq!(one.count(), many.count());
+        assert!(one.buckets().eq(many.buckets()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use datafusion::arrow::array::{Array, ArrayRef, PrimitiveArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::ArrowPrimitiveType;
-use ppt_stats::{Budget, Distinct, Samples, Value};
+use ppt_stats::{Budget, Distinct, Samples, Summary, Value};
 
 use super::answer::{Ask, FieldSummary, Values};
 use super::plan::{Role, ValueType};
@@ -65,6 +65,23 @@ impl Gathered {
     }
 }
 
+/// What is said of all values of a field, with how they are spread, and of those of each slice of time,
+/// where there are slices.
+pub(super) fn whole_and_slices(
+    mut all: Vec<Gathered>,
+    role: &Role,
+    step: Option<&String>,
+    every: Option<i64>,
+    budget: &Budget,
+) -> (FieldSummary, Vec<Option<Summary>>) {
+    let slices = match every {
+        Some(_) => all.iter_mut().map(Gathered::summary).collect(),
+        None => all.iter().map(|_| None).collect(),
+    };
+    let whole = Gathered::together(all, role.kind, budget);
+    (whole.told(role, step.cloned(), (None, true)), slices)
+}
+
 /// From the first to the last of two spans.
 pub(super) fn reach(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64)> {
     match (one, other) {
@@ -74,6 +91,39 @@ pub(super) fn reach(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Optio
 }
 
 impl Gathered {
+    /// What is said of numbers.
+    fn summary(&mut self) -> Option<Summary> {
+        match self {
+            Gathered::Signed(samples, _) => Some(samples.summary()),
+            Gathered::Unsigned(samples) => Some(samples.summary()),
+            Gathered::Real(samples) => Some(samples.summary()),
+            Gathered::Words(..) | Gathered::Keys(_) => None,
+        }
+    }
+
+    /// What all of these have gathered.
+    fn together(all: Vec<Gathered>, kind: ValueType, budget: &Budget) -> Gathered {
+        let (mut signed, mut unsigned, mut real) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ends, mut others) = (None, Gathered::new(kind, budget));
+        for gathered in all {
+            match gathered {
+                Gathered::Signed(samples, own) => {
+                    ends = reach(ends, own);
+                    signed.push(samples);
+                }
+                Gathered::Unsigned(samples) => unsigned.push(samples),
+                Gathered::Real(samples) => real.push(samples),
+                words_or_keys => others.join(words_or_keys),
+            }
+        }
+        match kind {
+            ValueType::Signed => Gathered::Signed(Samples::together(signed, budget), ends),
+            ValueType::Unsigned => Gathered::Unsigned(Samples::together(unsigned, budget)),
+            ValueType::Real => Gathered::Real(Samples::together(real, budget)),
+            ValueType::Words | ValueType::Keys => others,
+        }
+    }
+
     pub(super) fn signed(&mut self) -> Option<&mut Samples<i64>> {
         if let Gathered::Signed(samples, _) = self { Some(samples) } else { None }
     }
@@ -88,6 +138,16 @@ impl Gathered {
 
     pub(super) fn finish(self, role: &Role, step: Option<String>, ask: &Ask) -> FieldSummary {
         let asked = ask.spread.as_ref() == Some(role.field.name());
+        self.told(role, step, (ask.every, asked))
+    }
+
+    /// `every`: how wide slices of time are; `asked`: whether somebody asks how values are spread.
+    fn told(
+        self,
+        role: &Role,
+        step: Option<String>,
+        (every, asked): (Option<i64>, bool),
+    ) -> FieldSummary {
         fn numbers<T: Value>(samples: Samples<T>, asked: bool, wall: Option<i64>) -> Values {
             let spread = asked.then(|| Box::new(samples.sketch()));
             let summary = Box::new(samples.finish());
@@ -98,7 +158,7 @@ impl Gathered {
         let values = match self {
             Gathered::Signed(samples, ends) => {
                 let span = ends.and_then(|(first, last)| last.checked_sub(first));
-                let wall = if role.ends.is_some() { ask.every.or(span) } else { None };
+                let wall = if role.ends.is_some() { every.or(span) } else { None };
                 numbers(samples, asked, wall)
             }
             Gathered::Unsigned(samples) => numbers(samples, asked, None),

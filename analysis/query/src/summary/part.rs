@@ -14,46 +14,67 @@ use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float64Type, Int32Type, Int64Type, UInt64Type,
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::common::runtime::SpawnedTask;
 use datafusion::execution::SendableRecordBatchStream;
-use futures::{StreamExt, stream};
+use futures::StreamExt;
 use ppt_stats::{Budget, Identity, Samples, Value};
 
-use super::answer::{Ask, Group};
 use super::gathered::{Gathered, arrow, extend, reach, whole};
 use super::plan::{Plan, Role, Steps, ValueType};
-use super::steps::{ByStep, OfStep, by_step, told};
+use super::steps::{ByStep, by_step};
 use crate::error::QueryError;
 
 /// What is known of some rows.
-struct Rows {
-    by: Vec<Option<String>>,
-    slice: Option<i64>,
-    count: u64,
-    time: Option<(i64, i64)>,
+pub(super) struct Rows {
+    pub by: Vec<Option<String>>,
+    pub slice: Option<i64>,
+    pub count: u64,
+    pub time: Option<(i64, i64)>,
     /// Host, process, thread.
-    threads: HashSet<(u32, i32, i32)>,
-    fields: ByStep,
+    pub threads: HashSet<(u32, i32, i32)>,
+    pub fields: ByStep,
+}
+
+/// Slices of time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slicing {
+    /// How wide each is, in ns.
+    pub every: i64,
+    /// Rows that are not from the one to the other time, both included, are in none.
+    pub within: Option<(i64, i64)>,
+}
+
+impl From<i64> for Slicing {
+    fn from(every: i64) -> Slicing {
+        Slicing { every, within: None }
+    }
+}
+
+impl Slicing {
+    /// The beginning of the slice of a time.
+    fn slice(self, time: i64) -> Option<i64> {
+        let is_in = self.within.is_none_or(|(from, to)| (from..=to).contains(&time));
+        time.div_euclid(self.every).checked_mul(self.every).filter(|_| is_in)
+    }
 }
 
 /// A part of the rows.
 pub(super) struct PartialSummary {
-    plan: Arc<Plan>,
-    every: Option<i64>,
-    budget: Budget,
-    groups: Vec<Rows>,
+    pub plan: Arc<Plan>,
+    pub slicing: Option<Slicing>,
+    pub budget: Budget,
+    pub groups: Vec<Rows>,
     /// By the words of each column, and the slice.
     known: HashMap<(Vec<u32>, Option<i64>), usize>,
     /// The words of each column; the first is NULL.
     words: Vec<Interner>,
     hosts: Interner,
     /// Steps of spans and chains, in their order; the first is NULL.
-    steps: Interner,
+    pub steps: Interner,
 }
 
 #[derive(Default)]
-struct Interner {
-    words: Vec<String>,
+pub(super) struct Interner {
+    pub words: Vec<String>,
     keys: HashMap<String, u32>,
 }
 
@@ -85,10 +106,10 @@ struct Run {
 }
 
 impl PartialSummary {
-    pub(super) fn new(plan: Arc<Plan>, every: Option<i64>, budget: Budget) -> PartialSummary {
+    pub(super) fn new(plan: Arc<Plan>, slicing: Option<Slicing>, budget: Budget) -> PartialSummary {
         let words = plan.by.iter().map(|_| Interner::default()).collect();
         let (groups, known, hosts, steps) = Default::default();
-        PartialSummary { plan, every, budget, groups, known, words, hosts, steps }
+        PartialSummary { plan, slicing, budget, groups, known, words, hosts, steps }
     }
 
     pub(super) async fn read(
@@ -155,21 +176,32 @@ impl PartialSummary {
         for (which, &column) in plan.by.iter().enumerate() {
             keys.push(self.keys(which, batch.column(column))?);
         }
-        if keys.is_empty() && self.every.is_none() {
+        if keys.is_empty() && self.slicing.is_none() {
             return Ok(None);
         }
-        let every = self.every;
-        let slice = |row: usize| {
-            let every = every?;
+        let slicing = self.slicing;
+        // Times go on slowly: most rows are in the slice of the one before.
+        let mut known: Option<(i64, i64)> = None;
+        let mut slice = |row: usize| {
+            let slicing = slicing?;
             let time = times.is_valid(row).then(|| times.value(row))?;
-            time.div_euclid(every).checked_mul(every)
+            if let Some((first, end)) = known
+                && first <= time
+                && time < end
+                && slicing.within.is_none_or(|(from, to)| from <= time && time <= to)
+            {
+                return Some(first);
+            }
+            let slice = slicing.slice(time)?;
+            known = Some((slice, slice.saturating_add(slicing.every)));
+            Some(slice)
         };
         let mut last: Option<(Vec<u32>, Option<i64>, usize)> = None;
         // Of one column of few words, each group is found in one step.
         let mut direct: Vec<usize> = Vec::new();
         let mut each = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
-            if let ([keys], None) = (&keys[..], every) {
+            if let ([keys], None) = (&keys[..], slicing) {
                 let key = keys[row] as usize;
                 if direct.len() <= key {
                     direct.resize(key + 1, usize::MAX);
@@ -198,7 +230,7 @@ impl PartialSummary {
         Ok(Some(each))
     }
 
-    fn batch(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+    pub(super) fn batch(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let plan = self.plan.clone();
         let times = whole::<Int64Type>(batch.column(plan.time))?;
         let (runs, order) = match self.members(batch, times.as_primitive())? {
@@ -455,42 +487,6 @@ impl PartialSummary {
                 }
             }
         }
-    }
-
-    /// Each field by itself, side by side: most of the time is spent in choosing percentiles.
-    pub(super) async fn finish(self, ask: &Ask, threads: usize) -> Result<Vec<Group>, QueryError> {
-        let (plan, ask) = (self.plan, Arc::new(ask.clone()));
-        let (mut gathered, mut groups) = (Vec::new(), Vec::new());
-        for rows in self.groups {
-            gathered.push(rows.fields);
-            groups.push(Group {
-                by: rows.by,
-                slice: rows.slice,
-                count: rows.count,
-                time: rows.time,
-                threads: rows.threads.len() as u64,
-                fields: Vec::new(),
-            });
-        }
-        let told = told(&plan, gathered, &self.steps.words, &self.budget).into_iter().enumerate();
-        let fields: Vec<(usize, OfStep)> = told
-            .flat_map(|(group, fields)| fields.into_iter().map(move |field| (group, field)))
-            .collect();
-        let finish = |(group, field): (usize, OfStep)| {
-            let (plan, ask) = (plan.clone(), ask.clone());
-            let finish = async move {
-                let OfStep { at, step, gathered } = field;
-                (group, gathered.finish(&plan.roles[at], step, &ask))
-            };
-            SpawnedTask::spawn(finish).join()
-        };
-        let mut finished = stream::iter(fields).map(finish).buffered(threads.max(1));
-        while let Some(field) = finished.next().await {
-            let (group, field) = field.map_err(|error| QueryError::Failed(error.to_string()))?;
-            groups[group].fields.push(field);
-        }
-        groups.sort_by(|a, b| (&a.by, a.slice).cmp(&(&b.by, b.slice)));
-        Ok(groups)
     }
 }
 

@@ -197,6 +197,31 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Reads these fields alone; they may be none.
+    pub(super) fn only(&mut self, fields: &[String]) {
+        self.roles.retain(|role| fields.contains(role.field.name()));
+        if self.roles.iter().all(|role| role.steps == Steps::All) {
+            self.step = None;
+        }
+        let mut kept: Vec<usize> = Vec::new();
+        let keep = |column: &mut usize| {
+            let known = kept.iter().position(|known| known == column);
+            *column = known.unwrap_or_else(|| {
+                kept.push(*column);
+                kept.len() - 1
+            });
+        };
+        let ends = self.roles.iter_mut().flat_map(|role| {
+            let ends = role.ends.iter_mut().flat_map(|(start, end)| [start, end]);
+            std::iter::once(&mut role.column).chain(ends)
+        });
+        let standard = std::iter::once(&mut self.time).chain(&mut self.thread);
+        standard.chain(&mut self.by).chain(&mut self.step).chain(ends).for_each(keep);
+        self.select = kept.iter().map(|&column| self.select[column].clone()).collect();
+    }
+}
+
 fn null() -> Expr {
     Expr::Literal(ScalarValue::Null, None)
 }

@@ -18,14 +18,14 @@ const KINDS: usize = 12;
 /// Words of a field that are told.
 const WORDS: usize = 12;
 /// Fields of a kind that are drawn; the others are told as numbers.
-const DRAWN: usize = 16;
+pub(super) const DRAWN: usize = 16;
 
 pub(super) async fn frame(
     engine: &Engine,
     ask: &Ask,
     (table, total): (&FrameTable, &FrameSummary),
     tables: &[(FrameTable, FrameSummary)],
-    span: Option<&Span>,
+    (span, known): (Option<&Span>, Option<Known>),
 ) -> Result<FrameFacts, ReportError> {
     let of_name = |name: &str| tables.iter().filter(|it| it.0.frame == name).count();
     let label = match of_name(&table.frame) {
@@ -49,22 +49,32 @@ pub(super) async fn frame(
     let Some(group) = whole(total).filter(|it| it.count > 0) else { return Ok(facts) };
     (facts.count, facts.time, facts.threads) = (group.count, group.time, group.threads);
     facts.rate = group.rate(None);
-    let slices = match span {
-        Some(span) => slices(engine, ask, (table, total.unit), span).await?,
-        None => Vec::new(),
+    let Known { slices, grouped } = known.unwrap_or_default();
+    let slices = match (span, slices) {
+        (None, _) => Vec::new(),
+        (Some(span), Some(slices)) => by_number(slices, span),
+        (Some(span), None) => self::slices(engine, ask, (table, total.unit), span).await?,
     };
     facts.counts = vec![0; span.map_or(0, |it| it.slices)];
     for (at, slice) in &slices {
         facts.counts[*at] = slice.count;
     }
     let schema = table.table.schema();
-    let mut kinds = None;
-    for field in &group.fields {
+    let mut spreads = Vec::new();
+    for (field, is_drawn) in group.fields.iter().zip(drawn(schema, total.unit, group)) {
+        spreads.push(match &field.values {
+            Values::Numbers { spread: Some(spread), .. } if is_drawn => Some((**spread).clone()),
+            Values::Numbers { .. } if is_drawn => {
+                spread(engine, ask, (table, total.unit), field).await?
+            }
+            _ => None,
+        });
+    }
+    let kinds = kinds_column(schema, group, &spreads);
+    let drawn = drawn(schema, total.unit, group);
+    for ((field, is_drawn), spread) in group.fields.iter().zip(drawn).zip(spreads) {
         match &field.values {
             Values::Words { counts, nulls } => {
-                if kinds.is_none() && counts.len() > 1 {
-                    kinds = Some((field.name.clone(), true));
-                }
                 let mut counts = counts.clone();
                 let rest: u64 = counts.iter().skip(WORDS).map(|it| it.1).sum();
                 if rest > 0 {
@@ -79,24 +89,7 @@ pub(super) async fn frame(
             }
             Values::Numbers { summary, busy, .. } => {
                 let kind = kind(schema, &field.name);
-                // A span or a chain is told by its times: its frames tell the rest.
-                let wanted = match total.unit {
-                    Unit::Frame => facts.fields.len() < DRAWN,
-                    Unit::Span | Unit::Chain => kind == Kind::Interval,
-                };
-                let drawn = wanted && summary.count > 0;
-                let spread = match drawn {
-                    true => spread(engine, ask, (table, total.unit), field).await?,
-                    false => None,
-                };
-                let is_kind = kind == Kind::Number
-                    && spread
-                        .as_ref()
-                        .is_some_and(|it| (2..=KINDS).contains(&it.buckets().count()));
-                if is_kind && field.unit.is_empty() && kinds.is_none() {
-                    kinds = Some((field.name.clone(), false));
-                }
-                let over = if drawn { over(&slices, field, &facts.counts) } else { Vec::new() };
+                let over = if is_drawn { over(&slices, field, &facts.counts) } else { Vec::new() };
                 facts.fields.push(FieldFacts {
                     name: field.name.clone(),
                     label: field.label(),
@@ -104,7 +97,7 @@ pub(super) async fn frame(
                     interval: (kind == Kind::Interval).then_some(0),
                     summary: (**summary).clone(),
                     busy: *busy,
-                    spread: spread.and_then(|it| Histogram::of(&it, BINS, None)),
+                    spread: spread.and_then(|spread| Histogram::of(&spread, BINS, None)),
                     over,
                     groups: None,
                     is_step: kind == Kind::Step,
@@ -116,10 +109,69 @@ pub(super) async fn frame(
         }
     }
     join_halves(&mut facts.words);
-    if let Some((column, _)) = kinds {
-        add_groups(engine, ask, (table, total.unit), &column, &mut facts).await?;
+    if let Some(column) = kinds {
+        let groups = match grouped.filter(|grouped| grouped.0 == column) {
+            Some((_, groups)) => groups,
+            None => {
+                let of = Ask { by: vec![column.clone()], ..ask.clone() };
+                asked(engine, of, (table, total.unit)).await?
+            }
+        };
+        add_groups(groups, &column, &mut facts);
     }
     Ok(facts)
+}
+
+/// What is known of a kind of frames without a question.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// The numbers of each slice.
+    pub slices: Option<Vec<Group>>,
+    /// The intervals by the words of a column.
+    pub grouped: Option<(String, Vec<Group>)>,
+}
+
+/// Which fields of a kind are drawn.
+fn drawn(schema: &Schema, unit: Unit, group: &Group) -> Vec<bool> {
+    let mut numbers = 0;
+    let is_drawn = |field: &FieldSummary| {
+        let Values::Numbers { summary, .. } = &field.values else { return false };
+        numbers += 1;
+        // A span or a chain is told by its times: its frames tell the rest.
+        let wanted = match unit {
+            Unit::Frame => numbers <= DRAWN,
+            Unit::Span | Unit::Chain => kind(schema, &field.name) == Kind::Interval,
+        };
+        wanted && summary.count > 0
+    };
+    group.fields.iter().map(is_drawn).collect()
+}
+
+/// The column whose values are kinds of things, if one is like that: words, or few whole numbers.
+fn kinds_column(schema: &Schema, group: &Group, spreads: &[Option<Sketch>]) -> Option<String> {
+    let is_kind = |(field, spread): &(&FieldSummary, &Option<Sketch>)| match &field.values {
+        Values::Words { counts, .. } => counts.len() > 1,
+        Values::Numbers { .. } => {
+            let few = |spread: &Sketch| (2..=KINDS).contains(&spread.buckets().count());
+            let is_number = kind(schema, &field.name) == Kind::Number && field.unit.is_empty();
+            is_number && spread.as_ref().is_some_and(few)
+        }
+        Values::Keys { .. } => false,
+    };
+    let found = group.fields.iter().zip(spreads).find(is_kind);
+    found.map(|(field, _)| field.name.clone())
+}
+
+/// The column by which intervals are told side by side, as far as some frames tell.
+pub(super) fn likely_kinds(table: &FrameTable, some: &FrameSummary) -> Option<String> {
+    let (schema, group) = (table.table.schema(), whole(some)?);
+    let spread = |(field, is_drawn): (&FieldSummary, bool)| match &field.values {
+        Values::Numbers { spread, .. } if is_drawn => spread.as_deref().cloned(),
+        _ => None,
+    };
+    let drawn = drawn(schema, some.unit, group);
+    let spreads: Vec<_> = group.fields.iter().zip(drawn).map(spread).collect();
+    kinds_column(schema, group, &spreads)
 }
 
 /// Words that the begins and the ends of spans have alike are told once.
@@ -197,8 +249,13 @@ async fn slices(
     let mut of = ask.clone();
     of.every = Some(span.every);
     of.filter = within(table, span);
-    let groups = asked(engine, of, (table, unit)).await?.into_iter();
-    Ok(groups.filter_map(|it| Some((span.slice(it.slice?)?, it))).collect())
+    Ok(by_number(asked(engine, of, (table, unit)).await?, span))
+}
+
+/// Slices of the span, each with its number.
+fn by_number(groups: Vec<Group>, span: &Span) -> Vec<(usize, Group)> {
+    let numbered = |group: Group| Some((span.slice(group.slice?)?, group));
+    groups.into_iter().filter_map(numbered).collect()
 }
 
 /// What is true of rows that are on charts. There are no more slices than those, whatever times say.
@@ -251,17 +308,8 @@ async fn spread(
 }
 
 /// Intervals side by side, by what kind of thing the frames tell.
-async fn add_groups(
-    engine: &Engine,
-    ask: &Ask,
-    table: (&FrameTable, Unit),
-    column: &str,
-    facts: &mut FrameFacts,
-) -> Result<(), ReportError> {
-    let mut of = ask.clone();
-    of.by = vec![column.to_owned()];
-    let mut groups = asked(engine, of, table).await?;
-    groups.sort_by_key(|it| std::cmp::Reverse(it.count));
+fn add_groups(mut groups: Vec<Group>, column: &str, facts: &mut FrameFacts) {
+    groups.sort_by_key(|group| std::cmp::Reverse(group.count));
     groups.truncate(GROUPS);
     for field in facts.fields.iter_mut().filter(|it| it.interval.is_some()) {
         let mut rows = Vec::new();
@@ -276,7 +324,6 @@ async fn add_groups(
         }
         field.groups = (rows.len() > 1).then(|| Groups { column: column.to_owned(), rows });
     }
-    Ok(())
 }
 
 /// The first group of a kind, which is all of it where nothing is grouped.

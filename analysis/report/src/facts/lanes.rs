@@ -10,13 +10,14 @@ use ppt_query::arrow::compute::cast;
 use ppt_query::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use ppt_query::datafusion::logical_expr::lit;
 use ppt_query::datafusion::prelude::ident;
-use ppt_query::{Engine, FrameTable, ThreadLabels, plain};
+use ppt_query::{Engine, FrameTable, ThreadFrames, ThreadLabels, plain};
 use serde_json::Value;
 
 use super::account::Gap;
 use super::kernel::STATES;
 use super::single;
 use super::spans;
+use super::sweep::{SweptFacts, least};
 use super::triggers::Trigger;
 use crate::error::ReportError;
 use crate::frames::FrameFacts;
@@ -42,6 +43,7 @@ pub(super) struct Drawn<'a> {
     pub wholes: &'a [FrameFacts],
     pub gaps: &'a [Gap],
     pub triggers: &'a [Trigger],
+    pub swept: Option<&'a SweptFacts>,
 }
 
 /// The names on a timeline: first those of `intervals` intervals.
@@ -58,8 +60,8 @@ pub(super) async fn gather(
     span: Option<&Span>,
 ) -> Result<Timeline, ReportError> {
     let Some(span) = span else { return Ok(Timeline::default()) };
-    let &Drawn { tables, frames, wholes, gaps, triggers } = drawn;
-    let mut lanes = lanes(engine, tables).await?;
+    let &Drawn { tables, frames, wholes, gaps, triggers, swept } = drawn;
+    let mut lanes = lanes(engine, tables, swept).await?;
     let more = lanes.len().saturating_sub(LANES);
     lanes.truncate(LANES);
     let spans = spans::kinds(engine, tables, wholes);
@@ -69,7 +71,13 @@ pub(super) async fn gather(
         (lane.host.clone(), number(&lane.pid), lane.spans.clone(), number(&lane.tid))
     });
     // The charts begin where their first slice does; an interval may have begun before that.
-    let origin = began(engine, span).await?;
+    // Spans and what the kernel did have slices, too.
+    let has_frames_alone = spans.is_empty() && engine.is_unbounded() && !engine.set().has_kernel();
+    let first = match swept.and_then(|swept| swept.began(span)).filter(|_| has_frames_alone) {
+        Some(first) => first,
+        None => began(engine, span).await?,
+    };
+    let origin = first.unwrap_or(span.from).min(span.from);
     let length = span.last.saturating_sub(origin).max(1);
     let buckets = (BUCKETS / lanes.len().max(1)).clamp(64, MOST);
     let width = (length / buckets as i64 + 1).max(1);
@@ -258,36 +266,55 @@ fn numbers(frames: &[FrameFacts]) -> HashMap<(String, String), usize> {
 }
 
 /// All threads, those with most frames first.
-async fn lanes(engine: &Engine, tables: &[&FrameTable]) -> Result<Vec<Lane>, ReportError> {
+async fn lanes(
+    engine: &Engine,
+    tables: &[&FrameTable],
+    swept: Option<&SweptFacts>,
+) -> Result<Vec<Lane>, ReportError> {
     let mut buffers: Vec<_> = tables.iter().map(|it| &it.buffer).collect();
     buffers.sort_unstable();
     buffers.dedup();
-    let buffers: Vec<String> =
-        buffers.iter().map(|it| format!("'{}'", it.replace('\'', "''"))).collect();
     if buffers.is_empty() {
         return Ok(Vec::new());
     }
+    // Heads tell the same, if they count no other frames.
+    let has = |buffer: &str| buffers.iter().any(|known| *known == buffer);
+    let threads = engine.set().thread_frames(has);
+    let all: u64 = threads.iter().map(|thread| thread.frames).sum();
+    let labels = ThreadLabels::new(engine.set());
+    if swept.is_some_and(|swept| swept.count() == all) {
+        let shown =
+            |number: Option<i32>| number.map(|number| number.to_string()).unwrap_or_default();
+        let row = |thread: ThreadFrames| {
+            let ThreadFrames { host, pid, tid, frames } = thread;
+            lane(&labels, vec![host, shown(pid), shown(tid), frames.to_string()])
+        };
+        return Ok(threads.into_iter().map(row).collect());
+    }
+    let buffers: Vec<String> =
+        buffers.iter().map(|buffer| format!("'{}'", buffer.replace('\'', "''"))).collect();
     let sql = format!(
         "SELECT host, pid, tid, count(*) AS n FROM frames WHERE buffer IN ({}) \
          GROUP BY host, pid, tid ORDER BY n DESC, host, pid, tid",
         buffers.join(", ")
     );
-    let labels = ThreadLabels::new(engine.set());
-    let lane = |row: Vec<String>| {
-        let [host, pid, tid, frames] = <[String; 4]>::try_from(row).unwrap_or_default();
-        let frames = frames.parse().unwrap_or(0);
-        let name = match (pid.parse(), tid.parse()) {
-            (Ok(pid), Ok(tid)) => labels.name(&host, pid, tid).unwrap_or_default().to_owned(),
-            _ => String::new(),
-        };
-        Lane { host, pid, tid, name, frames, ..Lane::default() }
+    Ok(rows::all(engine, &sql).await?.into_iter().map(|row| lane(&labels, row)).collect())
+}
+
+/// A thread: its host, process and number, and how many frames it wrote.
+fn lane(labels: &ThreadLabels, row: Vec<String>) -> Lane {
+    let [host, pid, tid, frames] = <[String; 4]>::try_from(row).unwrap_or_default();
+    let frames = frames.parse().unwrap_or(0);
+    let name = match (pid.parse(), tid.parse()) {
+        (Ok(pid), Ok(tid)) => labels.name(&host, pid, tid).unwrap_or_default().to_owned(),
+        _ => String::new(),
     };
-    Ok(rows::all(engine, &sql).await?.into_iter().map(lane).collect())
+    Lane { host, pid, tid, name, frames, ..Lane::default() }
 }
 
 /// When the first slice began that was not yet over, as far as the charts may stretch for it.
-async fn began(engine: &Engine, span: &Span) -> Result<i64, ReportError> {
-    let least = span.first.saturating_sub(span.len() / 10);
+async fn began(engine: &Engine, span: &Span) -> Result<Option<i64>, ReportError> {
+    let least = least(span);
     let slices = engine.context().table("slices").await?;
     let slices = slices.filter(ident("ts").gt_eq(at(least)).and(ident("dur").gt_eq(lit(0))))?;
     let first = ppt_query::datafusion::functions_aggregate::expr_fn::min(ident("ts"));
@@ -300,7 +327,7 @@ async fn began(engine: &Engine, span: &Span) -> Result<i64, ReportError> {
         }
         _ => None,
     };
-    Ok(first.unwrap_or(span.from).min(span.from))
+    Ok(first)
 }
 
 fn numbers_of(column: &ArrayRef) -> Result<ArrayRef, ReportError> {

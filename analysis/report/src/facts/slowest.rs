@@ -1,6 +1,6 @@
 //! The intervals that took longest.
 
-use ppt_query::arrow::array::{Array, AsArray};
+use ppt_query::arrow::array::{Array, AsArray, RecordBatch};
 use ppt_query::arrow::compute::cast;
 use ppt_query::arrow::datatypes::{DataType, Field, Int64Type};
 use ppt_query::datafusion::prelude::ident;
@@ -8,6 +8,7 @@ use ppt_query::summary::ends;
 use ppt_query::text::duration;
 use ppt_query::{Bounded, Engine, FrameTable, Number, Table, Unit};
 
+use super::sweep::SweptFacts;
 use crate::error::ReportError;
 use crate::frames::{FrameFacts, SLOWEST, Slow};
 use crate::{rows, times};
@@ -19,8 +20,10 @@ pub(super) async fn add(
     engine: &Engine,
     tables: &[&FrameTable],
     frames: &mut [FrameFacts],
+    mut swept: Option<&mut SweptFacts>,
 ) -> Result<(), ReportError> {
     for (table, frame) in tables.iter().zip(frames) {
+        let mut known = swept.as_mut().map(|swept| swept.longest(table)).unwrap_or_default();
         let lengths: Vec<String> = frame
             .fields
             .iter()
@@ -61,13 +64,11 @@ pub(super) async fn add(
             // The two halves of a span may say the same.
             beside.truncate(2 * BESIDE);
             field.columns = beside.iter().map(|&at| schema.field(at).name().clone()).collect();
-            let column = ident(field.name.as_str());
-            let all = engine.context().table(table.name.clone()).await?;
-            let all = all.filter(column.clone().is_not_null())?;
-            let mut order = vec![column.sort(false, false)];
-            order.extend(times::order(table.table.as_ref()));
-            let longest = all.sort(order)?.limit(0, Some(SLOWEST))?;
-            for batch in longest.collect().await? {
+            let longest = match known.remove(&field.name) {
+                Some(longest) => longest,
+                None => self::longest(engine, table, &field.name).await?,
+            };
+            for batch in longest {
                 let texts = rows::of(&batch)?;
                 let number = |column: usize| cast(batch.column(column), &DataType::Int64);
                 let (starts, lengths) = (number(start)?, number(length)?);
@@ -100,6 +101,20 @@ pub(super) async fn add(
         }
     }
     Ok(())
+}
+
+/// The rows whose intervals of this name took longest.
+async fn longest(
+    engine: &Engine,
+    table: &FrameTable,
+    name: &str,
+) -> Result<Vec<RecordBatch>, ReportError> {
+    let column = ident(name);
+    let all = engine.context().table(table.name.clone()).await?;
+    let all = all.filter(column.clone().is_not_null())?;
+    let mut order = vec![column.sort(false, false)];
+    order.extend(times::order(table.table.as_ref()));
+    Ok(all.sort(order)?.limit(0, Some(SLOWEST))?.collect().await?)
 }
 
 /// A field that the begin and the end of each span say alike is one column of its own name.

@@ -1,0 +1,156 @@
+//! What a page tells of frames, gathered while each chunk is read once.
+
+mod asked;
+mod frames;
+mod kind;
+mod longest;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::common::runtime::JoinSet;
+use ppt_stats::Budget;
+
+use super::answer::{FrameSummary, Group};
+use crate::engine::{Engine, FrameTable};
+use crate::error::QueryError;
+use crate::together::{FrameColumns, FramesTogether};
+pub use asked::{Slices, Sweep};
+use frames::rows_of;
+use kind::{KindState, SweptKind};
+
+/// What is said of several kinds of frames.
+#[derive(Debug)]
+pub struct Swept {
+    /// By kind.
+    pub frames: Vec<SweptFrames>,
+    /// When the listener had the first and the last frame, ns since the epoch.
+    pub drained: Option<(i64, i64)>,
+    /// When the first interval began, from [`Slices::least`] on.
+    pub began: Option<i64>,
+}
+
+/// What is said of a kind of frames.
+#[derive(Debug)]
+pub struct SweptFrames {
+    /// All of them, with how numbers are spread.
+    pub total: FrameSummary,
+    /// Those of each slice: their numbers.
+    pub slices: Vec<Group>,
+    /// Those of each word of the column of [`Sweep::by`]: their intervals.
+    pub groups: Vec<Group>,
+    /// The longest intervals, by column: the frame of each in a batch.
+    pub longest: Vec<(String, Vec<RecordBatch>)>,
+}
+
+/// What is known of the frames of some lots.
+struct SweepState {
+    kinds: Vec<KindState>,
+    drained: Option<(i64, i64)>,
+    began: Option<i64>,
+}
+
+impl Engine {
+    /// Answers `sweep` of these kinds of frames, whose chunks are read once. None: they cannot be read so.
+    ///
+    /// # Errors
+    /// See [`QueryError`].
+    pub async fn sweep(
+        &self,
+        frames: &[FrameTable],
+        sweep: &Sweep,
+    ) -> Result<Option<Swept>, QueryError> {
+        let budget = Budget::new(sweep.memory);
+        let mut kinds = Vec::new();
+        for (number, frame) in frames.iter().enumerate() {
+            let by = sweep.by.get(number).cloned().flatten();
+            kinds.push(SweptKind::new(self, sweep, (frame, by), &budget)?);
+        }
+        let read =
+            |kind: &SweptKind| FrameColumns { frame: kind.frame.clone(), columns: kind.columns() };
+        let read: Vec<FrameColumns> = kinds.iter().map(read).collect();
+        let Some(together) = self.frames_together(&read)? else { return Ok(None) };
+        let kinds = Arc::new(kinds);
+        let mut parts = JoinSet::new();
+        for lots in lots(&together, sweep.is_sample, self.threads()) {
+            let mut lots_read = together.read(lots.clone());
+            let (kinds, slices) = (kinds.clone(), sweep.slices);
+            parts.spawn(async move {
+                let mut state = SweepState::new(&kinds);
+                for lot in lots {
+                    let Some(read) = lots_read.next().await else { break };
+                    for (number, batch) in read?.batches {
+                        state.batch(&kinds, (number, &batch), lot, slices)?;
+                    }
+                }
+                Ok::<SweepState, QueryError>(state)
+            });
+        }
+        let mut all: Option<SweepState> = None;
+        while let Some(part) = parts.join_next().await {
+            let part = part.map_err(|error| QueryError::Failed(error.to_string()))??;
+            match &mut all {
+                None => all = Some(part),
+                Some(all) => all.join(part, sweep.longest),
+            }
+        }
+        let mut state = all.unwrap_or_else(|| SweepState::new(&kinds));
+        let mut longest = if sweep.is_sample {
+            Vec::new()
+        } else {
+            rows_of(self, &kinds, &mut state.kinds).await?
+        };
+        longest.resize_with(kinds.len(), Vec::new);
+        let mut answer = Vec::new();
+        for ((kind, state), longest) in kinds.iter().zip(state.kinds).zip(longest) {
+            let (total, slices, groups) = state.finish(kind, self.threads()).await?;
+            answer.push(SweptFrames { total, slices, groups, longest });
+        }
+        Ok(Some(Swept { frames: answer, drained: state.drained, began: state.began }))
+    }
+}
+
+/// Which lots are read side by side.
+fn lots(together: &FramesTogether, is_sample: bool, threads: usize) -> Vec<Range<usize>> {
+    let all = together.lots();
+    if is_sample {
+        let middle = all / 2;
+        return [0, middle].into_iter().take(all.min(2)).map(|lot| lot..lot + 1).collect();
+    }
+    let parts = threads.clamp(1, all.max(1));
+    (0..parts).map(|part| all * part / parts..all * (part + 1) / parts).collect()
+}
+
+impl SweepState {
+    fn new(kinds: &[SweptKind]) -> SweepState {
+        SweepState { kinds: kinds.iter().map(KindState::new).collect(), drained: None, began: None }
+    }
+
+    /// Takes in rows of the kind of this number.
+    fn batch(
+        &mut self,
+        kinds: &[SweptKind],
+        (number, batch): (usize, &RecordBatch),
+        lot: usize,
+        slices: Option<Slices>,
+    ) -> Result<(), QueryError> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let kind = &kinds[number];
+        self.drained = super::gathered::reach(self.drained, kind.drained(batch)?);
+        if let Some(slices) = slices {
+            self.began = self.began.into_iter().chain(kind.began(batch, slices.least)?).min();
+        }
+        self.kinds[number].batch(kind, batch, lot)
+    }
+
+    fn join(&mut self, other: SweepState, longest: usize) {
+        self.drained = super::gathered::reach(self.drained, other.drained);
+        self.began = self.began.into_iter().chain(other.began).min();
+        for (ours, theirs) in self.kinds.iter_mut().zip(other.kinds) {
+            ours.join(theirs, longest);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The intervals that took longest.
+
+use std::cmp::Reverse;
+
+use datafusion::arrow::array::{Array, Int32Array, Int64Array};
+
+/// A number, or none, which comes last.
+type Known = (bool, i64);
+
+/// An interval: the longest first, then by time and by what names its frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Candidate {
+    length: Reverse<i64>,
+    time: Known,
+    ring: Known,
+    seqno: Known,
+    /// Where its frame is read.
+    pub lot: usize,
+    pub row: usize,
+}
+
+/// What candidates are compared by, of the rows of a batch.
+pub(super) struct Compared<'a> {
+    pub lengths: &'a Int64Array,
+    pub times: &'a Int64Array,
+    pub ring: Option<&'a Int32Array>,
+    pub seqno: Option<&'a Int64Array>,
+    pub lot: usize,
+}
+
+impl Compared<'_> {
+    fn candidate(&self, row: usize) -> Candidate {
+        let known = |is_there: bool, value: i64| if is_there { (false, value) } else { (true, 0) };
+        let ring = self.ring.filter(|ring| ring.is_valid(row)).map(|ring| ring.value(row).into());
+        let seqno = self.seqno.filter(|seqno| seqno.is_valid(row)).map(|seqno| seqno.value(row));
+        Candidate {
+            length: Reverse(self.lengths.value(row)),
+            time: known(self.times.is_valid(row), self.times.value(row)),
+            ring: known(ring.is_some(), ring.unwrap_or(0)),
+            seqno: known(seqno.is_some(), seqno.unwrap_or(0)),
+            lot: self.lot,
+            row,
+        }
+    }
+}
+
+/// The longest intervals of a field so far.
+#[derive(Debug, Default)]
+pub(super) struct Longest {
+    /// In their order.
+    pub found: Vec<Candidate>,
+}
+
+impl Longest {
+    /// Takes in the intervals of a batch; keeps `most`.
+    pub fn batch(&mut self, compared: &Compared<'_>, most: usize) {
+        let lengths = compared.lengths;
+        let mut least = self.least(most);
+        for (row, &length) in lengths.values().iter().enumerate() {
+            if length >= least && lengths.is_valid(row) {
+                self.add(compared.candidate(row), most);
+                least = self.least(most);
+            }
+        }
+    }
+
+    /// What is shorter is not kept.
+    fn least(&self, most: usize) -> i64 {
+        let last = self.found.last().filter(|_| self.found.len() >= most);
+        last.map_or(i64::MIN, |last| last.length.0)
+    }
+
+    fn add(&mut self, candidate: Candidate, most: usize) {
+        let place = self.found.partition_point(|known| *known < candidate);
+        if place < most {
+            self.found.insert(place, candidate);
+            self.found.truncate(most);
+        }
+    }
+
+    pub fn join(&mut self, other: Longest, most: usize) {
+        other.found.into_iter().for_each(|candidate| self.add(candidate, most));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_come_first_and_the_earliest_of_equals() {
+        let lengths = Int64Array::from(vec![Some(5), None, Some(9), Some(5), Some(9), Some(1)]);
+        let times = Int64Array::from(vec![Some(3), Some(0), None, Some(2), Some(8), Some(0)]);
+        let compared =
+            Compared { lengths: &lengths, times: &times, ring: None, seqno: None, lot: 4 };
+        let rows =
+            |longest: &Longest| longest.found.iter().map(|found| found.row).collect::<Vec<_>>();
+        let (mut few, mut all) = (Longest::default(), Longest::default());
+        few.batch(&compared, 3);
+        all.batch(&compared, 10);
+        assert_eq!((rows(&few), rows(&all)), (vec![4, 2, 3], vec![4, 2, 3, 0, 5]));
+        let mut joined = Longest::default();
+        joined.join(all, 2);
+        joined.join(few, 2);
+        assert_eq!(rows(&joined), [4, 4]);
+    }
+}

@@ -1,0 +1,231 @@
+//! What is told of frames, gathered while their chunks are read once. What cannot be gathered so, a question
+//! tells.
+
+use std::collections::HashMap;
+
+use ppt_query::arrow::array::RecordBatch;
+use ppt_query::summary::{FrameSummary, Slices, Sweep, Swept, Values};
+use ppt_query::{Engine, FrameColumns, FrameTable};
+
+use super::fields::{DRAWN, Known, likely_kinds};
+use super::metrics::Readings;
+use crate::error::ReportError;
+use crate::frames::SLOWEST;
+use crate::span::{self, Span};
+
+/// Numbers that are told by slices at a time: each may need memory for each slice.
+const FIELDS: usize = 32;
+
+/// What is told of kinds of frames.
+#[derive(Debug, Default)]
+pub(super) struct SweptFacts {
+    /// By kind, in their order.
+    frames: Vec<SweptKind>,
+    /// When the listener had the first and the last frame.
+    pub drained: Option<(i64, i64)>,
+    /// When the first interval began that is on charts; None: nobody looked.
+    pub began: Option<Option<i64>>,
+    /// The span that slices are of.
+    guess: Option<Span>,
+}
+
+/// What is told of a kind of frames.
+#[derive(Debug)]
+struct SweptKind {
+    table: FrameTable,
+    total: FrameSummary,
+    known: Known,
+    longest: HashMap<String, Vec<RecordBatch>>,
+}
+
+impl SweptFacts {
+    /// Reads all `frames`. None: they cannot be read so.
+    pub async fn gather(
+        engine: &Engine,
+        memory: usize,
+        frames: &[FrameTable],
+        readings: &Readings,
+    ) -> Result<Option<SweptFacts>, ReportError> {
+        let Some(guess) = guess(engine, frames, readings)? else { return Ok(None) };
+        let Some(facts) = SweptFacts::read(engine, memory, frames, guess).await? else {
+            return Ok(None);
+        };
+        // Heads say between which times frames are, not when they were.
+        let right = facts.span(readings);
+        let (Some(guess), Some(right)) = (guess, right) else { return Ok(Some(facts)) };
+        if facts.fits(&guess, &right) {
+            return Ok(Some(facts));
+        }
+        SweptFacts::read(engine, memory, frames, Some(right)).await
+    }
+
+    async fn read(
+        engine: &Engine,
+        memory: usize,
+        frames: &[FrameTable],
+        span: Option<Span>,
+    ) -> Result<Option<SweptFacts>, ReportError> {
+        let mut facts = SweptFacts { guess: span, ..SweptFacts::default() };
+        let slices = span.map(|span| Slices {
+            first: span.first,
+            last: span.last,
+            every: span.every,
+            least: least(&span),
+        });
+        let sweep = Sweep {
+            memory,
+            slices: None,
+            sliced: DRAWN,
+            by: Vec::new(),
+            longest: SLOWEST,
+            is_sample: true,
+        };
+        let mut rest = frames;
+        while !rest.is_empty() {
+            let Some(sample) = engine.sweep(rest, &sweep).await? else { return Ok(None) };
+            let (these, others) = rest.split_at(at_a_time(engine, rest, &sample, memory));
+            let by = these.iter().zip(&sample.frames);
+            let by: Vec<_> = by.map(|(table, some)| likely_kinds(table, &some.total)).collect();
+            let whole = Sweep { slices, by: by.clone(), is_sample: false, ..sweep.clone() };
+            let Some(swept) = engine.sweep(these, &whole).await? else { return Ok(None) };
+            facts.add(these, by, swept, span.is_some());
+            rest = others;
+        }
+        Ok(Some(facts))
+    }
+
+    fn add(
+        &mut self,
+        tables: &[FrameTable],
+        by: Vec<Option<String>>,
+        swept: Swept,
+        has_slices: bool,
+    ) {
+        self.drained = either(self.drained, swept.drained);
+        if has_slices {
+            let began = self.began.flatten().into_iter().chain(swept.began).min();
+            self.began = Some(began);
+        }
+        for ((table, by), frames) in tables.iter().zip(by).zip(swept.frames) {
+            let known = Known {
+                slices: has_slices.then_some(frames.slices),
+                grouped: by.map(|column| (column, frames.groups)),
+            };
+            self.frames.push(SweptKind {
+                table: table.clone(),
+                total: frames.total,
+                known,
+                longest: frames.longest.into_iter().collect(),
+            });
+        }
+    }
+
+    /// When the first and the last frame was.
+    fn taken(&self) -> Option<(i64, i64)> {
+        let times = self.frames.iter().map(|kind| kind.total.groups.first()?.time);
+        times.fold(None, either)
+    }
+
+    fn span(&self, readings: &Readings) -> Option<Span> {
+        let during = readings.during();
+        span::shown(self.taken().into_iter().chain(during), either(self.drained, during))
+    }
+
+    /// Whether slices of the one span are those of the other: no frame is outside of either.
+    fn fits(&self, guess: &Span, right: &Span) -> bool {
+        let holds = |span: &Span| {
+            self.taken().is_none_or(|(first, last)| span.first <= first && last <= span.last)
+        };
+        let same = (guess.from, guess.every) == (right.from, right.every);
+        guess == right || same && holds(guess) && holds(right)
+    }
+
+    /// Whether what is told by slices is told of this span.
+    pub fn is_of(&self, span: Option<&Span>) -> bool {
+        match (&self.guess, span) {
+            (Some(guess), Some(span)) => self.fits(guess, span),
+            (_, span) => span.is_none(),
+        }
+    }
+
+    /// When the first interval began that charts of this span may stretch for. None: nobody looked.
+    pub fn began(&self, span: &Span) -> Option<Option<i64>> {
+        let began = self.began.filter(|_| self.is_of(Some(span)))?;
+        let looked_at = least(self.guess.as_ref()?);
+        let known = looked_at <= least(span) && began.is_none_or(|began| least(span) <= began);
+        known.then_some(began)
+    }
+
+    /// The frames that were read.
+    pub fn count(&self) -> u64 {
+        let counts = self.frames.iter().filter_map(|kind| Some(kind.total.groups.first()?.count));
+        counts.sum()
+    }
+
+    /// What is said of all frames of each kind.
+    pub fn totals(&self) -> impl Iterator<Item = (FrameTable, FrameSummary)> {
+        self.frames.iter().map(|kind| (kind.table.clone(), kind.total.clone()))
+    }
+
+    fn kind(&mut self, table: &FrameTable) -> Option<&mut SweptKind> {
+        self.frames.iter_mut().find(|kind| kind.table.name == table.name)
+    }
+
+    /// What is known of a kind beside that, once.
+    pub fn known(&mut self, table: &FrameTable) -> Option<Known> {
+        self.kind(table).map(|kind| std::mem::take(&mut kind.known))
+    }
+
+    /// The frames of the longest of each interval of a kind, once.
+    pub fn longest(&mut self, table: &FrameTable) -> HashMap<String, Vec<RecordBatch>> {
+        self.kind(table).map(|kind| std::mem::take(&mut kind.longest)).unwrap_or_default()
+    }
+}
+
+/// From the earlier beginning to the later end.
+fn either(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64, i64)> {
+    a.into_iter().chain(b).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+/// An interval that began before is on no chart.
+pub(super) fn least(span: &Span) -> i64 {
+    span.first.saturating_sub(span.len() / 10)
+}
+
+/// The span that charts show, if frames are at both ends of where heads say that they are. None: the
+/// frames cannot be read together; inside, nothing has a time.
+fn guess(
+    engine: &Engine,
+    frames: &[FrameTable],
+    readings: &Readings,
+) -> Result<Option<Option<Span>>, ReportError> {
+    let columns = |frame: &FrameTable| FrameColumns { frame: frame.clone(), columns: Vec::new() };
+    let read: Vec<FrameColumns> = frames.iter().map(columns).collect();
+    let Some(together) = engine.frames_together(&read)? else { return Ok(None) };
+    let (times, during) = (together.times(), readings.during());
+    let taken = times.taken.into_iter().chain(during);
+    Ok(Some(span::shown(taken, either(times.drained, during))))
+}
+
+/// How many of these kinds are read at a time.
+fn at_a_time(engine: &Engine, tables: &[FrameTable], sample: &Swept, memory: usize) -> usize {
+    let numbers = |frames: &ppt_query::summary::SweptFrames| {
+        let fields = frames.total.groups.first().map_or(&[][..], |group| &group.fields);
+        fields.iter().filter(|field| matches!(field.values, Values::Numbers { .. })).count()
+    };
+    let buffer_is_read = |buffer: &str| tables.iter().any(|table| table.buffer == buffer);
+    let frames: u64 =
+        engine.set().thread_frames(buffer_is_read).iter().map(|thread| thread.frames).sum();
+    let most = sample.frames.iter().map(numbers).max().unwrap_or(0) as u64;
+    // Where all values fit into memory, none needs more.
+    let bytes = frames.saturating_mul(most.saturating_mul(size_of::<u64>() as u64));
+    if bytes <= memory as u64 / 4 {
+        return tables.len();
+    }
+    let mut fields = 0;
+    let few = sample.frames.iter().take_while(|frames| {
+        fields += numbers(frames).min(DRAWN);
+        fields <= FIELDS
+    });
+    few.count().clamp(1, tables.len().max(1))
+}
