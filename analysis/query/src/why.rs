@@ -1,5 +1,6 @@
 //! Where the slowest intervals spent their time, as the kernel says: what `ppt why` shows, typed.
 
+mod about;
 mod cut;
 mod during;
 mod functions;
@@ -94,6 +95,7 @@ impl Engine {
         self.follow_wakers(&mut slow).await?;
         self.ask_slices(&mut slow, running).await?;
         self.ask_stacks(&mut slow).await?;
+        self.ask_library(&mut slow).await?;
         let labels = ThreadLabels::new(self.set());
         slow.iter_mut().for_each(|one| one.name_threads(&labels));
         Ok(slow)

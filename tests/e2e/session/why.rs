@@ -233,7 +233,7 @@ fn check_trace(bench: &Bench) {
     assert_eq!(bench.ppt(&["export", "out.bin", "--format", "perfetto", "-o", "p"]).code(), 0);
 }
 
-/// Requests of a program that nobody edited: they waited for a lock.
+/// Requests of a program that nobody edited: for which lock they waited, and where they asked for it.
 #[test]
 fn a_lock_of_a_program_that_nobody_edited_is_named() {
     let _numbers = NUMBERS.read();
@@ -253,4 +253,12 @@ fn a_lock_of_a_program_that_nobody_edited_is_named() {
     let waits: Vec<_> = parts.filter(|it| it["call"] == "futex").collect();
     assert!(!waits.is_empty(), "{all:?}");
     assert!(waits.iter().all(|it| it["inside"] == "waited.wait"), "{waits:?}");
+    for wait in waits {
+        let about = wait["inside_about"].as_str().unwrap();
+        assert!(about.starts_with("waiting for lock 0x"), "{about}");
+        assert!(about.contains(" taken from take_the_lock+0x"), "{about}");
+    }
+    let said = all.iter().map(|it| it["sentence"].as_str().unwrap());
+    let mut told = said.filter(|it| it.contains("was blocked in futex (waiting for lock 0x"));
+    assert!(told.next().is_some(), "{all:?}");
 }

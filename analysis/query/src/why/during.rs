@@ -147,6 +147,7 @@ impl Engine {
                 let word = |at| text(&batch, at, row).unwrap_or_default().to_owned();
                 let doing = |entry: &During| Doing {
                     name: name.to_owned(),
+                    about: None,
                     ns: of.to.min(entry.to) - of.from.max(entry.from),
                     ts: of.from,
                     dur: of.to - of.from,

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     fn slice(name: String, ts: i64, dur: i64) -> Doing {
-        Doing { name, ns: 0, ts, dur, frame: FrameName::default(), around: false }
+        Doing { name, about: None, ns: 0, ts, dur, frame: FrameName::default(), around: false }
     }
 
     proptest! {

@@ -218,8 +218,9 @@ impl Clause<'_> {
             TimeUse::Blocked { call, by } => {
                 let call = call.as_ref().map_or_else(String::new, |it| format!(" in {it}"));
                 let inside = &self.most.inside;
-                let inside =
-                    inside.as_ref().map_or_else(String::new, |entry| format!(" ({})", entry.name));
+                let inside = inside
+                    .as_ref()
+                    .map_or_else(String::new, |entry| format!(" ({})", entry.label()));
                 format!("was blocked{call}{inside}{times} for {length}{}", until(by))
             }
             TimeUse::Faulting(by) => format!("waited for a page{times} for {length}{}", until(by)),
@@ -230,8 +231,8 @@ impl Clause<'_> {
     /// What the waker was doing.
     fn doing(&self) -> String {
         match &self.most.doing {
-            Some(doing) if doing.around => format!(", which was in {} then", doing.name),
-            Some(doing) => format!(", which had been in {} meanwhile", doing.name),
+            Some(doing) if doing.around => format!(", which was in {} then", doing.label()),
+            Some(doing) => format!(", which had been in {} meanwhile", doing.label()),
             None => String::new(),
         }
     }
@@ -268,7 +269,7 @@ impl Hop {
         };
         // The sentence before has it of the first.
         let doing = self.doing.as_ref().filter(|_| at > 0);
-        let doing = doing.map_or_else(String::new, |entry| format!(" (in {})", entry.name));
+        let doing = doing.map_or_else(String::new, |entry| format!(" (in {})", entry.label()));
         format!("{during}, thread {thread}{doing} {did}.")
     }
 
@@ -339,7 +340,15 @@ mod tests {
     }
 
     fn doing(name: &str, around: bool) -> Doing {
-        Doing { name: name.into(), ns: 5, ts: 0, dur: 5, frame: FrameName::default(), around }
+        Doing {
+            name: name.into(),
+            about: None,
+            ns: 5,
+            ts: 0,
+            dur: 5,
+            frame: FrameName::default(),
+            around,
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::cut::{Spent, TimeUse};
 use super::functions::FunctionCounts;
 
 /// What names a frame.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "as the standard columns")]
 pub struct FrameName {
     pub capture: String,
@@ -89,6 +89,8 @@ impl SlowPart {
 pub struct Doing {
     /// The slice.
     pub name: String,
+    /// What a frame of the preloaded library says of it, in words.
+    pub about: Option<String>,
     /// How long it overlapped the wait, ns.
     pub ns: i64,
     /// When it began, ns since the epoch.
@@ -132,6 +134,12 @@ pub struct Hop {
 }
 
 impl Doing {
+    /// The words for it, or its name.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        self.about.as_deref().unwrap_or(&self.name)
+    }
+
     /// More is better.
     pub(super) fn rank(&self) -> (bool, i64, i64, std::cmp::Reverse<&str>) {
         let (first, then) = if self.around { (self.ts, self.ns) } else { (self.ns, self.ts) };

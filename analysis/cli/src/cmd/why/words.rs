@@ -86,10 +86,12 @@ fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
             times => format!("{} times", grouped(times)),
         };
         let doing = part.doing.as_ref().map_or_else(String::new, |doing| {
-            format!(" (in {} for {})", doing.name, duration(doing.ns as f64))
+            format!(" (in {} for {})", doing.label(), duration(doing.ns as f64))
         });
-        let inside =
-            part.inside.as_ref().map_or_else(String::new, |entry| format!(" (for {})", entry.name));
+        let inside = part
+            .inside
+            .as_ref()
+            .map_or_else(String::new, |entry| format!(" (for {})", entry.label()));
         let running = part.running_words().map_or_else(String::new, |words| format!(" ({words})"));
         let what = format!("{}{doing}{inside}{running}", part.part.phrase());
         let ns = part.spent.ns;

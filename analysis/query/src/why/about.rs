@@ -1,0 +1,186 @@
+//! What the frames of `libppt-with.so` say of a slice, in words: which lock, which file, which service.
+
+use std::collections::HashMap;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::logical_expr::{cast as cast_to, lit};
+use datafusion::prelude::ident;
+use ppt_tables::{Bounded, Number, Word};
+
+use super::during::{long, text};
+use super::find;
+use super::slow::{Doing, FrameName, Slow};
+use crate::engine::{Engine, FrameTable};
+use crate::error::QueryError;
+
+/// A slice of the library: its buffer, frame and name, the columns that tell of it, and the words for them.
+struct LibrarySlice {
+    buffer: &'static str,
+    frame: &'static str,
+    slice: &'static str,
+    columns: &'static [&'static str],
+    words: fn(&[Option<String>]) -> String,
+}
+
+const LIBRARY: [LibrarySlice; 3] = [
+    LibrarySlice {
+        buffer: "locks",
+        frame: "waited",
+        slice: "waited.wait",
+        columns: &["kind", "lock", "lock_symbol", "from", "from_symbol"],
+        words: of_lock,
+    },
+    LibrarySlice {
+        buffer: "files",
+        frame: "io",
+        slice: "io.took",
+        columns: &["call", "fd"],
+        words: of_file,
+    },
+    LibrarySlice {
+        buffer: "net",
+        frame: "called",
+        slice: "called.call",
+        columns: &["port", "peer"],
+        words: of_call,
+    },
+];
+
+/// `waiting for lock 0x558ee4bba1a0 taken from fill+0x1c (server)`.
+fn of_lock(cells: &[Option<String>]) -> String {
+    let [kind, lock, lock_symbol, from, from_symbol] = cells else { return String::new() };
+    let hex = |cell: &Option<String>| {
+        let number = cell.as_ref().and_then(|cell| cell.parse::<u64>().ok());
+        number.map_or_else(String::new, |number| format!("{number:#x}"))
+    };
+    let lock = lock_symbol.clone().unwrap_or_else(|| hex(lock));
+    let from = from_symbol.clone().unwrap_or_else(|| hex(from));
+    match kind.as_deref() {
+        Some("CONDITION") => format!("waiting for condition {lock} in {from}"),
+        Some("SEMAPHORE") => format!("waiting for semaphore {lock} taken from {from}"),
+        _ => format!("waiting for lock {lock} taken from {from}"),
+    }
+}
+
+/// `io fsync fd 7`.
+fn of_file(cells: &[Option<String>]) -> String {
+    let [call, fd] = cells else { return String::new() };
+    let call = call.as_deref().unwrap_or_default().to_lowercase();
+    match fd.as_deref() {
+        None | Some("-1") => format!("io {call}"),
+        Some(fd) => format!("io {call} fd {fd}"),
+    }
+}
+
+/// `called :5432`, or the path of a Unix socket.
+fn of_call(cells: &[Option<String>]) -> String {
+    let [port, peer] = cells else { return String::new() };
+    match port.as_deref() {
+        None | Some("0") => format!("called {}", peer.as_deref().unwrap_or_default()),
+        Some(port) => format!("called :{port}"),
+    }
+}
+
+impl Engine {
+    /// Adds the words for slices of the library to what threads were doing.
+    pub(super) async fn ask_library(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
+        for known in &LIBRARY {
+            let asked: Vec<i64> = doings(slow)
+                .filter(|doing| doing.name == known.slice)
+                .filter_map(|doing| doing.frame.seqno)
+                .collect();
+            if asked.is_empty() {
+                continue;
+            }
+            let tables = match self.frames(Some(known.frame)) {
+                Err(QueryError::NoFrame { .. }) => continue,
+                tables => tables?,
+            };
+            let mut found = HashMap::new();
+            for table in tables.iter().filter(|table| table.buffer.starts_with(known.buffer)) {
+                self.rows_of(known, table, &asked, &mut found).await?;
+            }
+            for doing in doings(slow).filter(|doing| doing.name == known.slice) {
+                doing.about = found.get(&doing.frame).map(|cells| (known.words)(cells));
+            }
+        }
+        Ok(())
+    }
+
+    /// The cells of the frames with these numbers, by what names each.
+    async fn rows_of(
+        &self,
+        known: &LibrarySlice,
+        of: &FrameTable,
+        seqnos: &[i64],
+        found: &mut HashMap<FrameName, Vec<Option<String>>>,
+    ) -> Result<(), QueryError> {
+        let schema = of.table.schema();
+        let columns = known.columns.iter().map(|name| schema.column_with_name(name));
+        let standard = |what| {
+            Some(schema.column_with_name(schema.field(find(of.table.as_ref(), what)?).name())?)
+        };
+        let words =
+            [Word::Capture, Word::Buffer, Word::Segment].map(|it| standard(Bounded::Word(it)));
+        let numbers = [Number::Ring, Number::Seqno].map(|it| standard(Bounded::Number(it)));
+        // A program's own frame may have the same name.
+        if columns.clone().chain(words).chain(numbers).any(|column| column.is_none()) {
+            return Ok(());
+        }
+        let texts = words.into_iter().chain(columns).flatten();
+        let texts = texts.map(|column| cast_to(ident(column.1.name().as_str()), DataType::Utf8));
+        let numbers: Vec<_> = numbers.into_iter().flatten().collect();
+        let number = |at: usize| cast_to(ident(numbers[at].1.name().as_str()), DataType::Int64);
+        let select = texts.chain([number(0), number(1)]).zip(0..);
+        let select: Vec<_> = select.map(|(column, n)| column.alias(format!("c{n}"))).collect();
+        let first = 3 + known.columns.len();
+        let rows = self.context().table(of.name.clone()).await?;
+        let is_asked = number(1).in_list(seqnos.iter().map(|it| lit(*it)).collect(), false);
+        for batch in rows.filter(is_asked)?.select(select)?.collect().await? {
+            for row in 0..batch.num_rows() {
+                let word = |at| text(&batch, at, row).unwrap_or_default().to_owned();
+                let name = FrameName {
+                    capture: word(0),
+                    buffer: word(1),
+                    segment: word(2),
+                    ring: long(&batch, first, row),
+                    seqno: long(&batch, first + 1, row),
+                };
+                let cells = (3..first).map(|at| text(&batch, at, row).map(str::to_owned));
+                found.insert(name, cells.collect());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All that threads were doing.
+fn doings(slow: &mut [Slow]) -> impl Iterator<Item = &mut Doing> {
+    slow.iter_mut().flat_map(|one| &mut one.parts).flat_map(|part| {
+        let hops = part.hops.iter_mut().filter_map(|hop| hop.doing.as_mut());
+        part.inside.iter_mut().chain(part.doing.iter_mut()).chain(hops)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(all: &[Option<&str>]) -> Vec<Option<String>> {
+        all.iter().map(|cell| cell.map(str::to_owned)).collect()
+    }
+
+    #[test]
+    fn words_for_each() {
+        let lock =
+            |kind| cells(&[Some(kind), Some("4096"), None, Some("255"), Some("fill+0x1c (app)")]);
+        let said = |kind| of_lock(&lock(kind));
+        assert_eq!(said("MUTEX"), "waiting for lock 0x1000 taken from fill+0x1c (app)");
+        assert_eq!(said("CONDITION"), "waiting for condition 0x1000 in fill+0x1c (app)");
+        assert_eq!(said("SEMAPHORE"), "waiting for semaphore 0x1000 taken from fill+0x1c (app)");
+        assert_eq!(of_file(&cells(&[Some("FSYNC"), Some("7")])), "io fsync fd 7");
+        assert_eq!(of_file(&cells(&[Some("RENAME"), Some("-1")])), "io rename");
+        assert_eq!(of_call(&cells(&[Some("5432"), Some("::1")])), "called :5432");
+        assert_eq!(of_call(&cells(&[Some("0"), Some("/run/socket")])), "called /run/socket");
+    }
+}
