@@ -103,7 +103,13 @@ impl Growing {
 }
 
 /// When threads were within one of some intervals.
-struct Within<'a>(HashMap<(&'a str, i64, i64), Vec<(i64, i64)>>);
+struct Within<'a>(HashMap<Thread<'a>, Vec<Interval>>);
+
+/// Host, process and thread.
+type Thread<'a> = (&'a str, i64, i64);
+
+/// From when to when.
+type Interval = (i64, i64);
 
 impl Within<'_> {
     fn has(&self, stack: &StackRow<'_>) -> bool {

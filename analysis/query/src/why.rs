@@ -186,7 +186,7 @@ impl Engine {
             match unit {
                 Unit::Frame => asked.push((table, false)),
                 Unit::Span => {
-                    asked.extend(self.frames_of(&table).map(|(frames, _)| (frames, true)))
+                    asked.extend(self.frames_of(&table).map(|(frames, _)| (frames, true)));
                 }
                 Unit::Chain => {}
             }

@@ -84,7 +84,7 @@ impl Total {
     fn add(&mut self, value: TotalValue) {
         match (&mut self.value, value) {
             (TotalValue::Counter(sum), TotalValue::Counter(more)) => {
-                *sum = sum.saturating_add(more)
+                *sum = sum.saturating_add(more);
             }
             (TotalValue::Histogram(of, _), TotalValue::Histogram(more, _)) => {
                 of.count = of.count.wrapping_add(more.count);

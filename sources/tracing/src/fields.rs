@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_line_is_cut_between_characters() {
         let mut line = Line::<8>::new();
-        write!(line, "{}-{}", "größe", 17).unwrap();
+        write!(line, "größe-{}", 17).unwrap();
         assert_eq!((line.as_str(), line.cut), ("größe-", true), "7 bytes, then 1, then none");
         line.push("x");
         assert_eq!(line.as_str(), "größe-", "nothing comes after what is missing");

@@ -164,10 +164,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Frames {
     }
 }
 
-fn current<S: Subscriber>(context: &Context<'_, S>) -> Option<u64>
-where
-    S: for<'a> LookupSpan<'a>,
-{
+fn current<S: Subscriber + for<'a> LookupSpan<'a>>(context: &Context<'_, S>) -> Option<u64> {
     context.current_span().id().map(Id::into_u64)
 }
 

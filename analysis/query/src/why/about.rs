@@ -117,9 +117,8 @@ impl Engine {
     ) -> Result<(), QueryError> {
         let schema = of.table.schema();
         let columns = known.columns.iter().map(|name| schema.column_with_name(name));
-        let standard = |what| {
-            Some(schema.column_with_name(schema.field(find(of.table.as_ref(), what)?).name())?)
-        };
+        let standard =
+            |what| schema.column_with_name(schema.field(find(of.table.as_ref(), what)?).name());
         let words =
             [Word::Capture, Word::Buffer, Word::Segment].map(|it| standard(Bounded::Word(it)));
         let numbers = [Number::Ring, Number::Seqno].map(|it| standard(Bounded::Number(it)));
