@@ -39,6 +39,9 @@ impl Control {
     pub fn on(&self) -> bool {
         true
     }
+    pub fn session(&self) -> u64 {
+        1
+    }
     pub fn wants<const BIT: u32>(&self) -> bool {
         self.on()
     }

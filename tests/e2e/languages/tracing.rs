@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::fixtures::rust::programs;
-use crate::fixtures::support::{Account, Attach, Bench, Table, Target};
+use crate::fixtures::support::{Account, Attach, Bench, Table, Target, wait_until};
 
 const REQUESTS: usize = 1000;
 
@@ -148,6 +148,9 @@ fn layers_leave_the_others_alone() {
         assert_eq!(round(&mut target, "go"), REQUESTS, "{mode}: nobody is attached");
         let attach = attach(&bench, &mut target);
         assert_eq!(round(&mut target, "go"), REQUESTS, "{mode}: attached");
+        // The thread of ppt-tracing describes the callsites a little later.
+        let sites = || bench.ppt(&["dump", "out.bin", "--frame", "callsite"]).stdout;
+        wait_until("callsites are described", || sites().contains("request"));
         attach.stop();
         assert_eq!(round(&mut target, "go"), REQUESTS, "{mode}: detached");
         target.finish();

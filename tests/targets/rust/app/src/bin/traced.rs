@@ -42,7 +42,7 @@ impl fmt::Debug for Long {
 }
 
 fn request(n: u64) {
-    let span = info_span!("request", n, ok = n % 2 == 0, method = "GET", status = tracing::field::Empty);
+    let span = info_span!("request", n, ok = n.is_multiple_of(2), method = "GET", status = tracing::field::Empty);
     let _entered = span.enter();
     info!(share = 0.5, left = -(n as i64), path = "/index", "served {n}");
     trace_span!("query", table = %"users").in_scope(|| debug!(a = 1, b = 2, c = 3, d = 4, e = 5, "rows"));
