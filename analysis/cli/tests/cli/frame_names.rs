@@ -21,8 +21,9 @@ const BY_OPTION: [(&str, &[&str]); 10] = [
     ("export", &["export", "out.bin", "--format", "chrome", "--frame", "NAME"]),
     ("export", &["export", "out.bin", "--format", "ctf", "--frame", "NAME", "-o", "ANSWER"]),
 ];
-/// Commands whose `--frame` is no name in a capture: `import` makes frames of that kind.
-const OTHERS: [&str; 1] = ["import"];
+/// Other commands with `--frame`: `import` makes frames of that kind, and `plot --flame` wants stacks, which
+/// this capture has not.
+const OTHERS: [&str; 2] = ["import", "plot"];
 
 /// A plain frame, a span and a chain, and the tables that are made of these.
 const NAMES: [&str; 5] = ["job", "request", "request_spans", "encode", "encode_chains"];
