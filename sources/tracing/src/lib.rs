@@ -1,12 +1,12 @@
 //! Writes the spans and events of the crate `tracing` as frames, while ppt is attached.
 //!
 //! A program that has no subscriber of its own:
-//! ```
+//! ```no_run
 //! ppt_tracing::init().unwrap();
 //! tracing::info!(port = 80, "listening");
 //! ```
 //! A program that has one gives ppt a layer beside the others:
-//! ```
+//! ```no_run
 //! use tracing_subscriber::prelude::*;
 //! tracing_subscriber::registry().with(ppt_tracing::layer()).init();
 //! ```
