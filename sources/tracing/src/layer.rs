@@ -3,6 +3,8 @@
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Dispatch, Event, LevelFilter, Metadata, Subscriber};
+#[cfg(feature = "log")]
+use tracing_log::NormalizeEvent;
 use tracing_subscriber::layer::{Context, Filter, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
@@ -118,11 +120,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Frames {
             None if event.is_contextual() => current(&context),
             None => None,
         };
+        let metadata = event.metadata();
+        // Records of the crate `log` have this target, and say theirs in a field.
         #[cfg(feature = "log")]
-        let normalized = tracing_log::NormalizeEvent::normalized_metadata(event);
+        let normalized =
+            (metadata.target() == "log").then(|| event.normalized_metadata()).flatten();
         #[cfg(not(feature = "log"))]
         let normalized: Option<Metadata<'_>> = None;
-        let metadata = event.metadata();
         let target = normalized.as_ref().unwrap_or(metadata).target();
         tracing::Event::write(|f| {
             f.at = at;
@@ -138,17 +142,18 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Frames {
     }
 
     fn on_enter(&self, span: &Id, _: Context<'_, S>) {
-        if tracing::on() && !entered::enter(span.into_u64(), tracing::now()) {
+        let session = tracing::session();
+        if session != 0 && !entered::enter(session, span.into_u64(), tracing::now()) {
             TooDeep::add(1);
         }
     }
 
     fn on_exit(&self, span: &Id, context: Context<'_, S>) {
-        // A stamp stays on the stack of a thread if ppt leaves in between.
-        let Some(start) = entered::leave(span.into_u64()) else { return };
-        if !tracing::on() {
+        let session = tracing::session();
+        if session == 0 {
             return;
         }
+        let Some(start) = entered::leave(session, span.into_u64()) else { return };
         let Some(metadata) = context.metadata(span) else { return };
         Entered::write(|f| {
             f.poll_start = start;
