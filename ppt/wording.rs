@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use ppt_agent::doctor::{Check, Remedy};
 use ppt_agent::{AgentError, Denied, Refusal, Rule};
 use ppt_kernel::KernelError;
-use ppt_predicate::nearest;
+use ppt_text::nearest;
 
 /// Options for starting a container in which ppt works.
 const IN_CONTAINER: &str = "start it with --cap-add SYS_PTRACE (Kubernetes: \

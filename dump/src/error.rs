@@ -4,7 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use ppt_capture::{Bound, CaptureError};
-use ppt_predicate::{Error as PredicateError, nearest};
+use ppt_predicate::Error as PredicateError;
+use ppt_text::{did_you_mean, nearest};
 use strum::VariantNames;
 use thiserror::Error;
 
@@ -97,10 +98,8 @@ impl DumpError {
     }
 }
 
-/// ` (did you mean …?)`, or nothing.
 fn near(name: &str, there: &[String]) -> String {
-    let meant = nearest(name, there.iter().map(String::as_str));
-    meant.map_or_else(String::new, |meant| format!(" (did you mean `{meant}`?)"))
+    did_you_mean(&nearest(name, there))
 }
 
 fn list(names: &[String]) -> String {

@@ -1,6 +1,6 @@
 //! The languages that ppt generates, one line each.
 
-use crate::suggest::nearest;
+use ppt_text::nearest;
 
 macro_rules! languages {
     ($($(#[$doc:meta])* $case:ident: $word:literal, $option:literal, $like:expr;)*) => {

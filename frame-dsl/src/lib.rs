@@ -36,6 +36,7 @@ mod diagnostic;
 mod draw;
 pub mod edge;
 #[cfg(feature = "parser")]
+mod foreign_types;
 mod format;
 mod hash;
 mod json;
@@ -56,7 +57,6 @@ pub mod role;
 pub mod schema;
 mod stored;
 #[cfg(feature = "parser")]
-mod suggest;
 #[cfg(feature = "parser")]
 mod text;
 #[cfg(feature = "parser")]
@@ -88,5 +88,4 @@ pub use render::render;
 pub use schema::Schema;
 pub use stored::Stored;
 #[cfg(feature = "parser")]
-pub use suggest::nearest;
 pub use verify::SchemaError;

@@ -11,10 +11,10 @@ use crate::ast::{
     FrameFile, Metric, Setting, Word,
 };
 use crate::diagnostic::{DiagnosticSink, Span};
+use crate::foreign_types;
 use crate::mistake::{Mistake, NameKind};
 use crate::reserved::LATER;
 use crate::schema::MAX_NAME_BYTES;
-use crate::suggest;
 use crate::text::DecodedText;
 use crate::type_words::is_type_word;
 
@@ -229,7 +229,7 @@ impl TreeReader<'_> {
             }
             "struct" | "record" | "event" | "union" => Some("frame"),
             "gauge" => Some("counter"),
-            _ => suggest::nearest(first, DECLARATIONS),
+            _ => ppt_text::nearest(first, DECLARATIONS),
         };
         let suggestion = suggestion.map(str::to_owned);
         self.sink.report(place, Mistake::NotADeclaration { found, suggestion });
@@ -301,7 +301,7 @@ impl TreeReader<'_> {
                 "`{first}` is reserved for a later version of the frame language"
             ));
         }
-        if let Some(ours) = suggest::from_elsewhere(first) {
+        if let Some(ours) = foreign_types::from_elsewhere(first) {
             return Some(format!("`{first}` is not a type here; did you mean `{ours}`?"));
         }
         let words: Vec<&str> = source[place.start..at].split_whitespace().collect();

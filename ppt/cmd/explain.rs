@@ -60,11 +60,8 @@ fn section(typed: &str) -> Option<Section> {
 }
 
 fn unknown(typed: &str) -> String {
-    const ALIKE: f64 = 0.8;
-    let alike = sections().map(|it| (strsim::jaro_winkler(it.code, typed), it.code));
-    let nearest = alike.max_by(|one, other| one.0.total_cmp(&other.0));
-    let meant = match nearest.filter(|(alike, _)| *alike > ALIKE) {
-        Some((_, code)) => format!("did you mean `{code}`?"),
+    let meant = match ppt_text::nearest(typed, sections().map(|section| section.code)) {
+        Some(code) => format!("did you mean `{code}`?"),
         None => "`ppt explain` lists them".to_owned(),
     };
     format!(

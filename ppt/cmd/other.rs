@@ -66,7 +66,7 @@ fn nearest(word: &str) -> Option<String> {
     let own = own.get_subcommands().filter(|command| !command.is_hide_set());
     let own = own.map(|command| command.get_name().to_owned());
     let all: Vec<String> = own.chain(args::others().map(|(word, ..)| word.to_owned())).collect();
-    ppt_predicate::nearest(word, all.iter().map(String::as_str)).map(str::to_owned)
+    ppt_text::nearest(word, all)
 }
 
 /// Lets a program complete the words that follow one of its own; returns if it is not installed.

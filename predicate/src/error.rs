@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use ppt_frame_dsl::{Diagnostic, Severity, Span, nearest, render};
+use ppt_frame_dsl::{Diagnostic, Severity, Span, render};
+use ppt_text::nearest;
 use thiserror::Error;
 
 use crate::types::Type;

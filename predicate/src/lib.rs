@@ -43,7 +43,6 @@ pub use error::{Error, Problem};
 pub use fields::{NamedField, named_fields};
 pub use frame_kind::FrameKind;
 pub use parse::{MAX_BYTES, MAX_DEPTH};
-pub use ppt_frame_dsl::nearest;
 pub use predicate::Predicate;
 pub use program::Program;
 pub use row::{Chunk, Row};

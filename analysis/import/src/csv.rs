@@ -7,10 +7,10 @@ use csv::{ByteRecord, ReaderBuilder};
 use ppt_frame_dsl::columns::STANDARD_COLUMNS;
 use ppt_frame_dsl::schema::{Frame, Schema};
 use ppt_frame_dsl::{ColumnType, Style, TimeType, columns};
-use ppt_text::unescape_cell;
+use ppt_text::{did_you_mean, nearest, unescape_cell};
 
 use crate::cell::CellParser;
-use crate::error::{ImportError, meant};
+use crate::error::ImportError;
 use crate::recording::Recording;
 
 /// How to read a table.
@@ -132,7 +132,7 @@ impl Headings {
         }
         for name in options.names.iter().map(|it| &it.1).chain(&options.skip) {
             if !places.contains_key(name.as_str()) {
-                let near = meant(name, places.keys().copied());
+                let near = did_you_mean(&nearest(name, places.keys().copied()));
                 return Err(ImportError::Headings(format!(
                     "no column has the heading {name}{near}"
                 )));
@@ -159,7 +159,7 @@ impl Headings {
         for name in options.names.iter().map(|it| &it.0).chain(options.units.iter().map(|it| &it.0))
         {
             if !known.contains(name) {
-                let near = meant(name, known.iter().map(String::as_str));
+                let near = did_you_mean(&nearest(name, known.iter().map(String::as_str)));
                 return Err(ImportError::Frames(format!("no frame has a column {name}{near}")));
             }
         }
@@ -169,7 +169,7 @@ impl Headings {
             *left && !own && !options.skip.contains(heading)
         });
         if let Some((heading, _)) = unknown {
-            let near = meant(heading, known.iter().map(String::as_str));
+            let near = did_you_mean(&nearest(heading, known.iter().map(String::as_str)));
             return Err(ImportError::Headings(format!(
                 "the frame file has no column {heading:?}{near}. Name it (--column \
                  FIELD={heading}), or leave it out (--skip {heading})"
@@ -187,7 +187,8 @@ fn kind(
     if let Some(name) = &options.frame {
         let id = schema.frames.iter().position(|it| it.name == *name);
         return id.map(LineFrame::One).ok_or_else(|| {
-            let near = meant(name, schema.frames.iter().map(|it| it.name.as_str()));
+            let near =
+                did_you_mean(&nearest(name, schema.frames.iter().map(|it| it.name.as_str())));
             ImportError::Frames(format!("the frame file has no frame {name}{near}"))
         });
     }
@@ -242,7 +243,7 @@ fn cells_of(
             found.filter(|it| !it.is_empty())
         };
         let Some(found) = whole.or_else(parts) else {
-            let near = meant(&column.name, places.keys().copied());
+            let near = did_you_mean(&nearest(&column.name, places.keys().copied()));
             return Err(ImportError::Headings(format!(
                 "the table has no column {}, which frame {} needs{near}. If it has another heading: \
                  --column {}=HEADING",

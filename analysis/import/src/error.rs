@@ -57,14 +57,3 @@ impl ImportError {
         }
     }
 }
-
-/// ` (did you mean NAME?)`, if one of `names` is close to `name`.
-pub(crate) fn meant<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let near = names
-        .map(|other| (strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase()), other))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match near {
-        Some((likeness, other)) if likeness > 0.8 => format!(" (did you mean {other}?)"),
-        _ => String::new(),
-    }
-}

@@ -180,7 +180,7 @@ fn fields_that_no_packet_fills_are_said() {
         "{}",
         said("frame p { u16 sport; }")
     );
-    assert!(said("frame p { u16 src_prt; }").contains("did you mean src_port?"));
+    assert!(said("frame p { u16 src_prt; }").contains("did you mean `src_port`?"));
     assert!(said("frame p { u8 src_port; }").contains("16 bits or more"));
     assert!(said("frame p { u16 len; }").contains("32 bits or more"));
     assert!(said("frame p { char src[20]; }").contains("char[39]"));

@@ -99,7 +99,7 @@ fn what_does_not_fit_is_said_with_its_place() {
         ("at,level\n5,256\n", "line 2, column level: \"256\" is not a whole number from 0 to 255"),
         ("at,level\n5,1\nnow,2\n", "line 3, column at: \"now\" is neither a time"),
         ("at,level\n5,1\n6\n", "line 3: the line has 1 cells, and the first line 2"),
-        ("at,levle\n5,1\n", "no column level, which frame f needs (did you mean levle?)"),
+        ("at,levle\n5,1\n", "no column level, which frame f needs (did you mean `levle`?)"),
         ("at,level,x\n5,1,2\n", "--skip x"),
         ("at,level,at\n5,1,2\n", "stands twice"),
         ("at,level\n\u{0}\u{1}\n", "neither text nor a pcap file"),

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use nalgebra::{DMatrix, DVector};
+use ppt_text::nearest;
 
 use crate::error::FitError;
 use crate::formula::{Formula, Term};
-use crate::nearest::nearest;
 use crate::table::{Runs, Table};
 
 /// The columns that least squares work on.
@@ -82,7 +82,7 @@ impl Design {
 fn check_column(table: &Table, name: &str, span: &Range<usize>) -> Result<(), FitError> {
     let Some(values) = table.column(name) else {
         let there: Vec<String> = table.names().map(str::to_owned).collect();
-        let nearest = nearest(name, table.names());
+        let nearest = nearest(name, table.names()).map(str::to_owned);
         return Err(FitError::NoColumn {
             name: name.to_owned(),
             span: span.clone(),

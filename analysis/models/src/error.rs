@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use ppt_text::{escaped, masked};
+use ppt_text::{did_you_mean, escaped, masked};
 use thiserror::Error;
 
 /// A formula that cannot be read, and where.
@@ -129,7 +129,7 @@ pub enum TableError {
 #[strum(serialize_all = "kebab-case", prefix = "fit-")]
 pub enum FitError {
     /// A column that the table does not have.
-    #[error("there is no column `{name}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    #[error("there is no column `{name}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
     NoColumn {
         /// Its name.
         name: String,
@@ -216,10 +216,6 @@ fn constant(response: bool) -> &'static str {
     if response { "there is nothing to explain" } else { "its effect cannot be told" }
 }
 
-pub(crate) fn near(nearest: &Option<String>) -> String {
-    nearest.as_ref().map(|it| format!(" (`{it}`?)")).unwrap_or_default()
-}
-
 /// Names in quotes, joined by commas.
 pub(crate) fn quoted(names: &[String]) -> String {
     names.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
@@ -261,7 +257,7 @@ pub enum PredictError {
         column: String,
     },
     /// A value that nothing uses.
-    #[error("the formula has no `{column}`{}; it has: {}", near(.nearest), .there.join(", "))]
+    #[error("the formula has no `{column}`{}; it has: {}", did_you_mean(.nearest), .there.join(", "))]
     Unknown {
         /// The name.
         column: String,

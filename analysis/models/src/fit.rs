@@ -1,6 +1,7 @@
 //! A formula fitted to a table, and what is known of it.
 
 use nalgebra::DVector;
+use ppt_text::nearest;
 
 use crate::bootstrap::{Bootstrap, Resampling};
 use crate::chance::{f_beyond, t_beyond, t_quantile};
@@ -8,7 +9,6 @@ use crate::design::Design;
 use crate::error::{ColumnValues, FitError, NoBootstrap, PredictError};
 use crate::formula::Formula;
 use crate::interval::Interval;
-use crate::nearest::nearest;
 use crate::squares::Squares;
 use crate::table::Table;
 
@@ -267,7 +267,7 @@ impl Fit {
         for (name, _) in at {
             if !inputs.contains(name) {
                 let there = inputs.iter().map(|&it| it.to_owned()).collect();
-                let nearest = nearest(name, inputs.iter().copied());
+                let nearest = nearest(name, inputs.iter().copied()).map(str::to_owned);
                 return Err(PredictError::Unknown { column: (*name).to_owned(), nearest, there });
             }
         }

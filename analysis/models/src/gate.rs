@@ -8,12 +8,12 @@ use pest::Parser as _;
 use pest::error::{ErrorVariant, InputLocation};
 use pest::iterators::Pair;
 use pest_derive::Parser;
+use ppt_text::{did_you_mean, nearest};
 use thiserror::Error;
 
 use crate::compare::{Change, Estimate};
-use crate::error::{carets, choice, near, quoted_char};
+use crate::error::{carets, choice, quoted_char};
 use crate::measured::Statistic;
-use crate::nearest::nearest;
 
 #[derive(Parser)]
 #[grammar = "gate.pest"]
@@ -115,7 +115,7 @@ pub enum GateMistake {
         most: usize,
     },
     /// A field that was not compared.
-    #[error("there is no field `{field}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    #[error("there is no field `{field}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
     NoField {
         /// Its name.
         field: String,
@@ -131,7 +131,7 @@ impl GateMistake {
     pub fn no_field(field: &str, fields: &[&str]) -> GateMistake {
         GateMistake::NoField {
             field: field.to_owned(),
-            nearest: nearest(field, fields.iter().copied()),
+            nearest: nearest(field, fields.iter().copied()).map(str::to_owned),
             there: fields.iter().map(|&name| name.to_owned()).collect(),
         }
     }
@@ -361,6 +361,6 @@ mod tests {
         assert_eq!(gate("handle p99 > 1x").of(&fields).unwrap(), ["dve.job.handle", "job.handle"]);
         assert_eq!(gate("dve.job.handle p99 > 1x").of(&fields).unwrap(), ["dve.job.handle"]);
         let error = gate("job.handel p99 > 1x").of(&fields).unwrap_err();
-        assert!(error.to_string().contains("(`job.handle`?)"), "{error}");
+        assert!(error.to_string().contains("(did you mean `job.handle`?)"), "{error}");
     }
 }

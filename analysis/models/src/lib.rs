@@ -24,7 +24,6 @@ mod gate;
 mod interval;
 mod limit;
 mod measured;
-mod nearest;
 mod parse;
 mod plan;
 mod residuals;

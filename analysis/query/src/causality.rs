@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use ppt_causality::{EdgeKind, Graph, Path, Stage, StepCause, StepPlace};
+use ppt_text::{did_you_mean, nearest};
 
-use crate::nearest::nearest;
 pub(crate) use load::{Input, Loader};
 pub(crate) use texts::Texts;
 
@@ -56,9 +56,9 @@ impl Causality {
         let mut there: Vec<String> = self.points.iter().map(|it| short(it).to_owned()).collect();
         there.sort();
         there.dedup();
-        let near = nearest(name, &there).map(|it| format!(" (did you mean `{it}`?)"));
+        let near = did_you_mean(&nearest(name, &there));
         let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
-        format!("no point is called `{name}`{}; there are: {there}", near.unwrap_or_default())
+        format!("no point is called `{name}`{near}; there are: {there}")
     }
 
     /// What a stage is called: where it begins and ends.

@@ -15,12 +15,12 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::Expr;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use ppt_tables::{CaptureSet, Directory, Loss, Table, Total};
+use ppt_text::nearest;
 
 use crate::apart::KeepApart;
 use crate::error::{QueryError, external};
 use crate::functions;
 use crate::limits::prepared;
-use crate::nearest::nearest;
 use crate::nesting::RECURSION;
 use crate::provider::Provided;
 use crate::tracing;
@@ -230,7 +230,11 @@ impl Engine {
             return QueryError::Ambiguous { name: name.to_owned(), buffers: buffers.to_vec() };
         }
         let there: Vec<String> = self.tables().into_iter().map(|(name, _)| name).collect();
-        QueryError::NoTable { name: name.to_owned(), nearest: nearest(name, &there), there }
+        QueryError::NoTable {
+            name: name.to_owned(),
+            nearest: nearest(name, &there).cloned(),
+            there,
+        }
     }
 }
 

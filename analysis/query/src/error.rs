@@ -6,9 +6,9 @@ use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 use ppt_tables::{SetError, TableError};
+use ppt_text::{did_you_mean, nearest};
 use strum::VariantNames;
 
-use crate::nearest::nearest;
 use crate::nesting::RECURSION;
 
 /// Why a query has no answer.
@@ -28,7 +28,7 @@ pub enum QueryError {
         buffers: Vec<String>,
     },
     /// No table of that name.
-    #[error("there is no table `{name}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    #[error("there is no table `{name}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
     #[strum(serialize = "no-table")]
     NoTable {
         /// The name.
@@ -39,7 +39,7 @@ pub enum QueryError {
         there: Vec<String>,
     },
     /// No kind of frames of that name.
-    #[error("there is no frame `{name}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    #[error("there is no frame `{name}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
     #[strum(serialize = "no-such-frame")]
     NoFrame {
         /// The name.
@@ -50,7 +50,7 @@ pub enum QueryError {
         there: Vec<String>,
     },
     /// No buffer of that name.
-    #[error("there is no buffer `{name}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    #[error("there is no buffer `{name}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
     #[strum(serialize = "no-such-buffer")]
     NoBuffer {
         /// The name.
@@ -72,7 +72,7 @@ pub enum QueryError {
         there: Vec<String>,
     },
     /// No interval of time of that name, or none at all.
-    #[error("there is no interval of time{}{}; there are: {}", named(.name), near(.nearest), some(.there))]
+    #[error("there is no interval of time{}{}; there are: {}", named(.name), did_you_mean(.nearest), some(.there))]
     #[strum(serialize = "no-interval")]
     NoInterval {
         /// The name; empty where the captures have none at all.
@@ -266,7 +266,7 @@ impl From<DataFusionError> for QueryError {
                 SchemaError::FieldNotFound { field, valid_fields } => {
                     let there: Vec<_> = valid_fields.iter().map(|it| it.name.clone()).collect();
                     let name = field.name.clone();
-                    QueryError::NoColumn { nearest: nearest(&name, &there), name, there }
+                    QueryError::NoColumn { nearest: nearest(&name, &there).cloned(), name, there }
                 }
                 _ => QueryError::Query(error),
             },
@@ -296,11 +296,7 @@ fn some(there: &[String]) -> String {
 /// Without quotes, a text is a name.
 fn near_or_text(name: &str, nearest: &Option<String>) -> String {
     match nearest {
-        Some(_) => near(nearest),
+        Some(_) => did_you_mean(nearest),
         None => format!(" (a text needs quotes: '{name}')"),
     }
-}
-
-fn near(nearest: &Option<String>) -> String {
-    nearest.as_ref().map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
 }

@@ -20,7 +20,6 @@ pub mod flame;
 mod functions;
 pub mod graph;
 mod limits;
-mod nearest;
 mod nesting;
 mod output;
 mod provider;

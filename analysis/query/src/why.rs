@@ -19,11 +19,11 @@ use datafusion::logical_expr::{Expr, cast as cast_to, lit};
 use datafusion::prelude::ident;
 use ppt_predicate::to_sql;
 use ppt_tables::{Bounded, Number, Table, ThreadLabels, Word};
+use ppt_text::nearest;
 
 use crate::engine::{Engine, FrameTable, Unit};
 use crate::error::QueryError;
 use crate::limits::within_limits;
-use crate::nearest::nearest;
 use crate::summary::ends;
 pub use cut::{By, Spent, TimeUse};
 use during::{During, long, text};
@@ -156,7 +156,7 @@ impl Engine {
             Some(name) if !found => {
                 there.sort();
                 there.dedup();
-                let nearest = nearest(name, &there);
+                let nearest = nearest(name, &there).cloned();
                 return Err(QueryError::NoInterval { name: name.clone(), nearest, there });
             }
             None if !found => {
@@ -168,7 +168,7 @@ impl Engine {
         columns.dedup();
         match why.show.iter().find(|entry| !columns.contains(entry)) {
             Some(name) => {
-                let nearest = nearest(name, &columns);
+                let nearest = nearest(name, &columns).cloned();
                 Err(QueryError::NoColumn { name: name.clone(), nearest, there: columns })
             }
             None => Ok(all),

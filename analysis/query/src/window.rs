@@ -11,9 +11,9 @@ use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, lit};
 use datafusion::prelude::ident;
 use ppt_tables::{Bound, Bounded, CaptureSet, Number, Table, Word};
+use ppt_text::nearest;
 
 use crate::error::QueryError;
-use crate::nearest::nearest;
 
 /// The part of captures that is seen: as `--from`, `--to` and `-b` of `ppt dump` say. Times since the
 /// start count from where the first of them began.
@@ -39,7 +39,7 @@ impl Window {
             None => Ok(()),
             Some(name) => {
                 let there: Vec<String> = there.into_iter().map(str::to_owned).collect();
-                let nearest = nearest(name, &there);
+                let nearest = nearest(name, &there).cloned();
                 Err(QueryError::NoBuffer { name: name.clone(), nearest, there })
             }
         }

@@ -2,11 +2,12 @@
 
 use super::frames::Places;
 use super::options;
+use ppt_text::nearest;
+
 use crate::ast::FrameFile;
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::mistake::{Mistake, WARNINGS};
 use crate::schema::{Frame, Schema};
-use crate::suggest::nearest;
 
 /// Frames of one buffer that differ by more than so many times …
 const UNEVEN: u32 = 4;

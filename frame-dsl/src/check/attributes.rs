@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use super::names;
 use super::options::{self, ChosenClock};
+use ppt_text::nearest;
+
 use crate::ast;
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
 use crate::mistake::{Mistake, NameKind};
 use crate::role::{IN, OUT, SpanHalf};
 use crate::schema::Attribute;
-use crate::suggest::nearest;
 
 const KNOWN: [&str; 17] = [
     "at", "unit", "clock", "group", "name", "track", "flow", "counter", "span", "chain", "key",

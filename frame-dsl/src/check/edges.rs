@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use super::frames::Draft;
 use super::names;
+use ppt_text::nearest;
+
 use crate::ast::{self, EdgeEnd, FrameFile, Word};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
 use crate::edge::{self, EDGES, Edge, MAX_EDGES, Policy};
 use crate::mistake::{DurationFault, Mistake, NameKind};
 use crate::role::{IN, OUT, POINT};
 use crate::schema::{FieldType, MAX_NAME_BYTES};
-use crate::suggest::nearest;
 
 /// Units of a length of time, in ns.
 const UNITS: [(&str, u64); 6] = [

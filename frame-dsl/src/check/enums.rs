@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use super::{names, number};
+use ppt_text::nearest;
+
 use crate::ast::{self, FrameFile};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::foreign_types::from_elsewhere;
 use crate::mistake::{Mistake, NameKind};
 use crate::schema::{Enum, Extra, Int, MAX_ENUMS, MAX_VALUES};
-use crate::suggest::{from_elsewhere, nearest};
 use crate::type_words::is_type_word;
 
 /// Not too many enums; spans have `own` ones, which nothing declares.

@@ -5,14 +5,16 @@ use std::collections::HashSet;
 use super::attributes::{self, FieldAttributes, PointSide};
 use super::number;
 use super::options::{ChosenClock, TimeMeaning};
+use ppt_text::nearest;
+
 use crate::ast::{self, FrameFile, Word};
 use crate::diagnostic::{DiagnosticSink, Span};
+use crate::foreign_types::from_elsewhere;
 use crate::mistake::Mistake;
 use crate::reserved::LATER;
 use crate::role::{HASH, Hash, SpanHalf};
 use crate::schema::{Edge, Extra, Field, FieldType, Interval, MAX_FRAME_BYTES, MAX_NAME_BYTES};
 use crate::stored::plain;
-use crate::suggest::{from_elsewhere, nearest};
 use crate::type_words::{HASHES, type_words};
 
 /// The names that a type can have in this file.

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use super::fields::DraftField;
 use super::names;
+use ppt_text::nearest;
+
 use crate::ast::{self, Word};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
 use crate::mistake::{Mistake, NameKind};
@@ -12,7 +14,6 @@ use crate::role::{
     ACROSS, AT, Across, CHAIN, EDGE, EDGES, FIFO, KEY, PLAIN, POINT, SPAN, STAMP, STEP,
 };
 use crate::schema::{Edge, Enum, Extra, Field, FieldType, Int, MAX_NAME_BYTES, MAX_VALUES};
-use crate::suggest::nearest;
 
 const SPAN_FORM: &str = "@span(process, fifo)";
 const CHAIN_FORM: &str = "@chain(first, second, third)";

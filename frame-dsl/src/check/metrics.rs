@@ -4,13 +4,14 @@ use super::attributes;
 use super::frames::{Draft, Places};
 use super::names::{self, Declared};
 use super::number;
+use ppt_text::nearest;
+
 use crate::ast::{self, FrameFile, Word};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
 use crate::language::Language;
 use crate::metric::{self, HIDDEN, HIDDEN_FRAME, MAX_BUCKETS, MAX_METRICS, Metric, Shape};
 use crate::mistake::{Mistake, NameKind};
 use crate::schema::{Extra, Field, FieldType, Frame};
-use crate::suggest::nearest;
 
 /// What C++ calls the functions inside them; none can have the name of one.
 const METHODS: [&str; 2] = ["add", "observe"];

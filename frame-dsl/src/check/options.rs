@@ -1,13 +1,14 @@
 //! `emit`, `buffer` and `option` lines.
 
 use super::{names, number};
+use ppt_text::nearest;
+
 use crate::ast::{Argument, FrameFile, Setting, Word};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::language::Language;
 use crate::mistake::{Mistake, NameKind};
 use crate::names::is_identifier;
 use crate::schema::{Clock, FieldType, MAX_SLOTS, MIN_SLOTS};
-use crate::suggest::nearest;
 use crate::verify::is_slot_count;
 
 /// The meaning of the type word `time`.

@@ -6,8 +6,10 @@ use ppt_frame_dsl::schema::{Clock, FieldType, Frame, Schema};
 use ppt_frame_dsl::{Column, ColumnType, Style, columns};
 
 use super::packet::{Above, NAMES, Packet, PacketValue, Parts};
+use ppt_text::{did_you_mean, nearest};
+
 use crate::cell::CellParser;
-use crate::error::{ImportError, meant};
+use crate::error::ImportError;
 
 /// The kinds of frames that take packets.
 pub(crate) struct FilledFrames {
@@ -95,7 +97,7 @@ impl Filled {
         let place = format!("{}.{}", frame.name, column.name);
         let name = if field.at { "time" } else { field.name.as_str() };
         let Some((what, _)) = NAMES.iter().find(|it| it.0 == name) else {
-            let near = meant(name, NAMES.iter().map(|it| it.0));
+            let near = did_you_mean(&nearest(name, NAMES.iter().map(|it| it.0)));
             let all = NAMES.map(|it| it.0).join(", ");
             return Err(ImportError::Frames(format!(
                 "{place}: a packet has nothing of this name{near}. It has {all}"

@@ -295,7 +295,7 @@ fn what_cannot_be_fitted_is_told() {
     };
     assert_eq!(
         told("cpu ~ n + sme"),
-        "there is no column `sme` (`same`?); there are: n, twice, same, hole, zero, cpu\n\
+        "there is no column `sme` (did you mean `same`?); there are: n, twice, same, hole, zero, cpu\n\
          cpu ~ n + sme\n          ^^^"
     );
     assert_eq!(
@@ -356,7 +356,10 @@ fn a_point_needs_what_the_formula_has() {
     let fit = fit("cpu ~ log(n)", &table);
     let told = |at: &[(&str, f64)]| fit.predict(at).unwrap_err().to_string();
     assert_eq!(told(&[]), "the formula needs a value of `n`");
-    assert_eq!(told(&[("n", 1.0), ("N", 1.0)]), "the formula has no `N` (`n`?); it has: n");
+    assert_eq!(
+        told(&[("n", 1.0), ("N", 1.0)]),
+        "the formula has no `N` (did you mean `n`?); it has: n"
+    );
     assert_eq!(told(&[("n", 0.0)]), "`log(n)` has no value at n = 0");
     let there = fit.predict(&[("n", 1000.0)]).unwrap();
     assert_eq!((there.beyond[0].at, there.beyond[0].measured.high), (1000.0, 500.0));

@@ -7,8 +7,9 @@ use datafusion::common::TableReference;
 use ppt_tables::{Bounds, Directory, Request, Table, Whole};
 
 use super::{Engine, FrameTable, Unit};
+use ppt_text::nearest;
+
 use crate::error::QueryError;
-use crate::nearest::nearest;
 
 /// Tables of what programs count. They belong to no frame.
 const METRICS: [&str; 2] = ["counters", "histograms"];
@@ -139,7 +140,7 @@ fn names(tables: impl IntoIterator<Item = FrameTable>) -> Vec<String> {
 fn no_frame(name: &str, there: Vec<String>) -> QueryError {
     let is_there = |part: &&str| there.iter().any(|known| known == part);
     let part = name.split('.').find(is_there).map(str::to_owned);
-    let nearest = part.or_else(|| nearest(name, &there));
+    let nearest = part.or_else(|| nearest(name, &there).cloned());
     QueryError::NoFrame { name: name.to_owned(), nearest, there }
 }
 

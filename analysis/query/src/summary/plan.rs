@@ -12,11 +12,12 @@ use ppt_predicate::to_sql;
 use ppt_tables::{Bounded, Number, SYMBOL, Table, Word};
 
 use super::answer::Ask;
+use ppt_text::nearest;
+
 use crate::engine::{Engine, FrameTable, Unit};
 use crate::error::QueryError;
 use crate::functions::function_of;
 use crate::limits::within_limits;
-use crate::nearest::nearest;
 
 /// What is done with a field.
 #[derive(Debug, Clone)]
@@ -234,7 +235,7 @@ fn find(table: &dyn Table, what: Bounded) -> Option<usize> {
 pub(super) fn no_column(name: &str, there: impl IntoIterator<Item = String>) -> QueryError {
     let mut said = HashSet::new();
     let there: Vec<String> = there.into_iter().filter(|it| said.insert(it.clone())).collect();
-    QueryError::NoColumn { name: name.to_owned(), nearest: nearest(name, &there), there }
+    QueryError::NoColumn { name: name.to_owned(), nearest: nearest(name, &there).cloned(), there }
 }
 
 /// The columns that hold the ends of an interval of time, if its clock has a place in time.

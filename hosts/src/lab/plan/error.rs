@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use ppt_text::{escaped, masked_in_place};
+use ppt_text::{did_you_mean, escaped, masked_in_place};
 use thiserror::Error;
 
 /// A mistake in the text of an experiment.
@@ -36,7 +36,7 @@ pub enum Mistake {
         what: String,
     },
     /// A key that means nothing here.
-    #[error("{place} has no `{key}`{}; it has: {}", near(.nearest), .known.join(", "))]
+    #[error("{place} has no `{key}`{}; it has: {}", did_you_mean(.nearest), .known.join(", "))]
     Unknown {
         /// The key.
         key: String,
@@ -142,7 +142,7 @@ pub enum Mistake {
     #[error("the experiment has no host; add for example host.a = {{ via = \"local\" }}")]
     NoHost,
     /// A phase names a host that is not there.
-    #[error("there is no host `{name}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    #[error("there is no host `{name}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
     NoSuchHost {
         /// The name.
         name: String,
@@ -237,7 +237,7 @@ pub enum Mistake {
         most: u128,
     },
     /// A placeholder that stands for nothing.
-    #[error("nothing fills in `{{{name}}}`{}; there are: {}", near(.nearest), .there.join(", "))]
+    #[error("nothing fills in `{{{name}}}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
     Placeholder {
         /// Its name.
         name: String,
@@ -272,7 +272,7 @@ pub enum Mistake {
         why: String,
     },
     /// `stop` names no earlier phase.
-    #[error("no earlier phase has the name `{name}`{}", near(.nearest))]
+    #[error("no earlier phase has the name `{name}`{}", did_you_mean(.nearest))]
     NoPhase {
         /// The name.
         name: String,
@@ -294,7 +294,7 @@ pub enum Mistake {
         names: Vec<&'static str>,
     },
     /// The predicate names no parameter.
-    #[error("the matrix has no `{name}`{}; it has: {}", near(.nearest), .there.join(", "))]
+    #[error("the matrix has no `{name}`{}; it has: {}", did_you_mean(.nearest), .there.join(", "))]
     NoAxis {
         /// The name.
         name: String,
@@ -342,10 +342,6 @@ impl PlanError {
         let group = Level::ERROR.primary_title(title.as_str()).element(snippet);
         Renderer::plain().decor_style(DecorStyle::Ascii).render(&[group])
     }
-}
-
-fn near(nearest: &Option<String>) -> String {
-    nearest.as_ref().map(|it| format!(" (`{it}`?)")).unwrap_or_default()
 }
 
 fn choice(names: &[&'static str]) -> String {

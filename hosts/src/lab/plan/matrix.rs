@@ -125,14 +125,6 @@ fn file_name(key: &str) -> String {
     format!("{}-{end}", short.trim_start_matches('.'))
 }
 
-/// The name that is spelt most nearly so, if one is.
-pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
-    let far = |it: &str| strsim::osa_distance(&it.to_lowercase(), &name.to_lowercase());
-    let near = names.take(512).map(|it| (far(it), it)).min_by_key(|it| it.0)?;
-    (near.0 <= (name.chars().count() / 3).max(1) && near.0 < near.1.len())
-        .then(|| near.1.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use ppt_text::nearest;
 use toml::de::{DeTable, DeValue};
 
 use super::action::{Clock, Stop};
 use super::error::{Mistake, PlanError};
-use super::matrix::{self, Axis, ParameterValue, nearest};
+use super::matrix::{self, Axis, ParameterValue};
 use super::table::{PlanEntry, Table, name, wrong};
 use super::template::Template;
 use super::types::{Host, Phase, Plan, Program, Report, Step, Via};
@@ -283,7 +284,7 @@ impl Reader<'_> {
             let Some(host) = there().position(|it| it == key) else {
                 let name = key.to_owned();
                 let words = ["name", "timeout", "when", "all"];
-                let nearest = nearest(key, there().chain(words));
+                let nearest = nearest(key, there().chain(words)).map(str::to_owned);
                 let there = there().map(str::to_owned).collect();
                 return wrong(Mistake::NoSuchHost { name, nearest, there }, span);
             };
@@ -380,7 +381,7 @@ impl Reader<'_> {
             let name = it.text()?;
             let there = || self.plan.phases.iter().map(|it| &*it.name);
             if !there().any(|it| it == name) {
-                let nearest = nearest(name, there());
+                let nearest = nearest(name, there()).map(str::to_owned);
                 return it.wrong(Mistake::NoPhase { name: name.to_owned(), nearest });
             }
             names.push(name.to_owned());

@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use ppt_text::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Mistake, PlanError};
-use super::matrix::nearest;
 
 /// A table, and which of its keys were asked for.
 pub(super) struct Table<'t, 'i> {
@@ -52,7 +52,7 @@ impl<'t, 'i> Table<'t, 'i> {
                 let mistake = Mistake::Unknown {
                     key: key.to_owned(),
                     place: self.place.clone(),
-                    nearest: nearest(key, self.known.iter().copied()),
+                    nearest: nearest(key, self.known.iter().copied()).map(str::to_owned),
                     known: self.known.iter().map(|it| (*it).to_owned()).collect(),
                 };
                 wrong(mistake, span)

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use ppt_text::nearest;
+
 use super::error::Mistake;
-use super::matrix::nearest;
 
 /// A text with placeholders.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,7 +61,7 @@ impl Template {
                         let there = || values.keys().map(String::as_str);
                         return Err(Mistake::Placeholder {
                             name: name.clone(),
-                            nearest: nearest(name, there()),
+                            nearest: nearest(name, there()).map(str::to_owned),
                             there: there().map(|it| format!("{{{it}}}")).collect(),
                         });
                     }
@@ -104,7 +105,7 @@ mod tests {
         let told = |text: &str| filled(text).unwrap_err();
         assert_eq!(
             told("{sise}"),
-            "nothing fills in `{sise}` (`size`?); there are: {a.addr}, {b.addr}, {size}"
+            "nothing fills in `{sise}` (did you mean `size`?); there are: {a.addr}, {b.addr}, {size}"
         );
         assert!(told("{b.addr}").starts_with("the address of `b` is not known: give it"));
         for text in ["{size", "size}", "{a{size}", "}x{size}"] {

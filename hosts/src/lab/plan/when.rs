@@ -6,9 +6,10 @@ use pest::Parser as _;
 use pest::error::{ErrorVariant, InputLocation};
 use pest::iterators::Pair;
 use pest_derive::Parser;
+use ppt_text::nearest;
 
 use super::error::Mistake;
-use super::matrix::{Axis, ParameterValue, nearest};
+use super::matrix::{Axis, ParameterValue};
 
 #[derive(Parser)]
 #[grammar = "lab/plan/when.pest"]
@@ -139,7 +140,7 @@ fn compared<'i>(parts: impl Iterator<Item = Pair<'i, Rule>>, axes: &[Axis]) -> R
 fn find(name: &str, axes: &[Axis]) -> Result<usize, Mistake> {
     axes.iter().position(|it| it.name == name).ok_or_else(|| Mistake::NoAxis {
         name: name.to_owned(),
-        nearest: nearest(name, axes.iter().map(|it| &*it.name)),
+        nearest: nearest(name, axes.iter().map(|it| &*it.name)).map(str::to_owned),
         there: axes.iter().map(|it| it.name.clone()).collect(),
     })
 }

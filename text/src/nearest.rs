@@ -1,0 +1,60 @@
+//! What somebody may have meant by a name that is not there.
+
+/// The one of `names` that `word` is a misspelling of: its [optimal string alignment
+/// distance](https://en.wikipedia.org/wiki/Damerau-Levenshtein_distance), whatever the case, is at most a third of
+/// the word, and 1 in any case. So `pid` is no misspelt `end`.
+pub fn nearest<S: AsRef<str>>(word: &str, names: impl IntoIterator<Item = S>) -> Option<S> {
+    // Bounds on the work: longer words are not slips of the fingers.
+    const LONGEST: usize = 64;
+    const MOST: usize = 512;
+    if word.len() > LONGEST {
+        return None;
+    }
+    let slips = (word.chars().count() / 3).max(1);
+    let word = word.to_lowercase();
+    let near = |name: S| {
+        let text = name.as_ref();
+        let distance = (text.len() <= LONGEST)
+            .then(|| strsim::osa_distance(&word, &text.to_lowercase()))
+            .filter(|&distance| distance <= slips && distance < text.len())?;
+        Some((distance, name))
+    };
+    let near = names.into_iter().take(MOST).filter_map(near);
+    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+}
+
+/// What follows a sentence that names what is not there: `` (did you mean `NAME`?)``, or nothing.
+pub fn did_you_mean(name: &Option<impl AsRef<str>>) -> String {
+    name.as_ref().map_or_else(String::new, |name| format!(" (did you mean `{}`?)", name.as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_misspelling_is_near() {
+        let names = ["pid", "tid", "kind", "spent", "handle", "frame", "buffer"];
+        for (word, meant) in [
+            ("end", None),
+            ("pdi", Some("pid")),
+            ("knd", Some("kind")),
+            ("spnt", Some("spent")),
+            ("hnadel", Some("handle")),
+            ("Frame", Some("frame")),
+            ("bufefr", Some("buffer")),
+            ("SELECT", None),
+            ("", None),
+            (&"frame".repeat(1000), None),
+        ] {
+            assert_eq!(nearest(word, names), meant, "{word}");
+        }
+        assert_eq!(nearest("x", ["y"]), None, "one letter for another is no misspelling");
+    }
+
+    #[test]
+    fn a_sentence_goes_on() {
+        assert_eq!(did_you_mean(&Some("pid")), " (did you mean `pid`?)");
+        assert_eq!(did_you_mean(&None::<&str>), "");
+    }
+}
