@@ -37,6 +37,7 @@ mod draw;
 pub mod edge;
 #[cfg(feature = "parser")]
 mod foreign_types;
+#[cfg(feature = "parser")]
 mod format;
 mod hash;
 mod json;
@@ -56,7 +57,6 @@ mod reserved;
 pub mod role;
 pub mod schema;
 mod stored;
-#[cfg(feature = "parser")]
 #[cfg(feature = "parser")]
 mod text;
 #[cfg(feature = "parser")]
@@ -87,5 +87,4 @@ pub use mistake::Severity;
 pub use render::render;
 pub use schema::Schema;
 pub use stored::Stored;
-#[cfg(feature = "parser")]
 pub use verify::SchemaError;
