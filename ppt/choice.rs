@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ppt_agent::{Attribute, Buffer, Choose, Masks, Schema, Target};
-use ppt_text::escaped;
-use ppt_text::nearest;
+use ppt_text::{escaped, nearest};
 
 use crate::args;
 use crate::code::Code;

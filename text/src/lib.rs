@@ -1,10 +1,9 @@
 //! Text as people read it: names of strangers made safe to show, and numbers in short.
 //!
 //! [`is_unsafe`] is the one set of characters that no output contains unescaped. [`escaped`] is for
-//! people, [`escape_cell`] for tables that a program reads back, [`escaped_json`] for JSON. [`nearest`] finds
-//! what a misspelt name was meant to be. Binaries
-//! alone enable the features `messages`, by which `message` writes to stderr, and `arguments`, by which
-//! `argument` reads the values of a command line.
+//! people, [`escape_cell`] for tables that a program reads back, [`escaped_json`] for JSON. [`nearest`]
+//! finds what a misspelt name was meant to be. Binaries alone enable the features `messages`, by which
+//! `message` writes to stderr, and `arguments`, by which `argument` reads the values of a command line.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arguments")]

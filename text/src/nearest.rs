@@ -1,10 +1,11 @@
 //! What somebody may have meant by a name that is not there.
 
-/// The one of `names` that `word` is a misspelling of: its [optimal string alignment
-/// distance](https://en.wikipedia.org/wiki/Damerau-Levenshtein_distance), whatever the case, is at most a third of
-/// the word, and 1 in any case. So `pid` is no misspelt `end`.
+/// The one of `names` that `word` is a misspelling of, whatever the case. Slips are letters that are
+/// missing, too many, wrong or swapped with the next (optimal string alignment distance). There may be
+/// one for every three letters of `word`, one in a shorter word, and fewer than the name has bytes: `pid`
+/// is no misspelt `end`. Of equally near names, the first. Words and names above 64 bytes, and names
+/// after the first 512, are not compared, which bounds the work.
 pub fn nearest<S: AsRef<str>>(word: &str, names: impl IntoIterator<Item = S>) -> Option<S> {
-    // Bounds on the work: longer words are not slips of the fingers.
     const LONGEST: usize = 64;
     const MOST: usize = 512;
     if word.len() > LONGEST {

@@ -4,10 +4,9 @@ use std::net::IpAddr;
 
 use ppt_frame_dsl::schema::{Clock, FieldType, Frame, Schema};
 use ppt_frame_dsl::{Column, ColumnType, Style, columns};
-
-use super::packet::{Above, NAMES, Packet, PacketValue, Parts};
 use ppt_text::{did_you_mean, nearest};
 
+use super::packet::{Above, NAMES, Packet, PacketValue, Parts};
 use crate::cell::CellParser;
 use crate::error::ImportError;
 
