@@ -86,6 +86,14 @@ impl LoadSegments {
         let load = self.0.iter().find(covers)?;
         Some(load.address.wrapping_add(offset.wrapping_sub(load.offset)))
     }
+
+    /// Where in the file the code is that it calls so.
+    pub fn offset(&self, address: u64) -> Option<u64> {
+        let holds =
+            |it: &&Load| it.address <= address && address < it.address.saturating_add(it.size);
+        let load = self.0.iter().find(holds)?;
+        load.offset.checked_add(address - load.address)
+    }
 }
 
 /// The headers of an ELF file of 64 bits, little-endian.
@@ -95,7 +103,11 @@ pub(crate) struct ElfFile<R> {
     pub build_id: Vec<u8>,
     /// Where its code is.
     pub loads: LoadSegments,
+    /// Where its other content is.
+    pub data: LoadSegments,
     sections: Vec<SectionHeader>,
+    /// The number of the section that has the names of sections.
+    names: usize,
 }
 
 /// Which table of symbols a file has.
@@ -125,11 +137,20 @@ impl<R: ReadAt> ElfFile<R> {
             bytes(&source, header.e_phoff, len, limits::HEADER_BYTES).unwrap_or_default();
         let count = programs.len() / program_size;
         let programs = ProgramHeader::parse(&programs, 0, count, CONTEXT).unwrap_or_default();
-        let code = programs.iter().filter(|it| it.p_type == PT_LOAD && it.p_flags & PF_X != 0);
-        let loads =
-            code.map(|it| Load { offset: it.p_offset, size: it.p_filesz, address: it.p_vaddr });
-        let loads = LoadSegments(loads.collect());
-        let mut file = ElfFile { source, build_id: Vec::new(), loads, sections: Vec::new() };
+        let of_loads = |is_code: bool| {
+            let loads = programs
+                .iter()
+                .filter(|it| it.p_type == PT_LOAD && (it.p_flags & PF_X != 0) == is_code);
+            let loads = loads.map(|it| Load {
+                offset: it.p_offset,
+                size: it.p_filesz,
+                address: it.p_vaddr,
+            });
+            LoadSegments(loads.collect())
+        };
+        let (loads, data) = (of_loads(true), of_loads(false));
+        let (build_id, sections, names) = (Vec::new(), Vec::new(), header.e_shstrndx.into());
+        let mut file = ElfFile { source, build_id, loads, data, sections, names };
         file.sections = file.sections(header.e_shoff, header.e_shnum);
         let notes = programs.iter().filter(|it| it.p_type == PT_NOTE).take(NOTES);
         let notes = notes.map(|it| (it.p_offset, it.p_filesz));
@@ -170,19 +191,81 @@ impl<R: ReadAt> ElfFile<R> {
         }
     }
 
+    /// The content of its notes of this owner and type, from sections.
+    pub fn notes_of(&self, owner: &str, kind: u32, most: usize) -> Vec<Vec<u8>> {
+        let sections = self.sections.iter().filter(|it| it.sh_type == SHT_NOTE).take(NOTES);
+        let mut found = Vec::new();
+        for section in sections {
+            let (offset, size) = (section.sh_offset, section.sh_size);
+            let data = bytes(&self.source, offset, size, limits::HEADER_BYTES).unwrap_or_default();
+            let context = (4, CONTEXT);
+            let notes = NoteDataIterator { data: &data, size: data.len(), offset: 0, ctx: context };
+            let notes = notes.map_while(Result::ok);
+            let such = notes.filter(|it| it.name == owner && it.n_type == kind);
+            found.extend(such.take(most - found.len()).map(|it| it.desc.to_vec()));
+        }
+        found
+    }
+
+    /// The address of the section of this name, if there is one.
+    pub fn section_address(&self, name: &[u8]) -> Option<u64> {
+        let names = self.sections.get(self.names)?;
+        let names = bytes(&self.source, names.sh_offset, names.sh_size, limits::HEADER_BYTES)?;
+        let is_it = |it: &&SectionHeader| {
+            names.get(it.sh_name..).and_then(|rest| rest.split(|&byte| byte == 0).next())
+                == Some(name)
+        };
+        self.sections.iter().find(is_it).map(|it| it.sh_addr)
+    }
+
+    /// What `make` makes of the name and the address of each symbol that is a function with code in
+    /// this file.
+    pub fn function_symbols<T>(&self, make: impl Fn(&[u8], u64) -> Option<T>) -> Vec<T> {
+        let Some((symbols, names)) = self.table(SHT_SYMTAB).or_else(|| self.table(SHT_DYNSYM))
+        else {
+            return Vec::new();
+        };
+        let functions = symbols.chunks_exact(SYMBOL).filter_map(|symbol| {
+            let (kind, section) = (symbol[4] & 0xf, &symbol[6..8]);
+            let name = name_of(symbol, &names)?;
+            let address = u64::from_le_bytes(*symbol.get(8..)?.first_chunk()?);
+            let is_function = kind == STT_FUNC && section != [0, 0] && !name.is_empty();
+            is_function.then(|| make(name, address)).flatten()
+        });
+        functions.take(limits::FUNCTIONS).collect()
+    }
+
+    /// Whether a symbol has one of these names, whether it is defined here or elsewhere.
+    pub fn has_symbol(&self, wanted: &[&[u8]]) -> bool {
+        [SHT_SYMTAB, SHT_DYNSYM].into_iter().filter_map(|kind| self.table(kind)).any(
+            |(symbols, names)| {
+                let mut symbols = symbols.chunks_exact(SYMBOL);
+                symbols.any(|symbol| {
+                    let name = name_of(symbol, &names).unwrap_or_default();
+                    // Of another file, it may have a version: swapcontext@GLIBC_2.2.5.
+                    let name = name.split(|&byte| byte == b'@').next().unwrap_or_default();
+                    wanted.contains(&name)
+                })
+            },
+        )
+    }
+
+    /// The bytes of a table of symbols, and of the names in it.
+    fn table(&self, kind: u32) -> Option<(Vec<u8>, Vec<u8>)> {
+        let symbols = self.sections.iter().find(|it| it.sh_type == kind && it.sh_size > 0)?;
+        let names = self.sections.get(symbols.sh_link as usize)?;
+        let read = |it: &SectionHeader| {
+            let has_bytes = it.sh_type != SHT_NOBITS;
+            let read = || bytes(&self.source, it.sh_offset, it.sh_size, limits::TABLE_BYTES);
+            has_bytes.then(read).flatten()
+        };
+        Some((read(symbols)?, read(names)?))
+    }
+
     /// The functions of its best table of symbols, at the addresses that the file has for them.
     pub fn functions(&self) -> FunctionTable {
-        let table = |kind| {
-            let symbols = self.sections.iter().find(|it| it.sh_type == kind && it.sh_size > 0)?;
-            let names = self.sections.get(symbols.sh_link as usize)?;
-            let read = |it: &SectionHeader| {
-                let has_bytes = it.sh_type != SHT_NOBITS;
-                let read = || bytes(&self.source, it.sh_offset, it.sh_size, limits::TABLE_BYTES);
-                has_bytes.then(read).flatten()
-            };
-            Some((read(symbols)?, read(names)?))
-        };
-        let Some((symbols, names)) = table(SHT_SYMTAB).or_else(|| table(SHT_DYNSYM)) else {
+        let Some((symbols, names)) = self.table(SHT_SYMTAB).or_else(|| self.table(SHT_DYNSYM))
+        else {
             return FunctionTable::default();
         };
         let candidates = symbols.chunks_exact(SYMBOL).filter_map(|it| self.candidate(it, &names));
@@ -206,10 +289,7 @@ impl<R: ReadAt> ElfFile<R> {
             STT_NOTYPE => in_code,
             _ => false,
         };
-        let name = names.get(at as usize..)?;
-        // A longer name is cut: nobody looks further for its end.
-        let name = &name[..name.len().min(limits::NAME_BYTES)];
-        let name = &name[..name.iter().position(|&byte| byte == 0).unwrap_or(name.len())];
+        let name = name_of(symbol, names)?;
         // AArch64 marks code and data so.
         let is_mark = name.first() == Some(&b'$');
         if !is_function || name.is_empty() || is_mark || start == 0 {
@@ -231,6 +311,14 @@ impl<R: ReadAt> ElfFile<R> {
         let name = TextRange { at, len: name.len() as u32 };
         (end > start).then_some(Candidate { start, end, is_sized, name, rank })
     }
+}
+
+/// The name of an entry of a table of symbols. A longer one is cut: nobody looks further for its end.
+fn name_of<'a>(symbol: &[u8], names: &'a [u8]) -> Option<&'a [u8]> {
+    let at = u32::from_le_bytes(*symbol.first_chunk()?);
+    let name = names.get(at as usize..)?;
+    let name = &name[..name.len().min(limits::NAME_BYTES)];
+    name.split(|&byte| byte == 0).next()
 }
 
 /// The functions of the ELF file that `bytes` are; none if they are no such file.

@@ -6,6 +6,7 @@
 //! * [`Symbols`] knows the modules of a capture. It loads files when an address needs them.
 //! * [`Namer`] names the addresses of one process. Names that were found stay at hand.
 //! * [`NameRemark`] says why a file could not be used.
+//! * [`CodeFile`] goes the other way, from names to places in a file: functions and USDT probes.
 //!
 //! # What is trusted
 //! Nothing. A file is used only if it has the build id that the capture states. Paths come from the
@@ -15,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+mod code_file;
 mod demangle;
 mod elf;
 mod files;
@@ -26,7 +28,9 @@ mod perf_map;
 mod program;
 mod remark;
 mod symbols;
+mod usdt;
 
+pub use code_file::{CodeFile, FunctionEntry, ReturnDanger, UsdtSite};
 pub use demangle::demangled;
 pub use elf::functions_of;
 pub use finder::{CaptureHost, SearchPaths};
@@ -35,3 +39,4 @@ pub use namer::{Namer, function_part};
 pub use perf_map::parsed as functions_of_map;
 pub use remark::{NameRemark, UnnamedCause};
 pub use symbols::Symbols;
+pub use usdt::{Operand, UsdtArgument, UsdtNote};

@@ -16,3 +16,5 @@ pub const PERF_MAP_BYTES: u64 = 64 << 20;
 pub const NAMES: usize = 1 << 20;
 /// Most remarks that are kept.
 pub const REMARKS: usize = 1000;
+/// Most notes of USDT probes that are read of one file.
+pub const USDT_NOTES: usize = 1 << 16;

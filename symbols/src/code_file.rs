@@ -1,0 +1,136 @@
+//! What can be probed in a file of code: its functions by name, and its USDT probes.
+
+use std::fs::File;
+
+use crate::elf::{ElfFile, RegularFile};
+use crate::limits;
+use crate::usdt::UsdtNote;
+
+/// A file that a process has mapped as code.
+pub struct CodeFile(ElfFile<RegularFile>);
+
+/// A function, and where it begins in its file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FunctionEntry {
+    /// Its symbol, as the linker has it.
+    pub name: String,
+    /// Where its first instruction is in the file.
+    pub offset: u64,
+}
+
+/// A USDT probe, and where it is in its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsdtSite {
+    /// What its note says.
+    pub note: UsdtNote,
+    /// Where it is in the file.
+    pub offset: u64,
+    /// Where its semaphore is in the file; 0 if it has none.
+    pub semaphore: u64,
+}
+
+/// Why the return of a function of a file must not be probed: the kernel puts another address in the
+/// place of the one that the function returns to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReturnDanger {
+    /// Its functions catch exceptions. An exception that passes a probed function ends the program.
+    Exceptions,
+    /// It was made by Go, which moves stacks.
+    Go,
+    /// It changes stacks by swapcontext(3).
+    Coroutines,
+}
+
+impl CodeFile {
+    /// Reads the headers. None if it is no ELF file of 64 bits, little-endian.
+    pub fn new(file: File) -> Option<CodeFile> {
+        let len = file.metadata().ok()?.len();
+        ElfFile::new(RegularFile { file, len }).map(CodeFile)
+    }
+
+    /// The functions of its best table of symbols, in the order of their names.
+    pub fn functions(&self) -> Vec<FunctionEntry> {
+        let offset = |address| self.0.loads.offset(address);
+        let mut all = self.0.function_symbols(|name, address| {
+            let name = str::from_utf8(name).ok()?.to_owned();
+            Some(FunctionEntry { name, offset: offset(address)? })
+        });
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Its USDT probes, in the order of its notes.
+    pub fn usdt(&self) -> Vec<UsdtSite> {
+        let base = self.0.section_address(b".stapsdt.base");
+        let notes = self.0.notes_of("stapsdt", 3, limits::USDT_NOTES);
+        let notes = notes.iter().filter_map(|bytes| UsdtNote::of_bytes(bytes));
+        let sites = notes.filter_map(|note| {
+            let note = match base {
+                Some(base) => note.moved(base),
+                None => note,
+            };
+            let semaphore = match note.semaphore {
+                0 => 0,
+                address => self.0.data.offset(address)?,
+            };
+            Some(UsdtSite { offset: self.0.loads.offset(note.address)?, semaphore, note })
+        });
+        sites.collect()
+    }
+
+    /// Why the returns of its functions must not be probed, if so.
+    pub fn return_danger(&self) -> Option<ReturnDanger> {
+        let has = |name: &[u8]| self.0.section_address(name).is_some();
+        if has(b".gopclntab") || has(b".note.go.buildid") {
+            return Some(ReturnDanger::Go);
+        }
+        if has(b".gcc_except_table") {
+            return Some(ReturnDanger::Exceptions);
+        }
+        let changes_stacks = self.0.has_symbol(&[b"swapcontext", b"makecontext"]);
+        changes_stacks.then_some(ReturnDanger::Coroutines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ourselves() -> CodeFile {
+        CodeFile::new(File::open("/proc/self/exe").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn functions_begin_where_the_file_has_their_code() {
+        let bytes = std::fs::read("/proc/self/exe").unwrap();
+        let whole = goblin::elf::Elf::parse(&bytes).unwrap();
+        let functions = ourselves().functions();
+        assert!(functions.len() > 100 && functions.is_sorted());
+        for symbol in whole.syms.iter().filter(|symbol| symbol.is_function()).take(500) {
+            let text = whole.shdr_strtab.get_at(whole.section_headers[symbol.st_shndx].sh_name);
+            let section = &whole.section_headers[symbol.st_shndx];
+            if symbol.st_shndx == 0 || text != Some(".text") {
+                continue;
+            }
+            let name = whole.strtab.get_at(symbol.st_name).unwrap().to_owned();
+            let offset = symbol.st_value - section.sh_addr + section.sh_offset;
+            let expected = FunctionEntry { name, offset };
+            assert!(functions.binary_search(&expected).is_ok(), "{expected:?}");
+        }
+        // Variables are no functions.
+        assert!(!functions.iter().any(|function| function.name == "environ"));
+    }
+
+    #[test]
+    fn programs_that_catch_are_known() {
+        assert_eq!(ourselves().return_danger(), Some(ReturnDanger::Exceptions), "Rust unwinds");
+        let shell = CodeFile::new(File::open("/bin/sh").unwrap()).unwrap();
+        assert_eq!(shell.return_danger(), None);
+    }
+
+    #[test]
+    fn what_is_no_such_file_is_none() {
+        assert!(CodeFile::new(File::open("/etc/passwd").unwrap()).is_none());
+    }
+}
