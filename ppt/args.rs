@@ -211,6 +211,8 @@ pub(crate) enum Allow {
     Seccomp,
     /// Take over a buffer that another ppt uses.
     ForeignClaim,
+    /// Probe returns of functions though an exception that passes one ends the program.
+    ProbeReturns,
 }
 
 /// How often to poll the rings.
@@ -390,6 +392,15 @@ pub(crate) struct Capture {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "99")]
     #[arg(value_name = "HZ[,waits]", value_parser = stacks)]
     pub(crate) stacks: Option<ppt_kernel::Stacks>,
+    /// Also capture each call of a function, or each hit of a USDT probe (PROVIDER:NAME, where `*` and `?`
+    /// stand for others), into a buffer `probes` (repeatable). `list` prints the USDT probes.
+    #[arg(long = "probe", value_name = "[FILE:]NAME")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) probes: Vec<String>,
+    /// Stop a probe that is hit more often in a second.
+    #[arg(long, value_name = "N", default_value_t = 100_000, requires = "probes",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) probe_limit: u64,
     /// Replace the capture if it exists.
     #[arg(long)]
     pub(crate) force: bool,
@@ -522,6 +533,8 @@ impl Top {
             segment: self.segment,
             kernel: Vec::new(),
             stacks: None,
+            probes: Vec::new(),
+            probe_limit: 0,
             flight: Flight::default(),
             force: false,
             allow: self.allow.clone(),

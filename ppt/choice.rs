@@ -61,7 +61,7 @@ impl Named {
 }
 
 /// Whether a glob matches all of a text.
-fn is_like(text: &str, glob: &str) -> bool {
+pub(crate) fn is_like(text: &str, glob: &str) -> bool {
     let (text, glob): (Vec<char>, Vec<char>) = (text.chars().collect(), glob.chars().collect());
     // The last `*`, and how much of the text it has taken: the only place to go back to.
     let (mut at, mut of, mut star) = (0, 0, None);

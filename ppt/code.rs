@@ -6,6 +6,7 @@
 #[strum(serialize_all = "kebab-case")]
 pub(crate) enum Code {
     AmbiguousName,
+    ArgumentsLeftOut,
     BufferRefused,
     CannotMap,
     CannotPreload,
@@ -27,6 +28,7 @@ pub(crate) enum Code {
     NoSuchMessage,
     NoSuchCommand,
     NoSuchName,
+    NoSuchProbe,
     NoSession,
     NotCaptured,
     NotAFolder,
@@ -43,6 +45,9 @@ pub(crate) enum Code {
     OutputMoved,
     OutputRemoved,
     OutputTruncated,
+    ProbeShared,
+    ProbeStopped,
+    ProbeWithoutReturn,
     RingGivenUp,
     RingsStay,
     RowsNotShown,

@@ -365,6 +365,10 @@ impl<'a> Live<'a> {
             self.status.clear();
             report::error(code, message);
         }
+        if let Some(kernel) = self.kernel.as_mut().filter(|kernel| kernel.has_news()) {
+            self.status.clear();
+            kernel.tell_news();
+        }
         for message in filter::said(&self.remarks) {
             self.status.clear();
             report::warning(filter::code(), message);

@@ -19,6 +19,7 @@ mod preload;
 #[allow(dead_code)]
 mod pptc_args;
 mod privileges;
+mod probes;
 mod report;
 mod session;
 mod signals;

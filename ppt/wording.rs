@@ -6,7 +6,7 @@ use std::io;
 use nix::errno::Errno;
 use ppt_agent::doctor::{Check, Remedy};
 use ppt_agent::{AgentError, Denied, Refusal, Rule};
-use ppt_kernel::KernelError;
+use ppt_kernel::{KernelError, Part};
 use ppt_text::nearest;
 
 /// Options for starting a container in which ppt works.
@@ -33,6 +33,9 @@ pub(crate) fn message(error: &AgentError) -> String {
 /// The whole message about a part of `--kernel` that is missing.
 pub(crate) fn of_kernel(error: &KernelError) -> String {
     let remedy = match error {
+        KernelError::Denied { part: Part::Probes, .. } => {
+            "\n  run ppt with CAP_PERFMON (sudo ppt …), whatever kernel.perf_event_paranoid is"
+        }
         KernelError::Denied { .. } => {
             "\n  run ppt with CAP_PERFMON (sudo ppt …), or: sudo sysctl kernel.perf_event_paranoid=-1"
         }

@@ -24,6 +24,8 @@ pub enum Part {
     KernelStacks,
     /// Stacks of threads that begin to wait.
     Waits,
+    /// Places in programs.
+    Probes,
 }
 
 impl fmt::Display for Part {
@@ -36,6 +38,7 @@ impl fmt::Display for Part {
             Part::Stacks => "stacks",
             Part::KernelStacks => "stacks while the kernel works for the program",
             Part::Waits => "stacks of waits",
+            Part::Probes => "probes",
         })
     }
 }

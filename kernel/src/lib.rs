@@ -16,6 +16,9 @@
 //! - `memory` bounds what the rings of all processes take.
 //! - `stack_events` opens the events that take stacks, `stack_frames` holds what becomes of
 //!   them, `stack_reader` turns one into the other.
+//! - `probes` says what is probed in a process, `probe_events` opens the events of that, `probe_frames`
+//!   holds what becomes of them, `probe_reader` turns one into the other; `probe_calls` knows which
+//!   return belongs to which call.
 //! - `watch` opens, `reader` is the thread.
 
 #![deny(unsafe_code)]
@@ -25,6 +28,11 @@ mod filter;
 mod memory;
 mod neighbours;
 mod perf;
+mod probe_calls;
+mod probe_events;
+mod probe_frames;
+mod probe_reader;
+mod probes;
 mod reader;
 mod records;
 mod schema;
@@ -38,7 +46,11 @@ mod wakes;
 mod watch;
 
 pub use error::{KernelError, Part};
-pub use reader::Running;
+pub use probe_events::probes_missing;
+pub use probe_frames::PROBES_BUFFER;
+pub use probe_reader::ProbeCounts;
+pub use probes::{Probe, ProbeArgument, ProbeSite, SiteValue, ValueOrigin};
+pub use reader::{Counts, Running};
 pub use schema::{BUFFER, Builtin};
 pub use stack_events::Stacks;
 pub use stack_frames::{STACKS_BUFFER, StackCounts};
@@ -46,5 +58,5 @@ pub use watch::{Kernel, Wanted, Watch};
 
 /// Whether a source of this kind has frames of ppt's own.
 pub fn is_builtin(kind: &str) -> bool {
-    [BUFFER, STACKS_BUFFER].contains(&kind)
+    [BUFFER, STACKS_BUFFER, PROBES_BUFFER].contains(&kind)
 }

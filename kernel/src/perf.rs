@@ -1,7 +1,7 @@
 //! perf_event_open(2), and the memory in which the kernel leaves records.
 #![allow(unsafe_code)]
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -111,6 +111,44 @@ impl Kind {
     }
 }
 
+/// A place in a file, which an event counts on a CPU, whoever runs it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Uprobe<'a> {
+    /// The type of such events, which the kernel gives out.
+    pub pmu: u32,
+    pub path: &'a CStr,
+    /// Where the instruction is in the file.
+    pub offset: u64,
+    /// Where the counter is in it that is not 0 while somebody listens; 0 if there is none.
+    pub semaphore: u32,
+    /// The return of the function that begins there is meant.
+    pub is_return: bool,
+    /// The registers that belong to a record, as bits.
+    pub registers: u64,
+}
+
+impl Uprobe<'_> {
+    fn attr(&self) -> perf_event_attr {
+        let mut attr = perf_event_attr {
+            size: size_of::<perf_event_attr>() as u32,
+            type_: self.pmu,
+            config: u64::from(self.semaphore) << 32 | u64::from(self.is_return),
+            clockid: CLOCK.as_raw(),
+            sample_type: u64::from(FIELDS | bindings::PERF_SAMPLE_REGS_USER),
+            sample_regs_user: self.registers,
+            read_format: bindings::PERF_FORMAT_LOST.into(),
+            ..perf_event_attr::default()
+        };
+        attr.__bindgen_anon_1.sample_period = 1;
+        attr.__bindgen_anon_3.config1 = self.path.as_ptr() as u64;
+        attr.__bindgen_anon_4.config2 = self.offset;
+        attr.set_disabled(1);
+        attr.set_use_clockid(1);
+        attr.set_sample_id_all(1);
+        attr
+    }
+}
+
 /// An open event. It counts from when it is enabled until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Event(OwnedFd);
@@ -118,11 +156,24 @@ pub(crate) struct Event(OwnedFd);
 impl Event {
     /// Opens an event of `thread`, or of everybody if None, on `cpu`.
     pub fn open(kind: &Kind, thread: Option<i32>, cpu: u32) -> io::Result<Self> {
-        let mut attr = kind.attr();
+        Self::open_with(|| kind.attr(), thread, cpu)
+    }
+
+    /// Opens an event of a place in a file, of everybody, on `cpu`.
+    pub fn open_uprobe(uprobe: &Uprobe<'_>, cpu: u32) -> io::Result<Self> {
+        Self::open_with(|| uprobe.attr(), None, cpu)
+    }
+
+    fn open_with(
+        make: impl Fn() -> perf_event_attr,
+        thread: Option<i32>,
+        cpu: u32,
+    ) -> io::Result<Self> {
+        let mut attr = make();
         match Self::open_attr(&mut attr, thread, cpu) {
             // Linux 6.0 and later count for each event what it lost.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                attr = kind.attr();
+                attr = make();
                 attr.read_format = 0;
                 Self::open_attr(&mut attr, thread, cpu)
             }
@@ -133,8 +184,9 @@ impl Event {
     fn open_attr(attr: &mut perf_event_attr, thread: Option<i32>, cpu: u32) -> io::Result<Self> {
         let (thread, cpu) = (thread.unwrap_or(-1), cpu as i32);
         let flags = bindings::PERF_FLAG_FD_CLOEXEC.into();
-        // SAFETY: `attr` is an initialised structure of the size that it states. The event only
-        // counts and leaves records.
+        // SAFETY: `attr` is an initialised structure of the size that it states. A path that it points
+        // to is borrowed by whoever made it, and the kernel reads that before it returns. The event
+        // only counts and leaves records.
         let fd = unsafe { perf_event_open(attr, thread, cpu, -1, flags) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
@@ -163,6 +215,12 @@ impl Event {
         checked(unsafe { ioctls::ENABLE(self.0.as_raw_fd(), 0) })
     }
 
+    /// Ends: it leaves no records any more.
+    pub fn disable(&self) -> io::Result<()> {
+        // SAFETY: takes a number, and no memory.
+        checked(unsafe { ioctls::DISABLE(self.0.as_raw_fd(), 0) })
+    }
+
     /// Only what passes `filter` leaves a record.
     pub fn filter(&self, filter: &str) -> io::Result<()> {
         let filter = CString::new(filter)?;
@@ -172,11 +230,21 @@ impl Event {
 
     /// Records of it that found no room, where the kernel counts them.
     pub fn lost(&self) -> u64 {
-        let mut values = [0; 16];
-        match nix::unistd::read(&self.0, &mut values) {
-            Ok(16) => u64::from_ne_bytes(values[8..].try_into().unwrap_or_default()),
-            _ => 0,
-        }
+        self.values()[1]
+    }
+
+    /// How often it has happened.
+    pub fn count(&self) -> u64 {
+        self.values()[0]
+    }
+
+    /// How often it has happened, and how many records of that found no room.
+    fn values(&self) -> [u64; 2] {
+        let mut bytes = [0; 16];
+        // Where the kernel does not count losses, the second one stays 0.
+        let _ = nix::unistd::read(&self.0, &mut bytes);
+        let [happened, lost] = [0, 8].map(|at| bytes[at..].first_chunk().copied());
+        [happened, lost].map(|bytes| bytes.map_or(0, u64::from_ne_bytes))
     }
 }
 

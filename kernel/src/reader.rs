@@ -13,6 +13,7 @@ use crate::filter::Horizon;
 use crate::memory::Share;
 use crate::neighbours::Neighbours;
 use crate::perf::{Event as PerfEvent, Ring, now};
+use crate::probe_reader::{ProbeCounts, ProbeHeard, ProbeHearing, ProbeReader};
 use crate::records::{Content, Record, records};
 use crate::schema::{Builtin, Comm, Event, Waker, state};
 use crate::sources::{Source, Sources};
@@ -40,6 +41,7 @@ pub(crate) struct Reader {
     /// Somebody drains the frames of the buffer `kernel`.
     pub has_events: bool,
     pub stacks: Option<StackReader>,
+    pub probes: Option<ProbeReader>,
     pub rings: Vec<Ring>,
     /// What they take. It is given back after they are unmapped.
     pub _memory: Share,
@@ -65,17 +67,31 @@ pub(crate) struct Reader {
 /// A thread that turns records into frames. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Running {
-    stacks: Option<Arc<StackCounts>>,
+    counts: Counts,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// What is known beside frames.
+#[derive(Debug, Clone, Default)]
+pub struct Counts {
+    /// How many stacks there were, if there were to be any.
+    pub stacks: Option<Arc<StackCounts>>,
+    /// What became of probes, if there were any.
+    pub probes: Option<Arc<ProbeCounts>>,
+}
+
 impl Running {
+    /// What is known so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
     /// Takes what the kernel has left until now, and ends. Then the segments hold all frames. Returns
-    /// how many stacks there were, if there were to be any.
-    pub fn stop(mut self) -> Option<Arc<StackCounts>> {
+    /// what is known then.
+    pub fn stop(mut self) -> Counts {
         self.end();
-        self.stacks.take()
+        std::mem::take(&mut self.counts)
     }
 
     fn end(&mut self) {
@@ -153,6 +169,7 @@ enum Heard {
         name: Comm,
     },
     Stack(StackHeard),
+    Probe(ProbeHeard),
 }
 
 impl Reader {
@@ -162,10 +179,15 @@ impl Reader {
         // frames are of no single thread.
         segment.ring(0).claim(0);
         self.stacks.iter().for_each(|it| _ = it.segment.ring(0).claim(0));
-        let (stopped, stacks) = (stop.clone(), self.stacks.as_ref().map(|it| it.counts.clone()));
+        self.probes.iter().for_each(|probes| _ = probes.segment.ring(0).claim(0));
+        let counts = Counts {
+            stacks: self.stacks.as_ref().map(|it| it.counts.clone()),
+            probes: self.probes.as_ref().map(|probes| probes.counts.clone()),
+        };
+        let stopped = stop.clone();
         let thread =
             thread::Builder::new().name("ppt-kernel".into()).spawn(move || self.run(&stopped))?;
-        Ok(Running { stacks, stop, thread: Some(thread) })
+        Ok(Running { counts, stop, thread: Some(thread) })
     }
 
     fn run(mut self, stop: &AtomicBool) {
@@ -176,7 +198,14 @@ impl Reader {
             .as_ref()
             .zip(self.stacks.as_ref())
             .map(|(of, it)| StackHearing::begin(&of.0, &of.1, &it.events, self.begun_ns));
-        let only_stacks = |it: &StackReader| !self.has_events && !it.events.wanted.waits;
+        let of_probes =
+            self.probes.as_ref().map(|probes| (probes.segment.clone(), probes.counts.clone()));
+        let mut probes = of_probes
+            .as_ref()
+            .zip(self.probes.as_ref())
+            .map(|(of, reader)| ProbeHearing::begin(&of.0, &of.1, reader, self.begun_ns));
+        let only_stacks =
+            |it: &StackReader| !self.has_events && self.probes.is_none() && !it.events.wanted.waits;
         let longest = match &self.stacks {
             Some(reader) if only_stacks(reader) => LONGEST_OF_STACKS,
             _ => LONGEST,
@@ -230,19 +259,36 @@ impl Reader {
                 });
                 fullest = fullest.max(full);
             }
+            if let (Some(probes), Some(reader)) = (&mut probes, &mut self.probes) {
+                let of = (&self.sources, self.threads.pid());
+                let full = probes.take(&mut reader.events, &mut bytes, of, |time, said| {
+                    heard.push((time, 0, Heard::Probe(said)));
+                });
+                fullest = fullest.max(full);
+                probes.stop_frequent(&mut reader.events, looked);
+            }
             heard.sort_by_key(|it: &(u64, i32, Heard)| it.0);
             let known = heard.partition_point(|it| it.0 <= known_ns);
             for (time, voice, heard) in heard.drain(..known) {
-                match (&mut stacks, heard) {
-                    (Some(stacks), Heard::Stack(said)) => {
+                if let (Some(probes), Heard::Exit { tid }) = (&mut probes, &heard) {
+                    probes.forget(*tid);
+                }
+                match (&mut stacks, &mut probes, heard) {
+                    (Some(stacks), _, Heard::Stack(said)) => {
                         stacks.hear(time, voice, said, &mut self.threads);
                     }
-                    (_, heard) => self.hear(time, voice, heard, &mut frames),
+                    (_, Some(probes), Heard::Probe(said)) => {
+                        probes.hear(time, said, &self.threads);
+                    }
+                    (_, _, heard) => self.hear(time, voice, heard, &mut frames),
                 }
             }
             if is_last {
                 if let (Some(stacks), Some(reader)) = (&mut stacks, &self.stacks) {
                     stacks.finish(&reader.events);
+                }
+                if let (Some(probes), Some(reader)) = (&mut probes, &self.probes) {
+                    probes.finish(&reader.events);
                 }
                 let all = self.of_cpus.iter().chain(&self.events);
                 let lost: u64 = self.lost_before + all.map(PerfEvent::lost).sum::<u64>();
@@ -286,7 +332,7 @@ impl Reader {
         let knows_wakeups = !self.of_cpus.is_empty();
         let knows_successors = self.sources.values().any(|it| it.0 == Source::Switch);
         let event = match heard {
-            Heard::Stack(_) => None,
+            Heard::Stack(_) | Heard::Probe(_) => None,
             Heard::Lost { count, cpu, since } => {
                 frames.latest = frames.latest.max(time);
                 frames.lose(Loss { since, thread: 0, cpu, count });

@@ -44,6 +44,8 @@ pub(crate) enum Content<'a> {
         in_kernel: bool,
         chain: &'a [u8],
     },
+    /// The same with the values of registers, as many as the event takes.
+    Registers(&'a [u8]),
 }
 
 /// What samples of a ring end in.
@@ -51,6 +53,7 @@ pub(crate) enum Content<'a> {
 enum SampleEnd {
     Raw,
     Stack,
+    Registers,
 }
 
 /// The header: type, flags, length.
@@ -66,6 +69,11 @@ pub(crate) fn records(bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
 /// The same of a ring whose samples have stacks.
 pub(crate) fn stack_records(bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
     records_that_end(bytes, SampleEnd::Stack)
+}
+
+/// The same of a ring whose samples have registers.
+pub(crate) fn register_records(bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
+    records_that_end(bytes, SampleEnd::Registers)
 }
 
 fn records_that_end(mut bytes: &[u8], end: SampleEnd) -> impl Iterator<Item = Record<'_>> {
@@ -94,6 +102,11 @@ fn parse(record: &[u8], end: SampleEnd) -> Option<Record<'_>> {
                     chain: body.get(48..)?.get(..bytes)?,
                 }
             }
+            // What they are is known where there are any.
+            SampleEnd::Registers => match u64_at(body, 40)? {
+                0 => return None,
+                _ => Content::Registers(body.get(48..)?),
+            },
             SampleEnd::Raw => {
                 let raw = match u32_at(body, 40) {
                     Some(len) => body.get(44..44 + len as usize)?,
@@ -237,6 +250,7 @@ mod tests {
             let bytes: Vec<u8> = all.iter().flat_map(|(kind, flags, body)| record(*kind, *flags, body)).collect();
             assert!(records(&bytes).count() <= all.len());
             assert!(stack_records(&bytes).count() <= all.len());
+            assert!(register_records(&bytes).count() <= all.len());
         }
     }
 }

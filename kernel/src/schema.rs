@@ -50,15 +50,21 @@ impl Builtin {
 
     /// What a frame file of ppt's own says.
     pub(crate) fn compiled(buffer: &'static str, source: &str) -> Self {
-        let compiled = ppt_frame_dsl::compile(source.as_bytes(), buffer)
-            .unwrap_or_else(|error| panic!("the built-in frame file: {error}"));
+        Self::try_compiled(buffer, source)
+            .unwrap_or_else(|error| panic!("the built-in frame file: {error}"))
+    }
+
+    /// The same of one that was made of names of others.
+    pub(crate) fn try_compiled(buffer: &'static str, source: &str) -> Result<Self, String> {
+        let compiled =
+            ppt_frame_dsl::compile(source.as_bytes(), buffer).map_err(|error| error.to_string())?;
         let schema = compiled.schema;
         let places = schema.frames.iter().map(|frame| {
             frame.fields.iter().map(|it| (it.offset as usize, it.bytes(&schema) as usize)).collect()
         });
         let places = places.collect();
         let json = schema.to_json();
-        Self { buffer, hash: schema.hash(), json: json.into(), places, schema }
+        Ok(Self { buffer, hash: schema.hash(), json: json.into(), places, schema })
     }
 
     /// All words of `event` but the first, which holds the sequence number.

@@ -21,4 +21,13 @@ pub(crate) enum Source {
     /// Stacks of threads that run, and of those that begin to wait.
     Running,
     Leaving,
+    /// A place of a probe is hit.
+    Hit {
+        probe: u16,
+        site: u16,
+    },
+    /// A function of a probe returns.
+    Return {
+        probe: u16,
+    },
 }

@@ -63,6 +63,11 @@ impl Threads {
         Some(self.known.get(&tid)?.inner)
     }
 
+    /// The same of a thread that runs code of the process; 0 = not known.
+    pub fn number_or_look_up(&self, tid: i32) -> i32 {
+        self.number(tid).unwrap_or_else(|| self.look_up(tid))
+    }
+
     /// The same of a thread that an event of `voice` tells of; None if its own event tells that.
     pub fn heard(&mut self, tid: i32, voice: i32) -> Option<i32> {
         let thread = match self.known.get(&tid) {

@@ -13,6 +13,10 @@ use crate::filter::{Filter, Horizon};
 use crate::memory::{self, Memory, map_ring, no_memory};
 use crate::neighbours::Neighbours;
 use crate::perf::{self, Event, Kind, Ring, What, is_gone};
+use crate::probe_events::ProbeEvents;
+use crate::probe_frames;
+use crate::probe_reader::{ProbeCounts, ProbeReader};
+use crate::probes::Probe;
 use crate::reader::{Reader, Running};
 use crate::schema::Builtin;
 use crate::sources::{Source, Sources};
@@ -35,6 +39,8 @@ pub struct Wanted {
     pub faults: bool,
     /// Stacks.
     pub stacks: Option<Stacks>,
+    /// A probe that is hit more often in a second is stopped.
+    pub probe_limit: u64,
 }
 
 impl Wanted {
@@ -80,15 +86,20 @@ impl Kernel {
         (Self { wanted, memory: Memory::new(memory), waking, switch, calls }, missing)
     }
 
-    /// Opens the events of process `pid`, which belongs to `user`. Returns also which parts could not
-    /// be opened, and why; without a watch if that is all.
-    pub fn watch(&self, pid: i32, user: u32) -> (Option<Watch>, Vec<KernelError>) {
+    /// Opens the events of process `pid`, which belongs to `user`, and of `probes` in it. Returns also
+    /// which parts could not be opened, and why; without a watch if that is all.
+    pub fn watch(
+        &self,
+        pid: i32,
+        user: u32,
+        probes: Vec<Probe>,
+    ) -> (Option<Watch>, Vec<KernelError>) {
         let mut missing = Vec::new();
         let has_events = self.wanted.sched || self.wanted.faults || self.calls.is_some();
-        if !has_events && self.wanted.stacks.is_none() {
+        if !has_events && self.wanted.stacks.is_none() && probes.is_empty() {
             return (None, missing);
         }
-        let reader = match self.open(pid, user, &mut missing) {
+        let reader = match self.open(pid, user, probes, &mut missing) {
             Ok(reader) => Some(Watch(reader)),
             Err(error) => {
                 missing.push(error);
@@ -102,6 +113,7 @@ impl Kernel {
         &self,
         pid: i32,
         user: u32,
+        probes: Vec<Probe>,
         missing: &mut Vec<KernelError>,
     ) -> Result<Reader, KernelError> {
         let cpus = cpus();
@@ -119,11 +131,21 @@ impl Kernel {
                     missing.extend(refused);
                     stacks = Some(opened);
                 }
-                Err(error) if self.wanted.events() => missing.push(error),
+                Err(error) if self.wanted.events() || !probes.is_empty() => missing.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        let mut of_probes = Sources::new();
+        let mut probed = None;
+        if !probes.is_empty() {
+            match self.probe(probes, &cpus, &mut of_probes) {
+                Ok(opened) => probed = Some(opened),
+                Err(error) if self.wanted.events() || stacks.is_some() => missing.push(error),
                 Err(error) => return Err(error),
             }
         }
         let mut opening = Opening::new(cpus, ring_bytes);
+        opening.sources = of_probes;
         let of_threads = Kind {
             what: What::Nothing,
             samples: false,
@@ -182,12 +204,16 @@ impl Kernel {
         let threads = Threads::new(pid, opening.opened.iter().copied());
         let begun_ns = opening.enable()?;
         stacks.iter().for_each(|it| it.events.enable());
+        probed.iter().for_each(|probed| probed.events.enable());
         let segment = segment(Builtin::get()).map_err(system(Part::Switches))?;
         let of_stacks = stacks.iter().flat_map(|it| &it.events.rings);
-        let bytes = opening.rings.iter().chain(of_stacks).map(|it| it.size() as u64).sum();
+        let of_probes = probed.iter().flat_map(|probed| &probed.events.rings);
+        let rings = opening.rings.iter().chain(of_stacks).chain(of_probes);
+        let bytes = rings.map(|it| it.size() as u64).sum();
         Ok(Reader {
             has_events: self.wanted.events(),
             stacks,
+            probes: probed,
             rings: opening.rings,
             _memory: self.memory.take(bytes),
             events: opening.events,
@@ -205,14 +231,35 @@ impl Kernel {
             begun_ns,
         })
     }
+
+    /// Opens the events of probes.
+    fn probe(
+        &self,
+        probes: Vec<Probe>,
+        cpus: &[u32],
+        sources: &mut Sources,
+    ) -> Result<ProbeReader, KernelError> {
+        let system = |source| KernelError::System { part: Part::Probes, source };
+        let builtin =
+            probe_frames::schema(&probes).map_err(|error| system(io::Error::other(error)))?;
+        let bytes = self.memory.ring_bytes(cpus.len());
+        let segment = segment_of(&builtin, probe_frames::RINGS).map_err(system)?;
+        let names = probes.iter().map(|probe| probe.name.clone());
+        let counts = ProbeCounts::new(names, self.wanted.probe_limit);
+        let events = ProbeEvents::new(probes, cpus, bytes, sources)?;
+        let (builtin, segment, counts) = (Arc::new(builtin), Arc::new(segment), Arc::new(counts));
+        Ok(ProbeReader { events, builtin, segment, counts })
+    }
 }
 
 impl Watch {
-    /// The buffers of its frames, and the memory that they will lie in, in ring 0.
-    pub fn buffers(&self) -> Vec<(&'static Builtin, Arc<Segment>)> {
+    /// The buffers of its frames, and the memory that they will lie in.
+    pub fn buffers(&self) -> Vec<(&Builtin, Arc<Segment>)> {
         let events = self.0.has_events.then(|| (Builtin::get(), self.0.segment.clone()));
         let stacks = self.0.stacks.as_ref().map(|it| (Builtin::stacks(), it.segment.clone()));
-        events.into_iter().chain(stacks).collect()
+        let probes = self.0.probes.as_ref();
+        let probes = probes.map(|probes| (&*probes.builtin, probes.segment.clone()));
+        events.into_iter().chain(stacks).chain(probes).collect()
     }
 
     /// Starts the thread that reads the records. It needs no rights.
@@ -383,11 +430,16 @@ impl Opening {
     }
 }
 
-/// Memory for frames of a buffer.
+/// Memory for frames of a buffer that nobody else writes.
 fn segment(builtin: &Builtin) -> io::Result<Segment> {
+    segment_of(builtin, 1)
+}
+
+/// The same with so many rings.
+fn segment_of(builtin: &Builtin, rings: u32) -> io::Result<Segment> {
     let schema = &builtin.schema;
     let geometry =
-        Geometry::new(schema.stride, schema.slots.ilog2(), 1).map_err(io::Error::other)?;
+        Geometry::new(schema.stride, schema.slots.ilog2(), rings).map_err(io::Error::other)?;
     let mut nonce = [0; 8];
     while nonce == [0; 8] {
         rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty())?;

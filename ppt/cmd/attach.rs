@@ -6,11 +6,13 @@
 //! ppt: captured 25,310 frames in 10.0 s (2,531/s), lost 0, dropped 0; out.bin: 1.6 MiB
 //! ```
 
+use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 
 use nix::sys::signal::Signal;
 use ppt_agent::Session;
 use ppt_listener::EndReason;
+use ppt_text::escaped;
 
 use crate::args::{self, Which};
 use crate::choice;
@@ -23,10 +25,17 @@ use crate::live::{
     CaptureEnd, Follow, Kernel, Kind, Live, Outputs, attach_options, check_flight, check_size,
     check_where, end_at_once, is_gone,
 };
+use crate::probes::{ListedProbe, ProbedProcess};
 use crate::signals::Signals;
-use crate::{privileges, report, wording};
+use crate::{privileges, report, signals, stdout, wording};
+
+/// The word that has probes listed.
+const LIST: &str = "list";
 
 pub(crate) fn run(args: &args::Attach) -> Outcome {
+    if args.capture.probes.iter().any(|name| name == LIST) {
+        return list_probes(args);
+    }
     let signals = Signals::take(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])?;
     let capture = &args.capture;
     check_size(capture, [])?;
@@ -70,6 +79,11 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
     for session in &sessions {
         kernel.iter_mut().for_each(|it| it.open(session.target()));
     }
+    if let Some(unanswered) = kernel.as_ref().and_then(Kernel::unanswered) {
+        let failure = Failure::usage(Code::NoSuchProbe, unanswered);
+        sessions.into_iter().for_each(end_at_once);
+        return Err(failure);
+    }
     let tells = |it: &Session| {
         let pid = it.target().pid();
         !it.attached().is_empty() || kernel.as_ref().is_some_and(|kernel| kernel.has(pid))
@@ -89,6 +103,32 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
     let mut live = Live::start(capture, kind, sessions, (follow, kernel), outputs)?;
     let end = until_end(&mut live, &signals);
     Ok(ExitStatus::of(live.finish(end).ok))
+}
+
+/// Prints the USDT probes of a process.
+fn list_probes(args: &args::Attach) -> Outcome {
+    signals::needs_stdout()?;
+    let which = match args.which() {
+        Which::WaitFor(name) => Which::Name(name),
+        which => which,
+    };
+    let chosen = select::processes(which, &[], true)?;
+    let listed = chosen.iter().flat_map(|chosen| ProbedProcess::new(&chosen.target).listed());
+    let listed: BTreeSet<ListedProbe> = listed.collect();
+    if listed.is_empty() {
+        let what = "the process has no USDT probes; --probe FUNCTION captures calls of a function";
+        return Err(Failure::failed(Code::NoSuchProbe, what));
+    }
+    let width = listed.iter().map(|probe| probe.name.chars().count()).max().unwrap_or(0);
+    let mut text = format!("{:width$}  SEMAPHORE  FILE  ARGUMENTS\n", "PROBE");
+    for ListedProbe { path, name, arguments, has_semaphore } in &listed {
+        let semaphore = if *has_semaphore { "yes" } else { "no" };
+        let (name, path, arguments) = (escaped(name), escaped(path), escaped(arguments));
+        text += format!("{name:width$}  {semaphore:9}  {path}  {arguments}").trim_end();
+        text.push('\n');
+    }
+    stdout::plain(&text).map_err(Failure::stdout)?;
+    Ok(ExitStatus::DONE)
 }
 
 /// Attaches to each process and, with `--follow`, to its children. If one of several processes

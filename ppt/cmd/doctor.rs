@@ -58,13 +58,15 @@ fn kernel() -> Vec<Check> {
         code,
     };
     let stacks = Stacks { hertz: Stacks::HERTZ, waits: true };
-    let (kernel, mut missing) =
-        Kernel::new(Wanted { sched: true, syscalls: true, faults: true, stacks: Some(stacks) }, 0);
+    let (sched, syscalls, faults) = (true, true, true);
+    let wanted = Wanted { sched, syscalls, faults, stacks: Some(stacks), probe_limit: 0 };
+    let (kernel, mut missing) = Kernel::new(wanted, 0);
     let us = std::process::id() as i32;
-    missing.extend(kernel.watch(us, nix::unistd::geteuid().as_raw()).1);
+    missing.extend(kernel.watch(us, nix::unistd::geteuid().as_raw(), Vec::new()).1);
+    missing.extend(ppt_kernel::probes_missing());
     if missing.is_empty() {
-        let found = "the kernel lets ppt capture switches, wake-ups, system calls, page faults and \
-                     stacks";
+        let found = "the kernel lets ppt capture switches, wake-ups, system calls, page faults, \
+                     stacks and probes";
         return vec![check(CheckVerdict::Good, found.into(), None, None)];
     }
     let missing = missing.iter().map(|error| {

@@ -1,9 +1,15 @@
-//! What the kernel does with captured processes (`--kernel`), and their stacks (`--stacks`).
+//! What the kernel does with captured processes (`--kernel`), their stacks (`--stacks`), and their probes
+//! (`--probe`).
+
+use std::collections::BTreeSet;
 
 use ppt_agent::Target;
-use ppt_kernel::{Kernel as Events, Running, Wanted, Watch};
+use ppt_kernel::{Counts, Kernel as Events, Probe, Running, Wanted, Watch};
+use ppt_text::escaped;
 
 use crate::code::Code;
+use crate::measure::grouped;
+use crate::probes::ProbedProcess;
 use crate::{args, descriptors, report, wording};
 
 /// So many stacks are enough to say what they are worth.
@@ -20,12 +26,20 @@ pub(crate) struct Kernel {
     pub(super) feeds: Vec<usize>,
     /// The messages that have been printed. They are the same for most processes.
     told: Vec<String>,
+    /// What is to be probed.
+    names: Vec<String>,
+    may_return: bool,
+    /// The names that something has answered to.
+    answered: BTreeSet<String>,
+    /// What is said of the others.
+    unknown: Vec<String>,
+    quiet: bool,
 }
 
 impl Kernel {
     /// Whether the command line asks for anything.
     pub(crate) fn is_wanted(args: &args::Capture) -> bool {
-        !args.kernel.is_empty() || args.stacks.is_some()
+        !args.kernel.is_empty() || args.stacks.is_some() || !args.probes.is_empty()
     }
 
     /// What the command line asks for. This takes privileges, and so does [`Self::open`].
@@ -36,13 +50,28 @@ impl Kernel {
             syscalls: has(args::Kernel::Syscalls),
             faults: has(args::Kernel::Faults),
             stacks: args.stacks,
+            probe_limit: args.probe_limit,
         };
         if !Self::is_wanted(args) {
             return None;
         }
         let (events, missing) = Events::new(wanted, args.memory);
         let (open, running, feeds, told) = Default::default();
-        let mut kernel = Self { events, open, running, feeds, told };
+        let may_return = args.allow.contains(&args::Allow::ProbeReturns);
+        let (names, quiet) = (args.probes.clone(), args.quiet);
+        let (answered, unknown) = Default::default();
+        let mut kernel = Self {
+            events,
+            open,
+            running,
+            feeds,
+            told,
+            names,
+            may_return,
+            answered,
+            unknown,
+            quiet,
+        };
         kernel.tell(missing);
         Some(kernel)
     }
@@ -54,7 +83,8 @@ impl Kernel {
             return;
         }
         descriptors::raise_limit();
-        let (watch, missing) = self.events.watch(pid, target.owner().0);
+        let probes = self.probes(target);
+        let (watch, missing) = self.events.watch(pid, target.owner().0, probes);
         // A process that has ended has no threads to capture.
         if target.ended() {
             return;
@@ -63,15 +93,59 @@ impl Kernel {
         self.open.extend(watch.map(|watch| (pid, watch)));
     }
 
-    /// Reports what is missing, in the same words once.
+    /// What is to be probed in a process.
+    fn probes(&mut self, target: &Target) -> Vec<Probe> {
+        if self.names.is_empty() {
+            return Vec::new();
+        }
+        let process = ProbedProcess::new(target);
+        let found = process.find(&self.names, self.may_return);
+        let is_unknown = |name: &&String| !found.answered.contains(*name);
+        self.unknown.extend(self.names.iter().find(is_unknown).map(|name| process.unknown(name)));
+        let shared = found.shared(target.pid());
+        for (code, message) in found.remarks.into_iter().chain(shared) {
+            self.warn(code.into(), message);
+        }
+        self.answered.extend(found.answered);
+        found.probes
+    }
+
+    /// What is said of a name of `--probe` that nothing has answered to in any process.
+    pub(crate) fn unanswered(&self) -> Option<&str> {
+        let is_missing = self.names.iter().any(|name| !self.answered.contains(name));
+        self.unknown.first().map(String::as_str).filter(|_| is_missing)
+    }
+
+    /// Reports what is missing.
     fn tell(&mut self, missing: Vec<ppt_kernel::KernelError>) {
         for error in missing {
-            let message = wording::of_kernel(&error);
-            if !self.told.contains(&message) {
-                report::warning(error.code(), &message);
-                self.told.push(message);
-            }
+            self.warn(error.code(), wording::of_kernel(&error));
         }
+    }
+
+    /// Reports something, in the same words once.
+    fn warn(&mut self, code: &'static str, message: String) {
+        if !self.told.contains(&message) {
+            report::warning(code, &message);
+            self.told.push(message);
+        }
+    }
+
+    /// Whether there is something new to report.
+    pub(super) fn has_news(&self) -> bool {
+        self.stopped().any(|message| !self.told.contains(&message))
+    }
+
+    /// Reports it.
+    pub(super) fn tell_news(&mut self) {
+        for message in self.stopped().collect::<Vec<_>>() {
+            self.warn(Code::ProbeStopped.into(), message);
+        }
+    }
+
+    /// What is said of probes that were stopped.
+    fn stopped(&self) -> impl Iterator<Item = String> {
+        self.running.iter().flat_map(|(pid, _, running)| stopped(*pid, running.counts()))
     }
 
     /// Whether the kernel tells anything of process `pid`.
@@ -85,20 +159,36 @@ impl Kernel {
         self.open.retain(|it| it.0 != pid);
         let Some(at) = self.running.iter().position(|it| it.0 == pid) else { return Vec::new() };
         let (_, feeds, running) = self.running.remove(at);
-        Self::end(pid, running);
+        self.end(pid, running);
         feeds
     }
 
     /// Takes what is left of all processes.
     pub(super) fn stop_all(&mut self) {
-        for (pid, _, running) in self.running.drain(..) {
-            Self::end(pid, running);
+        for (pid, _, running) in std::mem::take(&mut self.running) {
+            self.end(pid, running);
         }
     }
 
-    /// Ends one, and says what its stacks are worth.
-    fn end(pid: i32, running: Running) {
-        let Some(counts) = running.stop() else { return };
+    /// Ends one, and says what its stacks are worth, and which calls have no frame.
+    fn end(&mut self, pid: i32, running: Running) {
+        let counts = running.stop();
+        for message in stopped(pid, &counts) {
+            self.warn(Code::ProbeStopped.into(), message);
+        }
+        if let Some(probes) = counts.probes.filter(|_| !self.quiet) {
+            let all = [
+                (probes.open(), "had not returned at the end"),
+                (probes.unreturned(), "never returned, or were more than 64 deep"),
+            ];
+            for (count, why) in all.into_iter().filter(|(count, _)| *count > 0) {
+                let count = grouped(count);
+                report::note(format_args!(
+                    "process {pid}: {count} calls of probed functions {why}, and have no frame"
+                ));
+            }
+        }
+        let Some(counts) = counts.stacks else { return };
         let (taken, shallow) = (counts.taken(), counts.shallow());
         // A few may be of functions that prepare or end a frame.
         if taken >= FEWEST_STACKS && shallow * 4 > taken * 3 {
@@ -113,4 +203,18 @@ impl Kernel {
             );
         }
     }
+}
+
+/// What is said of the probes of a process that were stopped.
+fn stopped(pid: i32, counts: &Counts) -> Vec<String> {
+    let Some(counts) = &counts.probes else { return Vec::new() };
+    let limit = grouped(counts.limit());
+    let message = |name: &str| {
+        format!(
+            "{}: hit more than {limit} times in a second, so ppt has stopped this probe of process \
+             {pid}\n  --probe-limit sets another limit",
+            escaped(name)
+        )
+    };
+    counts.stopped().map(message).collect()
 }

@@ -1,4 +1,4 @@
-//! Feeds of ppt's own for each captured process: what the kernel does with it, and its stacks.
+//! Feeds of ppt's own for each captured process: what the kernel does with it, its stacks, and its probes.
 
 use ppt_kernel::BUFFER;
 use ppt_listener::Feed;
@@ -17,7 +17,9 @@ impl Live<'_> {
         let Some(at) = kernel.open.iter().position(|it| it.0 == pid) else { return };
         let (_, watch) = kernel.open.remove(at);
         let buffers = watch.buffers();
-        let feeds = buffers.iter().map(|(builtin, segment)| {
+        let names: Vec<String> =
+            buffers.iter().map(|(builtin, _)| builtin.buffer.to_owned()).collect();
+        let feeds = buffers.into_iter().map(|(builtin, segment)| {
             let source = ppt_listener::Source {
                 schema_json: builtin.json.clone(),
                 schema_hash: builtin.hash,
@@ -30,14 +32,14 @@ impl Live<'_> {
                 },
                 ..Default::default()
             };
-            Feed { populated: 1, ..Feed::starting_now(source, segment.clone()) }
+            Feed { populated: 1, ..Feed::starting_now(source, segment) }
         });
         let added = self.listener.add(feeds.collect()).map_err(|it| it.to_string());
         let first = self.dropped.len();
-        let numbers: Vec<usize> = (first..first + buffers.len()).collect();
+        let numbers: Vec<usize> = (first..first + names.len()).collect();
         let started = added.and_then(|()| {
-            self.dropped.resize(first + buffers.len(), Default::default());
-            self.names.extend(buffers.iter().map(|it| it.0.buffer.to_owned()));
+            self.dropped.resize(first + names.len(), Default::default());
+            self.names.extend(names);
             kernel.feeds.extend(&numbers);
             watch.start().map_err(|it| it.to_string())
         });

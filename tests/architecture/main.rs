@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ppt-output",
             "ppt-predicate",
             "ppt-sources",
+            "ppt-symbols",
             "ppt-text",
         ],
     ),

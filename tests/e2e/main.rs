@@ -111,6 +111,7 @@ mod session {
     mod masks_odd;
     mod memory;
     mod modules;
+    mod probes;
     mod sessions;
     mod stacks;
     mod thread_names;

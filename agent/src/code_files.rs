@@ -1,0 +1,92 @@
+//! The files that a process has mapped as code, opened.
+
+use std::fs::File;
+
+use crate::mapping::Mapping;
+use crate::target::Target;
+
+/// Most bytes of `/proc/PID/maps` that are read, and most files that are opened.
+const MAPS_LIMIT: u64 = 4 << 20;
+const FILES: usize = 256;
+
+/// A file that a process has mapped as code: this one, whatever its path means now.
+#[derive(Debug)]
+pub struct MappedFile {
+    /// Its path, as the process sees it.
+    pub path: String,
+    /// Device and inode.
+    pub identity: (i32, i32, u64),
+    /// The file.
+    pub file: File,
+}
+
+impl Target {
+    /// The files that it has mapped as code, the program first. A file that ppt may not open is left
+    /// out.
+    pub fn code_files(&self) -> Vec<MappedFile> {
+        let Ok((mappings, _)) = self.mappings(MAPS_LIMIT) else { return Vec::new() };
+        // After an exec, they are those of another program.
+        if !self.maps_same_memory() {
+            return Vec::new();
+        }
+        let root = self.root();
+        let mut files: Vec<MappedFile> = Vec::new();
+        let is_code = |mapping: &&Mapping| mapping.executable && mapping.file.2 != 0;
+        for mapping in mappings.iter().filter(is_code) {
+            let is_known = files.iter().any(|known| known.identity == mapping.file);
+            let Some(path) = mapping.object.clone().filter(|_| !is_known) else { continue };
+            let located = || root.as_ref().and_then(|root| mapping.locate(root)?.open());
+            let file = located().or_else(|| self.mapped_file(mapping));
+            let identity = mapping.file;
+            files.extend(file.map(|file| MappedFile { path, identity, file }));
+            if files.len() == FILES {
+                break;
+            }
+        }
+        files
+    }
+
+    /// Whether it has mapped one of these files as code. None if that cannot be known.
+    pub fn is_mapped_by(pid: i32, identities: &[(i32, i32, u64)]) -> Option<bool> {
+        let bytes = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
+        let mappings = crate::mapping::parsed(&bytes).ok()?;
+        let is_mapped =
+            |mapping: &Mapping| mapping.executable && identities.contains(&mapping.file);
+        Some(mappings.iter().any(is_mapped))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::System;
+
+    #[test]
+    fn a_deleted_program_has_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("napping");
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        let mut child = std::process::Command::new(&program).arg("60").spawn().unwrap();
+        let target = Target::open(&System::default(), child.id() as i32).unwrap();
+        let of_program =
+            |files: Vec<MappedFile>| files.into_iter().find(|file| file.path.ends_with("/napping"));
+        let before = loop {
+            match of_program(target.code_files()) {
+                Some(found) => break found,
+                None => std::thread::yield_now(),
+            }
+        };
+        assert_eq!(Target::is_mapped_by(child.id() as i32, &[before.identity]), Some(true));
+        let ourselves = std::process::id() as i32;
+        assert_eq!(Target::is_mapped_by(ourselves, &[before.identity]), Some(false));
+        std::fs::remove_file(&program).unwrap();
+        // Without the path, not everybody may open it.
+        if nix::unistd::geteuid().is_root() {
+            let after = of_program(target.code_files()).unwrap();
+            let len = |file: &MappedFile| file.file.metadata().unwrap().len();
+            assert_eq!((len(&after), after.identity), (len(&before), before.identity));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
