@@ -50,25 +50,29 @@ a = { run = ["OWN", "program", "say", "it went on"] }
 }
 
 fn dead_host() -> Outcome {
-    let mut rig = Rig::new(
+    // Host b goes once a has begun, so that there is something to fetch.
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    let begun = begun.display();
+    let mut rig = Rig::new(&format!(
         r#"
 name = "dead"
 repeat = 2
-host.a = { via = "local", isolate = false }
-host.b = { via = "local", isolate = false }
-host.c = { via = "local", isolate = false }
+host.a = {{ via = "local", isolate = false }}
+host.b = {{ via = "local", isolate = false }}
+host.c = {{ via = "local", isolate = false }}
 [[phase]]
 name = "before"
-all = { run = ["OWN", "program", "say", "before"] }
+all = {{ run = ["OWN", "program", "say", "before"] }}
 [[phase]]
 name = "serve"
-c = { start = ["sh", "-c", "trap 'echo stopped; exit' TERM; echo running; sleep 1000000 & wait"], ready = { output = "running" } }
+c = {{ start = ["sh", "-c", "trap 'echo stopped; exit' TERM; echo running; sleep 1000000 & wait"], ready = {{ output = "running" }} }}
 [[phase]]
 name = "die"
-a = { run = ["sh", "-c", "echo begun; exec sleep 1000000"] }
-b = { run = ["sh", "-c", "kill -KILL $PPID"] }
-"#,
-    );
+a = {{ run = ["sh", "-c", "echo begun; touch {begun}; exec sleep 1000000"] }}
+b = {{ run = ["sh", "-c", "until rm {begun} 2>/dev/null; do sleep 0.01; done; kill -KILL $PPID"] }}
+"#
+    ));
     contains(&rig.fails(), "phase die: host b has gone")?;
     let manifest = rig.manifest();
     assert_eq!(manifest.cells.len(), 2);
