@@ -63,7 +63,7 @@ const EXPERIMENTS: [(&str, &str); 2] = [
     ("lab", "Run an experiment over several hosts from one file"),
 ];
 
-const ANALYSES: [(&str, &str); 12] = [
+const ANALYSES: [(&str, &str); 13] = [
     ("stat", "Count frames; show percentiles of intervals and fields"),
     ("why", "Show where the slowest intervals spent their time, with --kernel"),
     ("graph", "Show which points lead to which, and where the time goes"),
@@ -71,6 +71,7 @@ const ANALYSES: [(&str, &str); 12] = [
     ("sql", "Answer SQL queries over captures"),
     ("export", "Turn captures into files that other programs open"),
     ("report", "Write a page for the browser"),
+    ("view", "Show a timeline in the browser, at any size"),
     ("plot", "Draw the answer to an SQL query"),
     ("import", "Turn CSV or pcap files of other tools into a capture"),
     ("fit", "Calibrate a formula: how a cost grows, with a verdict"),

@@ -11,7 +11,7 @@ use crate::cmd::other;
 const QUESTIONS: [(&str, &[&str]); 9] = [
     ("What does it do now?", &["top", "list"]),
     ("Record it", &["attach", "run", "with", "enable", "disable", "trigger", "detach"]),
-    ("What happened?", &["stat", "info", "dump", "sql", "report", "plot"]),
+    ("What happened?", &["stat", "info", "dump", "sql", "view", "report", "plot"]),
     ("Why was it slow?", &["why", "graph"]),
     ("What if?", &["whatif", "fit", "model"]),
     ("Is it slower than before?", &["compare"]),
@@ -31,7 +31,8 @@ Examples:
   sudo ppt attach 4711 --stacks        and in which functions it ran
   ppt stat out.bin                     how often, and how long
   ppt why out.bin                      what the slowest waited for
-  ppt report out.bin -o report.html    all of it, as a page";
+  ppt view out.bin                     a timeline in the browser
+  ppt report out.bin -o report.html    all of it, as a page to send";
 
 /// The command line of `ppt`, with this help.
 pub(crate) fn command() -> clap::Command {

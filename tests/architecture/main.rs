@@ -40,6 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ppt-query",
             "ppt-report",
             "ppt-text",
+            "ppt-view-server",
         ],
     ),
     ("ppt-capture", &["ppt-clock", "ppt-frame-dsl"]),
@@ -85,6 +86,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ppt-tables", &["ppt-capture", "ppt-causality", "ppt-symbols"]),
     ("ppt-text", &[]),
     ("ppt-tracing", &["ppt-probe"]),
+    ("ppt-view-server", &["ppt-query", "ppt-text", "ppt-view"]),
     ("ppt-view", &["ppt-capture", "ppt-output", "ppt-tables"]),
 ];
 

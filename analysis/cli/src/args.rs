@@ -4,13 +4,19 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use ppt_query::whatif::retime::{Metric, Speed};
 use ppt_query::{Bound, Format};
 use ppt_text::argument;
 
+mod captures;
 mod examples;
+mod view;
+
+pub(crate) use captures::{Captures, Hosts};
+use captures::{local, size, threads};
+pub(crate) use view::View;
 
 /// Ask captures: statistics, SQL, other people's formats. `ppt` finds this program by its words:
 /// `ppt stat` is `ppt-analysis stat`.
@@ -45,6 +51,9 @@ pub(crate) enum Command {
     Export(Export),
     /// Make a page of captures: one file with everything, for any browser.
     Report(Report),
+    /// Show captures as a page with a timeline, on this machine, until Ctrl-C.
+    #[command(after_help = examples::VIEW)]
+    View(View),
     /// Draw the answer to a query, or the stacks of threads, as SVG.
     #[command(after_help = examples::PLOT)]
     #[command(mut_arg("captures", |captures| captures.help(examples::PLOT_CAPTURES)))]
@@ -75,7 +84,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it reads files and answers: what is asked may take any time and any memory.
     pub(crate) fn is_question(&self) -> bool {
-        !matches!(self, Command::Man { .. })
+        !matches!(self, Command::Man { .. } | Command::View(_))
     }
 
     /// What `--memory` says.
@@ -88,61 +97,13 @@ impl Command {
             Command::Sql(args) => args.captures.memory,
             Command::Export(args) => args.captures.memory,
             Command::Report(args) => args.captures.memory,
+            Command::View(args) => args.memory,
             Command::Plot(args) => args.captures.memory,
             Command::Fit(args) => args.captures.memory,
             Command::Model(args) => args.captures.memory,
             Command::Compare(args) => args.captures.memory,
             Command::Import(_) | Command::Top(_) | Command::Man { .. } => None,
         }
-    }
-}
-
-/// The captures that are asked, and the part of them.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Captures {
-    /// Captures: files, patterns ('run*/*.bin'), names of rotated ones; `-` is stdin.
-    #[arg(value_name = "CAPTURE", required = true, value_parser = local())]
-    pub(crate) captures: Vec<PathBuf>,
-    /// Only this buffer (may be given again) [default: all].
-    #[arg(short, long = "buffer", value_name = "BUFFER")]
-    pub(crate) buffers: Vec<String>,
-    /// Only from here on: a sequence number (500), a time since the first capture began (1.5s), or a
-    /// time in UTC (2026-11-21T15:04:05.5Z, or @ and seconds since the epoch).
-    #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]
-    pub(crate) from: Option<Bound>,
-    /// Only up to here, likewise; what is there belongs to it.
-    #[arg(long, value_name = "WHERE", value_parser = Bound::from_str)]
-    pub(crate) to: Option<Bound>,
-    /// Memory for the question: sorts, joins and groups that take more go to disk, percentiles are given
-    /// to three digits, and everything else ends the question [default: half of what is free; for the
-    /// values of percentiles at most 1G, in a report 256M].
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) memory: Option<usize>,
-    /// Threads that read [default: one for each CPU].
-    #[arg(long, value_name = "N", value_parser = threads)]
-    pub(crate) threads: Option<usize>,
-    /// Read everything: leave nothing out by the heads of chunks.
-    #[arg(long, hide = true)]
-    pub(crate) no_pushdown: bool,
-    #[command(flatten)]
-    pub(crate) hosts: Hosts,
-}
-
-/// By whose clock times are told, where captures are of several hosts.
-#[derive(Debug, Clone, Default, ClapArgs)]
-pub(crate) struct Hosts {
-    /// Readings of clocks by `ppt sync` (may be given again) [default: all *.sync beside captures of
-    /// several hosts].
-    #[arg(long, value_name = "FILE", value_parser = local())]
-    pub(crate) sync: Vec<PathBuf>,
-    /// The host by whose clock times are told [default: that of the first capture].
-    #[arg(long, value_name = "HOST")]
-    pub(crate) reference: Option<String>,
-}
-
-impl Captures {
-    pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        self.captures.clone()
     }
 }
 
@@ -616,25 +577,6 @@ impl Top {
     }
 }
 
-/// A path of this machine.
-fn local() -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().try_map(|path| match is_address(&path.to_string_lossy()) {
-        true => {
-            Err("ppt-analysis reads and writes files of this machine alone, and has no access to \
-                     object stores: name a file, and copy it with the tools of the store")
-        }
-        false => Ok(path),
-    })
-}
-
-/// Whether a text is an address, such as `s3://bucket/key`.
-fn is_address(text: &str) -> bool {
-    text.split_once("://").is_some_and(|(scheme, _)| {
-        let known = |it: char| it.is_ascii_alphanumeric() || "+-.".contains(it);
-        scheme.starts_with(|it: char| it.is_ascii_alphabetic()) && scheme.chars().all(known)
-    })
-}
-
 fn kinds() -> PossibleValuesParser {
     PossibleValuesParser::new(ppt_report::Kind::ALL.map(|it| it.0))
 }
@@ -702,18 +644,6 @@ fn point(text: &str) -> Result<(String, f64), String> {
     let parts = text.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)));
     let (name, value) = parts.ok_or("a point is a column and its value, such as n=1000")?;
     Ok((name.to_owned(), value))
-}
-
-fn threads(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(threads @ 1..=1024) => Ok(threads),
-        _ => Err("from 1 to 1024".to_owned()),
-    }
-}
-
-/// Bytes: see [`argument::size`].
-fn size(text: &str) -> Result<usize, String> {
-    usize::try_from(argument::size(text)?).map_err(|error| error.to_string())
 }
 
 fn nanoseconds(text: &str) -> Result<i64, String> {

@@ -11,5 +11,6 @@ pub(crate) mod report;
 pub(crate) mod sql;
 pub(crate) mod stat;
 pub(crate) mod top;
+pub(crate) mod view;
 pub(crate) mod whatif;
 pub(crate) mod why;

@@ -14,6 +14,7 @@ use ppt_output::OutputError;
 use ppt_query::QueryError;
 use ppt_query::whatif::retime::Refusal;
 use ppt_report::ReportError;
+use ppt_view_server::ServeError;
 
 use crate::{message, panicked, scratch, signals, terms};
 
@@ -29,6 +30,8 @@ pub(crate) enum Failure {
     Output(#[from] OutputError),
     #[error(transparent)]
     Report(#[from] ReportError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
     /// An input that cannot be a capture.
     #[error("{0}: {1}")]
     Import(String, #[source] ImportError),
@@ -181,6 +184,7 @@ impl Failure {
             Failure::Query(error) => error.code(),
             Failure::Output(error) => error.code(),
             Failure::Report(error) => error.code(),
+            Failure::Serve(error) => error.code(),
             Failure::Import(_, error) => error.code(),
             Failure::FrameFile(..) => "import-frames",
             Failure::Capture(_, error) => error.code(),
@@ -224,6 +228,7 @@ impl Failure {
             Failure::Model { usage, .. } => *usage,
             Failure::Query(error) => error.is_usage(),
             Failure::Report(error) => error.is_usage(),
+            Failure::Serve(error) => error.is_usage(),
             _ => false,
         }
     }

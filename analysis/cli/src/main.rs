@@ -82,6 +82,7 @@ fn perform(command: &args::Command) -> Result<ExitCode, Failure> {
         args::Command::Sql(args) => cmd::sql::run(args),
         args::Command::Export(args) => cmd::export::run(args),
         args::Command::Report(args) => cmd::report::run(args),
+        args::Command::View(args) => cmd::view::run(args),
         args::Command::Plot(args) => cmd::plot::run(args),
         args::Command::Import(args) => cmd::import::run(args),
         args::Command::Fit(args) => cmd::fit::run(args),

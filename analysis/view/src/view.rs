@@ -341,7 +341,11 @@ impl View {
             }
             let entry = &self.layout.chunks[chunk];
             let first = tree.places[leaf] as usize * LEAF;
-            // A chunk that was written over since has other slices, or none.
+            // A chunk that was cut off or written over since has other slices, or none: what was known
+            // of it stays.
+            if row.1.len() <= first {
+                cells.push(cell);
+            }
             for slice in row.1.iter().skip(first).take(LEAF) {
                 let name = self.layout.name(entry, slice.kind);
                 let cell = window::single(slice, cell.best.chunk, name);
@@ -472,6 +476,14 @@ impl View {
             })
         })?;
         read.flatten().ok_or(ViewError::NoSuchFrame)
+    }
+
+    /// The row of the thread that wrote a frame; None: there is no such frame.
+    pub fn thread_row(&self, name: &FrameName) -> Option<RowId> {
+        let (chunk, _) = self.find(name)?;
+        let is_its = |track: &crate::layout::Track| track.chunks.contains(&chunk);
+        let thread = self.layout.tracks.iter().position(is_its)?;
+        Some(RowId::Thread(thread as u32))
     }
 
     /// The chunk of a frame, and its place in it.

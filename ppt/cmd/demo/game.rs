@@ -71,7 +71,7 @@ pub(super) fn run(args: &args::Demo) -> Result<(), String> {
             let _ = writeln!(out, "report:  {}, for any browser", page.display());
             let _ = write!(
                 out,
-                "\nwhat next:\n  ppt demo slow    why a request is slow\n  ppt stat {capture} --by kind\n  ppt sql {capture} 'SELECT who, \
+                "\nwhat next:\n  ppt view {capture}    a timeline in the browser\n  ppt demo slow    why a request is slow\n  ppt stat {capture} --by kind\n  ppt sql {capture} 'SELECT who, \
                  count(*) FROM example GROUP BY who'\n  ppt top PID    while a program runs\n"
             );
         }

@@ -86,6 +86,7 @@ fn ask(folder: &Path, capture: &str) -> Result<(), String> {
     let out = format!(
         "\nthe cause: a PUT holds `index.lock` during `journal.flush`, and waits for the disk\n  \
          ({}, line {line}){}\n\ncapture: {capture}\nreport:  {page}, for any browser\n\nwhat next:\n  \
+         ppt view {capture}    the same on a timeline in the browser\n  \
          ppt why {capture} --frame request --where \"begin_op = 'GET'\"    GETs only read memory\n  \
          ppt whatif {capture} --speed journal.flush=10x --metric request    with a faster disk\n  \
          ppt demo    a game server, and the table of its frames\n",

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
 }
 
 /// What was typed, as a shell takes it.
-fn command() -> String {
+pub(super) fn command() -> String {
     let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("ppt".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }

@@ -345,6 +345,7 @@ fn every_message_is_explained() {
         "no-bounds",
         "question-killed",
         "text-too-long",
+        "port-in-use",
     ];
     let codes: Vec<_> = ppt_query::QueryError::codes()
         .chain(ppt_report::ReportError::CODES)
@@ -377,7 +378,7 @@ fn man_pages_render_without_warnings() {
     let names = bench.names();
     let words = [
         "analysis", "compare", "export", "fit", "graph", "import", "model", "plot", "report",
-        "sql", "stat", "whatif", "why",
+        "sql", "stat", "view", "whatif", "why",
     ];
     assert_eq!(names, words.map(|word| format!("ppt-{word}.1")));
     for page in names.iter().map(|name| bench.path(name)) {

@@ -24,4 +24,5 @@ mod threads;
 mod timeless;
 mod traces;
 mod tracing;
+mod view;
 mod whatif;

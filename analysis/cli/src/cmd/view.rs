@@ -1,0 +1,83 @@
+//! `ppt view CAPTURE…`: a page on 127.0.0.1 with a timeline, until Ctrl-C.
+
+use std::env;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+
+use ppt_query::Options;
+use ppt_view_server::{Captures, Server};
+use tempfile::NamedTempFile;
+
+use crate::failure::Failure;
+use crate::signals::Wakes;
+use crate::{args, message};
+
+pub(crate) fn run(args: &args::View) -> Result<ExitCode, Failure> {
+    let wakes = Wakes::take().map_err(|error| Failure::System("set up signals", error))?;
+    let captures = Captures {
+        paths: args.captures.clone(),
+        sync: args.hosts.sync.clone(),
+        reference: args.hosts.reference.clone(),
+        memory: args.memory,
+        threads: args.threads.unwrap_or_else(|| Options::default().threads),
+    };
+    let index = match (args.no_index, &args.index) {
+        (true, _) => None,
+        (false, Some(folder)) => Some(folder.clone()),
+        (false, None) => cache_folder(),
+    };
+    let (port, command) = (args.port, super::report::command());
+    let server = Server::start(ppt_view_server::Options { captures, index, port, command })?;
+    let url = server.url();
+    // What a script reads.
+    let mut stdout = std::io::stdout();
+    let shown = writeln!(stdout, "{url}").and_then(|()| stdout.flush());
+    shown.map_err(Failure::writing("standard output"))?;
+    // The browser reads it whenever it comes to it.
+    let _page = if !args.no_open && has_display() { open(&url) } else { None };
+    if !has_display() {
+        let port = server.address().port();
+        message::note(format_args!(
+            "open this address in a browser of this machine; from another one, first: \
+             ssh -L {port}:127.0.0.1:{port} THIS-HOST"
+        ));
+    }
+    message::note("whoever knows the address sees the captures; Ctrl-C ends it");
+    while wakes.stop().is_none() {
+        wakes.wait(None, None);
+    }
+    drop(server);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where programs keep what they can make again.
+fn cache_folder() -> Option<PathBuf> {
+    let absolute =
+        |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(cache.join("ppt/view"))
+}
+
+fn has_display() -> bool {
+    ["DISPLAY", "WAYLAND_DISPLAY"]
+        .iter()
+        .any(|name| env::var_os(name).is_some_and(|it| !it.is_empty()))
+}
+
+/// Opens the page in a browser. Everybody sees the arguments of a process, so it gets the name of a file
+/// that only its user can read, which leads to the page.
+fn open(url: &str) -> Option<NamedTempFile> {
+    let mut page = tempfile::Builder::new().prefix("ppt-view-").suffix(".html").tempfile().ok()?;
+    let text = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url={url}\">\n");
+    page.write_all(text.as_bytes()).ok()?;
+    let mut browser = Command::new("xdg-open");
+    browser.arg(page.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match browser.spawn() {
+        Ok(_) => Some(page),
+        Err(_) => {
+            message::note("there is no xdg-open, which opens a browser: open the address yourself");
+            None
+        }
+    }
+}

@@ -1,0 +1,311 @@
+// The answers beside the timeline.
+
+import * as api from './api.js';
+import { term } from './glossary.js';
+import { duration, grouped, moment, plain } from './text.js';
+import { make } from './timeline.js';
+
+const START = [
+  ['start', 'Start', 'What there is, and what to look at first'],
+  ['frame', 'Frame', 'The fields of the frame that was clicked'],
+];
+const END = [
+  ['lengths', 'Lengths', 'How long the intervals of the chosen row take'],
+  ['sql', 'SQL', 'Questions in SQL'],
+];
+
+export class Panels {
+  constructor(page) {
+    this.page = page;
+    this.tabs = document.getElementById('tabs');
+    this.panel = document.getElementById('panel');
+    this.chosen = 'start';
+    this.asking = undefined;
+    this.sqlText = "SELECT name, count(*), max(dur) FROM slices GROUP BY name ORDER BY 3 DESC";
+  }
+
+  async open() {
+    const asked = (await api.panels()).map(({ id, title, why }) => [id, plain(title), plain(why)]);
+    this.asked = new Set(asked.map(([id]) => id));
+    this.tabs.replaceChildren(...[...START, ...asked, ...END].map(([id, title, why]) => {
+      const tab = make('button', '', title);
+      tab.type = 'button';
+      tab.id = `tab-${id}`;
+      tab.title = why;
+      tab.setAttribute('role', 'tab');
+      tab.addEventListener('click', () => this.show(id));
+      return tab;
+    }));
+    this.tabs.addEventListener('keydown', (event) => {
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const all = [...this.tabs.children];
+      const next = all[(all.indexOf(document.activeElement) + by + all.length) % all.length];
+      next.focus();
+      next.click();
+    });
+    this.show('start');
+  }
+
+  async show(id) {
+    this.chosen = id;
+    for (const tab of this.tabs.children) {
+      const isIt = tab.id === `tab-${id}`;
+      tab.setAttribute('aria-selected', String(isIt));
+      tab.tabIndex = isIt ? 0 : -1;
+    }
+    this.panel.setAttribute('aria-labelledby', `tab-${id}`);
+    this.asking?.abort();
+    const asking = (this.asking = new AbortController());
+    this.panel.setAttribute('aria-busy', 'true');
+    try {
+      const nodes = await this.content(id, asking.signal);
+      if (!asking.signal.aborted && nodes) this.panel.replaceChildren(...nodes);
+    } catch (error) {
+      if (error.name !== 'AbortError') this.panel.replaceChildren(make('p', 'bad', plain(error.message, 2000)));
+    } finally {
+      if (!asking.signal.aborted) this.panel.removeAttribute('aria-busy');
+    }
+  }
+
+  /** What is seen has changed: answers about it are asked again, a moment later. */
+  moved() {
+    if (!['time', 'slowest', 'lengths'].includes(this.chosen)) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.show(this.chosen), 400);
+  }
+
+  content(id, signal) {
+    if (id === 'start') return this.start();
+    if (id === 'frame') return this.frame();
+    if (id === 'lengths') return this.lengths();
+    if (id === 'sql') return this.sql();
+    this.panel.replaceChildren(make('p', 'faint', 'Reading …'));
+    return this.answer(id, signal);
+  }
+
+  start() {
+    const { about, span } = this.page;
+    const sum = (key) => about.captures.reduce((all, capture) => all + BigInt(capture[key]), 0n);
+    const threads = about.rows.filter((row) => row.id.startsWith('thread.')).length;
+    const missing = sum('lost') + sum('dropped');
+    const nodes = [make('h2', '', 'What was captured')];
+    const list = make('table');
+    const line = (name, ...value) => {
+      const row = make('tr');
+      const [head, cell] = [make('th'), make('td')];
+      head.scope = 'row';
+      head.append(name);
+      cell.append(...value);
+      row.append(head, cell);
+      list.append(row);
+    };
+    const hosts = new Set(about.captures.map((capture) => plain(capture.host)));
+    for (const process of about.processes.slice(0, 8)) {
+      line('process', `${plain(process.exe)} (${process.pid})${hosts.size > 1 ? ` on ${plain(process.host)}` : ''}`);
+    }
+    if (about.processes.length > 8) line('', `and ${grouped(about.processes.length - 8)} more processes`);
+    line(term('thread', 'threads'), grouped(threads));
+    if (hosts.size > 1) line('hosts', grouped(hosts.size));
+    line(term('frame', 'frames'), grouped(sum('captured')));
+    if (about.from !== null) {
+      line('from', moment(about.from));
+      line('for', duration(span.whole.to));
+    }
+    line(term('lost'), make('span', sum('lost') > 0n ? 'bad' : '', grouped(sum('lost'))));
+    line(term('dropped'), make('span', sum('dropped') > 0n ? 'bad' : '', grouped(sum('dropped'))));
+    const error = Math.max(...about.captures.map((capture) => Number(capture.timeError)), 0);
+    if (error > 0) line('times are exact to', duration(error));
+    nodes.push(list);
+    nodes.push(make('h3', '', 'What to do now'));
+    const steps = make('ul');
+    const step = (text, id, button) => {
+      const item = make('li');
+      const go = make('button', '', button);
+      go.type = 'button';
+      go.addEventListener('click', () => this.show(id));
+      item.append(text, ' ', go);
+      steps.append(item);
+    };
+    step('See which work takes the time:', 'time', 'What takes the time');
+    step('Go to the slowest:', 'slowest', 'The slowest');
+    if (missing > 0n) step(`${grouped(missing)} frames are missing:`, 'account', 'What is missing');
+    const look = make('li');
+    look.append('Click a bar for its ', term('frame'), '; drag to move, turn the wheel to zoom; ? lists all keys. The height of a bar shows how ', term('busy'), ' it was.');
+    steps.append(look);
+    nodes.push(steps);
+    for (const trouble of about.troubles) nodes.push(make('p', 'bad', plain(trouble, 500)));
+    if (about.live) nodes.push(make('p', 'faint', 'The capture is still being written: the page follows its end until you move.'));
+    return nodes;
+  }
+
+  async answer(id, signal) {
+    const { span } = this.page;
+    const asked = { id, from: span.time(span.from), to: span.time(span.to) };
+    const answer = await api.panel(asked, signal);
+    const nodes = [make('h2', '', plain(answer.title))];
+    if (answer.note) nodes.push(make('p', '', plain(answer.note, 500)));
+    if (answer.rows.length > 0) {
+      const heads = answer.columns.map((column) => ({ name: column.name, content: column.content }));
+      const rows = answer.rows.map((row) => ({ cells: row.cells, go: row.frame && (() => this.page.goTo(row.frame, row.span)) }));
+      nodes.push(table(heads, rows));
+    }
+    nodes.push(command(answer.command));
+    return nodes;
+  }
+
+  frame() {
+    const { pick } = this.page;
+    if (!pick?.answer) return [make('p', 'faint', 'Click a bar: its fields are shown here.')];
+    const { answer } = pick;
+    const nodes = [make('h2', '', `${plain(answer.name)} of ${plain(answer.buffer)}`)];
+    const where = `process ${answer.process}, ${answer.thread === null ? 'no thread' : `thread ${answer.thread}`}`;
+    nodes.push(make('p', 'faint', `${where}, number ${grouped(answer.key.seqno)}`));
+    const list = make('table');
+    for (const field of answer.fields) {
+      const row = make('tr');
+      const name = make('th', '', plain(field.name));
+      name.scope = 'row';
+      row.append(name, make('td', field.type === 'number' || field.type === 'duration' ? 'number' : '', fieldText(field)));
+      list.append(row);
+    }
+    nodes.push(list);
+    const ends = make('div');
+    nodes.push(make('h3', '', 'Cause and effect'), ends);
+    this.edges(pick, ends);
+    nodes.push(command(answer.command.replace('CAPTURE', plain(this.page.pathOf(answer.key.capture)))));
+    return nodes;
+  }
+
+  async edges(pick, place) {
+    place.replaceChildren(make('p', 'faint', 'Reading …'));
+    try {
+      pick.edges ??= await api.edges(pick.answer.key);
+    } catch (error) {
+      place.replaceChildren(make('p', 'bad', plain(error.message, 500)));
+      return;
+    }
+    const { causes, effects } = pick.edges;
+    const lines = (title, ends, key) => {
+      if (ends.length === 0) return [];
+      const rows = ends.map((end) => ({
+        cells: [plain(end.name), plain(end.relation), plain(end.certainty), end.latency ?? ''],
+        go: () => this.page.goTo(end.key, end.at && [end.at, end.at]),
+      }));
+      const heads = [['point', 'text'], ['relation', 'text'], ['certainty', 'text'], ['later by', 'duration']];
+      return [make('p', '', `${title} (${key})`), table(heads.map(([name, content]) => ({ name, content })), rows)];
+    };
+    const nodes = [...lines('It follows from', causes, '['), ...lines('It leads to', effects, ']')];
+    place.replaceChildren(...(nodes.length ? nodes : [make('p', 'faint', 'No edge begins or ends here. Edges come from points, spans and what the kernel saw.')]));
+  }
+
+  async lengths() {
+    const { row, rows, span } = this.page;
+    const chosen = rows.byId.get(row);
+    const all = rows.all.filter((one) => one.kind === 'depth');
+    const of = chosen?.kind === 'depth' ? chosen : all.find((one) => one.parent === chosen?.id) ?? all[0];
+    if (!of) return [make('p', 'faint', 'There are no intervals.')];
+    const asked = { row: of.id, from: span.time(span.from), to: span.time(span.to) };
+    const buckets = (await api.lengths(asked)).buckets.map(Number);
+    const thread = rows.byId.get(of.parent);
+    const nodes = [make('h2', '', 'Lengths'), make('p', '', `${thread?.text ?? ''}, ${of.text}, in the visible time`)];
+    const first = buckets.findIndex((count) => count > 0);
+    if (first < 0) return [...nodes, make('p', 'faint', 'None is visible.')];
+    const last = buckets.findLastIndex((count) => count > 0);
+    const most = Math.max(...buckets);
+    const bars = make('div', 'bars');
+    const below = (bucket) => (bucket === 0 ? 0 : 2 ** (bucket - 1));
+    for (let bucket = first; bucket <= last; bucket++) {
+      const bar = make('button');
+      bar.type = 'button';
+      bar.style.height = `${Math.max(1, (100 * buckets[bucket]) / most)}%`;
+      const text = `${duration(below(bucket))} to ${duration(2 ** bucket)}: ${grouped(buckets[bucket])}`;
+      bar.title = text;
+      bar.setAttribute('aria-label', text);
+      bar.addEventListener('click', () => this.page.findLonger(below(bucket)));
+      bars.append(bar);
+    }
+    nodes.push(bars, make('p', 'faint', `${duration(below(first))} to ${duration(2 ** last)}, doubling. Click a bar: those that take at least as long are found.`));
+    return nodes;
+  }
+
+  sql() {
+    const form = make('form');
+    form.style.display = 'block';
+    const text = make('textarea');
+    text.value = this.sqlText;
+    text.setAttribute('aria-label', 'A statement in SQL');
+    text.spellcheck = false;
+    const run = make('button', '', 'Ask');
+    const place = make('div');
+    form.append(text, run);
+    form.addEventListener('submit', async (event) => {
+      event.preventDefault();
+      this.sqlText = text.value;
+      place.replaceChildren(make('p', 'faint', 'Reading …'));
+      try {
+        const answer = await api.sql(text.value);
+        const heads = answer.columns.map((column) => ({ name: plain(column.name), content: column.type === 'number' ? 'count' : column.type }));
+        const rows = answer.rows.map((cells) => ({ cells: cells.map((cell) => cell ?? '') }));
+        place.replaceChildren(table(heads, rows), make('p', 'faint', answer.truncated ? 'The first 500 rows.' : `${grouped(rows.length)} rows.`));
+      } catch (error) {
+        place.replaceChildren(make('p', 'bad', plain(error.message, 2000)));
+      }
+    });
+    return [make('h2', '', 'SQL'), form, place, command(`ppt sql ${this.page.paths()} '…'`)];
+  }
+}
+
+function fieldText({ type, text, unit }) {
+  if (type === 'none') return '–';
+  if (type === 'duration') return duration(text);
+  if (type === 'time') return moment(text);
+  if (type === 'number') return `${/^-?\d+$/.test(text) ? grouped(text) : text}${unit ? ` ${plain(unit)}` : ''}`;
+  return plain(text, 2000);
+}
+
+const SHOWN = {
+  count: (text) => (/^-?\d+$/.test(text) ? grouped(text) : plain(text, 2000)),
+  duration: (text) => (text === '' ? '' : duration(text)),
+  time: (text) => (/^-?\d+$/.test(text) ? moment(text) : plain(text)),
+  text: (text) => plain(text, 2000),
+};
+
+/** A table; a row that leads somewhere has a button in its first cell. */
+function table(heads, rows) {
+  const node = make('table');
+  const head = make('tr');
+  for (const { name, content } of heads) {
+    const cell = make('th', content === 'count' || content === 'duration' ? 'number' : '');
+    cell.scope = 'col';
+    cell.append(term(name));
+    head.append(cell);
+  }
+  node.append(head);
+  for (const { cells, go } of rows) {
+    const line = make('tr');
+    cells.forEach((text, at) => {
+      const content = heads[at]?.content ?? 'text';
+      const cell = make('td', content === 'count' || content === 'duration' ? 'number' : '');
+      const shown = (SHOWN[content] ?? SHOWN.text)(String(text));
+      if (at === 0 && go) {
+        const button = make('button', '', shown);
+        button.type = 'button';
+        button.addEventListener('click', go);
+        cell.append(button);
+      } else cell.textContent = shown;
+      line.append(cell);
+    });
+    node.append(line);
+  }
+  return node;
+}
+
+/** The command that gives the same answer in a terminal. */
+function command(text) {
+  const line = make('p', 'faint', 'In a terminal: ');
+  line.append(make('code', '', text));
+  return line;
+}

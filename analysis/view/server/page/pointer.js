@@ -1,0 +1,117 @@
+// Mouse, pen and fingers on the timeline.
+
+const NEAR = 4;
+
+/** Wires the canvases. */
+export function usePointers(page) {
+  cells(page);
+  axis(page);
+  overview(page);
+}
+
+function cells(page) {
+  const { timeline } = page;
+  const canvas = timeline.cells;
+  const hover = document.getElementById('hover');
+  const fingers = new Map();
+  let moved = 0;
+  const place = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  };
+  canvas.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0) return;
+    canvas.setPointerCapture(event.pointerId);
+    fingers.set(event.pointerId, place(event));
+    moved = 0;
+    if (fingers.size === 1) page.span.remember();
+  });
+  canvas.addEventListener('pointermove', (event) => {
+    const [x, y] = place(event);
+    const before = fingers.get(event.pointerId);
+    if (!before) {
+      tell(page, hover, event, x, y);
+      return;
+    }
+    hover.hidden = true;
+    moved += Math.abs(x - before[0]) + Math.abs(y - before[1]);
+    if (fingers.size === 1) {
+      if (moved > NEAR) {
+        page.move((before[0] - x) / timeline.width);
+        if (event.pointerType === 'mouse') timeline.scroller.scrollTop += before[1] - y;
+      }
+    } else if (fingers.size === 2) {
+      const [other] = [...fingers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
+      const [wide, now] = [Math.abs(before[0] - other[0]), Math.abs(x - other[0])];
+      if (wide > 8 && now > 8) page.zoom(wide / now, timeline.offset((x + other[0]) / 2));
+    }
+    fingers.set(event.pointerId, [x, y]);
+  });
+  const end = (event) => {
+    const was = fingers.delete(event.pointerId);
+    if (was && moved <= NEAR && event.type === 'pointerup') page.click(...place(event));
+  };
+  canvas.addEventListener('pointerup', end);
+  canvas.addEventListener('pointercancel', end);
+  canvas.addEventListener('pointerleave', () => { hover.hidden = true; });
+  canvas.addEventListener('dblclick', (event) => page.zoomTo(...place(event)));
+  canvas.addEventListener('wheel', (event) => {
+    event.preventDefault();
+    const unit = event.deltaMode === 1 ? 16 : 1;
+    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      page.move(((event.deltaX || event.deltaY) * unit) / timeline.width);
+    } else page.zoom(Math.exp(Math.max(-100, Math.min(100, event.deltaY * unit)) / 300), timeline.offset(place(event)[0]));
+  }, { passive: false });
+}
+
+function tell(page, hover, event, x, y) {
+  const text = page.timeline.words(x, y);
+  hover.hidden = text === '';
+  if (text === '') return;
+  hover.textContent = text;
+  hover.style.left = `${Math.min(event.clientX + 14, innerWidth - 350)}px`;
+  hover.style.top = `${Math.min(event.clientY + 16, innerHeight - 120)}px`;
+}
+
+/** Drags on the axis mark a stretch of time. */
+function axis(page) {
+  const canvas = page.timeline.axis;
+  let first;
+  const offset = (event) => page.timeline.offset(event.clientX - canvas.getBoundingClientRect().left - page.timeline.labelWidth);
+  canvas.addEventListener('pointerdown', (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    first = offset(event);
+  });
+  canvas.addEventListener('pointermove', (event) => {
+    if (first !== undefined) page.mark(first, offset(event));
+  });
+  canvas.addEventListener('pointerup', (event) => {
+    if (first === undefined) return;
+    const last = offset(event);
+    const isClick = Math.abs(last - first) < (3 / page.timeline.width) * page.span.length;
+    if (isClick) page.unmark();
+    first = undefined;
+  });
+  canvas.addEventListener('dblclick', () => page.zoomToRange());
+}
+
+/** Drags on the overview move the window. */
+function overview(page) {
+  const canvas = page.timeline.overview;
+  let isHeld = false;
+  const go = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const at = ((event.clientX - box.left) / box.width) * page.span.whole.to;
+    const half = page.span.length / 2;
+    page.show(at - half, at + half);
+  };
+  canvas.addEventListener('pointerdown', (event) => {
+    isHeld = true;
+    page.span.remember();
+    canvas.setPointerCapture(event.pointerId);
+    go(event);
+  });
+  canvas.addEventListener('pointermove', (event) => { if (isHeld) go(event); });
+  canvas.addEventListener('pointerup', () => { isHeld = false; });
+  canvas.addEventListener('pointercancel', () => { isHeld = false; });
+}

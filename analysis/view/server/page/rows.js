@@ -1,0 +1,101 @@
+// The rows: which there are, which are shown, and where.
+
+import { plain } from './text.js';
+
+const HEIGHTS = { process: 24, thread: 24, depth: 24, moments: 18, counter: 44 };
+
+/** A tree of rows, of which some are folded. Only what is shown has a place. */
+export class Rows {
+  constructor() {
+    this.all = [];
+    this.byId = new Map();
+    this.folded = new Set();
+    this.shown = [];
+    this.height = 0;
+  }
+
+  /** Takes the rows of `/v1/about`. What was folded stays so. */
+  set(rows, processes) {
+    this.all = rows.map((row) => {
+      const [kind, first, second] = row.id.split('.');
+      return { ...row, kind, first: Number(first), second: Number(second), children: 0, level: 1, label: plain(row.label) };
+    });
+    const before = this.byId;
+    this.byId = new Map(this.all.map((row) => [row.id, row]));
+    for (const row of this.all) {
+      const parent = this.byId.get(row.parent);
+      if (parent) parent.children += 1;
+      row.level = parent ? parent.level + 1 : 1;
+    }
+    const several = new Set(processes.map((process) => process.host)).size > 1;
+    for (const row of this.all) {
+      row.text = this.text(row, processes, several);
+      row.height = HEIGHTS[row.kind] ?? 24;
+    }
+    // Of many threads one wants to see which there are before what each did.
+    const threads = this.all.filter((row) => row.kind === 'thread');
+    if (threads.length > 64) {
+      for (const row of threads) if (!before.has(row.id)) this.folded.add(row.id);
+    }
+    this.place();
+  }
+
+  text(row, processes, several) {
+    if (row.kind === 'process') {
+      const process = processes[row.first];
+      const name = plain(row.label).split('/').pop() || 'process';
+      return `${name} (${process?.pid ?? '?'})${several ? ` on ${plain(process?.host)}` : ''}`;
+    }
+    if (row.kind === 'thread') return row.label === '?' ? 'frames of no thread' : `thread ${row.label}`;
+    if (row.kind === 'depth') return row.second === 0 ? 'intervals' : `within, ${row.second} deep`;
+    return row.label;
+  }
+
+  place() {
+    this.shown = [];
+    let top = 0;
+    const isHidden = (row) => {
+      for (let parent = this.byId.get(row.parent); parent; parent = this.byId.get(parent.parent)) {
+        if (this.folded.has(parent.id)) return true;
+      }
+      return false;
+    };
+    for (const row of this.all) {
+      if (isHidden(row)) continue;
+      row.top = top;
+      row.place = this.shown.length;
+      this.shown.push(row);
+      top += row.height;
+    }
+    this.height = top;
+  }
+
+  fold(id) {
+    if (!this.folded.delete(id)) this.folded.add(id);
+    this.place();
+  }
+
+  /** Makes a row visible: unfolds what it lies in. */
+  reveal(id) {
+    for (let row = this.byId.get(this.byId.get(id)?.parent); row; row = this.byId.get(row.parent)) this.folded.delete(row.id);
+    this.place();
+  }
+
+  /** The rows between two heights, by halves: there may be very many. */
+  between(top, bottom) {
+    let low = 0;
+    let high = this.shown.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.shown[middle].top + this.shown[middle].height <= top) low = middle + 1;
+      else high = middle;
+    }
+    const rows = [];
+    for (; low < this.shown.length && this.shown[low].top < bottom; low++) rows.push(this.shown[low]);
+    return rows;
+  }
+
+  at(height) {
+    return this.between(height, height + 1)[0];
+  }
+}

@@ -1,0 +1,101 @@
+// The tiles of rows that have come: asks for those that are missing, and forgets those that are far away.
+
+import * as api from './api.js';
+import { Tiles } from './tiles.js';
+
+const PATIENCE = 40;
+const ROWS = 200;
+const KEPT = 600;
+
+/** Tiles by row. `changed` is called when there are others. */
+export class Store {
+  constructor(span, changed, failed) {
+    this.span = span;
+    this.changed = changed;
+    this.failed = failed;
+    this.tiles = new Map();
+    this.timer = 0;
+    this.asking = undefined;
+    this.waiting = new Set();
+  }
+
+  clear() {
+    this.asking?.abort();
+    this.asking = undefined;
+    // They are shown until others come.
+    for (const tile of this.tiles.values()) tile.isOld = true;
+  }
+
+  /** What is known of a row. */
+  get(id) {
+    return this.tiles.get(id);
+  }
+
+  /** Whether a tile shows this stretch as finely as `pixels` need. */
+  covers(tile, from, to, pixels) {
+    if (!tile || tile.isOld) return false;
+    const scale = (tile.to - tile.from) / tile.px;
+    const wanted = (to - from) / pixels;
+    return tile.from <= from && tile.to >= to && scale <= wanted * 1.01 && (scale >= wanted / 4 || !tile.isCoarse);
+  }
+
+  /** Wants the rows, a moment after the last wish. */
+  want(rows, pixels) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.ask(rows, pixels), PATIENCE);
+  }
+
+  async ask(rows, pixels) {
+    const { from, to } = this.span;
+    const missing = rows.filter((id) => !this.covers(this.tiles.get(id), from, to, pixels)).slice(0, ROWS);
+    if (missing.length === 0) return;
+    this.asking?.abort();
+    const asking = (this.asking = new AbortController());
+    this.waiting = new Set(missing);
+    // Half a window more on each side: what comes into sight next is there.
+    const margin = (to - from) / 2;
+    const px = Math.min(4096, Math.max(2, Math.round(pixels * 2)));
+    const asked = { from: this.span.time(from - margin), to: this.span.time(to + margin), px };
+    const range = { from: this.span.offset(asked.from), to: this.span.offset(asked.to), px };
+    try {
+      const wide = await this.load({ ...asked, rows: missing, phase: 'index' }, range, asking);
+      if (wide.length > 0) await this.load({ ...asked, rows: wide, phase: 'frames' }, range, asking);
+    } catch (error) {
+      if (error.name !== 'AbortError') this.failed(error);
+    } finally {
+      if (this.asking === asking) {
+        this.asking = undefined;
+        this.waiting.clear();
+        this.changed();
+        // There are more rows than one request may name.
+        if (missing.length === ROWS) this.want(rows, pixels);
+      }
+    }
+  }
+
+  /** Loads rows; returns those of which there is more to see. */
+  async load(asked, range, asking) {
+    const tiles = new Tiles();
+    const wide = [];
+    await api.window(asked, asking.signal, (bytes) => {
+      for (const tile of tiles.add(bytes)) {
+        this.waiting.delete(tile.row);
+        if (tile.error === undefined) {
+          if (tile.more) wide.push(tile.row);
+          const isCoarse = Boolean(tile.more) || asked.phase === 'frames';
+          this.put(tile.row, { ...tile, ...range, shift: Number(tile.origin - this.span.origin), isCoarse });
+        } else {
+          this.put(tile.row, { ...range, row: tile.row, error: tile.error });
+        }
+      }
+      this.changed();
+    });
+    return wide;
+  }
+
+  put(id, tile) {
+    this.tiles.delete(id);
+    this.tiles.set(id, tile);
+    if (this.tiles.size > KEPT) this.tiles.delete(this.tiles.keys().next().value);
+  }
+}

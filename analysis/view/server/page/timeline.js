@@ -1,0 +1,300 @@
+// The timeline: rows on a canvas, their labels, the axis and the overview.
+
+import { theme } from './colours.js';
+import { box, describe, paintCells, paintCounter, paintLosses, paintNames, paintUnknown, Pixels } from './paint.js';
+import { grouped, moment, plain, tickStep, tickText } from './text.js';
+
+const element = (id) => document.getElementById(id);
+
+export class Timeline {
+  constructor(page) {
+    this.page = page;
+    this.scroller = element('scroller');
+    this.cells = element('cells');
+    this.labels = element('labels');
+    this.axis = element('axis');
+    this.overview = element('overview');
+    this.selection = undefined;
+    this.painted = false;
+    new ResizeObserver(() => this.resize()).observe(this.scroller);
+    this.scroller.addEventListener('scroll', () => this.refresh());
+  }
+
+  get labelWidth() {
+    return Math.round(Math.min(220, this.scroller.clientWidth * 0.32));
+  }
+
+  /** Pixels of the page that cells have. */
+  get width() {
+    return Math.max(1, this.scroller.clientWidth - this.labelWidth);
+  }
+
+  resize() {
+    this.refresh();
+  }
+
+  /** Asks for what is in sight, and draws what is there. */
+  refresh() {
+    const { rows, store } = this.page;
+    element('space').style.height = `${rows.height}px`;
+    const ids = this.inSight().filter((row) => row.kind !== 'process').map((row) => row.id);
+    store.want(ids, this.width * this.ratio);
+    this.draw();
+  }
+
+  get ratio() {
+    return Math.min(window.devicePixelRatio || 1, 2);
+  }
+
+  inSight() {
+    const top = this.scroller.scrollTop;
+    return this.page.rows.between(top, top + this.scroller.clientHeight);
+  }
+
+  draw() {
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      this.paint();
+    });
+  }
+
+  paint() {
+    const { span, names, causes, store } = this.page;
+    const ratio = this.ratio;
+    const colours = theme();
+    const height = this.scroller.clientHeight;
+    size(this.cells, this.width, height, ratio);
+    this.cells.style.left = `${this.labelWidth}px`;
+    const context = this.cells.getContext('2d');
+    const pixels = new Pixels(context, this.cells.width, this.cells.height);
+    const scale = { from: span.from, factor: this.cells.width / span.length, ratio };
+    const scrolled = this.scroller.scrollTop;
+    const rows = this.inSight();
+    const wide = [];
+    const place = (row) => [(row.top - scrolled) * ratio, (row.height - 1) * ratio];
+    for (const row of rows) {
+      const tile = store.get(row.id);
+      if (tile?.cells) wide.push(...paintCells(pixels, tile, scale, ...place(row), names));
+    }
+    pixels.put();
+    paintNames(context, wide, ratio);
+    for (const row of rows) {
+      const tile = store.get(row.id);
+      const [top, tall] = place(row);
+      if (row.kind === 'process') continue;
+      if (!tile || tile.error || tile.built === false) paintUnknown(context, top, tall, colours, ratio);
+      if (!tile || tile.error) continue;
+      if (row.kind === 'counter') paintCounter(context, tile, scale, top, tall, colours);
+      if (row.kind === 'thread') paintLosses(context, tile, scale, top, tall, causes, colours);
+    }
+    this.paintRange(context, colours, ratio);
+    this.paintPick(context, colours, scrolled, ratio);
+    this.paintLabels(rows, scrolled);
+    this.paintAxis(colours, ratio);
+    this.paintOverview(colours, ratio);
+    this.painted = true;
+    this.page.drawn();
+  }
+
+  x(offset, ratio = 1) {
+    return ((offset - this.page.span.from) / this.page.span.length) * this.width * ratio;
+  }
+
+  /** The offset at a distance from the left edge of the cells. */
+  offset(x) {
+    return this.page.span.from + (x / this.width) * this.page.span.length;
+  }
+
+  paintRange(context, colours, ratio) {
+    const { range, hits } = this.page;
+    context.save();
+    if (range) {
+      context.globalAlpha = 0.15;
+      context.fillStyle = colours.accent;
+      const [left, right] = [this.x(range[0], ratio), this.x(range[1], ratio)];
+      context.fillRect(left, 0, Math.max(right - left, 1), context.canvas.height);
+    }
+    context.globalAlpha = 0.6;
+    context.fillStyle = colours.accent;
+    for (const hit of hits.list) {
+      const x = this.x(hit.offset, ratio);
+      if (x >= 0 && x <= context.canvas.width) context.fillRect(x, 0, ratio, 4 * ratio);
+    }
+    context.restore();
+  }
+
+  paintPick(context, colours, scrolled, ratio) {
+    const { pick } = this.page;
+    if (!pick || pick.from === undefined) return;
+    const row = this.page.rows.byId.get(pick.row);
+    const left = this.x(pick.from, ratio);
+    const right = Math.max(this.x(pick.to, ratio), left + 2 * ratio);
+    const isShown = row?.place !== undefined && this.page.rows.shown[row.place] === row;
+    const [top, height] = isShown ? [(row.top - scrolled) * ratio, row.height * ratio] : [0, context.canvas.height];
+    context.strokeStyle = colours.text;
+    context.lineWidth = 2 * ratio;
+    context.strokeRect(left - ratio, top + ratio, right - left + 2 * ratio, height - 2 * ratio);
+  }
+
+  paintLabels(rows, scrolled) {
+    const { labels } = this;
+    labels.style.width = `${this.labelWidth}px`;
+    labels.style.height = `${this.scroller.clientHeight}px`;
+    labels.setAttribute('aria-rowcount', String(this.page.rows.shown.length));
+    const nodes = rows.map((row) => this.label(row, scrolled));
+    const picked = nodes.find((node) => node.classList.contains('picked'));
+    if (picked) labels.setAttribute('aria-activedescendant', picked.id);
+    else labels.removeAttribute('aria-activedescendant');
+    labels.replaceChildren(...nodes);
+  }
+
+  label(row, scrolled) {
+    const node = make('div', `row ${row.kind}`);
+    node.id = `row-${row.id}`;
+    node.dataset.row = row.id;
+    node.setAttribute('role', 'row');
+    node.setAttribute('aria-level', String(row.level));
+    node.setAttribute('aria-rowindex', String(row.place + 1));
+    node.style.top = `${row.top - scrolled}px`;
+    node.style.height = `${row.height}px`;
+    node.style.paddingLeft = `${(row.level - 1) * 10}px`;
+    if (row.id === this.page.row) node.classList.add('picked');
+    if (row.children > 0) {
+      const isFolded = this.page.rows.folded.has(row.id);
+      node.setAttribute('aria-expanded', String(!isFolded));
+      const fold = make('button', '', isFolded ? '▸' : '▾');
+      fold.type = 'button';
+      fold.tabIndex = -1;
+      fold.setAttribute('aria-label', isFolded ? 'Unfold' : 'Fold');
+      node.append(fold);
+    } else node.append(make('span', 'leaf', ' '));
+    const cell = make('span', 'text', row.text);
+    cell.setAttribute('role', 'gridcell');
+    cell.title = `${row.text}: ${grouped(row.count)} ${row.kind === 'thread' || row.kind === 'process' ? 'frames' : row.kind === 'counter' ? 'readings' : ''}`;
+    node.append(cell);
+    if (row.lost !== '0') node.append(make('span', 'lost', `${grouped(row.lost)} lost`));
+    else if (row.kind === 'counter') node.append(make('span', 'count', plain(row.unit)));
+    return node;
+  }
+
+  paintAxis(colours, ratio) {
+    const { span } = this.page;
+    size(this.axis, this.axis.parentElement.clientWidth, 26, ratio);
+    const context = this.axis.getContext('2d');
+    context.clearRect(0, 0, this.axis.width, this.axis.height);
+    context.font = `${11 * ratio}px system-ui, sans-serif`;
+    context.textBaseline = 'middle';
+    const step = tickStep(span.length, Math.max(2, this.width / 110));
+    const left = this.labelWidth * ratio;
+    for (let tick = Math.ceil(span.from / step) * step; tick < span.to; tick += step) {
+      const x = left + this.x(tick, ratio);
+      context.fillStyle = colours.line;
+      context.fillRect(x, 0, ratio, this.axis.height);
+      context.fillStyle = colours.faint;
+      context.fillText(tickText(tick, step), x + 4 * ratio, this.axis.height / 2);
+    }
+    context.fillStyle = colours.raised;
+    context.fillRect(0, 0, left, this.axis.height);
+    context.fillStyle = colours.text;
+    context.fillText('since the first frame', 8 * ratio, this.axis.height / 2);
+  }
+
+  paintOverview(colours, ratio) {
+    const { span, outline } = this.page;
+    const { overview } = this;
+    size(overview, overview.parentElement.clientWidth, 40, ratio);
+    const context = overview.getContext('2d');
+    context.fillStyle = colours.raised;
+    context.fillRect(0, 0, overview.width, overview.height);
+    const bars = outline.counts;
+    const most = Math.max(1, ...bars);
+    const each = overview.width / Math.max(bars.length, 1);
+    for (let at = 0; at < bars.length; at++) {
+      const tall = bars[at] > 0 ? Math.max(2, (bars[at] / most) * (overview.height - 6)) : 0;
+      context.fillStyle = colours.faint;
+      context.fillRect(at * each, overview.height - tall, Math.max(each, 1), tall);
+      if (outline.losses[at] > 0) {
+        context.fillStyle = colours.loss;
+        context.fillRect(at * each, 0, Math.max(each, 2 * ratio), 5 * ratio);
+      }
+    }
+    const x = (offset) => (offset / span.whole.to) * overview.width;
+    context.strokeStyle = colours.accent;
+    context.lineWidth = 2 * ratio;
+    const [left, right] = [x(span.from), x(span.to)];
+    context.strokeRect(left + ratio, ratio, Math.max(right - left, 3 * ratio) - 2 * ratio, overview.height - 2 * ratio);
+    context.fillStyle = colours.accent;
+    for (const hit of this.page.hits.list) context.fillRect(x(hit.offset), overview.height - 4 * ratio, ratio, 4 * ratio);
+    overview.setAttribute('aria-valuetext', `${tickText(span.from, span.length / 100)} to ${tickText(span.to, span.length / 100)}`);
+    overview.setAttribute('aria-valuemin', '0');
+    overview.setAttribute('aria-valuemax', '100');
+    overview.setAttribute('aria-valuenow', String(Math.round((100 * (span.from + span.to)) / 2 / span.whole.to)));
+  }
+
+  /** The cell under a point of the canvas. */
+  hit(x, y) {
+    const row = this.page.rows.at(y + this.scroller.scrollTop);
+    const tile = row && this.page.store.get(row.id);
+    if (!tile?.cells) return row && { row };
+    const scale = { from: this.page.span.from, factor: this.width / this.page.span.length, ratio: 1 };
+    const top = row.top - this.scroller.scrollTop;
+    let best;
+    for (let at = 0; at < tile.cells.count; at++) {
+      const [left, right, upper, lower] = box(tile.cells, at, tile.shift, scale, top, row.height);
+      // One need not hit a pixel.
+      const away = x < left ? left - x : x > right ? x - right : 0;
+      if (away > 3) continue;
+      const beside = y < upper - 1 || y > lower + 1 ? 2 : 0;
+      if (best === undefined || away + beside < best.away) best = { row, tile, at, away: away + beside };
+    }
+    return best ?? { row, tile };
+  }
+
+  /** What is under a point, in words. */
+  words(x, y) {
+    const found = this.hit(x, y);
+    if (!found) return '';
+    const { row, tile, at } = found;
+    const lines = [];
+    if (at !== undefined) lines.push(describe(tile.cells, at, this.page.names));
+    if (tile?.error) lines.push(plain(tile.error));
+    if (tile?.counters?.count > 0) {
+      const { counters } = tile;
+      const offset = this.offset(x);
+      let value;
+      for (let i = 0; i < counters.count && counters.from[i] + tile.shift <= offset; i++) value = counters.last[i];
+      if (value !== undefined) lines.push(`${row.text}: ${grouped(value)} ${plain(row.unit)}`);
+    }
+    if (tile?.losses) {
+      const offset = this.offset(x);
+      const near = (3 / this.width) * this.page.span.length;
+      for (let i = 0; i < tile.losses.count; i++) {
+        const [from, to] = [tile.losses.from[i] + tile.shift, tile.losses.to[i] + tile.shift];
+        if (offset >= from - near && offset <= to + near) {
+          lines.push(`${grouped(tile.losses.counts[i])} frames are missing: ${plain(this.page.causes[tile.losses.cause[i]]).replace('_', ' ')}`);
+        }
+      }
+    }
+    if (lines.length === 0) return '';
+    lines.push(moment(this.page.span.time(this.offset(x))));
+    return lines.join('\n');
+  }
+}
+
+/** Gives a canvas as many pixels as the screen has there. */
+function size(canvas, width, height, ratio) {
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const [wide, tall] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
+  if (canvas.width !== wide) canvas.width = wide;
+  if (canvas.height !== tall) canvas.height = tall;
+}
+
+/** An element with a class and a text. */
+export function make(tag, classes = '', text) {
+  const node = document.createElement(tag);
+  if (classes) node.className = classes;
+  if (text !== undefined) node.textContent = text;
+  return node;
+}

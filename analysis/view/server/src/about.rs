@@ -1,0 +1,74 @@
+//! `/v1/about`: what there is to be seen.
+
+use ppt_text::escaped;
+use serde_json::{Value, json};
+
+use crate::session::{News, Session};
+use crate::tiles::causes;
+
+/// Everything that a page needs before its first picture.
+pub(crate) fn about(session: &Session) -> Value {
+    let (number, view) = session.view();
+    let about = view.about();
+    let News { built, troubles, .. } = session.news().borrow().clone();
+    let captures = about.captures.iter().map(|capture| {
+        json!({
+            "id": capture.id,
+            "path": escaped(&capture.path.display().to_string()),
+            "host": escaped(&capture.host),
+            "ended": capture.has_ended,
+            "captured": capture.captured.to_string(),
+            "lost": capture.lost.to_string(),
+            "dropped": capture.dropped.to_string(),
+            "timeError": capture.time_error.to_string(),
+        })
+    });
+    let processes = about.processes.iter().enumerate().map(|(number, process)| {
+        json!({
+            "number": number,
+            "pid": process.pid,
+            "exe": escaped(&process.exe),
+            "host": escaped(&process.host),
+        })
+    });
+    let rows = about.rows.iter().map(|row| {
+        json!({
+            "id": row.id.to_string(),
+            "parent": row.parent.map(|parent| parent.to_string()),
+            "label": escaped(&row.label),
+            "unit": escaped(&row.unit),
+            "count": row.count.to_string(),
+            "lost": row.lost.to_string(),
+            "from": time(row.from),
+            "to": time(row.to),
+        })
+    });
+    let names = about
+        .names
+        .iter()
+        .map(|name| json!({ "name": escaped(&name.name), "buffer": escaped(&name.buffer) }));
+    let damage = view.troubles().into_iter().filter(|trouble| trouble.damages > 0).map(|trouble| {
+        let path = escaped(&trouble.path.display().to_string());
+        format!("{path}: damaged in {} places, whose frames are missing", trouble.damages)
+    });
+    json!({
+        "version": 1,
+        "view": number,
+        "command": session.command,
+        "captures": captures.collect::<Vec<_>>(),
+        "processes": processes.collect::<Vec<_>>(),
+        "rows": rows.collect::<Vec<_>>(),
+        "names": names.collect::<Vec<_>>(),
+        "causes": causes(),
+        "from": time(about.from),
+        "to": time(about.to),
+        "progress": { "done": about.progress.done, "total": about.progress.frames },
+        "built": built,
+        "live": about.captures.iter().any(|capture| !capture.has_ended),
+        "troubles": damage.chain(troubles).collect::<Vec<_>>(),
+    })
+}
+
+fn time(ns: Option<i64>) -> Option<String> {
+    ns.map(|ns| ns.to_string())
+}

@@ -1,0 +1,103 @@
+//! The page: files that are part of the binary.
+
+/// A file of the page.
+#[derive(Debug)]
+pub(crate) struct Asset {
+    /// Where it is asked for.
+    pub path: &'static str,
+    pub media_type: &'static str,
+    pub bytes: &'static [u8],
+}
+
+macro_rules! script {
+    ($name:literal) => {
+        Asset {
+            path: concat!("/m/", $name),
+            media_type: "text/javascript; charset=utf-8",
+            bytes: include_bytes!(concat!("../page/", $name)),
+        }
+    };
+}
+
+/// All of them.
+const ASSETS: &[Asset] = &[
+    Asset {
+        path: "/",
+        media_type: "text/html; charset=utf-8",
+        bytes: include_bytes!("../page/index.html"),
+    },
+    Asset {
+        path: "/view.css",
+        media_type: "text/css; charset=utf-8",
+        bytes: include_bytes!("../page/view.css"),
+    },
+    Asset {
+        path: "/icon.svg",
+        media_type: "image/svg+xml",
+        bytes: include_bytes!("../page/icon.svg"),
+    },
+    script!("api.js"),
+    script!("colours.js"),
+    script!("glossary.js"),
+    script!("keys.js"),
+    script!("main.js"),
+    script!("paint.js"),
+    script!("panels.js"),
+    script!("pointer.js"),
+    script!("rows.js"),
+    script!("span.js"),
+    script!("store.js"),
+    script!("text.js"),
+    script!("tiles.js"),
+    script!("timeline.js"),
+];
+
+/// The file that is asked for at `path`.
+pub(crate) fn asset(path: &str) -> Option<&'static Asset> {
+    ASSETS.iter().find(|asset| asset.path == path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_page_is_served() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/page");
+        let files = std::fs::read_dir(folder).unwrap();
+        let there: BTreeSet<String> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let name = |asset: &Asset| match asset.path {
+            "/" => "index.html".to_owned(),
+            path => path.rsplit('/').next().unwrap_or_default().to_owned(),
+        };
+        assert_eq!(ASSETS.iter().map(name).collect::<BTreeSet<_>>(), there);
+    }
+
+    /// The browser would refuse these, and so would a reader: text of targets is never markup.
+    #[test]
+    fn nothing_of_the_page_makes_markup_of_text() {
+        for asset in ASSETS {
+            let text = std::str::from_utf8(asset.bytes).unwrap();
+            for word in [
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacentHTML",
+                "document.write",
+                "eval(",
+                "new Function",
+            ] {
+                assert!(!text.contains(word), "{} has {word}", asset.path);
+            }
+            if asset.path == "/" {
+                assert!(
+                    !text.contains("style=") && !text.contains("<style"),
+                    "the policy refuses it"
+                );
+                assert!(!text.contains(" on"), "handlers in markup are refused, too");
+            }
+        }
+    }
+}

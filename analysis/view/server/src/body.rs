@@ -1,0 +1,102 @@
+//! Bodies of answers: whole ones, and ones that come piece by piece.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use http_body_util::Full;
+use http_body_util::combinators::BoxBody;
+use hyper::body::{Body, Bytes, Frame};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use crate::error::Refusal;
+
+/// What a request gets.
+pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// Pieces that may wait for a slow reader.
+const PIECES: usize = 4;
+/// How long a reader may take for one.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A whole answer.
+pub(crate) fn whole(media_type: &'static str, bytes: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(bytes.into()).boxed());
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    answer
+}
+
+/// JSON.
+pub(crate) fn json(value: &impl Serialize) -> Answer {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => whole("application/json", bytes),
+        Err(error) => refused(&Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
+    }
+}
+
+/// Why there is no answer.
+pub(crate) fn refused(refusal: &Refusal) -> Answer {
+    let text = serde_json::json!({ "error": refusal.text }).to_string();
+    let mut answer = whole("application/json", text);
+    *answer.status_mut() = refusal.status;
+    answer
+}
+
+/// An answer that comes piece by piece, and where to put the pieces.
+pub(crate) fn pieces(media_type: &'static str) -> (Answer, Pieces) {
+    let (sender, receiver) = mpsc::channel(PIECES);
+    let gone = Arc::new(AtomicBool::new(false));
+    let body = PieceBody { receiver, gone: gone.clone() };
+    let mut answer = Response::new(body.boxed());
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    (answer, Pieces { sender, gone })
+}
+
+/// Where the pieces of an answer go.
+pub(crate) struct Pieces {
+    sender: mpsc::Sender<Bytes>,
+    gone: Arc<AtomicBool>,
+}
+
+impl Pieces {
+    /// Set once nobody reads any more.
+    pub fn gone(&self) -> &Arc<AtomicBool> {
+        &self.gone
+    }
+
+    /// Sends one; false if nobody takes it.
+    pub async fn send(&self, piece: Bytes) -> bool {
+        let sent = tokio::time::timeout(PATIENCE, self.sender.send(piece)).await;
+        matches!(sent, Ok(Ok(())))
+    }
+}
+
+struct PieceBody {
+    receiver: mpsc::Receiver<Bytes>,
+    gone: Arc<AtomicBool>,
+}
+
+impl Body for PieceBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.receiver.poll_recv(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+impl Drop for PieceBody {
+    fn drop(&mut self) {
+        self.gone.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,84 @@
+//! `/v1/events`: what changes while a page is open, as server-sent events.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::body::{Answer, pieces};
+use crate::session::{News, Session};
+
+/// After so long without news, a line shows that the server lives.
+const QUIET: Duration = Duration::from_secs(15);
+/// Progress is told no more often.
+const PACE: Duration = Duration::from_millis(100);
+
+/// `progress` {done, total}; `built` {view}; `grown` {view}; `trouble` {text}; `ended` {}.
+pub(crate) fn events(session: &Session) -> Answer {
+    let (answer, pieces) = pieces("text/event-stream");
+    let mut news = session.news();
+    tokio::spawn(async move {
+        let mut told = News { view: news.borrow().view, ..News::default() };
+        loop {
+            let now = news.borrow_and_update().clone();
+            let mut text = lines(&told, &now);
+            told = now;
+            if text.is_empty() {
+                text.push_str(": quiet\n\n");
+            }
+            if !pieces.send(text.into()).await {
+                return;
+            }
+            tokio::time::sleep(PACE).await;
+            // The server ends.
+            if let Ok(Err(_)) = tokio::time::timeout(QUIET, news.changed()).await {
+                return;
+            }
+        }
+    });
+    answer
+}
+
+/// The events that lead from one state to another.
+fn lines(before: &News, now: &News) -> String {
+    let mut events = Vec::new();
+    if now.view != before.view {
+        events.push(("grown", json!({ "view": now.view })));
+    }
+    if now.progress != before.progress {
+        let ppt_view::Progress { done, frames } = now.progress;
+        events.push(("progress", json!({ "done": done, "total": frames })));
+    }
+    if now.built && (!before.built || now.view != before.view) {
+        events.push(("built", json!({ "view": now.view })));
+    }
+    for text in now.troubles.iter().skip(before.troubles.len()) {
+        events.push(("trouble", json!({ "text": text })));
+    }
+    if now.ended && !before.ended {
+        events.push(("ended", json!({})));
+    }
+    events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ppt_view::Progress;
+
+    use super::*;
+
+    #[test]
+    fn only_changes_are_told() {
+        let before = News::default();
+        assert_eq!(lines(&before, &before), "");
+        let progress = Progress { done: 5, frames: 9 };
+        let now =
+            News { view: 1, progress, built: true, ended: true, troubles: vec!["x\ny".into()] };
+        let expected = "event: grown\ndata: {\"view\":1}\n\n\
+                        event: progress\ndata: {\"done\":5,\"total\":9}\n\n\
+                        event: built\ndata: {\"view\":1}\n\n\
+                        event: trouble\ndata: {\"text\":\"x\\ny\"}\n\n\
+                        event: ended\ndata: {}\n\n";
+        assert_eq!(lines(&before, &now), expected);
+        assert_eq!(lines(&now, &now), "");
+    }
+}

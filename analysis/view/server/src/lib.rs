@@ -1,0 +1,51 @@
+//! The server behind `ppt view`: captures as a page on the loopback interface.
+//!
+//! [`Server::start`] opens captures, binds a port of 127.0.0.1, and answers until it is dropped. Behind it,
+//! `ppt-view` answers what is to be drawn, and `ppt-query` what is asked in SQL. The page is in `page/`, and is
+//! part of the binary.
+//!
+//! # Who may ask
+//! Whoever knows the [`Token`], from a page of this server: `guard.rs` checks the names of host and origin,
+//! so that neither another page in the same browser nor a name that points here by DNS gets an answer.
+//!
+//! # Routes
+//! | route | answer |
+//! |---|---|
+//! | `GET /`, `/view.css`, `/m/NAME.js` | the page: no data, no token |
+//! | `GET /v1/about` | captures, processes, rows, names, progress (`about.rs`) |
+//! | `POST /v1/window` | the cells of rows in a window (`tiles.rs` has the layout) |
+//! | `POST /v1/lengths` | a histogram of the lengths of a row |
+//! | `POST /v1/frame`, `/v1/edges` | the fields of a frame; its causes and effects (`frame.rs`) |
+//! | `POST /v1/find`, `/v1/sql`, `/v1/panel`; `GET /v1/panels` | answers in rows (`find.rs`, `sql.rs`, `panels.rs`) |
+//! | `GET /v1/events` | server-sent events: progress, growth, the end (`events.rs`) |
+//!
+//! Bodies are JSON, but for windows. Times are decimal strings of nanoseconds since the epoch. An error has a
+//! status of 4xx or 5xx and `{"error": "what, why, what to do"}`.
+//!
+//! This library prints nothing, and reads nothing of the environment.
+#![forbid(unsafe_code)]
+
+mod about;
+mod assets;
+mod body;
+mod captures;
+mod edges;
+mod error;
+mod events;
+mod find;
+mod frame;
+mod guard;
+mod panels;
+mod routes;
+mod server;
+mod session;
+mod sql;
+mod table;
+mod tiles;
+mod token;
+mod window;
+
+pub use captures::Captures;
+pub use error::ServeError;
+pub use server::{Options, Server};
+pub use token::Token;

@@ -1,0 +1,191 @@
+//! `/v1/panels` and `/v1/panel`: answers beside the timeline.
+
+use ppt_text::grouped;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::error::Refusal;
+use crate::find::KEY;
+use crate::frame::FrameKey;
+use crate::session::Session;
+use crate::table::{Table, ask};
+use crate::window::time;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct PanelAsked {
+    id: String,
+    from: Option<String>,
+    to: Option<String>,
+}
+
+/// What a panel answers.
+#[derive(Debug, Serialize)]
+pub(crate) struct Panel {
+    title: &'static str,
+    note: String,
+    command: String,
+    columns: Vec<PanelColumn>,
+    rows: Vec<PanelRow>,
+}
+
+/// `content` says how cells are shown: `text`, `count`, `duration` (ns) or `percent`.
+#[derive(Debug, Serialize)]
+struct PanelColumn {
+    name: &'static str,
+    content: &'static str,
+}
+
+/// A row, and where it leads: to a frame, or to a stretch of time.
+#[derive(Debug, Default, Serialize)]
+struct PanelRow {
+    cells: Vec<String>,
+    frame: Option<FrameKey>,
+    span: Option<(String, String)>,
+}
+
+/// The panels that there are.
+pub(crate) fn panels() -> Value {
+    let all = [
+        ("time", "What takes the time", "Intervals by name, in the visible time"),
+        (
+            "slowest",
+            "The slowest",
+            "The longest intervals in the visible time; each leads to its place",
+        ),
+        (
+            "account",
+            "What is missing",
+            "Frames that were written, captured, lost and dropped, by source",
+        ),
+    ];
+    let all = all.map(|(id, title, why)| json!({ "id": id, "title": title, "why": why }));
+    Value::from(all.to_vec())
+}
+
+/// The answer of a panel.
+pub(crate) async fn panel(session: &Session, asked: &PanelAsked) -> Result<Panel, Refusal> {
+    let window = within(asked)?;
+    match asked.id.as_str() {
+        "time" => by_name(session, &window).await,
+        "slowest" => slowest(session, &window).await,
+        "account" => account(session).await,
+        _ => Err(Refusal::bad("there is no such panel")),
+    }
+}
+
+/// The condition that slices lie in the asked window, as far as there is one.
+fn within(asked: &PanelAsked) -> Result<String, Refusal> {
+    let (Some(from), Some(to)) = (&asked.from, &asked.to) else { return Ok("true".into()) };
+    let (from, to) = (time(from)?, time(to)?);
+    Ok(format!("ts >= to_timestamp_nanos({from}) AND ts < to_timestamp_nanos({to})"))
+}
+
+async fn table(session: &Session, sql: &str, rows: usize) -> Result<Table, Refusal> {
+    let engine = session.engine()?;
+    ask(&engine, sql, rows).await
+}
+
+/// Most names, and most slow intervals.
+const NAMES: usize = 50;
+const SLOWEST: usize = 20;
+
+fn text(cell: &Option<String>) -> String {
+    cell.clone().unwrap_or_default()
+}
+
+async fn by_name(session: &Session, window: &str) -> Result<Panel, Refusal> {
+    let sql = format!(
+        "SELECT name, count(*) AS count, sum(dur) AS total, sum(self) AS own, \
+         approx_percentile_cont(dur, 0.5) AS median, max(dur) AS longest \
+         FROM slices WHERE {window} GROUP BY name ORDER BY total DESC, name"
+    );
+    let table = table(session, &sql, NAMES).await?;
+    let column = |name, content| PanelColumn { name, content };
+    Ok(Panel {
+        title: "What takes the time",
+        note: match table.rows.is_empty() {
+            true => "No interval begins in the visible time.".into(),
+            false => String::new(),
+        },
+        command: "ppt stat CAPTURE".into(),
+        columns: vec![
+            column("name", "text"),
+            column("count", "count"),
+            column("total", "duration"),
+            column("own", "duration"),
+            column("median", "duration"),
+            column("longest", "duration"),
+        ],
+        rows: table
+            .rows
+            .iter()
+            .map(|row| PanelRow { cells: row.iter().map(text).collect(), ..PanelRow::default() })
+            .collect(),
+    })
+}
+
+async fn slowest(session: &Session, window: &str) -> Result<Panel, Refusal> {
+    let sql = format!(
+        "SELECT name, dur, tid, ts, {KEY} FROM slices \
+         WHERE {window} ORDER BY dur DESC, ts"
+    );
+    let table = table(session, &sql, SLOWEST).await?;
+    let row = |row: &Vec<Option<String>>| {
+        let [name, length, thread, at, key @ ..] = &row[..] else {
+            return PanelRow::default();
+        };
+        let begin: Option<i64> = at.as_ref().and_then(|at| at.parse().ok());
+        let length_ns: i64 = length.as_ref().and_then(|ns| ns.parse().ok()).unwrap_or(0);
+        let span = begin.map(|at| (at.to_string(), at.saturating_add(length_ns).to_string()));
+        PanelRow {
+            cells: vec![text(name), text(length), text(thread)],
+            frame: FrameKey::of_cells(key),
+            span,
+        }
+    };
+    let column = |name, content| PanelColumn { name, content };
+    Ok(Panel {
+        title: "The slowest",
+        note: match table.rows.is_empty() {
+            true => "No interval begins in the visible time.".into(),
+            false => String::new(),
+        },
+        command: "ppt why CAPTURE --slowest 20".into(),
+        columns: vec![column("name", "text"), column("took", "duration"), column("thread", "text")],
+        rows: table.rows.iter().map(row).collect(),
+    })
+}
+
+async fn account(session: &Session) -> Result<Panel, Refusal> {
+    let sql = "SELECT * FROM account";
+    let table = table(session, sql, crate::table::ROWS).await?;
+    let lost: u64 = session.view().1.about().captures.iter().map(|it| it.lost + it.dropped).sum();
+    let names: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
+    let at = |name: &str| names.iter().position(|other| other == name);
+    let (buffer, what, count) = (at("buffer"), at("cause"), at("count"));
+    let (Some(buffer), Some(what), Some(count)) = (buffer, what, count) else {
+        return Err(Refusal::new(hyper::StatusCode::INTERNAL_SERVER_ERROR, "no account"));
+    };
+    let pid = at("pid");
+    let row = |row: &Vec<Option<String>>| {
+        let process = pid.map(|pid| text(&row[pid])).unwrap_or_default();
+        let cells = vec![text(&row[buffer]), process, text(&row[what]), text(&row[count])];
+        PanelRow { cells, ..PanelRow::default() }
+    };
+    let column = |name, content| PanelColumn { name, content };
+    Ok(Panel {
+        title: "What is missing",
+        note: match lost {
+            0 => "Every frame that was written is in the capture.".into(),
+            lost => format!("{} frames that were written are not in the capture.", grouped(lost)),
+        },
+        command: "ppt info CAPTURE".into(),
+        columns: vec![
+            column("buffer", "text"),
+            column("process", "text"),
+            column("frames", "text"),
+            column("count", "count"),
+        ],
+        rows: table.rows.iter().map(row).collect(),
+    })
+}

@@ -1,0 +1,89 @@
+//! Which answer a request gets.
+
+use std::sync::Arc;
+
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode};
+use serde::de::DeserializeOwned;
+
+use crate::assets::asset;
+use crate::body::{Answer, json, refused, whole};
+use crate::error::Refusal;
+use crate::guard::{Guard, protect};
+use crate::session::Session;
+use crate::{about, edges, events, find, frame, panels, sql, window};
+
+/// Most bytes of a request.
+const REQUEST: usize = 1 << 20;
+
+/// The answer of a request. Every one has the headers that protect the page.
+pub(crate) async fn answer(
+    session: Arc<Session>,
+    guard: Arc<Guard>,
+    request: Request<Incoming>,
+) -> Answer {
+    let found = route(&session, &guard, request).await;
+    let mut answer = found.unwrap_or_else(|refusal| refused(&refusal));
+    protect(answer.headers_mut());
+    answer
+}
+
+async fn route(
+    session: &Session,
+    guard: &Guard,
+    request: Request<Incoming>,
+) -> Result<Answer, Refusal> {
+    guard.admit(request.method(), request.headers())?;
+    let path = request.uri().path().to_owned();
+    if let Some(asset) = asset(&path) {
+        allow(&request, &Method::GET)?;
+        return Ok(whole(asset.media_type, asset.bytes));
+    }
+    if !path.starts_with("/v1/") {
+        return Err(nothing());
+    }
+    guard.authorize(request.headers())?;
+    let method = match path.as_str() {
+        "/v1/about" | "/v1/panels" | "/v1/events" => Method::GET,
+        _ => Method::POST,
+    };
+    match path.as_str() {
+        "/v1/about" | "/v1/panels" | "/v1/events" | "/v1/window" | "/v1/lengths" | "/v1/frame"
+        | "/v1/edges" | "/v1/find" | "/v1/sql" | "/v1/panel" => allow(&request, &method)?,
+        _ => return Err(nothing()),
+    }
+    Ok(match path.as_str() {
+        "/v1/about" => json(&about::about(session)),
+        "/v1/panels" => json(&panels::panels()),
+        "/v1/events" => events::events(session),
+        "/v1/window" => window::window(session, &asked(request).await?)?,
+        "/v1/lengths" => window::lengths(session, &asked(request).await?)?,
+        "/v1/frame" => json(&frame::frame(session, &asked(request).await?)?),
+        "/v1/edges" => json(&edges::edges(session, &asked(request).await?).await?),
+        "/v1/find" => json(&find::find(session, &asked(request).await?).await?),
+        "/v1/sql" => json(&sql::sql(session, &asked(request).await?).await?),
+        _ => json(&panels::panel(session, &asked(request).await?).await?),
+    })
+}
+
+fn nothing() -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "there is nothing here: the page is at /")
+}
+
+fn allow(request: &Request<Incoming>, method: &Method) -> Result<(), Refusal> {
+    match request.method() == method {
+        true => Ok(()),
+        false => Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("only {method} here"))),
+    }
+}
+
+/// The body of a request.
+async fn asked<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Refusal> {
+    let body = Limited::new(request.into_body(), REQUEST).collect().await;
+    let body = body.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
+        true => Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "a request has 1 MiB at most"),
+        false => Refusal::bad(error.to_string()),
+    })?;
+    serde_json::from_slice(&body.to_bytes()).map_err(|error| Refusal::bad(error.to_string()))
+}

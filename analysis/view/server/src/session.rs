@@ -1,0 +1,196 @@
+//! The captures as they are at the moment: the view, the engine, and what pages are told of.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use ppt_query::Engine;
+use ppt_text::escaped;
+use ppt_view::{Progress, View};
+use tokio::sync::watch;
+
+use crate::captures::{Captures, marks};
+use crate::error::{Refusal, ServeError};
+
+/// How often it is looked whether a capture has grown.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Bytes that frames may take that were read.
+const FRAMES: usize = 256 << 20;
+
+/// What pages are told of without asking.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct News {
+    /// The number of the view: it is another one when the captures have grown.
+    pub view: u64,
+    pub progress: Progress,
+    /// The index of this view is built as far as it can be.
+    pub built: bool,
+    /// All captures have ended.
+    pub ended: bool,
+    /// What went wrong behind the scenes.
+    pub troubles: Vec<String>,
+}
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct Session {
+    captures: Captures,
+    /// What was typed, for pages to show.
+    pub command: String,
+    current: RwLock<(u64, Arc<View>)>,
+    /// The engine of a view, once somebody asked for it.
+    engine: Mutex<Option<(u64, Arc<Engine>)>>,
+    news: watch::Sender<News>,
+    stop: AtomicBool,
+    asleep: (Mutex<()>, Condvar),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Session {
+    /// Opens captures. Nothing of them is read but the heads of chunks.
+    pub fn open(
+        captures: Captures,
+        index: Option<PathBuf>,
+        command: String,
+    ) -> Result<Session, ServeError> {
+        let memory = captures.memory.unwrap_or(FRAMES);
+        let view = View::of(captures.open()?, index.as_deref(), memory)?;
+        Ok(Session {
+            captures,
+            command,
+            current: RwLock::new((0, Arc::new(view))),
+            engine: Mutex::default(),
+            news: watch::Sender::default(),
+            stop: AtomicBool::new(false),
+            asleep: Default::default(),
+        })
+    }
+
+    /// The view, and its number.
+    pub fn view(&self) -> (u64, Arc<View>) {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The view, if it is still the one that a page speaks of.
+    pub fn view_of(&self, number: u64) -> Result<Arc<View>, Refusal> {
+        let (current, view) = self.view();
+        match current == number {
+            true => Ok(view),
+            false => Err(Refusal::new(
+                hyper::StatusCode::CONFLICT,
+                "the capture has grown since: ask once more",
+            )),
+        }
+    }
+
+    /// What answers SQL about the captures as they are. It reads heads of chunks when it is made.
+    pub fn engine(&self) -> Result<Arc<Engine>, ServeError> {
+        let (number, _) = self.view();
+        let mut engine = lock(&self.engine);
+        if let Some((of, engine)) = &*engine
+            && *of == number
+        {
+            return Ok(engine.clone());
+        }
+        let made = Arc::new(self.captures.engine()?);
+        *engine = Some((number, made.clone()));
+        Ok(made)
+    }
+
+    /// What pages are told.
+    pub fn news(&self) -> watch::Receiver<News> {
+        self.news.subscribe()
+    }
+
+    /// Ends [`Session::work`].
+    pub fn end(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _guard = lock(&self.asleep.0);
+        self.asleep.1.notify_all();
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Builds the index, and follows captures that are still written, until all have ended or
+    /// [`Session::end`].
+    pub fn work(&self) {
+        loop {
+            let (number, view) = self.view();
+            let paths = || view.about().captures.into_iter().map(|capture| capture.path);
+            let before = marks(paths());
+            self.build(number, &view);
+            let ended = view.about().captures.iter().all(|capture| capture.has_ended);
+            self.news.send_modify(|news| (news.built, news.ended) = (true, ended));
+            if ended || self.is_over() {
+                return;
+            }
+            while marks(paths()) == before {
+                let guard = lock(&self.asleep.0);
+                if self.is_over() {
+                    return;
+                }
+                let waited = self.asleep.1.wait_timeout(guard, LOOK);
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            }
+            match self.grow(&view) {
+                Ok(grown) => {
+                    let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+                    *current = (number + 1, Arc::new(grown));
+                    drop(current);
+                    self.news.send_modify(|news| {
+                        (news.view, news.built) = (number + 1, false);
+                        news.progress = Progress::default();
+                    });
+                }
+                Err(text) => {
+                    self.trouble(text);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn build(&self, number: u64, view: &View) {
+        let told = |progress: Progress| {
+            self.news.send_modify(|news| {
+                news.view = number;
+                news.progress = progress;
+            });
+        };
+        // The stop flag is what cancels it.
+        let built = view.build(self.captures.threads, &told, &self.stop);
+        if self.is_over() {
+            return;
+        }
+        if let Err(error) = built.and_then(|_| view.save()) {
+            self.trouble(error.to_string());
+        }
+    }
+
+    /// The same captures with what has been added to them.
+    fn grow(&self, view: &View) -> Result<View, String> {
+        let set = self.captures.open().map_err(|error| error.to_string())?;
+        let grown = view.grown(set).map_err(|error| error.to_string())?;
+        let ids = |view: &View| -> Vec<String> {
+            view.about().captures.into_iter().map(|capture| capture.id).collect()
+        };
+        let there = ids(&grown);
+        match ids(view).iter().all(|id| there.contains(id)) {
+            true => Ok(grown),
+            false => Err("a capture was replaced by another one, which is not shown: start \
+                          `ppt view` again"
+                .into()),
+        }
+    }
+
+    fn trouble(&self, text: String) {
+        self.news.send_modify(|news| news.troubles.push(escaped(&text)));
+    }
+}

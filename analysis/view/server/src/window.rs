@@ -1,0 +1,99 @@
+//! `/v1/window` and `/v1/lengths`.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ppt_view::{Phase, RowId, ViewError, WindowRequest};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::body::{Answer, json as answer, pieces};
+use crate::error::Refusal;
+use crate::session::Session;
+use crate::tiles;
+
+/// Most pixels that a window may have, and most rows.
+const PIXELS: u32 = 4096;
+const ROWS: usize = 256;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct WindowAsked {
+    from: String,
+    to: String,
+    px: u32,
+    rows: Vec<String>,
+    phase: PhaseAsked,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum PhaseAsked {
+    Index,
+    Frames,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct LengthsAsked {
+    row: String,
+    from: String,
+    to: String,
+}
+
+/// A time, as requests state it.
+pub(crate) fn time(text: &str) -> Result<i64, Refusal> {
+    let refusal = || Refusal::bad(format!("`{text:.40}` is no time: nanoseconds since the epoch"));
+    text.parse().map_err(|_| refusal())
+}
+
+impl WindowAsked {
+    fn request(&self) -> Result<WindowRequest, Refusal> {
+        let (from, to) = (time(&self.from)?, time(&self.to)?);
+        if from >= to {
+            return Err(Refusal::bad("a window ends after it begins"));
+        }
+        if !(1..=PIXELS).contains(&self.px) {
+            return Err(Refusal::bad(format!("a window has 1 to {PIXELS} pixels")));
+        }
+        if self.rows.len() > ROWS {
+            return Err(Refusal::bad(format!("a window has at most {ROWS} rows")));
+        }
+        let rows = self.rows.iter().map(|row| row.parse::<RowId>()).collect::<Result<_, _>>()?;
+        let phase = match self.phase {
+            PhaseAsked::Index => Phase::Index,
+            PhaseAsked::Frames => Phase::Frames,
+        };
+        Ok(WindowRequest { from, to, pixels: self.px, rows, phase })
+    }
+}
+
+/// Sends the rows of a window, one by one. If nobody reads any more, it stops.
+pub(crate) fn window(session: &Session, asked: &WindowAsked) -> Result<Answer, Refusal> {
+    let request = asked.request()?;
+    let (_, view) = session.view();
+    let (answer, pieces) = pieces("application/octet-stream");
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::spawn_blocking(move || {
+        let gone = Arc::clone(pieces.gone());
+        let rows = request.rows.iter().zip(view.window(&request, &gone));
+        for (id, row) in rows {
+            let bytes = match row {
+                Ok(row) => tiles::tile(&row, request.from),
+                Err(ViewError::Cancelled) => return,
+                Err(error) => tiles::failed(&id.to_string(), &error),
+            };
+            let sent = runtime.block_on(pieces.send(bytes.into()));
+            if !sent || gone.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    });
+    Ok(answer)
+}
+
+/// How many slices of a row have which length.
+pub(crate) fn lengths(session: &Session, asked: &LengthsAsked) -> Result<Answer, Refusal> {
+    let (from, to) = (time(&asked.from)?, time(&asked.to)?);
+    let buckets = session.view().1.lengths(asked.row.parse()?, from, to)?;
+    let buckets: Vec<String> = buckets.iter().map(u64::to_string).collect();
+    Ok(answer(&json!({ "buckets": buckets })))
+}

@@ -1,0 +1,110 @@
+// Modules of the page that need no browser.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { Rows } from './rows.js';
+import { Span } from './span.js';
+import { duration, grouped, moment, plain, tickStep, tickText } from './text.js';
+import { Tiles } from './tiles.js';
+
+test('text of programs is made plain', () => {
+  assert.equal(plain('a\u202eb\u0007'), 'a\ufffdb\ufffd');
+  assert.equal(plain('x'.repeat(300)).length, 200);
+  assert.equal(plain(undefined), '');
+});
+
+test('numbers and times are as people read them', () => {
+  assert.equal(grouped('1234567'), '1,234,567');
+  assert.equal(grouped(-12345n), '-12,345');
+  assert.deepEqual([0, 999, 1500, 39_900_000, 65e9, 7300e9].map(duration),
+    ['0 ns', '999 ns', '1.50 µs', '39.9 ms', '1 min 5 s', '2 h 2 min']);
+  assert.equal(moment('1795707393108163224'), '2026-11-26 15:36:33.108163224');
+  assert.equal(moment('-1'), '1969-12-31 23:59:59.999999999');
+});
+
+test('ticks are whole steps, and no two have the same text', () => {
+  for (let power = 1; power < 15; power++) {
+    const span = 3.7 * 10 ** power;
+    const step = tickStep(span, 8);
+    assert.ok(span / step <= 8 && span / step >= 1, `${span} ${step}`);
+    const texts = [1, 2, 3, 4].map((tick) => tickText(tick * step, step));
+    assert.equal(new Set(texts).size, 4, texts.join());
+  }
+});
+
+test('a stretch of time keeps every nanosecond', () => {
+  const span = new Span();
+  span.setWhole('1795707393108163224', '1795707393118163223', false);
+  assert.equal(span.length, 10_000_000);
+  assert.equal(span.time(1), '1795707393108163225');
+  assert.equal(span.offset('1795707393108163230'), 6);
+  span.show(10, 20);
+  assert.deepEqual([span.from, span.to], [10, 20]);
+  span.zoom(1e-9);
+  assert.equal(span.length, 10);
+  span.show(-1e12, 1e12);
+  assert.ok(span.from <= 0 && span.to >= 10_000_000 && span.length < 12_000_000);
+  span.remember();
+  span.show(5, 50);
+  assert.ok(span.back() && span.length > 10_000_000);
+  // A capture that begins earlier after all: what is seen stays at its times.
+  const seen = (span.show(100, 200), span.time(150));
+  span.setWhole('1795707393108163124', '1795707393118163223', true);
+  assert.equal(span.time((span.from + span.to) / 2), seen);
+});
+
+test('tiles come in pieces of any size', () => {
+  const head = new TextEncoder().encode('{"row":"depth.0.0","origin":"5","cells":1,"counters":0,"losses":1,"built":true,"more":false}  ');
+  const padded = new Uint8Array(Math.ceil(head.length / 8) * 8).fill(32);
+  padded.set(head);
+  const columns = new ArrayBuffer(40 + 4 * 8 + 3 * 8 + 24 + 8);
+  const view = new DataView(columns);
+  [1, 2, 3, 4, 5].forEach((value, at) => view.setFloat64(at * 8, value, true));
+  [6, 7, 8, 9].forEach((value, at) => view.setUint32(40 + at * 8, value, true));
+  [10, 2, 12].forEach((value, at) => view.setUint16(72 + at * 8, value, true));
+  [13, 14, 15].forEach((value, at) => view.setFloat64(96 + at * 8, value, true));
+  view.setUint32(120, 3, true);
+  const message = new Uint8Array(8 + padded.length + columns.byteLength);
+  const lengths = new DataView(message.buffer);
+  lengths.setUint32(0, padded.length, true);
+  lengths.setUint32(4, columns.byteLength, true);
+  message.set(padded, 8);
+  message.set(new Uint8Array(columns), 8 + padded.length);
+  const twice = new Uint8Array([...message, ...message]);
+  for (const size of [1, 7, 100, 1000]) {
+    const tiles = new Tiles();
+    const rows = [];
+    for (let at = 0; at < twice.length; at += size) rows.push(...tiles.add(twice.slice(at, at + size)));
+    assert.equal(rows.length, 2);
+    const { cells, losses, origin } = rows[1];
+    assert.equal(origin, 5n);
+    assert.deepEqual([cells.from[0], cells.to[0], cells.busy[0], cells.longest[0], cells.counts[0]], [1, 2, 3, 4, 5]);
+    assert.deepEqual([cells.chunk[0], cells.frame[0], cells.bestName[0], cells.name[0]], [6, 7, 8, 9]);
+    assert.deepEqual([cells.share[0], cells.flags[0], cells.lane[0]], [10, 2, 12]);
+    assert.deepEqual([losses.from[0], losses.to[0], losses.counts[0], losses.cause[0]], [13, 14, 15, 3]);
+  }
+});
+
+test('rows fold, and are found by their height', () => {
+  const rows = new Rows();
+  const row = (id, parent) => ({ id, parent, label: id, count: '1', lost: '0' });
+  const all = [row('process.0', null)];
+  for (let thread = 0; thread < 3; thread++) {
+    all.push(row(`thread.${thread}`, 'process.0'), row(`depth.${thread}.0`, `thread.${thread}`));
+  }
+  rows.set(all, [{ pid: 1, host: 'a' }]);
+  assert.equal(rows.shown.length, 7);
+  assert.equal(rows.at(0).id, 'process.0');
+  assert.equal(rows.at(rows.height - 1).id, 'depth.2.0');
+  assert.equal(rows.at(rows.height), undefined);
+  rows.fold('thread.1');
+  assert.equal(rows.shown.length, 6);
+  rows.reveal('depth.1.0');
+  assert.equal(rows.shown.length, 7);
+  const many = [row('process.0', null)];
+  for (let thread = 0; thread < 10000; thread++) many.push(row(`thread.${thread}`, 'process.0'), row(`depth.${thread}.0`, `thread.${thread}`));
+  rows.set(many, [{ pid: 1, host: 'a' }]);
+  // Those that were there stay as they were.
+  assert.equal(rows.shown.length, 10001 + 3);
+  assert.equal(rows.between(100_000, 100_500).length, 21 + (100_000 % 24 > 4 ? 1 : 0));
+});
