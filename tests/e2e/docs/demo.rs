@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::fixtures::steady::{as_nobody, is_root};
-use crate::fixtures::support::{Bench, Ran, available, copy_program, ppt, text};
+use crate::fixtures::support::{Bench, Ran, Target, available, copy_program, ppt, text};
 use crate::session::kernel::with_tracefs;
 
 /// Removes a folder when dropped.
@@ -132,6 +132,16 @@ fn the_slow_demo_names_its_cause() {
     for line in commands {
         let command = line.trim().split("    ").next().unwrap();
         let args = command.strip_prefix("ppt").unwrap();
+        if args.starts_with(" view ") {
+            // It answers until a signal ends it.
+            let mut shown = bench.command("sh");
+            shown.args(["-c", &format!("exec '{}' {args} --no-open --no-index", ppt())]);
+            let shown = Target::spawn(shown);
+            shown.stdout.wait_for("http://127.0.0.1:");
+            shown.signal(libc::SIGINT);
+            shown.finish();
+            continue;
+        }
         let asked = bench.command("sh").args(["-c", &format!("'{}' {args}", ppt())]).output();
         let asked = asked.unwrap();
         assert!(asked.status.success(), "{command}: {}", text(&asked.stderr));
