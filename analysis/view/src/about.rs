@@ -64,6 +64,8 @@ pub struct AboutRow {
     pub count: u64,
     /// Frames of a thread that are lost.
     pub lost: u64,
+    /// Of a thread: its number.
+    pub tid: Option<u32>,
     /// When the first is, ns since the epoch, as far as it is known.
     pub from: Option<i64>,
     /// When the last is.
@@ -134,7 +136,7 @@ pub(crate) fn rows(
 
 fn row(id: RowId, parent: Option<RowId>) -> AboutRow {
     let (label, unit) = (String::new(), String::new());
-    AboutRow { id, parent, label, unit, count: 0, lost: 0, from: None, to: None }
+    AboutRow { id, parent, label, unit, count: 0, lost: 0, tid: None, from: None, to: None }
 }
 
 fn widen(of: &mut AboutRow, own: &AboutRow) {
@@ -152,6 +154,7 @@ fn thread(layout: &Layout, number: u32, track: &Track, process: RowId) -> AboutR
     };
     AboutRow {
         label,
+        tid: track.tid,
         count: chunks().map(|it| u64::from(it.count)).sum(),
         lost: losses.fold(0, |sum, loss| sum.saturating_add(loss.count)),
         from: chunks().filter_map(|it| it.times).map(|it| it.0).min(),

@@ -79,4 +79,4 @@ pub use ppt_capture::Cause;
 pub use ppt_tables::{CaptureSet, Process, SetError, Trouble};
 pub use row::RowId;
 pub use view::View;
-pub use window::{Phase, WIDE, WindowRequest, WindowRow, begins_within};
+pub use window::{Phase, WIDE, WindowRequest, WindowRow, begins_within, give_lanes};

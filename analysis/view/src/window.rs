@@ -69,8 +69,8 @@ pub(crate) fn single(slice: &Slice, chunk: u32, name: u32) -> Cell {
     }
 }
 
-/// Gives single slices that overlap lanes of their own.
-pub(crate) fn give_lanes(cells: &mut [Cell]) {
+/// Gives single slices that overlap lanes of their own. They are in the order of their starts.
+pub fn give_lanes(cells: &mut [Cell]) {
     let mut ends: Vec<i64> = Vec::new();
     for cell in cells.iter_mut().filter(|it| it.flags & SINGLE != 0) {
         let free = ends.iter().position(|&end| end <= cell.from);

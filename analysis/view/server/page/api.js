@@ -37,6 +37,7 @@ export const about = async () => (await ask('/v1/about')).json();
 export const panels = async () => (await ask('/v1/panels')).json();
 export const panel = async (asked, signal) => (await ask('/v1/panel', asked, signal)).json();
 export const frame = async (asked) => (await ask('/v1/frame', asked)).json();
+export const entry = async (asked) => (await ask('/v1/entry', asked)).json();
 export const edges = async (asked) => (await ask('/v1/edges', asked)).json();
 export const find = async (asked, signal) => (await ask('/v1/find', asked, signal)).json();
 export const sql = async (text) => (await ask('/v1/sql', { sql: text })).json();

@@ -6,6 +6,8 @@ const LIGHT = [[58, 110, 165], [196, 120, 24], [46, 132, 110], [150, 86, 160], [
 const DARK = [[110, 168, 230], [232, 166, 84], [92, 190, 165], [200, 142, 212], [180, 190, 88], [236, 140, 140],
   [120, 195, 225], [190, 165, 138], [150, 150, 235], [105, 185, 120], [228, 150, 186], [165, 175, 188]];
 const NOBODY = [150, 150, 150];
+/** What the kernel did with a thread. */
+const STATES = { running: [46, 150, 80], runnable: [214, 140, 30], blocked: [170, 100, 110], unknown: [150, 150, 150] };
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
@@ -16,7 +18,8 @@ function hash(text) {
 }
 
 /** Red, green and blue of a name. */
-export function colour(name) {
+export function colour(name, buffer) {
+  if (buffer === 'kernel' && Object.hasOwn(STATES, name)) return STATES[name];
   const palette = dark.matches ? DARK : LIGHT;
   return name === undefined ? NOBODY : palette[hash(name) % palette.length];
 }

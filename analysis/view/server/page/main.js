@@ -2,15 +2,18 @@
 
 import * as api from './api.js';
 import { onThemeChange } from './colours.js';
-import { KEYS, press } from './keys.js';
+import { showKeys, showTable } from './dialogs.js';
+import { Finder } from './finder.js';
+import { press } from './keys.js';
+import { copy, link, openLink, statCommand } from './links.js';
 import { Panels } from './panels.js';
 import { usePointers } from './pointer.js';
 import { Rows } from './rows.js';
 import { Span } from './span.js';
 import { Store } from './store.js';
-import { duration, grouped, plain, tickText } from './text.js';
+import { duration, grouped, plain } from './text.js';
 import { describe } from './paint.js';
-import { make, Timeline } from './timeline.js';
+import { Timeline } from './timeline.js';
 import { Tiles } from './tiles.js';
 
 const element = (id) => document.getElementById(id);
@@ -29,13 +32,13 @@ class Page {
     this.row = undefined;
     this.pick = undefined;
     this.range = undefined;
-    this.hits = { list: [], at: -1 };
     this.outline = { counts: [], losses: [] };
     /** A live capture is followed until somebody moves. */
     this.follows = false;
     this.store = new Store(this.span, () => this.timeline.draw(), (error) => this.failed(error));
     this.timeline = new Timeline(this);
     this.panels = new Panels(this);
+    this.finder = new Finder(this);
   }
 
   async open() {
@@ -45,19 +48,9 @@ class Page {
     addEventListener('keydown', (event) => this.key(event));
     element('help-button').addEventListener('click', () => this.showKeys());
     element('labels').addEventListener('click', (event) => this.clickLabel(event));
-    element('find-form').addEventListener('submit', (event) => {
-      event.preventDefault();
-      this.find(element('find').value, 1);
-    });
-    element('find').addEventListener('keydown', (event) => {
-      if (event.key === 'Enter' && event.shiftKey) {
-        event.preventDefault();
-        this.find(event.target.value, -1);
-      } else if (event.key === 'Escape') event.target.blur();
-    });
     onThemeChange(() => this.timeline.draw());
     await this.panels.open();
-    await this.openLink();
+    await openLink(this);
     this.timeline.refresh();
     this.listen();
   }
@@ -77,7 +70,7 @@ class Page {
       if (length >= whole * 0.5) this.span.show(0, whole);
       else this.span.show(whole - length, whole);
     }
-    this.rows.byId.has(this.row) || (this.row = this.rows.shown[1]?.id ?? this.rows.shown[0]?.id);
+    this.rows.byId.has(this.row) || (this.row = (this.rows.shown.find((row) => row.kind === 'thread') ?? this.rows.shown[0])?.id);
     const captured = about.captures.reduce((all, capture) => all + BigInt(capture.captured), 0n);
     document.body.dataset.frames = String(captured);
     this.glance(captured);
@@ -181,10 +174,14 @@ class Page {
 
   /** The first picture is there. */
   drawn() {
-    if (document.body.dataset.ready !== '1' && this.store.waiting.size === 0 && this.about) {
-      const first = this.timeline.inSight().find((row) => row.kind !== 'process');
+    if (document.body.dataset.ready !== '1' && this.about) {
+      const first = this.timeline.inSight().find((row) => !['process', 'spans', 'states'].includes(row.kind));
       if (!first || this.store.get(first.id)) document.body.dataset.ready = '1';
     }
+  }
+
+  get hits() {
+    return this.finder.hits;
   }
 
   say(text) {
@@ -192,7 +189,7 @@ class Page {
   }
 
   key(event) {
-    if (event.target.closest('input, textarea, dialog, #tabs')) return;
+    if (event.target.closest('input, textarea, dialog[open], #tabs')) return;
     if (['Enter', ' '].includes(event.key) && event.target.closest('button, a')) return;
     if (event.target.id === 'panel' && event.key.startsWith('Arrow')) return;
     if (press(this, event)) event.preventDefault();
@@ -204,7 +201,7 @@ class Page {
     this.timeline.refresh();
     this.panels.moved();
     clearTimeout(this.linkTimer);
-    this.linkTimer = setTimeout(() => history.replaceState(null, '', this.link()), 300);
+    this.linkTimer = setTimeout(() => history.replaceState(null, '', link(this)), 300);
   }
 
   show(from, to, remember) {
@@ -320,6 +317,10 @@ class Page {
     if (!found?.row) return;
     this.choose(found.row.id);
     if (found.at === undefined || found.row.kind === 'thread') return;
+    if (['spans', 'states'].includes(found.row.kind)) {
+      this.chooseEntry(found.row, found.tile, found.at);
+      return;
+    }
     this.choosePlace(found.row, found.tile, found.at);
   }
 
@@ -332,14 +333,32 @@ class Page {
     await this.chooseFrame(place, row.id, isSingle && [cells.from[at] + tile.shift, cells.to[at] + tile.shift]);
   }
 
+  /** Chooses a span, a chain or a state; of several, the place to zoom to. */
+  async chooseEntry(row, tile, at) {
+    const { cells } = tile;
+    const [from, to] = [cells.from[at] + tile.shift, cells.to[at] + tile.shift];
+    this.say(describe(cells, at, this.names).replaceAll('\n', ', '));
+    this.pick = { row: row.id, from, to };
+    this.timeline.draw();
+    if ((cells.flags[at] & 2) === 0) return;
+    try {
+      this.pick.entry = await api.entry({ row: row.id, at: this.span.time(from) });
+      this.panels.show('frame');
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
   async chooseFrame(asked, row, span) {
     try {
       const answer = await api.frame(asked);
       const [from, to] = span || [this.span.offset(answer.from ?? this.about.from), this.span.offset(answer.to ?? this.about.from)];
       this.pick = { answer, row: row ?? answer.row, from, to };
       this.timeline.draw();
-      this.panels.show('frame');
-      this.linkTimer = setTimeout(() => history.replaceState(null, '', this.link()), 300);
+      await this.panels.show('frame');
+      // For scripts: which frame is shown.
+      document.body.dataset.pick = answer.key.seqno;
+      this.linkTimer = setTimeout(() => history.replaceState(null, '', link(this)), 300);
     } catch (error) {
       if (error.status === 409) {
         this.store.clear();
@@ -391,7 +410,8 @@ class Page {
     const [from, to] = [cells.from[at] + tile.shift, cells.to[at] + tile.shift];
     if (to < this.span.from || from > this.span.to) this.show(from - this.span.length / 2, from + this.span.length / 2);
     this.pick = { row: row.id, from, to };
-    this.choosePlace(row, tile, at);
+    if (['spans', 'states'].includes(row.kind)) this.chooseEntry(row, tile, at);
+    else this.choosePlace(row, tile, at);
     return undefined;
   }
 
@@ -408,175 +428,40 @@ class Page {
     }
   }
 
-  // Finding.
+  // What other modules do.
 
-  async find(text, by) {
-    const wanted = text.trim();
-    if (wanted === '') return this.letGo();
-    if (wanted !== this.hits.text) {
-      element('find-count').textContent = '…';
-      try {
-        const answer = await api.find({ text: wanted, from: this.span.time(0), to: this.span.time(this.span.whole.to) });
-        const list = answer.hits.map((hit) => ({ ...hit, offset: this.span.offset(hit.from) }));
-        this.hits = { text: wanted, list, at: by > 0 ? -1 : list.length, truncated: answer.truncated };
-      } catch (error) {
-        element('find-count').textContent = '';
-        this.failed(error);
-        return undefined;
-      }
-    }
-    return this.stepHit(by);
+  find(text, by) {
+    return this.finder.find(text, by);
   }
 
-  async stepHit(by) {
-    const { list } = this.hits;
-    const count = element('find-count');
-    if (list.length === 0) {
-      count.textContent = this.hits.text ? 'nothing' : '';
-      this.timeline.draw();
-      return;
-    }
-    this.hits.at = (this.hits.at + by + list.length) % list.length;
-    const hit = list[this.hits.at];
-    count.textContent = `${this.hits.at + 1} of ${list.length}${this.hits.truncated ? '+' : ''}`;
-    await this.goTo(hit.key, [hit.from, hit.to]);
-  }
-
-  /** Finds intervals of the chosen row's name that take at least so long. */
-  findLonger(ns) {
-    const name = this.pick?.answer && this.names.find((one) => one.name.startsWith(`${this.pick.answer.name}.`))?.name;
-    const interval = name ?? this.commonName();
-    if (!interval) return;
-    element('find').value = `${interval} >= ${ns}ns`;
-    this.find(element('find').value, 1);
-  }
-
-  /** The interval that most cells of the chosen row have. */
-  commonName() {
-    const row = this.rows.byId.get(this.row);
-    const of = row?.kind === 'depth' ? row : this.rows.all.find((one) => one.kind === 'depth' && one.parent === row?.id);
-    const cells = of && this.store.get(of.id)?.cells;
-    const tally = new Map();
-    for (let at = 0; at < (cells?.count ?? 0); at++) tally.set(cells.name[at], (tally.get(cells.name[at]) ?? 0) + cells.counts[at]);
-    const [most] = [...tally].sort((one, other) => other[1] - one[1]);
-    return (most && this.names[most[0]]?.name) ?? this.names.find((one) => one.name.includes('.'))?.name;
+  stepHit(by) {
+    return this.finder.step(by);
   }
 
   letGo() {
     this.range = undefined;
     this.pick = undefined;
-    this.hits = { list: [], at: -1 };
-    element('find-count').textContent = '';
+    delete document.body.dataset.pick;
+    this.finder.clear();
     this.timeline.draw();
     if (this.panels.chosen === 'frame') this.panels.show('frame');
   }
 
-  // Links and commands.
-
-  paths() {
-    return this.about.captures.map((capture) => quoted(plain(capture.path, 1000))).join(' ');
-  }
-
-  pathOf(id) {
-    return quoted(plain(this.about.captures.find((capture) => capture.id === id)?.path ?? 'CAPTURE', 1000));
-  }
-
-  link() {
-    const words = new URLSearchParams({ from: this.span.time(this.span.from), to: this.span.time(this.span.to) });
-    if (this.row) words.set('row', this.row);
-    const key = this.pick?.answer?.key;
-    if (key) words.set('pick', [key.capture, key.buffer, key.segment, key.ring, key.seqno].join('/'));
-    return `#${words}`;
-  }
-
-  /** Shows what the address names, as far as it is there. */
-  async openLink() {
-    const words = new URLSearchParams(location.hash.slice(1));
-    const [from, to, row, pick] = ['from', 'to', 'row', 'pick'].map((name) => words.get(name));
-    const isTime = (text) => /^-?\d{1,19}$/.test(text ?? '');
-    if (isTime(from) && isTime(to)) this.span.show(this.span.offset(from), this.span.offset(to));
-    if (row && this.rows.byId.has(row)) {
-      this.rows.reveal(row);
-      this.row = row;
-    }
-    const [capture, buffer, segment, ring, seqno] = pick?.split('/') ?? [];
-    if (seqno) await this.chooseFrame({ capture, buffer, segment, ring: Number(ring), seqno });
-  }
-
-  async copy(text, what) {
-    try {
-      await navigator.clipboard.writeText(text);
-      this.say(`${what} is copied`);
-      this.notice('');
-    } catch {
-      this.notice(`The browser does not let the page copy. ${what}: ${text}`);
-    }
-  }
-
   copyLink() {
-    this.copy(`${location.origin}/${this.link()}`, 'the link');
+    copy(this, `${location.origin}/${link(this)}`, 'the link');
   }
 
   copyCommand() {
-    const at = (offset) => `@${(BigInt(this.span.time(offset)) / 1000000000n)}.${String(BigInt(this.span.time(offset)) % 1000000000n).padStart(9, '0')}`;
-    this.copy(`ppt stat ${this.paths()} --from ${at(this.span.from)} --to ${at(this.span.to)}`, 'the command');
+    copy(this, statCommand(this), 'the command');
   }
-
-  // Dialogs.
 
   showKeys() {
-    const dialog = element('keys');
-    const title = make('h2', '', 'Keys');
-    title.id = 'keys-title';
-    const list = make('table');
-    for (const [key, what] of KEYS) {
-      const line = make('tr');
-      const cell = make('td');
-      cell.append(make('kbd', '', key));
-      line.append(cell, make('td', '', what));
-      list.append(line);
-    }
-    const mouse = make('p', '', 'Drag to move, turn the wheel to zoom, Shift and the wheel to move, double-click a bar to zoom to it, drag on the axis to mark a stretch of time.');
-    const close = make('button', '', 'Close');
-    close.type = 'button';
-    close.addEventListener('click', () => dialog.close());
-    dialog.replaceChildren(title, list, mouse, close);
-    dialog.showModal();
+    showKeys();
   }
 
-  /** What is visible, as a table for those who read or hear it. */
   asTable() {
-    const dialog = element('keys');
-    const title = make('h2', '', 'What is visible');
-    title.id = 'keys-title';
-    const list = make('table');
-    const head = make('tr');
-    for (const text of ['row', 'from', 'what']) head.append(make('th', '', text));
-    list.append(head);
-    let left = 500;
-    for (const row of this.timeline.inSight()) {
-      const tile = this.store.get(row.id);
-      for (let at = 0; at < (tile?.cells?.count ?? 0) && left > 0; at++) {
-        const [from, to] = [tile.cells.from[at] + tile.shift, tile.cells.to[at] + tile.shift];
-        if (to < this.span.from || from >= this.span.to) continue;
-        left -= 1;
-        const line = make('tr');
-        line.append(make('td', '', row.text), make('td', 'number', tickText(Math.round(from), this.span.length / 1000)),
-          make('td', '', describe(tile.cells, at, this.names).replaceAll('\n', ', ')));
-        list.append(line);
-      }
-    }
-    const close = make('button', '', 'Close');
-    close.type = 'button';
-    close.addEventListener('click', () => dialog.close());
-    dialog.replaceChildren(title, list, make('p', 'faint', left === 0 ? 'The first 500.' : ''), close);
-    dialog.showModal();
+    showTable(this);
   }
-}
-
-/** A word as a shell takes it. */
-function quoted(word) {
-  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 const token = api.takeToken();

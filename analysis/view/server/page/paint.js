@@ -72,7 +72,7 @@ export function paintCells(pixels, tile, scale, top, height, names) {
     if (right < 0 || left > pixels.width) continue;
     const isSingle = (cells.flags[at] & SINGLE) !== 0;
     const name = cells.flags[at] & HEADS ? undefined : names[isSingle ? cells.bestName[at] : cells.name[at]];
-    const tone = colour(name?.name);
+    const tone = colour(name?.name, name?.buffer);
     const isWide = right - left >= 3;
     pixels.fill(left, isWide && isSingle ? right - 1 : right, upper, lower, pixel(tone, isSingle ? 255 : 215));
     if (isSingle && right - left >= NAMED * scale.ratio) wide.push([left, right, upper, lower, name?.name ?? '?', tone]);

@@ -2,6 +2,7 @@
 
 import * as api from './api.js';
 import { term } from './glossary.js';
+import { pathOf, paths, range } from './links.js';
 import { duration, grouped, moment, plain } from './text.js';
 import { make } from './timeline.js';
 
@@ -152,30 +153,37 @@ export class Panels {
       const rows = answer.rows.map((row) => ({ cells: row.cells, go: row.frame && (() => this.page.goTo(row.frame, row.span)) }));
       nodes.push(table(heads, rows));
     }
-    nodes.push(command(answer.command));
+    const about = id === 'account' ? '' : ` ${range(this.page)}`;
+    nodes.push(command(answer.command.replace('CAPTURE', paths(this.page)) + about));
     return nodes;
   }
 
   frame() {
     const { pick } = this.page;
+    if (pick?.entry) return this.entry(pick.entry);
     if (!pick?.answer) return [make('p', 'faint', 'Click a bar: its fields are shown here.')];
     const { answer } = pick;
     const nodes = [make('h2', '', `${plain(answer.name)} of ${plain(answer.buffer)}`)];
     const where = `process ${answer.process}, ${answer.thread === null ? 'no thread' : `thread ${answer.thread}`}`;
     nodes.push(make('p', 'faint', `${where}, number ${grouped(answer.key.seqno)}`));
-    const list = make('table');
-    for (const field of answer.fields) {
-      const row = make('tr');
-      const name = make('th', '', plain(field.name));
-      name.scope = 'row';
-      row.append(name, make('td', field.type === 'number' || field.type === 'duration' ? 'number' : '', fieldText(field)));
-      list.append(row);
-    }
-    nodes.push(list);
+    nodes.push(fieldTable(answer.fields));
     const ends = make('div');
     nodes.push(make('h3', '', 'Cause and effect'), ends);
     this.edges(pick, ends);
-    nodes.push(command(answer.command.replace('CAPTURE', plain(this.page.pathOf(answer.key.capture)))));
+    nodes.push(command(answer.command.replace('CAPTURE', pathOf(this.page, answer.key.capture))));
+    return nodes;
+  }
+
+  /** A span, a chain or a state. */
+  entry(entry) {
+    const nodes = [make('h2', '', plain(entry.name)), fieldTable(entry.fields)];
+    if (entry.key) {
+      const go = make('button', '', 'Go to the frame that began it');
+      go.type = 'button';
+      go.addEventListener('click', () => this.page.goTo(entry.key));
+      nodes.push(go);
+    }
+    nodes.push(command(entry.command.replace('CAPTURE', paths(this.page))));
     return nodes;
   }
 
@@ -224,7 +232,7 @@ export class Panels {
       const text = `${duration(below(bucket))} to ${duration(2 ** bucket)}: ${grouped(buckets[bucket])}`;
       bar.title = text;
       bar.setAttribute('aria-label', text);
-      bar.addEventListener('click', () => this.page.findLonger(below(bucket)));
+      bar.addEventListener('click', () => this.page.finder.findLonger(below(bucket)));
       bars.append(bar);
     }
     nodes.push(bars, make('p', 'faint', `${duration(below(first))} to ${duration(2 ** last)}, doubling. Click a bar: those that take at least as long are found.`));
@@ -254,14 +262,27 @@ export class Panels {
         place.replaceChildren(make('p', 'bad', plain(error.message, 2000)));
       }
     });
-    return [make('h2', '', 'SQL'), form, place, command(`ppt sql ${this.page.paths()} '…'`)];
+    return [make('h2', '', 'SQL'), form, place, command(`ppt sql ${paths(this.page)} '…'`)];
   }
 }
 
-function fieldText({ type, text, unit }) {
+function fieldTable(fields) {
+  const list = make('table');
+  for (const field of fields) {
+    const row = make('tr');
+    const name = make('th', '', plain(field.name));
+    name.scope = 'row';
+    row.append(name, make('td', field.type === 'number' || field.type === 'duration' ? 'number' : '', fieldText(field)));
+    list.append(row);
+  }
+  return list;
+}
+
+function fieldText({ name, type, text, unit }) {
   if (type === 'none') return '–';
   if (type === 'duration') return duration(text);
   if (type === 'time') return moment(text);
+  if (type === 'number' && /id$|pid|tid|ring|seqno/.test(name)) return text;
   if (type === 'number') return `${/^-?\d+$/.test(text) ? grouped(text) : text}${unit ? ` ${plain(unit)}` : ''}`;
   return plain(text, 2000);
 }

@@ -2,7 +2,7 @@
 
 import { plain } from './text.js';
 
-const HEIGHTS = { process: 24, thread: 24, depth: 24, moments: 18, counter: 44 };
+const HEIGHTS = { process: 24, spans: 40, thread: 24, states: 14, depth: 24, moments: 18, counter: 44 };
 
 /** A tree of rows, of which some are folded. Only what is shown has a place. */
 export class Rows {

@@ -57,9 +57,13 @@ export class Store {
     const px = Math.min(4096, Math.max(2, Math.round(pixels * 2)));
     const asked = { from: this.span.time(from - margin), to: this.span.time(to + margin), px };
     const range = { from: this.span.offset(asked.from), to: this.span.offset(asked.to), px };
+    const isOfTable = (id) => /^(spans|states)\./.test(id);
+    const tables = missing.filter(isOfTable);
     try {
-      const wide = await this.load({ ...asked, rows: missing, phase: 'index' }, range, asking);
-      if (wide.length > 0) await this.load({ ...asked, rows: wide, phase: 'frames' }, range, asking);
+      await Promise.all([
+        this.loadFinely({ ...asked, rows: missing.filter((id) => !isOfTable(id)) }, range, asking),
+        tables.length > 0 && this.load({ ...asked, rows: tables, phase: 'index' }, range, asking),
+      ]);
     } catch (error) {
       if (error.name !== 'AbortError') this.failed(error);
     } finally {
@@ -71,6 +75,13 @@ export class Store {
         if (missing.length === ROWS) this.want(rows, pixels);
       }
     }
+  }
+
+  /** Loads rows by the index, and then the frames of wide cells. */
+  async loadFinely(asked, range, asking) {
+    if (asked.rows.length === 0) return;
+    const wide = await this.load({ ...asked, phase: 'index' }, range, asking);
+    if (wide.length > 0) await this.load({ ...asked, rows: wide, phase: 'frames' }, range, asking);
   }
 
   /** Loads rows; returns those of which there is more to see. */

@@ -171,7 +171,7 @@ export class Timeline {
     } else node.append(make('span', 'leaf', ' '));
     const cell = make('span', 'text', row.text);
     cell.setAttribute('role', 'gridcell');
-    cell.title = `${row.text}: ${grouped(row.count)} ${row.kind === 'thread' || row.kind === 'process' ? 'frames' : row.kind === 'counter' ? 'readings' : ''}`;
+    cell.title = ['spans', 'states'].includes(row.kind) ? row.text : `${row.text}: ${grouped(row.count)} ${row.kind === 'thread' || row.kind === 'process' ? 'frames' : row.kind === 'counter' ? 'readings' : ''}`;
     node.append(cell);
     if (row.lost !== '0') node.append(make('span', 'lost', `${grouped(row.lost)} lost`));
     else if (row.kind === 'counter') node.append(make('span', 'count', plain(row.unit)));

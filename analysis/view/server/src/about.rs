@@ -3,11 +3,13 @@
 use ppt_text::escaped;
 use serde_json::{Value, json};
 
+use crate::error::Refusal;
+use crate::layers;
 use crate::session::{News, Session};
 use crate::tiles::causes;
 
 /// Everything that a page needs before its first picture.
-pub(crate) fn about(session: &Session) -> Value {
+pub(crate) fn about(session: &Session) -> Result<Value, Refusal> {
     let (number, view) = session.view();
     let about = view.about();
     let News { built, troubles, .. } = session.news().borrow().clone();
@@ -31,8 +33,11 @@ pub(crate) fn about(session: &Session) -> Value {
             "host": escaped(&process.host),
         })
     });
-    let rows = about.rows.iter().map(|row| {
-        json!({
+    let engine = session.engine()?;
+    let mut of_tables = layers::rows(&engine, &about);
+    let mut rows = Vec::new();
+    for row in &about.rows {
+        let own = json!({
             "id": row.id.to_string(),
             "parent": row.parent.map(|parent| parent.to_string()),
             "label": escaped(&row.label),
@@ -41,8 +46,10 @@ pub(crate) fn about(session: &Session) -> Value {
             "lost": row.lost.to_string(),
             "from": time(row.from),
             "to": time(row.to),
-        })
-    });
+        });
+        rows.push(own);
+        rows.extend(of_tables.remove(&row.id).into_iter().flatten());
+    }
     let names = about
         .names
         .iter()
@@ -51,13 +58,14 @@ pub(crate) fn about(session: &Session) -> Value {
         let path = escaped(&trouble.path.display().to_string());
         format!("{path}: damaged in {} places, whose frames are missing", trouble.damages)
     });
-    json!({
+    let names = names.chain(layers::names(&engine));
+    Ok(json!({
         "version": 1,
         "view": number,
         "command": session.command,
         "captures": captures.collect::<Vec<_>>(),
         "processes": processes.collect::<Vec<_>>(),
-        "rows": rows.collect::<Vec<_>>(),
+        "rows": rows,
         "names": names.collect::<Vec<_>>(),
         "causes": causes(),
         "from": time(about.from),
@@ -66,7 +74,7 @@ pub(crate) fn about(session: &Session) -> Value {
         "built": built,
         "live": about.captures.iter().any(|capture| !capture.has_ended),
         "troubles": damage.chain(troubles).collect::<Vec<_>>(),
-    })
+    }))
 }
 
 fn time(ns: Option<i64>) -> Option<String> {

@@ -71,6 +71,11 @@ impl Pieces {
         &self.gone
     }
 
+    /// Waits until nobody reads any more.
+    pub async fn closed(&self) {
+        self.sender.closed().await;
+    }
+
     /// Sends one; false if nobody takes it.
     pub async fn send(&self, piece: Bytes) -> bool {
         let sent = tokio::time::timeout(PATIENCE, self.sender.send(piece)).await;

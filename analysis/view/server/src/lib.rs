@@ -15,6 +15,7 @@
 //! | `GET /v1/about` | captures, processes, rows, names, progress (`about.rs`) |
 //! | `POST /v1/window` | the cells of rows in a window (`tiles.rs` has the layout) |
 //! | `POST /v1/lengths` | a histogram of the lengths of a row |
+//! | `POST /v1/entry` | a span, a chain or a state of a thread (`layers.rs`) |
 //! | `POST /v1/frame`, `/v1/edges` | the fields of a frame; its causes and effects (`frame.rs`) |
 //! | `POST /v1/find`, `/v1/sql`, `/v1/panel`; `GET /v1/panels` | answers in rows (`find.rs`, `sql.rs`, `panels.rs`) |
 //! | `GET /v1/events` | server-sent events: progress, growth, the end (`events.rs`) |
@@ -35,6 +36,7 @@ mod events;
 mod find;
 mod frame;
 mod guard;
+mod layers;
 mod panels;
 mod routes;
 mod server;

@@ -1,6 +1,7 @@
 //! Which answer a request gets.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
@@ -12,10 +13,12 @@ use crate::body::{Answer, json, refused, whole};
 use crate::error::Refusal;
 use crate::guard::{Guard, protect};
 use crate::session::Session;
-use crate::{about, edges, events, find, frame, panels, sql, window};
+use crate::{about, edges, events, find, frame, layers, panels, sql, window};
 
 /// Most bytes of a request.
 const REQUEST: usize = 1 << 20;
+/// How long a client may take to send a body.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The answer of a request. Every one has the headers that protect the page.
 pub(crate) async fn answer(
@@ -30,7 +33,7 @@ pub(crate) async fn answer(
 }
 
 async fn route(
-    session: &Session,
+    session: &Arc<Session>,
     guard: &Guard,
     request: Request<Incoming>,
 ) -> Result<Answer, Refusal> {
@@ -50,16 +53,19 @@ async fn route(
     };
     match path.as_str() {
         "/v1/about" | "/v1/panels" | "/v1/events" | "/v1/window" | "/v1/lengths" | "/v1/frame"
-        | "/v1/edges" | "/v1/find" | "/v1/sql" | "/v1/panel" => allow(&request, &method)?,
+        | "/v1/entry" | "/v1/edges" | "/v1/find" | "/v1/sql" | "/v1/panel" => {
+            allow(&request, &method)?;
+        }
         _ => return Err(nothing()),
     }
     Ok(match path.as_str() {
-        "/v1/about" => json(&about::about(session)),
+        "/v1/about" => json(&about::about(session)?),
         "/v1/panels" => json(&panels::panels()),
         "/v1/events" => events::events(session),
         "/v1/window" => window::window(session, &asked(request).await?)?,
         "/v1/lengths" => window::lengths(session, &asked(request).await?)?,
         "/v1/frame" => json(&frame::frame(session, &asked(request).await?)?),
+        "/v1/entry" => json(&layers::entry(session, &asked(request).await?).await?),
         "/v1/edges" => json(&edges::edges(session, &asked(request).await?).await?),
         "/v1/find" => json(&find::find(session, &asked(request).await?).await?),
         "/v1/sql" => json(&sql::sql(session, &asked(request).await?).await?),
@@ -80,7 +86,10 @@ fn allow(request: &Request<Incoming>, method: &Method) -> Result<(), Refusal> {
 
 /// The body of a request.
 async fn asked<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Refusal> {
-    let body = Limited::new(request.into_body(), REQUEST).collect().await;
+    let body = Limited::new(request.into_body(), REQUEST).collect();
+    let body = tokio::time::timeout(PATIENCE, body).await;
+    let late = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request did not come to its end");
+    let body = body.map_err(late)?;
     let body = body.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
         true => Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "a request has 1 MiB at most"),
         false => Refusal::bad(error.to_string()),

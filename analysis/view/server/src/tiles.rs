@@ -12,7 +12,7 @@
 //! `from` and `to` are nanoseconds after the head's `origin`, exact up to 104 days. Names are indexes of
 //! `names` of `/v1/about`, causes of its `causes`; the flags are those of [`ppt_view::Cell`].
 
-use ppt_view::{Cause, ViewError, WindowRow};
+use ppt_view::{Cause, Cell, RowId, WindowRow};
 use serde_json::json;
 
 /// The causes of losses, by the numbers that tiles have.
@@ -20,8 +20,21 @@ pub(crate) fn causes() -> Vec<&'static str> {
     Cause::ALL.iter().map(|cause| cause.name()).collect()
 }
 
-/// The bytes of a row.
-pub(crate) fn tile(row: &WindowRow, origin: i64) -> Vec<u8> {
+/// The bytes of a row of cells that come from a table.
+pub(crate) fn tile_of_cells(id: &str, cells: Vec<Cell>, origin: i64) -> Vec<u8> {
+    let row = WindowRow {
+        row: RowId::Process(0),
+        cells,
+        counters: Vec::new(),
+        losses: Vec::new(),
+        is_built: true,
+        has_more: false,
+    };
+    tile(id, &row, origin)
+}
+
+/// The bytes of a row that is called `id`.
+pub(crate) fn tile(id: &str, row: &WindowRow, origin: i64) -> Vec<u8> {
     let mut columns = Columns { bytes: Vec::new(), origin };
     let cells = &row.cells;
     columns.times(cells.iter().map(|cell| cell.from));
@@ -51,7 +64,7 @@ pub(crate) fn tile(row: &WindowRow, origin: i64) -> Vec<u8> {
     let number = |cause: Cause| Cause::ALL.iter().position(|&other| other == cause);
     columns.words(losses.iter().map(|loss| number(loss.cause).unwrap_or_default() as u32));
     let head = json!({
-        "row": row.row.to_string(),
+        "row": id,
         "origin": origin.to_string(),
         "cells": cells.len(),
         "counters": counters.len(),
@@ -63,8 +76,8 @@ pub(crate) fn tile(row: &WindowRow, origin: i64) -> Vec<u8> {
 }
 
 /// The bytes of a row that cannot be shown.
-pub(crate) fn failed(row: &str, error: &ViewError) -> Vec<u8> {
-    message(&json!({ "row": row, "error": error.to_string() }), &[])
+pub(crate) fn failed(row: &str, error: &str) -> Vec<u8> {
+    message(&json!({ "row": row, "error": error }), &[])
 }
 
 fn message(head: &serde_json::Value, columns: &[u8]) -> Vec<u8> {

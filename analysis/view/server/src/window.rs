@@ -7,8 +7,9 @@ use ppt_view::{Phase, RowId, ViewError, WindowRequest};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::body::{Answer, json as answer, pieces};
+use crate::body::{Answer, Pieces, json as answer, pieces};
 use crate::error::Refusal;
+use crate::layers::{self, Layer};
 use crate::session::Session;
 use crate::tiles;
 
@@ -57,7 +58,8 @@ impl WindowAsked {
         if self.rows.len() > ROWS {
             return Err(Refusal::bad(format!("a window has at most {ROWS} rows")));
         }
-        let rows = self.rows.iter().map(|row| row.parse::<RowId>()).collect::<Result<_, _>>()?;
+        let of_index = self.rows.iter().filter(|row| Layer::parse(row).is_none());
+        let rows = of_index.map(|row| row.parse::<RowId>()).collect::<Result<_, _>>()?;
         let phase = match self.phase {
             PhaseAsked::Index => Phase::Index,
             PhaseAsked::Frames => Phase::Frames,
@@ -66,28 +68,67 @@ impl WindowAsked {
     }
 }
 
-/// Sends the rows of a window, one by one. If nobody reads any more, it stops.
-pub(crate) fn window(session: &Session, asked: &WindowAsked) -> Result<Answer, Refusal> {
+/// Sends the rows of a window, one by one: those of the index, then those that come from tables. If nobody
+/// reads any more, it stops.
+pub(crate) fn window(session: &Arc<Session>, asked: &WindowAsked) -> Result<Answer, Refusal> {
     let request = asked.request()?;
-    let (_, view) = session.view();
+    let layers: Vec<Layer> = asked.rows.iter().filter_map(|row| Layer::parse(row)).collect();
+    let ids: Vec<String> =
+        asked.rows.iter().filter(|row| Layer::parse(row).is_some()).cloned().collect();
+    let session = session.clone();
     let (answer, pieces) = pieces("application/octet-stream");
-    let runtime = tokio::runtime::Handle::current();
-    tokio::task::spawn_blocking(move || {
-        let gone = Arc::clone(pieces.gone());
-        let rows = request.rows.iter().zip(view.window(&request, &gone));
-        for (id, row) in rows {
-            let bytes = match row {
-                Ok(row) => tiles::tile(&row, request.from),
-                Err(ViewError::Cancelled) => return,
-                Err(error) => tiles::failed(&id.to_string(), &error),
+    tokio::spawn(async move {
+        let pieces = Arc::new(pieces);
+        let wanted = (request.from, request.to, request.pixels);
+        if !index_rows(&session, request, pieces.clone()).await || layers.is_empty() {
+            return;
+        }
+        let about = session.view().1.about();
+        for (id, layer) in ids.iter().zip(&layers) {
+            let cells = match session.engine() {
+                Ok(engine) => {
+                    let work = layers::cells(&engine, &about, layer, wanted);
+                    tokio::select! {
+                        cells = work => cells,
+                        () = pieces.closed() => return,
+                    }
+                }
+                Err(error) => Err(error.into()),
             };
-            let sent = runtime.block_on(pieces.send(bytes.into()));
-            if !sent || gone.load(Ordering::Relaxed) {
+            let bytes = match cells {
+                Ok(cells) => tiles::tile_of_cells(id, cells, wanted.0),
+                Err(refusal) => tiles::failed(id, &refusal.text),
+            };
+            if !pieces.send(bytes.into()).await {
                 return;
             }
         }
     });
     Ok(answer)
+}
+
+/// Sends the rows that the index knows; false if nobody reads.
+async fn index_rows(session: &Session, request: WindowRequest, pieces: Arc<Pieces>) -> bool {
+    let (_, view) = session.view();
+    let runtime = tokio::runtime::Handle::current();
+    let work = tokio::task::spawn_blocking(move || {
+        let gone = Arc::clone(pieces.gone());
+        let rows = request.rows.iter().zip(view.window(&request, &gone));
+        for (id, row) in rows {
+            let id = id.to_string();
+            let bytes = match row {
+                Ok(row) => tiles::tile(&id, &row, request.from),
+                Err(ViewError::Cancelled) => return false,
+                Err(error) => tiles::failed(&id, &error.to_string()),
+            };
+            let sent = runtime.block_on(pieces.send(bytes.into()));
+            if !sent || gone.load(Ordering::Relaxed) {
+                return false;
+            }
+        }
+        true
+    });
+    work.await.unwrap_or(false)
 }
 
 /// How many slices of a row have which length.

@@ -513,6 +513,23 @@ fn panels_and_questions_say_what_sql_says() {
         json!([{"name": "n", "type": "number"}, {"name": "at", "type": "time"}])
     );
     assert_eq!(answer["rows"][0][0], shown.sql("SELECT count(*) FROM slices")[0][0]);
+    // A view is for the page that made it; nothing that is there changes.
+    shown.post(
+        "/v1/sql",
+        &json!({ "sql": "CREATE VIEW long AS SELECT * FROM slices WHERE dur > 1ms" }),
+    );
+    let counted = shown.post("/v1/sql", &json!({ "sql": "SELECT count(*) FROM long" }));
+    let expected_count = shown.sql("SELECT count(*) FROM slices WHERE dur > 1ms");
+    assert_eq!(counted["rows"][0][0], expected_count[0][0]);
+    for (sql, status) in [
+        ("CREATE VIEW slices AS SELECT 1 AS dur", 400),
+        ("CREATE OR REPLACE VIEW slices AS SELECT 1 AS dur", 400),
+        ("CREATE VIEW ppt.slices AS SELECT 1 AS dur", 400),
+    ] {
+        let answer = shown.ask("POST", "/v1/sql", &json!({ "sql": sql }).to_string());
+        assert_eq!(answer.status, status, "{sql}: {}", String::from_utf8_lossy(&answer.body));
+    }
+    assert_eq!(panel("slowest"), slowest);
     let all = shown.post("/v1/sql", &json!({ "sql": "SELECT * FROM slices" }));
     assert_eq!((all["rows"].as_array().unwrap().len(), &all["truncated"]), (500, &json!(true)));
 
@@ -653,4 +670,63 @@ fn what_cannot_be_opened_has_a_code() {
     assert!(matches!(error, ServeError::Bind { .. }));
     assert_eq!(error.code(), "port-in-use");
     assert!(error.to_string().contains("leave --port out"), "{error}");
+}
+
+#[path = "../../../report/tests/made/kinds.rs"]
+mod every;
+
+/// Spans, chains and what the kernel did have rows, whose cells are those of the tables.
+#[test]
+fn spans_and_states_have_rows() {
+    let (bytes, captured) = every::write("");
+    let shown = shown_of(&bytes, captured);
+    let about = shown.about();
+    let (from, to) = (ns(&about["from"]) - 1_000_000, ns(&about["to"]) + 1_000_000_000);
+    let spans = ids(&about, "spans.");
+    assert!(spans.len() >= 2, "a span and a chain: {}", about["rows"]);
+    for id in &spans {
+        let table = id.strip_prefix("spans.").unwrap().rsplit_once('.').unwrap().0;
+        let length = if table.ends_with("_chains") { "total" } else { "dur" };
+        let expected = shown.sql(&format!(
+            "SELECT count(*), sum({length}), min(CAST(ts AS BIGINT)) FROM {table} WHERE {length} IS NOT NULL"
+        ));
+        for px in [1, 50, 4096] {
+            let tiles = shown.window(from, to, &[id], px, "index");
+            let columns = &tiles[0].columns;
+            let sum = |name: &str| columns[name].iter().sum::<f64>();
+            assert_eq!(sum("count").to_string(), expected[0][0], "{id} at {px}: {}", tiles[0].head);
+            assert_eq!(sum("busy").to_string(), expected[0][1], "{id} at {px}");
+        }
+        let entry = shown.post("/v1/entry", &json!({ "row": id, "at": expected[0][2] }));
+        assert!(
+            entry["fields"].as_array().unwrap().iter().any(|field| field["name"] == length),
+            "{entry}"
+        );
+        assert!(entry["key"]["seqno"].is_string(), "{entry}");
+    }
+    let states = ids(&about, "states.");
+    assert!(!states.is_empty(), "{}", about["rows"]);
+    let expected = shown.sql("SELECT count(*), sum(dur) FROM thread_states WHERE dur IS NOT NULL");
+    let rows: Vec<&str> = states.iter().map(|id| &**id).collect();
+    let tiles = shown.window(from, to, &rows, 4096, "index");
+    let sum = |name: &str| tiles.iter().flat_map(|tile| &tile.columns[name]).sum::<f64>();
+    assert!(sum("count") > 0.0 && sum("count") <= expected[0][0].parse::<f64>().unwrap());
+    let names = about["names"].as_array().unwrap();
+    for tile in &tiles {
+        for name in &tile.columns["name"] {
+            let name = names[*name as usize]["name"].as_str().unwrap();
+            assert!(["running", "runnable", "blocked", "unknown"].contains(&name), "{name}");
+        }
+    }
+    for (row, at, status) in [
+        ("spans.none.0", "1", 404),
+        ("states.99", "1", 404),
+        ("x", "1", 404),
+        (&*spans[0], "1", 404),
+    ] {
+        let asked = json!({ "row": row, "at": at }).to_string();
+        assert_eq!(shown.ask("POST", "/v1/entry", &asked).status, status, "{row}");
+    }
+    let tiles = shown.window(from, to, &["states.99"], 10, "index");
+    assert!(tiles[0].head["error"].as_str().unwrap().contains("states.99"));
 }

@@ -1,0 +1,82 @@
+// Finding: by a part of a name, or by what a field holds.
+
+import * as api from './api.js';
+
+const element = (id) => document.getElementById(id);
+
+/** What was looked for, what was found, and which of it is chosen. */
+export class Finder {
+  constructor(page) {
+    this.page = page;
+    this.hits = { list: [], at: -1 };
+    element('find-form').addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.find(element('find').value, 1);
+    });
+    element('find').addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' && event.shiftKey) {
+        event.preventDefault();
+        this.find(event.target.value, -1);
+      } else if (event.key === 'Escape') event.target.blur();
+    });
+  }
+
+  clear() {
+    this.hits = { list: [], at: -1 };
+    element('find-count').textContent = '';
+  }
+
+  async find(text, by) {
+    const wanted = text.trim();
+    if (wanted === '') return this.page.letGo();
+    if (wanted !== this.hits.text) {
+      element('find-count').textContent = '…';
+      try {
+        const answer = await api.find({ text: wanted, from: this.page.span.time(0), to: this.page.span.time(this.page.span.whole.to) });
+        const list = answer.hits.map((hit) => ({ ...hit, offset: this.page.span.offset(hit.from) }));
+        this.hits = { text: wanted, list, at: by > 0 ? -1 : list.length, truncated: answer.truncated };
+      } catch (error) {
+        element('find-count').textContent = '';
+        this.page.failed(error);
+        return undefined;
+      }
+    }
+    return this.step(by);
+  }
+
+  async step(by) {
+    const { list } = this.hits;
+    const count = element('find-count');
+    if (list.length === 0) {
+      count.textContent = this.hits.text ? 'nothing' : '';
+      this.page.timeline.draw();
+      return;
+    }
+    this.hits.at = (this.hits.at + by + list.length) % list.length;
+    const hit = list[this.hits.at];
+    count.textContent = `${this.hits.at + 1} of ${list.length}${this.hits.truncated ? '+' : ''}`;
+    await this.page.goTo(hit.key, [hit.from, hit.to]);
+  }
+
+  /** Finds intervals of the chosen row's name that take at least so long. */
+  findLonger(ns) {
+    const { pick, names } = this.page;
+    const name = pick?.answer && names.find((one) => one.name.startsWith(`${pick.answer.name}.`))?.name;
+    const interval = name ?? this.commonName();
+    if (!interval) return;
+    element('find').value = `${interval} >= ${ns}ns`;
+    this.find(element('find').value, 1);
+  }
+
+  /** The interval that most cells of the chosen row have. */
+  commonName() {
+    const { names, row: chosen, rows, store } = this.page;
+    const row = rows.byId.get(chosen);
+    const of = row?.kind === 'depth' ? row : rows.all.find((one) => one.kind === 'depth' && one.parent === row?.id);
+    const cells = of && store.get(of.id)?.cells;
+    const tally = new Map();
+    for (let at = 0; at < (cells?.count ?? 0); at++) tally.set(cells.name[at], (tally.get(cells.name[at]) ?? 0) + cells.counts[at]);
+    const [most] = [...tally].sort((one, other) => other[1] - one[1]);
+    return (most && names[most[0]]?.name) ?? names.find((one) => one.name.includes('.'))?.name;
+  }
+}

@@ -1,0 +1,75 @@
+// Links to what is seen, and commands that answer the same in a terminal.
+
+import { plain } from './text.js';
+
+/** Most rows that a link names as folded. */
+const FOLDED = 100;
+
+/** The captures, as arguments of a command. */
+export function paths({ about }) {
+  return about.captures.map((capture) => quoted(plain(capture.path, 1000))).join(' ');
+}
+
+/** The file of a capture, as an argument of a command. */
+export function pathOf({ about }, id) {
+  return quoted(plain(about.captures.find((capture) => capture.id === id)?.path ?? 'CAPTURE', 1000));
+}
+
+/** What is seen, as the end of an address: names and times, not pixels, and no token. */
+export function link({ span, row, rows, pick }) {
+  const words = new URLSearchParams({ from: span.time(span.from), to: span.time(span.to) });
+  if (row) words.set('row', row);
+  if (rows.folded.size > 0 && rows.folded.size <= FOLDED) words.set('folded', [...rows.folded].join(' '));
+  const key = pick?.answer?.key;
+  if (key) words.set('pick', [key.capture, key.buffer, key.segment, key.ring, key.seqno].join('/'));
+  return `#${words}`;
+}
+
+/** Shows what the address names, as far as it is there. */
+export async function openLink(page) {
+  const words = new URLSearchParams(location.hash.slice(1));
+  const [from, to, row, folded, pick] = ['from', 'to', 'row', 'folded', 'pick'].map((name) => words.get(name));
+  const isTime = (text) => /^-?\d{1,19}$/.test(text ?? '');
+  if (isTime(from) && isTime(to)) page.span.show(page.span.offset(from), page.span.offset(to));
+  const ids = (folded ?? '').split(' ').filter((id) => page.rows.byId.has(id));
+  if (ids.length > 0) {
+    page.rows.folded = new Set(ids);
+    page.rows.place();
+  }
+  if (row && page.rows.byId.has(row)) {
+    page.rows.reveal(row);
+    page.row = row;
+  }
+  const [capture, buffer, segment, ring, seqno] = pick?.split('/') ?? [];
+  if (seqno) await page.chooseFrame({ capture, buffer, segment, ring: Number(ring), seqno });
+}
+
+/** The command whose answer is about what is seen. */
+export function statCommand(page) {
+  return `ppt stat ${paths(page)} ${range(page)}`;
+}
+
+/** The options that name the visible time. */
+export function range({ span }) {
+  const at = (offset) => {
+    const time = BigInt(span.time(offset));
+    return `@${time / 1000000000n}.${String(time % 1000000000n).padStart(9, '0')}`;
+  };
+  return `--from ${at(span.from)} --to ${at(span.to)}`;
+}
+
+/** Copies a text; shows it where the browser does not let the page copy. */
+export async function copy(page, text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    page.say(`${what} is copied`);
+    page.notice('');
+  } catch {
+    page.notice(`The browser does not let the page copy. ${what}: ${text}`);
+  }
+}
+
+/** A word as a shell takes it. */
+function quoted(word) {
+  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

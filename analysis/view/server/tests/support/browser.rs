@@ -1,0 +1,151 @@
+//! Chromium, driven over a pipe: no port, and no library.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A program in one of the folders of `PATH`.
+pub fn program(names: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let all = std::env::split_paths(&path)
+        .flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    all.into_iter().find(|program| program.is_file())
+}
+
+/// A page in a browser, which ends with it.
+pub struct Browser {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    session: Option<String>,
+    calls: u64,
+    /// What the page complained about.
+    pub complaints: Vec<String>,
+    _profile: tempfile::TempDir,
+}
+
+impl Browser {
+    /// None: there is no Chromium, which is said.
+    pub fn open(url: &str, width: u32, height: u32) -> Option<Browser> {
+        let Some(chromium) = program(&["chromium", "chromium-browser", "google-chrome"]) else {
+            println!("skipped: no chromium: apt-get install chromium");
+            return None;
+        };
+        let profile = tempfile::tempdir().unwrap();
+        let mut child = start(&chromium, profile.path());
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut browser = Browser {
+            child,
+            input,
+            output: BufReader::new(output),
+            session: None,
+            calls: 0,
+            complaints: Vec::new(),
+            _profile: profile,
+        };
+        let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let session = browser.call("Target.attachToTarget", attach);
+        browser.session = session["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Runtime", "Log", "Page"] {
+            browser.call(&format!("{domain}.enable"), json!({}));
+        }
+        browser.resize(width, height);
+        browser.call("Page.navigate", json!({ "url": url }));
+        browser.wait_for("document.body?.dataset.ready === '1'");
+        Some(browser)
+    }
+
+    pub fn resize(&mut self, width: u32, height: u32) {
+        let size =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    fn call(&mut self, method: &str, params: Value) -> Value {
+        self.calls += 1;
+        let mut message = json!({ "id": self.calls, "method": method, "params": params });
+        if let Some(session) = &self.session {
+            message["sessionId"] = session.as_str().into();
+        }
+        self.input.write_all(format!("{message}\0").as_bytes()).unwrap();
+        loop {
+            let mut bytes = Vec::new();
+            self.output.read_until(0, &mut bytes).unwrap();
+            bytes.pop();
+            let said: Value = serde_json::from_slice(&bytes).expect("chromium has ended");
+            if said["id"] == self.calls {
+                assert!(said["error"].is_null(), "{method}: {said}");
+                return said["result"].clone();
+            }
+            let told = said["method"].as_str().unwrap_or_default();
+            if ["Runtime.exceptionThrown", "Log.entryAdded"].contains(&told) {
+                self.complaints.push(said["params"].to_string());
+            }
+        }
+    }
+
+    /// What an expression comes to.
+    pub fn value(&mut self, expression: &str) -> Value {
+        let asked =
+            json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let answer = self.call("Runtime.evaluate", asked);
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
+        answer["result"]["value"].clone()
+    }
+
+    pub fn text(&mut self, expression: &str) -> String {
+        self.value(expression).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Waits until an expression is true.
+    pub fn wait_for(&mut self, expression: &str) {
+        let begun = Instant::now();
+        while self.value(expression) != true {
+            let page = "document.body?.innerText.slice(0, 1500)";
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "{expression}\n{}\n{:?}",
+                self.text(page),
+                self.complaints
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub fn press(&mut self, key: &str) {
+        let text = if key.chars().count() == 1 { key } else { "" };
+        for kind in ["keyDown", "keyUp"] {
+            let text = if kind == "keyDown" { text } else { "" };
+            self.call("Input.dispatchKeyEvent", json!({ "type": kind, "key": key, "text": text }));
+        }
+    }
+
+    pub fn click(&mut self, x: f64, y: f64) {
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": 1 });
+            self.call("Input.dispatchMouseEvent", event);
+        }
+    }
+}
+
+/// Its pipe is our pipe: it reads descriptor 3 and writes descriptor 4.
+fn start(chromium: &Path, profile: &Path) -> Child {
+    let script = "exec \"$0\" --headless=new --no-sandbox --disable-gpu --remote-debugging-pipe \
+                  --user-data-dir=\"$1\" about:blank 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).arg(chromium).arg(profile);
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
