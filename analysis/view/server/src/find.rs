@@ -7,7 +7,7 @@ use crate::error::Refusal;
 use crate::frame::FrameKey;
 use crate::session::Session;
 use crate::table::{ROWS, ask};
-use crate::window::time;
+use crate::times::time;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct FindAsked {

@@ -16,7 +16,7 @@ use crate::find::literal;
 use crate::frame::{FrameKey, quoted};
 use crate::session::Session;
 use crate::table::{Table, ask};
-use crate::window::time;
+use crate::times::time;
 
 /// The states of threads, in the order of their names.
 const STATES: [&str; 4] = ["running", "runnable", "blocked", "unknown"];

@@ -44,6 +44,7 @@ mod session;
 mod sql;
 mod table;
 mod tiles;
+mod times;
 mod token;
 mod window;
 

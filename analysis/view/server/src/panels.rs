@@ -9,7 +9,7 @@ use crate::find::KEY;
 use crate::frame::FrameKey;
 use crate::session::Session;
 use crate::table::{Table, ask};
-use crate::window::time;
+use crate::times::time;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct PanelAsked {

@@ -12,6 +12,7 @@ use crate::error::Refusal;
 use crate::layers::{self, Layer};
 use crate::session::Session;
 use crate::tiles;
+use crate::times::time;
 
 /// Most pixels that a window may have, and most rows.
 const PIXELS: u32 = 4096;
@@ -38,12 +39,6 @@ pub(crate) struct LengthsAsked {
     row: String,
     from: String,
     to: String,
-}
-
-/// A time, as requests state it.
-pub(crate) fn time(text: &str) -> Result<i64, Refusal> {
-    let refusal = || Refusal::bad(format!("`{text:.40}` is no time: nanoseconds since the epoch"));
-    text.parse().map_err(|_| refusal())
 }
 
 impl WindowAsked {
