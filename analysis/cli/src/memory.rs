@@ -28,11 +28,12 @@ impl Memory {
         self.bytes.map(|bytes| bytes.saturating_add(BESIDE))
     }
 
-    /// Bytes that the values of fields may take before their percentiles get three digits: what
-    /// `--memory` says, or at most `most`, because to choose among more values takes longer.
+    /// Bytes that the values of fields may take before their percentiles get three digits: half of what
+    /// `--memory` says, because they are copied when threads put theirs together; or at most `most`,
+    /// because to choose among more values takes longer.
     pub(crate) fn of_values(self, most: usize) -> usize {
         match self.bytes {
-            Some(bytes) if self.is_given => bytes,
+            Some(bytes) if self.is_given => bytes / 2,
             bytes => bytes.map_or(most, |bytes| bytes.min(most)),
         }
     }
@@ -119,7 +120,7 @@ mod tests {
         assert_eq!(of(Some(5000), false), 1000);
         assert_eq!(of(Some(500), false), 500);
         assert_eq!(of(None, false), 1000);
-        assert_eq!(of(Some(5000), true), 5000);
+        assert_eq!(of(Some(5000), true), 2500);
     }
 
     #[test]
