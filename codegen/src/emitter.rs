@@ -15,4 +15,9 @@ pub(crate) trait Emitter {
     fn takes(&self, _model: &BufferModel<'_>, _declared: Declared, _name: &str) -> bool {
         false
     }
+
+    /// Why the language has no room for such a buffer, if it has none.
+    fn refuses(&self, _model: &BufferModel<'_>) -> Option<String> {
+        None
+    }
 }

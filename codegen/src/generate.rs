@@ -8,7 +8,7 @@ use ppt_frame_dsl::{CompileFailure, Compiled, Declared, Language};
 use crate::emitter::Emitter;
 use crate::model::BufferModel;
 use crate::output::GeneratedFile;
-use crate::{c, cpp, python, rust};
+use crate::{c, cpp, java, python, rust};
 
 /// Why a checked frame file cannot be generated.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +16,14 @@ pub enum GenerateError {
     /// The file declares names that the generated code uses itself. The diagnostics show them.
     #[error("{0}")]
     Names(CompileFailure),
+    /// The language cannot hold a part of the buffer.
+    #[error("{} cannot be generated: {why}", language.word())]
+    TooLarge {
+        /// The language.
+        language: Language,
+        /// The part, and what to do.
+        why: String,
+    },
     /// The frame file's name has no stem, which names the output.
     #[error("`{0}` has no name to call the generated files by")]
     Stem(String),
@@ -40,7 +48,8 @@ pub fn generate(
         ([], of_file) => of_file,
         (asked, _) => asked,
     };
-    let model = BufferModel::new(&frames.schema, stem, origin);
+    let model =
+        BufferModel::new(&frames.schema, stem, origin).in_package(frames.package.as_deref());
     let mut outputs = Vec::new();
     for &language in languages {
         frames.names_are_free_in(language).map_err(GenerateError::Names)?;
@@ -50,9 +59,12 @@ pub fn generate(
         if !taken.is_empty() {
             return Err(GenerateError::Names(frames.taken(&taken, language)));
         }
+        if let Some(why) = emitter.refuses(&model) {
+            return Err(GenerateError::TooLarge { language, why });
+        }
         outputs.extend(emitter.emit(&model));
     }
-    // Python's module is made of C's files, and more.
+    // Python's module and Java's library are made of C's files, and more.
     let mut names = HashSet::new();
     outputs.retain(|output| names.insert(output.name.clone()));
     Ok(outputs)
@@ -65,5 +77,6 @@ fn emitter(language: Language) -> &'static dyn Emitter {
         Language::Cpp => &cpp::Cpp,
         Language::Rust => &rust::Rust,
         Language::Python => &python::Python,
+        Language::Java => &java::Java,
     }
 }

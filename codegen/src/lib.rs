@@ -18,6 +18,7 @@ mod compile;
 mod cpp;
 mod emitter;
 mod generate;
+mod java;
 mod model;
 mod output;
 mod python;

@@ -52,6 +52,8 @@ pub(crate) struct BufferModel<'a> {
     pub metrics: Vec<Metric>,
     /// Whether the program computes hashes.
     pub hashes: bool,
+    /// `option package`.
+    package: Option<&'a str>,
 }
 
 /// One kind of frame.
@@ -129,7 +131,29 @@ impl<'a> BufferModel<'a> {
         let metrics = schema.metrics();
         let mut fields = schema.frames.iter().flat_map(|frame| &frame.fields);
         let hashes = fields.any(|field| field.hash() == Some(Hash::Xxh3));
-        BufferModel { schema, hash, symbols, stem, origin, stamps, frames, metrics, hashes }
+        let package = None;
+        BufferModel {
+            schema,
+            hash,
+            symbols,
+            stem,
+            origin,
+            stamps,
+            frames,
+            metrics,
+            hashes,
+            package,
+        }
+    }
+
+    /// The same, with the package that the frame file names.
+    pub fn in_package(self, package: Option<&'a str>) -> Self {
+        Self { package, ..self }
+    }
+
+    /// The package of its classes: named by the frame file, or after the buffer.
+    pub fn package(&self) -> &'a str {
+        self.package.unwrap_or(self.buffer())
     }
 
     /// Name of the buffer.
@@ -272,6 +296,21 @@ impl FieldModel<'_> {
         match self.stored {
             Stored::Text { len } | Stored::Bytes { len } => Some(len),
             _ => self.array,
+        }
+    }
+
+    /// Its type, as messages name it.
+    pub fn type_word(&self) -> String {
+        match self.ty {
+            FieldType::Enum { name } => name.clone(),
+            FieldType::Char { len } => format!("char[{len}]"),
+            FieldType::Bytes { len } => format!("bytes[{len}]"),
+            FieldType::Ns { .. } | FieldType::Timeval | FieldType::Timespec { .. } => {
+                "time in ns".into()
+            }
+            FieldType::Duration => "duration in ns".into(),
+            FieldType::Addr => "address".into(),
+            ty => ty.word().into(),
         }
     }
 

@@ -3,7 +3,7 @@
 /// One generated file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedFile {
-    /// File name without a folder.
+    /// File name. Classes of Java are in the folder of their package: `org/example/Job.java`.
     pub name: String,
     /// Contents.
     pub text: String,

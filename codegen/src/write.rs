@@ -44,6 +44,9 @@ pub fn write_outputs(folder: &Path, outputs: &[GeneratedFile]) -> Result<Vec<Pat
     }
     for (output, path) in outputs.iter().zip(&paths) {
         if !fs::read(path).is_ok_and(|old| old == output.text.as_bytes()) {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder).map_err(fail(path))?;
+            }
             fs::write(path, &output.text).map_err(fail(path))?;
         }
     }

@@ -9,7 +9,8 @@ use std::fs;
 
 use support::{
     CELLS_SOURCE, CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, FORK_SOURCE, Generated,
-    HASH_HEADER, HASH_MODULE, HELLO_SOURCE, MADE_SOURCE, golden_folder, goldens,
+    HASH_HEADER, HASH_MODULE, HELLO_SOURCE, JAVA_HASH, JAVA_LIBRARY, JAVA_RUNTIME, MADE_SOURCE,
+    golden_folder, goldens,
 };
 
 /// Frame files whose Python is compared, too.
@@ -25,6 +26,19 @@ const PYTHON_GOLDENS: [&str; 11] = [
     "points.frame",
     "metrics.frame",
     "only_counters.frame",
+];
+
+/// Frame files whose Java is compared, too.
+const JAVA_GOLDENS: [&str; 9] = [
+    "job.frame",
+    "packaged.frame",
+    "long_arrays.frame",
+    "spans.frame",
+    "halves.frame",
+    "chains.frame",
+    "points.frame",
+    "hashes.frame",
+    "metrics.frame",
 ];
 
 /// Lines of context before the first difference, and lines shown from there.
@@ -59,7 +73,8 @@ fn golden() {
 fn all() -> impl Iterator<Item = Generated> {
     let c = goldens().into_iter().map(|path| Generated::of_file(&path));
     let python = PYTHON_GOLDENS.map(|name| Generated::python(&golden_folder().join(name)));
-    c.chain(CPP_GOLDENS.into_iter().map(Generated::cpp)).chain(python)
+    let java = JAVA_GOLDENS.map(|name| Generated::java(&golden_folder().join(name)));
+    c.chain(CPP_GOLDENS.into_iter().map(Generated::cpp)).chain(python).chain(java)
 }
 
 /// No expectation outlives its frame file.
@@ -68,7 +83,8 @@ fn every_expectation_has_a_frame_file() {
     for found in fs::read_dir(golden_folder()).unwrap() {
         let path = found.unwrap().path();
         let stem = path.file_stem().unwrap().to_str().unwrap();
-        let source = path.with_file_name(format!("{}.frame", stem.trim_end_matches("_python")));
+        let stem = stem.trim_end_matches("_python").trim_end_matches("_jni");
+        let source = path.with_file_name(format!("{stem}.frame"));
         assert!(source.exists(), "{} is of no frame file", path.display());
     }
 }
@@ -92,6 +108,9 @@ fn without_fixed_text(text: &str) -> String {
         (FIXED_MODULE, "runtime/python/module.c"),
         (HASH_HEADER, "runtime/c/hash.h"),
         (HASH_MODULE, "runtime/python/hash.c"),
+        (JAVA_RUNTIME, "runtime/java/runtime.java"),
+        (JAVA_LIBRARY, "runtime/java/jni.c"),
+        (JAVA_HASH, "runtime/java/hash.c"),
     ];
     fixed.iter().fold(text.to_owned(), |text, (fixed, name)| {
         text.replacen(fixed.trim_end(), &format!("[ {name} ]"), 1)

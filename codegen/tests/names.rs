@@ -7,6 +7,7 @@ use std::process::Command;
 
 use ppt_codegen::{GenerateError, Language};
 use support::compiler::{Compiler, Dialect};
+use support::java::Jdk;
 
 /// Words of the fixed texts and of what is made of schemas.
 const OURS: &str = "add allow allow_attach array at begin bytes claim clear clock close commit \
@@ -23,6 +24,10 @@ const BUFFERS: &str =
 const MORE: &str = "Fill Step f_ on_";
 
 const CLOCKS: &str = "option time ns realtime;";
+
+/// Names that the classes of Java use: those of its library, and those inside the class of a frame.
+const JAVAS: &str = "abandon accept class ends equals frame_ hash_code java java_lang_String number object \
+    of ordinal PptRuntime scope_ string value_of wait";
 
 /// A buffer of one name, with frames, fields, an enum and values of all the others.
 fn frames(buffer: &str, types: &[&str], members: &[&str]) -> String {
@@ -118,6 +123,11 @@ fn compile(language: Language, folder: &std::path::Path) {
             let output = output.unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }
+        Language::Java => {
+            let Some(jdk) = Jdk::find() else { return };
+            jdk.library(gcc, folder, "a");
+            jdk.classes(folder);
+        }
         Language::Rust => unreachable!("golden_rust compiles that"),
     }
 }
@@ -165,6 +175,10 @@ fn check_names(language: Language, words: &str) {
     assert!(enum_names.len() * 2 > all.len(), "{enum_names:?}");
     generates(language, &enums(&enum_names));
     buffers.retain(|name| BUFFERS.split_whitespace().any(|it| it == *name));
+    if language == Language::Java {
+        // Its names do not have the buffer's in the middle, and its compiler takes seconds.
+        buffers.truncate(1);
+    }
     buffers.push("x");
     for buffer in buffers {
         generates(language, &frames(buffer, &types, &members));
@@ -193,4 +207,10 @@ fn cpp() {
 #[test]
 fn python() {
     names_of(Language::Python);
+}
+
+#[test]
+fn java() {
+    names_of(Language::Java);
+    check_names(Language::Java, JAVAS);
 }

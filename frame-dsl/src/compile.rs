@@ -25,6 +25,8 @@ pub struct Compiled {
     /// The languages of the file's `emit` lines, in that order, each once. Empty without such a
     /// line.
     pub emit: Vec<Language>,
+    /// The package of `option package "…";`, for languages that have packages.
+    pub package: Option<String>,
     /// Warnings and hints.
     pub warnings: Vec<Diagnostic>,
     /// The languages in which the names are free.
@@ -101,8 +103,8 @@ pub fn compile_for(
     let diagnostics = sink.finish();
     let file = SourceText { name: file_name.to_owned(), text };
     match checked {
-        Some(Checked { schema, emit, languages, places }) if !has_errors => {
-            Ok(Compiled { schema, emit, warnings: diagnostics, languages, file, places })
+        Some(Checked { schema, emit, package, languages, places }) if !has_errors => {
+            Ok(Compiled { schema, emit, package, warnings: diagnostics, languages, file, places })
         }
         _ => Err(CompileFailure { diagnostics, file }),
     }

@@ -44,12 +44,13 @@ languages! {
     Cpp: "C++", "cpp", ["cxx", "cc"];
     Rust: "Rust", "rust", ["rs"];
     Python: "Python", "python", ["py"];
+    Java: "Java", "java", ["jvm", "jni", "kotlin"];
 }
 
 impl Language {
     /// Whether its output has files of C.
     pub(crate) fn is_made_of_c(self) -> bool {
-        matches!(self, Language::C | Language::Python)
+        matches!(self, Language::C | Language::Python | Language::Java)
     }
 
     /// Whether its output has headers of the C library, with their macros.

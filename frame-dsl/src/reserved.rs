@@ -42,6 +42,12 @@ const RUST: &str = " Self abstract as async await become box break const continu
     pub ref return self static struct super trait true try type typeof unsafe unsized use virtual \
     where while yield ";
 
+/// Java 17, with the words that literals are.
+const JAVA: &str = " abstract assert boolean break byte case catch char class const continue default \
+    do double else enum extends false final finally float for goto if implements import instanceof \
+    int interface long native new null package private protected public return short static \
+    strictfp super switch synchronized this throw throws transient true try void volatile while ";
+
 /// Macros of compilers and of the headers that a C or C++ program is likely to include: a name that
 /// is one of them becomes something else before the compiler sees it. Types of C that headers may make so, too.
 const MACROS: &str = " linux unix i386 errno stdin stdout stderr EOF NULL BUFSIZ FILENAME_MAX \
@@ -70,6 +76,7 @@ pub(crate) fn keyword_in(name: &str, languages: &[Language]) -> String {
         ("C", C, is_made(Language::is_made_of_c)),
         ("C++", CPP, languages.contains(&Language::Cpp)),
         ("Rust", RUST, languages.contains(&Language::Rust)),
+        ("Java", JAVA, languages.contains(&Language::Java)),
     ]
     .iter()
     .filter(|(_, words, is_made)| *is_made && contains(words, name))
@@ -80,6 +87,11 @@ pub(crate) fn keyword_in(name: &str, languages: &[Language]) -> String {
         [one] => (*one).to_owned(),
         [most @ .., last] => format!("{} and {last}", most.join(", ")),
     }
+}
+
+/// Whether `name` is a keyword of Java.
+pub(crate) fn is_keyword_of_java(name: &str) -> bool {
+    contains(JAVA, name)
 }
 
 /// Whether `name` is a macro of a compiler or of a usual header.
@@ -98,9 +110,10 @@ mod tests {
     #[test]
     fn who_takes_what() {
         let keyword = |name| keyword_in(name, Language::ALL);
-        assert_eq!(keyword("for"), "C, C++ and Rust");
+        assert_eq!(keyword("for"), "C, C++, Rust and Java");
         assert_eq!(keyword("match"), "Rust");
         assert_eq!(keyword("xor"), "C++");
+        assert_eq!(keyword("import"), "Java");
         assert_eq!(keyword("restrict"), "C");
         assert_eq!(keyword("kind"), "");
         assert_eq!(keyword_in("class", &[Language::C, Language::Rust]), "");

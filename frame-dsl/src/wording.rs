@@ -160,11 +160,11 @@ impl Mistake {
             .help("add `buffer NAME;` with another name"),
             Mistake::UnknownOption { word, suggestion } => say(
                 format!("there is no option `{}`", Short(word)),
-                "expected `time`, `tag` or `allow`",
+                "expected `time`, `tag`, `package` or `allow`",
             )
             .meant(
                 *suggestion,
-                "options are `option time …;`, `option tag NAME \"…\";` and `option allow \"…\";`",
+                "options are `option time …;`, `option tag NAME \"…\";`, `option package \"…\";` and `option allow \"…\";`",
             ),
             Mistake::TimeTwice => say("`option time` is given twice", "given again here").help(
                 "one kind of time serves the whole buffer; `@clock(…)` picks a clock per field",
@@ -204,6 +204,18 @@ impl Mistake {
             }
             Mistake::TagForm => {
                 say("a tag is a name and a string", "expected `option tag NAME \"value\";`")
+            }
+
+            Mistake::PackageForm => say(
+                "`option package` takes one string",
+                "expected `option package \"org.example.job\";`",
+            ),
+            Mistake::PackageTwice => {
+                say("`option package` is given twice", "given again here").help("one package holds all classes of a buffer")
+            }
+            Mistake::BadPackage { name } => {
+                say(format!("`{}` is not the name of a package", Short(name)), "not such a name")
+                    .help("a package is names with dots between them, `org.example.job`; none is a keyword of Java")
             }
 
             Mistake::AllowForm => say(

@@ -3,7 +3,7 @@
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::{Metric, Shape};
 use ppt_frame_dsl::role::SpanHalf;
-use ppt_frame_dsl::schema::{Edge, FieldType};
+use ppt_frame_dsl::schema::Edge;
 
 use super::spelling::{function_name, metric_name, scope_name, zero};
 use crate::c::comment::{banner, literal};
@@ -11,8 +11,7 @@ use crate::c::header::{OfHalf, call_close, storing};
 use crate::c::metrics::{about, argument};
 use crate::c::types::{half_type, int_type};
 use crate::model::{
-    ABOUT_LENGTH, BufferModel, FieldModel, FormMark, FrameModel, MarkValue, ScopeInterval, Stamp,
-    WriteForm,
+    ABOUT_LENGTH, BufferModel, FormMark, FrameModel, MarkValue, ScopeInterval, Stamp, WriteForm,
 };
 use crate::text::GeneratedText;
 
@@ -89,21 +88,6 @@ fn setter(stored: Stored<'_>) -> &'static str {
     }
 }
 
-/// A field's type, for messages.
-fn type_word(field: &FieldModel<'_>) -> String {
-    match field.ty {
-        FieldType::Enum { name } => name.clone(),
-        FieldType::Char { len } => format!("char[{len}]"),
-        FieldType::Bytes { len } => format!("bytes[{len}]"),
-        FieldType::Ns { .. } | FieldType::Timeval | FieldType::Timespec { .. } => {
-            "time in ns".into()
-        }
-        FieldType::Duration => "duration in ns".into(),
-        FieldType::Addr => "address".into(),
-        ty => ty.word().into(),
-    }
-}
-
 /// What the tables of a frame, or of the half of a span that has fields of its own, are called after.
 fn table_name(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> String {
     // No name of a frame has two of them.
@@ -117,7 +101,7 @@ fn table(model: &BufferModel<'_>, of: OfHalf<'_, '_>, first: usize, out: &mut Ge
     out.open(&format!("static const pptpy_field pptpy_fields_{table}[] = {{"));
     for field in frame.given_in(half) {
         let array = field.array.map_or(String::new(), |count| format!("[{count}]"));
-        let place = format!("{name}.{} ({}{array})", field.name, type_word(field));
+        let place = format!("{name}.{} ({}{array})", field.name, field.type_word());
         out.line(&format!(
             "{{\"{0}\", {1}, pptpy_{2}, offsetof({ty}, {0}), {3}, {4}}},",
             field.name,

@@ -3,6 +3,7 @@
 
 pub mod compiler;
 pub mod files;
+pub mod java;
 pub mod rust_words;
 pub mod user;
 pub mod wrong_segments;
@@ -18,6 +19,9 @@ pub const HASH_MODULE: &str = include_str!("../../runtime/python/hash.c");
 pub const FIXED_HEADER: &str = include_str!("../../runtime/c/target.h");
 pub const FIXED_SOURCE: &str = include_str!("../../runtime/c/target.c");
 pub const FIXED_MODULE: &str = include_str!("../../runtime/python/module.c");
+pub const JAVA_RUNTIME: &str = include_str!("../../runtime/java/runtime.java");
+pub const JAVA_LIBRARY: &str = include_str!("../../runtime/java/jni.c");
+pub const JAVA_HASH: &str = include_str!("../../runtime/java/hash.c");
 pub const MADE_SOURCE: &str = include_str!("../../runtime/c/made.c");
 pub const CELLS_SOURCE: &str = include_str!("../../runtime/c/cells.c");
 pub const FORK_SOURCE: &str = include_str!("../../runtime/c/fork.c");
@@ -79,6 +83,21 @@ impl Generated {
     pub fn python(path: &Path) -> Generated {
         let name = path.file_name().unwrap().to_str().unwrap();
         Generated::new(&fs::read_to_string(path).unwrap(), name, Language::Python)
+    }
+
+    /// The Java of a file: all classes in one text.
+    pub fn java(path: &Path) -> Generated {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let source = fs::read_to_string(path).unwrap();
+        let mut generated = Generated::new(&source, name, Language::Java);
+        let is_class = |it: &mut GeneratedFile| it.name.ends_with(".java");
+        let mut text = String::new();
+        for class in generated.outputs.extract_if(.., is_class) {
+            text += &format!("// ---- {} ----\n{}\n", class.name, class.text);
+        }
+        let name = format!("{}.java", generated.stem);
+        generated.outputs.push(GeneratedFile { name, text });
+        generated
     }
 
     pub fn header(&self) -> &str {

@@ -1,7 +1,8 @@
 //! The names that the generators make of declared ones must not meet.
 //!
 //! C knows one space of macros and enumerators for everything included, so `a_b`.`c` and `a`.`b_c`
-//! are one name there; Rust has one space of types a buffer and one of variants an enum.
+//! are one name there; Rust has one space of types a buffer and one of variants an enum, Java one of
+//! classes a package.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,12 +28,18 @@ pub(super) fn distinct(
 ) {
     let has_c = sink.languages().iter().any(|language| language.has_c_headers());
     let has_rust = sink.languages().contains(&Language::Rust);
+    let has_java = sink.languages().contains(&Language::Java);
     let mut clashes = Clashes { sink, reported: HashSet::new() };
     if has_c {
         clashes.check("C", c_names_of_all(buffer, file, drafts, metrics));
     }
     if has_rust {
         clashes_of_rust(file, drafts, metrics, &mut clashes);
+    }
+    if has_java {
+        let mut classes = types(file, drafts);
+        classes.extend(metrics.iter().map(metric_type));
+        clashes.check("Java", classes);
     }
 }
 
@@ -53,7 +60,8 @@ fn clashes_of_rust(
     metrics: &[(Metric, Span)],
     clashes: &mut Clashes<'_>,
 ) {
-    let mut types = rust_types(file, drafts);
+    let mut types = types(file, drafts);
+    types.extend(halves(drafts));
     types.extend(metrics.iter().map(metric_type));
     clashes.check("Rust", types);
     for it in &file.enums {
@@ -144,7 +152,8 @@ fn metric_type((metric, place): &(Metric, Span)) -> Generated<'_> {
     }
 }
 
-fn rust_types<'a>(file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
+/// Of each frame and each enum: a struct of Rust, a class of Java.
+fn types<'a>(file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
     let frames = drafts.iter().map(|Draft { frame, places, .. }| Generated {
         name: upper_camel(&frame.name),
         of: format!("frame `{}`", frame.name),
@@ -166,7 +175,12 @@ fn rust_types<'a>(file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>
             place: &own.place,
         })
     });
-    let halves = drafts.iter().flat_map(|Draft { frame, places, .. }| {
+    frames.chain(enums).chain(own).collect()
+}
+
+/// The structs of the halves of spans, in Rust.
+fn halves(drafts: &[Draft]) -> impl Iterator<Item = Generated<'_>> {
+    drafts.iter().flat_map(|Draft { frame, places, .. }| {
         let is_of_half = |field: &crate::schema::Field| field.extra.contains_key(HALF);
         let has_halves = frame.fields.iter().any(is_of_half);
         let halves = SpanHalf::ALL.into_iter().filter(move |_| has_halves);
@@ -176,8 +190,7 @@ fn rust_types<'a>(file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>
             declared: &frame.name,
             place: &places.name,
         })
-    });
-    frames.chain(enums).chain(own).chain(halves).collect()
+    })
 }
 
 struct Clashes<'a> {
@@ -200,7 +213,7 @@ impl Clashes<'_> {
                 continue;
             };
             let one_name = first.declared == second.declared;
-            let same = one_name && (first.of == second.of || language == "Rust");
+            let same = one_name && (first.of == second.of || language != "C");
             // A name that may not be at all has been reported as that.
             let barred = [first, second].iter().any(|name| self.is_barred(name.declared));
             if same || barred || first.place == second.place {

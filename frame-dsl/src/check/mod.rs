@@ -29,6 +29,7 @@ use crate::schema::{DEFAULT_SLOTS, JSON_VERSION, MIN_SLOTS, SLOTS_STATED, Schema
 pub(crate) struct Checked {
     pub schema: Schema,
     pub emit: Vec<Language>,
+    pub package: Option<String>,
     /// Names are free in these.
     pub languages: Vec<Language>,
     pub places: Declarations,
@@ -93,6 +94,7 @@ pub(crate) fn check(
     let (buffer, slots) = options::buffer(file, stem, sink);
     let time = options::time(file, sink);
     let tags = options::tags(file, sink);
+    let package = options::package(file, sink);
     options::known(file, sink);
     let mut enums = enums::enums(file, sink);
     let mut drafts = frames::frames(file, time, sink);
@@ -133,5 +135,5 @@ pub(crate) fn check(
         advice::buffer(file, &schema, &places, sink);
     }
     let places = Declarations::from_file(file, declarations, places, metric_places);
-    (!sink.has_errors()).then_some(Checked { schema, emit, languages, places })
+    (!sink.has_errors()).then_some(Checked { schema, emit, package, languages, places })
 }

@@ -8,6 +8,7 @@ use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::language::Language;
 use crate::mistake::{Mistake, NameKind};
 use crate::names::is_identifier;
+use crate::reserved::is_keyword_of_java;
 use crate::schema::{Clock, FieldType, MAX_SLOTS, MIN_SLOTS};
 use crate::verify::is_slot_count;
 
@@ -106,13 +107,17 @@ fn nearest_slots(value: i128) -> u64 {
 
 /// The option that silences a warning.
 pub(super) const ALLOW: &str = "allow";
+/// The option that names the package of generated classes.
+const PACKAGE: &str = "package";
+/// Most bytes of a package's name: it becomes part of a path, and of names of functions.
+const MAX_PACKAGE_BYTES: usize = 200;
 
 /// Every `option` line is one of those there are.
 pub(super) fn known(file: &FrameFile, sink: &mut DiagnosticSink) {
     for setting in &file.settings {
         let word = &setting.key.text;
-        if word != "time" && word != "tag" && word != ALLOW {
-            let suggestion = nearest(word, ["time", "tag", ALLOW]);
+        if !["time", "tag", PACKAGE, ALLOW].contains(&&**word) {
+            let suggestion = nearest(word, ["time", "tag", PACKAGE, ALLOW]);
             let mistake = Mistake::UnknownOption { word: word.clone(), suggestion };
             sink.report(setting.key.span.clone(), mistake);
         }
@@ -229,6 +234,28 @@ pub(super) fn tags(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<(String, 
         }
     }
     tags
+}
+
+/// `option package "org.example.job";`
+pub(super) fn package(file: &FrameFile, sink: &mut DiagnosticSink) -> Option<String> {
+    let mut settings = file.settings.iter().filter(|setting| setting.key.text == PACKAGE);
+    let first = settings.next()?;
+    for again in settings {
+        let note =
+            DiagnosticNote { span: first.span.clone(), label: "first given here".to_owned() };
+        sink.report_with(again.span.clone(), Mistake::PackageTwice, [note]);
+    }
+    let [name @ Argument { quoted: true, .. }] = first.arguments.as_slice() else {
+        sink.report(first.span.clone(), Mistake::PackageForm);
+        return None;
+    };
+    let text = &name.word.text;
+    let is_name = |part: &str| is_identifier(part) && !is_keyword_of_java(part);
+    if text.len() > MAX_PACKAGE_BYTES || !text.split('.').all(is_name) {
+        sink.report(name.word.span.clone(), Mistake::BadPackage { name: text.clone() });
+        return None;
+    }
+    Some(text.clone())
 }
 
 #[cfg(test)]

@@ -1,0 +1,95 @@
+//! Turns the documentation in a frame file into javadoc.
+
+use ppt_frame_dsl::Stored;
+use ppt_frame_dsl::schema::{FieldType, Int};
+use ppt_text::masked;
+
+use crate::model::{BufferModel, FieldModel};
+use crate::text::GeneratedText;
+
+/// First lines of a generated file.
+pub(super) fn banner(model: &BufferModel<'_>, what: &str, out: &mut GeneratedText) {
+    for line in model.banner(what) {
+        // The compiler reads `\u` in comments, too.
+        // Whatever its encoding is for the compiler; which reads `\u` in comments, too.
+        let is_plain = |char: char| char.is_ascii() && char != '\\';
+        let line = line.chars().map(|char| if is_plain(char) { char } else { '?' });
+        out.line(&format!("// {}", line.collect::<String>()));
+    }
+    out.line(&format!("package {};", model.package()));
+    out.blank();
+}
+
+/// Text for javadoc: it cannot end the comment, nor be a tag, markup, or what the compiler reads
+/// before it sees comments.
+pub(super) fn text(of: &str) -> String {
+    let mut text = String::with_capacity(of.len());
+    for char in masked(of, |char| matches!(char, '\t' | '\n')).chars() {
+        match char {
+            '&' | '<' | '>' | '@' | '\\' | '*' | '/' | '{' | '}' => {
+                text.push_str(&format!("&#{};", u32::from(char)));
+            }
+            // Whatever encoding the compiler takes the file to have.
+            _ if !char.is_ascii() => text.push_str(&format!("&#{};", u32::from(char))),
+            _ => text.push(char),
+        }
+    }
+    text
+}
+
+/// A paragraph for javadoc.
+fn paragraph(lines: &str) -> Vec<String> {
+    text(lines.trim()).lines().map(|line| line.trim().to_owned()).collect()
+}
+
+/// A doc comment: a sentence of ours, the frame file's words, and tags.
+pub(super) fn javadoc(about: &str, said: &str, tags: &[String], out: &mut GeneratedText) {
+    let said = paragraph(said);
+    if said.is_empty() && tags.is_empty() {
+        out.line(&format!("/** {about} */"));
+        return;
+    }
+    out.line("/**");
+    out.line(&format!(" * {about}"));
+    if !said.is_empty() {
+        out.line(" *");
+        for (index, line) in said.iter().enumerate() {
+            out.line(format!(" * {}{line}", if index == 0 { "<p>" } else { "" }).trim_end());
+        }
+    }
+    if !tags.is_empty() {
+        out.line(" *");
+        for tag in tags {
+            out.line(&format!(" * {tag}"));
+        }
+    }
+    out.line(" */");
+}
+
+/// What a field holds, in a line.
+pub(super) fn about_field(field: &FieldModel<'_>) -> String {
+    let mut parts = vec![match (field.ty, field.array) {
+        (FieldType::Enum { name }, None) => format!("a {name}"),
+        (_, None) => field.type_word(),
+        (_, Some(count)) => format!("{}[{count}]", field.type_word()),
+    }];
+    if let Some(clock) = field.clock() {
+        parts.push(format!("{} clock", clock.word()));
+    }
+    if field.is_ticks() {
+        parts.push("ticks".into());
+    }
+    if matches!(field.stored, Stored::Int(Int::U64)) {
+        parts.push("unsigned".into());
+    }
+    if matches!(field.stored, Stored::Text { .. }) {
+        parts.push("cut between characters".into());
+    }
+    if !field.unit.is_empty() {
+        parts.push(format!("in {}", field.unit));
+    }
+    if let Some(line) = field.doc.lines().find(|line| !line.trim().is_empty()) {
+        parts.push(line.trim().into());
+    }
+    text(&parts.join("; "))
+}

@@ -1,0 +1,66 @@
+//! How the fields of a frame pass from Java to C, in one call.
+
+use ppt_frame_dsl::Stored;
+use ppt_frame_dsl::role::SpanHalf;
+
+use super::spelling::number_type;
+use crate::model::{FieldModel, FrameModel};
+
+/// Words of texts, bytes and arrays up to which each is an argument.
+const MAX_WORDS: u32 = 16;
+/// The same of all arguments, a `long` and a `double` counting twice, as the JVM counts.
+const MAX_SLOTS: u32 = 60;
+/// Arguments of a method: the JVM allows 255.
+const MAX_OF_METHOD: u32 = 250;
+
+/// The way of a frame, or of the half of a span that has fields of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passing {
+    /// Each number is an argument, and each word of a text, of bytes, of an array.
+    Arguments,
+    /// All are words of one array: there are too many.
+    Words,
+}
+
+/// How it passes.
+pub(super) fn passing(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> Passing {
+    let words: u32 = frame.given_in(half).filter_map(packed).sum();
+    let slots: u32 = frame.given_in(half).map(|field| packed(field).map_or(2, |it| it * 2)).sum();
+    match words <= MAX_WORDS && slots <= MAX_SLOTS {
+        true => Passing::Arguments,
+        false => Passing::Words,
+    }
+}
+
+/// Whether a method can have an argument for each field.
+pub(super) fn is_method(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> bool {
+    let slots = |field: &FieldModel<'_>| match packed(field) {
+        None if !matches!(field.stored, Stored::Enum(_)) => match number_type(field.stored) {
+            "long" | "double" => 2,
+            _ => 1,
+        },
+        _ => 1,
+    };
+    frame.given_in(half).map(slots).sum::<u32>() <= MAX_OF_METHOD
+}
+
+/// Words of a field that is not a single number.
+pub(super) fn packed(field: &FieldModel<'_>) -> Option<u32> {
+    match field.stored {
+        Stored::Text { len } | Stored::Bytes { len } => Some(len.div_ceil(8)),
+        stored => Some((field.array? * wire_size(stored)).div_ceil(8)),
+    }
+}
+
+/// Bytes of a number on its way: times are nanoseconds.
+pub(super) fn wire_size(stored: Stored<'_>) -> u32 {
+    match stored {
+        Stored::Timeval | Stored::Timespec => 8,
+        other => other.size(),
+    }
+}
+
+/// Words of all fields, where they pass as words.
+pub(super) fn words_of_all(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> u32 {
+    frame.given_in(half).map(|field| packed(field).unwrap_or(1)).sum()
+}

@@ -1,0 +1,69 @@
+//! The Java of every golden compiles without a warning, as does its documentation, and its library.
+
+mod support;
+
+use std::fs;
+
+use ppt_codegen::{Language, generate, parse, parse_for, write_outputs};
+use support::compiler::Compiler;
+use support::goldens;
+use support::java::Jdk;
+
+#[test]
+fn every_golden_compiles() {
+    let Some(jdk) = Jdk::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut refused = Vec::new();
+    for path in goldens() {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let source = fs::read(&path).unwrap();
+        // Some have fields whose names are keywords of Java.
+        let Ok(frames) = parse_for(&source, name, &[Language::Java]) else {
+            refused.push(name.to_owned());
+            continue;
+        };
+        let outputs = generate(&frames, name, &[Language::Java]).unwrap();
+        write_outputs(folder.path(), &outputs).unwrap();
+        for compiler in Compiler::all() {
+            jdk.library(compiler, folder.path(), name.trim_end_matches(".frame"));
+        }
+    }
+    assert_eq!(refused, ["enums.frame", "scalars.frame"]);
+    jdk.classes(folder.path());
+    jdk.documentation(folder.path());
+}
+
+#[test]
+fn an_enum_that_java_has_no_room_for_is_refused() {
+    let values: Vec<_> = (0..2501).map(|value| format!("V{value}")).collect();
+    let source = format!("enum Large {{ {} }} frame f {{ Large a; }}", values.join(", "));
+    let frames = parse(source.as_bytes(), "a.frame").unwrap();
+    let error = generate(&frames, "a.frame", &[Language::Java]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Java cannot be generated: enum `Large` has 2501 values, and an enum of Java can have 2500: \
+         make the field an integer"
+    );
+    let Some(jdk) = Jdk::find() else { return };
+    let frames = parse(source.replace(", V2500", "").as_bytes(), "a.frame").unwrap();
+    let outputs = generate(&frames, "a.frame", &[Language::Java]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    write_outputs(folder.path(), &outputs).unwrap();
+    jdk.classes(folder.path());
+}
+
+/// A frame of as many fields as there can be, which no method of Java can have as arguments.
+#[test]
+fn frames_of_many_fields_compile() {
+    let Some(jdk) = Jdk::find() else { return };
+    let fields: Vec<_> = (0..500).map(|field| format!("i64 f{field};")).collect();
+    let source = format!("frame many {{ {} }}", fields.join(" "));
+    let frames = parse(source.as_bytes(), "a.frame").unwrap();
+    let outputs = generate(&frames, "a.frame", &[Language::Java]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    write_outputs(folder.path(), &outputs).unwrap();
+    jdk.library(Compiler::gcc(), folder.path(), "a");
+    jdk.classes(folder.path());
+    let class = fs::read_to_string(folder.path().join("a/Many.java")).unwrap();
+    assert!(class.contains("Consumer<? super Frame>") && !class.contains("long f0,"));
+}
