@@ -144,7 +144,7 @@ fn filled(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText)
         arguments.push(format!("{ty} {field}"));
         tags.push(format!("@param {field} which it is"));
     }
-    arguments.push(format!("java.util.function.Consumer<? super {holder}> ppt_fill"));
+    arguments.push(format!("java.util.function.Consumer<{holder}> ppt_fill"));
     tags.push("@param ppt_fill sets fields; it runs only while somebody is attached".into());
     javadoc(&about(form), "", &tags, out);
     signature(&format!("public static void {}", form.verb), &arguments, out);

@@ -209,9 +209,7 @@ public final class Encode {
      * @param step which it is
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void step(
-            EncodeStep step,
-            java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void step(EncodeStep step, java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(0))
             return;
         if (step == null)
@@ -317,9 +315,7 @@ public final class Job {
      * @param step which it is
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void step(
-            JobStep step,
-            java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void step(JobStep step, java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(1))
             return;
         if (step == null)

@@ -241,7 +241,7 @@ public final class Stmt {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void begin(java.util.function.Consumer<? super BeginFrame> ppt_fill) {
+    public static void begin(java.util.function.Consumer<BeginFrame> ppt_fill) {
         if (!PptRuntime.isWanted(0))
             return;
         long ppt_at = PptRuntime.ppt_ticks();
@@ -326,7 +326,7 @@ public final class Stmt {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void end(java.util.function.Consumer<? super EndFrame> ppt_fill) {
+    public static void end(java.util.function.Consumer<EndFrame> ppt_fill) {
         if (!PptRuntime.isWanted(0))
             return;
         long ppt_at = PptRuntime.ppt_ticks();
@@ -584,7 +584,7 @@ public final class Connection {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void begin(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void begin(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(1))
             return;
         long ppt_at = PptRuntime.ppt_ticks();
@@ -616,7 +616,7 @@ public final class Connection {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void end(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void end(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(1))
             return;
         long ppt_at = PptRuntime.ppt_ticks();

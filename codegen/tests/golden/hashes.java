@@ -189,7 +189,7 @@ public final class Received {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void write(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void write(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(0))
             return;
         Frame ppt_frame = new Frame(true);
@@ -336,7 +336,7 @@ public final class Request {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void begin(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void begin(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(1))
             return;
         long ppt_at = PptRuntime.ppt_ticks();
@@ -365,7 +365,7 @@ public final class Request {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void end(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void end(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(1))
             return;
         long ppt_at = PptRuntime.ppt_ticks();

@@ -91,7 +91,7 @@ public final class Text {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void write(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void write(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(0))
             return;
         Frame ppt_frame = new Frame(true);
@@ -193,7 +193,7 @@ public final class Numbers {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void write(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void write(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(1))
             return;
         Frame ppt_frame = new Frame(true);
@@ -336,7 +336,7 @@ public final class Full {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void write(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void write(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(2))
             return;
         Frame ppt_frame = new Frame(true);

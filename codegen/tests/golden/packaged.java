@@ -166,7 +166,7 @@ public final class Trial {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void write(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void write(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(0))
             return;
         Frame ppt_frame = new Frame(true);

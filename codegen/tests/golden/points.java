@@ -147,7 +147,7 @@ public final class Received {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void write(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void write(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(0))
             return;
         long ppt_at = PptRuntime.ppt_ticks();
@@ -260,7 +260,7 @@ public final class Passed {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void write(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void write(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(1))
             return;
         long ppt_at = PptRuntime.ppt_ticks();
@@ -343,7 +343,7 @@ public final class Sent {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void write(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void write(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(2))
             return;
         Frame ppt_frame = new Frame(true);
@@ -525,7 +525,7 @@ public final class Plain {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void write(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void write(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(3))
             return;
         Frame ppt_frame = new Frame(true);

@@ -239,7 +239,7 @@ public final class Request {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void begin(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void begin(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(0))
             return;
         long ppt_at = PptRuntime.ppt_ticks();
@@ -272,7 +272,7 @@ public final class Request {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void end(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void end(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(0))
             return;
         long ppt_at = PptRuntime.ppt_ticks();
@@ -399,7 +399,7 @@ public final class Job {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void begin(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void begin(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(1))
             return;
         Frame ppt_frame = new Frame(true);
@@ -461,7 +461,7 @@ public final class Job {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void end(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void end(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(1))
             return;
         Frame ppt_frame = new Frame(true);
@@ -648,7 +648,7 @@ public final class Plain {
      *
      * @param ppt_fill sets fields; it runs only while somebody is attached
      */
-    public static void write(java.util.function.Consumer<? super Frame> ppt_fill) {
+    public static void write(java.util.function.Consumer<Frame> ppt_fill) {
         if (!PptRuntime.isWanted(2))
             return;
         Frame ppt_frame = new Frame(true);
