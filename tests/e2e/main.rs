@@ -49,6 +49,7 @@ mod fixtures {
     pub mod family;
     pub mod first;
     pub mod flood;
+    pub mod java;
     pub mod ledger;
     pub mod limits;
     pub mod output;
@@ -82,6 +83,7 @@ mod languages {
     mod counting;
     mod cpp;
     mod fmt;
+    mod java;
     mod lengths;
     mod objects;
     mod points;

@@ -11,8 +11,10 @@
     private static final java.nio.ByteBuffer DISABLED_BY;
     private static final java.nio.ByteBuffer SESSION;
 
-    /** Why the library could not be loaded; null if it is there. */
+    /** Why the library could not be loaded; null if it could. */
     static final java.lang.Throwable FAILURE;
+    /** Whether the library is there, and something is compiled in. */
+    static final boolean PRESENT;
 
     static {
         java.nio.ByteBuffer[] page = new java.nio.ByteBuffer[4];
@@ -26,7 +28,8 @@
             warn(thrown);
         }
         FAILURE = failure;
-        GATE = orZeros(failure == null ? page[0] : null);
+        PRESENT = failure == null && page[0] != null;
+        GATE = orZeros(PRESENT ? page[0] : null);
         DISABLED = orZeros(page[1]);
         DISABLED_BY = orZeros(page[2]);
         SESSION = orZeros(page[3]);

@@ -67,7 +67,7 @@ pub(super) fn public(model: &BufferModel<'_>) -> String {
         "Lets every process of this user attach, even if Yama allows only ancestors.",
         &[],
         "void allowAttach()",
-        &["if (PptRuntime.FAILURE == null)", &format!("    PptRuntime.{ALLOW}();")],
+        &["if (PptRuntime.PRESENT)", &format!("    PptRuntime.{ALLOW}();")],
     );
     for stamp in &model.stamps {
         let unit = if stamp.clock.is_some() { ", in nanoseconds" } else { "" };
@@ -80,7 +80,7 @@ pub(super) fn public(model: &BufferModel<'_>) -> String {
         if let Some(length) = stamp.length() {
             let head = format!("long {}(long start, long end)", method(&length));
             let body =
-                format!("return PptRuntime.isOn() ? PptRuntime.ppt_{length}(start, end) : -1;");
+                format!("return PptRuntime.PRESENT ? PptRuntime.ppt_{length}(start, end) : -1;");
             let tags = [
                 "@param start the earlier stamp",
                 "@param end the later one",
@@ -98,7 +98,7 @@ pub(super) fn public(model: &BufferModel<'_>) -> String {
 
 fn hashes(function: &mut impl FnMut(&str, &[String], &str, &[&str])) {
     let data = ["@param data what the identity is of".to_owned()];
-    let needs = "if (PptRuntime.FAILURE != null || data == null)";
+    let needs = "if (!PptRuntime.PRESENT || data == null)";
     function(
         "{@return the hash of bytes, for fields of type {@code hash}: XXH3, 64 bits; 0 of null}",
         &data,
@@ -109,7 +109,7 @@ fn hashes(function: &mut impl FnMut(&str, &[String], &str, &[&str])) {
         "{@return the hash of the 8 bytes of a number}",
         &["@param number what the identity is of".into()],
         "long hashU64(long number)",
-        &[&format!("return PptRuntime.FAILURE != null ? 0 : PptRuntime.{HASH_U64}(number);")],
+        &[&format!("return PptRuntime.PRESENT ? PptRuntime.{HASH_U64}(number) : 0;")],
     );
     function(
         "{@return the same for fields of type {@code hash128}, as 16 bytes}",

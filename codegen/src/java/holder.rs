@@ -7,7 +7,9 @@ use super::comment::{about_field, javadoc};
 use super::native::{of_form, set_by_ppt};
 use super::passing::{Passing, packed, passing, words_of_all};
 use super::spelling::{argument_type, enum_range, holder_name, kept_type, place};
-use super::statements::{as_kept, call, checks, passer, signature, size_argument, writer};
+use super::statements::{
+    as_kept, call, checks, checks_length, passer, signature, size_argument, writer,
+};
 use crate::model::{FieldModel, FrameModel, WriteForm};
 use crate::text::GeneratedText;
 
@@ -56,27 +58,33 @@ fn setters(frame: &FrameModel<'_>, field: &FieldModel<'_>, holder: &str, out: &m
         out.close("}");
         out.blank();
     };
-    let copied = field.array.is_some() || matches!(field.stored, Stored::Bytes { .. });
     setter(&argument_type(field), &|out| {
         checks(frame, field, "value", out);
         match field.stored {
             Stored::Enum(_) => out.line(&format!("this.{name} = {};", as_kept(field, "value"))),
-            // What the program does with its array after this is its own affair.
-            _ if copied => {
-                out.line(&format!("this.{name} = value == null ? null : value.clone();"));
-            }
-            _ => out.line(&format!("this.{name} = value;")),
+            _ => out.line(&format!("this.{name} = {};", copy(field, "value"))),
         }
     });
     // A number without a name, too.
-    if let (Stored::Enum(it), None) = (field.stored, field.array) {
-        setter("long", &|out| {
+    if let Stored::Enum(it) = field.stored {
+        setter(kept_type(field).as_str(), &|out| {
+            checks_length(frame, field, "value", out);
             if let Some((min, max)) = enum_range(it.repr) {
+                let check = if field.array.is_some() { "fit" } else { "fits" };
                 let place = place(frame, field);
-                out.line(&format!("PptRuntime.fits(value, {min}, {max}, {place});"));
+                out.line(&format!("PptRuntime.{check}(value, {min}, {max}, {place});"));
             }
-            out.line(&format!("this.{name} = value;"));
+            out.line(&format!("this.{name} = {};", copy(field, "value")));
         });
+    }
+}
+
+/// A value to keep. What the program does with its array after this is its own affair.
+fn copy(field: &FieldModel<'_>, value: &str) -> String {
+    if field.array.is_some() || matches!(field.stored, Stored::Bytes { .. }) {
+        format!("{value} == null ? null : {value}.clone()")
+    } else {
+        value.to_owned()
     }
 }
 

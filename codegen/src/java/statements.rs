@@ -44,13 +44,24 @@ pub(super) fn checks(
     out: &mut GeneratedText,
 ) {
     let place = place(frame, field);
-    if let Some(count) = field.array {
-        out.line(&format!("if ({value} != null)"));
-        out.line(&format!("    PptRuntime.has({value}.length, {count}, {place});"));
-    }
+    checks_length(frame, field, value, out);
     if let Some((min, max)) = range(field.stored) {
         let check = if field.array.is_some() { "fit" } else { "fits" };
         out.line(&format!("PptRuntime.{check}({value}, {min}, {max}, {place});"));
+    }
+}
+
+/// The statement that refuses an array of another length.
+pub(super) fn checks_length(
+    frame: &FrameModel<'_>,
+    field: &FieldModel<'_>,
+    value: &str,
+    out: &mut GeneratedText,
+) {
+    if let Some(count) = field.array {
+        let place = place(frame, field);
+        out.line(&format!("if ({value} != null)"));
+        out.line(&format!("    PptRuntime.has({value}.length, {count}, {place});"));
     }
 }
 

@@ -26,7 +26,7 @@ public final class Ppt {
 
     /** Lets every process of this user attach, even if Yama allows only ancestors. */
     public static void allowAttach() {
-        if (PptRuntime.FAILURE == null)
+        if (PptRuntime.PRESENT)
             PptRuntime.ppt_allow_attach();
     }
 
@@ -48,7 +48,7 @@ public final class Ppt {
      * @return nanoseconds
      */
     public static long nsBetweenTsc(long start, long end) {
-        return PptRuntime.isOn() ? PptRuntime.ppt_ns_between_tsc(start, end) : -1;
+        return PptRuntime.PRESENT ? PptRuntime.ppt_ns_between_tsc(start, end) : -1;
     }
 
 }

@@ -26,7 +26,7 @@ public final class Ppt {
 
     /** Lets every process of this user attach, even if Yama allows only ancestors. */
     public static void allowAttach() {
-        if (PptRuntime.FAILURE == null)
+        if (PptRuntime.PRESENT)
             PptRuntime.ppt_allow_attach();
     }
 
@@ -43,7 +43,7 @@ public final class Ppt {
      * @return nanoseconds
      */
     public static long nsBetween(long start, long end) {
-        return PptRuntime.isOn() ? PptRuntime.ppt_ns_between(start, end) : -1;
+        return PptRuntime.PRESENT ? PptRuntime.ppt_ns_between(start, end) : -1;
     }
 
     /**
@@ -52,7 +52,7 @@ public final class Ppt {
      * @param data what the identity is of
      */
     public static long hash(byte[] data) {
-        if (PptRuntime.FAILURE != null || data == null)
+        if (!PptRuntime.PRESENT || data == null)
             return 0;
         return PptRuntime.ppt_hash(data);
     }
@@ -63,7 +63,7 @@ public final class Ppt {
      * @param number what the identity is of
      */
     public static long hashU64(long number) {
-        return PptRuntime.FAILURE != null ? 0 : PptRuntime.ppt_hash_u64(number);
+        return PptRuntime.PRESENT ? PptRuntime.ppt_hash_u64(number) : 0;
     }
 
     /**
@@ -72,7 +72,7 @@ public final class Ppt {
      * @param data what the identity is of
      */
     public static byte[] hash128(byte[] data) {
-        if (PptRuntime.FAILURE != null || data == null)
+        if (!PptRuntime.PRESENT || data == null)
             return new byte[16];
         return PptRuntime.ppt_hash128(data);
     }

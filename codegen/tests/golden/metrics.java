@@ -26,7 +26,7 @@ public final class Ppt {
 
     /** Lets every process of this user attach, even if Yama allows only ancestors. */
     public static void allowAttach() {
-        if (PptRuntime.FAILURE == null)
+        if (PptRuntime.PRESENT)
             PptRuntime.ppt_allow_attach();
     }
 

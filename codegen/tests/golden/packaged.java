@@ -26,7 +26,7 @@ public final class Ppt {
 
     /** Lets every process of this user attach, even if Yama allows only ancestors. */
     public static void allowAttach() {
-        if (PptRuntime.FAILURE == null)
+        if (PptRuntime.PRESENT)
             PptRuntime.ppt_allow_attach();
     }
 
@@ -316,6 +316,22 @@ public final class Trial {
                 if (value != null)
                     PptRuntime.has(value.length, 5, "trial.earlier (Verdict[5])");
                 this.earlier = PptRuntime.numbers(value);
+            }
+            return this;
+        }
+
+        /**
+         * Sets {@code earlier}.
+         *
+         * @param value Verdict[5]
+         * @return this
+         */
+        public Frame earlier(long[] value) {
+            if (ppt_live) {
+                if (value != null)
+                    PptRuntime.has(value.length, 5, "trial.earlier (Verdict[5])");
+                PptRuntime.fit(value, 0, 65535, "trial.earlier (Verdict[5])");
+                this.earlier = value == null ? null : value.clone();
             }
             return this;
         }

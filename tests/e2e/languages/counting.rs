@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::fixtures::java;
 use crate::fixtures::python::modules;
 use crate::fixtures::support::{Bench, Target};
 
@@ -115,6 +116,37 @@ for line in sys.stdin:
     print("done", flush=True)
 "#;
 
+const JAVA: &str = r#"
+import java.util.Scanner;
+import only.*;
+class Main {
+    public static void main(String[] args) {
+        Scanner in = new Scanner(System.in);
+        Ppt.on(); // loads the library
+        System.out.println("ready");
+        while (in.hasNextLine()) {
+            in.nextLine();
+            for (int i = 0; i < 100; i++) {
+                Seen.add(i);
+                Level.add(-i);
+                Waits.observe(i < 5 ? -1000 + i * 1000 : i * 1000);
+                Sizes.observe(i);
+            }
+            for (long wrong : new long[] {-1, 1L << 32})
+                try {
+                    Sizes.observe(wrong);
+                    if (Sizes.on())
+                        throw new IllegalStateException("" + wrong);
+                } catch (IllegalArgumentException error) {
+                    if (!error.getMessage().equals("sizes (u32): " + wrong + " does not fit"))
+                        throw error;
+                }
+            System.out.println("done");
+        }
+    }
+}
+"#;
+
 #[test]
 fn c() {
     let bench = bench();
@@ -155,6 +187,15 @@ fn python() {
     let mut command = bench.command("python3");
     command.arg("main.py");
     check(&bench, Target::start(command));
+}
+
+#[test]
+fn java() {
+    let bench = bench();
+    bench.write("Main.java", JAVA);
+    if java::program(&bench, &["only"], &["Main.java"]) {
+        check(&bench, Target::start(java::java(&bench, "Main", &[])));
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Differences of stamps in ticks, in histograms of nanoseconds.
 
+use crate::fixtures::java;
 use crate::fixtures::python::modules;
 use crate::fixtures::support::{Bench, Target};
 
@@ -77,6 +78,31 @@ for line in sys.stdin:
     print("done", length, about, lengths.ns_between(0, 7), flush=True)
 "#;
 
+const JAVA: &str = r#"
+import java.util.Scanner;
+import lengths.*;
+class Main {
+    public static void main(String[] args) throws InterruptedException {
+        Scanner in = new Scanner(System.in);
+        Ppt.on(); // loads the library
+        System.out.println("ready");
+        while (in.hasNextLine()) {
+            in.nextLine();
+            long length = 0, about = 0;
+            for (int i = 0; i < 5; i++) {
+                about = System.nanoTime();
+                long start = Ppt.now();
+                Thread.sleep(20);
+                length = Ppt.nsBetween(start, Ppt.now());
+                about = System.nanoTime() - about;
+                Naps.observe(length);
+            }
+            System.out.println("done " + length + " " + about + " " + Ppt.nsBetween(0, 7));
+        }
+    }
+}
+"#;
+
 fn bench() -> Bench {
     let bench = Bench::new();
     bench.write("lengths.frame", FRAMES);
@@ -121,6 +147,15 @@ fn python() {
     let mut command = bench.command("python3");
     command.arg("main.py");
     check(&bench, Target::start(command));
+}
+
+#[test]
+fn java() {
+    let bench = bench();
+    bench.write("Main.java", JAVA);
+    if java::program(&bench, &["lengths"], &["Main.java"]) {
+        check(&bench, Target::start(java::java(&bench, "Main", &[])));
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use ppt_codegen::Schema;
 use serde::Deserialize as _;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
+use crate::fixtures::java;
 use crate::fixtures::python::modules;
 use crate::fixtures::released;
 use crate::fixtures::rust::programs;
@@ -126,6 +127,15 @@ fn python() {
     let mut command = bench.command("python3");
     command.args(["relay_main.py", &ROUNDS.to_string()]);
     check(&bench, Target::start(command));
+}
+
+#[test]
+fn java() {
+    let bench = Bench::new();
+    bench.copy_all(&["relay_main.java", "relay.frame"]);
+    if java::program(&bench, &["relay"], &["relay_main.java"]) {
+        check(&bench, Target::start(java::java(&bench, "Relay", &[&ROUNDS.to_string()])));
+    }
 }
 
 /// A `ppt` that has never heard of points attaches, captures and dumps: it shows plain frames. Each

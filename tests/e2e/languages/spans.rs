@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use crate::fixtures::java;
 use crate::fixtures::python::modules;
 use crate::fixtures::released;
 use crate::fixtures::rust::programs;
@@ -219,6 +220,15 @@ fn python_from_four_threads() {
     let mut command = bench.command("python3");
     command.args(["errands_main.py", "4", "500"]);
     check(&bench, Target::start(command), 4, 500);
+}
+
+#[test]
+fn java_from_four_threads() {
+    let bench = Bench::new();
+    bench.copy_all(&["errands_main.java", "errands.frame"]);
+    if java::program(&bench, &["errands"], &["errands_main.java"]) {
+        check(&bench, Target::start(java::java(&bench, "Errands", &["4", "500"])), 4, 500);
+    }
 }
 
 /// A `ppt` that has never heard of spans attaches, captures and dumps: it shows plain frames. Each

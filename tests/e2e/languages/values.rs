@@ -1,6 +1,7 @@
-//! Every type, from one thread and from eight, in C, C++ and Python (Rust's targets are built in
+//! Every type, from one thread and from eight, in C, C++, Python and Java (Rust's targets are built in
 //! `rust.rs`).
 
+use crate::fixtures::java;
 use crate::fixtures::python::modules;
 use crate::fixtures::support::{Bench, Target};
 use crate::fixtures::values::{MANY, check};
@@ -29,6 +30,17 @@ fn python(threads: i64, rounds: i64) {
     }
     let mut command = bench.command("python3");
     command.args(["values.py", &threads.to_string(), &rounds.to_string()]);
+    check(&bench, Target::start(command), threads, rounds);
+}
+
+fn java(threads: i64, rounds: i64) {
+    let bench = Bench::new();
+    bench.copy_all(&["values_main.java", "values.frame", "clocks.frame"]);
+    if !java::program(&bench, &["values", "clocks"], &["values_main.java"]) {
+        return;
+    }
+    let args = [threads.to_string(), rounds.to_string()];
+    let command = java::java(&bench, "Values", &[&args[0], &args[1]]);
     check(&bench, Target::start(command), threads, rounds);
 }
 
@@ -69,4 +81,14 @@ fn python_from_one_thread() {
 #[test]
 fn python_from_eight_threads() {
     python(8, 1_000);
+}
+
+#[test]
+fn java_from_one_thread() {
+    java(1, 15_000);
+}
+
+#[test]
+fn java_from_eight_threads() {
+    java(8, 1_000);
 }

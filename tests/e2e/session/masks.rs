@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::fixtures::family::{Family, attached};
+use crate::fixtures::java;
 use crate::fixtures::python::modules;
 use crate::fixtures::released;
 use crate::fixtures::rust::program;
@@ -248,6 +249,15 @@ fn what_a_program_in_python_writes() {
     let mut command = bench.command("python3");
     command.arg("choosing_main.py");
     check(&bench, Target::start(command), [false; 7]);
+}
+
+#[test]
+fn what_a_program_in_java_writes() {
+    let bench = Bench::new();
+    bench.copy_all(&["choosing.frame", "choosing_main.java"]);
+    if java::program(&bench, &["choosing"], &["choosing_main.java"]) {
+        check(&bench, Target::start(java::java(&bench, "Choosing", &[])), BLOCKS);
+    }
 }
 
 /// Whoever comes after it has everything: this version, and the first release.
