@@ -207,14 +207,32 @@ PPT_PY void pptpy_pad(void *to, size_t bytes, const char *from, size_t count) {
     memset((char *)to + count, 0, bytes - count);
 }
 
+/* Text in UTF-8, where U+FFFD stands for each half of a character of UTF-16. */
+PPT_PY PyObject *pptpy_utf8(PyObject *value) {
+    PyErr_Clear();
+    PyObject *bytes = PyUnicode_AsEncodedString(value, "utf-8", "surrogatepass");
+    if (bytes == 0)
+        return 0;
+    unsigned char *text = (unsigned char *)PyBytes_AS_STRING(bytes);
+    for (Py_ssize_t i = 0; i + 2 < PyBytes_GET_SIZE(bytes); i++)
+        if (text[i] == 0xed && text[i + 1] >= 0xa0)
+            memcpy(text + i, "\xef\xbf\xbd", 3);
+    return bytes;
+}
+
 /* Text: stores as many whole characters as fit. */
 PPT_PY int pptpy_text(PyObject *value, void *to, size_t bytes, const char *where) {
     Py_ssize_t length = 0;
     if (!PyUnicode_Check(value))
         return pptpy_needs("a str", value, where);
+    PyObject *made = 0;
     const char *text = PyUnicode_AsUTF8AndSize(value, &length);
-    if (text == 0)
-        return -1;
+    if (text == 0) {
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError) || (made = pptpy_utf8(value)) == 0)
+            return -1;
+        text = PyBytes_AS_STRING(made);
+        length = PyBytes_GET_SIZE(made);
+    }
     size_t count = (size_t)length;
     if (count > bytes) {
         count = bytes;
@@ -222,6 +240,7 @@ PPT_PY int pptpy_text(PyObject *value, void *to, size_t bytes, const char *where
             count--;
     }
     pptpy_pad(to, bytes, text, count);
+    Py_XDECREF(made);
     return 0;
 }
 
@@ -261,8 +280,13 @@ PPT_PY int pptpy_array(PyObject *value, const pptpy_field *field, char *to) {
     return wrong;
 }
 
+/* No text, no bytes and no array are zeros, as if they were not given. */
 PPT_PY int pptpy_set(PyObject *value, const pptpy_field *field, void *frame) {
     char *to = (char *)frame + field->offset;
+    if (value == Py_None && (field->count != 0 || field->set == pptpy_text || field->set == pptpy_bytes)) {
+        memset(to, 0, (size_t)field->bytes * (field->count != 0 ? field->count : 1));
+        return 0;
+    }
     if (field->count != 0)
         return pptpy_array(value, field, to);
     return field->set(value, to, field->bytes, field->where);

@@ -100,9 +100,10 @@ fn hint(field: &FieldModel<'_>) -> String {
         Stored::Bool => "object",
         Stored::Int(_) | Stored::Enum(_) | Stored::Timeval | Stored::Timespec => "SupportsIndex",
     };
-    match field.array {
-        Some(_) => format!("Sequence[{element}]"),
-        None => element.into(),
+    match (field.array, field.stored) {
+        (Some(_), _) => format!("Sequence[{element}] | None"),
+        (None, Stored::Text { .. } | Stored::Bytes { .. }) => format!("{element} | None"),
+        (None, _) => element.into(),
     }
 }
 

@@ -19,7 +19,7 @@ def call(
     run_start: SupportsIndex = 0,
     run_end: SupportsIndex = 0,
     function: SupportsIndex = 0,
-    callers: Sequence[SupportsIndex] = (),
+    callers: Sequence[SupportsIndex] | None = (),
     depth: SupportsIndex = 0,
 ) -> None: ...
 
@@ -33,7 +33,7 @@ class _call_scope:
         run_start: SupportsIndex = 0,
         run_end: SupportsIndex = 0,
         function: SupportsIndex = 0,
-        callers: Sequence[SupportsIndex] = (),
+        callers: Sequence[SupportsIndex] | None = (),
         depth: SupportsIndex = 0,
     ) -> None: ...
 
@@ -41,7 +41,7 @@ def call_scope(
     run_start: SupportsIndex = 0,
     run_end: SupportsIndex = 0,
     function: SupportsIndex = 0,
-    callers: Sequence[SupportsIndex] = (),
+    callers: Sequence[SupportsIndex] | None = (),
     depth: SupportsIndex = 0,
 ) -> _call_scope: ...
 

@@ -34,8 +34,8 @@ def encode_step(
 def job_step(
     step: SupportsIndex,
     /,
-    name: str = "",
-    shards: Sequence[SupportsIndex] = (),
+    name: str | None = "",
+    shards: Sequence[SupportsIndex] | None = (),
     of: SupportsIndex = 0,
     when: SupportsIndex = 0,
 ) -> None: ...

@@ -51,7 +51,7 @@ def enums(
     word: SupportsIndex = 0,
     wide: SupportsIndex = 0,
     huge: SupportsIndex = 0,
-    path: Sequence[SupportsIndex] = (),
+    path: Sequence[SupportsIndex] | None = (),
     state_start: SupportsIndex = 0,
     state_end: SupportsIndex = 0,
 ) -> None: ...

@@ -29,7 +29,7 @@ def ns_between_tsc(start: int, end: int, /) -> int: ...
 def stmt_begin(
     id: SupportsIndex = 0,
     verb: SupportsIndex = 0,
-    text: str = "",
+    text: str | None = "",
     pages: SupportsIndex = 0,
 ) -> None: ...
 def stmt_end(

@@ -20,8 +20,8 @@ def hash128(data: Buffer, /) -> bytes: ...
 # a message has come in
 def received(
     id: SupportsIndex = 0,
-    body: Buffer = b"",
-    trace: Buffer = b"",
+    body: Buffer | None = b"",
+    trace: Buffer | None = b"",
     ticket: SupportsIndex = 0,
     bytes: SupportsIndex = 0,
 ) -> None: ...

@@ -20,8 +20,8 @@ def job(
     handle_start: SupportsIndex = 0,
     handle_end: SupportsIndex = 0,
     bytes: SupportsIndex = 0,
-    pos: Sequence[SupportsFloat | SupportsIndex] = (),
-    name: str = "",
+    pos: Sequence[SupportsFloat | SupportsIndex] | None = (),
+    name: str | None = "",
 ) -> None: ...
 
 @final
@@ -36,8 +36,8 @@ class _job_scope:
         handle_start: SupportsIndex = 0,
         handle_end: SupportsIndex = 0,
         bytes: SupportsIndex = 0,
-        pos: Sequence[SupportsFloat | SupportsIndex] = (),
-        name: str = "",
+        pos: Sequence[SupportsFloat | SupportsIndex] | None = (),
+        name: str | None = "",
     ) -> None: ...
 
 def job_scope(
@@ -46,8 +46,8 @@ def job_scope(
     handle_start: SupportsIndex = 0,
     handle_end: SupportsIndex = 0,
     bytes: SupportsIndex = 0,
-    pos: Sequence[SupportsFloat | SupportsIndex] = (),
-    name: str = "",
+    pos: Sequence[SupportsFloat | SupportsIndex] | None = (),
+    name: str | None = "",
 ) -> _job_scope: ...
 
 # a user came or went

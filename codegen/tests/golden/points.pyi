@@ -15,18 +15,18 @@ def hash128(data: Buffer, /) -> bytes: ...
 # a message has come in
 def received(
     id: SupportsIndex = 0,
-    body: Buffer = b"",
+    body: Buffer | None = b"",
     bytes: SupportsIndex = 0,
 ) -> None: ...
 
 # nothing but who it is
 def passed(
-    trace: Buffer = b"",
+    trace: Buffer | None = b"",
 ) -> None: ...
 
 def sent(
     ticket: SupportsIndex = 0,
-    body: Buffer = b"",
+    body: Buffer | None = b"",
     work_start: SupportsIndex = 0,
     work_end: SupportsIndex = 0,
     when: SupportsIndex = 0,
@@ -40,7 +40,7 @@ class _sent_scope:
     def set(
         self,
         ticket: SupportsIndex = 0,
-        body: Buffer = b"",
+        body: Buffer | None = b"",
         work_start: SupportsIndex = 0,
         work_end: SupportsIndex = 0,
         when: SupportsIndex = 0,
@@ -48,7 +48,7 @@ class _sent_scope:
 
 def sent_scope(
     ticket: SupportsIndex = 0,
-    body: Buffer = b"",
+    body: Buffer | None = b"",
     work_start: SupportsIndex = 0,
     work_end: SupportsIndex = 0,
     when: SupportsIndex = 0,

@@ -38,16 +38,16 @@ def request_end(
 
 def job_begin(
     verb: SupportsIndex = 0,
-    queue: str = "",
-    counts: Sequence[SupportsIndex] = (),
+    queue: str | None = "",
+    counts: Sequence[SupportsIndex] | None = (),
     wait_start: SupportsIndex = 0,
     wait_end: SupportsIndex = 0,
     due: SupportsIndex = 0,
 ) -> None: ...
 def job_end(
     verb: SupportsIndex = 0,
-    queue: str = "",
-    counts: Sequence[SupportsIndex] = (),
+    queue: str | None = "",
+    counts: Sequence[SupportsIndex] | None = (),
     wait_start: SupportsIndex = 0,
     wait_end: SupportsIndex = 0,
     due: SupportsIndex = 0,

@@ -40,8 +40,9 @@ sys.stdin.readline()
 assert work.on() and work.now() > 10**18
 work.prepare()
 work.request(Kind.PUT, who=1, path="é" * 9, pos=iter([0.5, 2]), raw=bytearray(b"abcdef"))
-with work.request_scope(kind=Kind.GET) as scope:
-    scope.set(who=2)
+with work.request_scope(kind=Kind.GET, path="x", pos=(1, 2), raw=b"y") as scope:
+    scope.set(who=2, path=None, pos=None, raw=None)
+    scope.set(path="a\ud800b\udfff\ud801")
 try:
     with work.request_scope(kind=9, who=3):
         raise ValueError
@@ -98,8 +99,8 @@ fn calls_scopes_and_exceptions() {
     let table = bench.table("out.bin", &["--frame", "request"]);
     assert_eq!(table.cells("kind"), ["PUT", "GET", "9", "0", "0"]);
     assert_eq!(table.numbers("who"), [1, 2, 3, 4, 4]);
-    assert_eq!(table.cells("path"), ["éééé", "", "", "", ""]);
-    assert_eq!(table.cells("pos_0")[0], "0.5");
+    assert_eq!(table.cells("path"), ["éééé", "a\u{fffd}b\u{fffd}", "", "", ""]);
+    assert_eq!(table.cells("pos_0")[..2], ["0.5", "0.0"]);
     assert_eq!(table.cells("raw")[..2], ["616263", "000000"]);
     let seconds = |name: &str| table.numbers_or_0(&format!("{name}.tv_sec"));
     let (start, end) = (seconds("handle_start"), seconds("handle_end"));
