@@ -35,6 +35,7 @@ mod docs {
     mod demo;
     mod examples;
     mod experiments;
+    mod java;
     mod messages;
     mod packages;
     mod paths;
