@@ -125,6 +125,9 @@ pub(crate) enum Command {
     /// Write the man pages of ppt and pptc into a folder.
     #[command(after_help = MAN)]
     Man(Man),
+    /// Serve the metrics of the ppt that starts it, which has its standard input.
+    #[command(hide = true)]
+    ServeMetrics(ServeMetrics),
     #[command(external_subcommand)]
     Other(Vec<OsString>),
 }
@@ -214,6 +217,8 @@ pub(crate) enum Allow {
     ForeignClaim,
     /// Probe returns of functions though an exception that passes one ends the program.
     ProbeReturns,
+    /// Serve metrics at an address that other machines reach: everybody there can read them.
+    RemoteMetrics,
 }
 
 /// How often to poll the rings.
@@ -313,6 +318,12 @@ impl Attach {
 }
 
 #[derive(ClapArgs)]
+pub(crate) struct ServeMetrics {
+    /// Where.
+    pub(crate) address: ppt_metrics::MetricsAddress,
+}
+
+#[derive(ClapArgs)]
 pub(crate) struct Run {
     /// The command and its arguments.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
@@ -402,6 +413,10 @@ pub(crate) struct Capture {
     #[arg(long, value_name = "N", default_value_t = 100_000, requires = "probes",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) probe_limit: u64,
+    /// Serve counters, histograms and the account of the capture for Prometheus while it runs, at
+    /// http://ADDRESS/metrics: 127.0.0.1:9464, a port alone, or port 0 for any that is free.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<String>,
     /// Replace the capture if it exists.
     #[arg(long)]
     pub(crate) force: bool,
@@ -537,6 +552,7 @@ impl Top {
             probes: Vec::new(),
             probe_limit: 0,
             flight: Flight::default(),
+            metrics: None,
             force: false,
             allow: self.allow.clone(),
             verbose: false,

@@ -14,6 +14,7 @@ pub(crate) mod man;
 pub(crate) mod other;
 pub(crate) mod run;
 pub(crate) mod select;
+pub(crate) mod serve_metrics;
 pub(crate) mod top;
 pub(crate) mod trigger;
 pub(crate) mod with;

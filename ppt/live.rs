@@ -42,6 +42,7 @@ use crate::args;
 use crate::choice::Choice;
 use crate::code::Code;
 use crate::failure::Failure;
+use crate::metrics::{Metrics, PublishedMetrics};
 use crate::report::{self, StatusLine};
 use detached::Detached;
 use door::Door;
@@ -73,6 +74,8 @@ pub(crate) struct Live<'a> {
     choice: Arc<Choice>,
     /// Where other commands reach it.
     door: Option<Door>,
+    /// Who shows its numbers.
+    metrics: Option<PublishedMetrics>,
     /// Live processes that are no longer captured. ppt gives back their memory at the end.
     finished: Vec<Session>,
     /// Processes that are no longer captured, because they were detached or have ended. ppt gives
@@ -202,6 +205,7 @@ impl<'a> Live<'a> {
             kernel,
             choice: Arc::new(Choice::new(&options.only, &options.except)),
             door: opened(Door::open(), flight.is_some() || !options.quiet),
+            metrics: None,
             flight,
             finished: Vec::new(),
             draining: Vec::new(),
@@ -224,6 +228,17 @@ impl<'a> Live<'a> {
         sessions.drain(..).for_each(|session| live.enter(session, false));
         (0..live.members.len()).for_each(|member| live.watch_kernel(member));
         Ok(live)
+    }
+
+    /// Has `metrics` show the numbers of the capture from now on.
+    pub(crate) fn publish(&mut self, metrics: Option<Metrics>) -> Result<(), Failure> {
+        let (Some(metrics), Some(tallies)) = (metrics, self.listener.tallies()) else {
+            return Ok(());
+        };
+        let host = outputs::header().host;
+        let is_flight = self.flight.is_some();
+        self.metrics = Some(metrics.publish(tallies, host, is_flight)?);
+        Ok(())
     }
 
     /// Adds an attached process. `from_start`: it waits, and has written no frame yet.
@@ -368,6 +383,10 @@ impl<'a> Live<'a> {
         if let Some(kernel) = self.kernel.as_mut().filter(|kernel| kernel.has_news()) {
             self.status.clear();
             kernel.tell_news();
+        }
+        if let Some(message) = self.metrics.as_mut().and_then(PublishedMetrics::ended) {
+            self.status.clear();
+            report::warning(Code::MetricsEnded, message);
         }
         for message in filter::said(&self.remarks) {
             self.status.clear();

@@ -14,6 +14,7 @@ mod help;
 mod json;
 mod live;
 mod measure;
+mod metrics;
 mod preload;
 // The man page of pptc is made of them.
 #[allow(dead_code)]
@@ -54,6 +55,9 @@ fn main() -> ExitCode {
         );
         return ExitStatus::FAILED.into();
     }
+    if let args::Command::ServeMetrics(args) = args.command {
+        return cmd::serve_metrics::run(&args).into();
+    }
     signals::ignore_file_size();
     // The next command, whichever it is, removes what a killed ppt left behind.
     ppt_agent::sweep(&ppt_agent::System::default());
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
         args::Command::Man(args) => cmd::man::run(&args),
         args::Command::Demo(args) => cmd::demo::run(&args),
         args::Command::Other(words) => cmd::other::run(&words),
+        args::Command::ServeMetrics(_) => unreachable!("it has been done"),
     };
     let status = outcome.unwrap_or_else(|failure| {
         failure.report();

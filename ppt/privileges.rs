@@ -10,6 +10,7 @@ use std::panic;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
+use nix::unistd::{Gid, Uid, setgid, setgroups, setuid};
 use ppt_output::Invoker;
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use rustix::thread::{
@@ -18,6 +19,9 @@ use rustix::thread::{
 
 /// Capabilities to give a file its name in a folder of the user who called sudo.
 const PUBLISHING: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::FOWNER);
+
+/// The user who owns nothing.
+const NOBODY: u32 = 65534;
 
 /// Whether ppt is set-user-ID or set-group-ID.
 pub(crate) fn borrowed() -> bool {
@@ -57,6 +61,20 @@ pub(crate) fn only_read(then_publish: bool) {
     let needed = needed.unwrap_or(CapabilitySet::empty());
     let later = if then_publish { held.permitted & PUBLISHING } else { CapabilitySet::empty() };
     let _ = keep(needed, needed | later);
+}
+
+/// Gives up everything: this process is to talk to anybody. Root becomes the user who called sudo, or
+/// nobody; where there are no such users, as in a sandbox, it is root without any capability.
+pub(crate) fn give_up_all() -> rustix::io::Result<()> {
+    if geteuid().is_root() {
+        let invoker = invoker().filter(|it| it.uid != 0);
+        let uid = invoker.as_ref().map_or(NOBODY, |it| it.uid);
+        let gid = Gid::from_raw(invoker.and_then(|it| it.gid).unwrap_or(uid));
+        let became = setgroups(&[gid]).and_then(|()| setgid(gid));
+        let _ = became.and_then(|()| setuid(Uid::from_raw(uid)));
+    }
+    let none = CapabilitySet::empty();
+    keep(none, none)
 }
 
 /// Runs `work` with the capabilities that [`only_read`] left for it.

@@ -13,6 +13,8 @@ use ppt_segment::abi::ring_state;
 use ppt_segment::owner::OwnerWord;
 use ppt_segment::{Segment, cells};
 
+use crate::tally::FeedTally;
+
 /// The cells that a session found in a segment, by row: 0 is the shared one, `r + 1` that of ring `r`.
 /// Rows that are not there were 0.
 pub type FoundCells = BTreeMap<u32, Box<[u64]>>;
@@ -28,6 +30,8 @@ pub(crate) struct Readings {
     rows: BTreeMap<u32, CellRow>,
     /// Cells of a row that belong to something.
     cells: usize,
+    /// Who shows what was added.
+    tally: Option<Arc<FeedTally>>,
 }
 
 /// What is known of a row.
@@ -76,7 +80,12 @@ impl Readings {
         let count = segment.geometry().rows().count();
         let cells = cells as usize;
         let fits = count > 0 && cells * 8 <= segment.geometry().rows().pitch() as usize;
-        fits.then(|| Self { segment, found, rows: BTreeMap::new(), cells })
+        fits.then(|| Self { segment, found, rows: BTreeMap::new(), cells, tally: None })
+    }
+
+    /// Has `tally` show what a file states.
+    pub fn shown_by(self, tally: Option<Arc<FeedTally>>) -> Self {
+        Self { tally, ..self }
     }
 
     /// Nonce of the segment.
@@ -136,6 +145,9 @@ impl Readings {
 
     /// A file states this reading.
     pub fn stated(&mut self, reading: UnstatedReading) {
+        if let Some(tally) = &self.tally {
+            tally.add(self.added(&reading));
+        }
         for CellChange { row, owner, values, .. } in reading.changes {
             let cells = self.cells;
             let new = || CellRow { stated: vec![0; cells].into(), owner };

@@ -217,6 +217,7 @@ impl DrainedSegment {
         }
         drain.drain(ring, tail, out);
         self.cursors[number] = drain.next();
+        self.seen.drain(number, self.cursors[number]);
         if let Some(since) = drain.open_since() {
             self.earliest = self.earliest.min(since);
             if !std::mem::replace(&mut drain.is_listed, true) {

@@ -7,6 +7,7 @@ use ppt_capture::{Cause, Gap};
 
 use crate::feed::Feed;
 use crate::sink::Introduction;
+use crate::tally::FeedTally;
 
 /// The places of times and kinds in the frames of each.
 pub(crate) fn stamps(introductions: &[Introduction]) -> Vec<Arc<Stamps>> {
@@ -14,7 +15,12 @@ pub(crate) fn stamps(introductions: &[Introduction]) -> Vec<Arc<Stamps>> {
 }
 
 /// The description of a segment, which precedes its first frame in the capture.
-pub(crate) fn introduction(number: usize, segment_number: usize, feed: &Feed) -> Introduction {
+pub(crate) fn introduction(
+    number: usize,
+    segment_number: usize,
+    feed: &Feed,
+    tally: Option<Arc<FeedTally>>,
+) -> Introduction {
     let stated = feed.unattended.iter().filter(|one| one.count > 0);
     let gaps = stated.clone().map(|one| Gap {
         source: 0, // the file knows its number
@@ -40,5 +46,6 @@ pub(crate) fn introduction(number: usize, segment_number: usize, feed: &Feed) ->
         stamps: Arc::new(Stamps::of(&feed.source.schema_json)),
         source: feed.source.clone(),
         segment: feed.segment.clone(),
+        tally,
     }
 }

@@ -1,10 +1,12 @@
 //! The accounts of all rings, segment by segment.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ppt_capture::Gap;
 
 use crate::account::{Closing, LossAccount, RingAccount};
+use crate::tally::FeedTally;
 
 /// The account of every frame of every ring, up to the point that one sink has reached.
 ///
@@ -17,6 +19,8 @@ pub(crate) struct Ledger {
     past: Vec<RingAccount>,
     captured: u64,
     told: u64,
+    /// Who shows the numbers of a feed.
+    tallies: BTreeMap<usize, Arc<FeedTally>>,
 }
 
 /// The rings of one segment.
@@ -54,6 +58,18 @@ impl Ledger {
         self.segments.insert(segment_number, book);
     }
 
+    /// Has `tally` show the numbers of a feed.
+    pub fn show(&mut self, feed: usize, tally: &Arc<FeedTally>) {
+        self.tallies.insert(feed, tally.clone());
+    }
+
+    /// No more frames of a feed come.
+    pub fn end(&mut self, feed: usize) {
+        if let Some(tally) = self.tallies.remove(&feed) {
+            tally.end();
+        }
+    }
+
     /// Looks at the account of a ring of segment `segment_number`, or changes it.
     ///
     /// # Panics
@@ -65,10 +81,13 @@ impl Ledger {
         act: impl FnOnce(&mut RingAccount) -> T,
     ) -> T {
         let entry = self.segments.get_mut(&segment_number).expect("it was introduced").entry(ring);
-        let (captured, told) = (entry.account.captured, entry.is_told());
+        let (before, told) = (entry.account, entry.is_told());
         let done = act(entry);
-        self.captured += entry.account.captured - captured;
+        self.captured += entry.account.captured - before.captured;
         self.told += u64::from(entry.is_told() && !told);
+        if let Some(tally) = self.tallies.get(&before.feed) {
+            tally.account(&before, &entry.account);
+        }
         done
     }
 

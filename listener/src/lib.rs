@@ -52,6 +52,7 @@ mod ring;
 mod rotate;
 mod sink;
 mod summary;
+mod tally;
 mod thread_names;
 mod threads;
 mod watched;
@@ -84,6 +85,7 @@ pub use progress::Progress;
 pub use rotate::{CaptureFiles, Rotation, nowhere};
 pub use sink::{Ending, Introduction, Sink, SinkOutcome};
 pub use summary::{Beside, BrokenRing, CaptureSummary, FeedSummary, Undersized};
+pub use tally::{FeedTally, RingFill, SessionTally, Tallies};
 pub use thread_names::NameChanges;
 
 /// One bit, whether a writer sets it or a reader looks at it.

@@ -34,6 +34,7 @@ use crate::recording::Recording;
 use crate::rotate::Rotation;
 use crate::sink::{Ending, Introduction, Sink, SinkOutcome};
 use crate::summary::{Beside, BrokenRing, CaptureSummary, FeedSummary, Undersized, enough_slots};
+use crate::tally::{FeedTally, Tallies};
 use crate::thread_names::NameChanges;
 use crate::threads::spawn;
 use crate::watched::{WatchedFeed, WatchedSegment};
@@ -59,6 +60,7 @@ pub struct Listener {
     ledger: Arc<Mutex<Ledger>>,
     told: Arc<DroppedByFeed>,
     adds: Arc<Adds>,
+    tallies: Option<Arc<Tallies>>,
     clocks: Clocks,
     stop: Arc<AtomicBool>,
     keeper: Option<JoinHandle<()>>,
@@ -126,6 +128,8 @@ impl Listener {
         let (ledger, told) = Default::default();
         let (kept, keep) = mpsc::channel();
         let (drained, changes) = mpsc::channel();
+        let tallies = || Arc::new(Tallies::new(counters.clone(), capture.counters.clone()));
+        let tallies = options.tally.then(tallies);
         let mut listener = Self {
             feeds: Vec::new(),
             segments: 0,
@@ -137,6 +141,7 @@ impl Listener {
             ledger,
             told,
             adds: Arc::default(),
+            tallies,
             clocks,
             stop: Arc::default(),
             keeper: None,
@@ -236,7 +241,8 @@ impl Listener {
     pub fn extend(&mut self, feed: usize, mut more: Feed) -> Result<(), ListenerError> {
         assert!(feed < self.feeds.len());
         more.complete(feed)?;
-        let news = introduction(feed, self.segments, &more);
+        let tally = self.tallies.as_ref().and_then(|tallies| tallies.feed(feed));
+        let news = introduction(feed, self.segments, &more, tally);
         let stamps = news.stamps.clone();
         self.introduce(&[news].into());
         self.hand_over(feed, more, stamps);
@@ -249,7 +255,11 @@ impl Listener {
         self.told().resize(self.feeds.len() + feeds.len(), Dropped::default());
         let numbered = (self.feeds.len()..).zip(self.segments..).zip(feeds);
         numbered
-            .map(|((number, segment_number), feed)| introduction(number, segment_number, feed))
+            .map(|((number, segment_number), feed)| {
+                let tallies = self.tallies.as_ref();
+                let tally = tallies.map(|tallies| tallies.enter(number, &feed.source));
+                introduction(number, segment_number, feed, tally)
+            })
             .collect()
     }
 
@@ -264,7 +274,10 @@ impl Listener {
 
     /// The same of one segment.
     fn hand_over(&mut self, number: usize, feed: Feed, stamps: Arc<Stamps>) {
-        let segment = WatchedSegment::new(self.segments, feed.segment.clone());
+        let segment = WatchedSegment::new(self.segments, feed.segment.clone(), &feed.first);
+        if let Some(tally) = self.tally(number) {
+            tally.watch(&feed.segment, &segment.seen);
+        }
         let watched = (feed.segment.clone(), segment.seen.clone());
         let populated = (feed.populated, &feed.first[..]);
         let kept = KeptSegment::new(segment.number, feed.segment, populated, feed.alive);
@@ -326,6 +339,15 @@ impl Listener {
         self.counters.progress(&self.capture.counters, high_water, rings)
     }
 
+    /// The numbers of the capture while it runs, if they are [kept](ListenerOptions::tally).
+    pub fn tallies(&self) -> Option<Arc<Tallies>> {
+        self.tallies.clone()
+    }
+
+    fn tally(&self, feed: usize) -> Option<Arc<FeedTally>> {
+        self.tallies.as_ref()?.feed(feed)
+    }
+
     /// A descriptor that becomes readable when the rings of another feed turn out to be too small:
     /// frames were written over before they could be read, or a ring was found more than seven
     /// eighths full although it is looked at as often as can be. [`Self::undersized`] says which.
@@ -369,6 +391,9 @@ impl Listener {
     /// If there is no such feed.
     pub fn dropped(&self, feed: usize, dropped: Dropped) {
         self.told()[feed] = dropped;
+        if let Some(tally) = self.tally(feed) {
+            tally.drop_frames(dropped);
+        }
     }
 
     /// Tells how many adds and observations of `feed` are nowhere, since the session began: its target
@@ -376,6 +401,10 @@ impl Listener {
     pub fn adds_not_mapped(&self, feed: usize, adds: u64) {
         let mut all = self.adds.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(feed, adds);
+        drop(all);
+        if let Some(tally) = self.tally(feed) {
+            tally.miss_adds(adds);
+        }
     }
 
     /// Tells what was enabled and disabled in a segment of `feed`. The capture states it; the file says

@@ -66,6 +66,8 @@ pub struct ListenerOptions {
     pub behind: Arc<AtomicBool>,
     /// The system does not trust the CPU's counter from the start.
     pub distrust_ticks: bool,
+    /// Keep [numbers](crate::Tallies) that can be shown while the capture runs.
+    pub tally: bool,
 }
 
 impl Default for ListenerOptions {
@@ -84,6 +86,7 @@ impl Default for ListenerOptions {
             filter: None,
             behind: Arc::default(),
             distrust_ticks: false,
+            tally: false,
         }
     }
 }

@@ -9,6 +9,7 @@ use ppt_segment::Segment;
 use crate::cells::{FoundCells, Readings, cells_of};
 use crate::limit;
 use crate::masks::Disabled;
+use crate::tally::FeedTally;
 use crate::thread_names::CurrentNames;
 use ppt_capture::stamps::Stamps;
 
@@ -36,6 +37,8 @@ pub(crate) struct Origin {
     pub names: CurrentNames,
     /// What its process has mapped as code.
     pub modules: Option<Modules>,
+    /// Who shows its numbers.
+    pub tally: Option<Arc<FeedTally>>,
     /// Cells of a row.
     cells_of_row: u32,
     /// The adds that are nowhere, when the file began and as the file states.
@@ -58,6 +61,7 @@ impl Origin {
             disabled: Disabled::default(),
             names: CurrentNames::default(),
             modules: None,
+            tally: None,
             cells_of_row: cells_of(source),
             adds_before: 0,
             adds_stated: 0,
@@ -71,7 +75,7 @@ impl Origin {
         // Rings may grow into a segment that they had before.
         if self.cells_of_row > 0 && self.cells.iter().all(|it| it.nonce() != segment.nonce()) {
             let readings = Readings::new(segment.clone(), found.clone(), self.cells_of_row);
-            self.cells.extend(readings);
+            self.cells.extend(readings.map(|readings| readings.shown_by(self.tally.clone())));
         }
     }
 

@@ -66,6 +66,11 @@ impl Counters {
         self.copied.fetch_add(count, Relaxed);
     }
 
+    /// All frames that were copied.
+    pub fn all_copied(&self) -> u64 {
+        self.copied.load(Relaxed)
+    }
+
     pub fn freed(&self, rings: u64) {
         self.freed.fetch_add(rings, Relaxed);
     }

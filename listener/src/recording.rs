@@ -139,6 +139,7 @@ impl<W: Write> Recording<W> {
         let known = self.written(|file| file.source(feed, source));
         let stride = segment.geometry().stride();
         let origin = self.origins.enter(feed, || Origin::new(stride, stamps, source));
+        origin.tally.clone_from(&new.tally);
         if known {
             origin.source = source.clone();
         }
@@ -250,6 +251,10 @@ impl<W: Write> Recording<W> {
             return false;
         }
         let written = if done { fitting } else { 0 };
+        if let Some(tally) = self.origins.get(feed).and_then(|origin| origin.tally.as_ref()) {
+            let stride = stride as usize / 8;
+            tally.take(&chunk.frames.words()[..written as usize * stride], stride);
+        }
 
         let (account, stated) = self.ledger().with(chunk.segment_number, chunk.ring, |entry| {
             entry.take(frames, written);
@@ -334,6 +339,9 @@ impl<W: Write + Send> Sink for Recording<W> {
             let mut ledger = self.ledger();
             for it in new {
                 ledger.open(it.segment_number, (it.feed, it.segment.nonce()), it.first.clone());
+                if let Some(tally) = &it.tally {
+                    ledger.show(it.feed, tally);
+                }
             }
         }
         if let Some(filter) = &self.filter {
@@ -376,6 +384,7 @@ impl<W: Write + Send> Sink for Recording<W> {
         }
         self.cells(Some(feed), Room::Last(self.max_size));
         self.origins.get_mut(feed).into_iter().for_each(|origin| origin.cells.clear());
+        self.ledger().end(feed);
         self.keep_for_cells();
         self.counters.source_ended();
     }

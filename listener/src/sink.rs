@@ -14,6 +14,7 @@ use ppt_segment::Segment;
 use crate::account::Closing;
 use crate::cells::FoundCells;
 use crate::chunk::Frames;
+use crate::tally::FeedTally;
 use crate::thread_names::NameChanges;
 use ppt_capture::stamps::Stamps;
 
@@ -80,6 +81,7 @@ pub struct Introduction {
     /// The source of its frames, with all segments of the feed.
     pub source: Source,
     pub(crate) stamps: Arc<Stamps>,
+    pub(crate) tally: Option<Arc<FeedTally>>,
     /// Frames of earlier times; what number the feed has in a file is the sink's to say.
     pub gaps: Vec<Gap>,
     /// Up to which cursors all is accounted for, once those gaps are stated: segment, ring, cursor.

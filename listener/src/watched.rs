@@ -10,12 +10,35 @@ use crate::progress::high_water;
 use crate::summary::enough_slots;
 
 /// The findings of the drain about the rings of a segment.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RingFindings {
     /// The most frames that a ring was found with.
     pub peak: AtomicU64,
     /// The rings are too small for what comes.
     pub undersized: AtomicBool,
+    /// How far each ring has been drained, for who shows how full it is.
+    drained: Box<[AtomicU64]>,
+}
+
+impl RingFindings {
+    /// Of rings that are drained from these cursors on.
+    pub fn new(first: &[u64]) -> Self {
+        Self {
+            peak: AtomicU64::new(0),
+            undersized: AtomicBool::new(false),
+            drained: first.iter().map(|&cursor| AtomicU64::new(cursor)).collect(),
+        }
+    }
+
+    /// A ring has been drained up to this cursor.
+    pub fn drain(&self, ring: usize, cursor: u64) {
+        self.drained[ring].store(cursor, Relaxed);
+    }
+
+    /// The cursor that a ring has been drained up to.
+    pub fn drained(&self, ring: u32) -> u64 {
+        self.drained.get(ring as usize).map_or(u64::MAX, |cursor| cursor.load(Relaxed))
+    }
 }
 
 /// One segment of a feed.
@@ -33,12 +56,12 @@ pub(crate) struct WatchedSegment {
 }
 
 impl WatchedSegment {
-    pub fn new(number: usize, segment: Arc<Segment>) -> Self {
+    pub fn new(number: usize, segment: Arc<Segment>, first: &[u64]) -> Self {
         Self {
             number,
             nonce: segment.nonce(),
             geometry: segment.geometry(),
-            seen: Arc::default(),
+            seen: Arc::new(RingFindings::new(first)),
             segment: Some(segment),
             was_truncated: false,
         }

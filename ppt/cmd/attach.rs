@@ -25,6 +25,7 @@ use crate::live::{
     CaptureEnd, Follow, Kernel, Kind, Live, Outputs, attach_options, check_flight, check_size,
     check_where, end_at_once, is_gone,
 };
+use crate::metrics::Metrics;
 use crate::probes::{ListedProbe, ProbedProcess};
 use crate::signals::Signals;
 use crate::{privileges, report, signals, stdout, wording};
@@ -41,6 +42,7 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
     check_size(capture, [])?;
     check_where(capture, [])?;
     check_flight(capture, [])?;
+    let metrics = Metrics::open(capture)?;
     let (chosen, mut outputs) = match args.which() {
         // ppt opens the output first: if it cannot, it need not wait for the process.
         Which::WaitFor(name) => {
@@ -101,7 +103,7 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
         return Err(Failure::failed(Code::System, format!("cannot give up privileges: {error}")));
     }
     let mut live = Live::start(capture, kind, sessions, (follow, kernel), outputs)?;
-    let end = until_end(&mut live, &signals);
+    let end = live.publish(metrics).and_then(|()| until_end(&mut live, &signals));
     Ok(ExitStatus::of(live.finish(end).ok))
 }
 

@@ -26,6 +26,7 @@ use crate::failure::{Failure, Outcome};
 use crate::live::{
     CaptureEnd, Follow, Kernel, Kind, Live, Outputs, check_flight, check_size, check_where,
 };
+use crate::metrics::Metrics;
 use crate::preload::{self, Library};
 use crate::signals::Signals;
 use crate::{args, report};
@@ -50,10 +51,12 @@ fn capture(args: &args::Run) -> Outcome {
     check_size(options, [])?;
     check_where(options, [])?;
     check_flight(options, [])?;
+    let metrics = Metrics::open(options)?;
     let outputs = Outputs::open(options)?;
     let (follow, guest) = Follow::command(preload::unwanted(&args.with))?;
     let more = (Some(follow), Kernel::wanted(options));
     let mut live = Live::start(options, Kind::Command, Vec::new(), more, outputs)?;
+    live.publish(metrics)?;
     let preload = library.map(|library| {
         library.look_at(&args.command[0]);
         library.variable()

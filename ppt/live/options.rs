@@ -119,6 +119,7 @@ pub(super) fn listen_options(
             args::Compress::Zstd => Codec::Zstd,
             args::Compress::Lz4 => Codec::Lz4,
         }),
+        tally: args.metrics.is_some(),
         distrust_ticks: sessions.iter().any(distrusts_ticks),
         ..default
     }

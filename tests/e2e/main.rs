@@ -59,6 +59,7 @@ mod fixtures {
     pub mod refused;
     pub mod released;
     pub mod rust;
+    pub mod scraped;
     pub mod steady;
     pub mod stepped;
     pub mod support;
@@ -113,6 +114,8 @@ mod session {
     mod masks;
     mod masks_odd;
     mod memory;
+    mod metrics;
+    mod metrics_odd;
     mod modules;
     mod probes;
     mod sessions;

@@ -1,0 +1,179 @@
+//! One connection, from its request to the end of its answer.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+
+use crate::request::{self, MOST_HEAD, Refusal, Request};
+use crate::text::CONTENT_TYPE;
+
+/// How long a request may take to come.
+pub(crate) const TO_ASK: Duration = Duration::from_secs(5);
+/// How long an answer may take to be read.
+const TO_READ: Duration = Duration::from_secs(10);
+/// How long somebody may take to hang up.
+const TO_LEAVE: Duration = Duration::from_secs(1);
+/// What every answer has: nothing keeps it, and no page of a browser may use it.
+const HEADERS: &str = "Connection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
+    Cross-Origin-Resource-Policy: same-origin\r\nContent-Security-Policy: default-src 'none'\r\n";
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: TcpStream,
+    state: State,
+    pub since: Instant,
+    /// When it is closed, whatever it does.
+    pub until: Instant,
+}
+
+#[derive(Debug)]
+enum State {
+    /// A request comes.
+    Asks(Vec<u8>),
+    /// The request has come; the text has not.
+    Waits(Request),
+    /// The answer goes.
+    Answers {
+        head: Vec<u8>,
+        body: Rc<[u8]>,
+        sent: usize,
+    },
+    /// The answer has gone; the other side closes first, or it might not get all.
+    Leaves,
+    Over,
+}
+
+impl Connection {
+    pub fn new(stream: TcpStream) -> io::Result<Connection> {
+        stream.set_nonblocking(true)?;
+        let since = Instant::now();
+        Ok(Connection { stream, state: State::Asks(Vec::new()), since, until: since + TO_ASK })
+    }
+
+    /// What it waits for.
+    pub fn interest(&self) -> PollFlags {
+        match self.state {
+            State::Asks(_) | State::Leaves => PollFlags::IN,
+            State::Answers { .. } => PollFlags::OUT,
+            State::Waits(_) | State::Over => PollFlags::empty(),
+        }
+    }
+
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    /// Whether the text is all that it waits for.
+    pub fn wants_text(&self) -> bool {
+        matches!(self.state, State::Waits(_))
+    }
+
+    /// Whether it has to go first where there are too many: it has not asked for anything, or needs nothing
+    /// any more.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.state, State::Asks(_) | State::Leaves)
+    }
+
+    /// Does what it can without waiting. `is_gone`: the other side has hung up.
+    pub fn turn(&mut self, is_gone: bool, is_loopback: bool) {
+        match &self.state {
+            State::Asks(_) => self.read(is_loopback),
+            State::Waits(_) if is_gone => self.state = State::Over,
+            State::Answers { .. } => self.write(),
+            State::Leaves => self.leave(),
+            State::Waits(_) | State::Over => {}
+        }
+    }
+
+    fn read(&mut self, is_loopback: bool) {
+        let State::Asks(bytes) = &mut self.state else { return };
+        let mut buffer = [0; MOST_HEAD];
+        let room = MOST_HEAD - bytes.len();
+        match self.stream.read(&mut buffer[..room]) {
+            Ok(0) => self.state = State::Over,
+            Ok(count) => {
+                bytes.extend_from_slice(&buffer[..count]);
+                match request::read(bytes, is_loopback) {
+                    None => {}
+                    Some(Ok(request)) => self.state = State::Waits(request),
+                    Some(Err(refusal)) => self.refuse(refusal),
+                }
+            }
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// Answers with the text.
+    pub fn answer(&mut self, text: &Rc<[u8]>) {
+        let State::Waits(Request { head_only }) = self.state else { return };
+        let head = head("200 OK", CONTENT_TYPE, text.len());
+        let body = if head_only { Rc::from([]) } else { text.clone() };
+        self.send(head, body);
+    }
+
+    /// Answers that there is none.
+    pub fn refuse(&mut self, refusal: Refusal) {
+        let Refusal { status, text } = refusal;
+        let head = head(status, "text/plain; charset=utf-8", text.len());
+        self.send(head, Rc::from(text.as_bytes()));
+    }
+
+    fn send(&mut self, head: String, body: Rc<[u8]>) {
+        self.state = State::Answers { head: head.into_bytes(), body, sent: 0 };
+        self.until = Instant::now() + TO_READ;
+        self.write();
+    }
+
+    fn write(&mut self) {
+        let State::Answers { head, body, sent } = &mut self.state else { return };
+        loop {
+            let left = match sent.checked_sub(head.len()) {
+                None => &head[*sent..],
+                Some(of_body) => &body[of_body..],
+            };
+            if left.is_empty() {
+                break;
+            }
+            match self.stream.write(left) {
+                Ok(count) => *sent += count,
+                Err(error) => return self.failed(&error),
+            }
+        }
+        let is_shut = self.stream.shutdown(Shutdown::Write).is_ok();
+        self.state = if is_shut { State::Leaves } else { State::Over };
+        self.until = Instant::now() + TO_LEAVE;
+    }
+
+    /// What still comes is not looked at.
+    fn leave(&mut self) {
+        match self.stream.read(&mut [0; 4096]) {
+            Ok(0) => self.state = State::Over,
+            Ok(_) => {}
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    fn failed(&mut self, error: &io::Error) {
+        let goes_on = [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted];
+        if !goes_on.contains(&error.kind()) {
+            self.state = State::Over;
+        }
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+fn head(status: &str, content_type: &str, length: usize) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n{HEADERS}\r\n"
+    )
+}

@@ -1,0 +1,167 @@
+//! Which requests are answered, and how.
+
+/// Most bytes of the head of a request.
+pub(crate) const MOST_HEAD: usize = 8 << 10;
+/// Most of its headers.
+const MOST_HEADERS: usize = 64;
+
+/// What is answered instead of metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub status: &'static str,
+    pub text: &'static str,
+}
+
+/// A request for the metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// Only the head of the answer is wanted.
+    pub head_only: bool,
+}
+
+const BAD: Refusal =
+    Refusal { status: "400 Bad Request", text: "this is no request of HTTP/1.1\n" };
+const LARGE: Refusal = Refusal {
+    status: "431 Request Header Fields Too Large",
+    text: "a request may have 64 headers and 8 KiB\n",
+};
+const METHOD: Refusal =
+    Refusal { status: "405 Method Not Allowed", text: "only GET and HEAD are answered\n" };
+const ABSENT: Refusal = Refusal { status: "404 Not Found", text: "metrics are at /metrics\n" };
+const MISDIRECTED: Refusal = Refusal {
+    status: "421 Misdirected Request",
+    text: "on a loopback address, ppt answers to localhost and to addresses of this machine only\n",
+};
+const FOREIGN: Refusal = Refusal {
+    status: "403 Forbidden",
+    text: "the page of another server asks for this; ppt answers to scrapers only\n",
+};
+pub(crate) const BUSY: Refusal =
+    Refusal { status: "503 Service Unavailable", text: "too many connections are open\n" };
+pub(crate) const NOT_YET: Refusal =
+    Refusal { status: "503 Service Unavailable", text: "ppt has nothing to tell yet\n" };
+
+/// Reads what has come of a request; None if its head is not whole yet. `is_loopback`: only this machine is
+/// to be answered.
+pub(crate) fn read(bytes: &[u8], is_loopback: bool) -> Option<Result<Request, Refusal>> {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(bytes) {
+        Ok(httparse::Status::Complete(_)) => Some(judge(&request, is_loopback)),
+        Ok(httparse::Status::Partial) if bytes.len() >= MOST_HEAD => Some(Err(LARGE)),
+        Ok(httparse::Status::Partial) => None,
+        Err(httparse::Error::TooManyHeaders) => Some(Err(LARGE)),
+        Err(_) => Some(Err(BAD)),
+    }
+}
+
+fn judge(request: &httparse::Request<'_, '_>, is_loopback: bool) -> Result<Request, Refusal> {
+    let named = |name: &'static str| {
+        let headers = request.headers.iter().filter(move |it| it.name.eq_ignore_ascii_case(name));
+        headers.map(|it| it.value)
+    };
+    let mut hosts = named("host");
+    // A name that somebody else's DNS lets point here is in `Host`.
+    let host = match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host,
+        (None, _) if request.version == Some(0) => b"localhost",
+        _ => return Err(BAD),
+    };
+    if is_loopback && !is_own(host) {
+        return Err(MISDIRECTED);
+    }
+    // No scraper sends these. A page of somebody else may not even learn that this server is there.
+    let is_foreign = |site: &[u8]| matches!(site, b"cross-site" | b"same-site");
+    if named("origin").next().is_some() || named("sec-fetch-site").any(is_foreign) {
+        return Err(FOREIGN);
+    }
+    let path = request.path.unwrap_or_default();
+    if path.split('?').next() != Some("/metrics") {
+        return Err(ABSENT);
+    }
+    match request.method {
+        Some("GET") => Ok(Request { head_only: false }),
+        Some("HEAD") => Ok(Request { head_only: true }),
+        _ => Err(METHOD),
+    }
+}
+
+/// Whether a host is this machine by a name or an address that nobody else can let point here. Any port: a
+/// tunnel has another one.
+fn is_own(host: &[u8]) -> bool {
+    let Ok(host) = std::str::from_utf8(host) else { return false };
+    let without_port = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = without_port.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let address: Option<std::net::IpAddr> = match address {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().map(Into::into).ok(),
+        None => without_port.parse::<std::net::Ipv4Addr>().map(Into::into).ok(),
+    };
+    let is_loopback = |it: std::net::IpAddr| it.to_canonical().is_loopback();
+    without_port.eq_ignore_ascii_case("localhost") || address.is_some_and(is_loopback)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(head: &str) -> Option<Result<Request, &'static str>> {
+        let read = read(format!("{head}\r\n\r\n").as_bytes(), true);
+        read.map(|it| it.map_err(|refusal| &refusal.status[..3]))
+    }
+
+    #[test]
+    fn metrics_are_all_that_there_is() {
+        let get = |path: &str| asked(&format!("GET {path} HTTP/1.1\r\nHost: localhost:1")).unwrap();
+        assert_eq!(get("/metrics"), Ok(Request { head_only: false }));
+        assert_eq!(get("/metrics?name[]=up"), Ok(Request { head_only: false }));
+        assert_eq!(get("/"), Err("404"));
+        assert_eq!(get("/metrics/../../etc/passwd"), Err("404"));
+        let head = asked("HEAD /metrics HTTP/1.1\r\nhost: [::1]:9464").unwrap();
+        assert_eq!(head, Ok(Request { head_only: true }));
+        assert_eq!(asked("POST /metrics HTTP/1.1\r\nHost: 127.0.0.1").unwrap(), Err("405"));
+        assert_eq!(asked("GET /metrics HTTP/1.0"), Some(Ok(Request { head_only: false })));
+    }
+
+    #[test]
+    fn only_this_machine_by_its_own_names_is_answered() {
+        let of_host = |host: &str| asked(&format!("GET /metrics HTTP/1.1\r\nHost: {host}"));
+        for own in ["localhost", "LOCALHOST:8080", "127.0.0.1:9464", "127.9.8.7", "[::1]"] {
+            assert!(of_host(own).unwrap().is_ok(), "{own}");
+        }
+        for other in
+            ["evil.example:9464", "127.0.0.1.evil.example", "10.0.0.1", "[::2]:1", "", "::1"]
+        {
+            assert_eq!(of_host(other).unwrap(), Err("421"), "{other}");
+        }
+        let two = asked("GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: localhost");
+        assert_eq!(two.unwrap(), Err("400"));
+        assert_eq!(asked("GET /metrics HTTP/1.1").unwrap(), Err("400"));
+        let anywhere = read(b"GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n", false);
+        assert!(anywhere.unwrap().is_ok(), "the name of this machine is not known");
+    }
+
+    #[test]
+    fn pages_of_others_are_not_answered() {
+        let with = |header: &str| {
+            asked(&format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{header}")).unwrap()
+        };
+        assert_eq!(with("Origin: http://evil.example"), Err("403"));
+        assert_eq!(with("Origin: null"), Err("403"));
+        assert_eq!(with("Sec-Fetch-Site: cross-site"), Err("403"));
+        assert!(with("Sec-Fetch-Site: none").is_ok(), "somebody typed the address");
+    }
+
+    #[test]
+    fn what_is_too_large_or_no_request_is_refused() {
+        assert_eq!(read(b"GET /metrics HT", true), None);
+        assert_eq!(read(b"\x16\x03\x01\x02\x00\x01", true), Some(Err(BAD)));
+        let many = "a: b\r\n".repeat(MOST_HEADERS + 1);
+        let many = asked(&format!("GET /metrics HTTP/1.1\r\n{many}Host: localhost"));
+        assert_eq!(many, Some(Err("431")));
+        let endless = format!("GET /metrics HTTP/1.1\r\nx: {}", "y".repeat(MOST_HEAD));
+        assert_eq!(read(endless.as_bytes(), true), Some(Err(LARGE)));
+    }
+}

@@ -1,0 +1,221 @@
+//! The server: one loop, which waits for connections and for texts.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::rc::{Rc, Weak};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::address::MetricsAddress;
+use crate::connection::Connection;
+use crate::error::BindError;
+use crate::request::{BUSY, NOT_YET};
+use crate::source::Source;
+
+/// Most open connections.
+const MOST: usize = 64;
+/// How long a connection that has asked for nothing stays where others want its place.
+const GRACE: Duration = Duration::from_millis(250);
+/// A text is as good as a new one for so long: who asks often does not keep the capture busy.
+const FRESH: Duration = Duration::from_millis(20);
+/// How long a text may take to come.
+const TO_COME: Duration = Duration::from_secs(2);
+/// Most texts that slow readers may keep in memory.
+const MOST_TEXTS: usize = 4;
+/// How long no connection is accepted where that fails: no descriptor is left.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves the texts that a socket brings.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    is_loopback: bool,
+    source: Source,
+}
+
+impl Server {
+    /// Takes the address; nothing is answered yet.
+    ///
+    /// # Errors
+    /// The address cannot be used.
+    pub fn bind(address: MetricsAddress, source: UnixStream) -> Result<Server, BindError> {
+        let failed = |error| BindError::new(address.0, error);
+        let listener = TcpListener::bind(address.0).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let source = Source::new(source).map_err(failed)?;
+        Ok(Server { listener, is_loopback: address.is_loopback(), source })
+    }
+
+    /// Its address, with the port that it has got.
+    ///
+    /// # Errors
+    /// The system does not say it.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until the source ends.
+    pub fn run(self) {
+        let (connections, kept) = Default::default();
+        let (latest, asked, paused) = Default::default();
+        Running { server: self, connections, latest, kept, asked, paused }.run();
+    }
+}
+
+/// A server at work.
+struct Running {
+    server: Server,
+    connections: Vec<Connection>,
+    /// The latest text, and when it was asked for.
+    latest: Option<(Instant, Rc<[u8]>)>,
+    /// All that somebody still reads.
+    kept: Vec<Weak<[u8]>>,
+    /// When a text was asked for that has not come yet.
+    asked: Option<Instant>,
+    /// Until when no connection is accepted.
+    paused: Option<Instant>,
+}
+
+impl Running {
+    fn run(mut self) {
+        loop {
+            let Ok(ready) = self.wait() else { return };
+            if ready.source && self.take_text().is_err() {
+                return;
+            }
+            let is_loopback = self.server.is_loopback;
+            for (connection, is_gone) in self.connections.iter_mut().zip(ready.connections) {
+                if let Some(is_gone) = is_gone {
+                    connection.turn(is_gone, is_loopback);
+                }
+            }
+            if ready.listener {
+                self.accept();
+            }
+            if self.ask().is_err() {
+                return;
+            }
+            let now = Instant::now();
+            self.connections.retain(|it| !it.is_over() && it.until > now);
+        }
+    }
+
+    fn wait(&self) -> io::Result<ReadyNow> {
+        let now = Instant::now();
+        let paused = self.paused.filter(|until| *until > now);
+        let asked = self.asked.map(|asked| asked + TO_COME).filter(|until| *until > now);
+        let ends = self.connections.iter().map(|connection| connection.until);
+        let until = ends.chain(paused).chain(asked).min();
+        let timeout = until.map(|until| {
+            // A little later, so that it is over then.
+            let left = until.saturating_duration_since(now) + Duration::from_millis(1);
+            Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() }
+        });
+        let accepts = if paused.is_some() { PollFlags::empty() } else { PollFlags::IN };
+        let mut fds = vec![
+            PollFd::new(&self.server.source, PollFlags::IN),
+            PollFd::new(&self.server.listener, accepts),
+        ];
+        fds.extend(self.connections.iter().map(|it| PollFd::new(it, it.interest())));
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => fds.iter_mut().for_each(PollFd::clear_revents),
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        let gone = PollFlags::HUP | PollFlags::ERR;
+        let of_connection = |fd: &PollFd<'_>| is_ready(fd).then(|| fd.revents().intersects(gone));
+        Ok(ReadyNow {
+            source: is_ready(&fds[0]),
+            listener: is_ready(&fds[1]),
+            connections: fds[2..].iter().map(of_connection).collect(),
+        })
+    }
+
+    fn accept(&mut self) {
+        // As many as the queue of a socket holds: who connects without a pause keeps nobody waiting.
+        for _ in 0..2 * MOST {
+            let accepted =
+                self.server.listener.accept().and_then(|(stream, _)| Connection::new(stream));
+            match accepted {
+                Ok(mut connection) => {
+                    // It may have asked already.
+                    connection.turn(false, self.server.is_loopback);
+                    self.connections.push(connection);
+                    self.make_room();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    self.paused = Some(Instant::now() + PAUSE);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// If there is one connection too many, one that has been idle for a while goes, or the newest.
+    fn make_room(&mut self) {
+        if self.connections.len() <= MOST {
+            return;
+        }
+        let now = Instant::now();
+        let may_go = |it: &Connection| it.is_over() || (it.is_idle() && it.since + GRACE < now);
+        let goes = self.connections.iter().position(may_go).unwrap_or(MOST);
+        // Dropped with what it was just told.
+        self.connections.remove(goes).refuse(BUSY);
+    }
+
+    /// Has those who wait for a text get one.
+    fn ask(&mut self) -> io::Result<()> {
+        if !self.connections.iter().any(Connection::wants_text) {
+            return Ok(());
+        }
+        self.kept.retain(|text| text.strong_count() > 0);
+        let now = Instant::now();
+        let may_be_old = self.kept.len() >= MOST_TEXTS;
+        let good = |it: &&(Instant, Rc<[u8]>)| may_be_old || it.0 + FRESH > now;
+        if let Some((_, text)) = self.latest.as_ref().filter(good) {
+            let text = text.clone();
+            self.answer(&text);
+            return Ok(());
+        }
+        match self.asked {
+            None => {
+                self.asked = Some(now);
+                self.server.source.ask()
+            }
+            Some(asked) if asked + TO_COME < now => {
+                let waiting = self.connections.iter_mut().filter(|it| it.wants_text());
+                waiting.for_each(|it| it.refuse(NOT_YET));
+                Ok(())
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn take_text(&mut self) -> io::Result<()> {
+        let Some(text) = self.server.source.read()? else { return Ok(()) };
+        let text: Rc<[u8]> = text.into();
+        // From before the question on: it is not older than that.
+        let at = self.asked.take().unwrap_or_else(Instant::now);
+        self.kept.push(Rc::downgrade(&text));
+        self.latest = Some((at, text.clone()));
+        self.answer(&text);
+        Ok(())
+    }
+
+    fn answer(&mut self, text: &Rc<[u8]>) {
+        let waiting = self.connections.iter_mut().filter(|it| it.wants_text());
+        waiting.for_each(|it| it.answer(text));
+    }
+}
+
+/// What has happened.
+struct ReadyNow {
+    source: bool,
+    listener: bool,
+    /// Of each connection: nothing, or whether the other side is gone.
+    connections: Vec<Option<bool>>,
+}

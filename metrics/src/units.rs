@@ -1,0 +1,99 @@
+//! Units: the base unit that a series has, and numbers in it, exactly.
+
+/// How the numbers of a unit become numbers of its base unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// The base unit, which ends the name of a series; empty: none that OpenMetrics knows.
+    pub base: &'static str,
+    factor: i128,
+    /// Decimal places that a number is shifted by.
+    places: u32,
+}
+
+impl Unit {
+    /// Numbers as they are.
+    pub const NONE: Unit = Unit::new("", 1, 0);
+    /// What durations without a unit are in.
+    pub const NANOSECONDS: Unit = Unit::new("seconds", 1, 9);
+
+    const fn new(base: &'static str, factor: i128, places: u32) -> Unit {
+        Unit { base, factor, places }
+    }
+
+    /// The unit that a frame file names. One that is not known stays out of the name.
+    pub fn read(text: &str) -> Unit {
+        match text {
+            "ns" => Unit::NANOSECONDS,
+            "us" | "µs" | "μs" => Unit::new("seconds", 1, 6),
+            "ms" => Unit::new("seconds", 1, 3),
+            "s" | "sec" | "second" | "seconds" => Unit::new("seconds", 1, 0),
+            "min" => Unit::new("seconds", 60, 0),
+            "h" => Unit::new("seconds", 3600, 0),
+            "B" | "byte" | "bytes" => Unit::new("bytes", 1, 0),
+            "kB" | "KB" => Unit::new("bytes", 1000, 0),
+            "MB" => Unit::new("bytes", 1_000_000, 0),
+            "GB" => Unit::new("bytes", 1_000_000_000, 0),
+            "KiB" => Unit::new("bytes", 1 << 10, 0),
+            "MiB" => Unit::new("bytes", 1 << 20, 0),
+            "GiB" => Unit::new("bytes", 1 << 30, 0),
+            "%" => Unit::new("ratio", 1, 2),
+            _ => Unit::NONE,
+        }
+    }
+
+    /// A number of this unit in the base unit.
+    pub fn decimal(self, number: i128) -> String {
+        let number = number.saturating_mul(self.factor);
+        let one = 10u128.pow(self.places);
+        let (whole, part) = (number.unsigned_abs() / one, number.unsigned_abs() % one);
+        let sign = if number < 0 { "-" } else { "" };
+        if part == 0 {
+            return format!("{sign}{whole}");
+        }
+        let part = format!("{part:0width$}", width = self.places as usize);
+        format!("{sign}{whole}.{}", part.trim_end_matches('0'))
+    }
+
+    /// The bound of a bucket, as programs of Prometheus spell it: they compare its text.
+    pub fn bound(self, number: i128) -> String {
+        let number = number.saturating_mul(self.factor) as f64 / 10f64.powi(self.places as i32);
+        let short = format!("{number:e}");
+        let (digits, exponent) = short.split_once('e').unwrap_or((&short, "0"));
+        let exponent: i32 = exponent.parse().unwrap_or_default();
+        if number != 0.0 && !(-4..21).contains(&exponent) {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            return format!("{digits}e{sign}{:02}", exponent.unsigned_abs());
+        }
+        let plain = number.to_string();
+        if plain.contains('.') { plain } else { plain + ".0" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_exact_in_the_base_unit() {
+        let decimal = |unit: &str, number| Unit::read(unit).decimal(number);
+        assert_eq!(decimal("ns", 1_500_000_001), "1.500000001");
+        assert_eq!(decimal("us", -1), "-0.000001");
+        assert_eq!(decimal("ms", 2000), "2");
+        assert_eq!(decimal("min", 3), "180");
+        assert_eq!(decimal("KiB", u64::MAX.into()), "18889465931478580853760");
+        assert_eq!(decimal("%", 1250), "12.5");
+        assert_eq!(decimal("frames", -7), "-7");
+        assert_eq!(Unit::read("frames").base, "");
+    }
+
+    #[test]
+    fn bounds_are_spelt_as_prometheus_spells_them() {
+        let bound = |unit: &str, number| Unit::read(unit).bound(number);
+        assert_eq!(bound("ns", 255), "2.55e-07");
+        assert_eq!(bound("ns", 1_048_575), "0.001048575");
+        assert_eq!(bound("ns", 68_719_476_735), "68.719476735");
+        assert_eq!(bound("n", 9), "9.0");
+        assert_eq!(bound("n", 0), "0.0");
+        assert_eq!(bound("n", i128::from(u64::MAX)), "18446744073709552000.0");
+    }
+}
