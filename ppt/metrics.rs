@@ -88,7 +88,7 @@ impl Metrics {
         let (mut series, ended) = (Series::new(facts), Arc::new(AtomicBool::new(false)));
         let (socket, end) = (self.server.socket.clone(), ended.clone());
         let body = move || {
-            let _ = answer(&socket, || series.text(&tallies));
+            let _ = answer(&socket, || series.text(tallies.session(), tallies.feeds()));
             end.store(true, Relaxed);
         };
         let thread = std::thread::Builder::new().name("ppt-metrics".into()).spawn(body);

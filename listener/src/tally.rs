@@ -123,7 +123,8 @@ fn zeros(count: usize) -> Box<[AtomicU64]> {
 }
 
 impl FeedTally {
-    fn new(source: &Source) -> Self {
+    /// Those of a feed of which nothing has been counted yet.
+    pub fn new(source: &Source) -> Self {
         let schema = Schema::from_json(&source.schema_json).ok();
         Self {
             pid: source.process.pid,
@@ -248,7 +249,7 @@ impl FeedTally {
     }
 
     /// What was added to cells, as the file states it.
-    pub(crate) fn add(&self, added: impl IntoIterator<Item = (u32, u64)>) {
+    pub fn add(&self, added: impl IntoIterator<Item = (u32, u64)>) {
         for (cell, add) in added {
             if let Some(sum) = self.cells.get(cell as usize) {
                 sum.fetch_add(add, Relaxed);

@@ -1,11 +1,12 @@
 //! Which series there are, and what they say.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ppt_capture::frame_dsl::Schema;
 use ppt_capture::frame_dsl::metric::{Metric, Shape};
-use ppt_listener::{FeedTally, Tallies};
+use ppt_listener::{FeedTally, SessionTally};
 
 use crate::names::{Defined, Names};
 use crate::source::MOST_TEXT;
@@ -85,25 +86,29 @@ impl Series {
         Series { facts, names: Names::new(OWN) }
     }
 
-    /// The numbers of this moment as OpenMetrics text.
-    pub fn text(&mut self, tallies: &Tallies) -> String {
+    /// These numbers as OpenMetrics text.
+    pub fn text(&mut self, session: SessionTally, feeds: Vec<Arc<FeedTally>>) -> String {
         let mut text = Exposition::default();
         let host = Labels::default().with("host", &self.facts.host);
         let mut not_shown = 0;
-        let feeds = shown(tallies.feeds());
-        let pids = feeds.iter().filter(|(_, feed)| feed.ended_since().is_none());
-        let processes = pids.map(|(_, feed)| feed.pid).collect::<BTreeSet<_>>().len();
-        self.session(&mut text, &host, processes, tallies);
-        for (buffer, feed) in &feeds {
+        let labels = buffer_labels(feeds.iter().map(|feed| FeedName {
+            pid: feed.pid,
+            program: &feed.program,
+            buffer: &feed.buffer,
+            ended: feed.ended_since(),
+        }));
+        let pids = feeds.iter().filter(|feed| feed.ended_since().is_none());
+        let processes = pids.map(|feed| feed.pid).collect::<BTreeSet<_>>().len();
+        self.session(&mut text, &host, processes, session);
+        for (buffer, feed) in labels.iter().zip(&feeds) {
+            let Some(buffer) = buffer else { continue };
             let labels = host.with("program", &feed.program).with("pid", &feed.pid.to_string());
             let labels = labels.with("buffer", buffer);
-            let before = text.mark();
-            account(&mut text, &labels, feed);
             if text.bytes() > MOST_TEXT / 2 {
-                text.back(&before);
                 not_shown += 1;
                 continue;
             }
+            account(&mut text, &labels, feed);
             let before = text.mark();
             if !self.metrics(&mut text, &labels, feed) {
                 text.back(&before);
@@ -115,9 +120,14 @@ impl Series {
         text.finish()
     }
 
-    fn session(&self, text: &mut Exposition, host: &Labels, processes: usize, tallies: &Tallies) {
+    fn session(
+        &self,
+        text: &mut Exposition,
+        host: &Labels,
+        processes: usize,
+        session: SessionTally,
+    ) {
         let SessionFacts { version, began_ns, is_flight, .. } = &self.facts;
-        let session = tallies.session();
         let mut one = |what: Description<'static>, labels: &Labels, value: String| {
             let family = text.family(what);
             text.sample(family, what.ty.suffixes()[0], labels, value);
@@ -183,32 +193,40 @@ fn help(buffer: &str, metric: &Metric) -> String {
     }
 }
 
-/// The feeds that are shown, and the label of the buffer of each. No two have the same labels.
-fn shown(feeds: Vec<std::sync::Arc<FeedTally>>) -> Vec<(String, std::sync::Arc<FeedTally>)> {
-    let mut latest: BTreeMap<(u32, String, String), usize> = BTreeMap::new();
-    let mut shown: Vec<Option<(String, std::sync::Arc<FeedTally>)>> = Vec::new();
-    for feed in feeds {
-        if feed.ended_since().is_some_and(|since| since > AFTERWARDS) {
+/// What tells the series of a feed from those of others.
+struct FeedName<'a> {
+    pid: u32,
+    program: &'a str,
+    buffer: &'a str,
+    /// How long ago it ended.
+    ended: Option<Duration>,
+}
+
+/// The label of the buffer of each feed, None if it is not shown. No two have the same labels.
+fn buffer_labels<'a>(feeds: impl Iterator<Item = FeedName<'a>>) -> Vec<Option<String>> {
+    // How many that go on have a name, and the place of the last one that has ended.
+    let mut named: BTreeMap<(u32, &str, &str), (usize, Option<usize>)> = BTreeMap::new();
+    let mut labels: Vec<Option<String>> = Vec::new();
+    for (place, FeedName { pid, program, buffer, ended }) in feeds.enumerate() {
+        labels.push(None);
+        if ended.is_some_and(|since| since > AFTERWARDS) {
             continue;
         }
-        let key = |buffer: String| (feed.pid, feed.program.clone(), buffer);
-        let numbered = (2u32..).map(|number| format!("{}-{number}", feed.buffer));
-        for buffer in std::iter::once(feed.buffer.clone()).chain(numbered) {
-            let place = latest.get(&key(buffer.clone())).copied();
-            let is_taken = place.and_then(|place| shown[place].as_ref());
-            if is_taken.is_some_and(|(_, other)| other.ended_since().is_none()) {
-                continue;
-            }
-            // One that has ended makes room for one that goes on under its name.
-            if let Some(place) = place {
-                shown[place] = None;
-            }
-            latest.insert(key(buffer.clone()), shown.len());
-            shown.push(Some((buffer, feed)));
-            break;
+        let (going_on, last) = named.entry((pid, program, buffer)).or_default();
+        // One that has ended makes room for one that has its name after it.
+        if let Some(before) = last.take() {
+            labels[before] = None;
+        }
+        labels[place] = Some(match *going_on {
+            0 => buffer.to_owned(),
+            others => format!("{buffer}-{}", others + 1),
+        });
+        match ended {
+            None => *going_on += 1,
+            Some(_) => *last = Some(place),
         }
     }
-    shown.into_iter().flatten().collect()
+    labels
 }
 
 /// The account of a buffer. What is written is the sum of all else, so it always adds up.
@@ -291,5 +309,135 @@ fn histogram(
     if sum >= 0 {
         text.sample(family, "_count", labels, count);
         text.sample(family, "_sum", labels, unit.decimal(sum));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ppt_listener::Source;
+
+    use super::*;
+
+    const EMPTY: SessionTally = SessionTally { drained: 0, waiting: 0, bytes: 0 };
+
+    fn series() -> Series {
+        let (host, version) = ("h".to_owned(), "1".to_owned());
+        Series::new(SessionFacts { host, version, began_ns: 0, is_flight: false })
+    }
+
+    /// A feed with these counters and histograms.
+    fn feed(metrics: &str) -> Arc<FeedTally> {
+        let schema = format!(
+            r#"{{"v":1,"buffer":"b","slots":2,"stride":16,"frames":[{{"name":"ppt_none","kind":"plain","size":16,"fields":[{{"name":"nothing","type":"u64","offset":8}}],"hidden":true}}],"metrics":[{metrics}]}}"#
+        );
+        let source = Source {
+            schema_json: schema.into_bytes(),
+            buffer: "b".to_owned(),
+            ..Source::default()
+        };
+        Arc::new(FeedTally::new(&source))
+    }
+
+    fn lines(text: &str, name: &str) -> Vec<String> {
+        let of = |line: &&str| line.starts_with(&format!("{name}{{"));
+        let bare = |line: &str| line.replace(r#"host="h",program="",pid="0",buffer="b""#, "");
+        text.lines().filter(of).map(bare).collect()
+    }
+
+    #[test]
+    fn every_bucket_counts_all_values_up_to_its_bound() {
+        let feed = feed(
+            r#"{"name":"wait","kind":"histogram","type":"duration"},{"name":"size","kind":"histogram","type":"u32","from":10,"to":20,"buckets":2}"#,
+        );
+        let metrics = feed.schema.as_ref().unwrap().metrics();
+        let [wait, size] = &metrics[..] else { panic!("two") };
+        let mut observed = 0;
+        for cell in 1..wait.cells.len() as u32 {
+            feed.add([(wait.cells.start + cell, 1), (wait.cells.start, 3)]);
+            observed += 1;
+        }
+        feed.add((0..5).map(|cell| (size.cells.start + cell, [100, 1, 2, 4, 8][cell as usize])));
+        let text = series().text(EMPTY, vec![feed.clone()]);
+        let buckets = lines(&text, "ppt_b_wait_seconds_bucket");
+        // 2^8 ns to 2^36 ns, and half-way between.
+        assert_eq!(buckets.len(), 57 + 1);
+        for line in &buckets[..57] {
+            let (bound, count) = line.split_once("\"} ").unwrap();
+            let bound: f64 = bound.split_once("le=\"").unwrap().1.parse().unwrap();
+            let below = |cell: u32| {
+                wait.shape.bucket(cell).is_some_and(|(_, end)| {
+                    end.is_some_and(|end| end as f64 <= (bound * 1e9).round() + 1.0)
+                })
+            };
+            let expected = (1..wait.cells.len() as u32).filter(|&cell| below(cell)).count();
+            assert_eq!(count.parse::<usize>().unwrap(), expected, "{line}");
+        }
+        assert!(buckets[57].ends_with(&format!("le=\"+Inf\"}} {observed}")), "{buckets:?}");
+        let sum = format!("ppt_b_wait_seconds_sum{{}} {}", Unit::NANOSECONDS.decimal(3 * observed));
+        assert_eq!(lines(&text, "ppt_b_wait_seconds_sum"), [sum]);
+        let bounds = [("9.0", 1), ("14.0", 3), ("19.0", 7), ("+Inf", 15)];
+        let expected =
+            bounds.map(|(le, count)| format!("ppt_b_size_bucket{{,le=\"{le}\"}} {count}"));
+        assert_eq!(lines(&text, "ppt_b_size_bucket"), expected);
+        assert_eq!(lines(&text, "ppt_b_size_sum"), ["ppt_b_size_sum{} 100"]);
+    }
+
+    #[test]
+    fn a_sum_that_may_fall_is_left_out_with_its_count() {
+        let feed = feed(r#"{"name":"wait","kind":"histogram","type":"duration"}"#);
+        feed.add([(0, (-5i64).cast_unsigned()), (1, 2)]);
+        let text = series().text(EMPTY, vec![feed]);
+        assert_eq!(
+            lines(&text, "ppt_b_wait_seconds_bucket")[0],
+            "ppt_b_wait_seconds_bucket{,le=\"2.55e-07\"} 2"
+        );
+        for name in ["ppt_b_wait_seconds_sum", "ppt_b_wait_seconds_count"] {
+            assert!(lines(&text, name).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_defines_too_much_has_its_account_only() {
+        let one = |number: u32| {
+            format!(
+                r#"{{"name":"h{number}","kind":"histogram","type":"u32","from":0,"to":9999,"buckets":4096}}"#
+            )
+        };
+        let all: Vec<String> = (0..256).map(one).collect();
+        let mut feeds =
+            vec![feed(&all.join(",")), feed(r#"{"name":"c","kind":"counter","type":"u64"}"#)];
+        let text = series().text(EMPTY, feeds.clone());
+        assert!(lines(&text, "ppt_b_h0_bucket").is_empty());
+        assert_eq!(lines(&text, "ppt_session_buffers_not_shown").len(), 1);
+        assert!(text.contains("ppt_session_buffers_not_shown{host=\"h\"} 1\n"), "{text}");
+        assert!(text.contains("buffer=\"b-2\"} 0\n"), "others are shown: {text}");
+        // However many there are.
+        let many = feeds[1].clone();
+        feeds.extend((0..8_000).map(|_| many.clone()));
+        let text = series().text(EMPTY, feeds);
+        assert!(text.len() < MOST_TEXT, "{}", text.len());
+        assert!(text.contains("ppt_session_buffers_not_shown{"), "{}", text.len());
+    }
+
+    #[test]
+    fn no_two_buffers_have_the_same_labels() {
+        let named = |pid, buffer, ended: Option<u64>| FeedName {
+            pid,
+            program: "p",
+            buffer,
+            ended: ended.map(Duration::from_secs),
+        };
+        let labels = |feeds: Vec<FeedName<'_>>| {
+            let labels = buffer_labels(feeds.into_iter()).into_iter();
+            labels.map(|label| label.unwrap_or("-".into())).collect::<Vec<_>>().join(" ")
+        };
+        // Two libraries of one process; two processes.
+        let all = vec![named(1, "b", None), named(1, "b", None), named(2, "b", None)];
+        assert_eq!(labels(all), "b b-2 b");
+        // The number of a process that has ended is given again.
+        let all = vec![named(1, "b", Some(9)), named(1, "b", None), named(2, "b", Some(9))];
+        assert_eq!(labels(all), "- b b");
+        let all = vec![named(1, "b", Some(9)), named(1, "b", Some(5)), named(2, "b", Some(301))];
+        assert_eq!(labels(all), "- b -");
     }
 }

@@ -18,8 +18,10 @@ use crate::source::Source;
 const MOST: usize = 64;
 /// How long a connection that has asked for nothing stays where others want its place.
 const GRACE: Duration = Duration::from_millis(250);
-/// A text is as good as a new one for so long: who asks often does not keep the capture busy.
+/// A text is as good as a new one for so long, and for nine times as long as it took to come: whoever asks
+/// without a pause has one made for a tenth of the time.
 const FRESH: Duration = Duration::from_millis(20);
+const MOST_FRESH: Duration = Duration::from_secs(1);
 /// How long a text may take to come.
 const TO_COME: Duration = Duration::from_secs(2);
 /// Most texts that slow readers may keep in memory.
@@ -68,7 +70,7 @@ impl Server {
 struct Running {
     server: Server,
     connections: Vec<Connection>,
-    /// The latest text, and when it was asked for.
+    /// The latest text, and until when it is as good as a new one.
     latest: Option<(Instant, Rc<[u8]>)>,
     /// All that somebody still reads.
     kept: Vec<Weak<[u8]>>,
@@ -175,7 +177,7 @@ impl Running {
         self.kept.retain(|text| text.strong_count() > 0);
         let now = Instant::now();
         let may_be_old = self.kept.len() >= MOST_TEXTS;
-        let good = |it: &&(Instant, Rc<[u8]>)| may_be_old || it.0 + FRESH > now;
+        let good = |it: &&(Instant, Rc<[u8]>)| may_be_old || it.0 > now;
         if let Some((_, text)) = self.latest.as_ref().filter(good) {
             let text = text.clone();
             self.answer(&text);
@@ -198,10 +200,10 @@ impl Running {
     fn take_text(&mut self) -> io::Result<()> {
         let Some(text) = self.server.source.read()? else { return Ok(()) };
         let text: Rc<[u8]> = text.into();
-        // From before the question on: it is not older than that.
-        let at = self.asked.take().unwrap_or_else(Instant::now);
+        let took = self.asked.take().map_or(Duration::ZERO, |asked| asked.elapsed());
+        let fresh = (9 * took).clamp(FRESH, MOST_FRESH);
         self.kept.push(Rc::downgrade(&text));
-        self.latest = Some((at, text.clone()));
+        self.latest = Some((Instant::now() + fresh, text.clone()));
         self.answer(&text);
         Ok(())
     }

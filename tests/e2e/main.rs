@@ -114,7 +114,7 @@ mod session {
     mod masks;
     mod masks_odd;
     mod memory;
-    mod metrics;
+    pub mod metrics;
     mod metrics_odd;
     mod modules;
     mod probes;

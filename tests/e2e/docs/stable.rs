@@ -1,4 +1,5 @@
-//! Names that stay from one version to the next: commands, options and keys of JSON of `ppt` and `pptc`.
+//! Names that stay from one version to the next: commands, options, keys of JSON and series of `ppt` and
+//! `pptc`.
 
 #[path = "../../stable/hold.rs"]
 mod list;
@@ -7,7 +8,9 @@ use std::collections::BTreeSet;
 
 use list::{hold, keys, options};
 
+use crate::fixtures::scraped::Served;
 use crate::fixtures::support::{Bench, root, text};
+use crate::session::metrics::{run, sums};
 
 #[test]
 fn commands_and_options_stay() {
@@ -72,4 +75,20 @@ fn keys_of_json_stay() {
     assert!(there.contains("doctor.checks[].verdict: string"), "{there:#?}");
     assert!(there.contains("info.buffers[].frames: number"), "{there:#?}");
     hold(root(), "ppt-json.txt", &there);
+}
+
+/// Series have the names that they had, and the same labels: those that every session has, and those that
+/// follow from a frame file.
+#[test]
+fn series_of_metrics_stay() {
+    let bench = sums();
+    let mut target = bench.start("sums", &["1", "10"]);
+    let served = Served::attach(&bench, &target, &["--counters", "10ms"]);
+    run(&mut target);
+    let scrape = served.scrape_until("counters are read", |it| {
+        it.all("ppt_sums_bytes_total", &[]).any(|it| it.1 > 0.0)
+    });
+    hold(root(), "metrics.txt", &scrape.names().collect());
+    served.attach.stop();
+    target.finish();
 }

@@ -1,10 +1,7 @@
 //! `--metrics`: the numbers of a running capture, beside what the capture says afterwards and what the program
 //! itself has counted.
 
-#[path = "../../stable/hold.rs"]
-mod list;
-
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -13,7 +10,7 @@ use serde_json::Value;
 use crate::fixtures::flood;
 use crate::fixtures::ledger::captures;
 use crate::fixtures::scraped::{Scrape, Served};
-use crate::fixtures::support::{Account, Bench, Kind, Target, of_both_kinds, root, wait_until};
+use crate::fixtures::support::{Account, Bench, Kind, Target, of_both_kinds, wait_until};
 
 of_both_kinds! {
     counters_and_histograms_are_those_of_the_capture_and_of_the_program
@@ -21,7 +18,7 @@ of_both_kinds! {
 }
 
 /// The program `sums`, which adds to counters and histograms.
-fn sums() -> Bench {
+pub fn sums() -> Bench {
     let bench = Bench::new();
     bench.copy_all(&["sums.frame", "sums_main.c"]);
     bench.pptc(&["sums.frame"]);
@@ -30,7 +27,7 @@ fn sums() -> Bench {
 }
 
 /// Lets it add; returns its own sums.
-fn run(target: &mut Target) -> Value {
+pub fn run(target: &mut Target) -> Value {
     target.say("go");
     serde_json::from_str(&target.stdout.wait_for("written ")).unwrap()
 }
@@ -229,26 +226,10 @@ fn a_program_that_ends_leaves_its_numbers() {
     assert_eq!(one.all("ppt_buffer_attached", &[]).count(), 2);
     assert_eq!(one.count("ppt_session_processes", &[]), 1);
     second.write_all(b"go\n").unwrap();
-    let last = served.scrape_until("the other goes on", |it| values(it) == [1000, 2800]);
-    assert_eq!(last.count("ppt_frames_written_total", &[]), 1000 + 2800);
+    served.scrape_until("the other goes on", |it| values(it) == [1000, 2800]);
+    settled(&served, 1000 + 2800);
     drop(second);
     served.attach.ended(0);
     let account = Account::of(&bench.info("out.bin"));
     account.check(1000 + 2800);
-}
-
-/// The names of series, with those of their labels, are part of what stays.
-#[test]
-fn names_of_series_stay() {
-    let bench = sums();
-    let mut target = bench.start("sums", &["1", "10"]);
-    let served = Served::attach(&bench, &target, &["--counters", "10ms"]);
-    run(&mut target);
-    let scrape = served.scrape_until("counters are read", |it| {
-        it.all("ppt_sums_bytes_total", &[]).any(|it| it.1 > 0.0)
-    });
-    let there: BTreeSet<String> = scrape.names().collect();
-    list::hold(root(), "metrics.txt", &there);
-    served.attach.stop();
-    target.finish();
 }
