@@ -142,6 +142,55 @@ fn scrapes_without_a_pause_lose_nothing(kind: Kind) {
     target.finish();
 }
 
+/// Three kinds of frames, in rows of different lengths.
+const KINDS: &str = r#"
+#include "kinds.h"
+#include <stdio.h>
+int main(void) {
+    char line[8];
+    puts("ready");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        for (unsigned i = 0; i < 3000; i++) {
+            if (i % 7 == 0) {
+                PPT_WRITE_RARE(f) f.n = i;
+            } else if (i < 1000) {
+                PPT_WRITE_EARLY(f) f.n = i;
+            } else {
+                PPT_WRITE_LATE(f) f.n = i;
+            }
+        }
+        puts("written 3000");
+        fflush(stdout);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn each_kind_of_frame_is_counted() {
+    let bench = Bench::new();
+    bench.write(
+        "kinds.frame",
+        "frame early { u64 n; }\nframe rare { u64 n; }\nframe late { u64 n; }\n",
+    );
+    bench.pptc(&["kinds.frame"]);
+    bench.write("main.c", KINDS);
+    bench.cc(&["main.c", "kinds.c", "-o", "main"]);
+    let mut target = bench.start("main", &[]);
+    let served = Served::attach(&bench, &target, &[]);
+    target.run();
+    let last = settled(&served, target.run() * 2);
+    served.attach.stop();
+    for (kind, count) in [("early", 2 * 857), ("rare", 2 * 429), ("late", 2 * 1714)] {
+        assert_eq!(last.count("ppt_frames_captured_total", &[("frame", kind)]), count, "{kind}");
+        let table = bench.table("out.bin", &["--frame", kind]);
+        assert_eq!(table.rows.len() as u64, count, "{kind}");
+    }
+    check_account(&bench, &["out.bin".into()], &last);
+    target.finish();
+}
+
 #[test]
 fn files_that_follow_each_other_are_one_session() {
     let bench = flood::build();
