@@ -134,6 +134,7 @@ mod with {
     mod preloading;
     mod requests;
     mod servers;
+    mod services;
 }
 
 /// Targets, users and text that mean harm.

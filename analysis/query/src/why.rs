@@ -9,6 +9,7 @@ mod names;
 mod request;
 mod running;
 mod said;
+mod services;
 mod slow;
 mod stacks;
 mod tail;
@@ -30,7 +31,7 @@ use during::{During, long, text};
 pub use functions::FunctionCounts;
 use running::RunningTime;
 use slow::Longest;
-pub use slow::{Doing, FrameName, Hop, RunningIn, Slow, SlowPart};
+pub use slow::{Doing, FrameName, Hop, RunningIn, ServiceCall, Slow, SlowPart};
 pub use tail::{Tail, TailCause};
 
 /// What is asked.
@@ -70,6 +71,7 @@ impl Engine {
         let mut answer = self.answered(found).await?;
         answer.slowest.sort_by_cached_key(rank);
         answer.slowest.truncate(why.slowest);
+        answer.slowest = self.follow_calls(answer.slowest).await?;
         Ok(answer)
     }
 
@@ -83,7 +85,11 @@ impl Engine {
             return Ok(WhyAnswer::default());
         }
         match self.slowest(&Why { slowest, ..Why::default() }).await {
-            Ok(found) => self.answered(found).await,
+            Ok(found) => {
+                let mut answer = self.answered(found).await?;
+                answer.slowest = self.follow_calls(answer.slowest).await?;
+                Ok(answer)
+            }
             Err(QueryError::NoInterval { .. }) => Ok(WhyAnswer::default()),
             Err(error) => Err(error),
         }
@@ -278,6 +284,7 @@ impl Engine {
                     is_span,
                     request: request::values(&shown, |entry| text(first + entry)),
                     parts: Vec::new(),
+                    answered_by: None,
                 });
             }
         }

@@ -329,9 +329,11 @@ impl Engine {
                 is_span: false,
                 request: Vec::new(),
                 parts: Vec::new(),
+                answered_by: None,
             }
         });
         let slow = self.explain_time(slow.collect()).await?;
+        let slow = self.follow_calls(slow).await?;
         for (way, slow) in ways.iter_mut().zip(slow) {
             way.why = Some(slow).filter(|it| !it.parts.is_empty());
         }

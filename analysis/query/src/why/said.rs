@@ -3,7 +3,7 @@
 use super::cut::{By, TimeUse};
 use super::names::labelled;
 use super::request;
-use super::slow::{Hop, RunningIn, Slow, SlowPart};
+use super::slow::{Hop, RunningIn, ServiceCall, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
 /// Parts that a sentence tells, and slices that a thread ran in; and the least share of the interval, or
@@ -120,7 +120,9 @@ impl Slow {
         let hops = self.hops().iter().enumerate();
         let hops: String =
             hops.map(|(at, entry)| format!(" {}", entry.sentence(at, self.hops()))).collect();
-        format!("Of {}, {who} {told}.{hops}", duration(self.dur as f64))
+        let answered = self.answered_by.as_ref();
+        let answered = answered.map_or_else(String::new, |call| format!(" {}", call.sentence()));
+        format!("Of {}, {who} {told}.{hops}{answered}", duration(self.dur as f64))
     }
 
     /// What identifies the request in one line, `id=88 kind=UPDATE`; empty where nothing does.
@@ -141,7 +143,9 @@ impl Slow {
     pub fn shape(&self) -> String {
         let told = self.told().into_iter().map(|entry| entry.most.shape());
         let hops = self.hops().iter().map(Hop::shape);
-        let all: Vec<String> = std::iter::once(self.name.clone()).chain(told).chain(hops).collect();
+        let answered = self.answered_by.iter().map(|call| call.shape());
+        let name = std::iter::once(self.name.clone());
+        let all: Vec<String> = name.chain(told).chain(hops).chain(answered).collect();
         all.join("; ")
     }
 
@@ -238,6 +242,32 @@ impl Clause<'_> {
     }
 }
 
+impl ServiceCall {
+    /// Who answered, and what took the time there.
+    fn sentence(&self) -> String {
+        let pid = self.request.pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
+        let name = self.process_name.as_ref();
+        let name = name.map_or_else(String::new, |name| format!(" ({name})"));
+        let certain = if self.had_others { "its call, or one beside it" } else { "its call" };
+        let late = self.taken_after as f64 / self.dur.max(1) as f64 >= WORTH;
+        let late = match late {
+            true => format!(", and took it up after {}", duration(self.taken_after as f64)),
+            false => String::new(),
+        };
+        format!(
+            "Process {pid}{name} answered {certain}, of {} ({}){late}. {}",
+            self.service,
+            duration(self.dur as f64),
+            self.request.sentence()
+        )
+    }
+
+    fn shape(&self) -> String {
+        let name = self.process_name.as_deref().unwrap_or_default();
+        format!("{} {name}: {}", self.service, self.request.shape())
+    }
+}
+
 impl Hop {
     /// The number of the thread, and its name.
     pub fn label(&self) -> String {
@@ -311,6 +341,7 @@ mod tests {
             is_span: false,
             request: Vec::new(),
             parts: parts.into_iter().map(part).collect(),
+            answered_by: None,
         }
     }
 
@@ -383,6 +414,36 @@ mod tests {
         other.parts[1].spent.ns += 1_000_000;
         assert_eq!(other.shape(), one.shape(), "numbers are not told");
         other.parts[0].hops.pop();
+        assert_ne!(other.shape(), one.shape());
+    }
+
+    #[test]
+    fn calls_are_followed_to_the_service_that_answered() {
+        let call = |taken_after, had_others, request: Slow| ServiceCall {
+            service: ":5432".into(),
+            ts: 0,
+            dur: 1000,
+            taken_after,
+            had_others,
+            process_name: Some("postgres".into()),
+            request,
+        };
+        let poll = TimeUse::Blocked { call: Some("poll".into()), by: By::default() };
+        let mut one = slow(vec![(poll, 1000, 1, None)]);
+        let query = slow(vec![(TimeUse::Running, 1000, 1, None)]);
+        one.answered_by = Some(Box::new(call(10, false, query.clone())));
+        assert_eq!(
+            one.sentence(),
+            "Of 1.00 µs, thread 7 was blocked in poll for 1.00 µs (100 %). Process 1 (postgres) answered its \
+             call, of :5432 (1.00 µs). Of 1.00 µs, thread 7 ran for 1.00 µs (100 %)."
+        );
+        let mut other = one.clone();
+        other.answered_by = Some(Box::new(call(500, true, query)));
+        let expected = "Process 1 (postgres) answered its call, or one beside it, of :5432 (1.00 µs), and took \
+                        it up after 500 ns. Of";
+        assert!(other.sentence().contains(expected), "{}", other.sentence());
+        assert_eq!(other.shape(), one.shape(), "numbers are not told");
+        other.answered_by = None;
         assert_ne!(other.shape(), one.shape());
     }
 

@@ -47,6 +47,28 @@ pub struct Slow {
     pub request: Vec<(String, String)>,
     /// The parts, the largest first.
     pub parts: Vec<SlowPart>,
+    /// The longest call of another service that it made, and the request there.
+    pub answered_by: Option<Box<ServiceCall>>,
+}
+
+/// A call of another service, which a captured process answered. Programs that nobody edited write it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServiceCall {
+    /// The service: `:5432`, or the path of a Unix socket.
+    pub service: String,
+    /// When the call began, ns since the epoch.
+    pub ts: i64,
+    /// Its length, ns: from the first byte out to the last byte in.
+    pub dur: i64,
+    /// How long after its beginning the other process took it up, ns.
+    pub taken_after: i64,
+    /// The thread had other calls under way at the same time: this one may be another request's.
+    pub had_others: bool,
+    /// What the process that answered is called, if it is known.
+    pub process_name: Option<String>,
+    /// The request there, from the beginning of the call to the last byte of the answer, and where that time
+    /// went in the thread that took it up.
+    pub request: Slow,
 }
 
 /// A part of it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ppt_query::plain_json;
-use ppt_query::why::{Doing, FunctionCounts, Hop, RunningIn, Slow, SlowPart};
+use ppt_query::why::{Doing, FunctionCounts, Hop, RunningIn, ServiceCall, Slow, SlowPart};
 use serde_json::{Value, json};
 
 use super::alike::alike;
@@ -13,30 +13,47 @@ use super::said::Said;
 pub(super) fn write(slow: &[Slow], out: &mut impl Write) -> io::Result<()> {
     let mut before = "[\n";
     for (slow, alike) in slow.iter().zip(alike(slow)) {
-        let parts: Vec<Value> = slow.parts.iter().map(part).collect();
-        let object = json!({
-            "name": slow.name,
-            "capture": slow.capture,
-            "buffer": slow.buffer,
-            "segment": slow.segment,
-            "ring": slow.ring,
-            "seqno": slow.seqno,
-            "host": slow.host,
-            "pid": slow.pid,
-            "tid": slow.tid,
-            "thread": slow.thread,
-            "ts": slow.ts,
-            "dur": slow.dur,
-            "request": slow.request.iter().cloned().collect::<BTreeMap<_, _>>(),
-            "sentence": slow.sentence(),
-            "alike": alike,
-            "parts": parts,
-        });
+        let mut object = interval(slow);
+        object["alike"] = alike.into();
         write!(out, "{before}{}", plain_json(&object.to_string()))?;
         before = ",\n";
     }
     let empty = before == "[\n";
     out.write_all(if empty { b"[]\n" } else { b"\n]\n" })
+}
+
+fn interval(slow: &Slow) -> Value {
+    json!({
+        "name": slow.name,
+        "capture": slow.capture,
+        "buffer": slow.buffer,
+        "segment": slow.segment,
+        "ring": slow.ring,
+        "seqno": slow.seqno,
+        "host": slow.host,
+        "pid": slow.pid,
+        "tid": slow.tid,
+        "thread": slow.thread,
+        "ts": slow.ts,
+        "dur": slow.dur,
+        "request": slow.request.iter().cloned().collect::<BTreeMap<_, _>>(),
+        "sentence": slow.sentence(),
+        "parts": slow.parts.iter().map(part).collect::<Vec<_>>(),
+        "answered_by": slow.answered_by.as_ref().map(|call| answered_by(call)),
+    })
+}
+
+/// The call of another service, and the request there.
+fn answered_by(call: &ServiceCall) -> Value {
+    json!({
+        "service": call.service,
+        "ts": call.ts,
+        "dur": call.dur,
+        "taken_after": call.taken_after,
+        "had_others": call.had_others,
+        "process_name": call.process_name,
+        "request": interval(&call.request),
+    })
 }
 
 fn part(part: &SlowPart) -> Value {
