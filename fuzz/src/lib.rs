@@ -8,6 +8,7 @@ mod capture;
 mod experiment;
 mod frame_file;
 mod memory;
+mod metrics;
 mod packet;
 mod predicate;
 mod process;
@@ -27,7 +28,7 @@ pub struct Fuzzer {
 }
 
 /// All of them.
-pub const FUZZERS: [Fuzzer; 13] = [
+pub const FUZZERS: [Fuzzer; 15] = [
     Fuzzer { name: "frame-file", run: frame_file::text },
     Fuzzer { name: "schema", run: frame_file::schema },
     Fuzzer { name: "predicate", run: predicate::predicate },
@@ -39,6 +40,8 @@ pub const FUZZERS: [Fuzzer; 13] = [
     Fuzzer { name: "symbols", run: symbols::symbols },
     Fuzzer { name: "sync", run: sync::sync },
     Fuzzer { name: "packet", run: packet::packet },
+    Fuzzer { name: "request", run: metrics::request },
+    Fuzzer { name: "series", run: metrics::series },
     Fuzzer { name: "view-index", run: view_index::view_index },
     Fuzzer { name: "experiment", run: experiment::experiment },
 ];

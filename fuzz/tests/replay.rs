@@ -103,6 +103,16 @@ fn packets() {
 }
 
 #[test]
+fn requests_for_metrics() {
+    replay("request");
+}
+
+#[test]
+fn series_of_metrics() {
+    replay("series");
+}
+
+#[test]
 fn experiments() {
     replay("experiment");
 }

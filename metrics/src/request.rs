@@ -7,14 +7,16 @@ const MOST_HEADERS: usize = 64;
 
 /// What is answered instead of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub struct Refusal {
+    /// The status, with its words.
     pub status: &'static str,
+    /// The body.
     pub text: &'static str,
 }
 
 /// A request for the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Request {
+pub struct Request {
     /// Only the head of the answer is wanted.
     pub head_only: bool,
 }
@@ -43,7 +45,7 @@ pub(crate) const NOT_YET: Refusal =
 
 /// Reads what has come of a request; None if its head is not whole yet. `is_loopback`: only this machine is
 /// to be answered.
-pub(crate) fn read(bytes: &[u8], is_loopback: bool) -> Option<Result<Request, Refusal>> {
+pub fn read(bytes: &[u8], is_loopback: bool) -> Option<Result<Request, Refusal>> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(bytes) {

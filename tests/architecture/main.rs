@@ -60,6 +60,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ppt-dump",
             "ppt-hosts",
             "ppt-listener",
+            "ppt-metrics",
             "ppt-predicate",
             "ppt-segment",
             "ppt-symbols",
