@@ -15,6 +15,7 @@ use crate::fixtures::support::{Account, Bench, Kind, Target, of_both_kinds, wait
 of_both_kinds! {
     counters_and_histograms_are_those_of_the_capture_and_of_the_program
     scrapes_without_a_pause_lose_nothing
+    rings_that_grow_keep_their_numbers
 }
 
 /// The program `sums`, which adds to counters and histograms.
@@ -94,6 +95,29 @@ fn counters_and_histograms_are_those_of_the_capture_and_of_the_program(kind: Kin
     let histograms = info["buffers"][0]["histograms"].as_array().unwrap();
     let queue = histograms.iter().find(|it| it["name"] == "queue").unwrap();
     assert_eq!(queue["count"], of("queue_count"));
+    target.finish();
+}
+
+/// Threads add to rows of two segments, and what they leave behind moves from one to the other.
+fn rings_that_grow_keep_their_numbers(kind: Kind) {
+    let bench = sums().of(kind);
+    let mut target = bench.start("sums", &["4", "50000"]);
+    let served = Served::attach(&bench, &target, &["--slots", "auto", "--counters", "10ms"]);
+    run(&mut target);
+    served.attach.stderr.wait_for("ppt: rings of sums grew from ");
+    run(&mut target);
+    let own = run(&mut target);
+    let of = |name: &str| own[name].as_u64().unwrap();
+    let last = served.scrape_until("counters are read", |it| {
+        it.count("ppt_sums_queue_bucket", &[("le", "+Inf")]) == of("queue_count")
+            && it.count("ppt_sums_ticks_total", &[]) == of("ticks")
+    });
+    assert_eq!(last.count("ppt_sums_bytes_total", &[]), of("bytes"));
+    assert_eq!(last.count("ppt_sums_queue_sum", &[]), of("queue_sum"));
+    served.attach.stop();
+    let account = Account::of(&bench.info("out.bin"));
+    // The last frames may have been on their way at the last scrape.
+    assert!((1..=account.captured).contains(&last.count("ppt_frames_captured_total", &[])));
     target.finish();
 }
 
