@@ -20,6 +20,7 @@ mod emitter;
 mod generate;
 mod java;
 mod model;
+mod node;
 mod output;
 mod python;
 mod rust;

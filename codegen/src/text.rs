@@ -47,6 +47,11 @@ impl GeneratedText {
         self.indent += 4;
     }
 
+    /// Indents the lines after one that ended a block, and begins another.
+    pub(crate) fn open_again(&mut self) {
+        self.indent += 4;
+    }
+
     /// Ends what [`GeneratedText::open`] began.
     pub(crate) fn close(&mut self, line: &str) {
         self.indent -= 4;

@@ -10,7 +10,7 @@ use std::fs;
 use support::{
     CELLS_SOURCE, CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, FORK_SOURCE, Generated,
     HASH_HEADER, HASH_MODULE, HELLO_SOURCE, JAVA_HASH, JAVA_LIBRARY, JAVA_RUNTIME, MADE_SOURCE,
-    golden_folder, goldens,
+    NODE_ADDON, NODE_HASH, NODE_RUNTIME, golden_folder, goldens,
 };
 
 /// Frame files whose Python is compared, too.
@@ -32,6 +32,18 @@ const PYTHON_GOLDENS: [&str; 11] = [
 const JAVA_GOLDENS: [&str; 9] = [
     "job.frame",
     "packaged.frame",
+    "long_arrays.frame",
+    "spans.frame",
+    "halves.frame",
+    "chains.frame",
+    "points.frame",
+    "hashes.frame",
+    "metrics.frame",
+];
+
+/// Frame files whose packages for Node are compared, too.
+const NODE_GOLDENS: [&str; 8] = [
+    "job.frame",
     "long_arrays.frame",
     "spans.frame",
     "halves.frame",
@@ -73,8 +85,9 @@ fn golden() {
 fn all() -> impl Iterator<Item = Generated> {
     let c = goldens().into_iter().map(|path| Generated::of_file(&path));
     let python = PYTHON_GOLDENS.map(|name| Generated::python(&golden_folder().join(name)));
+    let node = NODE_GOLDENS.map(|name| Generated::node(&golden_folder().join(name)));
     let java = JAVA_GOLDENS.map(|name| Generated::java(&golden_folder().join(name)));
-    c.chain(CPP_GOLDENS.into_iter().map(Generated::cpp)).chain(python).chain(java)
+    c.chain(CPP_GOLDENS.into_iter().map(Generated::cpp)).chain(python).chain(java).chain(node)
 }
 
 /// No expectation outlives its frame file.
@@ -83,7 +96,8 @@ fn every_expectation_has_a_frame_file() {
     for found in fs::read_dir(golden_folder()).unwrap() {
         let path = found.unwrap().path();
         let stem = path.file_stem().unwrap().to_str().unwrap();
-        let stem = stem.trim_end_matches("_python").trim_end_matches("_jni");
+        let stem =
+            stem.trim_end_matches("_python").trim_end_matches("_jni").trim_end_matches("_node");
         let source = path.with_file_name(format!("{stem}.frame"));
         assert!(source.exists(), "{} is of no frame file", path.display());
     }
@@ -111,6 +125,9 @@ fn without_fixed_text(text: &str) -> String {
         (JAVA_RUNTIME, "runtime/java/runtime.java"),
         (JAVA_LIBRARY, "runtime/java/jni.c"),
         (JAVA_HASH, "runtime/java/hash.c"),
+        (NODE_RUNTIME, "runtime/node/runtime.js"),
+        (NODE_ADDON, "runtime/node/node.c"),
+        (NODE_HASH, "runtime/node/hash.c"),
     ];
     fixed.iter().fold(text.to_owned(), |text, (fixed, name)| {
         text.replacen(fixed.trim_end(), &format!("[ {name} ]"), 1)

@@ -8,6 +8,7 @@ use std::process::Command;
 use ppt_codegen::{GenerateError, Language};
 use support::compiler::{Compiler, Dialect};
 use support::java::Jdk;
+use support::node::Node;
 
 /// Words of the fixed texts and of what is made of schemas.
 const OURS: &str = "add allow allow_attach array at begin bytes claim clear clock close commit \
@@ -28,6 +29,10 @@ const CLOCKS: &str = "option time ns realtime;";
 /// Names that the classes of Java use: those of its library, and those inside the class of a frame.
 const JAVAS: &str = "abandon accept class ends equals frame_ hash_code java java_lang_String number object \
     of ordinal PptRuntime scope_ string value_of wait";
+
+/// Names that a module of Node uses: its exports, and what JavaScript and its objects know.
+const NODES: &str = "Array ArrayBufferView BigInt Buffer Error Number Object Set Symbol allowAttach await \
+    constructor exports let module prototype require toString";
 
 /// A buffer of one name, with frames, fields, an enum and values of all the others.
 fn frames(buffer: &str, types: &[&str], members: &[&str]) -> String {
@@ -128,6 +133,11 @@ fn compile(language: Language, folder: &std::path::Path) {
             jdk.library(gcc, folder, "a");
             jdk.classes(folder);
         }
+        Language::Node => {
+            let Some(node) = Node::find() else { return };
+            node.addon(gcc, folder, "a");
+            node.modules(folder);
+        }
         Language::Rust => unreachable!("golden_rust compiles that"),
     }
 }
@@ -175,8 +185,8 @@ fn check_names(language: Language, words: &str) {
     assert!(enum_names.len() * 2 > all.len(), "{enum_names:?}");
     generates(language, &enums(&enum_names));
     buffers.retain(|name| BUFFERS.split_whitespace().any(|it| it == *name));
-    if language == Language::Java {
-        // Its names do not have the buffer's in the middle, and its compiler takes seconds.
+    if matches!(language, Language::Java | Language::Node) {
+        // Their names do not have the buffer's in the middle, and what checks them takes seconds.
         buffers.truncate(1);
     }
     buffers.push("x");
@@ -213,4 +223,10 @@ fn python() {
 fn java() {
     names_of(Language::Java);
     check_names(Language::Java, JAVAS);
+}
+
+#[test]
+fn node() {
+    names_of(Language::Node);
+    check_names(Language::Node, NODES);
 }

@@ -45,12 +45,13 @@ languages! {
     Rust: "Rust", "rust", ["rs"];
     Python: "Python", "python", ["py"];
     Java: "Java", "java", ["jvm", "jni", "kotlin"];
+    Node: "Node", "node", ["js", "javascript", "nodejs", "node.js", "typescript", "ts"];
 }
 
 impl Language {
     /// Whether its output has files of C.
     pub(crate) fn is_made_of_c(self) -> bool {
-        matches!(self, Language::C | Language::Python | Language::Java)
+        matches!(self, Language::C | Language::Python | Language::Java | Language::Node)
     }
 
     /// Whether its output has headers of the C library, with their macros.

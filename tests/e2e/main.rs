@@ -53,6 +53,7 @@ mod fixtures {
     pub mod java;
     pub mod ledger;
     pub mod limits;
+    pub mod node;
     pub mod output;
     pub mod preloaded;
     pub mod python;
@@ -87,6 +88,7 @@ mod languages {
     mod fmt;
     mod java;
     mod lengths;
+    mod node;
     mod objects;
     mod points;
     mod pptc;

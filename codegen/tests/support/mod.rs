@@ -4,6 +4,7 @@
 pub mod compiler;
 pub mod files;
 pub mod java;
+pub mod node;
 pub mod rust_words;
 pub mod user;
 pub mod wrong_segments;
@@ -22,6 +23,9 @@ pub const FIXED_MODULE: &str = include_str!("../../runtime/python/module.c");
 pub const JAVA_RUNTIME: &str = include_str!("../../runtime/java/runtime.java");
 pub const JAVA_LIBRARY: &str = include_str!("../../runtime/java/jni.c");
 pub const JAVA_HASH: &str = include_str!("../../runtime/java/hash.c");
+pub const NODE_RUNTIME: &str = include_str!("../../runtime/node/runtime.js");
+pub const NODE_ADDON: &str = include_str!("../../runtime/node/node.c");
+pub const NODE_HASH: &str = include_str!("../../runtime/node/hash.c");
 pub const MADE_SOURCE: &str = include_str!("../../runtime/c/made.c");
 pub const CELLS_SOURCE: &str = include_str!("../../runtime/c/cells.c");
 pub const FORK_SOURCE: &str = include_str!("../../runtime/c/fork.c");
@@ -96,6 +100,22 @@ impl Generated {
             text += &format!("// ---- {} ----\n{}\n", class.name, class.text);
         }
         let name = format!("{}.java", generated.stem);
+        generated.outputs.push(GeneratedFile { name, text });
+        generated
+    }
+
+    /// The package for Node of a file, but for C: its JavaScript in one text, and its types.
+    pub fn node(path: &Path) -> Generated {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let source = fs::read_to_string(path).unwrap();
+        let mut generated = Generated::new(&source, name, Language::Node);
+        let of_c = [".h", ".c"];
+        let is_more = |it: &mut GeneratedFile| !of_c.iter().any(|end| it.name.ends_with(end));
+        let mut text = String::new();
+        for file in generated.outputs.extract_if(.., is_more) {
+            text += &format!("// ---- {} ----\n{}\n", file.name, file.text);
+        }
+        let name = format!("{}.js", generated.stem);
         generated.outputs.push(GeneratedFile { name, text });
         generated
     }

@@ -2,7 +2,7 @@
 //!
 //! C knows one space of macros and enumerators for everything included, so `a_b`.`c` and `a`.`b_c`
 //! are one name there; Rust has one space of types a buffer and one of variants an enum, Java one of
-//! classes a package.
+//! classes a package, Node one of exports.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,6 +18,9 @@ use crate::names::{block_macro, claim_macro, enumerator, field_macro, stamp_macr
 use crate::role::{HALF, SpanHalf};
 use crate::schema::MAX_VALUES;
 
+/// How what no line declares is called in messages.
+const OF_PPT: &str = "what ppt adds to";
+
 /// Reports every two declarations that would get one name in a generated language.
 pub(super) fn distinct(
     buffer: &str,
@@ -28,6 +31,7 @@ pub(super) fn distinct(
 ) {
     let has_c = sink.languages().iter().any(|language| language.has_c_headers());
     let has_rust = sink.languages().contains(&Language::Rust);
+    let has_node = sink.languages().contains(&Language::Node);
     let has_java = sink.languages().contains(&Language::Java);
     let mut clashes = Clashes { sink, reported: HashSet::new() };
     if has_c {
@@ -35,6 +39,9 @@ pub(super) fn distinct(
     }
     if has_rust {
         clashes_of_rust(file, drafts, metrics, &mut clashes);
+    }
+    if has_node {
+        clashes.check("Node", exports(file, drafts, metrics));
     }
     if has_java {
         let mut classes = types(file, drafts);
@@ -169,13 +176,29 @@ fn types<'a>(file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
     let own = drafts.iter().flat_map(|Draft { frame, own, .. }| {
         own.iter().map(|own| Generated {
             name: own.declared.name.clone(),
-            of: format!("what ppt adds to frame `{}`", frame.name),
+            of: format!("{OF_PPT} frame `{}`", frame.name),
             // No line declares it: an enum of its very name is another one.
             declared: &frame.name,
             place: &own.place,
         })
     });
     frames.chain(enums).chain(own).collect()
+}
+
+/// What a module of Node exports: declared names are as they are.
+fn exports<'a>(
+    file: &'a FrameFile,
+    drafts: &'a [Draft],
+    metrics: &'a [(Metric, Span)],
+) -> Vec<Generated<'a>> {
+    let mut exports = types(file, drafts);
+    exports.extend(metrics.iter().map(metric_type));
+    for it in &mut exports {
+        if !it.of.starts_with(OF_PPT) {
+            it.name = it.declared.to_owned();
+        }
+    }
+    exports
 }
 
 /// The structs of the halves of spans, in Rust.

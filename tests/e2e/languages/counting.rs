@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::fixtures::java;
+use crate::fixtures::node;
 use crate::fixtures::python::modules;
 use crate::fixtures::support::{Bench, Target};
 
@@ -147,6 +148,27 @@ class Main {
 }
 "#;
 
+const NODE: &str = r#"
+const assert = require('node:assert');
+const { seen, level, waits, sizes } = require('./only');
+const { line } = require('./lines');
+console.log('ready');
+while (line() !== null) {
+    for (let i = 0; i < 100; i++) {
+        seen.add(i % 2 ? i : BigInt(i));
+        level.add(-i);
+        waits.observe(i < 5 ? -1000 + i * 1000 : i * 1000);
+        sizes.observe(i);
+    }
+    for (const wrong of [-1, 2 ** 32, 0.5, NaN])
+        assert.throws(() => sizes.observe(wrong),
+            { name: 'RangeError', message: `sizes (u32): ${wrong} does not fit` });
+    assert.throws(() => seen.add(-1), { message: 'seen (u64): -1 does not fit' });
+    assert.throws(() => seen.add(), { name: 'TypeError', message: 'seen (u64): undefined is none' });
+    console.log('done');
+}
+"#;
+
 #[test]
 fn c() {
     let bench = bench();
@@ -195,6 +217,15 @@ fn java() {
     bench.write("Main.java", JAVA);
     if java::program(&bench, &["only"], &["Main.java"]) {
         check(&bench, Target::start(java::java(&bench, "Main", &[])));
+    }
+}
+
+#[test]
+fn node() {
+    let bench = bench();
+    bench.write("main.js", NODE);
+    if node::packages(&bench, &["only"]) {
+        check(&bench, Target::start(node::node(&bench, "main.js", &[])));
     }
 }
 

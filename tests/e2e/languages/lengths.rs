@@ -1,6 +1,7 @@
 //! Differences of stamps in ticks, in histograms of nanoseconds.
 
 use crate::fixtures::java;
+use crate::fixtures::node;
 use crate::fixtures::python::modules;
 use crate::fixtures::support::{Bench, Target};
 
@@ -103,6 +104,25 @@ class Main {
 }
 "#;
 
+const NODE: &str = r#"
+const { naps, now, nsBetween } = require('./lengths');
+const { line } = require('./lines');
+const bell = new Int32Array(new SharedArrayBuffer(4));
+console.log('ready');
+while (line() !== null) {
+    let length = 0, about = 0n;
+    for (let i = 0; i < 5; i++) {
+        about = process.hrtime.bigint();
+        const start = now();
+        Atomics.wait(bell, 0, 0, 20);
+        length = nsBetween(start, now());
+        about = process.hrtime.bigint() - about;
+        naps.observe(length);
+    }
+    console.log(`done ${length} ${about} ${nsBetween(0, 7)}`);
+}
+"#;
+
 fn bench() -> Bench {
     let bench = Bench::new();
     bench.write("lengths.frame", FRAMES);
@@ -155,6 +175,15 @@ fn java() {
     bench.write("Main.java", JAVA);
     if java::program(&bench, &["lengths"], &["Main.java"]) {
         check(&bench, Target::start(java::java(&bench, "Main", &[])));
+    }
+}
+
+#[test]
+fn node() {
+    let bench = bench();
+    bench.write("main.js", NODE);
+    if node::packages(&bench, &["lengths"]) {
+        check(&bench, Target::start(node::node(&bench, "main.js", &[])));
     }
 }
 

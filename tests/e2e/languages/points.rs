@@ -7,6 +7,7 @@ use serde::Deserialize as _;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::fixtures::java;
+use crate::fixtures::node;
 use crate::fixtures::python::modules;
 use crate::fixtures::released;
 use crate::fixtures::rust::programs;
@@ -135,6 +136,16 @@ fn java() {
     bench.copy_all(&["relay_main.java", "relay.frame"]);
     if java::program(&bench, &["relay"], &["relay_main.java"]) {
         check(&bench, Target::start(java::java(&bench, "Relay", &[&ROUNDS.to_string()])));
+    }
+}
+
+#[test]
+fn node() {
+    let bench = Bench::new();
+    bench.copy_all(&["relay_main.mjs", "relay.frame"]);
+    if node::packages(&bench, &["relay"]) {
+        let command = node::node(&bench, "relay_main.mjs", &[&ROUNDS.to_string()]);
+        check(&bench, Target::start(command));
     }
 }
 

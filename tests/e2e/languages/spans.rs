@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::fixtures::java;
+use crate::fixtures::node;
 use crate::fixtures::python::modules;
 use crate::fixtures::released;
 use crate::fixtures::rust::programs;
@@ -228,6 +229,16 @@ fn java_from_four_threads() {
     bench.copy_all(&["errands_main.java", "errands.frame"]);
     if java::program(&bench, &["errands"], &["errands_main.java"]) {
         check(&bench, Target::start(java::java(&bench, "Errands", &["4", "500"])), 4, 500);
+    }
+}
+
+#[test]
+fn node_from_four_workers() {
+    let bench = Bench::new();
+    bench.copy_all(&["errands_main.js", "errands.frame"]);
+    if node::packages(&bench, &["errands"]) {
+        let command = node::node(&bench, "errands_main.js", &["4", "500"]);
+        check(&bench, Target::start(command), 4, 500);
     }
 }
 

@@ -1,7 +1,8 @@
-//! Every type, from one thread and from eight, in C, C++, Python and Java (Rust's targets are built in
+//! Every type, from one thread and from eight, in C, C++, Python, Java and Node (Rust's targets are built in
 //! `rust.rs`).
 
 use crate::fixtures::java;
+use crate::fixtures::node;
 use crate::fixtures::python::modules;
 use crate::fixtures::support::{Bench, Target};
 use crate::fixtures::values::{MANY, check};
@@ -41,6 +42,17 @@ fn java(threads: i64, rounds: i64) {
     }
     let args = [threads.to_string(), rounds.to_string()];
     let command = java::java(&bench, "Values", &[&args[0], &args[1]]);
+    check(&bench, Target::start(command), threads, rounds);
+}
+
+fn node(threads: i64, rounds: i64) {
+    let bench = Bench::new();
+    bench.copy_all(&["values_main.js", "values.frame", "clocks.frame"]);
+    if !node::packages(&bench, &["values", "clocks"]) {
+        return;
+    }
+    let args = [threads.to_string(), rounds.to_string()];
+    let command = node::node(&bench, "values_main.js", &[&args[0], &args[1]]);
     check(&bench, Target::start(command), threads, rounds);
 }
 
@@ -91,4 +103,14 @@ fn java_from_one_thread() {
 #[test]
 fn java_from_eight_threads() {
     java(8, 1_000);
+}
+
+#[test]
+fn node_from_one_worker() {
+    node(1, 15_000);
+}
+
+#[test]
+fn node_from_eight_workers() {
+    node(8, 1_000);
 }

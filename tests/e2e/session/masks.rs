@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::fixtures::family::{Family, attached};
 use crate::fixtures::java;
+use crate::fixtures::node;
 use crate::fixtures::python::modules;
 use crate::fixtures::released;
 use crate::fixtures::rust::program;
@@ -257,6 +258,16 @@ fn what_a_program_in_java_writes() {
     bench.copy_all(&["choosing.frame", "choosing_main.java"]);
     if java::program(&bench, &["choosing"], &["choosing_main.java"]) {
         check(&bench, Target::start(java::java(&bench, "Choosing", &[])), BLOCKS);
+    }
+}
+
+#[test]
+fn what_a_program_in_node_writes() {
+    let bench = Bench::new();
+    bench.copy_all(&["choosing.frame", "choosing_main.js"]);
+    if node::packages(&bench, &["choosing"]) {
+        let command = node::node(&bench, "choosing_main.js", &[]);
+        check(&bench, Target::start(command), BLOCKS);
     }
 }
 
