@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use ppt_query::Options;
-use ppt_view_server::{Captures, Server};
+use ppt_view_server::{Captures, ViewServer};
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
@@ -28,7 +28,8 @@ pub(crate) fn run(args: &args::View) -> Result<ExitCode, Failure> {
         (false, None) => cache_folder(),
     };
     let (port, command) = (args.port, super::report::command());
-    let server = Server::start(ppt_view_server::Options { captures, index, port, command })?;
+    let server =
+        ViewServer::start(ppt_view_server::ServeOptions { captures, index, port, command })?;
     let url = server.url();
     // What a script reads.
     let mut stdout = std::io::stdout();

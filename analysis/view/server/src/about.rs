@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use crate::error::Refusal;
 use crate::layers;
-use crate::session::{News, Session};
+use crate::session::{SessionState, ViewSession};
 use crate::tiles::causes;
 
 /// Everything that a page needs before its first picture.
-pub(crate) fn about(session: &Session) -> Result<Value, Refusal> {
+pub(crate) fn about(session: &ViewSession) -> Result<Value, Refusal> {
     let (number, view) = session.view();
     let about = view.about();
-    let News { built, troubles, .. } = session.news().borrow().clone();
+    let SessionState { built, troubles, .. } = session.news().borrow().clone();
     let captures = about.captures.iter().map(|capture| {
         json!({
             "id": capture.id,

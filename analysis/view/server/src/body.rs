@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use crate::error::Refusal;
 
 /// What a request gets.
-pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
+pub(crate) type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
 /// Pieces that may wait for a slow reader.
 const PIECES: usize = 4;
@@ -27,14 +27,14 @@ const PIECES: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A whole answer.
-pub(crate) fn whole(media_type: &'static str, bytes: impl Into<Bytes>) -> Answer {
+pub(crate) fn whole(media_type: &'static str, bytes: impl Into<Bytes>) -> HttpAnswer {
     let mut answer = Response::new(Full::new(bytes.into()).boxed());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     answer
 }
 
 /// JSON.
-pub(crate) fn json(value: &impl Serialize) -> Answer {
+pub(crate) fn json(value: &impl Serialize) -> HttpAnswer {
     match serde_json::to_vec(value) {
         Ok(bytes) => whole("application/json", bytes),
         Err(error) => refused(&Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
@@ -42,7 +42,7 @@ pub(crate) fn json(value: &impl Serialize) -> Answer {
 }
 
 /// Why there is no answer.
-pub(crate) fn refused(refusal: &Refusal) -> Answer {
+pub(crate) fn refused(refusal: &Refusal) -> HttpAnswer {
     let text = serde_json::json!({ "error": refusal.text }).to_string();
     let mut answer = whole("application/json", text);
     *answer.status_mut() = refusal.status;
@@ -50,7 +50,7 @@ pub(crate) fn refused(refusal: &Refusal) -> Answer {
 }
 
 /// An answer that comes piece by piece, and where to put the pieces.
-pub(crate) fn pieces(media_type: &'static str) -> (Answer, Pieces) {
+pub(crate) fn pieces(media_type: &'static str) -> (HttpAnswer, Pieces) {
     let (sender, receiver) = mpsc::channel(PIECES);
     let gone = Arc::new(AtomicBool::new(false));
     let body = PieceBody { receiver, gone: gone.clone() };

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::body::{Answer, pieces};
-use crate::session::{News, Session};
+use crate::body::{HttpAnswer, pieces};
+use crate::session::{SessionState, ViewSession};
 
 /// After so long without news, a line shows that the server lives.
 const QUIET: Duration = Duration::from_secs(15);
@@ -13,11 +13,11 @@ const QUIET: Duration = Duration::from_secs(15);
 const PACE: Duration = Duration::from_millis(100);
 
 /// `progress` {done, total}; `built` {view}; `grown` {view}; `trouble` {text}; `ended` {}.
-pub(crate) fn events(session: &Session) -> Answer {
+pub(crate) fn events(session: &ViewSession) -> HttpAnswer {
     let (answer, pieces) = pieces("text/event-stream");
     let mut news = session.news();
     tokio::spawn(async move {
-        let mut told = News { view: news.borrow().view, ..News::default() };
+        let mut told = SessionState { view: news.borrow().view, ..SessionState::default() };
         loop {
             let now = news.borrow_and_update().clone();
             let mut text = lines(&told, &now);
@@ -39,7 +39,7 @@ pub(crate) fn events(session: &Session) -> Answer {
 }
 
 /// The events that lead from one state to another.
-fn lines(before: &News, now: &News) -> String {
+fn lines(before: &SessionState, now: &SessionState) -> String {
     let mut events = Vec::new();
     if now.view != before.view {
         events.push(("grown", json!({ "view": now.view })));
@@ -68,11 +68,16 @@ mod tests {
 
     #[test]
     fn only_changes_are_told() {
-        let before = News::default();
+        let before = SessionState::default();
         assert_eq!(lines(&before, &before), "");
         let progress = Progress { done: 5, frames: 9 };
-        let now =
-            News { view: 1, progress, built: true, ended: true, troubles: vec!["x\ny".into()] };
+        let now = SessionState {
+            view: 1,
+            progress,
+            built: true,
+            ended: true,
+            troubles: vec!["x\ny".into()],
+        };
         let expected = "event: grown\ndata: {\"view\":1}\n\n\
                         event: progress\ndata: {\"done\":5,\"total\":9}\n\n\
                         event: built\ndata: {\"view\":1}\n\n\

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Refusal;
 use crate::frame::FrameKey;
-use crate::session::Session;
+use crate::session::ViewSession;
 use crate::table::{ROWS, ask};
 use crate::times::time;
 
@@ -18,13 +18,13 @@ pub(crate) struct FindAsked {
 
 /// Frames, in the order of their times.
 #[derive(Debug, Serialize)]
-pub(crate) struct Found {
-    hits: Vec<Hit>,
+pub(crate) struct FindHits {
+    hits: Vec<FindHit>,
     truncated: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct Hit {
+struct FindHit {
     key: FrameKey,
     name: String,
     from: String,
@@ -33,7 +33,7 @@ struct Hit {
 
 /// What is looked for.
 #[derive(Debug, PartialEq, Eq)]
-enum Wanted {
+enum FindCondition {
     /// Intervals and frames that are called so, or in part.
     Name(String),
     /// `[FRAME.]FIELD OPERATOR VALUE`.
@@ -64,8 +64,8 @@ fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-impl Wanted {
-    fn parse(text: &str) -> Result<Wanted, Refusal> {
+impl FindCondition {
+    fn parse(text: &str) -> Result<FindCondition, Refusal> {
         let text = text.trim();
         let found = OPERATORS
             .iter()
@@ -74,7 +74,7 @@ impl Wanted {
         let Some((at, typed, operator)) = found else {
             return match text {
                 "" => Err(Refusal::bad("type a name, or `field > 10ms`")),
-                name => Ok(Wanted::Name(name.to_owned())),
+                name => Ok(FindCondition::Name(name.to_owned())),
             };
         };
         let (left, value) = (text[..at].trim(), text[at + typed.len()..].trim());
@@ -85,20 +85,20 @@ impl Wanted {
             Some((frame, field)) => (Some(frame.to_owned()), field.to_owned()),
             None => (None, left.to_owned()),
         };
-        Ok(Wanted::Field { frame, field, operator, value: value_of(value) })
+        Ok(FindCondition::Field { frame, field, operator, value: value_of(value) })
     }
 
     /// The statement that finds it, in what `window` allows.
     async fn statement(&self, engine: &Engine, window: &str) -> Result<String, Refusal> {
         match self {
-            Wanted::Name(name) => {
+            FindCondition::Name(name) => {
                 let part = literal(name);
                 Ok(format!(
                     "SELECT name, ts, dur, {KEY} FROM slices \
                      WHERE strpos(name, {part}) > 0 AND {window} ORDER BY ts"
                 ))
             }
-            Wanted::Field { frame, field, operator, value } => {
+            FindCondition::Field { frame, field, operator, value } => {
                 let mut parts = Vec::new();
                 for table in engine.frames(frame.as_deref())? {
                     let known = engine.context().table(table.name.clone()).await;
@@ -149,40 +149,50 @@ fn value_of(typed: &str) -> String {
 }
 
 /// Finds frames in a stretch of time, the first 500.
-pub(crate) async fn find(session: &Session, asked: &FindAsked) -> Result<Found, Refusal> {
-    let wanted = Wanted::parse(&asked.text)?;
+pub(crate) async fn find(session: &ViewSession, asked: &FindAsked) -> Result<FindHits, Refusal> {
+    let wanted = FindCondition::parse(&asked.text)?;
     let (from, to) = (time(&asked.from)?, time(&asked.to)?);
     let window = format!("ts >= to_timestamp_nanos({from}) AND ts < to_timestamp_nanos({to})");
     let engine = session.engine()?;
     let statement = wanted.statement(&engine, &window).await?;
     let table = ask(&engine, &statement, ROWS).await?;
     let hits = table.rows.into_iter().filter_map(hit).collect();
-    Ok(Found { hits, truncated: table.truncated })
+    Ok(FindHits { hits, truncated: table.truncated })
 }
 
 /// A row of name, time, length and key.
-fn hit(row: Vec<Option<String>>) -> Option<Hit> {
+fn hit(row: Vec<Option<String>>) -> Option<FindHit> {
     let [name, at, length, key @ ..] = &row[..] else { return None };
     let from: i64 = at.as_ref()?.parse().ok()?;
     let length: i64 = length.as_ref().and_then(|ns| ns.parse().ok()).unwrap_or(0);
     let to = from.saturating_add(length.max(0));
     let name = name.clone()?;
-    Some(Hit { key: FrameKey::of_cells(key)?, name, from: from.to_string(), to: to.to_string() })
+    Some(FindHit {
+        key: FrameKey::of_cells(key)?,
+        name,
+        from: from.to_string(),
+        to: to.to_string(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn field(frame: Option<&str>, field: &str, operator: &'static str, value: &str) -> Wanted {
+    fn field(
+        frame: Option<&str>,
+        field: &str,
+        operator: &'static str,
+        value: &str,
+    ) -> FindCondition {
         let frame = frame.map(str::to_owned);
-        Wanted::Field { frame, field: field.into(), operator, value: value.into() }
+        FindCondition::Field { frame, field: field.into(), operator, value: value.into() }
     }
 
     #[test]
     fn texts_become_conditions() {
-        let parse = |text| Wanted::parse(text).unwrap();
-        assert_eq!(parse(" job.handle "), Wanted::Name("job.handle".into()));
+        let parse = |text| FindCondition::parse(text).unwrap();
+        assert_eq!(parse(" job.handle "), FindCondition::Name("job.handle".into()));
         assert_eq!(parse("handle > 10ms"), field(None, "handle", ">", "10ms"));
         assert_eq!(parse("job.bytes<=-5"), field(Some("job"), "bytes", "<=", "-5"));
         assert_eq!(parse("user = Ann's"), field(None, "user", "=", "'Ann''s'"));
@@ -192,7 +202,7 @@ mod tests {
         assert_eq!(parse("a = 1 OR 1"), field(None, "a", "=", "'1 OR 1'"));
         assert_eq!(parse("a = 1.2.3"), field(None, "a", "=", "'1.2.3'"));
         for bad in ["", "  ", "> 5", "a <", "="] {
-            assert!(Wanted::parse(bad).is_err(), "{bad}");
+            assert!(FindCondition::parse(bad).is_err(), "{bad}");
         }
     }
 }

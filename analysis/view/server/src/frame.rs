@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::Refusal;
-use crate::session::Session;
+use crate::session::ViewSession;
 
 /// A frame, as pages and links call it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +65,10 @@ impl FrameKey {
 
 impl FrameAsked {
     /// The view that knows the frame, and its name.
-    pub fn name(&self, session: &Session) -> Result<(std::sync::Arc<View>, FrameName), Refusal> {
+    pub fn name(
+        &self,
+        session: &ViewSession,
+    ) -> Result<(std::sync::Arc<View>, FrameName), Refusal> {
         match self {
             FrameAsked::Key(key) => Ok((session.view().1, key.name()?)),
             FrameAsked::Cell { view, chunk, frame } => {
@@ -79,7 +82,7 @@ impl FrameAsked {
 }
 
 /// The fields of a frame, where it lies, and how to ask for it in a terminal.
-pub(crate) fn frame(session: &Session, asked: &FrameAsked) -> Result<Value, Refusal> {
+pub(crate) fn frame(session: &ViewSession, asked: &FrameAsked) -> Result<Value, Refusal> {
     let (view, name) = asked.name(session)?;
     let found = view.frame(&name)?;
     let times = || {

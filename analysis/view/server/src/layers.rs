@@ -14,20 +14,22 @@ use serde_json::{Value, json};
 use crate::error::Refusal;
 use crate::find::literal;
 use crate::frame::{FrameKey, quoted};
-use crate::session::Session;
-use crate::table::{Table, ask};
+use crate::session::ViewSession;
+use crate::table::{QueryTable, ask};
 use crate::times::time;
 
 /// The states of threads, in the order of their names.
 const STATES: [&str; 4] = ["running", "runnable", "blocked", "unknown"];
 /// Most cells of a row: wide ones and, beside them, one for each pixel.
 const WIDE: usize = 8192;
+/// Most rows that one question answers.
+const TOGETHER: usize = 32;
 /// No frame: a cell that comes from a table.
 const NO_CHUNK: u32 = u32::MAX;
 
 /// A row that comes from a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Layer {
+pub(crate) enum TableRow {
     /// The spans or chains of a process: a table.
     Spans { table: String, process: usize },
     /// The states of a thread.
@@ -41,20 +43,20 @@ pub(crate) struct EntryAsked {
     at: String,
 }
 
-impl Layer {
+impl TableRow {
     /// The row of this name, if it is one that comes from a table.
-    pub fn parse(id: &str) -> Option<Layer> {
+    pub fn parse(id: &str) -> Option<TableRow> {
         if let Some(thread) = id.strip_prefix("states.") {
-            return Some(Layer::States { thread: thread.parse().ok()? });
+            return Some(TableRow::States { thread: thread.parse().ok()? });
         }
         let (table, process) = id.strip_prefix("spans.")?.rsplit_once('.')?;
-        Some(Layer::Spans { table: table.to_owned(), process: process.parse().ok()? })
+        Some(TableRow::Spans { table: table.to_owned(), process: process.parse().ok()? })
     }
 
-    fn id(&self) -> String {
+    pub fn id(&self) -> String {
         match self {
-            Layer::Spans { table, process } => format!("spans.{table}.{process}"),
-            Layer::States { thread } => format!("states.{thread}"),
+            TableRow::Spans { table, process } => format!("spans.{table}.{process}"),
+            TableRow::States { thread } => format!("states.{thread}"),
         }
     }
 }
@@ -93,7 +95,7 @@ pub(crate) fn names(engine: &Engine) -> Vec<Value> {
 
 /// The rows that come from tables, by the row behind which they belong.
 pub(crate) fn rows(engine: &Engine, about: &About) -> HashMap<RowId, Vec<Value>> {
-    let row = |layer: &Layer, parent: RowId, label: &str| {
+    let row = |layer: &TableRow, parent: RowId, label: &str| {
         json!({
             "id": layer.id(), "parent": parent.to_string(), "label": escaped(label), "unit": "",
             "count": "0", "lost": "0", "from": null, "to": null,
@@ -104,7 +106,7 @@ pub(crate) fn rows(engine: &Engine, about: &About) -> HashMap<RowId, Vec<Value>>
     for process in 0..about.processes.len() {
         let parent = RowId::Process(process as u32);
         for WholeTable { reference, name, .. } in &tables {
-            let layer = Layer::Spans { table: reference.clone(), process };
+            let layer = TableRow::Spans { table: reference.clone(), process };
             rows.entry(parent).or_default().push(row(&layer, parent, name));
         }
     }
@@ -112,7 +114,7 @@ pub(crate) fn rows(engine: &Engine, about: &About) -> HashMap<RowId, Vec<Value>>
         for thread in &about.rows {
             let RowId::Thread(number) = thread.id else { continue };
             if thread.tid.is_some() {
-                let states = row(&Layer::States { thread: number }, thread.id, "states");
+                let states = row(&TableRow::States { thread: number }, thread.id, "states");
                 rows.entry(thread.id).or_default().push(states);
             }
         }
@@ -120,72 +122,132 @@ pub(crate) fn rows(engine: &Engine, about: &About) -> HashMap<RowId, Vec<Value>>
     rows
 }
 
-/// Where rows come from, and which of it is theirs.
-struct From {
+/// Whose rows of a table are a row of the page: those of a process, or of one of its threads.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Owner {
+    host: String,
+    pid: i64,
+    tid: Option<i64>,
+}
+
+impl Owner {
+    /// As SQL says it.
+    fn condition(&self) -> String {
+        let tid = self.tid.map_or_else(String::new, |tid| format!(" AND tid = {tid}"));
+        format!("pid = {} AND host = {}{tid}", self.pid, literal(&self.host))
+    }
+}
+
+/// The table that a row comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct RowSource {
     table: String,
-    condition: String,
     /// The column that has lengths.
     length: &'static str,
     /// An expression: the place of a row's name behind those of the view.
     name: String,
 }
 
-fn from(engine: &Engine, about: &About, layer: &Layer) -> Option<From> {
-    let of_process = |process: usize| {
-        let process = about.processes.get(process)?;
-        Some(format!("pid = {} AND host = {}", process.pid, literal(&process.host)))
-    };
-    match layer {
-        Layer::Spans { table, process } => {
-            let known = wholes(engine);
-            let place = known.iter().position(|whole| whole.reference == *table)?;
-            Some(From {
-                length: known[place].length,
-                table: table.clone(),
-                condition: of_process(*process)?,
-                name: (STATES.len() + place).to_string(),
-            })
-        }
-        Layer::States { thread } => {
+fn owner(about: &About, row: &TableRow) -> Option<Owner> {
+    let (process, tid) = match row {
+        TableRow::Spans { process, .. } => (*process, None),
+        TableRow::States { thread } => {
             let id = RowId::Thread(*thread);
             let row = about.rows.iter().find(|row| row.id == id)?;
             let Some(RowId::Process(process)) = row.parent else { return None };
-            let condition = format!("{} AND tid = {}", of_process(process as usize)?, row.tid?);
+            (process as usize, Some(i64::from(row.tid?)))
+        }
+    };
+    let process = about.processes.get(process)?;
+    Some(Owner { host: process.host.clone(), pid: i64::from(process.pid), tid })
+}
+
+fn source(engine: &Engine, row: &TableRow) -> Option<RowSource> {
+    match row {
+        TableRow::Spans { table, .. } => {
+            let known = wholes(engine);
+            let place = known.iter().position(|whole| whole.reference == *table)?;
+            let name = (STATES.len() + place).to_string();
+            Some(RowSource { table: table.clone(), length: known[place].length, name })
+        }
+        TableRow::States { .. } => {
             let cases: String = (0..)
                 .zip(STATES)
                 .map(|(number, state)| format!(" WHEN '{state}' THEN {number}"))
                 .collect();
             let name = format!("CASE state{cases} ELSE {} END", STATES.len() - 1);
-            Some(From { table: "thread_states".into(), condition, length: "dur", name })
+            Some(RowSource { table: "thread_states".into(), length: "dur", name })
         }
     }
 }
 
-/// The cells of a row in a window.
+/// Rows that one question answers: of one table, next to each other, and not too many.
+pub(crate) fn groups(rows: &[TableRow]) -> impl Iterator<Item = &[TableRow]> {
+    let same_table = |one: &TableRow, other: &TableRow| match (one, other) {
+        (TableRow::States { .. }, TableRow::States { .. }) => true,
+        (TableRow::Spans { table, .. }, TableRow::Spans { table: other, .. }) => table == other,
+        _ => false,
+    };
+    rows.chunk_by(same_table).flat_map(|group| group.chunks(TOGETHER))
+}
+
+/// The cells of rows of one table in a window, in the order of the rows; None: there is no such row.
 pub(crate) async fn cells(
     engine: &Engine,
     about: &About,
-    layer: &Layer,
+    rows: &[TableRow],
     (from_ns, to_ns, pixels): (i64, i64, u32),
-) -> Result<Vec<Cell>, Refusal> {
-    let unknown = || ppt_view::ViewError::NoSuchRow(layer.id());
-    let From { table, condition, length, name } = from(engine, about, layer).ok_or_else(unknown)?;
+) -> Result<Vec<Option<Vec<Cell>>>, Refusal> {
+    let Some(RowSource { table, length, name }) =
+        rows.first().and_then(|first| source(engine, first))
+    else {
+        return Ok(vec![None; rows.len()]);
+    };
+    // Processes of two captures may have one number: each has its row.
+    let mut places: HashMap<Owner, Vec<usize>> = HashMap::new();
+    for (place, row) in rows.iter().enumerate() {
+        if let Some(owner) = owner(about, row) {
+            places.entry(owner).or_default().push(place);
+        }
+    }
+    let mut cells: Vec<Option<Vec<Cell>>> = vec![None; rows.len()];
+    if places.is_empty() {
+        return Ok(cells);
+    }
+    places.values().flatten().for_each(|&place| cells[place] = Some(Vec::new()));
+    let list = |numbers: &mut dyn Iterator<Item = i64>| {
+        let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+        numbers.join(", ")
+    };
+    let pids = list(&mut places.keys().map(|owner| owner.pid));
+    let tids = list(&mut places.keys().filter_map(|owner| owner.tid));
+    let (tid, of_threads) = match tids.is_empty() {
+        true => ("NULL", String::new()),
+        false => ("tid", format!(" AND tid IN ({tids})")),
+    };
     let pixel = (to_ns.saturating_sub(from_ns) / i64::from(pixels)).max(1);
     let inner = format!(
-        "SELECT CAST(ts AS BIGINT) AS start, {length} AS dur, {name} AS name FROM {table} WHERE {condition} \
+        "SELECT host, pid, {tid} AS thread, CAST(ts AS BIGINT) AS start, {length} AS dur, {name} AS name \
+         FROM {table} WHERE pid IN ({pids}){of_threads} \
          AND {length} IS NOT NULL AND ts < to_timestamp_nanos({to_ns}) \
          AND CAST(ts AS BIGINT) + {length} >= {from_ns}"
     );
     let wide = format!(
-        "SELECT start, dur, name FROM ({inner}) AS all_rows WHERE dur >= {pixel} ORDER BY start"
+        "SELECT host, pid, thread, start, dur, name FROM ({inner}) AS all_rows WHERE dur >= {pixel}"
     );
     let narrow = format!(
-        "SELECT min(start), max(start + dur), sum(dur), max(dur), count(*), first_value(name ORDER BY dur DESC) \
-         FROM ({inner}) AS all_rows WHERE dur < {pixel} GROUP BY (start - {from_ns}) / {pixel} ORDER BY 1"
+        "SELECT host, pid, thread, min(start), max(start + dur), first_value(name ORDER BY dur DESC), sum(dur), \
+         max(dur), count(*) FROM ({inner}) AS all_rows WHERE dur < {pixel} \
+         GROUP BY host, pid, thread, (start - {from_ns}) / {pixel}"
     );
     let names = about.names.len() as u32;
     let number = |row: &[Option<String>], at: usize| -> i64 {
         row.get(at).and_then(|cell| cell.as_ref()?.parse().ok()).unwrap_or(0)
+    };
+    let place = |row: &[Option<String>]| {
+        let tid = row.get(2)?.as_ref().and_then(|tid| tid.parse().ok());
+        let owner = Owner { host: row.first()?.clone()?, pid: number(row, 1), tid };
+        places.get(&owner)
     };
     let cell = |start: i64, end: i64, name: i64| Cell {
         from: start,
@@ -200,40 +262,45 @@ pub(crate) async fn cells(
         flags: SINGLE,
         lane: 0,
     };
-    let rows = ask(engine, &wide, WIDE).await?.rows;
-    let mut cells: Vec<Cell> = rows
-        .iter()
-        .map(|row| {
-            let (start, length) = (number(row, 0), number(row, 1));
-            cell(start, start.saturating_add(length), number(row, 2))
-        })
-        .collect();
-    for row in ask(engine, &narrow, 2 * WIDE).await?.rows {
-        let one = cell(number(&row, 0), number(&row, 1), number(&row, 5));
-        let count = number(&row, 4).max(1) as u64;
-        let flags = if count == 1 { SINGLE } else { 0 };
-        let (busy, longest) = (number(&row, 2).max(0) as u64, number(&row, 3).max(0) as u64);
-        cells.push(Cell { busy, longest, count, flags, ..one });
+    let mut add = |row: &[Option<String>], one: Cell| {
+        for &place in place(row).into_iter().flatten() {
+            cells[place].get_or_insert_default().push(one);
+        }
+    };
+    for row in ask(engine, &wide, WIDE * rows.len()).await?.rows {
+        let (start, length) = (number(&row, 3), number(&row, 4));
+        let one = cell(start, start.saturating_add(length), number(&row, 5));
+        add(&row, one);
     }
-    cells.sort_by_key(|cell| cell.from);
-    give_lanes(&mut cells);
+    for row in ask(engine, &narrow, 2 * WIDE * rows.len()).await?.rows {
+        let one = cell(number(&row, 3), number(&row, 4), number(&row, 5));
+        let count = number(&row, 8).max(1) as u64;
+        let flags = if count == 1 { SINGLE } else { 0 };
+        let (busy, longest) = (number(&row, 6).max(0) as u64, number(&row, 7).max(0) as u64);
+        let one = Cell { busy, longest, count, flags, ..one };
+        add(&row, one);
+    }
+    for cells in cells.iter_mut().flatten() {
+        cells.sort_by_key(|cell| (cell.from, cell.to));
+        give_lanes(cells);
+    }
     Ok(cells)
 }
 
 /// The row of a table that begins then, as fields; and the frame that began it, if there is one.
-pub(crate) async fn entry(session: &Session, asked: &EntryAsked) -> Result<Value, Refusal> {
-    let layer = Layer::parse(&asked.row)
+pub(crate) async fn entry(session: &ViewSession, asked: &EntryAsked) -> Result<Value, Refusal> {
+    let layer = TableRow::parse(&asked.row)
         .ok_or_else(|| ppt_view::ViewError::NoSuchRow(asked.row.clone()))?;
     let at = time(&asked.at)?;
     let about = session.view().1.about();
     let engine = session.engine()?;
     let unknown = || ppt_view::ViewError::NoSuchRow(asked.row.clone());
-    let From { table, condition, length, .. } =
-        from(&engine, &about, &layer).ok_or_else(unknown)?;
+    let RowSource { table, length, .. } = source(&engine, &layer).ok_or_else(unknown)?;
+    let condition = owner(&about, &layer).ok_or_else(unknown)?.condition();
     let sql = format!(
         "SELECT * FROM {table} WHERE {condition} AND ts = to_timestamp_nanos({at}) ORDER BY {length} DESC"
     );
-    let Table { columns, mut rows, .. } = ask(&engine, &sql, 1).await?;
+    let QueryTable { columns, mut rows, .. } = ask(&engine, &sql, 1).await?;
     let row = rows.pop().ok_or(ppt_view::ViewError::NoSuchFrame)?;
     let by_name: HashMap<&str, &Option<String>> =
         columns.iter().map(|column| column.name.as_str()).zip(&row).collect();
@@ -246,8 +313,8 @@ pub(crate) async fn entry(session: &Session, asked: &EntryAsked) -> Result<Value
             json!({ "name": column.name, "unit": "", "type": content, "text": cell })
         });
     let shown = match &layer {
-        Layer::Spans { table, .. } => table.clone(),
-        Layer::States { .. } => "thread_states".to_owned(),
+        TableRow::Spans { table, .. } => table.clone(),
+        TableRow::States { .. } => "thread_states".to_owned(),
     };
     let question = quoted(&format!("SELECT * FROM {shown} WHERE {condition}"));
     Ok(json!({
@@ -263,17 +330,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn one_question_answers_neighbours_of_one_table() {
+        let spans = |table: &str, process| TableRow::Spans { table: table.into(), process };
+        let mut rows = vec![spans("a", 0), spans("a", 1), spans("b", 1)];
+        rows.extend((0..40).map(|thread| TableRow::States { thread }));
+        let sizes: Vec<usize> = groups(&rows).map(<[_]>::len).collect();
+        assert_eq!(sizes, [2, 1, 32, 8]);
+        assert_eq!(groups(&rows).flatten().cloned().collect::<Vec<_>>(), rows);
+    }
+
+    #[test]
     fn rows_are_found_by_their_names() {
         let layers = [
-            Layer::Spans { table: "request_spans".into(), process: 3 },
-            Layer::Spans { table: "\"Odd\".\"a.b\"".into(), process: 0 },
-            Layer::States { thread: 7 },
+            TableRow::Spans { table: "request_spans".into(), process: 3 },
+            TableRow::Spans { table: "\"Odd\".\"a.b\"".into(), process: 0 },
+            TableRow::States { thread: 7 },
         ];
         for layer in layers {
-            assert_eq!(Layer::parse(&layer.id()), Some(layer));
+            assert_eq!(TableRow::parse(&layer.id()), Some(layer));
         }
         for other in ["depth.1.0", "spans", "spans.x", "states.x", "states."] {
-            assert_eq!(Layer::parse(other), None, "{other}");
+            assert_eq!(TableRow::parse(other), None, "{other}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The server behind `ppt view`: captures as a page on the loopback interface.
 //!
-//! [`Server::start`] opens captures, binds a port of 127.0.0.1, and answers until it is dropped. Behind it,
+//! [`ViewServer::start`] opens captures, binds a port of 127.0.0.1, and answers until it is dropped. Behind it,
 //! `ppt-view` answers what is to be drawn, and `ppt-query` what is asked in SQL. The page is in `page/`, and is
 //! part of the binary.
 //!
@@ -50,5 +50,5 @@ mod window;
 
 pub use captures::Captures;
 pub use error::ServeError;
-pub use server::{Options, Server};
+pub use server::{ServeOptions, ViewServer};
 pub use token::Token;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::error::Refusal;
 use crate::find::KEY;
 use crate::frame::FrameKey;
-use crate::session::Session;
-use crate::table::{Table, ask};
+use crate::session::ViewSession;
+use crate::table::{QueryTable, ask};
 use crate::times::time;
 
 #[derive(Debug, Deserialize)]
@@ -63,7 +63,7 @@ pub(crate) fn panels() -> Value {
 }
 
 /// The answer of a panel.
-pub(crate) async fn panel(session: &Session, asked: &PanelAsked) -> Result<Panel, Refusal> {
+pub(crate) async fn panel(session: &ViewSession, asked: &PanelAsked) -> Result<Panel, Refusal> {
     let window = within(asked)?;
     match asked.id.as_str() {
         "time" => by_name(session, &window).await,
@@ -80,7 +80,7 @@ fn within(asked: &PanelAsked) -> Result<String, Refusal> {
     Ok(format!("ts >= to_timestamp_nanos({from}) AND ts < to_timestamp_nanos({to})"))
 }
 
-async fn table(session: &Session, sql: &str, rows: usize) -> Result<Table, Refusal> {
+async fn table(session: &ViewSession, sql: &str, rows: usize) -> Result<QueryTable, Refusal> {
     let engine = session.engine()?;
     ask(&engine, sql, rows).await
 }
@@ -93,7 +93,7 @@ fn text(cell: &Option<String>) -> String {
     cell.clone().unwrap_or_default()
 }
 
-async fn by_name(session: &Session, window: &str) -> Result<Panel, Refusal> {
+async fn by_name(session: &ViewSession, window: &str) -> Result<Panel, Refusal> {
     let sql = format!(
         "SELECT name, count(*) AS count, sum(dur) AS total, sum(self) AS own, \
          approx_percentile_cont(dur, 0.5) AS median, max(dur) AS longest \
@@ -124,7 +124,7 @@ async fn by_name(session: &Session, window: &str) -> Result<Panel, Refusal> {
     })
 }
 
-async fn slowest(session: &Session, window: &str) -> Result<Panel, Refusal> {
+async fn slowest(session: &ViewSession, window: &str) -> Result<Panel, Refusal> {
     let sql = format!(
         "SELECT name, dur, tid, ts, {KEY} FROM slices \
          WHERE {window} ORDER BY dur DESC, ts"
@@ -156,7 +156,7 @@ async fn slowest(session: &Session, window: &str) -> Result<Panel, Refusal> {
     })
 }
 
-async fn account(session: &Session) -> Result<Panel, Refusal> {
+async fn account(session: &ViewSession) -> Result<Panel, Refusal> {
     let sql = "SELECT * FROM account";
     let table = table(session, sql, crate::table::ROWS).await?;
     let lost: u64 = session.view().1.about().captures.iter().map(|it| it.lost + it.dropped).sum();

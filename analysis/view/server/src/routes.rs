@@ -9,10 +9,10 @@ use hyper::{Method, Request, StatusCode};
 use serde::de::DeserializeOwned;
 
 use crate::assets::asset;
-use crate::body::{Answer, json, refused, whole};
+use crate::body::{HttpAnswer, json, refused, whole};
 use crate::error::Refusal;
 use crate::guard::{Guard, protect};
-use crate::session::Session;
+use crate::session::ViewSession;
 use crate::{about, edges, events, find, frame, layers, panels, sql, window};
 
 /// Most bytes of a request.
@@ -22,10 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The answer of a request. Every one has the headers that protect the page.
 pub(crate) async fn answer(
-    session: Arc<Session>,
+    session: Arc<ViewSession>,
     guard: Arc<Guard>,
     request: Request<Incoming>,
-) -> Answer {
+) -> HttpAnswer {
     let found = route(&session, &guard, request).await;
     let mut answer = found.unwrap_or_else(|refusal| refused(&refusal));
     protect(answer.headers_mut());
@@ -33,10 +33,10 @@ pub(crate) async fn answer(
 }
 
 async fn route(
-    session: &Arc<Session>,
+    session: &Arc<ViewSession>,
     guard: &Guard,
     request: Request<Incoming>,
-) -> Result<Answer, Refusal> {
+) -> Result<HttpAnswer, Refusal> {
     guard.admit(request.method(), request.headers())?;
     let path = request.uri().path().to_owned();
     if let Some(asset) = asset(&path) {

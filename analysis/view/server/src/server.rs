@@ -18,7 +18,7 @@ use crate::captures::Captures;
 use crate::error::ServeError;
 use crate::guard::Guard;
 use crate::routes;
-use crate::session::Session;
+use crate::session::ViewSession;
 use crate::token::Token;
 
 /// Most connections at a time.
@@ -30,7 +30,7 @@ const STACK: usize = 32 << 20;
 
 /// How captures are shown.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct ServeOptions {
     /// The captures.
     pub captures: Captures,
     /// The folder where indexes are kept; None: nowhere.
@@ -43,8 +43,8 @@ pub struct Options {
 
 /// A server that runs until it is dropped.
 #[derive(Debug)]
-pub struct Server {
-    session: Arc<Session>,
+pub struct ViewServer {
+    session: Arc<ViewSession>,
     address: SocketAddr,
     token: Token,
     worker: Option<JoinHandle<()>>,
@@ -52,13 +52,13 @@ pub struct Server {
     runtime: Option<Runtime>,
 }
 
-impl Server {
+impl ViewServer {
     /// Opens the captures, and begins to answer on 127.0.0.1. The index is built meanwhile.
     ///
     /// # Errors
     /// See [`ServeError`].
-    pub fn start(options: Options) -> Result<Server, ServeError> {
-        let session = Session::open(options.captures, options.index, options.command)?;
+    pub fn start(options: ServeOptions) -> Result<ViewServer, ServeError> {
+        let session = ViewSession::open(options.captures, options.index, options.command)?;
         let session = Arc::new(session);
         let system = |what| move |error| ServeError::System { what, error };
         let token = Token::random().map_err(system("random numbers"))?;
@@ -80,7 +80,7 @@ impl Server {
         let worker = std::thread::Builder::new().name("ppt-view-index".into());
         let worker = worker.spawn(move || own.work()).map_err(system("threads"))?;
         let (worker, runtime) = (Some(worker), Some(runtime));
-        Ok(Server { session, address, token, worker, runtime })
+        Ok(ViewServer { session, address, token, worker, runtime })
     }
 
     /// Where it answers.
@@ -99,7 +99,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ViewServer {
     /// Ends at once, whoever still reads.
     fn drop(&mut self) {
         self.session.end();
@@ -112,7 +112,7 @@ impl Drop for Server {
     }
 }
 
-async fn accept(listener: TcpListener, session: Arc<Session>, guard: Arc<Guard>) {
+async fn accept(listener: TcpListener, session: Arc<ViewSession>, guard: Arc<Guard>) {
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -131,7 +131,7 @@ async fn accept(listener: TcpListener, session: Arc<Session>, guard: Arc<Guard>)
 async fn serve(
     stream: TcpStream,
     permit: OwnedSemaphorePermit,
-    session: Arc<Session>,
+    session: Arc<ViewSession>,
     guard: Arc<Guard>,
 ) {
     let _ = stream.set_nodelay(true);

@@ -21,7 +21,7 @@ const FRAMES: usize = 256 << 20;
 
 /// What pages are told of without asking.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct News {
+pub(crate) struct SessionState {
     /// The number of the view: it is another one when the captures have grown.
     pub view: u64,
     pub progress: Progress,
@@ -35,14 +35,14 @@ pub(crate) struct News {
 
 /// What all requests share.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct ViewSession {
     captures: Captures,
     /// What was typed, for pages to show.
     pub command: String,
     current: RwLock<(u64, Arc<View>)>,
     /// The engine of a view, once somebody asked for it.
     engine: Mutex<Option<(u64, Arc<Engine>)>>,
-    news: watch::Sender<News>,
+    news: watch::Sender<SessionState>,
     stop: AtomicBool,
     asleep: (Mutex<()>, Condvar),
 }
@@ -51,16 +51,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Session {
+impl ViewSession {
     /// Opens captures. Nothing of them is read but the heads of chunks.
     pub fn open(
         captures: Captures,
         index: Option<PathBuf>,
         command: String,
-    ) -> Result<Session, ServeError> {
+    ) -> Result<ViewSession, ServeError> {
         let memory = captures.memory.unwrap_or(FRAMES);
         let view = View::of(captures.open()?, index.as_deref(), memory)?;
-        Ok(Session {
+        Ok(ViewSession {
             captures,
             command,
             current: RwLock::new((0, Arc::new(view))),
@@ -103,11 +103,11 @@ impl Session {
     }
 
     /// What pages are told.
-    pub fn news(&self) -> watch::Receiver<News> {
+    pub fn news(&self) -> watch::Receiver<SessionState> {
         self.news.subscribe()
     }
 
-    /// Ends [`Session::work`].
+    /// Ends [`ViewSession::work`].
     pub fn end(&self) {
         self.stop.store(true, Ordering::Relaxed);
         let _guard = lock(&self.asleep.0);
@@ -119,7 +119,7 @@ impl Session {
     }
 
     /// Builds the index, and follows captures that are still written, until all have ended or
-    /// [`Session::end`].
+    /// [`ViewSession::end`].
     pub fn work(&self) {
         loop {
             let (number, view) = self.view();

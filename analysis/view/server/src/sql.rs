@@ -6,8 +6,8 @@ use ppt_query::{parsed, prepared};
 use serde::Deserialize;
 
 use crate::error::Refusal;
-use crate::session::Session;
-use crate::table::{ROWS, Table, ask};
+use crate::session::ViewSession;
+use crate::table::{QueryTable, ROWS, ask};
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct SqlAsked {
@@ -15,7 +15,7 @@ pub(crate) struct SqlAsked {
 }
 
 /// The answer of one statement, of which at most 500 rows are shown.
-pub(crate) async fn sql(session: &Session, asked: &SqlAsked) -> Result<Table, Refusal> {
+pub(crate) async fn sql(session: &ViewSession, asked: &SqlAsked) -> Result<QueryTable, Refusal> {
     check(&asked.sql)?;
     let engine = session.engine()?;
     ask(&engine, &asked.sql, ROWS).await

@@ -17,8 +17,8 @@ const CHARACTERS: usize = 2000;
 
 /// An answer.
 #[derive(Debug, Serialize)]
-pub(crate) struct Table {
-    pub columns: Vec<Column>,
+pub(crate) struct QueryTable {
+    pub columns: Vec<QueryColumn>,
     /// Each cell as text; None: nothing is there.
     pub rows: Vec<Vec<Option<String>>>,
     /// There are more rows.
@@ -27,7 +27,7 @@ pub(crate) struct Table {
 
 /// A column of an answer.
 #[derive(Debug, Serialize)]
-pub(crate) struct Column {
+pub(crate) struct QueryColumn {
     pub name: String,
     /// `number`, `time` or `text`: a time is nanoseconds since the epoch.
     #[serde(rename = "type")]
@@ -35,13 +35,17 @@ pub(crate) struct Column {
 }
 
 /// Asks a statement, of which at most `rows` rows are read.
-pub(crate) async fn ask(engine: &Engine, statement: &str, rows: usize) -> Result<Table, Refusal> {
+pub(crate) async fn ask(
+    engine: &Engine,
+    statement: &str,
+    rows: usize,
+) -> Result<QueryTable, Refusal> {
     let frame = engine.sql(statement).await?;
     let limited = frame.limit(0, Some(rows + 1)).map_err(QueryError::from)?;
-    let columns: Vec<Column> =
+    let columns: Vec<QueryColumn> =
         limited.schema().fields().iter().map(|field| column(field)).collect();
     let mut batches = limited.execute_stream().await.map_err(QueryError::from)?;
-    let mut table = Table { columns, rows: Vec::new(), truncated: false };
+    let mut table = QueryTable { columns, rows: Vec::new(), truncated: false };
     while let Some(batch) = batches.try_next().await.map_err(QueryError::from)? {
         table.rows.extend(texts(&batch).map_err(|error| Refusal::bad(error.to_string()))?);
     }
@@ -50,13 +54,13 @@ pub(crate) async fn ask(engine: &Engine, statement: &str, rows: usize) -> Result
     Ok(table)
 }
 
-fn column(field: &ppt_query::arrow::datatypes::Field) -> Column {
+fn column(field: &ppt_query::arrow::datatypes::Field) -> QueryColumn {
     let content = match field.data_type() {
         DataType::Timestamp(..) => "time",
         other if other.is_numeric() => "number",
         _ => "text",
     };
-    Column { name: escaped(field.name()), content }
+    QueryColumn { name: escaped(field.name()), content }
 }
 
 fn texts(batch: &RecordBatch) -> Result<Vec<Vec<Option<String>>>, ArrowError> {

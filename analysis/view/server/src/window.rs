@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ppt_view::{Phase, RowId, ViewError, WindowRequest};
+use ppt_view::{Cell, Phase, RowId, ViewError, WindowRequest};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::body::{Answer, Pieces, json as answer, pieces};
+use crate::body::{HttpAnswer, Pieces, json as answer, pieces};
 use crate::error::Refusal;
-use crate::layers::{self, Layer};
-use crate::session::Session;
+use crate::layers::{self, TableRow};
+use crate::session::ViewSession;
 use crate::tiles;
 use crate::times::time;
 
@@ -53,7 +53,7 @@ impl WindowAsked {
         if self.rows.len() > ROWS {
             return Err(Refusal::bad(format!("a window has at most {ROWS} rows")));
         }
-        let of_index = self.rows.iter().filter(|row| Layer::parse(row).is_none());
+        let of_index = self.rows.iter().filter(|row| TableRow::parse(row).is_none());
         let rows = of_index.map(|row| row.parse::<RowId>()).collect::<Result<_, _>>()?;
         let phase = match self.phase {
             PhaseAsked::Index => Phase::Index,
@@ -65,11 +65,12 @@ impl WindowAsked {
 
 /// Sends the rows of a window, one by one: those of the index, then those that come from tables. If nobody
 /// reads any more, it stops.
-pub(crate) fn window(session: &Arc<Session>, asked: &WindowAsked) -> Result<Answer, Refusal> {
+pub(crate) fn window(
+    session: &Arc<ViewSession>,
+    asked: &WindowAsked,
+) -> Result<HttpAnswer, Refusal> {
     let request = asked.request()?;
-    let layers: Vec<Layer> = asked.rows.iter().filter_map(|row| Layer::parse(row)).collect();
-    let ids: Vec<String> =
-        asked.rows.iter().filter(|row| Layer::parse(row).is_some()).cloned().collect();
+    let layers: Vec<TableRow> = asked.rows.iter().filter_map(|row| TableRow::parse(row)).collect();
     let session = session.clone();
     let (answer, pieces) = pieces("application/octet-stream");
     tokio::spawn(async move {
@@ -79,10 +80,10 @@ pub(crate) fn window(session: &Arc<Session>, asked: &WindowAsked) -> Result<Answ
             return;
         }
         let about = session.view().1.about();
-        for (id, layer) in ids.iter().zip(&layers) {
+        for group in layers::groups(&layers) {
             let cells = match session.engine() {
                 Ok(engine) => {
-                    let work = layers::cells(&engine, &about, layer, wanted);
+                    let work = layers::cells(&engine, &about, group, wanted);
                     tokio::select! {
                         cells = work => cells,
                         () = pieces.closed() => return,
@@ -90,12 +91,20 @@ pub(crate) fn window(session: &Arc<Session>, asked: &WindowAsked) -> Result<Answ
                 }
                 Err(error) => Err(error.into()),
             };
-            let bytes = match cells {
-                Ok(cells) => tiles::tile_of_cells(id, cells, wanted.0),
-                Err(refusal) => tiles::failed(id, &refusal.text),
+            let tile = |row: &TableRow, cells: Option<Vec<Cell>>| match cells {
+                Some(cells) => tiles::tile_of_cells(&row.id(), cells, wanted.0),
+                None => tiles::failed(&row.id(), &ViewError::NoSuchRow(row.id()).to_string()),
             };
-            if !pieces.send(bytes.into()).await {
-                return;
+            let tiles: Vec<Vec<u8>> = match cells {
+                Ok(cells) => group.iter().zip(cells).map(|(row, cells)| tile(row, cells)).collect(),
+                Err(refusal) => {
+                    group.iter().map(|row| tiles::failed(&row.id(), &refusal.text)).collect()
+                }
+            };
+            for tile in tiles {
+                if !pieces.send(tile.into()).await {
+                    return;
+                }
             }
         }
     });
@@ -103,7 +112,7 @@ pub(crate) fn window(session: &Arc<Session>, asked: &WindowAsked) -> Result<Answ
 }
 
 /// Sends the rows that the index knows; false if nobody reads.
-async fn index_rows(session: &Session, request: WindowRequest, pieces: Arc<Pieces>) -> bool {
+async fn index_rows(session: &ViewSession, request: WindowRequest, pieces: Arc<Pieces>) -> bool {
     let (_, view) = session.view();
     let runtime = tokio::runtime::Handle::current();
     let work = tokio::task::spawn_blocking(move || {
@@ -127,7 +136,7 @@ async fn index_rows(session: &Session, request: WindowRequest, pieces: Arc<Piece
 }
 
 /// How many slices of a row have which length.
-pub(crate) fn lengths(session: &Session, asked: &LengthsAsked) -> Result<Answer, Refusal> {
+pub(crate) fn lengths(session: &ViewSession, asked: &LengthsAsked) -> Result<HttpAnswer, Refusal> {
     let (from, to) = (time(&asked.from)?, time(&asked.to)?);
     let buckets = session.view().1.lengths(asked.row.parse()?, from, to)?;
     let buckets: Vec<String> = buckets.iter().map(u64::to_string).collect();

@@ -13,13 +13,13 @@ use std::process::Command;
 
 use browser::{Browser, program};
 use made::Shop;
-use ppt_view_server::{Captures, Options, Server};
+use ppt_view_server::{Captures, ServeOptions, ViewServer};
 
 const HOSTILE: &str =
     "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>\u{202e}";
 
 struct Shown {
-    server: Server,
+    server: ViewServer,
     _folder: tempfile::TempDir,
 }
 
@@ -28,7 +28,7 @@ fn shown(bytes: &[u8]) -> Shown {
     let path = folder.path().join("shop.bin");
     std::fs::write(&path, bytes).unwrap();
     let captures = Captures { paths: vec![path], threads: 2, ..Captures::default() };
-    let server = Server::start(Options { captures, ..Options::default() }).unwrap();
+    let server = ViewServer::start(ServeOptions { captures, ..ServeOptions::default() }).unwrap();
     Shown { server, _folder: folder }
 }
 
