@@ -13,6 +13,8 @@ import time
 def client(port, number, requests, took):
     for i in range(requests):
         page = f"/search/{i % 10}a{number % 10}" if i % 20 == 9 else f"/customer/{(number * 37 + i) % 1000}"
+        # Requests of different lengths can be told apart in a capture.
+        page += "?" + "x" * ((number + 2 * i) % 40)
         start = time.perf_counter()
         connection = http.client.HTTPConnection("127.0.0.1", port)
         connection.request("GET", page)

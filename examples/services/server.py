@@ -26,7 +26,7 @@ def ask(statement, value):
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
-        _, page, value = (self.path + "//").split("/")[:3]
+        _, page, value = (self.path.partition("?")[0] + "//").split("/")[:3]
         if page == "customer" and value.isdigit():
             found = ask("SELECT sum(cents) FROM orders WHERE customer = %s", int(value))
         elif page == "search":

@@ -9,7 +9,7 @@ use datafusion::prelude::{DataFrame, ident};
 use ppt_tables::ThreadLabels;
 
 use super::during::{long, text};
-use super::slow::{ServiceCall, Slow};
+use super::slow::{FrameName, ServiceCall, Slow};
 use crate::engine::Engine;
 use crate::error::QueryError;
 
@@ -17,6 +17,8 @@ use crate::error::QueryError;
 const MOST: usize = 4;
 /// The least share of an interval that a call takes, if it is worth following.
 const WORTH: f64 = 0.05;
+/// What requests are called.
+const SERVED: &str = "served.request";
 
 /// When something was seen in a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,15 +28,14 @@ struct Moment {
     ts: i64,
 }
 
-/// A call of another service, and where that took it up.
+/// A call of another service.
 #[derive(Debug, Clone, PartialEq)]
 struct Call {
     asked: Moment,
+    /// When the first byte of the answer came in.
+    first: i64,
     to: i64,
     service: String,
-    taken: Moment,
-    /// The thread that took it up.
-    thread: i64,
 }
 
 /// The thread of a process.
@@ -68,41 +69,49 @@ impl Engine {
         Ok(Vec::new())
     }
 
-    /// The requests by which other services answered the longest call of each interval: the number of the
-    /// interval, the call, and the request.
+    /// The requests by which other services answered a call of each interval: the number of the interval, the
+    /// call, and the request.
     async fn answering(
         &self,
         slow: &[Slow],
     ) -> Result<Vec<((usize, ServiceCall), Slow)>, QueryError> {
         let calls = self.calls(slow).await?;
-        let longest: Vec<(usize, &Call, bool)> = slow
+        if calls.is_empty() {
+            return Ok(Vec::new());
+        }
+        let answers = self.answers_of(slow).await?;
+        let followed: Vec<(usize, &Call, bool)> = slow
             .iter()
             .enumerate()
             .filter_map(|(number, slow)| {
                 let thread = (slow.host.clone(), slow.pid?.into(), slow.tid?.into());
-                let (call, others) = longest(calls.get(&thread)?, slow.ts, slow.ts + slow.dur)?;
+                let answer = answers.get(&frame_name(slow)).copied();
+                let within = (slow.ts, slow.ts.saturating_add(slow.dur));
+                let (call, others) = worth_following(calls.get(&thread)?, within, answer)?;
                 Some((number, call, others))
             })
             .collect();
-        let requests = self.requests(longest.iter().map(|(_, call, _)| &call.taken)).await?;
+        let taken = self.taken(followed.iter().map(|(_, call, _)| &call.asked)).await?;
+        let requests = self.requests(taken.values().map(|(at, _)| at)).await?;
         let labels = ThreadLabels::new(self.set());
-        let found = longest.into_iter().filter_map(|(number, call, had_others)| {
-            let mut request = requests.get(&call.taken)?.clone();
-            request.tid = i32::try_from(call.thread).ok();
+        let found = followed.into_iter().filter_map(|(number, call, had_others)| {
+            let (at, thread) = taken.get(&call.asked)?;
+            let mut request = requests.get(at)?.clone();
+            request.tid = i32::try_from(*thread).ok();
             // Until it took the request up, the thread did something else: that is part of the call, too.
             // What the thread did when the caller had the answer is not.
             let end = request.ts.saturating_add(request.dur).min(call.to);
             let taken_after = request.ts.saturating_sub(call.asked.ts).max(0);
             request.ts -= taken_after;
             request.dur = end.saturating_sub(request.ts);
-            let pid = u32::try_from(call.taken.pid).ok()?;
+            let pid = u32::try_from(at.pid).ok()?;
             let call = ServiceCall {
                 service: call.service.clone(),
                 ts: call.asked.ts,
                 dur: call.to - call.asked.ts,
                 taken_after,
                 had_others,
-                process_name: labels.name(&call.taken.host, pid, pid).map(str::to_owned),
+                process_name: labels.name(&at.host, pid, pid).map(str::to_owned),
                 request: request.clone(),
             };
             Some(((number, call), request))
@@ -122,53 +131,105 @@ impl Engine {
         );
         let (Some(from), Some(to)) = ends else { return Ok(calls) };
         let called = self.whole_frames("net", "called")?;
-        let (Some(edges), Some(called)) = (self.whole("edges")?, called) else { return Ok(calls) };
+        let (Some(points), Some(called)) = (self.whole("points")?, called) else {
+            return Ok(calls);
+        };
 
-        let points = word("src_point").eq(lit("asked")).and(word("dst_point").eq(lit("taken")));
-        let rows = edges.filter(points.and(word("certainty").eq(lit("certain"))))?;
-        let rows = among(rows, "src_pid", all().filter_map(|slow| slow.pid.map(i64::from)))?;
-        let rows = among(rows, "src_tid", all().filter_map(|slow| slow.tid.map(i64::from)))?;
-        let is_within = number("src_ts").gt_eq(lit(from)).and(number("src_ts").lt(lit(to)));
-        let words = [word("src_host"), word("dst_host")];
-        let numbers = ["src_pid", "src_tid", "src_ts", "dst_pid", "dst_tid", "dst_ts"].map(number);
-        let mut taken: HashMap<Moment, (i64, Moment, i64)> = HashMap::new();
-        let rows = selected(rows.filter(is_within)?, words.into_iter().chain(numbers))?;
-        for batch in rows.collect().await? {
+        let rows = points.filter(word("point").eq(lit("asked")))?;
+        let rows = among(rows, "pid", all().filter_map(|slow| slow.pid.map(i64::from)))?;
+        let rows = among(rows, "tid", all().filter_map(|slow| slow.tid.map(i64::from)))?;
+        let rows = rows.filter(number("ts").gt_eq(lit(from)).and(number("ts").lt(lit(to))))?;
+        let columns = [word("host")].into_iter().chain(["pid", "tid", "ts"].map(number));
+        let mut threads: HashMap<Moment, i64> = HashMap::new();
+        for batch in selected(rows, columns)?.collect().await? {
             for row in 0..batch.num_rows() {
-                let host = |at| text(&batch, at, row).unwrap_or_default().to_owned();
-                let [Some(pid), Some(tid), Some(ts), Some(dst_pid), Some(dst_tid), Some(dst_ts)] =
-                    [2, 3, 4, 5, 6, 7].map(|at| long(&batch, at, row))
+                let [Some(pid), Some(tid), Some(ts)] = [1, 2, 3].map(|at| long(&batch, at, row))
                 else {
                     continue;
                 };
-                let at = Moment { host: host(1), pid: dst_pid, ts: dst_ts };
-                taken.insert(Moment { host: host(0), pid, ts }, (tid, at, dst_tid));
+                let host = text(&batch, 0, row).unwrap_or_default().to_owned();
+                threads.insert(Moment { host, pid, ts }, tid);
             }
         }
-        if taken.is_empty() {
+        if threads.is_empty() {
             return Ok(calls);
         }
 
-        let rows = among(called, "pid", taken.keys().map(|asked| asked.pid))?;
-        let rows = among(rows, "call_start", taken.keys().map(|asked| asked.ts))?;
+        let rows = among(called, "pid", threads.keys().map(|asked| asked.pid))?;
+        let rows = among(rows, "call_start", threads.keys().map(|asked| asked.ts))?;
         let words = [word("host"), word("peer")];
-        let numbers = ["pid", "call_start", "call_end", "port"].map(number);
+        let numbers = ["pid", "call_start", "first", "call_end", "port"].map(number);
         for batch in selected(rows, words.into_iter().chain(numbers))?.collect().await? {
             for row in 0..batch.num_rows() {
                 let text = |at| text(&batch, at, row).unwrap_or_default().to_owned();
-                let [Some(pid), Some(ts), Some(to), Some(port)] =
-                    [2, 3, 4, 5].map(|at| long(&batch, at, row))
+                let [Some(pid), Some(ts), Some(first), Some(to), Some(port)] =
+                    [2, 3, 4, 5, 6].map(|at| long(&batch, at, row))
                 else {
                     continue;
                 };
                 let asked = Moment { host: text(0), pid, ts };
-                let Some((tid, taken, thread)) = taken.remove(&asked) else { continue };
+                let Some(tid) = threads.remove(&asked) else { continue };
                 let service = if port == 0 { text(1) } else { format!(":{port}") };
-                let call = Call { asked, to, service, taken, thread };
+                let call = Call { asked, first, to, service };
                 calls.entry((call.asked.host.clone(), pid, tid)).or_default().push(call);
             }
         }
         Ok(calls)
+    }
+
+    /// When and in which thread the called processes took these calls up.
+    async fn taken(
+        &self,
+        asked: impl Iterator<Item = &Moment> + Clone,
+    ) -> Result<HashMap<Moment, (Moment, i64)>, QueryError> {
+        let mut taken = HashMap::new();
+        let Some(edges) = self.whole("edges")?.filter(|_| asked.clone().next().is_some()) else {
+            return Ok(taken);
+        };
+        let points = word("src_point").eq(lit("asked")).and(word("dst_point").eq(lit("taken")));
+        let rows = edges.filter(points.and(word("certainty").eq(lit("certain"))))?;
+        let rows = among(rows, "src_pid", asked.clone().map(|asked| asked.pid))?;
+        let rows = among(rows, "src_ts", asked.map(|asked| asked.ts))?;
+        let words = [word("src_host"), word("dst_host")];
+        let numbers = ["src_pid", "src_ts", "dst_pid", "dst_ts", "dst_tid"].map(number);
+        for batch in selected(rows, words.into_iter().chain(numbers))?.collect().await? {
+            for row in 0..batch.num_rows() {
+                let host = |at| text(&batch, at, row).unwrap_or_default().to_owned();
+                let [Some(pid), Some(ts), Some(dst_pid), Some(dst_ts), Some(thread)] =
+                    [2, 3, 4, 5, 6].map(|at| long(&batch, at, row))
+                else {
+                    continue;
+                };
+                let at = Moment { host: host(1), pid: dst_pid, ts: dst_ts };
+                taken.insert(Moment { host: host(0), pid, ts }, (at, thread));
+            }
+        }
+        Ok(taken)
+    }
+
+    /// When the answers of those intervals began that are requests.
+    async fn answers_of(&self, slow: &[Slow]) -> Result<HashMap<FrameName, i64>, QueryError> {
+        let mut answers = HashMap::new();
+        let requests = || slow.iter().filter(|slow| slow.name == SERVED);
+        let served = self.whole_frames("net", "served")?;
+        let Some(served) = served.filter(|_| requests().next().is_some()) else {
+            return Ok(answers);
+        };
+        let rows = among(served, "pid", requests().filter_map(|slow| slow.pid.map(i64::from)))?;
+        let rows = among(rows, "seqno", requests().filter_map(|slow| slow.seqno))?;
+        let words = ["capture", "buffer", "segment"].map(word);
+        let numbers = ["ring", "seqno", "first"].map(number);
+        for batch in selected(rows, words.into_iter().chain(numbers))?.collect().await? {
+            for row in 0..batch.num_rows() {
+                let text = |at| text(&batch, at, row).unwrap_or_default().to_owned();
+                let [ring, seqno, first] = [3, 4, 5].map(|at| long(&batch, at, row));
+                let (capture, buffer, segment) = (text(0), text(1), text(2));
+                if let Some(first) = first {
+                    answers.insert(FrameName { capture, buffer, segment, ring, seqno }, first);
+                }
+            }
+        }
+        Ok(answers)
     }
 
     /// The requests that began at these moments.
@@ -192,7 +253,7 @@ impl Engine {
                     continue;
                 };
                 let slow = Slow {
-                    name: "served.request".to_owned(),
+                    name: SERVED.to_owned(),
                     capture: text(0),
                     buffer: text(1),
                     segment: text(2),
@@ -216,17 +277,39 @@ impl Engine {
     }
 }
 
-/// The call that began in an interval and took most of it, if it is worth following; and whether another one
-/// was under way at the same time.
-fn longest(calls: &[Call], from: i64, to: i64) -> Option<(&Call, bool)> {
+fn frame_name(slow: &Slow) -> FrameName {
+    FrameName {
+        capture: slow.capture.clone(),
+        buffer: slow.buffer.clone(),
+        segment: slow.segment.clone(),
+        ring: slow.ring,
+        seqno: slow.seqno,
+    }
+}
+
+/// Of the calls that began in an interval the one that took most of it, if it is worth following; and whether
+/// another one was under way at the same time. If so, the thread serves several requests at once: then it is the
+/// call whose answer was the last to come before this request's own answer began, because a loop passes on what
+/// has come.
+fn worth_following(
+    calls: &[Call],
+    (from, to): (i64, i64),
+    answer: Option<i64>,
+) -> Option<(&Call, bool)> {
     let share = |call: &Call| call.to.min(to).saturating_sub(call.asked.ts);
-    let began = calls.iter().filter(|call| call.asked.ts >= from && call.asked.ts < to);
-    let longest = began.max_by_key(|call| (share(call), std::cmp::Reverse(call.asked.ts)))?;
+    let began = || calls.iter().filter(|call| call.asked.ts >= from && call.asked.ts < to);
+    let longest = began().max_by_key(|call| (share(call), std::cmp::Reverse(call.asked.ts)))?;
     let others = calls.iter().any(|call| {
         call.asked != longest.asked && call.asked.ts < longest.to && call.to > longest.asked.ts
     });
-    let matters = share(longest) as f64 >= WORTH * to.saturating_sub(from) as f64;
-    matters.then_some((longest, others))
+    let passed_on = answer.filter(|_| others).and_then(|answer| {
+        // Of an answer that goes on, the bytes in between are not known.
+        let came = |call: &&Call| if call.to <= answer { call.to } else { call.first };
+        began().filter(|call| call.first <= answer).max_by_key(came)
+    });
+    let call = passed_on.unwrap_or(longest);
+    let matters = share(call) as f64 >= WORTH * to.saturating_sub(from) as f64;
+    matters.then_some((call, others))
 }
 
 fn word(name: &str) -> Expr {
@@ -261,20 +344,39 @@ mod tests {
 
     fn call(from: i64, to: i64) -> Call {
         let at = |ts| Moment { host: String::new(), pid: 1, ts };
-        Call { asked: at(from), to, service: ":80".into(), taken: at(from), thread: 1 }
+        Call { asked: at(from), first: to, to, service: ":80".into() }
+    }
+
+    fn found(calls: &[Call], within: (i64, i64), answer: Option<i64>) -> Option<(i64, bool)> {
+        worth_following(calls, within, answer).map(|(call, others)| (call.asked.ts, others))
     }
 
     #[test]
     fn the_call_that_took_most_of_the_interval_is_followed() {
         let calls = [call(0, 90), call(110, 120), call(120, 180), call(190, 400)];
-        let found =
-            |from, to| longest(&calls, from, to).map(|(call, others)| (call.asked.ts, others));
+        let found = |from, to| found(&calls, (from, to), None);
         assert_eq!(found(100, 200), Some((120, false)));
         assert_eq!(found(100, 300), Some((190, false)), "it counts up to the end of the interval");
         assert_eq!(found(91, 110), None, "none began in it");
         assert_eq!(found(105, 10_000), None, "too little of it");
-        let calls = [call(10, 60), call(50, 70)];
-        let found = longest(&calls, 0, 100).map(|(call, others)| (call.asked.ts, others));
-        assert_eq!(found, Some((10, true)));
+    }
+
+    #[test]
+    fn of_several_at_once_it_is_the_one_that_was_passed_on() {
+        let calls = [call(10, 60), call(12, 90), call(50, 70)];
+        assert_eq!(found(&calls, (0, 100), None), Some((12, true)));
+        assert_eq!(found(&calls, (0, 100), Some(61)), Some((10, true)));
+        assert_eq!(found(&calls, (0, 100), Some(75)), Some((50, true)));
+        assert_eq!(found(&calls, (0, 100), Some(5)), Some((12, true)), "no answer had come");
+        let began = |from, first, to| Call { first, ..call(from, to) };
+        let calls = [began(10, 50, 70), began(20, 60, 90), began(30, 40, 200)];
+        assert_eq!(found(&calls, (0, 100), Some(71)), Some((10, true)), "it came in two pieces");
+        assert_eq!(
+            found(&calls, (0, 100), Some(45)),
+            Some((30, true)),
+            "it is passed on in pieces"
+        );
+        // One after the other: the longest counts, not the last.
+        assert_eq!(found(&[call(10, 60), call(70, 80)], (0, 100), Some(85)), Some((10, false)));
     }
 }
