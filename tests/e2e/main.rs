@@ -37,6 +37,7 @@ mod docs {
     mod experiments;
     mod java;
     mod messages;
+    mod node;
     mod packages;
     mod paths;
     mod readme;

@@ -114,6 +114,24 @@ function ppt_put_exact(at, value) {
 }
 
 function ppt_put_i64(at, value, place) {
+    if (typeof value === 'number' && (value | 0) === value) {
+        ppt_i32[at] = value;
+        ppt_i32[at + 1] = value >> 31;
+    } else {
+        ppt_put_large_i64(at, value, place);
+    }
+}
+
+function ppt_put_u64(at, value, place) {
+    if (typeof value === 'number' && value >>> 0 === value) {
+        ppt_u32[at] = value;
+        ppt_u32[at + 1] = 0;
+    } else {
+        ppt_put_large_u64(at, value, place);
+    }
+}
+
+function ppt_put_large_i64(at, value, place) {
     if (typeof value === 'number' && Number.isSafeInteger(value))
         ppt_put_exact(at, value);
     else if (typeof value === 'bigint' && BigInt.asIntN(64, value) === value)
@@ -122,7 +140,7 @@ function ppt_put_i64(at, value, place) {
         ppt_put_no_64(at, value, place);
 }
 
-function ppt_put_u64(at, value, place) {
+function ppt_put_large_u64(at, value, place) {
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0)
         ppt_put_exact(at, value);
     else if (typeof value === 'bigint' && BigInt.asUintN(64, value) === value)
