@@ -28,7 +28,7 @@ const TO_BEGIN: Duration = Duration::from_secs(10);
 /// How long it may take to end.
 const TO_END: Duration = Duration::from_secs(1);
 /// The names of messages about its address.
-const ADDRESS_CODES: [&str; 3] = ["bad-address", "port-denied", "port-in-use"];
+pub(crate) const ADDRESS_CODES: [&str; 3] = ["bad-address", "port-denied", "port-in-use"];
 
 /// A server that has its address, and nothing to show yet.
 pub(crate) struct Metrics {

@@ -246,7 +246,8 @@ fn children_that_inherit_the_descriptor_pin_no_memory() {
     assert!(target.wait().success());
     attach.ended(0);
     let after = resident();
-    assert!(after < 128 << 10 && after < before / 4, "{before} bytes, then {after}");
+    // Before, ppt may have given back what it has read.
+    assert!(after < 128 << 10 && after <= before, "{before} bytes, then {after}");
     drop(target);
 }
 
