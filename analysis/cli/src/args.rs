@@ -301,6 +301,10 @@ pub(crate) enum ExportFormat {
     Ctf,
     /// JSON for Chrome's trace viewer, and whoever reads that.
     Chrome,
+    /// A folder with traces and metrics of OpenTelemetry, as protobuf.
+    Otlp,
+    /// The same in one file, a line of JSON per request: for collectors.
+    OtlpJson,
 }
 
 /// How Parquet has times.

@@ -21,6 +21,9 @@ pub const COLUMNS: [&str; 12] = [
     "pid", "tid",
 ];
 
+/// What the metadata of the value of a counter has that may fall.
+pub(crate) const MAY_FALL: &str = "may_fall";
+
 /// The format of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -30,6 +33,8 @@ pub enum Form {
     Chrome,
     /// The Common Trace Format.
     Ctf,
+    /// OpenTelemetry's protocol.
+    Otlp,
 }
 
 /// What the rows of a kind are.
@@ -49,6 +54,9 @@ pub enum What {
     Histogram,
     /// Frames that are missing: the fields are `count`, `cause` and, in ns since the epoch, `until`.
     Missing,
+    /// Which frame caused which: rows are of the cause, and the fields name the effect, `dst_capture
+    /// dst_segment dst_ring dst_seqno`, and say what the edge is, `kind type`.
+    Edge,
 }
 
 /// What the frame file says of a field.
@@ -98,6 +106,7 @@ impl Kind {
             }
             (None, What::Unknown) => "unknown frame".to_owned(),
             (None, What::Missing) => "missing frames".to_owned(),
+            (None, What::Edge) => "edge".to_owned(),
         }
     }
 
@@ -124,6 +133,27 @@ impl Kind {
         let mut all: Vec<_> = fields.flat_map(of).collect();
         all.dedup();
         all
+    }
+
+    /// Whether its frames are the begins and the ends of spans.
+    pub(crate) fn is_end_of_span(&self) -> bool {
+        let is_edge = |field: &Field| field.metadata().get("role").is_some_and(|it| it == "edge");
+        self.what == What::Frames && self.fields.iter().any(is_edge)
+    }
+
+    /// Whether each row is of one frame of a known kind.
+    pub(crate) fn is_of_frames(&self) -> bool {
+        matches!(self.what, What::Frames | What::Spans)
+    }
+
+    /// Whether its frames may cause others, or others them.
+    pub(crate) fn may_have_edges(&self) -> bool {
+        self.is_end_of_span() || self.chain().is_some() || !self.identities().is_empty()
+    }
+
+    /// Whether it is a counter that may fall.
+    pub(crate) fn may_fall(&self) -> bool {
+        self.fields.iter().any(|field| field.metadata().contains_key(MAY_FALL))
     }
 
     /// The number of the flow that goes through the points that an identity passes, of a boot.
@@ -166,7 +196,7 @@ impl Kind {
     /// What the curve of a field is called.
     pub(crate) fn curve(&self, field: usize) -> String {
         match self.what {
-            What::Counter => format!("{}.{}", self.buffer, self.frame),
+            What::Counter | What::Histogram => format!("{}.{}", self.buffer, self.frame),
             _ => format!("{}.{}", self.frame, self.fields[field].name()),
         }
     }

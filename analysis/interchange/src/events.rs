@@ -7,6 +7,7 @@ use ppt_query::datafusion::logical_expr::{Expr, lit};
 use ppt_query::datafusion::prelude::{DataFrame, cast, ident};
 use ppt_query::{Engine, FrameTable, QueryError, Table, dropped_causes};
 
+use crate::edges::edges;
 use crate::event::{COLUMNS, Form, Kind, Reading, What};
 use crate::frame_kind::{FrameKinds, IntervalColumns, Names, fields};
 use crate::metrics::Metrics;
@@ -105,7 +106,20 @@ impl<'a> Events<'a> {
         }
         let (kind, rows) = self.missing(selection).await?;
         add(kind, Source::Sorted(rows));
-        Ok((kinds, Sources { all, frames: tables }))
+        let mut edges_are_unknown = None;
+        if self.form == Form::Otlp {
+            match edges(self.engine, &kinds).await {
+                Ok(None) => {}
+                Ok(Some((kind, rows))) => {
+                    kinds.push(kind);
+                    all.push(Source::Sorted(rows));
+                }
+                // What else there is can be told.
+                Err(QueryError::Incomparable(why)) => edges_are_unknown = Some(why),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((kinds, Sources { all, frames: tables, edges_are_unknown }))
     }
 
     /// The spans of a kind of frames that were begun and ended, if it has spans. CTF has the begins and
@@ -156,8 +170,8 @@ impl<'a> Events<'a> {
         self.engine
     }
 
-    /// The time of what has none, ns since the epoch.
-    pub(crate) fn start(&self) -> i64 {
+    /// When the first capture began, ns since the epoch: the time of what has none.
+    pub fn start(&self) -> i64 {
         self.start
     }
 

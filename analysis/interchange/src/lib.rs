@@ -1,4 +1,4 @@
-//! Captures for other people's trace viewers: Perfetto, CTF, Chrome's JSON.
+//! Captures for other people's programs: Perfetto, CTF, Chrome's JSON, OpenTelemetry.
 //!
 //! A [`Trace`] takes events, each a row of a [`Kind`], in the order of their beginnings (the longest of
 //! those that begin together first), and writes them as they come: what it keeps is what is open, not
@@ -10,6 +10,7 @@
 
 mod chrome;
 mod ctf;
+mod edges;
 mod event;
 mod events;
 mod file_order;
@@ -17,6 +18,7 @@ mod frame_kind;
 mod lanes;
 mod merge;
 mod metrics;
+mod otlp;
 mod perfetto;
 mod selection;
 mod source;
@@ -28,6 +30,7 @@ pub use ctf::Ctf;
 pub use event::{COLUMNS, Form, Kind, Marks, Reading, Rows, Trace, What};
 pub use events::Events;
 pub use merge::{Merge, Run};
+pub use otlp::{Encoding, Otlp, Resources};
 pub use perfetto::Perfetto;
 pub use selection::TraceSelection;
 pub use source::Sources;

@@ -140,7 +140,7 @@ impl Merge {
         sources: Sources,
         memory: usize,
     ) -> Result<Merge, QueryError> {
-        let Sources { all, frames } = sources;
+        let Sources { all, frames, .. } = sources;
         let sorted = all.iter().map(|_| None).collect();
         let mut merge = Merge { sorted, frames: None, next: BinaryHeap::new(), batches: 0 };
         let frames = FileOrder::new(events, frames, memory).await?;

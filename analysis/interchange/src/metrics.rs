@@ -4,7 +4,7 @@ use ppt_query::arrow::array::{Array, AsArray};
 use ppt_query::datafusion::prelude::DataFrame;
 use ppt_query::{Engine, QueryError, TotalValue};
 
-use crate::event::{COLUMNS, Form, Kind, What};
+use crate::event::{COLUMNS, Form, Kind, MAY_FALL, What};
 use crate::source::{column, quoted};
 
 /// The counters and histograms of an engine.
@@ -40,6 +40,12 @@ impl<'a> Metrics<'a> {
             let unit = if is_time && total.unit.is_empty() { "ns" } else { &total.unit };
             match self.form {
                 Form::Ctf => all.push(self.histogram(of).await?),
+                Form::Otlp => {
+                    let (mut kind, rows) = self.histogram(of).await?;
+                    let said = ("unit".to_owned(), unit.to_owned());
+                    kind.fields[0].set_metadata([said].into());
+                    all.push((kind, rows));
+                }
                 // Viewers have curves.
                 _ => {
                     for (what, unit) in [("count", ""), ("p50", unit), ("p99", unit)] {
@@ -181,13 +187,16 @@ impl<'a> Metrics<'a> {
         );
         let rows = self.engine.sql(&sql).await?;
         let value = rows.schema().as_arrow().field(COLUMNS.len()).clone();
-        let said = unit.map(|unit| ("unit".to_owned(), unit.to_owned()));
+        let unit = unit.map(|unit| ("unit".to_owned(), unit.to_owned()));
+        let falls = self.engine.set().may_fall(buffer, name);
+        let falls = falls.then(|| (MAY_FALL.to_owned(), String::new()));
+        let said = unit.into_iter().chain(falls);
         let kind = Kind {
             what: What::Counter,
             buffer: buffer.to_owned(),
             frame: name.to_owned(),
             interval: None,
-            fields: vec![value.with_metadata(said.into_iter().collect())],
+            fields: vec![value.with_metadata(said.collect())],
             seqno: "seqno".to_owned(),
         };
         Ok((kind, rows))

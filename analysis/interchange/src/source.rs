@@ -24,6 +24,8 @@ pub struct Sources {
     pub(crate) all: Vec<Source>,
     /// The kinds that are frames, which are read together.
     pub(crate) frames: Vec<FrameKinds>,
+    /// Why nothing is told of what caused what, where something may have.
+    pub edges_are_unknown: Option<String>,
 }
 
 /// The name of a column of [`COLUMNS`] in SQL: no field has such a name.

@@ -31,6 +31,14 @@ pub enum TotalValue {
 }
 
 impl CaptureSet {
+    /// Whether a counter of that name may fall: a capture says that it goes up and down.
+    pub fn may_fall(&self, buffer: &str, counter: &str) -> bool {
+        let sources = self.captures().iter().flat_map(|capture| &capture.catalog().sources);
+        let of_buffer = sources.filter(|info| info.source.buffer == buffer);
+        let mut metrics = of_buffer.flat_map(|info| info.metrics.iter());
+        metrics.any(|metric| metric.name == counter && metric.shape == Shape::UpDownCounter)
+    }
+
     /// What the counters and histograms of these buffers come to, by buffer, in declared order.
     ///
     /// # Errors

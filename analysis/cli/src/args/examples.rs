@@ -31,6 +31,7 @@ Examples:
 pub(super) const EXPORT: &str = "\
 Examples:
   ppt export out.bin --format perfetto -o out.pftrace
+  ppt export out.bin --format otlp-json -o out.jsonl
   ppt export out.bin --format csv --frame request_spans -o requests.csv";
 
 pub(super) const PLOT: &str = "\

@@ -9,7 +9,7 @@ use crate::kinds::bench;
 use crate::support::Bench;
 
 /// Arguments of a command; `NAME` is the name of frames, and `ANSWER` the file that it writes.
-const BY_OPTION: [(&str, &[&str]); 10] = [
+const BY_OPTION: [(&str, &[&str]); 12] = [
     ("stat", &["stat", "out.bin", "--frame", "NAME"]),
     ("why", &["why", "out.bin", "--frame", "NAME"]),
     ("compare", &["compare", "out.bin", "--frame", "NAME", "--", "out.bin"]),
@@ -20,6 +20,8 @@ const BY_OPTION: [(&str, &[&str]); 10] = [
     ("export", &["export", "out.bin", "--format", "perfetto", "--frame", "NAME", "-o", "ANSWER"]),
     ("export", &["export", "out.bin", "--format", "chrome", "--frame", "NAME"]),
     ("export", &["export", "out.bin", "--format", "ctf", "--frame", "NAME", "-o", "ANSWER"]),
+    ("export", &["export", "out.bin", "--format", "otlp", "--frame", "NAME", "-o", "ANSWER"]),
+    ("export", &["export", "out.bin", "--format", "otlp-json", "--frame", "NAME"]),
 ];
 /// Other commands with `--frame`: `import` makes frames of that kind, and `plot --flame` wants stacks, which
 /// this capture has not.

@@ -59,6 +59,8 @@ fn ctrl_c_leaves_nothing_behind() {
         vec!["export", "out.bin", "--format", "perfetto", "-o", "all.pftrace"],
         vec!["export", "out.bin", "--format", "chrome", "-o", "all.json"],
         vec!["export", "out.bin", "--format", "ctf", "-o", "all"],
+        vec!["export", "out.bin", "--format", "otlp", "-o", "all"],
+        vec!["export", "out.bin", "--format", "otlp-json", "-o", "all.jsonl"],
         vec!["export", "out.bin", "--format", "jsonl", "--partition-by", "frame", "-o", "all"],
     ] {
         let mut child = bench.command(&args).spawn().unwrap();
@@ -80,7 +82,8 @@ fn a_full_disk_is_said_and_leaves_nothing_behind() {
         vec!["report", "out.bin", "-o", "all.html"],
         vec!["plot", "out.bin", "SELECT seqno, n FROM it", "-o", "all.svg"],
     ];
-    for format in ["parquet", "arrow", "csv", "jsonl", "perfetto", "ctf", "chrome"] {
+    let tables = ["parquet", "arrow", "csv", "jsonl"];
+    for format in tables.into_iter().chain(["perfetto", "ctf", "chrome", "otlp", "otlp-json"]) {
         outputs.push(vec!["export", "out.bin", "--format", format, "-o", "all"]);
     }
     for args in outputs {

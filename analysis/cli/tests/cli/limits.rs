@@ -189,7 +189,7 @@ fn wide_text_is_exported_within_its_memory() {
     let bench = bench(100);
     bench.write("wide.bin", capture(&FileHeader::default(), &schema, &runs));
     let (idle, ..) = peak(&bench, &["sql", "out.bin", "SELECT 1 AS x"]);
-    for format in ["perfetto", "chrome"] {
+    for format in ["perfetto", "chrome", "otlp-json"] {
         let args = ["export", "wide.bin", "--format", format, "--memory", "64M"];
         let (most, said, code) = peak(&bench, &args);
         assert_eq!(code, Some(0), "{format}: {said}");

@@ -51,7 +51,7 @@ fn traces_count_frames_without_a_time() {
     let expected = "3 frames have no time: their place in the trace is the beginning of the first \
                     capture";
     let bench = bench(0);
-    for format in ["perfetto", "chrome", "ctf"] {
+    for format in ["perfetto", "chrome", "ctf", "otlp", "otlp-json"] {
         let to = format!("trace.{format}");
         let text = said(&bench, &[format, "-o", &to]);
         assert!(text.contains(expected), "{format}: {text}");
@@ -67,7 +67,7 @@ fn traces_count_frames_without_a_time() {
 #[test]
 fn a_drained_frame_has_a_time() {
     let bench = bench(9_000);
-    for format in ["perfetto", "chrome", "ctf"] {
+    for format in ["perfetto", "chrome", "ctf", "otlp", "otlp-json"] {
         let text = said(&bench, &[format, "-o", &format!("trace.{format}")]);
         assert!(!text.contains("no time"), "{format}: {text}");
     }

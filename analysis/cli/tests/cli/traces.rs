@@ -1,11 +1,13 @@
 //! Traces hold what the captures hold: every frame, its time, its values, and what is missing.
 //!
-//! Chrome's JSON is read here; Perfetto's and CTF by other people's tools (`analysis/oracles/install`,
+//! Chrome's JSON is read here; Perfetto's, CTF and OpenTelemetry's by other people's tools (`analysis/oracles/install`,
 //! and Debian's python3-bt2): one that is missing is named and skipped.
 
 #[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
 #[path = "../../../query/tests/random/mod.rs"]
 mod random;
+
+mod otlp;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -409,7 +411,7 @@ fn traces_are_outputs_like_others() {
     let bench = &captures.bench;
     let fails = |args: &[&str]| bench.fails(&[&["export", "0.bin"], args].concat());
     bench.write("there", "mine");
-    for format in ["perfetto", "chrome", "ctf"] {
+    for format in ["perfetto", "chrome", "ctf", "otlp", "otlp-json"] {
         let of = |more: &[&str]| fails(&[&["--format", format], more].concat());
         let (said, code) = of(&["-o", "there"]);
         assert!(said.contains("there exists") && code == 1, "{format}: {said}");
@@ -422,6 +424,8 @@ fn traces_are_outputs_like_others() {
     }
     let (said, code) = fails(&["--format", "ctf"]);
     assert!(said.contains("CTF is a folder") && code == 2, "{said}");
+    let (said, code) = fails(&["--format", "otlp"]);
+    assert!(said.contains("OTLP as protobuf is a folder: name it with -o") && code == 2, "{said}");
     let (said, _) = fails(&["--format", "chrome", "-o", "0.bin", "--force"]);
     assert!(said.contains("is also the input"), "{said}");
     assert_eq!(bench.names(), ["0.bin", "there"]);

@@ -1,9 +1,11 @@
 //! Exports that are traces: what happened, in the order of time.
 
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal};
 
 use ppt_interchange::{
-    Chrome, Ctf, Events, Form, Kind, Merge, Perfetto, Run, Trace, TraceSelection, What,
+    Chrome, Ctf, Encoding, Events, Form, Kind, Merge, Otlp, Perfetto, Resources, Run, Trace,
+    TraceSelection, What,
 };
 use ppt_query::text::grouped;
 use ppt_query::{Engine, Processes};
@@ -22,6 +24,7 @@ pub(super) fn form(format: ExportFormat) -> Option<Form> {
         ExportFormat::Perfetto => Some(Form::Perfetto),
         ExportFormat::Chrome => Some(Form::Chrome),
         ExportFormat::Ctf => Some(Form::Ctf),
+        ExportFormat::Otlp | ExportFormat::OtlpJson => Some(Form::Otlp),
         _ => None,
     }
 }
@@ -43,19 +46,36 @@ pub(super) async fn export(
     };
     let events = Events::new(engine, form);
     let (kinds, sources) = events.sources(&selection).await?;
+    if let Some(why) = &sources.edges_are_unknown {
+        message::note(format_args!("spans have no links to their causes: {why}"));
+    }
     // The rest is for what is sorted, and for what was read ahead.
     let memory = terms::memory(args.captures.memory).bytes.unwrap_or(1 << 30) / 4;
     let merge = Merge::new(&events, sources, memory).await?;
     let processes = Processes::new(engine.set());
-    if form == Form::Ctf {
+    let is_json = args.format == ExportFormat::OtlpJson;
+    if form == Form::Ctf || form == Form::Otlp && !is_json {
         if is_stdout {
-            let why = "CTF is a folder: name it with -o";
-            return Err(Failure::Usage(why.to_owned()));
+            let of = if form == Form::Ctf { "CTF" } else { "OTLP as protobuf" };
+            return Err(Failure::Usage(format!("{of} is a folder: name it with -o")));
         }
         let folder = Folder::new(to)?;
         let name = to.display().to_string();
-        let trace = Ctf::new(folder.inside(), &kinds).map_err(Failure::writing(&name))?;
-        write(trace, &kinds, merge, &name).await?;
+        if form == Form::Ctf {
+            let trace = Ctf::new(folder.inside(), &kinds).map_err(Failure::writing(&name))?;
+            write(trace, &kinds, merge, &name).await?;
+        } else {
+            let file = |file: &str| {
+                let created = File::create_new(folder.inside().join(file));
+                let created = created.map_err(Failure::writing(&name))?;
+                Ok::<_, Failure>(BufWriter::with_capacity(BUFFER, created))
+            };
+            let files = (file("traces.pb")?, Some(file("metrics.pb")?));
+            let resources = Resources::new(engine, &processes).await?;
+            let of = (processes, resources);
+            let trace = Otlp::new(files, Encoding::Protobuf, &kinds, of, events.start());
+            write(trace, &kinds, merge, &name).await?;
+        }
         return folder.publish();
     }
     if is_stdout && form == Form::Perfetto && io::stdout().is_terminal() {
@@ -69,6 +89,10 @@ pub(super) async fn export(
     if form == Form::Perfetto {
         let readings = events.readings().await?;
         let trace = Perfetto::new(file, &kinds, processes, &readings).map_err(&fail)?;
+        write(trace, &kinds, merge, &name).await?;
+    } else if is_json {
+        let of = (processes.clone(), Resources::new(engine, &processes).await?);
+        let trace = Otlp::new((file, None), Encoding::Json, &kinds, of, events.start());
         write(trace, &kinds, merge, &name).await?;
     } else {
         let trace = Chrome::new(file, &kinds, processes).map_err(&fail)?;

@@ -1,0 +1,58 @@
+//! Which frame caused which, as events: each at the time of its cause.
+
+use ppt_query::datafusion::prelude::DataFrame;
+use ppt_query::{Engine, QueryError};
+
+use crate::event::{COLUMNS, Kind, What};
+use crate::source::{column, quoted};
+
+/// Edges that are certain, between frames of these `kinds`; None: no two of them can have any.
+///
+/// # Errors
+/// [`QueryError::Incomparable`], if times of several hosts cannot be compared; see [`QueryError`].
+pub(crate) async fn edges(
+    engine: &Engine,
+    kinds: &[Kind],
+) -> Result<Option<(Kind, DataFrame)>, QueryError> {
+    let may_have = |kind: &&Kind| kind.may_have_edges();
+    let mut told: Vec<_> =
+        kinds.iter().filter(may_have).map(|it| (&it.buffer, &it.frame)).collect();
+    told.sort_unstable();
+    told.dedup();
+    if told.is_empty() {
+        return Ok(None);
+    }
+    let is_told = |end: &str| {
+        let each = told.iter().map(|(buffer, frame)| {
+            let (buffer, frame) = (quoted(buffer), quoted(frame));
+            format!("({end}_buffer = {buffer} AND {end}_point = {frame})")
+        });
+        each.collect::<Vec<_>>().join(" OR ")
+    };
+    let [begin, dur, placed, first, capture, buffer, segment, ring, seqno, host, pid, tid] =
+        COLUMNS.map(|name| format!("AS \"{}\"", column(name)));
+    let sql = format!(
+        "SELECT arrow_cast(src_ts, 'Int64') {begin}, arrow_cast(NULL, 'Int64') {dur}, \
+                true {placed}, true {first}, src_capture {capture}, src_buffer {buffer}, \
+                src_segment {segment}, src_ring {ring}, src_seqno {seqno}, src_host {host}, \
+                src_pid {pid}, src_tid {tid}, \
+                dst_capture, dst_segment, dst_ring, dst_seqno, kind, type \
+         FROM edges WHERE certainty = 'certain' AND kind <> 'wake' AND src_ts IS NOT NULL \
+           AND ({src}) AND ({dst}) ORDER BY 1",
+        src = is_told("src"),
+        dst = is_told("dst"),
+    );
+    let rows = engine.sql(&sql).await?;
+    // Whether hosts can be compared is known once it is planned.
+    rows.clone().create_physical_plan().await?;
+    let fields = rows.schema().as_arrow().fields().iter().skip(COLUMNS.len());
+    let kind = Kind {
+        what: What::Edge,
+        buffer: String::new(),
+        frame: String::new(),
+        interval: None,
+        fields: fields.map(|field| field.as_ref().clone()).collect(),
+        seqno: "seqno".to_owned(),
+    };
+    Ok(Some((kind, rows)))
+}

@@ -1,0 +1,235 @@
+//! OpenTelemetry's protocol in files: what a collector reads and writes.
+//!
+//! Each event is a span, which is as long as the interval, and instants are 0 ns long. Its parent is the
+//! slice of its thread around it, or the span that caused it; what else caused it is a link. Spans are
+//! written as they begin; those that something may still cause are written when they end.
+
+mod attributes;
+mod batch;
+mod causes;
+mod histograms;
+mod ids;
+mod json;
+mod message;
+mod open;
+mod points;
+mod resource;
+mod spans;
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use ppt_tables::Processes;
+
+pub use batch::Encoding;
+use batch::{Spans, write_metrics};
+use causes::{Causes, Edge};
+use histograms::Readings;
+use ids::frame_id;
+use message::{KeyValue, Number, NumberDataPoint};
+use open::Open;
+use points::{MetricId, Point, Points};
+pub use resource::Resources;
+use spans::Held;
+
+use crate::event::{Kind, Rows, Trace, What};
+use crate::threads::{PidScope, Threads};
+use crate::values::Value;
+
+/// Traces and metrics for OpenTelemetry.
+#[derive(Debug)]
+pub struct Otlp<W> {
+    traces: W,
+    /// None: metrics are between the traces.
+    metrics: Option<W>,
+    encoding: Encoding,
+    kinds: Vec<Arc<Told>>,
+    threads: Threads,
+    processes: Processes,
+    resources: Resources,
+    /// When what is added up began, ns since the epoch.
+    start: u64,
+    /// By thread.
+    open: Vec<Open>,
+    causes: Causes,
+    held: Held,
+    /// How many spans are of no frame.
+    of_no_frame: u64,
+    spans: Spans,
+    points: Points,
+    /// By process and kind.
+    readings: HashMap<(usize, usize), Readings>,
+}
+
+/// A kind, as spans and points tell it.
+#[derive(Debug)]
+struct Told {
+    kind: Kind,
+    label: String,
+    named_by: Option<usize>,
+    counters: Vec<usize>,
+    /// Whether edges may begin or end at its frames, and are known.
+    has_edges: bool,
+}
+
+impl<W: Write> Otlp<W> {
+    /// Traces of events of `kinds`, and their metrics: in a file of their own, or between the traces.
+    /// What counters add up began at `start`, ns since the epoch.
+    pub fn new(
+        (traces, metrics): (W, Option<W>),
+        encoding: Encoding,
+        kinds: &[Kind],
+        (processes, resources): (Processes, Resources),
+        start: i64,
+    ) -> Otlp<W> {
+        let are_known = kinds.iter().any(|kind| kind.what == What::Edge);
+        let told = |kind: &Kind| {
+            Arc::new(Told {
+                label: kind.label(),
+                named_by: kind.marked(|marks| marks.name),
+                counters: kind.counters(),
+                has_edges: are_known && kind.may_have_edges(),
+                kind: kind.clone(),
+            })
+        };
+        Otlp {
+            traces,
+            metrics,
+            encoding,
+            kinds: kinds.iter().map(told).collect(),
+            threads: Threads::new(processes.clone(), PidScope::Machine),
+            processes,
+            resources,
+            start: u64::try_from(start).unwrap_or(0),
+            open: Vec::new(),
+            causes: Causes::default(),
+            held: Held::default(),
+            of_no_frame: 0,
+            spans: Spans::default(),
+            points: Points::default(),
+            readings: HashMap::new(),
+        }
+    }
+
+    fn write_spans(&mut self) -> io::Result<()> {
+        let resource = |number| self.resources.resource(&self.processes, number);
+        self.spans.write(&mut self.traces, self.encoding, resource)
+    }
+
+    fn write_points(&mut self) -> io::Result<()> {
+        let resource = |number| self.resources.resource(&self.processes, number);
+        let out = self.metrics.as_mut().unwrap_or(&mut self.traces);
+        write_metrics(out, self.encoding, self.points.take(), resource)
+    }
+
+    fn edge(&mut self, rows: &Rows, row: usize) {
+        let word = |at: usize| match rows.fields.get(at)?.get(row)? {
+            Value::Word(text) | Value::Text(text) => Some(text),
+            _ => None,
+        };
+        let long = |at: usize| match rows.fields.get(at)?.get(row)? {
+            Value::Int(value) => Some(value),
+            _ => None,
+        };
+        let Some(cause) = ids::frame_of(rows, row) else { return };
+        let Some(effect) = frame_id(word(0), word(1), long(2), long(3)) else { return };
+        let is_of_whole = matches!(word(4), Some("span" | "chain"));
+        let words = [word(4), word(5)].map(|word| word.map(str::to_owned));
+        self.causes.edge(effect, Edge { cause, is_of_whole, words });
+    }
+
+    /// The curves of a row: those of a counter are sums, those of frames are values of their threads.
+    fn counters(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+        let of = self.kinds[number].clone();
+        if of.counters.is_empty() || !rows.first(row) {
+            return Ok(());
+        }
+        let thread = self.threads.of(number, &of.kind, rows, row);
+        let (process, _) = self.threads.get(thread);
+        for &field in &of.counters {
+            let value = match rows.fields.get(field).and_then(|column| column.get(row)) {
+                Some(Value::Int(value)) => Number::AsInt(value),
+                Some(Value::Uint(value)) => match i64::try_from(value) {
+                    Ok(value) => Number::AsInt(value),
+                    Err(_) => Number::AsDouble(value as f64),
+                },
+                Some(Value::Float(value)) => Number::AsDouble(value),
+                _ => continue,
+            };
+            let is_sum = of.kind.what == What::Counter;
+            let thread = rows.tid(row).filter(|_| !is_sum);
+            let thread: Vec<KeyValue> =
+                thread.map(|tid| attributes::int("thread.id", tid.into())).into_iter().collect();
+            let point = NumberDataPoint {
+                start_time_unix_nano: if is_sum { self.start } else { 0 },
+                time_unix_nano: rows.end(row) as u64,
+                attributes: thread,
+                value: Some(value),
+            };
+            let point = match is_sum {
+                true => Point::Sum(point, !of.kind.may_fall()),
+                false => Point::Gauge(point),
+            };
+            self.point((process, number, field), point)?;
+        }
+        Ok(())
+    }
+
+    fn histogram(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+        let of = self.kinds[number].clone();
+        let thread = self.threads.of(number, &of.kind, rows, row);
+        let (process, _) = self.threads.get(thread);
+        let readings = self.readings.entry((process, number)).or_default();
+        match readings.add(rows, row, self.start) {
+            Some(point) => self.point((process, number, 0), Point::Histogram(point)),
+            None => Ok(()),
+        }
+    }
+
+    fn point(&mut self, of: MetricId, point: Point) -> io::Result<()> {
+        let kind = &self.kinds[of.1].kind;
+        let name = || {
+            let unit = kind.fields[of.2].metadata().get("unit").cloned();
+            [kind.curve(of.2), unit.unwrap_or_default()]
+        };
+        match self.points.push(of, name, point) {
+            true => self.write_points(),
+            false => Ok(()),
+        }
+    }
+}
+
+impl<W: Write> Trace for Otlp<W> {
+    fn turn_to(&mut self, kind: usize, rows: &Rows) {
+        self.threads.turn_to(kind, rows);
+    }
+
+    fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+        match self.kinds[number].kind.what {
+            What::Edge => self.edge(rows, row),
+            What::Counter => self.counters(number, rows, row)?,
+            What::Histogram => self.histogram(number, rows, row)?,
+            _ => {
+                self.span(number, rows, row)?;
+                self.counters(number, rows, row)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.release(None)?;
+        self.write_spans()?;
+        let mut last: Vec<_> = std::mem::take(&mut self.readings).into_iter().collect();
+        last.sort_by_key(|&(of, _)| of);
+        for ((process, number), mut readings) in last {
+            if let Some(point) = readings.point(self.start) {
+                self.point((process, number, 0), Point::Histogram(point))?;
+            }
+        }
+        self.write_points()?;
+        self.traces.flush()?;
+        self.metrics.as_mut().map_or(Ok(()), Write::flush)
+    }
+}

@@ -1,0 +1,56 @@
+//! What a row says, as attributes: keys are unique, as the protocol demands.
+
+use super::message::{Any, AnyValue, KeyValue};
+use crate::event::{Kind, Rows};
+use crate::values::{Value, hex};
+
+pub(super) fn attribute(key: &str, value: Any) -> KeyValue {
+    KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }) }
+}
+
+pub(super) fn text(key: &str, text: &str) -> KeyValue {
+    attribute(key, Any::StringValue(text.to_owned()))
+}
+
+pub(super) fn int(key: &str, value: i64) -> KeyValue {
+    attribute(key, Any::IntValue(value))
+}
+
+fn any(value: Value<'_>) -> Any {
+    match value {
+        Value::Int(value) => Any::IntValue(value),
+        // The protocol has no numbers from 2^63 on.
+        Value::Uint(value) => match i64::try_from(value) {
+            Ok(value) => Any::IntValue(value),
+            Err(_) => Any::StringValue(value.to_string()),
+        },
+        Value::Float(value) => Any::DoubleValue(value),
+        Value::Bool(value) => Any::BoolValue(value),
+        Value::Word(text) | Value::Text(text) => Any::StringValue(text.to_owned()),
+        Value::Bytes(bytes) => Any::StringValue(hex(bytes)),
+    }
+}
+
+/// The attributes of a row: its fields, and which frame it is. A field hides what has its name.
+pub(super) fn attributes(kind: &Kind, rows: &Rows, row: usize) -> Vec<KeyValue> {
+    let names = kind.fields.iter().map(|field| field.name().as_str());
+    let fields = names.clone().zip(&rows.fields);
+    let fields = fields.filter_map(|(name, column)| Some(attribute(name, any(column.get(row)?))));
+    let mut all: Vec<KeyValue> = fields.collect();
+    let word = |key: &'static str, word: Option<&str>| Some((key, any(Value::Word(word?))));
+    let number = |key: &'static str, value: Option<i64>| Some((key, Any::IntValue(value?)));
+    let frame = Some(kind.frame.as_str()).filter(|frame| !frame.is_empty());
+    let identity = [
+        word("ppt.buffer", rows.buffer.get(row)),
+        word("ppt.frame", frame),
+        word("ppt.interval", kind.interval.as_deref()),
+        word("ppt.segment", rows.segment.get(row)),
+        number("ppt.ring", rows.ring(row).map(i64::from)),
+        number("ppt.seqno", rows.seqno(row)),
+        number("thread.id", rows.tid(row).map(i64::from)),
+    ];
+    let identity = identity.into_iter().flatten();
+    let own = identity.filter(|(key, _)| names.clone().all(|name| name != *key));
+    all.extend(own.map(|(key, value)| attribute(key, value)));
+    all
+}

@@ -1,0 +1,126 @@
+//! Which span caused which: edges wait for their effects, and causes for the edges that name them.
+
+use std::collections::HashMap;
+use std::mem;
+
+use super::ids::{Context, FrameId};
+
+/// Frames that are remembered before an edge names them. Edges come at the time of their cause, so few
+/// are enough.
+const RECENT: usize = 1 << 15;
+
+/// An edge whose effect is still to come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub cause: FrameId,
+    /// Cause and effect are of one whole, a span or a chain.
+    pub is_of_whole: bool,
+    /// Its kind, and its type if it has one.
+    pub words: [Option<String>; 2],
+}
+
+/// A cause that edges wait for.
+#[derive(Debug, Default)]
+struct Needed {
+    edges: usize,
+    context: Option<Context>,
+}
+
+/// Causes and edges on their way. What is kept is under way, not what was.
+#[derive(Debug, Default)]
+pub(super) struct Causes {
+    /// The last frames that may be causes, and those before.
+    recent: [HashMap<FrameId, Context>; 2],
+    needed: HashMap<FrameId, Needed>,
+    waiting: HashMap<FrameId, Vec<Edge>>,
+}
+
+impl Causes {
+    /// A frame is the span of this context, if it is none yet.
+    pub fn seen(&mut self, frame: FrameId, context: Context) {
+        if self.get(frame).is_some() {
+            return;
+        }
+        if let Some(needed) = self.needed.get_mut(&frame) {
+            needed.context.get_or_insert(context);
+        }
+        if self.recent[0].len() >= RECENT {
+            self.recent[1] = mem::take(&mut self.recent[0]);
+        }
+        self.recent[0].insert(frame, context);
+    }
+
+    /// The span of a frame.
+    pub fn get(&self, frame: FrameId) -> Option<Context> {
+        let needed = self.needed.get(&frame).and_then(|needed| needed.context);
+        needed.or_else(|| self.recent.iter().find_map(|recent| recent.get(&frame).copied()))
+    }
+
+    /// An edge to that effect.
+    pub fn edge(&mut self, effect: FrameId, edge: Edge) {
+        let context = self.get(edge.cause);
+        let needed = self.needed.entry(edge.cause).or_default();
+        needed.edges += 1;
+        needed.context = needed.context.or(context);
+        self.waiting.entry(effect).or_default().push(edge);
+    }
+
+    /// The edges to an effect that are known, each with the span of its cause. An edge is given out once.
+    pub fn take(&mut self, effect: FrameId) -> Vec<(Edge, Context)> {
+        let edges = self.waiting.remove(&effect).unwrap_or_default();
+        let mut all = Vec::with_capacity(edges.len());
+        for edge in edges {
+            let context = self.get(edge.cause);
+            if let Some(needed) = self.needed.get_mut(&edge.cause) {
+                needed.edges -= 1;
+                if needed.edges == 0 {
+                    self.needed.remove(&edge.cause);
+                }
+            }
+            all.extend(context.map(|context| (edge, context)));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(number: u8) -> Context {
+        Context { trace: [number; 16], span: [number; 8] }
+    }
+
+    fn edge(cause: FrameId) -> Edge {
+        Edge { cause, is_of_whole: false, words: [Some("hash".to_owned()), None] }
+    }
+
+    #[test]
+    fn a_cause_is_known_however_long_its_effect_takes() {
+        let mut causes = Causes::default();
+        causes.seen(1, context(1));
+        causes.edge(2, edge(1));
+        causes.edge(3, edge(1));
+        for frame in 10..10 + 3 * RECENT as u64 {
+            causes.seen(frame, context(9));
+        }
+        for effect in [2, 3] {
+            assert_eq!(causes.take(effect), [(edge(1), context(1))], "{effect}");
+            assert_eq!(causes.take(effect), [], "an edge is given out once");
+        }
+        assert!(causes.needed.is_empty() && causes.waiting.is_empty());
+        assert_eq!(causes.get(1), None, "nothing waits for it any more");
+        assert!(causes.recent.iter().all(|recent| recent.len() <= RECENT));
+    }
+
+    #[test]
+    fn an_edge_may_come_before_its_cause() {
+        let mut causes = Causes::default();
+        causes.edge(2, edge(1));
+        causes.seen(1, context(1));
+        causes.seen(1, context(5));
+        assert_eq!(causes.take(2), [(edge(1), context(1))]);
+        causes.edge(2, edge(77));
+        assert_eq!(causes.take(2), [], "no span of that frame was told");
+    }
+}

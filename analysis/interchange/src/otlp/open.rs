@@ -1,0 +1,62 @@
+//! The slices of a thread that are open: one is the parent of what it contains.
+
+use super::ids::Context;
+
+/// Slices of a thread that are looked at. Of more that overlap, the first ones contain nothing.
+const MOST: usize = 500;
+
+/// The open slices of one thread, in the order of their beginnings.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    slices: Vec<(i64, Context)>,
+}
+
+impl Open {
+    /// The innermost slice that contains what is from `begin` to `end`, which begins no sooner than
+    /// all before it.
+    pub fn around(&mut self, begin: i64, end: i64) -> Option<Context> {
+        while self.slices.pop_if(|last| last.0 <= begin).is_some() {}
+        let mut inner_first = self.slices.iter().rev();
+        inner_first.find(|slice| slice.0 > begin && slice.0 >= end).map(|slice| slice.1)
+    }
+
+    /// A slice that ends then is open.
+    pub fn push(&mut self, end: i64, context: Context) {
+        if self.slices.len() >= MOST {
+            self.slices.remove(0);
+        }
+        self.slices.push((end, context));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_slice_around_is_the_parent() {
+        let context = |number| Context { trace: [number; 16], span: [number; 8] };
+        let mut open = Open::default();
+        let mut parent = |begin, end, number| {
+            let around = open.around(begin, end);
+            open.push(end, context(number));
+            around.map(|context| context.span[0])
+        };
+        assert_eq!(parent(0, 100, 1), None);
+        assert_eq!(parent(10, 50, 2), Some(1));
+        assert_eq!(parent(20, 60, 3), Some(1), "it overlaps 2");
+        assert_eq!(parent(30, 40, 4), Some(3));
+        assert_eq!(parent(40, 45, 5), Some(3), "4 has ended");
+        assert_eq!(parent(55, 58, 6), Some(3), "2 has ended below 3");
+        assert_eq!(parent(100, 101, 7), None);
+    }
+
+    #[test]
+    fn open_slices_are_bounded() {
+        let mut open = Open::default();
+        for number in 0..10_000 {
+            open.push(100_000 + number, Context { trace: [1; 16], span: [1; 8] });
+        }
+        assert_eq!(open.slices.len(), MOST);
+    }
+}

@@ -1,0 +1,66 @@
+//! Points of metrics that are not yet written.
+
+use std::collections::BTreeMap;
+
+use super::batch::REQUEST;
+use super::message::{
+    CUMULATIVE, Data, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,
+};
+
+/// Which metric: the process, the kind, and the field.
+pub(super) type MetricId = (usize, usize, usize);
+
+/// A point of a metric.
+#[derive(Debug)]
+pub(super) enum Point {
+    /// A value of its own.
+    Gauge(NumberDataPoint),
+    /// What was added up so far; whether it only rises.
+    Sum(NumberDataPoint, bool),
+    Histogram(HistogramDataPoint),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Points {
+    all: BTreeMap<MetricId, Metric>,
+    count: usize,
+}
+
+impl Points {
+    /// Takes in a point of a metric with that name and unit; whether it is time to write.
+    pub fn push(&mut self, of: MetricId, name: impl Fn() -> [String; 2], point: Point) -> bool {
+        let metric = self.all.entry(of).or_insert_with(|| {
+            let [name, unit] = name();
+            Metric { name, unit, data: None }
+        });
+        let aggregation_temporality = CUMULATIVE;
+        match (point, &mut metric.data) {
+            (Point::Gauge(point), Some(Data::Gauge(of))) => of.data_points.push(point),
+            (Point::Sum(point, _), Some(Data::Sum(of))) => of.data_points.push(point),
+            (Point::Histogram(point), Some(Data::Histogram(of))) => of.data_points.push(point),
+            (Point::Gauge(point), data) => {
+                *data = Some(Data::Gauge(Gauge { data_points: vec![point] }));
+            }
+            (Point::Sum(point, is_monotonic), data) => {
+                let data_points = vec![point];
+                *data = Some(Data::Sum(Sum { data_points, aggregation_temporality, is_monotonic }));
+            }
+            (Point::Histogram(point), data) => {
+                let data_points = vec![point];
+                *data = Some(Data::Histogram(Histogram { data_points, aggregation_temporality }));
+            }
+        }
+        self.count += 1;
+        self.count >= REQUEST
+    }
+
+    /// The metrics with points, by process.
+    pub fn take(&mut self) -> BTreeMap<usize, Vec<Metric>> {
+        self.count = 0;
+        let mut all: BTreeMap<usize, Vec<Metric>> = BTreeMap::new();
+        for ((process, ..), metric) in std::mem::take(&mut self.all) {
+            all.entry(process).or_default().push(metric);
+        }
+        all
+    }
+}

@@ -1,0 +1,180 @@
+//! Rows as spans.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::attributes::{attributes, text};
+use super::causes::Edge;
+use super::ids::{Context, FrameId, frame_of, root};
+use super::message::{INTERNAL, Link, Span};
+use super::{Open, Otlp, Told};
+use crate::event::{Rows, What, is_loss};
+use crate::values::Value;
+
+/// Spans that something may still cause, by their end, in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    all: BTreeMap<(i64, u64), (FrameId, usize, Span)>,
+    next: u64,
+}
+
+/// A link to what caused a span, or is around it.
+fn link(to: Context, words: &[Option<String>; 2]) -> Link {
+    let names = ["ppt.edge.kind", "ppt.edge.type"];
+    let words = names.into_iter().zip(words);
+    Link {
+        trace_id: to.trace.to_vec(),
+        span_id: to.span.to_vec(),
+        attributes: words.filter_map(|(name, word)| Some(text(name, word.as_ref()?))).collect(),
+    }
+}
+
+/// The slice around a span whose parent is another one.
+fn around(to: Context) -> Link {
+    link(to, &[Some("around".to_owned()), None])
+}
+
+/// What is around a row, and what caused it.
+struct Found {
+    whole: Option<Context>,
+    around: Option<Context>,
+    edges: Vec<(Edge, Context)>,
+}
+
+impl Found {
+    /// The parent of the span, and what it is linked to.
+    fn parent(mut self) -> (Option<Context>, Vec<Link>) {
+        let cause = self.edges.iter().position(|(edge, _)| edge.is_of_whole);
+        let cause = match (self.whole, cause, self.around) {
+            (Some(_), ..) => None,
+            // What is in a slice belongs to it; what is in none belongs to its cause.
+            (None, None, None) if !self.edges.is_empty() => Some(0),
+            (None, cause, _) => cause,
+        };
+        let cause = cause.map(|at| self.edges.remove(at).1);
+        let mut links: Vec<Link> =
+            self.edges.iter().map(|(edge, to)| link(*to, &edge.words)).collect();
+        let of_whole = self.whole.or(cause);
+        links.extend(self.around.filter(|_| of_whole.is_some()).map(around));
+        (of_whole.or(self.around), links)
+    }
+}
+
+impl<W: Write> Otlp<W> {
+    /// Tells a row as a span.
+    pub(super) fn span(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+        let of = self.kinds[number].clone();
+        let (begin, mut end) = (rows.begin(row), rows.end(row));
+        self.release(Some(begin))?;
+        let thread = self.threads.of(number, &of.kind, rows, row);
+        if self.open.len() <= thread {
+            self.open.resize_with(thread + 1, Open::default);
+        }
+        let what = of.kind.what;
+        let is_missing = what == What::Missing;
+        let frame = frame_of(rows, row).filter(|_| of.kind.is_of_frames());
+        let found = self.found(&of, (thread, frame), rows, row);
+        self.of_no_frame += u64::from(frame.is_none());
+        let mut context = root((&of.kind, &of.label), self.of_no_frame, rows, row);
+        let (parent, links) = found.parent();
+        if let Some(parent) = parent {
+            context.trace = parent.trace;
+        }
+        if let Some(frame) =
+            frame.filter(|_| what == What::Spans || of.has_edges && rows.first(row))
+        {
+            self.causes.seen(frame, context);
+        }
+        if is_missing && let Some(Value::Int(until)) = rows.fields.get(2).and_then(|it| it.get(row))
+        {
+            end = end.max(until);
+        } else if rows.dur(row).is_some() {
+            self.open[thread].push(end, context);
+        }
+        let mut attributes = attributes(&of.kind, rows, row);
+        if let Some(name) = self.threads.name(thread)
+            && attributes.iter().all(|attribute| attribute.key != "thread.name")
+        {
+            attributes.push(text("thread.name", name));
+        }
+        let span = Span {
+            trace_id: context.trace.to_vec(),
+            span_id: context.span.to_vec(),
+            parent_span_id: parent.map(|parent| parent.span.to_vec()).unwrap_or_default(),
+            name: name(&of, rows, row),
+            kind: INTERNAL,
+            start_time_unix_nano: begin as u64,
+            end_time_unix_nano: end as u64,
+            attributes,
+            links,
+        };
+        let (process, _) = self.threads.get(thread);
+        match frame {
+            Some(frame) if what == What::Frames && of.has_edges && rows.first(row) => {
+                let next = self.held.next;
+                self.held.next += 1;
+                self.held.all.insert((end, next), (frame, process, span));
+                Ok(())
+            }
+            _ => self.write_span(process, span),
+        }
+    }
+
+    fn found(
+        &mut self,
+        of: &Told,
+        (thread, frame): (usize, Option<FrameId>),
+        rows: &Rows,
+        row: usize,
+    ) -> Found {
+        let (begin, end) = (rows.begin(row), rows.end(row));
+        let is_in_thread = !matches!(of.kind.what, What::Spans | What::States);
+        let around = match is_in_thread {
+            true => self.open[thread].around(begin, end),
+            false => None,
+        };
+        let mut found = Found { whole: None, around, edges: Vec::new() };
+        if let Some(frame) = frame.filter(|_| of.kind.what == What::Frames && rows.first(row)) {
+            if of.kind.is_end_of_span() {
+                found.whole = self.causes.get(frame);
+            }
+            if of.has_edges {
+                found.edges = self.causes.take(frame);
+            }
+        }
+        found
+    }
+
+    fn write_span(&mut self, process: usize, span: Span) -> io::Result<()> {
+        match self.spans.push(process, span) {
+            true => self.write_spans(),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes spans that ended before `time`, or all; edges that came meanwhile are links.
+    pub(super) fn release(&mut self, time: Option<i64>) -> io::Result<()> {
+        while let Some(first) = self.held.all.first_entry() {
+            if time.is_some_and(|time| first.key().0 >= time) {
+                break;
+            }
+            let (frame, process, mut span) = first.remove();
+            let late = self.causes.take(frame);
+            span.links.extend(late.iter().map(|(edge, to)| link(*to, &edge.words)));
+            self.write_span(process, span)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a span is called.
+fn name(of: &Told, rows: &Rows, row: usize) -> String {
+    if of.kind.what == What::Missing {
+        let (_, cause) = rows.missing(row);
+        return if is_loss(cause) { "lost".to_owned() } else { cause.replace('_', " ") };
+    }
+    match of.named_by.and_then(|field| rows.fields.get(field)?.get(row)) {
+        Some(Value::Word(name) | Value::Text(name)) if !name.is_empty() => name.to_owned(),
+        _ => of.label.clone(),
+    }
+}
