@@ -15,6 +15,7 @@ mod open;
 mod points;
 mod resource;
 mod spans;
+mod told;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -23,15 +24,13 @@ use std::sync::Arc;
 use ppt_tables::Processes;
 
 pub use batch::Encoding;
-use batch::{Spans, write_metrics};
-use causes::{Causes, Edge};
+use batch::write_metrics;
 use histograms::Readings;
-use ids::frame_id;
 use message::{KeyValue, Number, NumberDataPoint};
-use open::Open;
 use points::{MetricId, Point, Points};
 pub use resource::Resources;
-use spans::Held;
+use spans::SpanMaker;
+use told::Told;
 
 use crate::event::{Kind, Rows, Trace, What};
 use crate::threads::{PidScope, Threads};
@@ -50,27 +49,10 @@ pub struct Otlp<W> {
     resources: Resources,
     /// When what is added up began, ns since the epoch.
     start: u64,
-    /// By thread.
-    open: Vec<Open>,
-    causes: Causes,
-    held: Held,
-    /// How many spans are of no frame.
-    of_no_frame: u64,
-    spans: Spans,
+    spans: SpanMaker,
     points: Points,
     /// By process and kind.
     readings: HashMap<(usize, usize), Readings>,
-}
-
-/// A kind, as spans and points tell it.
-#[derive(Debug)]
-struct Told {
-    kind: Kind,
-    label: String,
-    named_by: Option<usize>,
-    counters: Vec<usize>,
-    /// Whether edges may begin or end at its frames, and are known.
-    has_edges: bool,
 }
 
 impl<W: Write> Otlp<W> {
@@ -84,15 +66,7 @@ impl<W: Write> Otlp<W> {
         start: i64,
     ) -> Otlp<W> {
         let are_known = kinds.iter().any(|kind| kind.what == What::Edge);
-        let told = |kind: &Kind| {
-            Arc::new(Told {
-                label: kind.label(),
-                named_by: kind.marked(|marks| marks.name),
-                counters: kind.counters(),
-                has_edges: are_known && kind.may_have_edges(),
-                kind: kind.clone(),
-            })
-        };
+        let told = |kind: &Kind| Arc::new(Told::new(kind, are_known));
         Otlp {
             traces,
             metrics,
@@ -102,11 +76,7 @@ impl<W: Write> Otlp<W> {
             processes,
             resources,
             start: u64::try_from(start).unwrap_or(0),
-            open: Vec::new(),
-            causes: Causes::default(),
-            held: Held::default(),
-            of_no_frame: 0,
-            spans: Spans::default(),
+            spans: SpanMaker::default(),
             points: Points::default(),
             readings: HashMap::new(),
         }
@@ -114,7 +84,7 @@ impl<W: Write> Otlp<W> {
 
     fn write_spans(&mut self) -> io::Result<()> {
         let resource = |number| self.resources.resource(&self.processes, number);
-        self.spans.write(&mut self.traces, self.encoding, resource)
+        self.spans.made.write(&mut self.traces, self.encoding, resource)
     }
 
     fn write_points(&mut self) -> io::Result<()> {
@@ -123,20 +93,11 @@ impl<W: Write> Otlp<W> {
         write_metrics(out, self.encoding, self.points.take(), resource)
     }
 
-    fn edge(&mut self, rows: &Rows, row: usize) {
-        let word = |at: usize| match rows.fields.get(at)?.get(row)? {
-            Value::Word(text) | Value::Text(text) => Some(text),
-            _ => None,
-        };
-        let long = |at: usize| match rows.fields.get(at)?.get(row)? {
-            Value::Int(value) => Some(value),
-            _ => None,
-        };
-        let Some(cause) = ids::frame_of(rows, row) else { return };
-        let Some(effect) = frame_id(word(0), word(1), long(2), long(3)) else { return };
-        let is_of_whole = matches!(word(4), Some("span" | "chain"));
-        let words = [word(4), word(5)].map(|word| word.map(str::to_owned));
-        self.causes.edge(effect, Edge { cause, is_of_whole, words });
+    fn span(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+        let of = self.kinds[number].clone();
+        let thread = self.threads.of(number, &of.kind, rows, row);
+        self.spans.span(&of, (&self.threads, thread), rows, row);
+        self.write_spans()
     }
 
     /// The curves of a row: those of a counter are sums, those of frames are values of their threads.
@@ -207,7 +168,7 @@ impl<W: Write> Trace for Otlp<W> {
 
     fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
         match self.kinds[number].kind.what {
-            What::Edge => self.edge(rows, row),
+            What::Edge => self.spans.edge(rows, row),
             What::Counter => self.counters(number, rows, row)?,
             What::Histogram => self.histogram(number, rows, row)?,
             _ => {
@@ -219,7 +180,8 @@ impl<W: Write> Trace for Otlp<W> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.release(None)?;
+        self.spans.release(None);
+        self.spans.made.close();
         self.write_spans()?;
         let mut last: Vec<_> = std::mem::take(&mut self.readings).into_iter().collect();
         last.sort_by_key(|&(of, _)| of);

@@ -529,6 +529,11 @@ const POINTS: [(u8, u64); 6] = [(0, 7), (0, 8), (1, 7), (1, 9), (1, 8), (0, 10)]
 
 /// A capture of them.
 fn of_points() -> Vec<u8> {
+    of_points_on("", [4; 16])
+}
+
+/// A capture of them on some host.
+fn of_points_on(host: &str, capture_id: [u8; 16]) -> Vec<u8> {
     let frame = |name: &str, side: &str| {
         format!(
             r#"{{"name":"{name}","kind":"point","size":32,"fields":[{{"name":"id","type":"u64","offset":16,"hash":"xxh3","{side}":"message"}},{{"name":"at","type":"ns","clock":"monotonic","offset":24,"at":true,"stamp":true}}]}}"#
@@ -540,8 +545,9 @@ fn of_points() -> Vec<u8> {
         frame("received", "in"),
     );
     let header = FileHeader {
-        capture_id: [4; 16],
-        boot_id: "boot".to_owned(),
+        capture_id,
+        host: host.to_owned(),
+        boot_id: format!("boot{host}"),
         created_realtime_ns: BEGAN as u64,
         created_mono_ns: 1_000,
         ..FileHeader::default()

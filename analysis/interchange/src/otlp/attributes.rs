@@ -9,25 +9,25 @@ pub(super) fn attribute(key: &str, value: Any) -> KeyValue {
 }
 
 pub(super) fn text(key: &str, text: &str) -> KeyValue {
-    attribute(key, Any::StringValue(text.to_owned()))
+    attribute(key, Any::Text(text.to_owned()))
 }
 
 pub(super) fn int(key: &str, value: i64) -> KeyValue {
-    attribute(key, Any::IntValue(value))
+    attribute(key, Any::Int(value))
 }
 
 fn any(value: Value<'_>) -> Any {
     match value {
-        Value::Int(value) => Any::IntValue(value),
+        Value::Int(value) => Any::Int(value),
         // The protocol has no numbers from 2^63 on.
         Value::Uint(value) => match i64::try_from(value) {
-            Ok(value) => Any::IntValue(value),
-            Err(_) => Any::StringValue(value.to_string()),
+            Ok(value) => Any::Int(value),
+            Err(_) => Any::Text(value.to_string()),
         },
-        Value::Float(value) => Any::DoubleValue(value),
-        Value::Bool(value) => Any::BoolValue(value),
-        Value::Word(text) | Value::Text(text) => Any::StringValue(text.to_owned()),
-        Value::Bytes(bytes) => Any::StringValue(hex(bytes)),
+        Value::Float(value) => Any::Double(value),
+        Value::Bool(value) => Any::Bool(value),
+        Value::Word(text) | Value::Text(text) => Any::Text(text.to_owned()),
+        Value::Bytes(bytes) => Any::Text(hex(bytes)),
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) fn attributes(kind: &Kind, rows: &Rows, row: usize) -> Vec<KeyValue> 
     let fields = fields.filter_map(|(name, column)| Some(attribute(name, any(column.get(row)?))));
     let mut all: Vec<KeyValue> = fields.collect();
     let word = |key: &'static str, word: Option<&str>| Some((key, any(Value::Word(word?))));
-    let number = |key: &'static str, value: Option<i64>| Some((key, Any::IntValue(value?)));
+    let number = |key: &'static str, value: Option<i64>| Some((key, Any::Int(value?)));
     let frame = Some(kind.frame.as_str()).filter(|frame| !frame.is_empty());
     let identity = [
         word("ppt.buffer", rows.buffer.get(row)),

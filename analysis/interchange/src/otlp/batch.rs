@@ -50,37 +50,45 @@ fn write<M: Message + Serialize>(
 /// Spans that are not yet written, by process.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
-    all: BTreeMap<usize, Vec<Span>>,
+    full: Vec<BTreeMap<usize, Vec<Span>>>,
+    last: BTreeMap<usize, Vec<Span>>,
+    /// How many are in the last request.
     count: usize,
 }
 
 impl Spans {
-    /// Takes in a span of a process; whether it is time to write.
-    pub fn push(&mut self, process: usize, span: Span) -> bool {
-        self.all.entry(process).or_default().push(span);
+    /// Takes in a span of a process.
+    pub fn push(&mut self, process: usize, span: Span) {
+        self.last.entry(process).or_default().push(span);
         self.count += 1;
-        self.count >= REQUEST
+        if self.count >= REQUEST {
+            self.close();
+        }
     }
 
-    /// Writes them as a request, if there are any.
+    /// The last request gets no more spans.
+    pub fn close(&mut self) {
+        self.count = 0;
+        let last = std::mem::take(&mut self.last);
+        self.full.extend(Some(last).filter(|last| !last.is_empty()));
+    }
+
+    /// Writes the requests that get no more spans.
     pub fn write(
         &mut self,
         out: &mut impl Write,
         encoding: Encoding,
         resource: impl Fn(usize) -> Resource,
     ) -> io::Result<()> {
-        self.count = 0;
-        let all = std::mem::take(&mut self.all).into_iter();
-        let resource_spans: Vec<_> = all
-            .map(|(process, spans)| ResourceSpans {
+        for spans in self.full.drain(..) {
+            let of_process = |(process, spans)| ResourceSpans {
                 resource: Some(resource(process)),
                 scope_spans: vec![ScopeSpans { scope: scope(), spans }],
-            })
-            .collect();
-        match resource_spans.is_empty() {
-            true => Ok(()),
-            false => write(out, encoding, &TracesData { resource_spans }),
+            };
+            let resource_spans = spans.into_iter().map(of_process).collect();
+            write(out, encoding, &TracesData { resource_spans })?;
         }
+        Ok(())
     }
 }
 

@@ -62,17 +62,19 @@ pub(super) struct AnyValue {
 }
 
 #[derive(Clone, PartialEq, Oneof, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(clippy::enum_variant_names, reason = "the names of the protocol")]
 pub(super) enum Any {
     #[prost(string, tag = "1")]
-    StringValue(String),
+    #[serde(rename = "stringValue")]
+    Text(String),
     #[prost(bool, tag = "2")]
-    BoolValue(bool),
+    #[serde(rename = "boolValue")]
+    Bool(bool),
     #[prost(int64, tag = "3")]
-    IntValue(#[serde(serialize_with = "long")] i64),
+    #[serde(rename = "intValue")]
+    Int(#[serde(serialize_with = "long")] i64),
     #[prost(double, tag = "4")]
-    DoubleValue(#[serde(serialize_with = "double")] f64),
+    #[serde(rename = "doubleValue")]
+    Double(#[serde(serialize_with = "double")] f64),
 }
 
 #[derive(Clone, PartialEq, Message, Serialize)]

@@ -1,19 +1,34 @@
 //! Rows as spans.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 
 use super::attributes::{attributes, text};
-use super::causes::Edge;
-use super::ids::{Context, FrameId, frame_of, root};
+use super::batch::Spans;
+use super::causes::{Causes, Edge};
+use super::ids::{Context, FrameId, frame_id, frame_of, root};
 use super::message::{INTERNAL, Link, Span};
-use super::{Open, Otlp, Told};
+use super::open::Open;
+use super::told::Told;
 use crate::event::{Rows, What, is_loss};
+use crate::threads::Threads;
 use crate::values::Value;
+
+/// Rows on their way into spans.
+#[derive(Debug, Default)]
+pub(super) struct SpanMaker {
+    /// By thread.
+    open: Vec<Open>,
+    causes: Causes,
+    held: Held,
+    /// How many spans are of no frame.
+    of_no_frame: u64,
+    /// Those that are made.
+    pub made: Spans,
+}
 
 /// Spans that something may still cause, by their end, in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+struct Held {
     all: BTreeMap<(i64, u64), (FrameId, usize, Span)>,
     next: u64,
 }
@@ -60,20 +75,41 @@ impl Found {
     }
 }
 
-impl<W: Write> Otlp<W> {
-    /// Tells a row as a span.
-    pub(super) fn span(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
-        let of = self.kinds[number].clone();
+impl SpanMaker {
+    /// Takes in an edge, at the time of its cause.
+    pub fn edge(&mut self, rows: &Rows, row: usize) {
+        let word = |at: usize| match rows.fields.get(at)?.get(row)? {
+            Value::Word(text) | Value::Text(text) => Some(text),
+            _ => None,
+        };
+        let long = |at: usize| match rows.fields.get(at)?.get(row)? {
+            Value::Int(value) => Some(value),
+            _ => None,
+        };
+        let Some(cause) = frame_of(rows, row) else { return };
+        let Some(effect) = frame_id(word(0), word(1), long(2), long(3)) else { return };
+        let is_of_whole = matches!(word(4), Some("span" | "chain"));
+        let words = [word(4), word(5)].map(|word| word.map(str::to_owned));
+        self.causes.edge(effect, Edge { cause, is_of_whole, words });
+    }
+
+    /// Tells a row of a thread as a span.
+    pub fn span(
+        &mut self,
+        of: &Told,
+        (threads, thread): (&Threads, usize),
+        rows: &Rows,
+        row: usize,
+    ) {
         let (begin, mut end) = (rows.begin(row), rows.end(row));
-        self.release(Some(begin))?;
-        let thread = self.threads.of(number, &of.kind, rows, row);
+        self.release(Some(begin));
         if self.open.len() <= thread {
             self.open.resize_with(thread + 1, Open::default);
         }
         let what = of.kind.what;
         let is_missing = what == What::Missing;
         let frame = frame_of(rows, row).filter(|_| of.kind.is_of_frames());
-        let found = self.found(&of, (thread, frame), rows, row);
+        let found = self.found(of, (thread, frame), rows, row);
         self.of_no_frame += u64::from(frame.is_none());
         let mut context = root((&of.kind, &of.label), self.of_no_frame, rows, row);
         let (parent, links) = found.parent();
@@ -92,7 +128,7 @@ impl<W: Write> Otlp<W> {
             self.open[thread].push(end, context);
         }
         let mut attributes = attributes(&of.kind, rows, row);
-        if let Some(name) = self.threads.name(thread)
+        if let Some(name) = threads.name(thread)
             && attributes.iter().all(|attribute| attribute.key != "thread.name")
         {
             attributes.push(text("thread.name", name));
@@ -101,22 +137,21 @@ impl<W: Write> Otlp<W> {
             trace_id: context.trace.to_vec(),
             span_id: context.span.to_vec(),
             parent_span_id: parent.map(|parent| parent.span.to_vec()).unwrap_or_default(),
-            name: name(&of, rows, row),
+            name: name(of, rows, row),
             kind: INTERNAL,
             start_time_unix_nano: begin as u64,
             end_time_unix_nano: end as u64,
             attributes,
             links,
         };
-        let (process, _) = self.threads.get(thread);
+        let (process, _) = threads.get(thread);
         match frame {
             Some(frame) if what == What::Frames && of.has_edges && rows.first(row) => {
                 let next = self.held.next;
                 self.held.next += 1;
                 self.held.all.insert((end, next), (frame, process, span));
-                Ok(())
             }
-            _ => self.write_span(process, span),
+            _ => self.made.push(process, span),
         }
     }
 
@@ -145,15 +180,8 @@ impl<W: Write> Otlp<W> {
         found
     }
 
-    fn write_span(&mut self, process: usize, span: Span) -> io::Result<()> {
-        match self.spans.push(process, span) {
-            true => self.write_spans(),
-            false => Ok(()),
-        }
-    }
-
-    /// Writes spans that ended before `time`, or all; edges that came meanwhile are links.
-    pub(super) fn release(&mut self, time: Option<i64>) -> io::Result<()> {
+    /// Lets go of spans that ended before `time`, or all; edges that came meanwhile are links.
+    pub fn release(&mut self, time: Option<i64>) {
         while let Some(first) = self.held.all.first_entry() {
             if time.is_some_and(|time| first.key().0 >= time) {
                 break;
@@ -161,9 +189,8 @@ impl<W: Write> Otlp<W> {
             let (frame, process, mut span) = first.remove();
             let late = self.causes.take(frame);
             span.links.extend(late.iter().map(|(edge, to)| link(*to, &edge.words)));
-            self.write_span(process, span)?;
+            self.made.push(process, span);
         }
-        Ok(())
     }
 }
 

@@ -1,10 +1,7 @@
 //! Exports for OpenTelemetry, read by its official messages (`analysis/oracles/install`): the protobuf and
 //! the JSON hold equal messages, and these hold what the captures hold.
 
-use ppt_capture::{CaptureWriter, End, EndReason};
-
 use super::*;
-use crate::support::source;
 
 impl Captures {
     /// What the official messages hold of both exports, a value a span or a point; None where they are
@@ -215,13 +212,28 @@ fn what_enters_a_point_is_the_child_of_what_left_one() {
     assert!(alone.len() == 3 && alone.iter().all(|span| span.parent.is_empty()));
 }
 
-/// A slice in which a message is taken out of another thread's slice, and an identity of 16 bytes.
+#[test]
+fn hosts_that_cannot_be_compared_have_spans_without_links() {
+    let captures = Captures::of(&[of_points_on("left", [1; 16]), of_points_on("right", [2; 16])]);
+    let (text, said) = captures.run("export", &["--format", "otlp-json"]);
+    assert!(said.contains("spans have no links to their causes: "), "{said}");
+    assert!(!text.contains("parentSpanId") && text.contains("spanId"), "{text}");
+    let (_, said) = Captures::of(&[of_points()]).run("export", &["--format", "otlp-json"]);
+    assert!(!said.contains("links"), "{said}");
+    let Some(spans) = captures.spans(&[]) else { return };
+    assert_eq!(spans.len(), 2 * POINTS.len());
+    let hosts: BTreeSet<&str> =
+        spans.iter().filter_map(|span| span.resource["host.name"].as_str()).collect();
+    assert_eq!(hosts, ["left", "right"].into());
+}
+
+/// A slice in which a message is taken that was sent in another one, and an identity of 16 bytes.
 fn messages() -> Captures {
-    let text = "emit C; buffer net; option time ns realtime;\n\
+    let text = "emit C; buffer net; option time ns monotonic;\n\
                 frame work { interval time handle; u32 number; }\n\
-                frame sent @point { time when @at; hash id @raw @out(message); }\n\
-                frame taken @point { time when @at; hash id @raw @in(message); }\n\
-                frame body @point { time when @at; hash128 it @raw @in(body); }";
+                frame sent @point { hash id @raw @out(message); time when @at; }\n\
+                frame taken @point { hash id @raw @in(message); time when @at; }\n\
+                frame body @point { hash128 it @raw @in(body); time when @at; }";
     let schema = ppt_frame_dsl::compile(text.as_bytes(), "net.frame").unwrap().schema;
     let frame = |kind: usize, seqno: u64, fields: &[(&str, &[u8])]| {
         let mut bytes = vec![0; schema.stride as usize];
@@ -235,7 +247,7 @@ fn messages() -> Captures {
         }
         bytes
     };
-    let time = |ns: u64| (BEGAN as u64 + ns).to_le_bytes();
+    let time = |ns: u64| (1_000 + ns).to_le_bytes();
     let work = |seqno, from: u64, to: u64| {
         frame(0, seqno, &[("handle_start", &time(from)), ("handle_end", &time(to))])
     };
@@ -243,35 +255,21 @@ fn messages() -> Captures {
         frame(kind, seqno, &[("id", &id.to_le_bytes()), ("when", &time(at))])
     };
     let body: Vec<u8> = (1..=16).collect();
-    let first = [one(1, 1, 77, 20), one(1, 2, 78, 22), work(3, 10, 30)].concat();
-    let second = [
-        one(2, 1, 77, 50),
-        work(2, 40, 60),
-        one(2, 3, 78, 70),
-        frame(3, 4, &[("it", &body), ("when", &time(80))]),
-    ]
-    .concat();
-    let header = FileHeader { created_realtime_ns: BEGAN as u64, ..FileHeader::default() };
-    // Each thread has a ring of its own.
-    let mut of_two = source(&schema);
-    of_two.segments[0].rings = 2;
-    let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
-    writer.source(0, &of_two).unwrap();
-    for (ring, frames) in [(0, first), (1, second)] {
-        let (stride, count) = (schema.stride, (frames.len() / schema.stride as usize) as u32);
-        let tid = 77 + ring;
-        let head = FramesHead { ring, nonce: 7, tid, stride, count, ..head(1, 9) };
-        writer.frames(&head, &frames).unwrap();
-    }
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: 9,
-        mono_ns: 9,
+    let frames = [
+        one(1, 1, 77, 20),
+        one(1, 2, 78, 22),
+        work(3, 10, 30),
+        one(2, 4, 77, 50),
+        work(5, 40, 60),
+        one(2, 6, 78, 70),
+        frame(3, 7, &[("it", &body), ("when", &time(80))]),
+    ];
+    let header = FileHeader {
+        created_realtime_ns: BEGAN as u64,
+        created_mono_ns: 1_000,
+        ..FileHeader::default()
     };
-    Captures::of(&[writer.end(&end).unwrap()])
+    Captures::of(&[capture(&header, &schema, &[(head(1, 2_000), frames.concat())])])
 }
 
 #[test]
