@@ -19,6 +19,8 @@ const MOST: usize = 4;
 const WORTH: f64 = 0.05;
 /// What requests are called.
 const SERVED: &str = "served.request";
+/// Most calls that are looked at: intervals as long as a capture have all that it has.
+const MOST_CALLS: usize = 100_000;
 
 /// When something was seen in a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -103,12 +105,12 @@ impl Engine {
             let end = request.ts.saturating_add(request.dur).min(call.to);
             let taken_after = request.ts.saturating_sub(call.asked.ts).max(0);
             request.ts -= taken_after;
-            request.dur = end.saturating_sub(request.ts);
+            request.dur = end.saturating_sub(request.ts).max(0);
             let pid = u32::try_from(at.pid).ok()?;
             let call = ServiceCall {
                 service: call.service.clone(),
                 ts: call.asked.ts,
-                dur: call.to - call.asked.ts,
+                dur: call.to.saturating_sub(call.asked.ts).max(0),
                 taken_after,
                 had_others,
                 process_name: labels.name(&at.host, pid, pid).map(str::to_owned),
@@ -125,11 +127,11 @@ impl Engine {
         let mut calls: HashMap<Thread, Vec<Call>> = HashMap::new();
         let waited = |slow: &&Slow| slow.parts.iter().any(|part| part.part.is_wait());
         let all = || slow.iter().filter(waited);
-        let ends = (
-            all().map(|slow| slow.ts).min(),
-            all().map(|slow| slow.ts.saturating_add(slow.dur)).max(),
-        );
-        let (Some(from), Some(to)) = ends else { return Ok(calls) };
+        let ends = all().map(|slow| (slow.ts, slow.ts.saturating_add(slow.dur)));
+        let is_within =
+            |&(from, to): &(i64, i64)| number("ts").gt_eq(lit(from)).and(number("ts").lt(lit(to)));
+        let within = disjoint(ends.collect()).iter().map(is_within).collect();
+        let Some(within) = any_of(within) else { return Ok(calls) };
         let called = self.whole_frames("net", "called")?;
         let (Some(points), Some(called)) = (self.whole("points")?, called) else {
             return Ok(calls);
@@ -138,7 +140,7 @@ impl Engine {
         let rows = points.filter(word("point").eq(lit("asked")))?;
         let rows = among(rows, "pid", all().filter_map(|slow| slow.pid.map(i64::from)))?;
         let rows = among(rows, "tid", all().filter_map(|slow| slow.tid.map(i64::from)))?;
-        let rows = rows.filter(number("ts").gt_eq(lit(from)).and(number("ts").lt(lit(to))))?;
+        let rows = rows.filter(within)?.limit(0, Some(MOST_CALLS + 1))?;
         let columns = [word("host")].into_iter().chain(["pid", "tid", "ts"].map(number));
         let mut threads: HashMap<Moment, i64> = HashMap::new();
         for batch in selected(rows, columns)?.collect().await? {
@@ -151,7 +153,7 @@ impl Engine {
                 threads.insert(Moment { host, pid, ts }, tid);
             }
         }
-        if threads.is_empty() {
+        if threads.is_empty() || threads.len() > MOST_CALLS {
             return Ok(calls);
         }
 
@@ -277,6 +279,28 @@ impl Engine {
     }
 }
 
+/// The same stretches of time, in their order, those that touch as one.
+fn disjoint(mut all: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+    all.sort_unstable();
+    let mut disjoint: Vec<(i64, i64)> = Vec::new();
+    for (from, to) in all {
+        match disjoint.last_mut().filter(|last| from <= last.1) {
+            Some(last) => last.1 = last.1.max(to),
+            None => disjoint.push((from, to)),
+        }
+    }
+    disjoint
+}
+
+/// True if one of these is; None: there are none. Halved, so that it is not as deep as they are many.
+fn any_of(mut all: Vec<Expr>) -> Option<Expr> {
+    if all.len() < 2 {
+        return all.pop();
+    }
+    let rest = all.split_off(all.len() / 2);
+    Some(any_of(all)?.or(any_of(rest)?))
+}
+
 fn frame_name(slow: &Slow) -> FrameName {
     FrameName {
         capture: slow.capture.clone(),
@@ -349,6 +373,17 @@ mod tests {
 
     fn found(calls: &[Call], within: (i64, i64), answer: Option<i64>) -> Option<(i64, bool)> {
         worth_following(calls, within, answer).map(|(call, others)| (call.asked.ts, others))
+    }
+
+    #[test]
+    fn stretches_that_touch_are_one() {
+        assert_eq!(
+            disjoint(vec![(5, 7), (0, 3), (3, 4), (1, 2), (9, 9)]),
+            [(0, 4), (5, 7), (9, 9)]
+        );
+        assert_eq!(any_of(Vec::new()), None);
+        let deep = any_of((0..1000).map(|n| ident("ts").eq(lit(n))).collect()).unwrap();
+        assert_eq!(deep.to_string().matches(" OR ").count(), 999);
     }
 
     #[test]
