@@ -86,7 +86,7 @@ struct Family {
 
 /// How long an exposition was.
 #[derive(Debug)]
-pub(crate) struct Mark(Vec<usize>, usize);
+pub(crate) struct ExpositionMark(Vec<usize>, usize);
 
 impl Exposition {
     /// The number of a family. The first one who describes it describes it for all.
@@ -121,12 +121,15 @@ impl Exposition {
     }
 
     /// How long it is, to [go back](Self::back) to.
-    pub fn mark(&self) -> Mark {
-        Mark(self.families.iter().map(|family| family.samples.len()).collect(), self.bytes)
+    pub fn mark(&self) -> ExpositionMark {
+        ExpositionMark(
+            self.families.iter().map(|family| family.samples.len()).collect(),
+            self.bytes,
+        )
     }
 
     /// Forgets the samples since.
-    pub fn back(&mut self, mark: &Mark) {
+    pub fn back(&mut self, mark: &ExpositionMark) {
         for (number, family) in self.families.iter_mut().enumerate() {
             family.samples.truncate(mark.0.get(number).copied().unwrap_or(0));
         }

@@ -11,11 +11,11 @@ mod histograms;
 mod ids;
 mod json;
 mod message;
-mod open;
+mod open_slices;
 mod points;
 mod resource;
 mod spans;
-mod told;
+mod traced_kind;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ use message::{KeyValue, Number, NumberDataPoint};
 use points::{MetricId, Point, Points};
 pub use resource::Resources;
 use spans::SpanMaker;
-use told::Told;
+use traced_kind::TracedKind;
 
 use crate::event::{Kind, Rows, Trace, What};
 use crate::threads::{PidScope, Threads};
@@ -43,7 +43,7 @@ pub struct Otlp<W> {
     /// None: metrics are between the traces.
     metrics: Option<W>,
     encoding: Encoding,
-    kinds: Vec<Arc<Told>>,
+    kinds: Vec<Arc<TracedKind>>,
     threads: Threads,
     processes: Processes,
     resources: Resources,
@@ -66,7 +66,7 @@ impl<W: Write> Otlp<W> {
         start: i64,
     ) -> Otlp<W> {
         let are_known = kinds.iter().any(|kind| kind.what == What::Edge);
-        let told = |kind: &Kind| Arc::new(Told::new(kind, are_known));
+        let told = |kind: &Kind| Arc::new(TracedKind::new(kind, are_known));
         Otlp {
             traces,
             metrics,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::mem;
 
-use super::ids::{Context, FrameId};
+use super::ids::{FrameId, SpanContext};
 
 /// Frames that are remembered before an edge names them. Edges come at the time of their cause, so few
 /// are enough.
@@ -11,7 +11,7 @@ const RECENT: usize = 1 << 15;
 
 /// An edge whose effect is still to come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Edge {
+pub(super) struct CauseEdge {
     pub cause: FrameId,
     /// Cause and effect are of one whole, a span or a chain.
     pub is_of_whole: bool,
@@ -23,21 +23,21 @@ pub(super) struct Edge {
 #[derive(Debug, Default)]
 struct Needed {
     edges: usize,
-    context: Option<Context>,
+    context: Option<SpanContext>,
 }
 
 /// Causes and edges on their way. What is kept is under way, not what was.
 #[derive(Debug, Default)]
 pub(super) struct Causes {
     /// The last frames that may be causes, and those before.
-    recent: [HashMap<FrameId, Context>; 2],
+    recent: [HashMap<FrameId, SpanContext>; 2],
     needed: HashMap<FrameId, Needed>,
-    waiting: HashMap<FrameId, Vec<Edge>>,
+    waiting: HashMap<FrameId, Vec<CauseEdge>>,
 }
 
 impl Causes {
     /// A frame is the span of this context, if it is none yet.
-    pub fn seen(&mut self, frame: FrameId, context: Context) {
+    pub fn seen(&mut self, frame: FrameId, context: SpanContext) {
         if self.get(frame).is_some() {
             return;
         }
@@ -51,13 +51,13 @@ impl Causes {
     }
 
     /// The span of a frame.
-    pub fn get(&self, frame: FrameId) -> Option<Context> {
+    pub fn get(&self, frame: FrameId) -> Option<SpanContext> {
         let needed = self.needed.get(&frame).and_then(|needed| needed.context);
         needed.or_else(|| self.recent.iter().find_map(|recent| recent.get(&frame).copied()))
     }
 
     /// An edge to that effect.
-    pub fn edge(&mut self, effect: FrameId, edge: Edge) {
+    pub fn edge(&mut self, effect: FrameId, edge: CauseEdge) {
         let context = self.get(edge.cause);
         let needed = self.needed.entry(edge.cause).or_default();
         needed.edges += 1;
@@ -66,7 +66,7 @@ impl Causes {
     }
 
     /// The edges to an effect that are known, each with the span of its cause. An edge is given out once.
-    pub fn take(&mut self, effect: FrameId) -> Vec<(Edge, Context)> {
+    pub fn take(&mut self, effect: FrameId) -> Vec<(CauseEdge, SpanContext)> {
         let edges = self.waiting.remove(&effect).unwrap_or_default();
         let mut all = Vec::with_capacity(edges.len());
         for edge in edges {
@@ -87,12 +87,12 @@ impl Causes {
 mod tests {
     use super::*;
 
-    fn context(number: u8) -> Context {
-        Context { trace: [number; 16], span: [number; 8] }
+    fn context(number: u8) -> SpanContext {
+        SpanContext { trace: [number; 16], span: [number; 8] }
     }
 
-    fn edge(cause: FrameId) -> Edge {
-        Edge { cause, is_of_whole: false, words: [Some("hash".to_owned()), None] }
+    fn edge(cause: FrameId) -> CauseEdge {
+        CauseEdge { cause, is_of_whole: false, words: [Some("hash".to_owned()), None] }
     }
 
     #[test]

@@ -7,10 +7,10 @@ use crate::event::Rows;
 use crate::values::Value;
 
 /// The end of a bucket, and how many values it has.
-type Bucket = (Option<i64>, u64);
+type BucketCount = (Option<i64>, u64);
 
 /// Whose cells: capture, segment, ring.
-type Cells = (String, String, Option<i32>);
+type RingKey = (String, String, Option<i32>);
 
 /// One histogram of one process.
 #[derive(Debug, Default)]
@@ -18,10 +18,10 @@ pub(super) struct Readings {
     /// When the rows were read that are taken in; None: all that was taken in is told.
     read: Option<i64>,
     /// By the beginning of the bucket; None: it has none.
-    buckets: BTreeMap<Option<i64>, Bucket>,
+    buckets: BTreeMap<Option<i64>, BucketCount>,
     /// What was in each bucket of each ring.
-    counts: HashMap<(Cells, Option<i64>), u64>,
-    sums: HashMap<Cells, i64>,
+    counts: HashMap<(RingKey, Option<i64>), u64>,
+    sums: HashMap<RingKey, i64>,
 }
 
 impl Readings {
@@ -73,7 +73,7 @@ impl Readings {
 
 /// The same buckets by their upper bounds, which belong to them: values are whole numbers, so the bound
 /// of a bucket that ends before `hi` is `hi - 1`. Between buckets that do not touch is an empty one.
-fn bounds(buckets: &BTreeMap<Option<i64>, Bucket>) -> (Vec<f64>, Vec<u64>) {
+fn bounds(buckets: &BTreeMap<Option<i64>, BucketCount>) -> (Vec<f64>, Vec<u64>) {
     let (mut bounds, mut counts): (Vec<i64>, _) = (Vec::new(), Vec::new());
     let mut is_open = true;
     for (&lo, &(hi, count)) in buckets {

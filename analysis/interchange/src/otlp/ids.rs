@@ -11,7 +11,7 @@ pub(super) type FrameId = u64;
 
 /// Where a span is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Context {
+pub(super) struct SpanContext {
     pub trace: [u8; 16],
     pub span: [u8; 8],
 }
@@ -46,7 +46,12 @@ pub(super) fn frame_of(rows: &Rows, row: usize) -> Option<FrameId> {
 
 /// The context of a row that is in no trace of another row. `label` tells the rows of a frame apart, and
 /// `number` those that are of no frame.
-pub(super) fn root((kind, label): (&Kind, &str), number: u64, rows: &Rows, row: usize) -> Context {
+pub(super) fn root(
+    (kind, label): (&Kind, &str),
+    number: u64,
+    rows: &Rows,
+    row: usize,
+) -> SpanContext {
     let mut hash = Xxh3::new();
     let (capture, segment) = rows.origin(row);
     add(&mut hash, capture);
@@ -62,7 +67,10 @@ pub(super) fn root((kind, label): (&Kind, &str), number: u64, rows: &Rows, row: 
     let both = hash.digest128();
     let trace = said(kind, rows, row).unwrap_or(both);
     // No id is all zeros.
-    Context { trace: trace.max(1).to_be_bytes(), span: ((both >> 64) as u64).max(1).to_be_bytes() }
+    SpanContext {
+        trace: trace.max(1).to_be_bytes(),
+        span: ((both >> 64) as u64).max(1).to_be_bytes(),
+    }
 }
 
 /// The trace that a row names itself: an identity of 16 bytes, as it is, or else the value of `@flow`.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::attributes::{attributes, text};
 use super::batch::Spans;
-use super::causes::{Causes, Edge};
-use super::ids::{Context, FrameId, frame_id, frame_of, root};
+use super::causes::{CauseEdge, Causes};
+use super::ids::{FrameId, SpanContext, frame_id, frame_of, root};
 use super::message::{INTERNAL, Link, Span};
-use super::open::Open;
-use super::told::Told;
+use super::open_slices::OpenSlices;
+use super::traced_kind::TracedKind;
 use crate::event::{Rows, What, is_loss};
 use crate::threads::Threads;
 use crate::values::Value;
@@ -17,9 +17,9 @@ use crate::values::Value;
 #[derive(Debug, Default)]
 pub(super) struct SpanMaker {
     /// By thread.
-    open: Vec<Open>,
+    open: Vec<OpenSlices>,
     causes: Causes,
-    held: Held,
+    held: HeldSpans,
     /// How many spans are of no frame.
     of_no_frame: u64,
     /// Those that are made.
@@ -28,13 +28,13 @@ pub(super) struct SpanMaker {
 
 /// Spans that something may still cause, by their end, in the order in which they came.
 #[derive(Debug, Default)]
-struct Held {
+struct HeldSpans {
     all: BTreeMap<(i64, u64), (FrameId, usize, Span)>,
     next: u64,
 }
 
 /// A link to what caused a span, or is around it.
-fn link(to: Context, words: &[Option<String>; 2]) -> Link {
+fn link(to: SpanContext, words: &[Option<String>; 2]) -> Link {
     let names = ["ppt.edge.kind", "ppt.edge.type"];
     let words = names.into_iter().zip(words);
     Link {
@@ -45,20 +45,20 @@ fn link(to: Context, words: &[Option<String>; 2]) -> Link {
 }
 
 /// The slice around a span whose parent is another one.
-fn around(to: Context) -> Link {
+fn around(to: SpanContext) -> Link {
     link(to, &[Some("around".to_owned()), None])
 }
 
 /// What is around a row, and what caused it.
-struct Found {
-    whole: Option<Context>,
-    around: Option<Context>,
-    edges: Vec<(Edge, Context)>,
+struct SpanOrigin {
+    whole: Option<SpanContext>,
+    around: Option<SpanContext>,
+    edges: Vec<(CauseEdge, SpanContext)>,
 }
 
-impl Found {
+impl SpanOrigin {
     /// The parent of the span, and what it is linked to.
-    fn parent(mut self) -> (Option<Context>, Vec<Link>) {
+    fn parent(mut self) -> (Option<SpanContext>, Vec<Link>) {
         let cause = self.edges.iter().position(|(edge, _)| edge.is_of_whole);
         let cause = match (self.whole, cause, self.around) {
             (Some(_), ..) => None,
@@ -90,13 +90,13 @@ impl SpanMaker {
         let Some(effect) = frame_id(word(0), word(1), long(2), long(3)) else { return };
         let is_of_whole = matches!(word(4), Some("span" | "chain"));
         let words = [word(4), word(5)].map(|word| word.map(str::to_owned));
-        self.causes.edge(effect, Edge { cause, is_of_whole, words });
+        self.causes.edge(effect, CauseEdge { cause, is_of_whole, words });
     }
 
     /// Tells a row of a thread as a span.
     pub fn span(
         &mut self,
-        of: &Told,
+        of: &TracedKind,
         (threads, thread): (&Threads, usize),
         rows: &Rows,
         row: usize,
@@ -104,7 +104,7 @@ impl SpanMaker {
         let (begin, mut end) = (rows.begin(row), rows.end(row));
         self.release(Some(begin));
         if self.open.len() <= thread {
-            self.open.resize_with(thread + 1, Open::default);
+            self.open.resize_with(thread + 1, OpenSlices::default);
         }
         let what = of.kind.what;
         let is_missing = what == What::Missing;
@@ -157,18 +157,18 @@ impl SpanMaker {
 
     fn found(
         &mut self,
-        of: &Told,
+        of: &TracedKind,
         (thread, frame): (usize, Option<FrameId>),
         rows: &Rows,
         row: usize,
-    ) -> Found {
+    ) -> SpanOrigin {
         let (begin, end) = (rows.begin(row), rows.end(row));
         let is_in_thread = !matches!(of.kind.what, What::Spans | What::States);
         let around = match is_in_thread {
             true => self.open[thread].around(begin, end),
             false => None,
         };
-        let mut found = Found { whole: None, around, edges: Vec::new() };
+        let mut found = SpanOrigin { whole: None, around, edges: Vec::new() };
         if let Some(frame) = frame.filter(|_| of.kind.what == What::Frames && rows.first(row)) {
             if of.kind.is_end_of_span() {
                 found.whole = self.causes.get(frame);
@@ -195,7 +195,7 @@ impl SpanMaker {
 }
 
 /// What a span is called.
-fn name(of: &Told, rows: &Rows, row: usize) -> String {
+fn name(of: &TracedKind, rows: &Rows, row: usize) -> String {
     if of.kind.what == What::Missing {
         let (_, cause) = rows.missing(row);
         return if is_loss(cause) { "lost".to_owned() } else { cause.replace('_', " ") };

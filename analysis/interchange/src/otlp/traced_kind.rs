@@ -3,7 +3,7 @@
 use crate::event::Kind;
 
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct TracedKind {
     pub kind: Kind,
     pub label: String,
     pub named_by: Option<usize>,
@@ -12,9 +12,9 @@ pub(super) struct Told {
     pub has_edges: bool,
 }
 
-impl Told {
-    pub fn new(kind: &Kind, edges_are_known: bool) -> Told {
-        Told {
+impl TracedKind {
+    pub fn new(kind: &Kind, edges_are_known: bool) -> TracedKind {
+        TracedKind {
             label: kind.label(),
             named_by: kind.marked(|marks| marks.name),
             counters: kind.counters(),

@@ -1,27 +1,27 @@
 //! The slices of a thread that are open: one is the parent of what it contains.
 
-use super::ids::Context;
+use super::ids::SpanContext;
 
 /// Slices of a thread that are looked at. Of more that overlap, the first ones contain nothing.
 const MOST: usize = 500;
 
 /// The open slices of one thread, in the order of their beginnings.
 #[derive(Debug, Default)]
-pub(super) struct Open {
-    slices: Vec<(i64, Context)>,
+pub(super) struct OpenSlices {
+    slices: Vec<(i64, SpanContext)>,
 }
 
-impl Open {
+impl OpenSlices {
     /// The innermost slice that contains what is from `begin` to `end`, which begins no sooner than
     /// all before it.
-    pub fn around(&mut self, begin: i64, end: i64) -> Option<Context> {
+    pub fn around(&mut self, begin: i64, end: i64) -> Option<SpanContext> {
         while self.slices.pop_if(|last| last.0 <= begin).is_some() {}
         let mut inner_first = self.slices.iter().rev();
         inner_first.find(|slice| slice.0 > begin && slice.0 >= end).map(|slice| slice.1)
     }
 
     /// A slice that ends then is open.
-    pub fn push(&mut self, end: i64, context: Context) {
+    pub fn push(&mut self, end: i64, context: SpanContext) {
         if self.slices.len() >= MOST {
             self.slices.remove(0);
         }
@@ -35,8 +35,8 @@ mod tests {
 
     #[test]
     fn the_innermost_slice_around_is_the_parent() {
-        let context = |number| Context { trace: [number; 16], span: [number; 8] };
-        let mut open = Open::default();
+        let context = |number| SpanContext { trace: [number; 16], span: [number; 8] };
+        let mut open = OpenSlices::default();
         let mut parent = |begin, end, number| {
             let around = open.around(begin, end);
             open.push(end, context(number));
@@ -53,9 +53,9 @@ mod tests {
 
     #[test]
     fn open_slices_are_bounded() {
-        let mut open = Open::default();
+        let mut open = OpenSlices::default();
         for number in 0..10_000 {
-            open.push(100_000 + number, Context { trace: [1; 16], span: [1; 8] });
+            open.push(100_000 + number, SpanContext { trace: [1; 16], span: [1; 8] });
         }
         assert_eq!(open.slices.len(), MOST);
     }
