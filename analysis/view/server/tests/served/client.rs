@@ -20,13 +20,13 @@ pub struct Shown {
 }
 
 /// An answer: status, head, body.
-pub struct Answer {
+pub struct HttpAnswer {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpAnswer {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
@@ -74,7 +74,13 @@ impl Shown {
     }
 
     /// Sends these very headers.
-    pub fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    pub fn raw(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> HttpAnswer {
         let mut stream = self.connect();
         let mut text = format!("{method} {path} HTTP/1.1\r\n");
         for (name, value) in headers {
@@ -94,10 +100,10 @@ impl Shown {
             true => unchunked(&bytes[end..]),
             false => bytes[end..].to_vec(),
         };
-        Answer { status, head, body }
+        HttpAnswer { status, head, body }
     }
 
-    pub fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> HttpAnswer {
         let (host, token) = (self.host(), self.token());
         self.raw(method, path, &[("host", &host), ("authorization", &token)], body.as_bytes())
     }

@@ -140,6 +140,8 @@ fn start(chromium: &Path, profile: &Path) -> Child {
                   --user-data-dir=\"$1\" about:blank 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";
     let mut shell = Command::new("sh");
     shell.args(["-c", script]).arg(chromium).arg(profile);
+    // Killed, it leaves files there.
+    shell.env("TMPDIR", profile);
     shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
