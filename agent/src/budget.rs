@@ -1,10 +1,10 @@
 //! The cost limits of a search: for one process, and for all processes of a search.
 //!
-//! Any user can map thousands of huge files, in many processes. So a search of all processes,
-//! perhaps by root, has a bounded share for each process, and one common amount for everything
+//! Any user can map thousands of huge files, in many processes. So a search of all processes, which
+//! may run as root, has a bounded share for each process and one common amount for everything
 //! beyond the shares.
 
-/// Least that a read is charged: there may be no end of small ones, too.
+/// Smallest charge for a read, because there may be any number of small reads.
 const LEAST: u64 = 16 << 10;
 
 /// The amount that has been read, and the number of system calls.
@@ -23,17 +23,17 @@ pub struct Spent {
 /// Bytes that may still be read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Purse {
-    /// In this process.
+    /// What is left for this process, in bytes.
     left: u64,
-    /// Of that, what every process has for itself.
+    /// The part of `left` that every process has for itself.
     own: u64,
-    /// For what goes beyond that, in all processes.
+    /// What is left beyond the shares, for all processes together.
     common: u64,
-    /// How often it did not suffice.
+    /// Number of requests that could not be met in full.
     pub(crate) refusals: u64,
 }
 
-/// Bounds of [`Purse`]: for a process, of that its share, and for all beyond their shares.
+/// Bounds of [`Purse`]: for one process, the share of that for each process, and the common amount.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     process: u64,
@@ -46,7 +46,7 @@ impl Purse {
         Self { left: bounds.process, own: bounds.share, common: bounds.common, refusals: 0 }
     }
 
-    /// Takes up to `wanted` bytes; returns how many, 0 when nothing is left.
+    /// Takes up to `wanted` bytes. Returns the number taken, 0 when nothing is left.
     pub(crate) fn take(&mut self, wanted: u64) -> u64 {
         let granted = wanted.max(LEAST).min(self.left);
         let own = granted.min(self.own);
@@ -76,7 +76,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// For a process that somebody asked for.
+    /// The budget for one process that a user named.
     pub(crate) fn of_one() -> Self {
         Self::new(
             Bounds { process: 512 << 20, share: 512 << 20, common: 0 },
@@ -84,7 +84,7 @@ impl Budget {
         )
     }
 
-    /// For every process that there is.
+    /// The budget for a search of every process.
     pub(crate) fn of_many() -> Self {
         Self::new(
             Bounds { process: 256 << 20, share: 8 << 20, common: 4 << 30 },
@@ -101,7 +101,7 @@ impl Budget {
         }
     }
 
-    /// Begins another process.
+    /// Starts the next process.
     pub(crate) fn next(&mut self) {
         let (memory, files) = self.bounds;
         self.memory = Purse { common: self.memory.common, ..Purse::new(memory) };

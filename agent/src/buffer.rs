@@ -50,14 +50,14 @@ pub struct Buffer {
     pub(crate) address: u64,
     /// The address of its control page.
     pub(crate) control: u64,
-    /// The descriptor's bytes, to be compared with before every write.
+    /// The descriptor's bytes, compared before every write.
     pub(crate) descriptor: [u8; DESCRIPTOR_BYTES],
 }
 
 pub(crate) const DESCRIPTOR_BYTES: usize = size_of::<Descriptor>();
 
-/// Gives every buffer the shortest name that only it has. Copies of one object, such as a plugin
-/// that was replaced on disk and loaded again, differ by nothing but where they are.
+/// Gives every buffer its shortest unambiguous name. Copies of one object, such as a plugin that
+/// was replaced on disk and loaded again, differ only in their addresses.
 pub(crate) fn name(buffers: &mut [Buffer]) {
     let mut names = Vec::with_capacity(buffers.len());
     for it in buffers.iter() {
@@ -92,7 +92,7 @@ impl Buffer {
         object == self.object || object == self.file_name()
     }
 
-    /// Whether both are the same buffer in two processes, of which one is a fork of the other.
+    /// Whether both are the same buffer in two processes, one of which is a fork of the other.
     pub fn is_copy_of(&self, other: &Self) -> bool {
         self.address == other.address && self.descriptor == other.descriptor
     }

@@ -1,4 +1,4 @@
-//! Claims: a buffer has one agent at a time, and the claim of a dead agent can be recognised.
+//! Claims: a buffer has at most one agent, and the claim of a dead agent is recognisable.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::system::System;
 pub struct Holder {
     /// Its pid, in its own pid namespace.
     pub pid: u64,
-    /// Whether it runs. `None` if it is in another pid namespace, which ppt cannot see.
+    /// Whether it runs. `None` if it is in another pid namespace, which ppt cannot inspect.
     pub alive: Option<bool>,
     /// How long it has run, if it runs.
     pub age: Option<Duration>,

@@ -49,12 +49,12 @@ impl StampClock {
     }
 }
 
-/// Whether stamps may be ticks, as far as was found a while ago.
+/// Whether stamps may be ticks, according to a recent check.
 pub(crate) fn trusted_lately(system: &System) -> Result<(), Distrust> {
     system.trust.found(|| trusted(system))
 }
 
-/// Whether stamps may be ticks.
+/// Whether stamps may be ticks, checked now.
 pub(crate) fn trusted(system: &System) -> Result<(), Distrust> {
     ppt_now::trusted((system.counter)(), system.clocksource().as_deref())
 }

@@ -9,7 +9,7 @@ use crate::target::Target;
 const MAPS_LIMIT: u64 = 4 << 20;
 const FILES: usize = 256;
 
-/// A file that a process has mapped as code: this one, whatever its path means now.
+/// A file that a process has mapped as code. It stays that file if its path is reused.
 #[derive(Debug)]
 pub struct MappedFile {
     /// Its path, as the process sees it.
@@ -21,11 +21,11 @@ pub struct MappedFile {
 }
 
 impl Target {
-    /// The files that it has mapped as code, the program first. A file that ppt may not open is left
-    /// out.
+    /// The files that the process has mapped as code, the program first. Files that ppt may not
+    /// open are left out.
     pub fn code_files(&self) -> Vec<MappedFile> {
         let Ok((mappings, _)) = self.mappings(MAPS_LIMIT) else { return Vec::new() };
-        // After an exec, they are those of another program.
+        // After an exec, the mappings are those of another program.
         if !self.maps_same_memory() {
             return Vec::new();
         }
@@ -46,7 +46,7 @@ impl Target {
         files
     }
 
-    /// Whether it has mapped one of these files as code. None if that cannot be known.
+    /// Whether process `pid` has mapped one of these files as code. `None` if that is unknown.
     pub fn is_mapped_by(pid: i32, identities: &[(i32, i32, u64)]) -> Option<bool> {
         let bytes = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
         let mappings = crate::mapping::parsed(&bytes).ok()?;
@@ -80,7 +80,7 @@ mod tests {
         let ourselves = std::process::id() as i32;
         assert_eq!(Target::is_mapped_by(ourselves, &[before.identity]), Some(false));
         std::fs::remove_file(&program).unwrap();
-        // Without the path, not everybody may open it.
+        // Opening a file by its mapping rather than by its path needs privileges.
         if nix::unistd::geteuid().is_root() {
             let after = of_program(target.code_files()).unwrap();
             let len = |file: &MappedFile| file.file.metadata().unwrap().len();

@@ -1,4 +1,4 @@
-//! The sandboxes and filters around ppt itself. No file shows them, so this module finds them by
+//! The sandboxes and filters around ppt itself. No file lists them, so this module finds them by
 //! harmless trials.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -27,10 +27,10 @@ impl Confined {
     }
 }
 
-/// How many Landlock sandboxes this process is in; `None` where the kernel has none.
+/// The number of Landlock sandboxes around this process. `None` if the kernel has no Landlock.
 ///
-/// A thread may be in 16 at most. One that is made for this, and ends with it, enters as many as it
-/// can: the others it has been in all along.
+/// A thread may be in at most 16. A thread created for this test enters as many as it can and then
+/// ends: the remaining ones were there before.
 fn layers() -> Option<u32> {
     const MOST: u32 = 16;
     let enter = || {
@@ -41,22 +41,22 @@ fn layers() -> Option<u32> {
     std::thread::Builder::new().spawn(enter).ok()?.join().ok()?
 }
 
-/// A sandbox; which one is of no importance.
+/// A Landlock ruleset; its rules do not matter.
 fn ruleset() -> Option<OwnedFd> {
     const MAKE_BLOCK_DEVICES: u64 = 1 << 11;
     let handled = MAKE_BLOCK_DEVICES;
-    // SAFETY: the attribute is that of the first version, 8 bytes, and outlives the call.
+    // SAFETY: the attribute has the layout of the first version, 8 bytes, and outlives the call.
     let fd = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, &raw const handled, size_of::<u64>(), 0)
     };
     let fd = i32::try_from(fd).ok().filter(|&fd| fd >= 0)?;
-    // SAFETY: the kernel just gave it to us.
+    // SAFETY: the kernel just returned this descriptor to us.
     Some(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Puts this thread into a sandbox, for good.
+/// Puts this thread into a sandbox, permanently.
 fn is_entered(ruleset: &OwnedFd) -> bool {
-    // SAFETY: no pointers; what it takes away is this thread's alone.
+    // SAFETY: no pointers; the call restricts only this thread.
     nix::sys::prctl::set_no_new_privs().is_ok()
         && unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) } == 0
 }

@@ -1,4 +1,4 @@
-//! The control page of a target: bytes copied out, decoded by offset, believed by nobody.
+//! The control page of a target: bytes are copied out, decoded by offset, and never trusted.
 
 use std::mem::offset_of;
 
@@ -12,7 +12,7 @@ use ppt_segment::{Geometry, Masks};
 #[derive(Debug, Clone)]
 pub(crate) struct ControlCopy(Vec<u8>);
 
-/// Bytes of a control page that mean something.
+/// Number of bytes of a control page that are in use.
 pub(crate) const BYTES: usize = size_of::<Control>();
 
 /// The target's own counters: frames that it refused while nothing was mapped, and frames for which
@@ -22,7 +22,7 @@ pub(crate) struct TargetCounters {
     pub(crate) no_ring: u64,
     pub(crate) nested: u64,
     pub(crate) not_mapped: u64,
-    /// Adds and observations.
+    /// Adds and observations made while no segment was mapped.
     pub(crate) adds_not_mapped: u64,
 }
 
@@ -43,12 +43,12 @@ impl Listed {
     }
 }
 
-/// How to get at a segment.
+/// How to reach a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SegmentLocator {
-    /// By its id.
+    /// By its System V id.
     SysV(i32),
-    /// By the number that its descriptor has in the target.
+    /// By its descriptor number in the target.
     Memfd(i32),
 }
 
@@ -58,7 +58,7 @@ impl ControlCopy {
         Self(bytes)
     }
 
-    /// The page with nothing in it: what a page that a fork copied counts as.
+    /// An empty page, which stands for a page that a fork copied.
     pub(crate) fn blank() -> Self {
         Self(vec![0; BYTES])
     }
@@ -101,13 +101,13 @@ impl ControlCopy {
         }
     }
 
-    /// Whether the session that holds the claim is to end, as somebody outside wants.
+    /// Whether another process asked the session that holds the claim to end.
     pub(crate) fn is_to_detach(&self) -> bool {
         let claim = self.claim().nonce;
         claim != 0 && self.word(DETACH_AT) == claim
     }
 
-    /// What the session that holds the claim does not want.
+    /// The masks of the session that holds the claim: what it has disabled.
     pub(crate) fn masks(&self) -> Masks {
         let mut masks = Masks::NONE;
         if self.word(DISABLED_AT) != self.claim().nonce {
@@ -136,13 +136,13 @@ impl ControlCopy {
         }
     }
 
-    /// Segments that the target says it has mapped.
+    /// The segments that the target reports as mapped.
     pub(crate) fn segments(&self) -> Vec<Listed> {
         let listed = |index: usize| {
             let at = offset_of!(Control, segments) + index * size_of::<MappedSegment>();
             let nonce = self.word(at + offset_of!(MappedSegment, nonce));
-            // A segment may have been mapped when only half of the handle was there: it is whole
-            // in what names the segment.
+            // A segment may have been mapped when only half of the handle was written. The half
+            // that names the segment is complete.
             let handle = self.word(at + offset_of!(MappedSegment, handle));
             let place = match self.word(offset_of!(Control, memfd) + index * 8) {
                 0 if handle >> 31 & 1 == 0 => SegmentLocator::SysV(handle as i32 & i32::MAX),
@@ -181,7 +181,7 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// As it stands in a control page.
+    /// The bytes as in a control page.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(112);
         let GeometryWords {
@@ -218,18 +218,18 @@ pub(crate) const OPENING_AT: usize = offset_of!(Control, nonce);
 /// The offset of the kind of clock, which has 4 bytes.
 pub(crate) const CLOCK_KIND_AT: usize = offset_of!(Control, clock_kind);
 
-/// The offset of how long a tick is.
+/// The offset of the duration of a tick.
 pub(crate) const TICK_SCALE_AT: usize = offset_of!(Control, tick_scale);
 
 /// The offsets of the socket to which forked children report, and of the nonce of the claim, which
-/// is written after it.
+/// is written after the socket.
 pub(crate) const FOLLOW_SOCKET_AT: usize = offset_of!(Control, follow_socket);
 pub(crate) const FOLLOW_CLAIM_AT: usize = offset_of!(Control, follow_claim);
 
 /// The offset of [`cell_bytes`].
 pub(crate) const CELLS_AT: usize = offset_of!(Control, cells);
 
-/// What says where the rows of cells are, as it stands in a control page.
+/// The location of the rows of cells, as bytes of a control page.
 pub(crate) fn cell_bytes(words: CellWords) -> [u8; size_of::<CellWords>()] {
     let CellWords { nonce, offset, pitch, rows } = words;
     let halves = u64::from(rows) << 32 | u64::from(pitch);
@@ -243,7 +243,7 @@ pub(crate) fn cell_bytes(words: CellWords) -> [u8; size_of::<CellWords>()] {
 /// The offset of [`disabled_bytes`].
 pub(crate) const DISABLED_AT: usize = offset_of!(Control, disabled);
 
-/// What the session does not want, as it stands in a control page.
+/// The session's disabled masks, as bytes of a control page.
 pub(crate) fn disabled_bytes(words: DisabledWords) -> Vec<u8> {
     let DisabledWords { nonce, bits } = words;
     std::iter::once(nonce).chain(bits).flat_map(u64::to_le_bytes).collect()
@@ -255,7 +255,7 @@ pub(crate) const DETACH_AT: usize = offset_of!(Control, detach);
 /// The offset of [`claim_bytes`].
 pub(crate) const CLAIM_AT: usize = offset_of!(Control, claim);
 
-/// A claim as it stands in a control page.
+/// A claim, as bytes of a control page.
 pub(crate) fn claim_bytes(claim: Claim) -> [u8; size_of::<Claim>()] {
     let mut bytes = [0; size_of::<Claim>()];
     let words = [claim.agent_pid, claim.start_time, claim.pid_namespace, claim.nonce];
@@ -298,7 +298,7 @@ mod tests {
             put(row(index) + offset_of!(MappedSegment, nonce), 100 + index as u64);
         }
         put(offset_of!(Control, memfd) + 8, 257);
-        // A handle of which only half was there when the segment was made.
+        // A handle of which only half was written when the segment was made.
         put(offset_of!(Control, memfd) + 24, 258);
         let found: Vec<_> =
             ControlCopy::new(page).segments().iter().map(|it| (it.nonce, it.place)).collect();

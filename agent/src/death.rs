@@ -7,8 +7,8 @@ use std::process::ExitStatus;
 use crate::target::Target;
 
 impl Target {
-    /// How the process ended. `None` while it runs, and where nobody tells: who has reaped it was
-    /// faster, and the kernel keeps no record (before Linux 6.15).
+    /// The exit status of the process. `None` while it runs, and if the status is lost: another
+    /// process reaped it first, and the kernel keeps no record (before Linux 6.15).
     pub fn ended_with(&self) -> Option<ExitStatus> {
         let status = self.zombie_status().or_else(|| self.pidfd().and_then(kept_status))?;
         Some(ExitStatus::from_raw(status))
@@ -18,10 +18,10 @@ impl Target {
 /// The status that the kernel keeps in the pidfd of a process that has been reaped.
 fn kept_status(pidfd: BorrowedFd<'_>) -> Option<i32> {
     let asked = u64::from(libc::PIDFD_INFO_EXIT);
-    // SAFETY: numbers alone; all zeros are some.
+    // SAFETY: the structure holds only integers, for which all zeros is valid.
     let mut info: libc::pidfd_info = unsafe { std::mem::zeroed() };
     info.mask = asked;
-    // SAFETY: the request says how large the structure is that it fills.
+    // SAFETY: the request encodes the size of the structure that the kernel fills.
     let done = unsafe { libc::ioctl(pidfd.as_raw_fd(), libc::PIDFD_GET_INFO, &raw mut info) };
     (done == 0 && info.mask & asked != 0).then_some(info.exit_code)
 }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use crate::system::System;
 
-    /// A child that waits, and has no buffers.
+    /// A waiting child without buffers.
     fn child(script: &str) -> (std::process::Child, Target) {
         let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
         let target = Target::open(&System::default(), child.id() as i32).unwrap();
@@ -53,7 +53,7 @@ mod tests {
         let status = target.ended_with();
         assert_eq!(status.and_then(|it| it.signal()), Some(libc::SIGKILL));
         let waited = child.wait().unwrap();
-        // A kernel that keeps the status after that returns the same one.
+        // A kernel that keeps the status after reaping returns the same one.
         assert!(target.ended_with().is_none_or(|it| it == waited), "{:?}", target.ended_with());
     }
 

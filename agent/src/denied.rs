@@ -117,9 +117,9 @@ pub(crate) fn explain(system: &System, seen: DeniedTarget) -> Denied {
     Denied { pid: seen.pid, comm: seen.comm, rule, container }
 }
 
-/// Whether a process is in a user namespace that is none of ours and none inside ours: there our
-/// capabilities do not count. Those of the first namespace count everywhere. What a map shows
-/// depends on who looks: in one namespace it is the same for all.
+/// Whether a process is in a user namespace that is neither ours nor inside ours. Our capabilities
+/// do not count there; those of the initial namespace count everywhere. The content of a uid map
+/// depends on the reader's namespace, but readers in one namespace see the same content.
 fn is_in_an_outer_namespace(system: &System, pid: i32) -> bool {
     let map = |pid: &str| {
         let text = system.proc_text(&format!("{pid}/uid_map"))?;
@@ -133,7 +133,7 @@ fn is_in_an_outer_namespace(system: &System, pid: i32) -> bool {
     }
 }
 
-/// Whether Yama keeps a process that is no parent out.
+/// Whether Yama refuses a tracer that is not an ancestor.
 pub(crate) fn yama_refuses(scope: u32, privileged: bool) -> bool {
     scope == 3 || (scope > 0 && !privileged)
 }
@@ -143,14 +143,14 @@ pub(crate) fn has_cap_sys_ptrace(system: &System) -> bool {
     capabilities(system, "self", "CapEff:").is_some_and(|caps| caps >> CAP_SYS_PTRACE & 1 == 1)
 }
 
-/// One of the sets of capabilities of a process.
+/// One of the capability sets of a process.
 fn capabilities(system: &System, pid: &str, set: &str) -> Option<u64> {
     let status = system.proc_text(&format!("{pid}/status"))?;
     let hex = status.lines().find_map(|line| line.strip_prefix(set))?;
     u64::from_str_radix(hex.trim(), 16).ok()
 }
 
-/// The capabilities of a process, if they are not all ours.
+/// The capabilities of a process, if ppt lacks some of them.
 fn more_capabilities(system: &System, pid: i32) -> Option<u64> {
     let theirs = capabilities(system, &pid.to_string(), "CapPrm:")?;
     let ours = capabilities(system, "self", "CapEff:")?;
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(rule(&[PTRACE, yama("2\n")], seen()), Rule::Unknown(true));
     }
 
-    /// Nobody is told to get what he has.
+    /// No remedy suggests a right that the user already has.
     #[test]
     fn containers_are_blamed_where_they_could_give_more() {
         let in_pod = ("1/cgroup", "0::/kubepods/pod1\n");
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(rule(&[NONE, yama("1\n")], traced), Rule::Traced(9));
     }
 
-    /// Such as a server that may bind to low ports.
+    /// Example: a server that may bind to low ports.
     #[test]
     fn more_capabilities_than_ours_are_named() {
         let theirs = ("7/status", "Name:\tgame\nCapPrm:\t0000000000000400\n");

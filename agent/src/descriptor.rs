@@ -11,24 +11,24 @@ use crate::memory::ProcessMemory;
 
 /// Longest schema text that is read from a target.
 const SCHEMA_LIMIT: u64 = 1 << 20;
-/// The charge for each byte of a schema that is read. To understand a byte takes longer than to
-/// look for a magic in it.
+/// The charge for each byte of a schema that is read. Parsing a byte takes longer than searching it
+/// for a magic.
 const SCHEMA_COST: u64 = 16;
 
-/// A place to look at.
+/// An address to check.
 pub(crate) struct Candidate<'a> {
     pub(crate) address: u64,
     /// Path of the object that it lies in, and its build id.
     pub(crate) object: &'a str,
     pub(crate) build_id: &'a str,
-    /// The way in which the place was found.
+    /// How the address was found.
     pub(crate) path: Path,
 }
 
-/// The result of the check of a place.
+/// The result of the check of an address.
 pub(crate) enum Checked {
     Believed(Box<Buffer>),
-    /// Something that says it is a descriptor: why it is not believed.
+    /// Claims to be a descriptor but failed a check; the reason.
     Refused(String),
     /// Nothing, or only a copy of a descriptor.
     Nothing,
@@ -102,8 +102,8 @@ fn believed(
         return Err("its counters are not those of its schema".into());
     }
     let control = word(std::mem::offset_of!(Descriptor, control_address));
-    // Not by `PAGE`: where the kernel's pages are smaller than that, valgrind and the loaders of musl
-    // and of glibc before 2.35 align what they load by those. It is alone in them all the same.
+    // Not by `PAGE`: where the kernel's pages are smaller, valgrind and the loaders of musl and of
+    // glibc before 2.35 align to the kernel's pages. The control page is still alone in its pages.
     if !control.is_multiple_of(procfs::page_size()) {
         return Err("its control page is misaligned".into());
     }
@@ -124,7 +124,7 @@ fn believed(
     }))
 }
 
-/// The reason for which a page cannot be a control page. `None` if it can be one.
+/// The reason why a page cannot be a control page. `None` if it can be one.
 fn unfit(mappings: &[Mapping], page: u64) -> Option<&'static str> {
     let mut unfit = Some("not mapped");
     let fits = |it: &Mapping| {
@@ -145,8 +145,8 @@ fn inside(
     length: u64,
     mut rule: impl FnMut(&Mapping) -> bool,
 ) -> bool {
-    // A range may go over several mappings: an object's data, and the pages that a handler
-    // of faults or mprotect(2) has split off.
+    // A range may cross several mappings: an object's data, and pages that a fault handler or
+    // mprotect(2) has split off.
     let mut at = address;
     let Some(end) = address.checked_add(length) else { return false };
     while at < end {

@@ -1,6 +1,6 @@
 //! Checks for everything that prevents attaching. A failed attach reports only the first obstacle;
-//! the checks here report all. Both use the same code: `denied`, the refusals of a session, and a
-//! hold of the process.
+//! these checks report all. Both use the same code: `denied`, the refusals of a session, and a hold
+//! of the process.
 
 mod machine;
 mod process;

@@ -2,8 +2,9 @@
 //! a descriptor.
 //!
 //! All results are hints, because the file may have been replaced. A hint is accepted only if the
-//! memory at that address holds a descriptor. The file is read in pieces, never mapped: anybody who
-//! may write to a file can truncate it, and reading a truncated mapping ends the reader by SIGBUS.
+//! memory at that address holds a descriptor. The file is read in pieces, never mapped: any user
+//! with write permission can truncate it, and reading a truncated mapping kills the reader by
+//! SIGBUS.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -25,15 +26,15 @@ use crate::memory::ProcessMemory;
 
 /// The prefix of the names of our symbols.
 const PREFIX: &[u8] = b"ppt1_";
-/// Longest name of a symbol of ours.
+/// Longest name of such a symbol.
 const NAME_LIMIT: u64 = 256;
-/// Most names of ours in one table.
+/// Most such names in one table.
 const NAMES: usize = 1024;
-/// Most that is looked through of a table of symbols, or of names, or of a part of the file.
+/// Most bytes that are searched of a symbol table, a string table, or a part of the file.
 const LARGE_LIMIT: u64 = 64 << 20;
 /// Largest table of headers, notes or dynamic entries.
 const SMALL_LIMIT: u64 = 4 << 20;
-/// Bytes of one read of something large: a whole number of symbols.
+/// Bytes of one read of a large range: a whole number of symbols.
 const WINDOW: u64 = SYMBOL * 10_000;
 /// Bytes of a symbol.
 const SYMBOL: u64 = 24;
@@ -41,7 +42,7 @@ const PAGE: u64 = 4096;
 
 const CONTEXT: Ctx = Ctx { container: Container::Big, le: Endian::Little };
 
-/// An address as the file states it: what a relocatable object adds its load bias to.
+/// An address as stated in the file. For a relocatable object, the load bias is added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Svma(pub(crate) u64);
 
@@ -68,18 +69,18 @@ struct Load {
 pub(crate) struct Object {
     pub(crate) symbols: Vec<Symbol>,
     pub(crate) build_id: String,
-    /// It has a place of its own in memory: the addresses that it holds need no relocation, so that
-    /// they may be in memory that is never written to.
+    /// The object has a fixed load address. Its addresses need no relocation, so descriptors may be
+    /// in memory that is never written to.
     pub(crate) fixed: bool,
-    /// Whether there is the magic of a descriptor in it where one may be; `None` where that has not
-    /// been looked at, or not to the end.
+    /// Whether the magic of a descriptor occurs where a descriptor may be. `None` if the file was
+    /// not searched, or not to its end.
     pub(crate) has_magic: Option<bool>,
     loads: Vec<Load>,
 }
 
 /// The source from which an object is read.
 pub(crate) trait ObjectSource {
-    /// Reads up to the length of `buffer` at `offset`; returns how many bytes there were.
+    /// Reads up to the length of `buffer` at `offset`. Returns the number of bytes read.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
     /// The counter in `spent` for bytes of this source.
     fn count(spent: &mut Spent) -> &mut u64;
@@ -95,8 +96,8 @@ impl ObjectSource for File {
     }
 }
 
-/// The beginning of an object in the memory of a process. It is all that there is of a file that
-/// cannot be opened.
+/// The beginning of an object in the memory of a process. It stands in for a file that cannot be
+/// opened.
 pub(crate) struct Mapped<'a> {
     pub(crate) memory: &'a ProcessMemory,
     pub(crate) start: u64,
@@ -119,7 +120,7 @@ struct BoundedReader<'a, S> {
 }
 
 impl<S: ObjectSource> BoundedReader<'_, S> {
-    /// `length` bytes at `offset`; fewer where they end, `None` where the budget does.
+    /// `length` bytes at `offset`; fewer at the end of the source, `None` at the end of the budget.
     fn some(&mut self, offset: u64, length: u64) -> Option<Vec<u8>> {
         if !self.budget.files.take_all(length) {
             return None;
@@ -140,14 +141,15 @@ impl<S: ObjectSource> BoundedReader<'_, S> {
         Some(bytes)
     }
 
-    /// All of them, or nothing.
+    /// All `length` bytes, or `None`.
     fn all(&mut self, offset: u64, length: u64) -> Option<Vec<u8>> {
         let bytes = (length <= SMALL_LIMIT).then(|| self.some(offset, length)).flatten()?;
         (bytes.len() as u64 == length).then_some(bytes)
     }
 
-    /// Shows `look` something large, piece by piece; a piece begins `overlap` bytes before the end of
-    /// the one before. Ends where that, the file or the budget does; returns whether all was shown.
+    /// Passes a large range to `look`, piece by piece. Consecutive pieces overlap by `overlap`
+    /// bytes. Stops at the end of the range, the file or the budget. Returns whether all of it was
+    /// passed.
     fn pieces(&mut self, range: FileRange, overlap: u64, mut look: impl FnMut(u64, &[u8])) -> bool {
         let size = range.size.min(LARGE_LIMIT);
         let mut at = 0;
@@ -165,8 +167,8 @@ impl<S: ObjectSource> BoundedReader<'_, S> {
         size == range.size
     }
 
-    /// The names in a table of names that begin as ours do, by their place in it. A name may be the
-    /// end of a longer one.
+    /// The names in a string table that start with our prefix, by offset. A name may be the suffix
+    /// of a longer one.
     fn names(&mut self, table: FileRange) -> BTreeMap<u64, String> {
         let mut places = Vec::new();
         self.pieces(table, PREFIX.len() as u64 - 1, |at, piece| {
@@ -185,7 +187,7 @@ impl<S: ObjectSource> BoundedReader<'_, S> {
         names
     }
 
-    /// The symbols of a table that are ours, by their names.
+    /// Our symbols in a symbol table, recognised by name.
     fn symbols(&mut self, table: &SymbolTable, found: &mut Vec<Symbol>) {
         let names = self.names(table.names);
         if names.is_empty() {
@@ -232,7 +234,7 @@ struct FileRange {
     size: u64,
 }
 
-/// A table of symbols, and that of their names.
+/// A symbol table and its string table.
 #[derive(Debug)]
 struct SymbolTable {
     symbols: FileRange,
@@ -241,7 +243,7 @@ struct SymbolTable {
 }
 
 impl Object {
-    /// Reads a file; `None` where it is no ELF file that we understand.
+    /// Reads a file. `None` if it is not an ELF file of a supported form.
     pub(crate) fn read(source: &impl ObjectSource, budget: &mut Budget) -> Option<Self> {
         let mut reader = BoundedReader { source, budget };
         let (mut object, programs, sections) = Self::headers(&mut reader)?;
@@ -269,7 +271,7 @@ impl Object {
         Some(object)
     }
 
-    /// Finds out whether its file holds a descriptor at all.
+    /// Searches the file for a descriptor.
     pub(crate) fn look_for_magic(&mut self, source: &impl ObjectSource, budget: &mut Budget) {
         let mut reader = BoundedReader { source, budget };
         let mut found = false;
@@ -282,8 +284,8 @@ impl Object {
         self.has_magic = if found { Some(true) } else { all.then_some(false) };
     }
 
-    /// Reads what an object begins with, and its build id: what is found in the memory of a process,
-    /// too.
+    /// Reads an object's headers and its build id. Both can also be read from the memory of a
+    /// process.
     pub(crate) fn identity(source: &impl ObjectSource, budget: &mut Budget) -> Option<Self> {
         let mut reader = BoundedReader { source, budget };
         let (mut object, programs, _) = Self::headers(&mut reader)?;
@@ -292,18 +294,18 @@ impl Object {
         Some(object)
     }
 
-    /// What the file calls the code that is mapped from `offset` on.
+    /// The address that the file assigns to code mapped at `offset`.
     pub(crate) fn address(&self, offset: u64) -> Option<u64> {
         let load = self.loads.iter().find(|it| it.executable && it.covers(offset))?;
         Some(load.address.wrapping_add(offset.wrapping_sub(load.offset)))
     }
 
-    /// Reads what an object begins with, and no more: what is found in the memory of a process, too.
+    /// Reads only an object's headers. They can also be read from the memory of a process.
     pub(crate) fn begin(source: &impl ObjectSource, budget: &mut Budget) -> Option<Self> {
         Some(Self::headers(&mut BoundedReader { source, budget })?.0)
     }
 
-    /// Its headers, and where those of its sections are.
+    /// The file's program headers, and the location of its section headers.
     fn headers(
         reader: &mut BoundedReader<impl ObjectSource>,
     ) -> Option<(Self, Vec<ProgramHeader>, Option<FileRange>)> {
@@ -332,8 +334,9 @@ impl Object {
         Some((Self { fixed, loads, ..Self::default() }, programs, sections))
     }
 
-    /// The table of symbols that the dynamic loader uses, of a file without section headers. It
-    /// states no size: what comes next is its end, or some of what follows is taken for symbols.
+    /// The symbol table that the dynamic loader uses, for a file without section headers. The file
+    /// does not state its size, so the next known table marks its end, or some bytes after it are
+    /// read as symbols.
     fn dynamic(
         &self,
         reader: &mut BoundedReader<impl ObjectSource>,
@@ -349,7 +352,7 @@ impl Object {
         let value = |tag| entries.iter().find(|it| it.d_tag == tag).map(|it| it.d_val);
         let symbols = self.offset(value(dynamic::DT_SYMTAB)?)?;
         let names = self.offset(value(dynamic::DT_STRTAB)?)?;
-        // Sizes are among the values, and would pass for addresses.
+        // Sizes are among the values, and would be taken for addresses.
         let places = entries.iter().filter(|it| IS_ADDRESS.contains(&it.d_tag));
         let next = places.filter_map(|it| self.offset(it.d_val));
         let end = next.filter(|&offset| offset > symbols).min()?;
@@ -360,36 +363,35 @@ impl Object {
         })
     }
 
-    /// The offset of an address in the file.
+    /// The file offset of an address.
     fn offset(&self, address: u64) -> Option<u64> {
         let inside = |it: &&Load| address.checked_sub(it.address).is_some_and(|at| at < it.size);
         let load = self.loads.iter().find(inside)?;
         load.offset.checked_add(address - load.address)
     }
 
-    /// The difference between addresses in memory and addresses in the file, from one mapping.
-    /// Not believed: a descriptor proves it by its own address.
+    /// The difference between addresses in memory and addresses in the file, from one mapping. It
+    /// is not trusted: a descriptor proves it by its own address.
     pub(crate) fn bias(&self, start: u64, offset: u64) -> Option<u64> {
         let load = self.loads.iter().find(|it| it.covers(offset))?;
         let address = load.address.wrapping_add(offset.wrapping_sub(load.offset));
         Some(start.wrapping_sub(address))
     }
 
-    /// Whether what is mapped from `offset` on may be written to, or could be until it had been
-    /// relocated.
+    /// Whether the part mapped at `offset` is writable, or was writable until relocation.
     pub(crate) fn is_relocated(&self, offset: u64) -> bool {
         self.loads.iter().any(|it| it.writable && it.covers(offset))
     }
 }
 
 impl Load {
-    /// Whether a mapping from `offset` on may be of this part: mappings begin at whole pages.
+    /// Whether a mapping at `offset` may belong to this part: mappings begin at whole pages.
     fn covers(&self, offset: u64) -> bool {
         self.offset & !(PAGE - 1) <= offset && offset <= self.offset.saturating_add(self.size)
     }
 }
 
-/// Entries of the dynamic section that point to what may follow the symbols.
+/// Entries of the dynamic section that point to data that may follow the symbols.
 const IS_ADDRESS: [u64; 10] = [
     dynamic::DT_HASH,
     dynamic::DT_GNU_HASH,
@@ -407,13 +409,14 @@ fn size_of_section() -> usize {
     SectionHeader::size(CONTEXT)
 }
 
-/// Where a few notes are, as the program headers tell.
+/// The file ranges of notes, according to the program headers.
 fn notes(programs: &[ProgramHeader]) -> impl Iterator<Item = FileRange> {
     let notes = programs.iter().filter(|it| it.p_type == PT_NOTE).take(16);
     notes.map(|it| FileRange { offset: it.p_offset, size: it.p_filesz })
 }
 
-/// The tables of symbols that section headers tell of: `.symtab` first, which has them all.
+/// The symbol tables, according to the section headers. `.symtab` comes first, because it is
+/// complete.
 fn tables(sections: &[SectionHeader]) -> Vec<SymbolTable> {
     let table = |kind| {
         let symbols = sections.iter().find(|it| it.sh_type == kind)?;

@@ -1,4 +1,4 @@
-//! The errors of the agent: what happened, and why. The command line adds what to do, because it
+//! The errors of the agent: what happened, and why. The command line adds the remedy, because it
 //! knows its options.
 
 use std::io;

@@ -1,6 +1,6 @@
-//! What a target says about itself, safe to show.
+//! Makes text from a target safe to show.
 
-/// At most this many characters of anything that a target says about itself.
+/// Longest text from a target, in characters.
 const LIMIT: usize = 256;
 
 /// Escapes `text` as [`ppt_text::escaped`] does, and cuts it to 256 characters.

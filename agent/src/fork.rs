@@ -60,13 +60,13 @@ impl Target {
         Ok(known.iter().filter_map(copy).collect())
     }
 
-    /// The process whose memory it has, as a child of vfork(2) does: its parent. What would be written
-    /// here would be written there.
+    /// The parent, if this process still uses the parent's memory, as a child of vfork(2) does. A
+    /// write to this process would change the parent.
     pub(crate) fn lender(&self) -> Option<i32> {
         const KCMP_VM: i32 = 1;
         let parent = self.parent()?;
-        // SAFETY: no pointers; what it compares it does not change. Where it is not known, or refused,
-        // this is no answer.
+        // SAFETY: no pointers; the call only compares. Where the kernel lacks it or refuses it, the
+        // result is no answer.
         let order =
             unsafe { libc::syscall(libc::SYS_kcmp, self.pid(), parent, KCMP_VM, 0usize, 0usize) };
         (order == 0).then_some(parent)
@@ -125,16 +125,17 @@ fn numbers(system: &System) -> BTreeSet<i32> {
 #[derive(Debug)]
 pub struct Newcomers {
     system: System,
-    /// Those that were there before, as far as they live.
+    /// The processes that were there before and still live.
     earlier: BTreeSet<i32>,
     seen: BTreeSet<i32>,
-    /// The last field of `/proc/loadavg`: the pid that the system assigned last.
+    /// The last field of `/proc/loadavg`: the last pid that the system assigned.
     last: Option<String>,
     /// Looks since all processes were listed.
     idle: u32,
 }
 
-/// Looks after which all processes are listed, whatever `/proc/loadavg` says: it may be lxcfs's.
+/// Number of looks after which all processes are listed regardless of `/proc/loadavg`, because
+/// lxcfs may have replaced that file.
 const IDLE: u32 = 10;
 
 impl Newcomers {
@@ -161,8 +162,8 @@ impl Newcomers {
         self.list()
     }
 
-    /// The same, and lists all processes, whatever `/proc/loadavg` says: a process that is being forked
-    /// has its number, and is not in any list yet.
+    /// Like [`Self::look`], but lists all processes regardless of `/proc/loadavg`: a process that
+    /// is being forked has a pid but is not listed yet.
     pub fn list(&mut self) -> Vec<i32> {
         self.idle = 0;
         let before = std::mem::replace(&mut self.seen, numbers(&self.system));

@@ -1,8 +1,8 @@
 //! Holding a target for the microseconds of a write, without stopping it.
 //!
-//! PTRACE_SEIZE without PTRACE_INTERRUPT is a permission check and a lock that the kernel holds:
-//! one tracer at a time, released when the tracing thread ends, whatever ends it. The tracee runs
-//! on. A short-lived thread does it, so that nothing is left behind.
+//! PTRACE_SEIZE without PTRACE_INTERRUPT is a permission check and a lock held by the kernel: one
+//! tracer at a time, released when the tracing thread ends for any reason. The tracee keeps
+//! running. A short-lived thread does it, so that nothing is left behind.
 
 use std::thread::Builder;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::error::{AgentError, Result};
 use crate::escape::escaped;
 use crate::target::Target;
 
-/// How long another tracer of the same kind may take to get out of the way.
+/// How long ppt waits for another tracer of the same kind to finish.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The result of `work`, and how long the target was held.
@@ -25,8 +25,8 @@ pub(crate) struct HeldResult<T> {
     pub(crate) time: Duration,
 }
 
-/// Runs `work` while this process traces `target`; with `beside_tracer`, without it where somebody
-/// else does.
+/// Runs `work` while this process traces `target`. With `beside_tracer`, runs it without tracing if
+/// another tracer is attached.
 pub(crate) fn held<T: Send>(
     target: &Target,
     beside_tracer: bool,
@@ -34,8 +34,9 @@ pub(crate) fn held<T: Send>(
 ) -> Result<HeldResult<T>> {
     let joined: Result<(HeldResult<T>, i32)> = std::thread::scope(|scope| {
         let helper = Builder::new().spawn_scoped(scope, || {
-            // A signal handler of ours must not run in the thread that the target waits for.
-            // But what a truncated segment raises does: see the guard of ppt-segment.
+            // No signal handler of ours may run in the thread that the target waits for. The
+            // exception is the signal that a truncated segment raises: see the guard of
+            // ppt-segment.
             let mut signals = SigSet::all();
             signals.remove(Signal::SIGBUS);
             let _ = signals.thread_block();
@@ -55,7 +56,7 @@ pub(crate) fn held<T: Send>(
         helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     let (held, tid) = joined?;
-    // The kernel lets go when the thread is gone for good, which is after its join.
+    // The kernel releases the tracee when the thread is completely gone, which is after its join.
     let start = Instant::now();
     while target.tracer() == tid && start.elapsed() < PATIENCE {
         std::thread::yield_now();
@@ -69,8 +70,8 @@ pub(crate) fn free<T>(work: impl FnOnce() -> Result<T>) -> Result<HeldResult<T>>
     Ok(HeldResult { result: work()?, time: start.elapsed() })
 }
 
-/// Seizes the leader, else the lowest live thread: a fixed choice, so that two agents exclude each
-/// other. Returns when the hold began.
+/// Seizes the leader, or else the lowest live thread: a fixed choice, so that two agents exclude
+/// each other. Returns the start of the hold.
 fn seize(target: &Target) -> Result<Instant> {
     let pid = target.pid();
     let start = Instant::now();
@@ -80,7 +81,7 @@ fn seize(target: &Target) -> Result<Instant> {
             let began = Instant::now();
             match ptrace::seize(Pid::from_raw(tid), ptrace::Options::empty()) {
                 Ok(()) => return Ok(began),
-                // A dying thread answers EPERM, too: the next one tells.
+                // A dying thread returns EPERM, too. The next thread gives the answer.
                 Err(Errno::ESRCH) => {}
                 Err(Errno::EPERM) => {
                     refused = true;
@@ -101,12 +102,12 @@ fn seize(target: &Target) -> Result<Instant> {
                 tracer => AgentError::Traced { pid, tracer: describe(target, tracer) },
             });
         }
-        // Another agent holds the target for some microseconds, or a thread is on its way out.
+        // Another agent holds the target for some microseconds, or a thread is exiting.
         std::thread::yield_now();
     }
 }
 
-/// Whether a tracer is an agent, which holds a target for microseconds, or gone by now.
+/// Whether a tracer is an agent, which holds a target for microseconds, or has ended.
 pub(crate) fn is_ppt(target: &Target, tracer: i32) -> bool {
     comm(target, tracer).is_none_or(|comm| comm.starts_with("ppt"))
 }

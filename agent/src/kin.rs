@@ -1,4 +1,4 @@
-//! Finds processes by name and by descent, with files that everybody may read.
+//! Finds processes by name and by descent, from files that every user may read.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use procfs::process::Process;
 use crate::system::System;
 use crate::target::processes;
 
-/// Bytes that the kernel keeps of a process's short name.
+/// Number of bytes of a process's short name that the kernel keeps.
 const COMM_BYTES: usize = 15;
 
 pub(crate) fn process(system: &System, pid: i32) -> Option<Process> {

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! The agent trusts nothing that it reads from the target: it copies data first and checks the
-//! copy. It writes nothing before it has checked the magic, the self-address, the schema hash and
-//! the mapping of the control page. Before each write, it reads the descriptor again, which must be
-//! the same byte for byte. Once attached, its claim must be there, too. The agent knows nothing of
-//! captures; `ppt attach` joins it with the listener.
+//! copy. Before it writes, it checks the magic, the self-address, the schema hash and the mapping
+//! of the control page. Before each write, it reads the descriptor again, which must be the same
+//! byte for byte. After attaching, its claim must be there, too. The agent knows nothing of
+//! captures; `ppt attach` connects it to the listener.
 
 mod budget;
 mod buffer;

@@ -1,4 +1,4 @@
-//! What a process has mapped, and the files of that.
+//! The mappings of a process, and their files.
 
 use std::fs::{File, Metadata};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -22,13 +22,13 @@ pub(crate) struct Mapping {
     pub(crate) executable: bool,
     pub(crate) private: bool,
     pub(crate) stack: bool,
-    /// Code of the kernel's own that it gives to every process.
+    /// Code that the kernel maps into every process.
     vdso: bool,
     /// The file had been deleted, or replaced by another.
     pub(crate) is_deleted: bool,
-    /// The mapped file, without a mark of deletion. What is not UTF-8 is replaced.
+    /// The mapped file, without a mark of deletion. Bytes that are not UTF-8 are replaced.
     pub(crate) object: Option<String>,
-    /// The same as procfs has it, where that differs.
+    /// The path as in procfs, if it differs from `object`.
     raw: Option<Box<[u8]>>,
     /// Device and inode of the file.
     pub(crate) file: (i32, i32, u64),
@@ -89,15 +89,15 @@ fn with_line_ends(path: &[u8]) -> Option<Vec<u8>> {
     (plain.len() < path.len()).then_some(plain)
 }
 
-/// The file of a mapping, found as the target sees it. Nothing has been opened that does something
-/// when it is opened.
+/// The file of a mapping, found through the target's root. No file was opened whose opening has
+/// side effects.
 pub(crate) struct Located {
     file: File,
     pub(crate) metadata: Metadata,
 }
 
 impl Located {
-    /// What `file` is, if that is a regular file. It has been opened to look at it only.
+    /// The properties of `file`, if it is a regular file. It was opened only to inspect it.
     pub(crate) fn looked_at(file: File) -> Option<Located> {
         let metadata = file.metadata().ok()?;
         metadata.is_file().then_some(Located { file, metadata })
@@ -109,7 +109,7 @@ impl Located {
 }
 
 impl Mapping {
-    /// Keeps the path in its line of procfs where [`Mapping::object`] is not the same.
+    /// Keeps the path from the procfs line if it differs from [`Mapping::object`].
     fn keep_raw(&mut self, line: &[u8]) {
         let Some(object) = &self.object else { return };
         let Some(at) = line.iter().position(|&byte| byte == b'/') else { return };
@@ -120,28 +120,29 @@ impl Mapping {
         }
     }
 
-    /// The path of its file as procfs has it, without a mark of deletion, or what the kernel calls
-    /// code of its own. Empty if it has neither.
+    /// The path of its file as in procfs, without a mark of deletion, or the kernel's name of its
+    /// own code. Empty if there is neither.
     pub(crate) fn path(&self) -> Vec<u8> {
         let path = self.raw.as_deref().or(self.object.as_deref().map(str::as_bytes));
         path.unwrap_or(if self.vdso { b"[vdso]" } else { b"" }).to_vec()
     }
 
-    /// Bytes of it.
+    /// Size in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.end.saturating_sub(self.start)
     }
 
-    /// Its file below `root`, if that is a regular file and the one mapped.
+    /// Its file below `root`, if that is a regular file and the one that is mapped.
     ///
-    /// Its path was true when it was mapped; the target's user may have put anything there since.
-    /// So no link is followed, nothing is found outside of the target's root, and what is found is
-    /// looked at before it is opened: opening a device or a FIFO may do something.
+    /// Its path was correct at the time of mapping; the target's user may have replaced the file
+    /// since. So no link is followed, nothing outside of the target's root is found, and a file is
+    /// inspected before it is opened: opening a device or a FIFO may have side effects.
     pub(crate) fn locate(&self, root: &OwnedFd) -> Option<Located> {
         self.paths().find_map(|path| self.locate_at(root, &path))
     }
 
-    /// The paths that procfs may mean: it writes a line end as `\012`, and so a path with these characters.
+    /// The possible paths: procfs writes a line end as `\012`, which a path may also contain
+    /// literally.
     fn paths(&self) -> impl Iterator<Item = Vec<u8>> {
         let written = self.raw.as_deref().or(self.object.as_deref().map(str::as_bytes));
         let written = written.and_then(|path| path.strip_prefix(b"/")).map(<[u8]>::to_vec);
@@ -162,9 +163,9 @@ impl Mapping {
     }
 }
 
-/// Mappings whose names only begin like the kernel's own, which the target is free to choose and
-/// procfs does not expect, made names of files. What a line of smaps begins with is left out, too:
-/// procfs would reckon with its numbers.
+/// Turns mappings with names that only start like the kernel's own into file names. A target may
+/// choose such names, and procfs does not expect them. Lines that start like a line of smaps are
+/// left out, because procfs would parse their numbers.
 fn tame(maps: &str) -> String {
     let digits = |text: &str, radix| text.chars().all(|it| it.is_digit(radix));
     let is_odd = |name: &str| {

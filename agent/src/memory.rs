@@ -1,12 +1,12 @@
 //! Reading and writing the memory of another process.
 //!
-//! `/proc/PID/mem`, opened once, stays bound to that address space: after an exec, or when its pid
-//! has come to mean another process, it reads and writes nothing. process_vm_readv(2) and
-//! process_vm_writev(2) go by the pid at each call, so they are for systems that forbid the other
-//! way, and for who may trace a process but not open its files: another user with no more than
-//! CAP_SYS_PTRACE. `/proc/PID/maps`, which everybody may open, is bound like the former and tells
-//! them right before each write, and right after it, whether that is still the address space that
-//! was opened; what is left is an exec between those two looks. None of them stops the process.
+//! `/proc/PID/mem`, once opened, stays bound to that address space. After an exec, or when the pid
+//! belongs to another process, it reads and writes nothing. process_vm_readv(2) and
+//! process_vm_writev(2) use the pid at each call. They serve systems that forbid the file, and
+//! users who may trace a process but not open its files: another user with only CAP_SYS_PTRACE.
+//! `/proc/PID/maps`, which every user may open, is bound in the same way. It shows right before and
+//! right after each write whether the opened address space still exists; the remaining risk is an
+//! exec between those two checks. None of these stops the process.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -41,12 +41,12 @@ pub(crate) struct ProcessMemory {
     access: Access,
 }
 
-/// A file that stays bound to the address space that was opened.
+/// A file that stays bound to the opened address space.
 #[derive(Debug)]
 enum Access {
-    /// `/proc/PID/mem`: its bytes.
+    /// `/proc/PID/mem`: gives access to the memory.
     Mem(File),
-    /// `/proc/PID/maps`: no more than whether it is still there.
+    /// `/proc/PID/maps`: shows only whether the address space still exists.
     Maps(File),
 }
 
@@ -55,15 +55,15 @@ impl ProcessMemory {
         Self { pid: Pid::from_raw(pid), access: Access::Mem(file) }
     }
 
-    /// Memory that is reached by system calls alone, if they reach `address`; `maps` are its
-    /// mappings.
+    /// Memory that is accessed by system calls only, provided that they can read `address`. `maps`
+    /// is the process's `/proc/PID/maps`.
     pub(crate) fn by_call(pid: i32, maps: File, address: u64) -> Option<Self> {
         let memory = Self { pid: Pid::from_raw(pid), access: Access::Maps(maps) };
         matches!(memory.read(address, &mut [0]), Ok(1)).then_some(memory)
     }
 
-    /// Whether the address space that was opened is still there, `address` being one that it has
-    /// had since: not so after an exec.
+    /// Whether the opened address space still exists, which an exec ends. `address` must have been
+    /// mapped in it all the time.
     pub(crate) fn is_there(&self, address: u64) -> bool {
         let read = |file: &File, at| matches!(file.read_at(&mut [0], at), Ok(1));
         match &self.access {
@@ -72,7 +72,7 @@ impl ProcessMemory {
         }
     }
 
-    /// Fills `buffer` from `address`; fewer bytes where the mapping ends, 0 where it is gone.
+    /// Fills `buffer` from `address`. Reads fewer bytes where the mapping ends, 0 where it is gone.
     pub(crate) fn read(&self, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let Access::Mem(file) = &self.access else { return self.read_by_call(address, buffer) };
         let mut done = 0;
@@ -81,7 +81,7 @@ impl ProcessMemory {
                 Ok(0) => break,
                 Ok(n) => done += n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // EIO is what an unmapped page reads as.
+                // Reading an unmapped page returns EIO.
                 Err(error) if error.raw_os_error() == Some(Errno::EIO as i32) => break,
                 Err(_) if done > 0 => break,
                 Err(error) => return self.read_by_call(address, buffer).map_err(|_| error),
@@ -98,13 +98,13 @@ impl ProcessMemory {
         }
     }
 
-    /// All of `buffer`, or nothing.
+    /// Fills all of `buffer`, or fails.
     pub(crate) fn read_exact(&self, address: u64, buffer: &mut [u8]) -> io::Result<bool> {
         Ok(self.read(address, buffer)? == buffer.len())
     }
 
-    /// Writes through the held descriptor, which still works when privileges are gone; by system
-    /// call where that is refused. Returns how many bytes: 0 when that address space is gone.
+    /// Writes through the held descriptor, which still works after privileges were dropped; by
+    /// system call if that is refused. Returns the number of bytes: 0 if the address space is gone.
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<(usize, Transport)> {
         let Access::Mem(file) = &self.access else { return self.write_by_call(address, bytes) };
         match file.write_at(bytes, address) {
@@ -143,8 +143,8 @@ mod tests {
 
     use super::*;
 
-    /// By the pid alone the last write would get through: where addresses are not randomised, the
-    /// program that exec starts has a stack where the one before had it.
+    /// By the pid alone, the last write would succeed: without address randomisation, the new
+    /// program has its stack where the old one had it.
     #[test]
     fn what_goes_by_the_pid_is_not_written_into_another_program() {
         let fixed = Command::new("setarch").args(["-R", "true"]).status();

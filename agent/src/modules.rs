@@ -1,4 +1,4 @@
-//! What a process has mapped as code: read again and again at a bounded cost.
+//! The code mappings of a process, read repeatedly at a bounded cost.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -7,8 +7,8 @@ use crate::elf::{Mapped, Object};
 use crate::mapping::Mapping;
 use crate::target::Target;
 
-/// Most bytes of `/proc/PID/maps` that a look reads. The kernel holds a lock of the process while it
-/// writes each page of them.
+/// Most bytes of `/proc/PID/maps` that one look reads. The kernel holds a lock of the process while
+/// it writes each page of them.
 const MAPS_LIMIT: u64 = 4 << 20;
 /// Most executable mappings that a look returns.
 pub const MODULES_A_LOOK: usize = 4096;
@@ -20,11 +20,11 @@ const FILES_A_LOOK: usize = 1024;
 pub struct MappedModule {
     /// Its first address.
     pub start: u64,
-    /// The address behind it.
+    /// The end address, exclusive.
     pub end: u64,
-    /// Where it begins in the file, in bytes.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
-    /// What the file itself calls `start`, if that is known.
+    /// The address that the file assigns to `start`, if known.
     pub address: Option<u64>,
     /// The path as the process sees it, or a name of the kernel such as `[vdso]`: any bytes.
     pub path: Vec<u8>,
@@ -34,25 +34,25 @@ pub struct MappedModule {
     pub is_deleted: bool,
 }
 
-/// What a look has found.
+/// The result of a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundModules {
-    /// CLOCK_MONOTONIC in ns when they were read.
+    /// CLOCK_MONOTONIC in ns when the mappings were read.
     pub mono_ns: u64,
-    /// In the order of their addresses.
+    /// The mappings, sorted by address.
     pub mapped: Vec<MappedModule>,
-    /// Executable mappings beside these.
+    /// Number of executable mappings that were left out.
     pub left_out: u32,
 }
 
 /// The executable mappings of a process, as last read.
 #[derive(Debug, Default)]
 pub struct ModuleWatch {
-    /// What the last look saw of each: enough to notice a change.
+    /// The mappings at the last look, reduced to what is needed to notice a change.
     seen: Vec<ProcMapping>,
 }
 
-/// A mapping as procfs has it.
+/// A mapping as in procfs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ProcMapping {
     start: u64,
@@ -63,13 +63,13 @@ struct ProcMapping {
 }
 
 impl ModuleWatch {
-    /// Reads what is mapped as code. Returns it if it has changed since the last look. A process that
-    /// has ended has no mappings, and nothing changes.
+    /// Reads the code mappings. Returns them if they changed since the last look. A process that
+    /// has ended has no mappings, which counts as no change.
     pub fn look(&mut self, target: &Target) -> Option<FoundModules> {
         let now = clock_gettime(ClockId::Monotonic);
         let mono_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
         let (mappings, _) = target.mappings(MAPS_LIMIT).ok()?;
-        // After an exec, they are those of another program.
+        // After an exec, the mappings are those of another program.
         if !target.maps_same_memory() {
             return None;
         }
@@ -88,7 +88,7 @@ impl ModuleWatch {
         Some(FoundModules { mono_ns, mapped, left_out })
     }
 
-    /// Forgets what was seen, so that the next look states it again.
+    /// Forgets the last look, so that the next one returns everything.
     pub fn forget(&mut self) {
         self.seen.clear();
     }
@@ -101,7 +101,7 @@ impl ProcMapping {
     }
 }
 
-/// The files of a process's mappings, each of which is read once.
+/// The files of a process's mappings. Each file is read once.
 struct ModuleFiles<'a> {
     target: &'a Target,
     mappings: &'a [Mapping],
@@ -125,7 +125,7 @@ impl ModuleFiles<'_> {
         }
     }
 
-    /// What begins the file of a mapping. The kernel's own code has no file and is read from memory.
+    /// The headers of a mapping's file. The kernel's own code has no file and is read from memory.
     fn object(&mut self, mapping: &Mapping) -> Option<&Object> {
         // The kernel's own mappings have no file.
         let id = if mapping.file.2 == 0 { (-1, 0, mapping.start) } else { mapping.file };
@@ -180,7 +180,7 @@ mod tests {
         let mut child = sleeping();
         let target = Target::open(&System::default(), child.id() as i32).unwrap();
         let mut watch = ModuleWatch::default();
-        // Between fork and exec, and while libraries are loaded, there is something else.
+        // Between fork and exec, and while libraries are loaded, the mappings differ.
         let is_whole = |found: &FoundModules| {
             let has = |name: &str| found.mapped.iter().any(|it| it.path.ends_with(name.as_bytes()));
             has("/sleep") && has("libc.so.6") && has("[vdso]")

@@ -1,4 +1,4 @@
-//! Chooses the geometry of a segment, from the schema and the limits alone. So the next attach
+//! Chooses the geometry of a segment from the schema and the limits only. So the next attach
 //! chooses the same geometry and finds the same segment.
 
 use ppt_frame_dsl::Schema;
@@ -9,25 +9,26 @@ use crate::error::{AgentError, Result};
 
 /// Rings of a segment, unless the target has more threads.
 const RINGS: u32 = 64;
-/// Rings beyond the threads of the target: for those that come.
+/// Rings in addition to the target's threads, for new threads.
 const SPARE_RINGS: u32 = 2;
 /// Fewest slots that `--memory` may leave.
 const FEWEST_LOG2_SLOTS: u32 = 6;
 
-/// Slots that cost writers nothing, as a power of two: beyond, they are in no cache when their turn
-/// comes (`docs/performance.md`).
+/// Number of slots that cost writers nothing, as a power of two. With more, a slot is no longer in
+/// any cache when it is reused (`docs/performance.md`).
 const LOG2_AMPLE: u32 = 16;
-/// Rings larger than the default may take, once they are all in use, one part in so many of the
-/// memory that programs could still have.
+/// Rings larger than the default may use this fraction (1/`SPARE_PART`) of the available memory
+/// once they are all in use.
 const SPARE_PART: u64 = 32;
 
-/// Rows of cells take at most one part in so many of the memory limit. Threads without a row share one.
+/// Rows of cells use at most this fraction (1/`ROWS_PART`) of the memory limit. Threads without a
+/// row share one.
 const ROWS_PART: u64 = 4;
 
-/// Bytes of all rings that are allocated before a frame is written, more or less.
+/// Approximate number of bytes of all rings that are allocated before a frame is written.
 const FIRST_TOTAL: u64 = 16 << 20;
 
-/// How much larger rings get at a time, as a power of two.
+/// Growth of rings per step, as a power of two.
 const LOG2_GROWTH: u32 = 2;
 
 /// The limits that the user requested.
@@ -41,7 +42,7 @@ pub struct Limits {
     pub memory: u64,
 }
 
-/// Bytes that one buffer may use unless told otherwise.
+/// Default limit of one buffer, in bytes.
 const DEFAULT_MEMORY: u64 = 256 << 20;
 
 impl Default for Limits {
@@ -67,13 +68,12 @@ pub struct GeometryPlan {
 }
 
 impl GeometryPlan {
-    /// Geometries for a target of `threads` threads, the best first; each of them will do. The last
-    /// is what frame file and `limits` say. Where the frame file states no slots, larger rings come
-    /// before it, as far as `limits` and `spare`, a number of bytes, allow: they take longer bursts,
-    /// and need to be looked at less often.
+    /// Geometries for a target of `threads` threads, the best first; each of them works. The last
+    /// is the one that the frame file and `limits` state. If the frame file states no slots, larger
+    /// rings come before it, as far as `limits` and `spare` (bytes) allow: they absorb longer
+    /// bursts and need to be read less often.
     ///
-    /// # Errors
-    /// Not even the smallest geometry fits the limits.
+    /// # Errors Not even the smallest geometry fits the limits.
     pub fn choices(schema: &Schema, threads: u32, limits: Limits, spare: u64) -> Result<Vec<Self>> {
         let least = Self::new(schema, threads, limits)?;
         let now = least.geometry;
@@ -88,7 +88,8 @@ impl GeometryPlan {
         Ok(ample.chain([least]).collect())
     }
 
-    /// Bytes of a ring that are allocated before a frame is written: the more rings, the fewer.
+    /// Bytes of a ring that are allocated before a frame is written. The more rings, the fewer
+    /// bytes.
     pub fn first_bytes(&self) -> u64 {
         (FIRST_TOTAL / u64::from(self.populate)).clamp(PAGE, FIRST_BYTES)
     }
@@ -112,7 +113,7 @@ impl GeometryPlan {
             bytes(rings, log2).saturating_add(own) <= limits.memory
         };
         match limits.slots {
-            // Slots were asked for: what gives way is the number of rings.
+            // The user requested slots, so the number of rings is reduced.
             Some(_) => {
                 while !fits(rings, log2_slots) && rings > wanted {
                     rings = (rings / 2).max(wanted);
@@ -124,7 +125,7 @@ impl GeometryPlan {
                 }
             }
         }
-        // Threads can do without rows of their own, but not without rings.
+        // Threads can work without rows of their own, but not without rings.
         let Some(left) = limits.memory.checked_sub(bytes(rings, log2_slots)) else {
             return Err(AgentError::MemoryTooSmall {
                 buffer: schema.buffer.clone(),
@@ -141,8 +142,8 @@ impl GeometryPlan {
         })
     }
 
-    /// The next larger geometry: four times the slots, or twice as many where `memory` allows no
-    /// more. `None` where it allows not even that.
+    /// The next larger geometry: four times the slots, or twice as many if `memory` allows no more.
+    /// `None` if it does not allow that either.
     fn next(&self, memory: u64) -> Option<Self> {
         let now = self.geometry;
         let mut larger =
@@ -151,8 +152,8 @@ impl GeometryPlan {
         Some(Self { geometry, ..*self })
     }
 
-    /// The geometry that rings of which `enough` slots would have been enough grow to: as many steps
-    /// as that takes, and `memory` allows. `None` where it allows none.
+    /// The geometry to grow to, if rings with `enough` slots would have sufficed: as many steps as
+    /// needed and as `memory` allows. `None` if it allows none.
     pub fn grown(&self, enough: u64, memory: u64) -> Option<Self> {
         let mut grown = self.next(memory)?;
         while grown.geometry.slots() < enough
@@ -178,13 +179,13 @@ fn bytes(geometry: &Geometry) -> u64 {
     slots.saturating_add(own_rows(&geometry.rows()))
 }
 
-/// Bytes of the rows that threads have of their own.
+/// Bytes of the rows that belong to single threads.
 fn own_rows(rows: &RowGeometry) -> u64 {
     rows.bytes().saturating_sub(rows.pitch().into())
 }
 
-/// The rows of a buffer with `cells` cells: the shared one, and one for each ring, as far as these
-/// fit `memory`.
+/// The rows of a buffer with `cells` cells: the shared row, and one for each ring as far as
+/// `memory` allows.
 fn rows(cells: u32, rings: u32, memory: u64) -> Result<RowGeometry> {
     let one = u64::from(RowGeometry::bytes_of(cells)).max(1);
     let own = (memory / one).min(rings.into());
@@ -224,7 +225,7 @@ mod tests {
         };
         let plan = of(3, DEFAULT_MEMORY);
         assert_eq!((plan.rings(), plan.rows().count(), plan.rows().pitch()), (64, 65, 7808));
-        // Slots give way first, then rows: there is one that all can share.
+        // Slots are reduced first, then rows, because threads can share one row.
         let slots = 64 << 20;
         assert_eq!(of(3, slots + 64 * 7808).slots(), 16384);
         assert_eq!(of(3, slots + 64 * 7808 - 1).slots(), 8192);

@@ -13,12 +13,12 @@ use memchr::memmem;
 
 use crate::system::System;
 
-/// Why a library that is preloaded would not be in a program, or would see nothing there.
+/// Why a preloaded library would not be in a program, or would see nothing there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PreloadBarrier {
     /// It has no dynamic linker.
     Static,
-    /// It is set-user-ID, set-group-ID or has capabilities of its own, so the dynamic linker ignores
+    /// It is set-user-ID or set-group-ID, or has file capabilities, so the dynamic linker ignores
     /// `LD_PRELOAD`.
     Privileged,
     /// It is written in Go, which calls the kernel without the C library.
@@ -27,18 +27,19 @@ pub enum PreloadBarrier {
     Architecture,
 }
 
-/// What a process has of a library that programs get by `LD_PRELOAD`.
+/// The state of an `LD_PRELOAD` library in a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preloaded {
     /// The process has mapped the library.
     pub is_loaded: bool,
     /// What keeps the library out of the program.
     pub barrier: Option<PreloadBarrier>,
-    /// The service of systemd that the process belongs to.
+    /// The systemd service of the process.
     pub service: Option<String>,
 }
 
-/// What process `pid` has of the library with this file name; `None` if the process cannot be read.
+/// The state of the library with this file name in process `pid`. `None` if the process cannot be
+/// read.
 #[must_use]
 pub fn preloaded(system: &System, pid: i32, file_name: &str) -> Option<Preloaded> {
     let folder = system.proc.join(pid.to_string());
@@ -58,11 +59,10 @@ const LIMIT: u64 = 64 << 10;
 /// The type of a Go program's note, and its owner.
 const GO_OWNER: &[u8] = b"\x04\0\0\0Go\0\0";
 
-/// What would keep a library out of the program in this file; `None` if nothing would, or if the file is a
-/// script, whose interpreter decides.
+/// What would keep a library out of the program in this file. `None` if nothing would, or if the
+/// file is a script: its interpreter decides.
 ///
-/// # Errors
-/// The file cannot be read.
+/// # Errors The file cannot be read.
 pub fn preload_barrier(path: &Path) -> io::Result<Option<PreloadBarrier>> {
     let mut file = File::open(path)?;
     let mut head = [0; 64];
@@ -96,7 +96,7 @@ pub fn preload_barrier(path: &Path) -> io::Result<Option<PreloadBarrier>> {
     })
 }
 
-/// The header, if the program is for the machine that this program is for.
+/// The header, if the program is for the architecture of this program.
 fn native(head: &[u8; 64]) -> Option<Header> {
     let machine = if cfg!(target_arch = "aarch64") { EM_AARCH64 } else { EM_X86_64 };
     let is_wide = head[4] == 2 && head[5] == 1;
@@ -118,7 +118,7 @@ fn is_privileged(path: &Path, file: &File) -> io::Result<bool> {
     Ok(other_user || other_group || has_capabilities)
 }
 
-/// A part of the file, which may be cut off.
+/// A part of the file, which may be shorter than requested.
 fn part(file: &mut File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(offset))?;

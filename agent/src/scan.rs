@@ -1,4 +1,4 @@
-//! Descriptors by their magic in mapped data: what finds them in stripped, static, section-less,
+//! Finds descriptors by their magic in mapped data. This works for stripped, static, section-less,
 //! deleted and containerised objects.
 
 use std::ops::Range;
@@ -9,10 +9,9 @@ use ppt_segment::abi::{DESCRIPTOR_MAGIC, Descriptor};
 use crate::budget::Budget;
 use crate::memory::ProcessMemory;
 
-/// Bytes by which one read goes on after the one before it.
+/// Distance between the starts of consecutive reads, in bytes.
 const STEP: usize = 1 << 20;
-/// Bytes that are read twice: a descriptor is 8-aligned; its magic and address may lie across two
-/// reads.
+/// Bytes that are read twice. A descriptor is 8-aligned; its magic and address may cross two reads.
 const OVERLAP: usize = 32;
 
 /// The result of a scan.
@@ -56,7 +55,7 @@ impl Scanner {
             budget.spent.reads += 1;
             found.extend(candidates(&piece[..got], at).take(limit - found.len()));
             at += match (got as u64) < granted {
-                // A hole: try again behind it.
+                // A hole: continue after it.
                 true => (got as u64 + 4096) / 4096 * 4096,
                 false if at + granted == end => granted,
                 false => granted - OVERLAP as u64,

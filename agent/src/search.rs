@@ -9,7 +9,7 @@
 //! ```
 //! A descriptor holds its own address, so the loader relocates it, unless the program has a fixed
 //! address. So in most objects only the few relocated pages can hold one. In a search of many
-//! processes, not even those are read if their file has no descriptor.
+//! processes, even those are not read if their file has no descriptor.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -30,19 +30,20 @@ use crate::target::Target;
 
 /// Most buffers in one process.
 const BUFFER_LIMIT: usize = 1024;
-/// Most refusals that are told of.
+/// Most refusals that are reported.
 const REFUSED_LIMIT: usize = 64;
-/// Most bytes that are scanned of files that are no objects.
+/// Most bytes that are scanned in files that are not objects.
 const DATA_LIMIT: u64 = 64 << 20;
 /// Most objects of one process whose files are opened.
 const FILES: usize = 4096;
-/// Most paths that are tried for one file, and most copies of it whose symbols are looked at.
+/// Most paths that are tried for one file, and most mapped copies of it that are searched for
+/// symbols.
 const COPIES: usize = 16;
-/// Most bytes of a list of mappings that are read; the longest that there can be has 260 MiB.
+/// Most bytes of a list of mappings that are read. The longest possible list has 260 MiB.
 const MAPS_LIMIT: u64 = 64 << 20;
-/// The same of each of many processes.
+/// The same for each process in a search of many.
 const MAPS_OF_MANY: u64 = 8 << 20;
-/// Most files that are remembered.
+/// Most files that are cached.
 const REMEMBERED: usize = 1 << 16;
 
 /// An object that was searched.
@@ -121,9 +122,9 @@ impl Remarks {
 #[derive(Debug)]
 pub struct Searcher {
     budget: Budget,
-    /// Of many processes, what is unlikely to hold anything is left out.
+    /// Whether many processes are searched, so that unlikely places are left out.
     many: bool,
-    /// The content of files that were read before. `None` stands for a file that is no object.
+    /// The content of files that were read before. `None` stands for a file that is not an object.
     files: HashMap<FileId, Option<Rc<Object>>>,
     scanner: Scanner,
 }
@@ -174,7 +175,7 @@ impl Searcher {
         Ok(found)
     }
 
-    /// Reads a file. Returns `None` if it is no object.
+    /// Reads a file. Returns `None` if it is not an object.
     fn read(&mut self, file: &Located) -> Option<Rc<Object>> {
         let it = &file.metadata;
         let times = ((it.mtime(), it.mtime_nsec()), (it.ctime(), it.ctime_nsec()));
@@ -191,8 +192,7 @@ impl Searcher {
             }
             Rc::new(object)
         });
-        // If the budget of this process cut the reading short, the next process reads the file
-        // again.
+        // If the budget of this process cut the read short, the next process reads the file again.
         if self.files.len() < REMEMBERED && self.budget.files.refusals == refusals {
             self.files.insert(id, object.clone());
         }
@@ -270,10 +270,10 @@ fn list(searched: &[Searched]) -> String {
 /// A mapped file.
 struct Mapped<'a> {
     mappings: Vec<&'a Mapping>,
-    /// The content of the file. `None` if it is no object.
+    /// The content of the file. `None` if it is not an object.
     object: Option<Rc<Object>>,
     build_id: String,
-    /// Its file is as it was when the process began.
+    /// Whether the file has not changed since the process started.
     unchanged: bool,
 }
 
@@ -282,19 +282,19 @@ impl Mapped<'_> {
         self.mappings[0].object.as_deref().unwrap_or_default()
     }
 
-    /// Whether its file holds no descriptor, so that there is none in memory.
+    /// Whether the file holds no descriptor, so that its mappings hold none.
     fn has_none(&self) -> bool {
         self.unchanged && self.object.as_ref().is_some_and(|it| it.has_magic == Some(false))
     }
 }
 
-/// When a file was last changed in any way, since the epoch.
+/// Time of the last change of a file or its metadata, since the epoch.
 fn changed(metadata: &Metadata) -> Duration {
     let seconds = u64::try_from(metadata.ctime()).unwrap_or(u64::MAX);
     Duration::from_secs(seconds)
 }
 
-/// A symbol of ours, where it lies in memory.
+/// One of our symbols, with its address in memory.
 struct Defined {
     /// Index of the mapped file.
     object: usize,
@@ -307,7 +307,7 @@ struct Defined {
 enum Turn {
     Relocated,
     Constant,
-    /// From here on only of one process, and where nothing has been found.
+    /// From here on, only in a search of one process, and if nothing has been found.
     Rest,
     Data,
 }
@@ -320,7 +320,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Every mapped file, and the descriptors that symbols lead to.
+    /// All mapped files, and the descriptors that symbols point to.
     fn objects(&mut self, symbols: &mut Vec<Defined>) -> Vec<Mapped<'a>> {
         let mut objects = mapped(self.mappings);
         let (began, root) = (self.target.began(), self.target.root());
@@ -361,7 +361,7 @@ impl<'a> Search<'a> {
         Some(Rc::new(Object::begin(&source, &mut self.searcher.budget)?))
     }
 
-    /// Reads what may hold descriptors, and notes what there was too much of.
+    /// Scans the mappings that may hold descriptors, and notes those that exceed the limits.
     fn scan(&mut self, objects: &[Mapped]) {
         let mut turns: Vec<(Turn, u64, &Mapped, &Mapping)> = Vec::new();
         for object in objects {
@@ -397,7 +397,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Notes what there is too much of.
+    /// Notes mappings that exceed the limits.
     fn unsearched(&mut self, bytes: u64, path: &str, of_object: bool) {
         let unsearched = self.found.unsearched.get_or_insert_default();
         unsearched.add(bytes, path);
@@ -408,7 +408,7 @@ impl<'a> Search<'a> {
         !self.found.buffers.is_empty() || !self.found.refused.is_empty()
     }
 
-    /// Takes down what is at `address`: a buffer, a refusal, or nothing.
+    /// Records the result at `address`: a buffer, a refusal, or nothing.
     fn candidate(&mut self, address: u64, object: &Mapped, path: Path) {
         let buffers = &self.found.buffers;
         if buffers.len() >= BUFFER_LIMIT || buffers.iter().any(|it| it.address == address) {
@@ -432,12 +432,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// With `-Bsymbolic`, a library keeps to its own control page while the program that includes
-    /// its header looks at a copy (R_X86_64_COPY): the two would never meet.
+    /// With `-Bsymbolic`, a library uses its own control page while the program that includes its
+    /// header uses a copy (R_X86_64_COPY). The two would never meet.
     fn refuse_split_control_pages(&mut self, symbols: &[Defined]) {
         let refused = &mut self.found.refused;
         self.found.buffers.retain(|buffer| {
-            // The name that its own descriptor has, not one that is computed: a target may be newer.
+            // Uses the name in the descriptor, not a computed one: a target may be newer.
             let at_descriptor = symbols.iter().filter(|it| it.address == buffer.address);
             let mut prefixes = at_descriptor.filter_map(|it| it.name.strip_suffix("descriptor"));
             let Some(prefix) = prefixes.next() else { return true };
@@ -460,8 +460,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The files that are mapped privately and may be read, by what the kernel knows them by: thousands
-/// of names may be one file.
+/// The files that are mapped privately and readable, by device and inode: thousands of names may be
+/// one file.
 fn mapped(mappings: &[Mapping]) -> Vec<Mapped<'_>> {
     let mut objects: Vec<Mapped> = Vec::new();
     let mut index: BTreeMap<(i32, i32, u64), usize> = BTreeMap::new();
@@ -486,7 +486,7 @@ fn mapped(mappings: &[Mapping]) -> Vec<Mapped<'_>> {
 /// When a mapping of a file is scanned.
 fn turn(mapped: &Mapped, mapping: &Mapping) -> Turn {
     let Some(object) = &mapped.object else {
-        // Its headers are nowhere to be had, if it ever had any.
+        // Its headers are not available, if it ever had any.
         return match mapped.mappings.iter().any(|it| it.executable) {
             true if mapping.executable => Turn::Rest,
             true => Turn::Constant,
@@ -500,7 +500,7 @@ fn turn(mapped: &Mapped, mapping: &Mapping) -> Turn {
     }
 }
 
-/// The symbols of a file with their addresses in memory: in each copy of it that is mapped.
+/// The symbols of a file with their addresses in memory, for each mapped copy.
 fn resolve<'e>(object: &'e Object, mappings: &[&Mapping]) -> Vec<(&'e elf::Symbol, u64)> {
     if object.symbols.is_empty() {
         return Vec::new();

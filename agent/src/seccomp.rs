@@ -1,17 +1,17 @@
 //! System call filters: whether the calls of a first frame may end the target.
 //!
 //! ppt cannot ask what a filter does: PTRACE_SECCOMP_GET_FILTER needs a stopped target (otherwise
-//! it fails with ESRCH), and ppt never stops a target. The kernel tells how many filters each
-//! thread has. A process can add filters and never remove them, and children inherit them. So
+//! it fails with ESRCH), and ppt never stops a target. The kernel reports the number of filters of
+//! each thread. A process can add filters but never remove them, and children inherit them. So
 //! filters that both a thread and its ancestors have come from outside. These filters are harmless:
 //!
-//! - those of ppt itself, when they come from an ancestor that it shares with the target: its own
+//! - those of ppt itself, if they come from an ancestor that ppt shares with the target: ppt's own
 //!   calls are the proof;
-//! - those of a container's runtime, which answer with an error: as many as the first process of the
-//!   container has, where those are not that program's own.
+//! - those of a container's runtime, which return an error: as many as the first process of the
+//!   container has, unless that program installed them itself.
 //!
-//! Names of cgroups tell nothing: a host's daemon may be called after containers, and a program in a
-//! container may filter itself.
+//! Cgroup names prove nothing: a daemon of the host may be named like a container, and a program in
+//! a container may filter itself.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -25,7 +25,7 @@ use crate::target::Target;
 enum Mode {
     Free,
     Strict,
-    /// By so many filters; `None` where the kernel does not count (before 5.9).
+    /// By this number of filters. `None` if the kernel does not count them (before 5.9).
     Filtered(Option<u32>),
 }
 
@@ -34,16 +34,16 @@ enum Mode {
 struct Status {
     mode: Mode,
     parent: i32,
-    /// Its number in each pid namespace that it is in, from ours inwards.
+    /// Its pid in each pid namespace that it is in, from ours inwards.
     numbers: Vec<i32>,
-    /// It may have installed its filters itself.
+    /// Whether it may have installed its filters itself.
     may_install: bool,
 }
 
 const CAP_SYS_ADMIN: u32 = 21;
-/// Longest line of ancestors that is followed.
+/// Longest chain of ancestors that is followed.
 const GENERATIONS: usize = 1024;
-/// Most threads that a glance looks at.
+/// Most threads that a glance inspects.
 const GLANCE: usize = 32;
 
 impl Status {
@@ -59,7 +59,7 @@ impl Status {
             Some(_) => Mode::Filtered(field("Seccomp_filters").and_then(|it| it.parse().ok())),
         };
         let numbers = field("NSpid").into_iter().flat_map(str::split_whitespace);
-        // A filter takes one of these, and neither can be got back.
+        // Installing a filter needs one of these, and neither can be regained.
         let bounds = field("CapBnd").and_then(|hex| u64::from_str_radix(hex, 16).ok());
         let may_install = field("NoNewPrivs") != Some("0")
             || bounds.is_none_or(|caps| caps >> CAP_SYS_ADMIN & 1 == 1);
@@ -75,19 +75,19 @@ impl Status {
         Self::read(system, &pid.to_string())
     }
 
-    /// How many pid namespaces it is in, counted from ours.
+    /// The number of pid namespaces that it is in, counted from ours.
     fn depth(&self) -> usize {
         self.numbers.len()
     }
 }
 
-/// Looks at every thread of the target.
+/// Checks every thread of the target.
 pub(crate) fn danger(target: &Target) -> Option<Danger> {
     of_process(target.system(), target.pid())
 }
 
-/// Looks at some threads of the target, the leader always: for who looks often. Filters that are
-/// found then are the program's own if there were none before.
+/// Checks some threads of the target, always including the leader. This is for frequent checks. If
+/// there were no filters before, the program installed those that are found now.
 pub(crate) fn glance(target: &Target) -> Option<Danger> {
     let system = target.system();
     let pid = target.pid();
@@ -99,7 +99,7 @@ pub(crate) fn glance(target: &Target) -> Option<Danger> {
 }
 
 fn of_process(system: &System, pid: i32) -> Option<Danger> {
-    // Threads that are made meanwhile may have what their maker got meanwhile.
+    // New threads may inherit filters that their creator got while this runs.
     let mut seen = HashSet::new();
     let mut modes = Vec::new();
     for _ in 0..8 {
@@ -109,7 +109,7 @@ fn of_process(system: &System, pid: i32) -> Option<Danger> {
         let threads: Vec<i32> =
             threads.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
         for tid in threads {
-            // One that ends while we look writes nothing any more.
+            // A thread that ends during the check writes nothing any more.
             if seen.insert(tid)
                 && let Some(mode) = mode(system, pid, tid)
             {
@@ -138,7 +138,7 @@ fn judge(system: &System, pid: i32, modes: Vec<(i32, Mode)>) -> Option<Danger> {
     danger.map(|&(tid, _)| Danger::Filtered(tid))
 }
 
-/// How many filters are known not to end a process such as `pid`; `None` where none are.
+/// The number of filters that are known not to kill a process such as `pid`. `None` if none are.
 fn harmless(system: &System, pid: i32) -> Option<u32> {
     let ourselves = std::process::id() as i32;
     let ours = filters(&Status::read(system, "self")?);
@@ -158,7 +158,7 @@ fn harmless(system: &System, pid: i32) -> Option<u32> {
     from_outside.then_some(count)
 }
 
-/// How many filters there are, where there are any and they are counted.
+/// The number of filters, if there are any and the kernel counts them.
 fn filters(status: &Status) -> Option<u32> {
     match status.mode {
         Mode::Filtered(count) => count,
@@ -166,7 +166,7 @@ fn filters(status: &Status) -> Option<u32> {
     }
 }
 
-/// A process, its parent, and so on.
+/// A process, its parent, and further ancestors.
 fn ancestors(system: &System, pid: i32) -> impl Iterator<Item = (i32, Status)> {
     let next = |(_, status): &(i32, Status)| {
         let parent = status.parent;
@@ -176,7 +176,7 @@ fn ancestors(system: &System, pid: i32) -> impl Iterator<Item = (i32, Status)> {
     std::iter::successors(first, next).take(GENERATIONS)
 }
 
-/// The first process of the pid namespace that `pid` is in: of a container, if it is in one.
+/// The first process of `pid`'s pid namespace: that of the container, if it is in one.
 fn first_of_namespace(system: &System, pid: i32) -> Option<(i32, Status)> {
     let status = Status::of(system, pid)?;
     let is_first =
@@ -193,7 +193,7 @@ fn first_of_namespace(system: &System, pid: i32) -> Option<(i32, Status)> {
     })
 }
 
-/// Whether two processes run two programs.
+/// Whether two processes run different programs.
 fn differ(system: &System, one: i32, other: i32) -> bool {
     let program = |pid: i32| {
         let exe = std::fs::metadata(system.proc.join(format!("{pid}/exe"))).ok()?;
@@ -211,7 +211,7 @@ mod tests {
         root: tempfile::TempDir,
     }
 
-    /// The facts that a test states about a process. All others are usual.
+    /// The facts that a test states about a process. All others have usual values.
     #[derive(Clone, Copy)]
     struct TestProcess<'a> {
         pid: i32,
@@ -309,7 +309,7 @@ mod tests {
     const PPT: TestProcess = TestProcess { pid: 50, parent: 40, exe: "ppt", ..USUAL };
     const TARGET: TestProcess = TestProcess { pid: 7, parent: 1, ..USUAL };
 
-    /// With a filter.
+    /// Adds a filter.
     const fn filtered(it: TestProcess) -> TestProcess {
         TestProcess { seccomp: "2", filters: "1", ..it }
     }
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(fake.danger(7), Some(Danger::Strict(8)));
     }
 
-    /// A host's daemons are called after containers, too.
+    /// Daemons of the host may be named like containers, too.
     #[test]
     fn names_of_cgroups_tell_nothing() {
         let fake = Fake::new(&[INIT, SHELL, PPT, filtered(TARGET)]);
@@ -350,7 +350,7 @@ mod tests {
             let more = TestProcess { filters: "2", ..filtered(target) };
             assert_eq!(with(more).danger(7), Some(Danger::Filtered(7)), "one of its own");
         }
-        // As many, and not the same.
+        // The same number of filters, but not the same filters.
         let strangers = [INIT, SHELL, filtered(PPT), filtered(sibling)];
         assert_eq!(Fake::new(&strangers).danger(7), Some(Danger::Filtered(7)));
     }
@@ -382,7 +382,7 @@ mod tests {
             let danger = with(first, worker).danger(pid);
             assert_eq!(danger, Some(Danger::Filtered(pid)), "its own, perhaps");
         }
-        // It could not have: neither no_new_privs nor the capability.
+        // It cannot have installed one: it has neither no_new_privs nor the capability.
         let first = TestProcess { no_new_privs: "0", bounds: DOCKERS, ..first };
         for pid in [30, 31] {
             assert_eq!(with(first, worker).danger(pid), None);

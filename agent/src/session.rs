@@ -56,7 +56,7 @@ pub struct Session {
     pub held: Duration,
     /// How the gates were written.
     pub transport: Transport,
-    /// Whether the target has a system call filter that may end it, and `allow` permits that.
+    /// Whether the target has a system call filter that may kill it, and `allow` permits that.
     pub filtered: bool,
 }
 
@@ -78,14 +78,14 @@ impl Session {
         let by = Access { target: &target, claim, allow: options.allow };
         let work = || {
             let mut transport = Transport::Mem;
-            // Segments took a while to make.
+            // Making the segments took a while.
             glance(&target, options.allow)?;
             for index in 0..attached.len() {
                 match open(&by, &mut attached[index]) {
                     Ok(used) => transport = used,
                     Err(error) => {
-                        // This one, too: it may have failed after our claim was in it. Where it is
-                        // somebody else's, nothing is written.
+                        // This buffer, too: the failure may have come after our claim was written.
+                        // If the claim is another agent's, nothing is written.
                         for undo in &attached[..=index] {
                             if shut(&by, undo).is_ok() {
                                 let _ = release(&by, undo);
@@ -102,7 +102,7 @@ impl Session {
             Hold::Free => free(work)?,
         };
         let (held, transport) = (held.time, held.result);
-        // Their threads are on their way to the segments of this session.
+        // Their threads are about to use the segments of this session.
         for it in &mut attached {
             it.leftovers = leftovers(&target, it);
         }
@@ -110,8 +110,8 @@ impl Session {
         Ok(Self { target, claim, limits, allow, attached, held, transport, filtered })
     }
 
-    /// A session of a process without buffers: others tell of it. Nothing is written into the process,
-    /// and nothing is held.
+    /// A session of a process without buffers, whose data comes from other sources. Nothing is
+    /// written into the process, and it is not held.
     pub fn without_buffers(target: Target, options: &AttachOptions) -> Self {
         let claim = claim::ours(target.system(), random_nonzero());
         let AttachOptions { limits, allow, .. } = *options;
@@ -156,36 +156,36 @@ impl Session {
         })
     }
 
-    /// Buffers whose first frame is behind the target, with the system calls that it makes.
+    /// Number of buffers for which the target has written its first frame, and so made the system
+    /// calls of that.
     pub fn begun(&self) -> usize {
         self.attached.iter().filter(|it| it.has_begun()).count()
     }
 
-    /// Buffers of which that cannot be said: their segments are the target's own, and were not
-    /// fetched yet.
+    /// Number of buffers for which that is unknown: the target makes their segments, and ppt has
+    /// not fetched them yet.
     pub fn unseen(&self) -> usize {
         self.attached.iter().filter(|it| it.is_unseen()).count()
     }
 
-    /// Whether a segment has not been fetched yet. Frames collect in it meanwhile, so call
+    /// Whether a segment has not been fetched yet. Frames collect in it in the meantime, so call
     /// [`Self::advance`] again soon.
     pub fn awaits(&self) -> bool {
         self.attached.iter().any(Attached::is_awaiting)
     }
 
-    /// Advances the state of buffer `index`, and returns its news. This may write into the target:
-    /// it offers a segment that could not be mapped once more under a new handle, or asks the
-    /// target to make one. It fetches a segment that the target made. It is cheap if nothing has
-    /// happened. Call it about once a second.
+    /// Advances the state of buffer `index`, and returns its events. This may write into the
+    /// target: it offers a segment that could not be mapped once more under a new handle, or asks
+    /// the target to make one. It fetches a segment that the target made. It is cheap if nothing
+    /// has happened. Call it about once a second.
     pub fn advance(&mut self, index: usize) -> Vec<News> {
         let by = Access { target: &self.target, claim: self.claim, allow: self.allow };
         self.attached[index].advance(&by)
     }
 
-    /// Grows the rings of buffer `index`, for which `enough` slots would have been enough. It
-    /// closes the gate, and opens it again for a larger segment, which [`Session::attached`]
-    /// returns from then on. For the time of two writes in between, the target writes no frames, as
-    /// with any closed gate.
+    /// Grows the rings of buffer `index`, for which `enough` slots would have sufficed. It closes
+    /// the gate, and opens it again for a larger segment, which [`Session::attached`] returns from
+    /// then on. Between these two writes the target writes no frames, as with any closed gate.
     ///
     /// # Errors
     /// Why the rings keep their size: a limit, the system, or the end of the target.
@@ -194,15 +194,15 @@ impl Session {
         grow::grow(&by, &mut self.attached[index], enough, self.limits)
     }
 
-    /// Has the target write what `masks` does not disable of buffer `index`, from each thread's next
-    /// frame on. If that cannot be, the next [step](Self::advance) reports why.
+    /// Makes the target write the frames of buffer `index` that `masks` does not disable, from each
+    /// thread's next frame on. If that is impossible, the next [step](Self::advance) reports why.
     pub fn choose(&mut self, index: usize, masks: Masks) -> bool {
         let by = Access { target: &self.target, claim: self.claim, allow: self.allow };
         let it = &mut self.attached[index];
         it.end().is_none() && flip::flip(&by, it, masks).is_ok()
     }
 
-    /// What was enabled and disabled of buffer `index` since the last call.
+    /// The changes of the masks of buffer `index` since the last call.
     pub fn flips(&mut self, index: usize) -> Vec<Flip> {
         std::mem::take(&mut self.attached[index].flips)
     }
@@ -227,8 +227,8 @@ impl Session {
         (0..self.attached.len()).for_each(|index| self.close_buffer(index));
     }
 
-    /// The same for buffer `index` alone, whose part of the session is over. Nothing happens where
-    /// it was closed before.
+    /// The same for buffer `index` only, when its part of the session is over. Does nothing if it
+    /// was closed before.
     pub fn close_buffer(&self, index: usize) {
         let (by, it) = (self.access(), &self.attached[index]);
         match look(&by, it) {
@@ -237,9 +237,9 @@ impl Session {
                 it.give_back();
                 let _ = release(&by, it);
             }
-            // Children of the target may have inherited the descriptor of what it made.
+            // Children of the target may have inherited the descriptor of the target's segment.
             Err(BufferEnd::Exited | BufferEnd::Exec) => it.give_back(),
-            // Somebody else's by now: its memory is in use.
+            // Another agent owns the buffer by now, and its memory is in use.
             Err(BufferEnd::SwitchedOff | BufferEnd::TakenOver) => {}
         }
     }

@@ -12,12 +12,12 @@ use crate::search::Remarks;
 use crate::system::System;
 use crate::target::Target;
 
-/// How long a program may take to be all there.
+/// How long a program may take to load completely.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How often it is looked at meanwhile.
+/// Interval between two checks.
 const LOOK: Duration = Duration::from_millis(5);
-/// A process of this age may not even be the program yet that it is about to become: between fork
-/// and exec it is a copy of what started it.
+/// A process of this age may not be the expected program yet: between fork and exec it is a copy of
+/// its parent.
 const YOUNG: Duration = Duration::from_millis(500);
 
 const AT_PHDR: u64 = 3;
@@ -25,7 +25,7 @@ const AT_PHNUM: u64 = 5;
 /// Bytes of a program header, and of an entry of the dynamic section.
 const HEADER: usize = 56;
 const DYNAMIC: usize = 16;
-/// More of either than any program has.
+/// More headers or entries than any program has.
 const MOST: u64 = 256;
 
 impl Target {
@@ -47,7 +47,7 @@ impl Target {
             if *process.get_or_insert(target.start_time()) != target.start_time() {
                 return Err(AgentError::ProcessChanged { pid });
             }
-            // Before the search: what was loaded then has been found.
+            // Checked before the search: libraries loaded before this point are found.
             let loading = target.is_loading();
             let found = target.buffers()?;
             let remarks = Remarks::from_search(&found);
@@ -64,18 +64,18 @@ impl Target {
         self.age().is_some_and(|age| age < YOUNG)
     }
 
-    /// Whether the dynamic loader is at work, by what it tells debuggers: r_state of the r_debug
-    /// that DT_DEBUG of the program leads to. Where there is no such thing, it is not.
+    /// Whether the dynamic loader is at work, according to its interface for debuggers: r_state of
+    /// the r_debug that DT_DEBUG of the program points to. False if there is no such structure.
     fn is_loading(&self) -> bool {
         self.loader_state().is_some_and(|consistent| !consistent)
     }
 
-    /// Whether everything that is mapped has been relocated; `None` where nobody tells.
+    /// Whether everything that is mapped has been relocated. `None` if that is unknown.
     fn loader_state(&self) -> Option<bool> {
         let auxv = self.auxiliary()?;
         let headers = *auxv.get(&AT_PHDR)?;
         let bytes = self.bytes(headers, HEADER as u64 * MOST.min(*auxv.get(&AT_PHNUM)?))?;
-        // Address by the file, and size.
+        // File address and size.
         let header = |kind: u32| {
             let found = bytes.chunks_exact(HEADER).find(|it| word(it, 0) as u32 == kind)?;
             Some((word(found, 16), word(found, 40)))
@@ -88,8 +88,8 @@ impl Target {
             0 => return Some(false), // the loader has not come to it
             debug => self.bytes(debug, 32)?,
         };
-        // r_version, r_map, r_brk, r_state: RT_CONSISTENT is 0, as everything is before the loader
-        // comes to it.
+        // r_version, r_map, r_brk, r_state. RT_CONSISTENT is 0, but so is everything before the
+        // loader has filled it in.
         Some(word(&debug, 0) as u32 != 0 && word(&debug, 24) as u32 == 0)
     }
 
@@ -99,7 +99,7 @@ impl Target {
     }
 }
 
-/// Whether a program that has just been started may get over it.
+/// Whether this error of a just started program may be temporary.
 fn may_pass(error: &AgentError) -> bool {
     matches!(
         error,

@@ -6,7 +6,8 @@ use ppt_segment::sysv;
 use crate::system::System;
 
 /// Removes segments that are certainly ppt's and certainly left over: they have ppt's key prefix
-/// and the same user, nobody has attached them, and their creator has ended. Returns their number.
+/// and the same user, no process has attached them, and their creator has ended. Returns their
+/// number.
 pub fn sweep(system: &System) -> usize {
     let Some(table) = system.proc_text("sysvipc/shm") else { return 0 };
     let uid = rustix::process::geteuid().as_raw();
@@ -14,8 +15,8 @@ pub fn sweep(system: &System) -> usize {
     left.filter(|&id| sysv::mark_removed(id).is_ok()).count()
 }
 
-/// The id of a segment that was left behind, from a line of `/proc/sysvipc/shm`: key, shmid, perms,
-/// size, cpid, lpid, nattch, uid, gid, cuid, cgid, …
+/// The id of a leftover segment, from a line of `/proc/sysvipc/shm`: key, shmid, perms, size, cpid,
+/// lpid, nattch, uid, gid, cuid, cgid, …
 fn left_behind(system: &System, line: &str, uid: u32) -> Option<i32> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let number = |at: usize| fields.get(at)?.parse::<i64>().ok();

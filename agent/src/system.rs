@@ -34,29 +34,29 @@ impl Default for System {
 }
 
 impl System {
-    /// Contents of a file below the proc root, trimmed; `None` where there is none. What is not
-    /// UTF-8 is replaced: a process may call itself anything.
+    /// Content of a file below the proc root, trimmed. `None` if it does not exist. Bytes that are
+    /// not UTF-8 are replaced, because a process may have any name.
     pub(crate) fn proc_text(&self, path: &str) -> Option<String> {
-        // Its size is not known before: room for most makes one read of it.
+        // The size is not known in advance: this capacity lets most files be read at once.
         let (mut bytes, file) = (Vec::with_capacity(4096), File::open(self.proc.join(path)).ok()?);
         file.take(u64::MAX).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_string())
     }
 
-    /// Bytes that programs could still have.
+    /// Available memory in bytes.
     pub(crate) fn available_memory(&self) -> Option<u64> {
         let memory = self.proc_text("meminfo")?;
         let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
         Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
     }
 
-    /// The clock by which the kernel tells time, as it calls it.
+    /// The name of the kernel's current clock source.
     pub(crate) fn clocksource(&self) -> Option<String> {
         let path = "devices/system/clocksource/clocksource0/current_clocksource";
         Some(std::fs::read_to_string(self.sys.join(path)).ok()?.trim().to_owned())
     }
 
-    /// Offset of `pid`'s CLOCK_MONOTONIC to the host's, ns: processes of a time namespace have one.
+    /// `pid`'s CLOCK_MONOTONIC minus the host's, ns. Not 0 in a time namespace.
     pub(crate) fn monotonic_offset(&self, pid: &str) -> Option<i64> {
         let text = self.proc_text(&format!("{pid}/timens_offsets"))?;
         let line = text.lines().find(|line| line.starts_with("monotonic"))?;
@@ -65,12 +65,12 @@ impl System {
         seconds.checked_mul(1_000_000_000)?.checked_add(ns)
     }
 
-    /// Yama's `ptrace_scope`; `None` where the kernel has no Yama.
+    /// Yama's `ptrace_scope`. `None` if the kernel has no Yama.
     pub(crate) fn ptrace_scope(&self) -> Option<u32> {
         self.proc_text("sys/kernel/yama/ptrace_scope")?.parse().ok()
     }
 
-    /// Inode of a namespace of `pid`: the name that the kernel gives it.
+    /// Inode of a namespace of `pid`, which identifies it.
     pub(crate) fn namespace(&self, pid: &str, name: &str) -> Option<u64> {
         let link = std::fs::read_link(self.proc.join(pid).join("ns").join(name)).ok()?;
         let text = link.to_str()?;
@@ -83,14 +83,14 @@ impl System {
         ["docker", "kubepods", "containerd", "libpod", "lxc"].iter().any(|it| cgroup.contains(it))
     }
 
-    /// Field 22 of `/proc/PID/stat`: when the process started, in ticks since boot. `None` when
-    /// there is no such process, or only its corpse.
+    /// Field 22 of `/proc/PID/stat`: the start of the process, in ticks since boot. `None` if there
+    /// is no such process, or only a zombie.
     pub(crate) fn start_time(&self, pid: u64) -> Option<u64> {
         let process = procfs::process::Process::new_with_root(self.proc.join(pid.to_string()));
         let stat = process.ok()?.stat().ok()?;
         (!matches!(stat.state, 'Z' | 'X')).then_some(stat.starttime)
     }
-    /// How long ago a process started, by what [`System::start_time`] says of it.
+    /// How long ago a process started, from its [`System::start_time`].
     pub(crate) fn age(&self, start_time: u64) -> Option<Duration> {
         let uptime: f64 = self.proc_text("uptime")?.split(' ').next()?.parse().ok()?;
         let started = start_time as f64 / procfs::ticks_per_second() as f64;

@@ -1,5 +1,5 @@
-//! A process to attach to. A target is checked and identified, and its descriptors ensure that ppt
-//! notices when its pid comes to mean another process.
+//! A process to attach to. A target is checked and identified. Its open descriptors ensure that ppt
+//! notices when its pid belongs to another process.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -33,7 +33,7 @@ pub struct Target {
     system: System,
     /// The process: threads, state, identity.
     process: Process,
-    /// A thread of it that lives: memory, maps, program.
+    /// A live thread of it, used for memory, maps and program.
     view: Process,
     pidfd: Option<OwnedFd>,
     memory: ProcessMemory,
@@ -66,7 +66,7 @@ impl Target {
         let root = system.proc.join(pid.to_string());
         let process = Process::new_with_root(root).map_err(|error| no_process(pid, error))?;
         let number = rustix::process::Pid::from_raw(pid).ok_or(AgentError::NoProcess { pid })?;
-        // Before the first look: what is seen from here on is seen of this process, or not at all.
+        // Before the first check: everything seen from here on belongs to this process.
         let pidfd = pidfd_open(number, PidfdFlags::empty()).ok();
         let stat = process.stat().map_err(|error| no_process(pid, error))?;
         let status = status(&process).map_err(|error| no_process(pid, error))?;
@@ -100,7 +100,7 @@ impl Target {
         let mem = view.open_relative_flags("mem", OFlags::RDWR | OFlags::CLOEXEC);
         let memory = match mem {
             Ok(file) => ProcessMemory::new(tid, file),
-            // Another tracer is no obstacle to this descriptor: it is not what refused.
+            // Another tracer does not block this descriptor, so it is not the cause.
             Err(ProcError::PermissionDenied(_)) => {
                 let maps = view.open_relative("maps").ok();
                 maps.and_then(|maps| ProcessMemory::by_call(tid, maps, stat.startstack))
@@ -131,7 +131,7 @@ impl Target {
         let mut header = [0; 20];
         let exe = self.view.open_relative("exe");
         if !exe.is_ok_and(|mut file| file.read_exact(&mut header).is_ok()) {
-            return Ok(()); // The descriptor will tell.
+            return Ok(()); // The descriptor shows it.
         }
         let (class, machine) = (header[4], u16::from_le_bytes([header[18], header[19]]));
         let (ours, name) =
@@ -154,7 +154,7 @@ impl Target {
         self.ns_pid
     }
 
-    /// When it started, in clock ticks since boot.
+    /// Its start time, in clock ticks since boot.
     pub fn start_time(&self) -> u64 {
         self.start_time
     }
@@ -164,7 +164,7 @@ impl Target {
         self.system.age(self.start_time)
     }
 
-    /// When it started, since the epoch; a second early rather than late.
+    /// Its start time since the epoch, rounded down to a second.
     pub(crate) fn began(&self) -> Option<Duration> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         now.checked_sub(self.system.age(self.start_time)? + Duration::from_secs(1))
@@ -209,8 +209,8 @@ impl Target {
         self.process.stat().map_or(1, |stat| stat.num_threads.clamp(1, 1 << 22) as u32)
     }
 
-    /// Bytes that larger rings than it needs may take at once: none where the process has a limit of
-    /// its address space or of the files that it makes, for rings count there.
+    /// Bytes that larger rings may take at once. 0 if the process has a limit of its address space
+    /// or of file sizes, because rings count towards these.
     pub(crate) fn spare_memory(&self) -> u64 {
         let is_bounded = |it: procfs::process::Limits| {
             [it.max_address_space, it.max_file_size]
@@ -239,11 +239,11 @@ impl Target {
         }
     }
 
-    /// The status of a process that has ended, and that nobody has reaped yet.
+    /// The status of a process that has ended and has not been reaped yet.
     pub(crate) fn zombie_status(&self) -> Option<i32> {
         let stat = self.process.stat().ok()?;
         let is_ours = stat.starttime == self.start_time && is_dead(stat.state);
-        // While other threads live, the leader's is not that of the process.
+        // While other threads live, the leader's status is not that of the process.
         stat.exit_code.filter(|_| is_ours && (self.ended() || self.has_only_zombies()))
     }
 
@@ -257,20 +257,20 @@ impl Target {
         }
     }
 
-    /// Whether the address space that was opened is still the process's: not so after an exec.
+    /// Whether the opened address space is still the process's, which an exec ends.
     pub(crate) fn maps_same_memory(&self) -> bool {
-        // Something that every address space keeps: the page of its stack that the auxiliary
-        // vector lies in. What is bound to that address space reads nothing once it has ended.
+        // An address that every address space keeps: the stack page with the auxiliary vector. A
+        // file bound to that address space reads nothing once it has ended.
         self.process.stat().is_ok_and(|it| self.memory.is_there(it.startstack))
     }
 
-    /// Whether it has memory of any kind: not so while it exits.
+    /// Whether it has any memory. False while it exits.
     pub(crate) fn has_memory(&self) -> bool {
         self.process.stat().is_ok_and(|it| it.vsize > 0)
     }
 
-    /// Whether all of its threads have ended. It is not [`Self::ended`] as long as somebody traces one
-    /// of them who does not wait for it, as ppt itself may for a moment.
+    /// Whether all of its threads have ended. This precedes [`Self::ended`] as long as a tracer of
+    /// one of them does not wait for it, as ppt itself may for a moment.
     pub(crate) fn has_only_zombies(&self) -> bool {
         let tasks = self.process.tasks();
         // A task without a state is gone.
@@ -278,8 +278,8 @@ impl Target {
         states.is_ok_and(|mut it| it.all(|state| matches!(state, 'Z' | 'X')))
     }
 
-    /// Fails unless this is still the process and the program that were opened: what is not found
-    /// then was never there.
+    /// Fails unless this is still the opened process and program. If it is, what was not found does
+    /// not exist.
     pub(crate) fn still_there(&self) -> Result<()> {
         self.recheck()?;
         match self.maps_same_memory() {
@@ -307,7 +307,8 @@ impl Target {
         &self.memory
     }
 
-    /// A duplicate of its descriptor `number`: pidfd_getfd(2), which asks for the right to trace it.
+    /// A duplicate of its descriptor `number`, by pidfd_getfd(2), which needs permission to trace
+    /// it.
     pub(crate) fn descriptor(&self, number: i32) -> io::Result<OwnedFd> {
         let pidfd = self.pidfd.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         let flags = PidfdGetfdFlags::empty();
@@ -331,7 +332,7 @@ impl Target {
         Some(self.view.open_relative_flags("root", look).ok()?.into())
     }
 
-    /// The file of a mapping, whatever its path means now. Not everybody may ask for it.
+    /// The file of a mapping, even if its path was replaced. Needs privileges.
     pub(crate) fn mapped_file(&self, mapping: &Mapping) -> Option<File> {
         let path = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
         let look = OFlags::PATH | OFlags::CLOEXEC;
@@ -339,7 +340,8 @@ impl Target {
         Located::looked_at(File::from(found))?.open()
     }
 
-    /// The mappings, as of now, as far as `limit` bytes tell of them, and whether those are all.
+    /// The current mappings within the first `limit` bytes of the list, and whether the list is
+    /// complete.
     pub(crate) fn mappings(&self, limit: u64) -> Result<(Vec<Mapping>, bool)> {
         let read = || -> ProcResult<_> {
             let mut bytes = Vec::with_capacity(ROOM);
@@ -358,8 +360,8 @@ impl Target {
         Ok((maps, all))
     }
 
-    /// Live threads, the leader first if it lives, then by number. The others, of which there may
-    /// be thousands, are looked at only by who gets that far.
+    /// Live threads: the leader first if it lives, then by number. The iterator is lazy, because
+    /// there may be thousands of threads.
     pub(crate) fn live_threads(&self) -> impl Iterator<Item = i32> {
         let leader = self.process.stat().is_ok_and(|it| !is_dead(it.state)).then_some(self.pid);
         let others = std::iter::once_with(|| {
@@ -371,7 +373,7 @@ impl Target {
         leader.into_iter().chain(others.flatten())
     }
 
-    /// Thread that traces it, 0 when none does.
+    /// The thread that traces it, 0 if none does.
     pub(crate) fn tracer(&self) -> i32 {
         status(&self.process).map_or(0, |status| status.tracerpid)
     }
@@ -420,11 +422,11 @@ fn status(process: &Process) -> ProcResult<Status> {
     read(process, "status")
 }
 
-/// Room for most files of procfs, so that they take one read.
+/// Buffer size that holds most files of procfs in one read.
 const ROOM: usize = 8192;
 
-/// A file of a process. What is not UTF-8 is replaced: names of threads and of files may be any
-/// bytes, and the rest of the file is meant to be read all the same.
+/// A file of a process. Bytes that are not UTF-8 are replaced: names of threads and of files may
+/// hold any bytes, and the rest of the file must still be readable.
 fn read<T: FromRead>(process: &Process, path: &str) -> ProcResult<T> {
     T::from_read(text(process, path)?.as_bytes())
 }
@@ -446,7 +448,7 @@ fn no_process(pid: i32, error: ProcError) -> AgentError {
     }
 }
 
-/// Files of a process that is not dumpable belong to root; its folder, which everybody may read,
+/// Files of a process that is not dumpable belong to root; its folder, which every user may read,
 /// does not.
 fn is_dumpable(process: &Process, euid: u32) -> bool {
     let file = process.open_relative("stat").and_then(|file| Ok(file.metadata()?));
@@ -466,8 +468,8 @@ fn live_tasks(process: &Process) -> Vec<i32> {
     live.collect()
 }
 
-/// Fails unless there is room for the descriptors that a target takes. Where there is none, what
-/// could not be opened would pass for something that has ended.
+/// Fails unless enough file descriptors are free for a target. Otherwise a file that could not be
+/// opened would be taken for a process that has ended.
 fn check_descriptors(pid: i32) -> Result<()> {
     const NEEDED: usize = 16;
     let open = || -> io::Result<()> {

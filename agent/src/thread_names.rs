@@ -1,7 +1,8 @@
-//! The names of a process's threads, read again and again at a bounded cost.
+//! The names of a process's threads, read repeatedly at a bounded cost.
 //!
-//! The kernel tells nobody without privileges when a thread changes its name. So each look reads the
-//! names of a bounded number of threads, and tells what has changed. Every user may read them.
+//! The kernel does not notify unprivileged processes when a thread changes its name. So each look
+//! reads the names of a bounded number of threads and returns the changes. Every user may read
+//! them.
 
 use std::collections::HashMap;
 use std::fs::ReadDir;
@@ -13,9 +14,9 @@ use crate::threads::numbers;
 
 /// Most threads whose names one look at a process reads.
 pub const NAMES_A_LOOK: usize = 4096;
-/// Most bytes that are read of a name. The kernel keeps 16 with the final zero.
+/// Most bytes of a name that are read. The kernel keeps 16 with the final zero.
 const LONGEST: u64 = 64;
-/// Most bytes that are read of a thread's status.
+/// Most bytes of a thread's status that are read.
 const STATUS: u64 = 8192;
 
 /// The name of a thread at one moment.
@@ -29,12 +30,12 @@ pub struct ThreadName {
     pub name: [u8; 16],
 }
 
-/// What a look has found.
+/// The result of a look.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NameChanges {
     /// Threads that are new, or have another name.
     pub named: Vec<ThreadName>,
-    /// Threads that are gone, by their numbers in the process's own pid namespace.
+    /// Threads that have ended, by their numbers in the process's own pid namespace.
     pub ended: Vec<u32>,
 }
 
@@ -47,7 +48,7 @@ pub struct ThreadNames {
     pass: u32,
     /// The rest of that pass.
     rest: Option<ReadDir>,
-    /// Whether the process and ppt number threads alike; once it is known.
+    /// Whether the process and ppt use the same thread numbers; `None` until known.
     same_numbers: Option<bool>,
 }
 
@@ -60,7 +61,7 @@ struct KnownThread {
 }
 
 impl ThreadNames {
-    /// Reads the names of the next threads, at most `most`, and returns what has changed.
+    /// Reads the names of the next threads, at most `most`, and returns the changes.
     pub fn look(&mut self, target: &Target, most: usize) -> NameChanges {
         let mut changes = NameChanges::default();
         if self.rest.is_none() {
@@ -78,7 +79,7 @@ impl ThreadNames {
                     self.end_pass(&mut changes);
                     break;
                 }
-                // The process is gone, which others notice.
+                // The process is gone, which other code notices.
                 Some(Some(Err(_))) | None => {
                     self.rest = None;
                     break;
@@ -88,12 +89,12 @@ impl ThreadNames {
         changes
     }
 
-    /// Whether the last look ended before it had read all names.
+    /// Whether the last look stopped before it had read all names.
     pub fn is_unfinished(&self) -> bool {
         self.rest.is_some()
     }
 
-    /// Forgets all names, so that the next looks state all of them again.
+    /// Forgets all names, so that the next looks return all of them again.
     pub fn forget(&mut self) {
         self.known.clear();
         self.rest = None;

@@ -1,37 +1,37 @@
-//! Finds out which threads of a process exist, by the process's own numbers. It is asked often,
-//! about many threads.
+//! Finds out which threads of a process exist, by the process's own numbers. It is called often,
+//! for many threads.
 //!
 //! In our own pid namespace, one system call suffices: tgkill(2) with signal 0 sends nothing. It
-//! needs no right to send a signal: an existing thread of another user is refused, and a thread
-//! that has ended is not found. In another pid namespace, the numbers must be learnt from the
-//! `NSpid` of every thread. Each question learns a bounded part of them.
+//! needs no right to send a signal: the call is refused for an existing thread of another user, and
+//! fails with "not found" for a thread that has ended. In another pid namespace, the numbers must
+//! be learnt from the `NSpid` of every thread. Each call learns a bounded part of them.
 
 use std::collections::HashMap;
 use std::fs::ReadDir;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Threads whose numbers are learnt at one question, at most.
+/// Most threads whose numbers are learnt in one call.
 const STEP: usize = 64;
-/// Times that all threads are looked through in vain before one is gone: a directory that changes
-/// while it is read may pass over an entry.
+/// Number of complete passes without a match before a thread counts as gone: a directory that
+/// changes while it is read may skip an entry.
 const PASSES: u32 = 2;
 
 /// Reports which threads of a process exist. Clones share what they have learnt.
 #[derive(Debug, Clone)]
 pub struct Threads {
     pid: i32,
-    /// `None`: the process's numbers are ours.
+    /// `None` if the process's numbers are ours.
     theirs: Option<Arc<Mutex<ThreadNumbers>>>,
 }
 
 impl Threads {
-    /// Of process `pid`, which numbers its threads as we do.
+    /// For process `pid`, whose thread numbers are ours.
     pub(crate) fn of_our_namespace(pid: i32) -> Self {
         Self { pid, theirs: None }
     }
 
-    /// Of process `pid` of another pid namespace; `tasks` is its folder `task`.
+    /// For process `pid` of another pid namespace; `tasks` is its folder `task`.
     pub(crate) fn of_another_namespace(pid: i32, tasks: PathBuf) -> Self {
         let numbers = ThreadNumbers { tasks, ..ThreadNumbers::default() };
         Self { pid, theirs: Some(Arc::new(Mutex::new(numbers))) }
@@ -50,13 +50,13 @@ impl Threads {
 #[derive(Debug, Default)]
 struct ThreadNumbers {
     tasks: PathBuf,
-    /// Our number of each thread that the last pass found, by the process's own.
+    /// Our number of each thread that the last pass found, by the process's own number.
     ours: HashMap<u32, u32>,
-    /// The same of the pass that is under way.
+    /// The same for the current pass.
     found: HashMap<u32, u32>,
-    /// All threads of the process, being looked through.
+    /// The current pass over all threads of the process.
     pass: Option<ReadDir>,
-    /// Threads that were asked for in vain.
+    /// Threads that were requested but not found.
     missed: HashMap<u32, Missed>,
 }
 
@@ -64,7 +64,7 @@ struct ThreadNumbers {
 struct Missed {
     /// Passes that began and ended without it.
     passes: u32,
-    /// One more has begun.
+    /// Whether one more pass has begun.
     under_way: bool,
 }
 
@@ -72,8 +72,8 @@ impl ThreadNumbers {
     fn has(&mut self, pid: i32, tid: u32) -> Option<bool> {
         if let Some(ours) = self.known(tid) {
             if exists(pid, ours) {
-                // Should our number have come to mean another thread of the process, so be it: a
-                // thread that is gone passes for one that is there, never the other way round.
+                // If our number has been reused for another thread of the process, a thread that is
+                // gone is taken for a live one. The reverse never happens.
                 return Some(true);
             }
             self.ours.remove(&tid);
@@ -95,7 +95,7 @@ impl ThreadNumbers {
         self.found.get(&tid).or_else(|| self.ours.get(&tid)).copied()
     }
 
-    /// Goes on looking through the threads.
+    /// Continues the pass over the threads.
     fn learn(&mut self) {
         if self.pass.is_none() {
             self.missed.values_mut().for_each(|it| it.under_way = true);
@@ -105,11 +105,12 @@ impl ThreadNumbers {
             let task = match self.pass.as_mut().map(Iterator::next) {
                 Some(Some(Ok(task))) => task,
                 Some(None) => return self.end_pass(),
-                // The process is gone, which others notice.
+                // The process is gone, which other code notices.
                 Some(Some(Err(_))) | None => return self.pass = None,
             };
             let ours = task.file_name().to_str().and_then(|it| it.parse().ok());
-            // One that ends while we look is not the one; or it is, and is gone.
+            // A thread that ends during the pass is not the requested one, or the requested one is
+            // gone.
             let status = std::fs::read(task.path().join("status"));
             if let (Some(ours), Some(theirs)) = (ours, status.ok().and_then(|it| innermost(&it))) {
                 self.found.insert(theirs, ours);
@@ -121,7 +122,7 @@ impl ThreadNumbers {
         self.pass = None;
         self.ours = std::mem::take(&mut self.found);
         self.missed.values_mut().filter(|it| it.under_way).for_each(|it| it.passes += 1);
-        // Nobody asks for these any more.
+        // These are no longer requested.
         self.missed.retain(|_, it| it.passes < 4 * PASSES);
     }
 }
@@ -131,8 +132,8 @@ fn innermost(status: &[u8]) -> Option<u32> {
     numbers(status).map(|(innermost, _)| innermost)
 }
 
-/// The last number of the line `NSpid`, and how many there are, one for each pid namespace. Names may
-/// be any bytes.
+/// The last number of the line `NSpid`, and the count of numbers, one for each pid namespace. Names
+/// may hold any bytes.
 pub(crate) fn numbers(status: &[u8]) -> Option<(u32, usize)> {
     let line = status.split(|&it| it == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"))?;
     let mut numbers = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
@@ -140,12 +141,12 @@ pub(crate) fn numbers(status: &[u8]) -> Option<(u32, usize)> {
     Some((numbers.next_back()?.parse().ok()?, depth))
 }
 
-/// Whether thread `tid` of process `pid` is there, by our numbers.
+/// Whether thread `tid` of process `pid` exists, by our numbers.
 fn exists(pid: i32, tid: u32) -> bool {
     let Ok(tid) = i32::try_from(tid) else { return false };
-    // SAFETY: no pointers, and signal 0 is none: it is only looked whether it could be sent.
+    // SAFETY: no pointers, and signal 0 only checks whether a signal could be sent.
     let found = unsafe { nix::libc::syscall(nix::libc::SYS_tgkill, pid, tid, 0) };
-    // Refused is there: EPERM, or what a security module says.
+    // A refusal means that it exists: EPERM, or the errno of a security module.
     found == 0 || std::io::Error::last_os_error().raw_os_error() != Some(nix::libc::ESRCH)
 }
 
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Our own threads, under other numbers: those of the process are ours and 100,000 more.
+    /// Our own threads under other numbers: the process's numbers are ours plus 100,000.
     fn numbered(tasks: &std::path::Path, tids: &[u32]) {
         let _ = fs::remove_dir_all(tasks);
         for tid in tids {
@@ -179,7 +180,7 @@ mod tests {
         let other = std::thread::spawn(move || send.send(rustix::thread::gettid().as_raw_pid()));
         let other_tid = tids.recv().unwrap() as u32;
         other.join().unwrap().unwrap();
-        // The kernel may take a moment to forget a thread that has been joined.
+        // The kernel may take a moment to remove a thread that has been joined.
         while threads.has(other_tid) == Some(true) {
             std::thread::yield_now();
         }
@@ -197,7 +198,7 @@ mod tests {
         assert_eq!(threads.has(tid + 100_000), Some(true));
         assert_eq!(threads.has(tid), None, "not seen once is not gone");
         assert_eq!(threads.has(tid), Some(false));
-        // A thread that was there, and is no longer found by our number, is looked for again.
+        // A thread that was there, and is no longer found by our number, is searched for again.
         numbered(&tasks, &[1]);
         let again = Threads::of_another_namespace(pid, tasks.clone());
         assert_eq!(again.has(100_001), Some(true), "as far as is known");

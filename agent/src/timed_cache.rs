@@ -1,13 +1,13 @@
-//! Answers that count for a while.
+//! Cached answers with a limited lifetime.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long an answer counts.
+/// Lifetime of an answer.
 const A_WHILE: Duration = Duration::from_millis(500);
 
-/// The last answer to a question that many buffers ask one after the other, about once a second.
-/// All clones share the answer.
+/// The last answer to a question that many buffers ask in sequence, about once a second. All clones
+/// share the answer.
 #[derive(Debug)]
 pub struct TimedCache<T>(Arc<Mutex<Option<(Instant, T)>>>);
 
@@ -24,7 +24,7 @@ impl<T> Clone for TimedCache<T> {
 }
 
 impl<T: Clone> TimedCache<T> {
-    /// Returns the last answer if it still counts, otherwise the answer of `look`.
+    /// Returns the last answer if it is still valid, otherwise the answer of `look`.
     pub(crate) fn found(&self, look: impl FnOnce() -> T) -> T {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {

@@ -1,5 +1,5 @@
-//! A search reads a bounded amount, whatever a process has mapped, and however many processes there
-//! are.
+//! A search reads a bounded amount, however much a process has mapped and however many processes
+//! there are.
 
 mod fake;
 
@@ -26,7 +26,7 @@ impl Files {
         self.path(name)
     }
 
-    /// A file of `size` bytes of nothing.
+    /// A sparse file of `size` bytes.
     fn sparse(&self, name: &str, size: u64) -> PathBuf {
         std::fs::File::create(self.path(name)).unwrap().set_len(size).unwrap();
         self.path(name)
@@ -52,7 +52,7 @@ fn a_large_mapping_hides_no_object() {
     assert!(searcher.spent().memory < 2 * MIB, "{:?}", searcher.spent());
 }
 
-/// An object may have as much data, too: what is small comes first.
+/// An object may have as much data, too: small mappings come first.
 #[test]
 fn a_large_object_hides_no_other() {
     let (files, system) = (Files::new(), FakeSystem::new());
@@ -72,7 +72,7 @@ fn a_large_object_hides_no_other() {
     assert!(searcher.spent().memory <= GIB / 2, "{:?}", searcher.spent());
 }
 
-/// If a search finds nothing, it also reads a little of other files, and names what it left out.
+/// If a search finds nothing, it also reads a little of other files, and names those it left out.
 #[test]
 fn what_is_left_out_is_told() {
     let (files, system) = (Files::new(), FakeSystem::new());
@@ -107,7 +107,7 @@ fn a_huge_object_costs_what_a_bound_allows() {
     }
 }
 
-/// Thousands of names of one file are one file, and many processes that map it read it once.
+/// A file with thousands of names is one file, and is read once for all processes that map it.
 #[test]
 fn a_file_is_read_once() {
     let (files, system) = (Files::new(), FakeSystem::new());
@@ -129,8 +129,8 @@ fn a_file_is_read_once() {
     }
 }
 
-/// Each process of a hostile user maps huge files of its own: all of them together cost no more
-/// than there is for all, and the next process is searched all the same.
+/// Each process of a hostile user maps huge files of its own. All of them together cost no more
+/// than the common amount, and the next process is still searched.
 #[test]
 fn many_huge_processes_cost_a_bounded_amount() {
     let (files, system) = (Files::new(), FakeSystem::new());
@@ -154,13 +154,13 @@ fn many_huge_processes_cost_a_bounded_amount() {
     assert_eq!(objects(&found), ["plugin.so"]);
 }
 
-/// Of a library that is mapped by ten thousand processes, none reads more than its mappings.
+/// For a library that ten thousand processes map, each process costs only the read of its mappings.
 #[test]
 fn what_a_file_does_not_hold_is_not_looked_for_in_memory() {
     let system = FakeSystem::new();
     let mut searcher = Searcher::of_many();
     let mut process = system.process();
-    // A library as it lies in this process, further down.
+    // A library as mapped in this process, but at lower addresses.
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let lines: Vec<Vec<&str>> = maps.lines().map(|it| it.split_whitespace().collect()).collect();
     let path = lines.iter().filter_map(|it| it.get(5)).find(|it| it.contains("/libc")).unwrap();
@@ -177,7 +177,7 @@ fn what_a_file_does_not_hold_is_not_looked_for_in_memory() {
     searcher.buffers(&target).unwrap();
     let spent = searcher.spent();
     assert!(spent.opened == 1 && spent.files > 0 && spent.memory == 0, "{spent:?}");
-    // A process that began before the file was last changed may have anything in its memory.
+    // A process that began before the file was last changed may hold any content in its memory.
     system.uptime(1e9);
     searcher.buffers(&target).unwrap();
     let spent = searcher.spent();

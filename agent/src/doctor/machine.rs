@@ -53,7 +53,7 @@ fn proc_mount(system: &System) -> Check {
             .remedy("mount -t proc proc /proc");
     }
     let mounts = system.proc_text("self/mounts").unwrap_or_default();
-    // Device, folder, type, options; the last one mounted is on top.
+    // Device, folder, type, options. The mount that was made last is on top.
     let fields = |line: &str| line.split(' ').map(String::from).collect::<Vec<_>>();
     let proc = mounts.lines().map(fields).rfind(|it| it.len() > 3 && it[1] == "/proc");
     let options = proc.map_or(String::new(), |it| it[3].clone());
@@ -98,7 +98,7 @@ fn yama(system: &System) -> Check {
 fn security_modules(system: &System, trials: &Trials) -> Check {
     let name = "security modules";
     let security = |path: &str| system.proc_text(&format!("self/root/sys/{path}"));
-    // "1 1": what it is, and what it will be.
+    // "1 1": the current and the pending value.
     let denies = security("fs/selinux/booleans/deny_ptrace").is_some_and(|it| it.starts_with('1'));
     let enforces = security("fs/selinux/enforce").as_deref() == Some("1");
     if enforces && denies {
@@ -220,7 +220,7 @@ mod tests {
     const NONE: (&str, &str) = ("self/status", "Name:\tppt\nCapEff:\t0000000000000000\n");
     const PTRACE: (&str, &str) = ("self/status", "Name:\tppt\nCapEff:\t0000000000080000\n");
 
-    /// A check of a machine whose procfs has these files.
+    /// A check of a machine with these files in procfs.
     fn on(files: &[(&str, &str)], check: impl Fn(&System) -> Check) -> Check {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in files {

@@ -58,8 +58,7 @@ fn namespaces(target: &Target) -> Check {
     }
 }
 
-/// All reasons for which an attach would refuse the process. Each reason is allowed in turn, so
-/// that the next one shows.
+/// All reasons to refuse the process. Each reason is allowed in turn, so that the next one shows.
 fn refusals(target: &Target) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut allow = Allow::default();
@@ -82,7 +81,8 @@ fn refusals(target: &Target) -> Vec<Check> {
     checks
 }
 
-/// The hold of an attach, without its writes: the kernel's own answer to all that files tell of.
+/// Holds the process as an attach does, without writes. This is the kernel's own answer to what the
+/// other checks conclude from files.
 fn hold(target: &Target) -> Check {
     match held(target, false, || Ok(())) {
         Ok(held) => {
@@ -138,7 +138,7 @@ fn buffer_of(target: &Target, buffer: &Buffer) -> Check {
     }
 }
 
-/// Whether the rings that an attach allocates at once fit into what is free.
+/// Whether the rings that an attach allocates at once fit into free memory.
 fn room(system: &System, bytes: u64) -> Check {
     let name = "room for rings";
     let found = format!("an attach allocates {} KiB at once", bytes >> 10);

@@ -31,7 +31,7 @@ impl Trials {
     }
 }
 
-/// Makes the smallest segment as `ppt attach` makes its own, and drops it.
+/// Makes the smallest segment in the same way as `ppt attach`, and drops it.
 fn segment() -> io::Result<()> {
     let geometry = Geometry::new(16, *LOG2_SLOTS.start(), 1).map_err(io::Error::other)?;
     let identity = SegmentIdentity { nonce: random_nonzero(), schema_hash: 0, geometry };

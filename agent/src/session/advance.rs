@@ -8,7 +8,7 @@
 //! any ──→ Failed                   no use any more: the gate is closed by who listens
 //! any ──→ Ended                    the target, the library or the claim is gone
 //! ```
-//! Some steps write into the target. Each follows a look at what is there.
+//! Some steps write into the target. Each checks the descriptor and the claim first.
 
 use ppt_segment::handle::SegmentKind;
 
@@ -30,7 +30,7 @@ pub enum News {
     TicksGivenUp(Distrust),
     /// No more frames come from the former segment with this nonce.
     Vacated(u64),
-    /// The target could not attach the segment and failed with this errno, so it makes one itself.
+    /// The target could not attach the segment and failed with this errno, so it makes its own.
     FellOver(i32),
     /// The target could not map a larger segment, so frames go to the previous one again.
     WentBack {
@@ -39,11 +39,11 @@ pub enum News {
         /// Nonce of the larger segment.
         nonce: u64,
     },
-    /// The target's counters of refused frames fell, or rose faster than possible. They do not
-    /// count any more.
+    /// The target's counters of refused frames decreased, or rose faster than possible. They are
+    /// ignored from now on.
     Miscounts,
-    /// It can no longer be captured, because ppt could not fetch the segment that the target made,
-    /// or because the first frame might end the target.
+    /// The buffer can no longer be captured: ppt could not fetch the segment that the target made,
+    /// or the first frame might kill the target.
     Failed(AgentError),
     /// The target could not map the segment, and a second try failed with this errno, too.
     Unmappable(i32),
@@ -52,7 +52,7 @@ pub enum News {
 }
 
 impl Attached {
-    /// Goes as far as it can by now.
+    /// Advances as far as currently possible.
     pub(super) fn advance(&mut self, by: &Access) -> Vec<News> {
         let mut news = Vec::new();
         if self.end().is_none() {
@@ -61,14 +61,14 @@ impl Attached {
             match look(by, self) {
                 Ok(copy) => self.go_on(by, &copy, &mut news),
                 Err(end) => {
-                    // Before this look, the claim may have been another's already.
+                    // Before this check, the claim may already have been another agent's.
                     self.noted = before;
                     self.count_without_target();
                     self.ends(end);
                 }
             }
         }
-        // Rings that grow and gates that close may find that it is over, too.
+        // Growing rings and closing gates may find that the session is over, too.
         if let Some(end) = self.end().filter(|_| !std::mem::replace(&mut self.told, true)) {
             if end == BufferEnd::TakenOver
                 && let Ok((_, theirs)) = control_of(by.target, &self.buffer)
@@ -101,21 +101,21 @@ impl Attached {
         }
     }
 
-    /// Fetches the segment that the target has made, if that is awaited.
+    /// Fetches the segment that the target has made, if ppt is waiting for one.
     fn fetched(&mut self, by: &Access, copy: &ControlCopy) -> Result<(), AgentError> {
         if !self.is_awaiting() {
             return Ok(());
         }
         match fetch(by.target, self, copy) {
-            // A target that exits has closed its descriptors. That is no error.
+            // A target that exits has closed its descriptors. That is not an error.
             Err(_) if by.target.ended() || !by.target.has_memory() => Ok(()),
             fetched => fetched,
         }
     }
 
-    /// Closes the gate of a target that its next frame might end; why it might. The first one makes
-    /// system calls, and so does everyone once more under a new handle, which is what a segment
-    /// that could not be mapped gets.
+    /// Closes the gate if the target's next frame might kill it, and returns the reason. The first
+    /// frame makes system calls, and so does the next frame after a segment that could not be
+    /// mapped is offered again under a new handle.
     fn endangered(&mut self, by: &Access, copy: &ControlCopy) -> Option<AgentError> {
         if self.stage == Stage::Failed || copy.has_mapped(self.segment.nonce()) {
             return None;
@@ -125,7 +125,7 @@ impl Attached {
             None => glance_lately(by.target, by.allow),
         };
         let error = refused.err()?;
-        // It may have mapped it since it was looked at, and have its system calls filtered after
+        // The target may have mapped it since the check, and have filtered its system calls after
         // that.
         if look(by, self).is_ok_and(|now| now.has_mapped(self.segment.nonce())) {
             return None;
@@ -135,7 +135,7 @@ impl Attached {
         Some(error)
     }
 
-    /// Has stamps count the monotonic clock where ticks are not trusted any more; why they are not.
+    /// Switches stamps to the monotonic clock if ticks are no longer trusted. Returns the reason.
     fn distrusted(&mut self, by: &Access) -> Option<Distrust> {
         let ticks = self.clock == Some(StampClock::Ticks);
         let why = ticks.then(|| clock::trusted_lately(by.target.system()).err()).flatten()?;
@@ -146,7 +146,7 @@ impl Attached {
         Some(why)
     }
 
-    /// The target could not map its segment: another way is tried.
+    /// The target could not map its segment: tries another way.
     fn not_mapped(&mut self, by: &Access, copy: &ControlCopy, errno: i32, news: &mut Vec<News>) {
         if self.retried {
             news.push(match go_back(by, self, copy) {
@@ -167,7 +167,7 @@ impl Attached {
         }
     }
 
-    /// Counts refused frames without reading the target: its own counters are as last read.
+    /// Counts refused frames without reading the target. Its own counters stay as last read.
     fn count_without_target(&mut self) {
         self.count(self.counted);
     }

@@ -17,7 +17,7 @@ use crate::control::TargetCounters;
 use crate::plan::GeometryPlan;
 use crate::target::Target;
 
-/// More frames than all threads of a target together can have refused in a nanosecond.
+/// More frames per nanosecond than all threads of a target together can refuse.
 const REFUSED_PER_NS: u64 = 1 << 12;
 
 /// The target, and the right to write into it.
@@ -46,48 +46,49 @@ pub struct Attached {
     pub took_over: Option<Holder>,
     /// The clock that stamps of `option time tsc` count. `None` if the buffer has none.
     pub clock: Option<StampClock>,
-    /// Cursor of each ring when the session began.
+    /// Cursor of each ring at the start of the session.
     pub first: Vec<u64>,
     /// Frames in its segment that were written after the last session and before this one.
     pub unattended: Vec<Unattended>,
-    /// The cells of its segment when the session came to it.
+    /// The cells of its segment at the start of the session.
     pub cells: FoundCells,
-    /// Adds and observations of this session that are nowhere, as last seen: the segment could not
-    /// be mapped.
+    /// Adds and observations of this session that were lost because the segment could not be
+    /// mapped, as last read.
     pub adds_not_mapped: u64,
-    /// Other segments that hold such frames.
+    /// Other segments that hold unattended frames.
     pub leftovers: Vec<Leftover>,
-    /// The frames that the target has refused in this session, as last seen.
+    /// The frames that the target has refused in this session, as last read.
     pub dropped: Dropped,
-    /// What this session does not want of it.
+    /// The masks of this session: what it has disabled.
     pub(super) masks: Masks,
-    /// Flips that nobody has taken yet.
+    /// Flips that no caller has taken yet.
     pub(super) flips: Vec<Flip>,
-    /// What the control page has said since before a gate named the segment, if the target makes that.
+    /// The masks in the control page since before a gate named the segment, if the target makes the
+    /// segment.
     pub(super) asked: Option<RequestedMasks>,
-    /// How its rings were when the claim was last known to be ours.
+    /// The state of its rings when the claim was last known to be ours.
     pub(super) noted: Noted,
     pub(super) gate: u64,
     pub(super) follow: Option<u64>,
-    /// The refused frames that the target and the segment had counted when the session began.
+    /// The numbers of refused frames in the target and in the segment at the start of the session.
     pub(super) base: (TargetCounters, RefusedFrames),
     /// The time of that count.
     pub(super) since: Instant,
-    /// The counters of the target, as last believed.
+    /// The counters of the target, as last accepted.
     pub(super) counted: TargetCounters,
-    /// These counters are not believed any more.
+    /// Whether these counters are no longer accepted.
     pub(super) miscounts: bool,
     pub(super) former: Vec<Former>,
     pub(super) stage: Stage,
-    /// The segment was offered a second time, for the target could not map it.
+    /// Whether the segment was offered a second time, because the target could not map it.
     pub(super) retried: bool,
-    /// Its rings do not grow any more.
+    /// Whether its rings can no longer grow.
     pub(super) stuck: bool,
-    /// Its end is no news any more.
+    /// Whether its end has been reported.
     pub(super) told: bool,
 }
 
-/// What the control page does not want, without a change since before a gate named the segment.
+/// The masks in the control page, unchanged since before a gate named the segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestedMasks {
     /// CLOCK_MONOTONIC in ns, before that gate.
@@ -96,26 +97,26 @@ pub(super) struct RequestedMasks {
     pub(super) masks: Masks,
 }
 
-/// How rings were before a look at the claim.
+/// The state of rings before a check of the claim.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Noted {
     /// CLOCK_MONOTONIC in ns.
     pub(super) mono_ns: u64,
-    /// By nonce of their segment; of none if nothing was disabled.
+    /// By nonce of their segment. Empty if nothing was disabled.
     pub(super) rings: Vec<(u64, Firsts)>,
 }
 
-/// The cursors of the rings that somebody has claimed, in the order of the rings.
+/// The cursors of claimed rings, in the order of the rings.
 pub(super) type Firsts = Vec<(u32, u64)>;
 
-/// How far a buffer has come.
+/// The stage of an attached buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The target is to make the segment, which is not fetched yet.
     Awaiting,
-    /// The segment is there; the target maps it at its next frame, if it has not.
+    /// The segment exists; the target maps it at its next frame, if it has not yet.
     Ready,
-    /// It is of no use any more.
+    /// The buffer can no longer be captured.
     Failed,
     /// Its part of the session is over.
     Ended {
@@ -141,7 +142,7 @@ pub enum BufferEnd {
     TakenOver,
 }
 
-/// Frames that the target refused in this session, by cause.
+/// Number of frames that the target refused in this session, by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// No ring was free.
@@ -159,11 +160,11 @@ pub struct Unattended {
     pub ring: u32,
     /// Sequence number of the first one.
     pub first: u64,
-    /// How many.
+    /// The number of frames.
     pub count: u64,
 }
 
-/// The cells that a session found, by row. Rows that are not there were 0.
+/// The cells at the start of a session, by row. Missing rows were 0.
 pub type FoundCells = BTreeMap<u32, Box<[u64]>>;
 
 /// A segment of earlier sessions with frames that no session accounted for.
@@ -175,17 +176,17 @@ pub struct Leftover {
     pub unattended: Vec<Unattended>,
 }
 
-/// A segment that frames went to earlier in the session.
+/// A segment that this session used earlier.
 #[derive(Debug)]
 pub(super) struct Former {
     pub(super) segment: Arc<Segment>,
-    /// The refused frames that it had counted when the session came to it.
+    /// The refused frames that it had counted when the session started to use it.
     pub(super) base: RefusedFrames,
     pub(super) kind: SegmentKind,
     pub(super) plan: GeometryPlan,
     /// Its memory has been given back.
     pub(super) given_back: bool,
-    /// Nobody owns a ring of it any more.
+    /// Whether no thread owns one of its rings any more.
     pub(super) vacated: bool,
 }
 
@@ -203,8 +204,8 @@ impl Attached {
         self.stage == Stage::Awaiting
     }
 
-    /// Whether a thread has claimed a ring, which it does after the first system calls. They take
-    /// the lowest one that is free.
+    /// Whether a thread has claimed a ring, which it does after the first system calls. Threads
+    /// take the lowest free ring.
     pub(super) fn has_begun(&self) -> bool {
         self.adopted || !self.former.is_empty() || self.segment.ring(0).owner().epoch > 0
     }
@@ -215,28 +216,28 @@ impl Attached {
         matches!(self.stage, Stage::Ended { end, awaiting: true } if gone.contains(&end))
     }
 
-    /// Whether nothing can be said of its rings: their segment was not fetched.
+    /// Whether the state of its rings is unknown, because their segment was not fetched.
     pub(super) fn is_unseen(&self) -> bool {
         matches!(self.stage, Stage::Awaiting | Stage::Ended { awaiting: true, .. })
     }
 
-    /// What this session does not want of it.
+    /// The masks of this session: what it has disabled.
     pub fn masks(&self) -> &Masks {
         &self.masks
     }
 
-    /// The segments that frames went to earlier in the session. They may still be drained.
+    /// The segments that this session used earlier. They may still be drained.
     pub fn former(&self) -> impl Iterator<Item = &Arc<Segment>> {
         self.former.iter().map(|former| &former.segment)
     }
 
-    /// Its part of the session is over.
+    /// Records that its part of the session is over.
     pub(super) fn ends(&mut self, end: BufferEnd) {
         let awaiting = self.is_awaiting();
         self.stage = Stage::Ended { end, awaiting };
     }
 
-    /// Gives the memory of all its segments back.
+    /// Gives back the memory of all its segments.
     pub(super) fn give_back(&self) {
         let leftovers = self.leftovers.iter().map(|it| &it.segment);
         for segment in leftovers.chain(self.former()) {
@@ -248,8 +249,8 @@ impl Attached {
         };
     }
 
-    /// How far this session has stated a ring of its segment before it came to that: rings may
-    /// grow into a segment of earlier sessions.
+    /// How far this session has stated a ring of its segment before it started to use that segment:
+    /// rings may grow into a segment of earlier sessions.
     pub(super) fn stated(&self, ring: u32) -> u64 {
         let nonce = self.segment.nonce();
         let leftovers = self.leftovers.iter().filter(|it| it.segment.nonce() == nonce);
@@ -257,7 +258,7 @@ impl Attached {
         of_ring.map(|it| it.first - 1 + it.count).max().unwrap_or(0)
     }
 
-    /// The frames that were refused in this session, if the target's own counters are `now`.
+    /// The frames refused in this session, if the target's own counters are `now`.
     pub(super) fn dropped_by(&self, now: TargetCounters) -> Dropped {
         let (base, refused_base) = self.base;
         let rise = |now: u64, base: u64| now.saturating_sub(base);
@@ -276,8 +277,9 @@ impl Attached {
         dropped
     }
 
-    /// Counts what has been refused in this session, if that can be: the target's counters never
-    /// go down, and rise no faster than frames can be written. False once they do not.
+    /// Counts the frames refused in this session, if the counters are plausible: the target's
+    /// counters never decrease, and rise no faster than frames can be written. Returns false from
+    /// the first implausible value on.
     pub(super) fn count(&mut self, now: TargetCounters) -> bool {
         let dropped = self.dropped_by(now);
         let possible = (self.since.elapsed().as_nanos() as u64).saturating_mul(REFUSED_PER_NS);

@@ -1,4 +1,4 @@
-//! Which kind of segment a session uses, and the segments themselves: made, adopted, fetched.
+//! Chooses the kind of segment of a session, and makes, adopts or fetches the segments.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::error::{AgentError, Result};
 use crate::system::System;
 use crate::target::Target;
 
-/// The kind to begin with.
+/// The kind to try first.
 pub(crate) fn choose(target: &Target, wanted: SegmentChoice) -> Result<SegmentKind> {
     let (system, pid) = (target.system(), target.pid());
     let theirs = system.namespace(&pid.to_string(), "ipc");
@@ -30,14 +30,14 @@ pub(crate) fn choose(target: &Target, wanted: SegmentChoice) -> Result<SegmentKi
     }
 }
 
-/// Whether the system gives no memory that it has not reserved: a memfd reserves none, and a write
-/// that finds none would end the target by SIGBUS.
+/// Whether the system grants only memory that it has reserved. A memfd reserves none, and a write
+/// that finds no memory would kill the target by SIGBUS.
 pub fn reserves_all(system: &System) -> bool {
     system.proc_text("sys/vm/overcommit_memory").as_deref() == Some("2")
 }
 
-/// Whether another kind of segment may do where System V shared memory failed by `errno`: filtered,
-/// forbidden, missing, or out of sight.
+/// Whether another kind of segment may work if System V shared memory failed with `errno`:
+/// filtered, forbidden, missing, or not visible.
 pub(super) fn forbidden(errno: i32) -> bool {
     use Errno::{EACCES, EIDRM, EINVAL, ENOSYS, EPERM};
     [EPERM, EACCES, ENOSYS, EINVAL, EIDRM].contains(&Errno::from_raw(errno))
@@ -80,7 +80,7 @@ pub(super) fn adopt_any(target: &Target, listed: &Listed, schema_hash: u64) -> O
     }
 }
 
-/// Puts the segment in place that the target has made by now; nothing, if it has not.
+/// Installs the segment that the target has made. Does nothing if it has not made it yet.
 pub(super) fn fetch(target: &Target, it: &mut Attached, copy: &ControlCopy) -> Result<()> {
     let made = copy.segments().into_iter().find(|listed| listed.nonce == it.segment.nonce());
     let Some(Listed { place: SegmentLocator::Memfd(number), .. }) = made else { return Ok(()) };
@@ -98,11 +98,11 @@ pub(super) fn fetch(target: &Target, it: &mut Attached, copy: &ControlCopy) -> R
         }
     })?;
     it.stage = Stage::Ready;
-    // An earlier runtime writes frames that the control page does not want.
+    // An earlier runtime ignores the masks in the control page.
     it.asked = it.asked.filter(|_| knows_masks);
     masks::enter(it);
     for ring in 0..it.plan.populate {
-        // Without it, a thread's first frames take page faults, and that is all.
+        // If this fails, a thread's first frames take page faults, with no other effect.
         let _ = it.segment.populate_ring(ring, it.plan.first_bytes());
     }
     Ok(())

@@ -8,7 +8,8 @@ use super::mailbox::{look, write_looked_at};
 use super::masks::{after, barrier, before};
 use crate::control::DISABLED_AT;
 
-/// Has the target write what `masks` does not disable, from each thread's next frame on.
+/// Makes the target write the frames that `masks` does not disable, from each thread's next frame
+/// on.
 pub(super) fn flip(by: &Access, it: &mut Attached, masks: Masks) -> Result<(), BufferEnd> {
     let changes: Vec<_> = masks.changes_from(&it.masks).collect();
     if changes.is_empty() {
@@ -16,11 +17,12 @@ pub(super) fn flip(by: &Access, it: &mut Attached, masks: Masks) -> Result<(), B
     }
     let copy = look(by, it)?;
     if it.is_awaiting() {
-        // If the target has made it by now, what is flipped is stated. A failure is for the next step.
+        // If the target has made the segment by now, the flip is stated for it. The next step
+        // reports a failure.
         let _ = fetch(by.target, it, &copy);
     }
     if let Some(asked) = &mut it.asked {
-        // What a frame before the flip was like is not known.
+        // Whether earlier frames saw the flip is unknown.
         changes.iter().for_each(|&(bit, _)| asked.masks.set(bit, true));
     }
     let current = (!it.is_awaiting()).then_some(&it.segment);

@@ -7,8 +7,8 @@ use crate::control::FOLLOW_CLAIM_AT;
 use crate::seccomp;
 
 impl Session {
-    /// Stops children of the target from reporting to ppt, if the target has begun to filter its
-    /// system calls, because the calls of their fork handlers might end them. Call it about once a
+    /// Stops children of the target from reporting to ppt if the target has begun to filter its
+    /// system calls, because the calls of their fork handlers might kill them. Call it about once a
     /// second.
     pub fn mind_filters(&mut self) {
         let Self { target, claim, allow, attached, .. } = self;

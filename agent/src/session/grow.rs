@@ -1,5 +1,5 @@
-//! Larger rings without an end of the session: another segment, which threads move to with their
-//! next frame. The former ones are drained on, and let go once nobody writes into them.
+//! Grows rings without ending the session: threads move to a larger segment with their next frame.
+//! The former segments are still drained, and released once no thread writes into them.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ pub enum Stuck {
     /// A larger segment cannot be made, the target's table is full, or the switch might end the
     /// target.
     Refused(AgentError),
-    /// The rings cannot grow now: the target has not yet reached the last segment, the session has
-    /// ended for the buffer, or they could not grow before.
+    /// The rings cannot grow now: the target has not yet mapped the last segment, the session has
+    /// ended for the buffer, or an earlier attempt failed.
     NotNow,
 }
 
-/// Has the rings of `it` grow, where `enough` slots would have been enough.
+/// Grows the rings of `it`, for which `enough` slots would have sufficed.
 pub(super) fn grow(
     by: &Access,
     it: &mut Attached,
@@ -80,7 +80,7 @@ fn larger(
     obtain(target, &it.buffer, copy, plan, kind).map_err(Stuck::Refused)
 }
 
-/// Puts another segment in the place of the one that frames went to, which is returned.
+/// Replaces the segment in use, and returns the former one.
 fn replace(it: &mut Attached, had: Had) -> Former {
     let Had { segment, kind, plan, adopted, awaited } = had;
     let base = std::mem::replace(&mut it.base.1, segment.refused());
@@ -97,8 +97,8 @@ fn replace(it: &mut Attached, had: Had) -> Former {
     former
 }
 
-/// Back to the segment before the one that the target cannot map; it stays with that. Returns the
-/// nonce of the segment that nobody came to; `None` if there is none before.
+/// Goes back to the segment before the one that the target cannot map, and stays with it. Returns
+/// the nonce of the unused segment. `None` if there is no earlier one.
 pub(super) fn go_back(by: &Access, it: &mut Attached, copy: &ControlCopy) -> Option<u64> {
     let Former { segment, kind, plan, base, .. } = it.former.pop()?;
     let nonce = std::mem::replace(&mut it.segment, segment).nonce();
@@ -110,11 +110,11 @@ pub(super) fn go_back(by: &Access, it: &mut Attached, copy: &ControlCopy) -> Opt
     Some(nonce)
 }
 
-/// Lets go of what threads have left behind: memory is given back once a capture has accounted for
-/// all that is in it. Returns the nonces of segments that nothing more comes out of.
+/// Releases former segments. Memory is given back once a capture has accounted for everything in
+/// it. Returns the nonces of segments from which nothing more comes.
 ///
-/// A thread that knew the former gate may still complete the frame that it is in: it owns a ring as
-/// long, and the slot that it writes to is never given back.
+/// A thread that saw the former gate may still complete its current frame. It owns a ring until
+/// then, and the slot that it writes to is never given back.
 pub(super) fn let_go(it: &mut Attached, copy: &ControlCopy) -> Vec<u64> {
     let now = it.segment.nonce();
     let arrived = !it.is_awaiting() && copy.has_mapped(now);

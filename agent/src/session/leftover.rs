@@ -1,6 +1,6 @@
 //! Finds frames that a killed agent did not read, in segments that the target no longer uses. Every
-//! segment in a target's table says of each ring up to where its frames are accounted for. The next
-//! session states the frames after that, whichever segment it uses.
+//! segment in a target's table states for each ring up to where its frames are accounted for. The
+//! next session states the frames after that, whichever segment it uses.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use super::choice::adopt_any;
 use super::mailbox::control_of;
 use crate::target::Target;
 
-/// The segments in which earlier sessions left such frames, but for the one that `it` uses. A thread that is in
-/// the middle of a frame in one of them may complete it: the session after this one states that.
+/// The segments with such frames of earlier sessions, except the one that `it` uses. A thread that
+/// is writing a frame in one of them may complete it; the session after this one states that frame.
 pub(super) fn leftovers(target: &Target, it: &Attached) -> Vec<Leftover> {
     let Ok((copy, _)) = control_of(target, &it.buffer) else { return Vec::new() };
     let mut seen = BTreeSet::from([it.segment.nonce()]);
     let leftovers = copy.segments().into_iter().filter_map(|listed| {
-        // The table is the target's, which may say the same twice.
+        // The table is the target's, which may repeat an entry.
         let segment = adopt_any(target, &listed, it.buffer.schema_hash)
             .filter(|segment| seen.insert(segment.nonce()))?;
         let rings = 0..segment.geometry().rings();

@@ -1,5 +1,5 @@
-//! Reads and writes of control pages. Every write after the first is preceded by a look that proves
-//! that descriptor and claim are still there.
+//! Reads and writes of control pages. Each write after the first follows a check that descriptor
+//! and claim are still there.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -23,12 +23,12 @@ use crate::memory::Transport;
 use crate::random::random;
 use crate::target::Target;
 
-/// How long what happens to a target takes to show in all the places where it shows.
+/// How long a change in the target may take to become visible everywhere the agent looks.
 const MOMENTS: Duration = Duration::from_millis(100);
-/// How long a process that has given its memory up takes to end, on a machine that is busy.
+/// How long a process that has released its memory takes to end on a busy machine.
 const LAST_MOMENTS: Duration = Duration::from_secs(5);
 
-/// The control page as it is, and the same with what a fork copied taken for nothing.
+/// The control page as it is, and the page with copied content of a fork cleared.
 pub(super) fn control_of(target: &Target, buffer: &Buffer) -> Result<(ControlCopy, ControlCopy)> {
     let pid = target.pid();
     let mut bytes = vec![0; control::BYTES];
@@ -42,7 +42,7 @@ pub(super) fn control_of(target: &Target, buffer: &Buffer) -> Result<(ControlCop
     Ok((if copied { ControlCopy::blank() } else { raw.clone() }, raw))
 }
 
-/// Fails if somebody alive holds the buffer; returns the dead one that did.
+/// Fails if a live agent holds the buffer. Returns the dead agent that held it.
 pub(super) fn check_claim(
     target: &Target,
     buffer: &Buffer,
@@ -60,7 +60,7 @@ pub(super) fn check_claim(
     }
 }
 
-/// Fails unless the buffer is still what was checked when it was found.
+/// Fails unless the buffer is still the one that was checked when it was found.
 pub(super) fn recheck(target: &Target, buffer: &Buffer) -> Result<()> {
     target.recheck()?;
     let mut now = [0; DESCRIPTOR_BYTES];
@@ -88,7 +88,7 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
         // A fork copied this page. It describes mappings that this process does not have.
         write(target, page, ControlCopy::blank().bytes())?;
     }
-    // Counters of what was refused never go down; a session reports what they rise by.
+    // Counters of refused frames never decrease; a session reports their increase.
     let counters = control_of(target, &it.buffer)?.1.counters();
     it.base = (counters, it.segment.refused());
     (it.since, it.counted) = (Instant::now(), counters);
@@ -104,7 +104,7 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
     if let (Some(StampClock::Ticks), Some(scale)) = (&it.clock, ppt_now::tick_scale()) {
         write(target, page + TICK_SCALE_AT as u64, &scale.to_le_bytes())?;
     }
-    // Of the claim before these, nothing counts any more.
+    // From here on, nothing of the earlier claim counts.
     write(target, page + DISABLED_AT as u64, &masks::mask_bytes(it, claim))?;
     match it.is_awaiting() {
         true => masks::ask(it),
@@ -113,7 +113,7 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
     masks::note_rings(it);
     start_cursors(it);
     if let Some(socket) = it.follow {
-        // After the claim, which makes nothing of what is there; in this order.
+        // After the claim, which invalidates the old content; in this order.
         write(target, page + FOLLOW_SOCKET_AT as u64, &socket.to_le_bytes())?;
         write(target, page + FOLLOW_CLAIM_AT as u64, &claim.nonce.to_le_bytes())?;
     }
@@ -122,7 +122,7 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
 
     let back = match control_of(target, &it.buffer) {
         Ok((_, back)) => back,
-        // Its first frame may have ended the target. The owner of the session looks into that.
+        // The first frame may have killed the target. The owner of the session investigates that.
         Err(_) if target.ended() || !target.has_memory() => return Ok(transport),
         Err(error) => return Err(error),
     };
@@ -143,18 +143,19 @@ fn opening(target: &Target, it: &Attached, claim: Claim, generation: u32) -> Vec
     Opening { nonce, geometry, clock_kind: clock, target_pid, claim, generation }.bytes()
 }
 
-/// The words that say where its rows of cells are, if it has any. Otherwise what is there belongs to
-/// another segment.
+/// The words that state the location of its rows of cells, if it has any. Otherwise the current
+/// words belong to another segment.
 fn cell_words(it: &Attached) -> Option<[u8; size_of::<CellWords>()]> {
     let words = it.plan.geometry.cell_words(it.segment.nonce());
     (words != CellWords::NONE).then(|| control::cell_bytes(words))
 }
 
-/// Has the gate name the segment that `it` has now, while threads write into another. To be called
-/// after a look, which found `copy`.
+/// Makes the gate name the current segment of `it`, while threads write into another. Call it after
+/// a check, which found `copy`.
 ///
-/// The gate closes first, or says that it moves: a thread that comes for a ring meanwhile would
-/// otherwise find the former gate as it was, and go by a description that is half of one segment and half of another.
+/// The gate first closes, or states that it moves. Otherwise a thread that looks for a ring during
+/// this time would find the former gate and use a description that is half of one segment and half
+/// of another.
 pub(super) fn move_on(
     by: &Access,
     it: &mut Attached,
@@ -171,20 +172,21 @@ pub(super) fn move_on(
             .is_none_or(|words| write_looked_at(target, page + CELLS_AT as u64, &words))
         && write_looked_at(target, page, &gate);
     match look(by, it)? {
-        // Somebody detached since the look before: what that wrote into the gate is overwritten.
+        // Another process detached since the check, and this overwrote the value it wrote into the
+        // gate.
         back if back.is_to_detach() => Err(leave(by, it)),
         back if written && back.gate() == it.gate && back.nonce() == it.segment.nonce() => Ok(()),
         _ => Err(switched_off(by, it)),
     }
 }
 
-/// Closes the gate, because somebody outside wants the session to end; how it ends by that.
+/// Closes the gate because another process asked the session to end. Returns the resulting end.
 pub(super) fn leave(by: &Access, it: &Attached) -> BufferEnd {
     shut(by, it).err().unwrap_or(BufferEnd::SwitchedOff)
 }
 
-/// The gate's value while it is on its way to another segment. Adds go on meanwhile: a counter that goes
-/// up and down must not miss one of two.
+/// The gate's value while it moves to another segment. Adds continue in the meantime: a counter
+/// that goes up and down must not miss one of the two.
 fn between(it: &Attached, generation: u32) -> u64 {
     match cell_words(it) {
         Some(_) => Handle { generation, kind: SegmentKind::SysV, id: MOVING }.word(),
@@ -192,8 +194,8 @@ fn between(it: &Attached, generation: u32) -> u64 {
     }
 }
 
-/// The gate's value. The id of a segment that the target makes says nothing, and is neither all ones
-/// nor, half written, off.
+/// The gate's value. The id of a segment that the target makes carries no information. It is
+/// neither all ones nor, when half written, the value for off.
 fn handle(it: &Attached, generation: u32) -> Handle {
     let made = (it.segment.nonce() as u32 & 0x7fff_ffff).clamp(1, 0x7fff_fffe);
     let id = match it.kind {
@@ -203,8 +205,7 @@ fn handle(it: &Attached, generation: u32) -> Handle {
     Handle { generation, kind: it.kind, id }
 }
 
-/// Notes the cursor of each ring at the start of the session, and the frames before it that nobody
-/// has read.
+/// Notes the cursor of each ring at the start of the session, and the unread frames before it.
 pub(super) fn start_cursors(it: &mut Attached) {
     it.first.clear();
     it.unattended.clear();
@@ -222,7 +223,7 @@ pub(super) fn start_cursors(it: &mut Attached) {
     }
 }
 
-/// The cells that are not 0, of the shared row and of those of rings that were ever claimed.
+/// The non-zero cells of the shared row and of the rows of rings that were ever claimed.
 fn found(segment: &Segment) -> FoundCells {
     let geometry = segment.geometry();
     let claimed = (0..geometry.rings()).filter(|&ring| segment.ring(ring).owner().epoch > 0);
@@ -232,15 +233,15 @@ fn found(segment: &Segment) -> FoundCells {
     rows.map(|row| (row, read(row))).collect()
 }
 
-/// From here on, the monotonic clock instead of ticks that the system no longer trusts. To be called
-/// after a look.
+/// Switches from ticks, which the system no longer trusts, to the monotonic clock. Call it after a
+/// check.
 pub(super) fn give_up_ticks(target: &Target, it: &Attached) -> bool {
     let at = it.buffer.control + CLOCK_KIND_AT as u64;
     write_looked_at(target, at, &clock_kind::MONOTONIC.to_le_bytes())
 }
 
-/// The same segment under a new handle: for a target that could not map it at first, or that is to
-/// make one of the same name.
+/// Offers the same segment under a new handle: for a target that could not map it at first, or that
+/// is to make one of the same name.
 pub(super) fn reopen(target: &Target, it: &mut Attached, copy: &ControlCopy) -> Result<()> {
     let generation = Handle::generation_after(copy.generation());
     let handle = handle(it, generation);
@@ -265,7 +266,7 @@ pub(super) fn write(target: &Target, address: u64, bytes: &[u8]) -> Result<Trans
     }
 }
 
-/// Reads descriptor and control page through the held descriptor, which follows no exec.
+/// Reads descriptor and control page through the held descriptor, which does not follow an exec.
 pub(super) fn look(by: &Access, it: &Attached) -> std::result::Result<ControlCopy, BufferEnd> {
     let Access { target, claim, .. } = *by;
     let mut page = vec![0; control::BYTES];
@@ -274,7 +275,7 @@ pub(super) fn look(by: &Access, it: &Attached) -> std::result::Result<ControlCop
     let whole = memory.read_exact(it.buffer.control, &mut page).unwrap_or(false)
         && memory.read_exact(it.buffer.address, &mut descriptor).unwrap_or(false);
     if !whole && memory.read(it.buffer.address, &mut [0]).unwrap_or(0) == 0 {
-        // That address space is gone, or that part of it.
+        // The address space, or that part of it, is gone.
         return Err(gone(target));
     }
     if !whole || descriptor != it.buffer.descriptor {
@@ -283,15 +284,16 @@ pub(super) fn look(by: &Access, it: &Attached) -> std::result::Result<ControlCop
     let copy = ControlCopy::new(page);
     match copy.claim().nonce {
         nonce if nonce == claim.nonce => Ok(copy),
-        // Nobody has ever attached to this one: it came to where the former one was.
+        // No agent has ever attached to this buffer: it was loaded at the address of the former
+        // one.
         0 if copy.generation() == 0 => Err(BufferEnd::Unloaded),
         0 => Err(BufferEnd::SwitchedOff),
         _ => Err(BufferEnd::TakenOver),
     }
 }
 
-/// Why a gate is closed that we left open: a library that is about to be unloaded, as at exit(3),
-/// closes its own; what follows shows within moments.
+/// Why a gate that we left open is closed. A library that is about to be unloaded, as at exit(3),
+/// closes its own gate; the cause becomes visible within moments.
 pub(super) fn switched_off(by: &Access, it: &Attached) -> BufferEnd {
     let start = Instant::now();
     while start.elapsed() < MOMENTS {
@@ -306,8 +308,8 @@ pub(super) fn switched_off(by: &Access, it: &Attached) -> BufferEnd {
     BufferEnd::SwitchedOff
 }
 
-/// Exit, exec or unload. A process that exits has no memory from before its former memory is gone until
-/// it has ended. So one that has memory after that has another program.
+/// Exit, exec or unload. An exiting process has no memory from the moment its former memory is gone
+/// until it has ended. So a process that has memory after that runs another program.
 fn gone(target: &Target) -> BufferEnd {
     let start = Instant::now();
     while start.elapsed() < LAST_MOMENTS {
@@ -326,7 +328,7 @@ fn gone(target: &Target) -> BufferEnd {
     BufferEnd::Exec
 }
 
-/// Why a buffer is not there any more that was found a moment ago.
+/// Why a buffer that was found a moment ago is gone.
 fn lost(target: &Target, buffer: &str) -> AgentError {
     let pid = target.pid();
     match gone(target) {
@@ -336,7 +338,7 @@ fn lost(target: &Target, buffer: &str) -> AgentError {
     }
 }
 
-/// Closes a gate that is still ours.
+/// Closes the gate if it is still ours.
 pub(super) fn shut(by: &Access, it: &Attached) -> std::result::Result<(), BufferEnd> {
     let target = by.target;
     look(by, it)?;
@@ -346,12 +348,12 @@ pub(super) fn shut(by: &Access, it: &Attached) -> std::result::Result<(), Buffer
     }
 }
 
-/// Writes where [`look`] has just looked.
+/// Writes to a page that [`look`] has just checked.
 pub(super) fn write_looked_at(target: &Target, address: u64, bytes: &[u8]) -> bool {
     target.memory().write(address, bytes).is_ok_and(|(written, _)| written == bytes.len())
 }
 
-/// Clears a claim that is still ours.
+/// Clears the claim if it is still ours.
 pub(super) fn release(by: &Access, it: &Attached) -> std::result::Result<(), BufferEnd> {
     let target = by.target;
     look(by, it)?;

@@ -1,8 +1,8 @@
-//! What a session has the target write: masks, in the control page and in the segments.
+//! The masks of a session, in the control page and in the segments: what the target writes.
 //!
-//! The agent is the only writer. It writes them before the gate whenever it comes to a segment, and all
-//! ones when it leaves. While the gate is open it may flip them; what can be said of each ring then is a
-//! [`Flip`].
+//! The agent is the only writer. It writes them before the gate whenever it starts to use a
+//! segment, and all ones when it leaves. While the gate is open it may flip them; a [`Flip`] states
+//! what is known of each ring then.
 
 use std::thread;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use super::attached::{Attached, Firsts, Noted, RequestedMasks};
 use super::wanted::{Flip, FlipRing};
 use crate::control::disabled_bytes;
 
-/// Longer than a store takes to be seen, where the kernel cannot say that it is.
+/// Longer than a store takes to become visible, for kernels that cannot guarantee visibility.
 const STORES: Duration = Duration::from_millis(1);
 
 fn claimed(segment: &Segment) -> impl Iterator<Item = u32> {
     (0..segment.geometry().rings()).filter(|&ring| segment.ring(ring).owner().epoch > 0)
 }
 
-/// When it is, and before which numbers there is nothing that will be enabled.
+/// The time, and the sequence number per ring before which no frame is newly enabled.
 pub(super) fn before(segment: &Segment) -> (u64, Firsts) {
     let now = clock_gettime(ClockId::Monotonic);
     let mono_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
@@ -40,15 +40,15 @@ pub(super) fn after(
 ) -> Flip {
     let rings = claimed(segment).map(|ring| FlipRing {
         ring,
-        // Of a ring that was claimed since, all frames came after the flip began.
+        // In a ring that was claimed since, all frames came after the flip began.
         first_enabled: before.binary_search_by_key(&ring, |it| it.0).map_or(1, |at| before[at].1),
         first_disabled: first_disabled(segment.ring(ring)),
     });
     Flip { nonce: segment.nonce(), mono_ns, changes, rings: rings.collect() }
 }
 
-/// Has every thread that runs, of any process, see what this one has stored, and this one what they
-/// have: a thread that looks at a mask after this sees it, and all frames before that look are
+/// Makes this thread's stores visible to every running thread of any process, and theirs to this
+/// thread. A thread that reads a mask after this sees it, and all frames before that read are
 /// published.
 pub(super) fn barrier() {
     if membarrier(MembarrierCommand::Global).is_err() {
@@ -61,8 +61,8 @@ pub(super) fn mask_bytes(it: &Attached, claim: Claim) -> Vec<u8> {
     disabled_bytes(DisabledWords { nonce: claim.nonce, bits: it.masks.words() })
 }
 
-/// Has the segment of `it` say what is wanted: before the gate, or before anybody has fetched more from
-/// it.
+/// Writes the wanted masks into the segment of `it`: before the gate opens, or before any thread
+/// has fetched more from it.
 pub(super) fn enter(it: &mut Attached) {
     let seen = before(&it.segment);
     it.segment.set_masks(&it.masks);
@@ -73,7 +73,7 @@ pub(super) fn enter(it: &mut Attached) {
         .partition(|&bit| asked.is_some_and(|asked| !asked.masks.is_enabled(bit)));
     let changes = |bits: Vec<u32>| bits.into_iter().map(|bit| (bit, false)).collect::<Vec<_>>();
     if let (Some(RequestedMasks { mono_ns, .. }), false) = (asked, early.is_empty()) {
-        // Nobody had claimed a ring.
+        // No thread had claimed a ring.
         let (nonce, changes) = (it.segment.nonce(), changes(early));
         it.flips.push(Flip { nonce, mono_ns, changes, rings: Vec::new() });
     }
@@ -86,13 +86,14 @@ pub(super) fn enter(it: &mut Attached) {
     it.flips.push(after(&it.segment, seen, changes(late)));
 }
 
-/// Notes what the control page says before a gate names a segment that the target makes.
+/// Notes the masks in the control page before a gate names a segment that the target makes.
 pub(super) fn ask(it: &mut Attached) {
     let now = before(&it.segment).0;
     it.asked = it.is_awaiting().then_some(RequestedMasks { mono_ns: now, masks: it.masks });
 }
 
-/// Before a look at the claim: what is said of the rings is true as long as that is ours.
+/// Called before a check of the claim: the state of the rings is valid as long as the claim is
+/// ours.
 pub(super) fn note_rings(it: &mut Attached) {
     let mut noted = Noted { mono_ns: before(&it.segment).0, rings: Vec::new() };
     if it.masks != Masks::NONE {
@@ -103,8 +104,8 @@ pub(super) fn note_rings(it: &mut Attached) {
     it.noted = noted;
 }
 
-/// Another session has taken over the buffer and wants `theirs`: what this one has disabled may have
-/// been enabled since the claim was last seen, and the other way round.
+/// Another session has taken over the buffer and wants `theirs`. What this session has disabled may
+/// have been enabled since the claim was last seen, and the reverse.
 pub(super) fn taken_over(it: &mut Attached, theirs: Masks) {
     let changes: Vec<_> = theirs.changes_from(&it.masks).collect();
     it.masks = theirs;
@@ -122,8 +123,8 @@ pub(super) fn taken_over(it: &mut Attached, theirs: Masks) {
     it.flips.extend(flips);
 }
 
-/// All ones: nobody after this session finds frames off. After the last drain, since a thread that is
-/// about to look may still write a frame.
+/// Sets all ones, so that no later writer finds frames disabled. Called after the last drain, since
+/// a thread that is about to read the masks may still write a frame.
 pub(super) fn leave(it: &Attached) {
     it.former().chain([&it.segment]).for_each(|segment| segment.set_masks(&Masks::NONE));
 }

@@ -9,9 +9,9 @@ use crate::plan::Limits;
 /// The safety checks that an attach ignores.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Allow {
-    /// Attach beside a debugger.
+    /// Attach in addition to a debugger.
     pub traced: bool,
-    /// Attach to a target whose seccomp filter may end it.
+    /// Attach to a target that its seccomp filter may kill.
     pub seccomp: bool,
     /// Take over a buffer whose agent is alive, or in another pid namespace.
     pub foreign_claim: bool,
@@ -29,9 +29,9 @@ pub struct AttachOptions {
     /// The process that makes the segments.
     pub segment: SegmentChoice,
     /// The socket to which forked children of the target report (see [`ppt_segment::follow`]).
-    /// `None` if nobody listens. It is not used if the target has a filter that may end it.
+    /// `None` if there is no receiver. It is not used if the target has a filter that may kill it.
     pub follow: Option<u64>,
-    /// What is wanted of each buffer; everything, if nobody says.
+    /// The selection for each buffer. `None` means everything.
     pub choose: Option<Arc<dyn Choose>>,
     /// Whether the target is held.
     pub hold: Hold,
@@ -44,8 +44,8 @@ pub enum Hold {
     #[default]
     Held,
     /// The target is not held. This is for a process that was just forked: other agents do not know
-    /// it yet, and it may be starting a set-user-ID program, which would not get its rights under a
-    /// tracer.
+    /// it yet, and it may be starting a set-user-ID program, which would not get its privileges
+    /// under a tracer.
     Free,
 }
 

@@ -37,7 +37,7 @@ pub enum Detached {
     Cleared(Option<Holder>),
 }
 
-/// Whether a buffer is on, and who holds it.
+/// Whether a buffer is on, and its holder.
 ///
 /// # Errors
 /// The process cannot be read.
@@ -51,7 +51,7 @@ pub fn status(target: &Target, buffer: &Buffer) -> Result<Status> {
 /// agent are removed.
 ///
 /// # Errors
-/// The process cannot be written to, or the buffer is held by somebody whom `allow` does not
+/// The process cannot be written to, or the buffer is held by an agent that `allow` does not
 /// override.
 pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached> {
     if let Some(lender) = target.lender() {
@@ -64,15 +64,15 @@ pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached
         if raw.gate() == 0 && holder.is_none() {
             return Ok(Detached::WasOff);
         }
-        // Before the gate: a session whose rings grow right now may open it again over what is written
-        // there, and then finds this.
+        // Before the gate: a session whose rings are growing right now may open the gate again over
+        // this value, and then finds this request.
         let session = copy.claim().nonce;
         write(target, buffer.control + DETACH_AT as u64, &session.to_le_bytes())?;
         write(target, buffer.control, &0u64.to_le_bytes())?;
         if let Some(holder) = holder.clone().filter(|holder| holder.alive != Some(false)) {
             return Ok(Detached::Asked(holder));
         }
-        // All of them: the dead one's rings may have grown.
+        // All segments, because the dead agent's rings may have grown.
         for listed in copy.segments() {
             if let Some(segment) = adopt_any(target, &listed, buffer.schema_hash) {
                 if segment.is_masked() {

@@ -1,4 +1,4 @@
-//! Before the first write: what can be refused, and the segment that a buffer will use.
+//! The steps before the first write: possible refusals, and the segment of a buffer.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,8 +22,8 @@ use crate::random::{random, random_nonzero};
 use crate::seccomp;
 use crate::target::Target;
 
-/// Refuses a target for the reasons that are known before anything is made. Returns whether the
-/// target's system call filter may end it.
+/// Refuses a target for reasons that are known before anything is made. Returns whether the
+/// target's system call filter may kill it.
 pub(crate) fn refuse(target: &Target, allow: Allow) -> Result<bool> {
     let pid = target.pid();
     if let Some(lender) = target.lender() {
@@ -36,7 +36,7 @@ pub(crate) fn refuse(target: &Target, allow: Allow) -> Result<bool> {
     refuse_filters(target, allow)
 }
 
-/// Returns whether the target's system call filter may end it. Fails if `allow` does not permit
+/// Returns whether the target's system call filter may kill it. Fails if `allow` does not permit
 /// that.
 pub(super) fn refuse_filters(target: &Target, allow: Allow) -> Result<bool> {
     match seccomp::danger(target) {
@@ -45,12 +45,12 @@ pub(super) fn refuse_filters(target: &Target, allow: Allow) -> Result<bool> {
     }
 }
 
-/// The same by a look at some threads, for what has changed since.
+/// The same check of some threads, for changes since the full check.
 pub(super) fn glance(target: &Target, allow: Allow) -> Result<()> {
     judge(target, seccomp::glance(target), allow)
 }
 
-/// The same, as far as was seen a while ago: for each buffer that the target has not mapped.
+/// The same from a recent check, for each buffer that the target has not mapped.
 pub(super) fn glance_lately(target: &Target, allow: Allow) -> Result<()> {
     judge(target, target.danger().found(|| seccomp::glance(target)), allow)
 }
@@ -70,7 +70,8 @@ fn refused(target: &Target, danger: Danger) -> AgentError {
     }
 }
 
-/// Chooses, adopts or makes the segment of a buffer and allocates what the target will need first.
+/// Chooses, adopts or makes the segment of a buffer, and allocates the memory that the target will
+/// need first.
 pub(super) fn prepare(
     target: &Target,
     buffer: Buffer,
@@ -139,7 +140,7 @@ fn choose_and_obtain(
     loop {
         let Some(plan) = choices.next() else { unreachable!("the last one returns") };
         match new(target, buffer, copy, plan, options.segment).and_then(populated) {
-            // Nobody asked for as much.
+            // The user did not request this size.
             Err(AgentError::SegmentRefused { .. }) if choices.peek().is_some() => {}
             other => return other,
         }
@@ -151,9 +152,9 @@ pub(super) struct Had {
     pub(super) segment: Segment,
     pub(super) kind: SegmentKind,
     pub(super) plan: GeometryPlan,
-    /// It is that of an earlier session.
+    /// Whether it comes from an earlier session.
     pub(super) adopted: bool,
-    /// The target has yet to make it.
+    /// Whether the target has yet to make it.
     pub(super) awaited: bool,
 }
 
@@ -175,7 +176,7 @@ fn identity(buffer: &Buffer, nonce: u64, plan: &GeometryPlan) -> SegmentIdentity
     SegmentIdentity { nonce, schema_hash: buffer.schema_hash, geometry: plan.geometry }
 }
 
-/// The first of `plans` that the target has a segment of.
+/// The segment of the target that fits the first possible one of `plans`.
 fn adopted(
     target: &Target,
     buffer: &Buffer,
@@ -193,14 +194,15 @@ fn adopted(
                 SegmentChoice::Memfd => kind == SegmentKind::Memfd,
             };
             let segment = adopt(target, listed, identity(buffer, listed.nonce, plan));
-            // Earlier agents may be about to use one that they know, and would leave its masks.
+            // Earlier agents may be about to use a segment that they know, and would leave its
+            // masks.
             let segment = segment.filter(|it| suits && it.is_masked())?;
             Some(Had { segment, kind, plan: *plan, adopted: true, awaited: false })
         })
     })
 }
 
-/// A new segment, or room for the one that the target will make.
+/// A new segment, or a reservation for the one that the target will make.
 fn new(
     target: &Target,
     buffer: &Buffer,
@@ -216,7 +218,7 @@ fn new(
     Ok(Had { segment, kind, plan, adopted: false, awaited: kind == SegmentKind::Memfd })
 }
 
-/// Allocates what the target will need first.
+/// Allocates the memory that the target will need first.
 fn populated(had: Had) -> Result<Had> {
     if !had.awaited {
         let fail = |cause| out_of_memory(&had.plan, cause);
@@ -232,7 +234,7 @@ fn out_of_memory(plan: &GeometryPlan, cause: std::io::Error) -> AgentError {
     AgentError::SegmentRefused { bytes: plan.populated(), cause, refused: Refusal::Rings }
 }
 
-/// A new segment, or room for the one that the target will make.
+/// A new segment, or a reservation for the one that the target will make.
 fn make(
     target: &Target,
     identity: SegmentIdentity,
@@ -243,7 +245,7 @@ fn make(
             Ok(segment) => return Ok((segment, SegmentKind::SysV)),
             Err(refused) => refused,
         };
-        // Whatever refuses a segment to ppt may refuse it to the target, too.
+        // What refuses a segment to ppt may refuse it to the target, too.
         let errno = match &refused {
             AgentError::SegmentRefused { cause, .. } => cause.raw_os_error(),
             _ => None,

@@ -1,4 +1,4 @@
-//! Processes made of files: a procfs in which any number of them have mapped anything.
+//! Simulated processes: a procfs in which any number of processes have any mappings.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -8,7 +8,7 @@ use ppt_agent::{System, Target};
 
 /// Memory that holds a buffer: descriptor, schema, control page.
 const BUFFER: &[u8] = include_bytes!("../../../fuzz/corpus/memory/buffer");
-/// Bytes of it, in whole pages.
+/// Size of that memory in bytes, in whole pages.
 pub const BUFFER_SIZE: u64 = 0x2000;
 /// The offset at which relocated data begins in a file of [`elf`].
 pub const DATA: u64 = 0x1000;
@@ -31,13 +31,13 @@ pub struct FakeProcess {
 impl FakeSystem {
     pub fn new() -> Self {
         let proc = tempfile::Builder::new().prefix("ppt-test-").tempdir().unwrap();
-        // No pids that Linux gives to anybody.
+        // Pids that Linux never assigns.
         let system = Self { proc, last: std::cell::Cell::new(i32::MAX - (1 << 20)) };
         system.uptime(1e6);
         system
     }
 
-    /// The processes begin 1 s after this was 0.
+    /// Sets the uptime; 0 is 1 s before the processes start.
     pub fn uptime(&self, seconds: f64) {
         fs::write(self.path().join("uptime"), format!("{seconds:.2} 1.00\n")).unwrap();
     }
@@ -50,7 +50,7 @@ impl FakeSystem {
         self.proc.path()
     }
 
-    /// A process of a thread; it sees the whole file system as it is.
+    /// A single-threaded process that sees the whole file system as it is.
     pub fn process(&self) -> FakeProcess {
         let pid = self.last.get() + 1;
         self.last.set(pid);
@@ -73,7 +73,7 @@ impl FakeSystem {
 }
 
 impl FakeProcess {
-    /// A mapping of a file; pages that nobody wrote to read as zeros.
+    /// A mapping of a file. Pages that were never written read as zeros.
     pub fn map(&mut self, (start, size): (u64, u64), how: &str, offset: u64, file: &Path) {
         let inode = fs::metadata(file).map_or(1, |it| it.ino());
         let (end, path) = (start + size, file.display());
@@ -83,13 +83,13 @@ impl FakeProcess {
         }
     }
 
-    /// An object as the loader maps one: its headers, its data.
+    /// An object as the loader maps it: its headers, its data.
     pub fn load(&mut self, start: u64, file: &Path) {
         self.map((start, DATA), "r--p", 0, file);
         self.map((start + DATA, DATA_END - DATA), "rw-p", DATA, file);
     }
 
-    /// A buffer at `address`, with its control page behind it.
+    /// A buffer at `address`, followed by its control page.
     pub fn buffer(&self, address: u64) {
         let control = (address + BUFFER_SIZE / 2) & !0xfff;
         let mut bytes = BUFFER.to_vec();
@@ -100,8 +100,8 @@ impl FakeProcess {
     }
 }
 
-/// A file that is a shared object: a page of headers, then data that is relocated. Its section
-/// headers, if any, are those of tables of symbols and names that claim to have `names` bytes.
+/// A shared object file: a page of headers, then relocated data. Its section headers, if any,
+/// describe a symbol table and a string table that claim to have `names` bytes.
 pub fn elf(path: &Path, size: u64, names: u64) {
     let file = File::create(path).unwrap();
     file.set_len(size).unwrap();
