@@ -1,4 +1,4 @@
-//! The account of every frame of a ring.
+//! Accounts for every frame of a ring.
 
 use ppt_capture::{Cause, Gap, Lost, RingEnd};
 use ppt_segment::BrokenCursor;
@@ -8,15 +8,16 @@ use crate::chunk::Frames;
 /// The account of one ring over the session: `captured + lost.total() == next_seq - first_seq`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossAccount {
-    /// The feed, from 0: the source in the capture, unless that goes on in many files.
+    /// The feed, from 0. It is the source number in the capture, unless the capture continues in
+    /// many files.
     pub feed: usize,
     /// Nonce of the segment.
     pub nonce: u64,
     /// Ring in the segment.
     pub ring: u32,
-    /// Sequence number that the first frame of the session has, or would have had.
+    /// Sequence number of the first frame of the session, even if that frame is missing.
     pub first_seq: u64,
-    /// The number after the last.
+    /// The sequence number after the last frame.
     pub next_seq: u64,
     /// Frames in the file.
     pub captured: u64,
@@ -33,15 +34,15 @@ impl LossAccount {
     }
 }
 
-/// The account of one ring while it grows. It follows the queue, in order.
+/// The account of one ring in progress. It follows the queue, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct RingAccount {
     pub account: LossAccount,
-    /// The account when the file began. The file's own account is the difference.
+    /// The account at the start of the file. The file's own account is the difference.
     begin: LossAccount,
     /// Losses right before `next_seq` that the file does not state yet.
     unstated: Lost,
-    /// The file has something to say of the ring.
+    /// Whether the file states anything about the ring.
     told: bool,
     /// Set when the ring was given up.
     pub broken: Option<BrokenCursor>,
@@ -50,7 +51,7 @@ pub(crate) struct RingAccount {
 impl RingAccount {
     /// A ring whose session starts at `cursor`.
     pub fn new(feed: usize, nonce: u64, ring: u32, cursor: u64) -> Self {
-        // A target may have left any cursor behind; one at the very end never moves again.
+        // A target may have left any cursor behind. A cursor at the very end never moves again.
         let first_seq = cursor.saturating_add(1);
         let next_seq = first_seq;
         let account = LossAccount {
@@ -67,7 +68,7 @@ impl RingAccount {
         Self { account, begin, unstated: Lost::default(), told, broken: None }
     }
 
-    /// Whether anybody has written to the ring, as far as is known. The file does not mention other
+    /// Whether any thread is known to have written to the ring. The file does not mention other
     /// rings.
     pub fn is_listed(&self) -> bool {
         self.account.next_seq > 1
@@ -78,7 +79,7 @@ impl RingAccount {
         self.told
     }
 
-    /// Another file begins. It states what the file before it does not state.
+    /// Starts another file. It states what the previous file does not state.
     pub fn begin_file(&mut self) {
         self.begin = self.account;
         self.begin.next_seq -= self.unstated.total();
@@ -86,7 +87,7 @@ impl RingAccount {
         self.told = !self.is_stated();
     }
 
-    /// The file's own account of the ring, which is one of source `source`.
+    /// The file's own account of the ring, which belongs to source `source`.
     pub fn ring_end(&self, source: u16) -> RingEnd {
         let LossAccount { nonce, ring, next_seq, captured, lost, .. } = self.account;
         RingEnd {
@@ -100,14 +101,14 @@ impl RingAccount {
         }
     }
 
-    /// The losses that a chunk that is written now must state.
+    /// The losses that a chunk written now must state.
     pub fn lost_before(&self, frames: &Frames) -> Lost {
         let mut lost = self.unstated;
         lost += frames.lost_before;
         lost
     }
 
-    /// The first `written` of `frames` are in the file, the others never will be.
+    /// The first `written` of `frames` are in the file; the others are lost.
     pub fn take(&mut self, frames: &Frames, written: u32) {
         let chunk = &frames.chunk;
         self.lose(frames.lost_before);
@@ -122,7 +123,7 @@ impl RingAccount {
         debug_assert!(self.account.adds_up());
     }
 
-    /// The file states that the next `count` frames were left out, and all before them.
+    /// The file states that the next `count` frames were left out. It states all earlier ones, too.
     pub fn leave_out(&mut self, count: u64) {
         self.account.left_out += count;
         self.account.next_seq += count;
@@ -130,7 +131,7 @@ impl RingAccount {
         debug_assert!(self.is_stated() && self.account.adds_up());
     }
 
-    /// `lost` are gone, right at the end.
+    /// Records `lost` at the current end.
     pub fn lose(&mut self, lost: Lost) {
         self.account.next_seq += lost.total();
         self.account.lost += lost;
@@ -160,7 +161,7 @@ impl RingAccount {
         self.unstated.total() == 0
     }
 
-    /// The losses that the file does not state yet, as gaps of source `source`, which tile.
+    /// The losses that the file does not state yet, as contiguous gaps of source `source`.
     pub fn gaps(&self, source: u16) -> impl Iterator<Item = Gap> + use<> {
         let LossAccount { nonce, ring, next_seq, .. } = self.account;
         let mut first_seq = next_seq - self.unstated.total();
@@ -172,7 +173,7 @@ impl RingAccount {
         })
     }
 
-    /// The file states the first of them.
+    /// The file states the first of these gaps.
     pub fn state(&mut self, gap: &Gap) {
         let mut stated = Lost::default();
         stated.add(gap.cause, gap.count);
@@ -180,12 +181,12 @@ impl RingAccount {
     }
 }
 
-/// How a ring was left.
+/// The final state of a ring.
 #[derive(Debug, Clone, Copy)]
 pub struct Closing {
     /// The ring of its segment.
     pub ring: u32,
-    /// Sequence number of the first frame that was not looked at.
+    /// Sequence number of the first unread frame.
     pub next_seq: u64,
     /// Frames lost at its end, which no chunk states.
     pub lost: Lost,
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(named, [(119, 1, Cause::Overrun), (120, 2, Cause::Corrupt)]);
         entry.state(&gaps[0]);
         assert_eq!(entry.gaps(1).collect::<Vec<_>>(), gaps[1..]);
-        // A file that begins now has the other one to state.
+        // A file that begins now has to state the other loss.
         entry.begin_file();
         let end = entry.ring_end(1);
         assert_eq!((end.first_seq, end.next_seq, end.lost.corrupt), (120, 122, 2));

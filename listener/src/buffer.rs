@@ -1,23 +1,23 @@
-//! Memory that frames are copied into, and that they are written from.
+//! The memory that frames are copied into and written from.
 
 use std::sync::{Mutex, PoisonError};
 
 use memmap2::{Advice, MmapMut};
 use ppt_capture::BLOCK;
 
-/// Bytes of a full chunk, where few rings are busy: the larger, the fewer writes.
+/// Bytes of a full chunk if few rings are busy. Larger chunks need fewer writes.
 pub(crate) const LARGE_CHUNK: usize = 2 << 20;
-/// Bytes of a full chunk, where many rings fill one each.
+/// Bytes of a full chunk if many rings each fill one.
 pub(crate) const SMALL_CHUNK: usize = 512 << 10;
 
-/// Bytes that a chunk takes for itself, and no full one's memory.
+/// A chunk up to this size gets memory of its own size rather than a full chunk's.
 pub(crate) const FEW_BYTES: usize = SMALL_CHUNK / 2;
 
 /// A word of a frame, little-endian.
 pub(crate) type Bytes = [u8; 8];
 
-/// Words, one after the other, and room for more. A large one begins at a multiple of [`BLOCK`]: so
-/// it can be written past the page cache as it is.
+/// A growable sequence of words. A large buffer begins at a multiple of [`BLOCK`], so that it can
+/// be written past the page cache without a copy.
 #[derive(Debug, Default)]
 pub(crate) struct WordBuffer {
     memory: BufferMemory,
@@ -54,11 +54,11 @@ impl BufferMemory {
 }
 
 impl WordBuffer {
-    /// Room for `bytes`.
+    /// A buffer with room for `bytes`.
     pub fn new(bytes: usize) -> Self {
         let large = || {
             let memory = MmapMut::map_anon(bytes.next_multiple_of(BLOCK)).ok()?;
-            // One fault instead of hundreds, and one page that the kernel holds for each write.
+            // One fault instead of hundreds, and one page for the kernel to pin per write.
             let _ = memory.advise(Advice::HugePage);
             Some(BufferMemory::Large(memory))
         };
@@ -67,17 +67,17 @@ impl WordBuffer {
         Self { memory: memory.unwrap_or_else(small), len: 0 }
     }
 
-    /// Words that it can hold.
+    /// Capacity in words.
     pub fn capacity(&self) -> usize {
         self.memory.words().len()
     }
 
-    /// Words that it holds.
+    /// Length in words.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes of memory that it takes.
+    /// Bytes of memory used.
     pub fn memory(&self) -> usize {
         self.capacity() * 8
     }
@@ -87,28 +87,26 @@ impl WordBuffer {
         &self.memory.words()[..self.len]
     }
 
-    /// Room for the next `count` words, which mean nothing until they are [kept](Self::keep).
+    /// Room for the next `count` words. Their content is meaningless until they are
+    /// [kept](Self::keep).
     ///
-    /// # Panics
-    /// If there is not so much.
+    /// # Panics If the capacity is too small.
     pub fn room(&mut self, count: usize) -> &mut [Bytes] {
         let end = self.len;
         &mut self.memory.words_mut()[end..end + count]
     }
 
-    /// Keeps the first `count` words of what was written into its room; returns them.
+    /// Keeps the first `count` words that were written into the room, and returns them.
     ///
-    /// # Panics
-    /// If there is not so much.
+    /// # Panics If the capacity is too small.
     pub fn keep(&mut self, count: usize) -> &[Bytes] {
         let end = self.len;
         self.len += count;
         &self.memory.words()[end..self.len]
     }
 
-    /// The same words with room for `words` in all, in other memory if need be. Few words, as many a
-    /// chunk has, take about what they need; the others a full chunk's `full` bytes, which are used
-    /// again and again.
+    /// Ensures room for `words` in total, moving to other memory if needed. A chunk with few words
+    /// takes about what it needs; any other takes a full chunk's `full` bytes, which are reused.
     pub fn reserve(&mut self, words: usize, full: usize, pool: &Pool) {
         if words <= self.capacity() {
             return;
@@ -124,10 +122,10 @@ impl WordBuffer {
     }
 }
 
-/// Empty buffers of each size kept for the next chunks.
+/// Number of empty buffers of each size that are kept for the next chunks.
 const SPARE: usize = 16;
 
-/// Large buffers that are used again: their pages are there.
+/// Large buffers for reuse: their pages are already present.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     small: Mutex<Vec<WordBuffer>>,
@@ -135,8 +133,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// An empty buffer with room for `bytes`, which is [`SMALL_CHUNK`], or [`LARGE_CHUNK`], or for one
-    /// frame that needs more.
+    /// An empty buffer with room for `bytes`: [`SMALL_CHUNK`], [`LARGE_CHUNK`], or the size of one
+    /// frame that is larger.
     fn take(&self, bytes: usize) -> WordBuffer {
         let mut spare = self.of(bytes).lock().unwrap_or_else(PoisonError::into_inner);
         let fits = spare.pop_if(|it| it.capacity() * 8 >= bytes);
@@ -144,7 +142,7 @@ impl Pool {
         fits.unwrap_or_else(|| WordBuffer::new(bytes))
     }
 
-    /// Takes a buffer back; small ones are not worth it.
+    /// Takes a buffer back, unless it is small.
     pub fn give(&self, mut buffer: WordBuffer) {
         let bytes = buffer.capacity() * 8;
         if bytes >= SMALL_CHUNK {

@@ -1,4 +1,4 @@
-//! When a file gets its clock chunks.
+//! Schedules a file's clock chunks.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -6,19 +6,20 @@ use ppt_capture::REALTIME_STEP_NS;
 
 use ppt_now::Clocks;
 
-/// The first clock chunks come sooner: stamps of a capture that is cut off soon need two.
+/// Delay of the second clock chunk, ns. It is short because the stamps of a capture that is cut off
+/// early need two.
 pub(crate) const FIRST_NS: u64 = 10_000_000;
-/// From one clock chunk to the next, and at least between two drops chunks of a source.
+/// Interval between clock chunks, and shortest interval between two drops chunks of a source, ns.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Clock chunks come about each second, and when realtime is stepped or ticks are distrusted.
+/// Clock chunks come about once a second, and when realtime is stepped or ticks become distrusted.
 #[derive(Debug)]
 pub(crate) struct Cadence {
     /// ns of CLOCK_MONOTONIC.
     next: u64,
-    /// From the next clock chunk to the one after it.
+    /// Interval between the next clock chunk and the one after it, ns.
     every: u64,
-    /// The file states that ticks are not trusted.
+    /// Whether the file states that ticks are not trusted.
     distrusted: bool,
     realtime_offset: i64,
 }
@@ -33,17 +34,17 @@ impl Cadence {
         }
     }
 
-    /// A file begins.
+    /// Starts a file.
     pub fn begin_file(&mut self) {
         (self.next, self.every) = (ppt_now::monotonic() + FIRST_NS, 10 * FIRST_NS);
     }
 
-    /// When the next clock chunk is due at the latest, ns of CLOCK_MONOTONIC.
+    /// Deadline of the next clock chunk, ns of CLOCK_MONOTONIC.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether a clock chunk is due; if so, it is taken to be written.
+    /// Whether a clock chunk is due. If so, the caller must write it.
     pub fn is_due(&mut self, now: u64, clocks: &Clocks) -> bool {
         let offset = ppt_now::realtime_offset();
         let stepped = offset.abs_diff(self.realtime_offset) > REALTIME_STEP_NS;

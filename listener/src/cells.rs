@@ -1,8 +1,7 @@
 //! Counters and histograms: readings of the rows of cells of a feed's segments.
 //!
-//! A reading states what has changed since the one before, so a reading that does not come into a file
-//! takes nothing from the sums of the next. Cells only grow. What they were when the session came to a
-//! segment is subtracted.
+//! A reading states the changes since the previous one, so the sums stay right if a reading does
+//! not reach a file. Cells only grow. Their values at the start of the session are subtracted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +14,11 @@ use ppt_segment::{Segment, cells};
 
 use crate::tally::FeedTally;
 
-/// The cells that a session found in a segment, by row: 0 is the shared one, `r + 1` that of ring `r`.
-/// Rows that are not there were 0.
+/// The cells of a segment at the start of the session, by row: 0 is the shared row, `r + 1` that of
+/// ring `r`. Missing rows were 0.
 pub type FoundCells = BTreeMap<u32, Box<[u64]>>;
 
-/// Bytes of a chunk after which another one begins.
+/// Size in bytes after which the next chunk begins.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// The rows of one segment.
@@ -28,16 +27,16 @@ pub(crate) struct Readings {
     segment: Arc<Segment>,
     found: FoundCells,
     rows: BTreeMap<u32, CellRow>,
-    /// Cells of a row that belong to something.
+    /// Number of cells per row that are in use.
     cells: usize,
-    /// Who shows what was added.
+    /// Shows the sums while the capture runs.
     tally: Option<Arc<FeedTally>>,
 }
 
-/// What is known of a row.
+/// The state of a row.
 #[derive(Debug)]
 struct CellRow {
-    /// What the files state, since the session began.
+    /// The sums that the files state since the session began.
     stated: Box<[u64]>,
     /// The ring's owner at the last reading.
     owner: OwnerWord,
@@ -54,12 +53,12 @@ pub(crate) struct UnstatedReading {
 struct CellChange {
     row: u32,
     owner: OwnerWord,
-    /// The thread that added, if there was only one; else 0.
+    /// The thread that added, if there was exactly one; otherwise 0.
     tid: u32,
     values: Vec<(u32, u64)>,
 }
 
-/// What a reading says of a row: what was added to its cells since the session began.
+/// The part of a reading for one row: the sums added to its cells since the session began.
 #[derive(Debug)]
 pub(crate) struct Adds {
     pub ring: Option<u32>,
@@ -67,7 +66,7 @@ pub(crate) struct Adds {
     pub values: Vec<(u32, u64)>,
 }
 
-/// Cells of a row of a source. One that makes no sense has none.
+/// Number of cells per row of a source. 0 if the source is invalid.
 pub(crate) fn cells_of(source: &Source) -> u32 {
     Schema::from_json(&source.schema_json).map_or(0, |schema| schema.cells())
 }
@@ -75,7 +74,7 @@ pub(crate) fn cells_of(source: &Source) -> u32 {
 const NOBODY: OwnerWord = OwnerWord { epoch: 0, state: ring_state::FREE };
 
 impl Readings {
-    /// Of a segment that has rows, for `cells` cells each.
+    /// The readings of a segment with rows of `cells` cells each. `None` if it has no rows.
     pub fn new(segment: Arc<Segment>, found: FoundCells, cells: u32) -> Option<Self> {
         let count = segment.geometry().rows().count();
         let cells = cells as usize;
@@ -83,7 +82,7 @@ impl Readings {
         fits.then(|| Self { segment, found, rows: BTreeMap::new(), cells, tally: None })
     }
 
-    /// Has `tally` show what a file states.
+    /// Makes `tally` show what a file states.
     pub fn shown_by(self, tally: Option<Arc<FeedTally>>) -> Self {
         Self { tally, ..self }
     }
@@ -93,17 +92,18 @@ impl Readings {
         self.segment.nonce()
     }
 
-    /// The numbers of rows that somebody may have added to. Others are not touched.
+    /// The numbers of rows that may contain adds. Other rows are not touched.
     fn used(&self) -> impl Iterator<Item = u32> {
         let geometry = self.segment.geometry();
-        // A thread claims the lowest free ring: if one was never claimed, none above it was.
+        // A thread claims the lowest free ring, so all rings above a never claimed ring were never
+        // claimed.
         let claimed = (0..geometry.rings())
             .take_while(|&ring| self.segment.ring(ring).owner().epoch > 0)
             .map(|ring| ring + 1);
         std::iter::once(0).chain(claimed).take_while(move |&row| row < geometry.rows().count())
     }
 
-    /// What has changed since the last reading that [`Self::stated`] was told of.
+    /// The changes since the last reading that was passed to [`Self::stated`].
     pub fn read(&self) -> Vec<UnstatedReading> {
         let mut readings = Vec::new();
         let mut reading = UnstatedReading::default();
@@ -138,12 +138,12 @@ impl Readings {
                 values.push((cell as u32, value));
             }
         }
-        // A segment that lost memory reads as zeros that nobody wrote there.
+        // A truncated segment reads as zeros that nobody wrote.
         let change = !values.is_empty() && !self.segment.truncated();
         change.then_some(CellChange { row, owner, tid: 0, values })
     }
 
-    /// A file states this reading.
+    /// Records that a file states this reading.
     pub fn stated(&mut self, reading: UnstatedReading) {
         if let Some(tally) = &self.tally {
             tally.add(self.added(&reading));
@@ -159,7 +159,7 @@ impl Readings {
         }
     }
 
-    /// What `reading` adds to what was [stated](Self::stated) before, by cell.
+    /// What `reading` adds to the [stated](Self::stated) sums, by cell.
     pub fn added(&self, reading: &UnstatedReading) -> BTreeMap<u32, u64> {
         let mut added = BTreeMap::new();
         for CellChange { row, values, .. } in &reading.changes {
@@ -173,8 +173,8 @@ impl Readings {
         added
     }
 
-    /// The same in one row, where there is no room for more: what was added to rings comes to the row that
-    /// all share. Their owners are not known then.
+    /// The same in one row, if there is no room for more: the adds of all rings count towards the
+    /// shared row. Their owners are then unknown.
     pub fn read_as_one(&mut self) -> Vec<UnstatedReading> {
         let adds = self.take_of(|row| row > 0);
         self.give(&adds);
@@ -185,8 +185,8 @@ impl Readings {
         if reading.rows.is_empty() { Vec::new() } else { vec![reading] }
     }
 
-    /// Takes away what was added and no file states, by cell. To be [given](Self::give) to another segment
-    /// of the feed.
+    /// Removes and returns the adds that no file states, by cell, to be [given](Self::give) to
+    /// another segment of the feed.
     pub fn take(&mut self) -> Vec<(u32, u64)> {
         self.take_of(|_| true)
     }
@@ -206,7 +206,7 @@ impl Readings {
         adds
     }
 
-    /// Counts these adds as some to the row that all share.
+    /// Counts these adds towards the shared row.
     pub fn give(&mut self, adds: &[(u32, u64)]) {
         let found = self.found.entry(0).or_insert_with(|| vec![0; self.cells].into());
         for &(cell, add) in adds {
@@ -214,7 +214,7 @@ impl Readings {
         }
     }
 
-    /// What the files before state, for one that begins.
+    /// The sums stated by earlier files, for a new file.
     pub fn base(&self) -> Vec<CellRows> {
         let mut all = vec![CellRows::default()];
         for (&row, CellRow { stated, .. }) in &self.rows {
@@ -228,7 +228,7 @@ impl Readings {
         all
     }
 
-    /// Counts from here on, for a file that cannot state what the files before it did.
+    /// Restarts the sums at 0, for a file that cannot state those of earlier files.
     pub fn forget_stated(&mut self) {
         for (&row, CellRow { stated, .. }) in &mut self.rows {
             let found = self.found.entry(row).or_insert_with(|| vec![0; self.cells].into());
@@ -253,7 +253,7 @@ impl UnstatedReading {
         self.rows.bytes().len()
     }
 
-    /// What it says, row by row.
+    /// The adds, row by row.
     pub fn adds(&self) -> Vec<Adds> {
         let adds = self.changes.iter().map(|CellChange { row, tid, values, .. }| Adds {
             ring: row.checked_sub(1),
@@ -274,7 +274,7 @@ impl UnstatedReading {
     }
 }
 
-/// The thread that owned the ring from one look to the next, if there was only one; else 0.
+/// The thread that owned the ring between two looks, if there was exactly one; otherwise 0.
 fn only_owner(segment: &Segment, ring: u32, before: OwnerWord, now: OwnerWord) -> u32 {
     let first = match before.state {
         ring_state::FREE => before.epoch.wrapping_add(1),
@@ -344,7 +344,7 @@ mod tests {
         let lost = readings.read();
         assert!(lost.is_empty());
         cells::add_own(&segment.row(1)[2], 1);
-        drop(readings.read()); // which came into no file
+        drop(readings.read()); // This reading did not reach a file.
         cells::add_own(&segment.row(1)[2], 1);
         assert_eq!(read(&mut readings), [(Some(0), 10, vec![(2, 7)])]);
         assert_eq!(readings.base().len(), 1);

@@ -7,7 +7,7 @@ use ppt_capture::{BLOCK, Lost, MAX_FRAMES, checksum};
 use crate::buffer::{Pool, WordBuffer};
 use ppt_capture::stamps::{StampFindings, Stamps};
 
-/// How large chunks and their frames are.
+/// The sizes of chunks and their frames.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
     /// Words of a frame.
@@ -16,12 +16,12 @@ pub(crate) struct Sizes {
     pub full: usize,
 }
 
-/// Frames of one ring and one owner, without a hole.
+/// Consecutive frames of one ring and one owner.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
     /// The number of the segment.
     pub segment_number: usize,
-    /// The ring of it.
+    /// The ring in that segment.
     pub ring: u32,
     /// Thread that owned the ring; 0 = unknown.
     pub tid: u32,
@@ -29,15 +29,15 @@ pub(crate) struct Chunk {
     pub first_seq: u64,
     /// Number of frames.
     pub count: u32,
-    /// Frames lost right before, on their way here.
+    /// Frames lost directly before this chunk, on the way here.
     pub lost_before: Lost,
     /// CLOCK_MONOTONIC when the first frame was drained, ns.
     pub drained_ns: u64,
-    /// The same after its last frame was drained; known once it is handed on.
+    /// The same after its last frame was drained. Set when the chunk is handed on.
     pub drained_by_ns: u64,
     /// The earliest time at which its first frame may have been written, on the same clock.
     pub since_ns: u64,
-    /// Facts about its frames, found on the way.
+    /// Facts about its frames, collected while draining.
     pub found: StampFindings,
     /// The checksum of its frames.
     pub crc: u32,
@@ -51,16 +51,17 @@ impl Chunk {
         self.first_seq + u64::from(self.count)
     }
 
-    /// Frames that it can still take. Full, they are whole blocks, if so many frames can be.
+    /// Number of frames that still fit. A full chunk consists of whole blocks, if enough frames fit
+    /// for that.
     pub fn room(&self, Sizes { stride, full }: Sizes) -> usize {
         let most = (full / 8 / stride).clamp(1, MAX_FRAMES as usize);
-        // A block is a power of two: the frames that make whole ones are, too.
+        // A block is a power of two, so the number of frames that fill whole blocks is one, too.
         let of_blocks = (BLOCK >> (8 * stride).trailing_zeros()).max(1);
         let most = if most >= of_blocks { most / of_blocks * of_blocks } else { most };
         most.saturating_sub(self.count as usize)
     }
 
-    /// The frames, byte by byte.
+    /// The frames as bytes.
     pub fn bytes(&self) -> &[u8] {
         self.frames.words().as_flattened()
     }
@@ -70,8 +71,8 @@ impl Chunk {
         self.frames.reserve(self.frames.len() + count * stride, full, pool);
     }
 
-    /// Takes the first `count` frames of what was copied behind those that it has, which have been
-    /// found to be frames: while they lie in a cache, all is seen of them that there is to see.
+    /// Appends the first `count` of the validated frames that were copied behind the existing ones.
+    /// All facts are collected now, while the frames are in a cache.
     pub fn take(&mut self, count: usize, stride: usize, stamps: &Stamps) {
         let frames = self.frames.keep(count * stride);
         stamps.see(frames, stride, &mut self.found);
@@ -80,11 +81,11 @@ impl Chunk {
     }
 }
 
-/// Frames of one ring and one thread, without a hole, as one sink gets them. Copies share the memory.
+/// Consecutive frames of one ring and one thread, as one sink gets them. Copies share the memory.
 #[derive(Debug, Clone)]
 pub struct Frames {
     pub(crate) chunk: Arc<Chunk>,
-    /// Frames lost right before, those included that this sink was too slow for.
+    /// Frames lost directly before, including those for which this sink was too slow.
     pub(crate) lost_before: Lost,
 }
 
@@ -96,7 +97,7 @@ impl Frames {
         self.chunk.segment_number
     }
 
-    /// The ring of it.
+    /// The ring in that segment.
     pub fn ring(&self) -> u32 {
         self.chunk.ring
     }
@@ -111,7 +112,7 @@ impl Frames {
         self.chunk.first_seq
     }
 
-    /// How many, one at least.
+    /// The number of frames, at least 1.
     pub fn count(&self) -> u32 {
         self.chunk.count
     }
@@ -121,23 +122,24 @@ impl Frames {
         self.chunk.drained_ns
     }
 
-    /// By when all of them were drained, on the same clock.
+    /// The time by which all of them were drained, on the same clock.
     pub fn drained_by_ns(&self) -> u64 {
         self.chunk.drained_by_ns
     }
 
-    /// Frames lost right before: those that were overwritten or corrupt, and those that this sink
-    /// was too slow for.
+    /// Frames lost directly before: overwritten or corrupt ones, and those for which this sink was
+    /// too slow.
     pub fn lost_before(&self) -> Lost {
         self.lost_before
     }
 
-    /// The frames as they were in the ring, one after the other.
+    /// The frames as in the ring, one after the other.
     pub fn bytes(&self) -> &[u8] {
         self.chunk.bytes()
     }
 
-    /// `count` of them behind the first `before`, of `stride` words each, in memory of their own.
+    /// `count` frames after the first `before`, of `stride` words each, copied into their own
+    /// memory.
     pub(crate) fn part(&self, before: u32, count: u32, stride: usize, stamps: &Stamps) -> Frames {
         let Chunk { segment_number, ring, tid, drained_ns, drained_by_ns, since_ns, .. } =
             *self.chunk;
@@ -163,7 +165,7 @@ impl Frames {
         Frames { chunk: Arc::new(chunk), lost_before }
     }
 
-    /// The same in memory that is little larger than they are, for who keeps them for long.
+    /// The same frames in memory of about their size, for a caller that keeps them for long.
     pub(crate) fn compact(&self) -> Frames {
         let words = self.chunk.frames.words();
         let bytes = words.len() * 8;
@@ -193,12 +195,12 @@ impl Frames {
         Frames { chunk: Arc::new(chunk), lost_before: self.lost_before }
     }
 
-    /// Memory that they take, in bytes.
+    /// Bytes of memory that the frames use.
     pub(crate) fn weight(&self) -> usize {
         self.chunk.frames.memory() + size_of::<Chunk>()
     }
 
-    /// Lets the memory be used again, unless somebody else still has it.
+    /// Returns the memory for reuse, unless it is still shared.
     pub(crate) fn give_back(self, pool: &Pool) {
         if let Some(chunk) = Arc::into_inner(self.chunk) {
             pool.give(chunk.frames);

@@ -1,13 +1,13 @@
-//! A file that large chunks go to past the page cache.
+//! A file to which large chunks are written past the page cache.
 //!
-//! The kernel's copy into pages that are new each time costs more than all that a listener does
-//! besides (`docs/performance.md` has the figures). Whole blocks of a large chunk are written from
-//! memory of ours instead (O_DIRECT), its edges and small chunks as ever: no block is written both
-//! ways, the file is never longer than what was written, and each `write` falls short where the way
-//! changes, so that who calls again goes on there.
+//! The kernel's copy into new pages costs more than everything else that a listener does
+//! (`docs/performance.md` has the figures). So whole blocks of a large chunk are written directly
+//! from our memory (O_DIRECT); its edges and small chunks are written normally. No block is written
+//! both ways, and the file is never longer than what was written. Each `write` returns short where
+//! the method changes, so that the next call continues there.
 //!
-//! Frames lie in memory as they must for that, and captures have them at such places: they are written
-//! from where they are. What lies elsewhere is copied first.
+//! Direct writes need aligned memory and file offsets. Frames in memory and in captures are
+//! aligned, so they are written without a copy. Unaligned data is copied first.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -22,29 +22,29 @@ use ppt_capture::{BLOCK, LARGE};
 /// Most bytes of one write.
 const MOST: usize = 2 << 20;
 
-/// A file, written from its start, by nobody else; it may be open for appending.
+/// A file that has no other writer and is written from its start. It may be open for appending.
 #[derive(Debug)]
 pub struct DirectFile {
     file: File,
     at: u64,
-    /// The flags that the file has otherwise; None where it takes no direct writes.
+    /// The flags for normal writes. `None` if the file takes no direct writes.
     flags: Option<OFlag>,
-    /// More waits than should.
+    /// Set while too much data waits.
     behind: Arc<AtomicBool>,
-    /// Bytes a second of the last large writes.
+    /// Bytes a second of the last large writes, for each method.
     direct: f64,
     cached: f64,
-    /// For what lies where it cannot be written from.
+    /// Buffer for unaligned data.
     head: Aligned,
     memory: Aligned,
 }
 
-/// Memory at a multiple of [`BLOCK`].
+/// Memory aligned to [`BLOCK`].
 #[derive(Debug, Default)]
 struct Aligned(Vec<u8>);
 
 impl Aligned {
-    /// A copy of `parts` one after the other, of `most` bytes at most.
+    /// A copy of the concatenated `parts`, at most `most` bytes.
     fn hold<'a>(&mut self, most: usize, parts: impl IntoIterator<Item = &'a [u8]>) -> &[u8] {
         if self.0.is_empty() {
             self.0 = vec![0; most + BLOCK];
@@ -61,8 +61,8 @@ impl Aligned {
 }
 
 impl DirectFile {
-    /// Writes into `file`, which is past the page cache if that is an empty regular file that takes
-    /// it. While `behind` is set, whichever way was faster is taken.
+    /// Writes into `file`: past the page cache if it is an empty regular file that supports that.
+    /// While `behind` is set, the faster method is used.
     pub fn new(file: File, behind: Arc<AtomicBool>) -> Self {
         let regular = fstat(&file).is_ok_and(|it| {
             let kind = SFlag::from_bits_truncate(it.st_mode) & SFlag::S_IFMT;
@@ -70,19 +70,19 @@ impl DirectFile {
         });
         let flags = fcntl(&file, FcntlArg::F_GETFL).map(OFlag::from_bits_retain);
         let flags = flags.ok().filter(|_| regular);
-        // Of a way that was not gone, nothing bad is known.
+        // A method that has not been tried is assumed to be fast.
         let (direct, cached) = (f64::INFINITY, f64::INFINITY);
         let (head, memory) = Default::default();
         Self { file, at: 0, flags, behind, direct, cached, head, memory }
     }
 
-    /// Writes into `file` as any program does: others may have it, too.
+    /// Writes into `file` normally; other programs may write to it, too.
     pub fn plain(file: File) -> Self {
         Self { flags: None, ..Self::new(file, Arc::default()) }
     }
 
-    /// Writes whole blocks of the front of `parts`: from where they are, if that is possible, behind a
-    /// head of whole blocks.
+    /// Writes whole blocks from the start of `parts`: without a copy if possible, after a head of
+    /// whole blocks.
     fn write_direct(&mut self, parts: &[IoSlice<'_>], flags: OFlag) -> io::Result<usize> {
         let mut parts = parts.iter().map(|part| &**part).filter(|part| !part.is_empty()).peekable();
         let is_head = |part: &&[u8]| part.len() == BLOCK && !is_movable(part);
@@ -97,8 +97,8 @@ impl DirectFile {
         written_directly(&mut self.file, &[blocks], flags)
     }
 
-    /// Bytes that are to be written as ever before direct writes can begin: up to the first part that
-    /// can be written from where it is, else to the next block.
+    /// Bytes to write normally before direct writes can begin: up to the first part that can be
+    /// written without a copy, or else up to the next block.
     fn edge(&self, parts: &[IoSlice<'_>]) -> usize {
         let to_block = (self.at.next_multiple_of(BLOCK as u64) - self.at) as usize;
         let mut before = 0;
@@ -136,7 +136,7 @@ impl Write for DirectFile {
                     }
                     return Ok(written);
                 }
-                // Any error leads here. If the cause is not direct writing, the error comes again.
+                // Any error leads here. If direct writing was not the cause, the error recurs.
                 Err(_) => self.flags = None,
             }
         }
@@ -157,17 +157,17 @@ impl Write for DirectFile {
 fn written_directly(file: &mut File, blocks: &[IoSlice<'_>], flags: OFlag) -> io::Result<usize> {
     fcntl(&*file, FcntlArg::F_SETFL(flags | OFlag::O_DIRECT))?;
     let written = file.write_vectored(blocks);
-    // It was so before, and so it can be so again.
+    // The flags were set before, so they can be restored.
     let _ = fcntl(&*file, FcntlArg::F_SETFL(flags));
     written
 }
 
-/// Whether much of a part can be written directly from where it is.
+/// Whether much of a part can be written directly without a copy.
 fn is_movable(part: &[u8]) -> bool {
     part.len() >= LARGE && part.as_ptr().addr().is_multiple_of(BLOCK)
 }
 
-/// The first `len` bytes, or fewer: those of the first part that has any.
+/// At most the first `len` bytes of the first part that is not empty.
 fn first<'a>(parts: &'a [IoSlice<'_>], len: usize) -> &'a [u8] {
     let part = parts.iter().find(|part| !part.is_empty());
     part.map_or(&[], |part| &part[..part.len().min(len)])
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::buffer::{LARGE_CHUNK, WordBuffer};
 
-    /// Writes all of it as a chunk's three parts; returns in how many writes.
+    /// Writes `bytes` as a chunk's three parts. Returns the number of writes.
     fn write_all(out: &mut DirectFile, bytes: &[u8]) -> usize {
         let (head, rest) = bytes.split_at(bytes.len().min(192));
         let (body, tail) = rest.split_at(rest.len() - rest.len().min(40));
@@ -228,7 +228,8 @@ mod tests {
         buffer.keep(LARGE_CHUNK / 8);
         let frames = buffer.words().as_flattened();
         let (padding, mut expected) = ([0; 63], Vec::new());
-        // As captures have them: whole blocks, then not, then from the middle of a block on.
+        // As in captures: whole blocks, then not whole ones, then starting in the middle of a
+        // block.
         for (head, len) in [(BLOCK, 2 * LARGE), (BLOCK, LARGE + 640), (BLOCK - 640, LARGE_CHUNK)] {
             let parts = [&[7; BLOCK][..head], &frames[..len], &padding[..len % 64]];
             let mut slices = &mut parts.map(IoSlice::new)[..];

@@ -1,8 +1,8 @@
 //! The drain thread. It reads cursors, copies new frames, and sleeps.
 //!
-//! It polls a silent ring often enough that a burst fits into it ([`longest`]), and a busy ring more
-//! often ([`Pace`]). Threads take the lowest free ring. So it polls only those rings of a segment
-//! that somebody may have claimed, and all of them once a second and at the end.
+//! It polls an idle ring often enough for a burst to fit into it ([`longest`]), and a busy ring
+//! more often ([`Pace`]). Threads take the lowest free ring. So it polls only those rings of a
+//! segment that may have been claimed, and all of them once a second and at the end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
@@ -22,20 +22,22 @@ use crate::ring::{BLOCK, Outlet, RingDrain};
 use crate::watched::RingFindings;
 use ppt_capture::stamps::Stamps;
 
-/// Least sleep after a pass that took longer than the pace allows: the core is not ours alone.
+/// Shortest sleep after a pass that took longer than the pace allows, because other threads need
+/// the core, too.
 const BREATH_NS: u64 = 50_000;
-/// From one look at all rings of a segment to the next, also at those that nobody may have claimed.
+/// Interval between two looks at all rings of a segment, including those that are probably
+/// unclaimed.
 const SWEEP_NS: u64 = 1_000_000_000;
-/// Time for which nothing else is done for each look at a ring that nothing may have come into: so
-/// looks at thousands of them take half a hundredth of a CPU, and not several.
+/// Idle time per look at an idle ring. With thousands of rings, looks then take half a percent of a
+/// CPU instead of several.
 const LOOK_NS: u64 = 3_000;
-/// The time that a write may take. It is part of the time after which frames are in the file.
+/// The time that a write may take. It is part of the time until frames are in the file.
 const WRITE_NS: u64 = 5_000_000;
-/// The number of open chunks up to which each may become a large one. It bounds their memory.
+/// The number of open chunks up to which chunks may become large. It bounds their memory.
 const FEW: usize = 8;
-/// More than any thread can write in a nanosecond.
+/// More frames than any thread can write in a nanosecond.
 const FRAMES_PER_NS: u64 = 4;
-/// Frames that may have been written before the first pass, or while it was not on time.
+/// Number of frames that may have been written before the first pass, or while a pass was late.
 const HEAD_START: u64 = 1 << 32;
 
 /// The rings of one segment.
@@ -44,17 +46,19 @@ pub(crate) struct DrainedSegment {
     segment: Arc<Segment>,
     seen: Arc<RingFindings>,
     stamps: Arc<Stamps>,
-    /// Rings that somebody has written to.
+    /// The rings that have been written to.
     rings: Vec<Option<Box<RingDrain>>>,
-    /// How far each has been drained, side by side: most looks find nothing else.
+    /// How far each ring has been drained. The cursors are contiguous because most looks read
+    /// nothing else.
     cursors: Vec<u64>,
-    /// The number of rings, from the first, that somebody may have claimed.
+    /// The number of rings, from the first, that may have been claimed.
     reach: usize,
-    /// Rings that frames came into lately: the others are looked at less often.
+    /// Rings that received frames recently. Other rings are polled less often.
     busy: Vec<usize>,
-    /// The rings in which a look found frames. The vector stays for its memory.
+    /// The rings in which a look found frames. The vector is kept to reuse its memory.
     moved: Vec<usize>,
-    /// The longest time from one look at a ring to the next, ns: by its slots, and for any ring.
+    /// The longest time between two looks at a ring, ns: from its number of slots, and for any
+    /// ring.
     every: u64,
     at_most: u64,
     /// The times of the last look at all rings within reach, and at all rings.
@@ -62,9 +66,9 @@ pub(crate) struct DrainedSegment {
     swept: u64,
     /// Rings with an open chunk.
     open: Vec<usize>,
-    /// When the first frame of any of these may have been written, at the earliest.
+    /// The earliest time at which the first frame of an open chunk may have been written.
     earliest: u64,
-    /// That is not known: one has been open since the first look.
+    /// Whether that time is unknown: a chunk has been open since the first look.
     is_unsure: bool,
 }
 
@@ -72,13 +76,13 @@ pub(crate) struct DrainedSegment {
 #[derive(Clone, Copy)]
 struct Pass {
     now: u64,
-    /// The pass before this one.
+    /// Start of the previous pass.
     last: u64,
-    /// The shortest sleep, ns. Whatever is due before its end is due now.
+    /// The shortest sleep, ns. Anything due before its end is due now.
     shortest: u64,
-    /// Rings were looked at as often as can be.
+    /// Whether rings were polled at the highest rate.
     hurried: bool,
-    /// It is the last one: every ring.
+    /// Whether this is the last pass, over every ring.
     is_last: bool,
 }
 
@@ -110,18 +114,18 @@ impl DrainedSegment {
         }
     }
 
-    /// How long one ring may go without a look, ns: many of them take their time, too.
+    /// How long a ring may go without a look, ns. Polling many rings takes time, too.
     fn every(&self) -> u64 {
         self.every.max((self.reach as u64 * LOOK_NS).min(self.at_most))
     }
 
-    /// When all rings have to be looked at again.
+    /// When all rings must be polled again.
     fn due(&self) -> u64 {
         self.looked.map_or(0, |looked| looked + self.every())
     }
 
-    /// Takes what the rings hold that are to be looked at; returns how fast the busiest one fills, in
-    /// rings a second, as far as that is known.
+    /// Drains the rings that are due. Returns the fill rate of the busiest one in rings a second,
+    /// if known.
     fn pass(&mut self, pass: Pass, out: &mut Outlet<'_>) -> Option<f64> {
         let Pass { now, .. } = pass;
         let all = pass.is_last || now + pass.shortest >= self.due();
@@ -154,11 +158,12 @@ impl DrainedSegment {
         if undersized && !self.seen.undersized.swap(true, Relaxed) {
             out.counters.tell_undersized();
         }
-        // How long the frames of a first look took is not known.
+        // The time in which the frames of a first look were written is unknown.
         (!is_first).then(|| found.rate * 1e9 / slots as f64)
     }
 
-    /// A thread takes the lowest free ring. So if a ring was never claimed, no ring above it was.
+    /// A thread takes the lowest free ring, so all rings above a never claimed ring were never
+    /// claimed.
     fn widen_reach(&mut self) {
         let rings = self.cursors.len();
         while self.reach < rings && self.segment.ring(self.reach as u32).owner().epoch > 0 {
@@ -166,7 +171,7 @@ impl DrainedSegment {
         }
     }
 
-    /// Of the busy rings, those that frames came into after `since` are still busy.
+    /// Keeps only the busy rings that received frames after `since`.
     fn forget_idle(&mut self, since: u64) {
         let rings = &mut self.rings;
         self.busy.retain(|&number| {
@@ -176,8 +181,8 @@ impl DrainedSegment {
         });
     }
 
-    /// Takes what these rings hold. Nearly all hold nothing new, so nothing else is done between two
-    /// looks: the memory that they read comes at the same time.
+    /// Drains these rings. Most are idle, so the loop only reads cursors, which lets the memory
+    /// accesses overlap.
     fn look(
         &mut self,
         rings: impl Iterator<Item = usize>,
@@ -189,7 +194,7 @@ impl DrainedSegment {
         moved.clear();
         moved.extend(rings.filter(|&number| now.tail(number) != self.cursors[number]));
         for &number in &moved {
-            // A segment that lost memory holds bytes that nobody wrote there.
+            // A truncated segment holds bytes that nobody wrote.
             if self.segment.truncated() {
                 break;
             }
@@ -226,12 +231,12 @@ impl DrainedSegment {
         }
     }
 
-    /// Whether a frame that no chunk has been handed on with may have been written before `late`.
+    /// Whether a frame in an open chunk may have been written before `late`.
     fn is_late(&mut self, late: u64) -> bool {
         if self.earliest > late {
             return false;
         }
-        // Full chunks have been handed on meanwhile.
+        // Full chunks have been handed on in the meantime.
         let open = self.open.iter().filter_map(|&number| self.rings[number].as_ref());
         self.earliest = open.filter_map(|drain| drain.open_since()).min().unwrap_or(u64::MAX);
         self.earliest <= late
@@ -257,7 +262,7 @@ impl DrainedSegment {
         self.is_unsure = false;
     }
 
-    /// Hands on all that is left: nothing more comes.
+    /// Hands on everything that is left. Nothing more comes.
     fn close(&mut self, out: &mut Outlet<'_>) {
         self.flush(out);
         let closings = self.rings.iter().flatten().map(|drain| drain.closing());
@@ -267,33 +272,34 @@ impl DrainedSegment {
 
 /// The result of a pass.
 struct PassFindings {
-    /// The most frames that a ring held.
+    /// The largest number of frames found in a ring.
     most: u64,
-    /// Frames a nanosecond that came into the fastest one, however fast it fills.
+    /// Highest rate of a ring, in frames per nanosecond, regardless of its size.
     rate: f64,
-    /// When these rings were looked at before; those that are busy.
+    /// When these rings were polled before: the busy ones, or all.
     since: u64,
     since_busy: u64,
     now: u64,
 }
 
-/// All that the drain thread needs.
+/// The state of the drain thread.
 pub(crate) struct Drain {
     pub changes: Receiver<FeedChange<DrainedSegment>>,
     pub lanes: Lanes,
     pub counters: Arc<Counters>,
-    /// Set once the gates are closed: one more pass, and out.
+    /// Set once the gates are closed: the thread makes one more pass and ends.
     pub stop: Arc<AtomicBool>,
-    /// To be woken when a ring has been claimed.
+    /// Unparked when a ring has been claimed.
     pub keeper: Thread,
     pub options: ListenerOptions,
 }
 
 impl Drain {
-    /// Drains until it is told to stop. After that, it copies at each ring only up to the cursor that
-    /// it finds, so that it ends.
+    /// Drains until it is stopped. After that, it copies each ring only up to the cursor that it
+    /// finds, so that it ends.
     pub fn run(mut self) {
-        // Sleeps of half a millisecond would otherwise take 50 µs longer. Failure costs just that.
+        // Sleeps of half a millisecond would otherwise take 50 µs longer. A failure has no other
+        // effect.
         let _ = nix::sys::prctl::set_timerslack(1);
         let options = &self.options;
         let mut feeds: Vec<DrainedSegment> = Vec::new();
@@ -354,13 +360,13 @@ impl Drain {
             let due = feeds.iter().map(DrainedSegment::due).min();
             let longest = due.map_or(options.chunk_age, |due| Duration::from_nanos(due - now));
             let sleep = claims.next(out.claims, since).min(pace.next(rate, since, longest));
-            // How long the frames of a first look took is not known: come back soon.
+            // The time in which the frames of a first look were written is unknown: come back soon.
             let sleep = if is_first { pace.first() } else { sleep };
             hurried = pace.is_shortest(sleep);
-            // A chunk that would be late at the next pass goes now, and all others go with it: to
-            // wake the disk thread for many chunks costs as much as for one.
+            // A chunk that would be late at the next pass is handed on now, together with all
+            // others: waking the disk thread costs the same for many chunks as for one.
             let late = (now + sleep.as_nanos() as u64 + WRITE_NS).saturating_sub(age);
-            // A sink that is behind is given no more of them: full ones take the least memory.
+            // A sink that is behind gets no more partial chunks: full chunks use the least memory.
             let waits = open <= FEW && out.lanes.are_behind();
             if !waits && feeds.iter_mut().any(|feed| feed.is_late(late)) {
                 feeds.iter_mut().for_each(|feed| feed.flush(&mut out));
@@ -378,7 +384,7 @@ impl Drain {
             aside = out.aside;
             let took = ppt_now::monotonic() - now;
             let rest = (sleep.as_nanos() as u64).saturating_sub(took).max(BREATH_NS);
-            // Woken when there are changes, and at the end.
+            // Unparked on changes and at the end.
             thread::park_timeout(Duration::from_nanos(rest));
         }
     }

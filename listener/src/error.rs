@@ -18,12 +18,12 @@ pub enum ListenerError {
     #[strum(serialize = "bug")]
     #[error("feed {feed}: {what}")]
     Feed {
-        /// Which one, from 0.
+        /// The feed, from 0.
         feed: usize,
         /// The contradiction.
         what: &'static str,
     },
-    /// The capture speaks of as many sources as it may: [`MAX_SOURCES`](ppt_capture::MAX_SOURCES).
+    /// The capture has the maximum number of sources, [`MAX_SOURCES`](ppt_capture::MAX_SOURCES).
     #[strum(serialize = "too-many-sources")]
     #[error("a capture holds at most 4,096 buffers of processes")]
     TooManySources,
@@ -38,7 +38,7 @@ pub enum ListenerError {
 }
 
 impl ListenerError {
-    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    /// The short name of the message, under which `docs/troubleshooting.md` explains it.
     pub fn code(&self) -> &'static str {
         self.into()
     }

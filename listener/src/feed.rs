@@ -1,4 +1,4 @@
-//! One buffer of one target, as the listener takes it over from whoever attached to it.
+//! One buffer of one target, as the agent hands it to the listener.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,40 +9,39 @@ use ppt_segment::Segment;
 use crate::cells::FoundCells;
 use crate::error::ListenerError;
 
-/// Tells whether the thread with this id, in the numbering of the target, is there; `None` where
-/// that cannot be told, or not yet. Asked at most once a second per silent ring, and takes no longer
-/// than a millisecond.
+/// Returns whether the thread with this id, in the target's numbering, exists. `None` if that is
+/// unknown, or not known yet. Called at most once a second per idle ring; takes at most a
+/// millisecond.
 pub type Alive = Box<dyn FnMut(u32) -> Option<bool> + Send>;
 
-/// A buffer to drain. Its place among the feeds is its source number in the capture, unless that goes
-/// on in other files: they number anew those of which frames may come.
+/// A buffer to drain. Its index is its source number in the capture, unless the capture continues
+/// in other files: these renumber the feeds that may still have frames.
 pub struct Feed {
-    /// The description of it in the capture. `segment` is added to the segments there if it is not
-    /// among them.
+    /// Its description in the capture. `segment` is added to the segments there if it is missing.
     pub source: Source,
     /// The rings.
     pub segment: Arc<Segment>,
     /// For each ring, the cursor (frames published) at which this session starts.
     pub first: Vec<u64>,
-    /// The cells of the segment when the session came to it: what others have added before.
+    /// The cells of the segment at the start of the session: what earlier sessions added.
     pub cells: FoundCells,
-    /// Frames between the last session and this one; they count to neither.
+    /// Frames between the last session and this one. They count towards neither.
     pub unattended: Vec<Unattended>,
-    /// Rings that are populated already: this many from the first.
+    /// The number of rings, from the first, that are already populated.
     pub populated: u32,
-    /// Lets the rings of threads that ended without a word be freed.
+    /// Lets the listener free the rings of threads that ended without freeing them.
     pub alive: Option<Alive>,
 }
 
-/// A change that a working thread learns of while feeds come and go.
+/// A change that is passed to a working thread while feeds come and go.
 pub(crate) enum FeedChange<T> {
     /// One more segment.
     Add(T),
-    /// Nothing more comes out of this one.
+    /// No more frames come from this segment.
     Retire(usize),
 }
 
-/// Frames of one ring that were written while nobody was attached.
+/// Frames of one ring that were written while no session was attached.
 #[derive(Debug, Clone)]
 pub struct Unattended {
     /// The segment: that of the feed, or one of earlier sessions.
@@ -51,12 +50,12 @@ pub struct Unattended {
     pub ring: u32,
     /// The first sequence number.
     pub first_seq: u64,
-    /// How many.
+    /// The number of frames.
     pub count: u64,
 }
 
 impl Feed {
-    /// A feed that starts at the cursors of this moment, which should be before the gate opens.
+    /// A feed that starts at the current cursors, which should be read before the gate opens.
     /// Frames that earlier sessions did not account for are unattended.
     pub fn starting_now(source: Source, segment: Arc<Segment>) -> Self {
         let rings = 0..segment.geometry().rings();
@@ -72,7 +71,7 @@ impl Feed {
         Self { source, segment, first, cells, unattended, populated: 0, alive: None }
     }
 
-    /// Refuses what cannot be drained, and lists the segment in the source.
+    /// Fails if the feed cannot be drained. Adds the segment to the source.
     pub(crate) fn complete(&mut self, feed: usize) -> Result<(), ListenerError> {
         let geometry = self.segment.geometry();
         let refuse = |what| Err(ListenerError::Feed { feed, what });

@@ -1,4 +1,4 @@
-//! Frames that a capture leaves out.
+//! Filters frames out of a capture.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,39 +8,39 @@ use ppt_capture::{ClockReading, FramesHead, Source};
 
 use crate::chunk::Frames;
 
-/// Says which frames are wanted in a capture. The thread that writes it asks, never the one that
-/// drains.
+/// Decides which frames a capture contains. The thread that writes the capture calls it, never the
+/// one that drains.
 pub trait Filter: fmt::Debug + Send {
-    /// Frames of these feeds come from now on.
+    /// Frames of these feeds may follow.
     fn introduce(&mut self, new: &[(usize, &Source)]);
 
-    /// The clocks were read: twice before the first frame, and about each second.
+    /// New clock readings: two before the first frame, then about one per second.
     fn clocks(&mut self, readings: &[ClockReading]);
 
-    /// Says of each of the frames of `feed` with this head whether it is wanted, one after the other.
+    /// Decides for each of the frames of `feed` with this head whether it is wanted, in order.
     fn wants(&mut self, feed: usize, head: &FramesHead, frames: &[u8], wanted: &mut Vec<bool>);
 }
 
 /// A filter that the options of a listener hold.
 pub type SharedFilter = Arc<Mutex<dyn Filter>>;
 
-/// The filter, of this thread alone.
+/// Locks the filter, which only this thread uses.
 pub(crate) fn locked(filter: &SharedFilter) -> MutexGuard<'_, dyn Filter + 'static> {
     filter.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Frames without a hole that are wanted, or not.
+/// Consecutive frames that are all wanted, or all not.
 #[derive(Debug)]
 pub(crate) enum FilteredRun {
     Wanted(Frames),
-    /// So many frames, and how many went into the parts before.
+    /// The number of frames, and how many were passed to earlier parts.
     LeftOut {
         before: u32,
         count: u32,
     },
 }
 
-/// Takes `frames` of `stride` words apart.
+/// Splits `frames` of `stride` words into runs.
 pub(crate) fn parts(
     frames: &Frames,
     wanted: &[bool],

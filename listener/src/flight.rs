@@ -1,8 +1,8 @@
-//! The flight recorder: a sink that keeps frames in memory, and writes them when something happens.
+//! The flight recorder: a sink that keeps frames in memory, and writes them when a trigger fires.
 //!
-//! Two threads: the sink's own looks at frames, holds them, and closes windows; another one writes
-//! the windows, so that a slow disk costs no frame. Chunks are the unit: a window has every chunk
-//! with a frame of its time, and so a little more.
+//! It has two threads. The sink's own thread evaluates triggers, stores frames and closes windows.
+//! Another thread writes the windows, so that a slow disk costs no frame. A window contains every
+//! chunk with a frame in its time, and so a little more than asked for.
 
 mod shared;
 mod store;
@@ -45,40 +45,42 @@ use watch::Fired;
 use window::FinishedWindow;
 use windows::{Pending, Reach, TriggerOutcome, Windows};
 
-/// What a frame may be late: it is kept for so much longer than asked for.
+/// How late a frame may arrive, ns. Frames are kept longer by this time.
 const LATE_NS: u64 = 1_000_000_000;
-/// While a window is open, from one look whether it is over to the next.
+/// Interval between checks whether an open window is over, ns.
 const LOOK_NS: u64 = 10_000_000;
-/// Between the two readings of clocks before the first frame.
+/// Time between the two clock readings before the first frame.
 const APART: Duration = Duration::from_millis(5);
-/// Windows that may wait for the disk: each takes a little memory, however much of it they share.
+/// Number of windows that may wait for the disk. Each takes a little memory even if it shares its
+/// frames.
 const WAITING_WINDOWS: u64 = 1000;
-/// The part of the memory that frames may take on their way to the recorder.
+/// One part in this many of the memory is for frames on their way to the recorder.
 const WAITING: u64 = 8;
 
-/// The least memory with which a flight recorder works: so one full chunk may be on its way to it.
+/// The smallest memory with which a flight recorder works, in bytes: one full chunk may be on its
+/// way to it.
 pub const LEAST_MEMORY: u64 = WAITING * LARGE_CHUNK as u64;
 
-/// How a flight recorder works.
+/// The options of a flight recorder.
 #[derive(Debug, Clone)]
 pub struct FlightOptions {
-    /// How much time it holds.
+    /// How much history it keeps in memory.
     pub keep: Duration,
-    /// What a window has before its first trigger.
+    /// Length of a window before its first trigger.
     pub before: Duration,
-    /// What it has after its last one.
+    /// Length of a window after its last trigger.
     pub after: Duration,
-    /// After a trigger, others count as the same for so long.
+    /// Time after a trigger in which further ones count as the same.
     pub cooldown: Duration,
     /// Most bytes of memory: at least [`LEAST_MEMORY`].
     pub memory: u64,
-    /// Lost frames trigger.
+    /// Whether lost frames trigger.
     pub on_gap: bool,
-    /// From one reading of counters to the next.
+    /// Interval between readings of counters.
     pub counters: Duration,
-    /// How frames are stored in files, if not as they are.
+    /// How frames are stored in files. `None`: uncompressed.
     pub compress: Option<Codec>,
-    /// How long a window that cannot be written is tried again once the session has ended.
+    /// How long the recorder retries a window that cannot be written after the end of the session.
     pub patience: Duration,
 }
 
@@ -88,7 +90,7 @@ impl FlightOptions {
         usize::try_from(self.memory / WAITING).unwrap_or(usize::MAX)
     }
 
-    /// Bytes that it may hold.
+    /// Bytes that the recorder may store.
     fn store_bytes(&self) -> usize {
         usize::try_from(self.memory - self.memory / WAITING).unwrap_or(usize::MAX)
     }
@@ -98,7 +100,7 @@ fn in_ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What all sinks of a listener share.
+/// State that all sinks of a listener share.
 pub(crate) struct Surroundings {
     pub pool: Arc<Pool>,
     pub clocks: Clocks,
@@ -108,21 +110,21 @@ pub(crate) struct Surroundings {
 
 /// A feed.
 struct Feed {
-    /// With all segments that it has had.
+    /// The source, with all segments that it has had.
     source: Arc<Source>,
-    /// Segments that frames may still come of.
+    /// Segments that may still produce frames.
     live: BTreeSet<usize>,
     cells: Vec<(SegmentPlace, Readings)>,
     dropped: Dropped,
 }
 
-/// A segment that frames may still come of.
+/// A segment that may still produce frames.
 struct Live {
     place: SegmentPlace,
-    /// The number of the next frame of each ring that something came of.
+    /// The next sequence number of each ring that has produced frames.
     next: BTreeMap<u32, u64>,
     first: Vec<u64>,
-    /// Frames that there was no room for: the next frames of the ring state them.
+    /// Frames for which there was no room. The next frames of the ring state them.
     missed: BTreeMap<u32, Lost>,
 }
 
@@ -134,7 +136,7 @@ pub(crate) struct Recorder {
     windows: Windows<Fired>,
     feeds: BTreeMap<usize, Feed>,
     segments: BTreeMap<usize, Live>,
-    /// All that was written before has come, ns of CLOCK_MONOTONIC.
+    /// Everything written before this time has arrived, ns of CLOCK_MONOTONIC.
     upto: u64,
     around: Surroundings,
     cadence: Cadence,
@@ -143,7 +145,7 @@ pub(crate) struct Recorder {
     /// Why windows cannot be written at all.
     trouble: Option<io::Error>,
     hits: Vec<TriggerHit>,
-    /// It was told that a window is lost because too many others wait.
+    /// Whether it was reported that a window is lost because too many others wait.
     told_full: bool,
 }
 
@@ -180,7 +182,7 @@ impl Recorder {
             told_full: false,
         };
         recorder.read_clocks(now);
-        // Ticks are converted by a line through two readings.
+        // Tick conversion needs two readings.
         thread::sleep(APART);
         recorder.read_clocks(ppt_now::monotonic());
         Ok((recorder, shared))
@@ -192,11 +194,11 @@ impl Recorder {
         self.keep(now, Arrival::Clocks(readings));
     }
 
-    /// Keeps what came now, if there is room for it.
+    /// Stores what has just arrived, if there is room for it.
     fn keep(&mut self, now: u64, entry: Arrival) -> bool {
         while !self.store.has_room(&entry) {
             let Some(oldest) = self.store.oldest() else { return false };
-            // What a trigger was about stays: its window ends here.
+            // Keeps the frames around a trigger: its window ends here.
             for window in self.windows.triggered_by(oldest) {
                 self.close(window);
             }
@@ -216,9 +218,9 @@ impl Recorder {
         counts.fetch_add(1, Relaxed);
     }
 
-    /// The window is over: what there is of it goes into a file.
+    /// The window is over: its available content goes into a file.
     fn close(&mut self, asked: Pending<Fired>) {
-        // Somebody asked for this very window.
+        // A user requested this very window.
         if self.shared.waiting() >= WAITING_WINDOWS && !asked.is_urgent() {
             if !std::mem::replace(&mut self.told_full, true) {
                 let error = io::Error::other("too many others wait for the disk");
@@ -270,7 +272,7 @@ impl Recorder {
         }
     }
 
-    /// Looks whether these frames, which came at `now`, trigger.
+    /// Evaluates the triggers on these frames, which arrived at `now`.
     fn look(&mut self, now: u64, frames: &Frames) {
         let Some(live) = self.segments.get(&frames.segment_number()) else { return };
         let place = live.place;
@@ -291,7 +293,7 @@ impl Recorder {
             let feed = Some(place.feed);
             let why = Why::On;
             let seqno = Some(seqno);
-            // A frame tells its own time, and may lie.
+            // The time in a frame comes from the target and may be wrong.
             let earliest = now.saturating_sub(in_ns(self.options.keep)).min(since);
             let at = mono_ns.unwrap_or(frames.drained_ns()).clamp(earliest, now);
             self.trigger(at, Fired { why, expression, feed, ring, seqno, note: String::new() });
@@ -299,7 +301,7 @@ impl Recorder {
         self.hits = hits;
     }
 
-    /// Reads counters and histograms of feed `of`, or of all.
+    /// Reads counters and histograms of feed `of`, or of all feeds.
     fn read_cells(&mut self, now: u64, of: Option<usize>) {
         let adds = self.around.adds.lock().map(|it| it.clone()).unwrap_or_default();
         let (mut come, mut triggers) = (Vec::new(), Vec::new());
@@ -345,10 +347,10 @@ impl Recorder {
         }
     }
 
-    /// Forgets feeds of which nothing comes any more and nothing is held.
+    /// Forgets feeds that have ended and have nothing in memory.
     fn forget_feeds(&mut self) {
         if !self.windows.are_none() {
-            // A trigger may be about one.
+            // An open trigger may concern a feed.
             return;
         }
         let (store, feeds) = (&mut self.store, &mut self.feeds);
@@ -434,7 +436,7 @@ impl Sink for Recorder {
     fn masks(&mut self, feed: usize, flip: &Arc<Flip>) {
         let entry = Arrival::Masks(feed, flip.clone());
         if !self.keep(ppt_now::monotonic(), entry.clone()) {
-            // Without it, what the windows say of their frames would be wrong.
+            // Without it, the windows would misinterpret their frames.
             self.store.push(ppt_now::monotonic(), entry);
         }
     }
@@ -517,7 +519,7 @@ impl Sink for Recorder {
         }
         let over = self.windows.over(self.upto);
         if !over.is_empty() {
-            // Stamps of a short window need more than the readings of each second.
+            // Stamps of a short window need more clock readings than one per second.
             self.read_clocks(now);
             over.into_iter().for_each(|window| self.close(window));
         }
@@ -532,7 +534,7 @@ impl Sink for Recorder {
         self.read_clocks(now);
         self.read_dropped(now, &ending.dropped);
         self.take_asked();
-        // Nothing more comes: the windows that are open end with the session.
+        // Nothing more arrives: open windows end with the session.
         self.upto = u64::MAX;
         for mut window in self.windows.over(u64::MAX) {
             window.wanted.to_ns = window.wanted.to_ns.min(now).max(window.first);

@@ -1,4 +1,4 @@
-//! The first bytes of a capture: where and when.
+//! The header of a capture: host and time.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ pub fn header(tool: &str) -> FileHeader {
     let mut capture_id = [0; 16];
     let random = rustix::rand::getrandom(&mut capture_id, GetRandomFlags::empty());
     if random != Ok(capture_id.len()) {
-        // Unique is all it has to be.
+        // The id only has to be unique.
         capture_id[..8].copy_from_slice(&now(ClockId::CLOCK_REALTIME).to_le_bytes());
         capture_id[8..12].copy_from_slice(&std::process::id().to_le_bytes());
     }

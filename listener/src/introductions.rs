@@ -9,7 +9,7 @@ use crate::feed::Feed;
 use crate::sink::Introduction;
 use crate::tally::FeedTally;
 
-/// The places of times and kinds in the frames of each.
+/// The offsets of times and kinds in the frames of each segment.
 pub(crate) fn stamps(introductions: &[Introduction]) -> Vec<Arc<Stamps>> {
     introductions.iter().map(|it| it.stamps.clone()).collect()
 }
@@ -23,7 +23,7 @@ pub(crate) fn introduction(
 ) -> Introduction {
     let stated = feed.unattended.iter().filter(|one| one.count > 0);
     let gaps = stated.clone().map(|one| Gap {
-        source: 0, // the file knows its number
+        source: 0, // the file assigns the number
         nonce: one.segment.nonce(),
         ring: one.ring,
         first_seq: one.first_seq,

@@ -1,4 +1,4 @@
-//! The keeper thread: what rings need besides being drained, at a time when nobody waits for it.
+//! The keeper thread: maintenance of rings that no other thread waits for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire};
@@ -12,17 +12,17 @@ use ppt_segment::{FIRST_BYTES, RINGS_AHEAD, Segment};
 use crate::feed::{Alive, FeedChange};
 use crate::progress::Counters;
 
-/// From one look for dead owners to the next.
+/// Interval between checks for dead owners.
 const ROUND: Duration = Duration::from_secs(1);
-/// Most time of a round: what is not done by then is the next one's. However many threads there are,
-/// no more of a CPU is spent on finding out whether they live.
+/// Longest time of a round; the next round continues from there. So the check for dead threads
+/// costs a bounded share of a CPU, however many threads there are.
 const TURN: Duration = Duration::from_millis(2);
 
-/// The first time around in a ring: later ones find its memory there.
+/// The first lap of a ring. Later laps find its memory populated.
 struct Lap {
-    /// The cursor up to which the memory is there, more or less.
+    /// The approximate cursor up to which the memory is populated.
     populated: u64,
-    /// That at the end of the lap.
+    /// The cursor at the end of the lap.
     end: u64,
 }
 
@@ -31,15 +31,15 @@ pub(crate) struct KeptSegment {
     number: usize,
     segment: Arc<Segment>,
     alive: Option<Alive>,
-    /// Rings whose memory is there, as far as we have to care: this many from the first.
+    /// The number of rings, from the first, that are populated.
     populated: u32,
-    /// Free ones of these.
+    /// The free rings among these.
     ahead: Vec<u32>,
-    /// The owner and the cursor that a ring had when it was last looked at.
+    /// The owner and the cursor of each ring at the last look.
     seen: Vec<(u32, u64)>,
-    /// The first laps of rings that are not populated at once.
+    /// The first laps of rings that were not populated at once.
     laps: Vec<Lap>,
-    /// The ring that is looked at next.
+    /// The next ring to look at.
     at: u32,
 }
 
@@ -52,12 +52,12 @@ impl KeptSegment {
         alive: Option<Alive>,
     ) -> Self {
         let rings = segment.geometry().rings();
-        // No claim has epoch 0, so nobody is found silent at the first look.
+        // No claim has epoch 0, so no owner counts as idle at the first look.
         let seen = first.iter().map(|&first| (0, first)).collect();
         let populated = populated.min(rings);
         let geometry = segment.geometry();
         let lap = |&first: &u64| Lap {
-            // At least a page of it.
+            // At least one page is populated.
             populated: first.saturating_add(PAGE / geometry.stride() as u64),
             end: first.saturating_add(geometry.slots()),
         };
@@ -66,8 +66,8 @@ impl KeptSegment {
         Self { number, segment, alive, populated, ahead: Vec::new(), seen, laps, at: 0 }
     }
 
-    /// Populates what comes next in a ring, in its first lap: as much as for two times the `moved`
-    /// frames that came since the last look, and some.
+    /// Populates the next part of a ring during its first lap: enough for twice the `moved` frames
+    /// since the last look, and a little more.
     fn stay_ahead(&mut self, ring: u32, tail: u64, moved: u64) {
         let geometry = self.segment.geometry();
         let stride = geometry.stride() as u64;
@@ -76,12 +76,12 @@ impl KeptSegment {
         if lap.populated < lap.end && tail.saturating_add(next) > lap.populated {
             let ahead = next + FIRST_BYTES / stride;
             lap.populated = tail.saturating_add(ahead);
-            // Without it, the thread takes page faults, and that is all.
+            // If this fails, the thread takes page faults, with no other effect.
             let _ = self.segment.populate_ring(ring, ahead * stride);
         }
     }
 
-    /// Populates the next rings that threads will claim: they take the lowest free ones.
+    /// Populates the next rings that threads will claim. They take the lowest free ones.
     fn populate(&mut self) {
         let is_free = |ring: u32| self.segment.ring(ring).owner().state == ring_state::FREE;
         self.ahead.retain(|&ring| is_free(ring));
@@ -91,7 +91,7 @@ impl KeptSegment {
         self.ahead = (0..self.populated).filter(|&ring| is_free(ring)).take(RINGS_AHEAD).collect();
         while self.ahead.len() < RINGS_AHEAD && self.populated < self.segment.geometry().rings() {
             if is_free(self.populated) {
-                // Without it, a thread's first frames take page faults, and that is all.
+                // If this fails, a thread's first frames take page faults, with no other effect.
                 let _ = self.segment.populate_ring(self.populated, FIRST_BYTES);
                 self.ahead.push(self.populated);
             }
@@ -99,8 +99,8 @@ impl KeptSegment {
         }
     }
 
-    /// Looks at the next ring: has memory ahead of its owner, and frees that of a thread that is gone
-    /// without having freed it. Returns whether it did that.
+    /// Checks the next ring: populates memory ahead of its owner, and frees it if its owner ended
+    /// without doing so. Returns whether it freed the ring.
     fn look(&mut self) -> bool {
         let number = self.at;
         self.at += 1;
@@ -116,7 +116,7 @@ impl KeptSegment {
         if owner.state != ring_state::ACTIVE || !silent {
             return false;
         }
-        // Only the thread of this very claim: the history names no other one for the epoch.
+        // Only the thread of this very claim: the history names no other thread for the epoch.
         let (Some(alive), Some(tenure)) = (&mut self.alive, ring.tenure(owner.epoch)) else {
             return false;
         };
@@ -127,23 +127,24 @@ impl KeptSegment {
         freed
     }
 
-    /// Whether a round is done with it.
+    /// Whether the round has checked all its rings.
     fn is_done(&self) -> bool {
         self.at == self.segment.geometry().rings()
     }
 }
 
-/// Keeps the rings of feeds.
+/// Maintains the rings of feeds.
 struct Keeper<'a> {
     feeds: Vec<KeptSegment>,
-    /// The feed that is looked at next.
+    /// The next feed to check.
     at: usize,
     counters: &'a Counters,
     stop: &'a AtomicBool,
 }
 
 impl Keeper<'_> {
-    /// Looks for dead owners where the last turn ended: at every ring once, or as far as time goes.
+    /// Checks for dead owners from where the last turn ended: every ring once, or as many as time
+    /// allows.
     fn turn(&mut self) {
         let begun = Instant::now();
         for _ in 0..=self.feeds.len() {
@@ -165,8 +166,8 @@ impl Keeper<'_> {
     }
 }
 
-/// Keeps the rings of feeds until `stop`; to be unparked when a ring has been claimed, and when
-/// there are `changes`.
+/// Maintains the rings of feeds until `stop`. Unpark it when a ring has been claimed, and after
+/// sending `changes`.
 pub(crate) fn run(
     changes: &Receiver<FeedChange<KeptSegment>>,
     counters: &Counters,
@@ -260,7 +261,7 @@ mod tests {
         assert_eq!(after(700), 820 + 1400 + SOME, "to the end of the lap");
         assert_eq!(after(3000), 820 + 1400 + SOME, "it has begun anew");
 
-        // A session that takes over a ring finds its cursor, and nothing that moved.
+        // A session that takes over a ring reads its cursor, and treats it as idle.
         let before = segment.ring(0).tail();
         let mut kept = KeptSegment::new(0, segment.clone(), (1, &[before]), None);
         assert!(!kept.look());
@@ -279,7 +280,7 @@ mod tests {
         let kept = KeptSegment::new(0, segment.clone(), (4, &[0; 4]), Some(Box::new(alive)));
         let mut keeper = Keeper { feeds: vec![kept], at: 0, counters: &counters, stop: &stop };
         let mut round = || {
-            // However busy the machine is, as many turns as it takes to come around.
+            // A busy machine may need more turns until every ring has been checked.
             let mut asked = 0;
             while asked == 0 || keeper.at != 0 || keeper.feeds[0].at != 0 {
                 keeper.turn();
@@ -305,7 +306,7 @@ mod tests {
         let asked = Arc::new(AtomicU32::new(0));
         let kept = |segment: &Arc<Segment>| {
             let asked = asked.clone();
-            // It takes all the time of a turn.
+            // This takes all the time of a turn.
             let alive = move |_| {
                 asked.fetch_add(1, Relaxed);
                 thread::sleep(TURN);

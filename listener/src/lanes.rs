@@ -1,4 +1,4 @@
-//! The ways from the drain to its sinks.
+//! The lanes from the drain to its sinks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::chunk::{Chunk, Frames};
 use crate::progress::SinkCounters;
 use crate::queue::Queue;
 
-/// The way to one sink.
+/// The lane to one sink.
 #[derive(Debug)]
 pub(crate) struct Lane {
     queue: Arc<Queue>,
@@ -27,7 +27,7 @@ impl Lane {
         Self { queue, counters, missed: BTreeMap::new(), keeps_time }
     }
 
-    /// Frames lost before what comes next of a ring, where `lost` were on their way here.
+    /// Frames lost before the next item of a ring: `lost` plus those missed here.
     fn lost(&mut self, place: (usize, u32), mut lost: Lost) -> Lost {
         lost += self.missed.remove(&place).unwrap_or_default();
         lost
@@ -53,7 +53,7 @@ impl Lane {
     }
 }
 
-/// The ways to all sinks.
+/// The lanes to all sinks.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     lanes: Vec<Lane>,
@@ -61,7 +61,7 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// Frames have their memory from `pool`.
+    /// `pool` is the memory pool of the frames.
     pub fn new(lanes: Vec<Lane>, pool: Arc<Pool>) -> Self {
         Self { lanes, pool }
     }
@@ -70,7 +70,7 @@ impl Lanes {
         &self.pool
     }
 
-    /// Hands frames to every sink that has room for them. To be [notified](Self::notify).
+    /// Hands frames to every sink that has room for them. Call [`Self::notify`] afterwards.
     pub fn hand(&mut self, chunk: Chunk) {
         let chunk = Arc::new(chunk);
         self.lanes.iter_mut().for_each(|it| it.hand(&chunk));
@@ -79,22 +79,24 @@ impl Lanes {
         }
     }
 
-    /// Nothing more comes out of segment `segment_number`, whose rings were left so.
+    /// No more frames come from segment `segment_number`, whose rings ended in these states.
     pub fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
         self.lanes.iter_mut().for_each(|it| it.gone(segment_number, closings));
     }
 
-    /// All frames that were written before this time have been handed on: tells those that keep time.
+    /// All frames that were written before this time have been handed on. Informs the sinks that
+    /// keep time.
     pub fn upto(&self, mono_ns: u64) {
         self.lanes.iter().filter(|it| it.keeps_time).for_each(|it| it.queue.upto(mono_ns));
     }
 
-    /// Tells the sinks that there are frames: once after a few of them, for it costs a system call.
+    /// Notifies the sinks of new frames. Called once for several items, because it costs a system
+    /// call.
     pub fn notify(&self) {
         self.lanes.iter().for_each(|it| it.queue.notify());
     }
 
-    /// Whether more waits for each sink than should: so nobody misses what is handed on later.
+    /// Whether every sink is behind, so that frames handed on later arrive no later anywhere.
     pub fn are_behind(&self) -> bool {
         self.lanes.iter().all(|it| it.queue.is_behind())
     }

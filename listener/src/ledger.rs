@@ -8,18 +8,18 @@ use ppt_capture::Gap;
 use crate::account::{Closing, LossAccount, RingAccount};
 use crate::tally::FeedTally;
 
-/// The account of every frame of every ring, up to the point that one sink has reached.
+/// The account of every frame of every ring, up to the position of one sink.
 ///
-/// A segment that has ended stays until the file that states its end has ended. After that, the
-/// ledger keeps only the accounts of those of its rings that have one.
+/// A segment that has ended is kept until the file that states its end has ended. After that, the
+/// ledger keeps only the accounts of its rings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger {
     segments: BTreeMap<usize, Book>,
-    /// Rings of segments that are gone.
+    /// Rings of released segments.
     past: Vec<RingAccount>,
     captured: u64,
     told: u64,
-    /// Who shows the numbers of a feed.
+    /// Show the numbers of each feed.
     tallies: BTreeMap<usize, Arc<FeedTally>>,
 }
 
@@ -30,9 +30,9 @@ struct Book {
     nonce: u64,
     /// The cursor of each ring at the start of the session.
     first: Vec<u64>,
-    /// Rings that have an account.
+    /// Rings with an account.
     entries: BTreeMap<u32, RingAccount>,
-    /// Nothing more comes.
+    /// Whether the segment has ended.
     closed: bool,
 }
 
@@ -45,8 +45,8 @@ impl Book {
 }
 
 impl Ledger {
-    /// Opens the accounts of segment `segment_number`, which is called `nonce` and is one of
-    /// `feed`; `first` is the cursor of each of its rings at the start.
+    /// Opens the accounts of segment `segment_number` with nonce `nonce`, which belongs to `feed`.
+    /// `first` is the cursor of each of its rings at the start.
     pub fn open(&mut self, segment_number: usize, (feed, nonce): (usize, u64), first: Vec<u64>) {
         let mut book = Book { feed, nonce, first, entries: BTreeMap::new(), closed: false };
         for ring in 0..book.first.len() {
@@ -58,7 +58,7 @@ impl Ledger {
         self.segments.insert(segment_number, book);
     }
 
-    /// Has `tally` show the numbers of a feed.
+    /// Makes `tally` show the numbers of a feed.
     pub fn show(&mut self, feed: usize, tally: &Arc<FeedTally>) {
         self.tallies.insert(feed, tally.clone());
     }
@@ -70,10 +70,9 @@ impl Ledger {
         }
     }
 
-    /// Looks at the account of a ring of segment `segment_number`, or changes it.
+    /// Calls a function with the account of a ring of segment `segment_number`.
     ///
-    /// # Panics
-    /// If that segment has not been opened.
+    /// # Panics If that segment has not been opened.
     pub fn with<T>(
         &mut self,
         segment_number: usize,
@@ -91,11 +90,10 @@ impl Ledger {
         done
     }
 
-    /// Nothing more comes out of segment `segment_number`, whose rings were left so. Returns its
-    /// feed.
+    /// No more frames come from segment `segment_number`, whose rings ended in these states.
+    /// Returns its feed.
     ///
-    /// # Panics
-    /// If that segment has not been opened.
+    /// # Panics If that segment has not been opened.
     pub fn close(&mut self, segment_number: usize, closings: &[Closing]) -> usize {
         for closing in closings {
             self.with(segment_number, closing.ring, |entry| entry.close(closing));
@@ -105,14 +103,14 @@ impl Ledger {
         book.feed
     }
 
-    /// Every account that is not of the past.
+    /// The accounts of all segments that are not released.
     pub fn entries(&self) -> impl Iterator<Item = &RingAccount> {
         self.segments.values().flat_map(|book| book.entries.values())
     }
 
-    /// The gaps that the file does not state yet, with the number of the segment: of the rings of
-    /// segment `segment_number`, or of all rings. `source` returns the number of the source of a
-    /// ring in the file. Rings without one are left out.
+    /// The gaps that the file does not state yet, with the segment number: of the rings of segment
+    /// `segment_number`, or of all rings. `source` returns the source number of a ring in the file.
+    /// Rings without one are left out.
     pub fn gaps(
         &self,
         segment_number: Option<usize>,
@@ -134,7 +132,7 @@ impl Ledger {
         gaps.flatten().collect()
     }
 
-    /// Another file begins. Of what has ended, all that its predecessor stated is of the past.
+    /// Starts another file. Ended segments that the previous file stated completely are released.
     pub fn begin_file(&mut self) {
         let past = &mut self.past;
         self.segments.retain(|_, book| {
@@ -198,7 +196,7 @@ mod tests {
         let gaps = ledger.gaps(None, |account| Some(account.feed as u16));
         let named: Vec<_> = gaps.iter().map(|(_, _, gap)| (gap.first_seq, gap.count)).collect();
         assert_eq!(named, [(11, 2), (13, 3)], "two ran over, three were never written");
-        // A file that begins now states them, and is the last that speaks of the ring.
+        // A file that begins now states them, and is the last to mention the ring.
         ledger.begin_file();
         assert_eq!((ledger.told(), ledger.entries().count()), (1, 2));
         for (segment_number, ring, gap) in &gaps {

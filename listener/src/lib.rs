@@ -1,23 +1,26 @@
 //! Drains the rings of attached buffers into a capture, and accounts for every frame.
 //!
-//! Three threads at least, none of which a writer ever notices:
+//! It runs at least three threads, none of which affects a writer:
 //!
-//! * **drain** polls the cursor of every ring, copies what is new, validates it, and hands chunks
-//!   on. It sleeps as long as the fullest ring allows ([`PeakHold`]) and never waits for anything else.
-//! * **disk** writes the chunks into a capture. Between the two lies a queue of bounded size: what a
-//!   slow disk does not take in time is lost by cause `disk`, and counted. Other [sinks](Sink) may
-//!   take the same frames [beside it](Begun::beside), each by a thread and a queue of its own.
+//! * **drain** polls the cursor of every ring, copies new frames, validates them, and hands chunks
+//!   on. It sleeps as long as the fullest ring allows ([`PeakHold`]) and never waits for anything
+//!   else.
+//! * **disk** writes the chunks into a capture. A bounded queue lies between drain and disk: frames
+//!   that a slow disk does not take in time are lost by cause `disk`, and counted. Other
+//!   [sinks](Sink) may take the same frames [in parallel](Begun::beside), each with its own thread
+//!   and queue.
 //! * **keeper** populates rings before threads claim them, and frees those of dead threads.
 //!
 //! For every ring `captured + lost + left_out == next_seq - first_seq`, exactly, whatever happens: see
 //! [`LossAccount`].
 //!
-//! # Order of things
-//! Make a [`Feed`] for each buffer before its gate opens, [`Listener::start`], open the gates; later
-//! ones are [added](Listener::add), and [retired](Listener::retire) when their targets are gone. A feed
-//! may go on in [another segment](Listener::extend), larger than one that was
-//! [undersized](Listener::undersized). To end: close the gates (or see the target gone), then [`Listener::finish`]. While it runs,
-//! [`Listener::wake`] tells that it ended by itself, [`Listener::progress`] how far it is.
+//! # Order of calls Make a [`Feed`] for each buffer before its gate opens, call
+//! [`Listener::start`], and open the gates. Later feeds are [added](Listener::add), and
+//! [retired](Listener::retire) when their targets are gone. A feed may continue in [another
+//! segment](Listener::extend), larger than one that was [undersized](Listener::undersized). At the
+//! end, close the gates (or wait for the target to end), then call [`Listener::finish`]. While it
+//! runs, [`Listener::wake`] signals that it ended by itself, and [`Listener::progress`] reports its
+//! progress.
 #![forbid(unsafe_code)]
 
 mod account;
@@ -74,7 +77,7 @@ pub use limit::empty_size;
 pub use listener::{Begun, Listener};
 pub use options::{ListenerOptions, Rate, Silence};
 pub use pace::PeakHold;
-/// Types of the capture format with which a caller describes a capture.
+/// Types of the capture format that describe a capture.
 pub use ppt_capture::{
     Cause, Chosen, ClockReading, Codec, Dropped, EndReason, FileHeader, Flip, FlipRing, FramesHead,
     Lost, Module, Modules, Process, Segment as ListedSegment, Source, Stretch, ThreadName, Why,
@@ -88,7 +91,7 @@ pub use summary::{Beside, BrokenRing, CaptureSummary, FeedSummary, Undersized};
 pub use tally::{FeedTally, RingFill, SessionTally, Tallies};
 pub use thread_names::NameChanges;
 
-/// One bit, whether a writer sets it or a reader looks at it.
+/// One bit, for the writers that set it and for the readers that test it.
 const _: () = assert!(
     ppt_capture::frame_dsl::schema::STAMP_IS_MONOTONIC
         == ppt_segment::abi::clock_kind::STAMP_IS_MONOTONIC

@@ -1,4 +1,4 @@
-//! How much of a capture of bounded size is left.
+//! Computes the remaining room in a capture of bounded size.
 
 use std::io;
 
@@ -6,37 +6,37 @@ use ppt_capture::{BLOCK, CaptureWriter, CellRows, FileHeader, LARGE, Source};
 
 use crate::cells::cells_of;
 
-/// Bytes of a frames chunk without its frames, of its entry in the index, and of the zeros after.
+/// Bytes of a frames chunk without its frames, of its index entry, and of the padding after it.
 const CHUNK: u64 = 192 + 64 + 63;
-/// The same, if its payload is so large that it begins at a multiple of a block.
+/// The same for a payload so large that it is block-aligned.
 const LARGE_CHUNK: u64 = CHUNK + BLOCK as u64;
 /// A gap chunk and its entry in the index.
 const GAP: u64 = 128 + 64;
-/// Gaps of every cause before further frames, and the next one.
+/// Bytes of gaps of every cause before further frames, and of the next one.
 pub(crate) const GAPS: usize = 3 * GAP as usize;
-/// Heads of the index and of the end, the trailer, a last clock chunk, a message.
+/// Bytes of the heads of index and end, the trailer, a last clock chunk, and a message.
 const FIXED: u64 = 2048;
-/// An entry in the index, and most entries of one index.
+/// Bytes of an index entry, and the largest number of entries in one index.
 const ENTRY: u64 = 64;
 const ENTRIES: u64 = 4096;
 /// The file's header, and a clock chunk, at most.
 const HEADER: u64 = 256;
 const CLOCK: u64 = 512;
-/// Bytes that the end of a file takes for a ring, or for a source.
+/// Bytes in the end of a file for each ring or source.
 const RING: u64 = 64;
-/// A cells chunk without its rows, its entry in the index, and the zeros after.
+/// Bytes of a cells chunk without its rows, of its index entry, and of the padding after it.
 const READING: u64 = 128 + 64 + 63;
 
-/// Where a reading of counters may go: into a file of at most so many bytes.
+/// The room for a reading of counters, in a file of at most this many bytes.
 #[derive(Clone, Copy)]
 pub(crate) enum Room {
-    /// What has no room is in the next reading.
+    /// Adds without room go into the next reading.
     Of(Option<u64>),
-    /// There is no next one.
+    /// There is no next reading.
     Last(Option<u64>),
 }
 
-/// The existing part of a capture, as far as it matters for its size.
+/// The written part of a capture, as far as it affects the size.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WrittenSize {
     /// Bytes of the file.
@@ -47,15 +47,15 @@ pub(crate) struct WrittenSize {
     pub rings: u64,
     /// Feeds.
     pub feeds: u64,
-    /// Bytes of the copies of sources that the writer will write.
+    /// Bytes of the source copies that the writer will write.
     pub owed: u64,
     /// Bytes that the last readings of counters and histograms may take.
     pub cells: u64,
 }
 
 impl WrittenSize {
-    /// Bytes that the end will take: copies of sources, index, gaps of every cause on every ring,
-    /// clocks, last readings, end.
+    /// Bytes of the end: copies of sources, index, gaps of every cause for every ring, clocks, last
+    /// readings, end chunk.
     fn end(&self) -> u64 {
         FIXED
             + self.owed
@@ -65,7 +65,7 @@ impl WrittenSize {
             + self.cells
     }
 
-    /// Bytes left for other things, in a file of at most `max`.
+    /// Remaining bytes for other chunks, in a file of at most `max` bytes.
     pub fn room(&self, max: u64) -> u64 {
         max.saturating_sub(self.bytes + self.end())
     }
@@ -76,7 +76,7 @@ impl WrittenSize {
         max.is_none_or(|max| self.room(max) >= around + stored as u64)
     }
 
-    /// How many of `count` frames of `stride` bytes fit as one more chunk, if they are stored as they are.
+    /// How many of `count` uncompressed frames of `stride` bytes fit in one more chunk.
     pub fn fitting(&self, max: Option<u64>, stride: u32, count: u32) -> u32 {
         let Some(max) = max else { return count };
         let room = self.room(max).saturating_sub(CHUNK);
@@ -86,18 +86,18 @@ impl WrittenSize {
     }
 }
 
-/// Bytes of a reading of `cells` cells of one segment that has one row: that of the last one, where there
-/// is no room for more. Nothing for a segment without cells.
+/// Bytes of a reading of `cells` cells of one segment in one row, which is the last reading if
+/// there is no room for more. 0 for a segment without cells.
 pub(crate) fn reading(cells: u32) -> u64 {
     let mut rows = CellRows::default();
     rows.push(None, 0, (0..cells).map(|cell| (cell, 0)));
     if rows.is_empty() { 0 } else { READING + rows.bytes().len() as u64 }
 }
 
-/// Bytes of a further source with `gaps` gaps: its chunk, the copy of that, and its parts of the
-/// index and the end, and the last reading of its counters.
+/// Bytes of a further source with `gaps` gaps: its chunk, the copy of that, its parts of the index
+/// and the end, and the last reading of its counters.
 pub(crate) fn introduction(source: &Source, gaps: usize) -> u64 {
-    // Nothing is refused by a sink; a source that cannot be written takes nothing.
+    // The sink accepts every write. An invalid source takes no room.
     let chunk = CaptureWriter::create(io::sink(), &FileHeader::default()).and_then(|mut writer| {
         let before = writer.bytes();
         writer.source(0, source)?;
@@ -107,8 +107,7 @@ pub(crate) fn introduction(source: &Source, gaps: usize) -> u64 {
     chunk.unwrap_or(0) + ENTRY + GAP + RING + gaps as u64 * GAP + last
 }
 
-/// Bytes without which not one frame of `sources` goes into a capture: what comes before the first
-/// and after the last one.
+/// Bytes that a capture of `sources` needs for its parts before the first and after the last frame.
 pub fn empty_size(sources: impl IntoIterator<Item = Source>) -> u64 {
     let empty = WrittenSize { bytes: HEADER + CLOCK, chunks: 1, ..WrittenSize::default() };
     let sources = sources.into_iter().map(|it| introduction(&it, 0)).sum::<u64>();

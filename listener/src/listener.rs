@@ -1,4 +1,4 @@
-//! Starts the threads, and puts the pieces together when they have ended.
+//! Starts the threads, and combines their results when they have ended.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -45,15 +45,15 @@ use ppt_now::Clocks;
 /// A capture that is being written.
 ///
 /// [`Listener::finish`] ends it. A listener that is dropped instead leaves a capture without an
-/// end, as if it had been killed.
+/// end, as if the process had been killed.
 pub struct Listener {
     feeds: Vec<WatchedFeed>,
-    /// Segments of all feeds.
+    /// Number of segments of all feeds.
     segments: usize,
-    /// It goes on in other files, which do without feeds that have ended.
+    /// Whether it continues in other files, which omit feeds that have ended.
     rotates: bool,
     counters: Arc<Counters>,
-    /// The capture's, and those beside it.
+    /// The worker of the capture, and those of further sinks.
     capture: Worker,
     beside: Vec<Worker>,
     pool: Arc<Pool>,
@@ -72,12 +72,13 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Begins a capture of `feeds` in `out`, which should not buffer. More can be [added](Self::add).
+    /// Begins a capture of `feeds` in `out`, which should not buffer. More feeds can be
+    /// [added](Self::add).
     ///
-    /// When this returns, the capture says where the frames come from, and whatever the rings hold
-    /// after the starting cursors is being drained: the gates can be opened.
+    /// When this returns, the capture describes the sources of frames, and the listener drains
+    /// everything after the starting cursors: the gates can be opened.
     ///
-    /// # Errors
+    /// # Errors The output fails, or no thread can be started.
     /// The output fails, or no thread can be started.
     pub fn start<W: Write + Send + 'static>(
         out: W,
@@ -88,10 +89,9 @@ impl Listener {
         Self::rotating(out, header, feeds, options, None)
     }
 
-    /// The same, where the capture may go on in other files.
+    /// The same for a capture that may continue in other files.
     ///
-    /// # Errors
-    /// Those of [`start`](Self::start).
+    /// # Errors Those of [`start`](Self::start).
     pub fn rotating<W: Write + Send + 'static>(
         out: W,
         header: FileHeader,
@@ -102,11 +102,10 @@ impl Listener {
         Self::begin(out, header, feeds, options, rotation)?.start()
     }
 
-    /// The same in two steps: when this returns, the capture can be read, and no thread has been
-    /// started yet. The rings are drained once it is [started](Begun::start).
+    /// The same in two steps: when this returns, the capture can be read, but no thread runs yet.
+    /// The rings are drained once it is [started](Begun::start).
     ///
-    /// # Errors
-    /// The output fails, or there are more sources than a capture can hold.
+    /// # Errors The output fails, or there are more sources than a capture can hold.
     pub fn begin<W: Write + Send + 'static>(
         out: W,
         header: FileHeader,
@@ -168,8 +167,8 @@ impl Listener {
         Ok(Begun { listener, sinks, feeds, introductions, keep, changes, options })
     }
 
-    /// Starts the threads, which do nothing before `begin` is true: one for each of `sinks`, which are
-    /// the capture and those beside it.
+    /// Starts the threads, which do nothing before `begin` is true: one for each of `sinks`, which
+    /// are the capture and the further sinks.
     fn spawn(
         &mut self,
         begin: &Arc<OnceLock<bool>>,
@@ -183,7 +182,7 @@ impl Listener {
             lanes.push(worker.lane());
             let (job, when) = (worker.job(self.pool.clone(), sink), begin.clone());
             let name = if lanes.len() == 1 { "ppt-disk" } else { "ppt-sink" };
-            // Not joined: it may be stuck in a write for longer than anybody wants to wait.
+            // Not joined: it may be stuck in a write for a long time.
             spawn(name, move || _ = when.wait().then(job))?;
         }
         let (counters, stop, when) = (self.counters.clone(), self.stop.clone(), begin.clone());
@@ -203,41 +202,39 @@ impl Listener {
         [&self.capture].into_iter().chain(&self.beside)
     }
 
-    /// Has segments introduced to every sink.
+    /// Introduces segments to every sink.
     fn introduce(&self, new: &Arc<[Introduction]>) {
         self.workers().for_each(|it| it.queue.introduce(new.clone()));
     }
 
-    /// The system does not trust the CPU's counter from now on; the capture says so.
+    /// The system no longer trusts the CPU's counter; the capture states that.
     pub fn distrust_ticks(&self) {
         self.clocks.distrusted.store(true, Relaxed);
     }
 
-    /// Adds feeds to a capture that is running; they are numbered from [`Self::feeds`] on. As with
-    /// [`Self::start`], their gates can be opened, or are open already.
+    /// Adds feeds to a running capture; they are numbered from [`Self::feeds`] on. As with
+    /// [`Self::start`], their gates can be opened now, or are open already.
     ///
-    /// # Errors
-    /// The capture has no room for more sources, or cannot be written.
+    /// # Errors The capture has no room for more sources, or cannot be written.
     pub fn add(&mut self, mut feeds: Vec<Feed>) -> Result<(), ListenerError> {
         // Feeds that have ended leave room in the next file.
         let over = if self.rotates { self.capture.counters.sources_ended() } else { 0 };
         complete(&mut feeds, self.feeds.len(), over)?;
         let introductions = self.enter(&feeds);
         let stamps = stamps(&introductions);
-        // Before the drain knows of them: what is in the queue is of a source that the file has.
+        // Before the drain knows of them, so that the file has the source of every frame in the
+        // queue.
         self.introduce(&introductions);
         self.hand_over_all(feeds, stamps);
         Ok(())
     }
 
-    /// Feed `feed` goes on in another segment, that of `more`, whose source lists all of its
+    /// Continues feed `feed` in another segment, that of `more`, whose source lists all of its
     /// segments. The former ones are drained until they are [retired](Self::retire_segment).
     ///
-    /// # Panics
-    /// If there is no such feed.
+    /// # Panics If there is no such feed.
     ///
-    /// # Errors
-    /// The capture cannot be written.
+    /// # Errors The capture cannot be written.
     pub fn extend(&mut self, feed: usize, mut more: Feed) -> Result<(), ListenerError> {
         assert!(feed < self.feeds.len());
         more.complete(feed)?;
@@ -263,7 +260,7 @@ impl Listener {
             .collect()
     }
 
-    /// Lets keeper and drain know of feeds that have been entered.
+    /// Passes feeds that have been entered to keeper and drain.
     fn hand_over_all(&mut self, feeds: Vec<Feed>, stamps: Vec<Arc<Stamps>>) {
         for (feed, stamps) in feeds.into_iter().zip(stamps) {
             self.feeds.push(WatchedFeed { segments: Vec::new() });
@@ -272,7 +269,7 @@ impl Listener {
         self.wake_threads();
     }
 
-    /// The same of one segment.
+    /// The same for one segment.
     fn hand_over(&mut self, number: usize, feed: Feed, stamps: Arc<Stamps>) {
         let segment = WatchedSegment::new(self.segments, feed.segment.clone(), &feed.first);
         if let Some(tally) = self.tally(number) {
@@ -284,13 +281,13 @@ impl Listener {
         let drained = DrainedSegment::new(segment.number, watched, stamps, feed.first);
         self.segments += 1;
         self.feeds[number].segments.push(segment);
-        // They only hear nothing if they have panicked, which `finish` passes on.
+        // Sending fails only if the thread has panicked, which `finish` passes on.
         let _ = self.drained.send(FeedChange::Add(drained));
         let _ = self.kept.send(FeedChange::Add(kept));
     }
 
     fn wake_threads(&self) {
-        // They may sleep for long.
+        // They may be in a long sleep.
         self.keeper.iter().for_each(|it| it.thread().unpark());
         self.drain.iter().for_each(|it| it.thread().unpark());
     }
@@ -299,25 +296,23 @@ impl Listener {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many feeds there have been.
+    /// The number of feeds so far.
     pub fn feeds(&self) -> usize {
         self.feeds.len()
     }
 
-    /// Drains what the rings of `feed` still hold, and then forgets them: its target is gone. Its
-    /// account stays; what it [dropped](Self::dropped) is to be told before.
+    /// Drains the rest of the rings of `feed`, and then releases them: its target is gone. Its
+    /// account stays. Report what it [dropped](Self::dropped) before this call.
     ///
-    /// # Panics
-    /// If there is no such feed.
+    /// # Panics If there is no such feed.
     pub fn retire(&mut self, feed: usize) {
         self.retire_where(feed, |_| true);
     }
 
-    /// Drains what the rings of segment `nonce` still hold, and then forgets them: nobody will write
-    /// into it any more. The feed's other segments stay.
+    /// Drains the rest of the rings of segment `nonce`, and then releases them: no thread will
+    /// write into it any more. The feed's other segments stay.
     ///
-    /// # Panics
-    /// If there is no such feed.
+    /// # Panics If there is no such feed.
     pub fn retire_segment(&mut self, feed: usize, nonce: u64) {
         self.retire_where(feed, |it| it.nonce == nonce);
     }
@@ -332,14 +327,14 @@ impl Listener {
         self.wake_threads();
     }
 
-    /// How far it is.
+    /// The current progress.
     pub fn progress(&self) -> Progress {
         let rings = self.feeds.iter().map(WatchedFeed::owned).sum();
         let high_water = self.feeds.iter().map(WatchedFeed::high_water).collect();
         self.counters.progress(&self.capture.counters, high_water, rings)
     }
 
-    /// The numbers of the capture while it runs, if they are [kept](ListenerOptions::tally).
+    /// The numbers of the running capture, if they are [kept](ListenerOptions::tally).
     pub fn tallies(&self) -> Option<Arc<Tallies>> {
         self.tallies.clone()
     }
@@ -349,17 +344,17 @@ impl Listener {
     }
 
     /// A descriptor that becomes readable when the rings of another feed turn out to be too small:
-    /// frames were written over before they could be read, or a ring was found more than seven
-    /// eighths full although it is looked at as often as can be. [`Self::undersized`] says which.
+    /// frames were overwritten before they could be read, or a ring was more than seven eighths
+    /// full although it was polled at the highest rate. [`Self::undersized`] returns the feeds.
     pub fn undersized_fd(&self) -> BorrowedFd<'_> {
         self.counters.undersized().as_fd()
     }
 
-    /// The feeds whose rings are too small, those of the last segment, and how many slots would have
-    /// been enough; a feed is so until it is [extended](Self::extend). The descriptor is no longer
-    /// readable then.
+    /// The feeds whose last segment has too small rings, and the number of slots that would have
+    /// sufficed. A feed counts as undersized until it is [extended](Self::extend). After this call
+    /// the descriptor is not readable.
     pub fn undersized(&self) -> Vec<Undersized> {
-        // It fails where there is nothing to read.
+        // This fails if there is nothing to read.
         let _ = self.counters.undersized().read();
         let feeds = (0..).zip(&self.feeds);
         let of = |(feed, watched): (usize, &WatchedFeed)| {
@@ -368,26 +363,26 @@ impl Listener {
         feeds.filter_map(of).collect()
     }
 
-    /// A descriptor that becomes readable, and stays so, when the capture has ended by itself:
-    /// the file cannot be written, or is as large as it may be. Then close the gates and
-    /// [`Self::finish`]; until then all frames are drained and counted as lost by `disk`.
+    /// A descriptor that becomes readable, and stays so, when the capture has ended by itself: the
+    /// file cannot be written, or has reached its maximum size. Then close the gates and call
+    /// [`Self::finish`]. Until then all frames are drained and counted as lost by `disk`.
     pub fn wake(&self) -> BorrowedFd<'_> {
         self.capture.counters.wake().as_fd()
     }
 
-    /// Whether the segment of `feed` was given up because somebody truncated it: nothing more comes
-    /// out of it.
+    /// Whether the segment of `feed` was given up because it was truncated: no more frames come
+    /// from it.
     ///
-    /// # Panics
+    /// # Panics If there is no such feed.
     /// If there is no such feed.
     pub fn truncated(&self, feed: usize) -> bool {
         self.feeds[feed].truncated()
     }
 
-    /// Tells what the target of `feed` refused since the session began. The capture states it
-    /// within about a second, if it is news.
+    /// Reports the number of frames that the target of `feed` has refused since the session began.
+    /// The capture states it within about a second if it changed.
     ///
-    /// # Panics
+    /// # Panics If there is no such feed.
     /// If there is no such feed.
     pub fn dropped(&self, feed: usize, dropped: Dropped) {
         self.told()[feed] = dropped;
@@ -396,8 +391,9 @@ impl Listener {
         }
     }
 
-    /// Tells how many adds and observations of `feed` are nowhere, since the session began: its target
-    /// could not map the segment. The capture states it with the next reading of counters.
+    /// Reports the number of adds and observations of `feed` that were lost since the session
+    /// began, because its target could not map the segment. The capture states it with the next
+    /// reading of counters.
     pub fn adds_not_mapped(&self, feed: usize, adds: u64) {
         let mut all = self.adds.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(feed, adds);
@@ -407,31 +403,33 @@ impl Listener {
         }
     }
 
-    /// Tells what was enabled and disabled in a segment of `feed`. The capture states it; the file says
-    /// which source it is.
+    /// Reports a change of the masks of a segment of `feed`. The capture states it; the file adds
+    /// the source number.
     pub fn masks(&self, feed: usize, flip: Flip) {
         let flip = Arc::new(flip);
         self.workers().for_each(|it| it.queue.masks(feed, flip.clone()));
     }
 
-    /// Tells which threads of the process of `feed` have got a name, and which have ended. The capture
-    /// states the names, where it has room.
+    /// Reports the threads of the process of `feed` that got a new name, and those that ended. The
+    /// capture states the names if it has room.
     pub fn thread_names(&self, feed: usize, changes: NameChanges) {
         let changes = Arc::new(changes);
         self.workers().for_each(|it| it.queue.thread_names(feed, changes.clone()));
     }
 
-    /// Tells what the process of `feed` has mapped as code. The capture states it, where it has room.
+    /// Reports the code mappings of the process of `feed`. The capture states them if it has room.
     pub fn modules(&self, feed: usize, modules: &Modules) {
         self.workers().for_each(|it| it.queue.modules(feed, modules.clone()));
     }
 
-    /// Ends the capture: drains up to the cursors of this moment, writes what waits, and the end.
+    /// Ends the capture: drains up to the current cursors, and writes the queued frames and the
+    /// end.
     ///
-    /// To be called when the gates are closed or the targets gone; if they are not, frames written
-    /// from now on may or may not be in the capture, and in neither case in its account as lost.
-    /// `dropped` is what each target refused since the session began; where it is missing, what
-    /// was last told counts. Takes as long as the disk does, but no longer than [`ListenerOptions::patience`].
+    /// Call it when the gates are closed or the targets gone. Otherwise frames written from now on
+    /// may or may not be in the capture, and are in neither case counted as lost. `dropped` is what
+    /// each target refused since the session began; a missing entry stands for the last reported
+    /// value. This takes as long as the disk does, but no longer than
+    /// [`ListenerOptions::patience`].
     pub fn finish(
         mut self,
         reason: EndReason,
@@ -453,7 +451,7 @@ impl Listener {
         self.summary(duration, outcome, beside, ledger, &told)
     }
 
-    /// Stops the keeper, and the drain after a last pass.
+    /// Stops the keeper, and stops the drain after a last pass.
     fn halt(&mut self) -> thread::Result<()> {
         self.stop.store(true, Release);
         self.wake_threads();
@@ -461,13 +459,13 @@ impl Listener {
         self.drain.take().map_or(Ok(()), JoinHandle::join)
     }
 
-    /// The final accounts. What the disk thread has not dealt with never comes into the file.
+    /// The final accounts. Frames that the disk thread has not processed never reach the file.
     fn final_ledger(&self) -> Ledger {
         let left = self.capture.queue.abandon();
         let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for item in left {
             match item {
-                // The closing of its ring tells.
+                // The closing of its ring states these.
                 QueueItem::Frames(_)
                 | QueueItem::Masks(..)
                 | QueueItem::Threads(..)
@@ -498,7 +496,7 @@ impl Listener {
             .iter()
             .map(|&dropped| FeedSummary { dropped, ..FeedSummary::default() })
             .collect();
-        // The cursors of broken rings do not measure how full rings were.
+        // The cursors of broken rings do not show how full the rings were.
         let mut misled = BTreeSet::new();
         for entry in ledger.into_all() {
             let account = entry.account;
@@ -541,10 +539,10 @@ impl Listener {
     }
 }
 
-/// A capture that says where its frames come from; nothing is drained yet.
+/// A capture that describes its sources; nothing is drained yet.
 pub struct Begun {
     listener: Listener,
-    /// The capture, and those beside it.
+    /// The capture, and the further sinks.
     sinks: Vec<Box<dyn Sink>>,
     feeds: Vec<Feed>,
     introductions: Arc<[Introduction]>,
@@ -554,10 +552,11 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Has `sink` take all frames, too, by a thread of its own. Up to `queue_bytes` of them wait for
-    /// it; what comes beyond that is lost to this sink alone: [`CaptureSummary::beside`] tells how many.
+    /// Makes `sink` take all frames, too, with its own thread. Up to `queue_bytes` of them wait for
+    /// it. Frames beyond that are lost to this sink only: [`CaptureSummary::beside`] holds their
+    /// number.
     ///
-    /// # Errors
+    /// # Errors No thread can be started for it.
     /// No thread can be started for it.
     pub fn beside(
         &mut self,
@@ -571,14 +570,12 @@ impl Begun {
         Ok(())
     }
 
-    /// Has a flight recorder take all frames, too: it keeps them in memory, and writes those around a
-    /// trigger as a capture into one of `files`.
+    /// Makes a flight recorder take all frames, too: it keeps them in memory, and writes those
+    /// around a trigger as a capture into one of `files`.
     ///
-    /// # Panics
-    /// If it may take less memory than [`LEAST_MEMORY`](crate::LEAST_MEMORY).
+    /// # Panics If its memory limit is below [`LEAST_MEMORY`](crate::LEAST_MEMORY).
     ///
-    /// # Errors
-    /// No thread can be started for it.
+    /// # Errors No thread can be started for it.
     pub fn flight(
         &mut self,
         options: FlightOptions,
@@ -601,18 +598,17 @@ impl Begun {
         Ok(Flight::new(shared, worker.queue.clone()))
     }
 
-    /// Starts to drain. The threads have the rights that the caller has now.
+    /// Starts to drain. The threads have the privileges that the caller has now.
     ///
-    /// # Errors
-    /// The output fails, or no thread can be started.
+    /// # Errors The output fails, or no thread can be started.
     pub fn start(self) -> Result<Listener, ListenerError> {
         self.start_when(|| Ok(()))
     }
 
-    /// The same once `ready` has done what is to be done when nothing can fail any more, and before
-    /// the first frame is taken.
+    /// The same, but calls `ready` after everything else that can fail and before the first frame
+    /// is taken.
     ///
-    /// # Errors
+    /// # Errors `ready` fails, or no thread can be started.
     /// `ready` fails, or no thread can be started.
     pub fn start_when(
         self,
@@ -623,7 +619,7 @@ impl Begun {
         let begin = Arc::new(OnceLock::new());
         let started = listener.spawn(&begin, sinks, keep, (changes, options));
         let started = started.and_then(|()| ready().map_err(ListenerError::Output));
-        // In any case: a listener that is dropped waits for its threads.
+        // Set even after an error, because a dropped listener waits for its threads.
         let _ = begin.set(started.is_ok());
         started.map(|()| listener)
     }
@@ -631,7 +627,7 @@ impl Begun {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // Nothing is left to do after a finish; without one, nobody asks what became of it.
+        // After a finish nothing is left to do; without one, no caller needs the result.
         self.workers().for_each(|it| drop(it.queue.abandon()));
         let _ = self.halt();
     }
@@ -643,8 +639,8 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// Refuses what cannot be drained; the first of `feeds` will have number `first`, and `over` of those
-/// before it are spoken of no more.
+/// Fails if a feed cannot be drained. The first of `feeds` gets number `first`; the next file omits
+/// `over` of the feeds before it.
 fn complete(feeds: &mut [Feed], first: usize, over: usize) -> Result<(), ListenerError> {
     if (first - over).saturating_add(feeds.len()) > MAX_SOURCES {
         return Err(ListenerError::TooManySources);

@@ -1,16 +1,16 @@
-//! Masks: what is disabled in the segments of feeds, for files that begin.
+//! The masks of feeds' segments, for new files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ppt_capture::{Chosen, Flip};
 
-/// What is disabled: by segment and what it is, the flip that says so.
+/// The disabled bits, by segment and bit, with the flip that states them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disabled(BTreeMap<(u64, Chosen), Arc<Flip>>);
 
 impl Disabled {
-    /// A flip of one of the segments.
+    /// Records a flip of one of the segments.
     pub fn take(&mut self, flip: &Arc<Flip>) {
         for &(chosen, enabled) in &flip.changes {
             match enabled {
@@ -20,12 +20,12 @@ impl Disabled {
         }
     }
 
-    /// Nothing more comes out of this segment.
+    /// The segment has ended.
     pub fn forget(&mut self, nonce: u64) {
         self.0.retain(|&(of, _), _| of != nonce);
     }
 
-    /// What a file that begins has to state.
+    /// The flips that a new file has to state.
     pub fn base(&self) -> Vec<Flip> {
         let mut flips: Vec<(&Arc<Flip>, Flip)> = Vec::new();
         for (&(_, chosen), of) in &self.0 {
@@ -39,7 +39,7 @@ impl Disabled {
     }
 }
 
-/// Bytes of a flip's chunk, beside its header.
+/// Bytes of a flip's chunk, without its header.
 pub(crate) fn bytes(flip: &Flip) -> usize {
     flip.changes.len() * 8 + flip.rings.len() * 24
 }

@@ -19,7 +19,7 @@ pub(crate) struct OpenFile<W> {
     writer: CaptureWriter<CountedOutput<W>>,
     /// The id of the capture.
     id: [u8; 16],
-    /// None: it is the first file of its series.
+    /// `None` for the first file of its series.
     part: Option<SeriesPart>,
     state: FileState,
     written: WrittenSize,
@@ -54,8 +54,8 @@ impl<W: Write> OpenFile<W> {
         })
     }
 
-    /// States that the file continues the series of `former`, of whose files the last `keep` stay (0: all).
-    /// The files before hold `captured_before` frames.
+    /// States that the file continues the series of `former`, of which the last `keep` files are
+    /// kept (0: all). The earlier files hold `captured_before` frames.
     pub fn continues(&mut self, former: &Self, keep: u32, captured_before: u64) {
         let part = SeriesPart {
             series: former.part.map_or(former.id, |part| part.series),
@@ -98,14 +98,14 @@ impl<W: Write> OpenFile<W> {
         matches!(self.state, FileState::Broken(_) | FileState::Failed(_))
     }
 
-    /// The error of a write that has just failed: to go on elsewhere because of, or to
-    /// [fail](Self::fail) with.
+    /// The error of a write that has just failed: the caller continues in another file, or
+    /// [fails](Self::fail) with it.
     pub fn broken(&mut self) -> Option<io::Error> {
         let FileState::Broken(error) = &mut self.state else { return None };
         Some(std::mem::replace(error, io::ErrorKind::Other.into()))
     }
 
-    /// Whether it has as many sources as a file may have.
+    /// Whether it has the maximum number of sources.
     pub fn has_all_sources(&self) -> bool {
         self.sources.len() >= MAX_SOURCES
     }
@@ -115,7 +115,7 @@ impl<W: Write> OpenFile<W> {
         self.sources.get(&feed).copied()
     }
 
-    /// Writes the source of `feed`, or a newer version of it; returns whether the file has it.
+    /// Writes the source of `feed`, or a newer version of it. Returns whether the file has it.
     pub fn source(&mut self, feed: usize, source: &Source) -> bool {
         if !self.is_open() {
             return false;
@@ -129,7 +129,7 @@ impl<W: Write> OpenFile<W> {
         false
     }
 
-    /// Writes a further chunk, if the file takes chunks; returns whether the chunk is in the file.
+    /// Writes a further chunk, if the file takes chunks. Returns whether the chunk is in the file.
     pub fn write(
         &mut self,
         chunk: impl FnOnce(&mut CaptureWriter<CountedOutput<W>>) -> io::Result<()>,
@@ -151,7 +151,7 @@ impl<W: Write> OpenFile<W> {
         }
     }
 
-    /// A chunk that may as well not be there, in a file of at most `max` bytes.
+    /// Writes an optional chunk, in a file of at most `max` bytes.
     pub fn small(
         &mut self,
         max: Option<u64>,
@@ -163,7 +163,7 @@ impl<W: Write> OpenFile<W> {
         }
     }
 
-    /// Whether chunks have room, whose payloads take so many bytes, in a file of at most `max` bytes.
+    /// Whether chunks with payloads of these sizes fit into a file of at most `max` bytes.
     pub fn has_room(&self, max: Option<u64>, mut payloads: impl Iterator<Item = usize>) -> bool {
         let Some(max) = max else { return true };
         let mut room = self.written.room(max);
@@ -175,18 +175,18 @@ impl<W: Write> OpenFile<W> {
         })
     }
 
-    /// Keeps room for last readings of counters and histograms: so many bytes.
+    /// Reserves `bytes` for last readings of counters and histograms.
     pub fn keep_for_cells(&mut self, bytes: u64) {
         self.written.cells = bytes;
     }
 
-    /// How much of it there is, if its end speaks of so many rings.
+    /// The size written so far, if its end lists `rings` rings.
     pub fn written(&mut self, rings: u64) -> WrittenSize {
         self.written.rings = rings;
         self.written
     }
 
-    /// No more frames come into the file: it is as large as it may be.
+    /// The file takes no more frames, because it has reached its maximum size.
     pub fn fill(&mut self) {
         if self.is_open() {
             self.state = FileState::Full(None);
@@ -194,19 +194,19 @@ impl<W: Write> OpenFile<W> {
         }
     }
 
-    /// No more frames come into the file, because there is no other one.
+    /// The file takes no more frames, because there is no next file.
     pub fn refuse(&mut self, error: io::Error) {
         self.state = FileState::Full(Some(error));
         self.counters.end(EndReason::Failed);
     }
 
-    /// Nothing more comes into the file.
+    /// The file takes nothing more.
     pub fn fail(&mut self, error: io::Error) {
         self.state = FileState::Failed(error);
         self.counters.end(EndReason::Failed);
     }
 
-    /// Ends it; whether it has its end.
+    /// Ends the file. Returns whether the end is written.
     pub fn end(&mut self, end: &End) -> bool {
         !self.has_failed()
             && match self.writer.finish(end) {
@@ -218,7 +218,7 @@ impl<W: Write> OpenFile<W> {
             }
     }
 
-    /// Why it takes no more, if that is not its size.
+    /// Why it takes no more, if not because of its size.
     pub fn into_error(self) -> Option<io::Error> {
         match self.state {
             FileState::Broken(error) | FileState::Failed(error) => Some(error),

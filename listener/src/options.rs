@@ -8,65 +8,65 @@ use ppt_capture::Codec;
 
 use crate::filter::SharedFilter;
 
-/// How to choose the time between two looks at the cursors.
+/// How to choose the interval between two looks at the cursors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rate {
-    /// Follow peaks at once and forget them slowly: see [`PeakHold`](crate::PeakHold).
+    /// Follow peaks at once and let them decay slowly: see [`PeakHold`](crate::PeakHold).
     #[default]
     Peak,
-    /// The policy of the paper (section III.C.2), to compare with: it loses bursts.
+    /// The policy of the paper (section III.C.2), for comparison: it loses bursts.
     Paper,
 }
 
-/// How long a ring may go without a look that nothing comes into.
+/// How long an idle ring may go without a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Silence {
-    /// As long as there is room for a burst of a million frames a second, even if the look comes
-    /// 18 ms late (or half of the ring is filled): 10 to 100 ms, by its slots, and no longer than
-    /// [`ListenerOptions::chunk_age`] allows.
+    /// As long as there is room for a burst of a million frames a second, even if the look comes 18
+    /// ms late (or half of the ring is filled): 10 to 100 ms, depending on its slots, and no longer
+    /// than [`ListenerOptions::chunk_age`] allows.
     #[default]
     OfRings,
-    /// So long. A burst that fills a ring in less than this is lost.
+    /// This long. A burst that fills a ring in less time loses frames.
     Fixed(Duration),
 }
 
 /// How a listener works. The default suits every rate that one core can drain.
 #[derive(Debug, Clone)]
 pub struct ListenerOptions {
-    /// How the sleep between two looks at the cursors is chosen; the paper's policy has limits of
-    /// its own.
+    /// How the sleep between two looks at the cursors is chosen; the paper's policy has its own
+    /// limits.
     pub rate: Rate,
     /// Shortest sleep between two looks at the cursors.
     pub shortest: Duration,
-    /// How long a ring may go without a look that nothing comes into.
+    /// How long an idle ring may go without a look.
     pub silence: Silence,
     /// Bytes of frames that may wait for the disk.
     pub queue_bytes: usize,
-    /// Bytes after which the capture ends by itself. Room is kept for what its end takes, so that
-    /// the file stays below; only losses on rings that came into use after that may exceed it.
+    /// Size at which the capture ends by itself, in bytes. Room is reserved for its end, so that
+    /// the file stays below; only losses on rings that are first used after that may exceed it.
     pub max_size: Option<u64>,
-    /// Time after which a frame is in the file, as long as the disk takes what comes: sleeps and the
-    /// age of chunks follow from it.
+    /// Time until a frame is in the file, as long as the disk keeps up. Sleeps and the age of
+    /// chunks follow from it.
     pub chunk_age: Duration,
-    /// How long [`Listener::finish`] waits for the disk. What is not written then is lost by cause
-    /// `disk`, and the capture has no end.
+    /// How long [`Listener::finish`] waits for the disk. Frames that are not written by then are
+    /// lost by cause `disk`, and the capture has no end.
     ///
     /// [`Listener::finish`]: crate::Listener::finish
     pub patience: Duration,
-    /// Reads the CPU's counter as the targets do. Another one is for tests whose targets do not
-    /// read it as it is.
+    /// Reads the CPU's counter as the targets do. Tests replace it if their targets read another
+    /// one.
     pub ticks: fn() -> u64,
-    /// From one reading of counters and histograms to the next.
+    /// Interval between readings of counters and histograms.
     pub counters: Duration,
-    /// How frames are stored, if not as they are.
+    /// How frames are stored. `None`: uncompressed.
     pub compress: Option<Codec>,
-    /// Which frames the capture has; None: all. Gaps state those that are left out.
+    /// Selects the frames of the capture. `None`: all. Gaps state those that are left out.
     pub filter: Option<SharedFilter>,
-    /// Set while much waits for the disk: an output may then choose what is fast over what is cheap.
+    /// Set while much data waits for the disk. An output may then prefer speed over low cost.
     pub behind: Arc<AtomicBool>,
-    /// The system does not trust the CPU's counter from the start.
+    /// The system does not trust the CPU's counter, from the start.
     pub distrust_ticks: bool,
-    /// Keep [numbers](crate::Tallies) that can be shown while the capture runs.
+    /// Keep [numbers](crate::Tallies) for display while the capture runs.
     pub tally: bool,
 }
 

@@ -13,10 +13,10 @@ use crate::tally::FeedTally;
 use crate::thread_names::CurrentNames;
 use ppt_capture::stamps::Stamps;
 
-/// Frames that the targets dropped, by feed, as the caller stated last.
+/// Frames that the targets dropped, by feed, as last reported by the caller.
 pub(crate) type DroppedByFeed = Mutex<Vec<Dropped>>;
 
-/// Adds and observations that are nowhere, by feed, as the caller stated last.
+/// Adds and observations that were lost, by feed, as last reported by the caller.
 pub(crate) type Adds = Mutex<BTreeMap<usize, u64>>;
 
 /// A feed of the capture.
@@ -24,29 +24,29 @@ pub(crate) type Adds = Mutex<BTreeMap<usize, u64>>;
 pub(crate) struct Origin {
     pub stride: u32,
     pub stamps: Arc<Stamps>,
-    /// As the file states it, if it does.
+    /// Its source as in the file, if the file states it.
     pub source: Source,
     /// Its segments and their numbers, each until its last chunk is written.
     pub segments: Vec<(usize, Arc<Segment>)>,
-    /// The counters and histograms of all its segments, until no more frames come: a thread that is
-    /// late may add to one that others have left.
+    /// The counters and histograms of all its segments, until no more frames come. They stay
+    /// because a slow thread may still add to a segment that other threads have left.
     pub cells: Vec<Readings>,
-    /// What is disabled in its segments.
+    /// The masks of its segments.
     pub disabled: Disabled,
     /// The names of its process's threads.
     pub names: CurrentNames,
-    /// What its process has mapped as code.
+    /// The code mappings of its process.
     pub modules: Option<Modules>,
-    /// Who shows its numbers.
+    /// Shows its numbers.
     pub tally: Option<Arc<FeedTally>>,
-    /// Cells of a row.
+    /// Number of cells per row.
     cells_of_row: u32,
-    /// The adds that are nowhere, when the file began and as the file states.
+    /// The lost adds, at the start of the file and as the file states.
     adds_before: u64,
     adds_stated: u64,
     /// The frames that it had dropped when the file began.
     dropped_before: Dropped,
-    /// The drops of it that the file states.
+    /// The dropped frames that the file states.
     dropped_stated: Dropped,
 }
 
@@ -70,16 +70,16 @@ impl Origin {
         }
     }
 
-    /// Counters and histograms of one more segment, if it has any.
+    /// Includes the counters and histograms of one more segment, if it has any.
     pub fn count_in(&mut self, segment: &Arc<Segment>, found: &FoundCells) {
-        // Rings may grow into a segment that they had before.
+        // Rings may grow into a segment that was used before.
         if self.cells_of_row > 0 && self.cells.iter().all(|it| it.nonce() != segment.nonce()) {
             let readings = Readings::new(segment.clone(), found.clone(), self.cells_of_row);
             self.cells.extend(readings.map(|readings| readings.shown_by(self.tally.clone())));
         }
     }
 
-    /// Adds to segments that the file does not list come to one that it does.
+    /// Moves adds to segments that the file does not list to one that it lists.
     fn gather_cells(&mut self) {
         let listed = |it: &Readings| self.source.segments.iter().any(|to| to.nonce == it.nonce());
         let Some(to) = self.cells.iter().position(listed) else { return };
@@ -90,12 +90,12 @@ impl Origin {
         }
     }
 
-    /// The drops that the file has to state if the feed has dropped `now`.
+    /// The drops that the file has to state if the total of the feed is `now`.
     fn dropped(&self, now: Dropped) -> Dropped {
         now - self.dropped_before
     }
 
-    /// The drops that all files state together.
+    /// The drops that all files together state.
     pub fn dropped_so_far(&self) -> Dropped {
         let mut dropped = self.dropped_before;
         dropped += self.dropped_stated;
@@ -123,7 +123,7 @@ impl Origins {
         self.all.get_mut(&feed)
     }
 
-    /// All of them, with their numbers.
+    /// All feeds, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &Origin)> {
         self.all.iter().map(|(&feed, origin)| (feed, origin))
     }
@@ -132,7 +132,7 @@ impl Origins {
         self.all.contains_key(&feed)
     }
 
-    /// The feed, which `new` makes if it is not there.
+    /// The feed, which `new` makes if it does not exist.
     pub fn enter(&mut self, feed: usize, new: impl FnOnce() -> Origin) -> &mut Origin {
         self.all.entry(feed).or_insert_with(new)
     }
@@ -148,8 +148,8 @@ impl Origins {
         all.map(|it| it.cells.len() as u64 * limit::reading(it.cells_of_row)).sum()
     }
 
-    /// Calls `state` for each segment with cells, of feed `of` or of all, with the adds that are nowhere,
-    /// and whether the file does not state these yet. `state` returns false if nothing more can be
+    /// Calls `state` for each segment with cells, of feed `of` or of all, with the lost adds, and
+    /// whether the file does not state these yet. `state` returns false if nothing more can be
     /// written.
     pub fn state_cells(
         &mut self,
@@ -204,15 +204,15 @@ impl Origins {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The drops that a file that ends now has to state, by feed. `dropped` is what each feed has
-    /// dropped so far.
+    /// The drops that a file that ends now has to state, by feed. `dropped` is the total of each
+    /// feed.
     pub fn drops(&self, dropped: &[Dropped]) -> impl Iterator<Item = (usize, Dropped)> {
         let now = |feed: usize| dropped.get(feed).copied().unwrap_or_default();
         self.all.iter().map(move |(&feed, origin)| (feed, origin.dropped(now(feed))))
     }
 
     /// Calls `state` with the drops that the file does not state yet, by feed. `state` returns
-    /// whether it wrote them and continues; None skips the feed.
+    /// whether it wrote them and continues. `None` skips the feed.
     pub fn state_drops(&mut self, mut state: impl FnMut(usize, Dropped) -> Option<bool>) {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         for (&feed, origin) in &mut self.all {
@@ -228,8 +228,8 @@ impl Origins {
         }
     }
 
-    /// A file begins, which has only the feeds `staying`. `dropped` is what each had dropped
-    /// before.
+    /// Starts a file that has only the feeds `staying`. `dropped` is the total of each before this
+    /// file.
     pub fn begin_file(
         &mut self,
         staying: &BTreeSet<usize>,

@@ -1,12 +1,11 @@
-//! Counts what goes into the file.
+//! Counts the bytes of the file.
 
 use std::io::{self, IoSlice, Write};
 use std::sync::Arc;
 
 use crate::progress::SinkCounters;
 
-/// An output whose bytes are counted as soon as they are written, also those of a chunk that is
-/// cut off.
+/// An output that counts bytes as soon as they are written, including those of an incomplete chunk.
 #[derive(Debug)]
 pub(crate) struct CountedOutput<W> {
     out: W,

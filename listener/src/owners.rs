@@ -1,4 +1,4 @@
-//! Which thread wrote which frames of a ring.
+//! Determines which thread wrote which frames of a ring.
 
 use std::sync::atomic::AtomicU64;
 
@@ -6,7 +6,7 @@ use ppt_segment::Ring;
 use ppt_segment::abi::OWNER_HISTORY;
 use ppt_segment::owner::Tenure;
 
-/// Frames from `first_seq` on are of thread `tid`, up to the next cut.
+/// Frames from `first_seq` on belong to thread `tid`, up to the next cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cut {
     pub first_seq: u64,
@@ -14,13 +14,14 @@ pub(crate) struct Cut {
     pub tid: u32,
 }
 
-/// At most: what came before the history, the owner known from the last look, and the history.
+/// Upper limit: an unknown owner before the history, the owner known from the last look, and the
+/// history.
 pub(crate) const MAX_CUTS: usize = OWNER_HISTORY + 2;
 
 /// The known owners of a ring.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
-    /// The newest claim that a look has found, with its tenure.
+    /// The newest claim found so far, with its tenure.
     last: Option<(u32, Tenure)>,
 }
 
@@ -29,12 +30,12 @@ pub(crate) struct Owners {
 pub(crate) struct Cuts {
     cuts: [Cut; MAX_CUTS],
     len: usize,
-    /// How many owners the ring has had since the last look, as far as the history goes.
+    /// Number of owners of the ring since the last look, as far as the history reaches.
     pub claims: u32,
 }
 
 impl Cuts {
-    /// The cuts in rising order; the first one is where the batch begins.
+    /// The cuts in ascending order. The first one is at the start of the batch.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Cut> + use<'_> {
         self.cuts[..self.len].iter().copied()
     }
@@ -44,7 +45,7 @@ impl Cuts {
         (self.len == 1).then(|| self.cuts[0].tid)
     }
 
-    /// A cut; one that begins no later than the last one replaces it.
+    /// Adds a cut, which replaces the last one unless it begins later.
     fn push(&mut self, cut: Cut) {
         while self.len > 0 && self.cuts[self.len - 1].first_seq >= cut.first_seq {
             self.len -= 1;
@@ -55,10 +56,10 @@ impl Cuts {
 }
 
 impl Owners {
-    /// The threads that wrote the frames from `first_seq` up to `next_seq`. The caller has copied
-    /// the frames before, so that their writers had claimed the ring by then.
+    /// The threads that wrote the frames from `first_seq` up to `next_seq`. The caller has already
+    /// copied the frames, so their writers have claimed the ring.
     ///
-    /// A thread is named only if it is certain: where four others have come since, it is unknown.
+    /// A thread is named only if it is certain: after four further owners, it is unknown.
     pub fn of(&mut self, ring: Ring<'_, AtomicU64>, first_seq: u64, next_seq: u64) -> Cuts {
         let mut cuts = Cuts::default();
         let epoch = ring.owner().epoch;
@@ -76,7 +77,8 @@ impl Owners {
         };
 
         cuts.push(Cut { first_seq, tid: 0 });
-        // One that begins behind the batch has no part in it: a claim since, or a target's lie.
+        // A tenure that begins after the batch is ignored: a later claim, or a wrong entry of the
+        // target.
         let mut cut = |tenure: &Tenure| {
             if tenure.first_seq < next_seq {
                 cuts.push(Cut { first_seq: tenure.first_seq.max(first_seq), tid: tenure.tid });
@@ -84,7 +86,7 @@ impl Owners {
         };
         let oldest = newest.map(|newest| newest.wrapping_sub(found.len() as u32 - 1));
         if let (Some((known, tenure)), Some(oldest)) = (self.last, oldest) {
-            // The one before the oldest that is found: its end is known, too.
+            // The tenure before the oldest one found: its end is known, too.
             if oldest.wrapping_sub(known) == 1 {
                 cut(&tenure);
             }
@@ -97,8 +99,8 @@ impl Owners {
     }
 }
 
-/// Tenures of a row of claims, the newest first, back to the one that covers `first_seq` or as far
-/// as the history goes; and the newest claim's epoch.
+/// Consecutive tenures, the newest first, back to the one that covers `first_seq` or as far as the
+/// history reaches; and the newest claim's epoch.
 fn look(ring: Ring<'_, AtomicU64>, epoch: u32, first_seq: u64) -> (Vec<Tenure>, Option<u32>) {
     let mut found = Vec::with_capacity(OWNER_HISTORY);
     let mut newest = None;
@@ -112,7 +114,7 @@ fn look(ring: Ring<'_, AtomicU64>, epoch: u32, first_seq: u64) -> (Vec<Tenure>, 
                     break;
                 }
             }
-            // The thread has not noted itself yet, so it has published nothing either.
+            // The thread has not entered itself yet, so it has published nothing either.
             None if back == 0 && ring.owner().epoch.wrapping_sub(epoch) < OWNER_HISTORY as u32 => {}
             None => break,
         }
@@ -136,7 +138,7 @@ mod tests {
         fn ring(&self) -> Ring<'_, AtomicU64> {
             Ring::new(&self.0, &self.1, 2)
         }
-        /// A thread comes, writes, and goes.
+        /// A thread claims the ring, writes, and releases it.
         fn visit(&self, tid: u32, frames: u64) {
             assert!(self.ring().claim(tid));
             let mut writer = RingWriter::new(self.ring());
@@ -202,10 +204,10 @@ mod tests {
         let mut owners = Owners::default();
         memory.visit(10, 9);
         memory.visit(11, 3);
-        // The result is kept, although it begins behind the frames of the question.
+        // The result is kept, although it begins after the requested frames.
         assert_eq!(of(&mut owners, &memory, 1, 4), [(1, 10)]);
         memory.visit(12, 1);
-        // The second claim is overtaken while the history is looked at.
+        // A later claim overtakes the second one while the history is read.
         let noted = ring_word::HISTORY + 2 * ring_word::OWNER_WORDS + 1;
         memory.0[noted].store(0, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(of(&mut owners, &memory, 4, 7), [(4, 0)]);

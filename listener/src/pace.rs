@@ -1,4 +1,4 @@
-//! How long the drain may sleep.
+//! Determines how long the drain may sleep.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use ppt_segment::abi::OWNER_HISTORY;
 
 use crate::options::{ListenerOptions, Rate, Silence};
 
-/// The policy at work.
+/// The state of the policy.
 #[derive(Debug, Clone)]
 pub(crate) enum Pace {
     Peak(PeakHold),
@@ -21,7 +21,7 @@ impl Pace {
         }
     }
 
-    /// The sleep after the first look: what it found says nothing about a rate.
+    /// The sleep after the first look, which gives no rate.
     pub fn first(&self) -> Duration {
         match self {
             Pace::Peak(pace) => pace.shortest,
@@ -29,7 +29,7 @@ impl Pace {
         }
     }
 
-    /// Whether it can look no more often than after this sleep.
+    /// Whether this sleep is the shortest possible.
     pub fn is_shortest(&self, sleep: Duration) -> bool {
         sleep
             <= match self {
@@ -38,8 +38,8 @@ impl Pace {
             }
     }
 
-    /// The next sleep, when in the time `since` the last look the busiest ring filled `rate` times a
-    /// second; `longest` is what the others allow.
+    /// The next sleep, if the busiest ring filled `rate` times a second during the time `since` the
+    /// last look. `longest` is the upper limit.
     pub fn next(&mut self, rate: f64, since: Duration, longest: Duration) -> Duration {
         match self {
             Pace::Peak(pace) => pace.next(rate, since, longest),
@@ -48,18 +48,19 @@ impl Pace {
     }
 }
 
-/// Frames a second of the bursts out of silence that a ring should take while nobody looks.
+/// Frames a second of bursts that an idle ring should take between two looks.
 const BURST: f64 = 1e6;
-/// Frames of a burst for which there is room where a look comes late: by 18 ms, or half of the ring.
+/// Frames of a burst that fit if a look comes late: by 18 ms, or half of the ring.
 const LATE: u64 = 18_000;
-/// However few slots it has, a ring that nothing comes into is not looked at more often.
+/// Lower limit of the interval for an idle ring, however few slots it has.
 const LEAST: Duration = Duration::from_millis(10);
 
-/// However many it has: who asks for very many expects more than that.
+/// Upper limit, however many slots a ring has. A user who asks for very large rings expects longer
+/// bursts.
 const MOST: Duration = Duration::from_millis(100);
 
-/// How long a ring of so many slots may go without a look: so that a burst out of silence finds room,
-/// and frames are in the file in time.
+/// How long a ring with this number of slots may go without a look, so that a burst after silence
+/// fits and frames are in the file in time.
 pub(crate) fn longest(slots: u64, options: &ListenerOptions) -> Duration {
     match options.silence {
         Silence::Fixed(longest) => longest,
@@ -71,62 +72,61 @@ pub(crate) fn longest(slots: u64, options: &ListenerOptions) -> Duration {
     }
 }
 
-/// The same of a ring among very many, whose looks take their time: a burst of that rate may fill
-/// three quarters of it, if it can take one at all.
+/// The same for a ring among very many, where looks take longer: a burst of that rate may fill
+/// three quarters of the ring, if it can take one at all.
 pub(crate) fn longest_of_many(slots: u64, options: &ListenerOptions) -> Duration {
     let (least, most) = (longest(slots, options), longest(u64::MAX, options));
     let burst = Duration::from_secs_f64(slots as f64 * 0.75 / BURST);
     if burst > LEAST { burst.clamp(least, most.max(least)) } else { most }
 }
 
-/// Peak-hold pacing: sleep a quarter of the time in which the busiest ring would fill, and forget
-/// a peak only slowly, because bursts come again.
+/// Peak-hold pacing: sleeps a quarter of the time in which the busiest ring would fill, and lets a
+/// peak decay slowly, because bursts recur.
 ///
-/// The rule speaks of each ring: `r = max(now, r · 0.8^(dt / 100 ms))`, sleep for the least `N / r`
-/// of them all. Fading is the same for all, so the busiest ring's peak is all that must be kept,
-/// here as rings filled per second.
+/// The rule applies to each ring: `r = max(now, r · 0.8^(dt / 100 ms))`, sleep for the smallest `N
+/// / r` of all. The decay is the same for all, so only the busiest ring's peak is kept, in rings
+/// filled per second.
 #[derive(Debug, Clone)]
 pub struct PeakHold {
     shortest: Duration,
     peak: f64,
-    /// Seconds for which the peak has yet to fade.
+    /// Seconds of decay that have not been applied to the peak yet.
     unfaded: f64,
 }
 
 impl PeakHold {
-    /// Part of a ring that may fill during a sleep.
+    /// The part of a ring that may fill during a sleep.
     const AIM: f64 = 0.25;
     /// The part of a peak that remains after [`Self::FADE_TIME`].
     const FADE: f64 = 0.8;
     /// Seconds.
     const FADE_TIME: f64 = 0.1;
 
-    /// Sleeps no shorter than `shortest`.
+    /// A policy that sleeps no shorter than `shortest`.
     pub fn new(shortest: Duration) -> Self {
         Self { shortest, peak: 0.0, unfaded: 0.0 }
     }
 
-    /// The next sleep, up to `longest`, when since the last look, which was `since` ago, the busiest
-    /// ring filled `now` times a second.
+    /// The next sleep, up to `longest`, if the busiest ring filled `now` times a second during the
+    /// time `since` the last look.
     pub fn next(&mut self, now: f64, since: Duration, longest: Duration) -> Duration {
         self.unfaded += since.as_secs_f64();
         let shortest = self.shortest.as_secs_f64();
         let longest = longest.as_secs_f64().max(shortest);
-        // It only fades where it matters: most of the time, nothing has to be reckoned.
+        // The decay is applied only if it matters, so most calls compute nothing.
         if now >= self.peak {
             (self.peak, self.unfaded) = (now, 0.0);
         } else if self.peak * longest > Self::AIM {
             let faded = self.peak * Self::FADE.powf(self.unfaded / Self::FADE_TIME);
             (self.peak, self.unfaded) = (now.max(faded), 0.0);
         }
-        // A peak of 0 divides to infinity, which the clamp takes care of.
+        // A peak of 0 gives infinity, which the clamp limits.
         Duration::from_secs_f64((Self::AIM / self.peak).clamp(shortest, longest))
     }
 }
 
-/// The same for what a ring says of its owners: where too many come and go between two looks, some
-/// are not known by number. Frames are not lost by that, so looks become no more frequent than
-/// [`LEAST`] allows.
+/// The same for a ring's owner history: if too many owners come and go between two looks, some
+/// remain unknown. This loses no frames, so looks become no more frequent than [`LEAST`] allows.
 #[derive(Debug, Clone)]
 pub(crate) struct Claims(PeakHold);
 
@@ -137,7 +137,7 @@ impl Default for Claims {
 }
 
 impl Claims {
-    /// The next sleep, when since the last look a ring had `claims` owners.
+    /// The next sleep, if a ring had `claims` owners since the last look.
     pub fn next(&mut self, claims: u32, since: Duration) -> Duration {
         let seconds = since.as_secs_f64().max(1e-9);
         let rate = f64::from(claims) / OWNER_HISTORY as f64 / seconds;
@@ -145,8 +145,8 @@ impl Claims {
     }
 }
 
-/// The paper's pacing: where a look found less than an eighth or more than seven eighths of a ring,
-/// sleep for the time that fills half of it.
+/// The paper's pacing: if a look found less than an eighth or more than seven eighths of a ring
+/// filled, sleeps for the time that fills half of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Paper {
     sleep: Duration,
@@ -163,7 +163,7 @@ impl Paper {
     const LONGEST: f64 = 2.0;
 
     fn next(&mut self, gained: f64, since: Duration) -> Duration {
-        // It sees what it can read: a ring that was lapped is a full one.
+        // It sees only what it can read: an overrun ring counts as full.
         let read = gained.min(1.0);
         if !(1.0 / 8.0..=7.0 / 8.0).contains(&read) {
             let rate = read / since.as_secs_f64().max(1e-9);

@@ -1,36 +1,36 @@
-//! How far a capture is: counters that the threads write and anybody may read.
+//! The progress of a capture: counters that the threads write and any thread may read.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use nix::sys::eventfd::EventFd;
 use ppt_capture::{Cause, EndReason, Lost};
 
-/// How far a capture is.
+/// The progress of a capture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     /// Frames in the file.
     pub captured: u64,
-    /// Frames that will not come into the file, by cause.
+    /// Frames that will never be in the file, by cause.
     pub lost: Lost,
-    /// Frames that the file leaves out.
+    /// Frames that the filter left out of the file.
     pub left_out: u64,
     /// Bytes of the file.
     pub bytes: u64,
     /// Frames that are copied and wait for the disk.
     pub waiting: u64,
-    /// For each feed the fullest that a ring was found: 1 = as many frames as it can hold.
+    /// For each feed the highest fill level of a ring: 1 = full.
     pub high_water: Vec<f64>,
     /// Rings that threads own at the moment, of all feeds.
     pub rings: u32,
-    /// Rings taken back from threads that ended without giving them back.
+    /// Rings freed after their threads ended without doing so.
     pub freed: u64,
-    /// Set when the capture takes no more frames: it is as large as it may be, or it failed, and
-    /// [`Summary::error`](crate::CaptureSummary::error) will say why.
+    /// Set when the capture takes no more frames: it has reached its maximum size, or it failed, in
+    /// which case [`Summary::error`](crate::CaptureSummary::error) holds the reason.
     pub ended: Option<EndReason>,
 }
 
-/// The counts of keeper and drain. They are relaxed, because each is a number of its own, and the
-/// exact sums come from the ledger once the threads have ended.
+/// The counters of keeper and drain. They are relaxed, because they are independent; the exact sums
+/// come from the ledger once the threads have ended.
 #[derive(Debug)]
 pub(crate) struct Counters {
     copied: AtomicU64,
@@ -61,12 +61,12 @@ impl Counters {
         lost.fetch_add(count, Relaxed);
     }
 
-    /// Frames are in our memory; what becomes of them is for each sink to say.
+    /// Counts frames that were copied into our memory. Each sink counts what becomes of them.
     pub fn copied(&self, count: u64) {
         self.copied.fetch_add(count, Relaxed);
     }
 
-    /// All frames that were copied.
+    /// The number of copied frames.
     pub fn all_copied(&self) -> u64 {
         self.copied.load(Relaxed)
     }
@@ -75,9 +75,9 @@ impl Counters {
         self.freed.fetch_add(rings, Relaxed);
     }
 
-    /// The rings of some feed are too small.
+    /// Signals that the rings of a feed are too small.
     pub fn tell_undersized(&self) {
-        // It can only fail when the counter is full, and then the descriptor is readable.
+        // This fails only if the counter is full, and then the descriptor is readable anyway.
         let _ = self.undersized.write(1);
     }
 
@@ -85,11 +85,11 @@ impl Counters {
         &self.undersized
     }
 
-    /// All of them, and those of `sink`.
+    /// All counters, with those of `sink`.
     pub fn progress(&self, sink: &SinkCounters, high_water: Vec<f64>, rings: u32) -> Progress {
         let (captured, disk) = (sink.captured.load(Relaxed), sink.lost.load(Relaxed));
         let left_out = sink.left_out.load(Relaxed);
-        // Each frame that is copied is one of these, or waits: none counts twice while it goes on.
+        // Each copied frame is in one of these or waits. No frame counts twice while it moves.
         let settled = captured + disk + left_out;
         Progress {
             captured,
@@ -109,7 +109,7 @@ impl Counters {
     }
 }
 
-/// The counts of one sink.
+/// The counters of one sink.
 #[derive(Debug)]
 pub(crate) struct SinkCounters {
     captured: AtomicU64,
@@ -138,17 +138,17 @@ impl SinkCounters {
         self.captured.fetch_add(count, Relaxed);
     }
 
-    /// It was too slow for so many frames, or could not write them: cause `disk`.
+    /// Counts frames for which it was too slow, or that it could not write: cause `disk`.
     pub fn lost(&self, count: u64) {
         self.lost.fetch_add(count, Relaxed);
     }
 
-    /// Nobody wanted so many frames.
+    /// Counts frames that the filter left out.
     pub fn left_out(&self, count: u64) {
         self.left_out.fetch_add(count, Relaxed);
     }
 
-    /// How many frames it was too slow for.
+    /// The number of frames for which it was too slow.
     pub fn missed(&self) -> u64 {
         self.lost.load(Relaxed)
     }
@@ -157,7 +157,7 @@ impl SinkCounters {
         self.bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// No more frames come of one more feed, and all that came are dealt with.
+    /// One more feed has ended, and all of its frames are processed.
     pub fn source_ended(&self) {
         self.sources_ended.fetch_add(1, Relaxed);
     }
@@ -166,7 +166,7 @@ impl SinkCounters {
         self.sources_ended.load(Relaxed)
     }
 
-    /// The capture takes no more frames: whoever polls the eventfd should know.
+    /// The capture takes no more frames. Signals the eventfd.
     pub fn end(&self, why: EndReason) {
         self.ended.store(why as u8, Relaxed);
         // As above.
@@ -174,7 +174,7 @@ impl SinkCounters {
     }
 
     pub fn ended(&self) -> Option<EndReason> {
-        // 0 is none of them.
+        // 0 stands for none of them.
         [EndReason::Failed, EndReason::MaxSize]
             .into_iter()
             .find(|&why| why as u8 == self.ended.load(Relaxed))
@@ -185,7 +185,7 @@ impl SinkCounters {
     }
 }
 
-/// `peak` frames as a part of what a ring holds, at most 1.
+/// `peak` frames as a fraction of a ring's capacity, at most 1.
 pub(crate) fn high_water(peak: u64, capacity: u64) -> f64 {
     (peak as f64 / capacity as f64).min(1.0)
 }

@@ -1,4 +1,4 @@
-//! Between the drain and a sink: bounded in bytes, and never a reason for the drain to wait.
+//! The queue between the drain and a sink. It is bounded in bytes and never blocks the drain.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -24,7 +24,7 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Inner {
     items: VecDeque<QueueItem>,
-    /// Of memory, not of frames.
+    /// Bytes of memory in use, not of frames.
     bytes: usize,
     ending: Option<Ending>,
     abandoned: bool,
@@ -33,50 +33,50 @@ struct Inner {
 /// An item of the queue.
 #[derive(Debug)]
 pub(crate) enum QueueItem {
-    /// Frames to deal with.
+    /// Frames to process.
     Frames(Frames),
     /// The sources of further feeds, or of further segments.
     Sources(Arc<[Introduction]>),
-    /// No more chunks of this segment will come; its rings were left so.
+    /// This segment has ended; its rings ended in these states.
     Gone(usize, Vec<Closing>),
-    /// What was enabled and disabled in a segment of this feed.
+    /// A change of the masks of a segment of this feed.
     Masks(usize, Arc<Flip>),
     /// Names of threads of this feed's process.
     Threads(usize, Arc<NameChanges>),
-    /// What this feed's process has mapped as code.
+    /// The code mappings of this feed's process.
     Modules(usize, Modules),
-    /// All frames that were written before this time are in the items before: CLOCK_MONOTONIC, ns.
+    /// All frames that were written before this time are in earlier items: CLOCK_MONOTONIC, ns.
     Upto(u64),
-    /// The sink has something to do that does not come from the drain.
+    /// The sink has a task that does not come from the drain.
     Call,
 }
 
 /// The next task of the sink's thread.
 #[derive(Debug)]
 pub(crate) enum NextTask {
-    /// Deal with this.
+    /// Process this item.
     Item(QueueItem),
     /// Nothing came in time.
     Nothing,
     /// The last frames have been taken: write the end.
     End(Ending),
-    /// Nobody waits any more: the sink must not write.
+    /// The caller no longer waits: the sink must not write.
     Abandoned,
 }
 
 impl Queue {
-    /// `behind` is set while more than a quarter of it is full, and until it is nearly empty.
+    /// `behind` is set when the queue is more than a quarter full, and stays set until it is nearly
+    /// empty.
     pub fn new(limit: usize, behind: Arc<AtomicBool>) -> Self {
         Self { limit, inner: Mutex::default(), filled: Condvar::new(), behind }
     }
 
-    /// Whether more waits than should.
+    /// Whether it is too full: see [`Self::new`].
     pub fn is_behind(&self) -> bool {
         self.behind.load(Relaxed)
     }
 
-    /// Adds frames if there is room. A chunk that is larger than the queue fits if no other frames are
-    /// there.
+    /// Adds frames if there is room. A chunk larger than the queue fits if it is the only one.
     pub fn push(&self, frames: Frames) -> bool {
         let mut inner = self.lock();
         let bytes = frames.weight();
@@ -91,39 +91,39 @@ impl Queue {
         true
     }
 
-    /// No more frames of segment `segment_number` come after those that are in the queue: its rings
-    /// were left so.
+    /// No frames of segment `segment_number` follow those in the queue; its rings ended in these
+    /// states.
     pub fn gone(&self, segment_number: usize, closings: Vec<Closing>) {
         self.lock().items.push_back(QueueItem::Gone(segment_number, closings));
         self.notify();
     }
 
-    /// Has segments introduced before any frame of theirs is taken: however full it is, for there
-    /// are few of them.
+    /// Introduces segments before any of their frames, regardless of the limit: there are few of
+    /// them.
     pub fn introduce(&self, feeds: Arc<[Introduction]>) {
         self.lock().items.push_back(QueueItem::Sources(feeds));
         self.notify();
     }
 
-    /// Has a flip of this feed stated, however full it is.
+    /// Adds a flip of this feed, regardless of the limit.
     pub fn masks(&self, feed: usize, flip: Arc<Flip>) {
         self.lock().items.push_back(QueueItem::Masks(feed, flip));
         self.notify();
     }
 
-    /// Has names of threads of this feed's process stated, however full it is.
+    /// Adds names of threads of this feed's process, regardless of the limit.
     pub fn thread_names(&self, feed: usize, changes: Arc<NameChanges>) {
         self.lock().items.push_back(QueueItem::Threads(feed, changes));
         self.notify();
     }
 
-    /// Has the modules of this feed's process stated, however full it is.
+    /// Adds the modules of this feed's process, regardless of the limit.
     pub fn modules(&self, feed: usize, modules: Modules) {
         self.lock().items.push_back(QueueItem::Modules(feed, modules));
         self.notify();
     }
 
-    /// All frames that were written before this time have been added. Nobody is woken for that.
+    /// All frames that were written before this time have been added. This wakes no thread.
     pub fn upto(&self, mono_ns: u64) {
         let mut inner = self.lock();
         match inner.items.back_mut() {
@@ -132,19 +132,19 @@ impl Queue {
         }
     }
 
-    /// Has the sink's thread look what there is to do.
+    /// Wakes the sink's thread for a task of its own.
     pub fn call(&self) {
         self.lock().items.push_back(QueueItem::Call);
         self.notify();
     }
 
-    /// Tells the sink's thread that there are frames: once after a few of them, for it costs a
+    /// Notifies the sink's thread of new frames. Called once for several items, because it costs a
     /// system call.
     pub fn notify(&self) {
         self.filled.notify_one();
     }
 
-    /// The next thing to do; waits for `patience` at most.
+    /// The next task. Waits for `patience` at most.
     pub fn next(&self, patience: Duration) -> NextTask {
         let empty = |inner: &mut Inner| {
             inner.items.is_empty() && inner.ending.is_none() && !inner.abandoned
@@ -170,13 +170,14 @@ impl Queue {
         }
     }
 
-    /// Nothing follows the items that are in the queue.
+    /// Nothing follows the items in the queue.
     pub fn end(&self, ending: Ending) {
         self.lock().ending = Some(ending);
         self.notify();
     }
 
-    /// The sink's thread is to stop as soon as it can. Returns what nobody will deal with.
+    /// Tells the sink's thread to stop as soon as possible. Returns the items that stay
+    /// unprocessed.
     pub fn abandon(&self) -> impl Iterator<Item = QueueItem> + use<> {
         let mut inner = self.lock();
         inner.abandoned = true;
@@ -186,7 +187,7 @@ impl Queue {
         left.into_iter()
     }
 
-    /// A thread that panicked while it held the lock left a queue that is still one.
+    /// A thread that panicked while it held the lock left the queue consistent.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! The sink of `ppt attach` and `ppt run`: captures in one file, or in one after the other.
+//! The sink of `ppt attach` and `ppt run`: captures in one file, or in consecutive files.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,8 +27,8 @@ mod modules;
 mod readings;
 mod thread_names;
 
-/// Between the two readings of clocks that a filter has before the first frame: ticks are converted
-/// by a line through two.
+/// Time between the two clock readings that a filter gets before the first frame. Tick conversion
+/// needs two.
 const APART: Duration = Duration::from_millis(5);
 
 /// Writes captures.
@@ -40,28 +40,27 @@ pub(crate) struct Recording<W> {
     origins: Origins,
     max_size: Option<u64>,
     rotation: Option<Rotation<W>>,
-    /// Why a file before this one has no end, if it has not.
+    /// Why an earlier file has no end, if so.
     trouble: Option<io::Error>,
     /// Frames captured before the file began.
     captured_before: u64,
-    /// Whether the file states more than frames: what was added to counters meanwhile, or frames that
-    /// were left out.
+    /// Whether the file states more than frames: adds to counters, or left out frames.
     states_more: bool,
-    /// When the file is full of time, ns of CLOCK_MONOTONIC.
+    /// Time limit of the file, ns of CLOCK_MONOTONIC.
     deadline: u64,
     clocks: Clocks,
     cadence: Cadence,
     adds: Arc<Adds>,
-    /// From one reading of counters to the next, ns; when the next one is due.
+    /// Interval between readings of counters, ns, and the time of the next one.
     counters_every: u64,
     counters_due: u64,
     filter: Option<SharedFilter>,
-    /// What the filter says of frames; kept for its memory.
+    /// The filter's decisions; kept to reuse the memory.
     wanted: Vec<bool>,
 }
 
 impl<W: Write> Recording<W> {
-    /// Goes on with `file`, which is new.
+    /// Continues with `file`, which is new.
     pub fn new(
         (file, packer): (OpenFile<W>, Packer),
         (max_size, rotation, counters_every): (Option<u64>, Option<Rotation<W>>, Duration),
@@ -91,7 +90,7 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// Leaves frames out that `filter` does not want.
+    /// Leaves out the frames that `filter` rejects.
     pub fn filter(&mut self, filter: SharedFilter) {
         self.filter = Some(filter);
         self.tell_clocks();
@@ -99,7 +98,7 @@ impl<W: Write> Recording<W> {
         self.tell_clocks();
     }
 
-    /// Tells the filter what the clocks show.
+    /// Passes the clock readings to the filter.
     fn tell_clocks(&self) {
         if let Some(filter) = &self.filter {
             locked(filter).clocks(&self.clocks.readings());
@@ -125,11 +124,11 @@ impl<W: Write> Recording<W> {
         let (feed, segment_number) = (*feed, *segment_number);
         let is_new = !self.origins.has(feed);
         if is_new && self.file.has_all_sources() {
-            // The next file does without those that have ended.
+            // The next file omits the feeds that have ended.
             self.rotate();
         }
-        // A capture that has no room for it is full: that segment, and those after it, are not
-        // spoken of.
+        // A capture without room for it is full: that segment, and those after it, are not
+        // mentioned.
         if let Some(max) = self.max_size {
             let told = self.ledger().told();
             if self.file.written(told).room(max) < limit::introduction(source, gaps.len()) {
@@ -152,8 +151,8 @@ impl<W: Write> Recording<W> {
                 file.write(|writer| writer.gap(&Gap { source, ..*gap }))
             });
         }
-        // Stated once: a later session does not find the same frames unattended again. Not before:
-        // what nobody stated is left to that session.
+        // Stated once, so that a later session does not find the same frames unattended again. Not
+        // earlier, because unstated frames are left to that session.
         if known && !self.file.has_failed() {
             for (segment, ring, cursor) in attended {
                 let ring = segment.ring(*ring);
@@ -164,8 +163,8 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// Whether `write` has put something into the file: this one, or another that the capture goes on
-    /// in where this one was taken away. What it writes may be of any file.
+    /// Calls `write`, which writes into the current file. If that file was taken away and the
+    /// capture continues in another one, calls it again. Returns whether the data is in a file.
     fn written(&mut self, write: impl Fn(&mut OpenFile<W>) -> bool) -> bool {
         loop {
             if write(&mut self.file) {
@@ -177,14 +176,14 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// The number in the file of a ring's source, if the file can mention the ring.
+    /// The source number of a ring in the file, if the file can mention the ring.
     fn source_of(&self, ring: &LossAccount) -> Option<u16> {
         let id = self.file.source_of(ring.feed)?;
         let listed = &self.origins.get(ring.feed)?.source.segments;
         listed.iter().any(|it| it.nonce == ring.nonce).then_some(id)
     }
 
-    /// The source of frames, whether the file has not heard of their ring before, and their head.
+    /// The feed of frames, whether their ring is new to the file, and their head.
     fn head(&self, frames: &Frames) -> (usize, bool, FramesHead) {
         let chunk = &frames.chunk;
         let mut ledger = self.ledger();
@@ -206,7 +205,8 @@ impl<W: Write> Recording<W> {
         (account.feed, !told, head)
     }
 
-    /// Writes frames, as many as go into the file; false if it goes on in another file first.
+    /// Writes as many frames as fit into the file. Returns false if the capture has to continue in
+    /// another file first.
     fn take_frames(&mut self, frames: &Frames) -> bool {
         let (feed, ring_is_new, head) = self.head(frames);
         let chunk = &frames.chunk;
@@ -269,8 +269,8 @@ impl<W: Write> Recording<W> {
         true
     }
 
-    /// Tells the sessions to come what the file states. A `ppt` that is killed before that leaves
-    /// frames that the next one finds unattended: none is missing from the files together.
+    /// Tells later sessions what the file states. If `ppt` is killed before that, the next session
+    /// finds the frames unattended: the files together miss none.
     fn attended(&self, ring: &LossAccount, cursor: u64) {
         if self.source_of(ring).is_none() || self.file.has_failed() {
             return;
@@ -282,7 +282,7 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// Whether the file has frames, or states something in their place, and may have more.
+    /// Whether the file has frames, or states something in their place, and may get more.
     fn has_content(&self) -> bool {
         let has = self.states_more || self.ledger().captured() > self.captured_before;
         has && self.file.is_open()
@@ -297,7 +297,8 @@ impl<W: Write> Recording<W> {
         });
     }
 
-    /// States what no chunk has stated of the rings of segment `segment_number`, or of all.
+    /// States everything about the rings of segment `segment_number`, or of all, that no chunk has
+    /// stated.
     fn gaps(&mut self, segment_number: Option<usize>) {
         loop {
             let gaps = self.ledger().gaps(segment_number, |ring| self.source_of(ring));
@@ -307,7 +308,7 @@ impl<W: Write> Recording<W> {
                     self.attended(ring, gap.first_seq - 1 + gap.count);
                 }
             }
-            // In another file, sources have other numbers.
+            // Another file has other source numbers.
             if !self.went_on() {
                 return;
             }
@@ -335,7 +336,7 @@ impl<W: Write> Recording<W> {
 impl<W: Write + Send> Sink for Recording<W> {
     fn introduce(&mut self, new: &[Introduction]) {
         {
-            // All of them first: whatever becomes of the file, each frame has an account.
+            // The accounts come first, so that each frame has one even if writing the file fails.
             let mut ledger = self.ledger();
             for it in new {
                 ledger.open(it.segment_number, (it.feed, it.segment.nonce()), it.first.clone());
@@ -355,7 +356,7 @@ impl<W: Write + Send> Sink for Recording<W> {
         if let Some(filter) = self.filter.clone() {
             return self.take_wanted(frames, &filter);
         }
-        // Another time in another file.
+        // Retries in another file.
         while !self.take_frames(frames) {}
     }
 
@@ -390,7 +391,7 @@ impl<W: Write + Send> Sink for Recording<W> {
     }
 
     fn due(&self) -> u64 {
-        // A file without content goes on, however long it takes.
+        // A file without content continues without a time limit.
         let next = match self.has_content() {
             true => self.cadence.next().min(self.deadline),
             false => self.cadence.next(),
@@ -398,7 +399,8 @@ impl<W: Write + Send> Sink for Recording<W> {
         if self.origins.have_cells() { next.min(self.counters_due) } else { next }
     }
 
-    /// Clocks about each second and when realtime is stepped; drops when they have changed.
+    /// Writes clocks about once a second and when realtime is stepped, and drops when they have
+    /// changed.
     fn tick(&mut self) {
         let now = ppt_now::monotonic();
         if self.cadence.is_due(now, &self.clocks) {
@@ -461,7 +463,7 @@ mod tests {
         }
     }
 
-    /// Else a program that writes nothing costs a core.
+    /// Otherwise an idle program would cost a core.
     #[test]
     fn a_file_without_frames_is_full_of_time_and_not_due() {
         let counters = Arc::new(SinkCounters::new(EventFd::new().unwrap()));

@@ -14,66 +14,67 @@ use crate::owners::Owners;
 use crate::progress::Counters;
 use ppt_capture::stamps::Stamps;
 
-/// The way of frames to the sinks, and the facts noted about them on it.
+/// The outlet of frames to the sinks, with the facts noted about them.
 pub(crate) struct Outlet<'q> {
     pub lanes: &'q mut Lanes,
     pub counters: &'q Counters,
     /// CLOCK_MONOTONIC at the start of this pass over the rings, ns.
     pub now: u64,
-    /// The same when the rings of this pass were looked at before.
+    /// The same for the previous look at the rings of this pass.
     pub since: u64,
-    /// Frames that were written over before they were read, in this pass.
+    /// Frames that were overwritten before they were read, in this pass.
     pub overrun: u64,
     /// Bytes that fill a chunk.
     pub full: usize,
-    /// Something was handed on in this pass.
+    /// Whether anything was handed on in this pass.
     pub pushed: bool,
-    /// The most owners that a ring had since it was looked at before.
+    /// The largest number of owners of a ring since the previous look at it.
     pub claims: u32,
-    /// Bytes that are copied, validated and looked at in one go.
+    /// Bytes that are copied, validated and inspected at a time.
     pub block: usize,
-    /// Room for frames that must be sorted out.
+    /// Buffer for frames that must be sorted out.
     pub aside: Vec<Bytes>,
 }
 
-/// Bytes that the first-level cache holds twice: the frames and their copy both pass through it.
+/// Half of the first-level cache in bytes: the frames and their copy both pass through it.
 pub(crate) const BLOCK: usize = 8 << 10;
 
-/// Whether each of `frames` carries its number.
+/// Whether each of `frames` carries its sequence number.
 fn are_numbered(frames: &[Bytes], stride: usize, first_seq: u64) -> bool {
     let numbers = frames.chunks_exact(stride).zip(first_seq..);
     numbers.fold(0, |wrong, (frame, seq)| wrong | (u64::from_le_bytes(frame[0]) ^ seq)) == 0
 }
 
-/// How many of these slots say that their frame was lost before it could be written.
+/// How many of these slots are marked as lost before they could be written.
 fn marked(slots: &[Bytes], stride: usize, first_seq: u64) -> u64 {
     let numbers = slots.chunks_exact(stride).zip(first_seq..);
     numbers.filter(|(slot, seq)| slot[0] == lost_mark(*seq).to_le_bytes()).count() as u64
 }
 
-/// How far one ring has been drained. The ring itself is lent to it, the same one each time: what
-/// holds the segment may let it go when the ring is closed.
+/// The drain state of one ring. Each call gets the ring itself, the same one each time: the owner
+/// of the segment may release it when the ring is closed.
 pub(crate) struct RingDrain {
     /// Frames before this index are accounted for.
     next: u64,
-    /// The number of the segment, and the ring of it.
+    /// The number of the segment, and the ring in it.
     place: (usize, u32),
-    /// The places of times and kinds in its frames.
+    /// The offsets of times and kinds in its frames.
     stamps: Arc<Stamps>,
-    /// ppt itself writes the frames: it marks those that were lost before that.
+    /// Whether ppt itself writes the frames. It marks those that were lost before they were
+    /// written.
     marks: bool,
     owners: Owners,
     open: Option<Box<Chunk>>,
-    /// Frames lost right before the next one, which no chunk states yet.
+    /// Frames lost directly before the next one, which no chunk states yet.
     lost: Lost,
     broken: Option<BrokenCursor>,
-    /// Frames of the chunk before the open one.
+    /// Number of frames in the previous chunk.
     usual: u32,
-    /// When frames were found in it last, ns of CLOCK_MONOTONIC.
+    /// When frames were last found in it, ns of CLOCK_MONOTONIC.
     pub moved_ns: u64,
-    /// It is among those that are busy.
+    /// Whether it is in the list of busy rings.
     pub is_busy: bool,
-    /// It is among those with an open chunk.
+    /// Whether it is in the list of rings with an open chunk.
     pub is_listed: bool,
 }
 
@@ -96,14 +97,14 @@ impl RingDrain {
         }
     }
 
-    /// The cursor, if frames wait. A cursor that went back, or further than `possible` frames, is
-    /// not one: the ring is given up.
+    /// The cursor, if frames wait. A cursor that went back, or advanced by more than `possible`
+    /// frames, is invalid: the ring is given up.
     pub fn moved(&mut self, ring: Ring<'_, AtomicU64>, possible: u64) -> Option<u64> {
         let (next, tail) = (self.next, ring.tail());
         if tail == next || self.broken.is_some() {
             return None;
         }
-        // In this order: a cursor at the very end of its range goes on at 0 only if somebody lies.
+        // In this order: a cursor wraps to 0 only if the target wrote a wrong value.
         if tail < next || tail - next > possible {
             self.broken = Some(BrokenCursor { next, tail });
             return None;
@@ -111,21 +112,21 @@ impl RingDrain {
         Some(tail)
     }
 
-    /// The cursor that it has been drained up to.
+    /// The cursor up to which it has been drained.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// Frames between what was drained and cursor `tail`.
+    /// Number of frames between the drained position and cursor `tail`.
     pub fn backlog(&self, tail: u64) -> u64 {
         tail - self.next
     }
 
-    /// Takes every frame up to cursor `until`, which was the ring's a moment ago. A cursor that went
-    /// back since is not one, either: the ring is given up, or this would never end.
+    /// Takes every frame up to cursor `until`, which was read a moment ago. A cursor that has gone
+    /// back since is invalid, too: the ring is given up, or this would never end.
     ///
-    /// Frames go straight into the chunk that is written, a block at a time: each is validated, and
-    /// all is found in it that a chunk says of its frames, while it lies in the first cache.
+    /// Frames are copied directly into the chunk, a block at a time. Each frame is validated, and
+    /// the facts that a chunk states are collected, while the block is in the first-level cache.
     pub fn drain(&mut self, ring: Ring<'_, AtomicU64>, until: u64, out: &mut Outlet<'_>) {
         let stride = ring.stride();
         let sizes = Sizes { stride, full: out.full };
@@ -133,7 +134,7 @@ impl RingDrain {
         while self.next < until {
             let mut chunk = self.open_chunk(sizes, out);
             let wanted = chunk.room(sizes).min((until - self.next) as usize);
-            // As much as the chunk before needed, it will need again.
+            // The chunk probably needs as much as the previous one.
             let usual = self.usual.saturating_sub(chunk.count) as usize;
             let reserved = wanted.max(usual.min(chunk.room(sizes)));
             chunk.reserve(reserved, sizes, out.lanes.pool());
@@ -154,7 +155,7 @@ impl RingDrain {
         }
     }
 
-    /// The open chunk, or a new one where that is full, or where there is none.
+    /// The open chunk. A new one if that is full or there is none.
     fn open_chunk(&mut self, sizes: Sizes, out: &mut Outlet<'_>) -> Box<Chunk> {
         if self.open.as_ref().is_some_and(|open| open.room(sizes) == 0) {
             self.flush(out);
@@ -164,14 +165,14 @@ impl RingDrain {
         self.open.take().unwrap_or_else(new)
     }
 
-    /// The first frames of `chunk` are those of `tid` from `seq` on.
+    /// Sets the owner and the first sequence number of `chunk`.
     fn begin(&mut self, chunk: &mut Chunk, (tid, seq): (u32, u64), out: &Outlet<'_>) {
         (chunk.tid, chunk.first_seq) = (tid, seq);
         (chunk.drained_ns, chunk.since_ns) = (out.now, out.since);
         chunk.lost_before = std::mem::take(&mut self.lost);
     }
 
-    /// A batch that lies behind what `chunk` holds.
+    /// Takes a batch that was copied behind the content of `chunk`.
     fn take(
         &mut self,
         ring: Ring<'_, AtomicU64>,
@@ -200,7 +201,8 @@ impl RingDrain {
             out.counters.copied(batch.count as u64);
             return self.open = Some(chunk);
         }
-        // Some are lost, or another thread's, or none: they are sorted out beside the chunk.
+        // Some frames are lost, invalid, or another thread's: they are sorted out in a separate
+        // buffer.
         let mut aside = std::mem::take(&mut out.aside);
         aside.clear();
         aside.extend_from_slice(frames);
@@ -216,7 +218,7 @@ impl RingDrain {
         out.aside = aside;
     }
 
-    /// Frames of one thread; those that do not carry their number never were frames.
+    /// Takes the frames of one thread. Those that do not carry their sequence number are invalid.
     fn take_of(
         &mut self,
         stride: usize,
@@ -279,25 +281,25 @@ impl RingDrain {
         }
     }
 
-    /// When the first frame of the open chunk may have been written, at the earliest.
+    /// The earliest time at which the first frame of the open chunk may have been written.
     pub fn open_since(&self) -> Option<u64> {
         self.open.as_ref().filter(|open| open.count > 0).map(|open| open.since_ns)
     }
 
-    /// Hands the open chunk on.
+    /// Hands on the open chunk.
     pub fn flush(&mut self, out: &mut Outlet<'_>) {
         let Some(mut chunk) = self.open.take() else { return };
         if chunk.count == 0 {
             return out.lanes.pool().give(chunk.frames);
         }
-        // One reading for a chunk: the pass may have begun long ago where others have the CPU.
+        // Read once per chunk: on a busy machine, the pass may have begun long ago.
         chunk.drained_by_ns = ppt_now::monotonic();
         self.usual = chunk.count;
         out.lanes.hand(*chunk);
         out.pushed = true;
     }
 
-    /// How it stands; the open chunk has been flushed.
+    /// The final state; the open chunk has been flushed.
     pub fn closing(&self) -> Closing {
         let next_seq = self.next.saturating_add(1);
         Closing { ring: self.place.1, next_seq, lost: self.lost, broken: self.broken }
@@ -332,7 +334,7 @@ mod tests {
         Claim,
         Drain,
         Flush,
-        /// One of the sinks writes so many frames of a chunk.
+        /// One of the sinks writes this many frames of a chunk.
         Sink(usize, u32),
     }
 
@@ -349,7 +351,7 @@ mod tests {
         prop::collection::vec(step, 0..200)
     }
 
-    /// A sink that writes as much as it is told.
+    /// A sink that writes as many frames as requested.
     struct Taker {
         queue: Arc<Queue>,
         counters: Arc<SinkCounters>,
@@ -369,7 +371,7 @@ mod tests {
             Lane::new(self.queue.clone(), self.counters.clone(), false)
         }
 
-        /// Deals with what comes next; whether there was something.
+        /// Processes the next item. Returns whether there was one.
         fn take(&mut self, most: u32) -> bool {
             let frames = match self.queue.next(Duration::ZERO) {
                 NextTask::Item(QueueItem::Frames(frames)) => frames,
@@ -396,7 +398,7 @@ mod tests {
             true
         }
 
-        /// All that was written is accounted for, up to cursor `tail`.
+        /// Checks that everything written is accounted for, up to cursor `tail`.
         fn check(&mut self, tail: u64, counters: &Counters) -> Result<(), TestCaseError> {
             while self.take(u32::MAX) {}
             let account = self.entry.account;
@@ -444,7 +446,7 @@ mod tests {
         assert_eq!(drain.closing().broken, Some(BrokenCursor { next: 0, tail: 0 }));
     }
 
-    /// Only ppt's own frames are marked: in a ring of others, such a slot is one that nobody wrote.
+    /// Only ppt's own frames are marked: in another ring, such a slot is one that nobody wrote.
     #[test]
     fn a_frame_that_was_lost_before_it_was_written_is_overrun() {
         for (marks, expected) in [(true, (3, 1)), (false, (0, 4))] {
@@ -482,9 +484,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..<_>::default() })]
 
-        /// Each sink captures or loses each frame once, whatever happens to frames on their way.
-        /// The losses that a chunk states before it tile with the chunk before. A frame for which
-        /// one sink is too slow is in another sink.
+        /// Each sink captures or loses each frame exactly once, whatever happens to frames on the
+        /// way. The losses that a chunk states are contiguous with the previous chunk. A frame for
+        /// which one sink is too slow still reaches another sink.
         #[test]
         fn every_frame_is_accounted_for(
             steps in steps(),
@@ -562,7 +564,7 @@ mod tests {
         assert_eq!(closing.broken, Some(BrokenCursor { next: 0, tail: 1001 }));
         assert_eq!((closing.next_seq, closing.lost), (1, Lost::default()));
 
-        // From the end of its range to the start: what was left there was no cursor either.
+        // Wraps from the end of the range to 0: the old value was no valid cursor either.
         let mut drain = RingDrain::new((0, 0), Arc::default(), u64::MAX, false);
         assert_eq!(drain.moved(ring, 1000), None);
         assert_eq!(drain.closing().broken, Some(BrokenCursor { next: u64::MAX, tail: 5 }));

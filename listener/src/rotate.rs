@@ -1,4 +1,4 @@
-//! A capture that goes on in one file after another, each of them whole.
+//! A capture in consecutive files, each of them complete.
 
 use std::fmt;
 use std::io;
@@ -14,32 +14,32 @@ pub trait CaptureFiles<W>: Send {
     /// The file cannot be created.
     fn next(&mut self) -> io::Result<(W, FileHeader)>;
 
-    /// The file that was opened last says where its frames come from: it is worth having.
+    /// The last opened file now describes its sources, so it is worth keeping.
     ///
-    /// # Errors
-    /// The file cannot get its name.
+    /// # Errors The file cannot get its name.
     fn begun(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// The file before it has its end, or will never have one.
+    /// The previous file has its end, or will never have one.
     fn ended(&mut self) {}
 
-    /// Opens a file to go on in, because a write failed with `error`; None where that does not help.
-    /// The file before stays as it is, without an end.
+    /// Opens a file to continue in, because a write failed with `error`. `None` if that does not
+    /// help. The previous file stays as it is, without an end.
     fn instead(&mut self, error: &io::Error) -> Option<io::Result<(W, FileHeader)>> {
         let _ = error;
         None
     }
 }
 
-/// When to begin another file, if ever, and how to get it. A file without a frame goes on.
+/// When to begin another file, and how to open it. A file without a frame continues.
 pub struct Rotation<W> {
-    /// After this time.
+    /// Begin one after this time.
     pub every: Option<Duration>,
-    /// Before a file grows beyond this many bytes; one chunk is written in any case.
+    /// Begin one before a file grows beyond this size in bytes; one chunk is written in any case.
     pub size: Option<u64>,
-    /// How many files stay, which the files state; None: all. [`Self::files`] removes the others.
+    /// The number of files that are kept, as the files state. `None`: all. [`Self::files`] removes
+    /// the others.
     pub keep: Option<u32>,
     /// Opens the files after the first.
     pub files: Box<dyn CaptureFiles<W>>,
@@ -53,8 +53,8 @@ impl<W> fmt::Debug for Rotation<W> {
     }
 }
 
-/// For a capture that nobody keeps: now and then it begins anew, so that it does not speak of sources
-/// that have ended.
+/// For a capture that is discarded: it restarts from time to time, so that it does not accumulate
+/// sources that have ended.
 pub fn nowhere() -> Rotation<io::Sink> {
     struct Nowhere;
     impl CaptureFiles<io::Sink> for Nowhere {
@@ -66,12 +66,12 @@ pub fn nowhere() -> Rotation<io::Sink> {
 }
 
 impl<W> Rotation<W> {
-    /// Whether another file is begun where nothing is the matter with this one.
+    /// Whether another file is begun without a failure.
     pub(crate) fn is_wanted(&self) -> bool {
         self.every.is_some() || self.size.is_some()
     }
 
-    /// When a file that begins now is full of time.
+    /// The time limit of a file that begins now.
     pub(crate) fn deadline(&self) -> u64 {
         let every = self.every.map_or(u64::MAX, |it| it.as_nanos() as u64);
         ppt_now::monotonic().saturating_add(every)

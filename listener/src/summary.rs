@@ -8,35 +8,35 @@ use ppt_segment::BrokenCursor;
 
 use crate::account::LossAccount;
 
-/// The result of a capture, once it is over.
+/// The result of a finished capture.
 #[derive(Debug)]
 pub struct CaptureSummary {
-    /// Each feed, in their order.
+    /// The feeds, in order.
     pub feeds: Vec<FeedSummary>,
     /// Bytes of the file.
     pub bytes: u64,
-    /// From start to [`crate::Listener::finish`].
+    /// Time from start to [`crate::Listener::finish`].
     pub duration: Duration,
-    /// Set when it had ended by itself.
+    /// Set if it ended by itself.
     pub ended: Option<EndReason>,
-    /// Why the file could not be written, from there on. A closed pipe is one of these.
+    /// Why the rest of the file could not be written. A closed pipe is one reason.
     pub error: Option<io::Error>,
-    /// Whether the file has its end chunk; without it, it reads as one that was cut off.
+    /// Whether the file has its end chunk. Without it, it reads as truncated.
     pub complete: bool,
-    /// Rings taken back from threads that ended without giving them back.
+    /// Rings freed after their threads ended without doing so.
     pub freed: u64,
-    /// The sinks [beside](crate::Begun::beside) the capture, in their order.
+    /// The [further sinks](crate::Begun::beside), in order.
     pub beside: Vec<Beside>,
 }
 
-/// The result of a sink beside the capture.
+/// The result of a further sink.
 #[derive(Debug)]
 pub struct Beside {
-    /// Frames that it was too slow for. They may be in the capture, and in other sinks.
+    /// Frames for which it was too slow. They may be in the capture, and in other sinks.
     pub missed: u64,
     /// The error that ended it, if any.
     pub error: Option<io::Error>,
-    /// Whether it has dealt with everything else, its end included.
+    /// Whether it has processed everything else, including its end.
     pub complete: bool,
 }
 
@@ -47,23 +47,23 @@ pub struct FeedSummary {
     pub captured: u64,
     /// Frames not in the file, by cause.
     pub lost: Lost,
-    /// Frames that the caller did not want in the file.
+    /// Frames that the filter left out of the file.
     pub left_out: u64,
-    /// Frames that the target refused, as the caller told.
+    /// Frames that the target refused, as reported by the caller.
     pub dropped: Dropped,
     /// Every ring that was ever written to.
     pub rings: Vec<LossAccount>,
-    /// Rings that were given up because their cursor made no sense.
+    /// Rings that were given up because their cursor was invalid.
     pub broken: Vec<BrokenRing>,
-    /// Its segment was given up because somebody truncated it.
+    /// Whether its segment was given up because it was truncated.
     pub truncated: bool,
-    /// The fullest that a ring was found: 1 = as many frames as it can hold.
+    /// The highest fill level of a ring: 1 = full.
     pub high_water: f64,
-    /// Slots a ring that would have held what came, where these did not, or hardly did.
+    /// Slots per ring that would have sufficed, if these did not or hardly did.
     pub enough_slots: Option<u64>,
 }
 
-/// A ring that was given up; the others went on.
+/// A ring that was given up. The other rings continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BrokenRing {
     /// The ring.
@@ -72,12 +72,12 @@ pub struct BrokenRing {
     pub cursor: BrokenCursor,
 }
 
-/// A feed whose rings are too small for what comes.
+/// A feed whose rings are too small for its frame rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undersized {
-    /// Which one.
+    /// The feed, from 0.
     pub feed: usize,
-    /// Slots a ring that would have been enough.
+    /// Slots per ring that would have sufficed.
     pub enough_slots: u64,
 }
 
@@ -95,7 +95,7 @@ impl CaptureSummary {
         })
     }
 
-    /// Frames that the caller did not want in the file.
+    /// Frames that the filter left out of the file.
     pub fn left_out(&self) -> u64 {
         self.feeds.iter().map(|feed| feed.left_out).sum()
     }
@@ -117,8 +117,8 @@ impl CaptureSummary {
     }
 }
 
-/// Slots that would have held `peak` unread frames with a quarter to spare, if the rings that there
-/// were did not, or were more than seven eighths full.
+/// Slots that would have held `peak` unread frames with a quarter to spare, if the actual `slots`
+/// were overrun or more than seven eighths full.
 pub(crate) fn enough_slots(peak: u64, slots: u64, overrun: u64) -> Option<u64> {
     const MOST: u64 = 1 << *ppt_segment::abi::LOG2_SLOTS.end();
     let undersized = overrun > 0 || peak > slots / 8 * 7;

@@ -1,7 +1,7 @@
-//! The numbers of a capture while it runs, for whoever shows them.
+//! The numbers of a running capture, for display.
 //!
-//! The disk thread and the caller add to them; both only store and never wait. Whoever reads them takes no
-//! lock that these threads take for longer than it takes to list the feeds.
+//! The disk thread and the caller add to them; both only store and never wait. A reader takes a
+//! lock only for the time it takes to list the feeds.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,7 +19,7 @@ use crate::buffer::Bytes;
 use crate::progress::{Counters, SinkCounters, high_water};
 use crate::watched::RingFindings;
 
-/// Feeds that have ended whose numbers stay: thousands of children may come and go.
+/// Number of ended feeds whose numbers are kept: thousands of children may come and go.
 const MOST_ENDED: usize = 256;
 
 /// The numbers of a capture.
@@ -35,7 +35,7 @@ pub struct Tallies {
 pub struct SessionTally {
     /// Frames that were copied out of rings.
     pub drained: u64,
-    /// Those of them that wait for the disk.
+    /// Drained frames that wait for the disk.
     pub waiting: u64,
     /// Bytes of the files.
     pub bytes: u64,
@@ -66,7 +66,7 @@ impl Tallies {
         self.locked().get(&feed).cloned()
     }
 
-    /// The feeds in the order in which they came. Those that have ended stay until many others have.
+    /// The feeds in the order of their start. Ended feeds are kept until many others have ended.
     pub fn feeds(&self) -> Vec<Arc<FeedTally>> {
         self.locked().values().cloned().collect()
     }
@@ -79,7 +79,7 @@ impl Tallies {
     }
 }
 
-/// The numbers of one feed. Each only grows.
+/// The numbers of one feed. They only grow.
 #[derive(Debug)]
 pub struct FeedTally {
     /// The process, in ppt's numbering.
@@ -88,33 +88,33 @@ pub struct FeedTally {
     pub program: String,
     /// The buffer.
     pub buffer: String,
-    /// What the buffer holds; None if that makes no sense.
+    /// The buffer's schema. `None` if it is invalid.
     pub schema: Option<Schema>,
-    /// Frames carry their id.
+    /// Whether frames carry their id.
     multi: bool,
-    /// By frame id; the last one counts frames of unknown ids.
+    /// By frame id; the last element counts frames of unknown ids.
     captured: Box<[AtomicU64]>,
     lost: [AtomicU64; 3],
     left_out: AtomicU64,
     dropped: [AtomicU64; 3],
     adds_not_mapped: AtomicU64,
-    /// What was added to each cell of its counters and histograms.
+    /// The sum added to each cell of its counters and histograms.
     cells: Box<[AtomicU64]>,
     rings: Mutex<Vec<(Weak<Segment>, Arc<RingFindings>)>>,
-    /// When it ended, ns of CLOCK_MONOTONIC; 0: it has not.
+    /// When it ended, ns of CLOCK_MONOTONIC; 0 if it has not.
     ended_ns: AtomicU64,
 }
 
-/// How full rings are: 1 is as many frames as a ring can hold.
+/// Fill levels of rings: 1 is full.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RingFill {
     /// Rings that threads own.
     pub rings: u32,
-    /// The fullest of them now.
+    /// The highest current level.
     pub most: f64,
-    /// Their mean now.
+    /// The mean current level.
     pub mean: f64,
-    /// The fullest that any was found when it was drained.
+    /// The highest level found when a ring was drained.
     pub peak: f64,
 }
 
@@ -123,7 +123,7 @@ fn zeros(count: usize) -> Box<[AtomicU64]> {
 }
 
 impl FeedTally {
-    /// Those of a feed of which nothing has been counted yet.
+    /// The numbers of a new feed.
     pub fn new(source: &Source) -> Self {
         let schema = Schema::from_json(&source.schema_json).ok();
         Self {
@@ -143,7 +143,7 @@ impl FeedTally {
         }
     }
 
-    /// Frames in the file, by frame id. The last number is that of frames whose id no frame has.
+    /// Frames in the file, by frame id. The last element counts frames of unknown ids.
     pub fn captured(&self) -> Vec<u64> {
         self.captured.iter().map(|count| count.load(Relaxed)).collect()
     }
@@ -154,7 +154,7 @@ impl FeedTally {
         Lost { overrun, disk, corrupt }
     }
 
-    /// Frames not in the file because the caller did not want them.
+    /// Frames that the filter left out of the file.
     pub fn left_out(&self) -> u64 {
         self.left_out.load(Relaxed)
     }
@@ -166,24 +166,24 @@ impl FeedTally {
         Dropped { no_ring, nested, not_mapped }
     }
 
-    /// Adds and observations that are nowhere: the target could not map its segment.
+    /// Adds and observations that were lost because the target could not map its segment.
     pub fn adds_not_mapped(&self) -> u64 {
         self.adds_not_mapped.load(Relaxed)
     }
 
-    /// What was added to a cell since the session began, modulo 2^64, as the file states it.
+    /// The sum added to a cell since the session began, modulo 2^64, as the file states it.
     pub fn cell(&self, cell: u32) -> u64 {
         self.cells.get(cell as usize).map_or(0, |sum| sum.load(Relaxed))
     }
 
-    /// How long ago its last frame was dealt with, once no more can come.
+    /// Time since its last frame was processed, once no more can come.
     pub fn ended_since(&self) -> Option<Duration> {
         let ended = self.ended_ns.load(Relaxed);
         let since = || Duration::from_nanos(ppt_now::monotonic().saturating_sub(ended));
         (ended > 0).then(since)
     }
 
-    /// How full its rings are now.
+    /// The current fill levels of its rings.
     pub fn ring_fill(&self) -> RingFill {
         let mut fill = RingFill::default();
         let mut sum = 0.0;
@@ -191,7 +191,8 @@ impl FeedTally {
             let Some(segment) = segment.upgrade().filter(|it| !it.truncated()) else { continue };
             let capacity = segment.geometry().capacity();
             fill.peak = fill.peak.max(high_water(found.peak.load(Relaxed), capacity));
-            // A thread takes the lowest free ring: above one that was never claimed, none was.
+            // A thread takes the lowest free ring, so all rings above a never claimed ring were
+            // never claimed.
             let claimed = (0..segment.geometry().rings())
                 .map(|ring| (ring, segment.ring(ring).owner()))
                 .take_while(|(_, owner)| owner.epoch > 0);
@@ -212,21 +213,21 @@ impl FeedTally {
         self.rings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more segment, whose rings are watched from now on.
+    /// Adds a segment, whose rings are watched from now on.
     pub(crate) fn watch(&self, segment: &Arc<Segment>, found: &Arc<RingFindings>) {
         let mut watched = self.watched();
         watched.retain(|(segment, _)| segment.strong_count() > 0);
         watched.push((Arc::downgrade(segment), found.clone()));
     }
 
-    /// These frames of `stride` words are in the file.
+    /// Counts frames of `stride` words that are in the file.
     pub(crate) fn take(&self, words: &[Bytes], stride: usize) {
         let unknown = self.captured.len() - 1;
         if !self.multi {
             self.captured[0].fetch_add((words.len() / stride) as u64, Relaxed);
             return;
         }
-        // Frames of one kind mostly come in a row.
+        // Frames of one kind mostly come in runs.
         let mut run = (unknown, 0);
         for frame in words.chunks_exact(stride) {
             let id = usize::from(frame_id(frame.as_flattened())).min(unknown);
@@ -239,7 +240,7 @@ impl FeedTally {
         self.captured[run.0].fetch_add(run.1, Relaxed);
     }
 
-    /// The account of one of its rings has become another.
+    /// Applies a change of the account of one of its rings.
     pub(crate) fn account(&self, before: &LossAccount, now: &LossAccount) {
         let lost = now.lost - before.lost;
         for (sum, more) in self.lost.iter().zip([lost.overrun, lost.disk, lost.corrupt]) {
@@ -248,7 +249,7 @@ impl FeedTally {
         self.left_out.fetch_add(now.left_out - before.left_out, Relaxed);
     }
 
-    /// What was added to cells, as the file states it.
+    /// Records sums added to cells, as the file states them.
     pub fn add(&self, added: impl IntoIterator<Item = (u32, u64)>) {
         for (cell, add) in added {
             if let Some(sum) = self.cells.get(cell as usize) {

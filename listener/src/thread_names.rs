@@ -1,33 +1,34 @@
-//! The names of threads: for files that begin, and for windows.
+//! The names of threads, for new files and for windows.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use ppt_capture::{ThreadName, ThreadNames};
 
-/// Ended threads of a feed whose names a file that begins states: frames of them may still come.
+/// Number of ended threads of a feed whose names a new file states, because frames of them may
+/// still come.
 const ENDED: usize = 4096;
 
-/// What has changed in the names of threads of a process.
+/// Changes of the thread names of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NameChanges {
     /// Threads that are new, or have another name.
     pub named: Vec<ThreadName>,
-    /// Threads that are gone, by their kernel ids in the target's own pid namespace.
+    /// Threads that have ended, by their kernel ids in the target's own pid namespace.
     pub ended: Vec<u32>,
 }
 
 impl NameChanges {
-    /// Bytes that they take.
+    /// Bytes of memory that they use.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.named[..]) + size_of_val(&self.ended[..])
     }
 }
 
-/// The names that hold now.
+/// The current names.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CurrentNames {
     living: BTreeMap<u32, ThreadName>,
-    /// The last ones that have ended, the latest at the end.
+    /// The names of threads that ended recently, the latest at the end.
     ended: VecDeque<ThreadName>,
 }
 
@@ -41,13 +42,13 @@ impl CurrentNames {
         self.living.extend(changes.named.iter().map(|name| (name.tid, *name)));
     }
 
-    /// What a file of source `source` that begins states, in at most `most` bytes: living threads
-    /// come first, and those that were named last. None if there is nothing to state.
+    /// The names that a new file of source `source` states, in at most `most` bytes: living threads
+    /// come first, and the most recently named first among them. `None` if there are none.
     pub fn base(&self, source: u16, most: usize) -> Option<ThreadNames> {
         let fitting = most / ThreadNames::payload_len(1);
         let mut living: Vec<ThreadName> = self.living.values().copied().collect();
         living.sort_by_key(|name| std::cmp::Reverse(name.mono_ns));
-        // A number may have come again since.
+        // The number may have been reused since.
         let ended = self.ended.iter().rev().filter(|name| !self.living.contains_key(&name.tid));
         let mut names: Vec<ThreadName> =
             living.into_iter().chain(ended.copied()).take(fitting).collect();
@@ -79,7 +80,7 @@ mod tests {
         assert_eq!(base(&names, usize::MAX), [(8, 11), (9, 12), (7, 20)]);
         assert_eq!(base(&names, 64), [(9, 12), (7, 20)], "the living ones");
         assert_eq!(base(&names, 32), [(7, 20)], "the one that was named last");
-        // The number of a thread that has ended comes again.
+        // The number of an ended thread is reused.
         names.take(&NameChanges { named: vec![named(8, 30)], ended: vec![] });
         assert_eq!(base(&names, usize::MAX), [(9, 12), (7, 20), (8, 30)]);
     }

@@ -6,8 +6,8 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
 use crate::error::ListenerError;
 
-/// Starts a thread that no signal is delivered to: they are the caller's. But for SIGBUS, which a
-/// segment raises that was truncated: `ppt_segment` deals with it.
+/// Starts a thread with all signals blocked, because they belong to the caller. The exception is
+/// SIGBUS, which a truncated segment raises: `ppt_segment` handles it.
 pub(crate) fn spawn<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,
@@ -17,7 +17,7 @@ pub(crate) fn spawn<T: Send + 'static>(
     let mask = signals.thread_swap_mask(SigmaskHow::SIG_SETMASK);
     let thread = thread::Builder::new().name(name.to_owned()).spawn(run);
     if let Ok(mask) = mask {
-        // It was the mask a moment ago, so it is a valid one.
+        // It was the mask a moment ago, so it is valid.
         let _ = mask.thread_set_mask();
     }
     thread.map_err(ListenerError::Thread)

@@ -1,4 +1,4 @@
-//! The facts that a listener keeps about feeds while its threads work on them.
+//! The facts about feeds that a listener collects while its threads run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -12,16 +12,16 @@ use crate::summary::enough_slots;
 /// The findings of the drain about the rings of a segment.
 #[derive(Debug)]
 pub(crate) struct RingFindings {
-    /// The most frames that a ring was found with.
+    /// The largest number of frames found in a ring.
     pub peak: AtomicU64,
-    /// The rings are too small for what comes.
+    /// Whether the rings are too small for the frame rate.
     pub undersized: AtomicBool,
-    /// How far each ring has been drained, for who shows how full it is.
+    /// How far each ring has been drained, for the display of fill levels.
     drained: Box<[AtomicU64]>,
 }
 
 impl RingFindings {
-    /// Of rings that are drained from these cursors on.
+    /// For rings that are drained from these cursors on.
     pub fn new(first: &[u64]) -> Self {
         Self {
             peak: AtomicU64::new(0),
@@ -30,12 +30,12 @@ impl RingFindings {
         }
     }
 
-    /// A ring has been drained up to this cursor.
+    /// Records that a ring has been drained up to this cursor.
     pub fn drain(&self, ring: usize, cursor: u64) {
         self.drained[ring].store(cursor, Relaxed);
     }
 
-    /// The cursor that a ring has been drained up to.
+    /// The cursor up to which a ring has been drained.
     pub fn drained(&self, ring: u32) -> u64 {
         self.drained.get(ring as usize).map_or(u64::MAX, |cursor| cursor.load(Relaxed))
     }
@@ -49,9 +49,9 @@ pub(crate) struct WatchedSegment {
     pub nonce: u64,
     pub geometry: Geometry,
     pub seen: Arc<RingFindings>,
-    /// Until nothing more comes out of it.
+    /// The segment, until no more frames come from it.
     segment: Option<Arc<Segment>>,
-    /// Whether the segment was truncated, once it is gone.
+    /// Whether the segment was truncated, set when it is released.
     was_truncated: bool,
 }
 
@@ -75,16 +75,16 @@ impl WatchedSegment {
         self.seen.peak.load(Relaxed)
     }
 
-    /// Forgets the segment; whether it was still there.
+    /// Releases the segment. Returns whether it was still there.
     pub fn retire(&mut self) -> bool {
         self.was_truncated = self.truncated();
         self.segment.take().is_some()
     }
 }
 
-/// The answers to the questions that the caller of a listener may ask about a feed.
+/// What the caller of a listener may ask about a feed.
 pub(crate) struct WatchedFeed {
-    /// Its segments, one at least; new frames go to the last one that is still drained.
+    /// Its segments, at least one. New frames go to the last one that is still drained.
     pub segments: Vec<WatchedSegment>,
 }
 
@@ -103,7 +103,7 @@ impl WatchedFeed {
         high_water(segment.peak(), segment.geometry.capacity())
     }
 
-    /// How many slots would be enough, if the rings that new frames go to are too small.
+    /// The number of slots that would suffice, if the rings for new frames are too small.
     pub fn undersized(&self) -> Option<u64> {
         let segment = self.newest();
         let undersized = segment.seen.undersized.load(Relaxed);

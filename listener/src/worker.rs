@@ -1,4 +1,4 @@
-//! The thread of a sink, and what its listener has of it.
+//! The thread of a sink, and its listener's handle.
 
 use std::io;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use crate::queue::{NextTask, Queue, QueueItem};
 use crate::sink::{Ending, Sink, SinkOutcome};
 use crate::summary::Beside;
 
-/// A working sink, as its listener sees it.
+/// A running sink, from its listener's view.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub queue: Arc<Queue>,
     pub counters: Arc<SinkCounters>,
-    /// Until its thread has it.
+    /// Present until its thread takes it.
     send: Option<Sender<SinkOutcome>>,
     outcome: Receiver<SinkOutcome>,
-    /// It wants to know up to when all has come.
+    /// Whether the sink wants to know up to which time everything has arrived.
     pub keeps_time: bool,
 }
 
 impl Worker {
-    /// For a sink of which `queue_bytes` may wait; `behind` is set while much does.
+    /// For a sink with a queue of `queue_bytes`; `behind` is set while much waits.
     pub fn new(wake: EventFd, queue_bytes: usize, behind: Arc<AtomicBool>) -> Self {
         let (send, outcome) = mpsc::channel();
         let queue = Arc::new(Queue::new(queue_bytes, behind));
@@ -50,12 +50,12 @@ impl Worker {
         let (queue, send) = (self.queue.clone(), self.send.take());
         move || {
             let outcome = run(&queue, &pool, sink);
-            // Nobody hears it where nobody waits any more.
+            // This fails if the receiver no longer waits.
             send.map(|it| it.send(outcome));
         }
     }
 
-    /// How it ended, if it did by `until`.
+    /// Its result, if it ended by `until`.
     pub fn outcome(&self, until: Instant) -> SinkOutcome {
         let patience = until.saturating_duration_since(Instant::now());
         self.outcome.recv_timeout(patience).unwrap_or_else(|_| SinkOutcome {
@@ -64,7 +64,7 @@ impl Worker {
         })
     }
 
-    /// The same of a sink beside the capture. What it has not dealt with is lost to it.
+    /// The same for a further sink. What it has not processed is lost to it.
     pub fn beside(&self, until: Instant) -> Beside {
         let SinkOutcome { error, complete } = self.outcome(until);
         for item in self.queue.abandon() {
@@ -75,13 +75,13 @@ impl Worker {
         Beside { missed: self.counters.missed(), error, complete }
     }
 
-    /// Nothing comes after what is in its queue.
+    /// Nothing follows the items in its queue.
     pub fn end(&self, ending: Ending) {
         self.queue.end(ending);
     }
 }
 
-/// Feeds `sink` until the queue says that it is over.
+/// Feeds `sink` until the end of the queue.
 fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> SinkOutcome {
     loop {
         let patience = sink.due().saturating_sub(ppt_now::monotonic());

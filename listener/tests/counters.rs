@@ -1,5 +1,5 @@
-//! Counters in captures whose size ends, in files that rotate, and of segments that no file lists: no add
-//! is missing, and none is there twice.
+//! Counters in captures of bounded size, in files that rotate, and of segments that no file lists:
+//! no add is missing, and none counts twice.
 
 mod support;
 
@@ -72,7 +72,7 @@ fn the_last_reading_has_room_in_a_capture_of_bounded_size() {
     }
 }
 
-/// Rings grow when the capture is full: no file speaks of the new segment, but what is added to it counts.
+/// Rings grow when the capture is full: no file mentions the new segment, but its adds count.
 #[test]
 fn adds_to_a_segment_that_no_file_lists_are_not_missing() {
     let sink = TapOutput::default();
@@ -105,7 +105,7 @@ impl CaptureFiles<TapOutput> for Many {
     }
 }
 
-/// Adds until there are `files` files; returns what was added, and the files.
+/// Adds until there are `files` files. Returns the sums and the files.
 fn rotated(every: Option<Duration>, size: Option<u64>, files: usize) -> (u64, Vec<TapOutput>) {
     let (sinks, segment) = (Arc::<Mutex<Vec<TapOutput>>>::default(), counting(6, RINGS, CELLS));
     let mut rotation = Rotation { every, size, keep: None, files: Box::new(Many(sinks.clone())) };
@@ -145,14 +145,14 @@ fn files_rotate_by_time_where_only_counters_change() {
     check_files(added, &sinks);
 }
 
-/// A reading takes 29 kB, and so does what a file states of the one before.
+/// A reading takes 29 kB, and so does the statement of the sums before it.
 #[test]
 fn files_rotate_by_size_where_only_counters_change() {
     for size in [10_000, 100_000, 300_000] {
         let (added, sinks) = rotated(None, Some(size), 5);
         check_files(added, &sinks);
         let longest = sinks.iter().map(|it| it.bytes().len() as u64).max().unwrap();
-        // A file has at least its source, twice, and one reading.
+        // A file holds at least its source, twice, and one reading.
         assert!(longest <= size.max(60_000), "{longest} of {size}");
     }
 }

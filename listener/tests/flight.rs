@@ -1,4 +1,4 @@
-//! The flight recorder: what is in its windows, against a plain capture of the same drain.
+//! The flight recorder: compares its windows with a plain capture of the same drain.
 
 mod support;
 
@@ -55,7 +55,7 @@ struct OnDisk<'a>(&'a MemoryFiles);
 impl Write for OnDisk<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut disk = self.0.0.lock().unwrap();
-        // The beginning has room.
+        // The start of a file has room.
         if disk.is_full && disk.open.len() > 2000 {
             return Err(io::Error::from_raw_os_error(28 /* ENOSPC */));
         }
@@ -90,7 +90,7 @@ impl WindowFiles for MemoryFiles {
     }
 }
 
-/// Each frame with such a number triggers, and each counter that grew by so much.
+/// Triggers on each frame with such a number, and on each counter that grew by this much.
 #[derive(Debug, Default)]
 struct Every {
     frames: Option<u64>,
@@ -198,7 +198,7 @@ fn triggers(bytes: &[u8]) -> Vec<Trigger> {
 }
 
 impl ReadWindow {
-    /// The numbers of the only ring's frames, of those that were lost, and of all.
+    /// The numbers of the only ring's frames, the losses, and the range of numbers.
     fn ring(&self) -> Option<(BTreeSet<u64>, Lost, std::ops::Range<u64>)> {
         let end = self.back.end.as_ref().unwrap();
         assert!(end.rings.len() <= 1);
@@ -211,8 +211,9 @@ impl ReadWindow {
         Some((frames, ring.lost, ring.first_seq..ring.next_seq))
     }
 
-    /// It has what `plain` has of its numbers, and whatever was surely written in its time. `written`
-    /// are numbers with times before and after they were written.
+    /// Checks that the window has what `plain` has of its numbers, and everything certainly written
+    /// in its time. `written` holds ranges of numbers with times before and after they were
+    /// written.
     fn check(&self, plain: &BTreeSet<u64>, written: &[(std::ops::Range<u64>, u64, u64)]) {
         let held = self.triggers[0].held;
         let of_time: BTreeSet<u64> = written
@@ -233,9 +234,9 @@ impl ReadWindow {
 
 #[derive(Debug, Clone)]
 enum FlightStep {
-    /// So many frames at once.
+    /// Writes this many frames at once.
     Write(u64),
-    /// What was written has come.
+    /// Waits until everything written has arrived.
     Drained,
     Trigger,
     Pause(u64),
@@ -287,7 +288,7 @@ proptest! {
         let (plain, windows) = session.finish();
         let all: BTreeSet<u64> = plain.frames.values().flatten().map(|it| it.0).collect();
         windows.iter().for_each(|it| it.check(&all, &written));
-        // Each trigger is in one window; each frame that triggers, and each loss, has one.
+        // Each trigger is in one window; each triggering frame and each loss has one.
         let triggers: Vec<&Trigger> = windows.iter().flat_map(|it| &it.triggers).collect();
         let of = |why| triggers.iter().filter(move |it| it.why == why);
         let mut notes: Vec<usize> = of(Why::Hand).map(|it| it.note.parse().unwrap()).collect();
@@ -320,7 +321,7 @@ fn memory_is_bounded_and_a_window_says_how_much_of_it_there_is() {
     let options = FlightOptions { memory: LEAST_MEMORY, ..options() };
     let session = FlightSession::start(&segment, source(), options, Every::default());
     let mut writer = Writer::claim(&segment, 7).unwrap();
-    // Four times as much.
+    // Four times the memory.
     const FRAMES: u64 = 4 * LEAST_MEMORY / STRIDE as u64;
     session.write(&mut writer, FRAMES);
     session.flight.trigger(Why::Hand, None, String::new());
@@ -414,7 +415,7 @@ fn windows_that_wait_for_the_disk_take_memory_from_what_comes() {
     session.write(&mut writer, 600_000);
     session.flight.trigger(Why::Hand, None, String::new());
     wait(|| session.files.attempts() > 0);
-    // What has no room is lost to the recorder alone, and its windows say so.
+    // Frames without room are lost to the recorder only, and its windows state that.
     session.write(&mut writer, 600_000);
     let flight = session.flight.clone();
     assert!(flight.progress().most_bytes as u64 <= LEAST_MEMORY);
@@ -442,7 +443,7 @@ fn counters_come_with_a_window_and_trigger() {
     session.write(&mut writer, 10);
     let row = segment.row(1);
     ppt_segment::cells::add_own(&row[0], 999);
-    // A while later, the recorder has read it, and has forgotten the reading.
+    // After this time, the recorder has read it and has forgotten the reading.
     thread::sleep(Duration::from_millis(100));
     assert_eq!(session.flight.progress().triggers, 0);
     ppt_segment::cells::add_own(&row[1], 1000);

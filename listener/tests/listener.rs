@@ -1,5 +1,5 @@
-//! Threads write into real rings, a listener drains them, the capture is read back: whatever goes
-//! wrong, every frame is in the file or in the account.
+//! Threads write into real rings, a listener drains them, and the capture is read back: whatever
+//! goes wrong, every frame is in the file or in the account.
 
 mod support;
 
@@ -64,14 +64,14 @@ fn frames_of_threads_at_full_speed_are_captured_or_counted() {
     assert!(back.clocks >= 2);
 }
 
-/// Rings that are looked at seldom, and those that nobody should have claimed: each in its turn is
-/// busy, and silent. The last frames of all are found at the end.
+/// Rings that are polled rarely, and those that should be unclaimed: each in turn is busy, then
+/// idle. The last frames of all are found at the end.
 #[test]
 fn rings_that_wake_up_are_drained_to_the_last_frame() {
     const RINGS: u32 = 200;
     let (sink, segment) = (TapOutput::default(), segment(8, RINGS));
     let listener = start(&sink, &[&segment], ListenerOptions::default());
-    // A thread that takes a ring although lower ones are free, as no target of ours does.
+    // A thread that takes a ring although lower ones are free, unlike any target of ours.
     assert!(segment.ring(RINGS - 1).claim(1));
     let mut stray = RingWriter::new(segment.ring(RINGS - 1));
     let mut writers: Vec<_> =
@@ -83,7 +83,7 @@ fn rings_that_wake_up_are_drained_to_the_last_frame() {
             (0..100).for_each(|_| _ = writer.write());
             written += 100;
         }
-        // So no ring runs over, and at last some are drained by nothing but the end.
+        // So no ring overruns, and in the end only the last pass drains some rings.
         if round < 39 {
             wait(|| listener.progress().captured + listener.progress().waiting == written);
         }
@@ -105,7 +105,7 @@ fn feeds_come_and_go_while_it_runs() {
         assert_eq!(listener.feeds(), number);
         let mut writer = Writer::claim(segment, 7 + number as u32).unwrap();
         writer.write();
-        // Frames that were written before it was added are between sessions.
+        // Frames that were written before the feed was added are between sessions.
         listener.add(vec![Feed::starting_now(source(), segment.clone())]).unwrap();
         writer.write_gently(500);
         drop(writer);
@@ -158,7 +158,7 @@ fn a_feed_goes_on_in_a_larger_segment() {
     let mut listener = start(&sink, &[&small, &segment(4, 2)], ListenerOptions::default());
     assert_eq!(listener.undersized(), []);
     let mut old = Writer::claim(&small, 7).unwrap();
-    // However slow the drain is, it finds more than the ring holds at some time.
+    // However slow the drain is, it sometimes finds more than the ring holds.
     while listener.undersized().is_empty() {
         (0..100).for_each(|_| _ = old.write());
     }
@@ -169,7 +169,7 @@ fn a_feed_goes_on_in_a_larger_segment() {
     listener.extend(0, Feed::starting_now(grown(&[&small]), large.clone())).unwrap();
     assert_eq!(listener.undersized(), [], "that of the new segment is not");
 
-    // Two owners, one of either segment: both are drained.
+    // Two owners, one for each segment: both are drained.
     let mut new = Writer::claim(&large, 8).unwrap();
     new.write_gently(200);
     old.write_gently(5);
@@ -221,7 +221,7 @@ fn a_stuck_disk_does_not_stop_the_drain() {
     sink.set_closed(true);
     let mut writer = Writer::claim(&segment, 7).unwrap();
     while listener.progress().lost.disk == 0 {
-        // Only goes on when the drain does.
+        // Continues only when the drain does.
         writer.write_drained(1000, &listener);
     }
     let progress = listener.progress();
@@ -486,12 +486,12 @@ fn a_target_that_scribbles_over_a_header_harms_that_ring_only() {
     for round in 0..2000 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let word = random >> 58;
-        // Now any number, now one that could be a cursor.
+        // Alternates between any number and one that could be a cursor.
         let value = if round % 2 == 0 { random } else { random >> 40 };
         poke(&segment, cursor_of(1) + 8 * word, value);
         writer.write_gently(5);
     }
-    // Only now is the whole ring sure to have been looked at in that state.
+    // Only now is it certain that the whole ring was looked at in that state.
     poke(&segment, cursor_of(1), u64::MAX);
     wait(|| listener.progress().captured >= 10_000);
     let summary = finish(listener);
@@ -501,7 +501,7 @@ fn a_target_that_scribbles_over_a_header_harms_that_ring_only() {
     assert_eq!((healthy.captured, healthy.lost), (10_000, Lost::default()));
 }
 
-/// Wants frames by their number and their ring.
+/// Selects frames by sequence number and ring.
 #[derive(Debug, Default)]
 struct Few {
     clocks: usize,
@@ -509,7 +509,7 @@ struct Few {
 }
 
 fn is_wanted(ring: u32, seq: u64) -> bool {
-    // Runs of all lengths, and a ring of which nothing is wanted.
+    // Runs of all lengths, and one ring whose frames are all rejected.
     ring != 2 && !(seq / (1 + u64::from(ring))).is_multiple_of(3) && seq % 1000 < 700
 }
 

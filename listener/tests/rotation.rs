@@ -1,4 +1,4 @@
-//! One session in many files: each is whole, and together they account for every frame.
+//! One session in many files: each is complete, and together they account for every frame.
 
 mod support;
 
@@ -20,7 +20,7 @@ use support::*;
 
 type Sinks = Arc<Mutex<Vec<TapOutput>>>;
 
-/// Another file for every call, at most `most` of them.
+/// A new file per call, at most `most` of them.
 fn rotation(
     sinks: &Sinks,
     every: Option<Duration>,
@@ -46,14 +46,14 @@ impl CaptureFiles<TapOutput> for Many {
         Ok((sinks.last().unwrap().clone(), header()))
     }
 
-    /// One that is full was taken away.
+    /// A full file was taken away.
     fn instead(&mut self, error: &io::Error) -> Option<io::Result<(TapOutput, FileHeader)>> {
         assert_eq!(error.raw_os_error(), Some(28));
         Some(self.next())
     }
 }
 
-/// Reads every file; where the numbers of a ring end in one, they begin in the next.
+/// Reads every file. Checks that each ring continues in the next file at the next sequence number.
 fn read_all(sinks: &Sinks) -> Vec<Back> {
     let files: Vec<_> = sinks.lock().unwrap().iter().map(|sink| read(sink.bytes())).collect();
     let mut next = HashMap::new();
@@ -91,7 +91,7 @@ fn by_size_under_loss() {
             let segment = &segment;
             scope.spawn(move || {
                 let mut writer = Writer::claim(segment, tid).unwrap();
-                // Half of it as fast as it can, half no faster than it is read.
+                // Half of the frames at full speed, half no faster than they are read.
                 (0..FRAMES / 2).for_each(|_| _ = writer.write());
                 writer.write_gently(FRAMES / 2);
             });
@@ -179,7 +179,7 @@ fn a_feed_that_went_on_in_another_segment() {
         old.write_gently(100);
     }
     listener.extend(0, Feed::starting_now(grown(&[&small]), large.clone())).unwrap();
-    // A file that begins after the former segment was let go has it among those of its source.
+    // A file that begins after the former segment was released still lists it in its source.
     let mut new = Writer::claim(&large, 8).unwrap();
     old.write();
     drop(old);
@@ -201,20 +201,20 @@ struct Target {
     nested: u64,
 }
 
-/// The next step of a process. Its number counts the processes that there are.
+/// The next step of a process. Its number is taken modulo the number of processes.
 #[derive(Debug, Clone)]
 enum ProcessStep {
     Begin,
-    /// Writes so many frames at once, which may be more than its ring holds.
+    /// Writes this many frames at once, possibly more than its ring holds.
     Write(u8, u8),
     /// Refuses a frame.
     Refuse(u8),
-    /// Goes on in a larger segment.
+    /// Continues in a larger segment.
     Grow(u8),
     End(u8),
-    /// All that was written is in a file, and another file has begun.
+    /// Waits until everything written is in a file, and another file has begun.
     Rotate(u8),
-    /// The file has room for so many bytes, and is taken away then.
+    /// The file has room for this many bytes, and is then taken away.
     TakeAway(u16),
 }
 
@@ -251,14 +251,15 @@ fn write(target: &Target, count: u64) {
     (0..count).for_each(|_| _ = writer.write());
 }
 
-/// Frames and losses of the rings of a segment, as a file or a summary has them.
+/// Frames and losses of the rings of a segment, from a file or a summary.
 type Sums = BTreeMap<u64, (u64, u64)>;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..<_>::default() })]
 
-    /// Processes come and go while files begin and end: every file is right about itself, all of them
-    /// together are right about every frame, and none speaks of what had ended before it began.
+    /// Processes come and go while files begin and end: every file is right about itself, all of
+    /// them together are right about every frame, and none mentions a feed that had ended before it
+    /// began.
     #[test]
     fn processes_come_and_go(steps in steps(), size in prop_oneof![Just(None), Just(Some(20_000))]) {
         let sinks = Sinks::default();
@@ -270,7 +271,7 @@ proptest! {
         let files = || sinks.lock().unwrap().len();
         let (mut targets, mut expected): (Vec<Target>, Vec<u64>) = Default::default();
         let mut cursors = Sums::new();
-        // The last file that may speak of a segment.
+        // The last file that may mention a segment.
         let mut last_file = HashMap::new();
         let mut tails = |target: &Target| {
             for segment in &target.segments {
@@ -330,7 +331,7 @@ proptest! {
         }
         targets.iter().for_each(&mut tails);
         let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
-        // An error may be that a file before the last has no end.
+        // The error may be that an earlier file has no end.
         prop_assert!(summary.complete, "{:?}", summary.error);
         let files: Vec<_> = sinks.lock().unwrap().iter().map(|it| read(it.bytes())).collect();
         prop_assert_eq!(files.iter().map(Back::count).sum::<u64>(), summary.captured());
@@ -350,7 +351,7 @@ proptest! {
             for (&source, it) in &file.sources {
                 nested[it.process.pid as usize] += file.account.dropped(source).nested;
             }
-            // One that comes after a file without an end says what that does not.
+            // A file after one without an end states what that one does not.
             let is_first = files[..number - 1].last().is_none_or(|it| it.end.is_some());
             let sources = file.sources.values().filter(|_| is_first);
             for segment in sources.flat_map(|it| &it.segments) {
@@ -400,7 +401,7 @@ fn more_processes_than_a_file_may_speak_of_come_and_go() {
     assert!(files.len() > 1 && sources < most, "{sources} in {} files", files.len());
 }
 
-/// The feed of a target, made once more.
+/// The feed of a target, made again.
 fn again(target: &Target) -> Feed {
     Feed::starting_now(Source::default(), target.segments[0].clone())
 }
@@ -415,14 +416,14 @@ fn more_sources_than_a_capture_may_speak_of_are_refused() {
     let error = listener.add(vec![feed()]).unwrap_err();
     assert!(matches!(error, ListenerError::TooManySources), "{error}");
     assert_eq!((listener.feeds(), error.code()), (MAX_SOURCES, "too-many-sources"));
-    // The sources that it has can be stated anew.
+    // The existing sources can be stated again.
     listener.extend(0, Feed::starting_now(grown(&[&segment]), self::segment(5, 1))).unwrap();
     let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
     assert!(summary.complete);
     assert_eq!(read(sink.bytes()).sources.len(), MAX_SOURCES);
 }
 
-/// Files that are taken away, one after the other: each holds so many bytes and then fails.
+/// Files that are taken away, one after the other: each holds its number of bytes and then fails.
 struct TakenAway {
     sinks: Sinks,
     rooms: Vec<usize>,
@@ -456,14 +457,13 @@ impl CaptureFiles<TapOutput> for TakenAway {
     }
 }
 
-/// A file may be taken away at any moment: in frames, in clocks, in a gap, in the first chunks of a
-/// file.
+/// A file may be taken away at any moment: in frames, in clocks, in a gap, or in its first chunks.
 #[test]
 fn where_files_are_taken_away_all_is_in_the_others() {
     const FRAMES: u64 = 60_000;
     let (sinks, segment) = (Sinks::default(), segment(8, 4));
     let mut rooms: Vec<usize> = (0..60).map(|it| 5_000 + it * it * 97).collect();
-    // Some have no room even for what they begin with.
+    // Some have no room even for their initial chunks.
     rooms.extend([100, 700, 20_000, 300, 300, 40_000]);
     let mut files = TakenAway { sinks: sinks.clone(), rooms };
     let first = files.open();
@@ -494,7 +494,7 @@ fn where_files_are_taken_away_all_is_in_the_others() {
         captured += file.count();
         for (name, ring) in file.account.rings().filter(|(_, it)| it.next_seq > it.first_seq) {
             lost += ring.lost.total();
-            // Frames and losses go on where those of the file before ended.
+            // Frames and losses continue where those of the previous file ended.
             let next = rings.insert(name, ring.next_seq);
             assert!(next.is_none_or(|it| it == ring.first_seq), "{ring:?} after {next:?}");
         }

@@ -1,5 +1,5 @@
-//! Several sinks take the frames of one drain: each has all of them, or an account of those that it
-//! was too slow for, whatever the others do.
+//! Several sinks take the frames of one drain: each has all of them, or an account of those for
+//! which it was too slow, regardless of the others.
 
 mod support;
 
@@ -19,18 +19,18 @@ use support::*;
 /// Everything that a sink was given.
 #[derive(Default)]
 struct SinkInput {
-    /// It takes nothing for now.
+    /// Whether it takes nothing for now.
     closed: bool,
-    /// The frames of each segment, as they were given.
+    /// The frames of each segment, as received.
     kept: Vec<Frames>,
     rings: BTreeMap<(usize, u32), RingTally>,
-    /// Segments that have been introduced: their feeds and their starting cursors.
+    /// The introduced segments: their feeds and starting cursors.
     parts: BTreeMap<usize, (usize, Vec<u64>)>,
     gone: Vec<usize>,
     ended: bool,
 }
 
-/// The same of a ring.
+/// The same for a ring.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct RingTally {
     next_seq: u64,
@@ -38,7 +38,7 @@ struct RingTally {
     lost: Lost,
 }
 
-/// A sink that keeps everything, as a recorder in memory does, and that a test can stop.
+/// A sink that keeps everything, as a recorder in memory does, and that a test can block.
 #[derive(Clone, Default)]
 struct Keeping(Arc<(Mutex<SinkInput>, Condvar)>);
 
@@ -53,7 +53,7 @@ impl Keeping {
         self.0.1.wait_while(given, |it| it.closed).unwrap()
     }
 
-    /// All that it has agrees with itself, and with the segment that it is of.
+    /// Checks that its content is consistent, and matches the segment.
     fn check(&self, part: usize, segment: &Segment) -> RingTally {
         let given = self.given();
         assert!(given.ended);
@@ -64,7 +64,7 @@ impl Keeping {
             all.taken += it.taken;
             all.lost += it.lost;
         }
-        // However long it has had them, nobody else has written there.
+        // Nobody has overwritten them since.
         let mut taken = 0;
         for frames in given.kept.iter().filter(|it| it.segment_number() == part) {
             taken += u64::from(frames.count());
@@ -183,12 +183,12 @@ fn one_that_is_too_slow_makes_no_other_lose() {
     let mut writer = Writer::claim(&segment, 7).unwrap();
     writer.write_drained(1000, &listener);
     slow.set_closed(true);
-    // More than its queue has room for, several times.
+    // Several times the capacity of its queue.
     let mut written = 1000;
     while written < 40_000 {
         writer.write_drained(1000, &listener);
         written += 1000;
-        // The others have taken it.
+        // The other sinks have taken the frames.
         wait(|| listener.progress().waiting == 0);
     }
     slow.set_closed(false);
@@ -216,7 +216,7 @@ fn a_stuck_disk_takes_nothing_from_the_sinks_beside_it() {
         writer.write_drained(1000, &listener);
         written += 1000;
         let taken = || beside.given().kept.iter().map(|it| u64::from(it.count())).sum::<u64>();
-        // A chunk that is not full goes when it is old, though the disk is behind.
+        // An old chunk is handed on although it is not full and the disk is behind.
         wait(|| taken() == written);
     }
     out.set_closed(false);

@@ -1,4 +1,4 @@
-//! What the recorder, its writer and their caller share.
+//! State shared by the recorder, its writer and their caller.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,24 +19,24 @@ pub enum News {
     Written {
         /// The file.
         name: String,
-        /// What is in it.
+        /// The content of the file.
         content: Content,
-        /// Memory held all of it.
+        /// Whether all of the window was in memory.
         is_whole: bool,
-        /// The part of it that is there.
+        /// The available part of the window.
         held: Stretch,
         /// The window that the triggers asked for.
         wanted: Stretch,
-        /// How many triggers it has.
+        /// The number of its triggers.
         triggers: u64,
     },
-    /// It cannot be written now. It stays in memory, and is tried again.
+    /// It cannot be written now. It stays in memory, and writing is retried.
     Waits(io::Error),
-    /// It never could be written, and the session is over.
+    /// It could not be written, and the session is over.
     GivenUp(io::Error),
 }
 
-/// How far a recorder is.
+/// The progress of a recorder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlightProgress {
     /// Windows in files.
@@ -51,13 +51,13 @@ pub struct FlightProgress {
     pub ignored: u64,
     /// Triggers that came while too many windows were open.
     pub too_many: u64,
-    /// Bytes of memory that the recorder holds, and the most that it has held.
+    /// Bytes of memory that the recorder uses now.
     pub bytes: usize,
-    /// The most that it has held.
+    /// The most bytes that it has used.
     pub most_bytes: usize,
-    /// Frames that have come.
+    /// Frames that have arrived.
     pub frames: u64,
-    /// Frames that it had no room for, since windows that wait had it.
+    /// Frames for which it had no room, because waiting windows occupied it.
     pub missed: u64,
 }
 
@@ -78,13 +78,13 @@ pub(crate) struct Shared {
     pub frames: AtomicU64,
 }
 
-/// A panic elsewhere leaves nothing half done in these.
+/// A panic in another thread leaves the state consistent.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {
-    /// The triggers that the caller asked for since the last call.
+    /// The triggers that the caller has requested since the last call.
     pub fn asked(&self) -> Vec<(u64, Fired)> {
         std::mem::take(&mut *locked(&self.asked))
     }
@@ -93,12 +93,12 @@ impl Shared {
         locked(&self.news).push(news);
     }
 
-    /// One more window is over.
+    /// One more window waits to be written.
     pub fn waits(&self) {
         self.waiting.fetch_add(1, Relaxed);
     }
 
-    /// How many windows wait.
+    /// The number of waiting windows.
     pub fn waiting(&self) -> u64 {
         self.waiting.load(Relaxed)
     }
@@ -117,18 +117,18 @@ impl Shared {
         self.lost.fetch_add(1, Relaxed);
     }
 
-    /// The session is over: what cannot be written is tried no longer than this.
+    /// The session is over. Writing is retried for at most `patience`.
     pub fn end(&self, patience: Duration) {
         locked(&self.ends).get_or_insert_with(|| Instant::now() + patience);
         self.ended.notify_all();
     }
 
-    /// Whether a window that cannot be written is tried no more.
+    /// Whether writing is no longer retried.
     pub fn gives_up(&self) -> bool {
         locked(&self.ends).is_some_and(|until| Instant::now() >= until)
     }
 
-    /// Waits for so long, or, for the first time after the end, no longer than until then.
+    /// Waits for `time`. The end of the session, if it comes during the wait, cuts the wait short.
     pub fn pause(&self, time: Duration) {
         let ends = locked(&self.ends);
         let is_over = ends.is_some();
@@ -137,7 +137,7 @@ impl Shared {
     }
 }
 
-/// A flight recorder, as its caller sees it.
+/// A flight recorder, from its caller's view.
 #[derive(Debug, Clone)]
 pub struct Flight {
     shared: Arc<Shared>,
@@ -149,19 +149,19 @@ impl Flight {
         Self { shared, queue }
     }
 
-    /// Triggers now, whatever the cooldown. `feed` is what it is about, if it is about one.
+    /// Triggers now, regardless of the cooldown. `feed` is the feed that it concerns, if any.
     pub fn trigger(&self, why: Why, feed: Option<usize>, note: String) {
         locked(&self.shared.asked)
             .push((ppt_now::monotonic(), Fired::without_frame(why, feed, note)));
         self.queue.call();
     }
 
-    /// What happened to windows since the last call.
+    /// Events of windows since the last call.
     pub fn news(&self) -> Vec<News> {
         std::mem::take(&mut *locked(&self.shared.news))
     }
 
-    /// How far it is.
+    /// The current progress.
     pub fn progress(&self) -> FlightProgress {
         let Shared { written, waiting, lost, triggers, ignored, too_many, .. } = &*self.shared;
         let Shared { missed, frames, held, .. } = &*self.shared;

@@ -1,6 +1,6 @@
-//! What the recorder holds in memory, in the order in which it came.
+//! The recorder's memory, in order of arrival.
 //!
-//! Windows that wait to be written share it. The memory counts until the last one has let it go.
+//! Windows that wait to be written share it. The memory is counted until its last user releases it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::chunk::Frames;
 use crate::masks::{Disabled, bytes};
 use crate::thread_names::{CurrentNames, NameChanges};
 
-/// Bytes that the recorder takes for an item, beside what is in it: what a queue has for it, and
-/// what an allocator adds to a few small blocks.
+/// Overhead of an item in bytes, in addition to its content: its queue entry and the allocator's
+/// overhead of a few small blocks.
 const ITEM: usize = 256;
 
-/// Memory that is held, in bytes.
+/// Number of bytes in use.
 #[derive(Debug, Default)]
 pub(crate) struct HeldMemory {
     now: AtomicUsize,
@@ -35,7 +35,7 @@ impl HeldMemory {
     }
 }
 
-/// What something takes, until its last copy is gone.
+/// Counts the memory of an item until its last copy is dropped.
 #[derive(Debug)]
 pub(crate) struct Weight {
     bytes: usize,
@@ -61,7 +61,7 @@ pub(crate) struct SegmentPlace {
 /// Values of cells: by row, then by cell.
 pub(crate) type CellValues = BTreeMap<Option<u32>, BTreeMap<u32, u64>>;
 
-/// Something that came.
+/// An arrived item.
 #[derive(Debug, Clone)]
 pub(crate) enum Arrival {
     Frames {
@@ -76,17 +76,17 @@ pub(crate) enum Arrival {
         first_seq: u64,
         lost: Lost,
     },
-    /// Frames of earlier times; the source is the window's to say.
+    /// Frames of earlier sessions. The window assigns the source number.
     Gap(usize, Gap),
     Clocks(Arc<[ClockReading]>),
     Cells(Arc<CellsRead>),
-    /// What was enabled and disabled in a segment of a feed.
+    /// Changes of the masks of a feed's segment.
     Masks(usize, Arc<Flip>),
     /// Names of threads of a feed's process.
     Threads(usize, Arc<NameChanges>),
-    /// What a feed's process has mapped as code.
+    /// The code mappings of a feed's process.
     Modules(usize, Modules),
-    /// What a feed has dropped so far.
+    /// Number of frames that a feed has dropped so far.
     Dropped(usize, Dropped),
     Nothing,
 }
@@ -96,13 +96,13 @@ pub(crate) enum Arrival {
 pub(crate) struct CellsRead {
     pub place: SegmentPlace,
     pub mono_ns: u64,
-    /// Adds of the feed that are nowhere, so far.
+    /// Adds of the feed that were lost so far because no segment was mapped.
     pub not_mapped: u64,
     pub rows: Vec<Adds>,
 }
 
 impl Arrival {
-    /// Bytes that it takes.
+    /// Bytes of memory that it uses.
     fn weight(&self) -> usize {
         ITEM + match self {
             Self::Frames { frames, .. } => frames.weight(),
@@ -115,7 +115,7 @@ impl Arrival {
         }
     }
 
-    /// The feed that it is of.
+    /// The feed to which it belongs.
     pub fn feed(&self) -> Option<usize> {
         match self {
             Self::Frames { place, .. } | Self::Lost { place, .. } => Some(place.feed),
@@ -134,10 +134,10 @@ impl Arrival {
     }
 }
 
-/// An entry, and when it came.
+/// An item with its time of arrival.
 #[derive(Debug, Clone)]
 pub(crate) struct TimedArrival {
-    /// CLOCK_MONOTONIC, ns: all frames in it were written before.
+    /// CLOCK_MONOTONIC, ns. All frames in the item were written before.
     pub come_ns: u64,
     pub entry: Arrival,
     weight: Arc<Weight>,
@@ -152,7 +152,7 @@ impl Drop for TimedArrival {
     }
 }
 
-/// What is known at the beginning of a window from what came before it.
+/// The state at the beginning of a window, from earlier items.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Base {
     /// The last readings of the clocks.
@@ -195,14 +195,14 @@ impl Base {
     }
 }
 
-/// The items that no window is needed for, and those of the windows that are open.
+/// The stored items: recent ones, and those that open windows need.
 #[derive(Debug)]
 pub(crate) struct Store {
     items: VecDeque<TimedArrival>,
     base: Base,
-    /// Every frame that was drained since then is here.
+    /// Every frame that was drained since this time is stored.
     whole_since: u64,
-    /// Items went before their time, because there was no room.
+    /// Whether items were removed early for lack of room.
     crowded: bool,
     limit: usize,
     held: Arc<HeldMemory>,
@@ -210,43 +210,43 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// An empty one at time `now`, of at most `limit` bytes.
+    /// An empty store at time `now`, of at most `limit` bytes.
     pub fn new(now: u64, limit: usize, held: Arc<HeldMemory>, pool: Arc<Pool>) -> Self {
         let (items, base) = Default::default();
         Self { items, base, whole_since: now, crowded: false, limit, held, pool }
     }
 
-    /// Whether `entry` has room.
+    /// Whether there is room for `entry`.
     pub fn has_room(&self, entry: &Arrival) -> bool {
         self.held.now() + entry.weight() <= self.limit
     }
 
-    /// When the oldest item came.
+    /// Time of arrival of the oldest item.
     pub fn oldest(&self) -> Option<u64> {
         self.items.front().map(|it| it.come_ns)
     }
 
-    /// Takes an entry that came at `come_ns`. The caller has made room for it.
+    /// Adds an entry that arrived at `come_ns`. The caller has made room for it.
     pub fn push(&mut self, come_ns: u64, entry: Arrival) {
         let weight = Arc::new(self.weigh(entry.weight()));
         self.items.push_back(TimedArrival { come_ns, entry, weight });
     }
 
-    /// Counts so many bytes as long as the result lives.
+    /// Counts `bytes` as long as the result lives.
     pub fn weigh(&self, bytes: usize) -> Weight {
         let now = self.held.now.fetch_add(bytes, Relaxed) + bytes;
         self.held.most.fetch_max(now, Relaxed);
         Weight { bytes, held: self.held.clone(), pool: self.pool.clone() }
     }
 
-    /// Forgets what came before `before`.
+    /// Removes items that arrived before `before`.
     pub fn forget_before(&mut self, before: u64) {
         while self.oldest().is_some_and(|oldest| oldest < before) {
             self.pop(false);
         }
     }
 
-    /// Forgets the oldest item, for there is no room.
+    /// Removes the oldest item to make room.
     pub fn forget_oldest(&mut self) {
         self.pop(true);
     }
@@ -263,18 +263,18 @@ impl Store {
         }
     }
 
-    /// Frames that came at `come_ns` had no room.
+    /// Records that frames that arrived at `come_ns` had no room.
     pub fn missed(&mut self, come_ns: u64) {
         self.whole_since = self.whole_since.max(come_ns);
         self.crowded = true;
     }
 
-    /// Since when every frame is here, and whether that is so for lack of room.
+    /// The time since which every frame is stored, and whether lack of room is the reason for it.
     pub fn whole_since(&self) -> (u64, bool) {
         (self.whole_since, self.crowded)
     }
 
-    /// All that came since `from_ns`, and what was known then.
+    /// All items that arrived since `from_ns`, and the state at that time.
     pub fn since(&self, from_ns: u64) -> (Base, Vec<TimedArrival>) {
         let first = self.items.partition_point(|it| it.come_ns < from_ns);
         let mut base = self.base.clone();
@@ -282,12 +282,12 @@ impl Store {
         (base, self.items.range(first..).cloned().collect())
     }
 
-    /// Whether something of `feed` is here.
+    /// Whether an item of `feed` is stored.
     pub fn has(&self, feed: usize) -> bool {
         self.items.iter().any(|it| it.entry.feed() == Some(feed))
     }
 
-    /// Forgets what is known of a feed of which nothing is here any more.
+    /// Forgets the state of a feed of which nothing is stored any more.
     pub fn forget(&mut self, feed: usize) {
         self.base.forget(feed);
     }

@@ -1,4 +1,4 @@
-//! What triggers.
+//! Triggers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,29 +6,29 @@ use std::sync::Arc;
 
 use ppt_capture::{ClockReading, FramesHead, Source, Why};
 
-/// Looks for what triggers. The recorder's own thread asks, never the one that drains.
+/// Evaluates triggers. The recorder's own thread calls it, never the one that drains.
 pub trait TriggerWatch: fmt::Debug + Send {
-    /// Frames of these feeds come from now on.
+    /// Frames of these feeds may follow.
     fn introduce(&mut self, new: &[(usize, &Source)]);
 
-    /// The clocks were read: twice before the first frame, and about each second.
+    /// New clock readings: two before the first frame, then about one per second.
     fn clocks(&mut self, readings: &[ClockReading]);
 
-    /// Which of the frames of `feed` with this head trigger.
+    /// Appends those of the frames of `feed` with this head that trigger.
     fn frames(&mut self, feed: usize, head: &FramesHead, frames: &[u8], hits: &mut Vec<TriggerHit>);
 
-    /// Which expressions are true of what was added to the cells of `feed` since it was asked before.
+    /// The expressions that hold for the sums added to the cells of `feed` since the last call.
     fn added(&mut self, feed: usize, added: &BTreeMap<u32, u64>) -> Vec<Arc<str>>;
 }
 
 /// A frame that triggers.
 #[derive(Debug, Clone)]
 pub struct TriggerHit {
-    /// Its number.
+    /// Its sequence number.
     pub seqno: u64,
-    /// When it was written, ns of CLOCK_MONOTONIC, if the frame says so.
+    /// When it was written, ns of CLOCK_MONOTONIC, if the frame contains its time.
     pub mono_ns: Option<u64>,
-    /// The expression that is true of it.
+    /// The expression that holds for it.
     pub expression: Arc<str>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Fired {
 }
 
 impl Fired {
-    /// One that comes from no frame.
+    /// A trigger that does not come from a frame.
     pub fn without_frame(why: Why, feed: Option<usize>, note: String) -> Self {
         Self { why, expression: "".into(), feed, ring: None, seqno: None, note }
     }

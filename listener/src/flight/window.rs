@@ -13,36 +13,36 @@ use super::store::{Arrival, Base, CellValues, CellsRead, SegmentPlace, TimedArri
 use super::watch::Fired;
 use super::windows::{Pending, Triggered};
 
-/// A window that is over: all that its file needs.
+/// A finished window with everything that its file needs.
 #[derive(Debug)]
 pub(crate) struct FinishedWindow {
     pub asked: Pending<Fired>,
-    /// The part of it that is there, and whether the rest is missing for lack of memory.
+    /// The available part of the window, and whether the rest is missing for lack of memory.
     pub held: Stretch,
     pub crowded: bool,
     pub base: Base,
     pub items: Vec<TimedArrival>,
-    /// The feeds that it is about, with all segments that they have had.
+    /// Its feeds, with all segments that they have had.
     pub feeds: BTreeMap<usize, Arc<Source>>,
     /// When it was closed, ns of CLOCK_MONOTONIC.
     pub closed_ns: u64,
-    /// Of the list of its items.
+    /// The memory of the list of its items.
     pub _weight: Weight,
 }
 
-/// What came into the file.
+/// The content of a window's file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Content {
     /// Frames.
     pub frames: u64,
     /// Frames that were lost in that time, by cause.
     pub lost: Lost,
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
 impl FinishedWindow {
-    /// The file's header: the capture begins where the window does.
+    /// The file's header: the capture begins at the start of the window.
     pub fn header(&self, header: FileHeader) -> FileHeader {
         let ago = header.created_mono_ns.saturating_sub(self.held.from_ns);
         FileHeader {
@@ -52,7 +52,7 @@ impl FinishedWindow {
         }
     }
 
-    /// Writes all of it.
+    /// Writes the complete file.
     pub fn write(
         &self,
         out: impl Write,
@@ -86,7 +86,7 @@ struct WindowFile<'a, W> {
     /// The number of each feed.
     sources: BTreeMap<usize, u16>,
     rings: BTreeMap<(SegmentPlace, u32), RingEnd>,
-    /// What each feed has dropped so far.
+    /// Number of frames that each feed has dropped so far.
     dropped: BTreeMap<usize, ppt_capture::Dropped>,
 }
 
@@ -296,7 +296,7 @@ fn in_chunk(rows: &CellValues) -> CellRows {
 }
 
 impl FinishedWindow {
-    /// The feeds that its items are of.
+    /// The feeds of these items.
     pub fn feeds_of(items: &[TimedArrival]) -> BTreeSet<usize> {
         items.iter().filter_map(|it| it.entry.feed()).collect()
     }

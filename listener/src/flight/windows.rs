@@ -1,36 +1,37 @@
-//! When windows begin and end: triggers become stretches of time, and stretches that overlap are one.
+//! Decides when windows begin and end. Triggers become intervals, and overlapping intervals are
+//! merged.
 //!
-//! Knows no frames and reads no clock.
+//! This module knows no frames and reads no clock.
 
 use std::time::Duration;
 
 use ppt_capture::Stretch;
 
-/// Triggers that a window lists of those that [can wait](Triggered::can_wait); it counts the others.
-/// Of those that cannot wait, it has no more than this, and lists them all.
+/// Number of triggers that [can wait](Triggered::can_wait) that a window lists; it counts further
+/// ones. A window has at most this many that cannot wait, and lists all of them.
 pub(crate) const LISTED: usize = 1000;
 
-/// Windows that may be open at once. A further trigger that can wait is ignored; one that cannot joins
-/// the last window.
+/// Number of windows that may be open at once. A further trigger that can wait is ignored; one that
+/// cannot wait joins the last window.
 pub(crate) const OPEN: usize = 1000;
 
-/// At least so much time may lie between the triggers of a window.
+/// The limit on the time between the triggers of a window is at least this long.
 const SHORTEST_NS: u64 = 1_000_000_000;
 
-/// How much time belongs to a trigger.
+/// The interval that belongs to a trigger.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reach {
     before_ns: u64,
     after_ns: u64,
-    /// After a trigger, others are ignored for so long.
+    /// Time after a trigger in which others are ignored.
     cooldown_ns: u64,
-    /// Most time between the first and the last trigger of a window: later ones begin another. So a
-    /// window comes to an end however often something triggers.
+    /// Longest time between the first and the last trigger of a window; a later trigger begins
+    /// another window. So a window ends even if triggers fire continuously.
     longest_ns: u64,
 }
 
 impl Reach {
-    /// For a recorder that holds so much time, `keep`.
+    /// For a recorder that keeps `keep` of history.
     pub fn new(before: Duration, after: Duration, cooldown: Duration, keep: Duration) -> Self {
         let [before_ns, after_ns, cooldown_ns, keep_ns] = [before, after, cooldown, keep]
             .map(|it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX));
@@ -46,7 +47,7 @@ impl Reach {
     }
 }
 
-/// What became of a trigger.
+/// The result of a trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TriggerOutcome {
     /// It is in a window.
@@ -61,12 +62,13 @@ pub(crate) enum TriggerOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Triggered<T> {
     pub at: u64,
-    /// There may be thousands like it, and one of them does for all. What somebody asks for cannot wait.
+    /// Whether the trigger may be ignored, because many like it may fire and one is enough. A
+    /// user's request cannot wait.
     pub can_wait: bool,
     pub by: T,
 }
 
-/// A window that is not over yet, or not known to be.
+/// A window that may still change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pending<T> {
     pub wanted: Stretch,
@@ -74,11 +76,11 @@ pub(crate) struct Pending<T> {
     pub first: u64,
     /// The time of its latest trigger.
     last: u64,
-    /// Its triggers, in the order in which they came.
+    /// Its triggers, in order of arrival.
     pub triggers: Vec<Triggered<T>>,
-    /// How many of them cannot wait.
+    /// The number of those that cannot wait.
     urgent: usize,
-    /// Further ones, which are not listed.
+    /// The number of further triggers, which are not listed.
     pub more: u64,
 }
 
@@ -88,12 +90,12 @@ impl<T> Pending<T> {
         Self { wanted, first, last: first, triggers: vec![trigger], urgent, more: 0 }
     }
 
-    /// All triggers, also those that are not listed.
+    /// The number of all triggers, including unlisted ones.
     pub fn count(&self) -> u64 {
         self.more.saturating_add(self.triggers.len() as u64)
     }
 
-    /// Whether something cannot wait for another window like it.
+    /// Whether it contains a trigger that cannot wait.
     pub fn is_urgent(&self) -> bool {
         self.urgent > 0
     }
@@ -120,7 +122,7 @@ impl<T> Pending<T> {
     }
 }
 
-/// What a window would be with further ones: its first and its last trigger, and how many of them cannot
+/// The extent of a window: its first and its last trigger, and the number of triggers that cannot
 /// wait.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
@@ -130,7 +132,7 @@ struct Extent {
 }
 
 impl Extent {
-    /// That of both, if a window may have it.
+    /// The union of both, if a window may have that extent.
     fn with<T>(self, other: &Pending<T>, longest_ns: u64) -> Option<Self> {
         let (first, last) = (self.first.min(other.first), self.last.max(other.last));
         let urgent = self.urgent + other.urgent;
@@ -138,12 +140,12 @@ impl Extent {
     }
 }
 
-/// The windows that are not over yet. Two of them overlap only if they would be too long as one.
+/// The open windows. Two of them overlap only if merging them would exceed the limit.
 #[derive(Debug)]
 pub(crate) struct Windows<T> {
     reach: Reach,
     pending: Vec<Pending<T>>,
-    /// Triggers before this moment are ignored.
+    /// Triggers before this time are ignored.
     quiet_until: u64,
 }
 
@@ -152,7 +154,7 @@ impl<T> Windows<T> {
         Self { reach, pending: Vec::new(), quiet_until: 0 }
     }
 
-    /// Takes a trigger at `at`. Only one that `can_wait` may be ignored.
+    /// Processes a trigger at `at`. Only one that `can_wait` may be ignored.
     pub fn trigger(&mut self, at: u64, can_wait: bool, by: T) -> TriggerOutcome {
         let Reach { cooldown_ns, longest_ns, .. } = self.reach;
         if can_wait && cooldown_ns > 0 && at < self.quiet_until {
@@ -170,7 +172,7 @@ impl<T> Windows<T> {
         }
         self.quiet_until = self.quiet_until.max(at.saturating_add(cooldown_ns));
         let mut joined = Pending::new(wanted, Triggered { at, can_wait, by });
-        // Those that it brings together are in their order; it came last.
+        // The merged windows are in order; this trigger arrived last.
         let overlapping = self.pending.extract_if(.., |it| match joins(it, extent) {
             Some(both) => {
                 extent = both;
@@ -192,17 +194,18 @@ impl<T> Windows<T> {
         TriggerOutcome::Counts
     }
 
-    /// Takes out the windows that are over: everything up to `upto` is known.
+    /// Removes and returns the windows that are over, given that everything up to `upto` has
+    /// arrived.
     pub fn over(&mut self, upto: u64) -> Vec<Pending<T>> {
         self.pending.extract_if(.., |it| it.wanted.to_ns <= upto).collect()
     }
 
-    /// Takes out the windows with a trigger that is not after `at`.
+    /// Removes and returns the windows with a trigger at or before `at`.
     pub fn triggered_by(&mut self, at: u64) -> Vec<Pending<T>> {
         self.pending.extract_if(.., |it| it.first <= at).collect()
     }
 
-    /// The beginning of the earliest window.
+    /// The start of the earliest window.
     pub fn begin(&self) -> Option<u64> {
         self.pending.first().map(|it| it.wanted.from_ns)
     }
@@ -223,10 +226,10 @@ mod tests {
         Reach { before_ns: before, after_ns: after, cooldown_ns: cooldown, longest_ns: u64::MAX }
     }
 
-    /// What happens to a recorder, in order.
+    /// The events of a recorder, in order.
     #[derive(Debug, Clone)]
     enum WindowStep {
-        /// So long after the one before; negative: it comes late.
+        /// Time after the previous trigger; negative: this one arrives late.
         Trigger {
             after: i64,
             can_wait: bool,
@@ -236,10 +239,10 @@ mod tests {
         },
     }
 
-    /// The same by another way: each moment of a small time line is in a window, or is not.
+    /// The same by another method: each moment of a short time line is in a window or not.
     #[derive(Default)]
     struct MomentModel {
-        /// Triggers that count and are not in a window that is over, with the number of their step.
+        /// Triggers that count and are not in a finished window, with the number of their step.
         open: Vec<(u64, usize)>,
         last: Option<u64>,
     }
@@ -252,7 +255,7 @@ mod tests {
                 it.from_ns <= moment && moment <= it.to_ns
             };
             let mut windows: Vec<(u64, u64, Vec<usize>)> = Vec::new();
-            // Stretches that overlap share a moment; those that merely follow each other do not.
+            // Overlapping intervals share a moment; adjacent ones do not.
             let mut groups: Vec<Vec<usize>> = Vec::new();
             for one in 0..self.open.len() {
                 let touches = |group: &Vec<usize>| {
@@ -360,7 +363,7 @@ mod tests {
         assert_eq!(urgent, [999, 1999, 2999, 3999, 4999]);
         assert_eq!((over.len(), over[0].count()), (1, 5 * LISTED as u64));
 
-        // However many there are: none is left out, and no window is too full.
+        // None of the many triggers is left out, and no window exceeds its limit.
         let many = 3 * LISTED as u64 + 1;
         (0..many).for_each(|at| assert_eq!(windows.trigger(50, false, at), TriggerOutcome::Counts));
         let over = windows.over(u64::MAX);

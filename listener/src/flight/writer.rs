@@ -10,28 +10,28 @@ use ppt_capture::{Codec, FileHeader, Process};
 use super::shared::{News, Shared};
 use super::window::{Content, FinishedWindow};
 
-/// From one attempt to write a window to the next.
+/// Interval between attempts to write a window.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Where windows are written: each into a file of its own, which appears once it is whole.
+/// The files of windows. Each file becomes visible once it is complete.
 pub trait WindowFiles: Send {
-    /// Opens the next file, and says how it begins. `of` is the first process of the window, if it has any.
+    /// Opens the next file, and returns its header. `of` is the first process of the window, if
+    /// any.
     ///
-    /// # Errors
-    /// The file cannot be created.
+    /// # Errors The file cannot be created.
     fn open(&mut self, of: Option<&Process>) -> io::Result<(Box<dyn Write + '_>, FileHeader)>;
 
-    /// The file that was opened last is whole; returns its name.
+    /// Publishes the file that was opened last, which is complete. Returns its name.
     ///
-    /// # Errors
-    /// The file cannot get its name.
+    /// # Errors The file cannot get its name.
     fn publish(&mut self) -> io::Result<String>;
 
-    /// The file that was opened last is never published.
+    /// Discards the file that was opened last.
     fn discard(&mut self);
 }
 
-/// Writes windows until there are no more. What cannot be written stays in memory, and is tried again.
+/// Writes windows until there are no more. A window that cannot be written stays in memory, and
+/// writing is retried.
 pub(super) fn run(
     windows: &Receiver<FinishedWindow>,
     files: &mut dyn WindowFiles,

@@ -1,4 +1,4 @@
-//! One file after the other.
+//! Continues a capture in consecutive files.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use crate::rotate::Rotation;
 const TRIES: usize = 8;
 
 impl<W: Write> Recording<W> {
-    /// Ends the file and goes on in the next.
+    /// Ends the file and continues in the next.
     pub(super) fn rotate(&mut self) {
         if !self.file.is_open() || !self.rotation.as_ref().is_some_and(Rotation::is_wanted) {
             return;
@@ -30,7 +30,7 @@ impl<W: Write> Recording<W> {
         let end = self.end_chunk(EndReason::Rotated, String::new(), &told);
         let Some(rotation) = self.rotation.as_mut().filter(|_| self.file.is_open()) else { return };
         let next = rotation.files.next();
-        // The file before states feeds that have ended. No other file does.
+        // The former file states feeds that have ended. No later file does.
         let staying = self.origins.alive();
         match self.begin_one(next, &staying) {
             Ok(mut former) => {
@@ -38,7 +38,8 @@ impl<W: Write> Recording<W> {
                     let told = |feed| told.get(feed).copied().unwrap_or_default();
                     self.count_from_here(&staying, |feed, _| told(feed));
                 } else {
-                    // It is readable without; what its end does not say, the new one says.
+                    // The former file is readable without an end. The new file states what is
+                    // missing.
                     self.trouble = self.trouble.take().or(former.into_error());
                     let unstated = self.origins.unstated();
                     self.count_from_here(&unstated, |_, origin| origin.dropped_so_far());
@@ -53,10 +54,10 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// Whether the capture goes on in another file, because a write into this one has failed.
+    /// Whether the capture continues in another file because a write into this one failed.
     pub(super) fn went_on(&mut self) -> bool {
         let Some(error) = self.file.broken() else { return false };
-        // The new file says what the one before does not.
+        // The new file states what the former one does not.
         let staying = self.origins.unstated();
         match self.begin_one(Err(error), &staying) {
             Ok(_) => {
@@ -70,7 +71,7 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// Writes into `opened` from now on, or, where that cannot be, into what is there instead.
+    /// Writes into `opened` from now on. If that fails, tries the next file.
     pub(super) fn begin_one(
         &mut self,
         mut opened: io::Result<(W, FileHeader)>,
@@ -90,7 +91,7 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// Writes into a new file from now on, which speaks of these feeds; returns the one before.
+    /// Writes into a new file with these feeds from now on. Returns the former one.
     pub(super) fn begin_file(
         &mut self,
         out: W,
@@ -105,7 +106,7 @@ impl<W: Write> Recording<W> {
         Ok(std::mem::replace(&mut self.file, file))
     }
 
-    /// The file's account of these feeds begins here. `dropped` returns what each had dropped.
+    /// The file's account of these feeds begins here. `dropped` returns the drops of each so far.
     pub(super) fn count_from_here(
         &mut self,
         staying: &BTreeSet<usize>,

@@ -1,4 +1,4 @@
-//! Frames that nobody wants: a file states how many there were.
+//! Leaves out frames that the filter rejects: a file states their number.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::filter::{FilteredRun, SharedFilter, locked, parts};
 use crate::limit;
 
 impl<W: Write> Recording<W> {
-    /// Writes frames, but for those that nobody wants, which it states.
+    /// Writes the frames that the filter accepts, and states the others.
     pub(super) fn take_wanted(&mut self, frames: &Frames, filter: &SharedFilter) {
         let (feed, _, head) = self.head(frames);
         let mut wanted = std::mem::take(&mut self.wanted);
@@ -33,7 +33,7 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// States that `count` of `frames` are left out, behind `before` others. They are lost where the
+    /// States that `count` of `frames` are left out, after `before` others. They are lost if the
     /// file can state nothing more.
     pub(super) fn leave_out(&mut self, feed: usize, frames: &Frames, (before, count): (u32, u32)) {
         let chunk = &frames.chunk;
@@ -51,7 +51,7 @@ impl<W: Write> Recording<W> {
         let open = self.file.is_open() && self.file.source_of(feed).is_some();
         let fits = open && self.file.written(rings).fits(self.max_size, limit::GAPS);
         if fits {
-            // Gaps tile: what was lost before comes first.
+            // Gaps are contiguous: earlier losses come first.
             self.gaps(Some(segment_number));
         } else {
             self.file.fill();

@@ -1,4 +1,4 @@
-//! What a file states of masks.
+//! The statements of a file about masks.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use super::Recording;
 use crate::masks::bytes;
 
 impl<W: Write> Recording<W> {
-    /// States what was enabled and disabled. Where that has no room, the capture goes on in another
-    /// file, or is full: what it says of the frames to come would be wrong.
+    /// States changes of masks. If there is no room, the capture continues in another file, or is
+    /// full: its statements about later frames would be wrong.
     pub(super) fn flipped(&mut self, feed: usize, flip: &Arc<Flip>) {
         let rotates = self.rotation.as_ref().and_then(|it| it.size);
         if !self.file.has_room(rotates.or(self.max_size), [bytes(flip)].into_iter()) {
@@ -33,7 +33,7 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// States what is disabled when a file begins.
+    /// States the masks at the start of a file.
     pub(super) fn begin_masks(&mut self) {
         let file = &mut self.file;
         for (feed, origin) in self.origins.iter() {

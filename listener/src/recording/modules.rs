@@ -1,4 +1,4 @@
-//! What a file states of the modules of processes.
+//! The statements of a file about the modules of processes.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use ppt_capture::Modules;
 use super::Recording;
 
 impl<W: Write> Recording<W> {
-    /// States modules where the file has room: it is complete without them.
+    /// States modules if the file has room: it is complete without them.
     pub(super) fn mapped(&mut self, feed: usize, modules: &Modules) {
         let (bound, most) = (self.bound(), self.base_bound());
         let stated = modules.clone().fitting(most);
@@ -26,7 +26,7 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// States the modules that hold when a file begins.
+    /// States the current modules at the start of a file.
     pub(super) fn begin_modules(&mut self) {
         let (bound, most) = (self.bound(), self.base_bound());
         let file = &mut self.file;

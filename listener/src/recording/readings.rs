@@ -1,4 +1,4 @@
-//! What a file states of counters and histograms.
+//! The statements of a file about counters and histograms.
 
 use std::io::Write;
 
@@ -9,21 +9,21 @@ use crate::cells::UnstatedReading;
 use crate::limit::Room;
 
 impl<W: Write> Recording<W> {
-    /// Keeps room for the last readings in a file that has an end to its size.
+    /// Reserves room for the last readings in a file of bounded size.
     pub(super) fn keep_for_cells(&mut self) {
         let last = self.max_size.map_or(0, |_| self.origins.last_readings());
         self.file.keep_for_cells(last);
     }
 
-    /// Reads counters and histograms, of feed `of` or of all, and states what has changed. Returns whether
-    /// everything had room.
+    /// Reads counters and histograms, of feed `of` or of all, and states the changes. Returns
+    /// whether everything had room.
     pub(super) fn cells(&mut self, of: Option<usize>, room: Room) -> bool {
         let fits = self.cells_into_file(of, room);
         if self.went_on() { self.cells_into_file(of, room) } else { fits }
     }
 
-    /// The same where files rotate by size, and in another file if this one has no room. A file has room
-    /// for one reading, however large that is. Returns whether they do.
+    /// The same for files that rotate by size: in another file if this one has no room. A file has
+    /// room for one reading of any size. Returns whether the files rotate by size.
     pub(super) fn cells_or_rotate(&mut self, of: Option<usize>) -> bool {
         let Some(size) = self.rotation.as_ref().and_then(|it| it.size) else { return false };
         if !self.cells(of, Room::Of(Some(size))) {
@@ -36,14 +36,14 @@ impl<W: Write> Recording<W> {
         true
     }
 
-    /// The same at its time.
+    /// The same when a reading is due.
     pub(super) fn cells_in_time(&mut self) {
         if !self.cells_or_rotate(None) && !self.cells(None, Room::Of(self.max_size)) {
             self.file.fill();
         }
     }
 
-    /// The same in this file alone. What does not come into a file is in the next reading.
+    /// The same in this file only. Adds that do not fit are in the next reading.
     pub(super) fn cells_into_file(&mut self, of: Option<usize>, room: Room) -> bool {
         let now = ppt_now::monotonic();
         let (file, adds, states_more) = (&mut self.file, &self.adds, &mut self.states_more);
@@ -61,7 +61,7 @@ impl<W: Write> Recording<W> {
                     fits = false;
                     return false;
                 }
-                // That has room: it was kept.
+                // This fits, because the room was reserved.
                 new = readings.read_as_one();
             }
             for reading in new {
@@ -77,7 +77,7 @@ impl<W: Write> Recording<W> {
         fits
     }
 
-    /// States the values at which a file begins. Where they have no room, it counts from 0.
+    /// States the values at the start of a file. If they do not fit, the file counts from 0.
     pub(super) fn begin_cells(&mut self) {
         let now = ppt_now::monotonic();
         let size = self.rotation.as_ref().and_then(|it| it.size).or(self.max_size);
@@ -87,7 +87,7 @@ impl<W: Write> Recording<W> {
             let head = UnstatedReading::head(source, readings.nonce(), now, 0);
             let head = CellsHead { is_base: true, ..head };
             let all = readings.base();
-            // Half of the file is for what is new.
+            // Half of the file is reserved for new data.
             let half = size.map(|size| size / 2);
             if !file.has_room(half, all.iter().map(|rows| rows.bytes().len())) {
                 readings.forget_stated();

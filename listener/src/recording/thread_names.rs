@@ -1,4 +1,4 @@
-//! What a file states of the names of threads.
+//! The statements of a file about the names of threads.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -8,22 +8,23 @@ use ppt_capture::ThreadNames;
 use super::Recording;
 use crate::thread_names::NameChanges;
 
-/// The part of a bounded file that the names it begins with may take, and its modules: one in so many.
+/// The initial names may take one part in this many of a bounded file; so may the initial modules.
 const PART: u64 = 4;
 
 impl<W: Write> Recording<W> {
-    /// Most bytes of the file, if it is bounded.
+    /// Maximum size of the file in bytes, if it is bounded.
     pub(super) fn bound(&self) -> Option<u64> {
         self.rotation.as_ref().and_then(|it| it.size).or(self.max_size)
     }
 
-    /// Most bytes that the names of a process may take where a file begins, and so its modules.
+    /// Most bytes that the names of a process may take at the start of a file; the same for its
+    /// modules.
     pub(super) fn base_bound(&self) -> usize {
         let part = self.bound().map(|size| usize::try_from(size / PART).unwrap_or(usize::MAX));
         part.unwrap_or(usize::MAX)
     }
 
-    /// States names where the file has room: it is complete without them.
+    /// States names if the file has room: it is complete without them.
     pub(super) fn renamed(&mut self, feed: usize, changes: &Arc<NameChanges>) {
         let bound = self.bound();
         let payload = ThreadNames::payload_len(changes.named.len());
@@ -43,7 +44,7 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// States the names that hold when a file begins.
+    /// States the current names at the start of a file.
     pub(super) fn begin_names(&mut self) {
         let (bound, most) = (self.bound(), self.base_bound());
         let file = &mut self.file;

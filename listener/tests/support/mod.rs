@@ -20,7 +20,7 @@ pub fn segment(log2_slots: u32, rings: u32) -> Arc<Segment> {
     segment_of(Geometry::new(STRIDE, log2_slots, rings).unwrap())
 }
 
-/// A segment with a row of `cells` cells for each ring, and the one that all share.
+/// A segment with a row of `cells` cells for each ring, and a shared row.
 pub fn counting(log2_slots: u32, rings: u32, cells: u32) -> Arc<Segment> {
     let rows = RowGeometry::new(cells, rings + 1).unwrap();
     segment_of(Geometry::new(STRIDE, log2_slots, rings).unwrap().with_rows(rows).unwrap())
@@ -92,7 +92,7 @@ pub fn counting_source(cells: u32) -> Source {
     Source { schema_json: text.into_bytes(), ..plain }
 }
 
-/// The source of a feed that had these segments before the one that it has now.
+/// The source of a feed that used these segments before its current one.
 pub fn grown(former: &[&Segment]) -> Source {
     let listed = |segment: &&Segment| ListedSegment {
         nonce: segment.nonce(),
@@ -114,7 +114,7 @@ pub fn frame_words(tid: u32, seq: u64) -> impl Iterator<Item = u64> {
     [seq, u64::from(tid)].into_iter().chain((0..5).map(mix))
 }
 
-/// A thread of the target: has claimed a ring.
+/// A thread of the target, which has claimed a ring.
 pub struct Writer<'s> {
     segment: &'s Segment,
     pub ring: u32,
@@ -141,8 +141,8 @@ impl<'s> Writer<'s> {
         seq
     }
 
-    /// Writes `count` frames, no faster than the drain takes them, whatever the disk does; nobody
-    /// else writes meanwhile.
+    /// Writes `count` frames, no faster than the drain takes them, regardless of the disk. No other
+    /// thread may write at the same time.
     pub fn write_drained(&mut self, count: u64, listener: &Listener) {
         let drained = || {
             let progress = listener.progress();
@@ -176,7 +176,7 @@ impl Drop for Writer<'_> {
     }
 }
 
-/// Waits until something becomes true, which it must.
+/// Waits until the condition holds. Fails if it never does.
 pub fn wait(mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
@@ -188,13 +188,13 @@ pub fn wait(mut condition: impl FnMut() -> bool) {
 /// Writes into a ring as only a broken target would.
 pub fn poke(segment: &Segment, offset: u64, value: u64) {
     assert!(offset.is_multiple_of(8) && offset < segment.geometry().size());
-    // SAFETY: attaching where the kernel likes touches nothing that exists.
+    // SAFETY: the kernel chooses the address, so attaching touches no existing mapping.
     let base = unsafe { libc::shmat(segment.id().unwrap(), std::ptr::null(), 0) };
     assert!(base.addr() as isize != -1, "{}", io::Error::last_os_error());
-    // SAFETY: within the mapping and aligned (checked); everybody uses these words atomically.
+    // SAFETY: within the mapping and aligned (checked); every user accesses these words atomically.
     unsafe { AtomicU64::from_ptr(base.byte_add(offset as usize).cast()) }
         .store(value, Ordering::SeqCst);
-    // SAFETY: it was attached above, and nothing refers to it any more.
+    // SAFETY: it was attached above, and no reference to it remains.
     unsafe { libc::shmdt(base) };
 }
 
@@ -203,7 +203,7 @@ pub fn cursor_of(ring: u32) -> u64 {
     3 * PAGE + u64::from(ring) * u64::from(RING_PITCH)
 }
 
-/// An output that holds all bytes, and that the test can stop, or let fail.
+/// An output that holds all bytes. A test can block it or make it fail.
 #[derive(Clone, Default)]
 pub struct TapOutput(pub Arc<(Mutex<Tap>, Condvar)>);
 
@@ -215,13 +215,13 @@ pub struct Tap {
 }
 
 impl TapOutput {
-    /// Writes block from now on, or no longer.
+    /// Blocks writes from now on, or unblocks them.
     pub fn set_closed(&self, closed: bool) {
         self.0.0.lock().unwrap().closed = closed;
         self.0.1.notify_all();
     }
 
-    /// Only so many bytes more can be written.
+    /// Lets only this many more bytes be written.
     pub fn set_room(&self, bytes: usize) {
         let mut tap = self.0.0.lock().unwrap();
         tap.capacity = Some(tap.bytes.len() + bytes);
@@ -267,7 +267,7 @@ pub struct Back {
     pub part: Option<SeriesPart>,
     pub clocks: usize,
     pub cells: CellTotals,
-    /// Readings of counters, but for those at which the file begins.
+    /// Readings of counters, except those at the start of the file.
     pub readings: usize,
 }
 
@@ -277,7 +277,7 @@ impl Back {
     }
 }
 
-/// Reads a capture. Frames are whole, come once and in order, and are of the thread that their
+/// Reads a capture. Frames are complete, unique and in order, and belong to the thread that their
 /// chunk names.
 pub fn read(bytes: Vec<u8>) -> Back {
     let mut capture = Capture::from_reader(io::Cursor::new(bytes)).unwrap();
@@ -329,7 +329,7 @@ pub fn read(bytes: Vec<u8>) -> Back {
     Back { frames, account, sources, end, part, clocks, cells, readings }
 }
 
-/// The summary is right about the file, and about itself.
+/// Checks the summary against the file and for consistency.
 pub fn check(summary: &CaptureSummary, back: &Back) {
     assert_eq!(summary.captured(), back.count());
     for (source, feed) in (0..).zip(&summary.feeds) {
@@ -345,7 +345,7 @@ pub fn check(summary: &CaptureSummary, back: &Back) {
     assert_eq!(summary.complete, back.end.is_some());
 }
 
-/// The rings were drained to the end.
+/// Checks that the rings were drained to the end.
 pub fn check_cursors(summary: &CaptureSummary, segments: &[&Segment]) {
     for (feed, segment) in summary.feeds.iter().zip(segments) {
         for ring in &feed.rings {
