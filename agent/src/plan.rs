@@ -73,7 +73,8 @@ impl GeometryPlan {
     /// rings come before it, as far as `limits` and `spare` (bytes) allow: they absorb longer
     /// bursts and need to be read less often.
     ///
-    /// # Errors Not even the smallest geometry fits the limits.
+    /// # Errors
+    /// Not even the smallest geometry fits the limits.
     pub fn choices(schema: &Schema, threads: u32, limits: Limits, spare: u64) -> Result<Vec<Self>> {
         let least = Self::new(schema, threads, limits)?;
         let now = least.geometry;

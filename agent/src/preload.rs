@@ -62,7 +62,8 @@ const GO_OWNER: &[u8] = b"\x04\0\0\0Go\0\0";
 /// What would keep a library out of the program in this file. `None` if nothing would, or if the
 /// file is a script: its interpreter decides.
 ///
-/// # Errors The file cannot be read.
+/// # Errors
+/// The file cannot be read.
 pub fn preload_barrier(path: &Path) -> io::Result<Option<PreloadBarrier>> {
     let mut file = File::open(path)?;
     let mut head = [0; 64];

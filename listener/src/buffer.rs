@@ -90,7 +90,8 @@ impl WordBuffer {
     /// Room for the next `count` words. Their content is meaningless until they are
     /// [kept](Self::keep).
     ///
-    /// # Panics If the capacity is too small.
+    /// # Panics
+    /// If the capacity is too small.
     pub fn room(&mut self, count: usize) -> &mut [Bytes] {
         let end = self.len;
         &mut self.memory.words_mut()[end..end + count]
@@ -98,7 +99,8 @@ impl WordBuffer {
 
     /// Keeps the first `count` words that were written into the room, and returns them.
     ///
-    /// # Panics If the capacity is too small.
+    /// # Panics
+    /// If the capacity is too small.
     pub fn keep(&mut self, count: usize) -> &[Bytes] {
         let end = self.len;
         self.len += count;

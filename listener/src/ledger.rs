@@ -72,7 +72,8 @@ impl Ledger {
 
     /// Calls a function with the account of a ring of segment `segment_number`.
     ///
-    /// # Panics If that segment has not been opened.
+    /// # Panics
+    /// If that segment has not been opened.
     pub fn with<T>(
         &mut self,
         segment_number: usize,
@@ -93,7 +94,8 @@ impl Ledger {
     /// No more frames come from segment `segment_number`, whose rings ended in these states.
     /// Returns its feed.
     ///
-    /// # Panics If that segment has not been opened.
+    /// # Panics
+    /// If that segment has not been opened.
     pub fn close(&mut self, segment_number: usize, closings: &[Closing]) -> usize {
         for closing in closings {
             self.with(segment_number, closing.ring, |entry| entry.close(closing));

@@ -14,13 +14,13 @@
 //! For every ring `captured + lost + left_out == next_seq - first_seq`, exactly, whatever happens: see
 //! [`LossAccount`].
 //!
-//! # Order of calls Make a [`Feed`] for each buffer before its gate opens, call
-//! [`Listener::start`], and open the gates. Later feeds are [added](Listener::add), and
-//! [retired](Listener::retire) when their targets are gone. A feed may continue in [another
-//! segment](Listener::extend), larger than one that was [undersized](Listener::undersized). At the
-//! end, close the gates (or wait for the target to end), then call [`Listener::finish`]. While it
-//! runs, [`Listener::wake`] signals that it ended by itself, and [`Listener::progress`] reports its
-//! progress.
+//! # Order of calls
+//! Make a [`Feed`] for each buffer before its gate opens, call [`Listener::start`], and open the
+//! gates. Later feeds are [added](Listener::add), and [retired](Listener::retire) when their
+//! targets are gone. A feed may continue in [another segment](Listener::extend), larger than one
+//! that was [undersized](Listener::undersized). At the end, close the gates (or wait for the target
+//! to end), then call [`Listener::finish`]. While it runs, [`Listener::wake`] signals that it ended
+//! by itself, and [`Listener::progress`] reports its progress.
 #![forbid(unsafe_code)]
 
 mod account;

@@ -78,7 +78,7 @@ impl Listener {
     /// When this returns, the capture describes the sources of frames, and the listener drains
     /// everything after the starting cursors: the gates can be opened.
     ///
-    /// # Errors The output fails, or no thread can be started.
+    /// # Errors
     /// The output fails, or no thread can be started.
     pub fn start<W: Write + Send + 'static>(
         out: W,
@@ -91,7 +91,8 @@ impl Listener {
 
     /// The same for a capture that may continue in other files.
     ///
-    /// # Errors Those of [`start`](Self::start).
+    /// # Errors
+    /// Those of [`start`](Self::start).
     pub fn rotating<W: Write + Send + 'static>(
         out: W,
         header: FileHeader,
@@ -105,7 +106,8 @@ impl Listener {
     /// The same in two steps: when this returns, the capture can be read, but no thread runs yet.
     /// The rings are drained once it is [started](Begun::start).
     ///
-    /// # Errors The output fails, or there are more sources than a capture can hold.
+    /// # Errors
+    /// The output fails, or there are more sources than a capture can hold.
     pub fn begin<W: Write + Send + 'static>(
         out: W,
         header: FileHeader,
@@ -215,7 +217,8 @@ impl Listener {
     /// Adds feeds to a running capture; they are numbered from [`Self::feeds`] on. As with
     /// [`Self::start`], their gates can be opened now, or are open already.
     ///
-    /// # Errors The capture has no room for more sources, or cannot be written.
+    /// # Errors
+    /// The capture has no room for more sources, or cannot be written.
     pub fn add(&mut self, mut feeds: Vec<Feed>) -> Result<(), ListenerError> {
         // Feeds that have ended leave room in the next file.
         let over = if self.rotates { self.capture.counters.sources_ended() } else { 0 };
@@ -232,9 +235,11 @@ impl Listener {
     /// Continues feed `feed` in another segment, that of `more`, whose source lists all of its
     /// segments. The former ones are drained until they are [retired](Self::retire_segment).
     ///
-    /// # Panics If there is no such feed.
+    /// # Panics
+    /// If there is no such feed.
     ///
-    /// # Errors The capture cannot be written.
+    /// # Errors
+    /// The capture cannot be written.
     pub fn extend(&mut self, feed: usize, mut more: Feed) -> Result<(), ListenerError> {
         assert!(feed < self.feeds.len());
         more.complete(feed)?;
@@ -304,7 +309,8 @@ impl Listener {
     /// Drains the rest of the rings of `feed`, and then releases them: its target is gone. Its
     /// account stays. Report what it [dropped](Self::dropped) before this call.
     ///
-    /// # Panics If there is no such feed.
+    /// # Panics
+    /// If there is no such feed.
     pub fn retire(&mut self, feed: usize) {
         self.retire_where(feed, |_| true);
     }
@@ -312,7 +318,8 @@ impl Listener {
     /// Drains the rest of the rings of segment `nonce`, and then releases them: no thread will
     /// write into it any more. The feed's other segments stay.
     ///
-    /// # Panics If there is no such feed.
+    /// # Panics
+    /// If there is no such feed.
     pub fn retire_segment(&mut self, feed: usize, nonce: u64) {
         self.retire_where(feed, |it| it.nonce == nonce);
     }
@@ -373,7 +380,7 @@ impl Listener {
     /// Whether the segment of `feed` was given up because it was truncated: no more frames come
     /// from it.
     ///
-    /// # Panics If there is no such feed.
+    /// # Panics
     /// If there is no such feed.
     pub fn truncated(&self, feed: usize) -> bool {
         self.feeds[feed].truncated()
@@ -382,7 +389,7 @@ impl Listener {
     /// Reports the number of frames that the target of `feed` has refused since the session began.
     /// The capture states it within about a second if it changed.
     ///
-    /// # Panics If there is no such feed.
+    /// # Panics
     /// If there is no such feed.
     pub fn dropped(&self, feed: usize, dropped: Dropped) {
         self.told()[feed] = dropped;
@@ -556,7 +563,7 @@ impl Begun {
     /// it. Frames beyond that are lost to this sink only: [`CaptureSummary::beside`] holds their
     /// number.
     ///
-    /// # Errors No thread can be started for it.
+    /// # Errors
     /// No thread can be started for it.
     pub fn beside(
         &mut self,
@@ -573,9 +580,11 @@ impl Begun {
     /// Makes a flight recorder take all frames, too: it keeps them in memory, and writes those
     /// around a trigger as a capture into one of `files`.
     ///
-    /// # Panics If its memory limit is below [`LEAST_MEMORY`](crate::LEAST_MEMORY).
+    /// # Panics
+    /// If its memory limit is below [`LEAST_MEMORY`](crate::LEAST_MEMORY).
     ///
-    /// # Errors No thread can be started for it.
+    /// # Errors
+    /// No thread can be started for it.
     pub fn flight(
         &mut self,
         options: FlightOptions,
@@ -600,7 +609,8 @@ impl Begun {
 
     /// Starts to drain. The threads have the privileges that the caller has now.
     ///
-    /// # Errors The output fails, or no thread can be started.
+    /// # Errors
+    /// The output fails, or no thread can be started.
     pub fn start(self) -> Result<Listener, ListenerError> {
         self.start_when(|| Ok(()))
     }
@@ -608,7 +618,7 @@ impl Begun {
     /// The same, but calls `ready` after everything else that can fail and before the first frame
     /// is taken.
     ///
-    /// # Errors `ready` fails, or no thread can be started.
+    /// # Errors
     /// `ready` fails, or no thread can be started.
     pub fn start_when(
         self,

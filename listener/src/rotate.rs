@@ -16,7 +16,8 @@ pub trait CaptureFiles<W>: Send {
 
     /// The last opened file now describes its sources, so it is worth keeping.
     ///
-    /// # Errors The file cannot get its name.
+    /// # Errors
+    /// The file cannot get its name.
     fn begun(&mut self) -> io::Result<()> {
         Ok(())
     }

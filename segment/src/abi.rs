@@ -1,7 +1,7 @@
 //! Every byte that a target, an agent and a listener share: ABI version 1, little-endian.
 //!
 //! ```text
-//! target, read-only     Descriptor (128 B)   says where the control page is and what frames look like
+//! target, read-only     Descriptor (128 B)   address of the control page, layout of frames
 //! target, private       Control (one page)   the mailbox: gate, geometry, claim │ error, drops, segments
 //! shared                segment              4 KiB header │ masks │ process │ ring headers │ slots │ rows of cells
 //! ```
@@ -11,7 +11,7 @@
 //! | Descriptor            | linker     | never after relocation            | agent             |
 //! | Control, first half   | agent      | while it holds the target's claim | target            |
 //! | Control, second half  | target     | slow path only                    | agent             |
-//! | SegmentHeader         | its maker  | before anybody else knows it      | target (compares) |
+//! | SegmentHeader         | its maker  | before any other process knows it | target (compares) |
 //! | MaskPage              | its maker  | before the first frame            | target            |
 //! | the same              | agent      | at each open, and while it holds the claim | target   |
 //! | ProcessPage           | target     | drops, releases (RMW)             | agent, listener   |
@@ -23,22 +23,22 @@
 //!
 //! # Cells
 //! Counters and histograms are made of *cells*, u64 words that only grow (a counter of `i64` adds
-//! modulo 2^64). A buffer states in [`Descriptor::cells`] how many one *row* has. Rows lie behind
-//! the slots. Row 0 is shared: whoever has no row of its own adds to it atomically. Row `r + 1`
-//! belongs to ring `r`, and only the ring's owner writes there; a ring beyond the last row has none.
-//! Nobody ever resets a cell: a session subtracts what it found. The agent writes
-//! [`Control::cells`] before the gate, and the words count only under the nonce of the segment that
-//! the gate names. A segment without the section `CELLS` has no rows, so earlier agents, who compare
-//! the whole table of sections, never take one over that has.
+//! modulo 2^64). A buffer states in [`Descriptor::cells`] how many one *row* has. Rows follow the
+//! slots. Row 0 is shared: a thread without its own row adds to it atomically. Row `r + 1` belongs
+//! to ring `r`, and only the ring's owner writes there; a ring beyond the last row has none. No
+//! process ever resets a cell: a session subtracts the values that it found. The agent writes
+//! [`Control::cells`] before the gate, and the words are valid only under the nonce of the segment
+//! that the gate names. A segment without the section `CELLS` has no rows. Earlier agents compare
+//! the whole table of sections, so they never adopt a segment that has rows.
 //!
 //! # Masks
-//! A session may want some frames, counters and histograms only. The agent says so in two places.
-//! [`MaskPage::enable`] is in the segment, and whoever writes a frame looks there, in every version.
-//! [`Control::disabled`] is what generated code looks at before it runs anything of a frame; earlier
-//! programs do not. These words count only under the nonce of the claim that they stand beside, so
-//! that nothing of them is left for the next session, whatever its version, and so that they stay as
-//! they are while rings grow. A segment whose mask page may have been written after it was made has a
-//! section `MASKED`: earlier agents, who would leave the masks as they are, never take one over.
+//! A session may want only some frames, counters and histograms. The agent states that in two
+//! places. [`MaskPage::enable`] is in the segment, and every version of the code that writes frames
+//! reads it. [`Control::disabled`] is read by generated code before it runs any code of a frame;
+//! earlier programs ignore it. These words are valid only under the nonce of the claim that they
+//! name. So they never apply to the next session, whatever its version, and they stay as they are
+//! while rings grow. A segment whose mask page may have been written after its creation has a
+//! section `MASKED`: earlier agents, which would leave the masks as they are, never adopt one.
 //!
 //! Sequence number = frame index + 1, so that a zero word is never a frame. The C text in
 //! `codegen/runtime/c` repeats these offsets; a conformance test compiles it and compares.
@@ -51,7 +51,7 @@ pub const ABI_VERSION: u32 = 1;
 /// Alignment of a control page and of the sections: the largest page the architecture may use.
 pub const PAGE: u64 = if cfg!(target_arch = "aarch64") { 65536 } else { 4096 };
 
-/// First bytes of a [`Descriptor`]; random, so that they mean nothing else.
+/// First bytes of a [`Descriptor`]. They are random, to avoid accidental matches.
 pub const DESCRIPTOR_MAGIC: [u8; 16] = *b"\xb7ppt\xd1\x9e\x04\xc3\x5a\xf8\x21\x6d\x93\x0f\xe2\x7c";
 
 /// First word of a segment: "pptsegm1".
@@ -67,8 +67,9 @@ pub const SHM_KEY_PREFIX: u32 = 0x7074_0000;
 /// handle equals it: generation 0 never occurs, and kind 1 with id 2^31-1 is never chosen.
 pub const NO_GATE: u64 = 0xffff_ffff;
 
-/// In place of a segment's id, with kind 0: the gate is on its way to another segment. Frames and adds
-/// go where they went before. An agent uses it only for buffers with cells, whose programs know it.
+/// In place of a segment's id, with kind 0: the gate is moving to another segment. Frames and adds
+/// go to the previous one. An agent uses it only for buffers with cells, because their programs
+/// know it.
 pub const MOVING: u32 = 0x7fff_ffff;
 
 /// Frames kept away from the writer's slot: a reader keeps index `i` while `i + N >= tail + MARGIN`.
@@ -101,7 +102,8 @@ pub const MAX_RINGS: u32 = 65536;
 /// Most cells of a row.
 pub const MAX_CELLS: u32 = 1 << 21;
 
-/// Rows of cells begin at multiples of this: a pair of cache lines, so that no two threads share one.
+/// Rows of cells begin at multiples of this: a pair of cache lines, so that no two threads share
+/// one.
 pub const ROW_ALIGN: u32 = 128;
 
 /// Constant after relocation; in `.data.rel.ro` or `.rodata` of the object that holds the buffer.
@@ -145,7 +147,7 @@ pub mod descriptor_flags {
     pub const UNLOADABLE: u32 = 1;
 }
 
-/// How a segment is laid out; chosen by the agent, copied by the target, never read back.
+/// The layout of a segment; chosen by the agent, copied by the target, never read back.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GeometryWords {
@@ -169,12 +171,12 @@ pub struct GeometryWords {
     pub slots: u64,
 }
 
-/// Where the rows of cells of a segment lie.
+/// The location of the rows of cells of a segment.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellWords {
     /// Nonce of the segment that these words describe. Earlier agents neither set nor clear them,
-    /// so they mean nothing under another nonce.
+    /// so they are invalid under another nonce.
     pub nonce: u64,
     /// Offset of row 0 in the segment.
     pub offset: u64,
@@ -189,19 +191,19 @@ impl CellWords {
     pub const NONE: CellWords = CellWords { nonce: 0, offset: 0, pitch: 0, rows: 0 };
 }
 
-/// What the session does not want to be written.
+/// The frames, counters and histograms that the session has disabled.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DisabledWords {
-    /// Nonce of the claim that these words belong to, written after them. Earlier agents neither set
-    /// nor clear them, so they mean nothing under another claim.
+    /// Nonce of the claim that these words belong to, written after them. Earlier agents neither
+    /// set nor clear them, so they are invalid under another claim.
     pub nonce: u64,
-    /// One bit for each frame, by its id, and then one for each counter or histogram, in the order of
-    /// the schema, from bit [`MAX_FRAMES`] on.
+    /// One bit for each frame, by its id, and from bit [`MAX_FRAMES`] on one for each counter or
+    /// histogram, in the order of the schema.
     pub bits: [u64; MASK_WORDS],
 }
 
-/// The agent that is attached. All words are zero if there is none.
+/// The attached agent. All words are zero if there is none.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
@@ -221,11 +223,11 @@ pub struct Claim {
 pub struct MappedSegment {
     /// Address in the target; set first, by compare-and-swap from 0.
     pub base: u64,
-    /// Handle it was mapped by.
+    /// Handle by which it was mapped.
     pub handle: u64,
     /// Nonce of the segment; 0 while the entry is being filled.
     pub nonce: u64,
-    /// Bytes mapped.
+    /// Number of mapped bytes.
     pub size: u64,
 }
 
@@ -259,30 +261,30 @@ pub struct Control {
     /// agent may change it while the gate is open, when the kernel stops trusting the CPU's
     /// counter.
     pub clock_kind: u32,
-    /// Pid of the target in its innermost pid namespace: a forked child finds another number.
+    /// Pid of the target in its innermost pid namespace. A forked child has another pid.
     pub target_pid: u32,
     /// The session.
     pub claim: Claim,
     /// Generation of the last poke: the next one is greater.
     pub generation: u64,
-    /// The socket to which forked children report, see [`crate::follow`]. 0 if nobody follows.
+    /// The socket to which forked children report, see [`crate::follow`]. 0 if no agent follows.
     pub follow_socket: u64,
     /// Nonce of the claim that `follow_socket` belongs to, written after both. Earlier agents
-    /// neither set nor clear these two words, which mean nothing under another claim.
+    /// neither set nor clear these two words, which are invalid under another claim.
     pub follow_claim: u64,
     /// The rows of cells of the segment that `gate` names. Written after `nonce` and before `gate`.
     pub cells: CellWords,
-    /// What the session does not want to be written.
+    /// What the session has disabled.
     pub disabled: DisabledWords,
-    /// Nonce of the claim whose session is to end: who detaches from outside writes it before the gate
-    /// closes. A gate that moves on may open again over that; this word stays. It means nothing
-    /// under another claim.
+    /// Nonce of the claim whose session is to end. A process that detaches from outside writes it
+    /// before the gate closes. A gate that is moving may open again after that; this word stays. It
+    /// is invalid under another claim.
     pub detach: u64,
-    /// Nanoseconds in a tick of the CPU's counter, times 2^32. 0: no agent has said it, because stamps
-    /// of this buffer were never ticks or the agents were earlier ones. Written before `gate`. It stays
-    /// from session to session: the counter has one rate.
+    /// Nanoseconds per tick of the CPU's counter, times 2^32. 0: no agent has stated it, because
+    /// stamps of this buffer were never ticks or the agents were earlier versions. Written before
+    /// `gate`. It stays from session to session: the counter has a constant rate.
     pub tick_scale: u64,
-    /// Room for the agent's later words.
+    /// Reserved for later words of the agent.
     pub agent_reserved: [u64; 1],
 
     /// `generation << 32 | errno` of the last segment that could not be mapped.
@@ -290,7 +292,7 @@ pub struct Control {
     /// The gate whose segment could not be mapped. The target does not try again until the gate
     /// changes.
     pub failed_gate: u64,
-    /// The segment nonce that `failed_gate` came with; written before it.
+    /// The segment nonce that belongs to `failed_gate`; written before it.
     pub failed_nonce: u64,
     /// Frames refused because the thread found no free ring, while nothing was mapped.
     pub no_ring: u64,
@@ -298,17 +300,17 @@ pub struct Control {
     pub nested: u64,
     /// Frames refused because the segment could not be mapped.
     pub not_mapped: u64,
-    /// Adds and observations that are nowhere, because the segment could not be mapped. Never
-    /// reset: a session subtracts what it found.
+    /// Adds and observations that were lost because the segment could not be mapped. Never reset: a
+    /// session subtracts the value that it found.
     pub adds_not_mapped: u64,
-    /// Room for the target's later words.
+    /// Reserved for later words of the target.
     pub target_reserved: [u64; 25],
 
     /// Segments that the target has mapped; never unmapped.
     pub segments: [MappedSegment; MAX_SEGMENTS],
 
     /// For each of [`Self::segments`] that the target made (kind 1), the number of its memfd in the
-    /// target, plus 1. It stays open, for this agent and the next ones to fetch.
+    /// target, plus 1. It stays open, so that this agent and later ones can fetch it.
     pub memfd: [u64; MAX_SEGMENTS],
 }
 
@@ -336,9 +338,9 @@ pub mod section_kind {
     pub const RING_HEADERS: u32 = 3;
     pub const SLOTS: u32 = 4;
     pub const CELLS: u32 = 5;
-    /// The mask page once more: it may have been written since the segment was made. Behind all
-    /// others. The maker writes this entry if the agent has written [`super::Control::disabled`]; the
-    /// agent itself does before it writes a mask into a segment that an earlier program made.
+    /// The mask page again: it may have been written since the segment was made. This is the last
+    /// entry. The maker writes it if the agent has written [`super::Control::disabled`]; the agent
+    /// writes it before it writes a mask into a segment that an earlier program made.
     pub const MASKED: u32 = 6;
 }
 
@@ -382,17 +384,18 @@ pub struct SegmentHeader {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct MaskPage {
-    /// One bit per frame id; all ones when the agent wants everything, and when nobody is attached.
+    /// One bit per frame id; all ones when the agent wants everything, and when no agent is
+    /// attached.
     pub enable: [u64; MAX_FRAMES / 64],
-    /// Goes up by one when `enable` changes.
+    /// Incremented when `enable` changes.
     pub epoch: u64,
 }
 
-/// Target → agent; outlives the target. Counters only ever go up.
+/// Target → agent; outlives the target. Counters never decrease.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessPage {
-    /// Rings given back so far.
+    /// Number of rings given back.
     pub released: u64,
     /// Frames refused inside another write.
     pub nested: u64,
@@ -400,7 +403,7 @@ pub struct ProcessPage {
     pub no_ring: u64,
 }
 
-/// One owner of a ring; a reader believes it only while `epoch` is what it looks for.
+/// One owner of a ring. A reader uses it only if `epoch` is the expected one.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Owner {

@@ -1,16 +1,16 @@
-//! Cells: the words that counters and histograms are made of.
+//! Cells: the words of counters and histograms.
 //!
-//! A cell of a thread's own row has one writer, the owner of the ring that the row belongs to: a load
-//! and a store are enough. Whoever claims the ring later also reads what its owner before added,
-//! because giving a ring back releases and claiming it acquires. Cells of the shared row have any
-//! number of writers. A reader adds up the rows. It may see an add late, but never one that was not
-//! made, and never one twice.
+//! A cell of a thread's own row has one writer, the owner of the ring that the row belongs to: a
+//! load and a store suffice. A later owner of the ring reads what earlier owners added, because
+//! giving a ring back releases and claiming it acquires. Cells of the shared row have any number of
+//! writers. A reader sums the rows. It may see an add late, but never an add that was not made, and
+//! never one twice.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::word::Word;
 
-/// Adds to a cell of a row that is the calling thread's own.
+/// Adds to a cell of the calling thread's own row.
 #[inline(always)]
 pub fn add_own<W: Word>(cell: &W, value: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(value), Relaxed);
@@ -34,14 +34,15 @@ pub mod histogram {
     pub const SUM: u32 = 0;
     /// Values below the first bucket.
     pub const BELOW: u32 = 1;
-    /// The first bucket. Behind the buckets of a linear histogram is one more cell, for values above.
+    /// The first bucket. The buckets of a linear histogram are followed by one more cell, for
+    /// values above.
     pub const BUCKETS: u32 = 2;
 }
 
-/// Buckets of a power of two in an exponential histogram, as a power of two.
+/// Buckets per power of two in an exponential histogram, as a power of two.
 pub const LOG2_PARTS: u32 = 4;
 
-/// Buckets of an exponential histogram: 0 to 2^63 - 1, each at most a 16th as wide as its least
+/// Buckets of an exponential histogram: 0 to 2^63 - 1, each at most a 16th as wide as its lowest
 /// value.
 pub const EXPONENTIAL: u32 = (63 - LOG2_PARTS + 1) << LOG2_PARTS;
 
@@ -57,7 +58,7 @@ pub fn exponential(value: i64) -> u32 {
     histogram::BUCKETS + (shift << LOG2_PARTS) + (value >> shift) as u32
 }
 
-/// The same of a histogram of `buckets` buckets over `from..to`, which must not be empty.
+/// The same for a histogram of `buckets` buckets over `from..to`, which must not be empty.
 #[inline(always)]
 pub fn linear(value: u32, from: u64, to: u64, buckets: u32) -> u32 {
     let value = value as u64;

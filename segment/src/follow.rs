@@ -1,10 +1,10 @@
 //! How `ppt` finds the children that a process forks.
 //!
-//! An agent that follows the forks of a process leaves the name of a socket in its control page,
-//! under its claim. Before a fork, the parent's fork handler copies that name to a place where the
-//! child finds it, because the control page is empty in a child. The child's handler connects to
-//! the socket and sends nothing. The kernel reports who the child is, and `ppt` finds out what it
-//! is.
+//! An agent that follows the forks of a process stores the name of a socket in its control page,
+//! under its claim. Before a fork, the parent's fork handler copies that name to a location that
+//! the child can read, because the control page is empty in a child. The child's handler connects
+//! to the socket and sends nothing. The kernel reports the child's pid, and `ppt` examines that
+//! process.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -22,7 +22,7 @@ pub fn name(socket: u64) -> [u8; 20] {
     name
 }
 
-/// The words of a control page that state who follows a process.
+/// The words of a control page that state which agent follows a process.
 #[derive(Debug)]
 pub struct FollowWords<'a, W> {
     /// [`crate::abi::Control::follow_socket`]
@@ -36,10 +36,10 @@ pub struct FollowWords<'a, W> {
 impl<W: Word> FollowWords<'_, W> {
     /// Returns the claim and the socket of the agent that follows this process.
     ///
-    /// An agent writes `holder`, `socket`, and `claim`, each by a system call of its own.
+    /// An agent writes `holder`, `socket`, and `claim`, each by a separate system call.
     pub fn follower(&self) -> Option<(u64, u64)> {
         let claim = self.claim.load(Relaxed);
-        // A reader that saw this claim also sees the socket that was written before it.
+        // A reader that saw this claim also sees the socket, which was written before it.
         W::fence(Acquire);
         let socket = self.socket.load(Relaxed);
         // A reader that saw the next socket also sees the next holder.

@@ -1,5 +1,5 @@
 //! The offsets of the parts of a segment. They are computed from three numbers, so that two agents
-//! agree.
+//! compute the same ones.
 
 use crate::abi::{
     CellWords, GeometryWords, LOG2_SLOTS, MARGIN, MAX_CELLS, MAX_RINGS, MAX_STRIDE, PAGE,
@@ -40,12 +40,12 @@ impl RowGeometry {
         }
     }
 
-    /// Bytes of a row of so many cells.
+    /// Bytes of a row of `cells` cells.
     pub fn bytes_of(cells: u32) -> u32 {
         (cells * 8).next_multiple_of(ROW_ALIGN)
     }
 
-    /// Number of rows: the shared one, and one for each ring as far as they go.
+    /// Number of rows: the shared one, and one for each ring up to the limit.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -64,7 +64,7 @@ impl RowGeometry {
 /// A number that no segment can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GeometryError {
-    /// Which of the three.
+    /// The name of the number.
     pub what: &'static str,
     /// Its value.
     pub value: u64,
@@ -101,7 +101,7 @@ impl Geometry {
         }
     }
 
-    /// The same with rows of cells, of which there is one more than there are rings, or fewer.
+    /// The same with rows of cells. Their number is at most one more than the number of rings.
     ///
     /// # Errors
     /// It would be larger than a segment can be.
@@ -145,7 +145,7 @@ impl Geometry {
         self.rings
     }
 
-    /// Frames that a reader may find in a ring.
+    /// Largest number of frames that a reader can find in a ring.
     pub fn capacity(&self) -> u64 {
         self.slots() - MARGIN as u64
     }
@@ -161,12 +161,12 @@ impl Geometry {
     }
 
     /// Offset of the first row of cells, and the end of the slots' pages: slots are given back by
-    /// pages, and cells never.
+    /// pages, cells never.
     pub fn rows_offset(&self) -> u64 {
         (self.slots_offset() + self.ring_bytes() * self.rings as u64).next_multiple_of(PAGE)
     }
 
-    /// The words that say where the rows of segment `nonce` lie. All zero without cells.
+    /// The location of the rows of segment `nonce`. All zero without cells.
     pub fn cell_words(&self, nonce: u64) -> CellWords {
         let RowGeometry { pitch, count } = self.rows;
         match count {
@@ -195,7 +195,7 @@ impl Geometry {
         (self.headers_offset() + RING_PITCH as u64 * self.rings as u64).next_multiple_of(PAGE)
     }
 
-    /// The words that the target copies out of its control page.
+    /// The words that the target copies from its control page.
     pub fn words(&self) -> GeometryWords {
         GeometryWords {
             size: self.size(),
@@ -232,7 +232,7 @@ impl Geometry {
         table
     }
 
-    /// The same of a segment whose masks may be written: with an entry that earlier agents do not
+    /// The same for a segment whose masks may be written: with an entry that earlier agents do not
     /// know.
     pub fn masked_sections(&self) -> [Section; 16] {
         let mut table = self.sections();
@@ -240,7 +240,7 @@ impl Geometry {
         table
     }
 
-    /// The place of that entry.
+    /// The index of that entry.
     pub(crate) fn masked_index(&self) -> usize {
         4 + usize::from(self.rows != RowGeometry::NONE)
     }
@@ -251,8 +251,8 @@ impl Geometry {
         Section { kind, flags: 0, offset, length: PAGE, item: PAGE }
     }
 
-    /// The geometry that a segment's header claims, if it is one that this code would make, and
-    /// whether its masks may be written.
+    /// The geometry in a segment's header, if this code could have made it, and whether the
+    /// segment's masks may be written.
     pub fn of_header(header: &SegmentHeader) -> Option<(Self, bool)> {
         let geometry = Self::new(header.stride, header.log2_slots, header.rings).ok()?;
         let geometry = geometry.with_rows(Self::rows_of(&header.sections[4])?).ok()?;
@@ -263,7 +263,7 @@ impl Geometry {
         .then_some((geometry, masked))
     }
 
-    /// The rows that a section describes, if it is one of cells or none at all.
+    /// The rows that a section describes, if it is a section of cells or empty.
     fn rows_of(section: &Section) -> Option<RowGeometry> {
         if section.kind != section_kind::CELLS {
             return Some(RowGeometry::NONE);
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(RowGeometry::new(0, 9), Ok(RowGeometry::NONE));
     }
 
-    /// The first release compares the whole table with one that has no cells.
+    /// The first release compares the whole table with one without cells.
     #[test]
     fn a_header_says_whether_there_are_rows() {
         let plain = Geometry::new(64, 4, 3).unwrap();

@@ -1,13 +1,13 @@
 //! Keeps ppt alive if a mapping loses its memory.
 //!
-//! A process that truncates the file behind a shared mapping takes pages away from every process
-//! that maps it, and touching such a page raises SIGBUS. A target that runs as root can do that to
-//! a System V segment (`/proc/PID/map_files`). Nobody can do it to a sealed memfd. The handler puts
-//! a page of zeros where the fault was, and marks the segment. The reader continues, and sees the
+//! A process that truncates the file of a shared mapping takes pages away from every process that
+//! maps it, and touching such a page raises SIGBUS. A target that runs as root can do that to a
+//! System V segment (`/proc/PID/map_files`). No process can do it to a sealed memfd. The handler
+//! maps a page of zeros at the fault and marks the segment. The reader continues, and sees the
 //! mark. Zeros are never frames.
 //!
-//! A fault anywhere else is what it would be without us: the disposition that was found is put
-//! back, and the instruction faults again.
+//! A fault anywhere else behaves as it would without this handler: the former disposition is
+//! restored, and the instruction faults again.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 use std::{io, ptr};
 
-/// Addresses that are guarded. Ranges are never freed, only used again: a handler may be looking at
-/// one at any time.
+/// A guarded range of addresses. Ranges are never freed, only reused: a handler may be reading one
+/// at any time.
 struct GuardedRange {
     /// 0 while it guards nothing; set last, cleared first.
     start: AtomicUsize,
@@ -32,22 +32,23 @@ static PAGE_BYTES: AtomicUsize = AtomicUsize::new(4096);
 static INSTALL: Once = Once::new();
 static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::zeroed()));
 
-/// The disposition that was there before ours.
+/// The disposition before ours.
 struct Before(UnsafeCell<MaybeUninit<libc::sigaction>>);
 
-// SAFETY: written once, inside `INSTALL`, before the handler that reads it is there.
+// SAFETY: written once, inside `INSTALL`, before the handler that reads it is installed.
 unsafe impl Sync for Before {}
 
-/// The ranges that there are.
+/// All ranges.
 fn ranges() -> impl Iterator<Item = &'static GuardedRange> {
     let first = RANGES.load(Acquire);
-    // SAFETY: the list is of leaked boxes.
+    // SAFETY: the list consists of leaked boxes.
     std::iter::successors(unsafe { first.as_ref() }, |range| unsafe {
         range.next.load(Acquire).as_ref()
     })
 }
 
-/// A mapping that may lose its memory; until it is dropped, which must be before the unmapping.
+/// Guards a mapping that may lose its memory until it is dropped, which must be before the
+/// unmapping.
 #[derive(Debug)]
 pub(crate) struct Guarded(&'static GuardedRange);
 
@@ -71,7 +72,7 @@ impl Guarded {
         Ok(Self(range))
     }
 
-    /// Whether some of its memory was gone when it was touched.
+    /// Whether some of its memory was missing when it was touched.
     pub(crate) fn faulted(&self) -> bool {
         self.0.faulted.load(Relaxed)
     }
@@ -84,7 +85,7 @@ impl Drop for Guarded {
     }
 }
 
-/// One more range, in use.
+/// Allocates another range, in use.
 fn another() -> &'static GuardedRange {
     let range = Box::leak(Box::new(GuardedRange {
         start: AtomicUsize::new(0),
@@ -103,7 +104,7 @@ fn another() -> &'static GuardedRange {
     }
 }
 
-/// Puts the handler in place, once a process.
+/// Installs the handler, once per process.
 fn install() -> io::Result<()> {
     let mut failed = None;
     INSTALL.call_once(|| {
@@ -111,8 +112,8 @@ fn install() -> io::Result<()> {
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         PAGE_BYTES.store(usize::try_from(page).unwrap_or(4096), Relaxed);
         let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_fault;
-        // SAFETY: a sigaction of zeros is a valid one; `BEFORE` is ours alone inside `call_once`;
-        // the handler keeps to what handlers may do (below).
+        // SAFETY: a sigaction of zeros is a valid one; `BEFORE` is accessed only by us inside
+        // `call_once`; the handler does only what handlers may do (below).
         unsafe {
             let mut ours: libc::sigaction = std::mem::zeroed();
             ours.sa_sigaction = handler as usize;
@@ -125,26 +126,27 @@ fn install() -> io::Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
-/// Async-signal-safe: atomics, mmap(2), sigaction(2), and errno as it was.
+/// Async-signal-safe: atomics, mmap(2), sigaction(2), and errno is restored.
 extern "C" fn on_fault(
     _signal: libc::c_int,
     info: *mut libc::siginfo_t,
     _context: *mut libc::c_void,
 ) {
-    // SAFETY: the kernel passes the siginfo of this very signal, and a fault has an address.
+    // SAFETY: the kernel passes the siginfo of this signal, and a fault has an address.
     let (address, code) = unsafe { ((*info).si_addr() as usize, (*info).si_code) };
     // SAFETY: this thread's errno.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let saved = unsafe { *errno };
-    // From the kernel, not from kill(2): a missing page.
+    // Sent by the kernel, not by kill(2): a missing page.
     let ours =
         (code == libc::BUS_ADRERR).then(|| ranges().find(|range| holds(range, address))).flatten();
     if !ours.is_some_and(|range| fill(range, address)) {
         // SAFETY: what sigaction(2) returned when the handler was installed.
         unsafe { libc::sigaction(libc::SIGBUS, (*BEFORE.0.get()).as_ptr(), ptr::null_mut()) };
         if code <= 0 {
-            // SAFETY: no pointers. Nothing faults again: it was sent, and is sent once more.
+            // SAFETY: no pointers. The signal was sent by a process, so no fault recurs: it is sent
+            // again.
             unsafe { libc::raise(libc::SIGBUS) };
         }
     }
@@ -157,14 +159,14 @@ fn holds(range: &GuardedRange, address: usize) -> bool {
     start != 0 && start <= address && address < range.end.load(Relaxed)
 }
 
-/// Puts zeros where `address` has lost its memory.
+/// Maps zeros where `address` has lost its memory.
 fn fill(range: &GuardedRange, address: usize) -> bool {
     range.faulted.store(true, Relaxed);
     let bytes = PAGE_BYTES.load(Relaxed);
     let page = ptr::with_exposed_provenance_mut(address / bytes * bytes);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    // SAFETY: a page of a mapping of ours that is still guarded, so still mapped; it had no memory
-    // any more, and all access to it is by atomics or raw copies, to which contents are any bytes.
+    // SAFETY: a page of a mapping of ours that is still guarded, so still mapped. It had no memory
+    // any more, and all access to it is by atomics or raw copies, for which any bytes are valid.
     let at = unsafe { libc::mmap(page, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
     at != libc::MAP_FAILED
 }
@@ -187,7 +189,7 @@ mod tests {
         assert_ne!(base, libc::MAP_FAILED);
         let guarded = Guarded::new(base as usize, 8192).unwrap();
         let word = |at: usize| {
-            // SAFETY: inside the mapping, which is there to the end.
+            // SAFETY: inside the mapping, which exists until the end of the test.
             unsafe { base.cast::<u64>().add(at / 8).read_volatile() }
         };
         // SAFETY: as above.
@@ -202,7 +204,7 @@ mod tests {
         let next = Guarded::new(base as usize, 4096).unwrap();
         assert!(!next.faulted(), "a range that is used again begins anew");
         drop(next);
-        // SAFETY: ours, and not used after this.
+        // SAFETY: our own mapping, not used after this.
         unsafe { libc::munmap(base, 8192) };
     }
 }

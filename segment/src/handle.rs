@@ -1,12 +1,12 @@
-//! The gate's value: which segment to write into, in one word.
+//! The gate's value: one word that states the segment to write into.
 
 /// `generation << 32 | kind << 31 | id`.
 ///
-/// The generation is never 0 and goes up at every poke, so that no stale copy of a gate ever
+/// The generation is never 0 and increases at every poke, so that no stale copy of a gate ever
 /// matches the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handle {
-    /// Poke counter of one control page, never 0.
+    /// Number of pokes of one control page, never 0.
     pub generation: u32,
     /// The kind of object that `id` names.
     pub kind: SegmentKind,
@@ -30,7 +30,7 @@ impl Handle {
         (self.generation as u64) << 32 | kind << 31 | (self.id & 0x7fff_ffff) as u64
     }
 
-    /// Reads a gate's value; `None` where it is no handle: off, or half of one.
+    /// Reads a gate's value. `None` if it is not a handle: off, or half-written.
     pub fn from_word(word: u64) -> Option<Self> {
         let generation = (word >> 32) as u32;
         let kind = if word >> 31 & 1 == 0 { SegmentKind::SysV } else { SegmentKind::Memfd };

@@ -1,7 +1,8 @@
-//! The shared-memory protocol between a target and ppt: its one home.
+//! The shared-memory protocol between a target and ppt. Nothing else defines it.
 //!
-//! [`abi`] lists every byte; [`ring`], [`owner`], [`cells`] and [`handshake`] hold the orderings, generic over [`word::Word`]
-//! so that `tests/loom` model-checks this very code; [`segment`] is the memory itself.
+//! [`abi`] lists every byte. [`ring`], [`owner`], [`cells`] and [`handshake`] hold the orderings;
+//! they are generic over [`word::Word`], so that `tests/loom` model-checks this very code.
+//! [`segment`] is the memory itself.
 
 pub mod abi;
 pub mod cells;

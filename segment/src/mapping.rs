@@ -1,4 +1,4 @@
-//! A mapping of a whole segment, wherever its memory comes from.
+//! A mapping of a whole segment, for every source of memory.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -10,7 +10,7 @@ use crate::guard::Guarded;
 ///
 /// Invariant: `[base, base + size)` is mapped, readable and writable, for as long as this value
 /// lives. Its memory may be replaced ([`Mapping::replace`]), taken away ([`Mapping::faulted`]) and
-/// changed by others at any time: it is only touched by atomics and raw copies.
+/// changed by other processes at any time: it is only touched by atomics and raw copies.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
@@ -27,17 +27,17 @@ unsafe impl Sync for Mapping {}
 const PROTECTION: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Mapping {
-    /// Takes a mapping over.
+    /// Takes ownership of a mapping.
     ///
     /// # Safety
-    /// `[base, base + size)` is a mapping that nobody else unmaps.
+    /// `[base, base + size)` is a mapping that nothing else unmaps.
     pub(crate) unsafe fn own(base: NonNull<u8>, size: usize) -> io::Result<Self> {
         let mut mapping = Self { base, size, guarded: None };
         mapping.guarded = Some(Guarded::new(base.as_ptr().addr(), size)?);
         Ok(mapping)
     }
 
-    /// Zeros that nobody else sees and that take no memory until they are written to.
+    /// Private zeros that use no memory until they are written to.
     pub(crate) fn zeros(size: u64) -> io::Result<Self> {
         Self::map(size, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
     }
@@ -55,15 +55,15 @@ impl Mapping {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
-        // SAFETY: mapped just now, for us alone.
+        // SAFETY: mapped just now, and used by nothing else.
         unsafe { Self::own(base, size) }
     }
 
-    /// Puts `file` where this mapping is, in one step for whoever reads it.
+    /// Replaces this mapping's memory by `file`. Readers see the change in one step.
     pub(crate) fn replace(&self, file: BorrowedFd<'_>) -> io::Result<()> {
         let (base, flags) = (self.base().cast(), libc::MAP_SHARED | libc::MAP_FIXED);
-        // SAFETY: exactly our own range, which stays mapped throughout; nobody holds a reference
-        // into it but to atomics, for which any bytes will do.
+        // SAFETY: exactly our own range, which stays mapped throughout. The only references into it
+        // are to atomics, for which any bytes are valid.
         let at = unsafe { libc::mmap(base, self.size, PROTECTION, flags, file.as_raw_fd(), 0) };
         if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -76,7 +76,7 @@ impl Mapping {
         self.size
     }
 
-    /// Whether memory of it was found to be gone: it reads as zeros from then on.
+    /// Whether some of its memory was found missing. It reads as zeros from then on.
     pub(crate) fn faulted(&self) -> bool {
         self.guarded.as_ref().is_some_and(Guarded::faulted)
     }
@@ -85,8 +85,8 @@ impl Mapping {
     pub(crate) fn advise(&self, offset: u64, length: u64, advice: libc::c_int) -> io::Result<()> {
         let (offset, length) = (offset as usize, length as usize);
         assert!(offset.checked_add(length).is_some_and(|end| end <= self.size));
-        // SAFETY: the range lies inside our mapping (asserted). MADV_REMOVE changes contents, which
-        // nobody holds a reference to but as atomics.
+        // SAFETY: the range lies inside our mapping (asserted). MADV_REMOVE changes contents, to
+        // which only atomics refer.
         let done = unsafe { libc::madvise(self.base().add(offset).cast(), length, advice) };
         if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -94,10 +94,10 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // Before the addresses come to mean something else.
+        // Before the addresses are reused.
         self.guarded = None;
-        // SAFETY: our own mapping, unmapped once; borrows of it have ended. For System V memory it
-        // is what shmdt(2) does, and takes pages of other kinds inside with it.
+        // SAFETY: our own mapping, unmapped once; borrows of it have ended. For System V memory
+        // this is what shmdt(2) does; it also unmaps pages of other kinds inside the range.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.size) };
     }
 }

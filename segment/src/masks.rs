@@ -1,8 +1,8 @@
-//! Masks: which frames, counters and histograms a session does not want.
+//! Masks: the frames, counters and histograms that a session has disabled.
 //!
-//! Whoever writes a frame loads the mask right before it. A flip takes effect at the next look, and no
-//! thread is waited for. So what can be said of a ring is a number, from which on its frames are as the
-//! mask says: [`first_enabled`] and [`first_disabled`].
+//! A thread that writes a frame loads the mask right before it. A flip takes effect at the next
+//! load, and does not wait for any thread. So the effect on a ring is stated as a sequence number,
+//! from which on its frames follow the mask: [`first_enabled`] and [`first_disabled`].
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,39 +10,39 @@ use crate::abi::{MASK_WORDS, MAX_FRAMES};
 use crate::ring::Ring;
 use crate::word::Word;
 
-/// What is not wanted, by bits: first one for each frame, then, from [`Self::metric`] on, one for each
+/// The disabled bits: first one for each frame, then, from [`Self::metric`] on, one for each
 /// counter or histogram.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Masks([u64; MASK_WORDS]);
 
 impl Masks {
-    /// Everything is wanted.
+    /// Everything is enabled.
     pub const NONE: Masks = Masks([0; MASK_WORDS]);
     /// Number of bits.
     pub const BITS: u32 = MASK_WORDS as u32 * 64;
 
-    /// The bit of counter or histogram `index` of a schema. That of a frame is its id.
+    /// The bit of counter or histogram `index` of a schema. The bit of a frame is its id.
     pub fn metric(index: u32) -> u32 {
         MAX_FRAMES as u32 + index
     }
 
-    /// Whether `bit` is the one of a frame.
+    /// Whether `bit` belongs to a frame.
     pub fn is_frame(bit: u32) -> bool {
         (bit as usize) < MAX_FRAMES
     }
 
-    /// Whether what has this bit is wanted.
+    /// Whether `bit` is enabled.
     pub fn is_enabled(&self, bit: u32) -> bool {
         self.0[bit as usize / 64] >> (bit % 64) & 1 == 0
     }
 
-    /// Says whether what has this bit is wanted.
+    /// Enables or disables `bit`.
     pub fn set(&mut self, bit: u32, enabled: bool) {
         let word = &mut self.0[bit as usize / 64];
         *word = *word & !(1 << (bit % 64)) | u64::from(!enabled) << (bit % 64);
     }
 
-    /// The bits of what is not wanted.
+    /// The disabled bits.
     pub fn disabled(&self) -> impl Iterator<Item = u32> + use<> {
         let masks = *self;
         (0..Self::BITS).filter(move |&bit| !masks.is_enabled(bit))
@@ -57,14 +57,14 @@ impl Masks {
             .map(|(bit, now, _)| (bit, now))
     }
 
-    /// The words, as a control page has them.
+    /// The words as in a control page.
     pub fn words(&self) -> [u64; MASK_WORDS] {
         self.0
     }
 }
 
-/// Writes the words of a mask page: frames alone, each enabled by a one. Returns whether that changed
-/// any; a word that stays as it is is not touched.
+/// Writes the words of a mask page, which has only frames; a one enables. Returns whether a word
+/// changed. Unchanged words are not written.
 pub fn put<W: Word>(enable: &[W], masks: &Masks) -> bool {
     let mut changed = false;
     for (word, disabled) in enable.iter().zip(masks.0) {
@@ -76,22 +76,23 @@ pub fn put<W: Word>(enable: &[W], masks: &Masks) -> bool {
     changed
 }
 
-/// Whether generated code goes on with what has `bit`, after it saw an open gate: `word` is the one of
-/// the control page with the bit, `nonce` the name of the claim that it belongs to, and `claim` that of
-/// the session.
+/// Whether generated code continues with `bit` after it saw an open gate: `word` is the word of the
+/// control page with the bit, `nonce` the claim that it belongs to, and `claim` that of the
+/// session.
 #[inline(always)]
 pub fn is_wanted<W: Word>(word: &W, bit: u32, nonce: &W, claim: &W) -> bool {
     word.load(Relaxed) >> (bit % 64) & 1 == 0 || nonce.load(Relaxed) != claim.load(Relaxed)
 }
 
-/// Of a ring whose frames of some kind are about to be enabled: none before this number is one.
+/// For frames that are about to be enabled: no such frame in the ring comes before this sequence
+/// number.
 pub fn first_enabled<W: Word>(ring: Ring<'_, W>) -> u64 {
     ring.tail().saturating_add(1)
 }
 
-/// Of a ring whose frames of some kind were disabled, after a barrier in every thread that runs: no
-/// frame from this number on is one. The frame after the cursor may be: its thread may have looked at
-/// the mask before.
+/// For frames that were disabled, after a barrier in every running thread: no such frame in the
+/// ring has this sequence number or a later one. The frame after the cursor may be one: its thread
+/// may have read the mask before.
 pub fn first_disabled<W: Word>(ring: Ring<'_, W>) -> u64 {
     ring.tail().saturating_add(2)
 }

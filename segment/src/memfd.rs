@@ -1,5 +1,5 @@
-//! Segments that a target makes: a memfd, sealed so that it cannot shrink under whoever maps it,
-//! and fetched from its maker. See memfd_create(2), F_GET_SEALS in fcntl(2).
+//! Segments that a target makes: a memfd, sealed so that it cannot shrink while it is mapped, and
+//! fetched from its maker. See memfd_create(2), F_GET_SEALS in fcntl(2).
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -7,10 +7,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::mapping::Mapping;
 
-/// Type of the file system that memfds without huge pages live in.
+/// Type of the file system of memfds without huge pages.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 
-/// Why a descriptor is not one of a sealed memfd of at least `size` bytes.
+/// Why a descriptor is not that of a sealed memfd of at least `size` bytes.
 fn unfit(file: BorrowedFd<'_>, size: u64) -> Option<&'static str> {
     let fd = file.as_raw_fd();
     // SAFETY: no pointers.
@@ -23,7 +23,7 @@ fn unfit(file: BorrowedFd<'_>, size: u64) -> Option<&'static str> {
     }
     let mut system = MaybeUninit::<libc::statfs>::zeroed();
     let mut stat = MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: each fills the structure that it is given; they were zeroed, so all of them is
+    // SAFETY: each call fills the structure that it is given; they were zeroed, so all of it is
     // initialised.
     let (system, stat) = unsafe {
         if libc::fstatfs(fd, system.as_mut_ptr()) != 0 || libc::fstat(fd, stat.as_mut_ptr()) != 0 {
@@ -37,7 +37,8 @@ fn unfit(file: BorrowedFd<'_>, size: u64) -> Option<&'static str> {
     (u64::try_from(stat.st_size).unwrap_or(0) < size).then_some("size")
 }
 
-/// Maps the first `size` bytes of what should be a sealed memfd. `Ok(Err)` names what it is not.
+/// Maps the first `size` bytes of a file that should be a sealed memfd. `Ok(Err)` names the
+/// requirement that it does not meet.
 pub(crate) fn map(file: BorrowedFd<'_>, size: u64) -> io::Result<Result<Mapping, &'static str>> {
     match unfit(file, size) {
         Some(what) => Ok(Err(what)),
@@ -52,7 +53,7 @@ pub(crate) mod tests {
 
     /// A memfd of `size` bytes.
     pub(crate) fn make(size: i64, seals: libc::c_int) -> OwnedFd {
-        // SAFETY: a string that ends; the descriptor is new.
+        // SAFETY: the string is NUL-terminated; the descriptor is new.
         unsafe {
             let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
             let fd = libc::memfd_create(c"ppt test".as_ptr(), flags);

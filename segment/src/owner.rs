@@ -1,4 +1,4 @@
-//! The ownership of a ring: claim, release, and the history of owners, which tells which thread
+//! The ownership of a ring: claim, release, and the history of owners, which shows which thread
 //! wrote which frames.
 //!
 //! A claim changes `{epoch, state}` by one compare-and-swap, then fills history entry
@@ -13,7 +13,7 @@ use crate::word::Word;
 /// The owner word of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnerWord {
-    /// Claims so far.
+    /// Number of claims so far.
     pub epoch: u32,
     /// One of [`ring_state`].
     pub state: u32,
@@ -54,7 +54,7 @@ impl<W: Word> Ring<'_, W> {
         {
             return false;
         }
-        // A reader of an entry of this epoch also reads an epoch of at least this one.
+        // A reader of an entry of this epoch also reads an owner word of at least this epoch.
         W::fence(Release);
         let first_seq = self.header(ring_word::TAIL).load(Relaxed).wrapping_add(1);
         self.history(epoch, 0).store(first_seq, Relaxed);

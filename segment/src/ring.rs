@@ -1,16 +1,16 @@
 //! The lossy single-writer ring: steps w2 to w6 and r1 to r6 of `docs/ring-protocol.md`.
 //!
-//! The cursor `tail` is all the synchronisation there is. While `tail == T` the writer may be
-//! inside slot `T mod N`, that is on top of frame `T - N`; so a reader copies a batch, fences,
-//! reads `tail` again, and keeps index `i` only while `i + N >= tail + MARGIN`. Nobody waits, and
-//! validation writes nothing.
+//! The cursor `tail` is the only synchronisation. While `tail == T` the writer may be inside slot
+//! `T mod N`, which held frame `T - N`. So a reader copies a batch, fences, reads `tail` again, and
+//! keeps index `i` only while `i + N >= tail + MARGIN`. No thread waits, and validation writes
+//! nothing.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::abi::{MARGIN, ring_word};
 use crate::word::{Copied, Word};
 
-/// Furthest that a cursor can ever be: 46 years at 3 frames per nanosecond.
+/// Largest possible cursor: 46 years at 3 frames per nanosecond.
 const CURSOR_END: u64 = 1 << 62;
 
 /// One ring in shared memory: its header and its slots.
@@ -30,10 +30,11 @@ impl<W> Clone for Ring<'_, W> {
 impl<W> Copy for Ring<'_, W> {}
 
 impl<'a, W: Word> Ring<'a, W> {
-    /// A ring over `header` and over a power of two of slots of `stride` words each.
+    /// A ring over `header` and `slots`. The number of slots is a power of two, and each has
+    /// `stride` words.
     ///
     /// # Panics
-    /// If the lengths do not fit that description: they come from our own geometry.
+    /// If the lengths do not match: they come from our own geometry.
     pub fn new(header: &'a [W], slots: &'a [W], stride: usize) -> Self {
         let count = slots.len() / stride;
         assert!(header.len() >= ring_word::COUNT);
@@ -56,7 +57,7 @@ impl<'a, W: Word> Ring<'a, W> {
         &self.header[index]
     }
 
-    /// Frames published so far.
+    /// Number of frames published so far.
     pub fn tail(&self) -> u64 {
         self.header[ring_word::TAIL].load(Acquire)
     }
@@ -92,7 +93,7 @@ impl<'a, W: Word> Ring<'a, W> {
     fn copy<T: Copied>(&self, first: u64, count: usize, buffer: &mut [T]) {
         let start = (first & self.mask) as usize * self.stride;
         let words = count * self.stride;
-        // Two stretches where the ring begins anew on the way.
+        // Two parts if the copy wraps around the end of the ring.
         let (before, behind) = buffer[..words].split_at_mut(words.min(self.slots.len() - start));
         let stretches = [(before, &self.slots[start..]), (behind, self.slots)];
         for (to, from) in stretches {
@@ -103,23 +104,23 @@ impl<'a, W: Word> Ring<'a, W> {
     }
 }
 
-/// w3, before the first word of a frame: whoever reads a word that is stored after this also reads
-/// a cursor of at least the frame before.
+/// w3, before the first word of a frame: a reader of a word that is stored after this also reads a
+/// cursor of at least the previous frame.
 ///
-/// This, [`put`] and [`publish`] are one write in three steps, for writers that keep their place in
-/// the ring themselves; [`RingWriter`] is made of them, and so are the models.
+/// This, [`put`] and [`publish`] are one write in three steps, for writers that keep their own
+/// position in the ring. [`RingWriter`] uses them, and so do the models.
 #[inline(always)]
 pub fn open<W: Word>() {
     W::fence(Release);
 }
 
-/// w4: stores one word of a frame, any but the first.
+/// w4: stores one word of a frame, except the first.
 #[inline(always)]
 pub fn put<W: Word>(word: &W, value: u64) {
     word.store(value, Relaxed);
 }
 
-/// w5: numbers the frame in its first word, and moves the cursor `tail` over it.
+/// w5: writes the sequence number into the first word, and advances the cursor `tail`.
 #[inline(always)]
 pub fn publish<W: Word>(first: &W, tail: &W, seq: u64) {
     first.store(seq, Relaxed);
@@ -139,7 +140,7 @@ impl<'a, W: Word> RingWriter<'a, W> {
         Self { next: ring.header(ring_word::TAIL).load(Relaxed), ring }
     }
 
-    /// Writes one frame: `words` are all of its words but the first, which holds the sequence
+    /// Writes one frame: `words` are all of its words except the first, which holds the sequence
     /// number. Returns that number.
     pub fn write(&mut self, words: impl IntoIterator<Item = u64>) -> u64 {
         let seq = self.next + 1;
@@ -153,8 +154,8 @@ impl<'a, W: Word> RingWriter<'a, W> {
         seq
     }
 
-    /// Uses up a number whose frame was lost before it could be written. Returns that number. A
-    /// reader that [looks for it](lost_mark) finds that in the place of the frame.
+    /// Consumes a sequence number whose frame was lost before it could be written, and returns it.
+    /// A reader finds the [mark](lost_mark) of that number in the slot of the frame.
     pub fn lose(&mut self) -> u64 {
         let seq = self.next + 1;
         open::<W>();
@@ -165,8 +166,8 @@ impl<'a, W: Word> RingWriter<'a, W> {
     }
 }
 
-/// The first word of a slot whose frame, of number `seq`, was lost before it could be written.
-/// Programs have no such frames: only ppt itself does.
+/// The first word of a slot whose frame, with number `seq`, was lost before it could be written.
+/// Only ppt itself writes it, programs never do.
 pub const fn lost_mark(seq: u64) -> u64 {
     !seq
 }
@@ -182,7 +183,7 @@ pub struct RingReader<'a, W> {
 /// The ring's cursor went backwards or jumped further than frames can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BrokenCursor {
-    /// The position that had been read.
+    /// The position up to which frames had been read.
     pub next: u64,
     /// The value of the cursor.
     pub tail: u64,
@@ -204,15 +205,15 @@ pub struct Batch {
 }
 
 impl<'a, W: Word> RingReader<'a, W> {
-    /// Furthest that a cursor may move between two polls.
+    /// Furthest possible move of a cursor between two polls.
     const JUMP: u64 = 1 << 48;
 
-    /// Starts at frame index `next`, the cursor of a moment ago or of a former session.
+    /// Starts at frame index `next`, a recent cursor or one of an earlier session.
     pub fn new(ring: Ring<'a, W>, next: u64) -> Self {
         Self::with_margin(ring, next, MARGIN as u64)
     }
 
-    /// A reader with another margin: for models that show what [`MARGIN`] is for.
+    /// A reader with another margin: for models that show why [`MARGIN`] is needed.
     #[doc(hidden)]
     pub fn with_margin(ring: Ring<'a, W>, next: u64, margin: u64) -> Self {
         Self { ring, next, margin }
@@ -228,11 +229,12 @@ impl<'a, W: Word> RingReader<'a, W> {
         self.ring
     }
 
-    /// Copies the oldest unread frames into `buffer`, as many as it holds. A small one is copied, and
-    /// validated, while it lies in the first cache, and leaves a writer little time to lap it.
+    /// Copies the oldest unread frames into `buffer`, as many as fit. A small buffer stays in the
+    /// first-level cache while it is copied and validated, and leaves a writer little time to lap
+    /// it.
     ///
-    /// Frames `[first_seq, first_seq + count)` lie in `buffer` from word `start` on, and each is
-    /// exactly what one write stored. The buffer's other words mean nothing.
+    /// Frames `[first_seq, first_seq + count)` are in `buffer` from word `start` on, and each is
+    /// exactly what one write stored. The buffer's other words are meaningless.
     ///
     /// # Errors
     /// The cursor went backwards, or further than any thread can write.

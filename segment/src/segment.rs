@@ -1,4 +1,4 @@
-//! A segment as the agent and the listener hold it, made or adopted, and mapped. Its content is not
+//! A segment in the agent and the listener: made or adopted, and mapped. Its content is not
 //! trusted. Its geometry is the one that ppt computed, never the one that the memory states.
 
 use std::io;
@@ -27,7 +27,7 @@ pub struct Segment {
     nonce: u64,
     geometry: Geometry,
     own: bool,
-    /// Earlier agents never take it over.
+    /// Whether earlier agents never adopt it.
     masked: bool,
 }
 
@@ -129,7 +129,7 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Writes the header and opens the masks; nobody else knows the segment yet.
+    /// Writes the header and enables all frames; no other process knows the segment yet.
     fn initialise(&self, schema_hash: u64, created: Created) {
         let geometry = self.geometry;
         let header = SegmentHeader {
@@ -149,7 +149,7 @@ impl Segment {
             created_real_ns: created.real_ns,
             sections: geometry.masked_sections(),
         };
-        // SAFETY: the mapping is at least a page, page-aligned, and nobody else knows it yet.
+        // SAFETY: the mapping is at least a page, page-aligned, and no other process knows it yet.
         unsafe { self.mapping.base().cast::<SegmentHeader>().write_volatile(header) };
         self.set_masks(&Masks::NONE);
     }
@@ -171,7 +171,7 @@ impl Segment {
         })
     }
 
-    /// Memory that nobody but ppt has, for frames that ppt itself writes. Numbers may be
+    /// Private memory of ppt, for frames that ppt itself writes. Sequence numbers may be
     /// [lost](crate::RingWriter::lose) there.
     ///
     /// # Errors
@@ -186,35 +186,36 @@ impl Segment {
     }
 
     /// Replaces this segment's memory by the memfd that a target made, if that is the expected
-    /// segment. Readers see the change in one step. Returns whether its maker knows of masks, and so
-    /// writes no frame that the control page does not want.
+    /// segment. Readers see the change in one step. Returns whether its maker supports masks, and
+    /// so writes no frame that the control page disables.
     ///
     /// # Errors
     /// It is not the expected segment, or cannot be mapped.
     pub fn fill(&self, file: BorrowedFd<'_>, schema_hash: u64) -> Result<bool, AdoptError> {
         let Self { nonce, geometry, .. } = *self;
-        // Checked in a mapping of its own, which ends with the check.
+        // Checked in a temporary mapping.
         let made = Self::adopt_file(file, SegmentIdentity { nonce, schema_hash, geometry })?;
         self.mapping.replace(file).map_err(AdoptError::System)?;
         self.mark();
         Ok(made.masked)
     }
 
-    /// Tells earlier agents to keep away, if its maker has not. That does not look at the entry.
+    /// Tells earlier agents to keep away, unless its maker has done so. The maker never reads the
+    /// entry.
     fn mark(&self) {
         let index = self.geometry.masked_index();
         let at = std::mem::offset_of!(SegmentHeader, sections) + index * size_of::<Section>();
         let Section { kind, flags, offset, length, item } = self.geometry.masked_section();
         let words = [u64::from(flags) << 32 | u64::from(kind), offset, length, item];
         let entry = self.words(at as u64, words.len());
-        // The kind last: a table without it is one that they know.
+        // The kind comes last: earlier agents accept a table without it.
         for (to, word) in entry.iter().zip(words).rev() {
             to.store(word, Ordering::Release);
         }
     }
 
-    /// Whether its masks may be written: earlier agents, who would leave them as they are, never take
-    /// it over.
+    /// Whether its masks may be written: earlier agents, which would leave them as they are, never
+    /// adopt it.
     pub fn is_masked(&self) -> bool {
         self.masked
     }
@@ -267,7 +268,7 @@ impl Segment {
         }
     }
 
-    /// Believes a header as far as the size of the mapping bears it out.
+    /// Accepts a header as far as it is consistent with the size of the mapping.
     fn check(
         mapping: Mapping,
         id: Option<i32>,
@@ -313,7 +314,7 @@ impl Segment {
         self.geometry
     }
 
-    /// Whether somebody truncated its memory. It reads as zeros from then on.
+    /// Whether its memory was truncated. It reads as zeros from then on.
     pub fn truncated(&self) -> bool {
         self.mapping.faulted()
     }
@@ -322,11 +323,12 @@ impl Segment {
         let offset = offset as usize;
         assert!(offset % 8 == 0 && offset + count * 8 <= self.mapping.size());
         // SAFETY: inside the mapping and aligned (asserted); the mapping lives as long as `self`,
-        // and everybody who touches these words does so atomically.
+        // and all access to these words is atomic.
         unsafe { std::slice::from_raw_parts(self.mapping.base().add(offset).cast(), count) }
     }
 
-    /// Has threads write the frames that `masks` has not disabled, from their next look on.
+    /// Makes threads write the frames that `masks` has not disabled, from their next load of the
+    /// mask on.
     pub fn set_masks(&self, masks: &Masks) {
         let offset = self.geometry.masks_offset() + std::mem::offset_of!(MaskPage, enable) as u64;
         if masks::put(self.words(offset, MAX_FRAMES / 64), masks) {
@@ -359,8 +361,8 @@ impl Segment {
         self.geometry.slots_offset() + self.geometry.ring_bytes() * index as u64
     }
 
-    /// The cells of row `index`: 0 is the shared one, `r + 1` that of ring `r`. Whoever reads a row
-    /// that nobody has written to allocates its memory.
+    /// The cells of row `index`: 0 is the shared one, `r + 1` that of ring `r`. Reading a row that
+    /// was never written allocates its memory.
     ///
     /// # Panics
     /// If there are not that many rows.
@@ -382,7 +384,7 @@ impl Segment {
         }
     }
 
-    /// Tells the target that a ring became free, so that a thread without a ring tries again.
+    /// Signals to the target that a ring became free, so that a thread without a ring tries again.
     pub fn count_release(&self) {
         let offset = std::mem::offset_of!(ProcessPage, released) as u64;
         self.words(self.geometry.process_offset() + offset, 1)[0].fetch_add(1, Ordering::Release);
@@ -422,7 +424,7 @@ pub(crate) mod tests {
         assert!(matches!(Segment::adopt(id, identity(77)), Err(AdoptError::System(_))));
     }
 
-    /// A segment as a target makes it.
+    /// A segment as made by a target.
     fn made_by_a_target(nonce: u64) -> (Segment, std::os::fd::OwnedFd) {
         let SegmentIdentity { geometry, schema_hash, .. } = identity(nonce);
         let file = memfd::tests::make(geometry.size() as i64, libc::F_SEAL_SHRINK);

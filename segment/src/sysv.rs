@@ -34,7 +34,8 @@ pub fn mark_removed(id: i32) -> io::Result<()> {
 
 fn stat(id: i32) -> io::Result<libc::shmid_ds> {
     let mut ds = MaybeUninit::<libc::shmid_ds>::zeroed();
-    // SAFETY: IPC_STAT fills the structure it is given; it was zeroed, so all of it is initialised.
+    // SAFETY: IPC_STAT fills the structure that it is given; it was zeroed, so all of it is
+    // initialised.
     unsafe {
         check(libc::shmctl(id, libc::IPC_STAT, ds.as_mut_ptr()))?;
         Ok(ds.assume_init())
@@ -59,13 +60,13 @@ pub(crate) fn attach(id: i32) -> io::Result<Mapping> {
         return Err(io::Error::last_os_error());
     }
     let attached = || {
-        // Afterwards: from here on the id means this segment, whose size cannot change.
+        // After attaching: from here on the id refers to this segment, whose size cannot change.
         let size = stat(id)?.shm_segsz;
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok((base, size))
     };
     match attached() {
-        // SAFETY: attached just now, for us alone.
+        // SAFETY: attached just now, and used by nothing else.
         Ok((base, size)) => unsafe { Mapping::own(base, size) },
         Err(error) => {
             // SAFETY: as above.

@@ -1,7 +1,7 @@
-//! The memory that the ring protocol is written against.
+//! The memory words of the ring protocol.
 //!
-//! The protocol is generic over its word, so that a model checker runs the very code that runs in
-//! production, and so that a test can weaken one ordering and see the model fail.
+//! The protocol is generic over its word, so that a model checker runs the production code, and so
+//! that a test can weaken one ordering and see the model fail.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -70,7 +70,7 @@ impl Copied for u64 {
     }
 }
 
-/// As captures have it.
+/// The byte order of captures.
 impl Copied for [u8; 8] {
     #[inline(always)]
     fn copied(word: u64) -> Self {

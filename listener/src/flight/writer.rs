@@ -18,12 +18,14 @@ pub trait WindowFiles: Send {
     /// Opens the next file, and returns its header. `of` is the first process of the window, if
     /// any.
     ///
-    /// # Errors The file cannot be created.
+    /// # Errors
+    /// The file cannot be created.
     fn open(&mut self, of: Option<&Process>) -> io::Result<(Box<dyn Write + '_>, FileHeader)>;
 
     /// Publishes the file that was opened last, which is complete. Returns its name.
     ///
-    /// # Errors The file cannot get its name.
+    /// # Errors
+    /// The file cannot get its name.
     fn publish(&mut self) -> io::Result<String>;
 
     /// Discards the file that was opened last.

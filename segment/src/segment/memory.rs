@@ -1,4 +1,4 @@
-//! The memory of a segment: when its pages are allocated, and when they are given back.
+//! The memory of a segment: allocates its pages and gives them back.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use super::Segment;
 use crate::abi::PAGE;
 
-/// Most bytes of a ring that are allocated before anybody writes to it: a thread that writes little
-/// needs no more.
+/// Most bytes of a ring that are allocated before the first write: enough for a thread that writes
+/// little.
 pub const FIRST_BYTES: u64 = 256 << 10;
-/// Free rings of which the first bytes are allocated before a thread claims them.
+/// Number of free rings whose first bytes are allocated before a thread claims them.
 pub const RINGS_AHEAD: usize = 2;
 
-/// Giving memory back takes a system call a ring. Of so small rings, where there are so many of them,
-/// it is not worth it: a page or two of each stay in any case.
+/// Giving memory back takes a system call per ring. For many rings of at most this size it is not
+/// worthwhile, because a page or two of each stay in any case.
 const SMALL_RING: u64 = 4 * PAGE;
 const MANY_RINGS: u32 = 1024;
 
@@ -26,8 +26,8 @@ impl Segment {
         self.populate(0, self.geometry.slots_offset())
     }
 
-    /// Allocates the pages that the next frames of ring `index` go to: `ahead` bytes, or all of a
-    /// ring that has no more. Further pages cost the writer a fault each.
+    /// Allocates the pages for the next frames of ring `index`: `ahead` bytes, or the whole ring if
+    /// it is smaller. Each further page costs the writer a page fault.
     ///
     /// # Errors
     /// Those of madvise(2).
@@ -81,8 +81,8 @@ impl Segment {
     }
 
     /// Releases the memory while rings are still read, but only if a session has accounted for
-    /// every frame in them. Returns whether it did. A frame that is published meanwhile is in
-    /// memory that stays.
+    /// every frame in them. Returns whether it did. The memory of a frame that is published at the
+    /// same time stays.
     ///
     /// # Errors
     /// Those of madvise(2).
@@ -144,7 +144,7 @@ mod tests {
         for i in 0..1000 {
             writer.write([i; 7]);
         }
-        // A frame of which only half is written when the memory goes.
+        // A frame that is half written when the memory is released.
         let slot = segment.ring_offset(1) + 1000 * 64;
         segment.words(slot, 8)[3].store(42, Ordering::Relaxed);
         segment.give_back().unwrap();
@@ -209,7 +209,7 @@ mod tests {
         (0..1000).for_each(|i| _ = writer.write([i; 7]));
         assert!(!segment.give_back_attended().unwrap());
         segment.ring(1).set_attended(1000);
-        // A frame that is begun before, and published after.
+        // A frame that begins before the release and is published after it.
         let slot = segment.ring_offset(1) + 1000 * 64;
         segment.words(slot, 8)[3].store(42, Ordering::Relaxed);
         assert!(segment.give_back_attended().unwrap());

@@ -1,22 +1,23 @@
-//! Sessions after each other on one segment, while the writer goes on.
+//! Consecutive sessions on one segment, while the writer continues.
 
 use loom::thread;
 use ppt_segment::{RingReader, RingWriter};
 
 use crate::*;
 
-/// The mistakes that a session may make.
+/// Possible mistakes of a session.
 #[derive(Clone, Copy, PartialEq)]
 enum SessionMistake {
     Right,
     /// Its account begins at one reading of the cursor and its reader at another.
     TwoReadings,
-    /// It begins where its predecessor ended, and states the frames between them as unattended.
+    /// It begins where its predecessor ended, and also states the frames between them as
+    /// unattended.
     CountsTwice,
 }
 
 /// Three sessions: in each `captured + lost == next - first` (I3), no frame is in two of them, and
-/// with what was unattended between them they add up to what was written.
+/// with the unattended frames between them they add up to all frames written.
 fn sessions<const W: u8>(session: SessionMistake, margin: u64) {
     const FRAMES: u64 = 3;
     explore(Some(2), 100, move || {

@@ -1,5 +1,5 @@
-//! Cells: rows that one thread adds to, and the row that all share. What was added is what is read,
-//! whoever comes, goes, forks or dies.
+//! Cells: rows of single threads, and the shared row. The sum read is the sum added, whichever
+//! thread starts, ends, forks or dies.
 
 use loom::thread;
 use ppt_segment::abi::ring_state;
@@ -21,7 +21,8 @@ impl<const W: u8> CellSegment<W> {
         Arc::new(Self { memory: ModelMemory::new(2), own: cell(), shared: cell() })
     }
 
-    /// A thread comes, adds 1 to its row, or to the shared one if there is no row for it, and goes.
+    /// A thread starts, adds 1 to its row, or to the shared one if there is no row for it, and
+    /// ends.
     fn visit(&self, tid: u32) {
         let ring = self.memory.ring();
         if !ring.claim(tid) {
@@ -36,14 +37,14 @@ impl<const W: u8> CellSegment<W> {
         read(&self.own) + read(&self.shared)
     }
 
-    /// Not stale: what a reader sees once the writers are done.
+    /// The sum that a reader sees once the writers are done; not stale.
     fn sum_now(&self) -> u64 {
         self.own.0.fetch_add(0, Ordering::AcqRel) + self.shared.0.fetch_add(0, Ordering::AcqRel)
     }
 }
 
-/// Three threads and one row: nothing is refused, nothing is lost, and a reader never sees more than
-/// was added, nor less than it saw before.
+/// Three threads and one row: nothing is refused, nothing is lost, and a reader never sees more
+/// than was added, nor less than it saw before.
 fn threads_come_and_go<const W: u8>() {
     explore(Some(3), 100, || {
         let rows = CellSegment::<W>::new();
@@ -86,7 +87,7 @@ enum Handler {
     Own,
 }
 
-/// A handler interrupts an add between any two of its steps, while another thread adds, too.
+/// A handler interrupts an add between any two of its steps, while another thread also adds.
 fn interrupted(handler: Handler) {
     explore(Some(3), 3, move || {
         let rows = CellSegment::<NOTHING>::new();
@@ -95,7 +96,7 @@ fn interrupted(handler: Handler) {
             let rows = rows.clone();
             move || rows.visit(2)
         });
-        // An add in its steps.
+        // The steps of an add.
         let value = rows.own.load(Relaxed);
         match handler {
             Handler::Shared => add_shared(&rows.shared, 1),
@@ -117,16 +118,16 @@ fn an_add_is_lost_where_a_handler_adds_to_the_threads_row() {
     fails(|| interrupted(Handler::Own));
 }
 
-/// What a listener does with a segment that all threads have left for a larger one.
+/// How a listener treats a segment that all threads have left for a larger one.
 #[derive(Clone, Copy, PartialEq)]
 enum Former {
-    /// It reads it at the end of the session once more.
+    /// It reads the segment again at the end of the session.
     Kept,
-    /// It reads it when no thread owns a ring there, and never again.
+    /// It reads the segment when no thread owns a ring there, and never again.
     Forgotten,
 }
 
-/// The gate moves to another segment while a thread with a ring and one without add.
+/// The gate moves to another segment while a thread with a ring and one without a ring add.
 fn grow(former: Former) {
     explore(Some(3), 100, move || {
         let (old, new) = (CellSegment::<NOTHING>::new(), CellSegment::<NOTHING>::new());
@@ -187,18 +188,19 @@ fn an_add_is_lost_where_a_former_segment_is_forgotten() {
     fails(|| grow(Former::Forgotten));
 }
 
-/// What a session subtracts.
+/// The values that a session subtracts.
 #[derive(Clone, Copy, PartialEq)]
 enum Base {
-    /// What it found, read once.
+    /// Those that it found, read once.
     Found,
-    /// What it reads when it computes the difference.
+    /// Those that it reads when it computes the difference.
     ReadAgain,
-    /// What its predecessor read last: adds between the two would be in it.
+    /// Those that its predecessor read last: this would include adds between the two sessions.
     OfPredecessor,
 }
 
-/// Two sessions on one segment, while a thread goes on: each add is in one of them, or between them.
+/// Two sessions on one segment, while a thread continues: each add is in one of them, or between
+/// them.
 fn sessions(base: Base) {
     explore(Some(3), 20, move || {
         let rows = CellSegment::<NOTHING>::new();
@@ -238,8 +240,8 @@ fn an_add_is_in_two_sessions_where_the_base_is_that_of_another() {
     fails(|| sessions(Base::OfPredecessor));
 }
 
-/// A forked child knows the address of its parent's row. `looks_up`: it asks whether the segment is
-/// mapped, and finds that it is not.
+/// A forked child knows the address of its parent's row. `looks_up`: it checks whether the segment
+/// is mapped, and finds that it is not.
 fn fork(looks_up: bool) {
     explore(Some(3), if looks_up { 0 } else { 1 }, move || {
         let (parents, childs) = (CellSegment::<NOTHING>::new(), CellSegment::<NOTHING>::new());
@@ -264,7 +266,7 @@ fn a_child_breaks_its_parents_row_where_it_goes_by_the_address() {
     fails(|| fork(false));
 }
 
-/// The listener frees the ring of a thread that was killed in an add, or only seems to be dead.
+/// The listener frees the ring of a thread that was killed during an add, or only seems to be dead.
 fn free_a_row(dead: bool) {
     explore(Some(3), if dead { 0 } else { 1 }, move || {
         let rows = CellSegment::<NOTHING>::new();

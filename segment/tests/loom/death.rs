@@ -1,4 +1,5 @@
-//! A writer dies in the middle of a frame; the listener frees its ring, and another thread goes on.
+//! A writer dies in the middle of a frame; the listener frees its ring, and another thread
+//! continues.
 
 use std::panic::resume_unwind;
 
@@ -7,7 +8,7 @@ use ppt_segment::{RingReader, RingWriter};
 
 use crate::*;
 
-/// The words of a frame of which the second is never written.
+/// The words of a frame whose second word is never written.
 fn half_a_frame() -> impl Iterator<Item = u64> {
     (0..2).map(|word| if word == 0 { 666 } else { resume_unwind(Box::new("killed")) })
 }
@@ -22,8 +23,8 @@ fn die_midway<const W: u8>(memory: &ModelMemory<W>) {
     assert!(killed.is_err());
 }
 
-/// Every frame that was published stays readable and whole (I9), the next owner takes the number of
-/// the one that was not, and the sum is exact.
+/// Every published frame stays readable and whole (I9), the next owner takes the number of the
+/// unpublished one, and the sum is exact.
 fn succeed<const W: u8>(margin: u64) {
     explore(Some(2), 100, move || {
         let memory = ModelMemory::<W>::new(2);
@@ -105,8 +106,8 @@ fn a_living_writers_ring_must_not_be_freed() {
     fails(|| free_a_ring(false));
 }
 
-/// The listener finds a thread dead that has given its ring back by itself: it must not free the
-/// ring of the one that has come since.
+/// The listener finds dead a thread that has given its ring back by itself: it must not free the
+/// ring of the next owner.
 fn come_too_late<const W: u8>() {
     explore(Some(2), 20, || {
         let memory = ModelMemory::<W>::new(4);

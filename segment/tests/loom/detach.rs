@@ -1,13 +1,13 @@
-//! Detach: the gate goes to 0, threads finish what they are in, and memory is given back.
+//! Detach: the gate goes to 0, threads finish their current frame, and memory is given back.
 
 use loom::thread;
 use ppt_segment::{RingReader, RingWriter};
 
 use crate::*;
 
-/// The gate of a control page. A store to it has happened once everybody can see it: that is when
-/// the system call that made it returns, and what the system calls before it did is seen by then.
-/// So it is read by an operation that is never stale.
+/// The gate of a control page. A store to it has happened once every thread can see it: when the
+/// system call that made it returns. The effects of earlier system calls are visible by then. So
+/// the model reads it by an operation that is never stale.
 pub(crate) struct Gate(AtomicU64);
 
 impl Gate {
@@ -22,15 +22,15 @@ impl Gate {
     }
 }
 
-/// Writes a frame as a writer does: it reads the gate, says that it is busy, reads the gate again,
-/// and writes.
+/// Writes a frame as a writer does: it reads the gate, marks itself busy, reads the gate again, and
+/// writes.
 fn write_if_on<const W: u8>(gate: &Gate, writer: &mut RingWriter<'_, ModelWord<W>>) {
     if gate.get() != 0 && gate.get() != 0 {
         writer.write([7, 7]);
     }
 }
 
-/// How often a thread looks at the gate.
+/// How often a thread reads the gate.
 #[derive(Clone, Copy, PartialEq)]
 enum Looks {
     EachFrame,
@@ -46,7 +46,7 @@ fn one_more_frame(looks: Looks) {
             let (memory, gate) = (memory.clone(), gate.clone());
             move || {
                 gate.set(0);
-                // As the writer left it at this moment: not stale either.
+                // As the writer left it at this moment; not stale either.
                 memory.header[ring_word::TAIL].0.fetch_add(0, Relaxed)
             }
         });
@@ -74,7 +74,7 @@ fn a_gate_that_is_not_looked_at_lets_more_out() {
     fails(|| one_more_frame(Looks::Once));
 }
 
-/// A claim that comes while the gate closes is given up: nobody keeps a ring of a session that is
+/// A claim during the closing of the gate is given up: no thread keeps a ring of a session that is
 /// over. `again`: the gate is read once more after the claim.
 fn claim_at_the_gate(again: bool) {
     explore(Some(3), 10, move || {
@@ -111,10 +111,10 @@ fn a_claim_that_does_not_look_again_outlives_its_session() {
     fails(|| claim_at_the_gate(false));
 }
 
-/// Slots are given back (they read as zeros then) once the gate is closed, but for the `kept` ones
-/// from the cursor on, into which a thread may still be writing. The next session finds no frame
-/// that is not whole. The product keeps a second one for what a store buffer holds back, which
-/// no reading here does.
+/// Slots are given back (they then read as zeros) once the gate is closed, except the `kept` ones
+/// from the cursor on, into which a thread may still be writing. The next session finds no partial
+/// frame. The product keeps a second slot for stores that a store buffer delays, which no reading
+/// here does.
 fn give_back(kept: u64) {
     explore(Some(2), 20, move || {
         const SLOTS: usize = 4;

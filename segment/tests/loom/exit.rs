@@ -1,4 +1,4 @@
-//! Threads that end: against a session that ends, and against signals that come late.
+//! Threads that end: at the end of a session, and with signals that come late.
 
 use loom::thread;
 use ppt_segment::{RingReader, RingWriter};
@@ -6,9 +6,10 @@ use ppt_segment::{RingReader, RingWriter};
 use crate::detach::Gate;
 use crate::*;
 
-/// A thread writes and ends while a session does and the next one begins, in which another thread
-/// comes: each frame is before the cursor where the second session begins, or in it (I3); the
-/// sequence goes on (I5); one owner at a time (I6). `own`: the second thread comes only by a claim.
+/// A thread writes and ends while a session ends and the next one begins, in which another thread
+/// starts: each frame is before the cursor where the second session begins, or in it (I3); the
+/// sequence continues (I5); one owner at a time (I6). `own`: the second thread gets the ring only
+/// by a claim.
 fn exit_while_a_session_ends<const W: u8>(own: bool) {
     explore(Some(2), 50, move || {
         let memory = ModelMemory::<W>::new(4);
@@ -69,8 +70,8 @@ fn a_ring_of_an_ended_thread_goes_on_wrong_without_the_release_of_the_owner_word
     fails(|| exit_while_a_session_ends::<GIVE_BACK>(true));
 }
 
-/// A signal comes right after a thread has given its ring back: its handler writes, if the thread
-/// still knows the ring. `forgets`: it forgets first.
+/// A signal comes right after a thread has given its ring back: its handler writes if the thread
+/// still refers to the ring. `forgets`: it drops the reference first.
 fn late_signal(forgets: bool) {
     explore(Some(2), 5, move || {
         let memory = ModelMemory::<NOTHING>::new(4);
@@ -104,16 +105,16 @@ fn a_late_signal_writes_into_somebody_elses_ring() {
     fails(|| late_signal(false));
 }
 
-/// The way in which the disk thread handles a chunk.
+/// How the disk thread handles a chunk.
 #[derive(Clone, Copy, PartialEq)]
 enum Disk {
     Right,
-    /// It tells the next session before the chunk is in the file.
+    /// It informs the next session before the chunk is in the file.
     TellsFirst,
 }
 
-/// kill -9 of the listener at any time (I8): what the next session takes for accounted for is in the
-/// file, and what is not becomes unattended; the writer goes on, and notices nothing.
+/// kill -9 of the listener at any time (I8): what the next session considers accounted for is in
+/// the file, and other frames become unattended; the writer continues and is not affected.
 fn killed_listener(disk: Disk) {
     explore(Some(3), 50, move || {
         let memory = ModelMemory::<NOTHING>::new(4);
@@ -135,7 +136,7 @@ fn killed_listener(disk: Disk) {
         });
         let mut writer = RingWriter::new(memory.ring());
         (1..=2).for_each(|seq| _ = writer.write(payload(seq)));
-        // It is killed now, wherever it is: this is what the next session finds.
+        // The listener is killed here, at any of its steps: this is what the next session finds.
         let ring = memory.ring();
         let (attended, stated) = (ring.attended(), file.fetch_add(0, Ordering::AcqRel));
         assert!(attended <= stated, "a frame is in no file, and is not said to be missing");

@@ -1,4 +1,4 @@
-//! A fork handler reads who follows its process while another agent takes over.
+//! A fork handler reads which agent follows its process while another agent takes over.
 //!
 //! The agent's stores are as weak as system calls may be: relaxed, each call a release of those
 //! before it. The handler is the product's own, `follow::FollowWords`.
@@ -10,7 +10,7 @@ use ppt_segment::follow::FollowWords;
 
 use crate::*;
 
-/// Fences that a mutant leaves out.
+/// Fences that a mutant omits.
 const NO_FENCE: u8 = 0;
 const FIRST_FENCE: u8 = 1;
 const SECOND_FENCE: u8 = 2;
@@ -48,16 +48,16 @@ impl<const WITHOUT: u8> Word for ControlPage<WITHOUT> {
 enum Second {
     /// Follows forks, too.
     Follows,
-    /// Has never heard of it.
+    /// Does not support following.
     IsOld,
-    /// The same, and the handler does not ask whose claim it is.
+    /// The same, and the handler does not check the claim.
     IsOldAndNobodyAsks,
-    /// Follows forks, and writes its claim and the socket in one call, in which nothing comes first.
+    /// Follows forks, and writes its claim and the socket in one call, without an order.
     InOneCall,
 }
 
-/// The first agent, which follows forks, has been killed; a second one takes over. A handler goes by
-/// what one of them left, and by the second's alone once its gate has been seen.
+/// The first agent, which follows forks, has been killed; a second one takes over. A handler uses
+/// the words of one of them, and only those of the second once its gate has been seen.
 fn take_over<const WITHOUT: u8>(second: Second) {
     explore(Some(3), 10, move || {
         FENCES.set(0);

@@ -11,11 +11,11 @@ use crate::*;
 /// When the listener reads the former segment for the last time.
 #[derive(Clone, Copy, PartialEq)]
 enum Leave {
-    /// After it has seen that nobody owns a ring there.
+    /// After it has seen that no thread owns a ring there.
     Free,
-    /// Before it looks for that.
+    /// Before it checks that.
     BeforeFree,
-    /// When it has found nothing new once.
+    /// When a poll has found nothing new.
     Idle,
 }
 
@@ -26,8 +26,9 @@ fn count<const W: u8>(memory: &ModelMemory<W>, from: u64) -> (u64, u64) {
     (captured + lost, reader.next())
 }
 
-/// A thread writes where the gate says, frame by frame: each frame is accounted for in one of the
-/// segments (I3), whole (I1), whenever the thread moves; and its ring there is its own (I6).
+/// A thread writes frame by frame into the segment that the gate names: each frame is accounted for
+/// in one of the segments (I3), whole (I1), whenever the thread moves; and it alone owns its ring
+/// there (I6).
 fn move_on<const W: u8>(leave: Leave) {
     explore(Some(3), 100, move || {
         let (old, new) = (ModelMemory::<W>::new(4), ModelMemory::<W>::new(4));
@@ -109,9 +110,9 @@ fn a_frame_is_missed_without_the_release_of_the_owner_word() {
     fails(|| move_on::<GIVE_BACK>(Leave::Free));
 }
 
-/// The former segment's slots are given back (they read as zeros then) while a thread may still
-/// complete the frame that it is in: what the listener has not read is never gone. `attended`: it
-/// looks whether everything was read; `kept`: slots that stay, from the cursor on.
+/// The former segment's slots are given back (they then read as zeros) while a thread may still
+/// complete its current frame: no frame that the listener has not read is lost. `attended`: the
+/// listener checks whether everything was read; `kept`: slots that stay, from the cursor on.
 fn give_back(attended: bool, kept: u64) {
     explore(Some(2), 20, move || {
         const SLOTS: usize = 4;

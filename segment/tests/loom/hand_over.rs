@@ -1,11 +1,12 @@
-//! One ring, several owners after each other.
+//! One ring with consecutive owners.
 
 use loom::thread;
 use ppt_segment::{Ring, RingReader, RingWriter};
 
 use crate::*;
 
-/// A thread claims the ring if it is free, writes `frames` frames marked with its name, leaves.
+/// A thread claims the ring if it is free, writes `frames` frames marked with its id, and releases
+/// it.
 fn own<const W: u8>(memory: &ModelMemory<W>, tid: u32, frames: u64) -> bool {
     let ring = memory.ring();
     if !ring.claim(tid) {
@@ -34,8 +35,8 @@ pub(crate) fn check_tenures<const W: u8>(ring: Ring<'_, ModelWord<W>>) {
     }
 }
 
-/// Two threads hand one ring over: one owner at a time (I6), the sequence goes on (I5), and the
-/// reader never believes a wrong tid.
+/// Two threads hand over one ring: one owner at a time (I6), the sequence continues (I5), and the
+/// reader never accepts a wrong tid.
 fn hand_over<const W: u8>() {
     explore(Some(3), 100, || {
         let memory = ModelMemory::<W>::new(4);

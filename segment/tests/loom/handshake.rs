@@ -1,8 +1,8 @@
-//! The control page: an agent describes a segment in steps while a thread comes for a ring.
+//! The control page: an agent describes a segment in steps while a thread looks for a ring.
 //!
 //! The agent's stores are as weak as system calls may be: relaxed, in any order within a call, each
-//! call a release of those before it. The thread is the product's own: the gate is read relaxed, as
-//! on the hot path, and the rest by `handshake::under`.
+//! call a release of those before it. The thread runs the product's code: it reads the gate
+//! relaxed, as on the hot path, and the rest by `handshake::under`.
 
 use std::cell::Cell;
 
@@ -11,14 +11,14 @@ use ppt_segment::handshake::under;
 
 use crate::*;
 
-/// Fences that a mutant leaves out.
+/// Fences that a mutant omits.
 const NO_FENCE: u8 = 0;
 const FIRST_FENCE: u8 = 1;
 const SECOND_FENCE: u8 = 2;
 
 thread_local! {
-    /// Acquire fences of this execution: only the thread that reads has any, and loom runs all
-    /// threads of a model in one.
+    /// Acquire fences of this execution: only the reading thread has any, and loom runs all threads
+    /// of a model in one.
     static FENCES: Cell<u8> = const { Cell::new(0) };
 }
 
@@ -54,18 +54,18 @@ impl<const WITHOUT: u8> Word for ControlPage<WITHOUT> {
 /// The behaviour of the agent.
 #[derive(Clone, Copy, PartialEq)]
 enum Agent {
-    /// Describes another segment: the gate closes meanwhile.
+    /// Describes another segment, with the gate closed during that time.
     MovesOn,
     /// Opens a gate that was closed.
     Opens,
     /// Leaves the gate open while it writes.
     LeavesOpen,
-    /// Writes all in one call, in which nothing comes first.
+    /// Writes everything in one call, without an order.
     InOneCall,
 }
 
 /// A thread uses the description that belongs to the gate that it saw, never that of another gate,
-/// nor half of each.
+/// nor a mixture.
 fn describe<const WITHOUT: u8>(agent: Agent) {
     explore(None, 5, move || {
         FENCES.set(0);

@@ -1,4 +1,4 @@
-//! The ring itself: frames are whole (I1), rising (I2) and counted (I3).
+//! The ring itself: frames are whole (I1), in ascending order (I2) and counted (I3).
 
 use loom::thread;
 use ppt_segment::{RingReader, RingWriter};

@@ -1,13 +1,13 @@
 //! Model checks of the product's own ring code, and mutants of its memory that must fail.
 //!
-//! loom explores every interleaving of the two or three threads below, stale relaxed loads
-//! included (C11, without load buffering). A mutant weakens one ordering of the protocol, by name,
-//! or breaks a rule of those who use it; its test passes only when the model finds a torn frame, a
-//! wrong sum or two owners.
+//! loom explores every interleaving of the two or three threads of a model, including stale relaxed
+//! loads (C11, without load buffering). A mutant weakens one ordering of the protocol, by name, or
+//! breaks a rule of its users; its test passes only if the model finds a torn frame, a wrong sum or
+//! two owners.
 //!
 //! In every model the reader is spawned and the writer is not: loom remembers one access per word,
 //! and a writer's own load of the cursor would hide an earlier load by the reader. A model that
-//! explores next to nothing fails.
+//! explores almost nothing fails.
 
 mod adoption;
 mod cells;
@@ -32,7 +32,7 @@ use ppt_segment::abi::ring_word;
 use ppt_segment::word::Word;
 use ppt_segment::{Ring, RingReader};
 
-/// Parts of the protocol that a mutant leaves out.
+/// Parts of the protocol that a mutant omits.
 const NOTHING: u8 = 0;
 /// w3: the fence before a frame's words are stored.
 const WRITER_FENCE: u8 = 1;
@@ -44,7 +44,7 @@ const PUBLISH: u8 = 3;
 const CLAIM: u8 = 4;
 /// The release of an owner word when a ring is given back.
 const GIVE_BACK: u8 = 5;
-/// The comparison when a ring is given back: whoever owns it loses it.
+/// The comparison when a ring is given back: any owner would lose it.
 const WHOSE: u8 = 6;
 /// The atomic add to the shared row of cells: a load and a store instead.
 const SHARED: u8 = 7;
@@ -118,7 +118,7 @@ fn payload(seq: u64) -> [u64; 2] {
     [seq * 10 + 1, seq * 10 + 2]
 }
 
-/// Polls once: every frame whole (I1), rising (I2), and the sum exact (I3).
+/// Polls once: every frame is whole (I1), in ascending order (I2), and the sum is exact (I3).
 fn poll<const W: u8>(
     reader: &mut RingReader<'_, ModelWord<W>>,
     captured: &mut u64,
@@ -139,8 +139,8 @@ fn poll<const W: u8>(
 
 const TOO_LITTLE: &str = "the model explored too little";
 
-/// Runs a model in every interleaving with at most `preemptions`, of which there must be more than
-/// `least`.
+/// Runs a model in every interleaving with at most `preemptions`. There must be more than `least`
+/// interleavings.
 fn explore(preemptions: Option<usize>, least: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;

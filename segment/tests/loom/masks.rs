@@ -1,8 +1,8 @@
-//! Masks: an agent enables and disables frames while a thread writes them, and says of the ring from
-//! which number on what was on.
+//! Masks: an agent enables and disables frames while a thread writes them, and states the sequence
+//! number in the ring from which on a frame was enabled.
 //!
-//! A membarrier has the writer's CPU execute a fence at some point. The model's writer executes one
-//! between any two frames: where it is inside a frame, that frame is the one in flight.
+//! A membarrier makes the writer's CPU execute a fence at some point. The model's writer executes
+//! one between any two frames: if it is inside a frame, that frame is the one in flight.
 
 use loom::thread;
 use ppt_segment::RingWriter;
@@ -19,31 +19,31 @@ fn page(enabled: bool) -> Arc<MaskPage> {
     Arc::new(std::array::from_fn(|_| ModelWord(AtomicU64::new(word))))
 }
 
-/// Frame 0 is not wanted.
+/// Frame 0 is disabled.
 fn without() -> Masks {
     let mut masks = Masks::NONE;
     masks.set(0, false);
     masks
 }
 
-/// As the hot path looks: relaxed, right before a frame.
+/// Reads the mask as the hot path does: relaxed, right before a frame.
 fn is_on(page: &MaskPage) -> bool {
     page[0].load(Relaxed) & 1 == 1
 }
 
-/// What an agent may do wrong when it flips a bit.
+/// Possible mistakes of an agent that flips a bit.
 #[derive(Clone, Copy, PartialEq)]
 enum Flip {
     Right,
-    /// It does not wait until the mask is seen.
+    /// It does not wait until the mask is visible.
     NoBarrier,
     /// It reads the cursor on the wrong side of the flip.
     WrongSide,
-    /// It leaves the frame out that is in flight.
+    /// It ignores the frame in flight.
     NoFrameInFlight,
 }
 
-/// Every frame of a kind that is disabled comes before the number that the agent states.
+/// Every frame of a disabled kind comes before the number that the agent states.
 fn disable(flip: Flip) {
     explore(Some(3), 20, move || {
         let memory = ModelMemory::<NOTHING>::new(4);
@@ -96,7 +96,7 @@ fn the_frame_in_flight_comes_later() {
     fails(|| disable(Flip::NoFrameInFlight));
 }
 
-/// No frame of a kind that is enabled comes before the number that the agent states.
+/// No frame of an enabled kind comes before the number that the agent states.
 fn enable(flip: Flip) {
     explore(Some(3), 20, move || {
         let memory = ModelMemory::<NOTHING>::new(4);
@@ -110,7 +110,7 @@ fn enable(flip: Flip) {
             }
         });
         let mut writer = RingWriter::new(memory.ring());
-        // Another kind of frame is on all the time.
+        // Another kind of frame is always enabled.
         let mut first_of_kind = u64::MAX;
         for seq in 1..=3 {
             let is_on = is_on(&page);
@@ -134,15 +134,15 @@ fn a_frame_comes_before_where_the_cursor_is_read_after_it_is_enabled() {
     fails(|| enable(Flip::WrongSide));
 }
 
-/// When the agent writes the mask of a segment that it comes to.
+/// When the agent writes the mask of a segment that it starts to use.
 #[derive(Clone, Copy, PartialEq)]
 enum When {
     BeforeTheGate,
     AfterTheGate,
 }
 
-/// The gate moves to a segment whose mask is `found`, which an earlier session left there, or its
-/// maker; `wanted` is what this session wants. A thread that comes by the new gate writes just that.
+/// The gate moves to a segment whose mask is `found`, left by an earlier session or its maker;
+/// `wanted` is the mask of this session. A thread that comes by the new gate follows `wanted`.
 fn come_to(when: When, found: bool, wanted: bool) {
     explore(Some(3), 3, move || {
         let page = page(found);
@@ -165,8 +165,8 @@ fn come_to(when: When, found: bool, wanted: bool) {
     });
 }
 
-/// Growth: the new segment has all ones. Adoption, and a session after one that was killed: it has
-/// whatever that wanted.
+/// Growth: the new segment has all ones. Adoption, and a session after a killed one: the segment
+/// has the mask of that session.
 #[test]
 fn a_segment_says_what_is_wanted_before_the_gate_names_it() {
     come_to(When::BeforeTheGate, true, false);
@@ -183,8 +183,8 @@ fn a_killed_session_blinds_the_next_where_the_gate_comes_first() {
     fails(|| come_to(When::AfterTheGate, false, true));
 }
 
-/// The control page: the words of a session that was killed lie there when another one opens the gate.
-/// `claim`: whether that writes its claim before the gate, as every version does.
+/// The control page holds the words of a killed session when another one opens the gate. `claim`:
+/// whether that session writes its claim before the gate, as every version does.
 fn next_session(claim_first: bool) {
     explore(Some(3), 3, move || {
         let word = |value| Arc::new(ModelWord::<NOTHING>(AtomicU64::new(value)));

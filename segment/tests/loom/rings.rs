@@ -1,4 +1,4 @@
-//! Several rings: threads come, take the lowest free one, and go.
+//! Several rings: threads start, take the lowest free one, and end.
 
 use loom::thread;
 use ppt_segment::RingWriter;
@@ -8,7 +8,8 @@ use crate::*;
 
 type Rings<const W: u8> = [Arc<ModelMemory<W>>; 2];
 
-/// A thread's life: the lowest free ring, a frame, and the ring given back. Returns which it was.
+/// A thread's life: it takes the lowest free ring, writes a frame, and gives the ring back. Returns
+/// the ring.
 fn live<const W: u8>(rings: &Rings<W>, tid: u32) -> usize {
     let index = rings.iter().position(|it| it.ring().claim(tid));
     let index = index.expect("there are as many rings as threads");
@@ -20,8 +21,8 @@ fn live<const W: u8>(rings: &Rings<W>, tid: u32) -> usize {
     index
 }
 
-/// Two threads, then a third when both have gone: a ring each (I6), the lowest that is free, and
-/// every ring's sequence goes on (I5) with its owners known.
+/// Two threads, then a third when both have ended: each has its own ring (I6), the lowest free one,
+/// and every ring's sequence continues (I5) with its owners known.
 fn come_and_go<const W: u8>() {
     explore(Some(3), 100, || {
         let rings: Rings<W> = [ModelMemory::new(4), ModelMemory::new(2)];
