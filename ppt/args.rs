@@ -14,8 +14,10 @@ use ppt_text::argument;
 
 use crate::measure::{self, Every};
 
+mod view;
 mod with;
 
+pub(crate) use view::ProcessView;
 pub(crate) use with::{Source, With};
 
 /// Programs beside ppt that do some of its commands.
@@ -71,7 +73,7 @@ const ANALYSES: [(&str, &str); 13] = [
     ("sql", "Answer SQL queries over captures"),
     ("export", "Turn captures into files that other programs open"),
     ("report", "Write a page for the browser"),
-    ("view", "Show a timeline in the browser, at any size"),
+    ("view", "Show a timeline in the browser, also of a running program"),
     ("plot", "Draw the answer to an SQL query"),
     ("import", "Turn CSV or pcap files of other tools into a capture"),
     ("fit", "Calibrate a formula: how a cost grows, with a verdict"),
@@ -435,6 +437,38 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
+    /// Of everything, into a file.
+    fn to(output: PathBuf) -> Self {
+        Self {
+            output,
+            buffers: Vec::new(),
+            only: Vec::new(),
+            except: Vec::new(),
+            matching: None,
+            duration: None,
+            max_size: None,
+            rotate: None,
+            keep: None,
+            compress: None,
+            slots: None,
+            memory: 256 << 20,
+            rate: Rate::Peak,
+            counters: Duration::from_secs(1),
+            clock: Clock::Auto,
+            segment: Segment::Auto,
+            kernel: Vec::new(),
+            stacks: None,
+            probes: Vec::new(),
+            probe_limit: 0,
+            flight: Flight::default(),
+            metrics: None,
+            force: false,
+            allow: Vec::new(),
+            verbose: false,
+            quiet: false,
+        }
+    }
+
     /// Whether stdout takes the capture.
     pub(crate) fn to_stdout(&self) -> bool {
         self.output.as_os_str() == "-"
@@ -531,32 +565,13 @@ impl Top {
     /// The capture that goes to the view.
     pub(crate) fn capture(&self) -> Capture {
         Capture {
-            output: "-".into(),
             buffers: self.buffers.clone(),
-            only: Vec::new(),
-            except: Vec::new(),
-            matching: None,
-            duration: None,
-            max_size: None,
-            rotate: None,
-            keep: None,
-            compress: None,
             slots: self.slots,
             memory: self.memory,
-            rate: Rate::Peak,
-            counters: Duration::from_secs(1),
-            clock: Clock::Auto,
             segment: self.segment,
-            kernel: Vec::new(),
-            stacks: None,
-            probes: Vec::new(),
-            probe_limit: 0,
-            flight: Flight::default(),
-            metrics: None,
-            force: false,
             allow: self.allow.clone(),
-            verbose: false,
             quiet: true,
+            ..Capture::to("-".into())
         }
     }
 

@@ -17,4 +17,5 @@ pub(crate) mod select;
 pub(crate) mod serve_metrics;
 pub(crate) mod top;
 pub(crate) mod trigger;
+pub(crate) mod view;
 pub(crate) mod with;

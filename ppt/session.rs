@@ -69,6 +69,9 @@ pub(crate) struct Answer {
     /// The processes that it captures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Captured>,
+    /// The capture that it writes: a path from the root; none if it writes into a pipe, or windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
     /// What `enable` or `disable` has changed, as `BUFFER.NAME`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,

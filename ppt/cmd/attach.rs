@@ -17,6 +17,7 @@ use ppt_text::escaped;
 use crate::args::{self, Which};
 use crate::choice;
 use crate::cmd::select::{self, Chosen};
+use crate::cmd::view::Viewer;
 use crate::code::Code;
 use crate::descriptors;
 use crate::exit::ExitStatus;
@@ -37,7 +38,14 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
     if args.capture.probes.iter().any(|name| name == LIST) {
         return list_probes(args);
     }
-    let signals = Signals::take(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])?;
+    capture(args, None)
+}
+
+/// Captures, and has `viewer` show the capture meanwhile.
+pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> Outcome {
+    let mut wanted = vec![Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+    wanted.extend(viewer.as_ref().map(|_| Signal::SIGCHLD));
+    let signals = Signals::take(&wanted)?;
     let capture = &args.capture;
     check_size(capture, [])?;
     check_where(capture, [])?;
@@ -103,8 +111,17 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
         return Err(Failure::failed(Code::System, format!("cannot give up privileges: {error}")));
     }
     let mut live = Live::start(capture, kind, sessions, (follow, kernel), outputs)?;
-    let end = live.publish(metrics).and_then(|()| until_end(&mut live, &signals));
-    Ok(ExitStatus::of(live.finish(end).ok))
+    let published = live.publish(metrics);
+    let started = published.and_then(|()| match &mut viewer {
+        Some(viewer) => viewer.start(),
+        None => Ok(()),
+    });
+    let end = started.and_then(|()| until_end(&mut live, &signals, &mut viewer));
+    let finished = live.finish(end);
+    if let Some(viewer) = viewer {
+        viewer.wait(&signals)?;
+    }
+    Ok(ExitStatus::of(finished.ok))
 }
 
 /// Prints the USDT probes of a process.
@@ -170,10 +187,19 @@ fn sessions(
 }
 
 /// Runs the capture until there is a reason to end it.
-fn until_end(live: &mut Live, signals: &Signals) -> Result<CaptureEnd, Failure> {
+fn until_end(
+    live: &mut Live,
+    signals: &Signals,
+    viewer: &mut Option<&mut Viewer>,
+) -> Result<CaptureEnd, Failure> {
     loop {
         let ready = live.wait(&[signals.as_fd()])?;
-        if ready.others[0] && signals.next().is_some() {
+        let is_over = ready.others[0]
+            && match viewer {
+                Some(viewer) => viewer.is_over(signals)?,
+                None => signals.next().is_some(),
+            };
+        if is_over {
             return Ok(CaptureEnd::new(EndReason::Stopped, ""));
         }
         if let Some(end) = live.turn(&ready).or_else(|| live.deserted()) {

@@ -26,6 +26,7 @@ impl Live<'_> {
             Ask::List => Answer {
                 ok: true,
                 processes: self.captured(),
+                output: self.outputs.full_name(),
                 flight: self.flight.as_ref().map(|flight| {
                     let progress = flight.progress();
                     let folder = match &self.outputs {

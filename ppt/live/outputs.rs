@@ -61,6 +61,14 @@ impl Outputs {
         }
     }
 
+    /// The name of the capture from the root, by which readers find all files of it; None: it has none.
+    pub(super) fn full_name(&self) -> Option<String> {
+        match self {
+            Self::Files(files) => files.full_name(),
+            Self::Windows(_) => None,
+        }
+    }
+
     /// Messages about the files since the last call.
     pub(super) fn news(&self) -> Vec<News> {
         match self {

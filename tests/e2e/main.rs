@@ -125,6 +125,7 @@ mod session {
     mod stacks;
     mod thread_names;
     mod top;
+    mod view;
     mod why;
 }
 

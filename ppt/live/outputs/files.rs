@@ -125,6 +125,16 @@ impl Files {
         }
     }
 
+    /// The name from the root by which readers find all files; None: there is none that others can use.
+    pub(in crate::live) fn full_name(&self) -> Option<String> {
+        let files = locked(&self.files);
+        let path = match self.every {
+            Some(_) => files.series.name().into(),
+            None => locked(&files.current).path()?.to_owned(),
+        };
+        std::path::absolute(path).ok()?.into_os_string().into_string().ok()
+    }
+
     /// The writer of the first file.
     pub(in crate::live) fn first(&self, behind: &Arc<AtomicBool>) -> io::Result<Sink> {
         let mut files = locked(&self.files);

@@ -8,9 +8,9 @@ use super::captures::{Hosts, local, size, threads};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct View {
-    /// Captures: files, patterns ('run*/*.bin'), names of rotated ones. Those that are still written are
-    /// followed.
-    #[arg(value_name = "CAPTURE", required = true, value_parser = local())]
+    /// A process id, or captures: files, patterns ('run*/*.bin'), names of rotated ones. Those that are
+    /// still written are followed.
+    #[arg(value_name = "PID|CAPTURE", required = true, value_parser = local())]
     pub(crate) captures: Vec<PathBuf>,
     /// The port of 127.0.0.1 on which the page is [default: any that is free].
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
@@ -34,4 +34,36 @@ pub(crate) struct View {
     pub(crate) threads: Option<usize>,
     #[command(flatten)]
     pub(crate) hosts: Hosts,
+    #[command(flatten)]
+    pub(crate) process: OfProcess,
+}
+
+/// What only `ppt view PID` has, which attaches: `ppt` itself does that.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Of a process")]
+pub(crate) struct OfProcess {
+    /// The capture that is written, and stays [default: view-PID-TIME.bin].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Only this buffer (repeatable) [default: all].
+    #[arg(short, long = "buffer", value_name = "BUFFER")]
+    buffers: Vec<String>,
+    /// Also capture what the kernel does with the threads: sched, syscalls, faults.
+    #[arg(long, value_name = "WHAT")]
+    kernel: Vec<String>,
+    /// Also capture the stacks of threads.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "99")]
+    #[arg(value_name = "HZ[,waits]")]
+    stacks: Option<String>,
+    /// Proceed despite a safety check of `ppt attach` (repeatable).
+    #[arg(long, value_name = "WHAT")]
+    allow: Vec<String>,
+}
+
+impl OfProcess {
+    /// Whether one of them is given.
+    pub(crate) fn is_given(&self) -> bool {
+        let words = [&self.buffers, &self.kernel, &self.allow];
+        self.output.is_some() || self.stacks.is_some() || words.iter().any(|it| !it.is_empty())
+    }
 }

@@ -1,4 +1,5 @@
-//! `ppt view CAPTURE…`: a page on 127.0.0.1 with a timeline, until Ctrl-C.
+//! `ppt view CAPTURE…`: a page on 127.0.0.1 with a timeline, until Ctrl-C. `ppt view PID` attaches, and runs
+//! this with the capture.
 
 use std::env;
 use std::io::Write;
@@ -14,6 +15,12 @@ use crate::signals::Wakes;
 use crate::{args, message};
 
 pub(crate) fn run(args: &args::View) -> Result<ExitCode, Failure> {
+    if args.process.is_given() {
+        return Err(Failure::Usage(
+            "-o, -b, --kernel, --stacks and --allow are for a process, alone: `ppt view PID`"
+                .into(),
+        ));
+    }
     let wakes = Wakes::take().map_err(|error| Failure::System("set up signals", error))?;
     let captures = Captures {
         paths: args.captures.clone(),
