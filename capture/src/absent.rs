@@ -1,8 +1,8 @@
-//! The sequence numbers that lie between captures, and in none of them.
+//! Finds the sequence numbers that lie between captures and in none of them.
 //!
-//! The numbers of a ring continue from one capture to the next: from file to file of a rotated series,
-//! and from session to session. So a number between two captures that none of them accounts for belongs
-//! to a capture that is not there.
+//! The numbers of a ring continue from one capture to the next: from file to file of a rotated
+//! series, and from session to session. So a number between two captures that neither accounts for
+//! belongs to a missing capture.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::chunk::Gap;
 use crate::series::SeriesPart;
 use crate::sources::SourceInfo;
 
-/// The numbers that captures account for together, ring by ring.
+/// The sequence numbers that several captures account for, ring by ring.
 #[derive(Debug, Clone, Default)]
 pub struct Together {
     /// By nonce of the segment and number of the ring.
@@ -21,22 +21,23 @@ pub struct Together {
     captures: BTreeMap<usize, KnownCapture>,
 }
 
-/// What is known of a capture.
+/// The facts about a capture.
 #[derive(Debug, Clone, Default)]
 struct KnownCapture {
     place: CapturePlace,
-    /// The sources by the nonces of their segments; empty without an end, which tells of all rings.
+    /// The sources by the nonces of their segments. Empty without an end, because only the end
+    /// lists all rings.
     segments: BTreeMap<u64, u16>,
-    /// The rings of which its account tells: nonce and number.
+    /// The rings in its account: nonce and number.
     rings: BTreeSet<(u64, u32)>,
 }
 
-/// Where a capture has its place among others.
+/// The position of a capture among others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CapturePlace {
     /// Its id.
     pub id: [u8; 16],
-    /// Its place in a series, if it states one.
+    /// Its position in a series, if it states one.
     pub part: Option<SeriesPart>,
     /// Whether it is a window of a flight recorder.
     pub is_window: bool,
@@ -59,7 +60,7 @@ pub struct FilesBetween {
     pub first: u32,
     /// The number of the last of them.
     pub last: u32,
-    /// How many of the files from the first to the last are missing.
+    /// The number of missing files from the first to the last.
     pub count: u32,
     /// Whether `--keep` has removed all of them.
     pub removed: bool,
@@ -81,7 +82,7 @@ impl fmt::Display for FilesBetween {
     }
 }
 
-/// A run of numbers that one capture accounts for.
+/// A run of sequence numbers that one capture accounts for.
 #[derive(Debug, Clone, Copy)]
 struct HeldRun {
     first_seq: u64,
@@ -90,23 +91,23 @@ struct HeldRun {
     source: u16,
 }
 
-/// A run of numbers between two captures.
+/// A run of sequence numbers between two captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Absence {
-    /// The capture before it, by the number that [`Together::add`] got.
+    /// The capture before it, by the number passed to [`Together::add`].
     pub before: usize,
-    /// The capture behind it, by that number.
+    /// The capture after it, by that number.
     pub behind: usize,
-    /// The numbers, in the words of the capture behind them. The cause is [`Cause::Absent`].
+    /// The numbers, with the source of the capture after them. The cause is [`Cause::Absent`].
     pub gap: Gap,
     /// The files that should hold them, if both captures are of one series.
     pub files: Option<FilesBetween>,
 }
 
 impl Together {
-    /// Takes in the account of a capture that has been read to its end, and its `sources` if it has an
-    /// end chunk. `capture` is a number that the caller chooses. Before and behind a window of a flight
-    /// recorder nothing is absent: nobody asked for it.
+    /// Adds the account of a capture that has been read to its end, and its `sources` if it has an
+    /// end chunk. `capture` is a number that the caller chooses. Nothing counts as absent before
+    /// and after a window of a flight recorder, because the recorder was not meant to keep it.
     pub fn add<'a>(
         &mut self,
         capture: usize,
@@ -124,7 +125,7 @@ impl Together {
         }
     }
 
-    /// What is absent, by segment, ring and number.
+    /// The absent numbers, by segment, ring and number.
     pub fn absent(mut self) -> Vec<Absence> {
         let mut removed: HashMap<[u8; 16], u32> = HashMap::new();
         let mut present: HashMap<[u8; 16], BTreeSet<u32>> = HashMap::new();
@@ -168,8 +169,8 @@ impl Together {
 }
 
 impl Together {
-    /// The beginning of a ring, by the capture in which ppt attached to its segment and in which nobody
-    /// had written to the ring yet.
+    /// The beginning of a ring, from the capture in which ppt attached to its segment before any
+    /// thread wrote to the ring.
     fn unwritten(&self, nonce: u64, ring: u32) -> Option<HeldRun> {
         let by_id = |id| self.captures.values().find(|known| known.place.id == id);
         let attached_in = |known: &KnownCapture| match known.place.part {
@@ -186,7 +187,8 @@ impl Together {
     }
 }
 
-/// The files between two captures of one series that are not among the `present` ones; None: none is missing.
+/// The files between two captures of one series that are not among the `present` ones. `None` if
+/// none is missing.
 fn files_between(
     before: &CapturePlace,
     behind: &CapturePlace,
@@ -296,7 +298,7 @@ mod tests {
                 "file 5 of the series is not among these captures"
             ]
         );
-        // The ring is silent in file 3.
+        // The ring is idle in file 3.
         let silent = [(1, None), (91, Some(part(3, 0))), (31, Some(part(5, 0)))];
         assert_eq!(
             files(&silent)[0],

@@ -1,4 +1,4 @@
-//! The sums of captured and missing frames, added up from the chunks of a capture.
+//! Sums captured and missing frames from the chunks of a capture.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::end::{End, RingEnd};
 use crate::error::DamageKind;
 use crate::ranges::Ranges;
 
-/// Names one ring in a capture.
+/// Identifies one ring in a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RingKey {
     /// The source.
@@ -27,13 +27,13 @@ pub struct RingAccount {
     pub first_seq: u64,
     /// The sequence number after the last.
     pub next_seq: u64,
-    /// Frames that the reader handed out.
+    /// Frames that the reader returned.
     pub captured: u64,
     /// Frames that the listener lost.
     pub lost: Lost,
     /// Frames that no readable chunk accounts for, because the file is damaged.
     pub damaged: u64,
-    /// Frames that the listener was told to leave out.
+    /// Frames that the listener left out on request.
     pub left_out: u64,
     /// Frames between sessions. No sum contains them.
     pub unattended: u64,
@@ -59,22 +59,22 @@ pub struct Mismatch {
     pub found: RingAccount,
 }
 
-/// The sums of the chunks that have been read. They are exact after every chunk, so also for a
-/// capture that was cut off.
+/// The sums of the chunks read so far. They are exact after every chunk, and so for a truncated
+/// capture, too.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
     rings: BTreeMap<RingKey, RingTally>,
     dropped: BTreeMap<u16, Dropped>,
 }
 
-/// Rings of one capture; more are damage (65,536 rings are the most that a segment has).
+/// Most rings of one capture; more are damage (a segment has at most 65,536 rings).
 const MAX_RINGS: usize = 1 << 20;
 
 #[derive(Debug, Clone, Default)]
 struct RingTally {
     /// Every number that a chunk accounts for.
     seen: Ranges,
-    /// From the first to after the last captured or lost frame; None: no such.
+    /// From the first captured or lost frame to after the last. `None` if there is none.
     span: Option<(u64, u64)>,
     captured: u64,
     bad: u64,
@@ -104,8 +104,8 @@ impl RingTally {
 }
 
 impl Account {
-    /// Takes in a frames chunk of which `bad` frames are damaged. An error refuses the frames:
-    /// a number is handed out once. `Ok(false)`: only `lost_before` states what was stated before.
+    /// Adds a frames chunk of which `bad` frames are damaged. An error rejects the frames, because
+    /// a number is returned only once. `Ok(false)`: `lost_before` repeats earlier statements.
     pub(crate) fn frames(&mut self, head: &FramesHead, bad: u32) -> Result<bool, DamageKind> {
         let tally = self.tally(RingKey::of_frames(head))?;
         if !tally.seen.insert(head.first_seq, head.next_seq()) {
@@ -127,7 +127,7 @@ impl Account {
         Ok(true)
     }
 
-    /// Takes in a gap chunk.
+    /// Adds a gap chunk.
     pub(crate) fn gap(&mut self, gap: &Gap) -> Result<(), DamageKind> {
         let tally = self.tally(RingKey::of_gap(gap))?;
         if !tally.seen.insert(gap.first_seq, gap.next_seq()) {
@@ -144,12 +144,12 @@ impl Account {
         Ok(())
     }
 
-    /// Takes in a drops chunk: the last one counts.
+    /// Adds a drops chunk. The last one counts.
     pub(crate) fn drops(&mut self, drops: &Drops) {
         self.dropped.insert(drops.source, drops.dropped);
     }
 
-    /// Takes in the listener's account: it knows how far the rings went, whatever the file lost.
+    /// Adds the listener's account, which states the final cursors even if the file lost chunks.
     pub(crate) fn end(&mut self, end: &End) -> Result<(), DamageKind> {
         for stated in &end.rings {
             if stated.first_seq > stated.next_seq {
@@ -178,9 +178,9 @@ impl Account {
         self.dropped.get(&source).copied().unwrap_or_default()
     }
 
-    /// The runs of sequence numbers that the capture accounts for, also those that nobody attended: the
-    /// ring, the first number, and the number after the last. Runs of a ring neither overlap nor touch. A
-    /// ring without frames of which the end tells has an empty run at its cursor.
+    /// The runs of sequence numbers that the capture accounts for, including unattended ones: the
+    /// ring, the first number, and the number after the last. Runs of a ring neither overlap nor
+    /// touch. A ring without frames that the end lists has an empty run at its cursor.
     pub fn held(&self) -> impl Iterator<Item = (RingKey, u64, u64)> {
         self.rings.iter().flat_map(|(&key, tally)| {
             let mut runs = tally.seen.with(tally.span.unwrap_or_default());

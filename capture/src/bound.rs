@@ -1,14 +1,13 @@
-//! A position in a capture, as people write it.
+//! A position in a capture, in its text form.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The first or the last position of the wanted part of a capture. The bound itself belongs to that
-/// part.
+/// The first or the last position of a selected part of a capture, inclusive.
 ///
 /// As text: `500`, a sequence number; `1.5s`, since its start; `2026-11-21T15:04:05Z`, UTC;
-/// `@1795273445.5`, seconds since the epoch, and `@1795273445500000000ns`, as tables have it.
+/// `@1795273445.5`, seconds since the epoch, and `@1795273445500000000ns`, as in tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// The frame of this sequence number, in each ring.

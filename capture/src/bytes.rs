@@ -1,4 +1,4 @@
-//! Little-endian numbers at fixed places of a byte slice.
+//! Little-endian numbers at fixed offsets of a byte slice.
 //!
 //! Callers check the length once; an offset beyond it is a bug in this crate, never in the input.
 

@@ -1,5 +1,5 @@
 //! The causes of missing frames: one closed list, which every output shares. `docs/architecture.md`
-//! says where each is decided.
+//! states where each is decided.
 
 use std::ops::{AddAssign, Sub};
 
@@ -21,17 +21,18 @@ pub enum Cause {
     Nested = 5,
     /// Dropped: the segment was not mapped in the target.
     NotMapped = 6,
-    /// Neither: written between two sessions, when nobody was attached.
+    /// Neither: written between two sessions, when no session was attached.
     Unattended = 7,
     /// Neither: the caller asked for other frames only.
     LeftOut = 8,
-    /// Neither: written between the captures that are read together, and in none of them. No capture
+    /// Neither: written between captures that are read together, and in none of them. No capture
     /// states it.
     Absent = 9,
 }
 
-/// The number beside the cause that tells frames that were left out. Their cause is that of
-/// unattended frames: readers that do not know the number take them for those, which no sum contains.
+/// The second number, which marks frames that were left out. Their first number is that of
+/// unattended frames: readers that do not know the second number treat them as unattended, which no
+/// sum contains.
 const BY_CHOICE: u16 = 1;
 
 impl Cause {
@@ -48,7 +49,7 @@ impl Cause {
         Cause::Absent,
     ];
 
-    /// The numbers in the file: that of the cause, and one beside it.
+    /// The numbers in the file: the cause and the second number.
     pub fn code(self) -> (u16, u16) {
         match self {
             Cause::LeftOut => (Cause::Unattended as u16, BY_CHOICE),
@@ -56,7 +57,7 @@ impl Cause {
         }
     }
 
-    /// The cause with these numbers. A second number of a later version is ignored.
+    /// The cause with these numbers. An unknown second number of a later version is ignored.
     pub fn from_code(code: (u16, u16)) -> Option<Cause> {
         let find = |code| Self::ALL.into_iter().find(|cause| cause.code() == code);
         find(code).or_else(|| find((code.0, 0)))

@@ -1,4 +1,4 @@
-//! Chunks of cells: what counters and histograms were at one moment.
+//! Chunks of cells: the values of counters and histograms at one time.
 
 use std::collections::BTreeMap;
 
@@ -17,25 +17,25 @@ pub struct CellsHead {
     pub nonce: u64,
     /// CLOCK_MONOTONIC when the reading began, ns.
     pub mono_ns: u64,
-    /// Adds and observations of the source that are nowhere, because the target could not map its
-    /// segment: since the start of the capture. The last chunk counts.
+    /// Adds and observations of the source that were lost because the target could not map its
+    /// segment, since the start of the capture. The last chunk counts.
     pub not_mapped: u64,
-    /// These are the values at which the file begins: those at which the file before it ended.
+    /// Whether these are the values at the start of the file, at which the previous file ended.
     pub is_base: bool,
 }
 
-/// What changed in one row since the reading before.
+/// The changes in one row since the previous reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellRow<'a> {
-    /// The ring whose owners added. None: the row that all threads share.
+    /// The ring whose owners added. `None`: the shared row.
     pub ring: Option<u32>,
-    /// Kernel id of the thread that added; 0: several did, or it is not known.
+    /// Kernel id of the thread that added. 0: several threads did, or it is unknown.
     pub tid: u32,
     entries: &'a [u8],
 }
 
 impl<'a> CellRow<'a> {
-    /// The cells, by their numbers in a row, and what was added to each since the session began,
+    /// The cells, by their numbers in a row, with the sum added to each since the session began,
     /// modulo 2^64.
     pub fn values(&self) -> impl Iterator<Item = (u32, u64)> + use<'a> {
         let entries = self.entries.chunks_exact(entry::LEN);
@@ -46,13 +46,13 @@ impl<'a> CellRow<'a> {
 /// A chunk of cells that has been checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cells<'a> {
-    /// What it says of all rows.
+    /// The facts about all rows.
     pub head: CellsHead,
     payload: &'a [u8],
 }
 
 impl<'a> Cells<'a> {
-    /// A chunk of `source`, whose rings and cells are below these numbers.
+    /// A chunk of `source`. Its rings and cells must be below these numbers.
     pub(crate) fn decode(
         (source, header): (u16, &[u8]),
         payload: &'a [u8],
@@ -110,12 +110,13 @@ impl CellsHead {
     }
 }
 
-/// The payload of a cells chunk, as it is put together.
+/// The payload of a cells chunk under construction.
 #[derive(Debug, Clone, Default)]
 pub struct CellRows(Vec<u8>);
 
 impl CellRows {
-    /// Adds a row with these cells and values, in the order of the cells; nothing, if there are none.
+    /// Adds a row with these cells and values, in the order of the cells. Adds nothing if there are
+    /// none.
     pub fn push(
         &mut self,
         ring: Option<u32>,
@@ -151,7 +152,7 @@ impl CellRows {
         self.0.is_empty()
     }
 
-    /// Forgets all rows.
+    /// Removes all rows.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -160,16 +161,16 @@ impl CellRows {
 /// Source, segment, row and cell.
 type CellAddress = (u16, u64, Option<u32>, u32);
 
-/// What counters and histograms come to, added up from the chunks of a capture.
+/// The sums of counters and histograms over the chunks of a capture.
 #[derive(Debug, Clone, Default)]
 pub struct CellTotals {
-    /// Where the file begins, and the last value.
+    /// The value at the start of the file, and the last value.
     values: BTreeMap<CellAddress, (u64, u64)>,
     not_mapped: BTreeMap<u16, u64>,
 }
 
 impl CellTotals {
-    /// Takes a chunk in.
+    /// Adds a chunk.
     pub fn add(&mut self, chunk: &Cells<'_>) {
         let CellsHead { source, nonce, not_mapped, is_base, .. } = chunk.head;
         if !is_base {
@@ -183,8 +184,8 @@ impl CellTotals {
         }
     }
 
-    /// The sum of each cell of `source`, over all rows and segments: what was added while the file
-    /// was written.
+    /// The sum of each cell of `source`, over all rows and segments: only what was added while the
+    /// file was written.
     pub fn of(&self, source: u16) -> BTreeMap<u32, u64> {
         let first = (source, 0, None, 0);
         let last = (source, u64::MAX, Some(u32::MAX), u32::MAX);
@@ -196,26 +197,26 @@ impl CellTotals {
         sums
     }
 
-    /// Adds and observations of `source` that are nowhere.
+    /// Adds and observations of `source` that were lost.
     pub fn not_mapped(&self, source: u16) -> u64 {
         self.not_mapped.get(&source).copied().unwrap_or_default()
     }
 }
 
-/// What a histogram holds.
+/// The content of a histogram.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Histogram {
     /// The number of values.
     pub count: u64,
     /// Their sum, modulo 2^64: an i64 for durations.
     pub sum: u64,
-    /// The buckets that hold values: `lo ≤ value < hi`, and how many. No `lo` is below, no `hi` above
-    /// all buckets.
+    /// The buckets that hold values: `lo ≤ value < hi`, and their count. `lo` is `None` below all
+    /// buckets, `hi` is `None` above them.
     pub buckets: Vec<(Option<i128>, Option<i128>, u64)>,
 }
 
 impl Histogram {
-    /// Of a metric, out of the sums of cells.
+    /// The histogram of a metric, from the sums of cells.
     pub fn of(metric: &Metric, sums: &BTreeMap<u32, u64>) -> Self {
         let mut histogram = Self::default();
         for (&cell, &value) in sums.range(metric.cells.clone()) {
@@ -231,7 +232,7 @@ impl Histogram {
         histogram
     }
 
-    /// The bucket that holds the value which `part` of all are not above (0.5: the median).
+    /// The bucket that holds the quantile `part` (0.5: the median).
     pub fn quantile(&self, part: f64) -> Option<(Option<i128>, Option<i128>)> {
         let rank = ((self.count as f64 * part).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0u64;

@@ -21,7 +21,7 @@ pub enum ChunkKind {
     Gap,
     /// Readings of clocks.
     Clock,
-    /// Frames that the writers of a source refused.
+    /// Number of frames that the writers of a source refused.
     Drops,
     /// The offsets of the chunks.
     Index,
@@ -31,13 +31,13 @@ pub enum ChunkKind {
     Cells,
     /// Why a window of the flight recorder was written.
     Trigger,
-    /// What was enabled and disabled in a segment.
+    /// Changes of the masks of a segment.
     Masks,
     /// Names of threads.
     Threads,
-    /// Which file of a capture this is.
+    /// The position of this file in a series.
     Series,
-    /// What a process had mapped as code.
+    /// The code mappings of a process.
     Modules,
     /// A kind of a later version.
     Other(u16),
@@ -126,16 +126,16 @@ pub struct FramesHead {
     pub drained_mono_ns: u64,
     /// CLOCK_MONOTONIC after the last frame was drained, ns; 0 = unknown.
     pub drained_by_mono_ns: u64,
-    /// Least value of the `@at` field, in ns of its clock, or in ticks for `tsc`; 0 = unknown.
+    /// Smallest value of the `@at` field, in ns of its clock, or in ticks for `tsc`; 0 = unknown.
     pub t_min: u64,
-    /// Greatest value of the `@at` field, in the same unit; 0 = unknown.
+    /// Largest value of the `@at` field, in the same unit; 0 = unknown.
     pub t_max: u64,
-    /// Bit n: a frame with id n is there; bit 63: 63 or higher; 0 = unknown.
+    /// Bit n: the chunk has a frame with id n; bit 63: 63 or higher; 0 = unknown.
     pub frame_mask: u64,
 }
 
-/// When a frame was drained: not before `first`, before which no frame of its chunk was, and not before its
-/// own time `own`; and not after `by`, by which all of them were, whatever the program says of its times.
+/// When a frame was drained: not before `first`, the start of its chunk's drain, and not before its
+/// own time `own`. It is not after `by`, the end of that drain, whatever times the program states.
 pub fn drained_at<T: Ord>(first: T, by: Option<T>, own: Option<T>) -> T {
     match (by, own) {
         (Some(by), Some(own)) => first.max(own.min(by)),
@@ -143,7 +143,7 @@ pub fn drained_at<T: Ord>(first: T, by: Option<T>, own: Option<T>) -> T {
     }
 }
 
-/// A run of sequence numbers that is missing.
+/// A run of missing sequence numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
     /// The source; a source chunk of this number comes first.
@@ -152,11 +152,11 @@ pub struct Gap {
     pub nonce: u64,
     /// Ring in the segment.
     pub ring: u32,
-    /// The first number that is missing.
+    /// The first missing number.
     pub first_seq: u64,
-    /// How many are missing, at least 1.
+    /// The number of missing frames, at least 1.
     pub count: u64,
-    /// Why; one that [`Cause::is_numbered`].
+    /// The cause, for which [`Cause::is_numbered`] is true.
     pub cause: Cause,
 }
 
@@ -186,7 +186,7 @@ pub(crate) struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// The header of a chunk with this payload, stored as it is.
+    /// The header of a chunk with this payload, stored uncompressed.
     pub fn new(
         kind: ChunkKind,
         capture: [u8; 8],
@@ -207,7 +207,7 @@ impl ChunkHeader {
         }
     }
 
-    /// The bytes; `fill` writes what is particular to the kind.
+    /// The header as bytes. `fill` writes the fields of the chunk kind.
     pub fn encode(&self, fill: impl FnOnce(&mut [u8])) -> Vec<u8> {
         let mut bytes = vec![0; self.header_len];
         put(&mut bytes, chunk::MAGIC, chunk::MAGIC_VALUE);
@@ -226,13 +226,13 @@ impl ChunkHeader {
         bytes
     }
 
-    /// Whether `bytes` begin like a chunk of `capture` (of any capture where that is unknown).
+    /// Whether `bytes` begin like a chunk of `capture` (`None`: of any capture).
     pub fn begins(bytes: &[u8], capture: Option<[u8; 8]>) -> bool {
         bytes.starts_with(&chunk::MAGIC_VALUE)
             && capture.is_none_or(|id| bytes.get(chunk::CAPTURE..chunk::CAPTURE + 8) == Some(&id))
     }
 
-    /// The header at the start of `bytes`, if one is there, whole, and its checksum is right.
+    /// The header at the start of `bytes`, if it is complete and its checksum is right.
     pub fn decode(bytes: &[u8], capture: Option<[u8; 8]>) -> Option<ChunkHeader> {
         if bytes.len() < chunk::LEN || !Self::begins(bytes, capture) {
             return None;
@@ -257,17 +257,17 @@ impl ChunkHeader {
         })
     }
 
-    /// Whether the payload is stored in another way than as it is.
+    /// Whether the payload is compressed.
     pub fn is_coded(&self) -> bool {
         self.codec != codec::NONE
     }
 
-    /// How, if it is a way that is known.
+    /// The codec, if it is known.
     pub fn codec(&self) -> Option<Codec> {
         Codec::from_code(self.codec)
     }
 
-    /// Whether the lengths are ones that this version can read.
+    /// Whether this version can read a chunk with these lengths.
     pub fn check(&self) -> Result<(), DamageKind> {
         match self.kind {
             // The reader skips an unknown kind by its length.
@@ -290,8 +290,8 @@ impl FramesHead {
         self.first_seq + u64::from(self.count)
     }
 
-    /// Checks the head. The error is the fault. Every head that this crate hands out has passed
-    /// this check.
+    /// Checks the head. The error is the fault. Every head that this crate returns has passed this
+    /// check.
     pub(crate) fn check(&self, payload_len: u64) -> Result<(), &'static str> {
         if self.count == 0 || self.count > format::MAX_FRAMES {
             return Err("a frames chunk holds 1 to 65,536 frames");
@@ -435,7 +435,7 @@ mod tests {
         assert_eq!(drained_at(10, Some(20), Some(99)), 20);
         assert_eq!(drained_at(10, Some(20), None), 10);
         assert_eq!(drained_at(10, None, Some(15)), 10);
-        // A head that contradicts itself.
+        // An inconsistent head.
         assert_eq!(drained_at(10, Some(5), Some(7)), 10);
     }
 }

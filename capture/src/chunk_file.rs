@@ -11,8 +11,8 @@ use crate::codec::Unpacker;
 use crate::error::{Damage, DamageKind};
 use crate::reader::numbered;
 
-/// A capture whose chunks are read by their offsets. Several threads can read one file, each
-/// through a `ChunkFile` of its own.
+/// A capture whose chunks are read by their offsets. Several threads can read one file, each with
+/// its own `ChunkFile`.
 pub struct ChunkFile {
     file: Arc<File>,
     /// Bytes from `offset` on.
@@ -59,8 +59,8 @@ impl ChunkFile {
     /// bytes at once, if that is more.
     ///
     /// # Errors
-    /// The file cannot be read. The inner error is damage: the chunk is not, or no longer, what it
-    /// should be.
+    /// The file cannot be read. The inner error is damage: the chunk is not, or no longer, the
+    /// expected one.
     pub fn read(
         &mut self,
         offset: u64,

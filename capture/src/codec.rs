@@ -7,7 +7,7 @@ use zstd_sys::{ZSTD_compress, ZSTD_decompress, ZSTD_isError};
 use crate::error::DamageKind;
 use crate::format::{MAX_CODED, codec};
 
-/// Fast, and already most of what there is to gain.
+/// Fast, with most of the possible compression.
 const ZSTD_LEVEL: c_int = 1;
 const NOT_DECODED: DamageKind =
     DamageKind::Content("compressed frames that do not decompress to their length");
@@ -73,12 +73,12 @@ impl Packer {
         }
     }
 
-    /// How long `raw` became, if shorter.
+    /// The compressed length of `raw`, if that is shorter.
     fn shrink(&mut self, codec: Codec, raw: &[u8]) -> Option<usize> {
         let room = match codec {
-            // A result that is not at least one byte shorter is no gain.
+            // A result that is not at least one byte shorter saves nothing.
             Codec::Zstd => raw.len().checked_sub(1)?,
-            // It wants room for the worst case.
+            // It requires room for the worst case.
             Codec::Lz4 => lz4_flex::block::get_maximum_output_size(raw.len()),
         };
         if self.stored.len() < room {
@@ -113,7 +113,7 @@ impl<'a> Packed<'a> {
         Self::summed(bytes, checksum(0, bytes))
     }
 
-    /// As it is; its checksum is known.
+    /// An uncompressed payload whose checksum is known.
     fn summed(bytes: &'a [u8], crc: u32) -> Self {
         Self { codec: codec::NONE, stored: bytes, raw_len: bytes.len(), crc }
     }
@@ -124,14 +124,14 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// Unpacks payloads, one after the other, into memory of its own: at most [`MAX_CODED`] bytes.
+/// Unpacks payloads, one after the other, into its own buffer of at most [`MAX_CODED`] bytes.
 #[derive(Default)]
 pub(crate) struct Unpacker {
     raw: Vec<u8>,
 }
 
 impl Unpacker {
-    /// Unpacks `stored`, which must become `raw_len` bytes.
+    /// Unpacks `stored`, which must have `raw_len` bytes unpacked.
     pub fn unpack(&mut self, codec: u16, stored: &[u8], raw_len: u64) -> Result<(), DamageKind> {
         self.raw.clear();
         let known = Codec::from_code(codec).ok_or(DamageKind::Codec(codec))?;
@@ -150,24 +150,24 @@ impl Unpacker {
     }
 }
 
-/// How many bytes of `room` `raw` takes, if that is enough.
+/// The number of bytes that compressed `raw` takes in `room`, if it fits.
 fn compress(raw: &[u8], room: &mut [u8]) -> Option<usize> {
     let (to, from) = (room.as_mut_ptr().cast(), raw.as_ptr().cast());
-    // SAFETY: two slices, each with its length; the one that is written to is ours alone.
+    // SAFETY: two slices, each with its length; only we use the one that is written to.
     let done = unsafe { ZSTD_compress(to, room.len(), from, raw.len(), ZSTD_LEVEL) };
     zstd_length(done)
 }
 
-/// How many bytes of `room` `stored` becomes, if that is enough and it is what it should be.
+/// The number of bytes that unpacked `stored` takes in `room`, if it is valid and fits.
 fn decompress(stored: &[u8], room: &mut [u8]) -> Option<usize> {
     let (to, from) = (room.as_mut_ptr().cast(), stored.as_ptr().cast());
-    // SAFETY: as above. It believes nothing that the compressed bytes say.
+    // SAFETY: as above. The function trusts nothing in the compressed bytes.
     let done = unsafe { ZSTD_decompress(to, room.len(), from, stored.len()) };
     zstd_length(done)
 }
 
 fn zstd_length(done: usize) -> Option<usize> {
-    // SAFETY: a function of a number.
+    // SAFETY: a pure function of a number.
     (unsafe { ZSTD_isError(done) } == 0).then_some(done)
 }
 

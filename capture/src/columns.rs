@@ -1,9 +1,9 @@
-//! Reads the columns of frames. Only this module knows how the bytes of each type are read.
+//! Reads the columns of frames. Only this module decodes the bytes of each type.
 //!
 //! A [`Reader`] is one column of one kind of frame. [`Reader::visit`] passes a typed [`Access`] to
 //! a [`Visitor`], which reads one cell or all cells of a chunk. Each visitor is compiled for the
-//! type, and nothing is allocated. Any bytes are a value. A field that reaches beyond the frame has
-//! no value; no checked schema has such a field.
+//! type, and nothing is allocated. All bytes are valid values. A field that reaches beyond the
+//! frame has no value; no checked schema has such a field.
 //!
 //! A new type of column is a method of [`Visitor`] and an arm here. The compiler then reports every
 //! output that lacks it.
@@ -32,9 +32,9 @@ pub struct Reader {
     names: Names,
 }
 
-/// The work of an output on a column: one method for each type of values.
+/// An output's operation on a column: one method for each type of values.
 ///
-/// The methods get an [`Access`], which reads a value out of a frame. The length of an interval has
+/// The methods get an [`Access`], which reads a value from a frame. The length of an interval has
 /// the type of its values.
 pub trait Visitor: Sized {
     /// The result of each method.
@@ -46,11 +46,11 @@ pub trait Visitor: Sized {
     fn single(self, value: impl Access<Value = f32>) -> Self::Output;
     /// A 64-bit float.
     fn double(self, value: impl Access<Value = f64>) -> Self::Output;
-    /// A bool: 0 or 1. A writer that broke the rules may have left another byte.
+    /// A bool: 0 or 1. A faulty writer may have left another byte.
     fn boolean(self, value: impl Access<Value = u8>) -> Self::Output;
     /// Nanoseconds.
     fn duration(self, value: impl Access<Value = i64>) -> Self::Output;
-    /// A code address of the process. It is an integer unless the output shows more of it.
+    /// A code address of the process. It is treated as an integer unless the output overrides this.
     fn address(self, value: impl Access<Value = u64>) -> Self::Output {
         self.integer(value)
     }
@@ -62,7 +62,7 @@ pub trait Visitor: Sized {
     fn name<T: Integer>(self, value: impl Access<Value = T>, names: &Names) -> Self::Output;
     /// Text.
     fn text(self, text: Text) -> Self::Output;
-    /// Bytes without meaning.
+    /// Opaque bytes.
     fn bytes(self, bytes: Fixed) -> Self::Output;
 }
 
@@ -91,7 +91,7 @@ impl Reader {
         }
     }
 
-    /// The point in time that the column holds, if it holds one. None for the halves of a timeval.
+    /// The point in time that the column holds, if any. `None` for the halves of a timeval.
     pub fn time(&self) -> Option<Time> {
         match self.ty {
             ColumnType::Time(ty) => Some(Time::new(self.at, ty)),
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use ppt_clock::{ClockId, ClockReading, ClockTable, TimeNamespace};
 
-    /// Intervals of ticks, of ns of a clock and of an integer.
+    /// Intervals in ticks, in ns of a clock, and of integers.
     const SCHEMA: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":64,"frames":[{"name":"f",
         "kind":"plain","size":64,"fields":[
         {"name":"a_start","type":"tsc","interval":{"name":"a","edge":"start"},"offset":8},
@@ -207,7 +207,7 @@ mod tests {
         {"name":"c_start","type":"u8","interval":{"name":"c","edge":"start"},"offset":40},
         {"name":"c_end","type":"u8","interval":{"name":"c","edge":"end"},"offset":41}]}]}"#;
 
-    /// Writes each read as text: its method and its value.
+    /// Shows each read as text: the method and the value.
     struct ReadAsText<'a>(&'a [u8]);
 
     impl Visitor for ReadAsText<'_> {

@@ -1,4 +1,4 @@
-//! The end chunk of a capture: why it ended, and the listener's own account of it.
+//! The end chunk of a capture: the reason, and the listener's own account.
 
 use crate::bytes::{get, put, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::cause::{Dropped, Lost};
@@ -23,7 +23,7 @@ pub enum EndReason {
     MaxSize = 5,
     /// The library that holds the buffers was unloaded.
     Unloaded = 6,
-    /// Something failed; the message says what.
+    /// A failure, which the message describes.
     Failed = 7,
     /// It continues in another capture, with the next sequence numbers.
     Rotated = 8,
@@ -83,14 +83,14 @@ pub struct RingEnd {
     pub lost: Lost,
 }
 
-/// The end of a capture. A capture that was cut off has none.
+/// The end of a capture. A truncated capture has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
-    /// Why it ended.
+    /// The reason.
     pub reason: EndReason,
-    /// More about the reason, for people. May be empty.
+    /// Further information about the reason, for people. May be empty.
     pub message: String,
-    /// Every ring that was drained, also those without a frame.
+    /// Every ring that was drained, including those without a frame.
     pub rings: Vec<RingEnd>,
     /// Every source with what it dropped.
     pub drops: Vec<(u16, Dropped)>,

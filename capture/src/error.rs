@@ -1,4 +1,4 @@
-//! The faults of a capture: of all of it, or of a part.
+//! The faults of a capture or of a part of it.
 
 use std::fmt;
 use std::io;
@@ -24,14 +24,14 @@ pub enum CaptureError {
     #[error("this is a directory, not a capture")]
     #[strum(serialize = "not-a-capture")]
     Directory,
-    /// It begins like a capture, but is cut off or damaged so early that nothing can be read.
+    /// It begins like a capture, but is truncated or damaged so early that nothing can be read.
     #[error("the capture is cut off or damaged in its first bytes, so ppt cannot read it")]
     #[strum(serialize = "damaged")]
     Header,
     /// It does not begin with the header of a capture.
     #[error("this is not a capture; it does not begin with a capture's header")]
     NotACapture,
-    /// A later ppt wrote it.
+    /// It was written by a later version.
     #[error(
         "the capture has format version {found}, but this program reads versions up to {VERSION}; \
          use the ppt that wrote it, or a newer one"
@@ -55,7 +55,7 @@ impl CaptureError {
     }
 }
 
-/// A part of a capture that cannot be trusted. The reader leaves it out and continues.
+/// A part of a capture that cannot be trusted. The reader skips it and continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// Its offset from the first byte of the capture.
@@ -79,7 +79,7 @@ pub enum DamageKind {
     /// Bytes between two chunks.
     #[error("{bytes} bytes that are not a chunk")]
     NotAChunk {
-        /// Their number, up to the next chunk or the end.
+        /// The number of bytes, up to the next chunk or the end.
         bytes: u64,
     },
     /// The payload does not match its checksum.
@@ -100,16 +100,16 @@ pub enum DamageKind {
     /// A source that was not introduced.
     #[error("a chunk of source {0}, which is not known")]
     UnknownSource(u16),
-    /// Missing chunks: how many.
+    /// The number of missing chunks.
     #[error("{0} chunks are missing")]
     Missing(u64),
-    /// A chunk that came before.
+    /// A chunk that was read before.
     #[error("a chunk that appears twice")]
     Repeated,
-    /// A chunk that comes later than it should. Its content is used.
+    /// A chunk that comes later than its number requires. Its content is used.
     #[error("a chunk in the wrong place")]
     OutOfPlace,
-    /// Frames that came before, or that were stated as lost.
+    /// Frames that were read before, or were stated as lost.
     #[error("frames {first_seq} to {last_seq} of ring {ring} are already accounted for")]
     Overlap {
         /// The ring.
@@ -124,14 +124,14 @@ pub enum DamageKind {
     Sequence {
         /// The ring.
         ring: u32,
-        /// The number that it must have.
+        /// The expected number.
         expected: u64,
-        /// The number that it has.
+        /// The number found.
         found: u64,
-        /// How many frames of the chunk are like this one.
+        /// The number of frames in the chunk with this fault.
         frames: u32,
     },
-    /// A frame of a kind that the schema does not know.
+    /// A frame of a kind that is not in the schema.
     #[error("frame {seq} of ring {ring} has the frame id {id}, which its schema does not know")]
     UnknownFrame {
         /// The ring.

@@ -10,20 +10,20 @@
 //!
 //! Without a new [`VERSION`], later versions may append fields to a header (header_len grows, and
 //! readers use the fields that they know), add kinds (readers skip them by length), and use
-//! reserved bytes for which 0 keeps its meaning. The bytes of a header behind the fields that the
-//! writer knows are zeros; the writer makes headers longer so that a large payload begins at a
-//! multiple of [`BLOCK`]. Two things never change in any version: the first 24 bytes of the file
-//! header, and the place and computation of its checksum.
+//! reserved bytes for which 0 keeps its meaning. Header bytes after the writer's known fields are
+//! zeros; the writer makes headers longer so that a large payload begins at a multiple of
+//! [`BLOCK`]. Two things never change in any version: the first 24 bytes of the file header, and
+//! the offset and computation of its checksum.
 
 /// Version of the format that this crate writes, and the newest it reads.
 pub const VERSION: u32 = 1;
 /// Chunks start at multiples of this.
 pub(crate) const ALIGN: usize = 64;
-/// Alignment, in the file and in memory, with which every file system can write past the page
+/// Alignment, in the file and in memory, that suffices for every file system to write past the page
 /// cache.
 pub const BLOCK: usize = 4096;
-/// Payloads of frames of at least so many bytes begin at a multiple of [`BLOCK`], if the header can
-/// be long enough.
+/// Payloads of frames of at least this size in bytes begin at a multiple of [`BLOCK`], if the
+/// header can be long enough.
 pub const LARGE: usize = 256 << 10;
 /// Most frames in a frames chunk.
 pub const MAX_FRAMES: u32 = 1 << 16;
@@ -35,17 +35,18 @@ pub const MAX_PAYLOAD: u64 = MAX_FRAMES as u64 * MAX_STRIDE as u64;
 pub(crate) const MAX_CODED: u64 = 16 << 20;
 /// Most bytes of one header; a longer one is damage.
 pub(crate) const MAX_HEADER: usize = 4096;
-/// Bytes of source chunks after which their copies are written, so that the writer's memory is
-/// bounded.
+/// Size of source chunks in bytes after which their copies are written, so that the writer's memory
+/// is bounded.
 pub(crate) const COPY_AFTER: u64 = 64 << 10;
-/// Chunks after which an index is written, so that the writer's memory is bounded.
+/// Number of chunks after which an index is written, so that the writer's memory is bounded.
 pub(crate) const INDEX_EVERY: usize = 4096;
-/// Chunk source that stands for none.
+/// Source number of a chunk without a source.
 pub(crate) const NO_SOURCE: u16 = u16::MAX;
 
 /// The file header.
 pub(crate) mod file {
-    /// How a capture begins. Not text on purpose: a transfer that changes line ends or strips bit 7 is noticed.
+    /// The first bytes of a capture. They are not text, so that a transfer that changes line ends
+    /// or strips bit 7 is detected.
     pub const MAGIC_VALUE: [u8; 8] = *b"\x89PPT\r\n\x1a\n";
     /// u8 × 8.
     pub const MAGIC: usize = 0;
@@ -101,20 +102,20 @@ pub(crate) mod chunk {
     pub const STORED_LEN: usize = 32;
     /// u64, bytes of the payload once decoded.
     pub const RAW_LEN: usize = 40;
-    /// u64, number of this chunk in its capture, from 0 without holes: what tells a repeated chunk
-    /// from a late one.
+    /// u64, number of this chunk in its capture, from 0 without holes. It distinguishes a repeated
+    /// chunk from a late one.
     pub const ORDINAL: usize = 48;
     /// u32, crc32c of the stored payload.
     pub const PAYLOAD_CRC: usize = 56;
     /// u32, zero.
     pub const RESERVED: usize = 60;
-    /// Bytes before what is particular to a kind.
+    /// Bytes before the fields of a chunk kind.
     pub const LEN: usize = 64;
 }
 
-/// How a payload is stored. All but frames are stored as they are.
+/// How a payload is stored. Only frames are compressed.
 pub(crate) mod codec {
-    /// As it is.
+    /// Uncompressed.
     pub const NONE: u16 = 0;
     /// One Zstandard frame (RFC 8878).
     pub const ZSTD: u16 = 1;
@@ -139,8 +140,8 @@ pub(crate) mod kind {
     pub const MODULES: u16 = 13;
 }
 
-/// Header of a frames chunk, after the common part. Payload: `count` × `stride` bytes as they were
-/// in the ring, sequence numbers `first_seq`, `first_seq + 1`, …, once decoded.
+/// Header of a frames chunk, after the common part. Payload, once decoded: `count` × `stride` bytes
+/// as in the ring, sequence numbers `first_seq`, `first_seq + 1`, ….
 pub(crate) mod frames {
     /// u64, names the segment.
     pub const NONCE: usize = 64;
@@ -158,9 +159,9 @@ pub(crate) mod frames {
     pub const LOST_BEFORE: usize = 96;
     /// u64, CLOCK_MONOTONIC in ns before the first frame was drained.
     pub const DRAINED: usize = 120;
-    /// u64, least value of the `@at` field, in ns of its clock (as it is for `tsc`); 0 = unknown.
+    /// u64, smallest value of the `@at` field, in ns of its clock (ticks for `tsc`); 0 = unknown.
     pub const T_MIN: usize = 128;
-    /// u64, greatest value of the `@at` field, in the same unit; 0 = unknown.
+    /// u64, largest value of the `@at` field, in the same unit; 0 = unknown.
     pub const T_MAX: usize = 136;
     /// u64, bit n: a frame with id n is in the chunk; bit 63: 63 or higher; 0 = unknown.
     pub const FRAME_MASK: usize = 144;
@@ -175,9 +176,9 @@ pub(crate) mod frames {
 pub(crate) mod gap {
     /// u64, names the segment.
     pub const NONCE: usize = 64;
-    /// u64, the first number that is missing.
+    /// u64, the first missing number.
     pub const FIRST_SEQ: usize = 72;
-    /// u64, how many are missing.
+    /// u64, the number of missing frames.
     pub const COUNT: usize = 80;
     /// u32.
     pub const RING: usize = 88;
@@ -205,36 +206,36 @@ pub(crate) mod drops {
 }
 
 /// Header of a cells chunk, after the common part: a reading of the counters and histograms of one
-/// segment. It states the cells that have changed since the reading before.
+/// segment. It states the cells that have changed since the previous reading.
 ///
-/// Payload: rows, each a head of [`cells::row`] and then `count` entries of [`cells::entry`], in the
-/// order of their cells. A value is what was added since the session began, modulo 2^64: the last one
-/// counts. Cells that no chunk states are 0.
+/// Payload: rows, each a head of [`cells::row`] and then `count` entries of [`cells::entry`], in
+/// the order of their cells. A value is the sum added since the session began, modulo 2^64; the
+/// last one counts. Cells that no chunk states are 0.
 ///
-/// A file in which a capture goes on begins with the values at which the file before it ended
-/// ([`cells::BASE`]): what was added while the file was written is the difference.
+/// A file that continues a capture begins with the values at which the previous file ended
+/// ([`cells::BASE`]). The difference is what was added while the file was written.
 pub(crate) mod cells {
     /// u64, names the segment.
     pub const NONCE: usize = 64;
     /// u64, CLOCK_MONOTONIC in ns when the reading began.
     pub const MONOTONIC: usize = 72;
-    /// u64, adds and observations of the source that are nowhere, because the target could not map
-    /// its segment: since the start of the capture, the last chunk counts.
+    /// u64, adds and observations of the source that were lost because the target could not map its
+    /// segment, since the start of the capture; the last chunk counts.
     pub const NOT_MAPPED: usize = 80;
     /// u32, [`BASE`] or zero.
     pub const FLAGS: usize = 88;
     /// Zeros.
     pub const RESERVED: usize = 92;
     pub const LEN: usize = 128;
-    /// Bit of the flags: the values at which the file begins.
+    /// Bit of the flags: the values at the start of the file.
     pub const BASE: u32 = 1;
 
     /// The head of a row.
     pub mod row {
-        /// u32, the ring whose owners added; [`SHARED`] for the row that all share.
+        /// u32, the ring whose owners added; [`SHARED`] for the shared row.
         pub const RING: usize = 0;
-        /// u32, kernel id of the thread that added since the reading before, in the target's own pid
-        /// namespace; 0: several did, or it is not known.
+        /// u32, kernel id of the thread that added since the previous reading, in the target's own
+        /// pid namespace; 0: several threads did, or it is unknown.
         pub const TID: usize = 4;
         /// u32, number of entries.
         pub const COUNT: usize = 8;
@@ -247,7 +248,7 @@ pub(crate) mod cells {
 
     /// A cell.
     pub mod entry {
-        /// u32, its number in a row: which counter or histogram it belongs to, the schema says.
+        /// u32, its number in a row. The schema states its counter or histogram.
         pub const CELL: usize = 0;
         /// u32, zero.
         pub const RESERVED: usize = 4;
@@ -257,12 +258,12 @@ pub(crate) mod cells {
     }
 }
 
-/// Header of a masks chunk, after the common part: what was enabled and disabled in one segment, for
-/// everything is enabled until a chunk says otherwise. Payload: `changes` entries of
-/// [`masks::change`], in the order of their numbers, and then `rings` entries of [`masks::ring`], one
-/// for each ring that somebody had claimed. In any other ring, no frame came before the change.
+/// Header of a masks chunk, after the common part: what was enabled and disabled in one segment.
+/// Everything is enabled until a chunk states otherwise. Payload: `changes` entries of
+/// [`masks::change`], in the order of their numbers, and then `rings` entries of [`masks::ring`],
+/// one for each claimed ring. In any other ring, no frame came before the change.
 ///
-/// A file in which a capture goes on begins with what is disabled then ([`masks::BASE`]).
+/// A file that continues a capture begins with the disabled bits at that time ([`masks::BASE`]).
 pub(crate) mod masks {
     /// u64, names the segment.
     pub const NONCE: usize = 64;
@@ -277,10 +278,10 @@ pub(crate) mod masks {
     /// Zeros.
     pub const RESERVED: usize = 92;
     pub const LEN: usize = 128;
-    /// Bit of the flags: a file before this one states it, too.
+    /// Bit of the flags: an earlier file states it, too.
     pub const BASE: u32 = 1;
 
-    /// What changed.
+    /// A change.
     pub mod change {
         /// u32: a frame by its id, below 256; 256 + n: counter or histogram n of the schema.
         pub const CHOSEN: usize = 0;
@@ -295,18 +296,19 @@ pub(crate) mod masks {
         pub const RING: usize = 0;
         /// u32, zero.
         pub const RESERVED: usize = 4;
-        /// u64: no frame that was enabled comes before this number.
+        /// u64: no enabled frame comes before this sequence number.
         pub const FIRST_ENABLED: usize = 8;
-        /// u64: no frame that was disabled has this number, or a later one.
+        /// u64: no disabled frame has this sequence number or a later one.
         pub const FIRST_DISABLED: usize = 16;
         pub const LEN: usize = 24;
     }
 }
 
 /// Header of a threads chunk, after the common part: the names of threads of a source's process.
-/// Payload: `count` entries of [`threads::entry`]. A name holds until a later entry of the same thread.
+/// Payload: `count` entries of [`threads::entry`]. A name holds until a later entry of the same
+/// thread.
 ///
-/// A file in which a capture goes on begins with the names that hold then ([`threads::BASE`]).
+/// A file that continues a capture begins with the current names ([`threads::BASE`]).
 pub(crate) mod threads {
     /// u32, number of entries.
     pub const COUNT: usize = 64;
@@ -315,7 +317,7 @@ pub(crate) mod threads {
     /// Zeros.
     pub const RESERVED: usize = 72;
     pub const LEN: usize = 128;
-    /// Bit of the flags: a file before this one states it, too.
+    /// Bit of the flags: an earlier file states it, too.
     pub const BASE: u32 = 1;
 
     /// A thread.
@@ -332,25 +334,25 @@ pub(crate) mod threads {
     }
 }
 
-/// Header of a modules chunk, after the common part: the executable mappings of a source's process, all
-/// of them, which hold until the next such chunk of the process. Payload: `count` entries, each a head
-/// of [`modules::entry`], then the path, then the build id, then zeros to a multiple of
+/// Header of a modules chunk, after the common part: all executable mappings of a source's process,
+/// which hold until the next such chunk of the process. Payload: `count` entries, each a head of
+/// [`modules::entry`], then the path, then the build id, then zeros to a multiple of
 /// [`modules::ENTRY_ALIGN`], in the order of their addresses, without overlaps.
 ///
-/// A file in which a capture goes on begins with the set that holds then ([`modules::BASE`]).
+/// A file that continues a capture begins with the current set ([`modules::BASE`]).
 pub(crate) mod modules {
     /// u64, CLOCK_MONOTONIC in ns when they were read.
     pub const MONOTONIC: usize = 64;
     /// u32, number of entries.
     pub const COUNT: usize = 72;
-    /// u32, mappings that the process had beside these.
+    /// u32, number of the process's mappings that are not listed.
     pub const LEFT_OUT: usize = 76;
     /// u32, [`BASE`] or zero.
     pub const FLAGS: usize = 80;
     /// Zeros.
     pub const RESERVED: usize = 84;
     pub const LEN: usize = 128;
-    /// Bit of the flags: a file before this one states it, too.
+    /// Bit of the flags: an earlier file states it, too.
     pub const BASE: u32 = 1;
     /// Most entries of a chunk.
     pub const MAX_COUNT: usize = 4096;
@@ -367,43 +369,43 @@ pub(crate) mod modules {
     pub mod entry {
         /// u64, its first address.
         pub const START: usize = 0;
-        /// u64, the address behind it.
+        /// u64, its end address, exclusive.
         pub const END: usize = 8;
-        /// u64, where it begins in the file, in bytes.
+        /// u64, its offset in the file, in bytes.
         pub const OFFSET: usize = 16;
-        /// u64, what the file itself calls the first address; see [`HAS_ADDRESS`].
+        /// u64, the address that the file assigns to the first address; see [`HAS_ADDRESS`].
         pub const ADDRESS: usize = 24;
-        /// u16, bytes of the path, which are any bytes.
+        /// u16, length of the path in bytes; the path may hold any bytes.
         pub const PATH_LEN: usize = 32;
         /// u16, bytes of the build id; 0 = none.
         pub const BUILD_ID_LEN: usize = 34;
         /// u32, [`HAS_ADDRESS`] and [`DELETED`], or zero.
         pub const FLAGS: usize = 36;
         pub const LEN: usize = 40;
-        /// Bit of the flags: it is known what the file calls the first address.
+        /// Bit of the flags: the address in the file is known.
         pub const HAS_ADDRESS: u32 = 1;
         /// Bit of the flags: the file had been deleted or replaced.
         pub const DELETED: u32 = 2;
     }
 }
 
-/// Header of a trigger chunk, after the common part: why the flight recorder wrote the window that the
-/// capture is. A window has one such chunk for each of its triggers, before its frames. Payload: two
-/// lengths, then an expression and a note.
+/// Header of a trigger chunk, after the common part: why the flight recorder wrote this window. A
+/// window has one such chunk for each of its triggers, before its frames. Payload: two lengths,
+/// then an expression and a note.
 pub(crate) mod trigger {
     /// u64, CLOCK_MONOTONIC in ns.
     pub const MONOTONIC: usize = 64;
-    /// u64, CLOCK_MONOTONIC in ns at which the window should begin.
+    /// u64, CLOCK_MONOTONIC in ns of the requested start of the window.
     pub const FROM: usize = 72;
     /// u64, the same for its end.
     pub const TO: usize = 80;
-    /// u64, CLOCK_MONOTONIC in ns from which on every frame that was drained was in memory.
+    /// u64, CLOCK_MONOTONIC in ns since which every drained frame was in memory.
     pub const HELD_FROM: usize = 88;
-    /// u64, the same up to which.
+    /// u64, the end of that time.
     pub const HELD_TO: usize = 96;
     /// u64, names the segment of the ring.
     pub const NONCE: usize = 104;
-    /// u64, number of the frame, or of the first lost one; 0 = none.
+    /// u64, sequence number of the frame, or of the first lost one; 0 = none.
     pub const SEQNO: usize = 112;
     /// u32, [`NO_RING`] = none.
     pub const RING: usize = 120;
@@ -428,29 +430,29 @@ pub(crate) mod trigger {
     }
 }
 
-/// Payload of a series chunk: which file of a capture this is. The first file of a series has none; each
-/// other one has one, before its frames.
+/// Payload of a series chunk: the position of this file in a series. The first file of a series has
+/// no such chunk; each other file has one, before its frames.
 pub(crate) mod series {
     /// u8 × 16, capture id of the first file.
     pub const SERIES: usize = 0;
-    /// u8 × 16, capture id of the file before.
+    /// u8 × 16, capture id of the previous file.
     pub const PREVIOUS: usize = 16;
     /// u32, number of the file, from 2.
     pub const NUMBER: usize = 32;
-    /// u32, how many files stay; 0 = all.
+    /// u32, number of files that are kept; 0 = all.
     pub const KEEP: usize = 36;
-    /// u64, frames in the files before.
+    /// u64, frames in the earlier files.
     pub const CAPTURED_BEFORE: usize = 40;
     /// Zeros.
     pub const RESERVED: usize = 48;
     pub const LEN: usize = 64;
 }
 
-/// Payload of a source chunk: two lengths, then JSON with what is known about the process and the
+/// Payload of a source chunk: two lengths, then JSON with the facts about the process and the
 /// buffer (see [`crate::Source`]), then the schema's JSON exactly as the target holds it. A later
 /// source chunk of the same number replaces the former (more segments); the schema stays the same.
 /// The writer writes a copy of each before anything that refers to it, with another chunk between
-/// the two: without their source, frames mean nothing.
+/// the two, because frames cannot be read without their source.
 pub(crate) mod source {
     /// u32.
     pub const META_LEN: usize = 0;
@@ -462,7 +464,7 @@ pub(crate) mod source {
     pub const MAX_TEXT: usize = 1 << 20;
 }
 
-/// Payload of a clock chunk: readings of this size, nothing else.
+/// Payload of a clock chunk: readings of this size, without a head.
 pub(crate) mod clock {
     /// u16, see [`crate::ClockId`].
     pub const A: usize = 0;
@@ -477,7 +479,8 @@ pub(crate) mod clock {
     /// u64, clock a after b was read.
     pub const A_AFTER: usize = 24;
     pub const LEN: usize = 32;
-    /// Bit of the flags: the system does not trust ticks, and nobody should from here on.
+    /// Bit of the flags: the system does not trust ticks, so readers must not use them from here
+    /// on.
     pub const DISTRUSTED: u32 = 1;
 }
 
@@ -489,7 +492,7 @@ pub(crate) mod index {
     pub const COUNT: usize = 8;
     pub const HEAD: usize = 16;
 
-    /// One entry; what a kind does not have is 0.
+    /// One entry; fields that its kind does not have are 0.
     pub mod entry {
         /// u64, offset of the chunk from the first byte of the file.
         pub const OFFSET: usize = 0;
@@ -516,7 +519,7 @@ pub(crate) mod index {
 }
 
 /// Payload of the end chunk: a head, the rings, the drops, the message, zeros, and a trailer that
-/// is the last thing in the file: from there a reader that can seek finds end and index.
+/// is the last part of the file. From there a reader that can seek finds end and index.
 pub(crate) mod end {
     /// The head.
     pub mod head {
@@ -573,7 +576,7 @@ pub(crate) mod end {
         pub const LEN: usize = 32;
     }
 
-    /// The last bytes of the payload, which is as long as it takes for them to end the file.
+    /// The last bytes of the payload, which is padded so that they end the file.
     pub mod trailer {
         /// u64, offset of the end chunk.
         pub const END: usize = 0;
@@ -593,7 +596,7 @@ pub(crate) const fn align(len: u64) -> u64 {
     len.next_multiple_of(ALIGN as u64)
 }
 
-/// Fields follow each other without room between them, and each struct ends where it says.
+/// Checks that fields follow each other without gaps, and that each struct has the stated size.
 macro_rules! tiles {
     ($($module:path { $($field:ident: $size:expr),* })*) => {$(
         const _: () = {

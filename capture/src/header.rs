@@ -1,4 +1,4 @@
-//! The file header: what the file is, and where and when it was made.
+//! The file header: identity of the file, and the place and time of its creation.
 
 use crate::bytes::{get, put, put_u32, put_u64, u32_at, u64_at};
 use crate::format::{self, file};
@@ -25,7 +25,7 @@ pub struct FileHeader {
 pub(crate) enum HeaderFault {
     /// Another magic, or too short.
     Magic,
-    /// The checksum is of other bytes; the version may be wrong too.
+    /// The checksum does not match; the version may be wrong, too.
     Checksum { version: u32 },
     /// Intact, of a later version.
     Newer(u32),
@@ -48,8 +48,7 @@ impl FileHeader {
         bytes
     }
 
-    /// The header and its length, from the first bytes of a file (as many as there are, up to
-    /// [`format::MAX_HEADER`]).
+    /// The header and its length, from the first bytes of a file (up to [`format::MAX_HEADER`]).
     pub(crate) fn decode(bytes: &[u8]) -> Result<(FileHeader, usize), HeaderFault> {
         if bytes.len() < file::LEN || !bytes.starts_with(&file::MAGIC_VALUE) {
             return Err(HeaderFault::Magic);
@@ -82,7 +81,7 @@ pub(crate) fn crc_without(bytes: &[u8], at: usize) -> u32 {
     crc32c::crc32c_append(crc, &bytes[at + 4..])
 }
 
-/// As much of `text` as fits, at a character boundary.
+/// The longest prefix of `text` that fits, cut at a character boundary.
 fn put_text(bytes: &mut [u8], text: &str) {
     let ends = text.char_indices().map(|(at, char)| at + char.len_utf8());
     let len = ends.take_while(|&end| end <= bytes.len()).last().unwrap_or(0);
@@ -120,7 +119,7 @@ mod tests {
     #[test]
     fn every_flipped_bit_is_noticed() {
         let bytes = header().encode();
-        // Miri takes its time.
+        // Miri is slow.
         let step = if cfg!(miri) { 911 } else { 1 };
         for bit in (0..bytes.len() * 8).step_by(step) {
             let mut bytes = bytes;

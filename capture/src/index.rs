@@ -91,7 +91,7 @@ pub(crate) fn encode(previous: u64, entries: &[IndexEntry]) -> Vec<u8> {
     bytes
 }
 
-/// The entries of an index chunk and the offset of the index before it.
+/// The entries of an index chunk and the offset of the previous index.
 pub(crate) fn decode(payload: &[u8]) -> Result<(Option<u64>, Vec<IndexEntry>), DamageKind> {
     let Some((head, rest)) = payload.split_at_checked(index::HEAD) else {
         return Err(DamageKind::Length);

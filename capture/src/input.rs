@@ -1,4 +1,4 @@
-//! A window that moves over a file or a stream, front to back.
+//! A window that moves forward over a file or a stream.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,14 +6,14 @@ use std::os::unix::fs::FileExt;
 
 /// The source of the bytes.
 pub(crate) enum Stream {
-    /// A regular file: what is skipped need not be read.
+    /// A regular file, in which skipped parts need not be read.
     File(File),
     /// Anything else.
     Reader(Box<dyn Read>),
 }
 
-/// The bytes from `offset` on, as many as were asked for. The buffer grows with what has really
-/// been read, never with what a length in the input says.
+/// The requested bytes from `offset` on. The buffer grows with what was really read, never with a
+/// length stated in the input.
 pub(crate) struct Input {
     stream: Stream,
     buffer: Vec<u8>,
@@ -22,23 +22,23 @@ pub(crate) struct Input {
     offset: u64,
     at_end: bool,
     step: usize,
-    /// The window was just moved over bytes that were not read, and may be moved on so soon.
+    /// Whether the window was just moved over unread bytes, and may soon be moved again.
     jumped: bool,
-    /// Bytes of a file, as it was when that was asked last: it may grow, or be cut.
+    /// Length of a file when it was last checked: it may grow, or be truncated.
     len: u64,
 }
 
-/// Bytes that are read where the window was moved to: a chunk's header, and a little more.
+/// Bytes that are read after a move: a chunk's header, and a little more.
 const AFTER_JUMP: usize = 512;
 
 impl Input {
-    /// Reads `step` bytes at a time where that many are there, more only where more are asked for.
+    /// Reads `step` bytes at a time where available; more only on request.
     pub fn new(stream: Stream, step: usize) -> Self {
         let (buffer, jumped, len) = (vec![0; step], false, 0);
         Input { stream, buffer, start: 0, end: 0, offset: 0, at_end: false, step, jumped, len }
     }
 
-    /// From here on, reads so much at a time.
+    /// Sets the number of bytes per read.
     pub fn set_step(&mut self, step: usize) {
         self.step = step;
     }
@@ -53,12 +53,12 @@ impl Input {
         &self.buffer[self.start..self.end]
     }
 
-    /// Whether what is skipped is not read, and [`Self::rewind`] works.
+    /// Whether skipped parts are not read, and [`Self::rewind`] works.
     pub fn can_seek(&self) -> bool {
         matches!(self.stream, Stream::File(_))
     }
 
-    /// Moves the window back to `offset`. Of a stream that cannot seek nothing is left.
+    /// Moves the window back to `offset`. Empties it if the stream cannot seek.
     pub fn rewind(&mut self, offset: u64) {
         (self.start, self.end) = (0, 0);
         if self.can_seek() {
@@ -67,7 +67,7 @@ impl Input {
         }
     }
 
-    /// The window with at least `len` bytes, fewer only where the stream ends before.
+    /// The window with at least `len` bytes; fewer only at the end of the stream.
     pub fn fill(&mut self, len: usize) -> io::Result<&[u8]> {
         while self.window().len() < len && !self.at_end {
             self.make_room();
@@ -84,7 +84,7 @@ impl Input {
                 Ok(0) => {
                     self.at_end = true;
                     if jumped {
-                        // The file was cut since: the window is at its end, and no further.
+                        // The file was truncated: the window is at its new end.
                         self.offset = self.offset.min(self.file_len()?);
                     }
                 }
@@ -103,8 +103,8 @@ impl Input {
         }
     }
 
-    /// Room for a step behind the window: by moving it to the front, then by growing to twice its
-    /// size.
+    /// Makes room for a step after the window's content: moves that to the front, then doubles the
+    /// buffer.
     fn make_room(&mut self) {
         if self.buffer.len() - self.end >= self.step {
             return;
@@ -117,7 +117,7 @@ impl Input {
         }
     }
 
-    /// Moves the window on by `len` bytes, or to the end of the stream.
+    /// Moves the window forward by `len` bytes, or to the end of the stream.
     pub fn skip(&mut self, len: u64) -> io::Result<()> {
         let buffered = len.min(self.window().len() as u64);
         self.start += buffered as usize;
@@ -127,7 +127,7 @@ impl Input {
             return Ok(());
         }
         if self.can_seek() {
-            // A file that ends before is one of which the next read returns nothing.
+            // If the file ends before, the next read returns nothing.
             if self.offset.saturating_add(rest) > self.len {
                 self.len = self.file_len()?;
             }

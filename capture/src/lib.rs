@@ -4,13 +4,13 @@
 //! seeking, so that a pipe carries it too. `format` (the source file) lists every byte.
 //!
 //! * [`CaptureWriter`] writes one, to any [`std::io::Write`].
-//! * [`Capture`] reads one, from a file or a stream. The capture may be finished, cut off, damaged
-//!   or still being written. Memory does not grow with its size, and everything that it returns has
-//!   been checked.
-//! * [`columns`] reads the values out of frames.
-//! * [`Account`] adds up what was captured, lost and dropped, from the chunks alone.
+//! * [`Capture`] reads one, from a file or a stream. The capture may be finished, truncated,
+//!   damaged or still being written. Memory does not grow with its size, and everything that it
+//!   returns has been checked.
+//! * [`columns`] reads the values of frames.
+//! * [`Account`] sums captured, lost and dropped frames, from the chunks only.
 //!
-//! # What a loss looks like
+//! # How losses are stated
 //! Every frame that got a sequence number is stated exactly once: in a frames chunk, in the
 //! `lost_before` of a frames chunk, or in a gap chunk. So the ranges of one ring do not overlap,
 //! and a hole between them means that the file is damaged.
@@ -79,5 +79,5 @@ pub use ppt_clock::{
 /// Readings of clocks, and the conversion of stamps.
 pub use ppt_clock::{sync, times};
 
-/// One bit, whether a schema or a clock speaks of it.
+/// One bit, for schemas and for clocks.
 const _: () = assert!(ppt_clock::STAMP_IS_MONOTONIC == frame_dsl::schema::STAMP_IS_MONOTONIC);

@@ -1,4 +1,4 @@
-//! Masks chunks: what was enabled and disabled while the capture was made.
+//! Masks chunks: what was enabled and disabled during the capture.
 
 use ppt_frame_dsl::Schema;
 use ppt_frame_dsl::schema::MAX_FRAMES;
@@ -7,8 +7,8 @@ use crate::bytes::{put_u32, put_u64, u32_at, u64_at};
 use crate::error::DamageKind;
 use crate::format::masks::{self, change, ring};
 
-/// A frame, a counter or a histogram by which a session chooses: first one number for each frame, its
-/// id, then, from [`Self::FIRST_METRIC`] on, one for each counter or histogram.
+/// The number of a frame, counter or histogram in masks: first one number for each frame, its id,
+/// then, from [`Self::FIRST_METRIC`] on, one for each counter or histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Chosen(pub u32);
 
@@ -21,7 +21,7 @@ impl Chosen {
         self.0 < Self::FIRST_METRIC
     }
 
-    /// Its name in a schema, without that of the buffer.
+    /// Its name in a schema, without the name of the buffer.
     pub fn name(self, schema: &Schema) -> Option<String> {
         match self.0.checked_sub(Self::FIRST_METRIC) {
             None => schema.frames.get(self.0 as usize).map(|it| it.name.clone()),
@@ -30,7 +30,7 @@ impl Chosen {
     }
 }
 
-/// What was enabled and disabled in a segment at one moment, and what that says of its rings.
+/// What was enabled and disabled in a segment at one time, and the effect on its rings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flip {
     /// The source; a source chunk of this number comes first.
@@ -39,22 +39,22 @@ pub struct Flip {
     pub nonce: u64,
     /// CLOCK_MONOTONIC in ns, before the flip.
     pub mono_ns: u64,
-    /// A file before this one states it, too.
+    /// Whether an earlier file states it, too.
     pub is_base: bool,
-    /// What changed, in the order of the numbers, and whether it is enabled from here on.
+    /// The changes in the order of their numbers, and whether each is enabled from here on.
     pub changes: Vec<(Chosen, bool)>,
-    /// The rings that somebody had claimed. In any other, no frame came before the flip.
+    /// The claimed rings. In any other, no frame came before the flip.
     pub rings: Vec<FlipRing>,
 }
 
-/// What a flip says of a ring.
+/// The effect of a flip on a ring.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlipRing {
     /// The ring.
     pub ring: u32,
-    /// No frame that was enabled comes before this number.
+    /// No enabled frame comes before this sequence number.
     pub first_enabled: u64,
-    /// No frame that was disabled has this number, or a later one, until it is enabled again.
+    /// No disabled frame has this sequence number or a later one, until it is enabled again.
     pub first_disabled: u64,
 }
 
@@ -82,7 +82,7 @@ impl Flip {
         bytes
     }
 
-    /// A chunk of `source`, whose schema is this one and whose segment has so many rings.
+    /// A chunk of `source` with this schema, for a segment with this number of rings.
     pub(crate) fn decode(
         (source, header): (u16, &[u8]),
         payload: &[u8],

@@ -1,4 +1,4 @@
-//! Modules chunks: which files a process had mapped as code, and where.
+//! Modules chunks: the files that a process had mapped as code, and their addresses.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,13 +15,13 @@ use crate::thread_names::ProcessKey;
 pub struct Modules {
     /// A source of the process; a source chunk of this number comes first.
     pub source: u16,
-    /// A file before this one states them, too.
+    /// Whether an earlier file states them, too.
     pub is_base: bool,
     /// CLOCK_MONOTONIC in ns when they were read.
     pub mono_ns: u64,
-    /// Mappings that the process had beside these.
+    /// Number of the process's mappings that are not listed.
     pub left_out: u32,
-    /// All of them, in the order of their addresses. They hold until the next set of the process.
+    /// The mappings, sorted by address. They hold until the next set of the process.
     pub mapped: Arc<[Module]>,
 }
 
@@ -30,19 +30,19 @@ pub struct Modules {
 pub struct Module {
     /// Its first address.
     pub start: u64,
-    /// The address behind it, which is greater.
+    /// The end address, exclusive; greater than `start`.
     pub end: u64,
-    /// Where it begins in the file, in bytes.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
-    /// What the file itself calls [`Self::start`], as `nm` and `addr2line` do; None if that is not
-    /// known.
+    /// The address that the file assigns to [`Self::start`], as `nm` and `addr2line` show it.
+    /// `None` if unknown.
     pub address: Option<u64>,
-    /// The path of the file as the process sees it, or a name of the kernel such as `[vdso]`. It is
-    /// any bytes of the target's choice, so escape it before you show it.
+    /// The path of the file as the process sees it, or a name of the kernel such as `[vdso]`. The
+    /// target may choose any bytes, so escape it before you show it.
     pub path: Vec<u8>,
     /// The build id of the file; empty if it has none, or could not be read.
     pub build_id: Vec<u8>,
-    /// The file had been deleted, or replaced by another.
+    /// Whether the file had been deleted or replaced.
     pub is_deleted: bool,
 }
 
@@ -52,8 +52,7 @@ impl Module {
         String::from_utf8_lossy(&self.path)
     }
 
-    /// The last part of the path: the name that people know it by. U+FFFD replaces bytes that are not
-    /// UTF-8.
+    /// The last component of the path. U+FFFD replaces bytes that are not UTF-8.
     pub fn name(&self) -> Cow<'_, str> {
         let last = self.path.rsplit(|&byte| byte == b'/').find(|part| !part.is_empty());
         String::from_utf8_lossy(last.unwrap_or(&self.path))
@@ -64,14 +63,14 @@ impl Module {
         self.build_id.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What the file itself calls `address`, which lies in the mapping. Where the capture does not know
-    /// what the file calls it, this is the place in the file.
+    /// The address that the file assigns to `address`, which lies in the mapping. If that is
+    /// unknown, the offset in the file.
     pub fn in_file(&self, address: u64) -> u64 {
         let from = self.address.unwrap_or(self.offset);
         from.wrapping_add(address.wrapping_sub(self.start))
     }
 
-    /// Bytes of it in a payload.
+    /// Its bytes in a payload.
     fn len(&self) -> usize {
         (entry::LEN + self.path.len() + self.build_id.len()).next_multiple_of(modules::ENTRY_ALIGN)
     }
@@ -84,8 +83,8 @@ impl Module {
 }
 
 impl Modules {
-    /// Makes a set of at most 4,096 mappings that takes at most `most` bytes. What
-    /// does not fit, or is no mapping, is only counted.
+    /// Reduces the set to at most 4,096 mappings and `most` bytes. Mappings that do not fit or are
+    /// invalid are only counted.
     pub fn fitting(mut self, most: usize) -> Modules {
         let mut left = most.min(modules::MAX_PAYLOAD);
         let fits = |module: &&Module| {
@@ -166,7 +165,7 @@ impl Modules {
     }
 }
 
-/// The first entry, and what lies behind it.
+/// The first entry, and the bytes after it.
 fn decode_one(bytes: &[u8]) -> Result<(Module, &[u8]), DamageKind> {
     let (head, rest) = bytes.split_at_checked(entry::LEN).ok_or(DamageKind::Length)?;
     let path_len = u16_at(head, entry::PATH_LEN) as usize;
@@ -190,7 +189,7 @@ fn decode_one(bytes: &[u8]) -> Result<(Module, &[u8]), DamageKind> {
     Ok((module, behind))
 }
 
-/// A program in a process: a process has another one after each exec.
+/// A program in a process. A process has a new one after each exec.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProgramKey {
     /// The process.
@@ -200,54 +199,54 @@ pub struct ProgramKey {
 }
 
 impl ProgramKey {
-    /// The program that writes a source's frames.
+    /// The program that writes the frames of a source with this process.
     pub fn of_process(process: &Process) -> ProgramKey {
         ProgramKey { process: (process.pid, process.start_time), exe: process.exe.clone() }
     }
 }
 
-/// What was mapped in one program, over time.
+/// The mappings of one program over time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModuleHistory {
-    /// In the order of time; neighbours differ.
+    /// In chronological order; neighbours differ.
     sets: Vec<ModuleSet>,
 }
 
-/// What was mapped at one moment.
+/// The mappings at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleSet {
     /// CLOCK_MONOTONIC in ns when it was read.
     pub mono_ns: u64,
-    /// Mappings that the process had beside these.
+    /// Number of the process's mappings that are not listed.
     pub left_out: u32,
-    /// In the order of their addresses.
+    /// Sorted by address.
     pub mapped: Arc<[Module]>,
 }
 
 impl ModuleHistory {
-    /// The sets, in the order of time.
+    /// The sets, in chronological order.
     pub fn sets(&self) -> &[ModuleSet] {
         &self.sets
     }
 
-    /// The number of the set that holds at `mono_ns` of CLOCK_MONOTONIC: the last one that was read
-    /// before, or else the first. None if there is none.
+    /// The index of the set that holds at `mono_ns` of CLOCK_MONOTONIC: the last one read before,
+    /// or else the first. `None` if there is none.
     pub fn set_at(&self, mono_ns: u64) -> Option<usize> {
         let after = self.sets.partition_point(|set| set.mono_ns <= mono_ns);
         (!self.sets.is_empty()).then(|| after.saturating_sub(1))
     }
 
-    /// The module of an address while set `set` holds. A library may have been loaded right before the
-    /// next set was read, and unloaded right after the one before: so later sets come next, and then
-    /// earlier ones.
+    /// The module of an address while set `set` holds. A library may have been loaded right before
+    /// the next set was read, and unloaded right after the previous one. So later sets are searched
+    /// next, then earlier ones.
     pub fn find(&self, set: usize, address: u64) -> Option<&Module> {
         let later = self.sets.get(set..).unwrap_or_default().iter();
         let earlier = self.sets.get(..set).unwrap_or_default().iter().rev();
         later.chain(earlier).find_map(|set| set.find(address))
     }
 
-    /// All modules that were ever mapped, each file and place once, with the time of the first set that
-    /// has it, in the order of time.
+    /// All modules that were ever mapped, each file and address once, with the time of the first
+    /// set that has it, in chronological order.
     pub fn seen(&self) -> impl Iterator<Item = (u64, &Module)> {
         let before = |set: usize, module: &Module| {
             self.sets[..set].iter().any(|earlier| earlier.find(module.start) == Some(module))
@@ -268,7 +267,7 @@ impl ModuleSet {
     }
 }
 
-/// Most sets that a table keeps of one program. Of more, the first and the last ones stay.
+/// Most sets of one program that a table keeps. Beyond that, it keeps the first and the last ones.
 const MAX_SETS: usize = 256;
 
 /// The modules of all programs of a capture.
@@ -276,7 +275,7 @@ const MAX_SETS: usize = 256;
 pub struct ModuleTable(BTreeMap<ProgramKey, ModuleHistory>);
 
 impl ModuleTable {
-    /// Takes in what a chunk states of `process`. A set that holds already says nothing new.
+    /// Adds the chunk of `process`. A set equal to the current one is ignored.
     pub fn add(&mut self, process: &Process, modules: &Modules) {
         let history = self.0.entry(ProgramKey::of_process(process)).or_default();
         let Modules { mono_ns, left_out, ref mapped, .. } = *modules;
@@ -293,7 +292,7 @@ impl ModuleTable {
         }
     }
 
-    /// What was mapped in the program of `process`.
+    /// The mappings of the program of `process`.
     pub fn history(&self, process: &Process) -> Option<&ModuleHistory> {
         self.0.get(&ProgramKey::of_process(process))
     }
@@ -394,7 +393,7 @@ mod tests {
         let other = module(0x5000, b"/lib/other.so");
         let mut table = ModuleTable::default();
         table.add(&process, &set(10, std::slice::from_ref(&main)));
-        // Another buffer states the same.
+        // Another buffer of the process states the same set.
         table.add(&process, &set(12, std::slice::from_ref(&main)));
         table.add(&process, &set(20, &[main.clone(), plugin.clone()]));
         table.add(&process, &set(30, &[main.clone(), other.clone()]));

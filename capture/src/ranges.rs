@@ -1,22 +1,23 @@
-//! Sets of numbers that mostly come in order.
+//! Sets of numbers that mostly arrive in order.
 
 use std::collections::BTreeMap;
 
-/// A set of u64 as disjoint ranges that do not touch. Numbers that come in order make one range;
+/// A set of u64 as disjoint ranges that do not touch. Numbers that arrive in order form one range;
 /// each hole costs one more, up to [`MAX_RANGES`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
-    /// Start → end (not included).
+    /// Start → end (exclusive).
     ranges: BTreeMap<u64, u64>,
-    /// Numbers that were put in only to keep the number of ranges bounded.
+    /// Numbers that were inserted only to limit the number of ranges.
     filled: u64,
 }
 
-/// Holes beyond this are closed from the front: memory stays bounded whatever a file says.
+/// Holes beyond this are closed from the front: memory stays bounded for any file.
 const MAX_RANGES: usize = 1 << 12;
 
 impl Ranges {
-    /// Puts `start..end` in, if it is not empty and nothing of it was there.
+    /// Inserts `start..end`, unless it is empty or some of it is present. Returns whether it was
+    /// inserted.
     pub fn insert(&mut self, start: u64, end: u64) -> bool {
         if start >= end || self.touches(start, end) {
             return false;
@@ -37,13 +38,13 @@ impl Ranges {
         true
     }
 
-    /// Whether anything of `start..end` is there.
+    /// Whether any number of `start..end` is present.
     pub fn touches(&self, start: u64, end: u64) -> bool {
         let below = self.ranges.range(..end).next_back();
         below.is_some_and(|(_, &until)| until > start)
     }
 
-    /// The ranges together with `start..end`, which may overlap them, in order.
+    /// The ranges combined with `start..end`, which may overlap them, in order.
     pub fn with(&self, (start, end): (u64, u64)) -> Vec<(u64, u64)> {
         let mut all: Vec<(u64, u64)> =
             self.ranges.iter().map(|(&start, &end)| (start, end)).collect();
@@ -59,12 +60,12 @@ impl Ranges {
         all
     }
 
-    /// The first number after all that is there.
+    /// The first number after all ranges.
     pub fn end(&self) -> Option<u64> {
         self.ranges.last_key_value().map(|(_, &end)| end)
     }
 
-    /// The ranges that are missing in `start..end`, in order.
+    /// The missing ranges in `start..end`, in order.
     pub fn holes(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
         let mut at = start;
         let bounds = self.ranges.iter().map(|(&from, &to)| (from, to));
@@ -75,7 +76,7 @@ impl Ranges {
         })
     }
 
-    /// How many numbers of `start..end` never came.
+    /// The number of missing numbers in `start..end`.
     pub fn missing(&self, start: u64, end: u64) -> u64 {
         let holes: u64 = self.holes(start, end).map(|(from, to)| to - from).sum();
         holes.saturating_add(self.filled)

@@ -1,15 +1,15 @@
-//! Reads a capture: finished, cut off, damaged or still being written.
+//! Reads a capture: finished, truncated, damaged or still being written.
 //!
-//! # What happens to a chunk
-//! * **Its header or content is damaged**: reported as [`Damage`]. Reading continues where the next
-//!   chunk of this capture begins.
-//! * **It came before** (same number in the capture): reported, left out.
+//! # How a chunk is treated
+//! * **Its header or content is damaged**: reported as [`Damage`]. Reading continues at the next
+//!   chunk of this capture.
+//! * **It was read before** (same number in the capture): reported, skipped.
 //! * **It comes late** (a number that was skipped): reported, used. Frames that come before their
-//!   source are left out.
-//! * **It states frames that another chunk stated**: reported, left out. So no frame is ever
+//!   source are skipped.
+//! * **It states frames that another chunk stated**: reported, skipped. So no frame is ever
 //!   returned twice.
 //! * **Its kind is of a later version**: skipped by its length.
-//! * **The input ends inside it**: the capture was cut off there. That is not damage.
+//! * **The input ends inside it**: the capture was truncated there. That is not damage.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -46,18 +46,18 @@ const LOSS_STATED_BEFORE: DamageKind =
 pub struct Capture {
     scanner: Scanner,
     header: Option<FileHeader>,
-    /// Numbers of the chunks that came.
+    /// The chunk numbers read so far.
     ordinals: Ranges,
     sources: Sources,
     account: Account,
     end: Option<End>,
     cut: Option<u64>,
-    /// Damage that was reported since the last good chunk explains why chunks are missing.
+    /// Whether damage reported since the last good chunk explains missing chunks.
     explained: bool,
     damages: VecDeque<Damage>,
     ready: Option<Ready>,
     finished: bool,
-    /// Frames that are passed are handed out.
+    /// Whether passed frames are returned.
     heads: bool,
 }
 
@@ -75,7 +75,7 @@ pub enum Item<'a> {
 pub enum Chunk<'a> {
     /// A source, new or with more segments.
     Source(&'a SourceInfo),
-    /// Frames that no earlier chunk held.
+    /// Frames that no earlier chunk contained.
     Frames(ChunkFrames<'a>),
     /// Frames of which only the head was read. Only [`Capture::read_heads`] returns this.
     Passed(Passed),
@@ -89,13 +89,13 @@ pub enum Chunk<'a> {
     Cells(Cells<'a>),
     /// Why a window of the flight recorder was written.
     Trigger(Trigger),
-    /// What was enabled and disabled in a segment.
+    /// Changes of the masks of a segment.
     Masks(Flip),
     /// The names of threads of a known source's process.
     Threads(ThreadNames),
-    /// Which file of a capture this is. The first file has no such chunk.
+    /// The position of this file in a series. The first file has no such chunk.
     Series(SeriesPart),
-    /// What a known source's process had mapped as code.
+    /// The code mappings of a known source's process.
     Modules(Modules),
     /// The offset of the previous index, and the entries since then. They are not compared with the
     /// chunks.
@@ -115,7 +115,7 @@ pub struct ChunkFrames<'a> {
     pub head: FramesHead,
     /// Their source.
     pub info: &'a SourceInfo,
-    /// Whether `head.lost_before` is news; otherwise another chunk stated it.
+    /// Whether `head.lost_before` is new; otherwise another chunk stated it.
     pub loss_is_new: bool,
     /// The codec, if they are compressed.
     pub codec: Option<Codec>,
@@ -132,7 +132,7 @@ pub struct ChunkFrames<'a> {
 pub struct Passed {
     /// Offset of the chunk from the first byte of the capture.
     pub offset: u64,
-    /// Bytes of the chunk, as it is stored.
+    /// Bytes of the chunk in the file.
     pub len: u64,
     /// Its number in the capture.
     pub ordinal: u64,
@@ -140,7 +140,7 @@ pub struct Passed {
     pub payload_crc: u32,
     /// The facts that the chunk states about them.
     pub head: FramesHead,
-    /// Whether `head.lost_before` is news; otherwise another chunk stated it.
+    /// Whether `head.lost_before` is new; otherwise another chunk stated it.
     pub loss_is_new: bool,
 }
 
@@ -175,7 +175,7 @@ impl<'a> ChunkFrames<'a> {
         owned.payload.extend_from_slice(self.payload);
     }
 
-    /// The sequence numbers whose frames carry another number, and are left out.
+    /// The sequence numbers whose frames carry another number and are skipped.
     pub fn wrong(&self) -> impl Iterator<Item = u64> + use<'a> {
         numbered(&self.head, self.payload)
             .filter(|(seq, frame)| u64_at(frame, 0) != *seq)
@@ -183,7 +183,7 @@ impl<'a> ChunkFrames<'a> {
     }
 }
 
-/// A copy of the frames of one chunk, which does not borrow from the capture.
+/// A copy of the frames of one chunk that does not borrow from the capture.
 #[derive(Debug, Clone, Default)]
 pub struct OwnedFrames {
     /// Offset of the chunk from the first byte of the capture.
@@ -200,12 +200,12 @@ impl OwnedFrames {
     }
 }
 
-/// How a capture ended. It is known once [`Capture::read`] has returned None.
+/// How a capture ended. Known once [`Capture::read`] has returned `None`.
 #[derive(Debug, Clone, Copy)]
 pub struct Finish<'a> {
     /// The end chunk.
     pub end: Option<&'a End>,
-    /// The offset at which the capture stops without an end chunk, because it was cut off or is
+    /// The offset at which the capture stops without an end chunk, because it was truncated or is
     /// still being written.
     pub cut: Option<u64>,
     /// The length of the input when the reader reached its end. A file may have grown since.
@@ -247,9 +247,10 @@ impl Capture {
     }
 
     /// Reads only the sources, clocks, names of threads and modules, which must be known before the
-    /// first row is written, and skips the frames. Returns None for an input that cannot be read twice.
+    /// first row is written, and skips the frames. Returns `None` for an input that cannot be read
+    /// twice.
     ///
-    /// The damage and the account of the result mean nothing, because the frames were not read.
+    /// The damage and the account of the result are meaningless, because the frames were not read.
     ///
     /// # Errors
     /// The file cannot be read, or is no capture of this version.
@@ -310,7 +311,7 @@ impl Capture {
         self.read_some(None)
     }
 
-    /// Reads as [`Self::read`] does, but skips the frames of chunks whose head `choose` refuses, if
+    /// Reads as [`Self::read`] does, but skips the frames of chunks whose head `choose` rejects, if
     /// the capture is a file. Their heads still count in the account. A stream returns all frames.
     ///
     /// Skipped frames are not checked. Damage is found in the chosen chunks, and wherever a chunk
@@ -374,7 +375,7 @@ impl Capture {
         })
     }
 
-    /// One chunk, or one stretch that is none: fills `damages` and `ready`.
+    /// Reads one chunk, or one range without a chunk: fills `damages` and `ready`.
     fn advance(&mut self, choose: Option<Choose<'_>>) -> io::Result<()> {
         match self.scanner.next(self.end.is_some(), choose)? {
             ScanStep::Stop(offset) => {
@@ -423,7 +424,7 @@ impl Capture {
         self.damages.push_back(Damage { offset, kind });
     }
 
-    /// Notes that chunk number `ordinal` came; says whether it is wanted.
+    /// Records chunk number `ordinal`. Returns whether it is used.
     fn place(&mut self, offset: u64, ordinal: u64) -> bool {
         let expected = self.ordinals.end().unwrap_or(0);
         if ordinal == u64::MAX || !self.ordinals.insert(ordinal, ordinal + 1) {
@@ -438,7 +439,7 @@ impl Capture {
         true
     }
 
-    /// Checks what a chunk says, and takes it into the account.
+    /// Checks the content of a chunk, and adds it to the account.
     fn parse(&mut self, offset: u64, header: &ChunkHeader) -> Result<Ready, DamageKind> {
         let source = header.source;
         let (head, payload) = self.scanner.chunk(header);
@@ -542,7 +543,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Takes frames that were not read into the account; says whether their loss is news.
+    /// Adds unread frames to the account. Returns whether their loss is new.
     fn pass_frames(&mut self, offset: u64, head: &FramesHead) -> Result<bool, DamageKind> {
         self.check_source(head)?;
         let loss_is_new = self.account.frames(head, 0)?;
@@ -574,7 +575,7 @@ impl Capture {
     }
 }
 
-/// The frames of a payload with the numbers that they must have. `head` has been checked.
+/// The frames of a payload with their expected numbers. `head` has been checked.
 pub(crate) fn numbered<'a>(
     head: &FramesHead,
     payload: &'a [u8],

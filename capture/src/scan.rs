@@ -1,4 +1,4 @@
-//! Finds the chunks of a capture, whatever lies between them, and where a cut-off capture ends.
+//! Finds the chunks of a capture, even between foreign bytes, and the end of a truncated capture.
 
 use std::io;
 
@@ -12,61 +12,61 @@ use crate::input::{Input, Stream};
 
 /// Bytes read at a time.
 const STEP: usize = 256 << 10;
-/// The same where most of a capture is passed: a header, and a little more.
+/// The same if most of a capture is skipped: a header, and a little more.
 const SPARSE_STEP: usize = 4 << 10;
 
-/// Walks over a capture from chunk to chunk.
+/// Walks through a capture from chunk to chunk.
 pub(crate) struct Scanner {
     input: Input,
-    /// First half of the capture id; None while only a damaged file header was there.
+    /// First half of the capture id. `None` until a chunk is found after a damaged file header.
     id: Option<[u8; 8]>,
     /// Bytes of the window that belong to the chunk returned last.
     taken: u64,
-    /// The offset at which the last chunk ended, once nothing more comes.
+    /// The offset of the end of the last chunk, at the end of the input.
     stopped: Option<u64>,
-    /// Only sources and clocks are loaded.
+    /// Whether only sources and clocks are loaded.
     survey: bool,
     unpacker: Unpacker,
 }
 
-/// Says by their head whether frames are wanted.
+/// Decides from their head whether frames are wanted.
 pub(crate) type Choose<'a> = &'a dyn Fn(&FramesHead) -> bool;
 
 /// The next part of the input.
 pub(crate) enum ScanStep {
     /// A chunk whose checksums are right. Its header and payload are [`Scanner::chunk`].
     Loaded(u64, ChunkHeader),
-    /// A chunk that is not wanted, and was not read.
+    /// A chunk that is not wanted and was not read.
     Passed(u64, ChunkHeader),
-    /// Frames that were not chosen; only their head was read.
+    /// Frames that were rejected; only their head was read.
     PassedFrames(u64, ChunkHeader, FramesHead),
     /// Something else.
     Damage(Damage),
-    /// Nothing; the last thing that was whole ended here.
+    /// The end. The last complete part ended here.
     Stop(u64),
 }
 
 /// The part of the input at the front of the window.
 enum Front {
     Chunk(ChunkHeader),
-    /// The input ends before a header could.
+    /// The input ends inside a header.
     Torn,
     Foreign,
     Nothing,
 }
 
-/// The start of a stretch without chunks.
+/// The start of a range without chunks.
 enum Lead {
     /// A chunk with this fault.
     Bad(DamageKind),
-    /// A chunk that is longer than the input.
+    /// A chunk that is longer than the rest of the input.
     Torn,
-    /// No chunk.
+    /// Not a chunk.
     Foreign,
 }
 
 impl Scanner {
-    /// Reads the file header; None where it is damaged, but a chunk follows.
+    /// Reads the file header. `None` if it is damaged, but a chunk follows.
     pub fn begin(
         stream: Stream,
         survey: bool,
@@ -79,7 +79,7 @@ impl Scanner {
         Ok((Scanner { input, id, taken: 0, stopped: None, survey, unpacker }, header))
     }
 
-    /// The bytes of the chunk that was loaded last: header, then payload, unpacked.
+    /// The bytes of the last loaded chunk: header, then payload, unpacked.
     pub fn chunk(&self, header: &ChunkHeader) -> (&[u8], &[u8]) {
         let len = header.header_len + header.stored_len as usize;
         let (head, stored) = self.input.window()[..len].split_at(header.header_len);
@@ -96,13 +96,13 @@ impl Scanner {
         self.input.offset()
     }
 
-    /// From here on reads no more than it must: what lies behind a chunk may not be wanted.
+    /// From here on reads no more than necessary, because the bytes after a chunk may be skipped.
     pub fn read_sparsely(&mut self) {
         self.input.set_step(SPARSE_STEP);
     }
 
-    /// The next thing; `ended` says whether the end chunk has come: nothing is cut off after it.
-    /// Frames that `choose` refuses are passed where that saves reading them.
+    /// The next part. `ended` states whether the end chunk was read, after which nothing is
+    /// truncated. Frames that `choose` rejects are passed if that avoids reading them.
     pub fn next(&mut self, ended: bool, choose: Option<Choose<'_>>) -> io::Result<ScanStep> {
         if let Some(offset) = self.stopped {
             return Ok(ScanStep::Stop(offset));
@@ -173,8 +173,8 @@ impl Scanner {
         self.load(offset, header, ended)
     }
 
-    /// Moves to the chunk that follows, if the one at the front can be passed by its length: in a
-    /// file, and only where the next one is found there. Otherwise bytes may be missing inside.
+    /// Moves to the next chunk, if the one at the front can be skipped by its length: in a file,
+    /// and only if a chunk is found there. Otherwise bytes may be missing inside.
     fn pass(&mut self, header: &ChunkHeader) -> io::Result<bool> {
         if !self.input.can_seek() {
             return Ok(false);
@@ -188,7 +188,7 @@ impl Scanner {
             Front::Torn | Front::Foreign => false,
         };
         let next = self.front()?;
-        // Known once it was read behind it: the file may have been cut.
+        // Known only after reading behind it, because the file may have been truncated.
         let whole = self.input.offset() - offset == len;
         if whole && follows(next) {
             return Ok(true);
@@ -199,7 +199,7 @@ impl Scanner {
 
     /// The chunk at the front of the window, with its payload.
     fn load(&mut self, offset: u64, header: ChunkHeader, ended: bool) -> io::Result<ScanStep> {
-        // check() bounds both: no overflow, and the window grows only with what is there.
+        // check() bounds both: no overflow, and the window grows only with the available bytes.
         let len = header.header_len + header.stored_len as usize;
         let window = self.input.fill(len)?;
         if window.len() < len {
@@ -220,8 +220,8 @@ impl Scanner {
         Ok(ScanStep::Loaded(offset, header))
     }
 
-    /// Moves to the next place where a chunk begins, and judges what lies before it. Not by the
-    /// lengths of a damaged chunk: what follows may lie inside of them.
+    /// Moves to the next chunk, and classifies the bytes before it. It ignores the lengths of a
+    /// damaged chunk, because the next chunk may lie inside them.
     fn resync(&mut self, offset: u64, lead: Lead, ended: bool) -> io::Result<ScanStep> {
         let mut zeros = true;
         let found = loop {
@@ -242,7 +242,7 @@ impl Scanner {
         let kind = match lead {
             Lead::Bad(kind) => kind,
             Lead::Torn if cut => return Ok(ScanStep::Stop(offset)),
-            // Room that was never written to: the power was cut.
+            // Space that was never written, because power was lost.
             Lead::Foreign if cut && zeros => return Ok(ScanStep::Stop(offset)),
             Lead::Torn | Lead::Foreign => DamageKind::NotAChunk { bytes },
         };
@@ -250,8 +250,8 @@ impl Scanner {
     }
 }
 
-/// The file header, and the window moved behind it; None where it is damaged but a chunk follows,
-/// to which the window is moved.
+/// Reads the file header and moves the window after it. `None` if it is damaged but a chunk
+/// follows, to which the window is moved.
 fn file_header(input: &mut Input) -> Result<Option<FileHeader>, CaptureError> {
     let window = input.fill(file::LEN)?;
     if window.is_empty() {

@@ -1,28 +1,29 @@
-//! Series chunks: which file of a capture this is, if the capture continues in several files.
+//! Series chunks: the position of this file, if the capture continues in several files.
 
 use crate::bytes::{get, put, put_u32, put_u64, u32_at, u64_at};
 use crate::error::DamageKind;
 use crate::format::series;
 
-/// The place of a file in its series: the files in which one capture continues. The first file does not
+/// The position of a file in its series, which is the files of one capture. The first file does not
 /// state it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SeriesPart {
     /// The id of the first file, which is the id of the series.
     pub series: [u8; 16],
-    /// The id of the file before this one.
+    /// The id of the previous file.
     pub previous: [u8; 16],
     /// The number of this file in the series, from 2.
     pub number: u32,
-    /// How many files stay (`--keep`): once this file has begun and the one before has its end, ppt
-    /// removes all before the last so many. 0: all files stay.
+    /// The number of files that are kept (`--keep`). Once this file has begun and the previous one
+    /// has its end, ppt removes all but the last `keep` files. 0: all files are kept.
     pub keep: u32,
     /// Frames captured in all files before this one.
     pub captured_before: u64,
 }
 
 impl SeriesPart {
-    /// How many files, from the first on, `--keep` has removed once this file is the current one.
+    /// The number of files, from the first on, that `--keep` has removed once this file is the
+    /// current one.
     pub fn removed(&self) -> u32 {
         if self.keep == 0 { 0 } else { self.number.saturating_sub(self.keep) }
     }

@@ -1,4 +1,4 @@
-//! A source: one buffer of one process, and all facts about both.
+//! A source: one buffer of one process, with the facts about both.
 
 use ppt_clock::TimeNamespace;
 use ppt_frame_dsl::Schema;
@@ -21,11 +21,11 @@ pub struct Source {
     /// Hash of the schema; readers compute it again.
     #[serde(with = "hex64")]
     pub schema_hash: u64,
-    /// Where the frames come from: empty for those that the program writes, `kernel` for those in
-    /// which ppt says what the kernel did with its threads.
+    /// The origin of the frames: empty for frames of the program, `kernel` for those in which ppt
+    /// states what the kernel did with its threads.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// Name of the buffer as its frame file spells it.
+    /// Name of the buffer as spelled in its frame file.
     pub buffer: String,
     /// Path of the executable or library that holds the buffer.
     pub object: String,
@@ -40,8 +40,8 @@ pub struct Source {
     pub clock: String,
     /// Ticks per second, if the system states them (`cntfrq_el0`, the kernel's TSC rate).
     pub tick_hz: Option<u64>,
-    /// Whether the program waited before its first frame until the session had begun, as programs do
-    /// that `ppt run` starts. False where nobody knows.
+    /// Whether the program waited before its first frame until the session had begun, as programs
+    /// started by `ppt run` do. False if unknown.
     #[serde(skip_serializing_if = "is_false")]
     pub from_start: bool,
     /// Metadata: the schema's tags, then those of the command line.
@@ -75,12 +75,12 @@ pub struct Process {
 }
 
 impl Process {
-    /// The offsets of its clocks: its clocks minus the host's.
+    /// The offsets of its clocks from the host's clocks.
     pub fn time_namespace(&self) -> TimeNamespace {
         let offset = |clock: &str| {
             self.time_offsets.iter().find(|(name, _)| name == clock).map(|(_, ns)| *ns)
         };
-        // Only those of another namespace are stated, each by itself.
+        // Offsets are stated only for another namespace, each separately.
         let same = self.time_offsets.is_empty().then_some(0);
         let monotonic = offset("monotonic").unwrap_or(0);
         TimeNamespace { monotonic, boottime: offset("boottime").or(same) }
@@ -91,7 +91,7 @@ impl Process {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Segment {
-    /// The random number that names it.
+    /// The random number that identifies it.
     #[serde(with = "hex64")]
     pub nonce: u64,
     /// Number of rings.
@@ -136,13 +136,13 @@ impl Source {
     }
 }
 
-/// Captures of programs that did not wait stay as they were.
+/// Keeps captures of programs that did not wait unchanged.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// u64 as 16 hex digits: JSON numbers beyond 2^53 do not survive every reader.
+/// u64 as 16 hex digits, because some JSON readers lose precision beyond 2^53.
 mod hex64 {
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::ser::Serializer;

@@ -38,8 +38,8 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Takes in a source that is new, or states a known one anew: a schema never changes, segments
-    /// only grow in number.
+    /// Adds a new source, or a new version of a known one: a schema never changes, and segments are
+    /// only added.
     pub fn introduce(&mut self, id: u16, source: Source, schema: Schema) -> Result<(), DamageKind> {
         const TOO_MANY: DamageKind =
             DamageKind::Content("more sources or segments than any capture has");
@@ -65,7 +65,7 @@ impl Sources {
         Ok(())
     }
 
-    /// All of them, by number.
+    /// All sources, by number.
     pub fn iter(&self) -> impl Iterator<Item = &SourceInfo> {
         self.known.values()
     }
@@ -75,7 +75,7 @@ impl Sources {
         self.known.get(&id).ok_or(DamageKind::UnknownSource(id))
     }
 
-    /// Source `id`, which must have this segment, which must have this ring.
+    /// Source `id`, if it has this segment and the segment has this ring.
     pub fn with_ring(&self, id: u16, nonce: u64, ring: u32) -> Result<&SourceInfo, DamageKind> {
         let info = self.get(id)?;
         match info.source.segments.iter().find(|segment| segment.nonce == nonce) {

@@ -1,19 +1,19 @@
-//! The facts about its frames that the head of a chunk states: their times and their kinds.
+//! The facts about its frames in the head of a chunk: times and kinds.
 
 use ppt_frame_dsl::Schema;
 use ppt_frame_dsl::schema::STAMP_IS_MONOTONIC;
 
 use crate::columns::{Time, frame_id};
 
-/// A word of a slot, as it is in memory.
+/// A word of a slot, as in memory.
 type Bytes = [u8; 8];
 
-/// The places of the time and of the kind in the frames of a buffer.
+/// The offsets of the time and of the kind in the frames of a buffer.
 #[derive(Debug, Default)]
 pub struct Stamps {
     /// The `@at` field of each frame, by frame id.
     at: Vec<Option<Time>>,
-    /// Frames carry their id.
+    /// Whether frames carry their id.
     multi: bool,
 }
 
@@ -28,31 +28,31 @@ pub struct Stamp {
     pub frame_mask: u64,
 }
 
-/// The times and kinds that were found in some frames.
+/// The times and kinds found in some frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StampFindings {
-    /// One less than the least time: so no time, 0, is the largest of all.
+    /// One less than the smallest time, wrapping: so 0, which is no time, counts as the largest.
     before_least: u64,
     most: u64,
     frame_mask: u64,
 }
 
 impl Stamps {
-    /// Of frames with the schema `json`; one that cannot be read leaves everything unknown.
+    /// For frames with the schema `json`. An invalid schema leaves everything unknown.
     pub fn of(json: &[u8]) -> Self {
         let Ok(schema) = Schema::from_json(json) else { return Self::default() };
         let times = schema.frames.iter().map(|frame| frame.at().and_then(Time::of));
         let mut at: Vec<Option<Time>> = times.collect();
         let mut scales = at.iter().flatten().map(|time| time.scale());
         let first = scales.next();
-        // Times of different clocks have no least one.
+        // Times of different clocks have no minimum.
         if !scales.all(|scale| Some(scale) == first) {
             at.fill(None);
         }
         Self { at, multi: schema.multi() }
     }
 
-    /// Sees what `frames` of `stride` words say. Times of 0 were not taken, and do not count.
+    /// Evaluates `frames` of `stride` words. Times of 0 were not recorded and do not count.
     pub fn see(&self, frames: &[Bytes], stride: usize, found: &mut StampFindings) {
         let Some(&first) = self.at.first() else { return };
         let frames = frames.chunks_exact(stride).map(<[Bytes]>::as_flattened);
@@ -80,17 +80,17 @@ impl Stamps {
 }
 
 impl StampFindings {
-    /// One more time; 0 is none.
+    /// Adds a time; 0 is none.
     #[inline(always)]
     fn time(&mut self, time: u64) {
         self.before_least = self.before_least.min(time.wrapping_sub(1));
         self.most = self.most.max(time);
     }
 
-    /// The result, as the head of a chunk states it.
+    /// The result in the form of a chunk's head.
     pub fn stamp(&self) -> Stamp {
         let (t_min, t_max) = (self.before_least.wrapping_add(1), self.most);
-        // Ticks and times of the clock have no least one.
+        // Ticks and clock times have no common minimum.
         let mixed = (t_min ^ t_max) & STAMP_IS_MONOTONIC != 0;
         let (t_min, t_max) = if mixed { (0, 0) } else { (t_min, t_max) };
         Stamp { t_min, t_max, frame_mask: self.frame_mask }
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// One frame for each type of time, which stands at +16.
+    /// One frame for each type of time, at offset 16.
     fn stamps(types: &[FieldType]) -> Stamps {
         let frames = types.iter().enumerate().map(|(id, ty)| Frame {
             name: format!("frame{id}"),

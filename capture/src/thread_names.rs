@@ -1,4 +1,4 @@
-//! Threads chunks: the names of threads while the capture was made.
+//! Threads chunks: the names of threads during the capture.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::format::threads::{self, entry};
 pub struct ThreadNames {
     /// A source of the process; a source chunk of this number comes first.
     pub source: u16,
-    /// A file before this one states them, too.
+    /// Whether an earlier file states them, too.
     pub is_base: bool,
     /// The names. Each holds until a later one of the same thread.
     pub names: Vec<ThreadName>,
@@ -36,7 +36,7 @@ impl ThreadName {
         String::from_utf8_lossy(self.bytes())
     }
 
-    /// The name without the zeros behind it.
+    /// The name without trailing zeros.
     pub fn bytes(&self) -> &[u8] {
         let end = self.name.iter().position(|&byte| byte == 0).unwrap_or(self.name.len());
         &self.name[..end]
@@ -44,7 +44,7 @@ impl ThreadName {
 }
 
 impl ThreadNames {
-    /// Bytes of the payload of so many names.
+    /// Bytes of a payload with this number of names.
     pub const fn payload_len(names: usize) -> usize {
         names * entry::LEN
     }
@@ -79,7 +79,7 @@ impl ThreadNames {
     }
 }
 
-/// A process: its pid in the listener's namespace, and when it started, in clock ticks since boot.
+/// A process: its pid in the listener's namespace, and its start in clock ticks since boot.
 pub type ProcessKey = (u32, u64);
 
 /// The names of all threads of a capture over time.
@@ -87,7 +87,7 @@ pub type ProcessKey = (u32, u64);
 pub struct ThreadTable(BTreeMap<(ProcessKey, u32), Vec<ThreadName>>);
 
 impl ThreadTable {
-    /// Takes in what a chunk states of `process`. A name that holds already says nothing new.
+    /// Adds the chunk of `process`. A name equal to the current one is ignored.
     pub fn add(&mut self, process: ProcessKey, names: &ThreadNames) {
         for name in &names.names {
             let known = self.0.entry((process, name.tid)).or_default();
@@ -101,15 +101,15 @@ impl ThreadTable {
         }
     }
 
-    /// The name of thread `tid` of `process` at `mono_ns` of CLOCK_MONOTONIC: the last one that was
-    /// read before, or else the first.
+    /// The name of thread `tid` of `process` at `mono_ns` of CLOCK_MONOTONIC: the last one read
+    /// before, or else the first.
     pub fn at(&self, process: ProcessKey, tid: u32, mono_ns: u64) -> Option<&ThreadName> {
         let names = self.0.get(&(process, tid))?;
         let after = names.partition_point(|name| name.mono_ns <= mono_ns);
         names.get(after.saturating_sub(1))
     }
 
-    /// The names of each thread, in the order of time; threads by process and number.
+    /// The names of each thread in chronological order; threads by process and number.
     pub fn iter(&self) -> impl Iterator<Item = (ProcessKey, &[ThreadName])> {
         self.0.iter().map(|((process, _), names)| (*process, &names[..]))
     }
@@ -154,7 +154,7 @@ mod tests {
         };
         let mut table = ThreadTable::default();
         table.add((1, 1), &of(&[(10, b"a"), (20, b"b")]));
-        // Another buffer of the process states the same, at other times.
+        // Another buffer of the process states the same names, at other times.
         table.add((1, 1), &of(&[(9, b"a"), (12, b"a"), (21, b"b")]));
         table.add((1, 2), &of(&[(15, b"other")]));
         let at = |time| table.at((1, 1), 7, time).map(|name| name.text().into_owned());

@@ -5,21 +5,21 @@ use crate::error::DamageKind;
 use crate::format::NO_SOURCE;
 use crate::format::trigger::{self, MAX_TEXT, texts};
 
-/// What triggered.
+/// The type of a trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Why {
-    /// A frame of which an expression is true.
+    /// A frame for which an expression holds.
     On = 1,
-    /// Frames that were lost.
+    /// Lost frames.
     Gap = 2,
     /// The end of a process.
     Exit = 3,
-    /// A counter of which an expression is true.
+    /// A counter for which an expression holds.
     Counter = 4,
-    /// Somebody asked for it.
+    /// A request of the user.
     Hand = 5,
-    /// No trigger: so many further ones ([`Trigger::further`]) are not listed.
+    /// Not a trigger: the number of further ones ([`Trigger::further`]), which are not listed.
     NotListed = 6,
     /// A reason of a later version.
     Other = 0,
@@ -46,7 +46,7 @@ impl Why {
     }
 }
 
-/// A stretch of time: its first and its last moment, ns of CLOCK_MONOTONIC.
+/// A time interval: its first and its last moment, ns of CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stretch {
     /// The first moment.
@@ -58,29 +58,29 @@ pub struct Stretch {
 /// A trigger of the window that this capture is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
-    /// The source that it came from, if it came from one; a source chunk of this number comes first.
+    /// The source that it came from, if any; a source chunk of this number comes first.
     pub source: Option<u16>,
     /// When it triggered, ns of CLOCK_MONOTONIC.
     pub mono_ns: u64,
-    /// The window that the triggers asked for.
+    /// The requested window.
     pub wanted: Stretch,
-    /// The part of it that the recorder held in memory when it wrote the window.
+    /// The part of it that was in memory when the recorder wrote the window.
     pub held: Stretch,
-    /// What triggered.
+    /// The type.
     pub why: Why,
     /// The ring: nonce of its segment, and its number there.
     pub ring: Option<(u64, u32)>,
     /// Sequence number of the frame, or of the first lost one.
     pub seqno: Option<u64>,
-    /// The expression that was true; empty if it was none.
+    /// The expression that held; empty if there is none.
     pub expression: String,
-    /// More about it.
+    /// Further information.
     pub note: String,
 }
 
 impl Trigger {
-    /// Says that a window had so many further triggers. A reader that does not know of it shows a trigger
-    /// for another reason, with this note.
+    /// States that a window had `count` further triggers. A reader that does not know this type
+    /// shows a trigger for another reason, with this note.
     pub fn not_listed(count: u64, (wanted, held): (Stretch, Stretch)) -> Self {
         Self {
             source: None,
@@ -95,7 +95,7 @@ impl Trigger {
         }
     }
 
-    /// How many further triggers there were, if this says so.
+    /// The number of further triggers, if this states it.
     pub fn further(&self) -> Option<u64> {
         self.seqno.filter(|_| self.why == Why::NotListed)
     }
@@ -113,7 +113,7 @@ impl Trigger {
         put_u16(bytes, trigger::WHY, self.why as u16);
     }
 
-    /// The payload. Of longer texts, it has the beginning.
+    /// The payload. Longer texts are cut.
     pub(crate) fn payload(&self) -> Vec<u8> {
         let [expression, note] = [&self.expression, &self.note].map(|it| beginning(it));
         let mut bytes = vec![0; texts::TEXTS];
@@ -154,7 +154,7 @@ impl Trigger {
     }
 }
 
-/// As much of a text as a chunk takes.
+/// The longest prefix of a text that fits into a chunk.
 fn beginning(text: &str) -> &str {
     let end = (0..=text.len().min(MAX_TEXT)).rev().find(|&it| text.is_char_boundary(it));
     &text[..end.unwrap_or(0)]

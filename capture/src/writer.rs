@@ -1,4 +1,4 @@
-//! Writes a capture, front to back.
+//! Writes a capture sequentially.
 
 use std::io::{self, IoSlice, Write};
 
@@ -21,14 +21,14 @@ use crate::thread_names::ThreadNames;
 use crate::trigger::Trigger;
 
 /// Writes a capture to `W`, which should not buffer. Each chunk takes one `write_vectored`, and
-/// more only if that writes less than the whole. So if the process is killed, at most the last
-/// chunk is incomplete. Almost all payloads of [`LARGE`](crate::LARGE) bytes and more begin at
-/// multiples of [`BLOCK`](crate::BLOCK).
+/// more only if that is a short write. So if the process is killed, at most the last chunk is
+/// incomplete. Almost all payloads of at least [`LARGE`](crate::LARGE) bytes begin at multiples of
+/// [`BLOCK`](crate::BLOCK).
 ///
-/// It writes each source twice, not side by side, before anything that refers to it: if one of the
-/// two is damaged, the other says what the frames are.
+/// It writes each source twice, not adjacently, before anything that refers to it: if one of the
+/// two is damaged, the other describes the frames.
 ///
-/// After an error of `W`, the capture is valid up to its last whole chunk, and every later call
+/// After an error of `W`, the capture is valid up to its last complete chunk, and every later call
 /// returns an error of the same kind without writing. A mistake of the caller (a stride of 7) is
 /// `InvalidInput`: nothing is written, and the writer stays usable.
 #[derive(Debug)]
@@ -39,9 +39,9 @@ pub struct CaptureWriter<W> {
     ordinal: u64,
     entries: Vec<IndexEntry>,
     previous_index: u64,
-    /// Sources that are to be written once more, in their order.
+    /// Sources that must be written once more, in order.
     owed: Vec<(u16, Vec<u8>)>,
-    /// The last chunk is a source.
+    /// Whether the last chunk is a source.
     source_is_last: bool,
     failed: Option<io::ErrorKind>,
 }
@@ -79,7 +79,7 @@ impl<W: Write> CaptureWriter<W> {
         self.ordinal
     }
 
-    /// Bytes that the copies of sources will take that are not written yet.
+    /// Bytes of the source copies that are not written yet.
     pub fn owed(&self) -> u64 {
         let chunks = self.owed.iter().map(|(_, payload)| payload.len()).chain([0]);
         let bytes = |len: usize| align((chunk::LEN + len) as u64) + entry::LEN as u64;
@@ -98,7 +98,7 @@ impl<W: Write> CaptureWriter<W> {
         if self.owed() >= format::COPY_AFTER {
             self.copy_sources()?;
         }
-        // A copy of what was said of it before would take it back.
+        // A copy of the earlier version would revert it.
         self.owed.retain(|(owed, _)| *owed != id);
         self.state(id, &payload)?;
         self.owed.push((id, payload));
@@ -110,8 +110,8 @@ impl<W: Write> CaptureWriter<W> {
         self.chunk(ChunkKind::Source, Some(id), payload, entry, |_| ())
     }
 
-    /// Writes the sources once more that were written once. A clock chunk, if need be without
-    /// readings, keeps what hits the end of one from hitting the start of its copy.
+    /// Writes the second copies of sources. A clock chunk, possibly without readings, separates the
+    /// end of an original from the start of its copy.
     fn copy_sources(&mut self) -> io::Result<()> {
         let owed = std::mem::take(&mut self.owed);
         if self.source_is_last && !owed.is_empty() {
@@ -120,7 +120,7 @@ impl<W: Write> CaptureWriter<W> {
         owed.iter().try_for_each(|(id, payload)| self.state(*id, payload))
     }
 
-    /// Writes `head.count` frames of `head.stride` bytes, as they are in the ring.
+    /// Writes `head.count` frames of `head.stride` bytes, as in the ring.
     ///
     /// # Errors
     /// Those of the output.
@@ -162,7 +162,7 @@ impl<W: Write> CaptureWriter<W> {
         self.chunk(ChunkKind::Clock, None, &payload, entry, |_| ())
     }
 
-    /// States what a source has dropped since the start of the capture.
+    /// States the total of frames that a source has dropped since the start of the capture.
     ///
     /// # Errors
     /// Those of the output.
@@ -184,7 +184,7 @@ impl<W: Write> CaptureWriter<W> {
         })
     }
 
-    /// States what was enabled and disabled in a segment.
+    /// States a change of the masks of a segment.
     ///
     /// # Errors
     /// Those of the output.
@@ -208,8 +208,8 @@ impl<W: Write> CaptureWriter<W> {
         })
     }
 
-    /// States what a source's process has mapped as code. What a chunk has no room for is only counted:
-    /// see [`Modules::fitting`].
+    /// States the code mappings of a source's process. Mappings that do not fit into a chunk are
+    /// only counted: see [`Modules::fitting`].
     ///
     /// # Errors
     /// Those of the output.
@@ -235,7 +235,7 @@ impl<W: Write> CaptureWriter<W> {
         })
     }
 
-    /// States which file of a capture this is. It comes before the frames.
+    /// States the position of this file in a series. It comes before the frames.
     ///
     /// # Errors
     /// Those of the output.
@@ -276,7 +276,7 @@ impl<W: Write> CaptureWriter<W> {
         self.entries.clear();
         let entry = IndexEntry::plain(offset, ChunkKind::Index, None);
         self.chunk(ChunkKind::Index, None, &payload, entry, |_| ())?;
-        // An index is found through the next one, not listed in it.
+        // An index is found through the next one, and not listed in it.
         self.entries.clear();
         self.previous_index = offset;
         Ok(())
@@ -303,7 +303,7 @@ impl<W: Write> CaptureWriter<W> {
     ) -> io::Result<()> {
         let mut header = ChunkHeader::new(kind, self.capture, source, self.ordinal, payload);
         if kind == ChunkKind::Frames && payload.stored.len() >= format::LARGE {
-            // Up to the next block; where that is too near, the payload begins where it may.
+            // Up to the next block. If that is too near, the payload begins at its usual place.
             let block = format::BLOCK - (self.bytes % format::BLOCK as u64) as usize;
             header.header_len = header.header_len.max(block);
         }
@@ -344,7 +344,7 @@ fn invalid(what: &'static str) -> io::Error {
 
 /// `Write::write_all_vectored`, which is not stable.
 fn write_all(out: &mut impl Write, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
-    // Drops empty slices in front, so that nothing left means nothing to write.
+    // Removes leading empty slices, so that an empty list means that nothing is left to write.
     IoSlice::advance_slices(&mut parts, 0);
     while !parts.is_empty() {
         match out.write_vectored(parts) {

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-/// Reads a value out of a frame.
+/// Reads a value from a frame.
 pub trait Access: Copy {
     /// The type of the value.
     type Value;
@@ -11,7 +11,7 @@ pub trait Access: Copy {
     fn get(self, frame: &[u8]) -> Option<Self::Value>;
 }
 
-/// A plain number, as its bytes have it.
+/// A plain number, stored as its bytes.
 pub trait PlainNumber: Copy + Default + 'static {
     /// Reads the number at offset `at`.
     fn read(frame: &[u8], at: usize) -> Option<Self>;
@@ -20,7 +20,7 @@ pub trait PlainNumber: Copy + Default + 'static {
     fn minus(self, other: Self) -> Option<Self>;
 }
 
-/// A whole number of at most 64 bits.
+/// An integer of at most 64 bits.
 pub trait Integer: PlainNumber + Into<i128> + TryFrom<i128> + Ord {
     /// Whether it can be negative.
     const SIGNED: bool;
@@ -112,7 +112,7 @@ impl<T: PlainNumber> Access for Difference<T> {
     }
 }
 
-/// Bytes without meaning, of a fixed length.
+/// Opaque bytes of a fixed length.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixed {
     at: usize,

@@ -1,4 +1,4 @@
-//! A short path to the values that most columns hold.
+//! A fast path to the values of the most common column types.
 
 use ppt_clock::Stamps;
 use ppt_frame_dsl::schema::Int;
@@ -14,7 +14,7 @@ pub enum Plain {
     Unsigned(u64),
 }
 
-/// How a value is read: one step instead of those through the types.
+/// A way to read a value in one step instead of several through the types.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shortcut {
     I8,
@@ -26,7 +26,7 @@ pub(super) enum Shortcut {
     U32,
     U64,
     Ticks,
-    /// There is none.
+    /// No fast path.
     Other,
 }
 

@@ -15,7 +15,7 @@ pub struct Time {
     ty: TimeType,
 }
 
-/// The clock and the unit that the number of a time counts. Numbers of one scale can be compared.
+/// The clock and unit of a time. Numbers of one scale can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Ticks of the CPU's counter. If bit 63 is set, ns of the monotonic clock.
@@ -29,7 +29,7 @@ impl Time {
         Time { at, ty }
     }
 
-    /// The reader of `field`, if it is a time.
+    /// The reader of `field`, if it holds a time.
     pub fn of(field: &Field) -> Option<Time> {
         Some(Time { at: field.offset as usize, ty: TimeType::for_field_type(&field.ty)? })
     }
@@ -40,8 +40,8 @@ impl Time {
         self.ty.clock().map_or(Scale::Ticks, Scale::Ns)
     }
 
-    /// The time in `frame` as the heads of chunks state it, as a number of its scale. 0 if it was
-    /// not taken or cannot be a time.
+    /// The time in `frame` in the form of a chunk's head, as a number of its scale. 0 if it was not
+    /// recorded or cannot be a time.
     #[inline(always)]
     pub fn word(self, frame: &[u8]) -> u64 {
         let word = |at: usize| u64::read(frame, at).unwrap_or(0);
@@ -59,8 +59,8 @@ impl Time {
         time.filter(|&time| time <= i64::MAX as u64).unwrap_or(0)
     }
 
-    /// Converts such a number to ns since the epoch. None for 0, and if the conversion is not
-    /// known. `offset` is realtime minus monotonic time.
+    /// Converts such a number to ns since the epoch. `None` for 0, and if the conversion is
+    /// unknown. `offset` is realtime minus monotonic time.
     #[inline(always)]
     pub fn epoch(self, word: u64, stamps: &Stamps<'_>, offset: Option<i128>) -> Option<i128> {
         match (self.scale(), word) {
@@ -75,8 +75,8 @@ impl Time {
         }
     }
 
-    /// The least and the greatest time of the frames of a chunk, in ns since the epoch. `words` are
-    /// those that its head states. None if it states none. `clocks` are those of `stamps`.
+    /// The smallest and the largest time of the frames of a chunk, in ns since the epoch. `words`
+    /// are those in its head. `None` if it states none. `clocks` are those of `stamps`.
     pub fn bounds(
         self,
         words: RangeInclusive<u64>,
@@ -84,7 +84,7 @@ impl Time {
         clocks: &ClockTable,
         offset: Option<i128>,
     ) -> Option<(i128, i128)> {
-        // A counter that jumped does not rise from the least to the greatest.
+        // If the counter jumped, its smallest and largest values are not the first and last times.
         if self.scale() == Scale::Ticks && !clocks.tick_steps().is_empty() {
             return None;
         }
@@ -92,7 +92,7 @@ impl Time {
         Some((time(*words.start())?, time(*words.end())?))
     }
 
-    /// The number in `frame`, unchecked. None if it was not taken, and for ticks.
+    /// The number in `frame`, unchecked. `None` if it was not recorded, and for ticks.
     pub fn number(self, frame: &[u8]) -> Option<i128> {
         let word = |at: usize| i64::read(frame, at);
         let pair = |unit: i128| match (word(self.at)?, word(self.at.checked_add(8)?)?) {
@@ -108,8 +108,7 @@ impl Time {
     }
 }
 
-/// The time from one point to another, in ns. There is none if one of them was not taken or is not
-/// known.
+/// The time between two points, in ns. `None` if one of them was not recorded or is unknown.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeLength<'a> {
     start: Time,
@@ -137,12 +136,12 @@ impl Access for TimeLength<'_> {
     }
 }
 
-/// One half of a timeval. There is none if both halves are 0.
+/// One half of a timeval. `None` if both halves are 0.
 #[derive(Debug, Clone, Copy)]
 pub struct Half {
-    /// The whole.
+    /// Offset of the timeval.
     at: usize,
-    /// Bytes from there.
+    /// Offset of the half from there, in bytes.
     half: usize,
 }
 

@@ -1,5 +1,4 @@
-//! Captures that were cut, flipped or moved about: nothing is invented, and what is missing is
-//! reported.
+//! Truncated, modified and reordered captures: nothing is invented, and missing parts are reported.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
@@ -31,7 +30,7 @@ proptest! {
         }
     }
 
-    /// This holds for the first copy of a source, too.
+    /// This applies to the first copy of a source, too.
     #[test]
     fn twenty_bad_bytes_cost_the_chunks_that_they_hit(
         ops in ops(),
@@ -52,7 +51,7 @@ proptest! {
                 let of_chunk = rows.by_ref().take(count as usize).cloned();
                 let header = u32::from_le_bytes(head[16..20].try_into().unwrap()) as usize;
                 let stored = u64::from_le_bytes(head[32..40].try_into().unwrap()) as usize;
-                // Behind that are zeros, which nobody reads.
+                // After that come zeros, which are never read.
                 let hit = start < at + 20 && at < start + header + stored;
                 left.extend(of_chunk.filter(|_| !hit));
             }
@@ -68,7 +67,7 @@ proptest! {
     ) {
         let written = write(&ops);
         let chunks = chunks(&written.bytes);
-        // The source first: frames of a source that is not known yet are left out.
+        // The source comes first: frames of an unknown source are skipped.
         let mut bytes = written.bytes[..chunks[0].1].to_vec();
         let mut picked = BTreeSet::from([0]);
         for pick in picks {
@@ -133,7 +132,7 @@ fn every_flipped_bit_is_reported_or_harmless() {
         check_rows(&read, &written);
         if read.damaged.is_empty() {
             assert_eq!(read.rows, written.rows, "bit {bit}");
-            // An end chunk that claims to be longer than the file looks cut off.
+            // An end chunk that claims to be longer than the file looks truncated.
             assert!(read.cut.is_none() || read.cut == Some(end), "bit {bit}");
         }
     }
@@ -169,7 +168,7 @@ fn a_missing_chunk_is_reported_and_the_end_counts_it() {
 
 #[test]
 fn a_chunk_inside_of_frames_is_no_chunk() {
-    // Frames that hold a whole other capture: damage to their chunk must not make it visible.
+    // Frames that contain a whole other capture: damage to their chunk must not expose it.
     let inner = small();
     let mut writer = CaptureWriter::create(
         Vec::new(),

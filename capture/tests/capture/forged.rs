@@ -1,4 +1,4 @@
-//! Chunks whose heads lie, under a right checksum.
+//! Chunks with wrong heads and right checksums.
 
 use ppt_capture::{DamageKind, Lost};
 
@@ -103,7 +103,7 @@ fn compressed_frames_that_cannot_be_are_damage() {
         };
         assert_eq!(damage(&garbage), undone, "garbage");
     }
-    // Only frames are.
+    // Only frames are compressed.
     let mut bytes = written.bytes.clone();
     let (start, end) = all[0];
     forge(&mut bytes[start..end], |chunk| chunk[26] = 1);

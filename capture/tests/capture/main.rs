@@ -1,4 +1,5 @@
-//! A capture is written, mistreated and read: what comes out was put in, once, or is reported.
+//! A capture is written, damaged and read: everything read was written, appears once, or is
+//! reported as damage.
 
 mod damage;
 mod forged;

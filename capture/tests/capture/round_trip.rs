@@ -1,4 +1,4 @@
-//! A reader gets back what was written, from files and streams, also with the indexes of a long
+//! A reader gets back what was written, from files and streams, including the indexes of a long
 //! capture.
 
 use std::io::Cursor;
@@ -64,7 +64,7 @@ fn a_long_capture_has_indexes_that_lead_back() {
     assert_eq!(indexes.len(), 3);
     let frames = indexes.iter().flat_map(|(_, entries)| entries).filter(|it| it.count == 1);
     assert_eq!(frames.count(), 10_000);
-    // From the last bytes of the file: the end, the last index, the ones before.
+    // From the last bytes of the file: the end, the last index, and the earlier ones.
     let word = |at: usize| u64::from_le_bytes(written.bytes[at..at + 8].try_into().unwrap());
     let trailer = written.bytes.len() - 32;
     assert_eq!(written.bytes[word(trailer) as usize + 20], 7);

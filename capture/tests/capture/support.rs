@@ -1,4 +1,4 @@
-//! Captures of known content, and what the reader makes of bytes.
+//! Captures of known content, and the reader's result for given bytes.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
@@ -96,7 +96,7 @@ pub fn frame(ring: u32, seq: u64) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Each way to store frames comes up, the same one for the same count.
+/// Every codec occurs; equal counts get the same one.
 pub fn codec(count: u32) -> Option<Codec> {
     match count {
         ..4 => None,
@@ -201,7 +201,7 @@ pub fn write(ops: &[Op]) -> WrittenCapture {
     }
 }
 
-/// Of the only frame, in some rings.
+/// A flip of the only frame, in some rings.
 fn flip(at: u64) -> Flip {
     let ring = |ring| FlipRing { ring, first_enabled: at + 1, first_disabled: at + 2 };
     Flip {
@@ -214,7 +214,7 @@ fn flip(at: u64) -> Flip {
     }
 }
 
-/// Some modules, whose paths are any bytes.
+/// Some modules with paths of any bytes.
 fn some_modules(at: u64) -> Modules {
     let module = |number: u64| Module {
         start: number << 20,
@@ -234,7 +234,7 @@ fn some_modules(at: u64) -> Modules {
     }
 }
 
-/// Some names, of any bytes.
+/// Some names of any bytes.
 fn thread_names(at: u64) -> ThreadNames {
     let name = |tid: u32| ThreadName { tid, mono_ns: at, name: [(at as u8).wrapping_mul(7); 16] };
     ThreadNames {
@@ -244,7 +244,7 @@ fn thread_names(at: u64) -> ThreadNames {
     }
 }
 
-/// One of a frame, or of nothing.
+/// A trigger on a frame, or on nothing.
 fn trigger(at: u64) -> Trigger {
     let of_frame = at.is_multiple_of(2);
     Trigger {
@@ -297,7 +297,7 @@ pub fn read(bytes: &[u8]) -> Result<ReadCapture, CaptureError> {
     Ok(read_all(&mut Capture::from_reader(Cursor::new(bytes.to_vec()))?))
 }
 
-/// Start and end of each chunk, by what the format promises.
+/// Start and end of each chunk, according to the format.
 pub fn chunks(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut at = 256;
     let mut all = Vec::new();
@@ -311,7 +311,7 @@ pub fn chunks(bytes: &[u8]) -> Vec<(usize, usize)> {
     all
 }
 
-/// Changes a chunk header and makes its checksum right again.
+/// Changes a chunk header and corrects its checksum.
 pub fn forge(chunk: &mut [u8], change: impl FnOnce(&mut [u8])) {
     let len = u32::from_le_bytes(chunk[16..20].try_into().unwrap()) as usize;
     change(chunk);
@@ -354,7 +354,7 @@ pub fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(op, 0..30)
 }
 
-/// Every row was written, and none comes twice.
+/// Every row was written, and none occurs twice.
 pub fn check_rows(read: &ReadCapture, written: &WrittenCapture) {
     let known: BTreeSet<_> = written.rows.iter().collect();
     let mut seen = BTreeSet::new();

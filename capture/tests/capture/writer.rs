@@ -1,4 +1,4 @@
-//! How chunks get into a file: one write each, large ones at the begin of a block.
+//! The layout of chunks in a file: one write each, large ones at the start of a block.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -54,7 +54,7 @@ fn a_chunk_is_one_write_and_a_failed_writer_says_so() {
     assert_eq!(usize::MAX - state.borrow().0, 512, "short writes are continued");
 }
 
-/// Wherever the file stands, but for places right before a block, which leave no room for a head.
+/// For any position in the file, except right before a block, where a head does not fit.
 #[test]
 fn large_payloads_begin_at_blocks() {
     let mut writer = CaptureWriter::create(Vec::new(), &header()).unwrap();
