@@ -1,12 +1,13 @@
-//! Whether bounds hold, how wide they are, and what estimates are wrong by: over generated clocks.
+//! Checks bounds on generated clocks: whether they hold, their width, and the error of the
+//! estimates.
 //!
 //! `cargo bench -p ppt-clock --bench coverage -- [STAMPS [SECONDS]]` prints a table in Markdown. It
-//! compares STAMPS (1,000,000) stamps of each cell with the truth; a record takes SECONDS (120).
-//! Each row is of ten cells: host rates that are off by 0, ±35 and ±200 ppm, without and with a
+//! compares STAMPS (1,000,000) stamps of each cell with the truth; a record lasts SECONDS (120).
+//! Each row covers ten cells: host rates that are off by 0, ±35 and ±200 ppm, without and with a
 //! wander of 1 ppm/min. It shows the sum of their counts, and the worst of their other figures.
 //! `cargo bench -p ppt-clock --bench coverage -- steps` steps the ticks of one host in each of 400
-//! records a row, by a multiple of what the least delays of the seconds around scatter by.
-//! `cargo bench -p ppt-clock --bench coverage -- speed` solves ten million readings.
+//! records per row, by a multiple of the scatter of the minimum delays in the seconds around the
+//! step. `cargo bench -p ppt-clock --bench coverage -- speed` solves ten million readings.
 
 #[path = "../tests/rig/mod.rs"]
 mod rig;
@@ -67,7 +68,7 @@ fn main() {
     }
 }
 
-/// The worst of all cells with other rates.
+/// The worst of all cells that differ only in their rates.
 fn row(cell: &RigCell, stamps: u64) -> CoverageRow {
     let rates = [0.0, 35.0, -35.0, 200.0, -200.0];
     let cells: Vec<_> = rates.into_iter().flat_map(|ppm| [(ppm, 0.0), (ppm, 1.0)]).collect();
@@ -111,7 +112,7 @@ fn one(cell: &RigCell, stamps: u64) -> CoverageRow {
         least += rig.least_delays(host, cell.seconds);
     }
     for i in 0..stamps {
-        // One of eight is before the first reading, or after the last one.
+        // One in eight is before the first reading or after the last one.
         let t = match i % 8 {
             0 => random.between(-0.5, 1.5) * cell.seconds * 1e9,
             _ => random.between(0.0, 1.0) * cell.seconds * 1e9,
@@ -137,7 +138,7 @@ fn one(cell: &RigCell, stamps: u64) -> CoverageRow {
     row
 }
 
-/// What is told of steps, by their size in units of the scatter, and at least 10 µs.
+/// Detected steps, by their size in units of the scatter, and at least 10 µs.
 fn steps() {
     const RECORDS: u64 = 400;
     println!(
@@ -190,7 +191,7 @@ fn steps() {
     }
 }
 
-/// Ten million readings: a fifth of them are probes, the others stand around their stamps.
+/// Ten million readings: a fifth are probes, the others are clock readings around their stamps.
 fn speed() {
     let cell = RigCell {
         hosts: 20,

@@ -1,30 +1,30 @@
-//! Times of one host on the clock of another.
+//! Converts times of one host to the clock of another.
 
-/// A time of a host, and between which times of another host it was, all in ns since the epoch.
+/// A time of a host, and its bounds on the clock of another host, all in ns since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aligned {
-    /// What the host's own clock says.
+    /// The time on the host's own clock.
     pub own: i64,
-    /// The earliest that it may have been on the other clock.
+    /// The earliest possible time on the other clock.
     pub lo: i64,
     /// The estimate: `lo ≤ ts ≤ hi`.
     pub ts: i64,
-    /// The latest.
+    /// The latest possible time.
     pub hi: i64,
-    /// Between this time and the next one, nothing is known of the bounds.
+    /// Whether the bounds are unknown between this time and the next one.
     pub gap: bool,
 }
 
-/// Converts times of one host to the clock of another: lines between known times.
+/// Converts times of one host to the clock of another by linear interpolation between known times.
 ///
-/// It keeps the order: a later time of the host is never earlier on the other clock. Outside of the known
-/// times it prolongs the lines, and knows no bounds.
+/// It preserves the order: a later time of the host is never earlier on the other clock. Outside of
+/// the known times it extrapolates, without bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alignment(Vec<Aligned>);
 
 impl Alignment {
-    /// By times that are known, in their order. Those that do not rise on both clocks are left out. Returns
-    /// None if fewer than two are left.
+    /// An alignment through known times in ascending order. Times that do not increase on both
+    /// clocks are ignored. Returns `None` if fewer than two remain.
     pub fn new(times: impl IntoIterator<Item = Aligned>) -> Option<Alignment> {
         let mut known: Vec<Aligned> = Vec::new();
         for time in times {
@@ -45,7 +45,7 @@ impl Alignment {
         between(own, (from.own, to.own), (from.ts, to.ts), i128::div_euclid)
     }
 
-    /// Between which times that is whose estimate is `ts`. None where nothing bounds it.
+    /// The bounds of the time with estimate `ts`. `None` where there are none.
     pub fn bounds(&self, ts: i64) -> Option<(i64, i64)> {
         let (from, to) = self.line(|it| it.ts <= ts);
         let is_between = ts == to.ts || !from.gap && (from.ts..to.ts).contains(&ts);
@@ -58,24 +58,25 @@ impl Alignment {
         is_between.then(|| (lo.min(ts), hi.max(ts)))
     }
 
-    /// What is known, in the order of time.
+    /// The known times, in chronological order.
     pub fn times(&self) -> &[Aligned] {
         &self.0
     }
 
-    /// The widest bounds between times that are known.
+    /// The widest bounds between known times.
     pub fn widest(&self) -> i64 {
         self.0.iter().map(|it| it.hi.saturating_sub(it.lo)).max().unwrap_or_default()
     }
 
-    /// The two known times around one, or the nearest two. `is_before` is true of the first ones.
+    /// The two known times around a time, or the nearest two. `is_before` is true for the earlier
+    /// ones.
     fn line(&self, is_before: impl Fn(&Aligned) -> bool) -> (&Aligned, &Aligned) {
         let after = self.0.partition_point(is_before).clamp(1, self.0.len() - 1);
         (&self.0[after - 1], &self.0[after])
     }
 }
 
-/// The value at `at` of the line through two points, rounded by `round`, which divides.
+/// The value at `at` of the line through two points. `round` divides and rounds.
 fn between(
     at: i128,
     (from, to): (i64, i64),

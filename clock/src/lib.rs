@@ -5,8 +5,8 @@
 //! monotonic time to the epoch. [`Stamps`] uses it to convert the stamps of one chunk of frames. An
 //! [`Alignment`] moves the times of a host to the clock of another host.
 //!
-//! [`sync`] has the text of `.sync` files: readings of the clocks of several hosts.
-//! [`times`] compares those clocks: it converts ticks of one host to ticks of another one, with a bound.
+//! [`sync`] reads and writes `.sync` files: readings of the clocks of several hosts. [`times`]
+//! compares those clocks: it converts ticks of one host to ticks of another one, with a bound.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The line by which a stamp of type `tsc` is converted.
+//! The line that converts a stamp of type `tsc`.
 
 /// Set in a stamp that is CLOCK_MONOTONIC in ns, not ticks.
 pub const STAMP_IS_MONOTONIC: u64 = 1 << 63;
@@ -10,9 +10,9 @@ pub(crate) struct TickLine {
     pub to: u64,
     /// ns since the epoch at `from`.
     pub epoch: i64,
-    /// So many ns...
+    /// This many ns...
     pub ns: u64,
-    /// ...take so many ticks.
+    /// ...take this many ticks.
     pub ticks: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Readings of two clocks at once.
 
-/// A clock that can be read beside another.
+/// A clock that can be read together with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum ClockId {
@@ -61,17 +61,17 @@ pub struct ClockReading {
     pub b_value: u64,
     /// `a` after `b` was read.
     pub a_after: u64,
-    /// The system does not trust ticks, or no longer does, so the reading says nothing about them.
+    /// Whether the system does not trust ticks, so that the reading is no evidence about them.
     pub distrusted: bool,
 }
 
 impl ClockReading {
-    /// The best estimate of `a` at the moment of `b_value`.
+    /// The best estimate of `a` at the time of `b_value`.
     pub fn a_middle(&self) -> u64 {
         self.a_before.midpoint(self.a_after)
     }
 
-    /// The same moment on `x` and `y`, where the reading is of these two, whichever way round.
+    /// The same moment on `x` and `y`, if the reading is of these two, in either order.
     pub(crate) fn pair(&self, x: ClockId, y: ClockId) -> Option<(u64, u64)> {
         if (self.a, self.b) == (x, y) {
             Some((self.a_middle(), self.b_value))

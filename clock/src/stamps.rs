@@ -24,11 +24,11 @@ impl TimeNamespace {
 pub struct Stamps<'a> {
     /// The clocks of the capture.
     table: &'a ClockTable,
-    /// When the chunk was drained, CLOCK_MONOTONIC ns: its stamps are of about that time.
+    /// When the chunk was drained, CLOCK_MONOTONIC ns. Its stamps are near that time.
     drained_ns: u64,
-    /// Where the target's clocks are.
+    /// The offsets of the target's clocks.
     namespace: TimeNamespace,
-    /// What the last ticks were read by: the next ones mostly lie there, too.
+    /// The line that converted the last ticks. It mostly covers the next ones, too.
     line: Cell<TickLine>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Stamps<'a> {
         Self { table, drained_ns, namespace, line: Cell::default() }
     }
 
-    /// A time of the host's own clock, in ns since the epoch, on the clock that times are told by.
+    /// Converts a time of the host's own clock, in ns since the epoch, to the aligned clock.
     #[inline]
     pub fn aligned(&self, own: i128) -> i128 {
         self.table.aligned(own)
@@ -59,7 +59,7 @@ impl<'a> Stamps<'a> {
     }
 
     /// Returns the ns since the epoch at `stamp`. Returns `None` for 0, which means that no stamp
-    /// was taken, and if no reading covers the stamp.
+    /// was recorded, and if no reading covers the stamp.
     #[inline]
     pub fn epoch(&self, stamp: u64) -> Option<i64> {
         match self.line.get().epoch(stamp) {

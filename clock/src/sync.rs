@@ -1,9 +1,10 @@
-//! Readings of the clocks of several hosts, as `.sync` files keep them: raw, never as results.
+//! Readings of the clocks of several hosts in `.sync` files, which hold raw readings, never
+//! results.
 //!
 //! A file is text. Its first line is [`HEADER`]. Each further line is a [`Record`]; its fields are
-//! separated by one tab, and its numbers are decimal. Every line ends with `\n`: a last one without
-//! was cut off while it was written, and is left out. Later versions may add records. A reader
-//! leaves out those whose first word it does not know, and counts them.
+//! separated by one tab, and its numbers are decimal. Every line ends with `\n`. A last line
+//! without it was truncated while it was written, and is ignored. Later versions may add records. A
+//! reader ignores records whose first word it does not know, and counts them.
 
 mod error;
 mod host;

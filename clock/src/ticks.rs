@@ -1,4 +1,4 @@
-//! Converts ticks to monotonic time, and monotonic time to the epoch, by readings of clocks.
+//! Converts ticks to monotonic time, and monotonic time to the epoch, using clock readings.
 
 use std::sync::Arc;
 
@@ -9,34 +9,34 @@ use crate::reading::{ClockId, ClockReading};
 /// The readings of the clocks of one host.
 ///
 /// Ticks become monotonic time by linear interpolation between neighbouring readings. Outside of
-/// the readings, a line through the nearest reading and one about a minute away serves. If the
-/// counter jumped (a machine slept or moved), no line joins the readings before and after the jump,
-/// and a stamp is converted by the readings on its side.
+/// the readings, the line through the nearest reading and one about a minute away is used. If the
+/// counter jumped (a machine slept or was migrated), no line joins the readings before and after
+/// the jump, and a stamp is converted by the readings on its side.
 ///
 /// The epoch is monotonic time plus the *first* offset to realtime, so a clock that is stepped
 /// during a capture does not reorder its frames. [`ClockTable::steps`] lists later steps.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClockTable {
-    /// Readings of ticks; the counter jumped between one run and the next.
+    /// Readings of ticks. The counter jumped between consecutive runs.
     runs: Vec<TickRun>,
     tick_steps: Vec<TickStep>,
-    /// Ticks a second as the source states them, for a table with a single reading.
+    /// Ticks per second as stated by the source, for a table with a single reading.
     tick_hz: Option<u64>,
-    /// CLOCK_MONOTONIC from which on the system did not trust ticks.
+    /// CLOCK_MONOTONIC since which the system has not trusted ticks.
     distrusted: Option<u64>,
-    /// Realtime − monotonic at the first reading of the two, ns, and half the width of it.
+    /// Realtime − monotonic at their first reading, ns, and half its width.
     epoch: Option<(i128, u64)>,
-    /// Realtime − monotonic at the latest reading, and its greatest change beside steps.
+    /// Realtime − monotonic at the latest reading, and its largest change other than steps.
     latest: i128,
     drift: u128,
     steps: Vec<(u64, i128)>,
-    /// Boottime − monotonic at the first reading of the two, ns.
+    /// Boottime − monotonic at their first reading, ns.
     boottime: Option<i128>,
-    /// Times of the epoch are those of another host's clock.
+    /// Set if times of the epoch are on another host's clock.
     alignment: Option<Arc<Alignment>>,
 }
 
-/// Readings of ticks without a jump: both clocks strictly rise.
+/// Readings of ticks without a jump: both clocks strictly increase.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct TickRun(Vec<TickPoint>);
 
@@ -45,7 +45,7 @@ struct TickRun(Vec<TickPoint>);
 struct TickPoint {
     tick: u64,
     ns: u64,
-    /// By how much `ns` may be off, as the reading tells: half its width, in ticks.
+    /// The uncertainty of `ns` from the reading: half its width, in ticks.
     slack: u64,
 }
 
@@ -64,15 +64,16 @@ pub const REALTIME_STEP_NS: u64 = 5_000_000;
 /// A change of the counter's rate by more than this is a jump: clock discipline slews monotonic
 /// time by at most 500 ppm, from one side to the other.
 const RATE_CHANGE_PPM: i128 = 1_000;
-/// And what two readings may be off beside their width: the time that a virtual CPU was not run.
+/// Allowed deviation of two readings in addition to their width: the time for which a virtual CPU
+/// was not scheduled.
 const JUMP_NS: i128 = 20_000;
-/// Steps kept; a hostile capture may hold any number.
+/// Most steps that are kept; a hostile capture may hold any number.
 const MAX_STEPS: usize = 1024;
-/// Readings from the nearest to the other one of the line outside of all readings.
+/// Distance, in readings, from the nearest reading to the other end of an extrapolation line.
 const FAR: usize = 64;
 
 impl ClockTable {
-    /// Adds readings, in the order in which they were made.
+    /// Adds readings, in chronological order.
     pub fn add(&mut self, readings: &[ClockReading]) {
         for reading in readings {
             if let Some((tick, ns)) = reading.pair(ClockId::Tick, ClockId::Monotonic) {
@@ -99,18 +100,18 @@ impl ClockTable {
         self.tick_hz = (hz > 0).then_some(hz);
     }
 
-    /// From now on, times of the epoch are on the clock of another host. `alignment` says how, by what they
-    /// are without it.
+    /// Puts times of the epoch on the clock of another host from now on. `alignment` maps unaligned
+    /// times to that clock.
     pub fn align(&mut self, alignment: Arc<Alignment>) {
         self.alignment = Some(alignment);
     }
 
-    /// How times of the epoch came to be on the clock of another host, if they are.
+    /// The alignment to the clock of another host, if set.
     pub fn alignment(&self) -> Option<&Alignment> {
         self.alignment.as_deref()
     }
 
-    /// A time of the host's own clock, in ns since the epoch, on the clock that times are told by.
+    /// Converts a time of the host's own clock, in ns since the epoch, to the aligned clock.
     #[inline]
     pub fn aligned(&self, own: i128) -> i128 {
         match &self.alignment {
@@ -119,8 +120,8 @@ impl ClockTable {
         }
     }
 
-    /// Readings of ticks against monotonic: ticks and ns, in the order of time, and whether the counter
-    /// jumped before the next.
+    /// Readings of ticks against monotonic: ticks and ns, in chronological order, and whether the
+    /// counter jumped before the next.
     pub fn tick_points(&self) -> impl Iterator<Item = (u64, u64, bool)> {
         self.runs.iter().flat_map(|run| {
             let last = run.0.len();
@@ -134,7 +135,7 @@ impl ClockTable {
         };
         let Some(&last) = run.0.last() else { return };
         if point.ns <= last.ns {
-            return; // not written in order: no clock chunk of ours
+            return; // not in chronological order, so it is not a clock chunk of ours
         }
         let expected = run.convert(point.tick, self.tick_hz);
         let by_ns = expected.unwrap_or(point.ns.into()).saturating_sub(point.ns.into());
@@ -168,7 +169,7 @@ impl ClockTable {
         Some(self.epoch?.0)
     }
 
-    /// Realtime − boottime at the start, ns. Both clocks continue while a machine sleeps.
+    /// Realtime − boottime at the start, ns. Both clocks advance while a machine sleeps.
     pub fn boottime_offset(&self) -> Option<i128> {
         Some(self.epoch?.0 - self.boottime?)
     }
@@ -183,7 +184,7 @@ impl ClockTable {
         &self.tick_steps
     }
 
-    /// CLOCK_MONOTONIC from which the system no longer trusted the CPU's counter, in ns.
+    /// CLOCK_MONOTONIC since which the system has not trusted the CPU's counter, in ns.
     pub fn distrusted(&self) -> Option<u64> {
         self.distrusted
     }
@@ -210,8 +211,8 @@ impl ClockTable {
     }
 
     /// Returns the monotonic ns at `tick`. Returns `None` without readings, and for ticks that the
-    /// counter jumped over. If several times have the same ticks, it returns the one nearest to
-    /// `near` (monotonic ns).
+    /// counter skipped. If several times have the same ticks, it returns the one nearest to `near`
+    /// (monotonic ns).
     pub fn tick_to_monotonic(&self, tick: u64, near: u64) -> Option<i128> {
         if let [only] = self.runs.as_slice() {
             return only.convert(tick, self.tick_hz);
@@ -219,7 +220,7 @@ impl ClockTable {
         let ns = |point: Option<&TickPoint>| point.map(|it| i128::from(it.ns));
         let end = |index: usize| ns(self.runs.get(index)?.0.last());
         let start = |index: usize| ns(self.runs.get(index)?.0.first());
-        // A counter that jumped back shows the same ticks twice.
+        // A counter that jumped back passes the same ticks twice.
         let times = self.runs.iter().enumerate().filter_map(|(index, run)| {
             let time = run.convert(tick, self.tick_hz)?;
             let after = index.checked_sub(1).and_then(end).is_none_or(|end| end <= time);
@@ -235,14 +236,14 @@ impl ClockTable {
         self.to_epoch(self.tick_to_monotonic(tick, near)?)
     }
 
-    /// The readings on both sides of `tick`, where the counter never jumped.
+    /// The readings on both sides of `tick`, if the counter never jumped.
     pub(crate) fn line(&self, tick: u64) -> Option<TickLine> {
         let [run] = self.runs.as_slice() else { return None };
         if self.alignment.is_some() {
-            return None; // times of another clock lie on lines of their own
+            return None; // times of another clock use its own lines
         }
         let (from, to) = run.line(tick)?;
-        // 0 is no stamp, and none of ticks has the bit.
+        // 0 is not a stamp, and no tick has the bit set.
         let stamps = from.tick > 0 && to.tick & STAMP_IS_MONOTONIC == 0;
         if !stamps || !(from.tick..to.tick).contains(&tick) {
             return None;
@@ -258,7 +259,7 @@ impl ClockTable {
 }
 
 impl TickRun {
-    /// The line that `tick` is read by: two points.
+    /// The line that converts `tick`: two points.
     fn line(&self, tick: u64) -> Option<(TickPoint, TickPoint)> {
         let points = &self.0;
         let last = points.len().checked_sub(2)? + 1;
@@ -293,7 +294,7 @@ impl TickRun {
         }
     }
 
-    /// The worst reading; `None` where there are not two.
+    /// The error of the worst reading. `None` if there are fewer than two.
     fn error_ns(&self) -> Option<u64> {
         let (_, _) = (self.0.first()?, self.0.get(1)?);
         let width = self.0.iter().map(|&it| self.slack_ns(it)).max().unwrap_or(0);
@@ -410,11 +411,11 @@ mod tests {
         table.add(&seconds(10..13, 0));
         table.add(&seconds(13..16, -4 * SECOND as i64));
         assert_eq!(table.tick_steps()[0].by_ns, -2 * i128::from(SECOND));
-        // 12 s by the first run; by the second one it is 14 s.
+        // 12 s by the first run; 14 s by the second one.
         let twice = 24 * SECOND;
         assert_eq!(table.tick_to_monotonic(twice, 12 * SECOND + 5), Some(12_000_000_000));
         assert_eq!(table.tick_to_monotonic(twice, 14 * SECOND + 5), Some(14_000_000_000));
-        // A counter that begins anew.
+        // A counter that restarts.
         let mut table = ClockTable::default();
         table.add(&seconds(10..13, 0));
         table.add(&[tick(100, 13 * SECOND), tick(100 + 2 * SECOND, 14 * SECOND)]);
@@ -463,7 +464,7 @@ mod tests {
         table.add(&[tick(1000, 100), tick(2001, 207), tick(3000, 50_400), real(100, 5103)]);
         table.add(&[tick(STAMP_IS_MONOTONIC - 1, u64::MAX / 3)]);
         let stamps = Stamps::new(&table, EVER, TimeNamespace::SAME);
-        // Miri takes its time.
+        // Miri is slow.
         let step = if cfg!(miri) { 97 } else { 1 };
         let ticks = (1..4000u32).step_by(step).map(u64::from).chain([
             1 << 40,

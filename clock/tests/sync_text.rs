@@ -1,5 +1,5 @@
-//! The text of `.sync` files: what is printed reads back, whatever the bytes are nothing panics, and
-//! a file that was cut off reads as what was before the cut.
+//! The text of `.sync` files: printed records read back, no bytes cause a panic, and a truncated
+//! file reads as the part before the cut.
 
 use ppt_clock::sync::{
     HEADER, Host, MAX_HOSTS, MAX_HZ, OneWay, Probe, Pulse, Readings, Record, RecordError,
@@ -203,7 +203,7 @@ fn hosts_of_two_files_are_one_by_name_and_boot() {
     let before = readings.clone();
     assert!(readings.read(b"ppt sync 1\nhost\t0\tz\tz\t1\ncount\tx\n").is_err());
     assert_eq!(readings, before);
-    // Two indices of one host make no pair.
+    // Two indices of one host are not a pair.
     assert!(readings.read(&file(["a\tone", "a\tone"])).is_err());
 }
 

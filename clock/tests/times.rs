@@ -1,4 +1,4 @@
-//! Bounds between hosts, held against clocks that are known, and against every line that is possible.
+//! Compares bounds between hosts with known clocks, and with every possible line.
 
 mod rig;
 
@@ -19,7 +19,7 @@ fn solve(rig: &Rig) -> Times {
     Times::of(&read(&rig.text), 0, &Model::default()).unwrap()
 }
 
-/// How many of `stamps` within a range of time have no bound, and how many are outside of it.
+/// How many of `stamps` in a time range have no bound, and how many are outside of it.
 fn held(rig: &Rig, times: &Times, stamps: u32, from: f64, to: f64) -> (u32, u32) {
     let mut random = Random(77);
     let (mut untold, mut outside) = (0, 0);
@@ -64,7 +64,7 @@ fn the_truth_is_inside_at_all_times() {
         let times = solve(&rig);
         let end = cell.seconds * 1e9;
         let (untold, outside) = held(&rig, &times, 1000, 0.0, end);
-        // The first burst of a slow pair comes late; and a lost one is no reading.
+        // The first burst of a slow pair comes late, and a lost one is not a reading.
         let joined = times.parts(1).next().is_some();
         assert_eq!(outside, 0, "{cell:?}");
         assert!(untold == 0 || cell.rate < 1.0 || cell.seconds < 3.0, "{untold}: {cell:?}");
@@ -117,8 +117,8 @@ fn steps_of_ticks_are_told_and_nothing_is_told_between() {
     }
 }
 
-/// Steps that are smaller than delays are told if they are four times what the least delays of
-/// seconds scatter by.
+/// Steps smaller than the delays are reported if they are four times the scatter of the minimum
+/// delays per second.
 #[test]
 fn steps_of_four_times_the_scatter_are_told() {
     for delay in [Delay::Exponential, Delay::Pareto] {
@@ -176,7 +176,7 @@ fn a_message_one_way_is_a_bound_on_one_side() {
     assert!(at.hi >= 2_999_320_000 && at.hi < 2_999_345_000, "{at:?}");
 }
 
-/// All lines that go through two points and contradict none.
+/// All lines through two points that contradict no point.
 fn possible_lines(upper: &[(f64, f64)], lower: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let all: Vec<_> = upper.iter().chain(lower).copied().collect();
     let mut lines = Vec::new();
@@ -204,7 +204,7 @@ fn bounds_without_wander_are_those_of_all_possible_lines() {
         let mut text =
             "ppt sync 1\nhost\t0\ta\tone\t1000000000\nhost\t1\tb\ttwo\t1000000000\n".to_owned();
         let base = 1_000_000_000_000u64;
-        // A tick of each, so that both count from where this test does.
+        // A tick of each, so that both count from the same origin as this test.
         text += &format!("oneway\t0\t1\t{base}\t{}\n", base + 30_000_000_000);
         text += &format!("oneway\t1\t0\t{base}\t{}\n", base + 30_000_000_000);
         let (mut upper, mut lower) = (Vec::new(), Vec::new());
@@ -277,7 +277,7 @@ fn hosts_of_one_boot_are_apart_if_messages_went_between_them() {
 fn a_host_that_lies_to_others_is_named() {
     let cell = RigCell { hosts: 5, seconds: 6.0, ..RigCell::default() };
     let rig = Rig::new(&cell);
-    // To host 3, host 2 says that it is 5 ms ahead of what it says to others.
+    // Host 2 reports to host 3 a time 5 ms ahead of what it reports to others.
     let lie = |line: &str| {
         let mut fields: Vec<_> = line.split('\t').map(str::to_owned).collect();
         if line.starts_with("probe\t2\t3") {
@@ -300,7 +300,7 @@ fn a_host_that_lies_to_others_is_named() {
     assert!(times.at(4, rig.clocks[4].tick(3e9)).is_some());
 }
 
-/// Whatever a file says, it is judged without a panic.
+/// No file content causes a panic.
 #[test]
 fn nonsense_is_survived() {
     let mut random = Random(5);
@@ -332,7 +332,7 @@ fn nonsense_is_survived() {
     }
 }
 
-/// True time − the time of the rig, in ns since the epoch.
+/// True time minus the time of the rig, in ns since the epoch.
 const TRUE: u64 = 1_700_000_000_000_000_000;
 
 /// Hosts see the edges of a signal, up to 3 µs late.
@@ -389,7 +389,7 @@ fn pulses_join_hosts_to_true_time_and_to_each_other() {
 fn what_others_say_counts_where_it_is_believed() {
     let cell = RigCell { hosts: 2, seconds: 10.0, ..RigCell::default() };
     let rig = Rig::new(&cell);
-    // CLOCK_REALTIME of host 1 at a tick, and what is true then; said to be within 5 µs.
+    // CLOCK_REALTIME of host 1 at a tick, and the true time then, stated within 5 µs.
     let mut said = String::new();
     for i in 1..40 {
         let t = f64::from(i) * 0.25e9;

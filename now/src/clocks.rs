@@ -1,4 +1,4 @@
-//! Reading clocks: one, and two at once.
+//! Reads one clock, or two at once.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,7 +9,7 @@ use ppt_clock::{ClockId, ClockReading};
 
 use crate::counter::{EXISTS, ticks};
 
-/// Readings of which the tightest is taken, beside the first.
+/// Number of readings in addition to the first, of which the tightest is used.
 const TRIES: usize = 8;
 
 /// CLOCK_MONOTONIC, ns.
@@ -22,7 +22,7 @@ pub fn realtime() -> u64 {
     system(SystemClock::CLOCK_REALTIME)
 }
 
-/// CLOCK_REALTIME minus CLOCK_MONOTONIC, ns: changes when realtime is stepped.
+/// CLOCK_REALTIME minus CLOCK_MONOTONIC, ns. It changes when realtime is stepped.
 pub fn realtime_offset() -> i64 {
     realtime().wrapping_sub(monotonic()) as i64
 }
@@ -32,7 +32,7 @@ pub fn realtime_offset() -> i64 {
 pub struct Clocks {
     /// Reads the CPU's counter.
     pub ticks: fn() -> u64,
-    /// The system does not trust it.
+    /// Set if the system does not trust it.
     pub distrusted: Arc<AtomicBool>,
 }
 
@@ -60,8 +60,8 @@ impl Clocks {
     }
 }
 
-/// Reads `b` between two readings of `a`: the tightest of a few times, for an interrupt may widen
-/// one.
+/// Reads `b` between two readings of `a`. Uses the tightest of several tries, because an interrupt
+/// may widen one.
 pub fn bracket(a: ClockId, b: ClockId, value: impl Fn(ClockId) -> u64) -> ClockReading {
     let once = || {
         let a_before = value(a);
@@ -79,7 +79,7 @@ pub fn bracket(a: ClockId, b: ClockId, value: impl Fn(ClockId) -> u64) -> ClockR
     best
 }
 
-/// What a clock shows now.
+/// The current value of a clock.
 pub fn read(clock: ClockId) -> u64 {
     match clock {
         ClockId::Tick => ticks(),
@@ -90,7 +90,7 @@ pub fn read(clock: ClockId) -> u64 {
     }
 }
 
-/// 0 for a clock that the system does not have, which Linux since 2.6.39 never says of these.
+/// 0 for a clock that the system lacks, which no Linux since 2.6.39 does for these.
 fn system(clock: SystemClock) -> u64 {
     clock_gettime(clock).map_or(0, |time| {
         (time.tv_sec() as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec() as u64)

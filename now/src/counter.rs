@@ -1,23 +1,23 @@
-//! The CPU's counter, and what the CPU says of it.
+//! The CPU's counter, and the CPU's description of it.
 
 /// The counter of a CPU, as the CPU describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counter {
-    /// It runs at a constant rate, independent of the CPU's frequency and sleep states.
+    /// Whether it runs at a constant rate, independent of the CPU's frequency and sleep states.
     pub invariant: bool,
     /// Its current value.
     pub now: u64,
 }
 
 impl Counter {
-    /// The CPU that this runs on.
+    /// The counter of the current CPU.
     #[cfg(target_arch = "x86_64")]
     pub fn of_this_cpu() -> Self {
         use std::arch::x86_64::{__cpuid, _rdtsc};
         use std::sync::LazyLock;
         const FEATURES: u32 = 0x8000_0007;
         const INVARIANT: u32 = 1 << 8;
-        // It stays what it is, and a guest waits for its host to say it.
+        // The value is constant, and a guest waits for its host to return it.
         static IS_INVARIANT: LazyLock<bool> = LazyLock::new(|| {
             // SAFETY: every x86-64 CPU has the instruction; it touches no memory.
             #[allow(unused_unsafe, reason = "newer compilers know that")]
@@ -30,7 +30,7 @@ impl Counter {
         Self { invariant: *IS_INVARIANT, now: unsafe { _rdtsc() } }
     }
 
-    /// The CPU that this runs on: the architecture promises one rate.
+    /// The counter of the current CPU: the architecture guarantees one rate.
     #[cfg(target_arch = "aarch64")]
     pub fn of_this_cpu() -> Self {
         let now;
@@ -39,7 +39,7 @@ impl Counter {
         Self { invariant: true, now }
     }
 
-    /// A CPU that targets are not compiled for.
+    /// For CPUs that targets are not compiled for.
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     pub fn of_this_cpu() -> Self {
         Self { invariant: false, now: 0 }
@@ -49,19 +49,21 @@ impl Counter {
 /// Whether there is a counter.
 pub(crate) const EXISTS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
-/// The CPU's counter, which generated code reads, too; here not before what precedes it is done.
+/// The CPU's counter, which generated code also reads. Here it is read after all earlier
+/// instructions.
 #[cfg(target_arch = "x86_64")]
 pub fn ticks() -> u64 {
     use std::arch::x86_64::{_mm_lfence, _rdtsc};
-    // SAFETY: both instructions are part of x86-64 and touch no memory; CR4.TSD, which bars the
-    // second from user code, is not set by Linux unless a process asks for it (prctl).
+    // SAFETY: both instructions are part of x86-64 and touch no memory. Linux sets CR4.TSD, which
+    // bars the second from user code, only if a process asks for it (prctl).
     unsafe {
         _mm_lfence();
         _rdtsc()
     }
 }
 
-/// The CPU's counter, which generated code reads, too; here not before what precedes it is done.
+/// The CPU's counter, which generated code also reads. Here it is read after all earlier
+/// instructions.
 #[cfg(target_arch = "aarch64")]
 pub fn ticks() -> u64 {
     let ticks;

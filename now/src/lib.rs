@@ -1,5 +1,5 @@
 //! Reads the clocks of this host: the CPU's counter, whether it can be trusted, and the kernel's
-//! clocks beside it.
+//! clocks.
 
 mod clocks;
 mod counter;

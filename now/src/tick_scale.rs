@@ -1,4 +1,4 @@
-//! How long a tick of the CPU's counter is, for programs that convert differences of stamps.
+//! The duration of a tick of the CPU's counter, for programs that convert differences of stamps.
 
 use std::sync::OnceLock;
 
@@ -7,7 +7,7 @@ use ppt_clock::ClockId;
 use crate::clocks::{bracket, read};
 use crate::counter::EXISTS;
 
-/// The two readings are at least so far apart, ns. A reading is off by about 30 ns, so the rate is
+/// Minimum time between the two readings, ns. A reading is off by about 30 ns, so the rate is
 /// within 30 ppm; a bucket of a histogram is a thousand times as wide.
 const APART: u64 = 2_000_000;
 
@@ -20,16 +20,16 @@ struct Moment {
 
 static FIRST: OnceLock<Moment> = OnceLock::new();
 
-/// Takes the first of the two readings that [`tick_scale`] compares, if none was taken before. What
-/// the caller does in between is time that [`tick_scale`] need not wait.
+/// Takes the first of the two readings that [`tick_scale`] compares, unless it was already taken.
+/// Time that passes before the call of [`tick_scale`] shortens its wait.
 pub fn begin_tick_scale() {
     if EXISTS {
         FIRST.get_or_init(now);
     }
 }
 
-/// Nanoseconds in a tick of the CPU's counter, times 2^32. None if the CPU has no counter, or it does
-/// not rise. Waits until 2 ms after [`begin_tick_scale`].
+/// Nanoseconds per tick of the CPU's counter, times 2^32. `None` if the CPU has no counter, or it
+/// does not advance. Waits until 2 ms after [`begin_tick_scale`].
 pub fn tick_scale() -> Option<u64> {
     begin_tick_scale();
     let first = *FIRST.get()?;
@@ -74,7 +74,7 @@ mod tests {
         let after = now();
         let converted = (u128::from(after.tick - before.tick) * u128::from(scale)) >> 32;
         let off = (converted as i128 - i128::from(after.ns - before.ns)).unsigned_abs();
-        // A machine that takes the CPU away between two readings of one moment widens it.
+        // If a machine deschedules the CPU between the two readings of one moment, that widens it.
         assert!(off < u128::from(after.ns - before.ns) / 100, "off by {off} ns");
     }
 }

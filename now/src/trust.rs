@@ -1,24 +1,24 @@
 //! Whether the CPU's counter can be trusted.
 //!
-//! It is if the CPU says that it runs at one rate whatever the CPU does, and if the kernel tells
-//! time by it: only the kernel has compared the counters of all CPUs, and it turns to another clock
-//! when they part.
+//! It can be trusted if the CPU reports a constant rate, and if the kernel uses it as its clock
+//! source: only the kernel has compared the counters of all CPUs, and it switches to another clock
+//! when they diverge.
 
 use std::fmt;
 
 use crate::counter::Counter;
 
-/// Ticks have bit 63 clear, and are to stay so for as long as anybody attaches.
+/// Ticks have bit 63 clear, and must keep it clear during any session.
 const LARGEST: u64 = 1 << 62;
 
 /// Why ticks cannot be trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Distrust {
-    /// The counter's rate follows the CPU's.
+    /// The counter's rate follows the CPU's frequency.
     NotInvariant,
-    /// The kernel uses this clock, not the counter. `None` if the kernel does not say.
+    /// The kernel uses this clock source, not the counter. `None` if the kernel does not report it.
     Clocksource(Option<String>),
-    /// The counter shows what ticks cannot be told from other stamps by.
+    /// The counter has a value that cannot be distinguished from other stamps.
     OutOfRange,
 }
 
@@ -41,13 +41,13 @@ impl fmt::Display for Distrust {
     }
 }
 
-/// Whether the kernel takes the time from the CPU's counter by this clock source, so that reading it
-/// enters nothing: not so `hyperv_clocksource_msr`, which asks the hypervisor.
+/// Whether this clock source of the kernel reads the CPU's counter without a system call or exit.
+/// `hyperv_clocksource_msr`, for example, asks the hypervisor.
 pub fn reads_the_counter(clocksource: &str) -> bool {
     matches!(clocksource, "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page" | "arch_sys_counter")
 }
 
-/// Whether ticks of this counter can be trusted where the kernel tells time by `clocksource`.
+/// Whether ticks of this counter can be trusted if the kernel uses `clocksource`.
 ///
 /// # Errors
 /// The reason why they cannot.

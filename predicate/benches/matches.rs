@@ -1,4 +1,4 @@
-//! What an expression costs a frame, beside reading the field and comparing it by hand.
+//! The cost of an expression per frame, compared with reading the field and comparing it by hand.
 //!
 //! ```text
 //! $ cargo bench -p ppt-predicate
@@ -19,7 +19,7 @@ const FRAME: &str = "option time ns monotonic;
     enum What : u8 { LOGIN = 1, LOGOUT, UPDATE }
     frame job { u64 n; i32 size; f64 load; What what; char name[8]; interval time handle; }";
 
-/// The median of some rounds, in ns a frame; with how many frames matched.
+/// The median of some rounds, in ns per frame, and the number of matching frames.
 fn measured(bytes: &[u8], mut matches: impl FnMut(u64, &[u8]) -> bool) -> (f64, usize) {
     let mut found = 0;
     let mut times: Vec<f64> = (0..ROUNDS)

@@ -2,7 +2,7 @@
 
 use ppt_frame_dsl::Span;
 
-/// What is true, false or NULL of a frame.
+/// A condition on a frame: true, false or NULL.
 #[derive(Debug, Clone)]
 pub(crate) enum Expr {
     /// All of these; at least two.
@@ -10,7 +10,7 @@ pub(crate) enum Expr {
     /// Any of these; at least two.
     Any(Vec<Expr>),
     Not(Box<Expr>),
-    /// A field or a literal that is true or false itself.
+    /// A bool field or literal.
     Bare(Operand),
     Comparison(Operand, Comparison, Operand),
     Between {
@@ -35,7 +35,7 @@ pub(crate) enum Expr {
     },
 }
 
-/// How two values are compared.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comparison {
     Equal,
@@ -46,7 +46,7 @@ pub(crate) enum Comparison {
     AtLeast,
 }
 
-/// What a test is about.
+/// An operand of a test.
 #[derive(Debug, Clone)]
 pub(crate) enum Operand {
     Field(Name),
@@ -91,7 +91,7 @@ pub(crate) enum Value {
 }
 
 impl Comparison {
-    /// The same with its sides exchanged.
+    /// The operator with its sides exchanged.
     pub fn mirrored(self) -> Comparison {
         match self {
             Comparison::Less => Comparison::Greater,
@@ -102,7 +102,7 @@ impl Comparison {
         }
     }
 
-    /// Whether it holds for two values that compare so.
+    /// Whether it holds for two values with this order.
     #[inline]
     pub fn holds(self, order: std::cmp::Ordering) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! Syntax tree → program over one kind of frame.
+//! Compiles a syntax tree into a program for one kind of frame.
 
 use crate::ast::{Comparison, Expr, Literal, Operand, Value};
 use crate::error::{Problem, Why};
@@ -10,14 +10,14 @@ use crate::ranges::Ranges;
 use crate::text_column::{Test, TextColumn};
 use crate::types::Type;
 
-/// Makes programs.
+/// The state of a compilation.
 pub(crate) struct Compiler<'a> {
     fields: &'a Fields<'a>,
-    /// Names that no value of an enum has. Another kind of frame may have them.
+    /// Names that are not values of an enum. Another kind of frame may have them.
     pub doubts: Vec<Why>,
 }
 
-/// What a field is tested by, all literals.
+/// The literals that a field is compared with.
 enum Against<'a> {
     Compare(Comparison, &'a Literal),
     Between(&'a Literal, &'a Literal),
@@ -33,7 +33,7 @@ impl Against<'_> {
         }
     }
 
-    /// Whether it asks for certain values, or for all but these.
+    /// Whether it selects certain values, rather than all others.
     fn is_choice(&self) -> bool {
         matches!(
             self,
@@ -179,7 +179,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// A choice of values of an enum.
+    /// A selection of enum values.
     fn values(
         &mut self,
         field: &Field,
@@ -215,7 +215,7 @@ fn whole(source: &Source) -> Number {
     Number { source: source.clone(), compared: As::Whole }
 }
 
-/// As what a field is compared, if the other side does not ask for more.
+/// The type in which a field is compared, unless the other side requires a wider one.
 fn compared(ty: Type) -> As {
     match ty {
         Type::Single => As::Single,
@@ -224,7 +224,7 @@ fn compared(ty: Type) -> As {
     }
 }
 
-/// A comparison of two fields; None if their types differ.
+/// A comparison of two fields. `None` if their types differ.
 fn two(one: &Field, comparison: Comparison, other: &Field) -> Option<Node> {
     let is_number = |ty| matches!(ty, Type::Whole | Type::Single | Type::Double | Type::Duration);
     let is_text = |ty| matches!(ty, Type::Text | Type::Enum);
@@ -250,7 +250,7 @@ fn two(one: &Field, comparison: Comparison, other: &Field) -> Option<Node> {
     }
 }
 
-/// A test of a field of numbers.
+/// A test of a numeric field.
 fn numbers(
     field: &Field,
     source: &Source,
@@ -259,7 +259,7 @@ fn numbers(
 ) -> Result<Node, Why> {
     let literals = against.literals();
     let values = literals.iter().map(|it| raw(field, it)).collect::<Result<Vec<_>, _>>()?;
-    // The types of all values decide.
+    // The types of all values determine the type of the comparison.
     let is_real = values.iter().any(|it| matches!(it, Raw::Double(_)));
     let compared = if is_real { As::Double } else { compared(field.ty) };
     let keys: Vec<i128> = values.iter().map(|it| compared.key(*it)).collect();
@@ -271,7 +271,7 @@ fn numbers(
     Ok(Node::Numbers(Number { source: source.clone(), compared }, ranges.negated(negated)))
 }
 
-/// The number that a literal is for this field.
+/// The number of a literal, for this field.
 fn raw(field: &Field, literal: &Literal) -> Result<Raw, Why> {
     use Type::{Bool, Double, Duration, Single, Time, Whole};
     let unit = field.unit.as_str();

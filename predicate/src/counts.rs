@@ -1,7 +1,7 @@
 //! Expressions over counters: `errors > 0`.
 //!
-//! Each counter is a number: what was added since it was asked before. A histogram is the number of
-//! values that it got.
+//! Each counter is a number: the sum added since the last evaluation. A histogram is the number of
+//! values added.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,7 +31,7 @@ struct Counting {
 }
 
 impl Counts {
-    /// An expression that knows no source.
+    /// An expression without sources.
     pub fn new(predicate: Predicate) -> Counts {
         Counts { predicate, sources: HashMap::new() }
     }
@@ -39,7 +39,7 @@ impl Counts {
     /// Whether the expression fits the counters of these buffers.
     ///
     /// # Errors
-    /// It names a counter that none of them has, or does not fit the type of one.
+    /// It names a counter that none of them has, or does not match the type of one.
     pub fn check<'a>(
         predicate: &Predicate,
         buffers: impl IntoIterator<Item = &'a Schema>,
@@ -49,8 +49,8 @@ impl Counts {
         predicate.compile(&kinds).map(|_| ())
     }
 
-    /// These sources come, which have numbers of the caller's. A source without such counters is never
-    /// counted.
+    /// Introduces sources, with numbers chosen by the caller. The expression is never true for a
+    /// source without such counters.
     pub fn introduce(&mut self, new: &[(usize, &Source)]) {
         for &(number, source) in new {
             let Ok(schema) = Schema::from_json(&source.schema_json) else { continue };
@@ -61,7 +61,7 @@ impl Counts {
         }
     }
 
-    /// Whether the expression is true of what was added to the cells of source `number`.
+    /// Whether the expression holds for the sums added to the cells of source `number`.
     pub fn is_true(&self, number: usize, added: &BTreeMap<u32, u64>) -> bool {
         let Some(Counting { metrics, program: Some(program) }) = self.sources.get(&number) else {
             return false;
@@ -75,7 +75,7 @@ impl Counts {
     }
 }
 
-/// What was added to a counter, or how many values a histogram got.
+/// The sum added to a counter, or the number of values added to a histogram.
 fn value(metric: &Metric, added: &BTreeMap<u32, u64>) -> u64 {
     let of = |cell: u32| added.get(&cell).copied().unwrap_or_default();
     match metric.shape.is_histogram() {

@@ -1,4 +1,4 @@
-//! What is wrong with an expression.
+//! The errors of an expression.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use thiserror::Error;
 use crate::types::Type;
 use crate::units;
 
-/// An expression that cannot be used: what is wrong, and where.
+/// An invalid expression: the problem and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
-    /// The bytes of the text that are.
+    /// The byte range of the problem in the text.
     pub span: Span,
     text: String,
 }
 
-/// What is wrong with an expression.
+/// A problem of an expression.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Problem {
     /// The text is longer than [`crate::MAX_BYTES`].
@@ -36,15 +36,15 @@ pub enum Problem {
         /// The limit.
         most: usize,
     },
-    /// The text is no expression.
+    /// The text is not an expression.
     #[error("expected {expected}, found {found}")]
     Syntax {
-        /// What could stand there.
+        /// What is allowed there.
         expected: String,
-        /// What does.
+        /// What was found.
         found: String,
     },
-    /// Digits that are no number.
+    /// Digits that are not a number.
     #[error("this is not a number")]
     NoNumber,
     /// An unknown unit.
@@ -56,13 +56,13 @@ pub enum Problem {
     /// A number that does not fit into 64 bits.
     #[error("the number is too large for 64 bits")]
     TooLarge,
-    /// A number that is a part of a nanosecond, or of a byte.
+    /// A number with a fraction of a nanosecond or of a byte.
     #[error("this is not a whole number of nanoseconds or bytes")]
     Fraction,
-    /// Hex digits that are no bytes.
+    /// Hex digits that are not bytes.
     #[error("bytes need two hex digits each, such as X'00ff'")]
     NoHex,
-    /// An escape character other than the usual one.
+    /// A wrong escape character.
     #[error("LIKE has only one escape character, `\\`")]
     Escape,
     /// A comparison without a field.
@@ -71,13 +71,13 @@ pub enum Problem {
     /// A comparison with NULL.
     #[error("nothing compares with NULL")]
     Null,
-    /// A value that is not true or false stands where a condition is expected.
+    /// A value that is not true or false where a condition is expected.
     #[error("`{what}` alone is not true or false")]
     NoCondition {
         /// The text.
         what: String,
     },
-    /// A field of a frame, or a frame of a buffer, that is not this one.
+    /// A field of another frame, or a frame of another buffer.
     #[error("no frame or buffer is called `{name}`")]
     NoKind {
         /// The name.
@@ -96,7 +96,7 @@ pub enum Problem {
     /// No single kind of frame has all the fields.
     #[error("no kind of frame has all of these fields")]
     NoSingleKind,
-    /// A field that cannot be compared with that.
+    /// A field that cannot be compared with this value.
     #[error("`{field}` is {ty}{}, and cannot be compared with {with}", in_unit(.unit))]
     Mismatch {
         /// The field.
@@ -116,20 +116,20 @@ pub enum Problem {
         /// Its type.
         ty: Type,
     },
-    /// Text that is no time.
+    /// Text that is not a time.
     #[error("`{text}` is not a time")]
     NoTime {
         /// The text.
         text: String,
     },
-    /// No enum of that field, in any kind of frame, has a value that is shown by that name.
+    /// No enum of that field, in any kind of frame, has a value with that name.
     #[error("no value of `{field}` is shown as `{name}`")]
     NoValue {
         /// The field.
         field: String,
         /// The name.
         name: String,
-        /// The names that are shown.
+        /// The valid names.
         there: Vec<String>,
     },
 }
@@ -138,7 +138,7 @@ fn in_unit(unit: &str) -> String {
     if unit.is_empty() { String::new() } else { format!(" in {unit}") }
 }
 
-/// A problem and its place.
+/// A problem and its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Why {
     pub span: Span,
@@ -165,8 +165,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    /// Draws the text with carets below the place, and what to do. `name` says where the text
-    /// stands, such as `--where`. `color` adds ANSI escapes. The message is not repeated.
+    /// Draws the text with carets below the position, and advice. `name` is the origin of the text,
+    /// such as `--where`. `color` adds ANSI escapes. The message is not repeated.
     pub fn draw(&self, name: &str, color: bool) -> String {
         let (label, help) = self.advice();
         let diagnostic = Diagnostic {
@@ -183,7 +183,7 @@ impl Error {
         drawn.trim_end().to_owned()
     }
 
-    /// What stands beside the carets, and below.
+    /// The text next to the carets, and the text below.
     fn advice(&self) -> (String, Option<String>) {
         let did_you_mean = |name: &str, there: &[String]| {
             let meant = nearest(name, there.iter().map(String::as_str));

@@ -1,4 +1,4 @@
-//! Names → fields.
+//! Resolves names to fields.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::number::Source;
 use crate::text_column::TextColumn;
 use crate::types::Type;
 
-/// A field of a kind of frame, as tables for SQL have it.
+/// A field of a kind of frame, as in tables for SQL.
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
     pub name: String,
@@ -29,7 +29,7 @@ pub(crate) struct Field {
 pub(crate) enum Read {
     Number(Source),
     Text(TextColumn),
-    /// The name, or the value that it stands for.
+    /// The name, or the value if it has none.
     Enum {
         words: TextColumn,
         value: Source,
@@ -44,7 +44,7 @@ pub(crate) struct Fields<'a> {
     all: Vec<Field>,
 }
 
-/// The standard columns that a capture has without its schema.
+/// The standard columns, which do not depend on the schema.
 const STANDARD: [&str; 6] = ["seqno", "ring", "tid", "pid", "ts", "drained"];
 
 impl<'a> Fields<'a> {
@@ -92,15 +92,15 @@ impl<'a> Fields<'a> {
 /// A field of a kind of frame that an expression may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedField {
-    /// Its name, that of the column in tables for SQL.
+    /// Its name, which is that of the column in tables for SQL.
     pub name: String,
-    /// What it compares with.
+    /// Its type.
     pub ty: Type,
-    /// Its unit as the frame file has it, or nothing.
+    /// Its unit from the frame file; may be empty.
     pub unit: String,
 }
 
-/// The fields of a kind of frame that an expression may name, without those of every frame.
+/// The fields of a kind of frame that an expression may name, without the standard ones.
 pub fn named_fields(kind: FrameKind<'_>) -> Vec<NamedField> {
     let named = |column: &Column| {
         let Field { name, ty, unit, .. } = field(&kind, column);

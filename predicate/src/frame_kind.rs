@@ -6,7 +6,7 @@ use ppt_frame_dsl::schema::Frame;
 /// A kind of frame, against which an expression is checked.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameKind<'a> {
-    /// The buffer's name, as `buffer.frame.field` has it.
+    /// The buffer's name, as in `buffer.frame.field`.
     pub buffer: &'a str,
     /// The buffer's schema.
     pub schema: &'a Schema,

@@ -1,10 +1,10 @@
-//! Expressions that select frames, as `ppt dump --where` has them.
+//! Expressions that select frames, as in `ppt dump --where`.
 //!
-//! An expression is a part of what SQL has behind `WHERE`, and literals with units (`10ms`, `4KiB`).
-//! [`Predicate::parse`] reads the text. [`Predicate::compile`] checks it against kinds of
-//! frames and makes a [`Program`] for each, which says of the bytes of a frame whether they match: true, false, or None
-//! for SQL's NULL. [`to_sql`] writes the same expression as SQL understands it, and [`without_units`]
-//! any other SQL.
+//! An expression is a subset of SQL's `WHERE` conditions, with additional literals with units
+//! (`10ms`, `4KiB`). [`Predicate::parse`] reads the text. [`Predicate::compile`] checks it against
+//! kinds of frames and makes a [`Program`] for each, which evaluates the bytes of a frame: true,
+//! false, or `None` for SQL's NULL. [`to_sql`] converts an expression to standard SQL, and
+//! [`without_units`] does so for any other SQL.
 //!
 //! The fields are the columns of the tables for SQL, with their types and NULLs
 //! ([`ppt_capture::columns`] decodes them), and the standard columns `seqno`, `ring`, `tid`, `pid`,
@@ -15,7 +15,7 @@
 
 #![forbid(unsafe_code)]
 
-// The code that pest derives uses this crate if pest is built without std.
+// The code that pest generates uses this crate if pest is built without std.
 extern crate alloc;
 
 mod ast;

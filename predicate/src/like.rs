@@ -1,4 +1,4 @@
-//! Patterns of LIKE: `%` is any text, `_` any character, `\` takes their meaning from them.
+//! Patterns of LIKE: `%` matches any text, `_` any character, `\` escapes them.
 
 /// A pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,12 +29,13 @@ impl Pattern {
         Pattern(pieces)
     }
 
-    /// Whether the whole of `text` fits. Takes at most the product of both lengths.
+    /// Whether the whole of `text` matches. Takes at most the product of both lengths.
     pub fn fits(&self, text: &str) -> bool {
         let pieces = &self.0;
         let mut rest = text.chars();
         let mut piece = 0;
-        // Where to go on if what follows the last `%` does not fit: it takes one character more.
+        // Where to continue if the part after the last `%` does not match: `%` takes one more
+        // character.
         let mut again: Option<(usize, std::str::Chars<'_>)> = None;
         loop {
             let mut after = rest.clone();

@@ -1,4 +1,4 @@
-//! Literals → values.
+//! Converts literals to values.
 
 use ppt_frame_dsl::Span;
 
@@ -6,7 +6,7 @@ use crate::ast::Value;
 use crate::error::{Problem, Why};
 use crate::units::Unit;
 
-/// The value of a number, with its unit, if it has one.
+/// The value of a number with an optional unit.
 pub(crate) fn number(text: &str, span: Span) -> Result<Value, Why> {
     let fail = |problem| Why::new(span.clone(), problem);
     let (negative, rest) = match text.strip_prefix('-') {
@@ -45,7 +45,7 @@ pub(crate) fn number(text: &str, span: Span) -> Result<Value, Why> {
             false => fail(Problem::NoNumber),
         });
     };
-    // Exact: every digit counts, and what is left over is an error.
+    // Exact: every digit counts, and a remainder is an error.
     let part = part.unwrap_or_default();
     let scale = 10i128.checked_pow(part.len() as u32);
     let digits = format!("{whole}{part}").parse::<i128>().ok();
@@ -67,7 +67,7 @@ fn is_exponent(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit())
 }
 
-/// The text between quotes, which stand doubled for one.
+/// The text between quotes, with doubled quotes reduced to one.
 pub(crate) fn quoted(text: &str, quote: char) -> String {
     let inner = text.strip_prefix(quote).and_then(|it| it.strip_suffix(quote)).unwrap_or(text);
     let doubled: String = [quote, quote].iter().collect();

@@ -1,4 +1,4 @@
-//! Columns with an order of whole numbers: numbers, bools, times, values of enums.
+//! Columns that compare as integers: numbers, bools, times, values of enums.
 
 use ppt_capture::columns::{
     Access, Fixed, Half, Integer, Names, Plain, Reader, Scale, Text, Time, Visitor,
@@ -8,7 +8,7 @@ use ppt_capture::drained_at;
 
 use crate::row::Row;
 
-/// Where a number comes from.
+/// The origin of a number.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// A column; whether it is read in one step.
@@ -21,11 +21,11 @@ pub(crate) enum Source {
     Ts(Time),
     /// When the frame was drained, which is not before its own time.
     Drained(Option<Time>),
-    /// It has no value.
+    /// There is no value.
     Nothing,
 }
 
-/// As what a number is compared.
+/// The type of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum As {
     Whole,
@@ -33,14 +33,14 @@ pub(crate) enum As {
     Double,
 }
 
-/// A number as it is compared.
+/// A number with the type of its comparison.
 #[derive(Debug, Clone)]
 pub(crate) struct Number {
     pub source: Source,
     pub compared: As,
 }
 
-/// A number as it is.
+/// A number in its own type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Raw {
     Whole(i128),
@@ -49,7 +49,7 @@ pub(crate) enum Raw {
 }
 
 impl As {
-    /// A whole number whose order is that of the values.
+    /// An integer that sorts like the values.
     #[inline]
     pub fn key(self, value: Raw) -> i128 {
         match (self, value) {
@@ -58,15 +58,15 @@ impl As {
             (As::Single, Raw::Single(value)) => single(value),
             (As::Single, Raw::Double(value)) => single(value as f32),
             (As::Double, Raw::Whole(value)) => double(value as f64),
-            // Never compared so: the wider type wins.
+            // Never occurs: the wider type is used.
             (As::Double | As::Whole, Raw::Single(value)) => double(value.into()),
             (As::Double | As::Whole, Raw::Double(value)) => double(value),
         }
     }
 }
 
-/// The place of a float in the order by which DataFusion compares: IEEE 754's total order, but the
-/// zeros are equal.
+/// The rank of a float in DataFusion's order: IEEE 754's total order, except that the zeros are
+/// equal.
 fn single(value: f32) -> i128 {
     let bits = if value == 0.0 { 0 } else { value.to_bits().cast_signed() };
     (bits ^ (((bits >> 31).cast_unsigned()) >> 1).cast_signed()).into()

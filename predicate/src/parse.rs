@@ -1,4 +1,5 @@
-//! Text → syntax tree, by the grammar of `predicate.pest`. Nothing outside this file names a rule.
+//! Parses text into a syntax tree, using the grammar of `predicate.pest`. Only this file names its
+//! rules.
 
 use pest::Parser as _;
 use pest::error::{ErrorVariant, InputLocation};
@@ -12,7 +13,7 @@ use crate::literal;
 
 /// Most bytes of an expression.
 pub const MAX_BYTES: usize = 16 << 10;
-/// Most parentheses within each other.
+/// Deepest nesting of parentheses.
 pub const MAX_DEPTH: usize = 16;
 
 #[derive(Parser)]
@@ -33,7 +34,7 @@ pub(crate) fn parse(text: &str) -> Result<Expr, Why> {
     any(whole.expect("an expression has conditions"))
 }
 
-/// The numbers of any SQL, with their places.
+/// The numbers in any SQL, with their positions.
 pub(crate) fn numbers(text: &str) -> Vec<(Span, &str)> {
     let Ok(mut pairs) = Grammar::parse(Rule::sql, text) else { return Vec::new() };
     let all = pairs.next().into_iter().flat_map(Pair::into_inner);
@@ -41,7 +42,8 @@ pub(crate) fn numbers(text: &str) -> Vec<(Span, &str)> {
     numbers.map(|it| (span(&it), it.as_str())).collect()
 }
 
-/// The place of the first parenthesis that is one too many. The grammar recurses at nothing else.
+/// The position of the first parenthesis beyond the limit. The grammar recurses only at
+/// parentheses.
 fn too_deep(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0usize, None);
     for (at, byte) in text.bytes().enumerate() {
@@ -222,7 +224,7 @@ fn syntax(error: &pest::error::Error<Rule>, text: &str) -> Why {
     Why::new(at..at + len, Problem::Syntax { expected, found })
 }
 
-/// A rule in the words of people; `None` for what goes without saying.
+/// A description of a rule for people. `None` if it needs no mention.
 fn in_words(rule: Rule) -> Option<&'static str> {
     Some(match rule {
         Rule::any | Rule::all | Rule::one | Rule::group | Rule::test => "a condition",

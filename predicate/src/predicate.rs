@@ -8,7 +8,7 @@ use crate::frame_kind::FrameKind;
 use crate::parse;
 use crate::program::Program;
 
-/// An expression that was read, and not yet held against frames.
+/// A parsed expression, not yet checked against frames.
 #[derive(Debug, Clone)]
 pub struct Predicate {
     text: String,
@@ -19,8 +19,8 @@ impl Predicate {
     /// Reads an expression.
     ///
     /// # Errors
-    /// What the text has wrong by itself: it is too long or too deep, it is no expression, or a
-    /// literal has no value.
+    /// Errors that do not depend on a schema: the text is too long or too deep, it is not an
+    /// expression, or a literal is invalid.
     pub fn parse(text: &str) -> Result<Predicate, Error> {
         let whole = parse::parse(text).map_err(|why| why.over(text))?;
         Ok(Predicate { text: text.to_owned(), whole })
@@ -95,9 +95,9 @@ fn both(all: Vec<Why>, own: &[Why]) -> Vec<Why> {
     shared.collect()
 }
 
-/// Why no kind has a field: what comes closest, with all names that there are.
+/// Why no kind has a field: the closest match, with all names.
 fn unfit(mut all: Vec<Why>) -> Why {
-    // A kind of that name that lacks the field, before those of other names.
+    // A kind of that name without the field comes before those of other names.
     all.sort_by_key(|it| std::cmp::Reverse(it.span.start));
     let mut all = all.into_iter();
     let mut why = all.next().expect("there are kinds");

@@ -20,7 +20,7 @@ pub(crate) enum Node {
         test: Test,
         negated: bool,
     },
-    /// The values of an enum that have a name, and whether they pass; others by their number.
+    /// The enum values that have a name, and whether they pass; others by their number.
     Enum {
         of: Number,
         known: Box<[(i128, bool)]>,
@@ -37,7 +37,7 @@ pub(crate) enum Node {
 }
 
 impl Program {
-    /// Whether a frame matches; None where SQL has NULL. A frame is selected if this is true.
+    /// Whether a frame matches. `None` for SQL's NULL. Only frames with true are selected.
     #[inline]
     pub fn matches(&self, row: &Row<'_>) -> Option<bool> {
         self.0.holds(row)
@@ -83,7 +83,8 @@ impl Node {
     }
 }
 
-/// `decisive` if one of `all` is, else NULL if one of them is, else the other.
+/// `decisive` if one of `all` has that result, otherwise NULL if one of them is NULL, otherwise the
+/// opposite.
 fn decide(all: &[Node], row: &Row<'_>, decisive: bool) -> Option<bool> {
     let mut result = Some(!decisive);
     for node in all {

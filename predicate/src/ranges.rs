@@ -2,13 +2,13 @@
 
 use crate::ast::Comparison;
 
-/// Numbers between bounds that belong to them.
+/// An inclusive range of numbers.
 type Range = (i128, i128);
 
-/// A set of whole numbers: ranges that rise and do not touch.
+/// A set of integers: ascending ranges that do not touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ranges {
-    /// The only range of most sets. Empty (1, 0) if there are none, or several.
+    /// The only range of most sets. Empty (1, 0) if there are no or several ranges.
     only: Range,
     /// All ranges, if they are several.
     several: Box<[Range]>,
@@ -36,9 +36,9 @@ impl Ranges {
         }
     }
 
-    /// The numbers that compare so with `value`.
+    /// The numbers for which the comparison with `value` holds.
     pub fn comparing(comparison: Comparison, value: i128) -> Ranges {
-        // Values are of at most 64 bits, so that the neighbours are there.
+        // Values have at most 64 bits, so the neighbours exist.
         let (below, above) = (value.saturating_sub(1), value.saturating_add(1));
         Ranges::of(match comparison {
             Comparison::Equal => vec![(value, value)],
@@ -50,7 +50,7 @@ impl Ranges {
         })
     }
 
-    /// All other numbers, if `negated`.
+    /// The complement, if `negated`.
     pub fn negated(self, negated: bool) -> Ranges {
         if !negated {
             return self;

@@ -1,17 +1,17 @@
-//! A frame, and what is known of it.
+//! A frame and its context.
 
 use ppt_capture::{FramesHead, Stamps};
 
-/// What the frames of a chunk share.
+/// The context that the frames of a chunk share.
 #[derive(Debug, Clone, Copy)]
 pub struct Chunk<'a> {
     /// Converts their stamps.
     pub stamps: &'a Stamps<'a>,
-    /// Realtime − monotonic of the capture, ns; None if that is not known.
+    /// Realtime − monotonic of the capture, ns. `None` if unknown.
     pub offset: Option<i128>,
-    /// Who wrote them, and when they were drained.
+    /// The thread that wrote them, and the time of the drain.
     pub head: &'a FramesHead,
-    /// The process, as the listener sees it.
+    /// The process, in the listener's numbering.
     pub pid: u32,
 }
 
@@ -20,7 +20,7 @@ pub struct Chunk<'a> {
 pub struct Row<'a> {
     /// Its chunk.
     pub chunk: &'a Chunk<'a>,
-    /// Its number in its ring.
+    /// Its sequence number.
     pub seqno: u64,
     /// Its bytes.
     pub bytes: &'a [u8],

@@ -1,4 +1,4 @@
-//! Frames of several sources, while they come.
+//! Filters frames of several sources as they arrive.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,10 +14,10 @@ use crate::predicate::Predicate;
 use crate::program::Program;
 use crate::row::{Chunk, Row};
 
-/// Tells which frames an expression is true of, while sources come and clocks are read.
+/// Decides for which frames an expression holds, while sources arrive and clocks are read.
 ///
-/// Readings of the clocks make times of ticks. Those that come later, a whole capture has, too: it
-/// may say another nanosecond.
+/// Times of ticks are converted with the readings so far. A complete capture also has later
+/// readings, so it may give a time that differs by some nanoseconds.
 #[derive(Debug)]
 pub struct Sieve {
     predicate: Predicate,
@@ -26,7 +26,7 @@ pub struct Sieve {
     feeds: HashMap<usize, Feed>,
 }
 
-/// A buffer, whatever process has it.
+/// A buffer, in any process.
 #[derive(Debug)]
 struct Buffer {
     name: String,
@@ -38,29 +38,29 @@ struct Buffer {
 struct Feed {
     buffer: Arc<Buffer>,
     multi: bool,
-    /// By kind; None for a kind that lacks a field.
+    /// By kind. `None` for a kind that lacks a field.
     programs: Vec<Option<Program>>,
     namespace: TimeNamespace,
     pid: u32,
 }
 
 impl Sieve {
-    /// A sieve that knows no source.
+    /// A sieve without sources.
     pub fn new(predicate: Predicate) -> Sieve {
         let (buffers, feeds) = Default::default();
         Sieve { predicate, clocks: ClockTable::default(), buffers, feeds }
     }
 
-    /// Frames of these sources come, which have numbers of the caller's.
+    /// Introduces sources, with numbers chosen by the caller.
     ///
     /// # Errors
-    /// The expression does not fit the kinds of frames that have come so far and that it fits, and
-    /// these. All frames of these sources pass then.
+    /// The expression does not match the kinds of frames of the accepted sources together with
+    /// these. Then all frames of these sources pass.
     pub fn introduce(&mut self, new: &[(usize, &Source)]) -> Result<(), Error> {
         let (mut come, mut added) = (Vec::new(), Vec::new());
         for &(number, source) in new {
             self.feeds.remove(&number);
-            // No frame of it can be read.
+            // Its frames cannot be read.
             let Ok(schema) = Schema::from_json(&source.schema_json) else { continue };
             let name = source.buffer.clone();
             let new = || Arc::new(Buffer { name: name.clone(), schema });
@@ -81,8 +81,8 @@ impl Sieve {
             })
             .collect();
         let compiled = self.predicate.compile(&all);
-        // What lacks a field may be beside others that have it; what has another type stays away, so
-        // that those that come later fit.
+        // A source without a field may coexist with others that have it. A source with a field of
+        // another type is excluded, so that later sources are not affected.
         let is_absent = |it: &Error| matches!(it.problem, Problem::NoField { .. });
         if compiled.as_ref().is_err_and(|it| !is_absent(it)) {
             self.buffers.retain(|key, _| !added.contains(key));
@@ -103,20 +103,20 @@ impl Sieve {
         Ok(())
     }
 
-    /// The clocks were read.
+    /// Adds clock readings.
     pub fn clocks(&mut self, readings: &[ClockReading]) {
         self.clocks.add(readings);
     }
 
-    /// Says of each of the frames of source `number` with this head whether the expression is true of
-    /// it. Frames that cannot be read pass.
+    /// Decides for each of the frames of source `number` with this head whether the expression
+    /// holds. Frames that cannot be read pass.
     pub fn wants(&self, number: usize, head: &FramesHead, frames: &[u8], wanted: &mut Vec<bool>) {
         self.each(number, head, frames, |_, _, _, is_true| wanted.push(is_true.unwrap_or(true)));
     }
 
-    /// Calls `found` with the number of each of the frames of source `number` with this head that the
-    /// expression is true of, and with its time, ns of CLOCK_MONOTONIC, if it has one that can be
-    /// converted. Frames that cannot be read are not found.
+    /// Calls `found` for each of the frames of source `number` with this head for which the
+    /// expression holds, with its sequence number and its time, ns of CLOCK_MONOTONIC, if it has
+    /// one that can be converted. Frames that cannot be read are not found.
     pub fn find(
         &self,
         number: usize,
@@ -139,8 +139,8 @@ impl Sieve {
         });
     }
 
-    /// Calls `tell` with number, kind and bytes of each frame, and whether the expression is true of it;
-    /// None: that cannot be read.
+    /// Calls `tell` with sequence number, kind and bytes of each frame, and whether the expression
+    /// holds. `None`: the frame cannot be read.
     fn each(
         &self,
         number: usize,

@@ -1,12 +1,12 @@
-//! The same expression as SQL has it.
+//! Converts expressions to standard SQL.
 
 use ppt_frame_dsl::Span;
 
 use crate::ast::{Expr, Literal, Operand, Value};
 use crate::{literal, parse};
 
-/// Writes an expression so that SQL understands it: literals with units become numbers of ns or of
-/// bytes, and the names of fields are quoted. Of other SQL, only the literals with units change.
+/// Converts an expression to standard SQL: literals with units become numbers of ns or of bytes,
+/// and the names of fields are quoted. In other SQL, only the literals with units change.
 pub fn to_sql(text: &str) -> String {
     let mut edits = Vec::new();
     match parse::parse(text) {
@@ -19,13 +19,13 @@ pub fn to_sql(text: &str) -> String {
     edited(text, edits)
 }
 
-/// SQL that means the same without units: `run > 50ms` compares with 50000000. Only numbers with a unit
-/// change; what is no SQL stays as it is.
+/// Replaces units in SQL: `run > 50ms` compares with 50000000. Only numbers with a unit change;
+/// text that is not SQL stays as it is.
 pub fn without_units(text: &str) -> String {
     edited(text, units(text))
 }
 
-/// The numbers that stand for those with units.
+/// The replacements for numbers with units.
 fn units(text: &str) -> Edits {
     let mut edits = Vec::new();
     for (span, digits) in parse::numbers(text) {
@@ -82,7 +82,7 @@ fn literal(literal: &Literal, edits: &mut Edits) {
     edits.extend(number(&literal.value).map(|it| (literal.span.clone(), it)));
 }
 
-/// The number that stands for a literal with a unit.
+/// The number that replaces a literal with a unit.
 fn number(value: &Value) -> Option<String> {
     match value {
         Value::Duration(number) | Value::Size(number) => Some(number.to_string()),
@@ -104,7 +104,7 @@ mod tests {
                 "n IN (4KiB, 7) AND m BETWEEN 1s AND 2s",
                 "\"n\" IN (4096, 7) AND \"m\" BETWEEN 1000000000 AND 2000000000",
             ),
-            // More than a predicate: only numbers with units change.
+            // Not only predicates: numbers with units change in any SQL.
             ("abs(x) > 10ms", "abs(x) > 10000000"),
             ("f('10ms') > \"10ms\" -- 10ms", "f('10ms') > \"10ms\" -- 10ms"),
             ("a10ms + 1e3 > 10 /* 5s */ + 0x10", "a10ms + 1e3 > 10 /* 5s */ + 0x10"),

@@ -8,7 +8,7 @@ use crate::ast::Comparison;
 use crate::like::Pattern;
 use crate::row::Row;
 
-/// What is asked of text or bytes. Text is ordered by its bytes.
+/// A test of text or bytes. Text is ordered by its bytes.
 #[derive(Debug, Clone)]
 pub(crate) enum Test {
     Compare(Comparison, Vec<u8>),
@@ -24,7 +24,7 @@ impl Test {
             Test::Compare(comparison, with) => comparison.holds(value.cmp(with)),
             Test::Between(low, high) => low.as_slice() <= value && value <= high.as_slice(),
             Test::In(list) => list.binary_search_by(|it| it.as_slice().cmp(value)).is_ok(),
-            // What is read is UTF-8.
+            // The value is UTF-8.
             Test::Like(pattern) => std::str::from_utf8(value).is_ok_and(|it| pattern.fits(it)),
         }
     }
@@ -35,8 +35,8 @@ impl Test {
 pub(crate) struct TextColumn(pub Reader);
 
 impl TextColumn {
-    /// The value in a row, as SQL has it: text with its invalid bytes replaced, the name of a value,
-    /// or its number.
+    /// The value in a row, as in SQL: text with invalid bytes replaced, or the name of a value or
+    /// its number.
     pub fn get<'a>(&self, row: &Row<'a>) -> Option<Cow<'a, [u8]>> {
         self.0.visit(row.chunk.stamps, Get { bytes: row.bytes, names: self.0.names() })
     }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// What a field can be compared with.
+/// The type of a field in comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
-    /// A whole number.
+    /// An integer.
     Whole,
     /// A 32-bit float.
     Single,
@@ -13,7 +13,7 @@ pub enum Type {
     Double,
     /// A bool.
     Bool,
-    /// A length of time, in ns.
+    /// A duration, in ns.
     Duration,
     /// A point in time.
     Time,
@@ -21,12 +21,12 @@ pub enum Type {
     Enum,
     /// Text.
     Text,
-    /// Bytes without meaning.
+    /// Opaque bytes.
     Bytes,
 }
 
 impl Type {
-    /// What compares with it.
+    /// The values that it can be compared with.
     pub(crate) fn compares_with(self) -> &'static str {
         match self {
             Type::Whole | Type::Single | Type::Double => "numbers, such as 10",

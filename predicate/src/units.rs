@@ -1,4 +1,4 @@
-//! Units behind numbers.
+//! Units of numbers.
 
 use crate::ast::Value;
 
@@ -27,7 +27,7 @@ const SIZES: [(&str, i64); 9] = [
     ("TiB", 1 << 40),
 ];
 
-/// What a unit makes of a number.
+/// The factor of a unit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unit {
     /// ns, or bytes.
@@ -45,7 +45,7 @@ impl Unit {
         within(&DURATIONS, Value::Duration).or_else(|| within(&SIZES, Value::Size))
     }
 
-    /// So many ns, or bytes.
+    /// The value in ns or bytes.
     pub fn value(self, number: i64) -> Value {
         (self.make)(number)
     }

@@ -1,4 +1,4 @@
-//! Expressions over frames whose values are known.
+//! Expressions over frames with known values.
 
 use ppt_capture::{ClockId, ClockReading, ClockTable, FramesHead, Stamps, TimeNamespace};
 use ppt_frame_dsl::Schema;

@@ -1,4 +1,4 @@
-//! Frames of several sources, while they come.
+//! Frames of several sources, as they arrive.
 
 use ppt_capture::{ClockId, ClockReading, FramesHead, Source};
 use ppt_frame_dsl::Schema;
@@ -55,7 +55,7 @@ fn a_buffer_without_the_field_is_left_out_beside_one_that_has_it() {
     let frames = [n(6), n(6), n(5), frame(&one, 1, &[]), unknown];
     assert_eq!(wants(&sieve, 7, &one, &frames), [false, true, false, false, true]);
     assert_eq!(wants(&sieve, 3, &two, &[frame(&two, 0, &[("m", 9)])]), [false]);
-    // Another process with the same buffer, and one that nobody spoke of.
+    // Another process with the same buffer, and one that was never introduced.
     sieve.introduce(&[(8, &source(&two))]).unwrap();
     assert_eq!(wants(&sieve, 8, &two, &[frame(&two, 0, &[("m", 9)])]), [false]);
     assert_eq!(wants(&sieve, 9, &two, &[frame(&two, 0, &[("m", 9)])]), [true]);

@@ -4,13 +4,13 @@ use thiserror::Error;
 
 use super::limits::{MAX_HOSTS, MAX_HZ, MAX_NAME};
 
-/// Why a file is refused as a whole.
+/// Why a whole file is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SyncError {
-    /// Its first line is another one.
+    /// It has another first line.
     #[error("this is not a .sync file; its first line is not \"ppt sync 1\"")]
     NotSync,
-    /// A later ppt wrote it.
+    /// A later version wrote it.
     #[error("the file has format {found}, but this program reads format 1; use a newer ppt")]
     Newer {
         /// The format that the file states.
@@ -21,37 +21,37 @@ pub enum SyncError {
     Line {
         /// The number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault.
         error: RecordError,
     },
 }
 
-/// What is wrong with a line.
+/// The fault of a line.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RecordError {
-    /// It has more or fewer fields than its first word asks for.
+    /// It has more or fewer fields than its first word requires.
     #[error("\"{word}\" has {expected} fields after it, but here are {found}")]
     Fields {
         /// The first word.
         word: &'static str,
-        /// So many fields.
+        /// The required number of fields.
         expected: usize,
-        /// So many fields are there.
+        /// The actual number of fields.
         found: usize,
     },
-    /// A field is no decimal number, or too large a one.
+    /// A field is not a decimal number, or the number is too large.
     #[error("field {field} is not a decimal number in range")]
     Number {
-        /// The number of the field; the first word has 0.
+        /// The number of the field; the first word is field 0.
         field: usize,
     },
-    /// A field is no name.
+    /// A field is not a valid name.
     #[error("field {field} is not a name of 1 to {MAX_NAME} bytes of printable UTF-8")]
     Name {
         /// The number of the field.
         field: usize,
     },
-    /// A field names no clock.
+    /// A field is not the name of a clock.
     #[error("field {field} is not the name of a clock")]
     Clock {
         /// The number of the field.
@@ -66,7 +66,7 @@ pub enum RecordError {
         /// The index of the host.
         host: u32,
     },
-    /// What was read after something is less than what was read before it.
+    /// A later reading is smaller than an earlier one.
     #[error("what was read after ({after}) is less than what was read before ({before})")]
     Backwards {
         /// The reading before.
@@ -74,22 +74,22 @@ pub enum RecordError {
         /// The reading after.
         after: u64,
     },
-    /// Ticks that never pass, or faster than any.
+    /// The tick rate is 0, or above the limit.
     #[error("the rate of a host's ticks is not between 1 and {MAX_HZ} Hz")]
     TickHz,
-    /// No line before this one declares the host.
+    /// No earlier line declares the host.
     #[error("host {host} is not declared by a line before this one")]
     UnknownHost {
         /// The index of the host.
         host: u32,
     },
-    /// Two lines declare a host by one index.
+    /// Two lines declare a host with the same index.
     #[error("host {host} is declared twice")]
     Redeclared {
         /// The index of the host.
         host: u32,
     },
-    /// More hosts than anybody compares.
+    /// More hosts than the limit.
     #[error("there are more than {MAX_HOSTS} hosts")]
     TooManyHosts,
 }

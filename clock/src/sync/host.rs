@@ -3,7 +3,7 @@
 use super::error::RecordError;
 use super::limits::{MAX_HZ, is_name};
 
-/// One host as long as it runs: after a reboot it is another one.
+/// One host from boot to shutdown. After a reboot it counts as another host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     name: String,
@@ -12,10 +12,10 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host by its name, its boot id, and the nominal rate of its ticks.
+    /// A host with its name, its boot id, and the nominal rate of its ticks.
     ///
     /// # Errors
-    /// Names are empty, too long or not printable, or no counter has such a rate.
+    /// Names are empty, too long or not printable, or the rate is outside the limits.
     pub fn new(name: &str, boot_id: &str, tick_hz: u64) -> Result<Self, RecordError> {
         if !is_name(name) {
             return Err(RecordError::Name { field: 2 });
@@ -34,17 +34,17 @@ impl Host {
         &self.name
     }
 
-    /// What the kernel calls this boot of it.
+    /// The kernel's id of this boot.
     pub fn boot_id(&self) -> &str {
         &self.boot_id
     }
 
-    /// Its nominal ticks a second.
+    /// Its nominal tick rate in Hz.
     pub fn tick_hz(&self) -> u64 {
         self.tick_hz
     }
 
-    /// Whether the other one is the same boot of the same host.
+    /// Whether both are the same boot of the same host.
     pub fn is(&self, other: &Self) -> bool {
         (&self.name, &self.boot_id) == (&other.name, &other.boot_id)
     }

@@ -1,4 +1,4 @@
-//! What files say, of all hosts.
+//! The readings of all hosts in files.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,14 +8,14 @@ use super::limits::MAX_HOSTS;
 use super::record::{HEADER, OneWay, Probe, Pulse, Record, TimeSourceReport};
 use crate::ClockReading;
 
-/// The readings of one file or of several.
+/// The readings of one or more files.
 ///
-/// A host of two files is one host if its name and its boot id are the same in both. Records of
-/// `Readings` name hosts by their place in [`Readings::hosts`].
+/// A host in two files is one host if its name and its boot id are the same in both. Records of
+/// `Readings` identify hosts by their index in [`Readings::hosts`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Readings {
     hosts: Vec<Host>,
-    /// Of each host.
+    /// By host.
     clocks: Vec<Vec<ClockReading>>,
     probes: Vec<Probe>,
     one_ways: Vec<OneWay>,
@@ -30,7 +30,7 @@ impl Readings {
     /// Adds the readings of a file.
     ///
     /// # Errors
-    /// The bytes are no `.sync` file, or one of its lines is wrong. Then nothing is added.
+    /// The bytes are not a `.sync` file, or one of its lines is wrong. Then nothing is added.
     pub fn read(&mut self, bytes: &[u8]) -> Result<(), SyncError> {
         let mut file = Self::default();
         let mut indices = HashMap::new();
@@ -88,7 +88,7 @@ impl Readings {
         Ok(())
     }
 
-    /// The place of a host, which it gets now if it has none.
+    /// The index of a host, which is added if it is new.
     fn place(&mut self, host: Host) -> Result<u32, RecordError> {
         if let Some(known) = self.hosts.iter().position(|it| it.is(&host)) {
             return Ok(known as u32);
@@ -101,7 +101,7 @@ impl Readings {
         Ok(self.hosts.len() as u32 - 1)
     }
 
-    /// Adds all of a file, or nothing.
+    /// Adds all of a file or nothing.
     fn merge(&mut self, file: Self) -> Result<(), RecordError> {
         let known = self.hosts.len();
         let places: Result<Vec<_>, _> = file.hosts.into_iter().map(|it| self.place(it)).collect();
@@ -135,8 +135,8 @@ impl Readings {
         &self.hosts
     }
 
-    /// The readings of the clocks of one host, in the order of the files; none for a place that
-    /// no host has.
+    /// The readings of the clocks of one host, in the order of the files. Empty for an index
+    /// without a host.
     pub fn clocks(&self, host: usize) -> &[ClockReading] {
         self.clocks.get(host).map_or(&[], Vec::as_slice)
     }
@@ -146,7 +146,7 @@ impl Readings {
         &self.probes
     }
 
-    /// All messages that went one way.
+    /// All one-way messages.
     pub fn one_ways(&self) -> &[OneWay] {
         &self.one_ways
     }
@@ -156,28 +156,28 @@ impl Readings {
         &self.pulses
     }
 
-    /// What other programs say.
+    /// The reports of other programs.
     pub fn said(&self) -> &[TimeSourceReport] {
         &self.said
     }
 
-    /// Packets that were not counted as readings, by their causes.
+    /// The number of packets that did not count as readings, by cause.
     pub fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
         self.counts.iter().map(|(what, &n)| (what.as_str(), n))
     }
 
-    /// Lines of a later version, which were left out.
+    /// The number of ignored lines of a later version.
     pub fn unknown_lines(&self) -> u64 {
         self.unknown
     }
 
-    /// Last lines that were cut off, and left out: at most one a file.
+    /// The number of truncated last lines, which are ignored: at most one per file.
     pub fn cut_lines(&self) -> u64 {
         self.cut
     }
 }
 
-/// Two indices may declare one host.
+/// Fails if both indices declare the same host.
 fn different(from: u32, to: u32) -> Result<(u32, u32), RecordError> {
     match from == to {
         true => Err(RecordError::SameHost { host: from }),
@@ -196,7 +196,7 @@ fn header(line: &[u8]) -> Result<(), SyncError> {
     Err(found.filter(|&it| it > 1).map_or(SyncError::NotSync, |found| SyncError::Newer { found }))
 }
 
-/// Whether a line that was cut off may have been a header.
+/// Whether a truncated line may be a header.
 fn begins_as_header(line: &[u8]) -> bool {
     let word = BEFORE_VERSION.as_bytes();
     line.starts_with(word) || word.starts_with(line)

@@ -11,16 +11,16 @@ use crate::ClockReading;
 /// The first line of a file.
 pub const HEADER: &str = "ppt sync 1";
 
-/// What one line says. Hosts are named by the index that a `host` line gave them.
+/// The content of one line. Hosts are identified by the index from their `host` line.
 ///
 /// It displays as its line, without the `\n`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
-    /// `host INDEX NAME BOOT_ID TICK_HZ`: a host. Index 0 is who writes the file.
+    /// `host INDEX NAME BOOT_ID TICK_HZ`: a host. Index 0 is the host that writes the file.
     Host(u32, Host),
     /// `clock HOST A B A_BEFORE B_VALUE A_AFTER`: a bracketed reading of two clocks of a host.
     ///
-    /// Files have no place for [`ClockReading::distrusted`]: who writes one leaves such readings out.
+    /// Files have no field for [`ClockReading::distrusted`]: writers omit such readings.
     Clock(u32, ClockReading),
     /// `probe FROM TO FROM_TICK TO_TICK T1 T2 T3 T4`.
     Probe(Probe),
@@ -30,13 +30,13 @@ pub enum Record {
     Pulse(Pulse),
     /// `said HOST SOURCE TICK OFFSET_NS ERROR_NS`.
     Said(TimeSourceReport),
-    /// `count WHAT N`: so many packets were not counted as readings, and why.
+    /// `count WHAT N`: the number of packets that did not count as readings, with the cause.
     Count(String, u64),
 }
 
-/// A packet there and one back, with the kernel's stamps: CLOCK_REALTIME of each host, in ns.
+/// A packet and its answer, with the kernel's stamps: CLOCK_REALTIME of each host, in ns.
 ///
-/// The ticks say near which readings of clocks the stamps are.
+/// The ticks identify the clock readings that are near the stamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
     /// The host that asks.
@@ -57,16 +57,16 @@ pub struct Probe {
     pub t4: u64,
 }
 
-/// A message that went one way: an application's, or a probe without an answer.
+/// A one-way message: of an application, or a probe without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OneWay {
     /// The host that sent.
     pub from: u32,
     /// The host that received.
     pub to: u32,
-    /// A tick of `from`. The message did not leave before it.
+    /// A tick of `from`, read before the message left.
     pub from_tick: u64,
-    /// A tick of `to`. The message did not arrive after it.
+    /// A tick of `to`, read after the message arrived.
     pub to_tick: u64,
 }
 
@@ -83,18 +83,18 @@ pub struct Pulse {
     pub tick_after: u64,
 }
 
-/// What another program (chrony, ptp4l) says of a host's CLOCK_REALTIME.
+/// A report of another program (chrony, ptp4l) about a host's CLOCK_REALTIME.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeSourceReport {
     /// The host.
     pub host: u32,
-    /// Who says it.
+    /// The program that reports it.
     pub source: String,
-    /// When, as a tick of the host.
+    /// The time of the report, as a tick of the host.
     pub tick: u64,
     /// True time − CLOCK_REALTIME, in ns.
     pub offset_ns: i64,
-    /// The offset is wrong by at most this, in ns.
+    /// Largest error of the offset, in ns.
     pub error_ns: u64,
 }
 
@@ -102,7 +102,7 @@ impl Record {
     /// Reads a line without its `\n`. Returns `None` if its first word is of a later version.
     ///
     /// # Errors
-    /// The line has other fields than its first word asks for.
+    /// The line has other fields than its first word requires.
     pub fn parse(line: &[u8]) -> Result<Option<Self>, RecordError> {
         let word = line.split(|&byte| byte == b'\t').next().unwrap_or_default();
         Ok(Some(match word {

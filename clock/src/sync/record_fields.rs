@@ -4,7 +4,7 @@ use super::error::RecordError;
 use super::limits::is_name;
 use crate::ClockId;
 
-/// Most fields of a line, with its first word.
+/// Most fields of a line, including its first word.
 const MOST: usize = 9;
 
 /// The fields after the first word.
@@ -13,7 +13,7 @@ pub(super) struct RecordFields<'a> {
 }
 
 impl<'a> RecordFields<'a> {
-    /// The fields of `line` after `word`, of which there must be `expected`.
+    /// The fields of `line` after `word`. There must be `expected` of them.
     pub(super) fn split_line(
         line: &'a [u8],
         word: &'static str,
@@ -73,7 +73,7 @@ impl<'a> RecordFields<'a> {
         clock.ok_or(RecordError::Clock { field })
     }
 
-    /// Two readings of one clock around something.
+    /// Two readings of one clock, before and after an event.
     pub(super) fn around(&self, before: usize, after: usize) -> Result<(u64, u64), RecordError> {
         let (before, after) = (self.number(before)?, self.number(after)?);
         match before <= after {

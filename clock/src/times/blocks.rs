@@ -1,24 +1,24 @@
-//! What the messages between two hosts say in each block of time.
+//! The information of the messages between two hosts, per block of time.
 
 use super::hull::{self, HullPoint};
 use super::model::BLOCK;
 
-/// What bounds θ, the time of the far host − that of the near one, by the near host's time: ns.
+/// Bounds of θ, the time of the far host − that of the near one, by the near host's time: ns.
 ///
-/// A message to the far host arrives after it was sent: θ is at most arrival − departure, where it
-/// left. A message back: θ is at least departure − arrival, where it arrived. With the earliest
-/// time at which it may have left, and the latest one at which it may have arrived, that holds
-/// whatever the stamps are wrong by.
+/// A message to the far host arrives after it was sent: θ is at most arrival − departure, at the
+/// time of departure. For a message back, θ is at least departure − arrival, at the time of
+/// arrival. With the earliest possible departure and the latest possible arrival, this holds for
+/// any error of the stamps.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bounds {
-    /// θ is at most this.
+    /// Upper bounds of θ.
     pub upper: Vec<HullPoint>,
-    /// θ is at least this.
+    /// Lower bounds of θ.
     pub lower: Vec<HullPoint>,
 }
 
-/// A second, and the points of both hulls there: where from its middle, in blocks, and a bound of the
-/// tangent of θ in the middle, which the curvature allows for.
+/// A second, and the points of both hulls in it: the offset from its middle, in blocks, and a bound
+/// of the tangent of θ in the middle, including the allowance for curvature.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub index: i64,
@@ -32,7 +32,7 @@ pub(super) struct Block {
 pub(super) struct Blocks {
     pub blocks: Vec<Block>,
     points: Vec<HullPoint>,
-    /// What all bounds are relative to.
+    /// The value to which all bounds are relative.
     pub pivot: f64,
 }
 
@@ -48,7 +48,8 @@ pub(super) fn index(ns: f64) -> i64 {
 
 impl Blocks {
     pub fn from_bounds(mut bounds: Bounds, curve: f64) -> Self {
-        // Files are in the order of time, or several such orders: the sort finds them.
+        // Files are in chronological order, or consist of several ordered parts, which the sort
+        // detects.
         bounds.upper.sort_by(|a, b| a.0.total_cmp(&b.0));
         bounds.lower.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (mut upper, mut lower) = (bounds.upper.as_slice(), bounds.lower.as_slice());
@@ -68,7 +69,7 @@ impl Blocks {
         }
     }
 
-    /// Takes the points of a block off `rest`, and keeps their hull.
+    /// Removes the points of a block from `rest`, and keeps their hull.
     fn hull(
         &mut self,
         rest: &mut &[HullPoint],
@@ -90,12 +91,12 @@ impl Blocks {
         self.points.extend(hull.iter().map(|it| (it.0, sign * it.1)));
     }
 
-    /// Bounds from above.
+    /// Upper bounds.
     pub fn upper(&self, block: Block) -> &[HullPoint] {
         &self.points[block.start..block.lower]
     }
 
-    /// Bounds from below.
+    /// Lower bounds.
     pub fn lower(&self, block: Block) -> &[HullPoint] {
         &self.points[block.lower..block.end]
     }

@@ -1,9 +1,9 @@
-//! CLOCK_REALTIME as ticks, by the readings next to a stamp.
+//! Converts CLOCK_REALTIME to ticks, using the readings next to a stamp.
 //!
-//! Packets are stamped by CLOCK_REALTIME, which is slewed and stepped; ticks are not. The best of the
-//! readings next to a stamp places it, as far as the clock may have been slewed since. Between two readings
-//! whose distance no slew explains, the clock was stepped, and stamps are not used. Smaller steps
-//! show in `offsets`.
+//! Packets are stamped with CLOCK_REALTIME, which is slewed and stepped; ticks are not. The best of
+//! the readings next to a stamp locates it, within the possible slew since then. If no slew
+//! explains the distance of two readings, the clock was stepped between them, and stamps there are
+//! not used. Smaller steps are found in `offsets`.
 
 use super::offsets;
 use super::scale::{ROUNDING, Scale};
@@ -14,10 +14,10 @@ use crate::{ClockId, ClockReading};
 #[derive(Debug, Default)]
 pub(super) struct Brackets {
     all: Vec<Bracket>,
-    /// Where each run begins.
+    /// The start of each run.
     runs: Vec<usize>,
     slew: f64,
-    /// The clock was stepped within these.
+    /// Intervals in which the clock was stepped.
     steps: Vec<(f64, f64)>,
 }
 
@@ -27,16 +27,16 @@ struct Bracket {
     before: f64,
     after: f64,
     value: u64,
-    /// The clock was not stepped since the first bracket with the same number.
+    /// The clock was not stepped between brackets with the same number.
     run: u32,
 }
 
 /// Why a stamp is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unplaced {
-    /// CLOCK_REALTIME was stepped next to it.
+    /// CLOCK_REALTIME was stepped near it.
     Stepped,
-    /// There are no readings next to it on both sides.
+    /// There are no near readings on both sides.
     Far,
 }
 
@@ -80,7 +80,7 @@ impl Brackets {
         BracketedMoment { lo, hi: bracket.after + slow.max(fast) + ROUNDING }
     }
 
-    /// What the clock showed at the moment `tick`: a value, and between what it is to be added to it.
+    /// What the clock showed at `tick`: a value, and the bounds of what must be added to it.
     pub fn shown(&self, tick: f64, hint: &mut usize) -> Result<(u64, f64, f64), Unplaced> {
         *hint = partition_near(&self.all, *hint, |it| it.before <= tick);
         let (Some(last), Some(to)) = (hint.checked_sub(1), self.all.get(*hint)) else {
@@ -97,15 +97,15 @@ impl Brackets {
         Ok((nearest.value, least - slew, most + slew))
     }
 
-    /// When the clock showed `value`, not long before or after the moment `near`. `hint` is for the
-    /// next stamp, which is likely near this one.
+    /// When the clock showed `value`, near the moment `near`. `hint` serves the next stamp, which
+    /// is probably near this one.
     pub fn place(
         &self,
         value: u64,
         near: f64,
         hint: &mut usize,
     ) -> Result<BracketedMoment, Unplaced> {
-        // The readings on both sides of `near`, and those like them.
+        // The readings on both sides of `near`, and those of the same run.
         *hint = partition_near(&self.all, *hint, |it| it.before <= near);
         let last = hint.checked_sub(1).ok_or(Unplaced::Far)?;
         let run = self.all[last].run as usize;
@@ -120,7 +120,7 @@ impl Brackets {
             let stepped = if next == 0 { start > 0 } else { end < self.all.len() };
             return Err(if stepped { Unplaced::Stepped } else { Unplaced::Far });
         }
-        // Of the readings next to it, the one that says most: some took long.
+        // The most precise of the readings next to it, because some took long.
         let around = &same[next.saturating_sub(2)..(next + 2).min(same.len())];
         let moments = around.iter().map(|&it| self.from(it, value));
         let moment = moments.min_by(|a, b| (a.hi - a.lo).total_cmp(&(b.hi - b.lo)));

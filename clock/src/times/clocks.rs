@@ -1,4 +1,4 @@
-//! Which hosts share a clock, and how the ticks of each are counted. True time is a clock, too.
+//! Maps hosts to clocks, and defines how the ticks of each are counted. True time is a clock, too.
 
 use std::collections::HashSet;
 
@@ -11,15 +11,15 @@ use crate::sync::Readings;
 pub(super) struct HostClocks {
     /// The clock of each host.
     pub of: Vec<usize>,
-    /// The clock of no host, which counts ns since the epoch.
+    /// True time, a clock without a host, which counts ns since the epoch.
     pub truth: usize,
-    /// How each is counted.
+    /// How each clock is counted.
     pub scales: Vec<Scale>,
 }
 
 impl HostClocks {
-    /// Equal boot ids share a clock. Where messages went between two hosts of a boot id, they say
-    /// what the clocks of these two are.
+    /// Hosts with equal boot ids share a clock, unless messages went between them: the messages
+    /// then measure their clocks.
     pub fn from_readings(readings: &Readings) -> Self {
         let hosts = readings.hosts();
         let boot = |it: u32| hosts[it as usize].boot_id();
@@ -58,7 +58,7 @@ impl HostClocks {
         let scale = |(&base, &host): (&u64, &usize)| Scale { base, hz: hosts[host].tick_hz() };
         let mut scales: Vec<_> = base.iter().zip(&first).map(scale).collect();
         let seconds = readings.pulses().iter().map(|it| it.second);
-        // What others say of true time is near what CLOCK_REALTIME shows.
+        // Reports of true time are close to what CLOCK_REALTIME shows.
         let shown = (0..hosts.len()).flat_map(|it| readings.clocks(it));
         let shown = shown.filter(|it| it.b == ClockId::Realtime).map(|it| it.b_value);
         let base = seconds.min().or_else(|| shown.min()).unwrap_or(0);

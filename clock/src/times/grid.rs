@@ -1,10 +1,12 @@
-//! Where knots are: one a block where there are readings, and ever fewer away from them.
+//! Chooses the knots: one per block where there are readings, and ever fewer away from them.
 
-/// So many blocks after the last reading, and before the first one, a bound is still told: an hour.
+/// Number of blocks before the first and after the last reading for which a bound is still given:
+/// an hour.
 const BEYOND: i64 = 4096;
 
-/// Adds indices to `data`, which is in order and without doubles, so that the distance from one to
-/// the next is less than twice that to the nearest of `data`, and some before and after if asked.
+/// Adds indices to `data`, which is sorted without duplicates, so that the distance between
+/// neighbours is less than twice that to the nearest of `data`. Adds some before and after if
+/// requested.
 pub(super) fn fill(data: &[i64], before: bool, after: bool) -> Vec<i64> {
     let mut all = Vec::with_capacity(data.len());
     let (Some(&first), Some(&last)) = (data.first(), data.last()) else { return all };
@@ -30,7 +32,7 @@ pub(super) fn fill(data: &[i64], before: bool, after: bool) -> Vec<i64> {
     all
 }
 
-/// The largest power of two up to `most`; 0 without.
+/// The largest power of two up to `most`; 0 if there is none.
 fn largest(most: i64) -> i64 {
     if most < 1 { 0 } else { 1 << most.ilog2() }
 }

@@ -1,20 +1,20 @@
-//! The points that bound a line: convex hulls.
+//! Convex hulls: the points that bound a line.
 //!
-//! A delay only ever adds, so that the lower hull of one direction and the upper hull of the other one
-//! hold all that a window of packets says of two clocks (Duda, Harrus, Haddad and Bernard, "Estimating
-//! global time in distributed systems", ICDCS 1987). Filters of packets that were queued, such as the
-//! coded pairs of Huygens (Geng et al., NSDI 2018), leave out points that are not on a hull: bounds
-//! hold with and without.
+//! Delays are only ever added, so the lower hull of one direction and the upper hull of the other
+//! contain all information of a window of packets about two clocks (Duda, Harrus, Haddad and
+//! Bernard, "Estimating global time in distributed systems", ICDCS 1987). Filters of queued
+//! packets, such as the coded pairs of Huygens (Geng et al., NSDI 2018), remove points that are not
+//! on a hull: bounds hold with and without them.
 
-/// A point: where, and a bound there.
+/// A point: a position, and a bound there.
 pub(super) type HullPoint = (f64, f64);
 
-/// Leaves of `points`, which are in order, those of the lower hull.
+/// Reduces `points`, which are sorted, to their lower hull.
 pub(super) fn lower(points: &mut Vec<HullPoint>) {
     let mut kept = 0;
     for i in 0..points.len() {
         let point = points[i];
-        // Of two points at one place, the lower one.
+        // Of two points at one position, the lower one.
         while kept > 0 && points[kept - 1].0 >= point.0 && points[kept - 1].1 >= point.1 {
             kept -= 1;
         }

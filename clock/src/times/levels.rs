@@ -1,26 +1,26 @@
-//! Steps that are smaller than the delays: the least delays of both directions change at once, and by
-//! opposite amounts.
+//! Detects steps that are smaller than the delays: the minimum delays of both directions change at
+//! once, by opposite amounts.
 //!
-//! θ + the least delay there, and θ − the least delay back, both follow θ. Where both of them leave
-//! their line to one side, by much more than they usually scatter, θ stepped (or a route
-//! changed to look like that, which nobody can tell apart).
+//! θ + the minimum delay there, and θ − the minimum delay back, both follow θ. If both of them
+//! leave their line to the same side, by much more than their usual scatter, θ stepped (or a route
+//! changed in a way that cannot be distinguished from a step).
 
 use super::blocks::{Block, Blocks};
 use super::hull::HullPoint;
 
 /// Blocks on each side that are compared.
 const SIDE: usize = 4;
-/// Blocks of which a slope is estimated.
+/// Number of blocks over which a slope is estimated.
 const CHUNK: usize = 64;
-/// Both directions change by so many times what they scatter.
+/// Both directions must change by this multiple of their scatter.
 const TIMES: f64 = 1.5;
-/// Changes up to this are none: stamps, wander and slopes are not exact. In ns.
+/// Smaller changes are ignored, because stamps, wander and slopes are not exact. In ns.
 const LEAST: f64 = 2e3;
 
-/// The bounds of a block, as numbers.
+/// The bounds of a block, as levels.
 #[derive(Debug, Clone, Copy)]
 struct Level {
-    /// Its place among all blocks.
+    /// Its index among all blocks.
     at: usize,
     index: i64,
     upper: f64,
@@ -36,10 +36,10 @@ impl Level {
 /// Blocks in which θ steps.
 pub(super) fn steps(all: &Blocks, curve: f64) -> Vec<usize> {
     let blocks: Vec<_> = all.blocks.iter().copied().enumerate().collect();
-    // By how much the slope anywhere in a chunk differs from the usual one there.
+    // Largest deviation of the slope in a chunk from the average one there.
     let most = curve * (CHUNK / 2) as f64;
     let mut found = Vec::new();
-    // Each chunk sees enough of its neighbours to compare all of its own blocks.
+    // Each chunk includes enough of its neighbours to compare all of its own blocks.
     for start in (0..blocks.len()).step_by(CHUNK) {
         let own = start..(start + CHUNK).min(blocks.len());
         let around = own.start.saturating_sub(SIDE)..(own.end + SIDE).min(blocks.len());
@@ -48,7 +48,7 @@ pub(super) fn steps(all: &Blocks, curve: f64) -> Vec<usize> {
             levels.windows(2 * SIDE + 1).filter_map(|it| Some((it[SIDE].at, excess(it, most)?)));
         found.extend(sides.filter(|it| own.contains(&it.0)));
     }
-    // A step next to a block shows for both.
+    // A step next to a block is detected for both.
     let mut steps: Vec<(usize, f64)> = Vec::new();
     for it in found {
         match steps.last_mut() {
@@ -63,13 +63,13 @@ pub(super) fn steps(all: &Blocks, curve: f64) -> Vec<usize> {
     steps.into_iter().map(|it| it.0).collect()
 }
 
-/// How much more than by scatter the levels on both sides of the middle differ.
+/// How far the levels on both sides of the middle differ beyond their scatter.
 fn excess(levels: &[Level], most_slope: f64) -> Option<f64> {
     if levels[2 * SIDE].index - levels[0].index > 4 * SIDE as i64 {
         return None;
     }
     let own = own_slope(levels).clamp(-most_slope, most_slope);
-    // What the clocks' wander explains of it is none of the scatter.
+    // The part that the clocks' wander explains does not count as scatter.
     let flat = |it: &Level| {
         let rise = own * (it.index - levels[SIDE].index) as f64;
         Level { upper: it.upper - rise, lower: it.lower - rise, ..*it }
@@ -88,7 +88,7 @@ fn excess(levels: &[Level], most_slope: f64) -> Option<f64> {
     (excess > 0.0).then_some(excess)
 }
 
-/// The slope that both sides of the middle still have, whatever lies between them.
+/// The common slope that both sides of the middle still have, regardless of a step between them.
 fn own_slope(levels: &[Level]) -> f64 {
     let (mut products, mut squares) = (0.0, 0.0);
     for side in [&levels[..SIDE], &levels[SIDE + 1..]] {
@@ -103,11 +103,11 @@ fn own_slope(levels: &[Level]) -> f64 {
     products / squares
 }
 
-/// The levels of blocks, without the slope that most of them share.
+/// The levels of blocks, without their common slope.
 fn flat(all: &Blocks, blocks: &[(usize, Block)]) -> Vec<Level> {
     let mut slope = 0.0;
     let mut levels = Vec::new();
-    // The first slope is rough, as readings are anywhere in a block.
+    // The first slope is rough, because readings may be anywhere in a block.
     for _ in 0..4 {
         let level = |&(at, block): &(usize, Block)| {
             let flat = |it: &HullPoint| it.1 - slope * (block.index as f64 + it.0);

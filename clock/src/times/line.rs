@@ -1,4 +1,4 @@
-//! What is told of one host: its ticks as ticks of the reference, between two bounds.
+//! The result for one host: its ticks as ticks of the reference, with bounds.
 
 use super::model::{BLOCK, Model};
 use super::path::SteadyStretch;
@@ -8,30 +8,30 @@ use super::track;
 /// The time of a tick, in ticks of the reference host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickBounds {
-    /// Not before this.
+    /// The lower bound.
     pub lo: i128,
     /// The best estimate.
     pub mid: i128,
-    /// Not after this.
+    /// The upper bound.
     pub hi: i128,
 }
 
-/// The time of one tick of a host. Between two neighbouring knots of a part, `lo` and `hi` are on
-/// lines.
+/// The time of one tick of a host. Between two neighbouring knots of a part, `lo` and `hi` are
+/// linear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Knot {
     /// A tick of the host.
     pub tick: u64,
-    /// The tick of the reference that it is surely not before.
+    /// Lower bound, in ticks of the reference.
     pub lo: i128,
-    /// The tick of the reference that it is surely not after.
+    /// Upper bound, in ticks of the reference.
     pub hi: i128,
 }
 
-/// Turns what a host reads when the reference reads `x` (θ is their difference) into knots in the
-/// order of the host's own ticks.
+/// Converts what a host reads when the reference reads `x` (θ is their difference) into knots in
+/// the order of the host's own ticks.
 pub(super) fn turn(knots: &[track::Knot], model: &Model, host: Scale, to: Scale) -> Vec<Knot> {
-    // So that the bounds hold on the lines between knots, too.
+    // So that the bounds also hold on the lines between knots.
     let at: Vec<_> = knots.iter().map(|it| it.x / BLOCK).collect();
     let loose = knots.iter().enumerate().map(|(i, it)| {
         let slack = slack(&at, i, model);
@@ -56,7 +56,8 @@ pub(super) fn turn(knots: &[track::Knot], model: &Model, host: Scale, to: Scale)
     found.iter().enumerate().map(knot).collect()
 }
 
-/// Most that a difference is off the line to a neighbour of the knot `i`. Knots are `at` these blocks.
+/// Largest deviation of a difference from the line to a neighbour of the knot `i`. Knots are `at`
+/// these blocks.
 fn slack(at: &[f64], i: usize, model: &Model) -> f64 {
     let left = i.checked_sub(1).map_or(0.0, |it| at[i] - at[it]);
     let far = at.get(i + 1).map_or(left, |it| left.max(it - at[i]));

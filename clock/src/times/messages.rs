@@ -1,4 +1,4 @@
-//! Readings as bounds: who sent when at the earliest, who received when at the latest.
+//! Converts readings to bounds: the earliest departure and the latest arrival of each message.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use super::model::Model;
 use super::scale::ROUNDING;
 use crate::sync::Readings;
 
-/// Stamps that were not used, and why.
+/// Number of unused stamps, by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unused {
     /// CLOCK_REALTIME was stepped next to them.
     pub stepped: u64,
-    /// No readings of ticks and CLOCK_REALTIME stand near on both sides, or they are weeks from the
-    /// first one.
+    /// There are no readings of ticks and CLOCK_REALTIME near on both sides, or they are weeks from
+    /// the first one.
     pub far: u64,
 }
 
-/// All bounds between clocks: each pair has the clock that is earlier in `rank` first.
+/// All bounds between clocks. In each pair, the clock that is earlier in `rank` comes first.
 pub(super) fn bounds(
     readings: &Readings,
     clocks: &HostClocks,
@@ -76,7 +76,7 @@ pub(super) fn bounds(
         }
     }
     for it in readings.pulses() {
-        // True time leaves its second after the tick before, and reaches it before the tick after.
+        // True time leaves its second after the tick before, and arrives before the tick after.
         let clock = clocks.of[it.host as usize];
         let second = clocks.scales[clocks.truth].ns(it.second);
         let (before, after) =
@@ -110,7 +110,7 @@ pub(super) fn bounds(
     (pairs, unused)
 }
 
-/// Which clocks the readings join.
+/// The clocks that the readings connect.
 pub(super) fn joined(
     readings: &Readings,
     clocks: &HostClocks,

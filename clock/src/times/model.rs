@@ -1,20 +1,20 @@
-//! What is assumed of clocks.
+//! Assumptions about clocks.
 
-/// Limits that the clocks of all hosts keep. Every bound holds if they do, and only then.
+/// Limits of the clocks of all hosts. Every bound holds if they are met, and only then.
 ///
-/// Readings that contradict them show as steps ([`crate::times::ClockStep`]).
+/// Readings that contradict them appear as steps ([`crate::times::ClockStep`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
-    /// The rate of the ticks of one host changes by at most this, in ppm a minute, against true time.
-    /// Two hosts change by twice as much against each other.
+    /// Largest change of the tick rate of one host against true time, in ppm per minute. Two hosts
+    /// change by up to twice as much against each other.
     pub wander_ppm_per_min: f64,
-    /// The ticks of two hosts differ by at most this from what their nominal rates say, in ppm.
+    /// Largest difference of the tick rates of two hosts from their nominal rates, in ppm.
     pub rate_ppm: f64,
-    /// CLOCK_REALTIME of a host differs by at most this from the nominal rate of its ticks, in ppm.
-    /// Linux corrects it by at most 500 ppm; the rest is what the nominal rate may be wrong by.
+    /// Largest difference of CLOCK_REALTIME of a host from the nominal rate of its ticks, in ppm.
+    /// Linux corrects it by at most 500 ppm; the rest is the error of the nominal rate.
     pub slew_ppm: f64,
-    /// Whether what other programs say of true time (`said`) is as true as they say. Bounds that rest on
-    /// it hold as far as that does.
+    /// Whether the reports of other programs on true time (`said`) are within their stated errors.
+    /// Bounds that use them hold only if that is true.
     pub believes_said: bool,
 }
 
@@ -24,19 +24,19 @@ impl Default for Model {
     }
 }
 
-/// So far apart are knots where there are readings, in ns.
+/// Distance of knots where there are readings, in ns.
 pub(super) const BLOCK: f64 = 1e9;
 
 impl Model {
-    /// By how much the difference of two hosts curves: the change of its slope in one block, in
-    /// ns a block.
+    /// Curvature of the difference of two hosts: the change of its slope in one block, in ns per
+    /// block.
     pub(super) fn curve(&self) -> f64 {
-        // One per cent covers that a host's own second is not that of the others.
+        // One percent is added because a host's own second differs from that of the others.
         let per_s = 2.0 * 1.01 * self.wander_ppm_per_min.max(0.0) * 1e-6 / 60.0;
         per_s * (BLOCK * 1e-9) * BLOCK
     }
 
-    /// Most that the difference of two hosts changes in one block, in ns.
+    /// Largest change of the difference of two hosts in one block, in ns.
     pub(super) fn slope(&self) -> f64 {
         self.rate_ppm.max(0.0) * 1e-6 * BLOCK
     }

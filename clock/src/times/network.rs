@@ -1,18 +1,18 @@
-//! Several hosts: every way from one to another bounds them, and the tightest of all ways counts.
+//! Several hosts: every path from one to another bounds them, and the tightest counts.
 //!
-//! Bounds between hosts are difference constraints, so that the tightest bound is a shortest path.
-//! Two ways that contradict each other are a cycle of negative length: then a host of it has readings that
-//! are wrong.
+//! Bounds between hosts are difference constraints, so the tightest bound is a shortest path. Two
+//! paths that contradict each other are a cycle of negative length: then a host on it has wrong
+//! readings.
 
 use super::path::HostEdge;
 use super::scale::ROUNDING;
 
-/// What all hosts read at one moment, between two bounds.
+/// The readings of all hosts at one moment, with bounds.
 #[derive(Debug, Clone)]
 pub(super) struct NetworkMoment {
     pub lo: Vec<f64>,
     pub hi: Vec<f64>,
-    /// By which edge each bound came, and from whom.
+    /// The edge and the host from which each bound came.
     lo_by: Vec<Option<usize>>,
     hi_by: Vec<Option<usize>>,
 }
@@ -21,7 +21,7 @@ pub(super) struct NetworkMoment {
 #[derive(Debug)]
 pub(super) struct Wrong(pub Vec<usize>);
 
-/// A bound must become tighter by this to count, in ns: so that ways through the same hosts end.
+/// A bound must become tighter by this to count, in ns, so that cycles end.
 const TIGHTER: f64 = 1e-3;
 
 impl NetworkMoment {
@@ -34,7 +34,7 @@ impl NetworkMoment {
         }
     }
 
-    /// What everybody reads when `reference` reads `x`.
+    /// The readings of all hosts when `reference` reads `x`.
     pub fn find(&mut self, edges: &[HostEdge], reference: usize, x: f64) -> Result<(), Wrong> {
         self.lo.fill(f64::NEG_INFINITY);
         self.hi.fill(f64::INFINITY);
@@ -55,11 +55,11 @@ impl NetworkMoment {
                 return Ok(());
             }
         }
-        // No bound is still below the other one, but they go on: nearly a contradiction.
+        // No bound has crossed the other one, but they keep changing: almost a contradiction.
         Ok(())
     }
 
-    /// Takes one edge from `from` to `to`. Returns whether that made a bound tighter.
+    /// Follows one edge from `from` to `to`. Returns whether that tightened a bound.
     fn follow(&mut self, edge: &HostEdge, from: usize, to: usize) -> bool {
         let over = |x: f64| match from == edge.near {
             true => edge.far(x),
@@ -83,7 +83,7 @@ impl NetworkMoment {
         better
     }
 
-    /// The hosts on both ways to `host`.
+    /// The hosts on both paths to `host`.
     fn wrong(&self, reference: usize, host: usize) -> Wrong {
         let mut hosts = vec![host];
         for by in [&self.lo_by, &self.hi_by] {

@@ -1,20 +1,20 @@
-//! Steps of CLOCK_REALTIME, as its offset to CLOCK_MONOTONIC tells.
+//! Steps of CLOCK_REALTIME, from its offset to CLOCK_MONOTONIC.
 //!
-//! Both are slewed together, so that the offset changes by steps alone: a step of any size shows
-//! between two readings of the two. Two opposite steps between two readings do not.
+//! Both are slewed together, so only steps change the offset: a step of any size is visible between
+//! two readings of the two. Two opposite steps between two readings are not.
 
 use super::scale::Scale;
 use crate::{ClockId, ClockReading};
 
-/// Steps kept: ranges of a host's ns. Where there are more, the last range has no end.
+/// Most steps that are kept, as ranges of a host's ns. With more steps, the last range has no end.
 const MOST: usize = 256;
 
-/// Readings of another host may have come in another order than they were made, in ns.
+/// Readings of another host may arrive out of order by this time, in ns.
 const ORDER: f64 = 1e8;
-/// A reading without one of ticks after it was made at most this much later, in ns.
+/// A reading without a later one of ticks was made at most this much later, in ns.
 const ALONE: f64 = 2e9;
 
-/// What a reading of the two says, and when it was made.
+/// The offset in a reading of the two clocks, and the time of the reading.
 #[derive(Clone, Copy)]
 struct Offset {
     least: i128,
@@ -23,9 +23,8 @@ struct Offset {
     until: f64,
 }
 
-/// Between which moments CLOCK_REALTIME was stepped. The readings of one file are in the order in
-/// which they were made, so that readings of ticks before and after one of other clocks tell when
-/// it was made.
+/// The intervals in which CLOCK_REALTIME was stepped. The readings of one file are in chronological
+/// order, so the readings of ticks before and after a reading of other clocks bound its time.
 pub(super) fn steps(readings: &[ClockReading], scale: Scale) -> Vec<(f64, f64)> {
     let (mut all, mut open): (Vec<Offset>, usize) = (Vec::new(), 0);
     let mut tick = None;
@@ -55,7 +54,7 @@ pub(super) fn steps(readings: &[ClockReading], scale: Scale) -> Vec<(f64, f64)> 
     steps
 }
 
-/// CLOCK_REALTIME − CLOCK_MONOTONIC: the least and the most.
+/// CLOCK_REALTIME − CLOCK_MONOTONIC: the minimum and the maximum.
 fn offset(it: &ClockReading) -> Option<(i128, i128)> {
     let (before, value, after) =
         (i128::from(it.a_before), i128::from(it.b_value), i128::from(it.a_after));

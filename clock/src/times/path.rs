@@ -1,9 +1,9 @@
-//! Lines between knots, and how to look something up in them, in both directions.
+//! Lines between knots, with lookup in both directions.
 
 use super::track::{Jump, Knot, Track};
 
-/// What two hosts' readings say of each other. What the near host reads is `x`; what the far one
-/// reads at the same moment is between two lines over `x`.
+/// The relation of two hosts from their readings. The near host reads `x`; the far host's reading
+/// at the same moment is between two lines over `x`.
 #[derive(Debug)]
 pub(super) struct HostEdge {
     pub near: usize,
@@ -13,13 +13,13 @@ pub(super) struct HostEdge {
     pub untold: Vec<i64>,
 }
 
-/// A stretch of time without a step: lines between knots.
+/// An interval without a step: lines between knots.
 #[derive(Debug)]
 pub(super) struct SteadyStretch {
     knots: Vec<Knot>,
-    /// The greatest reading of the far host that is surely reached at a knot.
+    /// The largest reading of the far host that is certainly reached at a knot.
     reached: Vec<f64>,
-    /// The least reading of the far host that is surely not yet reached at a knot.
+    /// The smallest reading of the far host that is certainly not yet reached at a knot.
     ahead: Vec<f64>,
 }
 
@@ -36,7 +36,7 @@ impl SteadyStretch {
         Self { knots, reached, ahead }
     }
 
-    /// Between what θ is at `x`.
+    /// The bounds of θ at `x`.
     fn at(&self, x: f64) -> Option<(f64, f64)> {
         let after = self.knots.partition_point(|it| it.x < x);
         let to = self.knots.get(after)?;
@@ -53,7 +53,7 @@ impl SteadyStretch {
         Some((between(from.lo, to.lo), between(from.hi, to.hi)))
     }
 
-    /// A reading of the near host at which the far one has surely reached `far`.
+    /// A reading of the near host at which the far one has certainly reached `far`.
     pub fn reached(&self, far: f64) -> Option<f64> {
         let at = self.reached.partition_point(|&it| it < far);
         let to = self.knots.get(at)?;
@@ -62,7 +62,7 @@ impl SteadyStretch {
         Some(cross(far, (from.x, low), (to.x, high)).unwrap_or(to.x))
     }
 
-    /// A reading of the near host at which the far one has surely not passed `far`.
+    /// A reading of the near host at which the far one has certainly not passed `far`.
     pub fn ahead(&self, far: f64) -> Option<f64> {
         let at = self.ahead.partition_point(|&it| it <= far);
         let to = self.knots.get(at)?;
@@ -72,7 +72,7 @@ impl SteadyStretch {
     }
 }
 
-/// Where the line from one point to another is at the height `y`.
+/// The position of height `y` on the line between two points.
 fn cross(y: f64, from: (f64, f64), to: (f64, f64)) -> Option<f64> {
     let at = from.0 + (to.0 - from.0) * ((y - from.1) / (to.1 - from.1));
     (from.1 <= y && y <= to.1 && at.is_finite()).then(|| at.clamp(from.0, to.0))
@@ -84,20 +84,20 @@ impl HostEdge {
         Self { near, far, parts, jumps: track.jumps, untold: track.untold }
     }
 
-    /// The part that tells of `x`.
+    /// The part that covers `x`.
     fn part(&self, x: f64) -> Option<&SteadyStretch> {
         let after = self.parts.partition_point(|it| it.knots.first().is_some_and(|it| it.x <= x));
         self.parts.get(after.checked_sub(1)?)
     }
 
-    /// Between what the far host reads when the near one reads `x`.
+    /// The bounds of the far host's reading when the near one reads `x`.
     pub fn far(&self, x: f64) -> Option<(f64, f64)> {
         let (lo, hi) = self.part(x)?.at(x)?;
         Some((x + lo, x + hi))
     }
 
-    /// The least that the near host surely has not passed when the far one reads `far`, and the most
-    /// that it has surely reached. After a step back, a reading comes twice, and nothing is told.
+    /// The bounds of the near host's reading when the far one reads `far`. `None` after a step
+    /// back, where a reading occurs twice.
     pub fn near(&self, far: f64) -> Option<(f64, f64)> {
         let parts = self.parts.iter().filter_map(|it| Some((it.ahead(far)?, it.reached(far)?)));
         let mut found = parts.take(2);

@@ -1,10 +1,10 @@
-//! Which lines are possible: a convex region of values and slopes.
+//! The possible lines: a convex region of values and slopes.
 //!
-//! At one moment, the difference of two clocks has a value and a slope (ns, and ns a block). A
-//! reading excludes a half-plane of them. Time passes: the value follows the slope, and both become
-//! as uncertain as the limit on the curvature says. This is set-membership estimation (Schweppe,
-//! "Recursive state estimation: unknown but bounded errors", 1968), exact in two dimensions but for the number of
-//! corners, and every inexactness makes the region larger.
+//! At one moment, the difference of two clocks has a value and a slope (ns, and ns per block). A
+//! reading excludes a half-plane. As time passes, the value follows the slope, and both become more
+//! uncertain within the limit of the curvature. This is set-membership estimation (Schweppe,
+//! "Recursive state estimation: unknown but bounded errors", 1968). It is exact in two dimensions
+//! except for the limited number of corners, and every inexactness enlarges the region.
 
 use super::scale::ROUNDING;
 
@@ -18,16 +18,16 @@ pub(super) struct Region {
     spare: Vec<ValueAndSlope>,
 }
 
-/// More corners than these say little.
+/// Largest number of corners. More add little information.
 const CORNERS: usize = 32;
 
-/// So many blocks ahead, it matters what the slope is now.
+/// Number of blocks ahead for which the current slope matters.
 const HORIZON: f64 = 64.0;
 
-/// The region without any reading has values up to this, in ns: an hour.
+/// Largest value in the region without any reading, in ns: an hour.
 pub(super) const UNBOUNDED: f64 = 4e12;
 
-/// What arithmetic makes wrong when time passes, in ns.
+/// Rounding error of a step in time, in ns.
 const STEP_ROUNDING: f64 = 0.004;
 
 impl Region {
@@ -38,7 +38,7 @@ impl Region {
         region
     }
 
-    /// Forgets all readings.
+    /// Discards all readings.
     pub fn reset(&mut self, slope: f64) {
         self.corners.clear();
         let (value, slope) = (UNBOUNDED, slope + ROUNDING);
@@ -54,7 +54,7 @@ impl Region {
         self.corners.extend_from_slice(corners);
     }
 
-    /// Leaves the states with `value + at * slope <= most`, for `sign` 1; for −1 those with `>=`.
+    /// Keeps the states with `value + at * slope <= most`, for `sign` 1; for −1 those with `>=`.
     /// Returns whether there are any; if not, the region stays as it was.
     #[must_use]
     pub fn cut(&mut self, sign: f64, at: f64, most: f64) -> bool {
@@ -86,14 +86,15 @@ impl Region {
         true
     }
 
-    /// Leaves the states that `other` has, too. Returns whether there are any.
+    /// Keeps the states that `other` also has. Returns whether there are any.
     #[must_use]
     pub fn meet(&mut self, other: &Self) -> bool {
         let corners = &other.corners;
         let mut last = *corners.last().expect("a region has corners");
         for &corner in corners {
             let (value, slope) = (corner.0 - last.0, corner.1 - last.1);
-            // On its left is the region. By the value where that is possible, as ROUNDING is one.
+            // The region is on its left. Uses the value where possible, because ROUNDING applies to
+            // values.
             let ok = if slope.abs() > 1e-9 * value.abs() {
                 let at = -value / slope;
                 self.cut(slope.signum(), at, last.0 + at * last.1)
@@ -112,7 +113,7 @@ impl Region {
         true
     }
 
-    /// Leaves the states whose slope is at most `most`, for `sign` 1; at least, for −1.
+    /// Keeps the states whose slope is at most `most`, for `sign` 1; at least, for −1.
     fn cut_slope(&mut self, sign: f64, most: f64) -> bool {
         if self.corners.iter().all(|it| sign * (it.1 - most) <= ROUNDING) {
             return true;
@@ -127,23 +128,25 @@ impl Region {
         any
     }
 
-    /// Goes `blocks` ahead (back, if negative), while the slope changes by up to `curve` a block.
+    /// Moves `blocks` ahead (back, if negative), while the slope changes by up to `curve` per
+    /// block.
     pub fn pass(&mut self, blocks: f64, curve: f64, slope: f64) {
         for corner in &mut self.corners {
             corner.0 += corner.1 * blocks;
         }
         let far = blocks.abs();
-        // What the slope changes by, and the value with it; and the value beside that.
+        // The change of the slope together with the change of the value that it causes, then the
+        // remaining change of the value.
         self.widen((curve * far * blocks / 2.0, curve * far));
         self.widen((curve * far * far / 4.0 + STEP_ROUNDING, 0.0));
         self.simplify();
-        // The limit of slopes holds for ever. A region beyond it is for `cut` to find empty.
+        // The limit of slopes always holds. `cut` reports an empty region.
         let _ = self.cut_slope(1.0, slope) && self.cut_slope(-1.0, -slope);
     }
 
     /// Adds all states from `-by` to `by`.
     fn widen(&mut self, by: ValueAndSlope) {
-        // An edge goes to the side that it faces.
+        // An edge moves to the side that it faces.
         let side = |a: ValueAndSlope, b: ValueAndSlope| (b.1 - a.1) * by.0 - (b.0 - a.0) * by.1;
         let count = self.corners.len();
         let edge = |i: usize| side(self.corners[i % count], self.corners[(i + 1) % count]);
@@ -163,7 +166,7 @@ impl Region {
         std::mem::swap(&mut self.corners, &mut self.spare);
     }
 
-    /// Takes off the edges that matter least until few are left.
+    /// Removes the edges that matter least until few are left.
     fn simplify(&mut self) {
         while self.corners.len() > CORNERS {
             let count = self.corners.len();
@@ -185,15 +188,15 @@ impl Region {
         }
     }
 
-    /// The least and the greatest value of a state, `blocks` from here.
+    /// The minimum and the maximum value of a state, `blocks` from here.
     pub fn values(&self, blocks: f64) -> (f64, f64) {
         let values = self.corners.iter().map(|it| it.0 + it.1 * blocks);
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), it| (lo.min(it), hi.max(it)))
     }
 }
 
-/// Where the edges on both sides of the edge `b`–`c` meet beyond it, and how far from it: by how much
-/// that loosens what the edge says, in ns, of values up to about [`HORIZON`] away.
+/// The intersection of the edges on both sides of the edge `b`–`c`, and its distance: how far
+/// removing the edge loosens the bound, in ns, for values up to about [`HORIZON`] away.
 fn beyond(
     a: ValueAndSlope,
     b: ValueAndSlope,

@@ -1,9 +1,9 @@
-//! Ticks of a host as nanoseconds by their nominal rate, and back.
+//! Converts ticks of a host to nanoseconds by their nominal rate, and back.
 
 /// The origin and the nominal rate of one host's ticks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scale {
-    /// The tick that is 0 ns.
+    /// The tick at 0 ns.
     pub base: u64,
     pub hz: u64,
 }
@@ -21,12 +21,12 @@ impl Scale {
         (ns.abs() <= SPAN).then_some(ns)
     }
 
-    /// The last tick that is surely not after `ns`.
+    /// The last tick that is certainly not after `ns`.
     pub fn tick_before(&self, ns: f64) -> i128 {
         self.tick(ns - ROUNDING).0
     }
 
-    /// The first tick that is surely not before `ns`.
+    /// The first tick that is certainly not before `ns`.
     pub fn tick_after(&self, ns: f64) -> i128 {
         self.tick(ns + ROUNDING).1
     }
@@ -40,5 +40,5 @@ impl Scale {
     }
 }
 
-/// What arithmetic in `f64` may be wrong by within [`SPAN`], in ns.
+/// Largest error of `f64` arithmetic within [`SPAN`], in ns.
 pub(super) const ROUNDING: f64 = 0.25;

@@ -1,6 +1,6 @@
-//! The search for a place that is near the last one.
+//! Search starting from the last position.
 
-/// The same as [`slice::partition_point`], fastest where the answer is near `hint`.
+/// The same as [`slice::partition_point`], fastest if the result is near `hint`.
 pub(super) fn partition_near<T>(all: &[T], hint: usize, before: impl Fn(&T) -> bool) -> usize {
     let hint = hint.min(all.len());
     let (mut start, mut end) = (hint, hint);

@@ -1,4 +1,4 @@
-//! From readings to the times of all hosts.
+//! Computes the times of all hosts from readings.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -22,7 +22,7 @@ pub struct Times {
     /// The clock of the reference.
     root: usize,
     clocks: HostClocks,
-    /// Of each clock, the parts of its line.
+    /// By clock, the parts of its line.
     lines: Vec<Vec<Vec<Knot>>>,
     steps: Vec<ClockStep>,
     loops: Vec<Loop>,
@@ -33,20 +33,20 @@ pub struct Times {
 /// Why there are no times.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TimesError {
-    /// There is no such host.
+    /// There is no host with this index.
     #[error("there is no host {host}; the readings are of {hosts} hosts")]
     NoHost {
-        /// The place that was asked for.
+        /// The requested index.
         host: usize,
-        /// So many hosts there are.
+        /// The number of hosts.
         hosts: usize,
     },
-    /// True time was asked for.
+    /// True time was requested, but no reading is related to it.
     #[error("no reading says anything of true time")]
     NoTruth,
 }
 
-/// The difference of two hosts changed by more than the model allows. No bound rests on readings
+/// The difference of two hosts changed by more than the model allows. No bound uses readings
 /// between the two ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockStep {
@@ -54,27 +54,27 @@ pub struct ClockStep {
     pub from: Option<usize>,
     /// The other one: one of them stepped, or its readings are wrong.
     pub to: Option<usize>,
-    /// Ticks of `from`: the step is between them.
+    /// Ticks of `from` before and after the step.
     pub between: (i128, i128),
-    /// The clock of `to` stepped ahead of that of `from` by at least and at most this, in ns.
+    /// The range of the step of `to`'s clock ahead of `from`'s, in ns.
     pub by_ns: (i64, i64),
 }
 
-/// Readings between two hosts that are also compared by way of others.
+/// Two hosts with readings between them that are also compared through other hosts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loop {
     /// One of the hosts; `None` is true time.
     pub from: Option<usize>,
     /// The other one.
     pub to: Option<usize>,
-    /// The mean of what the estimate of these two by themselves differs from that of all, in ns.
+    /// Mean difference of the estimate from these two only and that from all, in ns.
     pub mean_ns: f64,
     /// The largest such difference.
     pub worst_ns: f64,
 }
 
 impl Times {
-    /// Compares all hosts with the one at the place `reference`.
+    /// Compares all hosts with the one with index `reference`.
     ///
     /// # Errors
     /// There is no such host.
@@ -88,11 +88,11 @@ impl Times {
         Ok(Self::compare(readings, clocks, root, model))
     }
 
-    /// Compares all hosts with true time: ticks of the reference are ns since the epoch. What joins
-    /// hosts to it are pulses, and what others say, where the model believes that.
+    /// Compares all hosts with true time: ticks of the reference are ns since the epoch. Hosts are
+    /// related to it by pulses, and by reports of other programs if the model trusts them.
     ///
     /// # Errors
-    /// No reading says anything of true time.
+    /// No reading is related to true time.
     pub fn of_truth(readings: &Readings, model: &Model) -> Result<Self, TimesError> {
         let clocks = HostClocks::from_readings(readings);
         let root = clocks.truth;
@@ -138,9 +138,9 @@ impl Times {
         Self { root, clocks, lines, steps, loops, wrong, unused }
     }
 
-    /// The time of `tick` of `host`, in ticks of the reference. Returns `None` where no readings tell:
-    /// the host is not joined to the reference, its clock stepped there, or an hour before or
-    /// after the readings.
+    /// The time of `tick` of `host`, in ticks of the reference. Returns `None` if it is unknown:
+    /// the host is not connected to the reference, its clock stepped there, or the tick is more
+    /// than an hour before or after the readings.
     pub fn at(&self, host: usize, tick: u64) -> Option<TickBounds> {
         let clock = *self.clocks.of.get(host)?;
         if clock == self.root {
@@ -150,46 +150,46 @@ impl Times {
         let mut found = self.lines[clock].iter().filter_map(|it| line::at(it, tick)).take(2);
         match (found.next(), found.next()) {
             (found, None) => found,
-            // After a step back, a tick comes twice.
+            // After a step back, a tick occurs twice.
             _ => None,
         }
     }
 
-    /// Whether the clock of `host` is the one of the reference.
+    /// Whether the clock of `host` is that of the reference.
     pub fn is_reference(&self, host: usize) -> bool {
         self.clocks.of.get(host) == Some(&self.root)
     }
 
     /// The parts of a host's line: [`Times::at`] is linear between the knots of a part, and `None`
-    /// between parts. There are none for the reference itself, and for hosts that are not comparable.
+    /// between parts. Empty for the reference itself, and for hosts that are not comparable.
     pub fn parts(&self, host: usize) -> impl Iterator<Item = &[Knot]> {
         let clock = self.clocks.of.get(host).filter(|_| !self.is_reference(host));
         clock.into_iter().flat_map(|&it| &self.lines[it]).map(Vec::as_slice)
     }
 
-    /// What changed by more than the model allows.
+    /// The differences that changed by more than the model allows.
     pub fn steps(&self) -> &[ClockStep] {
         &self.steps
     }
 
-    /// How well pairs agree with the ways around them.
+    /// How well pairs agree with the paths around them.
     pub fn loops(&self) -> &[Loop] {
         &self.loops
     }
 
-    /// Hosts whose readings contradict those of others: nothing is told of them.
+    /// Hosts whose readings contradict those of others. They have no times.
     pub fn contradicted(&self) -> &[usize] {
         &self.wrong
     }
 
-    /// Stamps that were not used.
+    /// The unused stamps.
     pub fn unused(&self) -> Unused {
         self.unused
     }
 }
 
-/// How far away each clock is, and who is next on the way to the reference. A clock that no
-/// readings join to it has the last rank.
+/// The distance of each clock from the reference, and the next clock on the path to it. A clock
+/// without a connection has the last rank.
 fn ranks(joined: &[BTreeSet<usize>], root: usize) -> (Vec<usize>, Vec<Option<usize>>) {
     let (mut rank, mut parent) = (vec![usize::MAX; joined.len()], vec![None; joined.len()]);
     let mut queue = VecDeque::from([root]);
@@ -207,7 +207,7 @@ fn ranks(joined: &[BTreeSet<usize>], root: usize) -> (Vec<usize>, Vec<Option<usi
     (rank, parent)
 }
 
-/// The moments of the reference for which something is told, in order.
+/// The moments of the reference with a result, in order.
 fn moments(edges: &[HostEdge], parents: &[Option<usize>], root: usize) -> Vec<f64> {
     let mut indices = Vec::new();
     for edge in edges {
@@ -230,11 +230,11 @@ fn moments(edges: &[HostEdge], parents: &[Option<usize>], root: usize) -> Vec<f6
     indices.into_iter().map(blocks::middle).collect()
 }
 
-/// Hosts whose readings contradict others; their edges are taken out.
+/// Hosts whose readings contradict others; their edges are removed.
 fn wrong(edges: &mut Vec<HostEdge>, moments: &[f64], root: usize, count: usize) -> Vec<usize> {
     let mut out = Vec::new();
     if edges.len() < count {
-        return out; // No way round.
+        return out; // No other path.
     }
     loop {
         let mut moment = NetworkMoment::new(count);
@@ -249,7 +249,7 @@ fn wrong(edges: &mut Vec<HostEdge>, moments: &[f64], root: usize, count: usize) 
         if found.is_empty() {
             return out;
         }
-        // Without whom is least wrong?
+        // Which host's removal leaves the fewest contradictions?
         let some = found.iter().step_by(found.len().div_ceil(64));
         let at: Vec<_> = some.map(|it| it.0).collect();
         let mut hosts: Vec<_> = found.into_iter().flat_map(|it| it.1).collect();
@@ -273,7 +273,8 @@ fn wrong(edges: &mut Vec<HostEdge>, moments: &[f64], root: usize, count: usize) 
     }
 }
 
-/// What each clock reads, in parts without a gap, and how well the edges that are on no shortest way agree.
+/// The reading of each clock, in parts without a gap, and how well the edges that are on no
+/// shortest path agree.
 fn tracks(
     edges: &[HostEdge],
     moments: &[f64],
@@ -299,7 +300,7 @@ fn tracks(
                 tracks[clock].push(Vec::new());
             }
             if told && let Some(part) = tracks[clock].last_mut() {
-                // Rounding may have put one a little above the other one.
+                // Rounding may have moved a lower bound slightly above the upper one.
                 part.push(track::Knot { x, lo: lo.min(hi) - x, hi: hi.max(lo) - x });
             }
             open[clock] = told;

@@ -1,4 +1,4 @@
-//! Between what the difference of two hosts is, along the readings between them.
+//! The bounds of the difference of two hosts over the time of their readings.
 
 use super::blocks::{Block, Blocks, middle};
 use super::grid;
@@ -12,7 +12,7 @@ pub(super) struct Limits {
 }
 
 /// At `x` of the near host, θ is from `lo` to `hi`; between two knots it is between the lines.
-/// Infinite where nothing bounds it. All in ns.
+/// Infinite where there is no bound. All in ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Knot {
     pub x: f64,
@@ -20,12 +20,12 @@ pub(super) struct Knot {
     pub hi: f64,
 }
 
-/// The difference stepped: what was before does not fit what came after.
+/// The difference stepped: the readings before and after it are inconsistent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Jump {
-    /// From the last knot before it to the first one after it.
+    /// The last knot before it and the first one after it.
     pub between: (f64, f64),
-    /// The step is from this to that.
+    /// The range of the step.
     pub by: (f64, f64),
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Jump {
 pub(super) struct Track {
     pub parts: Vec<Vec<Knot>>,
     pub jumps: Vec<Jump>,
-    /// Blocks for which nothing is told.
+    /// Blocks without a result.
     pub untold: Vec<i64>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Tracker<'a> {
         Self { blocks, limits }
     }
 
-    /// The track, where the difference steps within the blocks `steps`.
+    /// The track, given that the difference steps within the blocks `steps`.
     pub fn track(&self, steps: &[usize]) -> Track {
         let all = self.blocks.blocks.len();
         let mut track = Track::default();
@@ -82,14 +82,14 @@ impl<'a> Tracker<'a> {
         track
     }
 
-    /// Leaves in `region` what the readings of `block` allow.
+    /// Keeps in `region` what the readings of `block` allow.
     fn apply(&self, region: &mut Region, block: Block) -> bool {
         let blocks = self.blocks;
         blocks.upper(block).iter().all(|it| region.cut(1.0, it.0, it.1))
             && blocks.lower(block).iter().all(|it| region.cut(-1.0, it.0, it.1))
     }
 
-    /// What `blocks` allow after the last of them, or the first of them that does not fit.
+    /// The region after the last of `blocks`, or the first of them that is inconsistent.
     fn along(&self, blocks: impl Iterator<Item = usize>) -> (Region, Option<usize>) {
         let mut region = Region::all(self.limits.slope);
         let mut last = None;
@@ -114,11 +114,11 @@ impl<'a> Tracker<'a> {
         self.along(blocks.iter().copied()).1.is_none()
     }
 
-    /// Blocks that fit together, part by part. What lies between two parts, or was left out of one,
-    /// fits neither side or both: no bound may rest on it.
+    /// Divides blocks into consistent parts. Blocks between two parts, or excluded from one, fit
+    /// neither side or both: no bound may use them.
     ///
-    /// Seen from the front, a step is not after the first block that does not fit what was before.
-    /// Seen from the end of what follows, it is not before the first block that does not fit.
+    /// From the front, a step is not after the first block that is inconsistent with earlier ones.
+    /// From the end, it is not before the first block that is inconsistent with later ones.
     fn divide(&self, start: usize, end: usize) -> Vec<Vec<usize>> {
         let mut wrong = Vec::new();
         let mut from = start;
@@ -132,7 +132,7 @@ impl<'a> Tracker<'a> {
             let back = part.iter().rev().copied().chain((from..at).rev());
             let fails = self.along(back).1;
             let before: Vec<_> = match fails {
-                // The block does not fit, but all others do: it alone is wrong.
+                // The block is inconsistent, but all others agree: it alone is wrong.
                 None => (from..at).chain(part.drain(..)).collect(),
                 Some(first) => {
                     parts.push(std::mem::take(&mut part));
@@ -157,7 +157,7 @@ impl<'a> Tracker<'a> {
         Jump { between: (middle(last), middle(first)), by: (right.0 - left.1, right.1 - left.0) }
     }
 
-    /// Knots where all of `part`, before and after, is taken into account.
+    /// Knots that use all of `part`, before and after them.
     fn smooth(&self, part: &[usize], before: bool, after: bool) -> Vec<Knot> {
         let data: Vec<_> = part.iter().map(|&it| self.blocks.blocks[it].index).collect();
         let grid = grid::fill(&data, before, after);
@@ -170,7 +170,7 @@ impl<'a> Tracker<'a> {
                 self.pass(&mut region, grid[i - 1], index);
             }
             if data.get(next) == Some(&index) {
-                // It fits: that was asked before.
+                // It is consistent, as was checked before.
                 let _ = self.apply(&mut region, self.blocks.blocks[part[next]]);
                 next += 1;
             }
@@ -190,7 +190,7 @@ impl<'a> Tracker<'a> {
             }
             forward.set(&corners[i.checked_sub(1).map_or(0, |it| ends[it])..ends[i]]);
             both.set(region.corners());
-            // If rounding says that there is nothing, one of the two is still true.
+            // If rounding makes the region empty, one of the two is still right.
             if !both.meet(&forward) {
                 both.set(forward.corners());
             }

@@ -1,6 +1,6 @@
-//! Hosts whose clocks are known, and the readings that they would make of each other.
+//! Simulated hosts with known clocks, and the readings that they would make of each other.
 //!
-//! It shares nothing with what it tests but the text of `.sync` files: time is true time in ns from
+//! It shares only the text of `.sync` files with the code under test: time is true time in ns from
 //! the start of the record, and every clock is a function of it.
 #![allow(dead_code)]
 
@@ -18,7 +18,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 to 1, and neither.
+    /// A number between 0 and 1, exclusive.
     pub fn part(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
@@ -28,7 +28,7 @@ impl Random {
     }
 }
 
-/// What a packet takes beside [`RigCell::base_ns`].
+/// Delay of a packet in addition to [`RigCell::base_ns`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Delay {
     None,
@@ -42,30 +42,30 @@ pub enum Delay {
     Asymmetric,
 }
 
-/// What hosts there are, and what happens to them.
+/// A set of hosts and their conditions.
 #[derive(Debug, Clone)]
 pub struct RigCell {
     pub hosts: usize,
     pub seconds: f64,
     /// Pairs of packets a second, between each pair of hosts.
     pub rate: f64,
-    /// Hosts' rates are off by this, with changing signs.
+    /// The hosts' rates are off by this, with alternating signs.
     pub ppm: f64,
-    /// Their rates change by as much a minute.
+    /// Change of their rates per minute.
     pub wander_ppm_per_min: f64,
-    /// CLOCK_REALTIME of every host steps by this, ns, two times.
+    /// CLOCK_REALTIME of every host steps by this, ns, twice.
     pub step_ns: f64,
     pub delay: Delay,
-    /// The least delay of a packet, in each direction.
+    /// The minimum delay of a packet, in each direction.
     pub base_ns: f64,
     /// The ticks of one host step.
     pub tick_step: Option<TickStep>,
-    /// Neighbours measure each other, too.
+    /// Whether neighbours measure each other, too.
     pub ring: bool,
     pub seed: u64,
 }
 
-/// Ticks of `host` are `by_ns` ahead from `at_ns` on.
+/// Ticks of `host` are ahead by `by_ns` from `at_ns` on.
 #[derive(Debug, Clone, Copy)]
 pub struct TickStep {
     pub host: usize,
@@ -97,8 +97,8 @@ pub struct RigClock {
     base: u64,
     epoch: f64,
     rate: f64,
-    /// Changes of the rate: from when on, the rate and the sum until then, and by how much it
-    /// changes, per ns.
+    /// Changes of the rate: the start time, the rate and the accumulated sum at that time, and the
+    /// change per ns.
     wander: Vec<[f64; 4]>,
     slews: Vec<(f64, f64, f64)>,
     steps: Vec<(f64, f64)>,
@@ -109,7 +109,7 @@ impl RigClock {
     fn new(cell: &RigCell, host: usize, random: &mut Random) -> Self {
         let sign = if host % 2 == 1 { 1.0 } else { -1.0 };
         let (start, end) = (-7200e9, cell.seconds * 1e9 + 7200e9);
-        // The rate turns at random moments: nothing else is as far from a line.
+        // The rate changes direction at random moments: this is the largest deviation from a line.
         let most = cell.wander_ppm_per_min * 1e-6 / 60e9;
         let mut wander = vec![[start, 0.0, 0.0, most]];
         while let Some(&[at, rate, sum, by]) = wander.last()
@@ -117,12 +117,12 @@ impl RigClock {
             && most > 0.0
         {
             let far = random.between(0.3e9, 20e9);
-            // Not away from what the model allows for all time.
+            // The total stays within what the model allows.
             let up = if rate.abs() > 30e-6 { rate < 0.0 } else { random.part() < 0.5 };
             let next = if up { most } else { -most };
             wander.push([at + far, rate + by * far, sum + rate * far + by * far * far / 2.0, next]);
         }
-        // What disciplines CLOCK_REALTIME.
+        // The discipline of CLOCK_REALTIME.
         let mut slews = vec![(start, 0.0, 0.0)];
         while let Some(&(at, slew, sum)) = slews.last()
             && at < end
@@ -149,7 +149,7 @@ impl RigClock {
         }
     }
 
-    /// What its oscillator counts, in its own ns.
+    /// The count of its oscillator, in its own ns.
     fn own(&self, t: f64) -> f64 {
         let [at, rate, sum, by] = self.wander[self.wander.partition_point(|it| it[0] <= t) - 1];
         let d = t - at;
@@ -178,11 +178,11 @@ impl RigClock {
     }
 }
 
-/// The hosts of a cell, their readings, and what is true.
+/// The hosts of a cell, their readings, and the truth.
 pub struct Rig {
     pub clocks: Vec<RigClock>,
     pub text: String,
-    /// Of each pair with host 0, true delays there and back: when, and how long.
+    /// For each pair with host 0, the true delays there and back: time and duration.
     pub there: Vec<Vec<(f64, f64)>>,
     pub back: Vec<Vec<(f64, f64)>>,
     random: Random,
@@ -208,7 +208,7 @@ impl Rig {
         if cell.ring {
             pairs.extend((1..cell.hosts.saturating_sub(1)).map(|it| (it, it + 1)));
         }
-        // Readings of a host's clocks are in the order of time.
+        // Readings of a host's clocks are in chronological order.
         let mut lines: Vec<Vec<(f64, String)>> = vec![Vec::new(); cell.hosts];
         let bursts = (cell.seconds * cell.rate) as usize;
         let mut probes = String::new();
@@ -255,7 +255,7 @@ impl Rig {
         }
     }
 
-    /// A packet there, an answer back; and what both hosts read of their clocks around them.
+    /// A packet and its answer, and the readings that both hosts make of their clocks around them.
     fn burst(
         &mut self,
         cell: &RigCell,
@@ -309,7 +309,7 @@ impl Rig {
         cell.base_ns + more
     }
 
-    /// The mean of each window's least delay there and least delay back, in ns.
+    /// The mean of each window's minimum delay there and minimum delay back, in ns.
     pub fn least_delays(&self, host: usize, seconds: f64) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for start in 0..(seconds as usize).saturating_sub(1) {
@@ -327,8 +327,8 @@ impl Rig {
         sum / count
     }
 
-    /// What the least delays of each second scatter by, one way: in the four seconds before that of a
-    /// moment, or in the four after it.
+    /// The scatter of the minimum delays of each second, one way: in the four seconds before or
+    /// after a moment.
     pub fn scatter(&self, host: usize, at_ns: f64) -> f64 {
         let second = (at_ns / 1e9).floor();
         let least = |of: &[(f64, f64)], second: f64| {
