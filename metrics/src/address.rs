@@ -1,4 +1,4 @@
-//! Where metrics are served.
+//! The address at which metrics are served.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::error::AddressError;
 
-/// An address and a port. A port alone is one of 127.0.0.1.
+/// An address and a port. A port without an address means 127.0.0.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricsAddress(pub SocketAddr);
 
@@ -21,7 +21,7 @@ impl FromStr for MetricsAddress {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        // A name is not looked up: it may mean another address tomorrow.
+        // A name is not looked up, because its address may change.
         let port = text.strip_prefix("localhost:").or(text.strip_prefix(':')).unwrap_or(text);
         let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
         let loopback = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));

@@ -1,4 +1,4 @@
-//! One connection, from its request to the end of its answer.
+//! One connection, from its request to the end of its response.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -11,13 +11,13 @@ use rustix::event::PollFlags;
 use crate::request::{self, MOST_HEAD, Refusal, Request};
 use crate::text::CONTENT_TYPE;
 
-/// How long a request may take to come.
+/// Time limit for a request to arrive.
 pub(crate) const TO_ASK: Duration = Duration::from_secs(5);
-/// How long an answer may take to be read.
+/// Time limit for a client to read a response.
 const TO_READ: Duration = Duration::from_secs(10);
-/// How long somebody may take to hang up.
+/// Time limit for a client to close the connection.
 const TO_LEAVE: Duration = Duration::from_secs(1);
-/// What every answer has: nothing keeps it, and no page of a browser may use it.
+/// Headers of every response: it is not cached, and no web page may use it.
 const HEADERS: &str = "Connection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
     Cross-Origin-Resource-Policy: same-origin\r\nContent-Security-Policy: default-src 'none'\r\n";
 
@@ -27,23 +27,23 @@ pub(crate) struct Connection {
     stream: TcpStream,
     state: State,
     pub since: Instant,
-    /// When it is closed, whatever it does.
+    /// When it is closed at the latest.
     pub until: Instant,
 }
 
 #[derive(Debug)]
 enum State {
-    /// A request comes.
+    /// The request is arriving.
     Asks(Vec<u8>),
-    /// The request has come; the text has not.
+    /// The request has arrived; the text has not.
     Waits(Request),
-    /// The answer goes.
+    /// The response is being sent.
     Answers {
         head: Vec<u8>,
         body: Rc<[u8]>,
         sent: usize,
     },
-    /// The answer has gone; the other side closes first, or it might not get all.
+    /// The response was sent. The client closes first, or it might lose part of the response.
     Leaves,
     Over,
 }
@@ -55,7 +55,7 @@ impl Connection {
         Ok(Connection { stream, state: State::Asks(Vec::new()), since, until: since + TO_ASK })
     }
 
-    /// What it waits for.
+    /// The events that it waits for.
     pub fn interest(&self) -> PollFlags {
         match self.state {
             State::Asks(_) | State::Leaves => PollFlags::IN,
@@ -68,18 +68,18 @@ impl Connection {
         matches!(self.state, State::Over)
     }
 
-    /// Whether the text is all that it waits for.
+    /// Whether it waits only for the text.
     pub fn wants_text(&self) -> bool {
         matches!(self.state, State::Waits(_))
     }
 
-    /// Whether it has to go first where there are too many: it has not asked for anything, or needs nothing
-    /// any more.
+    /// Whether it is closed first when there are too many connections: it has sent no request, or
+    /// needs nothing more.
     pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Asks(_) | State::Leaves)
     }
 
-    /// Does what it can without waiting. `is_gone`: the other side has hung up.
+    /// Makes all progress that is possible without waiting. `is_gone`: the client has closed.
     pub fn turn(&mut self, is_gone: bool, is_loopback: bool) {
         match &self.state {
             State::Asks(_) => self.read(is_loopback),
@@ -108,7 +108,7 @@ impl Connection {
         }
     }
 
-    /// Answers with the text.
+    /// Responds with the text.
     pub fn answer(&mut self, text: &Rc<[u8]>) {
         let State::Waits(Request { head_only }) = self.state else { return };
         let head = head("200 OK", CONTENT_TYPE, text.len());
@@ -116,7 +116,7 @@ impl Connection {
         self.send(head, body);
     }
 
-    /// Answers that there is none.
+    /// Responds with a refusal.
     pub fn refuse(&mut self, refusal: Refusal) {
         let Refusal { status, text } = refusal;
         let head = head(status, "text/plain; charset=utf-8", text.len());
@@ -149,7 +149,7 @@ impl Connection {
         self.until = Instant::now() + TO_LEAVE;
     }
 
-    /// What still comes is not looked at.
+    /// Ignores further input.
     fn leave(&mut self) {
         match self.stream.read(&mut [0; 4096]) {
             Ok(0) => self.state = State::Over,

@@ -1,9 +1,9 @@
-//! What goes wrong before metrics are served.
+//! Errors before metrics are served.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// An address that is none.
+/// An invalid address.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "`{0}` is no address to serve metrics at: write ADDRESS:PORT in numbers, such as 127.0.0.1:9464 or \
@@ -18,10 +18,10 @@ impl AddressError {
     }
 }
 
-/// An address at which nothing can be served.
+/// An address at which metrics cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Another program has it.
+    /// Another program uses it.
     #[error(
         "port {} of {} is in use; choose another one, or port 0 for any that is free",
         address.port(), address.ip()
@@ -30,7 +30,7 @@ pub enum BindError {
         /// The address.
         address: SocketAddr,
     },
-    /// The system keeps it for others.
+    /// The system reserves it.
     #[error(
         "port {} of {} cannot be used: {source}; ports below 1024 are for root, and metrics are served \
          without root's rights", address.port(), address.ip()
@@ -38,15 +38,15 @@ pub enum BindError {
     Denied {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is no address of this machine.
+    /// It is not an address of this machine.
     #[error("metrics cannot be served at {address}: {source}")]
     Other {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,9 +1,9 @@
-//! The numbers of a running capture for Prometheus and its like.
+//! The numbers of a running capture for Prometheus and compatible programs.
 //!
-//! * [`Series`] turns the [numbers](ppt_listener::Tallies) of a capture into OpenMetrics text. It runs in the
-//!   process that captures, and reads nothing but counts that others have stored.
-//! * [`Server`] answers HTTP requests. It runs in a process of its own, which has no privileges: it gets the
-//!   text over a socket, one answer for each [question](answer).
+//! * [`Series`] converts the [numbers](ppt_listener::Tallies) of a capture to OpenMetrics text. It
+//!   runs in the capturing process, and reads only counts that other threads have stored.
+//! * [`Server`] responds to HTTP requests. It runs in a separate process without privileges, which
+//!   gets the text over a socket, one answer for each [question](answer).
 //!
 //! The server is one loop over `poll`: connections, their memory and their time are bounded.
 #![forbid(unsafe_code)]

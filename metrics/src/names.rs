@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::text::{Description, MetricType};
 use crate::units::Unit;
 
-/// Names that are given; a program that defines more is not shown.
+/// Most names that are assigned; a program that defines more is not shown.
 const MOST: usize = 4096;
-/// Characters of a name that are kept.
+/// Most characters of a name that are kept.
 const LONGEST: usize = 200;
 
 /// A counter or a histogram, and how it is shown.
@@ -19,7 +19,7 @@ pub(crate) struct Defined {
     pub base: &'static str,
 }
 
-/// Names that are taken for the whole session: a series never changes its name.
+/// Names that are assigned for the whole session: a series never changes its name.
 #[derive(Debug)]
 pub(crate) struct Names {
     /// The names of all samples.
@@ -28,13 +28,13 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Names beside those that ppt itself uses.
+    /// An empty set that avoids the names of ppt's own families.
     pub fn new(own: &[Description<'_>]) -> Names {
         let samples = own.iter().flat_map(|it| samples(it.name, it.ty));
         Names { taken: samples.collect(), given: BTreeMap::new() }
     }
 
-    /// The name of a family, the same one each time; None if there are too many.
+    /// The name of a family, the same one each time. `None` if there are too many.
     pub fn give(&mut self, what: &Defined) -> Option<&str> {
         if !self.given.contains_key(what) {
             if self.given.len() >= MOST {
@@ -47,7 +47,7 @@ impl Names {
         self.given.get(what).map(String::as_str)
     }
 
-    /// A name that no sample has.
+    /// A name that no sample uses.
     fn free(&self, what: &Defined) -> String {
         let mut stem = format!("ppt_{}_{}", sanitised(&what.buffer), sanitised(&what.name));
         if what.ty == MetricType::Counter {
@@ -75,7 +75,7 @@ fn samples(name: &str, ty: MetricType) -> impl Iterator<Item = String> {
     ty.suffixes().iter().map(move |suffix| format!("{name}{suffix}"))
 }
 
-/// The letters, digits and underscores of a name. It may be a stranger's.
+/// The letters, digits and underscores of a name, which may be untrusted.
 fn sanitised(name: &str) -> String {
     let character = |char: char| if char.is_ascii_alphanumeric() { char } else { '_' };
     name.chars().take(LONGEST).map(character).collect()

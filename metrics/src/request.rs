@@ -1,14 +1,14 @@
-//! Which requests are answered, and how.
+//! Parses requests, and decides which are answered.
 
 /// Most bytes of the head of a request.
 pub(crate) const MOST_HEAD: usize = 8 << 10;
-/// Most of its headers.
+/// Most headers of a request.
 const MOST_HEADERS: usize = 64;
 
-/// What is answered instead of metrics.
+/// The response to a request that is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
-    /// The status, with its words.
+    /// The status code and its text.
     pub status: &'static str,
     /// The body.
     pub text: &'static str,
@@ -17,7 +17,7 @@ pub struct Refusal {
 /// A request for the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Only the head of the answer is wanted.
+    /// Whether only the head of the response is wanted.
     pub head_only: bool,
 }
 
@@ -43,8 +43,8 @@ pub(crate) const BUSY: Refusal =
 pub(crate) const NOT_YET: Refusal =
     Refusal { status: "503 Service Unavailable", text: "ppt has nothing to tell yet\n" };
 
-/// Reads what has come of a request; None if its head is not whole yet. `is_loopback`: only this machine is
-/// to be answered.
+/// Parses the received part of a request. `None` if its head is incomplete. `is_loopback`: only
+/// requests from this machine are answered.
 pub fn read(bytes: &[u8], is_loopback: bool) -> Option<Result<Request, Refusal>> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -63,7 +63,7 @@ fn judge(request: &httparse::Request<'_, '_>, is_loopback: bool) -> Result<Reque
         headers.map(|it| it.value)
     };
     let mut hosts = named("host");
-    // A name that somebody else's DNS lets point here is in `Host`.
+    // A foreign DNS name that resolves to this machine appears in `Host`.
     let host = match (hosts.next(), hosts.next()) {
         (Some(host), None) => host,
         (None, _) if request.version == Some(0) => b"localhost",
@@ -72,7 +72,7 @@ fn judge(request: &httparse::Request<'_, '_>, is_loopback: bool) -> Result<Reque
     if is_loopback && !is_own(host) {
         return Err(MISDIRECTED);
     }
-    // No scraper sends these. A page of somebody else may not even learn that this server is there.
+    // No scraper sends these. A foreign web page must not even learn that this server exists.
     let is_foreign = |site: &[u8]| matches!(site, b"cross-site" | b"same-site");
     if named("origin").next().is_some() || named("sec-fetch-site").any(is_foreign) {
         return Err(FOREIGN);
@@ -88,8 +88,8 @@ fn judge(request: &httparse::Request<'_, '_>, is_loopback: bool) -> Result<Reque
     }
 }
 
-/// Whether a host is this machine by a name or an address that nobody else can let point here. Any port: a
-/// tunnel has another one.
+/// Whether a host is a name or address of this machine that no one else can redirect. Any port is
+/// allowed, because a tunnel has another one.
 fn is_own(host: &[u8]) -> bool {
     let Ok(host) = std::str::from_utf8(host) else { return false };
     let without_port = match host.rsplit_once(':') {

@@ -1,4 +1,4 @@
-//! Which series there are, and what they say.
+//! The series and their values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::source::MOST_TEXT;
 use crate::text::{Description, Exposition, Labels, MetricType};
 use crate::units::Unit;
 
-/// How long the last numbers of a buffer stay that is no longer captured: several scrapes.
+/// How long the last numbers of a buffer are kept after its capture ended: several scrapes.
 const AFTERWARDS: Duration = Duration::from_secs(300);
-/// Most bytes of the series of one buffer. One whose series take more has only its account.
+/// Most bytes of the series of one buffer. Above that, only its account is shown.
 const MOST_OF_BUFFER: usize = 4 << 20;
-/// The buckets of durations that are shown: up to powers of two, and half-way between them.
+/// The shown buckets of durations: up to powers of two, and half-way between them.
 const FIRST_NS: i128 = 1 << 8;
 const LAST: i128 = 1 << 36;
 
@@ -33,7 +33,7 @@ const fn describe(
 macro_rules! own {
     ($($what:ident = $name:literal, $ty:ident, $unit:literal, $help:literal;)*) => {
         $(const $what: Description<'static> = describe($name, MetricType::$ty, $unit, $help);)*
-        /// The series that are there whatever the frame files say.
+        /// The series that do not depend on frame files.
         const OWN: &[Description<'static>] = &[$($what),*];
     };
 }
@@ -60,7 +60,7 @@ own! {
     FILL_PEAK = "ppt_ring_fill_peak_ratio", Gauge, "ratio", "how full the fullest ring was ever found";
 }
 
-/// What is said of the session.
+/// The facts about the session.
 #[derive(Debug, Clone)]
 pub struct SessionFacts {
     /// The name of the host.
@@ -69,11 +69,11 @@ pub struct SessionFacts {
     pub version: String,
     /// When it began, ns since the epoch.
     pub began_ns: u64,
-    /// It keeps frames in memory until something happens.
+    /// Whether it is a flight recorder.
     pub is_flight: bool,
 }
 
-/// The series of a session. What has a name keeps it.
+/// The series of a session. A name, once assigned, stays.
 #[derive(Debug)]
 pub struct Series {
     facts: SessionFacts,
@@ -81,7 +81,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Those of a session that begins.
+    /// The series of a new session.
     pub fn new(facts: SessionFacts) -> Series {
         Series { facts, names: Names::new(OWN) }
     }
@@ -144,7 +144,7 @@ impl Series {
         }
     }
 
-    /// Counters and histograms; false if they have no room.
+    /// Writes counters and histograms. Returns false if they have no room.
     fn metrics(&mut self, text: &mut Exposition, labels: &Labels, feed: &FeedTally) -> bool {
         let start = text.bytes();
         for metric in feed.schema.iter().flat_map(Schema::metrics) {
@@ -181,19 +181,19 @@ impl Series {
     }
 }
 
-/// What a frame file says of a counter or a histogram.
+/// The description of a counter or a histogram from the frame file.
 fn help(buffer: &str, metric: &Metric) -> String {
     let Metric { name, shape, unit, doc, .. } = metric;
     let unit = if unit.is_empty() { String::new() } else { format!(", in {unit}") };
     let text = format!("{} {name} of buffer {buffer}{unit}", shape.kind());
-    // One line; the rest is in the frame file.
+    // Only one line; the rest is in the frame file.
     match doc.lines().next() {
         Some(doc) => format!("{doc} ({text})"),
         None => text,
     }
 }
 
-/// What tells the series of a feed from those of others.
+/// The parts that distinguish the series of a feed from those of others.
 struct FeedName<'a> {
     pid: u32,
     program: &'a str,
@@ -202,9 +202,9 @@ struct FeedName<'a> {
     ended: Option<Duration>,
 }
 
-/// The label of the buffer of each feed, None if it is not shown. No two have the same labels.
+/// The label of the buffer of each feed. `None` if it is not shown. No two have the same labels.
 fn buffer_labels<'a>(feeds: impl Iterator<Item = FeedName<'a>>) -> Vec<Option<String>> {
-    // How many that go on have a name, and the place of the last one that has ended.
+    // By name, the number of running feeds, and the index of the last one that has ended.
     let mut named: BTreeMap<(u32, &str, &str), (usize, Option<usize>)> = BTreeMap::new();
     let mut labels: Vec<Option<String>> = Vec::new();
     for (place, FeedName { pid, program, buffer, ended }) in feeds.enumerate() {
@@ -213,7 +213,7 @@ fn buffer_labels<'a>(feeds: impl Iterator<Item = FeedName<'a>>) -> Vec<Option<St
             continue;
         }
         let (going_on, last) = named.entry((pid, program, buffer)).or_default();
-        // One that has ended makes room for one that has its name after it.
+        // An ended feed is replaced by a later one with the same name.
         if let Some(before) = last.take() {
             labels[before] = None;
         }
@@ -229,7 +229,8 @@ fn buffer_labels<'a>(feeds: impl Iterator<Item = FeedName<'a>>) -> Vec<Option<St
     labels
 }
 
-/// The account of a buffer. What is written is the sum of all else, so it always adds up.
+/// Writes the account of a buffer. The number of written frames is the sum of the others, so the
+/// account always adds up.
 fn account(text: &mut Exposition, labels: &Labels, feed: &FeedTally) {
     let (captured, lost, dropped) = (feed.captured(), feed.lost(), feed.dropped());
     let (left_out, fill) = (feed.left_out(), feed.ring_fill());
@@ -272,7 +273,7 @@ fn account(text: &mut Exposition, labels: &Labels, feed: &FeedTally) {
     one(FILL_PEAK, labels, fill.peak.to_string());
 }
 
-/// The classic buckets of a histogram: each counts all values up to its bound.
+/// Writes the classic buckets of a histogram: each counts all values up to its bound.
 fn histogram(
     text: &mut Exposition,
     (family, labels): (usize, &Labels),
@@ -281,7 +282,7 @@ fn histogram(
 ) {
     let first = if unit == Unit::NANOSECONDS { FIRST_NS } else { 1 };
     let is_shown = |end: i128| match metric.shape {
-        // Of 16 buckets for each power of two, two.
+        // Two of the 16 buckets per power of two.
         Shape::Exponential => {
             let part = end >> (end.ilog2().saturating_sub(1));
             (first..=LAST).contains(&end) && end == part << (end.ilog2().saturating_sub(1))
@@ -294,7 +295,7 @@ fn histogram(
         let Some((_, end)) = metric.shape.bucket(cell as u32) else { continue };
         count = count.saturating_add(feed.cell(place));
         if let Some(end) = end.filter(|&end| end > 0 && is_shown(end)) {
-            // Values are whole numbers, and a bound belongs to its bucket.
+            // Values are integers, and a bound belongs to its bucket.
             let bound = labels.with("le", &unit.bound(end - 1));
             text.sample(family, "_bucket", &bound, count);
         }
@@ -305,7 +306,7 @@ fn histogram(
         Shape::Exponential => i128::from(sum.cast_signed()),
         _ => i128::from(sum),
     };
-    // OpenMetrics knows no sum that may go down.
+    // OpenMetrics has no sum that may decrease.
     if sum >= 0 {
         text.sample(family, "_count", labels, count);
         text.sample(family, "_sum", labels, unit.decimal(sum));
@@ -411,7 +412,7 @@ mod tests {
         assert_eq!(lines(&text, "ppt_session_buffers_not_shown").len(), 1);
         assert!(text.contains("ppt_session_buffers_not_shown{host=\"h\"} 1\n"), "{text}");
         assert!(text.contains("buffer=\"b-2\"} 0\n"), "others are shown: {text}");
-        // However many there are.
+        // For any number of feeds.
         let many = feeds[1].clone();
         feeds.extend((0..8_000).map(|_| many.clone()));
         let text = series().text(EMPTY, feeds);
@@ -434,7 +435,7 @@ mod tests {
         // Two libraries of one process; two processes.
         let all = vec![named(1, "b", None), named(1, "b", None), named(2, "b", None)];
         assert_eq!(labels(all), "b b-2 b");
-        // The number of a process that has ended is given again.
+        // The pid of an ended process is reused.
         let all = vec![named(1, "b", Some(9)), named(1, "b", None), named(2, "b", Some(9))];
         assert_eq!(labels(all), "- b b");
         let all = vec![named(1, "b", Some(9)), named(1, "b", Some(5)), named(2, "b", Some(301))];

@@ -1,4 +1,4 @@
-//! The server: one loop, which waits for connections and for texts.
+//! The server: one loop that waits for connections and for texts.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -16,20 +16,20 @@ use crate::source::Source;
 
 /// Most open connections.
 const MOST: usize = 64;
-/// How long a connection that has asked for nothing stays where others want its place.
+/// How long a connection without a request is kept while others wait.
 const GRACE: Duration = Duration::from_millis(250);
-/// A text is as good as a new one for so long, and for nine times as long as it took to come: whoever asks
-/// without a pause has one made for a tenth of the time.
+/// How long a text counts as current: this long, plus nine times the time that it took to make. So
+/// a client that asks without a pause uses at most a tenth of the time for making texts.
 const FRESH: Duration = Duration::from_millis(20);
 const MOST_FRESH: Duration = Duration::from_secs(1);
-/// How long a text may take to come.
+/// Time limit for a text to arrive.
 const TO_COME: Duration = Duration::from_secs(2);
 /// Most texts that slow readers may keep in memory.
 const MOST_TEXTS: usize = 4;
-/// How long no connection is accepted where that fails: no descriptor is left.
+/// How long no connection is accepted after a failure, because no descriptor is free.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves the texts that a socket brings.
+/// Serves the texts that arrive on a socket.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -38,7 +38,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes the address; nothing is answered yet.
+    /// Binds the address; no request is answered yet.
     ///
     /// # Errors
     /// The address cannot be used.
@@ -50,10 +50,10 @@ impl Server {
         Ok(Server { listener, is_loopback: address.is_loopback(), source })
     }
 
-    /// Its address, with the port that it has got.
+    /// Its address, with the assigned port.
     ///
     /// # Errors
-    /// The system does not say it.
+    /// The system does not report it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -66,15 +66,15 @@ impl Server {
     }
 }
 
-/// A server at work.
+/// A running server.
 struct Running {
     server: Server,
     connections: Vec<Connection>,
-    /// The latest text, and until when it is as good as a new one.
+    /// The latest text, and until when it counts as current.
     latest: Option<(Instant, Rc<[u8]>)>,
-    /// All that somebody still reads.
+    /// All texts that are still being read.
     kept: Vec<Weak<[u8]>>,
-    /// When a text was asked for that has not come yet.
+    /// When the pending text was requested.
     asked: Option<Instant>,
     /// Until when no connection is accepted.
     paused: Option<Instant>,
@@ -111,7 +111,7 @@ impl Running {
         let ends = self.connections.iter().map(|connection| connection.until);
         let until = ends.chain(paused).chain(asked).min();
         let timeout = until.map(|until| {
-            // A little later, so that it is over then.
+            // A little later, so that the time is really over.
             let left = until.saturating_duration_since(now) + Duration::from_millis(1);
             Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() }
         });
@@ -137,13 +137,14 @@ impl Running {
     }
 
     fn accept(&mut self) {
-        // As many as the queue of a socket holds: who connects without a pause keeps nobody waiting.
+        // At most the length of a socket's queue, so that a client that connects without a pause
+        // delays no one.
         for _ in 0..2 * MOST {
             let accepted =
                 self.server.listener.accept().and_then(|(stream, _)| Connection::new(stream));
             match accepted {
                 Ok(mut connection) => {
-                    // It may have asked already.
+                    // The request may have arrived already.
                     connection.turn(false, self.server.is_loopback);
                     self.connections.push(connection);
                     self.make_room();
@@ -157,7 +158,8 @@ impl Running {
         }
     }
 
-    /// If there is one connection too many, one that has been idle for a while goes, or the newest.
+    /// If there is one connection too many, closes one that has been idle for a while, or the
+    /// newest.
     fn make_room(&mut self) {
         if self.connections.len() <= MOST {
             return;
@@ -165,11 +167,11 @@ impl Running {
         let now = Instant::now();
         let may_go = |it: &Connection| it.is_over() || (it.is_idle() && it.since + GRACE < now);
         let goes = self.connections.iter().position(may_go).unwrap_or(MOST);
-        // Dropped with what it was just told.
+        // Dropped after the refusal was sent.
         self.connections.remove(goes).refuse(BUSY);
     }
 
-    /// Has those who wait for a text get one.
+    /// Requests a text if connections wait for one.
     fn ask(&mut self) -> io::Result<()> {
         if !self.connections.iter().any(Connection::wants_text) {
             return Ok(());
@@ -214,10 +216,10 @@ impl Running {
     }
 }
 
-/// What has happened.
+/// The events of a poll.
 struct ReadyNow {
     source: bool,
     listener: bool,
-    /// Of each connection: nothing, or whether the other side is gone.
+    /// For each connection: `None` for no event, or whether the client is gone.
     connections: Vec<Option<bool>>,
 }

@@ -1,6 +1,7 @@
-//! The text on its way from the process that captures to the one that serves.
+//! Transfers the text from the capturing process to the serving one.
 //!
-//! The server asks by one byte. The answer is its length, four bytes with the least first, and the text.
+//! The server asks with one byte. The answer is its length, four bytes, least significant first,
+//! and the text.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,10 +9,10 @@ use std::os::unix::net::UnixStream;
 
 /// Most bytes of a text.
 pub(crate) const MOST_TEXT: usize = 16 << 20;
-/// Asks for the text of this moment.
+/// Asks for the current text.
 const ASK: u8 = b'?';
 
-/// Answers each question with a text, until nobody asks any more.
+/// Answers each question with a text, until the server closes the socket.
 ///
 /// # Errors
 /// The socket fails.
@@ -30,11 +31,11 @@ pub fn answer(mut socket: &UnixStream, mut text: impl FnMut() -> String) -> io::
     }
 }
 
-/// The end of the server.
+/// The server's end.
 #[derive(Debug)]
 pub(crate) struct Source {
     socket: UnixStream,
-    /// What has come of an answer.
+    /// The received part of an answer.
     bytes: Vec<u8>,
 }
 
@@ -48,10 +49,10 @@ impl Source {
         self.socket.write_all(&[ASK])
     }
 
-    /// The text, once it is whole.
+    /// The text, once it is complete.
     ///
     /// # Errors
-    /// Nobody answers any more.
+    /// The other end is closed.
     pub fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut buffer = [0; 64 << 10];
         loop {

@@ -5,10 +5,10 @@ use std::fmt::{Display, Write};
 
 use ppt_text::escaped;
 
-/// The type of this text.
+/// The media type of this text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What a family measures.
+/// The type of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MetricType {
     Counter,
@@ -27,8 +27,8 @@ impl MetricType {
         }
     }
 
-    /// What follows the family's name in the names of its samples; with the last one that nobody else may
-    /// use.
+    /// The suffixes of the family's name in the names of its samples; the last one is only
+    /// reserved.
     pub fn suffixes(self) -> &'static [&'static str] {
         match self {
             MetricType::Counter => &["_total", "_created", ""],
@@ -39,7 +39,7 @@ impl MetricType {
     }
 }
 
-/// A family of series: its name, its type, its base unit and what it means.
+/// A family of series: its name, type, base unit and description.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Description<'a> {
     pub name: &'a str,
@@ -48,12 +48,12 @@ pub(crate) struct Description<'a> {
     pub help: &'a str,
 }
 
-/// Labels, as text between braces.
+/// Labels, as the text between braces.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Labels(String);
 
 impl Labels {
-    /// The same labels and one more. Its name is ours, its value is anybody's.
+    /// The same labels and one more. Its name is ours, its value may be untrusted.
     pub fn with(&self, name: &str, value: &str) -> Labels {
         let mut text = self.0.clone();
         if !text.is_empty() {
@@ -64,12 +64,12 @@ impl Labels {
     }
 }
 
-/// Text between quotes. A terminal may show it, so it has nothing that a terminal obeys.
+/// Text between quotes. Control characters are escaped, because a terminal may show it.
 fn quoted(text: &str) -> String {
     escaped(text).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// A text that grows, family by family.
+/// A text that is built family by family.
 #[derive(Debug, Default)]
 pub(crate) struct Exposition {
     families: Vec<Family>,
@@ -84,12 +84,12 @@ struct Family {
     samples: String,
 }
 
-/// How long an exposition was.
+/// A position in an exposition.
 #[derive(Debug)]
 pub(crate) struct ExpositionMark(Vec<usize>, usize);
 
 impl Exposition {
-    /// The number of a family. The first one who describes it describes it for all.
+    /// The number of a family. The first description counts.
     pub fn family(&mut self, what: Description<'_>) -> usize {
         if let Some(&place) = self.places.get(what.name) {
             return place;
@@ -120,7 +120,7 @@ impl Exposition {
         self.bytes
     }
 
-    /// How long it is, to [go back](Self::back) to.
+    /// The current position, for [going back](Self::back).
     pub fn mark(&self) -> ExpositionMark {
         ExpositionMark(
             self.families.iter().map(|family| family.samples.len()).collect(),
@@ -128,7 +128,7 @@ impl Exposition {
         )
     }
 
-    /// Forgets the samples since.
+    /// Removes the samples after `mark`.
     pub fn back(&mut self, mark: &ExpositionMark) {
         for (number, family) in self.families.iter_mut().enumerate() {
             family.samples.truncate(mark.0.get(number).copied().unwrap_or(0));

@@ -1,9 +1,9 @@
-//! Units: the base unit that a series has, and numbers in it, exactly.
+//! Units: the base unit of a series, and exact conversion to it.
 
-/// How the numbers of a unit become numbers of its base unit.
+/// The conversion of a unit to its base unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unit {
-    /// The base unit, which ends the name of a series; empty: none that OpenMetrics knows.
+    /// The base unit, which ends the name of a series; empty if OpenMetrics has none.
     pub base: &'static str,
     factor: i128,
     /// Decimal places that a number is shifted by.
@@ -11,16 +11,16 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Numbers as they are.
+    /// No conversion.
     pub const NONE: Unit = Unit::new("", 1, 0);
-    /// What durations without a unit are in.
+    /// The unit of durations without a stated unit.
     pub const NANOSECONDS: Unit = Unit::new("seconds", 1, 9);
 
     const fn new(base: &'static str, factor: i128, places: u32) -> Unit {
         Unit { base, factor, places }
     }
 
-    /// The unit that a frame file names. One that is not known stays out of the name.
+    /// The unit that a frame file names. An unknown unit does not appear in the name.
     pub fn read(text: &str) -> Unit {
         match text {
             "ns" => Unit::NANOSECONDS,
@@ -54,7 +54,7 @@ impl Unit {
         format!("{sign}{whole}.{}", part.trim_end_matches('0'))
     }
 
-    /// The bound of a bucket, as programs of Prometheus spell it: they compare its text.
+    /// The bound of a bucket, in the spelling of Prometheus: its programs compare the text.
     pub fn bound(self, number: i128) -> String {
         let number = number.saturating_mul(self.factor) as f64 / 10f64.powi(self.places as i32);
         let short = format!("{number:e}");

@@ -1,4 +1,4 @@
-//! The server, by raw TCP: what it answers, and that nobody keeps it from answering.
+//! Tests the server over raw TCP: its responses, and that no client can block it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,7 +13,7 @@ use ppt_metrics::{MetricsAddress, Server, answer};
 const GET: &str = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server and who makes its texts.
+/// A server and the maker of its texts.
 struct Served {
     address: SocketAddr,
     /// How many texts were made.
@@ -23,7 +23,7 @@ struct Served {
 }
 
 impl Served {
-    /// Texts are `make` of their number.
+    /// `make` returns the text with this number.
     fn new(make: impl Fn(usize) -> String + Send + 'static) -> Served {
         let (source, socket) = UnixStream::pair().unwrap();
         let (socket, made) = (Arc::new(socket), Arc::new(AtomicUsize::new(0)));
@@ -43,7 +43,7 @@ impl Served {
         stream
     }
 
-    /// The status and the body of an answer.
+    /// The status and the body of a response.
     fn ask(&self, request: &str) -> (String, String) {
         let mut stream = self.connect();
         stream.write_all(request.as_bytes()).unwrap();
@@ -73,10 +73,10 @@ impl Drop for Served {
     }
 }
 
-/// What comes until the other side hangs up.
+/// Everything received until the server closes.
 fn read(stream: &mut TcpStream) -> (String, String) {
     let mut bytes = Vec::new();
-    // One that was refused may be cut off.
+    // A refused response may be truncated.
     let _ = stream.read_to_end(&mut bytes);
     let text = String::from_utf8(bytes).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
@@ -153,7 +153,7 @@ fn a_request_that_never_ends_is_given_up() {
 #[test]
 fn who_does_not_read_keeps_nobody_waiting() {
     let served = Served::new(|number| format!("{number} {}", "x".repeat(8 << 20)));
-    // What of an answer shows which text it is.
+    // The part of a response that identifies its text.
     let begin = || {
         let mut stream = served.connect();
         stream.write_all(GET.as_bytes()).unwrap();
@@ -168,13 +168,13 @@ fn who_does_not_read_keeps_nobody_waiting() {
     let (mut slow, end) = (Vec::new(), Instant::now() + PATIENCE);
     while slow.len() < 4 {
         let (stream, number) = begin();
-        // Others get the same text for a while, and leave.
+        // Other clients get the same text for a while, and leave.
         if usize::from(number) == slow.len() {
             slow.push(stream);
         }
         assert!(Instant::now() < end);
     }
-    // Memory has an end: slow readers keep four texts, and others get the latest of them.
+    // Memory is bounded: slow readers keep four texts, and others get the latest of them.
     for _ in 0..40 {
         assert_eq!(begin().1, 3);
     }
@@ -212,6 +212,6 @@ fn an_address_in_use_is_named() {
         "port {port} of 127.0.0.1 is in use; choose another one, or port 0 for any that is free"
     );
     assert_eq!(error.to_string(), text);
-    // A network for examples: no machine has it.
+    // A documentation network: no machine has this address.
     assert_eq!(bind("192.0.2.1:0".parse().unwrap()).code(), "bad-address");
 }

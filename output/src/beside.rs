@@ -1,9 +1,9 @@
-//! A file that has no name yet, or a hidden one, in the folder where it is to have one.
+//! A file without a name, or with a hidden one, in the folder of its future name.
 //!
 //! A file without a name (O_TMPFILE) leaves nothing when its writer is killed, but it can only take
-//! a name that is free: to replace a file it first takes a hidden name for a moment. Where the file
-//! system knows no such files (NFS, vfat), the file has a hidden name from the start. What a kill
-//! leaves of that is not locked any more: the next output in that folder removes it.
+//! a free name: to replace a file it first takes a hidden name for a moment. If the file system
+//! does not support such files (NFS, vfat), the file has a hidden name from the start. After a kill
+//! that file is no longer locked: the next output in that folder removes it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -25,18 +25,19 @@ const SUFFIX: &str = ".new";
 /// How many hidden names are tried.
 const TRIES: u32 = 1000;
 
-/// How a file is to be found before it has its name.
+/// How a file is found before it has its name.
 #[derive(Debug)]
 pub(crate) enum Beside {
     Nameless,
     Hidden(OsString),
 }
 
-/// A new file for writing, locked, at whose end each write goes.
+/// A new file for writing, locked, opened for appending.
 pub(crate) fn create(folder: &Folder, mode: Mode) -> Result<(File, Beside)> {
     match nameless(folder, mode) {
         Ok(file) => Ok((file, Beside::Nameless)),
-        // Any error leads here. If the cause is not files without names, the error comes again.
+        // Any error leads here. If missing support for unnamed files was not the cause, the error
+        // recurs.
         Err(_) => hidden(folder, mode),
     }
 }
@@ -44,18 +45,18 @@ pub(crate) fn create(folder: &Folder, mode: Mode) -> Result<(File, Beside)> {
 fn nameless(folder: &Folder, mode: Mode) -> Result<File> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
     let file = File::from(openat(folder, ".", flags, mode)?);
-    // Nobody else has it.
+    // No other process has it.
     let _ = lock(&file);
     Ok(file)
 }
 
-/// One that has a hidden name from the start.
+/// A file with a hidden name from the start.
 pub(crate) fn hidden(folder: &Folder, mode: Mode) -> Result<(File, Beside)> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::APPEND;
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     with_hidden_name(|name| {
         let file = File::from(openat(folder, name, flags, mode)?);
-        // Somebody who cleans up may have come upon it before it was locked.
+        // Another process may have removed it in a clean-up before it was locked.
         if lock(&file).is_err() || fstat(&file)?.st_nlink == 0 {
             return Err(Errno::EXIST);
         }
@@ -64,7 +65,7 @@ pub(crate) fn hidden(folder: &Folder, mode: Mode) -> Result<(File, Beside)> {
     .map(|(file, name)| (file, Beside::Hidden(name)))
 }
 
-/// Calls `take` with one hidden name after the other, until one was free.
+/// Calls `take` with hidden names until one is free.
 fn with_hidden_name<T>(mut take: impl FnMut(&OsStr) -> Result<T>) -> Result<(T, OsString)> {
     for attempt in 0..TRIES {
         let name = OsString::from(format!("{PREFIX}{}-{attempt}{SUFFIX}", std::process::id()));
@@ -84,7 +85,7 @@ impl Beside {
             Self::Nameless => link(file, folder, name),
             Self::Hidden(hidden) => {
                 match renameat_with(folder, hidden, folder, name, RenameFlags::NOREPLACE) {
-                    // Not every file system can do that; most of those have links.
+                    // Not every file system supports that; most of those have links.
                     Err(Errno::INVAL | Errno::NOSYS) => {
                         linkat(folder, hidden, folder, name, AtFlags::empty())?;
                         let _ = unlinkat(folder, hidden, AtFlags::empty());
@@ -96,7 +97,7 @@ impl Beside {
         }
     }
 
-    /// The same where another file may have that name, which loses it in the same step.
+    /// The same for a name that another file may have. That file loses it in the same step.
     pub(crate) fn replace(&self, file: &File, folder: &Folder, name: &OsStr) -> Result<()> {
         match self {
             Self::Hidden(hidden) => renameat(folder, hidden, folder, name),
@@ -111,7 +112,7 @@ impl Beside {
         }
     }
 
-    /// Removes what nobody wants.
+    /// Removes the unpublished file.
     pub(crate) fn discard(&self, folder: &Folder) {
         if let Self::Hidden(hidden) = self {
             let _ = unlinkat(folder, hidden, AtFlags::empty());
@@ -119,7 +120,7 @@ impl Beside {
     }
 }
 
-/// By its descriptor, linkat(2) wants a right that few have; by /proc it wants none.
+/// Linking by descriptor needs a rare privilege; linking by /proc needs none.
 fn link(file: &File, folder: &Folder, name: &OsStr) -> Result<()> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     match linkat(CWD, path, folder, name, AtFlags::SYMLINK_FOLLOW) {
@@ -128,8 +129,7 @@ fn link(file: &File, folder: &Folder, name: &OsStr) -> Result<()> {
     }
 }
 
-/// Removes hidden files of ours whose writers were killed. Nothing was in them yet that anybody was
-/// told of.
+/// Removes our hidden files whose writers were killed. Their content was never reported to anyone.
 pub(crate) fn sweep(folder: &Folder, rules: &Rules) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = openat(folder, ".", flags, Mode::empty());
@@ -157,7 +157,7 @@ fn sweep_one(folder: &Folder, name: &OsStr, rules: &Rules) {
     }
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(file) = openat(folder, name, flags, Mode::empty()) else { return };
-    // Locked by us, it is nobody else's: whoever makes one looks whether it is still there.
+    // Once we have locked it, no other process uses it: its maker checks whether it still exists.
     if fstat(&file).is_ok_and(|it| ours(&it)) && lock(&file) == Ok(Locked::Yes) {
         let _ = unlinkat(folder, name, AtFlags::empty());
     }
@@ -176,7 +176,7 @@ mod tests {
         Folder::of_file(&path.join("out"), &Rules::default()).unwrap()
     }
 
-    /// Both kinds, whatever this file system has.
+    /// Both kinds, regardless of the file system.
     fn kinds(folder: &Folder) -> Vec<(File, Beside)> {
         let mode = Mode::RUSR | Mode::WUSR;
         let mut kinds = vec![hidden(folder, mode).unwrap()];

@@ -1,5 +1,5 @@
-//! The folder of an output. Others must not be able to swap the file under us; and the folder that
-//! was looked at is the one that is used, whatever its path comes to mean.
+//! The folder of an output. Other users must not be able to swap the file, and the checked folder
+//! is the one that is used, even if its path changes.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -39,7 +39,7 @@ impl Folder {
         Ok(Self { fd, owner: found.st_uid })
     }
 
-    /// Whether it takes more than being its owner to write into it.
+    /// Whether another user owns it, so that writing into it may need privileges.
     pub(crate) fn is_foreign(&self) -> bool {
         self.owner != geteuid().as_raw()
     }

@@ -4,8 +4,8 @@
 //! out.bin`), remove it, or replace it. A write at an offset would then leave a hole of zeros,
 //! which no reader can skip. A write at the end of another file would damage that file.
 //!
-//! Bytes that others overwrite without a change of the length are found only by reading: before a file is
-//! said to be whole, both of its ends are read.
+//! Overwriting without a change of the length is detected only by reading: before a file is
+//! reported as complete, both of its ends are read.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -17,11 +17,11 @@ use rustix::fs::{FileType, SeekFrom, Stat, fstat, ftruncate, seek, tell};
 
 use crate::output::Output;
 
-/// A change of a file by somebody else while ppt wrote it. The write that notices the change
+/// A change of a file by another program while ppt wrote it. The write that notices the change
 /// returns this inside an [`io::Error`]; no byte of that write is in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Displaced {
-    /// The file is empty. [`Guarded::again`] can begin it again from its start.
+    /// The file is empty. [`Guarded::again`] can restart it.
     #[error("it was truncated while ppt wrote it")]
     Emptied,
     /// The file does not have the length that was written, so another program writes it, too.
@@ -35,7 +35,7 @@ pub enum Displaced {
         /// Bytes in the file.
         found: u64,
     },
-    /// The file has the length that was written, and other bytes.
+    /// The file has the written length but other bytes.
     #[error("another program overwrote a part of it while ppt wrote it")]
     Overwritten,
     /// The file no longer has a name.
@@ -44,7 +44,7 @@ pub enum Displaced {
 }
 
 impl Displaced {
-    /// The displacement that a failed write reports, if that is why it failed.
+    /// The displacement that caused a write to fail, if any.
     pub fn from_error(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
     }
@@ -56,7 +56,7 @@ impl From<Displaced> for io::Error {
     }
 }
 
-/// Writes into an output by a writer `W`, which alone has a duplicate of its file.
+/// Writes into an output through a writer `W`, which has its own duplicate of the file.
 ///
 /// Other programs may write into standard output, too. There, a guard notices only a file that
 /// became shorter, and does not check pipes and devices.
@@ -66,14 +66,14 @@ pub struct Guarded<W> {
     output: Arc<Mutex<Output>>,
     file: File,
     kind: GuardedKind,
-    /// Bytes written.
+    /// Number of bytes written.
     at: u64,
     check: Option<Check>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GuardedKind {
-    /// A file of this output alone, at whose end every write goes.
+    /// A file that only this output uses, opened for appending.
     Ours,
     /// A file that was inherited.
     Shared,
@@ -103,19 +103,20 @@ impl<W: Write> Guarded<W> {
     /// # Errors
     /// The file cannot be opened again.
     pub fn again(output: &Arc<Mutex<Output>>, inner: impl FnOnce(File) -> W) -> io::Result<Self> {
-        // Our own have their end for a start; what was inherited has its place from before.
+        // The file position is still the old end, or that of before the file was emptied.
         seek(locked(output).file(), SeekFrom::Start(0))?;
         Self::new(output, inner)
     }
 
     fn look(&self) -> Result<(), Displaced> {
-        // Before the look at the file, which may get its name meanwhile: it had none then.
+        // Read before the file is checked, because it may be published in between: it had no name
+        // then.
         let is_published = self.kind == GuardedKind::Ours && locked(&self.output).is_published();
         let found = match self.kind {
             GuardedKind::Stream => return Ok(()),
             GuardedKind::Ours | GuardedKind::Shared => fstat(&self.file),
         };
-        // It was open a moment ago; a write says more.
+        // It was open a moment ago; the write will report the error.
         let Ok(found) = found else { return Ok(()) };
         let size = found.st_size as u64;
         let (written, as_ever) = match self.kind {
@@ -144,8 +145,8 @@ impl<W: Write> Guarded<W> {
         if end == self.at {
             return Ok(count);
         }
-        // It was changed after it was looked at: what went to another place than it should is taken
-        // back, unless somebody went on there.
+        // The file was changed after the check: bytes written to the wrong position are removed,
+        // unless another program has written after them.
         let before = end - count as u64;
         if fstat(&self.file).is_ok_and(|it| it.st_size as u64 == end) {
             let _ = ftruncate(&self.file, before);
@@ -178,7 +179,7 @@ impl<W: Write> Write for Guarded<W> {
         Ok(written)
     }
 
-    /// Also compares both ends of the file with what was written.
+    /// Also compares both ends of the file with the written bytes.
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()?;
         match &self.check {
@@ -191,25 +192,26 @@ impl<W: Write> Write for Guarded<W> {
 /// Bytes of each end of a file that are compared.
 const END: usize = 64 << 10;
 
-/// What both ends of a file should hold.
+/// The expected content of both ends of a file.
 #[derive(Debug)]
 struct Check {
-    /// Reads the file, past the descriptor that writes it: that may bypass the page cache.
+    /// Reads the file through another descriptor, because the writing one may bypass the page
+    /// cache.
     reader: File,
-    /// The first bytes, [`END`] at most.
+    /// The first bytes, at most [`END`].
     first: Vec<u8>,
-    /// The last bytes: at least [`END`], if there are so many, and at most twice that.
+    /// The last bytes: at least [`END`], if there are that many, and at most twice that.
     last: Vec<u8>,
 }
 
 impl Check {
-    /// None if the file cannot be opened once more.
+    /// `None` if the file cannot be opened again.
     fn reopen(file: &File) -> Option<Self> {
         let reader = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
         Some(Self { reader, first: Vec::new(), last: Vec::new() })
     }
 
-    /// Notes that the first `count` bytes of `parts` were written.
+    /// Records that the first `count` bytes of `parts` were written.
     fn wrote(&mut self, parts: &[IoSlice<'_>], count: usize) {
         let mut left = count;
         for part in parts {
@@ -228,8 +230,8 @@ impl Check {
         }
     }
 
-    /// Whether a file of `len` bytes holds that. What cannot be read counts as whole: a reader will say
-    /// more about it.
+    /// Whether a file of `len` bytes has the expected ends. An unreadable file counts as intact,
+    /// because its reader will report the error.
     fn holds(&self, len: u64) -> bool {
         let is_there = |bytes: &[u8], at: u64| {
             let mut found = vec![0; bytes.len()];
@@ -248,7 +250,7 @@ mod tests {
     use super::*;
     use crate::rules::Rules;
 
-    /// Writes as told, and lets somebody come between the look and the write.
+    /// Writes the given bytes, and runs a function between the check and the write.
     struct Late<F> {
         file: File,
         accident: F,
@@ -295,7 +297,7 @@ mod tests {
                 guarded.write_all(b"x")
             });
             let writing = receive.recv().unwrap();
-            // It waits to hear whether the file is published.
+            // It waits to learn whether the file is published.
             while !sleeps(writing) {
                 std::thread::yield_now();
             }
@@ -351,7 +353,7 @@ mod tests {
             let path = folder.path().join(name);
             let mut guarded = Guarded::new(&open(&path), |file| file).unwrap();
             let bytes: Vec<u8> = (0..size).map(|n| (n % 251) as u8).collect();
-            // In writes of many lengths.
+            // With writes of many lengths.
             let mut rest = &bytes[..];
             for len in [1, 100, 5 * END / 2].into_iter().chain(std::iter::repeat(999)) {
                 let (part, after) = rest.split_at(len.min(rest.len()));
@@ -386,7 +388,7 @@ mod tests {
         assert_eq!(displaced(guarded.write_all(b"x")), Displaced::Removed);
     }
 
-    /// Between the look and the write lie microseconds, in which everything may happen.
+    /// Anything may happen in the microseconds between the check and the write.
     #[test]
     fn what_went_to_another_place_than_it_should_is_taken_back() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,16 +1,16 @@
 //! The files that commands write. Existing files are never lost.
 //!
 //! * [`Output::open`] checks whether a name may be used: a free name, or with `--force` the name of
-//!   one's own file. It refuses links, the input, and files that somebody else writes.
+//!   the user's own file. It refuses links, the input, and files that another process writes.
 //! * Data goes into a file without a name. [`Output::publish`] gives it the name in one step, as
 //!   soon as the content is worth keeping. A command that is refused, interrupted or killed before
-//!   that changes nothing. If the file system has no files without names, it leaves a hidden file,
-//!   which the next output in that folder removes.
+//!   that changes nothing. If the file system does not support files without names, it leaves a
+//!   hidden file, which the next output in that folder removes.
 //! * An output is locked until it is closed, so a second writer is refused.
 //! * Another program may truncate or remove a file while it is written. A [`Guarded`] writer
 //!   notices that before it leaves a hole. [`Output::whereabouts`] reports at the end whether the
-//!   name still leads to the file.
-//! * [`Series`] names files that follow each other.
+//!   name still belongs to the file.
+//! * [`Series`] names consecutive files.
 //!
 //! ```no_run
 //! use std::io::Write;

@@ -1,4 +1,5 @@
-//! Locks on files that are being written: flock(2), which ends with its holder, however that ends.
+//! Locks on files that are being written: flock(2), which is released when its holder ends for any
+//! reason.
 
 use std::fmt;
 use std::fs;
@@ -10,7 +11,7 @@ use rustix::io::Errno;
 /// The process that writes a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// The process, and its name, where the kernel says it.
+    /// The process and its name, if the kernel reports them.
     process: Option<(i32, Option<String>)>,
 }
 
@@ -24,8 +25,8 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Locks `file` until it and all its duplicates are closed. Says so where the file system has no
-/// locks.
+/// Locks `file` until it and all its duplicates are closed. The result states whether the file
+/// system supports locks.
 pub(crate) fn lock(file: impl AsFd) -> Result<Locked, Holder> {
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Locked::Yes),
@@ -40,9 +41,9 @@ pub(crate) enum Locked {
     NoLocks,
 }
 
-/// Whether nobody has locked `file`, which stays unlocked.
+/// Fails if `file` is locked. It stays unlocked.
 pub(crate) fn probe(file: impl AsFd) -> Result<(), Holder> {
-    // Shared: two that only ask are not in each other's way.
+    // A shared lock, so that two probes do not conflict.
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => {
             unlock(file);
@@ -53,7 +54,7 @@ pub(crate) fn probe(file: impl AsFd) -> Result<(), Holder> {
     }
 }
 
-/// For what others keep open when we are done.
+/// For files that other processes keep open after us.
 pub(crate) fn unlock(file: impl AsFd) {
     let _ = flock(file, FlockOperation::Unlock);
 }
@@ -69,8 +70,8 @@ fn holder(file: impl AsFd) -> Holder {
     Holder { process: pid().map(named) }
 }
 
-/// The process that holds the lock on `place`, in the words of `/proc/locks`:
-/// `1: FLOCK  ADVISORY  WRITE 4711 fe:00:123456 0 EOF`. One of another PID namespace is 0.
+/// The process that holds the lock on `place`, from a line of `/proc/locks`: `1: FLOCK  ADVISORY
+/// WRITE 4711 fe:00:123456 0 EOF`. A process of another PID namespace is 0.
 fn held(table: &str, place: &str) -> Option<i32> {
     table.lines().find_map(|line| {
         let words: Vec<_> = line.split_whitespace().collect();

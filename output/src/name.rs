@@ -1,4 +1,4 @@
-//! The name that an output is to have, and who has it until then.
+//! The future name of an output, and the file that has it until then.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,10 +14,10 @@ use crate::identity::FileId;
 use crate::lock;
 use crate::rules::Rules;
 
-/// How often a name is looked at again that changes meanwhile.
+/// How often a changing name is checked again.
 const TRIES: usize = 16;
 
-/// A name in a folder that was looked at.
+/// A name in a checked folder.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputName {
     pub(crate) path: PathBuf,
@@ -37,13 +37,13 @@ impl OutputName {
         OutputError::System(self.path.clone(), error.into())
     }
 
-    /// Opens the file that has the name, if the rules let it be replaced, and locks the file, so
-    /// that no other ppt takes it meanwhile. Returns None if the name is free.
+    /// Opens the file that has the name, if the rules allow replacing it, and locks it against
+    /// other ppt processes. Returns `None` if the name is free.
     pub(crate) fn taken(&self) -> Result<Option<File>, OutputError> {
         for _ in 0..TRIES {
             let Some(file) = self.may_be_taken()? else { return Ok(None) };
             lock::lock(&file).map_err(|it| OutputError::InUse(self.path.clone(), it))?;
-            // Until it was locked another may have been put into its place.
+            // Another file may have replaced it before it was locked.
             if self.leads_to(&file)? {
                 return Ok(Some(file));
             }
@@ -51,13 +51,13 @@ impl OutputName {
         Err(OutputError::Exists(self.path.clone()))
     }
 
-    /// Opens the file that has the name, if the rules let it be replaced. If somebody writes the
-    /// file, the error names the writer.
+    /// Opens the file that has the name, if the rules allow replacing it. If another process writes
+    /// the file, the error names that process.
     pub(crate) fn may_be_taken(&self) -> Result<Option<File>, OutputError> {
         let exists = || OutputError::Exists(self.path.clone());
         let Some(found) = self.look()? else { return Ok(None) };
         self.allow(&found)?;
-        // Without --force it is asked only whether somebody writes it.
+        // Without --force, only its writers are checked.
         let access = if self.rules.force { OFlags::WRONLY } else { OFlags::RDONLY };
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(&self.folder, &self.last, flags, Mode::empty()) {
@@ -66,7 +66,7 @@ impl OutputName {
             Err(_) if !self.rules.force => return Err(exists()),
             Err(error) => return Err(self.fail(error)),
         };
-        // The opened file counts. The name may have belonged to another file before.
+        // The opened file counts: the name may have belonged to another file before.
         let opened = fstat(&file).map_err(|error| self.fail(error))?;
         self.allow(&opened)?;
         lock::probe(&file).map_err(|it| OutputError::InUse(self.path.clone(), it))?;
@@ -79,7 +79,7 @@ impl OutputName {
         Ok(Some(file))
     }
 
-    /// Removes what has the name, if that is this file.
+    /// Removes the file with the name, if it is this file.
     pub(crate) fn remove(&self, id: FileId) -> Result<(), OutputError> {
         if self.look()?.is_some_and(|found| FileId::of_stat(&found) == id) {
             let removed = unlinkat(&self.folder, &self.last, AtFlags::empty());
@@ -98,7 +98,7 @@ impl OutputName {
         Ok(found.is_some_and(|found| FileId::of_stat(&found) == FileId::of_stat(&opened)))
     }
 
-    /// Refuses what is no file, and what is read.
+    /// Fails for anything that is not a regular file, and for the input.
     fn allow(&self, found: &Stat) -> Result<(), OutputError> {
         if let Some(what) = not_a_file(FileType::from_raw_mode(found.st_mode)) {
             return Err(OutputError::NotAFile(self.path.clone(), what));

@@ -1,4 +1,4 @@
-//! One output, from its request to its end.
+//! One output, from its creation to its end.
 
 use std::fs::File;
 use std::io;
@@ -16,9 +16,9 @@ use crate::lock::{self, Locked};
 use crate::name::OutputName;
 use crate::rules::{Invoker, Readers, Rules};
 
-/// The name of standard output in messages, in the place of a path.
+/// The name of standard output in messages, instead of a path.
 const STDOUT: &str = "standard output";
-/// Most attempts at a name that changes meanwhile.
+/// Most attempts at a name that keeps changing.
 const TRIES: usize = 16;
 
 /// An output: standard output, or a file that gets its name when it is published.
@@ -30,30 +30,31 @@ pub struct Output {
 
 #[derive(Debug)]
 enum Destination {
-    /// Standard output; whether it was us who locked it, for others have it, too.
+    /// Standard output. `locked`: we locked it, and must unlock it, because other processes use it,
+    /// too.
     Stdout { locked: bool },
-    /// A file that has no name yet; what has the name until then, locked.
+    /// A file without its name yet, and the locked file that has the name until then.
     Beside { name: OutputName, beside: Beside, replaced: Option<File> },
     /// A file that has its name.
     Published { name: OutputName, entry: Option<NamedFile> },
-    /// A file that is to have none.
+    /// A file that will not get a name.
     Discarded { name: OutputName },
 }
 
-/// A file by its name: the kernel follows what becomes of that.
+/// A named file. The kernel tracks changes of its path.
 #[derive(Debug)]
 struct NamedFile {
     fd: OwnedFd,
-    /// Its path when it was given.
+    /// Its path when the name was given.
     path: PathBuf,
 }
 
 /// The place of a published output.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Whereabouts {
-    /// Its name leads to it.
+    /// Its name belongs to it.
     There,
-    /// It has another name now: this one, if it is known.
+    /// It has another name now: this one, if known.
     Moved(Option<PathBuf>),
     /// It no longer has a name. Its content is lost as soon as its last descriptor is closed.
     Gone,
@@ -153,7 +154,7 @@ impl Output {
                     self.place = Destination::Published { name, entry };
                     return Ok(());
                 }
-                // Somebody has put a file there since it was looked.
+                // Another process has created a file there since the check.
                 Err(Errno::EXIST) => *replaced = name.taken()?,
                 Err(error) => return Err(name.fail(error)),
             }
@@ -169,7 +170,7 @@ impl Output {
         }
     }
 
-    /// Looks where the published file is now.
+    /// Checks where the published file is now.
     pub fn whereabouts(&self) -> Whereabouts {
         let Destination::Published { name, entry } = &self.place else { return Whereabouts::There };
         let Ok(ours) = fstat(&self.file) else { return Whereabouts::There };
@@ -179,7 +180,7 @@ impl Output {
         let is_there = match found {
             Ok(found) => FileId::of_stat(&found) == id,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => false,
-            // A folder that root may not look into any more.
+            // A folder that root may no longer read.
             Err(_) => entry.as_ref().is_none_or(|it| now.as_ref() == Some(&it.path)),
         };
         if is_there {
@@ -195,7 +196,7 @@ impl Output {
         Whereabouts::Moved(now.filter(leads_to_it))
     }
 
-    /// The path that it was opened for, or None for standard output.
+    /// The path that it was opened for, or `None` for standard output.
     pub fn path(&self) -> Option<&Path> {
         match &self.place {
             Destination::Stdout { .. } => None,
@@ -228,7 +229,7 @@ impl NamedFile {
         (FileId::of_file(&fd)? == FileId::of_file(file)?).then_some(Self { fd, path })
     }
 
-    /// Its path by now.
+    /// Its current path.
     fn now(&self) -> Option<PathBuf> {
         path_of(&self.fd)
     }
@@ -238,7 +239,7 @@ fn path_of(fd: &OwnedFd) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()
 }
 
-/// Under sudo, outputs belong to whoever asked for them.
+/// Under sudo, outputs belong to the invoking user.
 fn give_to_invoker(file: &File, rules: &Rules) {
     if let Some(Invoker { uid, gid }) = rules.invoker.filter(|_| geteuid().is_root()) {
         let _ = fchown(file, Some(Uid::from_raw(uid)), gid.map(Gid::from_raw));
@@ -382,7 +383,7 @@ pub(crate) mod tests {
             assert!(error.to_string().contains(&us), "{error}");
         }
         drop(first);
-        // Nor do two replace the same file, or take the same name.
+        // Two outputs do not replace the same file, or take the same name.
         let mut replacing = Output::open(&path, &forced()).unwrap();
         assert!(matches!(Output::open(&path, &forced()), Err(OutputError::InUse(..))));
         fs::remove_file(&path).unwrap();

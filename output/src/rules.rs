@@ -1,4 +1,4 @@
-//! The rules for an output: what it may replace, and who may read it.
+//! The rules for an output: which files it may replace, and who may read it.
 
 use rustix::process::geteuid;
 
@@ -7,7 +7,8 @@ use crate::identity::FileId;
 /// The rules for an output.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// It may replace an existing file, if the user owns that file and nobody writes it.
+    /// Whether it may replace an existing file, if the user owns that file and no process writes
+    /// it.
     pub force: bool,
     /// The users who may read it.
     pub readers: Readers,
@@ -17,7 +18,7 @@ pub struct Rules {
     pub invoker: Option<Invoker>,
 }
 
-/// A user for whom root works.
+/// A user for whom root acts.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "each says what it is")]
 pub struct Invoker {
@@ -31,12 +32,12 @@ pub enum Readers {
     /// Its owner: mode 0600.
     #[default]
     Owner,
-    /// Everybody whom the umask does not exclude.
+    /// All users that the umask does not exclude.
     ByUmask,
 }
 
 impl Rules {
-    /// Whether what belongs to this user is the caller's.
+    /// Whether files of this user belong to the caller.
     pub(crate) fn is_ours(&self, uid: u32) -> bool {
         let us = geteuid();
         uid == us.as_raw() || (us.is_root() && self.invoker.is_some_and(|it| it.uid == uid))

@@ -1,4 +1,4 @@
-//! Files that follow each other: `out.000001.bin`, `out.000002.bin`, ….
+//! Consecutive files: `out.000001.bin`, `out.000002.bin`, ….
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -12,24 +12,24 @@ use crate::rules::Rules;
 
 /// How many names in a row may be taken.
 const TRIES: u32 = 1000;
-/// How often a folder is looked at again that changes meanwhile.
+/// How often a changing folder is checked again.
 const LOOKS: u32 = 16;
 
-/// The names of files that follow each other.
+/// The names of consecutive files.
 #[derive(Debug)]
 pub struct Series {
     path: PathBuf,
     rules: Rules,
-    /// How many of those that have been made stay, if not all.
+    /// The number of files that are kept, if not all.
     keep: Option<u32>,
     number: u32,
-    /// The files that exist so far and stay.
+    /// The existing files that are kept.
     made: VecDeque<(PathBuf, Option<FileId>)>,
 }
 
 impl Series {
-    /// Names files `NAME.000001.EXTENSION`, … for a path `NAME.EXTENSION`. It fails now, not an
-    /// hour later, if files are in the way: without `--force` any file of an earlier run, with
+    /// Names files `NAME.000001.EXTENSION`, … for a path `NAME.EXTENSION`. It fails now rather than
+    /// an hour later if files are in the way: without `--force` any file of an earlier run, with
     /// `--force` a file that is being written.
     ///
     /// # Errors
@@ -41,14 +41,14 @@ impl Series {
         Ok(series)
     }
 
-    /// Names the successors of the file `path`. The first has number 2. They use free names only,
+    /// Names the successors of the file `path`. The first has number 2. They use only free names,
     /// and replace nothing.
     pub fn after(path: &Path, rules: &Rules) -> Self {
         let rules = Rules { force: false, ..rules.clone() };
         Self { path: path.into(), rules, keep: None, number: 1, made: VecDeque::new() }
     }
 
-    /// How many of the files that have been made stay; None: all.
+    /// The number of files that are kept. `None`: all.
     pub fn keep(&self) -> Option<u32> {
         self.keep
     }
@@ -75,12 +75,12 @@ impl Series {
         unreachable!("it returns in the last attempt")
     }
 
-    /// The file that was opened last is never published: the next one has its number.
+    /// The file that was opened last is never published: the next one gets its number.
     pub fn not_published(&mut self) {
         self.number = self.number.saturating_sub(1);
     }
 
-    /// Notes that this output was published.
+    /// Records that this output was published.
     pub fn published(&mut self, output: &Output) {
         let path = output.path().map(Path::to_owned);
         self.made.extend(path.map(|path| (path, FileId::of_file(output.file()))));
@@ -89,11 +89,11 @@ impl Series {
         }
     }
 
-    /// Removes the oldest complete files, so that no more remain than are to be kept.
+    /// Removes the oldest complete files, so that the number to keep remains.
     pub fn remove_old(&mut self) {
         while self.keep.is_some_and(|keep| self.made.len() > keep as usize) {
             if let Some((path, Some(id))) = self.made.pop_front() {
-                // Only ours: what has its name by now may be another.
+                // Only our file: another one may have its name by now.
                 let _ = OutputName::new(&path, &self.rules).and_then(|name| name.remove(id));
             }
         }
@@ -111,14 +111,14 @@ impl Series {
         self.path.with_file_name(name)
     }
 
-    /// Whether nobody has files of these names, or, with `--force`, nobody writes one.
+    /// Whether no files have these names, or, with `--force`, no process writes one.
     fn is_free(&self) -> Result<(), OutputError> {
         let mut files = self.existing();
         for _ in 0..LOOKS {
             for file in &files {
                 OutputName::new(file, &self.rules)?.may_be_taken()?;
             }
-            // A writer that goes on in its next file meanwhile has that one locked.
+            // A writer that has continued in its next file has that one locked.
             let again = self.existing();
             if again == files {
                 break;
@@ -128,7 +128,7 @@ impl Series {
         Ok(())
     }
 
-    /// Files of these names, in their order.
+    /// The files with these names, in order.
     fn existing(&self) -> Vec<PathBuf> {
         let folder = match self.path.parent() {
             Some(folder) if folder != Path::new("") => folder,
@@ -179,7 +179,7 @@ mod tests {
         publish(&mut series);
         assert_eq!(names(folder.path()), ["a.b.000001.bin"]);
         publish(&mut series);
-        // Somebody needs the first, and puts something else there.
+        // Another program needs the first file, and replaces it.
         fs::rename(folder.path().join("a.b.000001.bin"), folder.path().join("mine")).unwrap();
         fs::write(folder.path().join("a.b.000001.bin"), "mine, too").unwrap();
         publish(&mut series);

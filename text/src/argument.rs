@@ -1,21 +1,21 @@
-//! Values of a command line: sizes and durations as people type them.
+//! Values of a command line: sizes and durations in their text form.
 
 use std::time::Duration;
 
-/// `64K`, `256M`, `1.5G`: bytes, by powers of 1024; more than 0.
+/// `64K`, `256M`, `1.5G`: bytes, by powers of 1024; greater than 0.
 ///
 /// # Errors
-/// Says what a size is.
+/// States the form of a size.
 pub fn size(text: &str) -> Result<u64, String> {
     let size = parse_size::Config::new().with_binary().parse_size(text).ok();
     size.filter(|&size| size > 0)
         .ok_or("a size is a number, with K, M, G or T for larger ones, for example 256M".into())
 }
 
-/// `8ms`, `2s`, `1m30s`: more than 0, and as many ns as an `i64` holds.
+/// `8ms`, `2s`, `1m30s`: greater than 0, and at most the ns that fit into an `i64`.
 ///
 /// # Errors
-/// Says what a duration is.
+/// States the form of a duration.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match any_duration(text)? {
         Duration::ZERO => Err("a duration must be longer than 0".into()),
@@ -26,7 +26,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// The same, or `0s`.
 ///
 /// # Errors
-/// Says what a duration is.
+/// States the form of a duration.
 pub fn any_duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text).ok();
     duration

@@ -1,6 +1,6 @@
-//! Quotes of comma-separated values (RFC 4180).
+//! Quoting of comma-separated values (RFC 4180).
 
-/// Appends `cell`, between quotes if it contains a comma, a quote or the end of a line.
+/// Appends `cell`, between quotes if it contains a comma, a quote or a line end.
 pub fn csv_cell(cell: &[u8], out: &mut Vec<u8>) {
     if !cell.iter().any(|byte| b",\"\r\n".contains(byte)) {
         out.extend_from_slice(cell);

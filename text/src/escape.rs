@@ -1,7 +1,7 @@
-//! Characters that a terminal, an editor or a browser obeys instead of showing them.
+//! Characters that a terminal, an editor or a browser interprets instead of showing them.
 
-/// Whether `char` is never shown as it is: control characters (C0, DEL, C1), characters without
-/// width, separators of lines, and characters that change the direction of the text around them.
+/// Whether `char` is never shown unescaped: control characters (C0, DEL, C1), zero-width
+/// characters, line separators, and characters that change the direction of the text around them.
 pub fn is_unsafe(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
@@ -9,13 +9,13 @@ pub fn is_unsafe(char: char) -> bool {
 }
 
 /// Text for people, on one line: `\t`, `\n`, and `\xNN` for each byte of other unsafe characters.
-/// Backslashes stay as they are, so this cannot be undone; [`escape_cell`] can.
+/// Backslashes are not escaped, so this cannot be undone; [`escape_cell`] can.
 pub fn escaped(text: &str) -> String {
     escaped_but(text, |_| false)
 }
 
-/// The same on as many lines as `text` has. For texts of several lines in which the names of
-/// strangers are escaped already.
+/// The same with the line ends of `text` kept. For texts of several lines in which untrusted names
+/// are already escaped.
 pub fn escaped_lines(text: &str) -> String {
     escaped_but(text, |char| char == '\n')
 }
@@ -49,7 +49,7 @@ fn escaped_but(text: &str, is_kept: impl Fn(char) -> bool) -> String {
 }
 
 /// Appends text as a cell of a table: `\t`, `\n`, `\\`, and `\xNN` for each byte of other unsafe
-/// characters and of what is not UTF-8. [`unescape_cell`] restores the bytes exactly.
+/// characters and of invalid UTF-8. [`unescape_cell`] restores the bytes exactly.
 pub fn escape_cell(text: &[u8], out: &mut Vec<u8>) {
     if text.iter().all(|&byte| (b' '..=b'~').contains(&byte) && byte != b'\\') {
         out.extend_from_slice(text);
@@ -78,7 +78,7 @@ fn escape_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the bytes that [`escape_cell`] escaped. A backslash that begins no escape stays.
+/// Appends the bytes that [`escape_cell`] escaped. A backslash that does not start an escape stays.
 pub fn unescape_cell(text: &[u8], out: &mut Vec<u8>) {
     let value = |high: u8, low: u8| {
         let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -102,7 +102,7 @@ pub fn unescape_cell(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends text as a JSON string: `\uNNNN` for unsafe characters, U+FFFD for what is not UTF-8.
+/// Appends text as a JSON string: `\uNNNN` for unsafe characters, U+FFFD for invalid UTF-8.
 pub fn json_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     for chunk in text.utf8_chunks() {
@@ -123,8 +123,8 @@ pub fn json_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// JSON of the same value without an unsafe character: they occur in strings only, except for the
-/// line feeds between values, which stay.
+/// Equivalent JSON without unsafe characters. These occur only in strings, except for the line
+/// feeds between values, which stay.
 pub fn escaped_json(json: &str) -> String {
     let is_escaped = |char: char| is_unsafe(char) && char != '\n';
     if !json.contains(is_escaped) {
@@ -141,20 +141,20 @@ pub fn escaped_json(json: &str) -> String {
     out
 }
 
-/// The escape of JSON. All unsafe characters are in the first 65536.
+/// The JSON escape. All unsafe characters are below U+10000.
 fn unicode(char: char) -> String {
     format!("\\u{:04x}", u32::from(char))
 }
 
-/// Text with `?` for each unsafe character but those that `is_kept`: for comments in source code,
-/// which know no escapes.
+/// Text with `?` for each unsafe character except those that `is_kept`: for comments in source
+/// code, which have no escapes.
 pub fn masked(text: &str, is_kept: impl Fn(char) -> bool) -> String {
     let shown = |char: char| if is_unsafe(char) && !is_kept(char) { '?' } else { char };
     text.chars().map(shown).collect()
 }
 
-/// Text of the same length in bytes, in which another character replaces each unsafe one but those
-/// that `is_kept`: places in the text stay valid.
+/// Text of the same length in bytes, with another character for each unsafe one except those that
+/// `is_kept`: byte offsets stay valid.
 pub fn masked_in_place(text: &str, is_kept: impl Fn(char) -> bool) -> String {
     let is_masked = |char: char| is_unsafe(char) && !is_kept(char);
     let shown = |char: char| match (is_masked(char), char.len_utf8()) {

@@ -1,9 +1,10 @@
-//! Text as people read it: names of strangers made safe to show, and numbers in short.
+//! Text for people: untrusted names made safe to show, and short numbers.
 //!
-//! [`is_unsafe`] is the one set of characters that no output contains unescaped. [`escaped`] is for
-//! people, [`escape_cell`] for tables that a program reads back, [`escaped_json`] for JSON. [`nearest`]
-//! finds what a misspelt name was meant to be. Binaries alone enable the features `messages`, by which
-//! `message` writes to stderr, and `arguments`, by which `argument` reads the values of a command line.
+//! [`is_unsafe`] is the only definition of the characters that no output contains unescaped.
+//! [`escaped`] is for people, [`escape_cell`] for tables that a program reads back,
+//! [`escaped_json`] for JSON. [`nearest`] finds the intended name for a misspelt one. Only binaries
+//! enable the features `messages`, with `message` for output to stderr, and `arguments`, with
+//! `argument` for the values of a command line.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arguments")]

@@ -1,4 +1,4 @@
-//! Messages on stderr. This is the only place that decides how they look.
+//! Messages on stderr. Only this module decides how they look.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::escape::escaped_lines;
 
-/// What is as it should be.
+/// Success.
 pub const GREEN: Style = AnsiColor::Green.on_default();
 /// Errors.
 pub const RED: Style = AnsiColor::Red.on_default().bold();
@@ -31,19 +31,19 @@ pub fn note(message: impl Display) {
     say(format_args!("ppt: {}", safe(message)));
 }
 
-/// Names the explanation in a line below the message, once for each code.
+/// A line below the message that refers to the explanation, once for each code.
 fn more(code: &'static str) -> String {
     static SHOWN: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     let is_new = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(code);
     if is_new { format!("\n  more: ppt explain {code}") } else { String::new() }
 }
 
-/// Names in a message may be a target's: nothing that a terminal obeys.
+/// Escapes control characters, because names in a message may come from a target.
 fn safe(message: impl Display) -> String {
     escaped_lines(message.to_string().trim_end_matches('\n'))
 }
 
-/// Messages that wait while another program has the terminal.
+/// Messages that wait while another program uses the terminal.
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Holds all messages from now on, and drops the lines that scripts wait for.
@@ -51,7 +51,7 @@ pub fn hold() {
     held().get_or_insert_default();
 }
 
-/// Prints the held messages, and holds no more.
+/// Prints the held messages, and stops holding.
 pub fn release() {
     let lines = held().take();
     lines.into_iter().flatten().for_each(print);
@@ -61,14 +61,14 @@ fn held() -> MutexGuard<'static, Option<Vec<String>>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Escape sequences, if stderr is a terminal.
+/// Writes escape sequences, if stderr is a terminal.
 pub fn raw(sequence: &str) {
     if std::io::stderr().is_terminal() {
         let _ = write!(std::io::stderr().lock(), "{sequence}");
     }
 }
 
-/// Prints a whole line. If nobody reads it, that is no error.
+/// Prints a whole line. A closed stderr is not an error.
 pub fn line(message: impl Display) {
     if held().is_none() {
         print(escaped_lines(&message.to_string()));
@@ -86,8 +86,8 @@ fn print(message: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{message}");
 }
 
-/// What the parser of a command line says, or help. A word of it may be the name of a file of somebody
-/// else. `print` prints it in colours; a text with a character that is not shown is printed without.
+/// Prints help or a message of the command-line parser. It may contain the name of a foreign file.
+/// `print` prints it in colours; a text with an unsafe character is printed without them.
 pub fn usage(text: &str, print: impl FnOnce()) {
     let safe = escaped_lines(text);
     if safe == text {
@@ -104,18 +104,18 @@ pub struct StatusLine {
 }
 
 impl StatusLine {
-    /// A line that shows nothing yet, and never does unless it `is_wanted`.
+    /// A line that shows nothing yet, and never will unless it `is_wanted`.
     pub fn new(is_wanted: bool) -> StatusLine {
         StatusLine { is_wanted: is_wanted && std::io::stderr().is_terminal(), is_shown: false }
     }
 
-    /// The line that another process may have left.
+    /// A line that another process may have left.
     pub fn shown() -> StatusLine {
         let is_terminal = std::io::stderr().is_terminal();
         StatusLine { is_wanted: is_terminal, is_shown: is_terminal }
     }
 
-    /// Shows this instead of what was shown.
+    /// Replaces the shown text.
     pub fn show(&mut self, text: impl Display) {
         if self.is_wanted {
             let _ = write!(std::io::stderr().lock(), "\r{}\x1b[K", safe(text));

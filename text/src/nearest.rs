@@ -1,10 +1,10 @@
-//! What somebody may have meant by a name that is not there.
+//! Suggests the intended name for an unknown one.
 
-/// The one of `names` that `word` is a misspelling of, whatever the case. Slips are letters that are
-/// missing, too many, wrong or swapped with the next (optimal string alignment distance). There may be
-/// one for every three letters of `word`, one in a shorter word, and fewer than the name has bytes: `pid`
-/// is no misspelt `end`. Of equally near names, the first. Words and names above 64 bytes, and names
-/// after the first 512, are not compared, which bounds the work.
+/// The name in `names` of which `word` is a misspelling, ignoring case. Errors are missing,
+/// additional, wrong or swapped letters (optimal string alignment distance). One error is allowed
+/// for every three letters of `word`, one in a shorter word, and fewer than the name has bytes:
+/// `pid` is not a misspelt `end`. Of equally near names, the first is returned. Words and names
+/// above 64 bytes, and names after the first 512, are not compared, which bounds the work.
 pub fn nearest<S: AsRef<str>>(word: &str, names: impl IntoIterator<Item = S>) -> Option<S> {
     const LONGEST: usize = 64;
     const MOST: usize = 512;
@@ -24,7 +24,7 @@ pub fn nearest<S: AsRef<str>>(word: &str, names: impl IntoIterator<Item = S>) ->
     near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// What follows a sentence that names what is not there: `` (did you mean `NAME`?)``, or nothing.
+/// The end of a message about an unknown name: `` (did you mean `NAME`?)``, or empty.
 pub fn did_you_mean(name: &Option<impl AsRef<str>>) -> String {
     name.as_ref().map_or_else(String::new, |name| format!(" (did you mean `{}`?)", name.as_ref()))
 }

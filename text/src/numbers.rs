@@ -1,4 +1,4 @@
-//! Numbers as people read them: on a terminal, on a page.
+//! Numbers for people, on a terminal or a page.
 
 use crate::escape::escaped;
 
@@ -15,7 +15,7 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
-/// Three digits of a number, more where they are whole.
+/// A number with three significant digits; more for large integers.
 pub fn three(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
@@ -39,10 +39,10 @@ pub fn three(value: f64) -> String {
     }
 }
 
-/// ns with a unit that fits.
+/// ns with a suitable unit.
 pub fn duration(ns: f64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
-    // 999.9 of a unit are 1 of the next.
+    // 999.9 of a unit are shown as 1 of the next.
     let unit = units.into_iter().find(|(each, _)| ns.abs() >= each * 0.9995);
     let (value, unit) = match unit {
         Some((each, unit)) => (ns / each, unit),
@@ -60,7 +60,7 @@ pub fn duration(ns: f64) -> String {
     }
 }
 
-/// A number of a field in its unit.
+/// A field's number with its unit.
 pub fn measured(value: f64, unit: &str) -> String {
     match unit {
         "ns" => duration(value),
@@ -69,14 +69,14 @@ pub fn measured(value: f64, unit: &str) -> String {
     }
 }
 
-/// A sum, which may be below 0.
+/// A sum, which may be negative.
 pub fn counted_up(sum: i128) -> String {
     let sign = if sum < 0 { "-" } else { "" };
     format!("{sign}{}", grouped(u64::try_from(sum.unsigned_abs()).unwrap_or(u64::MAX)))
 }
 
-/// A bucket of a histogram: `from ≤ value < to`; of whole numbers, or of lengths of time in ns where
-/// nothing else is said.
+/// A bucket of a histogram: `from ≤ value < to`. Values are integers, or durations in ns unless a
+/// unit is given.
 pub fn bucket(of: Option<(Option<i128>, Option<i128>)>, unit: &str, is_time: bool) -> String {
     let value = |value: i128| match (unit, is_time) {
         ("", true) => duration(value as f64),

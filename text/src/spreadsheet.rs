@@ -1,19 +1,19 @@
-//! Cells that a spreadsheet does not take for formulas: `'` stands before their text.
+//! Protects cells from being read as formulas by a spreadsheet: their text gets a leading `'`.
 //!
-//! A reader undoes it by taking one `'` away from each text that begins with one. That is exact,
-//! because text that begins with `'` itself gets another.
+//! A reader removes one leading `'` from each text that has one. That is exact, because text that
+//! already starts with `'` gets another one.
 
-/// The characters that begin a formula, and the guard. Spreadsheets in East Asian languages read the
-/// wide forms as well.
+/// The characters that start a formula, and the guard. Spreadsheets in East Asian languages also
+/// accept the wide forms.
 const GUARDED: [&str; 9] =
     ["=", "+", "-", "@", "'", "\u{ff1d}", "\u{ff0b}", "\u{ff0d}", "\u{ff20}"];
 
-/// Whether a spreadsheet may take a cell for a formula, or for a guarded one.
+/// Whether a spreadsheet may read a cell as a formula, or the cell looks guarded.
 pub fn begins_formula(cell: &[u8]) -> bool {
     GUARDED.iter().any(|start| cell.starts_with(start.as_bytes()))
 }
 
-/// The text of a cell before it was guarded.
+/// The text of a cell before guarding.
 pub fn unguarded(cell: &[u8]) -> &[u8] {
     cell.strip_prefix(b"'").unwrap_or(cell)
 }
