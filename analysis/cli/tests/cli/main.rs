@@ -4,6 +4,7 @@ mod absent;
 mod addresses;
 mod analyses;
 mod commands;
+mod fleet;
 mod frame_names;
 mod halves;
 mod hostile;
