@@ -1,4 +1,4 @@
-//! One column of one kind of frame as text has it.
+//! One column of one kind of frame as text.
 
 use ppt_capture::Stamps;
 use ppt_capture::columns::{
@@ -7,7 +7,7 @@ use ppt_capture::columns::{
 
 use crate::table::{CellValue, TableWriter, digits};
 
-/// Writes the value that `reader` finds in `frame`.
+/// Writes the value of `reader`'s column in `frame`.
 #[inline(always)]
 pub(crate) fn write<W: TableWriter>(
     reader: &Reader,

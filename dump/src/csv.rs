@@ -1,21 +1,21 @@
-//! Comma-separated values as RFC 4180 quotes them, with the cell texts of TSV and line feeds
-//! between rows.
+//! Comma-separated values with RFC 4180 quoting, the cell texts of TSV, and line feeds between
+//! rows.
 //!
-//! A spreadsheet may take text that starts with `=`, `+`, `-` or `@` for a formula. Cells are not
-//! changed for its sake unless the format is for spreadsheets.
+//! A spreadsheet may read text that starts with `=`, `+`, `-` or `@` as a formula. Cells are
+//! protected from that only if the format is for spreadsheets.
 
 use ppt_text::{begins_formula, csv_cell, escape_cell};
 
 use crate::table::{CellValue, TableWriter, cell_text};
 
-/// Writes CSV. If it `GUARDS`, `'` stands before text that may be a formula, or begins with `'`.
+/// Writes CSV. If it `GUARDS`, text that may be a formula or begins with `'` gets a leading `'`.
 #[derive(Debug, Default)]
 pub(crate) struct Csv<const GUARDS: bool> {
     cell: Vec<u8>,
 }
 
 impl<const GUARDS: bool> Csv<GUARDS> {
-    /// What was escaped into `cell`, quoted if it must be.
+    /// Writes the escaped text in `cell`, quoted if necessary.
     fn write_cell(&mut self, is_text: bool, out: &mut Vec<u8>) {
         if is_text && GUARDS && begins_formula(&self.cell) {
             self.cell.insert(0, b'\'');

@@ -34,20 +34,19 @@ pub struct DumpOutcome {
     pub damaged: Vec<Damage>,
     /// The number of all damaged places.
     pub damages: u64,
-    /// The offset at which the capture was cut off, or at which it is still being written.
+    /// The offset at which the capture was truncated, or at which it is still being written.
     pub cut: Option<u64>,
     /// Rows that were left out because a stream introduced their buffer after the table had begun,
     /// and the format (TSV, CSV) cannot add columns.
     pub unshown: u64,
-    /// Rows that were left out because their time is not known, so that the bounds cannot be
-    /// checked.
+    /// Rows that were left out because their time is unknown, so that the bounds cannot be checked.
     pub untimed: u64,
     /// Why addresses have no names, by the path of the module.
     pub unnamed: Vec<NameRemark>,
 }
 
 const MAX_DAMAGED: usize = 1000;
-/// Bytes of frames that one processor takes at a time.
+/// Bytes of frames per job.
 const JOB_BYTES: usize = 256 << 10;
 
 impl DumpOutcome {
@@ -67,7 +66,7 @@ impl DumpOutcome {
     }
 }
 
-/// Compiles `$work` for the writer of each format, and runs it for that of `$format`.
+/// Compiles `$work` for the writer of each format, and runs it for `$format`.
 macro_rules! with_writer {
     ($format:expr, $writer:ident => $work:expr) => {
         with_writer!($format, $writer => $work,
@@ -87,11 +86,11 @@ macro_rules! with_writer {
 ///
 /// A file is first surveyed for its buffers and clocks, and all processors make its rows. The table
 /// of a stream has the buffers that come before the first frames, and converts ticks by the clock
-/// readings that have come so far.
+/// readings so far.
 ///
 /// # Errors
-/// See [`DumpError`]. Damage is no error: intact rows are written, and the [`DumpOutcome`] lists the
-/// damage.
+/// See [`DumpError`]. Damage is not an error: intact rows are written, and the [`DumpOutcome`]
+/// lists the damage.
 pub fn dump(path: &Path, options: &Options, out: impl Write) -> Result<DumpOutcome, DumpError> {
     with_writer!(options.format, Writer => TableOutput::<_, Writer>::new(options, out).of_file(path))
 }
@@ -115,25 +114,25 @@ pub fn dump_stream(
 struct TableOutput<'a, W, F> {
     out: W,
     writer: F,
-    /// Text that is not in `out` yet.
+    /// Text that has not been written to `out` yet.
     text: Vec<u8>,
     options: &'a Options,
-    /// None until the first row must be written.
+    /// `None` until the first row must be written.
     plan: Option<TablePlan>,
     clocks: ClockTable,
-    /// The names of threads; empty if nobody wants them.
+    /// The names of threads; empty if they are not requested.
     threads: ThreadTable,
-    /// Names code addresses; None if nobody wants names.
+    /// Names code addresses. `None` if names are not requested.
     symbols: Option<Symbols>,
-    /// Realtime − monotonic, ns; known with the plan.
+    /// Realtime − monotonic, ns; set together with the plan.
     offset: Option<i128>,
-    /// The bounds of the rows; known with the plan.
+    /// The bounds of the rows; set together with the plan.
     window: Option<TableBounds>,
-    /// How times are shown; known with the plan.
+    /// The format of times; set together with the plan.
     times: Option<TimeCells>,
-    /// Takes the rows if they come in another order.
+    /// Takes the rows if they are written in another order.
     sorter: Option<Sorter>,
-    /// Whether rows should not wait for more rows.
+    /// Whether rows are written without waiting for further rows.
     live: bool,
     outcome: DumpOutcome,
 }
@@ -179,15 +178,15 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
         }
     }
 
-    /// Addresses get names, if they are wanted.
+    /// Sets up names of addresses, if they are requested.
     fn name_addresses(&mut self, header: Option<&FileHeader>) {
         let host = header.map(CaptureHost::of_header).unwrap_or_default();
         let places = self.options.addresses.clone().filter(|_| !self.options.gaps);
         self.symbols = places.map(|places| Symbols::new(places, host));
     }
 
-    /// Learns what rows need of clocks, threads and modules. `processes` holds those of the sources so
-    /// far.
+    /// Extracts what rows need from clocks, threads and modules. `processes` holds those of the
+    /// sources so far.
     fn learn(&mut self, item: &Item<'_>, processes: &mut BTreeMap<u16, Process>) {
         match item {
             Item::Chunk(Chunk::Clock(readings)) => self.clocks.add(readings),
@@ -228,7 +227,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
         self.hand_over()
     }
 
-    /// How times are shown, in a capture with this header.
+    /// The format of times, in a capture with this header.
     fn time_cells(
         &self,
         plan: &TablePlan,
@@ -247,14 +246,14 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
         if self.options.gaps { gaps::columns(plan.by_process) } else { plan.columns.clone() }
     }
 
-    /// Writes what is written; at once where somebody may be looking.
+    /// Writes the pending text. Also flushes if a reader may be watching.
     fn hand_over(&mut self) -> Result<(), DumpError> {
         self.out.write_all(&self.text).map_err(DumpError::Output)?;
         self.text.clear();
         if self.live { self.out.flush().map_err(DumpError::Output) } else { Ok(()) }
     }
 
-    /// Reads and writes a chunk after the other.
+    /// Reads and writes one chunk after the other.
     fn one_by_one(mut self, mut capture: Capture) -> Result<DumpOutcome, DumpError> {
         let header = capture.header().cloned();
         let mut sources: Vec<SourceInfo> = Vec::new();
@@ -313,7 +312,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
         self.done()
     }
 
-    /// Writes the rows that were sorted, if they were.
+    /// Writes the sorted rows, if rows are sorted.
     fn done(mut self) -> Result<DumpOutcome, DumpError> {
         if let Some(sorter) = self.sorter.take() {
             sorter.finish(&mut self.out)?;
@@ -359,7 +358,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
         }
     }
 
-    /// Has all processors make the rows, and writes them in order. The plan is made.
+    /// Lets all processors make the rows, and writes them in order. The plan exists already.
     fn side_by_side(mut self, mut capture: Capture) -> Result<DumpOutcome, DumpError> {
         let plan = self.plan.take().unwrap_or_default();
         let (columns, clocks, window) = (self.columns(&plan), &self.clocks, self.window.as_ref());
@@ -421,7 +420,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
     }
 }
 
-/// The next item; of a part of a capture, without the frames that are not `wanted`.
+/// The next item. For a part of a capture, frames that are not `wanted` are skipped.
 fn read<'a>(
     capture: &'a mut Capture,
     part: bool,
@@ -431,11 +430,11 @@ fn read<'a>(
     Ok(item.map_err(CaptureError::Io)?)
 }
 
-/// Chunks on their way to their rows. Its memory is used again.
+/// Chunks that are to become rows. The memory is reused.
 #[derive(Default)]
 struct RowJob {
     chunks: Vec<OwnedFrames>,
-    /// How many of the chunks are meant.
+    /// The number of chunks in use.
     count: usize,
     /// Bytes of their frames.
     bytes: usize,

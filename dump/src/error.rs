@@ -20,52 +20,52 @@ pub enum DumpError {
     #[error("could not write the table: {0}")]
     #[strum(serialize = "cannot-write")]
     Output(#[source] io::Error),
-    /// `-b` names no buffer of the capture.
+    /// `-b` names a buffer that is not in the capture.
     #[error("no buffer is called `{name}`{}; the capture has: {}", near(.name, .there), list(.there))]
     NoSuchBuffer {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The existing names.
         there: Vec<String>,
     },
-    /// `--frame` names no frame of the capture.
+    /// `--frame` names a frame that is not in the capture.
     #[error("no frame is called `{name}`{}; the chosen buffers have: {}", near(.name, .there), list(.there))]
     NoSuchFrame {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The existing names.
         there: Vec<String>,
     },
     /// `--frame` names spans or chains, which are rows of other tables.
     #[error("the table `{table}` is made of the frames `{frame}`, and a dump has frames alone")]
     MadeOfFrames {
-        /// What was asked for, such as `request_spans`.
+        /// The requested table, such as `request_spans`.
         table: String,
         /// The kind of frames.
         frame: String,
     },
-    /// No frame of the capture can be asked that.
+    /// The expression fits no frame of the capture.
     #[error(transparent)]
     #[strum(serialize = "where")]
     Predicate(#[from] PredicateError),
-    /// No row can be between the bounds.
+    /// The bounds exclude every row.
     #[error("no row can be between the bounds; {from} comes after {to}")]
     EmptyWindow {
-        /// Where it begins.
+        /// The lower bound.
         from: Bound,
-        /// Where it ends.
+        /// The upper bound.
         to: Bound,
     },
-    /// A bound, or `--time rel`, counts from the start of the capture, which is not known.
+    /// A bound, or `--time rel`, counts from the start of the capture, which is unknown.
     #[error("the capture does not say when it began, because its first bytes are damaged")]
     NoStart,
-    /// The rows do not fit the memory, and cannot be kept elsewhere.
+    /// The rows do not fit into memory, and temporary files cannot be used.
     #[error("could not keep rows in {} to sort them: {error}", .folder.display())]
     #[strum(serialize = "cannot-sort")]
     Sort {
-        /// The folder of the files.
+        /// The folder of the temporary files.
         folder: PathBuf,
-        /// What failed.
+        /// The failure.
         error: io::Error,
     },
 }
@@ -85,7 +85,7 @@ impl DumpError {
         ours.chain(CaptureError::codes())
     }
 
-    /// Whether the caller asked for something that does not exist, which is a mistake of usage.
+    /// Whether the caller requested something that does not exist, which is a usage error.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,

@@ -1,13 +1,13 @@
 //! The table of missing frames: one row per run of sequence numbers of one cause.
 //!
-//! `lost_before` of a frames chunk does not say in which order its causes struck: they are shown
-//! as overrun, disk, corrupt. What damage to the file took comes last, as `corrupt`.
+//! `lost_before` of a frames chunk does not state the order of its causes: they are shown as
+//! overrun, disk, corrupt. Losses by damage to the file come last, as `corrupt`.
 
 use ppt_capture::{Cause, ChunkFrames, Gap};
 
 use crate::table::{CellValue, TableWriter};
 
-/// Names of the columns; one of them is the process's, where there are several.
+/// Names of the columns. With several processes, one is the process's.
 pub(crate) fn columns(by_process: bool) -> Vec<String> {
     let names = ["buffer", "pid", "segment", "ring", "first_seq", "count", "cause"];
     let names = names.into_iter().filter(|&name| by_process || name != "pid");
@@ -38,7 +38,7 @@ pub(crate) fn write(
     writer.end_row(out);
 }
 
-/// What a frames chunk lacks: before its first frame, and where frames are damaged.
+/// The missing frames of a frames chunk: before its first frame, and damaged ones.
 pub(crate) fn of_frames(frames: &ChunkFrames<'_>) -> Vec<Gap> {
     let head = &frames.head;
     let gap = |first_seq, count, cause| Gap {

@@ -1,4 +1,4 @@
-//! The account of a capture as a whole.
+//! The account of a whole capture.
 //!
 //! The structs below are the JSON of `ppt info --json`. Keys may be added, but never changed.
 
@@ -14,7 +14,7 @@ pub struct Info {
     pub format: u32,
     /// Whether the capture ends with an end chunk.
     pub complete: bool,
-    /// The offset at which it was cut off, or at which it is still being written.
+    /// The offset at which it was truncated, or at which it is still being written.
     pub cut: Option<u64>,
     /// The first 1,000 damaged places, which were skipped.
     pub damaged: Vec<DamageInfo>,
@@ -27,32 +27,32 @@ pub struct Info {
     pub capture: Option<CaptureInfo>,
     /// How it ended.
     pub end: Option<EndInfo>,
-    /// Its place in a series, if it is not the first file of one.
+    /// Its position in a series, if it is not the first file of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesInfo>,
-    /// Frames that were written between another capture and this one, and are in none that is read with
-    /// it: for each such capture.
+    /// Frames that were written between another capture and this one and are in no given capture,
+    /// for each such capture.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<AbsentInfo>,
     /// How frames are stored.
     pub stored: StoredInfo,
-    /// Why the flight recorder wrote this window: the first 2,000 triggers. A capture that is no window
-    /// has none.
+    /// Why the flight recorder wrote this window: the first 2,000 triggers. Empty for a capture
+    /// that is not a window.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<TriggerInfo>,
     /// The number of its further triggers.
     #[serde(skip_serializing_if = "is_zero")]
     pub triggers_not_listed: u64,
-    /// What was enabled and disabled: the first 50,000 times.
+    /// What was enabled and disabled: the first 50,000 changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub masks: Vec<MaskInfo>,
-    /// The last name of each thread: of the first 50,000 threads.
+    /// The last name of each of the first 50,000 threads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadInfo>,
-    /// What processes had mapped as code, each file and place once: the first 10,000.
+    /// The code mappings of processes, each file and address once: the first 10,000.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<ModuleInfo>,
-    /// Further mappings, which the capture does not hold.
+    /// The number of further mappings, which the capture does not contain.
     #[serde(skip_serializing_if = "is_zero")]
     pub modules_left_out: u64,
     /// Every buffer.
@@ -61,46 +61,47 @@ pub struct Info {
     pub clock: ClockInfo,
     /// The process of the first buffer.
     pub target: Option<Process>,
-    /// Every process, in the order in which they were attached to.
+    /// Every process, in the order of attaching.
     pub targets: Vec<Process>,
 }
 
-/// The place of a file in its series: the files in which one capture continues.
+/// The position of a file in its series, which is the files of one capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SeriesInfo {
     /// The id of the first file, hex.
     pub id: String,
-    /// The id of the file before this one, hex.
+    /// The id of the previous file, hex.
     pub previous: String,
     /// The number of this file, from 2.
     pub number: u32,
-    /// How many files stay (`--keep`); 0: all.
+    /// The number of files that are kept (`--keep`); 0: all.
     pub keep: u32,
-    /// How many files, from the first on, `--keep` removed when this file became the current one.
+    /// The number of files, from the first on, that `--keep` removed when this file became the
+    /// current one.
     pub removed: u32,
     /// Frames captured in all files before this one.
     pub captured_before: u64,
 }
 
-/// Frames between two captures that none holds.
+/// Frames between two captures that no capture contains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AbsentInfo {
     /// The id of the capture before them, hex.
     pub after: String,
-    /// How many there are, over all rings.
+    /// The number of frames, over all rings.
     pub frames: u64,
     /// The files that should hold them, if both captures are of one series.
     pub files: Option<AbsentFilesInfo>,
 }
 
-/// Files of a series that are not among the captures.
+/// Files of a series that were not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AbsentFilesInfo {
     /// The number of the first one.
     pub first: u32,
     /// The number of the last one.
     pub last: u32,
-    /// How many of the files from the first to the last are missing.
+    /// The number of missing files from the first to the last.
     pub count: u32,
     /// Whether `--keep` has removed all of them.
     pub removed: bool,
@@ -124,7 +125,7 @@ pub struct TriggerInfo {
     pub mono_ns: u64,
     /// `on`, `gap`, `exit`, `counter` or `hand`.
     pub why: &'static str,
-    /// The expression that was true, or nothing.
+    /// The expression that held, or empty.
     pub expression: String,
     /// The buffer that it came from.
     pub buffer: Option<String>,
@@ -134,15 +135,15 @@ pub struct TriggerInfo {
     pub ring: Option<u32>,
     /// Sequence number of the frame, or of the first lost one.
     pub seqno: Option<u64>,
-    /// More about it.
+    /// Further information.
     pub note: String,
-    /// When the window should begin.
+    /// The requested start of the window.
     pub from_ns: u64,
-    /// When it should end.
+    /// The requested end of the window.
     pub to_ns: u64,
-    /// From when on the recorder held every frame that was drained.
+    /// Since when every drained frame was in memory.
     pub held_from_ns: u64,
-    /// Up to when.
+    /// Until when.
     pub held_to_ns: u64,
 }
 
@@ -155,9 +156,9 @@ pub struct ThreadInfo {
     pub tid: u32,
     /// The name. U+FFFD replaces bytes that are not UTF-8.
     pub name: String,
-    /// CLOCK_MONOTONIC when that name was read first, ns.
+    /// CLOCK_MONOTONIC when that name was first read, ns.
     pub mono_ns: u64,
-    /// The number of names that it had before.
+    /// The number of earlier names.
     #[serde(skip_serializing_if = "is_zero")]
     pub former_names: u64,
 }
@@ -169,9 +170,9 @@ pub struct ModuleInfo {
     pub pid: u32,
     /// First address, 16 hex digits.
     pub start: String,
-    /// The address behind it, 16 hex digits.
+    /// The end address, exclusive, 16 hex digits.
     pub end: String,
-    /// Where the mapping begins in the file, in bytes.
+    /// The mapping's offset in the file, in bytes.
     pub offset: u64,
     /// The path as the process saw it. U+FFFD replaces bytes that are not UTF-8.
     pub path: String,
@@ -180,14 +181,14 @@ pub struct ModuleInfo {
     /// Whether the file had been deleted or replaced.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
-    /// CLOCK_MONOTONIC when it was seen first, ns.
+    /// CLOCK_MONOTONIC when it was first seen, ns.
     pub mono_ns: u64,
 }
 
 /// A frame, a counter or a histogram that was enabled or disabled in a segment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MaskInfo {
-    /// CLOCK_MONOTONIC before that, ns.
+    /// CLOCK_MONOTONIC before the change, ns.
     pub mono_ns: u64,
     /// The process.
     pub pid: u32,
@@ -199,17 +200,17 @@ pub struct MaskInfo {
     pub name: String,
     /// Whether it was enabled.
     pub enabled: bool,
-    /// Of a frame, each ring that somebody had claimed.
+    /// For a frame, each claimed ring.
     pub rings: Vec<MaskRingInfo>,
 }
 
-/// From where on a ring is as a mask says.
+/// The sequence number in a ring at which a mask takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MaskRingInfo {
     /// The ring.
     pub ring: u32,
-    /// Enabled: no such frame has a smaller number. Disabled: none has this number or a larger one,
-    /// until it is enabled again.
+    /// Enabled: no such frame has a smaller number. Disabled: no such frame has this number or a
+    /// larger one, until it is enabled again.
     pub first_seq: u64,
 }
 
@@ -218,14 +219,14 @@ pub struct MaskRingInfo {
 pub struct DamageInfo {
     /// Its offset from the first byte.
     pub offset: u64,
-    /// What is damaged.
+    /// A description of the damage.
     pub what: String,
 }
 
-/// What the file header says.
+/// The content of the file header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CaptureInfo {
-    /// Random name, hex.
+    /// Random id, hex.
     pub id: String,
     /// Name of the host.
     pub host: String,
@@ -237,7 +238,7 @@ pub struct CaptureInfo {
     pub created_realtime_ns: u64,
     /// CLOCK_MONOTONIC, ns.
     pub created_mono_ns: u64,
-    /// The time from the creation to the end, or to the last drain if the capture was cut off.
+    /// The time from the creation to the end, or to the last drain if the capture was truncated.
     pub duration_ns: u64,
 }
 
@@ -246,7 +247,7 @@ pub struct CaptureInfo {
 pub struct EndInfo {
     /// `stopped`, `exited`, ….
     pub reason: &'static str,
-    /// More about the reason.
+    /// Further information about the reason.
     pub message: String,
     /// CLOCK_REALTIME, ns.
     pub realtime_ns: u64,
@@ -257,7 +258,7 @@ pub struct EndInfo {
 /// One buffer of one process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BufferInfo {
-    /// `NAME[#hash8][@object]`, as much as it takes.
+    /// `NAME[#hash8][@object]`, with as many parts as needed.
     pub name: String,
     /// 16 hex digits.
     pub schema_hash: String,
@@ -271,25 +272,25 @@ pub struct BufferInfo {
     pub damaged: u64,
     /// Frames that the writers refused.
     pub dropped: Dropped,
-    /// Frames that the capture leaves out, because `--where` did not ask for them.
+    /// Frames that the capture leaves out because `--where` excluded them.
     pub left_out: u64,
     /// Frames, counters and histograms that were disabled at the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disabled: Vec<String>,
     /// Frames between sessions. No other sum contains them.
     pub unattended: u64,
-    /// Frames that were written between another capture and this one, and are in none that is read with
-    /// it. No other sum contains them.
+    /// Frames that were written between another capture and this one and are in no given capture.
+    /// No other sum contains them.
     #[serde(skip_serializing_if = "is_zero")]
     pub absent: u64,
-    /// Path of the executable or library that holds it.
+    /// Path of the executable or library that contains it.
     pub object: String,
     /// The process.
     pub pid: u32,
     /// Whether the process waited before its first frame until the session had begun.
     #[serde(skip_serializing_if = "is_false")]
     pub from_start: bool,
-    /// What its stamps of `option time tsc` count: `tick` or `monotonic`. Empty if it has no such
+    /// The clock of its stamps of `option time tsc`: `tick` or `monotonic`. Empty if it has no such
     /// stamps.
     pub clock: String,
     /// Names of its kinds of frames.
@@ -302,7 +303,7 @@ pub struct BufferInfo {
     /// Histograms.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub histograms: Vec<HistogramInfo>,
-    /// Adds and observations that are nowhere, because the target could not map the segment.
+    /// Adds and observations that were lost, because the target could not map the segment.
     #[serde(skip_serializing_if = "is_zero")]
     pub adds_not_mapped: u64,
     /// Metadata.
@@ -317,7 +318,7 @@ pub struct BufferInfo {
 pub struct KindFieldsInfo {
     /// Its name.
     pub kind: String,
-    /// Its fields, without those of every frame: `seqno`, `ring`, `tid`, `pid`, `ts` and `drained`.
+    /// Its fields, without the standard ones: `seqno`, `ring`, `tid`, `pid`, `ts` and `drained`.
     pub fields: Vec<FieldInfo>,
 }
 
@@ -326,26 +327,26 @@ pub struct KindFieldsInfo {
 pub struct FieldInfo {
     /// Its name.
     pub name: String,
-    /// What it compares with, in words.
+    /// Its type, in words.
     #[serde(rename = "type")]
     pub ty: String,
-    /// Its unit, or nothing.
+    /// Its unit; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub unit: String,
 }
 
-/// A counter: what was added in this capture.
+/// A counter: the sum added in this capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CounterInfo {
     /// Its name.
     pub name: String,
     /// The sum of all adds.
     pub value: i128,
-    /// Its unit, or nothing.
+    /// Its unit; may be empty.
     pub unit: String,
 }
 
-/// A histogram: what was observed in this capture.
+/// A histogram: the values observed in this capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HistogramInfo {
     /// Its name.
@@ -356,7 +357,7 @@ pub struct HistogramInfo {
     pub sum: i128,
     /// The bucket of the median.
     pub p50: BucketInfo,
-    /// The bucket that 99 % of the values are not above.
+    /// The bucket of the 99th percentile.
     pub p99: BucketInfo,
     /// The highest bucket with a value.
     pub max: BucketInfo,
@@ -367,9 +368,9 @@ pub struct HistogramInfo {
 /// A bucket: `lo ≤ value < hi`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct BucketInfo {
-    /// Null: there is no value, or it is below all buckets.
+    /// Null: there are no values, or the bucket is below all others.
     pub lo: Option<i128>,
-    /// Null: there is no value, or it is above all buckets.
+    /// Null: there are no values, or the bucket is above all others.
     pub hi: Option<i128>,
 }
 
@@ -390,10 +391,10 @@ pub struct RingInfo {
     pub lost: u64,
     /// Frames that the capture leaves out.
     pub left_out: u64,
-    /// Frames before `first_seq` that nobody attended.
+    /// Unattended frames before `first_seq`.
     #[serde(skip_serializing_if = "is_zero")]
     pub unattended: u64,
-    /// Numbers before those, back to the capture before, that no capture holds.
+    /// Sequence numbers before those, back to the previous capture, that no capture contains.
     #[serde(skip_serializing_if = "is_zero")]
     pub absent: u64,
 }
@@ -401,7 +402,7 @@ pub struct RingInfo {
 /// The clocks of a capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ClockInfo {
-    /// The clock that the target was told to use.
+    /// The clock that the target was set to use.
     pub target: String,
     /// Ticks per second, if the system states them.
     pub tick_hz: Option<u64>,
@@ -418,7 +419,7 @@ pub struct ClockInfo {
     pub monotonic_error_ns: Option<u64>,
     /// Jumps of the CPU's counter.
     pub tick_steps: Vec<TickStepInfo>,
-    /// CLOCK_MONOTONIC from which the system no longer trusted the CPU's counter, in ns.
+    /// CLOCK_MONOTONIC since which the system has not trusted the CPU's counter, in ns.
     pub ticks_distrusted_ns: Option<u64>,
 }
 
@@ -460,7 +461,7 @@ impl Info {
     }
 }
 
-/// Writes JSON without the characters that it allows and a terminal may obey.
+/// Writes JSON with unsafe characters escaped, which JSON allows but a terminal may obey.
 fn write_plain(json: &str, mut out: impl Write) -> io::Result<()> {
     writeln!(out, "{}", ppt_text::escaped_json(json))
 }

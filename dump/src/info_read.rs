@@ -23,7 +23,7 @@ use crate::info::{
 use crate::select::{labels, process};
 
 const MAX_DAMAGED: usize = 1000;
-/// As many as a window lists of those that can wait, and of those that cannot.
+/// A window lists at most this many: half that can wait, half that cannot.
 const MAX_TRIGGERS: usize = 2000;
 const MAX_FLIPS: usize = 50_000;
 const MAX_THREADS: usize = 50_000;
@@ -33,7 +33,7 @@ impl Info {
     /// Reads the whole capture at `path` (`-`: standard input).
     ///
     /// # Errors
-    /// The capture cannot be read at all. Damage is no error; it is part of the account.
+    /// The capture cannot be read at all. Damage is not an error; it is part of the account.
     pub fn read(path: &Path) -> Result<Info, CaptureError> {
         Ok(Info::read_from(&mut Capture::open(path)?)?.0)
     }
@@ -46,7 +46,7 @@ impl Info {
         Ok(Info::read_from(&mut Capture::from_reader(reader)?)?.0)
     }
 
-    /// Reads `capture` to its end: its account, and its place in a series.
+    /// Reads `capture` to its end. Returns its account, and its position among others.
     pub(crate) fn read_from(
         capture: &mut Capture,
     ) -> Result<(Info, Option<SeriesPart>), CaptureError> {
@@ -200,7 +200,7 @@ fn modules_of(table: &ModuleTable) -> Vec<ModuleInfo> {
     table.iter().flat_map(of_program).take(MAX_MODULES).collect()
 }
 
-/// Mappings beside those that the sets list.
+/// The number of mappings that the sets do not list.
 fn modules_left_out(table: &ModuleTable) -> u64 {
     let most = |history: &ModuleHistory| history.sets().iter().map(|set| set.left_out).max();
     table.iter().filter_map(|(_, history)| most(history)).map(u64::from).sum()
@@ -252,7 +252,7 @@ impl StoredInfo {
     }
 }
 
-/// Each process once. One that started another program is one process, under its first name.
+/// Each process once. A process that started another program counts once, under its first name.
 fn processes(sources: &[&SourceInfo]) -> Vec<Process> {
     let mut seen = BTreeSet::new();
     let new = sources.iter().filter(|info| seen.insert(process(info)));
@@ -358,7 +358,7 @@ fn fields(schema: &Schema) -> Vec<KindFieldsInfo> {
     shown.map(of_kind).collect()
 }
 
-/// What counters and histograms come to.
+/// The sums of counters and histograms.
 fn metrics(info: &SourceInfo, sums: &BTreeMap<u32, u64>, buffer: &mut BufferInfo) {
     for metric in &info.metrics {
         let (name, unit) = (metric.name.clone(), metric.unit.clone());
@@ -407,7 +407,7 @@ fn clock(clocks: &ClockTable, source: Option<&SourceInfo>) -> ClockInfo {
     }
 }
 
-/// The nearest i64: what does not fit comes from a clock that nobody has.
+/// The nearest i64: no existing clock has values beyond that.
 fn fit(value: i128) -> i64 {
     value.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }

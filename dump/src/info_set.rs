@@ -1,4 +1,4 @@
-//! The accounts of several captures, and what lies between them.
+//! The accounts of several captures, with the frames missing between them.
 
 use std::path::PathBuf;
 
@@ -12,16 +12,17 @@ use crate::info_read::hex;
 pub struct Unreadable {
     /// The capture.
     pub path: PathBuf,
-    /// Why.
+    /// The error.
     pub error: CaptureError,
 }
 
 impl Info {
-    /// Reads the captures at `paths` (`-`: standard input), in that order. Each account also says which
-    /// frames were written between another of these captures and this one, and are in none of them.
+    /// Reads the captures at `paths` (`-`: standard input), in that order. Each account also states
+    /// the frames that were written between another of these captures and this one and are in none
+    /// of them.
     ///
     /// # Errors
-    /// A capture cannot be read at all. Damage is no error; it is part of the account.
+    /// A capture cannot be read at all. Damage is not an error; it is part of the account.
     pub fn read_all(paths: &[PathBuf]) -> Result<Vec<Info>, Unreadable> {
         let mut together = Together::default();
         let mut all = Vec::new();

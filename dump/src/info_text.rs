@@ -9,15 +9,15 @@ use crate::info::{
     AbsentFilesInfo, BucketInfo, BufferInfo, CounterInfo, FieldInfo, Info, KindFieldsInfo,
 };
 
-/// Rings of one buffer that are listed; the JSON has all of them.
+/// Most rings of one buffer that are listed; the JSON has all of them.
 const MAX_RINGS: usize = 64;
-/// Threads that are listed; the JSON has more.
+/// Most threads that are listed; the JSON has more.
 const MAX_THREADS: usize = 16;
-/// Modules that are listed; the JSON has more.
+/// Most modules that are listed; the JSON has more.
 const MAX_MODULES: usize = 16;
-/// Damaged places that are listed.
+/// Most damaged places that are listed.
 const MAX_DAMAGED: usize = 10;
-/// Triggers that are listed, and as many by hand; the JSON has more.
+/// Most triggers that are listed, and the same number by hand; the JSON has more.
 const MAX_TRIGGERS: usize = 10;
 
 impl Info {
@@ -103,7 +103,7 @@ fn write_threads(info: &Info, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What was mapped as code: each file once.
+/// The code mappings: each file once.
 fn write_modules(info: &Info, out: &mut impl Write) -> io::Result<()> {
     let mut files: Vec<(u32, &str, &str, bool)> = Vec::new();
     for module in &info.modules {
@@ -135,7 +135,7 @@ fn write_modules(info: &Info, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Its place in a series, and what lies between the capture before and this one.
+/// Its position in a series, and the frames missing between the previous capture and this one.
 fn write_series(info: &Info, out: &mut impl Write) -> io::Result<()> {
     if let Some(series) = &info.series {
         write!(out, "series    file {}", series.number)?;
@@ -217,7 +217,7 @@ fn write_stored(info: &Info, out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// What became of stamps of `option time tsc`, where there are any.
+/// The state of stamps of `option time tsc`, if there are any.
 fn write_clock(info: &Info, out: &mut impl Write) -> io::Result<()> {
     let clock = &info.clock;
     let used = |name: &str| info.buffers.iter().any(|buffer| buffer.clock == name);
@@ -320,7 +320,7 @@ fn write_buffer(
     Ok(())
 }
 
-/// Totals of counters, and where the values of histograms lie.
+/// Totals of counters, and quantiles of histograms.
 fn write_metrics(buffer: &BufferInfo, out: &mut impl Write) -> io::Result<()> {
     for CounterInfo { name, value, unit } in &buffer.counters {
         let unit = if unit.is_empty() { String::new() } else { format!(" {}", escaped(unit)) };
@@ -341,7 +341,7 @@ fn write_metrics(buffer: &BufferInfo, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The values of a bucket, lengths of time in the unit that fits.
+/// The range of a bucket; durations in a suitable unit.
 fn of_bucket(bucket: BucketInfo, unit: &str) -> String {
     let text = |value: i128| match unit {
         "ns" => duration(value),
@@ -350,7 +350,7 @@ fn of_bucket(bucket: BucketInfo, unit: &str) -> String {
     };
     match (bucket.lo, bucket.hi) {
         (Some(lo), Some(hi)) if hi - lo == 1 => text(lo),
-        // A unit that both have stands behind the second.
+        // A common unit is shown after the second value.
         (Some(lo), Some(hi)) if unit != "ns" => format!("{lo} to {}", text(hi - 1)),
         (Some(lo), Some(hi)) => format!("{} to {}", text(lo), text(hi - 1)),
         (Some(lo), None) => format!("{} or more", text(lo)),
@@ -359,11 +359,11 @@ fn of_bucket(bucket: BucketInfo, unit: &str) -> String {
     }
 }
 
-/// ns with three digits, in the unit that fits.
+/// ns with three digits, in a suitable unit.
 fn duration(ns: i128) -> String {
     let size = ns.unsigned_abs() as f64;
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
-    // 999.9 of a unit are 1 of the next.
+    // 999.9 of a unit are shown as 1 of the next.
     let Some((each, unit)) = units.into_iter().find(|(each, _)| size >= each * 0.9995) else {
         return format!("{ns} ns");
     };
@@ -376,7 +376,7 @@ fn duration(ns: i128) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// ` (overrun 3, disk 1)`, or nothing.
+/// ` (overrun 3, disk 1)`, or empty.
 fn causes(counts: &[(Cause, u64)]) -> String {
     let some = counts.iter().filter(|(_, count)| *count > 0);
     let some: Vec<String> =

@@ -1,7 +1,7 @@
-//! JSON lines: an object per row with all columns, under the names that the other formats use.
+//! JSON lines: an object per row with all columns, with the names of the other formats.
 //!
-//! Numbers are numbers of 64 bits; some readers round beyond 2^53. Text, bytes and
-//! addresses (in hex) are strings. Empty cells are null. Floats without a JSON number are the strings "NaN", "inf" and
+//! Numbers have up to 64 bits; some readers round beyond 2^53. Text, bytes and addresses (in hex)
+//! are strings. Empty cells are null. Floats without a JSON number are the strings "NaN", "inf" and
 //! "-inf". U+FFFD replaces bytes that are not UTF-8.
 
 use ppt_text::json_string;
@@ -11,7 +11,7 @@ use crate::table::{CellValue, TableWriter, cell_text, hex};
 /// Writes JSON lines.
 #[derive(Debug, Default)]
 pub(crate) struct JsonLines {
-    /// What stands before the value of each column: `{"name":`, and then `,"name":`.
+    /// The text before the value of each column: `{"name":`, and then `,"name":`.
     keys: Vec<Vec<u8>>,
 }
 

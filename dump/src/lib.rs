@@ -5,25 +5,26 @@
 //! frames, a `frame` column follows, then the union of the columns; a cell is empty if the frame
 //! has no such field. [`Options::gaps`] requests the missing frames instead.
 //!
-//! [`Options::matching`] selects frames by what they hold.
+//! [`Options::matching`] selects frames by their content.
 //!
-//! [`Options::from`] and [`Options::to`] bound the rows. Little of a file outside of the bounds is
-//! read.
+//! [`Options::from`] and [`Options::to`] bound the rows. Most of a file outside of the bounds is
+//! not read.
 //!
-//! All formats agree on the cells. A time that was not taken (0) is an empty cell. An enum value is
-//! its name, or its number if it has no name. A bool is 0 or 1; any other byte is its number. Bytes
-//! are hex. A float is the shortest text that reads back the same. Text ends at its first NUL.
-//! Control characters, DEL and C1 included, are escaped, so that no cell can control a terminal.
+//! All formats use the same cells. A time that was not recorded (0) is an empty cell. An enum value
+//! is its name, or its number if it has no name. A bool is 0 or 1; any other byte is its number.
+//! Bytes are hex. A float is the shortest text that reads back the same. Text ends at its first
+//! NUL. Control characters, including DEL and C1, are escaped, so that no cell can control a
+//! terminal.
 //!
-//! [`Info`] is the account of a capture: its content, and what was lost, dropped or damaged.
-//! [`SyncInfo`] is what readings of clocks tell of the hosts that they are of.
+//! [`Info`] is the account of a capture: its content, and the lost, dropped and damaged frames.
+//! [`SyncInfo`] describes the hosts in clock readings.
 //!
 //! All processors make the rows of a file, and the rows stay in order. Memory does not grow with
-//! the capture, also if [`Options::order`] asks for rows in the order of time.
+//! the capture, even if [`Options::order`] asks for rows in chronological order.
 //!
-//! [`Options::addresses`] says whether code addresses are shown by the names of functions.
+//! [`Options::addresses`] determines whether code addresses are shown as function names.
 //!
-//! [`Options::time`] says how points in time are shown.
+//! [`Options::time`] determines the format of points in time.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Which kinds of frames an expression is about.
+//! Applies an expression to kinds of frames.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use ppt_predicate::{Error, FrameKind, Predicate, Program};
 /// An expression, checked against each kind of frame.
 #[derive(Debug)]
 pub(crate) struct FrameMatcher {
-    /// By source and frame id; None without an expression.
+    /// By source and frame id. `None` without an expression.
     programs: Option<HashMap<(usize, usize), Program>>,
 }
 
@@ -41,7 +41,7 @@ impl FrameMatcher {
         self.programs.as_ref().is_none_or(|it| it.contains_key(&(index, id)))
     }
 
-    /// What must be true of a frame of that kind.
+    /// The condition on a frame of that kind.
     pub fn take(&mut self, index: usize, id: usize) -> Option<Program> {
         self.programs.as_mut()?.remove(&(index, id))
     }

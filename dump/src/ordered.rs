@@ -1,4 +1,4 @@
-//! Work that several threads do, whose results come back in the order of the work.
+//! Parallel work with results in the order of the jobs.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -6,37 +6,37 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 
-/// A job with the place where its result is waited for.
+/// A job with the channel for its result.
 type Ticket<J, R> = (J, SyncSender<R>);
 
-/// Where threads fetch their jobs.
+/// The queue from which threads take jobs.
 pub(crate) type JobCounter<J, R> = Mutex<Receiver<Ticket<J, R>>>;
 
-/// Hands out jobs and gives back results, of which as many wait as there are twice as many threads:
-/// memory stays bounded, and nobody runs far ahead.
+/// Distributes jobs and returns results in order. At most twice as many results wait as there are
+/// threads, so memory stays bounded and no thread runs far ahead.
 pub(crate) struct Ordered<'scope, J, R> {
     jobs: SyncSender<Ticket<J, R>>,
     waiting: VecDeque<Receiver<R>>,
     most: usize,
-    /// Does the work where the system gives no thread.
+    /// Does the work if the system provides no thread.
     alone: Option<Box<dyn FnMut(J) -> R + 'scope>>,
 }
 
-/// The way to the jobs of [`Ordered`], and back: the second part goes to [`Ordered::start`].
+/// The sender for the jobs of [`Ordered`], and the queue for [`Ordered::start`].
 pub(crate) fn counter<J, R>() -> (SyncSender<Ticket<J, R>>, JobCounter<J, R>) {
     let (jobs, fetch) = sync_channel(threads());
     (jobs, Mutex::new(fetch))
 }
 
-/// One for each processor that we may use.
+/// One for each processor that this process may use.
 fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 impl<'scope, J: Send, R: Send> Ordered<'scope, J, R> {
-    /// Starts the threads; each works by a function of its own, which `worker` makes. They end when
-    /// this is dropped. Where the system gives fewer threads, for example because memory is limited,
-    /// those that there are do the work, or the caller's own.
+    /// Starts the threads. Each works with its own function, made by `worker`. They end when this
+    /// is dropped. If the system provides fewer threads, for example because memory is limited, the
+    /// existing ones do the work, or the caller's thread does.
     pub fn start<W: FnMut(J) -> R + Send + 'scope>(
         scope: &'scope Scope<'scope, '_>,
         counter: (SyncSender<Ticket<J, R>>, &'scope JobCounter<J, R>),
@@ -65,7 +65,7 @@ impl<'scope, J: Send, R: Send> Ordered<'scope, J, R> {
                 loop {
                     let ticket = counter.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok((job, result)) = ticket else { return };
-                    // Nobody waits for it any more where the output has failed.
+                    // There is no receiver any more if the output has failed.
                     let _ = result.send(work(job));
                 }
             };
@@ -76,7 +76,7 @@ impl<'scope, J: Send, R: Send> Ordered<'scope, J, R> {
         Self { jobs, waiting: VecDeque::new(), most: 2 * started.max(1), alone }
     }
 
-    /// One more job; the oldest result, if it is time for it.
+    /// Adds a job. Returns the oldest result if it must be taken now.
     pub fn push(&mut self, job: J) -> Option<R> {
         let oldest = if self.waiting.len() >= self.most { self.pop() } else { None };
         let (result, wait) = sync_channel(1);
@@ -88,7 +88,7 @@ impl<'scope, J: Send, R: Send> Ordered<'scope, J, R> {
         oldest
     }
 
-    /// Waits for the oldest result; none where there are no jobs left.
+    /// Waits for the oldest result. `None` if there are no jobs left.
     pub fn pop(&mut self) -> Option<R> {
         let oldest = self.waiting.pop_front()?;
         Some(oldest.recv().expect("every job has its result"))
@@ -115,7 +115,7 @@ mod tests {
         thread::scope(|scope| {
             let mut ordered = Ordered::with_threads(threads, scope, (jobs, &counter), || {
                 |job: u64| {
-                    // The early ones take longest.
+                    // The early jobs take longest.
                     (0..(1000 - job) * 50).for_each(|it| _ = std::hint::black_box(it));
                     job
                 }

@@ -1,4 +1,4 @@
-//! Which rows and columns a table has.
+//! The rows and columns of a table.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,9 +29,10 @@ pub(crate) struct TablePlan {
     pub by_buffer: bool,
     /// Whether there is a `frame` column.
     pub by_frame: bool,
-    /// Whether there is a `segment` column: numbers of a ring that grew begin anew in another.
+    /// Whether there is a `segment` column, because a ring that grew restarts its numbers in
+    /// another segment.
     pub by_segment: bool,
-    /// How times are shown; None: as they are.
+    /// The format of times. `None`: as they are.
     pub time: Option<TimeFormat>,
     /// The wanted sources, by number.
     pub sources: BTreeMap<u16, SourcePlan>,
@@ -40,17 +41,17 @@ pub(crate) struct TablePlan {
 /// How the frames of one source become rows.
 #[derive(Debug)]
 pub(crate) struct SourcePlan {
-    /// Number of the process.
+    /// Pid of the process.
     pub pid: u32,
-    /// What makes the process.
+    /// The identity of the process.
     pub process: ProcessKey,
-    /// What is known about it.
+    /// The facts about the process.
     pub facts: Process,
-    /// Whether some of its columns hold addresses that are shown by their names.
+    /// Whether some of its columns hold addresses that are shown as names.
     pub is_named: bool,
     /// Name of the buffer.
     pub label: String,
-    /// Where the target's clocks are.
+    /// The offsets of the target's clocks.
     pub namespace: TimeNamespace,
     /// By frame id.
     pub frames: Vec<FramePlan>,
@@ -63,28 +64,28 @@ pub(crate) struct FramePlan {
     pub name: String,
     /// Whether it is shown at all.
     pub wanted: bool,
-    /// Bytes of the frame; what follows in its slot means nothing.
+    /// Bytes of the frame; the rest of its slot is meaningless.
     pub size: usize,
-    /// What places it in time.
+    /// The field with its time.
     pub at: Option<Time>,
-    /// What must be true of it.
+    /// The condition on it.
     pub matching: Option<Program>,
-    /// For each column behind the standard ones, how it is filled.
+    /// For each column after the standard ones, the source of the cell.
     pub cells: Vec<Option<CellPlan>>,
 }
 
-/// How a cell is filled.
+/// The source of a cell.
 #[derive(Debug)]
 pub(crate) struct CellPlan {
     pub reader: Reader,
     /// The point in time that it holds, if that is shown by another clock than its own.
     pub time: Option<Time>,
-    /// It holds code addresses, which are shown by their names.
+    /// Whether it holds code addresses that are shown as names.
     pub is_named: bool,
 }
 
 impl TablePlan {
-    /// The plan for these sources, of which `options` picks some.
+    /// The plan for those of these sources that `options` selects.
     pub fn new(sources: &[&SourceInfo], options: &Options) -> Result<TablePlan, DumpError> {
         let labels = labels(sources);
         let chosen = select(sources, &labels, &options.buffers)?;
@@ -123,7 +124,7 @@ impl TablePlan {
             if shown.is_empty() {
                 continue;
             }
-            // The same kind in another process is not another kind.
+            // The same kind in another process does not count as another kind.
             kinds.extend(shown.iter().map(|&name| (labels[index].as_str(), name)));
             let frames = schema.frames.iter().zip(wanted).enumerate();
             let frames = frames.map(|(id, (frame, wanted))| {
@@ -160,7 +161,7 @@ impl TablePlan {
             plan.sources.values().map(|it| &it.label).collect::<BTreeSet<_>>().len() > 1;
         plan.by_frame = options.frame.is_none() && kinds.len() > 1;
         plan.by_name = options.names;
-        // The standard column gives way to a field of that name.
+        // The standard column is renamed if a field has that name.
         let mut thread = "thread".to_owned();
         while union.places.contains_key(&thread) {
             thread.insert(0, '_');
@@ -185,7 +186,7 @@ impl TablePlan {
     }
 }
 
-/// Names in the order in which they came up.
+/// Names in order of first occurrence.
 #[derive(Default)]
 struct Union {
     names: Vec<String>,

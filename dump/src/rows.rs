@@ -1,4 +1,4 @@
-//! From frames to rows.
+//! Converts frames to rows.
 
 use ppt_capture::columns::frame_id;
 use ppt_capture::{ClockTable, Damage, DamageKind, FramesHead, Stamps, ThreadTable};
@@ -13,39 +13,39 @@ use crate::table::{CellValue, TableWriter, digits};
 use crate::times::TimeCells;
 use crate::window::TableBounds;
 
-/// What must be known to write the rows of a chunk.
+/// The context for writing the rows of a chunk.
 #[derive(Clone, Copy)]
 pub(crate) struct RowContext<'a> {
     pub plan: &'a TablePlan,
     pub clocks: &'a ClockTable,
     pub threads: &'a ThreadTable,
-    /// Names code addresses; None if nobody wants names.
+    /// Names code addresses. `None` if names are not requested.
     pub symbols: Option<&'a Symbols>,
     /// Realtime − monotonic, ns.
     pub offset: Option<i128>,
-    /// None: all rows.
+    /// `None`: all rows.
     pub window: Option<&'a TableBounds>,
-    /// How times are shown; None: as they are.
+    /// The format of times. `None`: as they are.
     pub times: Option<TimeCells>,
     /// Whether each row gets a key.
     pub with_keys: bool,
 }
 
-/// How it went.
+/// The result of writing rows.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenRows {
     pub rows: u64,
     /// The rows, if they get keys.
     pub keyed: Vec<KeyedRow>,
-    /// Frames of which nobody knows whether they are in the window.
+    /// Number of frames that may or may not be in the window.
     pub untimed: u64,
     /// The first frame of a kind that the schema does not have.
     pub damage: Option<Damage>,
 }
 
 impl RowContext<'_> {
-    /// Appends a row for each wanted one of `frames`, which are a chunk's: its offset, its head,
-    /// and the numbers and bytes of its frames.
+    /// Appends a row for each wanted one of `frames`, which come from one chunk: its offset, its
+    /// head, and the sequence numbers and bytes of its frames.
     pub fn write<'f, W: TableWriter>(
         self,
         (offset, head): (u64, &FramesHead),
@@ -135,7 +135,7 @@ impl RowContext<'_> {
         Some(i128::from(ns) + self.offset?)
     }
 
-    /// The cells that every row begins with, but for the first one.
+    /// The cells that every row begins with, except the first one.
     fn standard<W: TableWriter>(
         self,
         standard: &mut Standard,
@@ -172,24 +172,24 @@ impl RowContext<'_> {
     }
 }
 
-/// Bytes that are copied faster than they are counted.
+/// Number of bytes for which a copy of fixed length is faster than one of the exact length.
 const SHORT: usize = 32;
 
-/// What all rows of a chunk of one kind have in common.
+/// The common cells of all rows of one kind in a chunk.
 #[derive(Debug, Default)]
 struct Standard {
     /// The kind.
     of: Option<usize>,
-    /// The cells behind the first one, written.
+    /// The cells after the first one, as text.
     text: Vec<u8>,
-    /// The first bytes of that.
+    /// The first bytes of that text.
     short: [u8; SHORT],
-    /// The columns that are there with those.
+    /// The number of columns up to these cells.
     columns: usize,
 }
 
 impl Standard {
-    /// Appends the cells: by a fixed length, which costs nearly nothing, where they are few.
+    /// Appends the cells. A short text is copied with a fixed length, which costs almost nothing.
     #[inline]
     fn append(&self, out: &mut Vec<u8>) {
         let end = out.len() + self.text.len();

@@ -1,17 +1,17 @@
-//! Names of buffers, and which of them are wanted.
+//! Names of buffers, and their selection.
 //!
-//! A buffer is called by its name. Where the name alone says too little, `#` and the first eight
-//! digits of its schema's hash follow; where that says too little, `@` and the file name of its
-//! object, or its path where file names are alike; and where even that does, `.` and the number of
-//! its source. `ppt list` gives the same names, but for an address in place of that number. Buffers
-//! of different processes may have the same name: the process tells them apart.
+//! A buffer is identified by its name. If that is ambiguous, `#` and the first eight digits of its
+//! schema's hash follow. If that is ambiguous, `@` and the file name of its object follow, or its
+//! path if file names are equal. If that is still ambiguous, `.` and the number of its source
+//! follow. `ppt list` shows the same names, but with an address instead of that number. Buffers of
+//! different processes may have the same name, because the process distinguishes them.
 
 use ppt_capture::{ProcessKey, SourceInfo};
 use ppt_text::escaped;
 
 use crate::error::DumpError;
 
-/// What makes a process: its number may come again.
+/// The identity of a process: its pid may be reused.
 pub(crate) fn process(info: &SourceInfo) -> ProcessKey {
     (info.source.process.pid, info.source.process.start_time)
 }
@@ -55,8 +55,9 @@ fn hash8(hash: u64) -> String {
     format!("#{:08x}", hash >> 32)
 }
 
-/// Which sources `wanted` names, by index; all of them where it is empty. A source goes by its
-/// label, and by its name with or without its hash and its object's path or file name.
+/// The indices of the sources that `wanted` selects; all of them if it is empty. A source is
+/// selected by its label, or by its name with or without its hash and its object's path or file
+/// name.
 pub(crate) fn select(
     sources: &[&SourceInfo],
     labels: &[String],

@@ -1,4 +1,4 @@
-//! Rows in the order of their times, in bounded memory.
+//! Sorts rows by time, in bounded memory.
 //!
 //! Rows are sorted in memory, run by run. A full run goes to a file without a name, and all runs are
 //! merged at the end.
@@ -13,15 +13,15 @@ use crate::error::DumpError;
 use crate::options::SortLimits;
 use crate::spill::unnamed;
 
-/// Most runs that are merged at once: each has a file and a buffer.
+/// Most runs that are merged at once: each needs a file and a buffer.
 const MAX_RUNS: usize = 64;
 /// Bytes of the buffer of a run.
 const BUFFER: usize = 64 << 10;
 
-/// What rows are sorted by. The rows of a thread with equal times keep their order.
+/// The sort key of rows. The rows of a thread with equal times keep their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RowKey {
-    /// In ns since the epoch; the greatest number: not known.
+    /// In ns since the epoch; the largest number if unknown.
     pub time: i128,
     pub source: u16,
     pub nonce: u64,
@@ -29,7 +29,7 @@ pub(crate) struct RowKey {
     pub seq: u64,
 }
 
-/// A row, by its key and the bytes of its text.
+/// A row: its key and the length of its text in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyedRow {
     pub key: RowKey,
@@ -40,7 +40,7 @@ pub(crate) struct KeyedRow {
 pub(crate) struct Sorter {
     memory: usize,
     folder: PathBuf,
-    /// The rows in memory, and where each begins in `text`.
+    /// The rows in memory, with their offsets in `text`.
     rows: Vec<(KeyedRow, usize)>,
     text: Vec<u8>,
     /// Sorted runs.
@@ -53,7 +53,7 @@ impl Sorter {
         Self { memory, folder, rows: Vec::new(), text: Vec::new(), runs: Vec::new() }
     }
 
-    /// Takes rows, of which `text` is the text, one after the other.
+    /// Takes rows. `text` is their concatenated text.
     pub fn push(&mut self, rows: &[KeyedRow], text: &[u8]) -> Result<(), DumpError> {
         let mut start = self.text.len();
         self.text.extend_from_slice(text);
@@ -86,7 +86,7 @@ impl Sorter {
         DumpError::Sort { folder: self.folder.clone(), error }
     }
 
-    /// Hands the rows in memory on in their order, and forgets them.
+    /// Passes on the rows in memory in order, and removes them.
     fn each_sorted(
         &mut self,
         mut each: impl FnMut(&RowKey, &[u8]) -> io::Result<()>,
@@ -99,7 +99,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Moves the rows in memory to a run of their own.
+    /// Moves the rows in memory to a new run.
     fn spill(&mut self) -> io::Result<()> {
         let mut run = BufWriter::with_capacity(BUFFER, unnamed(&self.folder)?);
         self.each_sorted(|key, text| write_row(&mut run, key, text))?;
@@ -117,7 +117,7 @@ impl Sorter {
     }
 }
 
-/// Bytes of a key in a run, and of the length of the text behind it.
+/// Bytes of a key in a run, and of the length of the text after it.
 const HEAD: usize = 16 + 2 + 8 + 4 + 8 + 8;
 
 fn write_row(out: &mut impl Write, key: &RowKey, text: &[u8]) -> io::Result<()> {
@@ -165,12 +165,12 @@ fn take_bytes<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
     *first
 }
 
-/// Runs that are read as one.
+/// Merges runs.
 struct Merge {
     runs: Vec<SortedRun>,
-    /// The key of the row that each run is at, and the number of the run.
+    /// The key of the current row of each run, and the number of the run.
     heads: BinaryHeap<Reverse<(RowKey, usize)>>,
-    /// The run that gave the last row.
+    /// The run of the last row.
     last: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Files without a name, which are gone when they are closed.
+//! Unnamed files, which disappear when they are closed.
 
 use std::fs::{File, OpenOptions, remove_file};
 use std::io;
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-/// Creates an empty file in `folder`, without a name, to write and to read.
+/// Creates an empty, unnamed file in `folder`, for writing and reading.
 pub(crate) fn unnamed(folder: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => Ok(file.into()),
-        // Some file systems, such as NFS, have no files without names.
+        // Some file systems, such as NFS, do not support unnamed files.
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => named_for_a_moment(folder),
         Err(error) => Err(error.into()),
     }

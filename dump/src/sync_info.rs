@@ -1,6 +1,7 @@
-//! What readings of clocks (`.sync` files) tell of the hosts that they are of.
+//! Evaluates clock readings (`.sync` files) for their hosts.
 //!
-//! The structs below are the JSON of `ppt info --sync --json`. Keys may be added, but never changed.
+//! The structs below are the JSON of `ppt info --sync --json`. Keys may be added, but never
+//! changed.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -11,37 +12,37 @@ use ppt_capture::times::{ClockStep, Loop, Model, Times, TimesError};
 use serde::Serialize;
 use thiserror::Error;
 
-/// Moments at which widths are told.
+/// Number of moments at which widths are reported.
 const MOMENTS: u64 = 10;
-/// Moments of which the least, the median and the greatest width are.
+/// Number of moments over which the minimum, median and maximum width are taken.
 const SAMPLES: u64 = 1000;
-/// Steps and loops that are told.
+/// Most steps and loops that are reported.
 const MOST: usize = 1000;
 
-/// What readings of clocks tell.
+/// The evaluation of clock readings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SyncInfo {
     /// Version of this JSON.
     pub format: u32,
-    /// The host by whose clock times are told.
+    /// The host whose clock is the reference.
     pub reference: String,
     /// All hosts.
     pub hosts: Vec<HostInfo>,
-    /// Hosts between which packets went.
+    /// Pairs of hosts that exchanged packets.
     pub pairs: Vec<PairInfo>,
-    /// Changes of a clock that are more than the model of clocks allows: the first 1,000.
+    /// Clock changes that exceed the model: the first 1,000.
     pub steps: Vec<StepInfo>,
-    /// Pairs that are also compared by way of others: the first 1,000.
+    /// Pairs that are also compared through other hosts: the first 1,000.
     pub loops: Vec<LoopInfo>,
-    /// Stamps that were not used because CLOCK_REALTIME stepped next to them.
+    /// Stamps that were not used because CLOCK_REALTIME was stepped near them.
     pub stepped: u64,
     /// Stamps that were not used because no reading of the host's clocks is near.
     pub far: u64,
-    /// Lines of later versions.
+    /// Number of lines of later versions.
     pub unknown_lines: u64,
-    /// Last lines that were cut off.
+    /// Number of truncated last lines.
     pub cut_lines: u64,
-    /// Packets that are no readings.
+    /// Number of packets that are not readings, by cause.
     pub counts: BTreeMap<String, u64>,
 }
 
@@ -50,63 +51,63 @@ pub struct SyncInfo {
 pub struct HostInfo {
     /// Its name.
     pub name: String,
-    /// Its boot.
+    /// The id of its boot.
     pub boot_id: String,
-    /// Its ticks in a second, nominally.
+    /// Its nominal tick rate in Hz.
     pub tick_hz: u64,
     /// Readings of its clocks.
     pub readings: usize,
-    /// From its first to its last tick that was read, in ns.
+    /// Time from its first to its last tick that was read, in ns.
     pub span_ns: u64,
-    /// Edges of a pulse per second that it saw.
+    /// Number of observed edges of a pulse per second.
     pub pulses: usize,
-    /// What other programs said of its time.
+    /// Number of reports of other programs about its time.
     pub said: usize,
-    /// By how much its ticks are faster than those of the reference, in parts per million of the nominal
-    /// rates; null if nothing is known, or if there was a step.
+    /// The excess of its tick rate over that of the reference, in ppm of the nominal rates; null if
+    /// unknown, or if there was a step.
     pub ppm: Option<f64>,
-    /// The least, the median and the greatest width of the bounds, in ns; null if nothing is known.
+    /// The minimum, median and maximum width of the bounds, in ns; null if unknown.
     pub width_ns: Option<[u64; 3]>,
-    /// The part of the time for which there are no bounds.
+    /// The fraction of the time without bounds.
     pub unknown: f64,
-    /// How wide the bounds are over time.
+    /// The width of the bounds over time.
     pub widths: Vec<WidthInfo>,
-    /// How well true time is known there; null if no pulse and no other program tells it.
+    /// The accuracy of true time on the host; null if no pulse and no other program reports it.
     pub true_time: Option<TrueTimeInfo>,
-    /// Whether its readings contradict those of others.
+    /// Whether its readings contradict those of other hosts.
     pub contradicted: bool,
 }
 
-/// How well true time is known on a host.
+/// The accuracy of true time on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TrueTimeInfo {
-    /// The least, the median and the greatest width of the bounds, in ns.
+    /// The minimum, median and maximum width of the bounds, in ns.
     pub width_ns: [u64; 3],
-    /// Whether that rests on what other programs say, and holds as far as they are right.
+    /// Whether the bounds use reports of other programs, and depend on their correctness.
     pub said: bool,
 }
 
-/// How wide bounds are at a moment.
+/// The width of bounds at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct WidthInfo {
-    /// After the host's first reading.
+    /// Time since the host's first reading.
     pub at_ns: u64,
     /// null if there are no bounds.
     pub width_ns: Option<u64>,
 }
 
-/// Two hosts between which packets went.
+/// Two hosts that exchanged packets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PairInfo {
-    /// Who asked.
+    /// The host that sent probes.
     pub from: String,
-    /// Who answered.
+    /// The host that answered.
     pub to: String,
-    /// Probes with all stamps.
+    /// Number of probes with all stamps.
     pub probes: u64,
-    /// Messages that went one way.
+    /// Number of one-way messages.
     pub one_ways: u64,
-    /// The least time on the way there and back.
+    /// The minimum round-trip time.
     pub least_ns: Option<u64>,
 }
 
@@ -115,58 +116,58 @@ pub struct PairInfo {
 pub struct StepInfo {
     /// One of the hosts.
     pub from: Option<String>,
-    /// The other one: it stepped, or the first one did so the other way.
+    /// The other one. It stepped, or the first one stepped in the opposite direction.
     pub to: Option<String>,
-    /// Between which times after the first reading of `from`, in ns.
+    /// Times before and after the step, since the first reading of `from`, in ns.
     pub between_ns: (i128, i128),
-    /// By so much, at least and at most.
+    /// The minimum and the maximum of the step.
     pub by_ns: (i64, i64),
 }
 
-/// How two ways to compare the same hosts differ.
+/// The difference between two ways to compare the same hosts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoopInfo {
     /// One of the hosts.
     pub from: Option<String>,
     /// The other one.
     pub to: Option<String>,
-    /// On average.
+    /// The mean.
     pub mean_ns: f64,
-    /// At most.
+    /// The maximum.
     pub worst_ns: f64,
 }
 
-/// Why readings of clocks tell nothing.
+/// Why clock readings cannot be evaluated.
 #[derive(Debug, Error)]
 pub enum SyncInfoError {
     /// A file cannot be read.
     #[error("{}: {cause}", path.display())]
     Read {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         cause: io::Error,
     },
-    /// A file has no readings.
+    /// A file does not contain readings.
     #[error("{}: {cause}", path.display())]
     Content {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         cause: SyncError,
     },
-    /// They are of no host of this name.
+    /// No host has this name.
     #[error("no reading is of a host `{name}`; there are: {}", there.join(", "))]
     NoHost {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The existing names.
         there: Vec<String>,
     },
-    /// They are of no host at all.
+    /// There is no host at all.
     #[error("the files have no readings")]
     Empty,
-    /// No times follow from them.
+    /// No times can be derived.
     #[error(transparent)]
     Times(#[from] TimesError),
 }
@@ -183,10 +184,10 @@ impl SyncInfoError {
 }
 
 impl SyncInfo {
-    /// Whether a file begins as readings of clocks do.
+    /// Whether a file begins like a `.sync` file.
     pub fn is_sync(path: &Path) -> bool {
         let mut begin = Vec::new();
-        // What is read of a pipe is gone.
+        // Bytes read from a pipe are lost.
         if !path.is_file() {
             return false;
         }
@@ -194,10 +195,10 @@ impl SyncInfo {
         read.is_ok() && begin == b"ppt sync "
     }
 
-    /// What the readings of all files tell, by the clock of `reference`, else of the first host.
+    /// Evaluates the readings of all files by the clock of `reference`, or else of the first host.
     ///
     /// # Errors
-    /// A file cannot be read or is none, or no host is called `reference`.
+    /// A file cannot be read or is not a `.sync` file, or no host is called `reference`.
     pub fn read(files: &[PathBuf], reference: Option<&str>) -> Result<Self, SyncInfoError> {
         let mut readings = Readings::default();
         for path in files {
@@ -223,13 +224,13 @@ impl SyncInfo {
         Ok(Self::from_readings(&readings, place)?)
     }
 
-    /// What readings tell by the clock of the host at the place `reference`.
+    /// Evaluates readings by the clock of the host with index `reference`.
     ///
     /// # Errors
     /// There is no such host.
     pub fn from_readings(readings: &Readings, reference: usize) -> Result<Self, TimesError> {
         let times = Times::of(readings, reference, &Model::default())?;
-        // What others say is believed where nobody saw true time itself.
+        // Reports of other programs are used only if no host observed true time itself.
         let said = readings.pulses().is_empty();
         let model = Model { believes_said: said, ..Model::default() };
         let truth = Times::of_truth(readings, &model).ok();
@@ -273,7 +274,7 @@ impl SyncInfo {
     }
 }
 
-/// The first and the last tick that was read of each host.
+/// The first and the last read tick of each host.
 fn spans(readings: &Readings) -> Vec<Option<(u64, u64)>> {
     let mut spans: Vec<Option<(u64, u64)>> = vec![None; readings.hosts().len()];
     let mut see = |host: u32, tick: u64| {
@@ -354,7 +355,7 @@ fn host(
     }
 }
 
-/// By how many parts per million a host's ticks are faster than those of the reference.
+/// The excess of a host's tick rate over that of the reference, in ppm.
 fn faster(
     times: &Times,
     (reference, number): (usize, usize),
@@ -378,7 +379,7 @@ fn pairs(readings: &Readings) -> Vec<PairInfo> {
         let pair = pairs.entry((it.from, it.to)).or_default();
         pair.0 += 1;
         let way = i128::from(it.t4) - i128::from(it.t1) - (i128::from(it.t3) - i128::from(it.t2));
-        // Where CLOCK_REALTIME stepped in between, it is no time of a way.
+        // If CLOCK_REALTIME was stepped in between, the difference is not a round-trip time.
         if let Ok(way) = u64::try_from(way) {
             pair.2 = Some(pair.2.map_or(way, |least| least.min(way)));
         }

@@ -1,4 +1,4 @@
-//! What readings of clocks tell, for people.
+//! The evaluation of clock readings, for people.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use ppt_text::escaped;
 
 use crate::sync_info::{HostInfo, SyncInfo};
 
-/// Lines of steps, and of loops.
+/// Most lines of steps, and of loops.
 const MOST: usize = 10;
 
 impl SyncInfo {
@@ -64,7 +64,7 @@ impl SyncInfo {
                 time(it.worst_ns.abs() as u64)
             )?;
         }
-        // At both ends of a file, some stamps have no reading of the clock on one side.
+        // At both ends of a file, some stamps lack a clock reading on one side.
         let probes: u64 = self.pairs.iter().map(|it| it.probes).sum();
         if self.stepped > 0 || self.far > 10 + probes / 20 {
             writeln!(
@@ -123,7 +123,7 @@ fn write_host(host: &HostInfo, reference: &str, out: &mut impl Write) -> io::Res
             "          nothing is known of its clock: no readings join it with {reference}"
         );
     };
-    // The nominal rates are not known better.
+    // The nominal rates are not more accurate than this.
     if let Some(ppm) = host.ppm.filter(|it| it.abs() >= 1.0) {
         writeln!(out, "rate      {ppm:+.3} ppm")?;
     }
@@ -140,7 +140,7 @@ fn write_host(host: &HostInfo, reference: &str, out: &mut impl Write) -> io::Res
     Ok(())
 }
 
-/// To three digits.
+/// With three digits.
 fn time(ns: u64) -> String {
     let (value, unit) = match ns {
         0..1_000 => return format!("{ns} ns"),

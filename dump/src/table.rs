@@ -1,4 +1,4 @@
-//! What every kind of table is written through.
+//! The common interface of all table formats.
 
 use std::io::Write as _;
 
@@ -7,7 +7,7 @@ use ppt_text::escape_cell;
 /// One cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CellValue<'a> {
-    /// No such field, or a time that was not taken.
+    /// No such field, or a time that was not recorded.
     Empty,
     /// A number.
     Signed(i64),
@@ -23,20 +23,20 @@ pub enum CellValue<'a> {
     Double(f64),
     /// Text, UTF-8 or not.
     Text(&'a [u8]),
-    /// Bytes without meaning.
+    /// Opaque bytes.
     Bytes(&'a [u8]),
 }
 
-/// A format of tables: appends text to `out`. Calls come as `header`, then for each row the cells of
+/// A table format: appends text to `out`. The calls are `header`, then for each row the cells of
 /// all columns, counted from 0, and `end_row`.
 pub trait TableWriter {
-    /// Fixes the columns. Comes again, with more columns at the end, where [`Self::grows`] allows.
+    /// Sets the columns. Called again with more columns at the end, if [`Self::grows`] allows it.
     fn header(&mut self, columns: &[String], out: &mut Vec<u8>);
 
-    /// Writes what stands before the value of a column.
+    /// Writes the text before the value of a column.
     fn begin_cell(&self, column: usize, out: &mut Vec<u8>);
 
-    /// Writes a value. Integers are digits in every format, and do not come this way.
+    /// Writes a value. Integers are digits in every format, and are not written by this method.
     fn value(&mut self, value: CellValue<'_>, out: &mut Vec<u8>);
 
     /// Ends the row.
@@ -59,7 +59,7 @@ pub trait TableWriter {
     }
 }
 
-/// Appends the text of a cell, as TSV and CSV have it.
+/// Appends the text of a cell for TSV and CSV.
 pub(crate) fn cell_text(value: CellValue<'_>, out: &mut Vec<u8>) {
     let mut float = zmij::Buffer::new();
     let text = match value {
@@ -82,7 +82,7 @@ pub(crate) fn digits(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends an address in hex, as debuggers write it.
+/// Appends an address in hex, like debuggers.
 fn address(value: u64, out: &mut Vec<u8>) {
     // Writing to a Vec does not fail.
     _ = write!(out, "{value:#x}");

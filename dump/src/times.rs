@@ -1,4 +1,4 @@
-//! Points in time as a table shows them: all by one clock.
+//! Formats points in time, all by one clock.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -9,10 +9,10 @@ use ppt_capture::frame_dsl::schema::Clock;
 use crate::options::TimeFormat;
 use crate::table::{CellValue, TableWriter, digits};
 
-/// The clocks that columns are of, as far as a table can compare their times.
+/// The clocks of columns, as far as a table can compare their times.
 #[derive(Debug, Default)]
 pub(crate) struct ClocksOfColumns {
-    /// Ticks, which are shown as times of it, and CLOCK_REALTIME.
+    /// CLOCK_REALTIME, and ticks, which are converted to it.
     realtime: bool,
     monotonic: bool,
     boottime: bool,
@@ -28,7 +28,7 @@ impl ClocksOfColumns {
         }
     }
 
-    /// The format that a table has if nobody asks for one; None: as the program wrote its times.
+    /// The default format of a table. `None`: as the program wrote its times.
     pub fn default_format(&self) -> Option<TimeFormat> {
         let clocks = [self.realtime, self.monotonic, self.boottime];
         let count = clocks.into_iter().filter(|&is_there| is_there).count();
@@ -36,26 +36,26 @@ impl ClocksOfColumns {
     }
 }
 
-/// The point in time that a column holds, if a table can show it by another clock than its own. Times of
-/// CPU clocks are of no other clock.
+/// The point in time that a column holds, if a table can show it by another clock than its own.
+/// This excludes CPU-time clocks.
 pub(crate) fn comparable(reader: &Reader) -> Option<Time> {
     let is_cpu =
         |time: &Time| matches!(time.scale(), Scale::Ns(Clock::ThreadCpu | Clock::ProcessCpu));
     reader.time().filter(|time| !is_cpu(time))
 }
 
-/// How times become cells.
+/// Converts times to cells.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeCells {
     pub format: TimeFormat,
     /// Realtime − monotonic, ns.
     pub offset: Option<i128>,
-    /// When the capture began, ns since the epoch.
+    /// The start of the capture, ns since the epoch.
     pub start: i128,
 }
 
 impl TimeCells {
-    /// Writes the time in `frame`; an empty cell if it was not taken or is not known.
+    /// Writes the time in `frame`. An empty cell if it was not recorded or is unknown.
     pub fn write<W: TableWriter>(
         self,
         (time, frame): (Time, &[u8]),
@@ -100,7 +100,7 @@ fn seconds(ns: i128, out: &mut Vec<u8>) {
     digits(fraction, out);
 }
 
-/// `2026-11-21T15:04:05.250000000Z`; None before 1970 and after 2262.
+/// `2026-11-21T15:04:05.250000000Z`. `None` before 1970 and after 2262.
 fn utc(ns: i128) -> Option<String> {
     let ns = i64::try_from(ns).ok().and_then(|ns| u64::try_from(ns).ok())?;
     Some(humantime::format_rfc3339_nanos(UNIX_EPOCH + Duration::from_nanos(ns)).to_string())

@@ -1,11 +1,11 @@
-//! The part of a capture that is wanted: from a frame or a time on, up to another.
+//! The selected part of a capture: from one frame or time to another.
 //!
-//! Both ends belong to it. A bound of sequence numbers holds in each ring, one of time for all.
+//! Both ends are inclusive. A bound of sequence numbers applies in each ring, one of time to all.
 //!
-//! The time of a frame is that of its `@at` field, as the table shows it; a time of the monotonic
-//! clock is moved to the epoch like those of ticks. A frame without such a field, or whose time was
-//! not taken or cannot be told, was there when it was drained. The time of a gap is when it was
-//! noticed: when the chunk that states it was drained, or the last one before a gap chunk.
+//! The time of a frame is its `@at` field, as shown in the table; times of ticks and of the
+//! monotonic clock are converted to the epoch. A frame without such a field, or with an unrecorded
+//! or unknown time, has the time of its drain. The time of a gap is when it was noticed: when the
+//! chunk that states it was drained, or the last one before a gap chunk.
 
 use std::cell::Cell;
 
@@ -15,19 +15,19 @@ use ppt_capture::{Bound, ClockTable, FileHeader, FramesHead, Gap, Stamps};
 use crate::error::DumpError;
 use crate::plan::TablePlan;
 
-/// The bounds of a table, held against what a capture says of its clocks.
+/// The bounds of a table, applied to the clocks of a capture.
 #[derive(Debug, Clone)]
 pub(crate) struct TableBounds {
     seqs: (u64, u64),
-    /// In ns since the epoch; None: any time, also one that is not known.
+    /// In ns since the epoch. `None`: any time, including an unknown one.
     times: Option<(i128, i128)>,
     /// Realtime − monotonic, ns.
     offset: Option<i128>,
 }
 
 impl TableBounds {
-    /// From `from` to `to` in a capture with this header, as far as it is there, and these clocks;
-    /// None where there are no bounds.
+    /// The range from `from` to `to` in a capture with this header, if available, and these clocks.
+    /// `None` if there are no bounds.
     pub fn new(
         from: Option<Bound>,
         to: Option<Bound>,
@@ -64,7 +64,7 @@ impl TableBounds {
         Ok(Some(TableBounds { seqs, times, offset }))
     }
 
-    /// Whether there may be a wanted frame in the chunk with this head.
+    /// Whether the chunk with this head may contain a wanted frame.
     pub fn may_hold(&self, head: &FramesHead, plan: &TablePlan, clocks: &ClockTable) -> bool {
         let Some(source) = plan.sources.get(&head.source) else { return false };
         if !self.has_seqs(head.first_seq, head.next_seq()) {
@@ -74,7 +74,7 @@ impl TableBounds {
         if self.has_time(drained) != Some(false) {
             return true;
         }
-        // Not by when they were drained: by times of their own.
+        // These frames are selected by their own times, not by their drain.
         let Some(at) = source.frames.iter().find_map(|frame| frame.at) else {
             return false;
         };
@@ -85,7 +85,7 @@ impl TableBounds {
         }
     }
 
-    /// Whether a frame is wanted; None where that depends on its time, which is not known.
+    /// Whether a frame is wanted. `None` if that depends on its time, which is unknown.
     pub fn has_frame(
         &self,
         seq: u64,
@@ -122,14 +122,14 @@ impl TableBounds {
     }
 }
 
-/// Realtime − monotonic, ns: as the clocks were read, else as the file header has them.
+/// Realtime − monotonic, ns: from the clock readings, or else from the file header.
 pub(crate) fn epoch_offset(header: Option<&FileHeader>, clocks: &ClockTable) -> Option<i128> {
     let by_header =
         header.map(|it| i128::from(it.created_realtime_ns) - i128::from(it.created_mono_ns));
     clocks.epoch_offset().or(by_header)
 }
 
-/// Which gaps are wanted.
+/// Selects gaps.
 #[derive(Debug)]
 pub(crate) struct GapWindow {
     window: Option<TableBounds>,
@@ -138,17 +138,17 @@ pub(crate) struct GapWindow {
 }
 
 impl GapWindow {
-    /// Those of a window, of a capture that began at `created` (CLOCK_MONOTONIC, ns; 0: unknown).
+    /// For a window of a capture that began at `created` (CLOCK_MONOTONIC, ns; 0: unknown).
     pub fn new(window: Option<TableBounds>, created: u64) -> GapWindow {
         GapWindow { window, latest: Cell::new(created) }
     }
 
-    /// From here on with these bounds.
+    /// Uses these bounds from here on.
     pub fn set(&mut self, window: Option<TableBounds>) {
         self.window = window;
     }
 
-    /// Whether a chunk of frames may state a wanted gap. Comes for each of them, in order.
+    /// Whether a chunk of frames may state a wanted gap. Called for each of them, in order.
     pub fn may_hold(&self, head: &FramesHead) -> bool {
         if head.drained_mono_ns != 0 {
             self.latest.set(head.drained_mono_ns);
@@ -159,7 +159,7 @@ impl GapWindow {
             && window.has_time(window.epoch_of_drain(self.latest.get())) != Some(false)
     }
 
-    /// Whether a gap is wanted; None where nobody knows when it came: damage took it.
+    /// Whether a gap is wanted. `None` if its time is unknown because of damage.
     pub fn has(&self, gap: &Gap, is_hole: bool) -> Option<bool> {
         let Some(window) = &self.window else { return Some(true) };
         if !window.has_seqs(gap.first_seq, gap.next_seq()) {

@@ -1,4 +1,4 @@
-//! One capture in every format, against files in `golden/`; and what mistreated captures do.
+//! Compares one capture in every format with files in `golden/`, and reads damaged captures.
 
 mod support;
 
@@ -41,7 +41,7 @@ fn the_format_has_not_changed() {
     check("written.bin", &capture());
 }
 
-/// `capture.bin` holds its source once, as captures did at first. It is never written again.
+/// `capture.bin` contains its source once, as early captures did. It is never written again.
 #[test]
 fn tables_are_as_they_were() {
     for name in ["capture.bin", "written.bin"] {
@@ -84,7 +84,7 @@ fn the_account_is_as_it_was() {
     }
 }
 
-/// What `ppt explain where` promises: `ppt info` shows the fields that an expression may name.
+/// As `ppt explain where` states, `ppt info` shows the fields that an expression may name.
 #[test]
 fn the_account_shows_the_fields_that_an_expression_may_name() {
     let info = Info::read(&golden("written.bin")).unwrap();
@@ -219,8 +219,8 @@ fn a_cut_or_damaged_capture_gives_the_rows_of_its_good_chunks() {
         let mut bytes = bytes.clone();
         bytes[at] ^= 0x10;
         let (text, _) = stream(&bytes, &Options::default()).unwrap();
-        // A damaged source or clock changes which columns there are, and times; rows are tested
-        // bit by bit in ppt-capture.
+        // A damaged source or clock changes the columns and times. Damaged rows are tested bit by
+        // bit in ppt-capture.
         assert!(text.lines().count() <= lines.len(), "byte {at}");
         Info::read_stream(Cursor::new(bytes)).unwrap();
     }

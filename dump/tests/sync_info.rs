@@ -1,4 +1,4 @@
-//! What readings of two clocks tell: known truth, and what cannot be read.
+//! Evaluates readings of two clocks with a known truth, and unreadable files.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,13 +9,13 @@ use ppt_dump::{SyncInfo, SyncInfoError};
 const BOOTS: [&str; 2] =
     ["00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"];
 
-/// What the ticks of a host are at a time, in ns: those of b are 100 ppm faster.
+/// The ticks of a host at a time, in ns: those of b are 100 ppm faster.
 fn tick(host: usize, t: u64) -> u64 {
     let own = 1_000_000_000 + t;
     if host == 0 { own } else { own + t / 10_000 + 5_000_000 }
 }
 
-/// Probes every 100 ms, with 300 ns there and 500 ns back.
+/// Probes every 100 ms, with a delay of 300 ns there and 500 ns back.
 fn readings(seconds: u64) -> String {
     let mut text = "ppt sync 1\n".to_owned();
     for (host, (name, boot)) in ["a", "b"].into_iter().zip(BOOTS).enumerate() {
@@ -59,7 +59,7 @@ fn rates_and_widths_are_those_of_the_truth() {
     assert!((b.ppm.unwrap() - 100.0).abs() < 0.1, "{b:?}");
     assert_eq!((b.unknown, b.contradicted, b.widths.len()), (0.0, false, 11));
     let [least, median, most] = b.width_ns.unwrap();
-    // 800 ns of ways, and the brackets.
+    // 800 ns of delay, and the brackets.
     assert!((800..1_100).contains(&median) && least <= median && most < 3_000, "{b:?}");
     let pair = &info.pairs[0];
     assert_eq!((pair.probes, pair.least_ns), (199, Some(800)), "{pair:?}");
@@ -99,7 +99,8 @@ fn a_step_of_a_counter_is_told() {
             };
             let shift =
                 |word: &mut String| *word = (word.parse::<u64>().unwrap() + 3_000_000).to_string();
-            // The ticks of b, and not what its clock shows, are 3 ms ahead in the second half.
+            // In the second half, the ticks of b are 3 ms ahead, but not the time that its clock
+            // shows.
             if words[0] == "clock" && words[1] == "1" && later(&words[4]) {
                 shift(&mut words[4]);
                 shift(&mut words[6]);
@@ -135,7 +136,7 @@ fn true_time_is_told_where_somebody_knows_it() {
     let pulses: String = (1..19).map(edge).collect();
     for (number, host) in told(&(text.clone() + &pulses)).iter().enumerate() {
         let it = host.true_time.unwrap();
-        // Edges are seen within 1.6 µs, and the other host by 800 ns of ways beside.
+        // Edges are seen within 1.6 µs, and the other host adds 800 ns of delay.
         assert!(!it.said && it.width_ns[1] < 2_000 + 1_200 * number as u64, "{it:?}");
     }
     let said = format!("said\t1\tchrony\t{}\t250\t4000\n", tick(1, 9_000_000_000));

@@ -1,4 +1,4 @@
-//! A part of a capture: what is read and shown is what a filter over the whole table leaves.
+//! A part of a capture: the rows read and shown are those that a filter over the whole table keeps.
 
 mod windows;
 
@@ -36,12 +36,12 @@ fn seq(seq: u64) -> Option<Bound> {
     Some(Bound::Seq(seq))
 }
 
-/// So many ns after the capture began.
+/// This many ns after the start of the capture.
 fn epoch(ns: i64) -> Option<Bound> {
     Some(Bound::Epoch(REAL.checked_add_signed(ns).unwrap()))
 }
 
-/// What the bounds leave of all rows, and how many nobody knows of.
+/// The rows that the bounds keep, and the number of undecidable ones.
 fn left(model: &CaptureModel, rows: &[String], options: &Options) -> (Vec<String>, u64) {
     let mut untimed = 0;
     let mut wanted = |row: &&String| {
@@ -57,7 +57,7 @@ fn left(model: &CaptureModel, rows: &[String], options: &Options) -> (Vec<String
         };
         match (within(options.from, true), within(options.to, false)) {
             (Some(from), Some(to)) => from && to,
-            // A number that is not wanted settles it.
+            // A sequence number outside of the bounds decides.
             (Some(false), None) | (None, Some(false)) => false,
             _ => {
                 untimed += 1;
@@ -135,7 +135,7 @@ proptest! {
         let (rows, outcome) = table(&path, &options).unwrap();
         prop_assert_eq!(outcome.rows, rows.len() as u64);
         prop_assert_eq!(&rows, &expected);
-        // A stream converts ticks by the readings that have come so far.
+        // A stream converts ticks by the clock readings so far.
         let expected = sorted(streamed(&model.bytes, &bounds(None, None)).unwrap().0);
         prop_assert_eq!(&streamed(&model.bytes, &options).unwrap().0, &expected);
     }
@@ -159,7 +159,7 @@ proptest! {
             });
             let part = Options { gaps: true, ..bounds(seq(from), seq(to)) };
             let (part, _) = table(&path, &part).unwrap();
-            // What damage took outside of the part is found only where everything is read.
+            // Losses by damage outside of the part are found only if everything is read.
             let sure = |row: &&String| !row.ends_with("corrupt");
             prop_assert!(part.iter().filter(sure).eq(whole.iter().filter(sure)));
             prop_assert!(part.iter().all(|row| whole.contains(row) || !sure(&row)));
@@ -224,7 +224,7 @@ fn gaps_are_as_old_as_the_chunk_that_states_them() {
     assert_eq!(gaps(0, 5 * SECOND), (vec![1, 8, 14], 0));
     assert_eq!(gaps(0, 2 * SECOND), (vec![1], 0));
     assert_eq!(gaps(2 * SECOND, 5 * SECOND), (vec![8, 14], 0));
-    // The second chunk is damaged: nobody knows when its frames were.
+    // The second chunk is damaged: the times of its frames are unknown.
     bytes[at] ^= 1;
     fs::write(&path, bytes).unwrap();
     let (rows, untimed) = gaps(0, 5 * SECOND);
@@ -238,7 +238,7 @@ fn a_chunk_that_lost_bytes_hides_none_of_those_behind_it() {
     let times: Vec<_> = (0..3000).map(|it| FrameTime::At(it * 1000)).collect();
     let chunks: Vec<_> = times.chunks(1000).collect();
     let mut bytes = CaptureModel::simple(&chunks).bytes;
-    // Most of the first chunk's frames: the others begin where it should still go on.
+    // Removes most of the first chunk's frames: the others begin inside its stated length.
     bytes.drain(4096..4096 + 192 * 64);
     fs::write(&path, &bytes).unwrap();
     let (whole, _) = table(&path, &bounds(None, None)).unwrap();
@@ -264,7 +264,7 @@ fn a_counter_that_jumps_within_a_chunk_hides_nothing() {
     assert_eq!(found, 4, "each frame is in two windows");
 }
 
-/// Bytes that this thread has read so far.
+/// Number of bytes that this thread has read so far.
 fn bytes_read() -> u64 {
     let io = fs::read_to_string("/proc/thread-self/io").unwrap();
     io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
@@ -296,13 +296,13 @@ fn a_narrow_part_of_a_large_capture_is_read_alone() {
         assert_eq!(rows, expected, "{options:?}");
         assert!(read < whole / 10, "{read} of {whole} bytes for {options:?}");
     }
-    // Small chunks, as a program makes that writes little.
+    // Small chunks, as from a program that writes little.
     let small = CaptureModel::simple(&times[..40_000].chunks(500).collect::<Vec<_>>());
     fs::write(&path, &small.bytes).unwrap();
     let (rows, few) = read(&bounds(seq(12_345), seq(12_346)));
     let whole_of_small = small.bytes.len() as u64;
     assert!(rows == 2 && few < whole_of_small / 4, "{few} of {whole_of_small} bytes");
-    // Cut off: no index, no end.
+    // Truncated: no index, no end.
     fs::write(&path, &model.bytes[..model.bytes.len() - 100_000]).unwrap();
     let (rows, read) = read(&bounds(seq(123_456), seq(123_465)));
     assert!(rows == 10 && read < whole / 10, "{rows} rows of {read} bytes");
@@ -338,7 +338,7 @@ fn a_table_has_one_clock() {
     assert_eq!(utc[..3], ["2023-11-14T22:13:20.000000000Z", "2023-11-14T22:13:21.000000000Z", ""]);
     assert_eq!(utc[..3], utc[3..]);
 
-    // Of one buffer, all times are of one clock: they stay as the program wrote them.
+    // In one buffer, all times are of one clock: they stay as the program wrote them.
     let only = |name: &str| Options { buffers: vec![name.to_owned()], ..Options::default() };
     let own = CaptureModel::own_monotonic(MONO);
     assert_eq!(cells(&only("b1"))[0], own.to_string());

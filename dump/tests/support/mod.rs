@@ -1,4 +1,4 @@
-//! Schemas, frames and one capture that has something of everything.
+//! Schemas, frames and one capture with every kind of content.
 
 use ppt_capture::frame_dsl::schema::{Clock, Enum, Extra, Field, FieldType, Frame, Int, Schema};
 use ppt_capture::{
@@ -100,7 +100,7 @@ pub fn other_source() -> Source {
     of_schema(&schema("other", vec![("only", 16, vec![field("count", FieldType::I64, 8)])], vec![]))
 }
 
-/// A frame of `stride` bytes: its number, then `rest`.
+/// A frame of `stride` bytes: its sequence number, then `rest`.
 pub fn frame(seq: u64, rest: &[u8], stride: usize) -> Vec<u8> {
     let mut bytes = seq.to_le_bytes().to_vec();
     bytes.extend_from_slice(rest);
@@ -108,12 +108,12 @@ pub fn frame(seq: u64, rest: &[u8], stride: usize) -> Vec<u8> {
     bytes
 }
 
-/// What follows the number of a `login` frame.
+/// The bytes of a `login` frame after the sequence number.
 pub fn login(who: i32) -> Vec<u8> {
     [&[1, 0, 0, 0], &who.to_le_bytes()[..]].concat()
 }
 
-/// What follows the number of a `pass` frame; the values change with `n`.
+/// The bytes of a `pass` frame after the sequence number; the values change with `n`.
 pub fn pass(n: usize) -> Vec<u8> {
     let texts: [&[u8]; 4] =
         [b"plain", b"tab\t\"q\", \\\n", b"\x1b[31m\xc2\x9b\x7f\xff", b"16 bytes of text"];
@@ -122,7 +122,7 @@ pub fn pass(n: usize) -> Vec<u8> {
     let mut bytes = vec![0, 0, [0u8, 1, 7][n % 3], 0xde, 0xad, n as u8, 0, 0];
     bytes.extend([1i32, -1, 99][n % 3].to_le_bytes());
     bytes.extend((n as i32 - 2).to_le_bytes());
-    // Not taken in every other frame.
+    // Not recorded in every other frame.
     for word in [1_700_000_000i64, 5, 1_700_000_000_000_000_005] {
         bytes.extend(if odd { word } else { 0 }.to_le_bytes());
     }
@@ -142,8 +142,8 @@ pub fn pass(n: usize) -> Vec<u8> {
     bytes
 }
 
-/// An end chunk with the account of rings 0 of (source, next_seq, captured, disk), each of which
-/// starts at 1.
+/// An end chunk with accounts of rings 0, given as (source, next_seq, captured, disk), each of
+/// which starts at 1.
 pub fn end(rings: &[(u16, u64, u64, u64)]) -> End {
     let ring = |&(source, next_seq, captured, disk): &(u16, u64, u64, u64)| RingEnd {
         source,

@@ -1,4 +1,4 @@
-//! Captures of which every frame's time is known otherwise than by the dump.
+//! Captures in which every frame's time is known independently of the dump.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,26 +14,26 @@ use proptest::prelude::*;
 
 pub const NONCE: u64 = 0xfeed;
 pub const SECOND: i64 = 1_000_000_000;
-/// When captures begin, by both clocks.
+/// The start of captures, by both clocks.
 pub const MONO: u64 = 5_000_000_000_000;
 pub const REAL: u64 = 1_700_000_000_000_000_000;
-/// What the counter shows then, and how often it counts in a ns.
+/// The counter's value then, and its ticks per ns.
 const TICK: u64 = 77_000_000;
 const TICKS: u64 = 3;
 const STRIDE: u32 = 16;
-/// By how much the target's monotonic clock is ahead.
+/// How far the target's monotonic clock is ahead.
 const AHEAD: i64 = 250;
 
-/// What a frame carries.
+/// The time in a frame.
 #[derive(Debug, Clone, Copy)]
 pub enum FrameTime {
-    /// So many ns after the start.
+    /// This many ns after the start.
     At(i64),
-    /// It was not taken.
+    /// It was not recorded.
     NotTaken,
 }
 
-/// One field `at` of each type that places a frame in time, and one of another.
+/// One field `at` of each type that gives a frame its time, and one of another type.
 fn types() -> [FieldType; 4] {
     [
         FieldType::Tsc,
@@ -87,7 +87,7 @@ fn source(id: u16) -> Source {
     }
 }
 
-/// The word of a field, and of a chunk's head.
+/// The word in a field and in a chunk's head.
 fn word(id: u16, time: FrameTime, jump: i64) -> u64 {
     let FrameTime::At(since) = time else { return 0 };
     let at = |start: u64| start.saturating_add_signed(since).max(1);
@@ -99,17 +99,17 @@ fn word(id: u16, time: FrameTime, jump: i64) -> u64 {
     }
 }
 
-/// What happens to the clocks.
+/// What happens to the clocks during a capture.
 #[derive(Debug, Clone, Copy)]
 enum ClockCase {
     Steady,
-    /// Realtime is set by a minute, after 4 s.
+    /// Realtime is stepped by a minute, after 4 s.
     Stepped,
     /// The counter jumps by 3 s, after 4 s.
     Jumped,
-    /// Nobody read realtime.
+    /// Realtime was never read.
     NoRealtime,
-    /// Stamps are of the clock instead of the counter.
+    /// Stamps are of the monotonic clock instead of the counter.
     Distrusted,
 }
 
@@ -140,11 +140,11 @@ fn jump(since: i64, clocks: ClockCase) -> i64 {
     if since > 4 * SECOND && matches!(clocks, ClockCase::Jumped) { -3 * SECOND } else { 0 }
 }
 
-/// A capture, and what is known of it.
+/// A capture with the known facts about it.
 #[derive(Debug, Clone)]
 pub struct CaptureModel {
     pub bytes: Vec<u8>,
-    /// CLOCK_MONOTONIC when the chunk of a frame was drained, by source, ring and number.
+    /// CLOCK_MONOTONIC when the chunk of a frame was drained, by source, ring and sequence number.
     drained: HashMap<(u16, u32, u64), u64>,
     /// Realtime − monotonic.
     offset: Option<i128>,
@@ -158,16 +158,16 @@ struct RingPart {
     ring: u32,
     lost: u64,
     times: Vec<FrameTime>,
-    /// After the start; None: nobody knows.
+    /// After the start. `None`: unknown.
     drained: Option<i64>,
-    /// Whether the head says which times there are.
+    /// Whether the head states the range of times.
     stated: bool,
     /// Whether the frames are compressed.
     packed: bool,
 }
 
 impl CaptureModel {
-    /// Ticks, of one ring; a chunk is drained with its last frame.
+    /// Ticks of one ring; a chunk is drained with its last frame.
     pub fn simple(chunks: &[&[FrameTime]]) -> CaptureModel {
         let part = |times: &&[FrameTime]| RingPart {
             source: 0,
@@ -199,12 +199,12 @@ impl CaptureModel {
         CaptureModel::from_parts(&[0, 1].map(part), ClockCase::Steady, &[0, 1])
     }
 
-    /// What the target's monotonic clock shows when ours shows `mono`.
+    /// The target's monotonic clock when ours shows `mono`.
     pub fn own_monotonic(mono: u64) -> u64 {
         mono.saturating_add_signed(AHEAD)
     }
 
-    /// Ticks of one chunk, drained at 5 s, of a counter that jumped at 4 s.
+    /// Ticks of one chunk, drained at 5 s, from a counter that jumped at 4 s.
     pub fn jumped(times: &[FrameTime]) -> CaptureModel {
         let part = RingPart {
             source: 0,
@@ -215,7 +215,7 @@ impl CaptureModel {
             stated: true,
             packed: false,
         };
-        // What follows is drained late enough for clocks to be read after the jump.
+        // The next chunk is drained late enough for clocks to be read after the jump.
         let after = RingPart {
             drained: Some(9 * SECOND),
             times: vec![FrameTime::At(9 * SECOND)],
@@ -294,12 +294,12 @@ impl CaptureModel {
         CaptureModel { bytes, drained, offset, sole }
     }
 
-    /// How many frames there are.
+    /// The number of frames.
     pub fn frames(&self) -> usize {
         self.drained.len()
     }
 
-    /// What the capture at `path` still says of the clocks, should it be damaged.
+    /// The readable clocks of the capture at `path`, if it is damaged.
     pub fn as_read(&self, path: &Path) -> CaptureModel {
         let mut survey = Capture::survey(path).unwrap().unwrap();
         let mut clocks = ClockTable::default();
@@ -399,14 +399,14 @@ pub fn model() -> impl Strategy<Value = CaptureModel> {
     })
 }
 
-/// What happens to a file.
+/// Damage to a file.
 #[derive(Debug, Clone)]
 pub enum Damage {
     Cut(prop::sample::Index),
     Flip(prop::sample::Index, u8),
-    /// Bytes that are gone; many files lose blocks.
+    /// Missing bytes, as when a file loses blocks.
     Without(prop::sample::Index, usize),
-    /// A stretch that is there twice.
+    /// A range that occurs twice.
     Twice(prop::sample::Index, usize),
 }
 
@@ -456,7 +456,7 @@ impl Damage {
 }
 
 /// Frames 3 to 7, drained at 1 s, and 10 to 13 at 3 s, each after an overrun of two; then a gap of
-/// two. And where a byte of the second chunk's frames is.
+/// two. Also returns the offset of a byte in the second chunk's frames.
 pub fn with_gaps() -> (Vec<u8>, usize) {
     let mut writer = CaptureWriter::create(Vec::new(), &header()).unwrap();
     writer.clock(&readings(0, ClockCase::Steady)).unwrap();
