@@ -1,5 +1,5 @@
-//! The cost of a name: ten million addresses of a program, few of them or many, again and again. The
-//! program is compiled here, with gcc.
+//! The cost of a name: ten million lookups of program addresses, with few or many distinct
+//! addresses. gcc compiles the program here.
 //!
 //! `cargo bench -p ppt-symbols --bench names`
 

@@ -1,4 +1,4 @@
-//! What can be probed in a file of code: its functions by name, and its USDT probes.
+//! The functions and USDT probes of a code file that can be probed.
 
 use std::fs::File;
 
@@ -9,46 +9,46 @@ use crate::usdt::UsdtNote;
 /// A file that a process has mapped as code.
 pub struct CodeFile(ElfFile<RegularFile>);
 
-/// A function, and where it begins in its file.
+/// A function and its offset in its file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FunctionEntry {
-    /// Its symbol, as the linker has it.
+    /// Its symbol from the linker.
     pub name: String,
-    /// Where its first instruction is in the file.
+    /// File offset of its first instruction.
     pub offset: u64,
 }
 
-/// A USDT probe, and where it is in its file.
+/// A USDT probe and its offset in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsdtSite {
-    /// What its note says.
+    /// Its note.
     pub note: UsdtNote,
-    /// Where it is in the file.
+    /// Its file offset.
     pub offset: u64,
-    /// Where its semaphore is in the file; 0 if it has none.
+    /// File offset of its semaphore; 0 if it has none.
     pub semaphore: u64,
 }
 
-/// Why the return of a function of a file must not be probed: the kernel puts another address in the
-/// place of the one that the function returns to.
+/// Why returns of a file's functions must not be probed: the kernel replaces the return address of
+/// a probed function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReturnDanger {
     /// Its functions catch exceptions. An exception that passes a probed function ends the program.
     Exceptions,
-    /// It was made by Go, which moves stacks.
+    /// It was compiled from Go, which moves stacks.
     Go,
-    /// It changes stacks by swapcontext(3).
+    /// It switches stacks with swapcontext(3).
     Coroutines,
 }
 
 impl CodeFile {
-    /// Reads the headers. None if it is no ELF file of 64 bits, little-endian.
+    /// Reads the headers. `None` if it is not a 64-bit little-endian ELF file.
     pub fn new(file: File) -> Option<CodeFile> {
         let len = file.metadata().ok()?.len();
         ElfFile::new(RegularFile { file, len }).map(CodeFile)
     }
 
-    /// The functions of its best table of symbols, in the order of their names.
+    /// The functions of its most complete symbol table, sorted by name.
     pub fn functions(&self) -> Vec<FunctionEntry> {
         let offset = |address| self.0.loads.offset(address);
         let mut all = self.0.function_symbols(|name, address| {
@@ -79,7 +79,7 @@ impl CodeFile {
         sites.collect()
     }
 
-    /// Why the returns of its functions must not be probed, if so.
+    /// Why the returns of its functions must not be probed. `None` if they may be.
     pub fn return_danger(&self) -> Option<ReturnDanger> {
         let has = |name: &[u8]| self.0.section_address(name).is_some();
         if has(b".gopclntab") || has(b".note.go.buildid") {
@@ -118,7 +118,7 @@ mod tests {
             let expected = FunctionEntry { name, offset };
             assert!(functions.binary_search(&expected).is_ok(), "{expected:?}");
         }
-        // Variables are no functions.
+        // Variables are not functions.
         assert!(!functions.iter().any(|function| function.name == "environ"));
     }
 

@@ -1,16 +1,16 @@
-//! Names as programmers wrote them.
+//! Demangles symbols into source names.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use crate::limits::NAME_BYTES;
 
-/// The name of a function as its programmer wrote it, from the symbol that the linker has. A symbol
-/// that is no mangled name of C++ or Rust stays as it is. U+FFFD replaces bytes that are not UTF-8.
+/// The source name of a function, from the linker's symbol. A symbol that is not a mangled C++ or
+/// Rust name stays as it is. U+FFFD replaces bytes that are not UTF-8.
 pub fn demangled(symbol: &[u8]) -> Cow<'_, str> {
     let symbol = &symbol[..symbol.len().min(NAME_BYTES)];
     let Ok(text) = str::from_utf8(symbol) else { return String::from_utf8_lossy(symbol) };
-    // What the linker adds, such as a version, is no part of the mangled name.
+    // Suffixes of the linker, such as a version, are not part of the mangled name.
     rust(text).or_else(|| cpp(text)).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
@@ -23,7 +23,7 @@ fn rust(text: &str) -> Option<String> {
 }
 
 fn cpp(text: &str) -> Option<String> {
-    // Others begin so only by accident: `_Z` is the implementation's.
+    // Other names match only by accident: `_Z` is reserved for the implementation.
     if !text.starts_with("_Z") {
         return None;
     }
@@ -33,8 +33,8 @@ fn cpp(text: &str) -> Option<String> {
     bounded.text()
 }
 
-/// Text that ends with an error where it becomes too long: a short mangled name may stand for a very
-/// long one.
+/// Text that fails when it becomes too long, because a short mangled name may expand to a very long
+/// one.
 #[derive(Default)]
 struct Bounded(String);
 

@@ -1,8 +1,8 @@
-//! The functions of an ELF file, and its build id. The file may be anybody's.
+//! The functions of an ELF file, and its build id. The file is untrusted.
 //!
-//! It is read in pieces, never mapped: anybody who may write to a file can truncate it, and reading a
-//! truncated mapping ends the reader by SIGBUS. No length that the file states is allocated before it
-//! is held against the length of the file.
+//! It is read in pieces, never mapped: any user with write permission can truncate it, and reading
+//! a truncated mapping kills the reader by SIGBUS. Lengths stated in the file are checked against
+//! the length of the file before memory is allocated.
 
 use std::fs::File;
 use std::io;
@@ -20,21 +20,21 @@ use goblin::elf::{Elf, ProgramHeader, SectionHeader};
 use crate::functions::{Candidate, FunctionTable, TextRange};
 use crate::limits;
 
-/// Bytes of an entry of a table of symbols.
+/// Bytes of a symbol table entry.
 const SYMBOL: usize = 24;
-/// Notes that are looked through for a build id.
+/// Most notes that are searched for a build id.
 const NOTES: usize = 64;
 const CONTEXT: Ctx = Ctx { container: Container::Big, le: Endian::Little };
 
-/// Something with a length that can be read from any place.
+/// A source of known length that can be read at any offset.
 pub(crate) trait ReadAt {
-    /// Bytes of it.
+    /// Length in bytes.
     fn len(&self) -> u64;
     /// Reads all of `buffer` at `offset`.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
-/// A file with the length that it had when it was opened.
+/// A file with its length at the time it was opened.
 pub(crate) struct RegularFile {
     pub file: File,
     pub len: u64,
@@ -76,7 +76,7 @@ struct Load {
 pub(crate) struct LoadSegments(Vec<Load>);
 
 impl LoadSegments {
-    /// What the file calls the code at this place in it.
+    /// The address that the file assigns to the code at this file offset.
     pub fn address(&self, offset: u64) -> Option<u64> {
         const PAGE: u64 = 4096;
         // Mappings begin at whole pages.
@@ -87,7 +87,7 @@ impl LoadSegments {
         Some(load.address.wrapping_add(offset.wrapping_sub(load.offset)))
     }
 
-    /// Where in the file the code is that it calls so.
+    /// The file offset of the code with this address.
     pub fn offset(&self, address: u64) -> Option<u64> {
         let holds =
             |it: &&Load| it.address <= address && address < it.address.saturating_add(it.size);
@@ -96,33 +96,33 @@ impl LoadSegments {
     }
 }
 
-/// The headers of an ELF file of 64 bits, little-endian.
+/// The headers of a 64-bit little-endian ELF file.
 pub(crate) struct ElfFile<R> {
     source: R,
     /// The build id; empty if there is none.
     pub build_id: Vec<u8>,
-    /// Where its code is.
+    /// The mapping of its code.
     pub loads: LoadSegments,
-    /// Where its other content is.
+    /// The mapping of its other content.
     pub data: LoadSegments,
     sections: Vec<SectionHeader>,
-    /// The number of the section that has the names of sections.
+    /// The index of the section with the names of sections.
     names: usize,
 }
 
-/// Which table of symbols a file has.
+/// The symbol tables of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SymbolTables {
     /// None.
     Nothing,
-    /// Only the symbols that other objects use.
+    /// Only the dynamic symbols.
     Dynamic,
-    /// All of them.
+    /// A complete table.
     Whole,
 }
 
 impl<R: ReadAt> ElfFile<R> {
-    /// Reads the headers. None if it is no such file.
+    /// Reads the headers. `None` if it is not such a file.
     pub fn new(source: R) -> Option<ElfFile<R>> {
         let header = Elf::parse_header(&bytes(&source, 0, 64, limits::HEADER_BYTES)?).ok()?;
         let is_ours = header.container().ok()? == Container::Big
@@ -181,7 +181,7 @@ impl<R: ReadAt> ElfFile<R> {
         Some(note.desc.to_vec())
     }
 
-    /// Which symbols it has.
+    /// The symbol tables that it has.
     pub fn tables(&self) -> SymbolTables {
         let has = |kind| self.sections.iter().any(|it| it.sh_type == kind && it.sh_size > 0);
         match (has(SHT_SYMTAB), has(SHT_DYNSYM)) {
@@ -191,7 +191,7 @@ impl<R: ReadAt> ElfFile<R> {
         }
     }
 
-    /// The content of its notes of this owner and type, from sections.
+    /// The content of its notes with this owner and type, from sections.
     pub fn notes_of(&self, owner: &str, kind: u32, most: usize) -> Vec<Vec<u8>> {
         let sections = self.sections.iter().filter(|it| it.sh_type == SHT_NOTE).take(NOTES);
         let mut found = Vec::new();
@@ -207,7 +207,7 @@ impl<R: ReadAt> ElfFile<R> {
         found
     }
 
-    /// The address of the section of this name, if there is one.
+    /// The address of the section with this name.
     pub fn section_address(&self, name: &[u8]) -> Option<u64> {
         let names = self.sections.get(self.names)?;
         let names = bytes(&self.source, names.sh_offset, names.sh_size, limits::HEADER_BYTES)?;
@@ -218,8 +218,8 @@ impl<R: ReadAt> ElfFile<R> {
         self.sections.iter().find(is_it).map(|it| it.sh_addr)
     }
 
-    /// What `make` makes of the name and the address of each symbol that is a function with code in
-    /// this file.
+    /// Applies `make` to the name and the address of each symbol of a function that is defined in
+    /// this file. Returns the results.
     pub fn function_symbols<T>(&self, make: impl Fn(&[u8], u64) -> Option<T>) -> Vec<T> {
         let Some((symbols, names)) = self.table(SHT_SYMTAB).or_else(|| self.table(SHT_DYNSYM))
         else {
@@ -235,14 +235,14 @@ impl<R: ReadAt> ElfFile<R> {
         functions.take(limits::FUNCTIONS).collect()
     }
 
-    /// Whether a symbol has one of these names, whether it is defined here or elsewhere.
+    /// Whether a symbol has one of these names, defined or undefined.
     pub fn has_symbol(&self, wanted: &[&[u8]]) -> bool {
         [SHT_SYMTAB, SHT_DYNSYM].into_iter().filter_map(|kind| self.table(kind)).any(
             |(symbols, names)| {
                 let mut symbols = symbols.chunks_exact(SYMBOL);
                 symbols.any(|symbol| {
                     let name = name_of(symbol, &names).unwrap_or_default();
-                    // Of another file, it may have a version: swapcontext@GLIBC_2.2.5.
+                    // An undefined symbol may have a version: swapcontext@GLIBC_2.2.5.
                     let name = name.split(|&byte| byte == b'@').next().unwrap_or_default();
                     wanted.contains(&name)
                 })
@@ -250,7 +250,7 @@ impl<R: ReadAt> ElfFile<R> {
         )
     }
 
-    /// The bytes of a table of symbols, and of the names in it.
+    /// The bytes of a symbol table and of its string table.
     fn table(&self, kind: u32) -> Option<(Vec<u8>, Vec<u8>)> {
         let symbols = self.sections.iter().find(|it| it.sh_type == kind && it.sh_size > 0)?;
         let names = self.sections.get(symbols.sh_link as usize)?;
@@ -262,7 +262,7 @@ impl<R: ReadAt> ElfFile<R> {
         Some((read(symbols)?, read(names)?))
     }
 
-    /// The functions of its best table of symbols, at the addresses that the file has for them.
+    /// The functions of its most complete symbol table, by their addresses in the file.
     pub fn functions(&self) -> FunctionTable {
         let Some((symbols, names)) = self.table(SHT_SYMTAB).or_else(|| self.table(SHT_DYNSYM))
         else {
@@ -273,7 +273,7 @@ impl<R: ReadAt> ElfFile<R> {
         FunctionTable::of_candidates(candidates, names)
     }
 
-    /// The function that an entry of a table of symbols is about, if it is about one.
+    /// The function of a symbol table entry, if it describes one.
     fn candidate(&self, symbol: &[u8], names: &[u8]) -> Option<Candidate> {
         let word = |at: usize| Some(u64::from_le_bytes(*symbol.get(at..)?.first_chunk()?));
         let at = u32::from_le_bytes(*symbol.first_chunk()?);
@@ -285,12 +285,12 @@ impl<R: ReadAt> ElfFile<R> {
         let in_code = header.is_some_and(|it| it.sh_flags & u64::from(SHF_EXECINSTR) != 0);
         let is_function = match kind {
             STT_FUNC | STT_GNU_IFUNC => section != 0,
-            // Labels of assembly have no type.
+            // Labels in assembly have no type.
             STT_NOTYPE => in_code,
             _ => false,
         };
         let name = name_of(symbol, names)?;
-        // AArch64 marks code and data so.
+        // Mapping symbols of AArch64 for code and data.
         let is_mark = name.first() == Some(&b'$');
         if !is_function || name.is_empty() || is_mark || start == 0 {
             return None;
@@ -313,7 +313,7 @@ impl<R: ReadAt> ElfFile<R> {
     }
 }
 
-/// The name of an entry of a table of symbols. A longer one is cut: nobody looks further for its end.
+/// The name of a symbol table entry. A name beyond the limit is cut.
 fn name_of<'a>(symbol: &[u8], names: &'a [u8]) -> Option<&'a [u8]> {
     let at = u32::from_le_bytes(*symbol.first_chunk()?);
     let name = names.get(at as usize..)?;
@@ -321,12 +321,12 @@ fn name_of<'a>(symbol: &[u8], names: &'a [u8]) -> Option<&'a [u8]> {
     name.split(|&byte| byte == 0).next()
 }
 
-/// The functions of the ELF file that `bytes` are; none if they are no such file.
+/// The functions of the ELF file in `bytes`. Empty if it is not such a file.
 pub fn functions_of(bytes: &[u8]) -> FunctionTable {
     ElfFile::new(bytes).map(|file| file.functions()).unwrap_or_default()
 }
 
-/// `size` bytes at `offset`, if the source has them, and they are at most `most`.
+/// `size` bytes at `offset`, if the source has them and they are at most `most`.
 fn bytes(source: &impl ReadAt, offset: u64, size: u64, most: u64) -> Option<Vec<u8>> {
     let end = offset.checked_add(size)?;
     if size > most || end > source.len() {
@@ -374,7 +374,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
-        /// Whatever is changed in the headers and tables of a file, nothing panics.
+        /// No change in the headers and tables of a file causes a panic.
         #[test]
         fn damaged_files_are_survived(
             damage in prop::collection::vec((0usize..4096, any::<u8>()), 1..20),
@@ -383,7 +383,7 @@ mod tests {
             let mut bytes = std::fs::read("/bin/true").unwrap();
             let len = bytes.len();
             for (at, byte) in damage {
-                // The headers of sections are at the end.
+                // The section headers are at the end.
                 let at = if at % 2 == 0 { at / 2 } else { len - 1 - at / 2 };
                 bytes[at] = byte;
             }

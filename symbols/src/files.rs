@@ -1,4 +1,4 @@
-//! The tables of functions of modules: each is read once, when an address needs it.
+//! The function tables of modules. Each is read once, when an address needs it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -15,20 +15,20 @@ use crate::remark::{NameRemark, UnnamedCause};
 /// The file of a module.
 #[derive(Debug)]
 pub(crate) struct LoadedFile {
-    /// Its functions, at the addresses that the file has for them.
+    /// Its functions, by their addresses in the file.
     pub functions: FunctionTable,
-    /// Where its code is.
+    /// The mapping of its code.
     pub loads: LoadSegments,
 }
 
-/// What tells files apart: the build id, or the path where there is none.
+/// The identity of a file: the build id, or the path if there is none.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum FileKey {
     BuildId(Vec<u8>),
     Path(Vec<u8>),
 }
 
-/// All files that were wanted so far.
+/// All files that were requested so far.
 #[derive(Debug)]
 pub(crate) struct SymbolFiles {
     finder: Finder,
@@ -43,7 +43,7 @@ struct Inner {
     remarks: BTreeSet<NameRemark>,
 }
 
-/// An ELF file that is that of a module.
+/// An ELF file that was verified to be that of a module.
 type Proven = ElfFile<RegularFile>;
 
 impl SymbolFiles {
@@ -51,12 +51,12 @@ impl SymbolFiles {
         SymbolFiles { finder, inner: Mutex::default() }
     }
 
-    /// Where files are looked for.
+    /// Finds files.
     pub fn finder(&self) -> &Finder {
         &self.finder
     }
 
-    /// The file of a module, if there is one that is proven to be it and has symbols.
+    /// The file of a module, if there is a verified one with symbols.
     pub fn of_module(&self, module: &Module, process: &Process) -> Option<Arc<LoadedFile>> {
         let key = match module.build_id.is_empty() {
             true => FileKey::Path(module.path.clone()),
@@ -66,7 +66,7 @@ impl SymbolFiles {
         if let Some(known) = inner.files.get(&key) {
             return known.clone();
         }
-        // Others wait: they want the same file, most likely.
+        // Other threads wait, because they probably need the same file.
         let loaded = self.load(module, process).and_then(|file| {
             let bytes = inner.bytes.saturating_add(file.functions.bytes());
             if bytes > limits::ALL_TABLES_BYTES {
@@ -84,7 +84,7 @@ impl SymbolFiles {
         loaded.ok()
     }
 
-    /// Why names are missing so far, by path.
+    /// The reasons for missing names so far, by path.
     pub fn remarks(&self) -> Vec<NameRemark> {
         self.lock().remarks.iter().cloned().collect()
     }
@@ -98,7 +98,7 @@ impl SymbolFiles {
                     best = Some(file);
                     break;
                 }
-                // The first one that was there says more than those that were not.
+                // The reason of the first existing file is more useful than that of missing ones.
                 Err(other) if cause == UnnamedCause::Missing => cause = other,
                 Err(_) => {}
             }
@@ -120,7 +120,7 @@ impl SymbolFiles {
         Ok(LoadedFile { functions, loads })
     }
 
-    /// The file at `path`, if it is that of the module.
+    /// The file at `path`, if it is verified to be that of the module.
     fn proven(&self, path: &Path, module: &Module) -> Result<Proven, UnnamedCause> {
         let (file, metadata) = opened(path).ok_or(UnnamedCause::Missing)?;
         let file = ElfFile::new(file).ok_or(UnnamedCause::OtherFile)?;
@@ -133,7 +133,7 @@ impl SymbolFiles {
         Ok(file)
     }
 
-    /// A thread that panicked while it held the lock left whole files, or none.
+    /// A thread that panicked while it held the lock left no partial entries.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Finds files: those that processes had mapped, and what is known about them.
+//! Finds the files that processes had mapped, and their debug files.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -17,16 +17,16 @@ use crate::limits;
 /// Clock ticks per second in `/proc/PID/stat`: the same on every Linux.
 const TICKS: u64 = 100;
 
-/// Where files are looked for. Tests have folders of their own.
+/// Search paths for files. Tests use their own folders.
 #[derive(Debug, Clone)]
 pub struct SearchPaths {
     /// The root of paths.
     pub root: PathBuf,
-    /// Where procfs is mounted.
+    /// The folder where procfs is mounted.
     pub proc: PathBuf,
     /// Folders with separate debug files, by build id: `.build-id/xx/yyyy.debug` below them.
     pub debug: Vec<PathBuf>,
-    /// Where JIT compilers write their maps.
+    /// The folder of the maps that JIT compilers write.
     pub tmp: PathBuf,
 }
 
@@ -37,7 +37,7 @@ impl Default for SearchPaths {
     }
 }
 
-/// What a capture says about the host where it was made.
+/// The host of a capture, as the capture states it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaptureHost {
     /// The boot id.
@@ -49,7 +49,7 @@ pub struct CaptureHost {
 }
 
 impl CaptureHost {
-    /// What the header of a capture says.
+    /// The host from the header of a capture.
     pub fn of_header(header: &FileHeader) -> CaptureHost {
         CaptureHost {
             boot_id: header.boot_id.clone(),
@@ -64,7 +64,7 @@ impl CaptureHost {
 pub(crate) struct Finder {
     places: SearchPaths,
     host: CaptureHost,
-    /// The capture was made on this machine, and it has not been started anew since.
+    /// Whether the capture was made on this machine, which has not been rebooted since.
     is_here: bool,
 }
 
@@ -75,12 +75,12 @@ impl Finder {
         Finder { places, host, is_here }
     }
 
-    /// The files that may be that of a module: under its path, and where the process sees it, if it
-    /// still lives.
+    /// Possible files of a module: at its path, and at the path from the process's view if it still
+    /// lives.
     pub fn candidates(&self, module: &Module, process: &Process) -> Vec<PathBuf> {
         let mut all = Vec::new();
         let Some(path) = module.path.strip_prefix(b"/") else { return all };
-        // The kernel writes a line end as `\012`, and so a path with these characters.
+        // The kernel writes a line end as `\012`, which a path may also contain literally.
         let with_line_ends = replaced(path, b"\\012", b"\n");
         let paths = [Some(path), with_line_ends.as_deref()];
         let below = |root: &Path| {
@@ -96,7 +96,7 @@ impl Finder {
         all
     }
 
-    /// The files with separate debug information of a build id.
+    /// The separate debug files for a build id.
     pub fn debug_files(&self, build_id: &[u8]) -> impl Iterator<Item = PathBuf> + use<'_> {
         let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
         let name = (hex.len() > 2).then(|| format!(".build-id/{}/{}.debug", &hex[..2], &hex[2..]));
@@ -134,12 +134,12 @@ impl Finder {
         let folder = self.places.proc.join(process.pid.to_string());
         let stat = self.is_here.then(|| std::fs::read(folder.join("stat")).ok()).flatten()?;
         let stat = String::from_utf8_lossy(&stat);
-        // The name of the program may contain anything, also brackets.
+        // The name of the program may contain anything, including brackets.
         let start = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?;
         (start.parse() == Ok(process.start_time)).then_some(folder)
     }
 
-    /// Whether the process saw the files that this program sees.
+    /// Whether the process saw the same files as this program.
     fn sees_our_files(&self, process: &Process) -> bool {
         let theirs = process.namespaces.iter().find(|(name, _)| name == "mnt").map(|it| it.1);
         let ours = std::fs::read_link(self.places.proc.join("self/ns/mnt")).ok();
@@ -150,7 +150,7 @@ impl Finder {
         theirs.is_some() && theirs == ours
     }
 
-    /// When a process started, in seconds since the epoch; a little early rather than late.
+    /// The start of a process, in seconds since the epoch, rounded down.
     fn started(&self, process: &Process) -> i64 {
         let ns = process.start_time.saturating_mul(1_000_000_000 / TICKS);
         let before = self.host.created_mono_ns.saturating_sub(ns);
@@ -159,7 +159,7 @@ impl Finder {
     }
 }
 
-/// `text` with `to` for each `from`, if there is one.
+/// `text` with every `from` replaced by `to`. `None` if it contains no `from`.
 fn replaced(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     let (mut rest, mut all) = (text, Vec::with_capacity(text.len()));
     while let Some((&first, behind)) = rest.split_first() {
@@ -177,8 +177,8 @@ fn replaced(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     (all.len() != text.len()).then_some(all)
 }
 
-/// Opens a file that is a regular one. Opening a device or a FIFO may do something, so it is looked at
-/// first.
+/// Opens a regular file. The file is checked first, because opening a device or a FIFO may have
+/// side effects.
 fn regular(path: &Path) -> Option<(File, Metadata)> {
     let look = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let look = File::from(look);
@@ -190,7 +190,7 @@ fn regular(path: &Path) -> Option<(File, Metadata)> {
     Some((file, metadata))
 }
 
-/// The same, ready to be read.
+/// The same, as a readable file.
 pub(crate) fn opened(path: &Path) -> Option<(RegularFile, Metadata)> {
     let (file, metadata) = regular(path)?;
     Some((RegularFile { file, len: metadata.len() }, metadata))
@@ -205,7 +205,7 @@ mod tests {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Paths below a folder, a host, and a process that lives there.
+    /// Search paths below a folder, a host, and a process that lives there.
     fn living(folder: &Path) -> (SearchPaths, CaptureHost, Process) {
         let places = SearchPaths {
             root: folder.join("root"),

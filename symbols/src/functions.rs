@@ -4,9 +4,9 @@
 #[derive(Debug, Clone, Default)]
 pub struct FunctionTable {
     functions: Vec<Function>,
-    /// From which address on which function is the innermost one; [`NOBODY`]: none is.
+    /// The innermost function from each address on; [`NOBODY`] for none.
     segments: Vec<(u64, u32)>,
-    /// The text that all names are parts of.
+    /// The text that contains all names.
     names: Vec<u8>,
 }
 
@@ -18,7 +18,7 @@ struct Function {
     name: TextRange,
 }
 
-/// A part of a text.
+/// A range of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TextRange {
     pub at: u32,
@@ -31,31 +31,32 @@ impl TextRange {
     }
 }
 
-/// A function that is about to come into a table.
+/// A function to be added to a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate {
     pub start: u64,
-    /// The address behind it.
+    /// The end address, exclusive.
     pub end: u64,
-    /// `end` is its own. Otherwise it reaches to the next function, and not beyond `end`.
+    /// Whether `end` is stated by the symbol. Otherwise the function ends at the next function, or
+    /// at `end`.
     pub is_sized: bool,
     pub name: TextRange,
-    /// Of several functions with the same range, the one of the highest rank has it.
+    /// Of several functions with the same range, the one with the highest rank is used.
     pub rank: u8,
 }
 
 impl FunctionTable {
-    /// The table of `all`, which need no order, and whose names are parts of `names`. Where functions overlap, the one that begins later has
-    /// the addresses.
+    /// A table of the functions in `all`, in any order; their names are ranges of `names`. Where
+    /// functions overlap, the one that begins later is used.
     pub(crate) fn of_candidates(mut all: Vec<Candidate>, names: Vec<u8>) -> FunctionTable {
-        // Outer ones first, and of equal ones the best.
+        // Outer functions first, and the best of equal ones.
         all.sort_by(|a, b| {
             let by_end = || b.end.cmp(&a.end).then(b.rank.cmp(&a.rank)).then(a.name.cmp(&b.name));
             a.start.cmp(&b.start).then_with(by_end)
         });
         all.dedup_by(|later, earlier| (later.start, later.end) == (earlier.start, earlier.end));
         let mut table = FunctionTable { names, ..FunctionTable::default() };
-        // The functions that are open, innermost last, with their ends.
+        // The open functions with their ends, the innermost last.
         let mut open: Vec<(u64, u32)> = Vec::new();
         for (index, it) in all.iter().enumerate() {
             table.close(&mut open, it.start);
@@ -73,7 +74,7 @@ impl FunctionTable {
         table
     }
 
-    /// From `address` on, the function is `number`.
+    /// From `address` on, the innermost function is `number`.
     fn begin(&mut self, address: u64, number: u32) {
         match self.segments.last_mut() {
             Some(last) if last.0 == address => last.1 = number,
@@ -89,7 +90,7 @@ impl FunctionTable {
                 break;
             }
             open.pop();
-            // An outer function that ended inside has nothing left.
+            // An outer function that ended inside has no range left.
             while open.last().is_some_and(|outer| outer.0 <= end) {
                 open.pop();
             }
@@ -97,8 +98,8 @@ impl FunctionTable {
         }
     }
 
-    /// The symbol of the function at `address`, as the linker has it, and how far into the function the
-    /// address is.
+    /// The linker's symbol of the function at `address`, and the offset of the address in the
+    /// function.
     pub fn find(&self, address: u64) -> Option<(&[u8], u64)> {
         let behind = self.segments.partition_point(|segment| segment.0 <= address);
         let (_, number) = *self.segments.get(behind.checked_sub(1)?)?;
@@ -111,7 +112,7 @@ impl FunctionTable {
         self.functions.is_empty()
     }
 
-    /// Bytes that it takes, about.
+    /// Approximate memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.functions[..]) + size_of_val(&self.segments[..]) + self.names.len()
     }
@@ -123,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// A table of functions with an end, or 0, with their ranks.
+    /// A table of functions with an end or 0, and their ranks.
     fn table(all: &[(u64, u64, &str, u8)]) -> FunctionTable {
         let mut names = Vec::new();
         let mut candidates = Vec::new();
@@ -184,7 +185,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a search through all functions.
+        /// Compares the table with a search through all functions.
         #[test]
         fn it_finds_what_a_search_finds(
             ranges in prop::collection::vec((0u64..100, 1u64..40), 0..20),
@@ -194,12 +195,12 @@ mod tests {
             let table = table(&all);
             for address in 0..150 {
                 let holding = all.iter().filter(|it| it.0 <= address && address < it.1);
-                // The last one to begin.
+                // The function that begins last.
                 let expected = holding.map(|it| it.0).max();
                 let found = table.find(address).map(|(_, offset)| address - offset);
                 match (expected, found) {
                     (None, found) => prop_assert_eq!(found, None),
-                    // Where an outer one goes on behind one that it does not hold, it may be unknown.
+                    // An outer function may be unknown after an inner one that exceeds it.
                     (Some(_), None) => {}
                     (Some(expected), Some(found)) => {
                         let is_there = all.iter().any(|it| it.0 == found && address < it.1);
@@ -207,7 +208,7 @@ mod tests {
                     }
                 }
             }
-            // Each address at which a function begins is that function's.
+            // Each start address of a function belongs to that function.
             for it in &all {
                 prop_assert_eq!(table.find(it.0).map(|(_, offset)| offset), Some(0));
             }

@@ -1,18 +1,19 @@
 //! Names of code addresses: `processCommand+0x12 (redis-server)`.
 //!
-//! A capture states which files each process had mapped as code ([`ppt_capture::Modules`]). This
-//! crate finds those files on this machine, reads their tables of symbols, and names addresses.
+//! A capture states the files that each process had mapped as code ([`ppt_capture::Modules`]). This
+//! crate finds those files on this machine, reads their symbol tables, and names addresses.
 //!
 //! * [`Symbols`] knows the modules of a capture. It loads files when an address needs them.
-//! * [`Namer`] names the addresses of one process. Names that were found stay at hand.
-//! * [`NameRemark`] says why a file could not be used.
-//! * [`CodeFile`] goes the other way, from names to places in a file: functions and USDT probes.
+//! * [`Namer`] names the addresses of one process, with a cache.
+//! * [`NameRemark`] states why a file could not be used.
+//! * [`CodeFile`] works in the other direction: from names to file offsets of functions and USDT
+//!   probes.
 //!
 //! # What is trusted
 //! Nothing. A file is used only if it has the build id that the capture states. Paths come from the
-//! target: only regular files are opened. Tables come from files that anybody may have made: all reads
-//! are bounded by the length of the file and by [`limits`], and no content makes this crate panic.
-//! Names may be any text without the guarantee that a terminal can show it, so escape them.
+//! target: only regular files are opened. Tables come from untrusted files: all reads are bounded
+//! by the length of the file and by [`limits`], and no content makes this crate panic. Names may be
+//! any text that may not be safe to show on a terminal, so escape them.
 
 #![forbid(unsafe_code)]
 

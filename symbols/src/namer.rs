@@ -1,27 +1,27 @@
-//! Names the addresses of one process, again and again.
+//! Names the addresses of one process, with a cache.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::program::Program;
 
-/// Names that are at hand at first, and at most: powers of two.
+/// Smallest and largest size of the cache: powers of two.
 const FEWEST: usize = 256;
 const MOST: usize = 1 << 16;
-/// Places where a name may be. More would be a search, which whoever chooses addresses could make long.
+/// Number of slots in which a name may be. A longer search could be made slow by chosen addresses.
 const PROBES: usize = 8;
 
-/// Names the addresses of one process. Programs use few addresses again and again, so most names are at
-/// hand: then a name costs a few nanoseconds, without a lock.
+/// Names the addresses of one process. Programs use few addresses repeatedly, so most names are in
+/// the cache, where a name costs a few nanoseconds and no lock.
 #[derive(Debug)]
 pub struct Namer {
     program: Arc<Program>,
-    /// The set of modules that holds.
+    /// The current set of modules.
     set: usize,
     at_hand: AtHand,
 }
 
-/// Names by address. Made when the first address comes.
+/// The cache: names by address. Allocated for the first address.
 #[derive(Debug, Default)]
 struct AtHand {
     slots: Vec<Option<(u64, Arc<str>)>>,
@@ -33,7 +33,8 @@ impl Namer {
         Namer { program, set: 0, at_hand: AtHand::default() }
     }
 
-    /// Addresses that come next are of `mono_ns` of CLOCK_MONOTONIC, more or less: modules come and go.
+    /// The following addresses are from about `mono_ns` of CLOCK_MONOTONIC. This selects the
+    /// modules of that time.
     pub fn at(&mut self, mono_ns: u64) {
         let set = self.program.set_at(mono_ns);
         if set != self.set {
@@ -42,13 +43,13 @@ impl Namer {
         }
     }
 
-    /// The name of an address, or None for 0, which is no address:
+    /// The name of an address. `None` for 0, which is no address.
     ///
-    /// * `processCommand+0x12 (redis-server)`: a function, the place in it, and the module,
-    /// * `redis-server+0x4f2c1`: a module, and what its file calls the address,
-    /// * `0x7f0012345678`: no module has it.
+    /// * `processCommand+0x12 (redis-server)`: a function, the offset in it, and the module,
+    /// * `redis-server+0x4f2c1`: a module, and the address that its file assigns,
+    /// * `0x7f0012345678`: not in a module.
     ///
-    /// The text comes from files of others, so escape it before you show it.
+    /// The text comes from untrusted files, so escape it before you show it.
     #[inline]
     pub fn name(&mut self, address: u64) -> Option<&Arc<str>> {
         if address == 0 {
@@ -63,7 +64,7 @@ impl Namer {
 }
 
 impl AtHand {
-    /// The slots where the name of an address may be.
+    /// The slots in which the name of an address may be.
     #[inline]
     fn places(&self, address: u64) -> impl Iterator<Item = usize> + use<> {
         let mask = self.slots.len() - 1;
@@ -82,7 +83,7 @@ impl AtHand {
         self.places(address).find(is_it)
     }
 
-    /// Puts a name into a free slot, or instead of another name. Returns the slot.
+    /// Stores a name in a free slot, or replaces another name. Returns the slot.
     fn insert(&mut self, address: u64, name: Arc<str>) -> usize {
         if 2 * self.len >= self.slots.len() && self.slots.len() < MOST {
             self.grow();
@@ -104,8 +105,8 @@ impl AtHand {
     }
 }
 
-/// The function or the module of a name, without the place in it:
-/// `processCommand+0x12 (redis-server)` → `processCommand (redis-server)`.
+/// The function or the module of a name, without the offset: `processCommand+0x12 (redis-server)` →
+/// `processCommand (redis-server)`.
 pub fn function_part(name: &str) -> Cow<'_, str> {
     let module = if name.ends_with(')') { name.rfind(" (") } else { None };
     let (place, module) = name.split_at(module.unwrap_or(name.len()));
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn names_at_hand_are_those_of_their_addresses() {
         let mut at_hand = AtHand::default();
-        // Far more than fit, and many in the same places.
+        // Far more than fit, with many collisions.
         for round in 0..3u64 {
             for number in 0..200_000u64 {
                 let address = if number % 2 == 0 { number << 40 } else { number + 1 };

@@ -1,14 +1,14 @@
-//! `/tmp/perf-PID.map`: the names that JIT compilers give their code, for perf and others.
+//! `/tmp/perf-PID.map`: the names that JIT compilers give their code, for perf and similar tools.
 //!
-//! A line is `START SIZE name`, in hex. A compiler appends lines while it runs, also for addresses that
-//! it uses again: the last line has them.
+//! A line is `START SIZE name`, in hex. A compiler appends lines while it runs, including for
+//! reused addresses: the last line counts.
 
 use std::collections::BTreeMap;
 
 use crate::functions::{Candidate, FunctionTable, TextRange};
 use crate::limits;
 
-/// The functions that the text of such a map lists. Lines that are none are left out.
+/// The functions in the text of such a map. Invalid lines are ignored.
 pub fn parsed(text: Vec<u8>) -> FunctionTable {
     let mut last: BTreeMap<u64, Candidate> = BTreeMap::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Why names are missing.
+//! The reasons for missing names.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct NameRemark {
 /// The reason for a [`NameRemark`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UnnamedCause {
-    /// The file has another build id than the module: it was replaced since.
+    /// The file has another build id than the module, because it was replaced since.
     OtherFile,
     /// Neither the module nor the file has a build id, and the file is younger than the capture.
     NotProven,

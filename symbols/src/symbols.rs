@@ -1,4 +1,4 @@
-//! The modules of a capture, and who names the addresses in them.
+//! The modules of a capture, and the naming of addresses in them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,7 +11,7 @@ use crate::namer::Namer;
 use crate::program::Program;
 use crate::remark::NameRemark;
 
-/// Names the addresses of a capture. It may be shared by threads.
+/// Names the addresses of a capture. Threads may share it.
 #[derive(Debug)]
 pub struct Symbols {
     modules: ModuleTable,
@@ -20,30 +20,30 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Names the addresses of a capture that was made on `host`.
+    /// A namer for a capture that was made on `host`.
     pub fn new(places: SearchPaths, host: CaptureHost) -> Symbols {
         Symbols::of_table(places, host, ModuleTable::default())
     }
 
-    /// The same where all modules are known.
+    /// The same with all modules known in advance.
     pub fn of_table(places: SearchPaths, host: CaptureHost, modules: ModuleTable) -> Symbols {
         let files = Arc::new(SymbolFiles::new(Finder::new(places, host)));
         Symbols { modules, files, programs: RwLock::default() }
     }
 
-    /// Takes in what a chunk states of `process`.
+    /// Adds the modules that a chunk states for `process`.
     pub fn add(&mut self, process: &Process, modules: &Modules) {
         self.modules.add(process, modules);
         let programs = self.programs.get_mut().unwrap_or_else(PoisonError::into_inner);
         programs.remove(&ProgramKey::of_process(process));
     }
 
-    /// Names the addresses of `process`.
+    /// A namer for the addresses of `process`.
     pub fn namer(&self, process: &Process) -> Namer {
         Namer::new(self.program(process))
     }
 
-    /// Why names are missing so far, by path.
+    /// The reasons for missing names so far, by path.
     pub fn remarks(&self) -> Vec<NameRemark> {
         self.files.remarks()
     }

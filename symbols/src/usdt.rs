@@ -1,22 +1,22 @@
-//! USDT probes: places in a program that its authors named, as `.note.stapsdt` states them.
+//! USDT probes: points in a program that its authors named, from `.note.stapsdt`.
 //!
-//! A note has three addresses (of the probe, of the section `.stapsdt.base`, of the semaphore or 0) and
+//! A note has three addresses (the probe, the section `.stapsdt.base`, and the semaphore or 0) and
 //! three texts: provider, name, and arguments such as `-4@%esi 8@$3 4@16(%rbx)`.
 
-/// A place of a probe.
+/// The note of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsdtNote {
-    /// Who defines it, such as `postgresql`.
+    /// The provider, such as `postgresql`.
     pub provider: String,
     /// Its name, such as `query__start`.
     pub name: String,
-    /// Its arguments as the note has them.
+    /// Its arguments as in the note.
     pub text: String,
-    /// The same, understood.
+    /// The parsed arguments.
     pub arguments: Vec<UsdtArgument>,
-    /// Its address, as the file has it.
+    /// Its address in the file.
     pub(crate) address: u64,
-    /// Where `.stapsdt.base` was when the note was written.
+    /// The address of `.stapsdt.base` when the note was written.
     pub(crate) base: u64,
     /// The address of its semaphore; 0 if it has none.
     pub(crate) semaphore: u64,
@@ -25,27 +25,27 @@ pub struct UsdtNote {
 /// An argument of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsdtArgument {
-    /// Bytes of it: 1, 2, 4 or 8.
+    /// Size in bytes: 1, 2, 4 or 8.
     pub size: u8,
-    /// It may be negative.
+    /// Whether it is signed.
     pub is_signed: bool,
-    /// Where it is at the probe.
+    /// Its location at the probe.
     pub operand: Operand,
 }
 
-/// Where an argument is.
+/// The location of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
-    /// In a register of x86-64, by the number that perf_event_open(2) has for it, so many bits up.
+    /// In a register of x86-64, by its number for perf_event_open(2), from bit `shift` on.
     Register {
         /// `PERF_REG_X86_…`.
         number: u8,
         /// 8 for `ah`, `bh`, `ch` and `dh`.
         shift: u8,
     },
-    /// It is always this.
+    /// A constant.
     Constant(i64),
-    /// In memory, or somewhere that is not understood.
+    /// In memory, or at an unsupported location.
     Elsewhere,
 }
 
@@ -53,7 +53,7 @@ pub enum Operand {
 const ARGUMENTS: usize = 12;
 
 impl UsdtNote {
-    /// A note of `.note.stapsdt`. None if it is none.
+    /// Parses a note of `.note.stapsdt`. `None` if it is invalid.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Option<UsdtNote> {
         let word = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
         let mut texts = bytes.get(24..)?.split(|&byte| byte == 0);
@@ -68,7 +68,8 @@ impl UsdtNote {
         Some(UsdtNote { provider, name, arguments, text, address, base, semaphore })
     }
 
-    /// The file was changed after it was linked, and its section `.stapsdt.base` is at `base` now.
+    /// Adjusts the address for a file that was changed after linking: its section `.stapsdt.base`
+    /// is now at `base`.
     pub(crate) fn moved(self, base: u64) -> UsdtNote {
         let by = base.wrapping_sub(self.base);
         let semaphore = match self.semaphore {
@@ -80,7 +81,7 @@ impl UsdtNote {
 }
 
 impl UsdtArgument {
-    /// `-4@%esi`: the size, negative where it may be negative, and the operand.
+    /// `-4@%esi`: the size, negative for a signed value, and the operand.
     fn of_text(text: &str) -> UsdtArgument {
         let (size, operand) = match text.split_once('@') {
             Some((size, operand)) => (size.parse::<i8>().unwrap_or(8), operand),
@@ -101,7 +102,7 @@ impl Operand {
     }
 }
 
-/// A number as assembly has it.
+/// A number in assembly syntax.
 fn number(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1i64, digits),
@@ -112,7 +113,7 @@ fn number(text: &str) -> Option<i64> {
     Some((digits as i64).wrapping_mul(sign))
 }
 
-/// Names of the registers whose parts have names of their own, in the order of perf_event_open(2).
+/// Names of the registers with named parts, in the order of perf_event_open(2).
 const NAMED: [[&str; 4]; 8] = [
     ["rax", "eax", "ax", "al"],
     ["rbx", "ebx", "bx", "bl"],
@@ -123,7 +124,7 @@ const NAMED: [[&str; 4]; 8] = [
     ["rbp", "ebp", "bp", "bpl"],
     ["rsp", "esp", "sp", "spl"],
 ];
-/// The numbers of r8 to r15 there begin with this one.
+/// The perf_event_open(2) number of r8; r9 to r15 follow.
 const FIRST_NUMBERED: u8 = 16;
 
 fn register(name: &str) -> Option<Operand> {

@@ -1,4 +1,4 @@
-//! Names of addresses, held against binutils: `nm` and `addr2line`.
+//! Compares names of addresses with those of binutils: `nm` and `addr2line`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use std::process::Command;
 use ppt_capture::{Module, Modules, Process};
 use ppt_symbols::{CaptureHost, NameRemark, SearchPaths, Symbols, UnnamedCause, functions_of};
 
-/// Runs a tool; None, with a word about it, if it is missing.
+/// Runs a tool. If it is missing, reports that and returns `None`.
 fn run(tool: &str, arguments: &[&str], folder: &Path) -> Option<String> {
     match Command::new(tool).args(arguments).current_dir(folder).output() {
         Ok(output) => {
@@ -66,7 +66,7 @@ impl Built {
             .collect()
     }
 
-    /// Symbols of code by address, as nm has them.
+    /// Code symbols by address, according to nm.
     fn nm(&self, name: &str) -> Option<BTreeMap<u64, BTreeSet<String>>> {
         let mut all: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
         for line in run("nm", &["--defined-only", name], self.folder.path())?.lines() {
@@ -79,7 +79,7 @@ impl Built {
         Some(all)
     }
 
-    /// The module of the program, mapped at `start` from its first byte on.
+    /// The module of the program, mapped at `start` from file offset 0.
     fn module(&self, name: &str, start: u64) -> Module {
         Module {
             start,
@@ -91,7 +91,7 @@ impl Built {
         }
     }
 
-    /// Places below the folder, but for the root of paths.
+    /// Search paths below the folder, except the root of paths.
     fn places(&self) -> SearchPaths {
         let places = SearchPaths::default();
         SearchPaths { debug: vec![self.path("debug")], tmp: self.path("tmp"), ..places }
@@ -123,7 +123,7 @@ fn functions_are_those_of_binutils() {
         let text: Vec<&str> = text.split_whitespace().skip_while(|it| *it != ".text").collect();
         let number = |at: usize| u64::from_str_radix(text[at], 16).unwrap();
         let (start, size) = (number(2), number(4));
-        // Every instruction's place, more or less, and some that are none.
+        // Approximately every instruction's address, and some that are not instructions.
         let step = (size / 20_000).max(3);
         let addresses: Vec<u64> = (start..start + size).step_by(step as usize).collect();
         let asked: String = addresses.iter().map(|it| format!("{it:#x}\n")).collect();
@@ -140,7 +140,7 @@ fn functions_are_those_of_binutils() {
             let symbol = String::from_utf8_lossy(symbol).into_owned();
             let at = &nm[&(address - offset)];
             assert!(at.contains(&symbol), "{address:#x}: {symbol} is not in {at:?}");
-            // addr2line also names the room between two functions after the one before.
+            // addr2line also assigns the space between two functions to the earlier one.
             let is_theirs = theirs == "??" || at.contains(theirs) || theirs.starts_with("..");
             assert!(is_theirs, "{flags:?} {address:#x}: {symbol}+{offset:#x}, but {theirs}");
         }
@@ -164,14 +164,14 @@ fn a_file_is_that_of_the_module_or_is_not_used() {
     assert!(found.namer(&process).name(0).is_none());
     assert_eq!(found.remarks(), []);
 
-    // Another file lies there now.
+    // Another file is there now.
     let other = Module { build_id: vec![7; 20], ..module.clone() };
     let (found, process) = symbols(built.places(), &other);
     assert_eq!(name(&found, &process, START + main), format!("many+{main:#x}"));
     let remark = |cause| [NameRemark { path: built.path("many").to_str().unwrap().into(), cause }];
     assert_eq!(found.remarks(), remark(UnnamedCause::OtherFile));
 
-    // Nothing says that a file without a build id is the one that was mapped.
+    // A file without a build id cannot be verified to be the mapped one.
     let unproven = Module { build_id: vec![], ..module.clone() };
     let (found, process) = symbols(built.places(), &unproven);
     assert_eq!(name(&found, &process, START + main), format!("many+{main:#x}"));
@@ -220,7 +220,7 @@ fn separate_debug_files_are_found_by_build_id() {
     let (found, process) = symbols(built.places(), &module);
     assert_eq!(name(&found, &process, 0x10_0000 + local + 1), "f0+0x1 (many)");
     assert_eq!(found.remarks(), []);
-    // One of another build is not used.
+    // A file of another build is not used.
     std::fs::copy(&debug, folder.join("other")).unwrap();
     std::fs::write(&debug, built.bytes("many.c")).unwrap();
     let (found, process) = symbols(built.places(), &module);
@@ -228,7 +228,7 @@ fn separate_debug_files_are_found_by_build_id() {
     assert_eq!(found.remarks()[0].cause, UnnamedCause::NoSymbols);
 }
 
-/// Modules come and go: a name is that of the module that was there.
+/// Modules come and go: a name belongs to the module that was loaded then.
 #[test]
 fn the_module_of_the_time_has_an_address() {
     let Some(built) = Built::new(&[]) else { return };
