@@ -1,16 +1,16 @@
-//! The syntax tree: what stands in the file, with its place, and nothing about what it means.
+//! The syntax tree: the parts of the file with their spans, without their meaning.
 
 use crate::diagnostic::Span;
 
-/// A word, number or string as written (a string without its quotes); a word that is too long for a
-/// name is cut, its span is not.
+/// A word, number or string as written (a string without its quotes). A word that is too long for a
+/// name is cut, but its span is not.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Word {
     pub text: String,
     pub span: Span,
 }
 
-/// A whole file; each list in the order of the file.
+/// A whole file. Each list is in the order of the file.
 #[derive(Debug, Default)]
 pub(crate) struct FrameFile {
     pub emits: Vec<Word>,
@@ -20,11 +20,11 @@ pub(crate) struct FrameFile {
     pub frames: Vec<FrameDecl>,
     pub metrics: Vec<Metric>,
     pub edges: Vec<EdgeDecl>,
-    /// Names of enums whose declaration could not be read: types not to complain about.
+    /// Names of enums whose declaration could not be parsed. As types they cause no further errors.
     pub lost: Vec<String>,
-    /// Whether part of the file could not be read.
+    /// Whether a part of the file could not be parsed.
     pub damaged: bool,
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub end: usize,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Enum {
     pub integer: Option<Word>,
     pub values: Vec<EnumValueDecl>,
     pub doc: String,
-    /// Whether a value could not be read.
+    /// Whether a value could not be parsed.
     pub damaged: bool,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct FrameDecl {
     pub attributes: Vec<Attribute>,
     pub fields: Vec<FieldDecl>,
     pub doc: String,
-    /// Whether a line could not be read.
+    /// Whether a line could not be parsed.
     pub damaged: bool,
 }
 
@@ -79,16 +79,16 @@ pub(crate) struct Metric {
     pub is_histogram: bool,
     pub name: Word,
     pub ty: Option<Word>,
-    /// The numbers in brackets, and where the brackets stand.
+    /// The numbers in brackets, and the span of the brackets.
     pub range: Option<(Vec<Word>, Span)>,
     pub attributes: Vec<Attribute>,
     pub doc: String,
 }
 
-/// One declarator with the type in front of it: `int kind, who;` makes two.
+/// One declarator with its type: `int kind, who;` makes two.
 #[derive(Debug)]
 pub(crate) struct FieldDecl {
-    /// The word `interval`, where it stands.
+    /// The span of the word `interval`.
     pub interval: Option<Span>,
     pub ty: Word,
     pub name: Word,
@@ -105,7 +105,7 @@ pub(crate) struct EdgeDecl {
     pub to: EdgeEnd,
     pub within: Option<Word>,
     pub policy: Option<Word>,
-    /// From `edge` to what it says last.
+    /// From `edge` to the end of the line's content.
     pub span: Span,
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct Attribute {
     pub span: Span,
 }
 
-/// The text after an option's key or between an attribute's brackets.
+/// The text after an option's key, or in an attribute's brackets.
 #[derive(Debug)]
 pub(crate) struct Argument {
     pub word: Word,

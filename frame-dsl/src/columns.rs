@@ -12,13 +12,13 @@ pub const STANDARD_COLUMNS: [&str; 12] = [
     "time_lo", "time_hi",
 ];
 
-/// The table of whole spans or chains that a kind of frames has beside its own: `request_spans`,
-/// `encode_chains`. None for plain frames.
+/// The name of the additional table of whole spans or chains for a kind of frames: `request_spans`,
+/// `encode_chains`. `None` for plain frames.
 pub fn whole_table(frame: &Frame) -> Option<String> {
     (frame.kind != PLAIN).then(|| format!("{}_{}s", frame.name, frame.kind))
 }
 
-/// The columns of that table, in their order, beside [`STANDARD_COLUMNS`].
+/// The columns of that table, in order, in addition to [`STANDARD_COLUMNS`].
 pub fn whole_columns(schema: &Schema, frame: &Frame) -> Vec<WholeColumn> {
     let all = columns(schema, frame, Style::Sql);
     let (keys, others): (Vec<_>, Vec<_>) = all
@@ -33,7 +33,7 @@ pub fn whole_columns(schema: &Schema, frame: &Frame) -> Vec<WholeColumn> {
         for standard in ["segment", "ring", "seqno", "tid", "pid"] {
             add(format!("end_{standard}"), Part::Where(standard));
         }
-        // What one half alone sets is in the frames of the other, and says nothing there.
+        // A field that only one half sets is meaningless in frames of the other half.
         let sets = |half: SpanHalf, of: &Column| {
             frame.only_half(&frame.fields[of.field]).is_none_or(|only| only == half)
         };
@@ -62,18 +62,18 @@ pub fn whole_columns(schema: &Schema, frame: &Frame) -> Vec<WholeColumn> {
 pub struct WholeColumn {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Its content.
     pub part: Part,
 }
 
-/// What a column of a table of whole spans or chains holds.
+/// The content of a column of a table of whole spans or chains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// A key.
     Key(Column),
     /// The length of a span, ns.
     Dur,
-    /// Where the end of a span is: this standard column of it.
+    /// This standard column of the end of a span.
     Where(&'static str),
     /// A column of the begin.
     Begin(Column),
@@ -85,11 +85,11 @@ pub enum Part {
     Step(usize),
     /// From this step to the next, ns.
     Between(usize),
-    /// Whether it is whole, and what is missing.
+    /// Whether it is complete, and what is missing.
     State,
 }
 
-/// The kind of output that a table is for.
+/// The kind of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Text tables: a timeval is the paper's two columns, `sleep.tv_sec` and `sleep.tv_usec`.
@@ -118,16 +118,16 @@ pub enum ColumnType {
     Int(Int),
     F32,
     F64,
-    /// One byte, 0 or 1. A writer that broke the rules may have left another byte.
+    /// One byte, 0 or 1. A faulty writer may have left another byte.
     Bool,
-    /// i64 nanoseconds, a length of time.
+    /// A duration, i64 nanoseconds.
     Duration,
     /// u64, a code address of the process.
     Addr,
-    /// A point in time. A time that was not taken (0) is an empty cell.
+    /// A point in time. A time that was not recorded (0) is an empty cell.
     Time(TimeType),
-    /// The seconds of the timeval at the offset. The offset is that of the whole timeval, here and
-    /// below: if seconds and microseconds are both 0, both cells are empty.
+    /// The seconds of the timeval at the offset. Here and below, the offset is that of the whole
+    /// timeval: if seconds and microseconds are both 0, both cells are empty.
     TimevalSeconds,
     /// The microseconds of the timeval at the offset.
     TimevalMicroseconds,
@@ -174,12 +174,12 @@ pub enum Measure {
     F32,
     F64,
     Duration,
-    /// i64 nanoseconds. Empty if one of the two times was not taken.
+    /// i64 nanoseconds. Empty if one of the two times was not recorded.
     Time(TimeType),
 }
 
-/// Returns the columns of `frame`: those of the fields in declared order, with one per element of
-/// an array, and for SQL the length of each interval that has one. A length has the name of its
+/// Returns the columns of `frame`: those of the fields in declared order, with one per array
+/// element, and for SQL the length of each interval that has one. A length has the name of its
 /// interval, with the prefix `ppt_` if a field has that name.
 pub fn columns(schema: &Schema, frame: &Frame, style: Style) -> Vec<Column> {
     let mut columns = Vec::with_capacity(frame.fields.len());
@@ -216,7 +216,7 @@ fn lengths(schema: &Schema, frame: &Frame, columns: &mut Vec<Column>) {
     let mut taken: HashSet<String> =
         columns.iter().map(|column| column.name.to_ascii_lowercase()).collect();
     for (name, index, end) in halves(Edge::End) {
-        // Any schema may come out of a capture, not only those of frame files.
+        // A schema may come from any capture, and so need not follow the rules for frame files.
         let Some(start) = starts.get(&name).filter(|start| start.ty == end.ty) else { continue };
         let Some(of) = measure(column_type(schema, &end.ty)) else { continue };
         let name = free(&name, &taken);
@@ -226,8 +226,8 @@ fn lengths(schema: &Schema, frame: &Frame, columns: &mut Vec<Column>) {
     }
 }
 
-/// Returns `name` with as many `ppt_` before it as it takes not to be in `taken`, which holds names in
-/// lower case: a column that is no field gives way to the fields.
+/// Returns `name` with as many `ppt_` prefixes as needed to be not in `taken`, which holds names in
+/// lower case. Fields keep their names; other columns get the prefix.
 pub fn free(name: &str, taken: &HashSet<String>) -> String {
     let mut name = name.to_owned();
     while taken.contains(&name.to_ascii_lowercase()) {
@@ -236,7 +236,7 @@ pub fn free(name: &str, taken: &HashSet<String>) -> String {
     name
 }
 
-/// The meaning of the difference of two values, if it has one.
+/// The meaning of the difference of two values, if any.
 fn measure(ty: ColumnType) -> Option<Measure> {
     match ty {
         ColumnType::Int(int) => Some(Measure::Int(int)),
@@ -279,7 +279,7 @@ fn column_type(schema: &Schema, ty: &FieldType) -> ColumnType {
         }
         (_, Some(Stored::Text { len })) => ColumnType::Text { len },
         (_, Some(Stored::Bytes { len })) => ColumnType::Bytes { len },
-        // An enum that a checked schema would have: such a field has no bytes.
+        // An enum that is missing, which a checked schema excludes: such a field has no bytes.
         (_, None | Some(Stored::Timeval | Stored::Timespec)) => ColumnType::Bytes { len: 0 },
     }
 }
@@ -296,7 +296,7 @@ impl TimeType {
         }
     }
 
-    /// The clock of the time. None means the CPU's counter.
+    /// The clock of the time. `None` for the CPU's counter.
     #[inline]
     pub fn clock(self) -> Option<Clock> {
         match self {
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(columns[6].ty, ColumnType::Text { len: 3 });
     }
 
-    /// The lengths behind the fields of a frame file.
+    /// The lengths after the fields of a frame file.
     #[cfg(feature = "parser")]
     fn lengths(fields: &str) -> Vec<(String, ColumnType)> {
         let text = format!("option time tsc; enum E {{ A }} frame f {{ {fields} }}");

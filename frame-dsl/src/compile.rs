@@ -13,8 +13,8 @@ use crate::render::render;
 use crate::schema::{MAX_JSON_BYTES, Schema};
 use crate::text::DecodedText;
 
-/// Most bytes of a frame file. No useful file is this large, and pptc checks this many bytes at
-/// once, whatever they are.
+/// Most bytes of a frame file. No useful file is this large, and pptc can check any content of this
+/// size quickly.
 pub const MAX_SOURCE_BYTES: usize = 1 << 20;
 
 /// The result of compiling a frame file.
@@ -22,8 +22,7 @@ pub const MAX_SOURCE_BYTES: usize = 1 << 20;
 pub struct Compiled {
     /// The checked schema, fields in declared order and placed.
     pub schema: Schema,
-    /// The languages of the file's `emit` lines, in that order, each once. Empty without such a
-    /// line.
+    /// The languages of the file's `emit` lines, in order, each once. Empty without such a line.
     pub emit: Vec<Language>,
     /// The package of `option package "…";`, for languages that have packages.
     pub package: Option<String>,
@@ -63,7 +62,7 @@ pub struct CompileFailure {
     file: SourceText,
 }
 
-/// The source text and its name, which rendering needs.
+/// The source text and its name, for rendering.
 #[derive(Debug, Clone)]
 struct SourceText {
     name: String,
@@ -79,8 +78,8 @@ pub fn compile(source: &[u8], file_name: &str) -> Result<Compiled, CompileFailur
     compile_for(source, file_name, &[])
 }
 
-/// Compiles a frame file, as [`compile`] does, for `languages` in place of those of the file, unless
-/// there are none.
+/// Compiles a frame file like [`compile`], but for `languages` instead of those of the file, unless
+/// `languages` is empty.
 ///
 /// # Errors
 /// All mistakes in the file that one run can find.
@@ -110,8 +109,8 @@ pub fn compile_for(
     }
 }
 
-/// Reads a file that holds nothing but edge lines and comments. They take the place of those that
-/// frame files have.
+/// Parses a file that contains only edge lines and comments. These edges replace those of frame
+/// files.
 ///
 /// # Errors
 /// All mistakes in the file that one run can find.
@@ -131,13 +130,13 @@ pub fn parse_edges(source: &[u8], file_name: &str) -> Result<Vec<Edge>, CompileF
     }
 }
 
-/// The text without a byte order mark; what is not text is reported, and the rest then not read.
+/// The text without a byte order mark. Invalid text is reported, and then the rest is ignored.
 pub(crate) fn decode(source: &[u8], sink: &mut DiagnosticSink) -> String {
     let source = source.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source);
     if source.len() > MAX_SOURCE_BYTES {
         let mistake = Mistake::SourceTooLong { most: MAX_SOURCE_BYTES };
         sink.report(0..0, mistake);
-        // The first line shows which file it is.
+        // The first line helps to identify the file.
         let head = &source[..source.len().min(80)];
         return String::from_utf8_lossy(head).lines().next().unwrap_or_default().to_owned();
     }
@@ -160,7 +159,7 @@ fn stem(file_name: &str) -> String {
         .unwrap_or_default()
 }
 
-/// A schema that its readers would refuse must not be written.
+/// Checks that readers would accept the schema.
 fn fits(schema: &Schema, sink: &mut DiagnosticSink) -> bool {
     let bytes = schema.to_json().len();
     if bytes > MAX_JSON_BYTES {
@@ -175,10 +174,10 @@ impl Compiled {
         render(&self.warnings, &self.file.name, &self.file.text, color)
     }
 
-    /// Whether the names are free in `language`, too.
+    /// Whether the names are also free in `language`.
     ///
     /// # Errors
-    /// The names that are not.
+    /// The names that are not free.
     pub fn names_are_free_in(&self, language: Language) -> Result<(), CompileFailure> {
         if self.languages.contains(&language) {
             return Ok(());
@@ -204,7 +203,7 @@ impl Compiled {
         CompileFailure { diagnostics: sink.finish(), file: self.file.clone() }
     }
 
-    /// Returns the kind of a declaration, its name and its place. It has no place if the buffer is
+    /// Returns the kind, the name and the span of a declaration. There is no span if the buffer is
     /// named after the file.
     fn declaration(&self, it: Declared) -> (NameKind, String, Option<Span>) {
         let Schema { buffer, enums, frames, .. } = &self.schema;
@@ -229,7 +228,7 @@ impl Compiled {
 }
 
 impl CompileFailure {
-    /// The mistakes in a file that has this (decoded) text.
+    /// The mistakes in a file with this decoded text.
     pub(crate) fn new(
         diagnostics: Vec<Diagnostic>,
         file_name: &str,

@@ -1,4 +1,4 @@
-//! Diagnostics: a message about a place in a frame file.
+//! Diagnostics: messages about parts of a frame file.
 
 use std::ops::Range;
 
@@ -8,51 +8,52 @@ use crate::mistake::{Mistake, Severity};
 /// A range of bytes of the source.
 pub type Span = Range<usize>;
 
-/// One message about one place.
+/// One message about one span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// A stable name of the rule, such as `unknown-type`.
     pub code: &'static str,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// The mistake, in one line.
     pub message: String,
-    /// The place in the file.
+    /// The span in the file.
     pub span: Span,
     /// The text under the carets.
     pub label: String,
     /// Advice on what to do, if there is any.
     pub help: Option<String>,
-    /// Other relevant places.
+    /// Other relevant spans.
     pub notes: Vec<DiagnosticNote>,
 }
 
-/// Another relevant place.
+/// Another relevant span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiagnosticNote {
-    /// The place in the file.
+    /// The span in the file.
     pub span: Span,
     /// The text under the dashes.
     pub label: String,
 }
 
-/// Collects what the stages find.
+/// Collects the findings of the stages.
 #[derive(Debug, Default)]
 pub(crate) struct DiagnosticSink {
     diagnostics: Vec<Diagnostic>,
     errors: usize,
     unsaid: usize,
-    /// Codes of warnings that the file does not want.
+    /// Codes of warnings that the file suppresses.
     allowed: Vec<&'static str>,
     /// The languages that are generated: a name must be free in each of them.
     languages: Vec<Language>,
 }
 
 impl DiagnosticSink {
-    /// Nobody reads more, and a hostile file has no end of mistakes.
+    /// Limit of stored diagnostics: more are not useful, and a hostile file has any number of
+    /// mistakes.
     const MOST: usize = 100;
 
-    /// Warnings and hints of this code are passed over from now on.
+    /// Suppresses warnings and hints with this code from now on.
     pub fn allow(&mut self, code: &'static str) {
         self.allowed.push(code);
     }
@@ -67,12 +68,12 @@ impl DiagnosticSink {
         &self.languages
     }
 
-    /// Takes down a mistake.
+    /// Records a mistake.
     pub fn report(&mut self, span: Span, mistake: Mistake) {
         self.report_with(span, mistake, []);
     }
 
-    /// Takes down a mistake that concerns other places too.
+    /// Records a mistake that also concerns other spans.
     pub fn report_with(
         &mut self,
         span: Span,
@@ -100,23 +101,23 @@ impl DiagnosticSink {
         });
     }
 
-    /// Counts an error that is not worth finding words for.
+    /// Counts an error without a message.
     pub fn pass_over(&mut self) {
         self.errors += 1;
         self.unsaid += 1;
     }
 
-    /// Whether further mistakes are only counted: no need to look for suggestions.
+    /// Whether further mistakes are only counted, so that suggestions are not needed.
     pub fn is_full(&self) -> bool {
         self.diagnostics.len() >= Self::MOST
     }
 
-    /// Whether anything so far is an error.
+    /// Whether an error has been recorded.
     pub fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
-    /// Everything, in the order of the file.
+    /// All diagnostics, in the order of the file.
     pub fn finish(mut self) -> Vec<Diagnostic> {
         self.diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
         if self.unsaid > 0 {

@@ -23,7 +23,7 @@ enum Role {
     Header,
     Field,
     Padding,
-    /// Room that larger frames of the buffer need.
+    /// Room that only larger frames of the buffer use.
     Unused,
 }
 
@@ -36,7 +36,7 @@ struct LayoutRow {
     ty: String,
 }
 
-/// Draws the slots of a buffer, with each frame in one. `color` adds ANSI escapes.
+/// Draws the slots of a buffer, one for each frame. `color` adds ANSI escapes.
 pub fn draw(schema: &Schema, color: bool) -> String {
     let ring = u64::from(schema.stride) * u64::from(schema.slots);
     let mut text = format!(
@@ -57,7 +57,7 @@ pub fn draw(schema: &Schema, color: bool) -> String {
     text
 }
 
-/// The cells of one row, if the buffer has counters or histograms.
+/// The size of one row of cells, if the buffer has counters or histograms.
 fn cells(schema: &Schema, color: bool) -> String {
     let metrics = schema.metrics();
     let Some(last) = metrics.last() else { return String::new() };
@@ -157,7 +157,7 @@ impl LayoutRow {
         row.trim_end().to_owned()
     }
 
-    /// The cache lines that begin inside the run.
+    /// The cache line boundaries inside the run.
     fn borders(&self) -> Option<String> {
         let first = self.offset / CACHE_LINE + 1;
         if matches!(self.role, Role::Unused) {
@@ -194,7 +194,7 @@ fn runs(schema: &Schema, frame: &Frame, layout: &Layout) -> Vec<LayoutRow> {
     runs
 }
 
-/// What the frame is, unless it is a plain one.
+/// The kind of the frame, unless it is plain.
 fn kind(frame: &Frame) -> String {
     if frame.chain().is_some() {
         return " @chain".to_owned();

@@ -1,7 +1,8 @@
-//! Edge lines: which point may follow which.
+//! Edge lines: which point may follow another.
 //!
-//! The JSON of a schema lists them in a key of its own. They say how captures are to be read, and
-//! nothing about frames: no hash covers them, and programs that differ in them are compatible.
+//! The JSON of a schema lists them under a separate key. They state how captures are interpreted,
+//! and do not affect frames: no hash covers them, and programs that differ only in them are
+//! compatible.
 //!
 //! ```text
 //! "edges":[{"from":"sent","to":"server.received","within":500000000,"policy":"nearest"}]
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::names::is_identifier;
 use crate::schema::Schema;
 
-/// Most edge lines of a buffer, or of a file of them.
+/// Most edge lines of a buffer or of an edge file.
 pub const MAX_EDGES: usize = 1024;
 
 /// Key of the list in a schema.
@@ -21,23 +22,23 @@ pub(crate) const EDGES: &str = "edges";
 /// A line `edge from -> to within … policy;`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// The point that comes first: the name of a frame, or `buffer.frame`.
+    /// The earlier point: the name of a frame, or `buffer.frame`.
     pub from: String,
-    /// The one that may follow it.
+    /// The point that may follow it.
     pub to: String,
-    /// How much later at most, in nanoseconds.
+    /// The longest time between them, in nanoseconds.
     pub within: Option<u64>,
-    /// Which of several.
+    /// The policy for several matching points.
     pub policy: Policy,
 }
 
-/// Which of the points with one identity belong together.
+/// How points with one identity are matched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// Each that came before, with each that came after.
+    /// Each earlier one with each later one.
     #[default]
     All,
-    /// The latest that came before.
+    /// The latest earlier one.
     Nearest,
     /// The first with the first, the second with the second.
     Fifo,
@@ -56,13 +57,13 @@ impl Policy {
         }
     }
 
-    /// The one that is called so.
+    /// The policy with this name.
     pub fn of_word(word: &str) -> Option<Policy> {
         Policy::ALL.into_iter().find(|it| it.word() == word)
     }
 }
 
-/// An edge as JSON has it.
+/// An edge in JSON.
 #[derive(Serialize, Deserialize)]
 struct EdgeText {
     from: String,
@@ -88,7 +89,7 @@ impl EdgeText {
         EdgeText { from, to, within, policy }
     }
 
-    /// The edge, if it makes sense.
+    /// The edge, if it is valid.
     fn edge(self) -> Option<Edge> {
         let policy = self.policy.as_deref().map_or(Some(Policy::All), Policy::of_word)?;
         let sound = is_point(&self.from) && is_point(&self.to) && self.within != Some(0);
@@ -106,8 +107,8 @@ fn is_point(text: &str) -> bool {
 }
 
 impl Schema {
-    /// The edge lines, in their order. A schema may come from anywhere: lines that make no sense, or
-    /// that come after [`MAX_EDGES`], are left out.
+    /// The edge lines, in order. A schema may be untrusted: invalid lines, and lines after the
+    /// first [`MAX_EDGES`], are ignored.
     pub fn edges(&self) -> Vec<Edge> {
         let list = self.extra.get(EDGES).and_then(serde_json::Value::as_array);
         let texts = list.into_iter().flatten().take(MAX_EDGES);

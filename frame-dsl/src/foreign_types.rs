@@ -1,6 +1,6 @@
-//! What types of other languages are called here.
+//! The names of other languages' types in the frame language.
 
-/// Types of other languages and what they are called here.
+/// Types of other languages and their names in the frame language.
 const ELSEWHERE: [(&str, &str); 49] = [
     ("unsigned", "u32"),
     ("signed", "i32"),
@@ -53,7 +53,7 @@ const ELSEWHERE: [(&str, &str); 49] = [
     ("string", "char name[16]"),
 ];
 
-/// The name here of a type of another language.
+/// The frame language's name of a type of another language.
 pub(crate) fn from_elsewhere(word: &str) -> Option<&'static str> {
     ELSEWHERE.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours)
 }

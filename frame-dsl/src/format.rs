@@ -1,10 +1,10 @@
-//! The canonical form of a frame file. Only white space changes: every word, sign and comment stays,
-//! in its order.
+//! The canonical form of a frame file. Only white space changes: every word, sign and comment
+//! stays, in the same order.
 //!
 //! Each declaration, field line and enum value has its own line. Braces indent by four spaces.
 //! There is at most one empty line in a row. A block that was on one line from `{` to `}` stays on
-//! one line if it fits. A comment that began a line still begins a line, and a comment that
-//! followed something still follows it.
+//! one line if it fits. A comment at the start of a line stays there, and so does a comment at the
+//! end of one.
 
 mod lexer;
 mod lines;
@@ -22,8 +22,8 @@ const INDENT: usize = 4;
 /// order mark, and the same schema. `file_name` appears in diagnostics.
 ///
 /// # Errors
-/// The file is not in the frame language. Mistakes of meaning only (an unknown type, a reserved
-/// name) do not prevent formatting.
+/// The file is not in the frame language. Semantic mistakes (an unknown type, a reserved name) do
+/// not prevent formatting.
 pub fn format(source: &[u8], file_name: &str) -> Result<String, CompileFailure> {
     let mut sink = DiagnosticSink::default();
     let decoded = decode(source, &mut sink);
@@ -42,40 +42,40 @@ pub fn format(source: &[u8], file_name: &str) -> Result<String, CompileFailure> 
     Ok(if crlf { formatted.replace('\n', "\r\n") } else { formatted })
 }
 
-/// The kind of declaration whose braces are open.
+/// The kind of the declaration with open braces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     Enum,
     Frame,
 }
 
-/// How a token goes on from the one before.
+/// How a token follows the previous one.
 enum Join {
     Glued,
     Spaced,
-    /// A line of its own, of a declaration, field or value.
+    /// A new line for a declaration, field or value.
     Line {
         empty_before: bool,
     },
-    /// A further line of the same one.
+    /// A continuation line.
     Continued,
 }
 
 struct Printer<'a> {
     tokens: &'a [Token<'a>],
-    /// For each token the first one from there on that is no comment.
+    /// For each token, the first one from there on that is not a comment.
     code: Vec<Option<&'a str>>,
     lines: FormattedLines,
     /// The open braces.
     block: Option<Block>,
-    /// Whether all of the open braces go into one line.
+    /// Whether all of the open braces fit on one line.
     flat: bool,
     in_brackets: bool,
     /// The word that the current declaration begins with.
     declaration: &'a str,
     /// Whether the next word begins a line.
     boundary: bool,
-    /// Whether the line so far is nothing but comments.
+    /// Whether the line so far consists of comments only.
     only_comments: bool,
 }
 
@@ -192,7 +192,7 @@ impl<'a> Printer<'a> {
         !token.is_comment && token.text == "," && !self.in_brackets
     }
 
-    /// Whether the piece of a list that begins there fits the line, with the comma after it.
+    /// Whether the list element that begins there fits into the line, with the comma after it.
     fn fits(&self, index: usize) -> bool {
         let mut brackets = 0;
         let ends = |token: &Token<'_>| {
@@ -205,12 +205,12 @@ impl<'a> Printer<'a> {
         };
         let rest = &self.tokens[index..];
         let length = rest.iter().position(ends).unwrap_or(0);
-        // A comment may go beyond the line.
+        // A comment may exceed the line width.
         let piece = &rest[..length + usize::from(!rest[length].is_comment)];
         self.lines.column() + 1 + flat_width(piece) <= WIDTH
     }
 
-    /// Whether the block whose brace that is goes into one line.
+    /// Whether the block that this brace opens is put on one line.
     fn is_flat(&self, open: usize) -> bool {
         let rest = &self.tokens[open + 1..];
         let close = rest.iter().position(|token| !token.is_comment && token.text == "}");
@@ -223,7 +223,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Characters of tokens in one line.
+/// Characters of tokens on one line.
 fn flat_width(tokens: &[Token<'_>]) -> usize {
     let gap = |pair: &[Token<'_>]| {
         let comments = pair.iter().any(|token| token.is_comment);
@@ -233,7 +233,7 @@ fn flat_width(tokens: &[Token<'_>]) -> usize {
     gaps + tokens.iter().map(|token| width(token.text)).sum::<usize>()
 }
 
-/// How two words or signs of one line stand together.
+/// The spacing between two words or signs on one line.
 fn spacing(before: &str, after: &str) -> Join {
     match (before, after) {
         (_, "," | ";" | "(" | ")" | "[" | "]" | ".") | ("(" | "[" | "@" | ".", _) => Join::Glued,
@@ -326,7 +326,7 @@ mod tests {
             "emit C;      // a\nbuffer b 16; // c\n\nframe f { // d\n    int a;              // e\n    \
              longer_than_that b; // g\n    int h;\n}\n",
         );
-        // Far apart, they do not.
+        // Comments of very different lines are not aligned.
         let long = "x".repeat(40);
         becomes(
             &format!("frame f {{\n    int a; // b\n    int {long}; // c\n}}\n"),

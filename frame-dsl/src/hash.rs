@@ -1,12 +1,13 @@
-//! The schema hash, which tells whether a program and a capture have the same frames.
+//! The schema hash, which shows whether a program and a capture have the same frames.
 //!
-//! It covers only what a reader of raw frames must know. Docs, tags, groups and other attributes,
-//! slots and unknown keys may change without a new hash. The text below is the definition; a change
-//! of it needs a new [`LAYOUT_TEXT_VERSION`].
+//! It covers only the information that a reader of raw frames needs. Docs, tags, groups and other
+//! attributes, slots and unknown keys may change without changing the hash. The text below is the
+//! definition; a change of it needs a new [`LAYOUT_TEXT_VERSION`].
 //!
-//! The parts that fields play (`role.rs`), and counters and histograms (`metric.rs`), came later. Readers that do not know them compute the hash
-//! of the layout as ever, and compare. So these parts have a hash of their own, which is in the
-//! linker's names and nowhere else: linkers merge what has one name.
+//! The roles of fields (`role.rs`), and counters and histograms (`metric.rs`), came later. Readers
+//! that do not know them still compute the same layout hash and compare it. So these parts have a
+//! separate hash, which is used only in linker symbols, because linkers merge symbols with one
+//! name.
 
 use std::fmt::Write as _;
 
@@ -16,7 +17,7 @@ use crate::schema::{Edge, Enum, Extra, Field, FieldType, Frame, Schema};
 
 /// First line of the text that is hashed.
 const LAYOUT_TEXT_VERSION: &str = "ppt layout 1";
-/// The same of the text of the roles.
+/// The same for the text of the roles.
 const ROLES_TEXT_VERSION: &str = "ppt roles 1";
 
 impl Schema {
@@ -26,19 +27,19 @@ impl Schema {
         digest(&self.layout_text())
     }
 
-    /// The same for the parts that fields play in spans, and for counters and histograms; none if all
-    /// frames are plain and nothing else is there.
+    /// The same for the roles of fields in spans, and for counters and histograms. `None` if all
+    /// frames are plain and there are no metrics.
     pub fn roles_hash(&self) -> Option<u64> {
         self.roles_text().map(|text| digest(&text))
     }
 
-    /// What the linker's names of this buffer begin with: ABI version, buffer, and what frames are.
+    /// The prefix of this buffer's linker symbols: ABI version, buffer, and hashes.
     pub fn symbol_prefix(&self) -> String {
         let roles = self.roles_hash().map_or(String::new(), |it| format!("_{:08x}", it >> 32));
         format!("ppt1_{}_{:08x}{roles}_", self.buffer, self.hash() >> 32)
     }
 
-    /// What the hash of the roles covers, one fact a line.
+    /// The text that the hash of the roles covers, one fact per line.
     fn roles_text(&self) -> Option<String> {
         let mut text = String::new();
         for (index, frame) in self.frames.iter().enumerate() {
@@ -54,8 +55,8 @@ impl Schema {
         (!text.is_empty()).then(|| format!("{ROLES_TEXT_VERSION}\n{text}"))
     }
 
-    /// The text that the hash covers, with one fact a line. Names are identifiers. The length of
-    /// free text precedes it, so that no unit can pass for another line.
+    /// The text that the hash covers, one fact per line. Names are identifiers. Free text is
+    /// preceded by its length, so that a unit cannot imitate another line.
     fn layout_text(&self) -> String {
         let mut text = format!("{LAYOUT_TEXT_VERSION}\n");
         line(&mut text, format_args!("buffer {} {}", self.buffer, self.stride));
@@ -74,7 +75,7 @@ fn digest(text: &str) -> u64 {
     digest.iter().take(8).fold(0, |hash, &byte| hash << 8 | u64::from(byte))
 }
 
-/// The keys of one frame or field. JSON has no line break outside a string, and escapes it inside.
+/// The keys of one frame or field. JSON has no raw line break in strings or in this form.
 fn role_text(text: &mut String, what: std::fmt::Arguments<'_>, extra: &Extra, keys: &[&str]) {
     for key in keys {
         if let Some(value) = extra.get(*key) {
@@ -83,7 +84,7 @@ fn role_text(text: &mut String, what: std::fmt::Arguments<'_>, extra: &Extra, ke
     }
 }
 
-/// A metric: what its cells mean.
+/// A metric: the meaning of its cells.
 fn metric_text(text: &mut String, metric: &Metric) {
     let Metric { name, shape, unit, .. } = metric;
     line(text, format_args!("{} {name} {}", shape.kind(), shape.ty()));

@@ -1,8 +1,8 @@
 //! The JSON text of a schema.
 //!
 //! serde's `flatten` cannot split one object between a tagged enum and a map of unknown keys (the
-//! enum consumes nothing), and it buffers through a type without i128: hence a field is read and
-//! written by way of [`FieldText`] and enum values by way of `values.rs`.
+//! enum consumes nothing), and it buffers through a type without i128. So a field is read and
+//! written through [`FieldText`], and enum values through `values.rs`.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -17,11 +17,11 @@ impl Schema {
     /// Returns the canonical text, with keys in the order of the structs. Equal schemas have equal
     /// texts.
     pub fn to_json(&self) -> String {
-        // Only a map with keys that are not strings, or a writer that fails, could make this fail.
+        // This could fail only for a map with keys that are not strings, or if writing failed.
         serde_json::to_string(self).expect("a schema has a JSON text")
     }
 
-    /// Parses a text of any origin, a damaged or hostile process included.
+    /// Parses an untrusted text, for example of a damaged or hostile process.
     ///
     /// # Errors
     /// The first rule that the text breaks; see [`SchemaError`].
@@ -39,7 +39,7 @@ impl Schema {
     }
 }
 
-/// Nesting of brackets outside strings, at its deepest.
+/// Deepest nesting of brackets outside strings.
 fn depth(text: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0usize, 0);
     let (mut string, mut escaped) = (false, false);
@@ -59,7 +59,7 @@ fn depth(text: &[u8]) -> usize {
     deepest
 }
 
-/// A field as JSON spells it: `type`, then the keys that belong to that type.
+/// A field in JSON: `type`, then the keys of that type.
 #[derive(Serialize, Deserialize)]
 struct FieldText {
     name: String,

@@ -1,4 +1,4 @@
-//! The languages that ppt generates, one line each.
+//! The languages that ppt generates, one per line.
 
 use ppt_text::nearest;
 
@@ -29,7 +29,7 @@ macro_rules! languages {
                 }
             }
 
-            /// Other names that people write, in lower case.
+            /// Other common names, in lower case.
             fn like(self) -> &'static [&'static str] {
                 match self {
                     $(Language::$case => &$like,)*
@@ -49,22 +49,22 @@ languages! {
 }
 
 impl Language {
-    /// Whether its output has files of C.
+    /// Whether its output includes C files.
     pub(crate) fn is_made_of_c(self) -> bool {
         matches!(self, Language::C | Language::Python | Language::Java | Language::Node)
     }
 
-    /// Whether its output has headers of the C library, with their macros.
+    /// Whether its output includes headers of the C library, with their macros.
     pub(crate) fn has_c_headers(self) -> bool {
         self.is_made_of_c() || self == Language::Cpp
     }
 
-    /// The language that a frame file calls so.
+    /// The language with this name in frame files.
     pub(crate) fn of_word(word: &str) -> Option<Language> {
         Self::ALL.iter().copied().find(|it| it.word() == word)
     }
 
-    /// The language that is probably meant.
+    /// The most similar language name.
     pub(crate) fn nearest(word: &str) -> Option<&'static str> {
         let lower = word.to_ascii_lowercase();
         let is_meant = |it: &&Language| {
@@ -74,7 +74,7 @@ impl Language {
         };
         match Self::ALL.iter().find(is_meant) {
             Some(it) => Some(it.word()),
-            // Everything is near to one letter.
+            // A single letter is similar to everything.
             None => nearest(word, Self::words().filter(|it| it.len() > 3)),
         }
     }

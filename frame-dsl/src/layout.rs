@@ -1,12 +1,12 @@
 //! The layout of frames: the offsets of their fields.
 //!
-//! The size of every type is a multiple of its alignment, so fields in falling order of alignment
-//! follow each other without a gap. In a buffer of one frame, where fields start at byte 8, that is
-//! all there is to it. With several frames they start at byte 10, after the frame id, and the fields
+//! The size of every type is a multiple of its alignment, so fields in descending order of
+//! alignment follow each other without gaps. That suffices in a buffer of one frame, where fields
+//! start at byte 8. With several frames they start at byte 10, after the frame id, and the fields
 //! before the first 8-aligned one, a set of `s` bytes together, must be padded to a multiple of 8:
-//! by `-(2 + s) mod 8` bytes at least, whatever their order. `first` picks the set with the least
-//! padding, which only the residues of the sizes decide; the order 2, 1, then (padded) 4, then
-//! (padded) 8 never needs more than that minimum, and nothing after it needs any.
+//! by at least `-(2 + s) mod 8` bytes, in any order. `first` picks the set with the least padding,
+//! which depends only on the residues of the sizes. The order 2, 1, then (padded) 4, then (padded)
+//! 8 never needs more than that minimum, and nothing after it needs any.
 
 use crate::schema::{Frame, Schema};
 
@@ -92,7 +92,7 @@ pub(crate) fn place(schema: &mut Schema) {
     schema.stride = schema.frames.iter().map(|frame| frame.size).max().unwrap_or(0);
 }
 
-/// The size and the alignment of a field, which its placement needs.
+/// The size and the alignment of a field, for its placement.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     bytes: u32,
@@ -146,8 +146,8 @@ fn order(fields: &[Extent], header: u32) -> Vec<usize> {
     order
 }
 
-/// Which fields go before the 8-aligned ones: the set that leaves the least padding there, of those
-/// the one with the fewest bytes, of those the one declared first.
+/// Which fields go before the 8-aligned ones: the set with the least padding, of those the one with
+/// the fewest bytes, and of those the one declared first.
 fn first(fields: &[Extent], header: u32) -> Vec<bool> {
     // least[i][r]: fewest bytes of a set of the fields from i on with `bytes mod 8 == r`.
     let mut least = vec![[Some(0), None, None, None, None, None, None, None]];
@@ -186,7 +186,7 @@ fn before(residue: usize, bytes: u32) -> usize {
     (residue + 8 - (bytes % 8) as usize) % 8
 }
 
-/// The size that the declared order would give.
+/// The size of the frame in declared order.
 fn declared_size(fields: &[Extent], header: u32) -> u32 {
     fields
         .iter()
@@ -228,7 +228,7 @@ mod tests {
             .prop_map(|(align, count)| extent(align * count, align))
     }
 
-    /// Fields small enough for the hole to matter, with at most one `@at`.
+    /// Fields small enough for the gap to matter, with at most one `@at`.
     fn any_fields() -> impl Strategy<Value = Vec<Extent>> {
         let small = (prop::sample::select(vec![1u32, 2, 4, 8]), 1u32..4)
             .prop_map(|(align, count)| extent(align * count, align));
@@ -248,7 +248,7 @@ mod tests {
             let header = if multi { MULTI } else { SINGLE };
             let (offsets, size) = arrange(&fields, header);
             prop_assert_eq!(size, smallest(&mut fields.clone(), 0, header));
-            // Nothing overlaps, everything is aligned, the `@at` field leads its class.
+            // Nothing overlaps, everything is aligned, the `@at` field comes first in its class.
             let mut runs: Vec<(u32, u32)> =
                 offsets.iter().zip(&fields).map(|(&at, field)| (at, at + field.bytes)).collect();
             runs.sort_unstable();
@@ -284,7 +284,7 @@ mod tests {
             arrange(&[extent(8, 8), extent(4, 4), extent(2, 2)], MULTI),
             (vec![16, 12, 10], 24)
         );
-        // Text may run through the hole: 10..24 leaves no padding at all.
+        // Text may cross the gap: 10..24 leaves no padding at all.
         assert_eq!(arrange(&[extent(8, 8), extent(14, 1)], MULTI), (vec![24, 10], 32));
         assert_eq!(arrange(&[extent(8, 8)], MULTI), (vec![16], 24));
     }

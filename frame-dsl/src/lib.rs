@@ -9,17 +9,17 @@
 //! # }
 //! ```
 //!
-//! Each stage is a file of its own. `text` decodes the bytes and finds the comments. `parse` makes
-//! the tree of `ast` with the grammar `frame.pest`. `check` turns the tree into a schema.
-//! [`layout`] places the fields. All stages report into one sink of [`Diagnostic`]s, so that a run
-//! finds as many mistakes as it can.
+//! Each stage has its own file. `text` decodes the bytes and finds the comments. `parse` builds the
+//! tree of `ast` with the grammar `frame.pest`. `check` turns the tree into a schema. [`layout`]
+//! places the fields. All stages report into one sink of [`Diagnostic`]s, so that a run finds as
+//! many mistakes as possible.
 //!
 //! Without the feature `parser`, only the modules that read schemas remain: [`schema`], [`role`],
 //! [`edge`], [`metric`], [`layout`], [`mod@columns`].
 
 #![forbid(unsafe_code)]
 
-// The code that pest derives uses this crate if pest is built without std.
+// The code that pest generates uses this crate if pest is built without std.
 #[cfg(feature = "parser")]
 extern crate alloc;
 

@@ -1,6 +1,6 @@
-//! Counters and histograms: numbers that programs add up, without a frame for each event.
+//! Counters and histograms: numbers that programs accumulate, without a frame for each event.
 //!
-//! The JSON of a schema lists them in a key of its own, in declared order. A reader that does not
+//! The JSON of a schema lists them under a separate key, in declared order. A reader that does not
 //! know this key finds a buffer without any. For the same reason the hash of the layout does not
 //! cover them: [`Schema::roles_hash`] does.
 //!
@@ -10,9 +10,10 @@
 //!            {"name":"queue","kind":"histogram","type":"u32","from":0,"to":1024,"buckets":64}]
 //! ```
 //!
-//! Each is made of cells, u64 words. A *row* has the cells of all of them, in declared order. A
+//! Each consists of cells, u64 words. A *row* has the cells of all of them, in declared order. A
 //! counter has one cell. A histogram has the sum of its values (modulo 2^64), the number of values
-//! below its first bucket, the number in each bucket, and, if it is linear, that of values above.
+//! below its first bucket, the number in each bucket, and, if it is linear, the number above the
+//! last bucket.
 
 use std::ops::Range;
 
@@ -27,14 +28,14 @@ pub const MAX_METRICS: usize = 256;
 pub const MAX_BUCKETS: u32 = 4096;
 /// Buckets of an exponential histogram.
 pub const EXPONENTIAL_BUCKETS: u32 = 960;
-/// Buckets of each power of two in an exponential histogram.
+/// Buckets per power of two in an exponential histogram.
 const PARTS: u32 = 16;
-/// Cells of a histogram before its first bucket: the sum, and the values below.
+/// Cells of a histogram before its first bucket: the sum, and the number of values below.
 const BEFORE_BUCKETS: u32 = 2;
 
 /// Key of the list in a schema.
 pub(crate) const METRICS: &str = "metrics";
-/// Key of a frame that is there only because readers of the first release expect one.
+/// Key of a frame that exists only because readers of the first release expect one.
 pub(crate) const HIDDEN: &str = "hidden";
 /// Name of such a frame, and of its field.
 #[cfg(feature = "parser")]
@@ -45,7 +46,7 @@ pub(crate) const HIDDEN_FRAME: (&str, &str) = ("ppt_none", "nothing");
 pub struct Metric {
     /// Name as the frame file spells it.
     pub name: String,
-    /// What it is.
+    /// Its type.
     pub shape: Shape,
     /// `@unit("B")`. Without one, durations are in ns.
     pub unit: String,
@@ -60,15 +61,15 @@ pub struct Metric {
 /// The shape of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Goes up only: `u64`.
+    /// Only increases: `u64`.
     Counter,
-    /// Goes up and down: `i64`, as its two's complement.
+    /// Increases and decreases: `i64` in two's complement.
     UpDownCounter,
-    /// Of durations in ns. Each bucket is at most a 16th as wide as its least value.
+    /// Durations in ns. Each bucket is at most a 16th as wide as its lowest value.
     Exponential,
-    /// Of values of type `u32`.
+    /// Values of type `u32`.
     Linear {
-        /// The least value of the first bucket.
+        /// The lowest value of the first bucket.
         from: u64,
         /// The end of the last bucket: at most 2^32.
         to: u64,
@@ -97,7 +98,7 @@ impl Shape {
         if self.is_histogram() { "histogram" } else { "counter" }
     }
 
-    /// The word of the function that adds to it.
+    /// The word in the name of the function that adds to it.
     pub fn verb(self) -> &'static str {
         if self.is_histogram() { "observe" } else { "add" }
     }
@@ -112,8 +113,8 @@ impl Shape {
         }
     }
 
-    /// The values that cell `cell` of a histogram counts: `lo ≤ value < hi`, without a bound where
-    /// there is none. `None` for its sum, and for what is no histogram or no cell of it.
+    /// The values that cell `cell` of a histogram counts: `lo ≤ value < hi`, with `None` for a
+    /// missing bound. `None` for its sum, for counters, and for cells out of range.
     pub fn bucket(self, cell: u32) -> Option<(Option<i128>, Option<i128>)> {
         let index = || cell.checked_sub(BEFORE_BUCKETS);
         match self {
@@ -154,7 +155,7 @@ impl Shape {
     }
 }
 
-/// The least value of a bucket; of the one behind the last, 2^63.
+/// The lowest value of a bucket; 2^63 for the index after the last.
 fn exponential(index: u32) -> i128 {
     match index.checked_sub(PARTS) {
         None => index.into(),
@@ -162,7 +163,7 @@ fn exponential(index: u32) -> i128 {
     }
 }
 
-/// A metric as JSON has it.
+/// A metric in JSON.
 #[derive(Serialize, Deserialize)]
 struct MetricText {
     name: String,
@@ -203,7 +204,7 @@ impl MetricText {
         }
     }
 
-    /// The metric whose cells begin at `first`, if it makes sense.
+    /// The metric with cells from `first` on, if it is valid.
     fn metric(self, first: u32) -> Option<Metric> {
         let range = (self.from, self.to, self.buckets);
         let shape = match (self.kind.as_str(), self.ty.as_str(), range) {
@@ -235,8 +236,8 @@ pub(crate) fn to_json(metrics: &[Metric]) -> serde_json::Value {
 }
 
 impl Schema {
-    /// The counters and histograms, in declared order. A schema may come from anywhere: where the
-    /// list does not make sense, or is of a later version, the buffer has none.
+    /// The counters and histograms, in declared order. A schema may be untrusted: if the list is
+    /// invalid or of a later version, the buffer has none.
     pub fn metrics(&self) -> Vec<Metric> {
         self.metrics_of_json().unwrap_or_default()
     }
@@ -269,8 +270,8 @@ fn cells(metrics: &[Metric]) -> u32 {
 }
 
 impl Schema {
-    /// A frame is hidden only where it can stand in for frames that a file of counters alone does not
-    /// have: whatever else a schema says to be hidden, programs may write.
+    /// Unhides frames that are not stand-ins. A frame is hidden only if it can be the stand-in of a
+    /// file with counters only; programs may write any other frame that a schema marks as hidden.
     pub(crate) fn show_what_is_no_stand_in(&mut self) {
         let is_alone = self.frames.len() == 1 && !self.metrics().is_empty();
         for frame in &mut self.frames {
@@ -286,8 +287,8 @@ impl Schema {
 }
 
 impl Frame {
-    /// Whether the frame is there only because readers of the first release expect one. Nobody
-    /// writes it, and tables do not show it.
+    /// Whether the frame exists only because readers of the first release expect one. It is never
+    /// written, and tables do not show it.
     pub fn is_hidden(&self) -> bool {
         self.extra.get(HIDDEN).is_some_and(|value| *value == true)
     }

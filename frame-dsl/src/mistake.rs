@@ -1,4 +1,4 @@
-//! Every mistake the compiler knows: one table, to be read as a set. `wording` has its words.
+//! All mistakes that the compiler reports, as one table. `wording` has their texts.
 
 use std::fmt::{self, Display};
 
@@ -34,7 +34,7 @@ impl Display for NameKind {
     }
 }
 
-/// How bad a mistake is.
+/// The severity of a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Advice; nothing is wrong.
@@ -202,7 +202,7 @@ pub(crate) const WARNINGS: [&str; 9] = [
     "unknown-attribute",
 ];
 
-/// Why a number is none.
+/// Why a number is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NumberFault {
     Malformed,
@@ -210,7 +210,7 @@ pub(crate) enum NumberFault {
     TooLarge,
 }
 
-/// Why a length of time is none.
+/// Why a duration is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DurationFault {
     NoUnit,
@@ -221,7 +221,7 @@ pub(crate) enum DurationFault {
 }
 
 impl Mistake {
-    /// Hints and warnings let a file pass.
+    /// Hints and warnings do not reject a file.
     pub fn severity(&self) -> Severity {
         match self {
             Mistake::LargeFrame { .. }
@@ -377,7 +377,7 @@ impl Mistake {
 mod tests {
     use super::*;
 
-    /// The documentation lists exactly the warnings that a file can silence.
+    /// The documentation lists exactly the warnings that a file can suppress.
     #[test]
     fn the_page_lists_every_warning() {
         let page = include_str!("../../docs/frame-files.md");

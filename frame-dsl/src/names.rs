@@ -12,7 +12,7 @@ pub fn is_identifier(name: &str) -> bool {
 }
 
 /// The spelling of types and enum values in Rust: `job` → `Job`, `LOG_IN` → `LogIn`, `sessionKey` →
-/// `SessionKey`. The checker refuses two names with the same spelling.
+/// `SessionKey`. The checker rejects two names with the same spelling.
 pub fn upper_camel(name: &str) -> String {
     let mut camel = String::with_capacity(name.len());
     for part in name.split('_') {
@@ -24,12 +24,12 @@ pub fn upper_camel(name: &str) -> String {
     camel
 }
 
-/// The macro that writes a frame of its own in C: `PPT_WRITE_JOB`, `PPT_BEGIN_REQUEST`.
+/// The C macro that writes a frame in one statement: `PPT_WRITE_JOB`, `PPT_BEGIN_REQUEST`.
 pub fn block_macro(verb: &str, frame: &str) -> String {
     format!("PPT_{verb}_{frame}").to_ascii_uppercase()
 }
 
-/// The macro that says which header declares a frame, or a buffer: `PPT_FRAME_JOB_IS_OF`.
+/// The macro that identifies the header declaring a frame or a buffer: `PPT_FRAME_JOB_IS_OF`.
 pub fn claim_macro(what: &str, name: &str) -> String {
     format!("PPT_{what}_{name}_IS_OF").to_ascii_uppercase()
 }
@@ -49,7 +49,7 @@ pub fn stamp_macro(frame: &str, field: &str) -> String {
     field_macro(frame, field) + "_TIMESTAMP"
 }
 
-/// A value of an enum in C: `JOB_KIND_LOGIN`. Values of a frame's own enum are called after the
+/// A value of an enum in C: `JOB_KIND_LOGIN`. Values of a frame's own enum are named after the
 /// frame: `SERVER_REQUEST_BEGIN`.
 pub fn enumerator(buffer: &str, of: &str, value: &str) -> String {
     format!("{buffer}_{of}_{value}").to_ascii_uppercase()

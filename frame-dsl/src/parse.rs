@@ -1,4 +1,5 @@
-//! Text → syntax tree, by the grammar of `frame.pest`. Nothing outside this file names a rule.
+//! Parses text into a syntax tree, using the grammar of `frame.pest`. Only this file names its
+//! rules.
 
 use pest::Parser as _;
 use pest::error::{ErrorVariant, InputLocation};
@@ -22,12 +23,12 @@ use crate::type_words::is_type_word;
 #[grammar = "frame.pest"]
 struct FrameGrammar;
 
-/// The tree of everything that could be read; the rest is reported.
+/// The tree of everything that could be parsed; the rest is reported.
 pub(crate) fn parse(text: &DecodedText<'_>, sink: &mut DiagnosticSink) -> FrameFile {
     read(text, Rule::file, sink)
 }
 
-/// The same of a file that holds nothing but edge lines.
+/// The same for a file with edge lines only.
 pub(crate) fn parse_edges(text: &DecodedText<'_>, sink: &mut DiagnosticSink) -> FrameFile {
     read(text, Rule::edges, sink)
 }
@@ -37,21 +38,21 @@ fn read(text: &DecodedText<'_>, whole: Rule, sink: &mut DiagnosticSink) -> Frame
     let mut reader = TreeReader { text, sink, whole, file };
     match FrameGrammar::parse(whole, text.source) {
         Ok(pairs) => pairs.flat_map(Pair::into_inner).for_each(|pair| reader.item(pair)),
-        // `bad_item` takes whatever the other rules leave; should it not, that is a syntax error
-        // like any other and no panic.
+        // `bad_item` takes everything that the other rules leave. If it does not, that is a normal
+        // syntax error, not a panic.
         Err(error) => reader.expected(0..text.source.len(), whole, &error),
     }
     reader.file
 }
 
-/// The words that declarations begin with.
+/// The first words of declarations.
 const DECLARATIONS: [&str; 8] =
     ["frame", "enum", "emit", "buffer", "option", "counter", "histogram", "edge"];
 
 struct TreeReader<'a> {
     text: &'a DecodedText<'a>,
     sink: &'a mut DiagnosticSink,
-    /// What the file is.
+    /// The kind of file.
     whole: Rule,
     file: FrameFile,
 }
@@ -147,7 +148,7 @@ impl TreeReader<'_> {
             }
         }
         let name = name?;
-        // A last line that could not be read has said what was expected there.
+        // The last line, which could not be parsed, has already reported what was expected there.
         if !closed && !last_is_bad {
             let mistake = Mistake::OpenBrace { kind: NameKind::Frame, name: name.text.clone() };
             self.sink.report(brace, mistake);
@@ -158,7 +159,7 @@ impl TreeReader<'_> {
 
     /// `interval time a @at, b;`: a field per declarator.
     fn line(&mut self, pair: Pair<'_, Rule>, fields: &mut Vec<FieldDecl>) {
-        // The lines above a line belong to its first field.
+        // The doc lines above a line belong to its first field.
         let mut line_doc = self.text.doc_before(pair.as_span().start());
         let mut interval = None;
         let mut ty = Word::default();
@@ -177,7 +178,7 @@ impl TreeReader<'_> {
         }
     }
 
-    /// A piece between declarations that fits none of them.
+    /// Text between declarations that matches none of them.
     fn bad_item(&mut self, pair: &Pair<'_, Rule>) {
         let place = span(pair);
         let text = pair.as_str();
@@ -198,7 +199,7 @@ impl TreeReader<'_> {
             "counter" => Rule::counter,
             "histogram" => Rule::histogram,
             _ if text.starts_with('}') => {
-                // After damage it is what is left of the damaged piece.
+                // After damage, this is the rest of the damaged part.
                 if !was_damaged {
                     self.sink.report(place.start..place.start + 1, Mistake::StrayBrace);
                 }
@@ -235,14 +236,15 @@ impl TreeReader<'_> {
         self.sink.report(place, Mistake::NotADeclaration { found, suggestion });
     }
 
-    /// Reads a piece again with the rule it was meant for, and reports what that rule misses.
+    /// Parses text again with the intended rule, and reports what that rule expects.
     fn bad_piece(&mut self, place: Span, meant: Rule) {
         if self.sink.is_full() {
             return self.sink.pass_over();
         }
         match FrameGrammar::parse(meant, &self.text.source[place.clone()]) {
             Err(error) => self.expected(place, meant, &error),
-            // The rule fits the piece and only what follows is wrong, such as a brace too many.
+            // The rule matches the text and only its continuation is wrong, such as an additional
+            // brace.
             Ok(pairs) => {
                 let end = pairs.last().map_or(0, |pair| pair.as_span().end());
                 let at = place.start + end;
@@ -268,7 +270,7 @@ impl TreeReader<'_> {
         let found = self.found(at);
         let help = self.advice(&place, meant, at);
         let first = words.first().copied().unwrap_or("something else");
-        // A missing word is shown after the last word, not where the next one begins.
+        // A missing word is shown after the last word, not at the start of the next one.
         let end = self.text.end_before(at);
         let (span, label) = if first.starts_with('`') && end > place.start && end < at {
             (end - self.last_char_len(end)..end, format!("{first} after this"))
@@ -323,7 +325,7 @@ impl TreeReader<'_> {
         None
     }
 
-    /// The word or character at `at`, in words.
+    /// A description of the word or character at `at`.
     fn found(&self, at: usize) -> String {
         let rest = &self.text.source[at..];
         if rest.starts_with(['\r', '\n']) {
@@ -421,7 +423,7 @@ fn metric(pair: Pair<'_, Rule>, doc: String) -> Option<Metric> {
             Rule::name => name = Some(word(&token)),
             Rule::cell_type => ty = Some(word(&token)),
             Rule::range => {
-                // The rule may end with white space before what follows.
+                // The rule's span may end with white space.
                 let place = token.as_span();
                 let end = place.start() + place.as_str().trim_end().len();
                 let place = place.start()..end;
@@ -462,7 +464,7 @@ fn end(pair: Pair<'_, Rule>) -> Option<EdgeEnd> {
 
 fn attribute(pair: Pair<'_, Rule>) -> Option<Attribute> {
     let place = pair.as_span();
-    // The rule may end with white space that it looked through for a bracket.
+    // The rule's span may end with white space that it skipped in search of a bracket.
     let place = place.start()..place.start() + place.as_str().trim_end().len();
     let mut name = None;
     let mut arguments = Vec::new();
@@ -484,13 +486,13 @@ fn argument(pair: Pair<'_, Rule>) -> Option<Argument> {
     Some(Argument { word: Word { text, span: place }, quoted })
 }
 
-/// The direct parts of one rule, as words.
+/// The direct children of one rule, as words.
 fn words_of_rule(pair: Pair<'_, Rule>, rule: Rule) -> Vec<Word> {
     pair.into_inner().filter(|token| token.as_rule() == rule).map(|token| word(&token)).collect()
 }
 
-/// A word without what makes it too long: the type of a line is copied for each of its fields, and a
-/// hostile file has long words and many fields. Its span still tells how long it is.
+/// A word, cut if it is too long: the type of a line is copied for each of its fields, and a
+/// hostile file has long words and many fields. Its span still shows its full length.
 fn word(pair: &Pair<'_, Rule>) -> Word {
     let text = pair.as_str();
     // All words are ASCII: every byte is a character.
@@ -508,7 +510,7 @@ fn span(pair: &Pair<'_, Rule>) -> Span {
     pair.as_span().start()..pair.as_span().end()
 }
 
-/// The word that `text` begins with, which may be none.
+/// The word at the start of `text`, which may be empty.
 fn first_word(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     &text[..end.unwrap_or(text.len())]
@@ -522,7 +524,7 @@ fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// The order in which expected things are named: what most lines miss comes first.
+/// The order in which expected items are listed: the most common ones first.
 fn rank(rule: Rule) -> (u8, Rule) {
     let rank = match rule {
         Rule::semicolon | Rule::open_brace | Rule::arrow => 0,
@@ -534,7 +536,7 @@ fn rank(rule: Rule) -> (u8, Rule) {
     (rank, rule)
 }
 
-/// A rule in the words of people; `None` for what goes without saying.
+/// A description of a rule for people. `None` if it needs no mention.
 fn in_words(rule: Rule) -> Option<&'static str> {
     Some(match rule {
         Rule::emit | Rule::emit_word => "`emit`",

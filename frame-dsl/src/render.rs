@@ -1,4 +1,4 @@
-//! Diagnostics → text for people: the line, carets under the place, what to do.
+//! Renders diagnostics as text for people: the line, carets below the span, and advice.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
@@ -8,19 +8,19 @@ use ppt_text::{escaped, masked_in_place};
 use crate::diagnostic::{Diagnostic, DiagnosticNote, Span};
 use crate::mistake::Severity;
 
-/// Bytes of source shown with one diagnostic at most: files have lines of any length.
+/// Most bytes of source shown with one diagnostic, because lines may have any length.
 const MOST_SHOWN: usize = 16 << 10;
-/// Bytes shown before and after a place in a line that is too long to be shown.
+/// Bytes shown before and after a span in a line that is too long to be shown.
 const AROUND: usize = 60;
 
-/// The text for a terminal: each diagnostic with its line and carets under the place. `color` adds
+/// The text for a terminal: each diagnostic with its line and carets below the span. `color` adds
 /// ANSI escapes.
 pub fn render(diagnostics: &[Diagnostic], file_name: &str, source: &str, color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.decor_style(DecorStyle::Ascii);
     let file_name = escaped(file_name);
-    // A carriage return at a line's end is no part of what is shown; the places stay the same. The
-    // renderer draws ASCII controls.
+    // A carriage return at the end of a line is not shown; the offsets stay the same. The renderer
+    // draws ASCII controls.
     let source = masked_in_place(&source.replace("\r\n", " \n"), |char| char.is_ascii());
     let lines = LineStarts::from_source(&source);
     let texts = diagnostics.iter().map(|diagnostic| {
@@ -30,7 +30,7 @@ pub fn render(diagnostics: &[Diagnostic], file_name: &str, source: &str, color: 
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// One diagnostic over its source.
+/// One diagnostic with its source.
 struct Picture<'a> {
     diagnostic: &'a Diagnostic,
     file_name: &'a str,
@@ -69,13 +69,14 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Whether the lines from the first to the last of these places can be shown together. Only they
-    /// are handed on: a hundred diagnostics must not look through a long file a hundred times.
+    /// Whether the lines from the first to the last of these spans can be shown together. Only
+    /// these lines are passed on, so that a hundred diagnostics do not scan a long file a hundred
+    /// times.
     fn fits(&self, marks: &[SourceMark<'_>]) -> bool {
         self.window(marks).0.len() <= MOST_SHOWN
     }
 
-    /// The whole lines that hold these places, and the number of the first.
+    /// The complete lines of these spans, and the number of the first line.
     fn window(&self, marks: &[SourceMark<'_>]) -> (Span, usize) {
         let first = marks.iter().map(|mark| self.lines.number(mark.1.start)).min().unwrap_or(0);
         let last = marks.iter().map(|mark| self.lines.number(mark.1.end)).max().unwrap_or(0);
@@ -90,7 +91,7 @@ impl<'a> Picture<'a> {
             .annotations(marks.iter().map(|mark| annotation(*mark, &window)))
     }
 
-    /// The text around the place, if the line is too long to be shown.
+    /// The text around the span, if the line is too long to be shown.
     fn excerpt(&self) -> (Origin<'a>, Snippet<'a, Annotation<'a>>) {
         let Diagnostic { span, label, .. } = self.diagnostic;
         let source = self.lines.source;
@@ -112,7 +113,7 @@ fn annotation<'a>((kind, span, label): SourceMark<'a>, window: &Span) -> Annotat
     kind.span(start..end).label(label)
 }
 
-/// The start of the character that holds the byte `at`.
+/// The start of the character that contains the byte `at`.
 fn char_start(source: &str, at: usize) -> usize {
     (0..=at).rev().find(|&at| source.is_char_boundary(at)).unwrap_or(0)
 }
@@ -129,7 +130,7 @@ impl<'a> LineStarts<'a> {
         LineStarts { source, starts: std::iter::once(0).chain(after).collect() }
     }
 
-    /// Number of the line of that byte, from 0.
+    /// Number of the line with that byte, from 0.
     fn number(&self, at: usize) -> usize {
         self.starts.partition_point(|&start| start <= at).saturating_sub(1)
     }

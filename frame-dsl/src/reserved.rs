@@ -1,8 +1,8 @@
-//! Words that are taken: by the languages ppt writes, by their headers, by ppt itself.
+//! Reserved words: of the generated languages, of their headers, and of ppt itself.
 
 use crate::language::Language;
 
-/// Words of later versions of the frame language; they bar declared names only.
+/// Words of later versions of the frame language. They are reserved only as declared names.
 pub(crate) const LATER: [&str; 14] = [
     "in",
     "out",
@@ -42,14 +42,14 @@ const RUST: &str = " Self abstract as async await become box break const continu
     pub ref return self static struct super trait true try type typeof unsafe unsized use virtual \
     where while yield ";
 
-/// Java 17, with the words that literals are.
+/// Java 17, including its literal words.
 const JAVA: &str = " abstract assert boolean break byte case catch char class const continue default \
     do double else enum extends false final finally float for goto if implements import instanceof \
     int interface long native new null package private protected public return short static \
     strictfp super switch synchronized this throw throws transient true try void volatile while ";
 
-/// Macros of compilers and of the headers that a C or C++ program is likely to include: a name that
-/// is one of them becomes something else before the compiler sees it. Types of C that headers may make so, too.
+/// Macros of compilers and of headers that a C or C++ program is likely to include: the
+/// preprocessor replaces such a name. Includes C types that headers may define as macros.
 const MACROS: &str = " linux unix i386 errno stdin stdout stderr EOF NULL BUFSIZ FILENAME_MAX \
     FOPEN_MAX L_tmpnam TMP_MAX SEEK_SET SEEK_CUR SEEK_END EXIT_SUCCESS EXIT_FAILURE RAND_MAX \
     MB_CUR_MAX CHAR_BIT CHAR_MIN CHAR_MAX SCHAR_MIN SCHAR_MAX UCHAR_MAX SHRT_MIN SHRT_MAX USHRT_MAX \
@@ -69,7 +69,7 @@ const MACROS: &str = " linux unix i386 errno stdin stdout stderr EOF NULL BUFSIZ
     EADDRINUSE EINPROGRESS EALREADY ENOTSUP EOPNOTSUPP ECANCELED EOVERFLOW EPROTO EMSGSIZE \
     CLOCK_REALTIME CLOCK_MONOTONIC CLOCK_BOOTTIME ";
 
-/// Those of the `languages` in which `name` is a keyword, as words; empty if in none.
+/// The `languages` in which `name` is a keyword, as text; empty if there are none.
 pub(crate) fn keyword_in(name: &str, languages: &[Language]) -> String {
     let is_made = |made: fn(Language) -> bool| languages.iter().any(|&language| made(language));
     let found: Vec<&str> = [
@@ -94,7 +94,7 @@ pub(crate) fn is_keyword_of_java(name: &str) -> bool {
     contains(JAVA, name)
 }
 
-/// Whether `name` is a macro of a compiler or of a usual header.
+/// Whether `name` is a macro of a compiler or of a common header.
 pub(crate) fn is_macro(name: &str) -> bool {
     contains(MACROS, name)
 }

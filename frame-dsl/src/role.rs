@@ -1,9 +1,9 @@
-//! Kinds of frames beside plain ones, and the parts that fields play in them.
+//! Kinds of frames other than plain ones, and the roles of fields in them.
 //!
-//! The JSON of a schema states them in keys of its own. A reader that does not know these keys shows
-//! such a frame as a plain one: all fields are there, those that ppt adds included. For the same
-//! reason the hash of the layout covers none of these keys. [`Schema::roles_hash`] does. The kind, and
-//! the fields that ppt adds, were in the JSON before: the hash of the layout covers them.
+//! The JSON of a schema states them under separate keys. A reader that does not know these keys
+//! shows such a frame as a plain one, with all fields, including those that ppt adds. For the same
+//! reason the hash of the layout covers none of these keys; [`Schema::roles_hash`] does. The kind,
+//! and the fields that ppt adds, were in the JSON before: the hash of the layout covers them.
 //!
 //! ```text
 //! frame  "across":"process"  "fifo":true
@@ -14,20 +14,20 @@
 use crate::names::is_identifier;
 use crate::schema::{Field, FieldType, Frame, Schema};
 
-/// [`Frame::kind`] of a frame that says everything about one event.
+/// [`Frame::kind`] of a frame that describes one event completely.
 pub const PLAIN: &str = "plain";
-/// [`Frame::kind`] of a frame that tells where something begins, or where it ends.
+/// [`Frame::kind`] of a frame for the begin or the end of a span.
 pub const SPAN: &str = "span";
-/// [`Frame::kind`] of a frame that tells how far a thing has come on its way.
+/// [`Frame::kind`] of a frame for one step of a chain.
 pub const CHAIN: &str = "chain";
-/// [`Frame::kind`] of a frame that tells what data was here, by its identity.
+/// [`Frame::kind`] of a frame that identifies the data that passed a point.
 pub const POINT: &str = "point";
 
-/// Names that ppt gives to the fields it adds: which end of a span the frame is, …
+/// Names of the fields that ppt adds: which end of a span the frame is, …
 pub const EDGE: &str = "edge";
 /// … which step of a chain, …
 pub const STEP: &str = "step";
-/// … and when the frame was begun.
+/// … and when the frame began.
 pub const AT: &str = "at";
 
 /// The values of the field [`EDGE`], each with its name.
@@ -36,21 +36,21 @@ pub const EDGES: [(&str, i128); 2] = [("begin", 0), ("end", 1)];
 /// Keys of a frame.
 pub(crate) const ACROSS: &str = "across";
 pub(crate) const FIFO: &str = "fifo";
-/// Keys of a field; the keys of [`EDGE`] and [`STEP`] are called so, too.
+/// Keys of a field. [`EDGE`] and [`STEP`] are also names of such keys.
 pub(crate) const KEY: &str = "key";
 pub(crate) const STAMP: &str = "stamp";
 pub(crate) const HASH: &str = "hash";
 pub(crate) const IN: &str = "in";
 pub(crate) const OUT: &str = "out";
 pub(crate) const HALF: &str = "half";
-/// All of them, in the order in which they are hashed.
+/// All keys, in the order in which they are hashed.
 pub(crate) const FRAME_KEYS: [&str; 2] = [ACROSS, FIFO];
 pub(crate) const FIELD_KEYS: [&str; 8] = [KEY, EDGE, STEP, STAMP, HASH, IN, OUT, HALF];
 
 /// Most identities on one side of a point.
 pub const MAX_IDENTITIES: usize = 16;
 
-/// Where the end of a span can be.
+/// The scope in which the end of a span can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Across {
     /// In the process that began it.
@@ -62,7 +62,7 @@ pub enum Across {
 }
 
 impl Across {
-    /// All of them.
+    /// All values.
     pub const ALL: [Across; 3] = [Across::Process, Across::Host, Across::Everywhere];
 
     /// The word in a frame file and in JSON.
@@ -74,7 +74,7 @@ impl Across {
         }
     }
 
-    /// The one that is called so.
+    /// The scope with this name.
     pub fn of_word(word: &str) -> Option<Across> {
         Across::ALL.into_iter().find(|it| it.word() == word)
     }
@@ -90,7 +90,7 @@ pub enum SpanHalf {
 }
 
 impl SpanHalf {
-    /// Both of them.
+    /// Both halves.
     pub const ALL: [SpanHalf; 2] = [SpanHalf::Begin, SpanHalf::End];
 
     /// The word in JSON, the name of the attribute and that of the value in [`EDGES`].
@@ -101,7 +101,7 @@ impl SpanHalf {
         }
     }
 
-    /// The half that is called so.
+    /// The half with this name.
     pub fn from_word(word: &str) -> Option<SpanHalf> {
         SpanHalf::ALL.into_iter().find(|half| half.word() == word)
     }
@@ -115,18 +115,18 @@ impl SpanHalf {
     }
 }
 
-/// How the value of a field of type `hash` or `hash128` comes about.
+/// How the value of a field of type `hash` or `hash128` is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hash {
-    /// It is XXH3 of bytes, seed 0, as of xxHash 0.8: 64 bits, or 128 with the most significant byte
+    /// XXH3 of bytes, seed 0, as in xxHash 0.8: 64 bits, or 128 with the most significant byte
     /// first.
     Xxh3,
-    /// It is what the program has: `@raw`.
+    /// The program's own value: `@raw`.
     Raw,
 }
 
 impl Hash {
-    /// All of them.
+    /// All values.
     pub const ALL: [Hash; 2] = [Hash::Xxh3, Hash::Raw];
     /// Bytes of the wider of the two types.
     pub const WIDE: u32 = 16;
@@ -140,47 +140,50 @@ impl Hash {
     }
 }
 
-/// How frames of a kind `span` belong together.
+/// How frames of the kind `span` belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpanRole<'a> {
     /// An end belongs to a begin with the same values of these fields. There is at least one.
     pub keys: Vec<&'a Field>,
-    /// Says which of [`EDGES`] the frame is.
+    /// States which of [`EDGES`] the frame is.
     pub edge: &'a Field,
-    /// Where an end can be.
+    /// The scope of an end.
     pub across: Across,
-    /// An end belongs to the earliest begin that has none, instead of the latest.
+    /// Whether an end belongs to the earliest begin without an end, instead of the latest.
     pub fifo: bool,
 }
 
-/// How frames of a kind `chain` belong together.
+/// How frames of the kind `chain` belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain<'a> {
-    /// Steps of one thing have the same values of these fields. There is at least one.
+    /// The steps of one chain have the same values of these fields. There is at least one.
     pub keys: Vec<&'a Field>,
-    /// Says which step the frame is: a value of an enum, whose values are in the order of the chain.
+    /// States the step of the frame: a value of an enum, whose values are in the order of the
+    /// chain.
     pub step: &'a Field,
 }
 
-/// What a frame of the kind `point` says: data with these identities came in, and data with those
-/// went out. Each has a hash type, which is there only once, and a field; one side may have none.
+/// The content of a frame of the kind `point`: the identities of data that came in, and of data
+/// that went out. Each has a hash type, which occurs only once per side, and a field; one side may
+/// have none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointRole<'a> {
-    /// What came in.
+    /// Incoming identities.
     pub ins: Vec<(&'a str, &'a Field)>,
-    /// What went out, as far as it is stated.
+    /// Outgoing identities, if stated.
     pub outs: Vec<(&'a str, &'a Field)>,
 }
 
 impl PointRole<'_> {
-    /// Whether what came in also went out: no other identity is stated. Nobody needs to take it.
+    /// Whether the incoming data also went out, because no other identity is stated. No point
+    /// has to take it in.
     pub fn implied(&self) -> bool {
         self.outs.is_empty()
     }
 }
 
 impl Frame {
-    /// The ways to write such a frame, as words of the names of functions.
+    /// The ways to write such a frame, as words in function names.
     pub fn verbs(&self) -> &'static [&'static str] {
         let has = |role| self.fields.iter().any(|field| field.says(role));
         match () {
@@ -190,8 +193,8 @@ impl Frame {
         }
     }
 
-    /// The ways in which such a frame is written, in their order, each with its value: steps of a
-    /// chain, edges of a span; none of a plain frame.
+    /// The ways in which such a frame is written, in order, each with its value: steps of a chain,
+    /// edges of a span; empty for a plain frame.
     pub fn steps<'a>(&self, schema: &'a Schema) -> &'a [(String, i128)] {
         let mark = self.fields.iter().find(|field| field.is_mark());
         match mark.map(|field| &field.ty) {
@@ -202,8 +205,8 @@ impl Frame {
         }
     }
 
-    /// How these frames belong together, if they are of the kind `span`. A schema may come from
-    /// anywhere: where its keys make no sense, the frame is a plain one.
+    /// How these frames belong together, if they are of the kind `span`. A schema may be untrusted:
+    /// if its keys are invalid, the frame is a plain one.
     pub fn span(&self) -> Option<SpanRole<'_>> {
         if self.kind != SPAN {
             return None;
@@ -223,7 +226,7 @@ impl Frame {
         Some(Chain { keys, step })
     }
 
-    /// What comes in and goes out, if these frames are of the kind `point`.
+    /// The incoming and outgoing identities, if these frames are of the kind `point`.
     pub fn point(&self) -> Option<PointRole<'_>> {
         if self.kind != POINT {
             return None;
@@ -232,15 +235,16 @@ impl Frame {
         (!point.ins.is_empty() || !point.outs.is_empty()).then_some(point)
     }
 
-    /// The only half of a span whose program sets the field: `@begin` or `@end`. None: both do, or
-    /// these frames are no spans. Keys and what ppt sets are in both halves, whatever a schema says.
+    /// The only half of a span that sets the field: `@begin` or `@end`. `None`: both do, or these
+    /// frames are not spans. Keys and fields set by ppt are in both halves, whatever a schema
+    /// states.
     pub fn only_half(&self, field: &Field) -> Option<SpanHalf> {
         let word = field.extra.get(HALF)?.as_str()?;
         let is_in_both = field.is_key() || field.is_own() || field.at;
         SpanHalf::from_word(word).filter(|_| !is_in_both && self.span().is_some())
     }
 
-    /// One side of a point; none if it makes no sense.
+    /// One side of a point. `None` if it is invalid.
     fn identities(&self, side: &str) -> Option<Vec<(&str, &Field)>> {
         let mut all: Vec<(&str, &Field)> = Vec::new();
         for field in self.fields.iter().filter(|it| it.extra.contains_key(side)) {
@@ -254,7 +258,7 @@ impl Frame {
         Some(all)
     }
 
-    /// The keys, and the field that says which part of the whole the frame is.
+    /// The keys, and the field that states which part of the whole the frame is.
     fn keys_and(&self, role: &str) -> Option<(Vec<&Field>, &Field)> {
         let keys: Vec<_> = self.fields.iter().filter(|it| it.is_key()).collect();
         let mut marks = self.fields.iter().filter(|it| it.is_mark());
@@ -269,28 +273,28 @@ impl Frame {
 }
 
 impl Field {
-    /// Whether frames belong together that have the same value in this field.
+    /// Whether frames with the same value of this field belong together.
     pub fn is_key(&self) -> bool {
         self.says(KEY)
     }
 
-    /// Whether ppt added the field, and sets it itself.
+    /// Whether ppt added the field and sets it.
     pub fn is_own(&self) -> bool {
         self.is_mark() || self.is_own_stamp()
     }
 
-    /// Whether the field says in which of several ways the frame was written.
+    /// Whether the field states in which of several ways the frame was written.
     pub fn is_mark(&self) -> bool {
         self.says(EDGE) || self.says(STEP)
     }
 
-    /// Whether the field says when the frame was begun.
+    /// Whether the field states when the frame began.
     pub fn is_own_stamp(&self) -> bool {
         self.says(STAMP)
     }
 
-    /// Whether the field identifies something, and how, as types `hash` and `hash128` do. A schema may
-    /// come from anywhere: a field of another type identifies nothing.
+    /// How the field identifies data, for the types `hash` and `hash128`. A schema may be
+    /// untrusted: `None` for a field of another type.
     pub fn hash(&self) -> Option<Hash> {
         let word = self.extra.get(HASH)?.as_str()?;
         let fits = match self.ty {
@@ -312,7 +316,7 @@ fn says(extra: &crate::schema::Extra, key: &str) -> bool {
 }
 
 impl FieldType {
-    /// Whether a single value of this type can be a key: equal means equal bytes.
+    /// Whether a single value of this type can be a key: equal values have equal bytes.
     pub fn can_be_key(&self) -> bool {
         match self {
             FieldType::F32 | FieldType::F64 | FieldType::Duration => false,
@@ -322,7 +326,7 @@ impl FieldType {
 }
 
 impl Schema {
-    /// The frame whose ways to be written the enum at `index` names, if it is such an enum.
+    /// The frame whose ways of writing the enum at `index` lists, if it is such an enum.
     pub fn marked_by(&self, index: usize) -> Option<&Frame> {
         let of = |field: &Field| match &field.ty {
             FieldType::Enum { name } => field.is_mark() && *name == self.enums[index].name,
@@ -411,7 +415,7 @@ mod tests {
 
     const POINT_TEXT: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":48,"frames":[{"name":"p","kind":"point","size":48,"fields":[{"name":"id","type":"u64","offset":16,"hash":"xxh3","in":"messageid"},{"name":"body","type":"bytes","len":16,"offset":24,"hash":"raw","in":"trace","out":"payload"},{"name":"size","type":"u32","offset":40},{"name":"at","type":"tsc","offset":8,"at":true,"stamp":true}]}]}"#;
 
-    /// The types of what comes in and goes out.
+    /// The types of the incoming and outgoing identities.
     type Sides = (Vec<String>, Vec<String>);
 
     fn sides_with(from: &str, to: &str) -> Option<Sides> {
@@ -444,7 +448,7 @@ mod tests {
         assert_eq!(sides_with("", ""), sides(&["messageid", "trace"], &["payload"]));
         assert_eq!(sides_with(r#","out":"payload""#, ""), sides(&["messageid", "trace"], &[]));
         assert_eq!(sides_with(r#","in":"messageid""#, ""), sides(&["trace"], &["payload"]));
-        // The same on both sides: it goes through.
+        // The same type on both sides: it passes through.
         assert_eq!(sides_with("payload", "trace"), sides(&["messageid", "trace"], &["trace"]));
     }
 
@@ -489,7 +493,7 @@ mod tests {
         assert_eq!(schema(MAX_IDENTITIES + 1).frames[0].point(), None);
     }
 
-    /// Captures and programs may say anything.
+    /// Captures and programs may contain anything.
     #[test]
     fn what_makes_no_sense_is_a_plain_frame() {
         for (from, to) in [

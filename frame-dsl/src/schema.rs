@@ -1,9 +1,9 @@
 //! The checked meaning of a frame file, with every field placed.
 //!
-//! A [`Schema`] travels: it is embedded as JSON in the target, copied into every capture and read
-//! back by tools that never saw the frame file. [`Schema::to_json`] is canonical (one schema, one
-//! text), [`Schema::from_json`] trusts nothing. The serde names below are the JSON format, version
-//! [`JSON_VERSION`]; what a reader does not know it keeps in `extra`.
+//! A [`Schema`] is embedded as JSON in the target, copied into every capture, and read by tools
+//! that never saw the frame file. [`Schema::to_json`] is canonical (one schema, one text);
+//! [`Schema::from_json`] trusts nothing. The serde names below are the JSON format, version
+//! [`JSON_VERSION`]; unknown keys are kept in `extra`.
 
 use std::collections::BTreeMap;
 
@@ -14,30 +14,30 @@ pub const JSON_VERSION: u32 = 1;
 
 /// Bytes of the largest frame, sequence number included.
 pub const MAX_FRAME_BYTES: u32 = 4096;
-/// Fields of one frame, intervals expanded.
+/// Most fields of one frame, with intervals expanded.
 pub const MAX_FIELDS: usize = 1024;
 /// Most frames of one buffer. The frame id has room for more; masks and tables do not need to.
 pub const MAX_FRAMES: usize = 256;
-/// Enums of one buffer.
+/// Most enums of one buffer.
 pub const MAX_ENUMS: usize = 256;
-/// Values of one enum.
+/// Most values of one enum.
 pub const MAX_VALUES: usize = 4096;
-/// Bytes of a name.
+/// Most bytes of a name.
 pub const MAX_NAME_BYTES: usize = 64;
-/// Bytes of the JSON text.
+/// Most bytes of the JSON text.
 pub const MAX_JSON_BYTES: usize = 1 << 20;
-/// Nesting of the JSON text.
+/// Deepest nesting of the JSON text.
 pub const MAX_JSON_DEPTH: usize = 16;
 /// Fewest slots of a ring.
 pub const MIN_SLOTS: u32 = 2;
-/// See [`MIN_SLOTS`].
+/// Most slots of a ring.
 pub const MAX_SLOTS: u32 = 1 << 26;
-/// See [`MIN_SLOTS`].
+/// Slots of a ring if the frame file states none.
 pub const DEFAULT_SLOTS: u32 = 16384;
 /// Offset of the u16 frame id in a buffer of several frames.
 pub const FRAME_ID_OFFSET: u32 = 8;
 
-/// Key of a schema whose frame file states [`DEFAULT_SLOTS`]: whoever states a number wants that one.
+/// Key of a schema whose frame file states [`DEFAULT_SLOTS`] explicitly, so that it is not changed.
 pub(crate) const SLOTS_STATED: &str = "slots_stated";
 
 /// Keys that this version does not know. They are kept unchanged.
@@ -91,7 +91,7 @@ pub struct Frame {
 
 /// One field of a frame.
 ///
-/// Its JSON is written out in `json.rs`: the type's own keys stand beside the field's.
+/// `json.rs` defines its JSON: the keys of the type are next to those of the field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     /// Name as the frame file spells it (`handle_start` for a half of `interval time handle`).
@@ -102,9 +102,9 @@ pub struct Field {
     pub array: Option<u32>,
     /// Bytes from the start of the frame.
     pub offset: u32,
-    /// Which half of which interval the field is.
+    /// The half of an interval that the field is.
     pub interval: Option<Interval>,
-    /// Whether the field places the frame in time. At most one field of a frame does.
+    /// Whether the field gives the frame its time. At most one field of a frame does.
     pub at: bool,
     /// `@unit("B")`.
     pub unit: String,
@@ -132,9 +132,9 @@ pub enum FieldType {
     F32,
     F64,
     Bool,
-    /// A length of time: i64 nanoseconds.
+    /// A duration: i64 nanoseconds.
     Duration,
-    /// A code address of the process: u64. Readers show the function that lies there.
+    /// A code address of the process: u64. Readers show its function.
     Addr,
     /// `struct timeval`: i64 seconds, i64 microseconds, since the epoch (CLOCK_REALTIME).
     Timeval,
@@ -157,13 +157,13 @@ pub enum FieldType {
     Char {
         len: u32,
     },
-    /// `len` bytes without meaning.
+    /// `len` opaque bytes.
     Bytes {
         len: u32,
     },
 }
 
-/// Which half of an interval a field is.
+/// A half of an interval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
     /// Name of the interval as declared.

@@ -2,7 +2,7 @@
 
 use crate::schema::{Enum, FieldType, Int, Schema};
 
-/// How a frame stores a value. Several types can be stored alike: a duration is an i64.
+/// How a frame stores a value. Several types can be stored in the same way: a duration is an i64.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[expect(missing_docs, reason = "the plain numbers say what they are")]
 pub enum Stored<'a> {
@@ -27,8 +27,7 @@ pub enum Stored<'a> {
     },
 }
 
-/// The types that are a word and nothing else: the word in frame files and in JSON, and how each is
-/// stored.
+/// The types that consist of a single word: the word in frame files and in JSON, and the storage.
 pub(crate) static PLAIN: &[(FieldType, &str, Stored<'static>)] = &[
     (FieldType::I8, "i8", Stored::Int(Int::I8)),
     (FieldType::I16, "i16", Stored::Int(Int::I16)),
@@ -45,14 +44,14 @@ pub(crate) static PLAIN: &[(FieldType, &str, Stored<'static>)] = &[
     (FieldType::Addr, "addr", Stored::Int(Int::U64)),
 ];
 
-/// The type of [`PLAIN`] that is called so.
+/// The type of [`PLAIN`] with this word.
 pub(crate) fn plain(word: &str) -> Option<FieldType> {
     PLAIN.iter().find(|it| it.1 == word).map(|it| it.0.clone())
 }
 
 impl FieldType {
-    /// How one value is stored. None for an enum that `schema` does not have, which is impossible
-    /// in a checked schema.
+    /// How one value is stored. `None` for an enum that is not in `schema`, which is impossible in
+    /// a checked schema.
     pub fn stored<'a>(&self, schema: &'a Schema) -> Option<Stored<'a>> {
         Some(match self {
             FieldType::Timeval => Stored::Timeval,
@@ -109,7 +108,7 @@ impl Stored<'_> {
 mod tests {
     use super::*;
 
-    /// `stored` and `word` look plain types up.
+    /// `stored` and `word` look up plain types.
     #[test]
     fn every_type_is_listed() {
         let schema = r#"{"v":1,"buffer":"b","slots":2,"stride":16,"frames":[]}"#;
@@ -117,7 +116,7 @@ mod tests {
         for (ty, word, stored) in PLAIN {
             assert_eq!(plain(word).as_ref(), Some(ty));
             assert_eq!((ty.word(), ty.stored(&schema)), (*word, Some(*stored)));
-            // Each case that has no fields is spelt alike in Rust.
+            // Each case without fields has the same spelling in Rust.
             assert_eq!(format!("{ty:?}").to_lowercase(), *word);
         }
     }

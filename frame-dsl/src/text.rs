@@ -1,4 +1,5 @@
-//! Bytes → text, with what the grammar passes over: documentation comments and open comments.
+//! Decodes bytes to text, and finds what the grammar skips: documentation comments and unclosed
+//! comments.
 
 use crate::diagnostic::{DiagnosticSink, Span};
 use crate::mistake::Mistake;
@@ -6,14 +7,14 @@ use crate::mistake::Mistake;
 /// A frame file, decoded.
 pub(crate) struct DecodedText<'a> {
     pub source: &'a str,
-    /// Every comment, by place.
+    /// The spans of all comments.
     comments: Vec<Span>,
-    /// `///` lines that stand on a line of their own, by place.
+    /// The spans of `///` lines that are alone on their line.
     docs: Vec<Span>,
 }
 
 impl<'a> DecodedText<'a> {
-    /// Finds the comments; one that never ends is reported.
+    /// Finds the comments. An unclosed one is reported.
     pub fn new(source: &'a str, sink: &mut DiagnosticSink) -> DecodedText<'a> {
         let mut text = DecodedText { source, comments: Vec::new(), docs: Vec::new() };
         let bytes = source.as_bytes();
@@ -29,7 +30,7 @@ impl<'a> DecodedText<'a> {
         text
     }
 
-    /// The comments by place; none overlaps another.
+    /// The spans of the comments, in order; none overlaps another.
     pub fn comments(&self) -> &[Span] {
         &self.comments
     }
@@ -78,14 +79,14 @@ impl<'a> DecodedText<'a> {
         lines.join("\n")
     }
 
-    /// The end of the last thing before `at` that is neither white space nor a comment.
+    /// The end of the last token before `at` that is neither white space nor a comment.
     pub fn end_before(&self, at: usize) -> usize {
         let mut end = at;
         let mut comments = self.comments.partition_point(|comment| comment.end <= at);
         loop {
             end = self.source[..end].trim_end_matches([' ', '\t', '\r', '\n']).len();
             match comments.checked_sub(1).map(|last| &self.comments[last]) {
-                // A line comment's last spaces have just been cut off with the others.
+                // A line comment's trailing spaces have just been cut off with the others.
                 Some(comment) if comment.end >= end && comment.start < end => {
                     end = comment.start;
                     comments -= 1;
@@ -96,7 +97,8 @@ impl<'a> DecodedText<'a> {
     }
 }
 
-/// The end of the string that begins at `at`, or of its quote if its line does not close it.
+/// The end of the string that begins at `at`, or of its quote if the string is not closed on its
+/// line.
 fn after_string(source: &str, at: usize) -> usize {
     let inside = source[at + 1..].find(['"', '\n']);
     match inside.map(|length| at + 1 + length) {

@@ -2,10 +2,10 @@
 
 use crate::stored::PLAIN;
 
-/// The types that identify something.
+/// The identity types.
 pub(crate) const HASHES: [&str; 2] = ["hash", "hash128"];
 
-/// The words that name types. They are contextual: only an enum may not be called so.
+/// The words that name types. They are reserved only as names of enums.
 pub(crate) fn type_words<'w>() -> impl Iterator<Item = &'w str> {
     let plain = PLAIN.iter().map(|it| it.1);
     ["int", "float", "double", "time"]
@@ -15,7 +15,7 @@ pub(crate) fn type_words<'w>() -> impl Iterator<Item = &'w str> {
         .chain(HASHES)
 }
 
-/// Whether the word names a type, or begins one.
+/// Whether the word names a type, or is the first word of one.
 pub(crate) fn is_type_word(word: &str) -> bool {
     type_words().any(|known| known == word) || word == "interval"
 }

@@ -66,16 +66,16 @@ impl Clock {
         }
     }
 
-    /// Whether it counts CPU time. Reading such a clock enters the kernel, and it does not place a
-    /// frame in time.
+    /// Whether it counts CPU time. Reading such a clock enters the kernel, and its times cannot
+    /// order frames.
     pub fn is_cpu(self) -> bool {
         matches!(self, Clock::ThreadCpu | Clock::ProcessCpu)
     }
 }
 
 impl FieldType {
-    /// Bytes of one value. An enum is looked up in `schema`; one that is not there has no bytes,
-    /// which a checked schema excludes.
+    /// Bytes of one value. An enum is looked up in `schema`; a missing one has no bytes, which a
+    /// checked schema excludes.
     pub fn size(&self, schema: &Schema) -> u32 {
         self.stored(schema).map_or(0, Stored::size)
     }
@@ -121,24 +121,24 @@ impl Field {
 }
 
 impl Frame {
-    /// The field that places the frame in time.
+    /// The field that gives the frame its time.
     pub fn at(&self) -> Option<&Field> {
         self.fields.iter().find(|field| field.at)
     }
 }
 
 impl Schema {
-    /// The enum of that name.
+    /// The enum with that name.
     pub fn enum_named(&self, name: &str) -> Option<&Enum> {
         self.enums.iter().find(|it| it.name == name)
     }
 
-    /// The frame of that name.
+    /// The frame with that name.
     pub fn frame_named(&self, name: &str) -> Option<&Frame> {
         self.frames.iter().find(|frame| frame.name == name)
     }
 
-    /// Whether the frame file states the number of slots, as far as the schema shows it.
+    /// Whether the frame file states the number of slots, as far as the schema shows that.
     pub fn states_slots(&self) -> bool {
         self.slots != DEFAULT_SLOTS || self.extra.contains_key(SLOTS_STATED)
     }

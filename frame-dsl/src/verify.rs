@@ -1,4 +1,4 @@
-//! The rules of every schema, which are checked for each schema that comes from outside.
+//! The rules of every schema. They are checked for each schema from outside.
 //!
 //! Readers rely on these rules without further checks: a field lies inside its frame, a name is an
 //! identifier, and every enum that a field names exists.
@@ -43,20 +43,20 @@ pub enum SchemaError {
         /// The name.
         name: String,
     },
-    /// None, or more than the limit.
+    /// No items, or more than the limit.
     #[error("{count} {what}s; there must be at least 1 and at most {most}")]
     Count {
         /// `frame`, `field`, `enum` or `value`.
         what: &'static str,
         /// Their number.
         count: usize,
-        /// The most that are allowed.
+        /// The limit.
         most: usize,
     },
     /// Not a power of two, or out of range.
     #[error("{0} slots: it must be a power of two from {MIN_SLOTS} to {MAX_SLOTS}")]
     Slots(u32),
-    /// The size of a frame is no multiple of 8, or out of range.
+    /// The size of a frame is not a multiple of 8, or out of range.
     #[error(
         "frame `{frame}` has {size} bytes: it must be a multiple of 8, at most {MAX_FRAME_BYTES}"
     )]
@@ -83,7 +83,7 @@ pub enum SchemaError {
         field: String,
         /// Its offset.
         offset: u32,
-        /// The fault there.
+        /// The fault.
         fault: &'static str,
     },
     /// An array or text with no elements or too many.
@@ -157,7 +157,7 @@ fn name(text: &str) -> Result<(), SchemaError> {
     if is_identifier(text) {
         return Ok(());
     }
-    // The text may be long, and of anything: enough of it to find it again.
+    // The text may be long and arbitrary: enough of it to find it again.
     Err(SchemaError::Name(text.chars().take(MAX_NAME_BYTES).collect()))
 }
 

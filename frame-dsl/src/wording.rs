@@ -1,5 +1,5 @@
-//! The text of every mistake. A message says what is wrong, the label describes the place, and the
-//! help says what to do.
+//! The text of every mistake. A message states the mistake, the label describes the span, and the
+//! help states the remedy.
 
 use std::fmt::{self, Display};
 
@@ -15,7 +15,7 @@ use crate::schema::{
     MAX_VALUES, MIN_SLOTS,
 };
 
-/// The words of one mistake.
+/// The text of one mistake.
 pub(crate) struct Wording {
     pub message: String,
     pub label: String,
@@ -43,7 +43,7 @@ impl Wording {
     }
 }
 
-/// Words from a file go into messages cut and printable.
+/// Text from a file in a message, cut and made printable.
 struct Short<'a>(&'a str);
 
 impl Display for Short<'_> {
@@ -729,7 +729,7 @@ impl Mistake {
     }
 }
 
-/// A name near to a file's stem.
+/// A valid name similar to a file's stem.
 fn proposed_name(stem: &str) -> String {
     let mut name: String = stem
         .chars()

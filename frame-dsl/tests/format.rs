@@ -1,5 +1,5 @@
-//! Formatting changes nothing but white space, and does so once: over every frame file of the
-//! repository, and over files put together at random.
+//! Formatting changes only white space, and formatting twice changes nothing more: tested with
+//! every frame file of the repository, and with randomly composed files.
 #![cfg(feature = "parser")]
 
 use std::fs;
@@ -22,7 +22,7 @@ fn meaning(result: &Result<Compiled, CompileFailure>) -> Result<(String, u64), V
     }
 }
 
-/// Formats a file that parses, and holds the result against it.
+/// Formats a file that parses, and checks the result.
 #[track_caller]
 fn check(source: &str, name: &str) -> String {
     let once = format(source.as_bytes(), name).unwrap_or_else(|failure| panic!("{failure}"));
@@ -68,7 +68,7 @@ fn every_frame_file_of_the_repository() {
     assert!(formatted > 40, "{formatted} of {}", found.len());
 }
 
-/// The longest time must not be the square of the shortest.
+/// The longest time must not be quadratic in the shortest.
 #[test]
 fn time_is_linear() {
     const BYTES: usize = if cfg!(debug_assertions) { 1 << 15 } else { (1 << 20) - 64 };
@@ -91,7 +91,7 @@ fn time_is_linear() {
     }
 }
 
-/// A line of a frame, in words.
+/// A line of a frame, as words.
 fn field() -> impl Strategy<Value = String> {
     let ty =
         select(vec!["int", "u8", "f64", "time", "interval time", "bool", "Kind", "interval int"]);
@@ -147,12 +147,12 @@ fn gap() -> impl Strategy<Value = &'static str> {
     ]
 }
 
-/// A file without mistakes, spaced at random.
+/// A file without mistakes, with random spacing.
 fn file() -> impl Strategy<Value = String> {
     let kind = Just("enum Kind { ONE }".to_owned());
     (prop::collection::vec(declaration(), 1..6), kind, prop::collection::vec(gap(), 400)).prop_map(
         |(mut declarations, kind, gaps)| {
-            // Only frames may come more than once.
+            // Only frames may occur more than once.
             let mut seen = Vec::new();
             declarations.retain(|it| {
                 let head: Vec<String> = it.split(' ').take(2).map(str::to_owned).collect();
@@ -172,7 +172,7 @@ fn file() -> impl Strategy<Value = String> {
                 while declaration.contains("#") {
                     declaration = declaration.replacen('#', &names.next().unwrap().to_string(), 1);
                 }
-                // Strings are one word; no other has spaces.
+                // Strings are one word; no other word has spaces.
                 for (index, part) in declaration.split('"').enumerate() {
                     if index % 2 == 1 {
                         text += &format!("\"{part}\"");
@@ -201,7 +201,7 @@ proptest! {
         check(&source, "random.frame");
     }
 
-    /// Fields on lines of their own, as most files have them.
+    /// Fields on separate lines, as in most files.
     #[test]
     fn the_same_by_lines(source in file()) {
         check(&source.replace("; ", ";\n").replace("{ ", "{\n"), "random.frame");

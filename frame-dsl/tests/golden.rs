@@ -1,6 +1,6 @@
-//! Frame files beside what comes of them: a file in `tests/fail` beside its diagnostics, a file in
-//! `tests/pass` beside its schema (and its warnings, if any). Adding a file adds a test; expectations
-//! are rewritten only with `PPT_BLESS=1`.
+//! Compares frame files with their expected results: a file in `tests/fail` with its diagnostics, a
+//! file in `tests/pass` with its schema (and its warnings, if any). Adding a file adds a test;
+//! expectations are rewritten only with `PPT_BLESS=1`.
 #![cfg(feature = "parser")]
 
 use std::fs;
@@ -10,7 +10,7 @@ use ppt_frame_dsl::{Language, Schema, compile, compile_for, draw};
 
 #[test]
 fn fail() {
-    // Without `emit`, what any language refuses is shown.
+    // Without `emit`, the errors of every language are shown.
     let emits = |source: &[u8]| source.windows(5).any(|it| it == b"emit ");
     let languages = |source: &[u8]| if emits(source) { &[] } else { Language::ALL };
     each("fail", |source, name| match compile_for(source, name, languages(source)) {
@@ -29,7 +29,7 @@ fn pass() {
         assert_eq!(&back, schema, "{name}");
         assert_eq!(back.to_json(), json, "{name}");
         assert_eq!(back.hash(), schema.hash(), "{name}");
-        // The same text with line breaks: order of keys included.
+        // The same text with line breaks, including the order of keys.
         let pretty = serde_json::to_string_pretty(schema).unwrap();
         let broken: String = pretty.lines().map(str::trim_start).collect();
         assert_eq!(broken.replace("\": ", "\":"), json.replace("\": ", "\":"), "{name}");
@@ -41,8 +41,8 @@ fn pass() {
     });
 }
 
-/// Compares what `outputs` gives for each frame file of a folder with the files beside it; an empty
-/// output has no file.
+/// Compares the `outputs` for each frame file of a folder with the expectation files next to it; an
+/// empty output has no file.
 fn each(folder: &str, outputs: impl Fn(&[u8], &str) -> Vec<(&'static str, String)>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     let mut sources: Vec<PathBuf> = fs::read_dir(&folder)

@@ -1,10 +1,10 @@
-//! For any bytes, the compiler gives an answer in time, and the answer can be shown.
+//! For any bytes, the compiler returns a printable result in bounded time.
 #![cfg(feature = "parser")]
 
 use ppt_frame_dsl::{Schema, compile, parse_edges};
 use proptest::prelude::*;
 
-/// Words and signs of the language, and some that it does not know.
+/// Words and signs of the language, and some unknown ones.
 const TOKENS: [&str; 82] = [
     "frame",
     "enum",
@@ -90,7 +90,7 @@ const TOKENS: [&str; 82] = [
     "ä",
 ];
 
-/// Files that are whole.
+/// Complete files.
 const SOURCES: [&str; 3] = [
     include_str!("pass/everything.frame"),
     include_str!("pass/spans.frame"),
@@ -131,7 +131,7 @@ proptest! {
         show(tokens.join("\n").as_bytes());
     }
 
-    /// A frame that is whole, with one thing of it replaced by another.
+    /// A valid frame with one part replaced by another.
     #[test]
     fn one_slip(
         source in prop::sample::select(SOURCES.to_vec()),
@@ -155,7 +155,7 @@ proptest! {
         let _ = Schema::from_json(&text);
     }
 
-    /// A schema with one byte changed is refused, or as good as any.
+    /// A schema with one changed byte is rejected or valid.
     #[test]
     fn damaged_schema(
         source in prop::sample::select(SOURCES.to_vec()),
@@ -179,8 +179,8 @@ proptest! {
     }
 }
 
-/// As much of each of these as a file may have must not take longer than as much of anything else: in
-/// quadratic time the test would not end today. (Without optimisation less must do.)
+/// The longest allowed amount of each of these must take no longer than of anything else: in
+/// quadratic time the test would not end today. (Builds without optimisation use less.)
 #[test]
 fn time_is_linear() {
     const BYTES: usize = if cfg!(debug_assertions) { 1 << 16 } else { (1 << 20) - 64 };
@@ -273,7 +273,7 @@ fn ten_megabytes_are_refused() {
     assert_eq!(format!("{failure:?}"), failure.render(false));
 }
 
-/// Each line breaks a rule; the rest is counted.
+/// Each line breaks a rule; beyond the limit, mistakes are only counted.
 #[test]
 fn no_end_of_mistakes() {
     let source = format!("frame f {{ {} }}", "itn a;\n".repeat(1000));
@@ -282,7 +282,7 @@ fn no_end_of_mistakes() {
     assert_eq!(failure.diagnostics[100].message, "and 900 more");
 }
 
-/// A short file may mean a long schema; one that no reader would take is not written.
+/// A short file may result in a long schema; one that readers would reject is not written.
 #[test]
 fn schemas_are_bounded() {
     let frames: String = (0..200)

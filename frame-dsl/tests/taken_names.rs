@@ -1,5 +1,5 @@
-//! Names that would break the generated code or the tables, each tried in every place where it would.
-//! The lists are written out here once more: a word that is lost from the compiler's own is missed.
+//! Names that would break the generated code or the tables, each tried in every such position. The
+//! lists are repeated here, so that a word missing from the compiler's own list is detected.
 #![cfg(feature = "parser")]
 
 use ppt_frame_dsl::{Language, compile_for};
@@ -31,12 +31,12 @@ fn places(word: &str) -> [String; 5] {
     ]
 }
 
-/// The codes of what is wrong with a file for all languages; none if nothing is.
+/// The codes of the mistakes in a file for all languages.
 fn faults(source: &str) -> Vec<&'static str> {
     faults_for(source, Language::ALL)
 }
 
-/// The codes of what is wrong with a file for these languages, or for its own if there are none.
+/// The codes of the mistakes in a file for these languages, or for its own if none are given.
 fn faults_for(source: &str, languages: &[Language]) -> Vec<&'static str> {
     match compile_for(source.as_bytes(), "b.frame", languages) {
         Ok(_) => Vec::new(),
@@ -76,7 +76,7 @@ fn columns_of_every_table() {
 #[test]
 fn names_that_meet() {
     for (source, code) in [
-        // The macros of C.
+        // Macros in C.
         ("frame a_b { int c; } frame a { int b_c; }", "name-clash"),
         ("frame f { int x_timestamp; time x; }", "name-clash"),
         ("frame f { int a, A; }", "name-clash"),
@@ -94,7 +94,7 @@ fn names_that_meet() {
         ("frame write { int a; }", "method-name"),
         ("frame scope { int a; }", "method-name"),
         ("buffer std; frame f { int a; }", "buffer-name"),
-        // Halves of intervals, elements of arrays, and what is declared twice.
+        // Halves of intervals, elements of arrays, and duplicate declarations.
         ("frame f { interval time a; int a_end; }", "duplicate-name"),
         ("frame f { int pos[2], pos_1; }", "column-clash"),
         ("frame f { int a, a; }", "duplicate-name"),
@@ -107,7 +107,7 @@ fn names_that_meet() {
     }
 }
 
-/// A word that has a meaning only in some places may be a name elsewhere.
+/// A word that has a meaning only in some positions may be a name elsewhere.
 #[test]
 fn words_that_are_free() {
     for name in ["time", "bytes", "interval", "tag", "unit", "at", "write", "scope", "emit", "std"]
@@ -117,7 +117,7 @@ fn words_that_are_free() {
     }
 }
 
-/// A name is refused for the languages that are generated, and for no other.
+/// A name is rejected for the generated languages only.
 #[test]
 fn names_are_refused_where_they_are_taken() {
     use Language::{C, Cpp, Java, Node, Python, Rust};

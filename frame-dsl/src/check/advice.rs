@@ -1,4 +1,4 @@
-//! Warnings about text that is allowed and probably a mistake.
+//! Warnings about text that is allowed but probably a mistake.
 
 use super::frames::Places;
 use super::options;
@@ -9,14 +9,14 @@ use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::mistake::{Mistake, WARNINGS};
 use crate::schema::{Frame, Schema};
 
-/// Frames of one buffer that differ by more than so many times …
+/// Warns if frames of one buffer differ in size by more than this factor …
 const UNEVEN: u32 = 4;
-/// … leave room unused in a slot: from so many bytes on it is worth a word.
+/// … and a slot has at least this many unused bytes.
 const UNUSED_BYTES: u32 = 128;
-/// A ring of more bytes per thread is worth a word.
+/// Bytes of a ring above which a warning is given.
 const LARGE_RING_BYTES: u64 = 64 << 20;
 
-/// `option allow "CODE";` for each warning that the file does not want.
+/// `option allow "CODE";` for each suppressed warning.
 pub(super) fn allowed(file: &FrameFile, sink: &mut DiagnosticSink) {
     for setting in file.settings.iter().filter(|setting| setting.key.text == options::ALLOW) {
         let [argument] = setting.arguments.as_slice() else {
@@ -35,7 +35,7 @@ pub(super) fn allowed(file: &FrameFile, sink: &mut DiagnosticSink) {
     }
 }
 
-/// Advice about the whole of a buffer without errors.
+/// Warnings about a whole buffer without errors.
 pub(super) fn buffer(
     file: &FrameFile,
     schema: &Schema,
@@ -52,7 +52,7 @@ pub(super) fn buffer(
     }
 }
 
-/// All frames of a buffer have slots of one size.
+/// Checks the unused room: all frames of a buffer have slots of one size.
 fn uneven(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     let wasteful = |frame: &Frame| {
         frame.size < schema.stride / UNEVEN && schema.stride - frame.size >= UNUSED_BYTES
@@ -77,7 +77,7 @@ fn uneven(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     }
 }
 
-/// A frame without a time among frames that have one.
+/// Checks for a frame without a time among frames that have one.
 fn timeless(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     let timed = |frame: &Frame| frame.fields.iter().any(|field| field.ty.is_time());
     if !schema.frames.iter().any(timed) {

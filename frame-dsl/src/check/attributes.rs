@@ -1,4 +1,4 @@
-//! Attributes: `@at`, `@unit("B")`, and those that later versions give a meaning.
+//! Attributes: `@at`, `@unit("B")`, and those that are reserved for later versions.
 
 use std::collections::HashMap;
 
@@ -20,24 +20,24 @@ const KNOWN: [&str; 17] = [
 /// The meaning of the attributes of a field.
 #[derive(Default)]
 pub(super) struct FieldAttributes {
-    /// The place of `@at`.
+    /// The span of `@at`.
     pub at: Option<Span>,
-    /// Where `@key` stands.
+    /// The span of `@key`.
     pub key: Option<Span>,
-    /// Where `@raw` stands.
+    /// The span of `@raw`.
     pub raw: Option<Span>,
     /// `@in(…)` and `@out(…)`.
     pub sides: Vec<PointSide>,
-    /// `@begin` and `@end`, and where they stand.
+    /// `@begin` and `@end`, with their spans.
     pub halves: Vec<(SpanHalf, Span)>,
     pub unit: String,
-    /// `@clock(…)`, and where it stands.
+    /// `@clock(…)` with its span.
     pub clock: Option<(ChosenClock, Span)>,
-    /// All of them as the schema keeps them.
+    /// All attributes, as kept in the schema.
     pub kept: Vec<Attribute>,
 }
 
-/// One side of a point that a field says, and of which hash type.
+/// One side of a point to which a field belongs, and the hash type.
 #[derive(Clone)]
 pub(super) struct PointSide {
     /// Key in JSON, and name of the attribute.
@@ -85,7 +85,7 @@ pub(super) fn of_field(
     said
 }
 
-/// The attributes of a frame, as the schema keeps them.
+/// The attributes of a frame, as kept in the schema.
 pub(super) fn of_frame(attributes: &[ast::Attribute], sink: &mut DiagnosticSink) -> Vec<Attribute> {
     known_and_single(attributes, sink);
     for attribute in attributes {
@@ -104,7 +104,7 @@ pub(super) fn of_frame(attributes: &[ast::Attribute], sink: &mut DiagnosticSink)
 /// The meaning of the attributes of a counter or a histogram.
 pub(super) struct MetricAttributes {
     pub unit: String,
-    /// All of them as the schema keeps them.
+    /// All attributes, as kept in the schema.
     pub kept: Vec<Attribute>,
 }
 
@@ -140,7 +140,7 @@ fn half(
     if !attribute.arguments.is_empty() {
         wrong_form(attribute, form, sink);
     } else if said.halves.iter().all(|(known, _)| *known != half) {
-        // Of one that is given twice, the first counts.
+        // If it is given twice, the first counts.
         said.halves.push((half, attribute.span.clone()));
     }
 }
@@ -158,7 +158,7 @@ fn side(
         _ => return wrong_form(attribute, form, sink),
     };
     names::check(NameKind::HashType, ty, sink);
-    // Of one that is given twice, the first counts.
+    // If it is given twice, the first counts.
     if said.sides.iter().all(|it| it.key != key) {
         said.sides.push(PointSide { key, ty: ty.clone(), place: attribute.span.clone() });
     }

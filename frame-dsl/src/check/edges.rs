@@ -1,4 +1,4 @@
-//! Edge lines: which point may follow which.
+//! Edge lines: which point may follow another.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::mistake::{DurationFault, Mistake, NameKind};
 use crate::role::{IN, OUT, POINT};
 use crate::schema::{FieldType, MAX_NAME_BYTES};
 
-/// Units of a length of time, in ns.
+/// Units of durations, in ns.
 const UNITS: [(&str, u64); 6] = [
     ("ns", 1),
     ("us", 1_000),
@@ -28,12 +28,12 @@ pub(super) fn extra(edges: &[Edge]) -> Option<(String, serde_json::Value)> {
     (!edges.is_empty()).then(|| (EDGES.to_owned(), edge::to_json(edges)))
 }
 
-/// The edges of a file of them: the points are of any program.
+/// The edges of a file with edge lines only. The points may be of any program.
 pub(super) fn of_file(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<Edge> {
     edges(file, None, sink)
 }
 
-/// The edges of a frame file. Names that it does not declare are those of other programs.
+/// The edges of a frame file. Names that it does not declare belong to other programs.
 pub(super) fn of_buffer(
     file: &FrameFile,
     buffer: &str,
@@ -59,7 +59,7 @@ fn edges(file: &FrameFile, buffer: Option<&str>, sink: &mut DiagnosticSink) -> V
     let mut edges = Vec::new();
     for it in file.edges.iter().take(MAX_EDGES) {
         for word in [&it.from, &it.to].into_iter().flat_map(end_words) {
-            // Of names of other programs, this much is known.
+            // Names of other programs can only be checked for their length.
             if word.span.len() > MAX_NAME_BYTES {
                 names::check(NameKind::Frame, word, sink);
             }
@@ -86,7 +86,7 @@ fn end_words(end: &EdgeEnd) -> impl Iterator<Item = &Word> {
     end.buffer.iter().chain([&end.frame])
 }
 
-/// The end as it is written.
+/// The end as written.
 fn text(end: &EdgeEnd) -> String {
     match &end.buffer {
         Some(buffer) => format!("{}.{}", buffer.text, end.frame.text),
@@ -94,7 +94,7 @@ fn text(end: &EdgeEnd) -> String {
     }
 }
 
-/// The names of an end, without that of the file's own buffer.
+/// The names of an end, without the name of the file's own buffer.
 fn unqualified<'a>(end: &'a EdgeEnd, own: Option<&str>) -> (Option<&'a str>, &'a str) {
     let buffer = end.buffer.as_ref().map(|word| word.text.as_str());
     (buffer.filter(|it| Some(*it) != own), &end.frame.text)
@@ -119,7 +119,8 @@ fn own<'a>(
         }
         return Some(draft);
     }
-    // Without a buffer it may be of another program, and a frame with mistakes may have no draft.
+    // An end without a buffer may be of another program, and a frame with mistakes may have no
+    // draft.
     let frames = || file.frames.iter().map(|it| it.name.text.as_str());
     if end.buffer.is_some() && !file.damaged && !frames().any(|it| it == name) {
         let suggestion = if sink.is_full() { None } else { nearest(name, frames()) };
@@ -133,7 +134,7 @@ fn own<'a>(
     None
 }
 
-/// Values of one hash type are of one length, or they never meet.
+/// Checks that values of one hash type have one length. Otherwise they never match.
 pub(super) fn widths(drafts: &[Draft], sink: &mut DiagnosticSink) {
     let mut first: HashMap<&str, (&FieldType, &Span)> = HashMap::new();
     for Draft { frame, places, .. } in drafts {
@@ -154,9 +155,9 @@ pub(super) fn widths(drafts: &[Draft], sink: &mut DiagnosticSink) {
     }
 }
 
-/// Nothing that goes out of one point comes into the other.
+/// Reports an edge whose source has no outgoing identity type that the target takes in.
 fn never_matches(it: &ast::EdgeDecl, from: &Draft, to: &Draft, sink: &mut DiagnosticSink) {
-    // Points with mistakes of their own have none.
+    // Points with mistakes have no sides.
     let (Some(first), Some(second)) = (from.frame.point(), to.frame.point()) else { return };
     let outs = if first.implied() { &first.ins } else { &first.outs };
     if outs.iter().any(|(ty, _)| second.ins.iter().any(|(other, _)| other == ty)) {
@@ -193,7 +194,7 @@ fn duration(word: &Word, sink: &mut DiagnosticSink) -> Option<u64> {
     }
 }
 
-/// A length of time in ns: digits, perhaps a point and more digits, and a unit.
+/// A duration in ns: digits, optionally a point and more digits, and a unit.
 fn nanoseconds(text: &str) -> Result<u64, DurationFault> {
     let unit = text.find(|c: char| c.is_ascii_alphabetic() || c == '_').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit);

@@ -12,7 +12,7 @@ use crate::mistake::{Mistake, NameKind};
 use crate::schema::{Enum, Extra, Int, MAX_ENUMS, MAX_VALUES};
 use crate::type_words::is_type_word;
 
-/// Not too many enums; spans have `own` ones, which nothing declares.
+/// Checks the number of enums, including the `own` ones of spans, which no line declares.
 pub(super) fn count(file: &FrameFile, own: usize, sink: &mut DiagnosticSink) {
     let count = file.enums.len() + own;
     if count > MAX_ENUMS {
@@ -37,7 +37,7 @@ pub(super) fn enums(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<Enum> {
     enums
 }
 
-/// A type word names the type; an enum called so could not be used.
+/// Checks that an enum does not have the name of a type, because it could not be used.
 fn is_no_type_word(it: &ast::Enum, sink: &mut DiagnosticSink) {
     if is_type_word(&it.name.text) {
         let name = it.name.text.clone();
@@ -59,7 +59,7 @@ fn enumeration(it: &ast::Enum, sink: &mut DiagnosticSink) -> Enum {
     Enum { name, repr, values, doc: it.doc.clone(), extra: Extra::new() }
 }
 
-/// The integer type: i32 unless another is named.
+/// The integer type: i32 unless another one is stated.
 fn integer(it: &ast::Enum, sink: &mut DiagnosticSink) -> Int {
     let Some(word) = &it.integer else {
         return Int::I32;
@@ -74,7 +74,7 @@ fn integer(it: &ast::Enum, sink: &mut DiagnosticSink) -> Int {
             .or_else(|| nearest(&word.text, Int::ALL.map(Int::word)));
         let mistake = Mistake::UnknownInteger { word: word.text.clone(), suggestion };
         sink.report(word.span.clone(), mistake);
-        // Wide enough not to complain about the values as well.
+        // Wide enough to avoid errors about the values.
         Int::I64
     })
 }

@@ -17,23 +17,23 @@ use crate::schema::{Edge, Extra, Field, FieldType, Interval, MAX_FRAME_BYTES, MA
 use crate::stored::plain;
 use crate::type_words::{HASHES, type_words};
 
-/// The names that a type can have in this file.
+/// The names of types in this file.
 pub(super) struct Types<'a> {
     time: TimeMeaning,
     enums: HashSet<&'a str>,
     frames: HashSet<&'a str>,
-    /// Enums that could not be read: fields of theirs are passed over in silence.
+    /// Enums that could not be parsed. Their fields are ignored without an error.
     lost: HashSet<&'a str>,
     file: &'a FrameFile,
 }
 
-/// A field, not placed yet, and where it stands.
+/// A field without an offset, and its spans.
 pub(super) struct DraftField {
     pub field: Field,
     pub place: Span,
-    /// The place of its `@at`.
+    /// The span of its `@at`.
     pub at: Option<Span>,
-    /// Where its `@key` stands.
+    /// The span of its `@key`.
     pub key: Option<Span>,
     /// Its `@in` and `@out`.
     pub sides: Vec<PointSide>,
@@ -74,7 +74,7 @@ impl<'a> Types<'a> {
         vec![draft]
     }
 
-    /// The type, and the elements of an array.
+    /// The type, and the number of array elements.
     fn shape(
         &self,
         field: &ast::FieldDecl,
@@ -158,14 +158,14 @@ fn length(word: &Word, sink: &mut DiagnosticSink) -> Option<u32> {
     }
 }
 
-/// The type with the clock that `@clock` picks; in a buffer of ticks, nanoseconds of that clock.
+/// The type with the clock of `@clock`. In a buffer of ticks, it becomes nanoseconds of that clock.
 fn with_clock(ty: FieldType, said: &FieldAttributes, sink: &mut DiagnosticSink) -> FieldType {
     let Some((chosen, place)) = said.clock.clone() else {
         return ty;
     };
     match (ty, chosen) {
         (ty, ChosenClock::Tsc) if ty.is_time() => FieldType::Tsc,
-        // Beside ticks of 8 bytes, nanoseconds of 8 bytes.
+        // 8 bytes of nanoseconds, like the 8 bytes of ticks.
         (FieldType::Ns { .. } | FieldType::Tsc, ChosenClock::Clock(clock)) => {
             FieldType::Ns { clock }
         }
@@ -183,7 +183,8 @@ fn with_clock(ty: FieldType, said: &FieldAttributes, sink: &mut DiagnosticSink) 
     }
 }
 
-/// `interval T x` is `T x_start, x_end`; what is said of it is said of both, but `@at` of the end.
+/// `interval T x` is `T x_start, x_end`. Attributes apply to both, except that `@at` applies to the
+/// end.
 fn interval(
     field: &ast::FieldDecl,
     ty: &FieldType,

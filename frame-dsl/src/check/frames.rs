@@ -1,4 +1,4 @@
-//! Frames: their fields together, their place in time, their size.
+//! Frames: the combination of their fields, their time, their size.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,10 @@ use crate::schema::{Edge, Field, Frame, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES,
 
 /// Frames above this many bytes get a hint.
 const LARGE_FRAME_BYTES: u32 = 512;
-/// Stamps of a frame by the system's clocks that get a hint.
+/// Number of system clock stamps in a frame that gets a hint.
 const MANY_STAMPS: usize = 3;
 
-/// A frame, not placed yet.
+/// A frame without offsets.
 pub(super) struct Draft {
     pub frame: Frame,
     pub places: Places,
@@ -27,13 +27,13 @@ pub(super) struct Draft {
     pub own: Option<OwnEnum>,
 }
 
-/// The places of a frame and its fields in the file.
+/// The spans of a frame and its fields in the file.
 pub(super) struct Places {
     pub name: Span,
     pub fields: Vec<Span>,
 }
 
-/// The frames of a file; a name that is declared twice comes once.
+/// The frames of a file. A name that is declared twice appears once.
 pub(super) fn frames(file: &FrameFile, time: TimeMeaning, sink: &mut DiagnosticSink) -> Vec<Draft> {
     if let Some(first) = file.frames.get(MAX_FRAMES) {
         let mistake = Mistake::TooManyFrames { count: file.frames.len() };
@@ -98,13 +98,14 @@ fn draft(frame: &ast::FrameDecl, types: &Types<'_>, sink: &mut DiagnosticSink) -
     })
 }
 
-/// No two fields of one name, the halves of intervals included; the second is reported and dropped.
+/// Checks that no two fields have one name, including the halves of intervals. The second is
+/// reported and dropped.
 fn names_are_distinct(fields: &mut Vec<DraftField>, sink: &mut DiagnosticSink) {
     let mut declared = Declared::default();
     let mut reported = None;
     let mut keep = Vec::with_capacity(fields.len());
     for DraftField { field, place, .. } in fields.iter() {
-        // The halves of an interval stand in one place: one report.
+        // The halves of an interval have one span, so only one error is reported.
         let mut silent = DiagnosticSink::default();
         let again = reported.as_ref() == Some(place);
         let sink = if again { &mut silent } else { &mut *sink };
@@ -118,8 +119,8 @@ fn names_are_distinct(fields: &mut Vec<DraftField>, sink: &mut DiagnosticSink) {
     fields.retain(|_| keep.next().unwrap_or(true));
 }
 
-/// Marks the field that places the frame in time: the one with `@at`, else the end of the last
-/// interval of time, else the last time. CPU time places nothing.
+/// Marks the field that gives the frame its time: the one with `@at`, or else the end of the last
+/// time interval, or else the last time. CPU time does not qualify.
 fn place_in_time(fields: &mut [DraftField], sink: &mut DiagnosticSink) {
     let marked: Vec<(usize, Span)> = fields
         .iter()
@@ -150,7 +151,7 @@ fn place_in_time(fields: &mut [DraftField], sink: &mut DiagnosticSink) {
     }
 }
 
-/// Why a field cannot place its frame in time.
+/// Why a field cannot give its frame a time.
 fn not_in_time(field: &Field) -> Option<Mistake> {
     if !field.ty.is_time() {
         return Some(Mistake::AtNotTime);
@@ -162,7 +163,7 @@ fn not_in_time(field: &Field) -> Option<Mistake> {
     Some(Mistake::AtCpuClock { word: clock.word() })
 }
 
-/// Frames are small: more than [`MAX_FRAME_BYTES`] is an error, more than usual a hint.
+/// Checks the size of frames: more than [`MAX_FRAME_BYTES`] is an error, more than usual a hint.
 pub(super) fn sizes(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     for (frame, place) in schema.frames.iter().zip(places) {
         let (name, bytes) = (frame.name.clone(), frame.size);
@@ -178,8 +179,8 @@ pub(super) fn sizes(schema: &Schema, places: &[Places], sink: &mut DiagnosticSin
     }
 }
 
-/// Reading the system's clocks again and again costs more than writing the frame. Fields whose clock
-/// was chosen one by one (`@clock`) do not count.
+/// Reading system clocks several times costs more than writing the frame. Fields with an explicit
+/// clock (`@clock`) do not count.
 pub(super) fn stamps(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     let by_system = |field: &&Field| {
         field.ty.clock().is_some_and(|clock| !clock.is_cpu())

@@ -1,8 +1,8 @@
-//! The names that the generators make of declared ones must not meet.
+//! Checks that the names that generators derive from declared names do not clash.
 //!
-//! C knows one space of macros and enumerators for everything included, so `a_b`.`c` and `a`.`b_c`
-//! are one name there; Rust has one space of types a buffer and one of variants an enum, Java one of
-//! classes a package, Node one of exports.
+//! C has one namespace of macros and enumerators for everything included, so `a_b`.`c` and
+//! `a`.`b_c` become one name. Rust has one namespace of types per buffer and one of variants per
+//! enum, Java one of classes per package, Node one of exports.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,7 @@ use crate::names::{block_macro, claim_macro, enumerator, field_macro, stamp_macr
 use crate::role::{HALF, SpanHalf};
 use crate::schema::MAX_VALUES;
 
-/// How what no line declares is called in messages.
+/// The subject in messages about names that no line declares.
 const OF_PPT: &str = "what ppt adds to";
 
 /// Reports every two declarations that would get one name in a generated language.
@@ -93,12 +93,13 @@ fn clashes_of_rust(
     }
 }
 
-/// A name in the output and the declaration that it comes from.
+/// A name in the output and its declaration.
 struct Generated<'a> {
     name: String,
-    /// The declaration in words.
+    /// A description of the declaration.
     of: String,
-    /// Its name: equal names in equal words are one declaration too many, which is reported as that.
+    /// Its name. Equal names with equal descriptions are a duplicate declaration, which is reported
+    /// elsewhere.
     declared: &'a str,
     place: &'a Span,
 }
@@ -159,7 +160,7 @@ fn metric_type((metric, place): &(Metric, Span)) -> Generated<'_> {
     }
 }
 
-/// Of each frame and each enum: a struct of Rust, a class of Java.
+/// A type for each frame and each enum: a struct in Rust, a class in Java.
 fn types<'a>(file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
     let frames = drafts.iter().map(|Draft { frame, places, .. }| Generated {
         name: upper_camel(&frame.name),
@@ -177,7 +178,7 @@ fn types<'a>(file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
         own.iter().map(|own| Generated {
             name: own.declared.name.clone(),
             of: format!("{OF_PPT} frame `{}`", frame.name),
-            // No line declares it: an enum of its very name is another one.
+            // No line declares it: an enum with the same name is a different declaration.
             declared: &frame.name,
             place: &own.place,
         })
@@ -185,7 +186,7 @@ fn types<'a>(file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
     frames.chain(enums).chain(own).collect()
 }
 
-/// What a module of Node exports: declared names are as they are.
+/// The exports of a Node module: declared names are used unchanged.
 fn exports<'a>(
     file: &'a FrameFile,
     drafts: &'a [Draft],
@@ -218,7 +219,7 @@ fn halves(drafts: &[Draft]) -> impl Iterator<Item = Generated<'_>> {
 
 struct Clashes<'a> {
     sink: &'a mut DiagnosticSink,
-    /// Places that have been reported: one mistake may show in several languages.
+    /// Spans that have been reported, because one mistake may show in several languages.
     reported: HashSet<usize>,
 }
 
@@ -237,7 +238,7 @@ impl Clashes<'_> {
             };
             let one_name = first.declared == second.declared;
             let same = one_name && (first.of == second.of || language != "C");
-            // A name that may not be at all has been reported as that.
+            // An invalid name has already been reported.
             let barred = [first, second].iter().any(|name| self.is_barred(name.declared));
             if same || barred || first.place == second.place {
                 continue;

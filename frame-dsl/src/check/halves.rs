@@ -1,4 +1,4 @@
-//! `@begin` and `@end`: which half of a span sets a field.
+//! `@begin` and `@end`: the half of a span that sets a field.
 
 use super::fields::DraftField;
 use crate::ast;
@@ -7,7 +7,7 @@ use crate::mistake::Mistake;
 use crate::role::{CHAIN, HALF, SPAN};
 use crate::schema::Edge;
 
-/// Marks the fields that only one half of a span sets; reports what cannot be such a field.
+/// Marks the fields that only one half of a span sets. Reports fields that cannot be such a field.
 pub(super) fn halves(
     frame: &ast::FrameDecl,
     kind: &str,
@@ -16,7 +16,7 @@ pub(super) fn halves(
 ) {
     for DraftField { field, halves, key, at, .. } in fields {
         let [(half, place), rest @ ..] = halves.as_slice() else { continue };
-        // The fields of an interval stand in one place.
+        // The fields of an interval have one span.
         let is_first = field.interval.as_ref().is_none_or(|interval| interval.edge == Edge::Start);
         let name = half.word();
         let said = |span: &crate::diagnostic::Span, label: &str| {

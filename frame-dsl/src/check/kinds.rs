@@ -1,4 +1,4 @@
-//! Kinds of frames: what `@span`, `@chain`, `@point` and `@key` say, and the fields that ppt adds.
+//! Kinds of frames: `@span`, `@chain`, `@point` and `@key`, and the fields that ppt adds.
 
 use std::collections::HashMap;
 
@@ -36,15 +36,15 @@ enum RoleKind {
     Point,
 }
 
-/// An enum that no line of the file declares, and where it and its values come from.
+/// An enum that no line of the file declares, and the origin of it and of its values.
 pub(super) struct OwnEnum {
     pub declared: Enum,
     pub place: Span,
     pub values: Vec<Span>,
 }
 
-/// What `@span`, `@chain` or `@point` says, if the frame has one. What cannot be read is as if it were left
-/// out.
+/// The content of `@span`, `@chain` or `@point`, if the frame has one. Invalid parts are treated as
+/// omitted.
 pub(super) fn find_role_attribute(
     attributes: &[ast::Attribute],
     sink: &mut DiagnosticSink,
@@ -100,7 +100,7 @@ fn span_of(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> RoleKind {
     RoleKind::Span { across, fifo }
 }
 
-/// The steps of a chain: names as those of an enum's values.
+/// The steps of a chain. Their names follow the rules for enum values.
 fn steps(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> Vec<Word> {
     let count = attribute.arguments.len();
     if count < 2 {
@@ -135,7 +135,7 @@ fn wrong_form(attribute: &ast::Attribute, form: &'static str, sink: &mut Diagnos
     sink.report(attribute.span.clone(), Mistake::AttributeArguments { name, form });
 }
 
-/// Marks the keys among the fields; reports what cannot be one, and where one is missing.
+/// Marks the key fields. Reports fields that cannot be keys, and missing keys.
 pub(super) fn keys(
     frame: &ast::FrameDecl,
     said: Option<&RoleAttribute>,
@@ -159,7 +159,7 @@ pub(super) fn keys(
                 continue;
             }
         };
-        // The halves of an interval stand in one place.
+        // The halves of an interval have one span.
         if start {
             sink.report(place, mistake);
         }
@@ -174,7 +174,7 @@ pub(super) fn keys(
     }
 }
 
-/// What a type is that no key can have.
+/// A description of a type that no key can have.
 fn unfit(ty: &FieldType) -> &'static str {
     match ty {
         FieldType::F32 | FieldType::F64 => "a floating-point number",
@@ -189,7 +189,7 @@ pub(super) fn kind(said: Option<&RoleAttribute>) -> &'static str {
 }
 
 impl RoleAttribute {
-    /// Whether frames of several processes can belong together.
+    /// Whether frames of different processes can belong together.
     fn leaves_process(&self) -> bool {
         match self.what {
             RoleKind::Span { across, .. } => across != Across::Process,
@@ -205,15 +205,15 @@ impl RoleAttribute {
         }
     }
 
-    /// The keys of JSON that say how such frames belong together.
+    /// The JSON keys that state how such frames belong together.
     pub fn extra(&self) -> Extra {
         let RoleKind::Span { across, fifo } = self.what else { return Extra::new() };
         let fifo = fifo.then(|| (FIFO.to_owned(), true.into()));
         [(ACROSS.to_owned(), across.word().into())].into_iter().chain(fifo).collect()
     }
 
-    /// The name of the field that says which part of the whole a frame is, if it is one; its key in
-    /// JSON is the same.
+    /// The name of the field that states which part of the whole a frame is, if there is one. Its
+    /// key in JSON is the same.
     fn mark(&self) -> Option<&'static str> {
         match self.what {
             RoleKind::Span { .. } => Some(EDGE),
@@ -243,8 +243,8 @@ impl RoleAttribute {
     }
 }
 
-/// Reports the first rule that the name of a field breaks. Of a name that ppt gives to a field it
-/// adds, it says that, even where the name is reserved everywhere.
+/// Reports the first rule that the name of a field breaks. If ppt adds a field with this name, the
+/// error states that, even if the name is reserved everywhere.
 pub(super) fn field_name(said: Option<&RoleAttribute>, word: &Word, sink: &mut DiagnosticSink) {
     let adds = |said: &&RoleAttribute| {
         let mut own = said.mark().into_iter().chain([AT]);
@@ -259,8 +259,8 @@ pub(super) fn field_name(said: Option<&RoleAttribute>, word: &Word, sink: &mut D
     }
 }
 
-/// Adds the field that says which part of the whole a frame is, if it is one, and its stamp unless a
-/// field is written `@at`. Returns the enum of the former.
+/// Adds the field that states which part of the whole a frame is, if it is one, and its stamp
+/// unless a field has an explicit `@at`. Returns the enum of the former.
 pub(super) fn complete(
     frame: &ast::FrameDecl,
     said: &RoleAttribute,

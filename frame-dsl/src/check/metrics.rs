@@ -1,4 +1,4 @@
-//! Counters and histograms, and the frame that stands in where there is no other.
+//! Counters and histograms, and the stand-in frame of a buffer without frames.
 
 use super::attributes;
 use super::frames::{Draft, Places};
@@ -13,10 +13,11 @@ use crate::metric::{self, HIDDEN, HIDDEN_FRAME, MAX_BUCKETS, MAX_METRICS, Metric
 use crate::mistake::{Mistake, NameKind};
 use crate::schema::{Extra, Field, FieldType, Frame};
 
-/// What C++ calls the functions inside them; none can have the name of one.
+/// C++ functions in their generated classes; no metric can have such a name.
 const METHODS: [&str; 2] = ["add", "observe"];
 
-/// The metrics of a file, each with the place of its name; a name that is declared twice comes once.
+/// The metrics of a file, each with the span of its name. A name that is declared twice appears
+/// once.
 pub(super) fn metrics(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<(Metric, Span)> {
     if let Some(first) = file.metrics.get(MAX_METRICS) {
         let mistake = Mistake::TooManyMetrics { count: file.metrics.len() };
@@ -135,7 +136,7 @@ fn linear(numbers: &[Word], place: &Span, sink: &mut DiagnosticSink) -> Option<S
     Some(Shape::Linear { from: low, to: high, buckets })
 }
 
-/// The frame of a buffer that has none: readers of the first release expect one, with a field.
+/// The frame of a buffer without frames: readers of the first release expect one, with a field.
 pub(super) fn hidden(place: &Span) -> Draft {
     let (frame, field) = HIDDEN_FRAME;
     let field = Field {

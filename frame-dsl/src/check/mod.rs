@@ -1,5 +1,5 @@
-//! The rules of the language, over the syntax tree: one function per rule, none of which stops the
-//! others.
+//! The rules of the language, applied to the syntax tree: one function per rule. A broken rule does
+//! not stop the others.
 
 mod advice;
 mod attributes;
@@ -30,15 +30,15 @@ pub(crate) struct Checked {
     pub schema: Schema,
     pub emit: Vec<Language>,
     pub package: Option<String>,
-    /// Names are free in these.
+    /// The languages in which the names are free.
     pub languages: Vec<Language>,
     pub places: Declarations,
 }
 
-/// The places of the declarations, in the order of the schema.
+/// The spans of the declarations, in the order of the schema.
 #[derive(Debug, Clone)]
 pub(crate) struct Declarations {
-    /// `None`: the buffer is named after the file.
+    /// `None` if the buffer is named after the file.
     pub buffer: Option<Span>,
     /// Each enum and its values.
     pub enums: Vec<(Span, Vec<Span>)>,
@@ -67,13 +67,13 @@ impl Declarations {
     }
 }
 
-/// The edges of a file that holds nothing else.
+/// The edges of a file with edge lines only.
 pub(crate) fn check_edges(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<Edge> {
     edges::of_file(file, sink)
 }
 
-/// Applies every rule; `None` if the file breaks one. `stem` names the buffer by default. Names must be
-/// free in `languages`; if there are none, in those of the file, or else in C.
+/// Applies every rule. `None` if the file breaks one. `stem` is the default name of the buffer.
+/// Names must be free in `languages`; if that is empty, in those of the file, or else in C.
 pub(crate) fn check(
     file: &FrameFile,
     stem: &str,
@@ -114,12 +114,12 @@ pub(crate) fn check(
     enums.extend(own.into_iter().map(|it| it.declared));
     let (frames, places): (Vec<_>, Vec<_>) =
         drafts.into_iter().map(|draft| (draft.frame, draft.places)).unzip();
-    // A number that is stated, and happens to be the default.
+    // An explicit number that equals the default.
     let stated = slots.filter(|&it| it == DEFAULT_SLOTS);
     let stated = stated.map(|_| (SLOTS_STATED.to_owned(), true.into()));
     let extra = stated.into_iter().chain(metrics::extra(&metrics));
     let extra = extra.chain(edges::extra(&edges)).collect();
-    // Rings that nobody writes to need no room.
+    // Unused rings need no room.
     let slots = slots.unwrap_or(if has_frames { DEFAULT_SLOTS } else { MIN_SLOTS });
     let mut schema =
         Schema { v: JSON_VERSION, buffer, slots, stride: 0, frames, enums, tags, extra };
@@ -127,7 +127,7 @@ pub(crate) fn check(
     frames::sizes(&schema, &places, sink);
     frames::stamps(&schema, &places, sink);
     tables::columns(&schema, &places, sink);
-    // Names that clash by themselves clash there, too.
+    // Names that clash with each other would also clash there.
     if !sink.has_errors() {
         tables::whole(&schema, &places, sink);
     }

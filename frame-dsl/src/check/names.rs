@@ -10,7 +10,7 @@ use crate::names::upper_camel;
 use crate::reserved::{LATER, is_macro, keyword_in};
 use crate::schema::MAX_NAME_BYTES;
 
-/// What C++ calls the functions inside frames; a frame cannot have the name of one.
+/// C++ functions in generated frame classes; no frame can have such a name.
 const METHODS: [&str; 4] = ["write", "scope", "begin", "end"];
 
 /// Reports the first rule that a declared name breaks.
@@ -20,7 +20,7 @@ pub(super) fn check(kind: NameKind, word: &Word, sink: &mut DiagnosticSink) {
     }
 }
 
-/// The first rule that a name of so many bytes breaks, some of which hold in some languages.
+/// The first rule that a name of this length breaks. Some rules apply only in some languages.
 pub(super) fn fault(
     kind: NameKind,
     name: &str,
@@ -31,7 +31,7 @@ pub(super) fn fault(
     if bytes > MAX_NAME_BYTES {
         return Some(Mistake::NameTooLong { name, bytes });
     }
-    // No language sees such a name.
+    // Such a name appears in no language.
     if matches!(kind, NameKind::Tag | NameKind::HashType) {
         return None;
     }
@@ -69,20 +69,21 @@ pub(super) fn fault(
     }
 }
 
-/// Generated names begin with `ppt_`, `PPT_`, `PPT1_` or `pptframe_`, and the C++ namespace is `ppt`.
+/// Generated names begin with `ppt_`, `PPT_`, `PPT1_` or `pptframe_`, and the C++ namespace is
+/// `ppt`.
 fn is_ours(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "ppt" || ["ppt_", "ppt1_", "pptframe"].iter().any(|it| name.starts_with(it))
 }
 
-/// Names that have been declared, each with its place.
+/// Declared names with their spans.
 #[derive(Default)]
 pub(super) struct Declared<'a> {
     places: HashMap<&'a str, Span>,
 }
 
 impl<'a> Declared<'a> {
-    /// Takes down a name; reports it and is false if it is there already.
+    /// Records a name. Returns false and reports an error if it exists already.
     pub fn insert(
         &mut self,
         kind: NameKind,

@@ -1,11 +1,11 @@
-//! Numbers as written.
+//! Numbers.
 
 use crate::ast::Word;
 use crate::diagnostic::DiagnosticSink;
 use crate::mistake::{Mistake, NumberFault};
 use crate::schema::MAX_NAME_BYTES;
 
-/// The value of a decimal or hexadecimal number; what is none is reported.
+/// The value of a decimal or hexadecimal number. Anything else is reported.
 pub(super) fn value(word: &Word, sink: &mut DiagnosticSink) -> Option<i128> {
     match read(&word.text) {
         Ok(value) => Some(value),
@@ -30,7 +30,7 @@ fn read(text: &str) -> Result<i128, NumberFault> {
     if radix == 10 && digits.len() > 1 && digits.starts_with('0') {
         return Err(NumberFault::LeadingZero);
     }
-    // Longer words come cut: what is left of them is another number.
+    // Longer words are cut, and their remainder is another number.
     if text.len() > MAX_NAME_BYTES {
         return Err(NumberFault::TooLarge);
     }

@@ -54,7 +54,7 @@ pub(super) fn languages(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<Lang
     languages
 }
 
-/// The buffer's name and slots, if they are stated.
+/// The buffer's name and slots, if stated.
 pub(super) fn buffer(
     file: &FrameFile,
     stem: &str,
@@ -80,7 +80,7 @@ fn named_after_file(file: &FrameFile, stem: &str, sink: &mut DiagnosticSink) -> 
             sink.report(0..0, Mistake::StemIsNotAllowed { why: fault.wording().message });
         }
     } else if !file.damaged {
-        // The `buffer` line may be among what could not be read.
+        // The `buffer` line may be in a part that could not be parsed.
         sink.report(0..0, Mistake::StemIsNoName { stem: name.clone() });
     }
     name
@@ -105,14 +105,14 @@ fn nearest_slots(value: i128) -> u64 {
     if value - below.min(value) < above - value { below } else { above }
 }
 
-/// The option that silences a warning.
+/// The option that suppresses a warning.
 pub(super) const ALLOW: &str = "allow";
 /// The option that names the package of generated classes.
 const PACKAGE: &str = "package";
-/// Most bytes of a package's name: it becomes part of a path, and of names of functions.
+/// Most bytes of a package's name, which becomes a part of paths and of function names.
 const MAX_PACKAGE_BYTES: usize = 200;
 
-/// Every `option` line is one of those there are.
+/// Checks that every `option` line is a known one.
 pub(super) fn known(file: &FrameFile, sink: &mut DiagnosticSink) {
     for setting in &file.settings {
         let word = &setting.key.text;
@@ -124,7 +124,7 @@ pub(super) fn known(file: &FrameFile, sink: &mut DiagnosticSink) {
     }
 }
 
-/// `option time …`, a timeval without it.
+/// `option time …`; timeval by default.
 pub(super) fn time(file: &FrameFile, sink: &mut DiagnosticSink) -> TimeMeaning {
     let mut settings = file.settings.iter().filter(|setting| setting.key.text == "time");
     let Some(first) = settings.next() else {
@@ -208,7 +208,7 @@ pub(super) fn field_clock(word: &Word, sink: &mut DiagnosticSink) -> Option<Chos
     clock.map(ChosenClock::Clock)
 }
 
-/// A clock by its word; one of CPU time warns.
+/// A clock by its word. A CPU-time clock gives a warning.
 fn system_clock(word: &Word, sink: &mut DiagnosticSink) -> Option<Clock> {
     let clock = Clock::ALL.into_iter().find(|clock| clock.word() == word.text)?;
     if clock.is_cpu() {

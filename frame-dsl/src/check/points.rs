@@ -1,4 +1,4 @@
-//! Points: what `@in` and `@out` say.
+//! Points: `@in` and `@out`.
 
 use super::attributes::PointSide;
 use super::fields::DraftField;
@@ -8,14 +8,14 @@ use crate::mistake::Mistake;
 use crate::role::{IN, MAX_IDENTITIES, OUT, POINT};
 use crate::schema::Edge;
 
-/// Marks what comes in and goes out among the fields; reports what cannot, and a point that says
-/// neither.
+/// Marks the incoming and outgoing identities among the fields. Reports invalid ones, and a point
+/// without any.
 pub(super) fn sides(frame: &ast::FrameDecl, fields: &mut [DraftField], sink: &mut DiagnosticSink) {
     let is_point = frame.attributes.iter().any(|it| it.name.text == POINT);
     let name = &frame.name.text;
     let mut seen: Vec<PointSide> = Vec::new();
     for DraftField { field, sides, .. } in fields.iter_mut() {
-        // The halves of an interval stand in one place.
+        // The halves of an interval have one span.
         if field.interval.as_ref().is_some_and(|it| it.edge == Edge::End) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Tables that the frames of a file make: their names, and the names of their columns.
+//! The names of tables and of their columns.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,8 +10,8 @@ use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::mistake::Mistake;
 use crate::schema::{Frame, MAX_FRAME_BYTES, Schema};
 
-/// No two columns of one name, whatever the style of the table, and none that every table has. Upper
-/// and lower case are the same in SQL.
+/// Checks that no two columns have one name in any style of table, and that none has a standard
+/// name. SQL ignores case.
 pub(super) fn columns(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     for (frame, place) in schema.frames.iter().zip(places) {
         // Bounds the number of cells; a larger frame has been reported.
@@ -21,7 +21,7 @@ pub(super) fn columns(schema: &Schema, places: &[Places], sink: &mut DiagnosticS
         let mut seen: HashMap<String, usize> = HashMap::new();
         let mut reported = Vec::new();
         let columns = columns::columns(schema, frame, Style::Sql).into_iter();
-        // The length of an interval gives way to any field: it bars no name.
+        // The length of an interval gets another name in a conflict, so it reserves none.
         for column in columns.filter(|it| !matches!(it.ty, ColumnType::Length { .. })) {
             let folded = column.name.to_ascii_lowercase();
             let name = |index: usize| frame.fields[index].name.clone();
@@ -52,14 +52,14 @@ pub(super) fn columns(schema: &Schema, places: &[Places], sink: &mut DiagnosticS
     }
 }
 
-/// Such fields meet in the macros of C already, and are reported there.
+/// Such fields clash in the macros of C already, and are reported there.
 fn differ_in_case_only(frame: &Frame, field: usize, other: Option<usize>) -> bool {
     let name = |index: usize| frame.fields[index].name.as_str();
     other.is_some_and(|other| name(field).eq_ignore_ascii_case(name(other)))
 }
 
-/// The tables of whole spans and chains: no two columns of one name, and no frame of a table's name.
-/// Upper and lower case are the same in SQL.
+/// Checks the tables of whole spans and chains: no two columns with one name, and no frame with the
+/// name of a table. SQL ignores case.
 pub(super) fn whole(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
     for (frame, place) in schema.frames.iter().zip(places) {
         let Some(table) = whole_table(frame) else { continue };
@@ -80,7 +80,7 @@ pub(super) fn whole(schema: &Schema, places: &[Places], sink: &mut DiagnosticSin
             if let Part::Key(key) = part {
                 keys.insert(folded.clone(), key.field);
             }
-            // Two keys of one name are reported as fields.
+            // Two keys with one name are reported as fields.
             if !seen.insert(folded.clone()) && !is_key {
                 let at = keys.get(&folded).map_or(&place.name, |key| &place.fields[*key]);
                 let mistake = Mistake::WholeColumn { column, table: table.clone() };

@@ -1,4 +1,4 @@
-//! Text → words, signs and comments, each with the line breaks before it.
+//! Splits text into words, signs and comments, each with the preceding line breaks.
 
 use crate::text::DecodedText;
 
@@ -7,7 +7,7 @@ use crate::text::DecodedText;
 pub(super) struct Token<'a> {
     pub text: &'a str,
     pub is_comment: bool,
-    /// Line breaks between the token before and this one.
+    /// Number of line breaks before this token.
     pub breaks: usize,
 }
 
@@ -36,7 +36,7 @@ fn blanks(rest: &str) -> usize {
     rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len()
 }
 
-/// Bytes of the word, number, string or sign that `rest` begins with.
+/// Bytes of the word, number, string or sign at the start of `rest`.
 fn code_len(rest: &str) -> usize {
     let run = |from: usize, fits: fn(char) -> bool| {
         let end = rest[from..].find(|c| !fits(c));

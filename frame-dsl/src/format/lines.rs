@@ -1,16 +1,16 @@
-//! The lines of a formatted file, and the comments at their ends in one column.
+//! The lines of a formatted file, with the comments at their ends aligned.
 
-/// Characters of a line that is not broken.
+/// Width up to which a line is not broken, in characters.
 pub(super) const WIDTH: usize = 100;
-/// Lines that differ by more do not share a column for their comments.
+/// Lines whose widths differ by more do not align their comments.
 const UNLIKE: usize = 24;
 const BLANK: [char; 3] = [' ', '\t', '\r'];
 
-/// Lines as they are built, the last one unfinished.
+/// Lines under construction; the last one is unfinished.
 #[derive(Default)]
 pub(super) struct FormattedLines {
     lines: Vec<FormattedLine>,
-    /// Whether a space goes before what comes next.
+    /// Whether a space goes before the next token.
     space: bool,
     /// Characters of the unfinished line.
     column: usize,
@@ -20,13 +20,13 @@ pub(super) struct FormattedLines {
 struct FormattedLine {
     empty_before: bool,
     indent: usize,
-    /// The line without its indentation; a comment of several lines is one line here.
+    /// The line without its indentation; a comment of several lines counts as one line.
     text: String,
-    /// The comment that it ends with so far.
+    /// The comment at its end so far.
     trailing: Option<String>,
 }
 
-/// Characters of a text.
+/// Width of a text in characters.
 pub(super) fn width(text: &str) -> usize {
     text.chars().count()
 }
@@ -48,7 +48,8 @@ impl FormattedLines {
         self.last().push(space, text);
     }
 
-    /// A comment; the further lines of one whose lines all begin with `*` go under its own `*`.
+    /// Adds a comment. If all lines of a comment begin with `*`, the further lines are aligned to
+    /// its own `*`.
     pub fn comment(&mut self, text: &str) {
         let column = self.column() + usize::from(self.space);
         let mut lines = text.split('\n').map(|line| line.trim_end_matches(BLANK));
@@ -119,7 +120,7 @@ impl FormattedLines {
     }
 }
 
-/// Pads the lines of a run up to the longest, unless they are too unlike.
+/// Pads the lines of a run to the longest, unless they differ too much.
 fn align(run: &mut [FormattedLine]) {
     let widths = || run.iter().map(|line| width(&line.text));
     let (Some(least), Some(most)) = (widths().min(), widths().max()) else { return };
@@ -140,7 +141,7 @@ impl FormattedLine {
         self.text.push_str(text);
     }
 
-    /// The comment is part of the line like any other word.
+    /// Treats the comment as a part of the line, like any other word.
     fn settle(&mut self) {
         if let Some(comment) = self.trailing.take() {
             self.text.push(' ');
@@ -148,7 +149,7 @@ impl FormattedLine {
         }
     }
 
-    /// Whether the comment of this line takes part in a column: braces are no lines of a list.
+    /// Whether the comment of this line is aligned: lines with braces are not part of a list.
     fn is_aligned(&self) -> bool {
         let brace = self.text.ends_with('{') || self.text.starts_with('}');
         let single = |text: &str| !text.contains('\n');
