@@ -1,10 +1,11 @@
-//! No module of a crate uses one that uses it, however long the way round: what is shared lies below
-//! those who share it.
+//! No module of a crate uses one that uses it back, directly or indirectly: shared code is below
+//! its users.
 //!
-//! A module is a file. It uses another one if it names something of it (`use`, or a path in the
-//! code). What a file re-exports is used where it is defined, so that a facade, which only
-//! re-exports, uses nobody. `mod` says where a file is, and `impl` in another file than the type's is
-//! a use of the type: neither is a way back. Test modules do not count.
+//! A module is a file. It uses another one if it names an item of it (`use`, or a path in the
+//! code). A re-exported item counts as used where it is defined, so a facade, which only
+//! re-exports, uses nothing. `mod` states the location of a file, and `impl` in another file than
+//! the type's is a use of the type: neither is a use in the other direction. Test modules do not
+//! count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,25 +13,25 @@ use std::path::{Path, PathBuf};
 
 use syn::visit::Visit;
 
-/// A module by the names that lead to it from the root of its crate.
+/// A module, as its path from the root of its crate.
 type Module = Vec<String>;
 
-/// What a path names: names from the root of the crate.
+/// The target of a path: names from the root of the crate.
 type Names = Vec<String>;
 
-/// The modules of a crate, and what each uses.
+/// The modules of a crate, and the uses of each.
 #[derive(Default)]
 struct Crate {
-    /// What each module names of the crate.
+    /// The names of the crate that each module uses.
     uses: BTreeMap<Module, BTreeSet<Names>>,
-    /// What imported names of a module mean.
+    /// The targets of imported names of a module.
     imports: BTreeMap<Names, Names>,
-    /// All names of another module that a module re-exports.
+    /// Modules whose names a module re-exports completely.
     globs: BTreeMap<Module, Vec<Names>>,
 }
 
 impl Crate {
-    /// Reads the files of a crate from its root on.
+    /// Reads the files of a crate, starting from its root.
     fn read(root: &Path) -> Self {
         let mut it = Self::default();
         it.file(root, Vec::new(), root.parent().unwrap());
@@ -53,7 +54,7 @@ impl Crate {
             let child = [module.clone(), vec![name.clone()]].concat();
             let usual = [folder.join(format!("{name}.rs")), below.join("mod.rs")];
             let mut files: Vec<_> = usual.into_iter().map(|it| (it, below.clone())).collect();
-            // Where a condition chooses between two files, both are read.
+            // If a condition chooses between two files, both are read.
             for place in places(&it.attrs) {
                 let place = file.with_file_name(place);
                 files.push((place.clone(), place.parent().unwrap().to_owned()));
@@ -66,13 +67,13 @@ impl Crate {
         let (own, said) = (module.clone(), BTreeSet::new());
         let mut seen = Seen { module: &own, of: self, children: names, said, depth: 0 };
         items.iter().for_each(|item| seen.visit_item(item));
-        // What a file re-exports, it may use itself.
+        // A file may use the names that it re-exports.
         let said = seen.said.into_iter().map(|it| [own.clone(), vec![it]].concat());
         let used: Vec<_> = said.filter_map(|it| self.imports.get(&it).cloned()).collect();
         self.uses.get_mut(&own).unwrap().extend(used);
     }
 
-    /// The module that defines what `names` lead to.
+    /// The module that defines the target of `names`.
     fn home(&self, names: &[String]) -> Option<Module> {
         self.home_within(names, 16)
     }
@@ -95,7 +96,7 @@ impl Crate {
         homes.next().or_else(|| Some(module.to_vec()))
     }
 
-    /// Who uses whom.
+    /// The uses between modules.
     fn arrows(&self) -> BTreeMap<Module, BTreeSet<Module>> {
         let homes = |module: &Module, names: &BTreeSet<Names>| {
             let homes = names.iter().filter_map(|it| self.home(it));
@@ -104,7 +105,7 @@ impl Crate {
         self.uses.iter().map(|(module, names)| (module.clone(), homes(module, names))).collect()
     }
 
-    /// Modules that use each other, each group once.
+    /// Groups of modules that use each other.
     fn circles(&self) -> Vec<BTreeSet<Module>> {
         let arrows = self.arrows();
         let reach = |from: &Module| {
@@ -126,7 +127,7 @@ impl Crate {
         circles.into_iter().collect()
     }
 
-    /// The circles, and the arrows within each, for people.
+    /// A description of the circles, and the uses within each.
     fn describe(&self) -> String {
         let name = |module: &Module| match module.is_empty() {
             true => "(root)".to_owned(),
@@ -150,11 +151,11 @@ impl Crate {
 struct Seen<'a> {
     module: &'a Module,
     of: &'a mut Crate,
-    /// Modules of the file's own.
+    /// The file's own modules.
     children: BTreeSet<String>,
     /// The first names of all paths.
     said: BTreeSet<String>,
-    /// Modules within the file that the walk is in.
+    /// Current nesting depth of modules within the file.
     depth: usize,
 }
 
@@ -162,7 +163,7 @@ impl Seen<'_> {
     /// Names from the root of the crate; `None` if they lead out of it.
     fn absolute(&self, names: &[String]) -> Option<Names> {
         let mut here = self.module.clone();
-        // Within the file, one `super` more leads to the same place.
+        // Within the file, each level of nesting takes one more `super`.
         let mut inner = self.depth;
         let mut rest = names;
         match rest.first()?.as_str() {
@@ -224,7 +225,7 @@ impl Seen<'_> {
         if !is_public || self.depth > 0 {
             self.uses(&names);
         }
-        // What is imported, modules below may name as their parent's.
+        // Modules below may use imported names as their parent's.
         if self.depth == 0
             && let Some(meant) = self.absolute(&names)
         {
@@ -233,7 +234,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Paths in what macros are given.
+    /// Paths in the arguments of macros.
     fn tokens(&mut self, tokens: &str) {
         let words: Vec<_> = tokens.split_whitespace().collect();
         let starts = words.iter().enumerate().filter(|(_, it)| ["crate", "super"].contains(it));
@@ -290,7 +291,7 @@ impl<'ast> Visit<'ast> for Seen<'_> {
         }
     }
 
-    /// `pub(super)` is no use.
+    /// `pub(super)` is not a use.
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_macro(&mut self, it: &'ast syn::Macro) {
@@ -311,7 +312,7 @@ fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(tests)
 }
 
-/// What `#[path = …]` says, conditions aside.
+/// The values of `#[path = …]`, regardless of conditions.
 fn places(attributes: &[syn::Attribute]) -> Vec<String> {
     let text = |it: &syn::Attribute| quote::ToTokens::to_token_stream(&it.meta).to_string();
     let path = |it: &syn::Attribute| {

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Who may use whom; everything else that is ours is forbidden.
+/// The allowed dependencies; all other dependencies between our packages are forbidden.
 const ARROWS: &[(&str, &[&str])] = &[
     (
         "ppt",
@@ -136,9 +136,9 @@ fn what_runs_in_targets_depends_on_little() {
     }
 }
 
-/// Captures and tables are written by `ppt-output`, which loses nothing that is there. Others write
-/// what can be had again: `pptc` its code, the demo its sources, `ppt man` its pages, `ppt with` the
-/// library that it holds.
+/// Captures and tables are written by `ppt-output`, which never loses existing data. Other code
+/// writes only what can be regenerated: `pptc` its code, the demo its sources, `ppt man` its pages,
+/// `ppt with` the library that it contains.
 #[test]
 fn commands_write_files_through_one_crate() {
     let others = [
@@ -171,8 +171,8 @@ fn commands_write_files_through_one_crate() {
     assert!(seen > 30, "{seen} files");
 }
 
-/// One function decides which characters are not shown. The others refuse names, or are keys of a
-/// keyboard.
+/// One function decides which characters are not shown. The other uses reject names, or handle keys
+/// of a keyboard.
 #[test]
 fn text_is_escaped_by_one_crate() {
     let others = [
@@ -203,11 +203,12 @@ fn text_is_escaped_by_one_crate() {
     assert!(seen > 300, "{seen} files");
 }
 
-/// What `cargo tree` lists for a package along these edges: names and versions, each once.
+/// The packages that `cargo tree` lists for a package along these edges: names and versions, each
+/// once.
 fn tree(package: &str, edges: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--package", package, "--edges", edges, "--format", "{p}"])
-        // A package is printed with its own packages once: printed in full everywhere, the tree of
+        // The dependencies of a package are printed once: printed in full everywhere, the tree of
         // unified features takes minutes and gigabytes.
         .args(["--prefix", "none", "--offline"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -219,10 +220,10 @@ fn tree(package: &str, edges: &str) -> BTreeSet<String> {
     text.lines().map(words).collect()
 }
 
-/// What runs with the right to write into other processes stays small enough to know by name. A
-/// crate of our own that is divided in two counts, too. Man pages, which `ppt man` writes, take two, the
-/// library that is preloaded takes one, and metrics take two: the parser of requests runs only in the process
-/// without rights.
+/// The code that runs with the right to write into other processes stays small enough to know every
+/// package. A crate of our own that is divided in two counts, too. The man pages of `ppt man` take
+/// two, the preloaded library takes one, and metrics take two: the parser of requests runs only in
+/// the process without privileges.
 #[test]
 fn the_binaries_link_few_packages() {
     let packages = tree("ppt", "normal,no-proc-macro");
@@ -235,7 +236,7 @@ fn the_binaries_link_few_packages() {
     }
 }
 
-/// Every host of an experiment needs this program: it is built in about a minute.
+/// Every host of an experiment needs this program, so it must build in about a minute.
 #[test]
 fn ppt_lab_has_no_query_engine() {
     let linked = tree("ppt-lab", "normal,no-proc-macro");
@@ -252,7 +253,7 @@ fn ppt_lab_has_no_query_engine() {
     assert!(compiled.len() <= 110, "{} packages: {compiled:?}", compiled.len());
 }
 
-/// Only binaries print: a library with this feature could.
+/// Only binaries print; a library with this feature could, too.
 #[test]
 fn only_binaries_have_messages() {
     let metadata = metadata();
@@ -267,8 +268,8 @@ fn only_binaries_have_messages() {
     }
 }
 
-/// How long a build takes follows from what is compiled: macros and build scripts count too, and a
-/// package in two versions counts twice. A timed test would say how busy the machine is.
+/// The duration of a build depends on the compiled packages: macros and build scripts count, and a
+/// package in two versions counts twice. A timed test would depend on the load of the machine.
 #[test]
 fn a_build_compiles_few_packages() {
     let packages = tree("ppt", "normal,build");
@@ -289,8 +290,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A recipe that leaves places out is worse than none. Whoever decides by the type of a field or a
-/// column names types that are like no other.
+/// An incomplete recipe is worse than none. Code that decides by the type of a field or column
+/// contains distinctive type names.
 #[test]
 fn the_recipe_of_a_field_type_names_every_place() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,4 +1,4 @@
-//! What the pages of `docs/` say of the tree, held against it.
+//! Checks the statements of the `docs/` pages against the tree.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,13 +14,13 @@ fn page(name: &str) -> String {
     fs::read_to_string(root().join(name)).unwrap()
 }
 
-/// What stands between backticks in a line, in order, with the text before each.
+/// The texts between backticks in a line, in order, each with the text before it.
 fn quoted(line: &str) -> Vec<(&str, &str)> {
     let parts: Vec<_> = line.split('`').collect();
     parts.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// Names that stand in parentheses right after a path: functions and fields of that file.
+/// Names in parentheses directly after a path: functions and fields of that file.
 fn named_after<'a>(path: &str, rest: &[(&'a str, &'a str)]) -> Vec<&'a str> {
     assert!(path.contains('/'), "{path}");
     let mut before = " (";
@@ -59,7 +59,7 @@ fn the_tables_of_the_architecture_name_files_and_what_is_in_them() {
     assert!(paths > 120 && names >= 5, "{paths} paths, {names} names");
 }
 
-/// The questions of somebody who is new here.
+/// The questions of a newcomer.
 #[test]
 fn the_tables_of_the_architecture_answer_the_first_questions() {
     let page = page("docs/architecture.md");
@@ -142,7 +142,7 @@ fn long_pages_begin_with_their_contents() {
     assert!(long >= 8, "{long} long pages");
 }
 
-/// A link into another page that leads to no heading leads to its top, which nobody notices.
+/// A link to a missing heading of another page leads to its top without an error.
 #[test]
 fn links_lead_to_headings() {
     let mut links = 0;

@@ -1,7 +1,7 @@
-//! Libraries print nothing, read nothing of the environment and never end the process: whoever calls them
-//! decides. The exceptions are listed here, each with its reason.
+//! Libraries print nothing, do not read the environment and never end the process: these decisions
+//! belong to their callers. The exceptions are listed here, each with its reason.
 //!
-//! Code is read as tokens, so comments and texts do not count. Code of tests does not count, either.
+//! Code is read as tokens, so comments and strings do not count. Test code does not count, either.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ const FUNCTIONS: [(&str, &[&str]); 3] = [
     ("process", &["abort", "exit"]),
 ];
 
-/// The name that a path goes on with, or all names of a group of imports.
+/// The next name of a path, or all names of a group of imports.
 fn names_in(tree: &TokenTree) -> Vec<String> {
     match tree {
         TokenTree::Ident(ident) => vec![ident.to_string()],
@@ -111,7 +111,7 @@ fn names_in(tree: &TokenTree) -> Vec<String> {
     }
 }
 
-/// What a library leaves to its caller, among these tokens.
+/// The calls among these tokens that a library must leave to its caller.
 fn acts(tokens: TokenStream, found: &mut Vec<String>) {
     let trees: Vec<TokenTree> = tokens.into_iter().collect();
     for (index, tree) in trees.iter().enumerate() {
@@ -137,7 +137,7 @@ fn acts(tokens: TokenStream, found: &mut Vec<String>) {
     }
 }
 
-/// The tokens of items without those that only tests compile.
+/// The tokens of items except those compiled only for tests.
 fn shipped(items: &[syn::Item]) -> TokenStream {
     let mut tokens = TokenStream::new();
     for item in items.iter().filter(|item| !is_test(item)) {

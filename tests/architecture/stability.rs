@@ -1,4 +1,4 @@
-//! What `docs/stability.md` promises: the tests that it names are there, and codes of messages stay.
+//! The promises of `docs/stability.md`: the tests that it names exist, and message codes stay.
 
 #[path = "../stable/hold.rs"]
 mod list;
@@ -13,7 +13,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// `docs/troubleshooting.md` has a section for each message, and for nothing else; other tests hold that.
+/// `docs/troubleshooting.md` has exactly one section for each message; other tests check that.
 #[test]
 fn codes_of_messages_stay() {
     let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
@@ -47,7 +47,7 @@ fn every_promise_names_tests_that_exist() {
     }
 }
 
-/// Every version that a program can call itself has an entry, and says what breaks.
+/// Every released version of the program has an entry, which states breaking changes.
 #[test]
 fn the_changelog_has_this_version() {
     let log = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();

@@ -1,4 +1,4 @@
-//! `unsafe` is in few files, and they are listed here. A crate without any forbids it.
+//! `unsafe` is in few files, which are listed here. A crate without any forbids it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use super::{metadata, sources};
 
-/// The files of a package that contain `unsafe`, from its folder on.
+/// The files of a package that contain `unsafe`, relative to its folder.
 const FILES: [(&str, &[&str]); 9] = [
     ("ppt", &["ppt/cmd/run/command.rs", "ppt/live/follow/reception.rs", "ppt/signals.rs"]),
     ("ppt-agent", &["src/confined.rs", "src/death.rs", "src/fork.rs", "src/threads.rs"]),
@@ -48,7 +48,7 @@ const FILES: [(&str, &[&str]); 9] = [
     ),
 ];
 
-/// Whether `unsafe` is among the tokens, those of macros and attributes included.
+/// Whether `unsafe` is among the tokens, including those of macros and attributes.
 fn is_unsafe(tokens: TokenStream) -> bool {
     tokens.into_iter().any(|tree| match tree {
         TokenTree::Group(group) => is_unsafe(group.stream()),
@@ -61,7 +61,7 @@ fn listed(package: &str) -> &'static [&'static str] {
     FILES.iter().find(|it| it.0 == package).map_or(&[], |it| it.1)
 }
 
-/// Where the libraries, programs and examples of a package begin.
+/// The root files of the libraries, programs and examples of a package.
 fn roots(package: &serde_json::Value) -> Vec<PathBuf> {
     let shipped = |target: &&serde_json::Value| {
         let kinds = target["kind"].as_array().unwrap();

@@ -6,8 +6,8 @@ use ppt_codegen::Language;
 
 use crate::disassembly::{Code, Kind};
 
-/// Compiles a program with the generated code of a buffer, and disassembles it; `change` may break
-/// the generated text before.
+/// Compiles a program with the generated code of a buffer, and disassembles it. `change` may first
+/// modify the generated text.
 pub fn built_of(
     (name, frames, user): (&str, &str, &str),
     compiler: &str,
@@ -38,7 +38,7 @@ pub fn built_of(
     Code::of(&folder.path().join("built"), kind, frames.schema.symbol_prefix())
 }
 
-/// gcc, which the tests need, and clang, which they would like.
+/// gcc, which the tests require, and clang, which is optional.
 pub fn compilers() -> Vec<&'static str> {
     those_of(["gcc", "clang"])
 }

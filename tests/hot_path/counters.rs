@@ -66,7 +66,7 @@ fn nothing_but_plain_stores() {
     }
 }
 
-/// The check sees what it looks for.
+/// The check detects violations.
 #[test]
 fn the_check_can_fail() {
     let plain =

@@ -1,4 +1,4 @@
-//! Reads what objdump(1) says of a file: its functions, and the instructions of each.
+//! Reads the output of objdump(1) for a file: its functions, and the instructions of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -14,7 +14,7 @@ pub enum Kind {
 /// A disassembled file.
 pub struct Code {
     pub kind: Kind,
-    /// What the linker's names begin with.
+    /// The prefix of linker symbols.
     prefix: String,
     functions: BTreeMap<String, Vec<Instruction>>,
 }
@@ -53,7 +53,7 @@ impl Code {
         self.functions.get(name).unwrap_or_else(|| panic!("no function {name}"))
     }
 
-    /// Whether the instruction goes to another function, or nobody knows where.
+    /// Whether the instruction leaves the function, or its target is unknown.
     pub fn leaves(&self, function: &str, it: &Instruction) -> bool {
         if it.is_call() {
             return true;
@@ -62,7 +62,7 @@ impl Code {
         it.is_jump() && !it.target().is_some_and(inside)
     }
 
-    /// Addresses of the instructions of a function that can run.
+    /// Addresses of the reachable instructions of a function.
     pub fn reached(&self, function: &str) -> BTreeSet<u64> {
         let instructions = self.function(function);
         let mut reached = BTreeSet::new();
@@ -81,7 +81,7 @@ impl Code {
         reached
     }
 
-    /// A function with the instructions in question marked.
+    /// A listing of a function with the given instructions marked.
     pub fn show(
         &self,
         function: &str,
@@ -131,13 +131,13 @@ impl Instruction {
         u64::from_str_radix(self.operands.split(' ').next()?, 16).ok()
     }
 
-    /// The function that a jump or call goes to; what objdump shows where it is not a direct one.
+    /// The target function of a jump or call; objdump's text if it is not direct.
     pub fn leads_to(&self) -> &str {
         if !self.is_call() && !self.is_jump() {
             return "";
         }
         let Some((_, symbol)) = self.operands.split_once('<') else { return &self.operands };
-        // gcc's `begin.cold` may be entered in its middle.
+        // gcc's `begin.cold` may be entered at any offset.
         let name = symbol.trim_end_matches('>').split(['+', '@']).next();
         name.unwrap_or(symbol)
     }
@@ -146,7 +146,7 @@ impl Instruction {
         self.operands.split("),%").count() == 2 && !self.operands.contains("%fs:")
     }
 
-    /// Waits for other processors, or enters the kernel.
+    /// Whether it waits for other processors, or enters the kernel.
     pub fn serialises(&self) -> bool {
         const ALWAYS: [&str; 8] =
             ["mfence", "sfence", "lfence", "syscall", "sysenter", "int", "cpuid", "rdtscp"];

@@ -1,13 +1,14 @@
-//! What is expected of a function that writes a frame, while ppt is attached and while it is not.
+//! The expectations of a function that writes a frame, with ppt attached and without.
 
 use std::collections::BTreeSet;
 
 use crate::disassembly::{Code, Instruction, Kind};
 
-/// Functions that are entered for a refused frame, an add to what all share, or once a session.
+/// Functions that are called for a refused frame, for an add to the shared row, or once per
+/// session.
 const COLD: [&str; 3] = ["ppt1_begin_slow", "ppt1_begin_nested", "ppt1_add_slow"];
 
-/// Follows a function wherever it goes without entering what is cold.
+/// Follows a function's control flow without entering cold code.
 pub fn hot(code: &Code, function: &str, expected: &[&str], wrong: &mut Vec<String>) {
     let reached = code.reached(function);
     let serialises = |it: &Instruction| reached.contains(&it.address) && it.serialises();
@@ -25,15 +26,15 @@ pub fn hot(code: &Code, function: &str, expected: &[&str], wrong: &mut Vec<Strin
     if code.function(function).iter().any(calls) {
         wrong.push(code.show(function, "calls what it should not", calls));
     }
-    // Or the checks would be about nothing.
+    // Otherwise the checks would cover nothing.
     for callee in expected {
         let called = code.function(function).iter().any(|it| it.leads_to() == *callee);
         assert!(called, "{}", code.show(function, &format!("does not call {callee}"), |_| false));
     }
 }
 
-/// Follows a function as it runs while the gate is 0. Its own stack frame, which clang sets up
-/// before it looks, is not what writing costs.
+/// Follows a function as it runs while the gate is 0. Its stack frame, which clang sets up before
+/// the test, is not part of the cost of writing.
 pub fn off(code: &Code, function: &str, wrong: &mut Vec<String>) {
     let instructions = code.function(function);
     let (mut loads, mut tests, mut branches) = (0, 0, 0);
@@ -51,7 +52,7 @@ pub fn off(code: &Code, function: &str, wrong: &mut Vec<String>) {
             "ret" => break,
             "push" | "pop" | "endbr64" => {}
             "sub" | "add" if it.operands.ends_with(",%rsp") => {}
-            // What the linker makes of a load from the GOT.
+            // The linker's replacement for a load from the GOT.
             "lea" => {}
             "mov" if it.reads_memory() => loads += 1,
             "test" => tests += 1,

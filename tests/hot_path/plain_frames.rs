@@ -1,4 +1,4 @@
-//! Plain frames, by the block form and by macros: nothing but plain stores.
+//! Plain frames, by the block form and by macros: only plain stores.
 
 use ppt_codegen::Language;
 
@@ -68,7 +68,7 @@ int main() {
 }
 "#;
 
-/// A program of plain frames; `change` may break the generated text before.
+/// A program with plain frames. `change` may first modify the generated text.
 fn built(compiler: &str, language: Language, kind: Kind, change: &dyn Fn(&mut String)) -> Code {
     let user = if language == Language::Cpp { CPP_USER } else { USER };
     built_of(("example", FRAMES, user), compiler, language, kind, change)
@@ -85,7 +85,7 @@ fn nothing_but_plain_stores() {
     }
 }
 
-/// A lambda is no call.
+/// A lambda does not become a call.
 #[test]
 fn nothing_but_plain_stores_in_cpp() {
     for compiler in those_of(["g++", "clang++"]) {
@@ -98,13 +98,13 @@ fn nothing_but_plain_stores_in_cpp() {
     }
 }
 
-/// The checks see what they look for.
+/// The checks detect violations.
 #[test]
 fn each_check_can_fail() {
     let gate = "(&control->gate, __ATOMIC_RELAXED) == 0";
     let slot = "uint64_t *s = t->slot;";
     for (old, new, complaint) in [
-        // A cursor stored in sequential consistency: xchg, or mov and mfence.
+        // A sequentially consistent store of the cursor: xchg, or mov and mfence.
         ("(t->tail, seq, __ATOMIC_RELEASE)", "(t->tail, seq, __ATOMIC_SEQ_CST)", "serialises"),
         (slot, "uint64_t *s = t->slot; __atomic_fetch_add(&t->next, 1, 0);", "serialises"),
         (slot, "uint64_t *s = t->slot; __atomic_thread_fence(__ATOMIC_SEQ_CST);", "serialises"),
@@ -135,7 +135,7 @@ fn each_check_can_fail() {
     }
 }
 
-/// Everything that is wrong with the hot path, each with the instructions.
+/// All violations in the hot path, each with the instructions.
 fn check(code: &Code) -> Vec<String> {
     let mut wrong = Vec::new();
     let (begin, end, clock) = (code.symbol("begin"), code.symbol("end"), code.symbol("clock"));
@@ -147,7 +147,7 @@ fn check(code: &Code) -> Vec<String> {
         hot(code, function, calls, &mut wrong);
     }
     off(code, "macro_form", &mut wrong);
-    // One store, on or off.
+    // One store, whether on or off.
     let branches = code.function("macro_field").iter().any(|it| it.is_conditional());
     if branches {
         wrong.push(code.show("macro_field", "branches", |it| it.is_conditional()));
@@ -155,7 +155,7 @@ fn check(code: &Code) -> Vec<String> {
     wrong
 }
 
-/// What C and C++ have: the block form, and what it calls.
+/// The forms in C and C++: the block form, and the functions that it calls.
 fn block_forms(code: &Code, wrong: &mut Vec<String>) {
     let (begin, end, clock) = (code.symbol("begin"), code.symbol("end"), code.symbol("clock"));
     let (begin, end, clock) = (begin.as_str(), end.as_str(), clock.as_str());

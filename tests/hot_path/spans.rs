@@ -1,4 +1,4 @@
-//! Spans and chains, beside a plain frame of the same fields.
+//! Spans and chains, compared with a plain frame of the same fields.
 
 use ppt_codegen::Language;
 
@@ -6,7 +6,7 @@ use crate::build::{built_of, those_of};
 use crate::disassembly::{Code, Instruction, Kind};
 use crate::expectations::{hot, off};
 
-/// Spans, and what a plain frame of the same fields costs that is stamped once.
+/// Spans, and a plain frame with the same fields and one stamp for comparison.
 const SPAN_FRAMES: &str = "buffer errand;\noption time tsc;\n\
     frame errand @span { u64 id @key; u32 bytes; }\n\
     frame leg @chain(leave, arrive) { u64 id @key; u32 bytes; }\n\
@@ -106,7 +106,7 @@ fn an_end_of_a_span_costs_a_frame_with_a_tick() {
             }
         }
     }
-    // A stamp that asks for the gate once more, and frames that are made in memory.
+    // A stamp that tests the gate again, and frames that are built in memory.
     for (old, new) in [
         ("uint64_t ppt_at_##f = ", "uint64_t ppt_at_##f = ppt_errand_now() + 0 * "),
         ("f->edge = ", "__asm__ volatile(\"\" : : \"r\"(f) : \"memory\"); f->edge = "),
@@ -131,7 +131,7 @@ fn check_spans(code: &Code) -> Vec<String> {
             wrong.push(code.show(function, "is to have 1 rdtsc", tick));
         }
         let count = code.reached(function).len();
-        // The way out of a frame that nobody wants may take a jump more, or less.
+        // The exit path of a disabled frame may have one jump more or less.
         if count > plain + 1 {
             let what = format!("has {count} instructions, and `one_stamp` {plain}");
             wrong.push(code.show(function, &what, |_| false));

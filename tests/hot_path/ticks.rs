@@ -39,7 +39,7 @@ int main(void) {
 const TICK: (&str, &str, &str) =
     ("tick", "option time tsc;\nframe tick { int who; time start, middle, end; }\n", TICKS);
 
-/// Where stamps are ticks, each is one rdtsc, behind branches that are the same every time.
+/// A tick stamp is one rdtsc, after branches with the same outcome every time.
 #[test]
 fn a_tick_is_one_instruction() {
     for compiler in those_of(["gcc", "clang"]) {

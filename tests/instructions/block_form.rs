@@ -3,7 +3,8 @@
 
 include!("writer.rs");
 
-/// As a function of Rust's own: plain C's may not unwind, and what sees to that is two instructions.
+/// A function with Rust's unwinding ABI: plain C's may not unwind, and enforcing that costs two
+/// instructions.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C-unwind" fn block_form_rust(i: u64) {

@@ -1,4 +1,4 @@
-//! What a frame costs ppt itself, drained and dumped, held against `figures.tsv`.
+//! The cost of a frame in ppt itself, for draining and dumping, compared with `figures.tsv`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,13 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A count may differ from its figure by this much: compilers and C libraries do.
+/// Allowed deviation of a count from its figure, due to compilers and C libraries.
 const TOLERANCE: f64 = 0.10;
-/// Four full chunks, and eight: what both have in common is no frame's.
+/// Four and eight full chunks: the difference removes the fixed cost.
 const FRAMES: [u64; 2] = [4 * 10_922, 8 * 10_922];
 
-/// Builds `kernels.rs` optimised, beside what else is optimised: in a debug build everything that
-/// is inlined would count.
+/// Builds `kernels.rs` with optimisation, separately from other optimised builds: in a debug build,
+/// all inlined code would count.
 fn build(folder: &Path) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let path = |name: &str| root.join(name);
@@ -41,7 +41,7 @@ fn build(folder: &Path) -> PathBuf {
     target.join("release/kernels")
 }
 
-/// Instructions of a whole run, all threads.
+/// Instructions of a whole run, over all threads.
 fn count(folder: &Path, kernels: &Path, args: &[&str]) -> u64 {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -57,13 +57,13 @@ fn count(folder: &Path, kernels: &Path, args: &[&str]) -> u64 {
     line.unwrap_or_else(|| panic!("{said}")).1.trim().parse().unwrap()
 }
 
-/// Instructions of one frame.
+/// Instructions per frame.
 fn of_a_frame(count: impl Fn(u64) -> u64) -> f64 {
     let [few, many] = FRAMES.map(count);
     (many as f64 - few as f64) / (FRAMES[1] - FRAMES[0]) as f64
 }
 
-/// The figures of every architecture, as they are in the file: architecture, kernel, instructions.
+/// The figures of every architecture in the file: architecture, kernel, instructions.
 fn figures(file: &Path) -> BTreeMap<(String, String), f64> {
     let text = fs::read_to_string(file).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#'));

@@ -1,9 +1,9 @@
-//! What is counted of ppt itself, on its own:
+//! The measured parts of ppt itself:
 //!
 //! * `capture FRAMES FILE` writes a capture, the same each time;
-//! * `dump FILE` makes a table of it, and throws that away;
-//! * `drain FRAMES` drains so many frames out of a ring into a capture, and throws that away. It
-//!   writes as many into the ring whatever it drains, so that the difference is the drain's.
+//! * `dump FILE` makes a table of it, and discards that;
+//! * `drain FRAMES` drains this number of frames from a ring into a capture, and discards that. It
+//!   always writes the same number into the ring, so the difference is the cost of draining.
 
 use std::error::Error;
 use std::fs::File;
@@ -19,13 +19,13 @@ use ppt_dump::{Options, dump};
 use ppt_listener::{Feed, Listener};
 use ppt_segment::{Created, Geometry, SegmentIdentity, RingWriter};
 
-/// Two i32, three u64 and a stamp: what the benchmarks write.
+/// Two i32, three u64 and a stamp, as in the benchmarks.
 const STRIDE: u32 = 48;
-/// Frames of a full chunk, as the listener makes them.
+/// Frames of a full chunk of the listener.
 const CHUNK: u64 = (512 << 10) / STRIDE as u64;
 const LOG2_SLOTS: u32 = 17;
 const NONCE: u64 = 7;
-/// What the counter shows when a capture begins.
+/// The counter's value at the start of a capture.
 const TICKS: u64 = 5_000_000_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The words of a frame behind its number.
+/// The words of a frame after its sequence number.
 fn words(seq: u64) -> [u64; 5] {
     [seq & 0xffff_ffff | seq >> 1 << 32, seq, seq, seq, TICKS + 2_100 * seq]
 }

@@ -1,5 +1,5 @@
-//! What a frame costs in instructions, counted by callgrind: to write it in C, C++ and Rust alike,
-//! and to drain and dump it; and what adding to a counter or a histogram does.
+//! The cost of a frame in instructions, counted by callgrind: writing it in C, C++ and Rust, and
+//! draining and dumping it; and the cost of adding to a counter or a histogram.
 
 mod budget;
 mod program;
@@ -10,13 +10,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const FRAMES: u64 = 10_000;
-/// What is called in each language.
+/// The functions called in each language.
 const ACTIONS: [[&str; 3]; 3] = [
     ["block_form", "block_form_cpp", "block_form_rust"],
     ["add", "add_cpp", "add_rust"],
     ["observe", "observe_cpp", "observe_rust"],
 ];
-/// What a call costs by itself.
+/// The cost of a call itself.
 const CALL: &str = "empty_call";
 
 fn runs(program: &str) -> bool {
@@ -32,7 +32,7 @@ fn build(folder: &Path, kept: &Path) {
     program::run(folder, "g++", &[&objects[..], &parts].concat());
 }
 
-/// Instructions of one call, by function, what it calls included; under `ppt run` with these options, if
+/// Instructions of one call, by function, including callees; under `ppt run` with these options, if
 /// there are any.
 fn count(folder: &Path, attached: Option<&[&str]>) -> BTreeMap<&'static str, u64> {
     let mut command = Command::new("valgrind");
@@ -83,14 +83,15 @@ fn a_frame_costs_the_same_in_each_language() {
         for form in forms {
             // One load, one test, one branch.
             assert!(net(&off, form) <= 4, "{form}, off: {off:?}");
-            // Its bit, and whether that is of this session; no clock, no field, no call.
+            // Its bit, and whether that belongs to this session; no clock, no field, no call.
             assert!(net(&disabled, form) <= 14, "{form}, disabled: {disabled:?}");
             assert!(on[form] > 15, "{form} is not on: {on:?}");
             let (it, c) = (on[form] as f64, on[forms[0]] as f64);
             assert!((it / c - 1.0).abs() <= tolerance, "{form}, on: {on:?}");
         }
     }
-    // The thread, whether it is busy, and the gate: a frame has all that, and stores its fields.
+    // The thread, whether it is busy, and the gate: a frame does all that, and also stores its
+    // fields.
     assert!(on["add"] <= 30 && on["add"] < on["observe"], "{on:?}");
     assert!(on["observe"] < on["block_form"], "{on:?}");
 }

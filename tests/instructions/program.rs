@@ -1,4 +1,4 @@
-//! Builds what is measured beside C: the block form in C++ and Rust, and adds.
+//! Builds the measured programs other than C: the block form in C++ and Rust, and adds.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +8,13 @@ use ppt_codegen::Language;
 
 const METRICS: &str = "counter seen; histogram waits : duration;";
 const LANGUAGES: [Language; 3] = [Language::C, Language::Cpp, Language::Rust];
-/// Where a loop happens to lie costs more than what is off costs.
+/// The alignment of a loop has more influence than the cost when off.
 pub const FLAGS: [&str; 5] =
     ["-O2", "-Wall", "-Wextra", "-falign-functions=64", "-falign-loops=64"];
 
-/// Writes the generated code of `writer.frame` to `folder`, where `block_form_cpp` and
-/// `block_form_rust` are built of it; returns what to link them by, with g++. What Rust needs is kept
-/// in `kept`.
+/// Writes the generated code of `writer.frame` to `folder`, and builds `block_form_cpp` and
+/// `block_form_rust` from it. Returns the arguments for linking them with g++. Files needed for
+/// Rust are kept in `kept`.
 pub fn parts(folder: &Path, kept: &Path) -> Vec<String> {
     let text = include_str!("../../bench/writer.frame").to_owned() + METRICS;
     let frames = ppt_codegen::parse(text.as_bytes(), "writer.frame").unwrap();

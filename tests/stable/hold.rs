@@ -1,16 +1,16 @@
-//! Names that users' scripts rely on: lists beside this file, which only grow.
+//! Names that users' scripts rely on: lists next to this file, which only grow.
 //!
-//! A name that is in its list must be there. One that is not yet in it may still change; a release adds it
-//! (`PPT_BLESS=1`), and from then on it stays. `docs/stability.md` says so to users.
+//! A listed name must exist. A name that is not yet listed may still change; a release adds it
+//! (`PPT_BLESS=1`), and from then on it stays. `docs/stability.md` tells users this.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// What a key without a value is listed with.
+/// The listed type of a key without a value.
 const NULL: &str = ": null";
 
-/// Holds what there is against the list `name`: a name per line.
+/// Compares the existing names with the list `name`: one name per line.
 #[track_caller]
 pub fn hold(root: &Path, name: &str, there: &BTreeSet<String>) {
     let path = root.join("tests/stable").join(name);
@@ -22,7 +22,7 @@ pub fn hold(root: &Path, name: &str, there: &BTreeSet<String>) {
         fs::write(&path, all.join("\n") + "\n").unwrap();
         return;
     }
-    // A key that has no value here may have one elsewhere.
+    // A key without a value here may have one elsewhere.
     let is_null = |name: &str| {
         let key = name.split(": ").next().unwrap_or(name);
         there.contains(&format!("{key}{NULL}"))
@@ -32,7 +32,7 @@ pub fn hold(root: &Path, name: &str, there: &BTreeSet<String>) {
     assert!(!listed.is_empty(), "there is no list {name}");
 }
 
-/// The options in the text of `--help`, each after the words of its command.
+/// The options in the text of `--help`, each prefixed with its command.
 #[allow(dead_code, reason = "each test that includes this file needs a part of it")]
 pub fn options(command: &str, help: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::from([command.to_owned()]);
@@ -45,8 +45,8 @@ pub fn options(command: &str, help: &str) -> BTreeSet<String> {
     found
 }
 
-/// The keys of a JSON value, each with the keys that lead to it and the type of its value. Keys of
-/// `maps` have keys that come from a capture: these are `*`.
+/// The keys of a JSON value, each with its parent keys and the type of its value. The objects in
+/// `maps` have keys from a capture, which are replaced by `*`.
 #[allow(dead_code, reason = "each test that includes this file needs a part of it")]
 pub fn keys(path: &str, value: &serde_json::Value, maps: &[&str], found: &mut BTreeSet<String>) {
     use serde_json::Value;

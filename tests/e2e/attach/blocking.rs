@@ -1,4 +1,4 @@
-//! Nothing stops a target: what it waits for goes on as if nobody had come.
+//! Nothing stops a target: whatever it waits for is not disturbed by an attach.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn start(bench: &Bench, call: &str) -> Target {
     target
 }
 
-/// What a target says of its call, at the end.
+/// The target's final report on its call.
 fn outcome(mut target: Target, call: &str) -> String {
     target.say("release");
     let said = target.stdout.wait_for(&format!("{call}: "));
@@ -26,7 +26,7 @@ fn outcome(mut target: Target, call: &str) -> String {
     said
 }
 
-/// Rounds of attaching to a target that is blocked in `call`.
+/// Repeated attaches to a target that is blocked in `call`.
 fn blocked_in(call: &str) {
     let bench = flood::build_with("blocked_main.c");
     let rounds = rounds(12, 1_000);

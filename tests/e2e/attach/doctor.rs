@@ -1,4 +1,4 @@
-//! `ppt doctor`: beside live targets, and where there is nothing to attach to.
+//! `ppt doctor`: with live targets, and without any.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::fixtures::support::{Bench, Ran, copy_program, ppt, segments_of, stopped, text};
 
-/// The checks whose names start so.
+/// The checks whose names have this prefix.
 fn checks<'a>(report: &'a Value, name: &str) -> Vec<&'a Value> {
     let all = report["checks"].as_array().unwrap().iter();
     all.filter(|it| it["check"].as_str().unwrap().starts_with(name)).collect()
@@ -28,7 +28,7 @@ fn target() -> Bench {
     bench
 }
 
-/// What an attach is refused by.
+/// The code with which an attach is refused.
 fn code_of_attach(bench: &Bench, pid: u32) -> String {
     let ran = bench.ppt(&["attach", &pid.to_string(), "-o", "refused.bin"]);
     let code = ran.stderr.lines().find_map(|line| line.strip_prefix("  more: ppt explain "));
@@ -39,7 +39,7 @@ fn code_of_attach(bench: &Bench, pid: u32) -> String {
 fn a_machine_without_a_process() {
     let bench = Bench::new();
     let ran = bench.ppt(&["doctor"]);
-    // These tests attach to processes of their own: nothing stands in the way here.
+    // These tests attach to their own processes: nothing prevents that here.
     assert_eq!(ran.code(), 0, "{ran:?}");
     for name in ["kernel", "/proc", "ptrace", "system calls", "shared memory", "clock"] {
         let says =
@@ -49,8 +49,8 @@ fn a_machine_without_a_process() {
     assert!(!ran.stdout.contains('\x1b'), "no colour in a pipe");
 }
 
-/// Commands of other programs are part of the machine's check: a missing program is named, with what
-/// helps, and does not stand in the way of attaching.
+/// Commands of other programs are part of the machine's check: a missing program is named with its
+/// remedy, and does not prevent attaching.
 #[test]
 fn missing_companion_programs_are_named() {
     let bench = Bench::new();
@@ -75,7 +75,7 @@ fn missing_companion_programs_are_named() {
         assert!(examine(&["doctor"]).contains(&format!("→ {remedy}\n")));
         assert_eq!(bench.ppt(&["explain", code]).code(), 0);
 
-        // Once it is there, it is named by its path.
+        // Once it is installed, it is named by its path.
         let path = bench.path(program);
         fs::write(&path, "").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -108,7 +108,7 @@ fn a_live_target_before_during_and_after_an_attach() {
     assert_eq!(code_of_attach(&bench, target.pid()), "already-attached");
     assert_eq!(said["code"], "already-attached");
 
-    // Looking did not disturb the capture.
+    // The checks did not disturb the capture.
     let written = target.run();
     attach.stop();
     crate::fixtures::support::Account::of(&bench.info("out.bin")).check(written);
@@ -158,7 +158,7 @@ fn processes_that_cannot_be_attached_to() {
         assert_eq!(found["code"], code, "as an attach says it");
         let table = bench.ppt(&["doctor", &pid.to_string()]).stdout;
         assert!(table.contains(&format!("  more: ppt explain {code}\n")), "{table}");
-        // Every finding that has a name has an explanation.
+        // Every finding with a code has an explanation.
         for code in report["checks"].as_array().unwrap().iter().filter_map(|it| it["code"].as_str())
         {
             assert_eq!(bench.ppt(&["explain", code]).code(), 0, "{code}");

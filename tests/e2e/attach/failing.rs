@@ -1,18 +1,18 @@
-//! Targets that cannot map a segment: one attempt for each value of the gate, and a reason.
+//! Targets that cannot map a segment: one attempt per value of the gate, and a reported reason.
 
 use crate::fixtures::flood::{self, count};
 use crate::fixtures::steady::is_root;
 use crate::fixtures::support::{Account, Bench, Target, record, segments_of, stopped};
 
-/// Rounds of frames, each with the gate off and with one that failed.
+/// Rounds of frames, each with the gate off and with a failed one.
 const ROUNDS: usize = 4;
 const FRAMES: u64 = 2_000_000;
 
-/// What a target says after a command.
+/// A target's report after a command.
 struct Told {
     written: u64,
     micros: u64,
-    /// Of shmat(2), since its start.
+    /// Number of shmat(2) calls since its start.
     calls: u64,
 }
 
@@ -27,7 +27,7 @@ fn median(mut numbers: Vec<u64>) -> u64 {
     (numbers[(numbers.len() - 1) / 2] + numbers[numbers.len() / 2]) / 2
 }
 
-/// Attaches to a target which `reason` keeps from mapping the segment, before or after the gate
+/// Attaches to a target that cannot map the segment because of `reason`, before or after the gate
 /// is open.
 fn fails(reason: &str, before: bool, message: &str, row: &str) {
     let bench = flood::build_with("failing_main.c");
@@ -38,7 +38,7 @@ fn fails(reason: &str, before: bool, message: &str, row: &str) {
     }
     let attach = bench.attach(&target, &["--allow", "seccomp", "--segment", "sysv"]);
     let agent = attach.pid();
-    // The gate keeps its value while nobody looks at what the target says of it.
+    // The gate keeps its value while the agent does not read the target's report.
     attach.signal(libc::SIGSTOP);
     stopped(agent);
     if !before {

@@ -1,5 +1,5 @@
-//! Programs that filter their system calls, as a whole or in a single thread: none of them ends
-//! because it is attached to.
+//! Programs that filter their system calls, in the whole process or in a single thread: attaching
+//! kills none of them.
 
 use std::process::Command;
 
@@ -20,7 +20,7 @@ fn tell(target: &mut Target, line: &str) -> u64 {
     target.written()
 }
 
-/// A thread that is filtered.
+/// Filters a thread.
 fn filter(target: &mut Target, how: &str) {
     target.say(how);
     target.stdout.wait_for("filtered");
@@ -34,7 +34,7 @@ fn seccomp(pid: u32) -> String {
     )
 }
 
-/// Refused before anything is written, and the thread goes on.
+/// The attach is refused before anything is written, and the thread continues.
 fn refused(how: &str, expected: impl Fn(u32) -> String) {
     let bench = flood::build_with("filtered_main.c");
     let mut target = start(&bench);
@@ -68,7 +68,7 @@ fn a_thread_with_a_filter_is_refused() {
     refused("kill", seccomp);
 }
 
-/// Attached before it filters itself, and before its first frame.
+/// ppt attaches before the program filters itself, and before its first frame.
 #[test]
 fn a_filter_that_comes_before_the_first_frame_ends_the_capture() {
     let bench = flood::build_with("filtered_main.c");
@@ -82,7 +82,7 @@ fn a_filter_that_comes_before_the_first_frame_ends_the_capture() {
     assert_eq!(Account::of(&bench.info("out.bin")), Account::default());
 }
 
-/// What is mapped takes no system call that a program would forbid itself.
+/// A mapped segment needs no system call that a program would forbid.
 #[test]
 fn a_filter_that_comes_after_the_first_frame_stands_in_nobodys_way() {
     let bench = flood::build_with_slots("filtered_main.c", 64);
@@ -92,7 +92,7 @@ fn a_filter_that_comes_after_the_first_frame_stands_in_nobodys_way() {
     let mut written = tell(&mut target, "one");
     filter(&mut target, "kill");
     written += tell(&mut target, "thread") + tell(&mut target, "go");
-    // Larger rings would have to be mapped: they stay.
+    // Larger rings would have to be mapped, so the rings keep their size.
     let why = attach.stderr.wait_for("ppt: rings of flood are too small but stay at 64 slots: ");
     assert!(why.contains("filters its system calls (seccomp)"), "{why}");
     written += tell(&mut target, "thread") + tell(&mut target, "go");
@@ -105,8 +105,8 @@ fn a_filter_that_comes_after_the_first_frame_stands_in_nobodys_way() {
     record("25", "a filter after the first frame", written, account, &info, segments_of(&[agent]));
 }
 
-/// A filter that answers with an error, as a container's runtime installs it before it starts what
-/// runs in it.
+/// A filter that returns an error, as a container's runtime installs it before it starts the
+/// container's program.
 fn contained(bench: &Bench, name: &str, command: &[&str]) -> Command {
     copy_program(bench.path("failing_main"), bench.path(name));
     let mut unshare = bench.command("unshare");
@@ -129,7 +129,7 @@ fn a_container_whose_first_process_is_another() {
     let agent = attach.pid();
     let attached = attach.stderr.wait_for("attached: pid ");
     let pid = attached.split(',').next().unwrap().parse().unwrap();
-    // It answers to shmat(2) by an error, and so the program makes its segment itself.
+    // It fails shmat(2) with an error, so the program makes its segment itself.
     let mut written = 0;
     while segments_mapped(pid) == 0 {
         written += tell(&mut target, "go");

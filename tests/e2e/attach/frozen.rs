@@ -1,4 +1,4 @@
-//! Programs and captures of earlier versions, as they are kept in tests/frozen.
+//! Programs and captures of earlier versions, which are kept in tests/frozen.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ fn frozen(name: &str) -> PathBuf {
     root().join("tests/frozen").join(name)
 }
 
-/// Attaches to the program that was built with ABI 1.
+/// Attaches to a program that was built with ABI 1.
 fn program_of_abi_1(kind: &str) {
     if !cfg!(target_arch = "x86_64") {
         eprintln!("skipped: the program is one for x86-64");
@@ -22,7 +22,7 @@ fn program_of_abi_1(kind: &str) {
     copy_program(frozen("abi1-x86_64"), bench.path("abi1"));
     let mut target = bench.start("abi1", &[]);
     let mut rows = 0;
-    // The second session adopts what the first one made.
+    // The second session adopts the segment of the first one.
     for capture in ["first.bin", "second.bin"] {
         let attach = bench.attach(&target, &["--segment", kind, "--slots", "4096", "-o", capture]);
         target.say("1000");
@@ -48,7 +48,7 @@ fn program_of_abi_1(kind: &str) {
             assert_eq!(cell("pair_1"), (-n).to_string());
             let time = |name: &str| cell(name).parse::<i64>().unwrap();
             assert!(time("work_start") <= time("work_end"));
-            // Stamps of the counter and of the clock, within the same frame.
+            // Stamps of the counter and of the clock, in the same frame.
             assert!(time("wall").abs_diff(time("work_end")) < 1_000_000_000, "{row:?}");
         }
         assert_eq!(bench.table(capture, &["--frame", "tick"]).rows.len(), 1000);
@@ -81,7 +81,7 @@ fn a_capture_of_format_1() {
     holds(&bench.info(capture), &then, "account");
 }
 
-/// The first release reads captures of today to the last frame.
+/// The first release reads current captures completely.
 #[test]
 fn a_capture_of_today_in_the_first_release() {
     let bench = Bench::new();
@@ -94,7 +94,7 @@ fn a_capture_of_today_in_the_first_release() {
     assert_eq!((text(&out.stdout), now.code()), (now.stdout, 0));
 }
 
-/// Whether `now` says all that was said `then`.
+/// Whether `now` contains everything in `then`.
 fn holds(now: &Value, then: &Value, at: &str) {
     match (now, then) {
         (Value::Object(now), Value::Object(then)) => {
@@ -112,7 +112,7 @@ fn holds(now: &Value, then: &Value, at: &str) {
     }
 }
 
-/// A target whose monotonic clock is another than ours.
+/// A target with another monotonic clock than ours.
 fn in_a_time_namespace(clock: &str) {
     let bench = Bench::new();
     copy_program(frozen("abi1-x86_64"), bench.path("abi1"));
@@ -138,7 +138,7 @@ fn in_a_time_namespace(clock: &str) {
     let table = bench.table("out.bin", &["--frame", "all"]);
     let times = table.numbers("work_start").into_iter().zip(table.numbers("work_end"));
     for ((start, end), wall) in times.zip(table.numbers("wall")) {
-        // Taken between the two, up to the error of the conversion.
+        // Recorded between the two, within the error of the conversion.
         assert!(start - 1_000_000 <= wall && wall <= end + 1_000_000, "{start} {wall} {end}");
     }
     assert_eq!(table.rows.len(), 1000);

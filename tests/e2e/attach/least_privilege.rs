@@ -1,5 +1,5 @@
-//! With as few rights as it takes: whom ppt captures without any, and what one capability is good
-//! for. What is refused is in `refusals.rs`; what a kernel says that is not here, in
+//! Minimal privileges: the processes that ppt captures without any, and the effect of one
+//! capability. Refusals are tested in `refusals.rs`; kernel answers that do not occur here, in
 //! `agent/src/denied.rs`.
 
 use std::fs;
@@ -12,7 +12,7 @@ use crate::fixtures::steady::{
 };
 use crate::fixtures::support::{Account, Attach, Bench, Target, available, segments_of, text};
 
-/// A folder with the target `steady` in which nobody may write, if rights can be given up here.
+/// A folder with the target `steady` that is not writable, if privileges can be dropped here.
 fn bench() -> Option<Bench> {
     if !is_root() || !available("setpriv") {
         return None;
@@ -23,7 +23,7 @@ fn bench() -> Option<Bench> {
     Some(bench)
 }
 
-/// Captures what the target writes, all of it.
+/// Captures all frames that the target writes.
 fn captured(bench: &Bench, mut target: Target, mut ppt: Command, args: &[&str]) {
     fs::write(bench.path("counters"), [0; 4096]).unwrap();
     ppt.args(["attach", &target.pid().to_string()]).args(args);
@@ -54,7 +54,7 @@ fn ones_own_program_takes_no_rights() {
                 return;
             }
         }
-        // Changes nothing without Yama; with it, this is what lets us in.
+        // No effect without Yama; with it, this permits the attach.
         target.say("allow");
         target.stdout.wait_for("allowed");
         captured(&bench, target, with(&bench, "-all"), &["--force", "--segment", segment]);
@@ -80,7 +80,7 @@ fn a_program_that_is_not_dumpable_takes_the_same_one() {
     captured(&bench, target, with(&bench, "-all,+sys_ptrace"), &[]);
 }
 
-/// Under Yama's scope 1, too: ppt is an ancestor of all that the command starts.
+/// Also under Yama's scope 1, because ppt is an ancestor of all processes of the command.
 #[test]
 fn a_command_of_ones_own_takes_no_rights() {
     let Some(bench) = bench() else { return };
@@ -92,7 +92,7 @@ fn a_command_of_ones_own_takes_no_rights() {
     assert_eq!(account, Account { captured: 2000, ..Account::default() });
 }
 
-/// A server that may bind to low ports, say: its user is not enough.
+/// For example a server that may bind to low ports: being its user is not enough.
 #[test]
 fn a_program_with_capabilities_is_refused_to_its_user() {
     let Some(bench) = bench() else { return };
@@ -115,7 +115,7 @@ fn a_program_with_capabilities_is_refused_to_its_user() {
     captured(&bench, target, with(&bench, "-all,+sys_ptrace"), &[]);
 }
 
-/// What `ppt_allow_attach` asks the kernel for, in each language that has it.
+/// The request of `ppt_allow_attach` to the kernel, in each language that has it.
 #[test]
 fn a_program_may_let_its_user_attach() {
     const SPY: &str = "#include <stdarg.h>\n#include <stdio.h>\n#include <errno.h>\n\
@@ -146,7 +146,7 @@ fn a_program_may_let_its_user_attach() {
     assert_eq!(said("none"), "errno 7\n");
 }
 
-/// Without `/proc/PID/mem`, too, nothing is written into the program that comes after.
+/// Even without `/proc/PID/mem`, nothing is written into the next program.
 #[test]
 fn an_exec_of_another_users_program_is_noticed() {
     let Some(bench) = bench() else { return };
@@ -156,7 +156,7 @@ fn an_exec_of_another_users_program_is_noticed() {
     let attach = Attach::start(command);
     target.say("burst 1000");
     let written = target.written();
-    target.say("exec /bin/cat"); // which waits for its stdin to close
+    target.say("exec /bin/cat"); // it waits for its stdin to close
     let said = attach.ended(0);
     assert!(said.contains("started another program (exec)"), "{said}");
     assert!(said.contains("wrote by process_vm_writev"), "{said}");

@@ -1,5 +1,5 @@
-//! Segments that targets make: when they are chosen, what they leave behind, and targets that are
-//! hostile to their own.
+//! Segments that targets make: when they are chosen, what they leave behind, and targets that
+//! misuse them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,13 +11,13 @@ use crate::fixtures::support::{
     record, segments_mapped, segments_of, stopped, wait_until,
 };
 
-/// Says `command` to `failing_main`; how many frames were begun.
+/// Sends `command` to `failing_main`. Returns the number of frames begun.
 fn tell(target: &mut Target, command: &str) -> u64 {
     target.say(command);
     target.written()
 }
 
-/// Writes until the segment has been fetched; how many frames were begun.
+/// Writes until the segment has been fetched. Returns the number of frames begun.
 fn write_until_fetched(target: &mut Target, attach: &Attach) -> u64 {
     let mut written = 0;
     while segments_mapped(target.pid()) == 0 {
@@ -27,7 +27,7 @@ fn write_until_fetched(target: &mut Target, attach: &Attach) -> u64 {
     written + tell(target, "go")
 }
 
-/// Where shmat(2) is refused the target makes the segment itself; nothing is lost from there on.
+/// If shmat(2) is refused, the target makes the segment itself; nothing is lost from there on.
 fn falls_over(reason: &str, before: bool, row: &str) {
     let bench = flood::build_with("failing_main.c");
     let mut target = bench.start("failing_main", &["1000"]);
@@ -65,7 +65,7 @@ fn another_user_since_it_was_attached() {
     }
 }
 
-/// A shell that was started under a filter starts both.
+/// A shell under a filter starts both.
 #[test]
 fn under_the_same_filter_the_agents_own_calls_are_the_proof() {
     let bench = flood::build_with("failing_main.c");
@@ -80,7 +80,7 @@ fn under_the_same_filter_the_agents_own_calls_are_the_proof() {
     let said = || fs::read_to_string(bench.path("said")).unwrap_or_default();
     wait_until("ppt is attached", || said().contains("attached:"));
     let written = tell(&mut target, "go");
-    // SAFETY: no pointers; nobody has waited for it.
+    // SAFETY: no pointers; the process has not been waited for.
     assert_eq!(unsafe { libc::kill(agent, libc::SIGINT) }, 0);
     wait_until("ppt has ended", || said().contains("ppt: captured "));
     target.finish();
@@ -109,7 +109,7 @@ fn fails(reason: &str, args: &[&str], message: &str, row: &str) {
     let info = bench.info("out.bin");
     let account = Account::of(&info);
     assert_eq!((account.captured, account.lost), (0, 0));
-    // The frame in which the gate was closed may have found it open, and nothing else.
+    // The frame during which the gate was closed may have found it open, but no other.
     assert!((written - 1..=written).contains(&account.dropped), "{account:?} of {written}");
     record(row, reason, account.dropped, account, &info, segments_of(&[agent]));
 }
@@ -149,7 +149,7 @@ fn a_filter_that_kills() {
         assert!(!bench.path("out.bin").exists());
         assert_eq!(tell(&mut target, "go"), 0, "nothing was written");
     }
-    // Who knows what it does can go on.
+    // A user who accepts the risk can continue.
     let attach = bench.attach(&target, &["--segment", "memfd", "--allow", "seccomp"]);
     let agent = attach.pid();
     let written = write_until_fetched(&mut target, &attach);
@@ -201,7 +201,7 @@ fn the_agent_dies_before_it_fetches() {
     assert_eq!(gaps, [(1000, "unattended".to_owned())]);
 }
 
-/// A program that closes what it does not know keeps its segment, but nobody else gets at it.
+/// A program that closes unknown descriptors keeps its segment, but no other process can reach it.
 #[test]
 fn a_target_that_closes_the_descriptor() {
     let bench = flood::build_with("failing_main.c").of(Kind::Memfd);
@@ -246,7 +246,7 @@ fn children_that_inherit_the_descriptor_pin_no_memory() {
     assert!(target.wait().success());
     attach.ended(0);
     let after = resident();
-    // Before, ppt may have given back what it has read.
+    // ppt may have given back memory that it has read before this point.
     assert!(after < 128 << 10 && after <= before, "{before} bytes, then {after}");
     drop(target);
 }
@@ -263,7 +263,7 @@ fn a_target_that_punches_holes(kind: Kind) {
     let agent = attach.pid();
     let mut written = target.run();
     fetched(&attach, 1);
-    // A frame that is being copied while its memory goes has its number, and zeros after it.
+    // If memory is released during the copy of a frame, its sequence number is followed by zeros.
     let captured = || fs::metadata(bench.path("out.bin")).unwrap().len() > written * 48;
     wait_until("the first round is in the capture", captured);
     attach.signal(libc::SIGSTOP);
@@ -308,7 +308,7 @@ fn a_target_that_truncates_what_ppt_made() {
     let info = bench.info("out.bin");
     assert_eq!(info["complete"], true);
     let account = Account::of(&info);
-    // What was not drained before the memory went cannot even be counted.
+    // Frames that were not drained before the memory was released cannot even be counted.
     assert!(account.captured + account.lost <= written, "{account:?}");
     let accounted = account.captured + account.lost;
     record("32", "segment truncated", accounted, account, &info, segments_of(&[agent]));
@@ -333,7 +333,7 @@ fn a_sealed_segment_cannot_be_truncated() {
     assert_eq!((account.captured, written), (2000, 2000));
 }
 
-/// A target in other namespaces; `prefix` runs it as another user, and ppt, too.
+/// A target in other namespaces; `prefix` runs it and ppt as another user.
 fn apart(flags: &[&str], prefix: &[&str], forks: bool, case: &str) {
     if !is_root() || !available("unshare") || !available("setpriv") {
         return;
@@ -414,7 +414,7 @@ fn where_memory_must_not_be_executed() {
     }
     let bench = flood::build_with("holes_main.c").of(Kind::Memfd);
     let mut command = bench.command("unshare");
-    // The strictest setting; it belongs to the pid namespace.
+    // The strictest setting, which belongs to the pid namespace.
     let script = "echo 2 > /proc/sys/vm/memfd_noexec; exec ./holes_main";
     command.args(["--pid", "--fork", "sh", "-c", script]);
     let mut target = Target::start(command);

@@ -1,4 +1,4 @@
-//! Processes by name, as they come, and all of them.
+//! Attaches to processes by name, as they start, and to all processes.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::fixtures::flood;
 use crate::fixtures::steady::{self, is_root};
 use crate::fixtures::support::{Account, Attach, Bench, Target, ppt, text};
 
-/// A program whose file name is a test's own: other tests run at the same time.
+/// A program with a unique file name per test, because other tests run at the same time.
 fn build(name: &str) -> (Bench, String) {
     let bench = flood::build_with("first_main.c");
     let name = format!("{name}{}", std::process::id());
@@ -79,7 +79,7 @@ fn one_that_is_waited_for() {
     assert_eq!(bench.info("out.bin")["end"]["reason"], "exited");
 }
 
-/// Who writes a word that is nearly right learns what is meant.
+/// A misspelt name gets a suggestion.
 #[test]
 fn what_may_have_been_meant() {
     let (bench, name) = build("meant");
@@ -113,7 +113,7 @@ fn what_may_have_been_meant() {
     one.finish();
 }
 
-/// Who may not read other users' processes learns whose these are.
+/// A user who may not read other users' processes is told whose they are.
 #[test]
 fn processes_that_are_not_readable_are_counted() {
     if !is_root() {
@@ -130,7 +130,7 @@ fn processes_that_are_not_readable_are_counted() {
     assert!(line.ends_with("; `sudo ppt list` lists the buffers of every process"), "{said}");
 }
 
-/// Another user's processes, and nobody else's: those of one test.
+/// Another user's processes, all from one test.
 struct Theirs {
     bench: Bench,
     name: String,
@@ -138,7 +138,7 @@ struct Theirs {
 }
 
 impl Theirs {
-    /// `None` where a test cannot become another user. `nth` tells tests apart.
+    /// `None` if a test cannot become another user. `nth` distinguishes tests.
     fn new(name: &str, nth: u32) -> Option<Self> {
         let (bench, name) = build(name);
         if !is_root() {
@@ -190,14 +190,14 @@ fn all_of_them() {
     assert!(theirs.bench.table("out/out.bin", &[]).columns.contains(&"pid".to_string()));
 }
 
-/// More processes than files may be open: the limit is raised as far as that goes, and beyond it
-/// those that are left out are named.
+/// More processes than open files allowed: the limit is raised as far as possible, and the
+/// processes beyond it are named.
 #[test]
 fn as_many_as_files_may_be_open() {
     const ALL: usize = 12;
     let Some(theirs) = Theirs::new("many", 1) else { return };
     let targets: Vec<Target> = (0..ALL).map(|_| theirs.start()).collect();
-    // Of a few processes the search takes a while; a second of capture is enough for all of them.
+    // The search takes a while; a second of capture is enough for these few processes.
     let attach = |soft: u32, hard: u32| {
         let script = format!(
             "ulimit -Sn {soft}; ulimit -Hn {hard}; \

@@ -1,5 +1,5 @@
-//! Targets in odd states: with a thread that waits in vfork(2), frozen, with their code in other
-//! memory than their file's, in a time namespace; and a ppt with one privilege and no more.
+//! Targets in unusual states: with a thread that waits in vfork(2), frozen, with code in other
+//! memory than their file's, in a time namespace; and a ppt with exactly one privilege.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ of_both_kinds! {
     another_user_with_one_capability
 }
 
-/// Attaches, lets the target write 1,000 frames, and checks that they are all there.
+/// Attaches, lets the target write 1,000 frames, and checks that they are all captured.
 fn whole_session(bench: &Bench, target: Target, row: &str, case: &str) {
     let attach = bench.attach(&target, &[]);
     session(bench, target, attach, row, case);
@@ -54,7 +54,7 @@ fn a_thread_that_waits_in_vfork(kind: Kind) {
     session(&bench, target, attach, "10", &kind.case("thread in vfork"));
 }
 
-/// A control group that can be frozen, of either version; thawed, emptied and removed when dropped.
+/// A freezable control group of either version; thawed, emptied and removed when dropped.
 struct Freezer {
     folder: PathBuf,
     switch: (&'static str, &'static str, &'static str),
@@ -119,12 +119,12 @@ fn a_frozen_program(kind: Kind) {
     }
     for freezer in freezers {
         let target = bench.start("remapped_main", &[]);
-        let freezer = freezer; // thawed before the target is ended, whatever happens
+        let freezer = freezer; // thawed before the target is ended, in any case
         let version = if freezer.switch.0 == "cgroup.freeze" { "2" } else { "1" };
         freezer.freeze(target.pid());
         let attach = bench.attach(&target, &["--force"]);
         assert_eq!(segments_mapped(target.pid()), 0, "it cannot have done anything");
-        // Nor does it have to for a detach.
+        // Nor is that needed for a detach.
         let said = attach.stop();
         assert!(said.contains("captured 0 frames"), "{said}");
         let attach = bench.attach(&target, &["--force"]);
@@ -162,7 +162,7 @@ fn code_and_headers_in_other_memory(kind: Kind) {
     remapped(kind, "all", "code and headers remapped, data split");
 }
 
-/// CAP_SYS_PTRACE lets one trace any process, but open none of its files in /proc.
+/// CAP_SYS_PTRACE permits tracing any process, but not opening its files in /proc.
 fn another_user_with_one_capability(kind: Kind) {
     if !is_root() || !available("setpriv") {
         return;

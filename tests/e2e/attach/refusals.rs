@@ -1,4 +1,4 @@
-//! What ppt does not attach to, and what it says then: exit code 1, and nothing written.
+//! Processes to which ppt does not attach, and its messages: exit code 1, and nothing written.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -18,7 +18,7 @@ fn what_is_no_program() {
     let bench = Bench::new();
     let mut child = Command::new("true").spawn().unwrap();
     let pid = child.id();
-    // SAFETY: the struct is ours, and all zeros is a value of it.
+    // SAFETY: the struct is ours, and all zeros is a valid value.
     let waited = unsafe {
         let mut info = std::mem::zeroed();
         libc::waitid(libc::P_PID, pid, &mut info, libc::WEXITED | libc::WNOWAIT)
@@ -108,7 +108,8 @@ fn a_program_that_is_not_dumpable() {
     target.finish();
 }
 
-/// What `ppt attach`, started in some way, says of a process that nothing was written to.
+/// Runs `ppt attach` in some way, checks its message about a process, and that nothing was written
+/// to that.
 fn refused_by(bench: &Bench, mut command: Command, rule: &str) {
     let mut target = start(bench);
     let (pid, before) = (target.pid(), page(&mut target));
@@ -126,7 +127,7 @@ fn from_a_sandbox() {
     let bench = build(&[]);
     let sandboxed = || {
         let rights = 1u64 << 11;
-        // SAFETY: system calls alone, in a child of one thread; what they point to outlives them.
+        // SAFETY: only system calls, in a single-threaded child; their pointers stay valid.
         let entered = unsafe {
             let size = size_of_val(&rights);
             let rules =
@@ -137,7 +138,7 @@ fn from_a_sandbox() {
         entered.then_some(()).ok_or_else(std::io::Error::last_os_error)
     };
     let mut command = bench.command(ppt());
-    // SAFETY: nothing but system calls.
+    // SAFETY: only system calls.
     unsafe { command.pre_exec(sandboxed) };
     if command.arg("--version").output().is_err() {
         eprintln!("skipped: this kernel has no Landlock");
@@ -191,7 +192,7 @@ fn attached_already() {
     target.finish();
 }
 
-/// With `tracer` at work on the target: refused, and with `--allow traced` exact.
+/// With `tracer` on the target: refused, and with `--allow traced` exact.
 fn traced(bench: &Bench, mut target: Target, tracer: &mut Tracer, name: &str) {
     let (pid, before) = (target.pid(), page(&mut target));
     let by = tracer.pid();
@@ -222,7 +223,7 @@ fn traced(bench: &Bench, mut target: Target, tracer: &mut Tracer, name: &str) {
     record("8", &format!("traced by {name}"), written, Account::of(&info), &info, leaks);
 }
 
-/// A tracer at work, ended when dropped.
+/// A running tracer, ended when dropped.
 struct Tracer(Target);
 
 impl Tracer {
@@ -367,7 +368,7 @@ fn limits_of_shared_memory() {
     target.finish();
 }
 
-/// Threads that cannot be started are said: none is worth a panic.
+/// Threads that cannot be started are reported, without a panic.
 #[test]
 fn too_little_address_space() {
     let bench = build(&[]);

@@ -1,5 +1,5 @@
-//! A gate that is written in two halves, as a write from outside may be: threads that see one of
-//! them neither crash, nor map what is not theirs, nor stay off once the gate is whole.
+//! A gate that is written in two halves, as a write from outside may be: threads that see one half
+//! do not crash, do not map foreign segments, and do not stay off once the gate is whole.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -13,7 +13,7 @@ use crate::fixtures::support::{
 };
 
 const THREADS: u64 = 4;
-/// Between the halves.
+/// Time between the halves.
 const APART: Duration = Duration::from_millis(1);
 const ROUNDS: u64 = 50;
 
@@ -30,7 +30,7 @@ struct Inside {
     control: u64,
     workers: u64,
     calls: u64,
-    /// Times that the gate was set to 0.
+    /// How often the gate was set to 0.
     offs: u64,
 }
 
@@ -79,14 +79,14 @@ impl Inside {
         self.write(0, &gate.to_le_bytes());
     }
 
-    /// Writes one half of `gate`; what the gate is then.
+    /// Writes one half of `gate`. Returns the resulting gate.
     fn half(&self, gate: u64, high: bool) -> u64 {
         let at = if high { 4 } else { 0 };
         self.write(at, &gate.to_le_bytes()[at as usize..][..4]);
         self.word(0)
     }
 
-    /// Frames that each thread published in this round.
+    /// Number of frames that each thread published in this round.
     fn published(&self) -> Vec<u64> {
         (0..THREADS).map(|thread| self.read(self.workers + thread * 40 + 32)).collect()
     }
@@ -98,14 +98,14 @@ impl Inside {
         wait_until("frames flow", more);
     }
 
-    /// Waits until the gate of now has failed, and some frames have been refused without another
+    /// Waits until the current gate has failed, and some frames have been refused without another
     /// call. Returns errno.
     fn fails(&self) -> i32 {
         let gate = self.word(0);
         wait_until("the attempt has failed", || self.word(FAILED_GATE) == gate);
         let (calls, refused) = (self.calls(), self.word(NOT_MAPPED));
         wait_until("frames are refused", || self.word(NOT_MAPPED) > refused + 10_000);
-        // Each thread may have been on its way when the first one failed.
+        // Each thread may have made one more attempt after the first failure.
         assert!(self.calls() < calls + THREADS, "an attempt a frame");
         let error = self.word(ERROR);
         assert_eq!(error >> 32, gate >> 32, "the error is of this gate");
@@ -113,7 +113,7 @@ impl Inside {
     }
 }
 
-/// The gate's generation and id with the generation `by` further.
+/// The gate's id with a generation that is higher by `by`.
 fn later(gate: u64, by: u64) -> u64 {
     gate.wrapping_add(by << 32)
 }
@@ -152,7 +152,7 @@ fn torn(high_first: bool, name: &str) {
     assert_eq!(inside.half(whole, !high_first), whole);
     inside.flows();
 
-    // From now on it is: no half costs a call.
+    // From now on it is mapped: no half costs a call.
     let calls = inside.calls();
     for round in 0..ROUNDS {
         let whole = later(gate, 2 + round);
@@ -163,12 +163,12 @@ fn torn(high_first: bool, name: &str) {
         assert_eq!(inside.word(0), whole);
     }
     inside.flows();
-    // One whole gate over another, without 0 between.
+    // One whole gate replaces another, without 0 in between.
     inside.half(later(gate, 2 + ROUNDS), true);
     inside.flows();
     assert_eq!(inside.calls(), calls);
 
-    // The right id and another nonce: mapped, looked at, and given back.
+    // The right id and another nonce: mapped, checked, and unmapped.
     let stale = later(gate, 3 + ROUNDS);
     inside.gate(0);
     inside.write(NONCE, &(!nonce).to_le_bytes());
@@ -176,13 +176,13 @@ fn torn(high_first: bool, name: &str) {
     assert_eq!(inside.fails(), libc::ESTALE);
     assert!(inside.calls() <= calls + THREADS);
     assert_eq!(inside.word(FIRST_SEGMENT + 32), 0, "a second segment is mapped");
-    // With its own nonce the same value is good: it has failed for another one.
+    // With its own nonce the same value is valid: it failed for another nonce.
     inside.gate(0);
     inside.write(NONCE, &nonce.to_le_bytes());
     inside.gate(stale);
     inside.flows();
 
-    // A generation of long ago.
+    // A very old generation.
     inside.gate(0);
     inside.gate(gate);
     inside.flows();
@@ -197,13 +197,13 @@ fn torn(high_first: bool, name: &str) {
     let account = Account::of(&info);
     assert_eq!(account.captured + account.lost, published, "{said}");
     assert_eq!(account.dropped, count(&info, "dropped", "not_mapped"));
-    // A frame that finds the gate off at its end, which was on when it began, is of no session.
+    // A frame that finds the gate on at its begin but off at its end belongs to no session.
     let counted = published + account.dropped;
     assert!(counted <= written, "{counted} of {written}");
     assert!(written <= counted + inside.offs * THREADS, "{counted} of {written}");
     assert_eq!(flood::frames(&bench, "out.bin").len() as u64, account.captured);
     println!("{name}: {} frames met one of {} closing gates", written - counted, inside.offs);
-    // The sum, not the target's count: that is bound to it from both sides only.
+    // Records the sum, not the target's count, which is only bounded by it.
     record("38", name, counted, account, &info, segments_of(&[agent]));
 }
 
@@ -217,8 +217,8 @@ fn the_id_comes_first() {
     torn(false, "torn gate, id first");
 }
 
-/// The agent died before the target mapped its segment, which died with it; its id is another
-/// program's now, and the gate still names it.
+/// The agent died before the target mapped its segment, which was then removed. Its id now belongs
+/// to another program's segment, and the gate still names it.
 #[test]
 fn an_id_that_became_another_programs() {
     if !is_root() || !available("unshare") || !available("nsenter") {
@@ -227,7 +227,7 @@ fn an_id_that_became_another_programs() {
     let bench = flood::build();
     bench.copy("leave_segment.c");
     bench.cc(&["leave_segment.c", "-o", "leave_segment"]);
-    // Ids are chosen in an IPC namespace of the test's own.
+    // Ids are chosen in a separate IPC namespace.
     let mut command = bench.command("unshare");
     command.args(["--ipc", "./flood", "2", "1000"]);
     let mut target = Target::start(command);

@@ -1,5 +1,5 @@
-//! Programs that have just been started: `ppt attach` waits a moment for what the dynamic loader has
-//! not come to yet, and for nothing else.
+//! Programs that have just been started: `ppt attach` waits a moment for libraries that the dynamic
+//! loader has not loaded yet, and for nothing else.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::fixtures::steady::{build, start};
 use crate::fixtures::support::{Account, Attach, Bench, Target, ppt, rounds, wait_until};
 
-/// How long it waits at most, and no sooner than that a test can say it has waited.
+/// The longest wait, and the shortest time that proves a wait.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 fn attach(bench: &Bench, target: &Target) -> Attach {
@@ -16,7 +16,7 @@ fn attach(bench: &Bench, target: &Target) -> Attach {
     Attach::spawn(command)
 }
 
-/// Everything that is written after the attach is captured.
+/// Every frame that is written after the attach is captured.
 fn captured(bench: &Bench, mut target: Target, attach: Attach) {
     attach.stderr.wait_for("attached:");
     target.say("burst 100");
@@ -40,7 +40,7 @@ fn attached_as_soon_as_it_is_started() {
     }
 }
 
-/// `steady` with a library that the loader cannot get over before it is told to.
+/// `steady` with a library on which the loader blocks until it is told to continue.
 fn slow() -> (Bench, Target) {
     let bench = build(&["-pie", "-fPIE"]);
     bench.copy("slow.c");
@@ -52,14 +52,14 @@ fn slow() -> (Bench, Target) {
     (bench, target)
 }
 
-/// Whether a process sleeps for a time.
+/// Whether a process is in a timed sleep.
 fn sleeps(pid: u32) -> bool {
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
     let number = call.split(' ').next().and_then(|it| it.parse().ok());
     number == Some(libc::SYS_clock_nanosleep) || number == Some(libc::SYS_nanosleep)
 }
 
-/// How long `ppt` takes to say no.
+/// How long `ppt` takes to refuse.
 fn refused(bench: &Bench, target: &Target) -> Duration {
     let begun = Instant::now();
     let said = attach(bench, target).ended(1);
@@ -68,13 +68,13 @@ fn refused(bench: &Bench, target: &Target) -> Duration {
     took
 }
 
-/// Of several tries, for this machine may have other things to do while `ppt` waits.
+/// One of several tries must succeed, because the machine may be busy while `ppt` waits.
 #[test]
 fn what_is_being_loaded_is_waited_for() {
     for _ in 0..20 {
         let (bench, mut target) = slow();
         let mut attach = attach(&bench, &target);
-        // It has looked, and found nothing.
+        // It has searched and found nothing.
         let mut waits = false;
         wait_until("ppt waits, or says no", || {
             waits = sleeps(attach.pid());
@@ -97,7 +97,7 @@ fn but_not_for_long() {
     captured(&bench, target, attach);
 }
 
-/// Of several tries, for this machine may have other things to do.
+/// One of several tries must succeed, because the machine may be busy.
 #[test]
 fn an_old_program_without_buffers_is_answered_at_once() {
     let bench = build(&[]);

@@ -1,4 +1,4 @@
-//! Captures as files: whole, cut, damaged, foreign, still being written.
+//! Captures as files: complete, truncated, damaged, foreign, still being written.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -11,7 +11,7 @@ use crate::fixtures::explained::explained;
 use crate::fixtures::steady::{assert_said, build, check_frames, start};
 use crate::fixtures::support::{Account, Bench, PATIENCE, Ran, Table, ppt, text};
 
-/// A folder with the capture `out.bin` of what `say` has the target write.
+/// A folder with the capture `out.bin` of the target's frames after the command `say`.
 fn captured(say: &str, args: &[&str]) -> Bench {
     let bench = build(&[]);
     let mut target = start(&bench);
@@ -24,7 +24,7 @@ fn captured(say: &str, args: &[&str]) -> Bench {
     bench
 }
 
-/// The same of 320 frames in 8 chunks.
+/// The same with 320 frames in 8 chunks.
 fn captured_in_parts() -> Bench {
     let bench = build(&[]);
     let mut target = start(&bench);
@@ -39,8 +39,8 @@ fn captured_in_parts() -> Bench {
     bench
 }
 
-/// The table of a capture that is being written, once it has so many rows: a frame is in the file
-/// some 250 ms after it was found.
+/// The table of a capture that is being written, once it has this many rows: a frame is in the file
+/// about 250 ms after it was found.
 fn when_in_the_file(bench: &Bench, rows: u64) -> Ran {
     let start = Instant::now();
     loop {
@@ -118,7 +118,7 @@ fn flipped_bits_never_give_other_rows() {
         for row in ran.stdout.lines().skip_while(|_| ran.stdout.lines().count() == 1) {
             assert!(rows.any(|it| it == row), "byte {at}: {row:?} is not of this capture");
         }
-        // One damaged chunk is all that is missing, and a source has a copy.
+        // At most one damaged chunk is missing, and a source has a copy.
         assert!(ran.stdout.lines().count() > 320 - 40, "byte {at}");
     }
     assert!(damaged > 50, "{damaged}");
@@ -177,7 +177,7 @@ fn gaps_are_a_table_of_their_own() {
     assert_eq!(gaps.columns, ["buffer", "segment", "ring", "first_seq", "count", "cause"]);
     assert_eq!(gaps.numbers("count").iter().sum::<i64>() as u64, account.lost);
     assert!(gaps.cells("cause").iter().all(|&cause| cause == "overrun"));
-    // What is missing is exactly what the gaps say.
+    // The missing frames are exactly those in the gaps.
     let mut there: Vec<i64> = bench.table("out.bin", &[]).numbers("seqno");
     for (first, count) in gaps.numbers("first_seq").into_iter().zip(gaps.numbers("count")) {
         there.extend(first..first + count);
@@ -198,7 +198,7 @@ fn a_part_is_cut_out_of_the_table() {
     let lines: Vec<&str> = whole.lines().collect();
     let numbered = part(&["--from", "39", "--to", "81"]);
     assert!(numbered.lines().eq([lines[0]].iter().chain(&lines[39..=81]).copied()), "{numbered}");
-    // These frames have no time of their own: they were there when they were drained.
+    // These frames have no time of their own: the time of their drain counts.
     assert_eq!(part(&["--from", "0s", "--to", "1h"]), whole);
     assert_eq!(part(&["--from", "2020-01-01T00:00:00Z"]), whole);
     assert_eq!(part(&["--from", "1h"]).lines().count(), 1);

@@ -1,5 +1,5 @@
-//! Captures whose lengths lie, read by a `ppt` that has little memory: what is there is shown, what
-//! is not costs nothing.
+//! Captures with wrong lengths, read by a `ppt` with little memory: existing content is shown, and
+//! claimed content costs nothing.
 
 use std::fs;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use crc32c::crc32c;
 use crate::fixtures::limits::limit_memory;
 use crate::fixtures::support::{Bench, text};
 
-/// Address space of a reader: a fraction of the largest payload that a capture may have.
+/// Address space of a reader: a fraction of the largest payload allowed in a capture.
 const MEMORY: u64 = 96 << 20;
 
 /// A capture of 2,000 frames, in `whole.bin`, as bytes.
@@ -72,7 +72,7 @@ const CLOCK: u8 = 4;
 const INDEX: u8 = 6;
 const END: u8 = 7;
 
-/// Puts `value` into the header of the first chunk of `kind`, and makes its checksum right.
+/// Writes `value` into the header of the first chunk of `kind`, and corrects its checksum.
 fn forge_header(bytes: &[u8], kind: u8, field: usize, value: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let at = find(&bytes, kind);
@@ -82,7 +82,7 @@ fn forge_header(bytes: &[u8], kind: u8, field: usize, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Puts `value` into the payload of that chunk, and makes both checksums right.
+/// Writes `value` into the payload of that chunk, and corrects both checksums.
 fn forge_payload(bytes: &[u8], kind: u8, field: usize, value: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let at = find(&bytes, kind);
@@ -101,7 +101,7 @@ fn seal(header: &mut [u8]) {
     header[28..32].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Lengths that no file of some kilobytes has, up to those that overflow.
+/// Lengths beyond any file of some kilobytes, up to those that overflow.
 const HUGE: [u64; 6] = [1 << 28, (1 << 28) + 1, 1 << 40, 1 << 62, u64::MAX - 63, u64::MAX];
 
 #[test]
@@ -160,7 +160,7 @@ fn lengths_that_lie_cost_no_memory() {
     }
 }
 
-/// A kind that this version does not know is passed over by its length, however far that leads.
+/// Chunks of unknown kinds are skipped by their length, however large.
 #[test]
 fn unknown_chunks_are_passed_over_for_nothing() {
     let bench = Bench::new();
@@ -177,8 +177,8 @@ fn unknown_chunks_are_passed_over_for_nothing() {
     }
 }
 
-/// As much as a chunk may have, really there: a file of holes. A reader takes what it needs for one
-/// chunk, and no more however many there are.
+/// The largest allowed chunk, really present, as a sparse file. A reader uses the memory for one
+/// chunk, however many there are.
 #[test]
 fn bytes_that_are_nothing_are_passed_over() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! Captures whose frames are compressed: the same frames, in less room, whatever happens.
+//! Captures with compressed frames: the same frames in less space, in all situations.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,8 @@ use crate::fixtures::support::{Account, Bench, wait_until};
 
 const CODECS: [&str; 2] = ["zstd", "lz4"];
 
-/// A capture of `--compress codec`, or of none, and what was in it: (thread, its number).
+/// A capture with `--compress codec`, or without, and its content: (thread, sequence number of the
+/// thread).
 fn captured(bench: &Bench, codec: Option<&str>) -> BTreeSet<(u64, u64)> {
     let name = format!("{}.bin", codec.unwrap_or("raw"));
     let mut target = bench.start("flood", &["2", "10000"]);
@@ -103,7 +104,7 @@ fn killed_at_any_time_it_is_readable() {
             assert_eq!(info["damages"], 0, "{info}");
             captured += account.captured;
         }
-        // Not in each: the first chunk may have been cut.
+        // Not in each, because the first chunk may have been truncated.
         assert!(captured > 0);
     }
 }

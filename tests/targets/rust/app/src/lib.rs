@@ -26,7 +26,7 @@ pub fn login(who: i32) {
     goldens::example::Example::write(|f| f.who = who);
 }
 
-/// What the tests' targets do: say `ready`, wait, work, say how many frames that was, wait.
+/// The protocol of test targets: print `ready`, wait, work, print the number of frames, wait.
 pub fn serve(work: impl FnOnce() -> u64) {
     let mut line = String::new();
     println!("ready");
@@ -37,7 +37,7 @@ pub fn serve(work: impl FnOnce() -> u64) {
     while std::io::stdin().read_line(&mut line).unwrap() != 0 {}
 }
 
-/// A scope may be held over an `await` of a task that goes on in another thread.
+/// A scope may be held over an `await` of a task that continues in another thread.
 const _: fn(ppt_probe::Scope<job::Job>) = {
     fn is_send<T: Send>(_: T) {}
     is_send

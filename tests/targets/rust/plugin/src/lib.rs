@@ -1,4 +1,4 @@
-//! A library that writes, and can be unloaded.
+//! A library that writes frames and can be unloaded.
 #![deny(warnings)]
 
 ppt_probe::include_frames!("clocks");

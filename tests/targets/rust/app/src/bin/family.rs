@@ -20,7 +20,7 @@ fn one() {
     });
 }
 
-/// In one piece: others write, too.
+/// One write per line, because other processes write, too.
 fn say(what: &str) {
     let line = format!("{what}\n");
     // SAFETY: bytes of our own.
@@ -54,7 +54,7 @@ fn live() -> ! {
 }
 
 fn child(was_on: bool) -> ! {
-    // SAFETY: handlers that take what they are given.
+    // SAFETY: the handlers have the required signature.
     unsafe {
         libc::signal(libc::SIGUSR1, ignored as *const () as usize);
         libc::signal(libc::SIGUSR2, measured as *const () as usize);
@@ -63,14 +63,14 @@ fn child(was_on: bool) -> ! {
     live()
 }
 
-/// Both go on; whether this is the child, and whether it is on.
+/// Both processes continue. Returns whether this is the child, and whether it is on.
 fn fork() -> (bool, bool) {
     // SAFETY: what the child does needs nothing that another thread may hold.
     let pid = unsafe { libc::fork() };
     (pid == 0, job::on())
 }
 
-/// The second child is it.
+/// The second child continues.
 fn twice(daemon: bool) {
     if !fork().0 {
         return;

@@ -1,4 +1,4 @@
-//! fork: a child of an attached program writes nothing, and its parent goes on.
+//! fork: a child of an attached program writes nothing, and its parent continues.
 #![deny(warnings)]
 
 ppt_probe::include_frames!("job");
@@ -7,7 +7,7 @@ use job::{Job, Login};
 fn main() {
     app::serve(|| {
         Login::write(|f| f.who = 1);
-        // SAFETY: the child writes frames and ends.
+        // SAFETY: the child only writes frames and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let mut ran = job::on();

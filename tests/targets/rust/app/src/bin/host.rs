@@ -1,4 +1,5 @@
-//! host PLUGIN: loads a library that writes, unloads it while a thread that wrote goes on.
+//! host PLUGIN: loads a library that writes frames, and unloads it while a thread that wrote frames
+//! continues.
 #![deny(warnings)]
 
 use std::ffi::CString;
@@ -7,7 +8,7 @@ use std::sync::Barrier;
 fn main() {
     let path = std::env::args().nth(1).unwrap();
     let name = CString::new(path.as_str()).unwrap();
-    // SAFETY: a library of ours, whose function takes a number.
+    // SAFETY: our own library, whose function takes a number.
     let (library, write) = unsafe {
         let library = libc::dlopen(name.as_ptr(), libc::RTLD_NOW);
         assert!(!library.is_null());
@@ -23,7 +24,7 @@ fn main() {
                 unloaded.wait();
             });
             wrote.wait();
-            // SAFETY: nothing of the library runs or will.
+            // SAFETY: no code of the library runs now or later.
             assert_eq!(unsafe { libc::dlclose(library) }, 0);
             let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
             assert!(!maps.contains(&path), "still mapped");

@@ -1,5 +1,5 @@
-//! At each line of stdin, naps five times and observes how long, as a difference of two stamps. Prints
-//! what the helper said of the last nap and what the monotonic clock did.
+//! At each line of stdin, sleeps five times and observes the duration, as a difference of two
+//! stamps. Prints the helper's result for the last sleep, and the change of the monotonic clock.
 
 use std::io::BufRead;
 use std::time::{Duration, Instant};

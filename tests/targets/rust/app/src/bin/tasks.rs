@@ -1,5 +1,5 @@
 //! tasks THREADS TASKS STEPS: tasks that hold a scope over awaits. Each step of a task runs in
-//! another thread than the one before; odd tasks are dropped half-way.
+//! another thread than the previous one; odd tasks are dropped half-way.
 #![deny(warnings)]
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,7 @@ type Queue = Sender<Option<Arc<Task>>>;
 
 struct Task {
     queues: Vec<Queue>,
-    /// How often it has been woken, and may be: after that it is dropped.
+    /// How often it has been woken, and the limit, after which it is dropped.
     woken: AtomicUsize,
     limit: usize,
     future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
@@ -26,13 +26,13 @@ struct Task {
 
 impl Wake for Task {
     fn wake(self: Arc<Self>) {
-        // The next thread waits for the lock until the one that polls now has left.
+        // The next thread waits for the lock until the currently polling one has released it.
         let next = self.woken.fetch_add(1, Ordering::SeqCst) % self.queues.len();
         self.queues[next].clone().send(Some(self)).unwrap();
     }
 }
 
-/// Runs tasks; `left` is how many have not ended.
+/// Runs tasks; `left` is the number of unfinished ones.
 fn work(queue: &Receiver<Option<Arc<Task>>>, left: &AtomicUsize) {
     while let Some(task) = queue.recv().unwrap() {
         let mut future = task.future.lock().unwrap();
@@ -48,7 +48,7 @@ fn work(queue: &Receiver<Option<Arc<Task>>>, left: &AtomicUsize) {
     }
 }
 
-/// Goes on in another thread.
+/// Continues in another thread.
 async fn elsewhere() {
     let mut waited = false;
     poll_fn(|context| {

@@ -1,4 +1,5 @@
-//! traced subscriber|layer|all REQUESTS: a program that uses `tracing` and `log`, and counts what it does.
+//! traced subscriber|layer|all REQUESTS: a program that uses `tracing` and `log`, and counts its
+//! own events.
 #![deny(warnings)]
 #![forbid(unsafe_code)]
 
@@ -19,7 +20,7 @@ impl<S: Subscriber> Layer<S> for Counting {
     }
 }
 
-/// As `EnvFilter` of `info`: it decides for its own layer.
+/// Like `EnvFilter` with `info`: it applies to its own layer only.
 struct Info;
 
 impl<S> Filter<S> for Info {
@@ -31,7 +32,7 @@ impl<S> Filter<S> for Info {
     }
 }
 
-/// A value whose text is long, and whose `Debug` panics if it cannot write.
+/// A value with a long text, whose `Debug` panics if it cannot write.
 struct Long;
 
 impl fmt::Debug for Long {
@@ -67,7 +68,7 @@ fn main() {
             tracing::subscriber::set_global_default(all).unwrap();
         }
     }
-    // Nobody is attached yet.
+    // No session is attached yet.
     let is_seen = tracing::enabled!(Level::TRACE);
     println!("before {is_seen} {}", log::log_enabled!(log::Level::Warn));
     request(0);

@@ -1,5 +1,5 @@
-//! `truth_main.c` in Rust; `jump` is not among what it knows. With `--cfg ppt_ticks` the counter is
-//! that of `truth_ticks.h`.
+//! `truth_main.c` in Rust, without `jump`. With `--cfg ppt_ticks` the counter is that of
+//! `truth_ticks.h`.
 #![deny(warnings)]
 
 ppt_probe::include_frames!("truth");
@@ -8,12 +8,12 @@ use std::io::BufRead;
 use truth::{Block, Scoped};
 
 fn fence() {
-    // SAFETY: waits, and that is all.
+    // SAFETY: only waits.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         std::arch::x86_64::_mm_lfence();
     }
-    // SAFETY: waits, and that is all.
+    // SAFETY: only waits.
     #[cfg(target_arch = "aarch64")]
     unsafe {
         std::arch::asm!("isb");

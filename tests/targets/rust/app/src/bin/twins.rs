@@ -1,5 +1,5 @@
-//! twins: this program and the crate that it links have a buffer each, of one frame file. And
-//! threads that come and go, and a signal handler that writes.
+//! twins: this program and the crate that it links each have a buffer of the same frame file. It
+//! also has short-lived threads, and a signal handler that writes frames.
 #![deny(warnings)]
 
 ppt_probe::include_frames!("job");
