@@ -1,7 +1,7 @@
-//! What is in a file already is never lost, whatever a command is told.
+//! Existing content of a file is never lost, whatever a command is asked to do.
 //!
-//! What becomes of a command: `unfinished.rs`; of its files: `taken_away.rs`; two on one file:
-//! `two_writers.rs`; the same in any order: `sequences.rs`. What may be written at all:
+//! Failed commands: `unfinished.rs`; disturbed files: `taken_away.rs`; two writers of one file:
+//! `two_writers.rs`; the same in any order: `sequences.rs`. Which files may be written:
 //! `hostile_user.rs`, rule (i).
 
 use std::fs::{self, File, OpenOptions};
@@ -36,7 +36,7 @@ fn a_dump_does_not_overwrite_what_it_reads() {
             assert!(fs::read(bench.path("in.bin")).unwrap() == before, "{input} to {output}");
         }
     }
-    // Where the shell opens it.
+    // If the shell opens it.
     for command in ["dump", "info"] {
         for input in ["in.bin", "hard.bin", "-"] {
             let stdout = OpenOptions::new().append(true).open(bench.path("in.bin")).unwrap();
@@ -71,11 +71,11 @@ fn a_dump_overwrites_nothing_by_itself() {
     symlink("mine.tsv", bench.path("link.tsv")).unwrap();
     let link = "is a symbolic link, which ppt does not follow; choose another name with -o";
     said(&dump("link.tsv", &["--force"]), &format!("link.tsv {link}"));
-    // What fails halfway leaves what is there.
+    // A command that fails halfway leaves the existing file.
     let ran = dump("mine.tsv", &["--force", "-b", "other"]);
     assert_eq!(ran.code(), 2, "{ran:?}");
     assert_eq!(fs::read_to_string(bench.path("mine.tsv")).unwrap(), "mine");
-    // A new one has the mode that the umask leaves; `-` is stdout.
+    // A new file has the mode that the umask leaves; `-` is stdout.
     assert_eq!((dump("new.tsv", &[]).code(), dump("mine.tsv", &["--force"]).code()), (0, 0));
     assert_eq!(dump("-", &[]).stdout, table);
     for name in ["new.tsv", "mine.tsv"] {
@@ -85,7 +85,7 @@ fn a_dump_overwrites_nothing_by_itself() {
     }
     assert_eq!(files(&bench), ["in.bin", "like", "link.tsv", "mine.tsv", "new.tsv"]);
 
-    // A dump that is killed in the middle of it.
+    // A dump that is killed halfway.
     assert!(Command::new("mkfifo").arg(bench.path("pipe")).status().unwrap().success());
     let mut command = bench.command(ppt());
     command.args(["dump", "pipe", "-o", "mine.tsv", "--force"]);
@@ -105,7 +105,7 @@ fn a_dump_overwrites_nothing_by_itself() {
     target.finish();
 }
 
-/// Under sudo: what root reads is a stranger's, what it writes is the caller's.
+/// Under sudo: input files belong to another user, output files to the caller.
 #[test]
 fn a_dump_belongs_to_the_caller_wherever_it_goes() {
     if !is_root() {
@@ -132,7 +132,7 @@ fn a_dump_belongs_to_the_caller_wherever_it_goes() {
     target.finish();
 }
 
-/// The same for captures, and for those that come one after the other.
+/// The same for captures, and for series of captures.
 #[test]
 fn a_capture_belongs_to_the_caller_wherever_it_goes() {
     if !is_root() {
@@ -174,7 +174,7 @@ fn a_capture_belongs_to_the_caller_wherever_it_goes() {
     target.finish();
 }
 
-/// A shell's `>&-`: the runtime puts /dev/null there, which takes everything.
+/// A shell's `>&-`: the runtime opens /dev/null there, which accepts everything.
 #[test]
 fn a_closed_stdout_takes_no_capture_and_no_table() {
     let bench = build(&[]);
@@ -196,7 +196,7 @@ fn a_closed_stdout_takes_no_capture_and_no_table() {
         let expected = format!("ppt: stdout is closed; {what}\n");
         assert_said(&text(&output.stderr), &expected);
         assert_eq!(output.status.code(), Some(2), "{what}");
-        // What leads nowhere on purpose is none of that.
+        // An intended /dev/null is accepted.
         let null = OpenOptions::new().read(true).write(true).open("/dev/null").unwrap();
         let mut command = bench.command(ppt());
         command.args(args).stdout(null).stderr(Stdio::null());
@@ -205,7 +205,7 @@ fn a_closed_stdout_takes_no_capture_and_no_table() {
     target.finish();
 }
 
-/// Of a device that is always full, and of several captures, which have no common table.
+/// An always full device, and several captures, which have no common table.
 #[test]
 fn a_full_disk_names_the_table_and_several_captures_have_no_table() {
     let bench = build(&[]);

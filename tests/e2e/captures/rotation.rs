@@ -1,4 +1,4 @@
-//! One session in many captures, also under kill -9: together they account for every frame.
+//! One session in many captures, also with kill -9: together they account for every frame.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -62,7 +62,7 @@ fn only_the_last_ones_are_kept() {
     assert!(text.contains(&removed), "{text}");
 }
 
-/// What a file held that is not there is neither lost nor forgotten.
+/// The frames of a missing file are neither lost nor forgotten.
 #[test]
 fn a_missing_file_is_in_the_account_of_all() {
     let bench = flood::build();
@@ -88,7 +88,7 @@ fn a_missing_file_is_in_the_account_of_all() {
         let most = last.entry((ring["segment"].to_string(), ring["ring"].as_u64())).or_insert(next);
         *most = next.max(*most);
     }
-    // A ring of which no later file tells may end in the one that is gone.
+    // A ring without mention in a later file may end in the missing one.
     let numbers: u64 = last.values().map(|next| next - 1).sum();
     assert_eq!(all.iter().map(|it| held(it) + absent(it)).sum::<u64>(), numbers);
     assert!(numbers <= written);
@@ -137,8 +137,8 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(captures(&bench, "out"), ["out.000003.bin"]);
 }
 
-/// Sessions come and go, some of them by kill -9, all of them in many files; the target never
-/// rests, and in the end not one frame is unaccounted for.
+/// Sessions start and end, some by kill -9, all with many files; the target never pauses, and in
+/// the end every frame is accounted for.
 #[test]
 fn soak() {
     let sessions = rounds(12, 600);
@@ -160,7 +160,7 @@ fn soak() {
             attach.stop();
         }
         for name in captures(&bench, &stem) {
-            // Killed before its first chunk, the last one says nothing.
+            // If it was killed before its first chunk, the last file states nothing.
             if fs::metadata(bench.path(&name)).unwrap().len() > 4096 {
                 ledger.take(&bench, &name);
             }
@@ -175,7 +175,7 @@ fn soak() {
     target.say("stop");
     target.written();
     let published = flood::published(&target);
-    // States what was written after the last session.
+    // States the frames that were written after the last session.
     let last = bench.attach(&target, &["-o", "last.bin", "--slots", "1024"]);
     agents.push(last.pid());
     last.stop();

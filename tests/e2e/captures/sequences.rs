@@ -1,11 +1,11 @@
-//! Random sequences of what people and accidents do to captures and tables, against a model of what
-//! must be in the folder after each step: none is ever lost.
+//! Random sequences of user actions and accidents with captures and tables, compared with a model
+//! of the folder's required content after each step: no content is ever lost.
 //!
 //! A sequence has a number, which is its seed: `PPT_SEQUENCE=17 cargo test --test e2e sequences`
-//! repeats one. What a step did is printed when it fails.
+//! repeats one. The actions of a step are printed when it fails.
 //!
-//! A command that writes a file from a capture is one line of [`ONE_SHOT`]; anything else that is to
-//! happen, one line of [`STEPS`].
+//! A command that writes a file from a capture is one line of [`ONE_SHOT`]; any other action is one
+//! line of [`STEPS`].
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -23,8 +23,8 @@ mod world;
 
 use world::World;
 
-/// Commands that write a file, `-o FILE [--force]`, from a capture: what they write is what they print
-/// without. Those of `ppt-analysis` are left out where it was not built.
+/// Commands that write a file, `-o FILE [--force]`, from a capture: they write what they print
+/// without `-o`. Those of `ppt-analysis` are left out if it was not built.
 const ONE_SHOT: [&[&str]; 6] = [
     &["dump"],
     &["dump", "--format", "jsonl"],
@@ -36,7 +36,7 @@ const ONE_SHOT: [&[&str]; 6] = [
 
 type Step = fn(&mut World);
 
-/// What may happen next, and how often.
+/// The possible steps with their weights.
 const STEPS: [(u32, Step); 19] = [
     (6, World::attach),
     (8, World::write),
@@ -59,7 +59,7 @@ const STEPS: [(u32, Step); 19] = [
     (2, World::record),
 ];
 
-/// Steps of one sequence.
+/// Number of steps of one sequence.
 const LENGTH: usize = 14;
 const CAPTURES: [&str; 4] = ["a.bin", "b.bin", "c.bin", "d.bin"];
 const TABLES: [&str; 2] = ["a.tsv", "b.tsv"];
@@ -95,10 +95,10 @@ fn none_is_lost() {
     record("-", &case, totals.captured, account, &Value::Null, segments_of(&totals.agents));
 }
 
-/// What all sequences came to.
+/// The totals of all sequences.
 #[derive(Debug, Default)]
 struct Totals {
-    /// Frames that were in captures when these ended, and were found there in the end.
+    /// Frames that were in captures when these ended, and were still there at the end.
     captured: u64,
     sessions: u64,
     kills: u64,

@@ -1,5 +1,5 @@
-//! Somebody truncates, changes, removes, replaces or moves a file while ppt writes it: the capture
-//! continues where it can be read, and ppt reports it.
+//! Another program truncates, changes, removes, replaces or moves a file while ppt writes it: the
+//! capture continues in a readable file, and ppt reports the event.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::PermissionsExt;
@@ -10,13 +10,13 @@ use crate::fixtures::support::{
     Account, Attach, Bench, Target, ppt, record, segments_of, wait_until,
 };
 
-/// What can happen to a file that is written.
+/// An accident with a file that is being written.
 struct Accident {
     name: &'static str,
     happens: fn(&Bench, &str),
-    /// The code of what is said.
+    /// The code of the message.
     said: &'static str,
-    /// Files that are there afterwards, and which bursts are in them: before and after.
+    /// The resulting files, with the bursts in them: before and after.
     files: &'static [(&'static str, Bursts)],
 }
 
@@ -53,7 +53,7 @@ const ACCIDENTS: [Accident; 9] = [
             file.set_len(size - 1).unwrap();
         },
         said: "output-changed",
-        // The last chunk is not whole any more: that of the clocks, after the frames.
+        // The last chunk is incomplete: that of the clocks, after the frames.
         files: &[("out.000002.bin", After), ("out.bin", Before)],
     },
     Accident {
@@ -109,7 +109,8 @@ const ACCIDENTS: [Accident; 9] = [
     },
 ];
 
-/// The program is told of; the capture goes on where it can be read; what others put there is whole.
+/// The program is reported; the capture continues in a readable file; the other program's content
+/// is intact.
 #[test]
 fn a_file_that_is_taken_away_while_it_is_written() {
     let bench = build(&[]);
@@ -141,7 +142,7 @@ fn happens(
     agents.push(attach.pid());
     burst(target, 100, bench, "out.bin");
     let before = numbers(bench, "out.bin");
-    // With clocks after them.
+    // Followed by clocks.
     settled(bench, "out.bin");
     (accident.happens)(bench, "out.bin");
     let first = before.last().unwrap() + 1;
@@ -149,7 +150,7 @@ fn happens(
     target.say("burst 200");
     target.written();
     if accident.said != "output-moved" {
-        // It is noticed while it goes on, not in the end.
+        // It is detected while the capture continues, not at the end.
         attach.stderr.wait_for(&format!("  more: ppt explain {}", accident.said));
     }
     attach.signal(libc::SIGINT);
@@ -157,7 +158,7 @@ fn happens(
     crate::fixtures::explained::explained(&said);
     assert!(said.contains(&format!("ppt explain {}\n", accident.said)), "{name}: {said}");
     assert!(said.contains("ppt: captured 300 frames"), "{name}: {said}");
-    // What the summary says of the file is so.
+    // The statements of the summary about the file are true.
     let last = said.lines().rfind(|it| it.starts_with("ppt: captured ")).unwrap();
     let whole = accident.said == "output-moved";
     assert_eq!(last.ends_with(" does not hold all of them"), !whole, "{name}: {last}");
@@ -176,12 +177,12 @@ fn happens(
     assert_eq!((account.lost, account.dropped), (0, 0), "{name}");
     if args.is_empty() {
         let case = format!("{name} while it is written: the file after");
-        // The target has it mapped, and lets it go in the end.
+        // The target has it mapped, and unmaps it at the end.
         record("-", &case, account.captured, account, &info, 0);
     }
 }
 
-/// Frames of a file; one that was spoilt by somebody else may have damage after them.
+/// Frames of a file. If another program damaged it, damage may follow them.
 fn damaged_at_most(bench: &Bench, file: &str, bursts: Bursts) -> Vec<i64> {
     let ran = bench.ppt(&["dump", file]);
     assert!(ran.code() == 0 || bursts == Before, "{file}: {}", ran.stderr);
@@ -190,14 +191,14 @@ fn damaged_at_most(bench: &Bench, file: &str, bursts: Bursts) -> Vec<i64> {
     lines.map(|line| line.split('\t').nth(column).unwrap().parse().unwrap()).collect()
 }
 
-/// Waits until nothing has been written for a while, but the clocks of each second.
+/// Waits until nothing has been written for a while, except the clocks of each second.
 fn settled(bench: &Bench, file: &str) {
     let size = || fs::metadata(bench.path(file)).unwrap().len();
     let before = size();
     wait_until("the clocks are written", || size() > before);
 }
 
-/// Whoever writes over a capture from its start does not change its length.
+/// Overwriting a capture from its start does not change its length.
 #[test]
 fn a_file_that_is_overwritten_in_place() {
     use std::os::unix::fs::FileExt;
@@ -218,7 +219,7 @@ fn a_file_that_is_overwritten_in_place() {
     target.finish();
 }
 
-/// Parts of a series, and what stdout is, fare no worse.
+/// The same for parts of a series, and for stdout.
 #[test]
 fn a_part_that_is_taken_away_while_it_is_written() {
     let bench = build(&[]);
@@ -271,7 +272,7 @@ fn standard_output_that_is_truncated_while_it_is_written() {
     target.finish();
 }
 
-/// Where no other file can be made, that is said, and nobody writes on for nothing.
+/// If no other file can be created, that is reported, and writing stops.
 #[test]
 fn a_file_that_is_removed_where_no_other_can_be_made() {
     if !is_root() {
@@ -299,7 +300,7 @@ fn a_file_that_is_removed_where_no_other_can_be_made() {
     target.finish();
 }
 
-/// A folder that is removed takes the capture with it: nothing is said to be in a file.
+/// Removing a folder removes the capture: the summary does not claim that frames are in a file.
 #[test]
 fn a_folder_that_is_removed_while_a_capture_is_written_there() {
     let bench = build(&[]);
@@ -316,7 +317,7 @@ fn a_folder_that_is_removed_while_a_capture_is_written_there() {
     assert!(said.contains("\n  there is no file any more: the frames captured"), "{said}");
     assert!(said.contains("; q/out.bin is gone, and they with it"), "{said}");
 
-    // Where nothing is written after that, only the end finds out.
+    // If nothing is written after that, only the end detects it.
     fs::create_dir(bench.path("q")).unwrap();
     let attach = bench.attach(&target, &["-o", "q/out.bin", "-d", "2s"]);
     fs::remove_dir_all(bench.path("q")).unwrap();

@@ -1,4 +1,4 @@
-//! Two commands that write to one file, or to one series of files: the second is refused.
+//! Two commands write to one file, or to one series of files: the second is refused.
 
 use std::fs::{self, OpenOptions};
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn of_two_on_one_file_the_second_is_refused() {
         assert_said(&ran.stderr, &refusal("out.bin"));
         assert_eq!(ran.code(), if args[0] == "run" { 125 } else { 1 }, "{args:?}");
     }
-    // Where it is somebody's standard output.
+    // If it is another command's standard output.
     let stdout = OpenOptions::new().append(true).open(bench.path("out.bin")).unwrap();
     let mut command = bench.command(ppt());
     command.args(["attach", &pid, "-o", "-"]);
@@ -50,12 +50,13 @@ fn of_two_on_one_file_the_second_is_refused() {
     account.check(200);
     check_frames(&bench.table("out.bin", &[]), &info);
     record("-", "two on one file: the first", 200, account, &info, segments_of(&[agent]));
-    // Now it can be had.
+    // Now the file is free.
     bench.attach(&other, &["-o", "out.bin", "--force"]).stop();
     other.finish();
 }
 
-/// Names change hands while two wait for them: one of them has the file, and both say the truth.
+/// Names change while two commands wait for them: one of them gets the file, and both report the
+/// truth.
 #[test]
 fn two_that_start_together_do_not_share_a_file() {
     let bench = build(&[]);
@@ -86,7 +87,7 @@ fn two_that_start_together_do_not_share_a_file() {
         assert_eq!(files(&bench), ["out.bin"]);
         numbers(&bench, "out.bin");
     }
-    // One after the other is no fault: the first may have ended by then.
+    // Running one after the other is allowed: the first may have ended by then.
     assert!(one > 0, "{one} of one, {both} of both");
     for target in &mut targets {
         target.close();

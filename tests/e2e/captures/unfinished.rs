@@ -1,5 +1,5 @@
-//! A command that is refused, interrupted or killed leaves the file that was there: the old one, or
-//! a new one that is readable.
+//! A command that is refused, interrupted or killed leaves the old file, or a new one that is
+//! readable.
 
 use std::fs::{self};
 use std::process::Stdio;
@@ -10,8 +10,8 @@ use crate::fixtures::steady::{build, start};
 use crate::fixtures::stepped::{self, end};
 use crate::fixtures::support::{Account, Attach, ppt, record, rounds, segments_of, text};
 
-/// Whatever is refused, interrupted, or comes to nothing: with `--force` what was there stays, and
-/// without it there is nothing.
+/// Refused, interrupted or failed commands: with `--force` the existing file stays, and without it
+/// no file is left.
 #[test]
 fn what_comes_to_nothing_leaves_what_was_there() {
     let bench = build(&[]);
@@ -63,7 +63,7 @@ fn what_comes_to_nothing_leaves_what_was_there() {
     target.finish();
 }
 
-/// A disk that has no room even for the first bytes.
+/// A disk without room even for the first bytes.
 #[test]
 fn without_room_for_the_first_bytes_what_was_there_stays() {
     let bench = build(&[]);
@@ -90,7 +90,7 @@ fn without_room_for_the_first_bytes_what_was_there_stays() {
     target.finish();
 }
 
-/// There, a file has a hidden name until it has its own.
+/// On such file systems, a file has a hidden name until it has its own.
 #[test]
 fn where_there_are_no_files_without_names() {
     let bench = build(&[]);
@@ -111,7 +111,8 @@ fn where_there_are_no_files_without_names() {
         assert!(hidden().is_some(), "{:?}", files(&bench));
         attach
     };
-    // Interrupted, it is gone; killed, it is left, and goes with the next.
+    // An interrupted command removes its file; a killed one leaves it, and the next command removes
+    // it.
     let attach = waiting(&["-o", "new.bin"]);
     attach.signal(libc::SIGINT);
     attach.ended(128 + libc::SIGINT);
@@ -119,7 +120,7 @@ fn where_there_are_no_files_without_names() {
     waiting(&["-o", "good.bin", "--force"]).kill();
     assert!(fs::read(bench.path("good.bin")).unwrap() == before);
     let left = hidden().expect("it is left");
-    // One that is being written stays.
+    // A file that is being written stays.
     let attach = waiting(&["-o", "other.bin"]);
     let kept = hidden().expect("it is there");
     assert_ne!(kept, left);
@@ -143,8 +144,8 @@ fn where_there_are_no_files_without_names() {
     target.finish();
 }
 
-/// kill -9 between any two system calls: there is the old capture, byte for byte, or the new one,
-/// readable, and what else may be left is removed by the next.
+/// kill -9 between any two system calls: the result is the old capture, byte for byte, or the new
+/// one, readable, and the next command removes leftover files.
 #[test]
 fn killed_at_any_system_call_there_is_the_old_capture_or_the_new_one() {
     let bench = build(&[]);
@@ -158,7 +159,7 @@ fn killed_at_any_system_call_there_is_the_old_capture_or_the_new_one() {
     };
     let calls = attach("good.bin", usize::MAX).calls;
     let (mut agents, mut kept, mut replaced) = (Vec::new(), 0, 0);
-    // Where the name changes hands, all of them: that is where the threads are started.
+    // All calls around the change of the name, where the threads are started.
     for at in (1..calls).step_by(rounds(11, 1)) {
         fs::write(bench.path("good.bin"), &before).unwrap();
         let killed = attach("good.bin", at);
@@ -173,7 +174,7 @@ fn killed_at_any_system_call_there_is_the_old_capture_or_the_new_one() {
         let others = files(&bench).into_iter().filter(|it| it != "good.bin");
         let others: Vec<_> = others.collect();
         assert!(others.iter().all(|it| it.starts_with(".ppt-")) && others.len() <= 1, "{others:?}");
-        // Without --force there is nothing, or a capture.
+        // Without --force there is no file, or a capture.
         let killed = attach("new.bin", at);
         agents.push(killed.pid);
         assert!(killed.attached <= bench.path("new.bin").exists(), "{}", killed.said);
@@ -184,7 +185,7 @@ fn killed_at_any_system_call_there_is_the_old_capture_or_the_new_one() {
         assert!(files(&bench).len() <= 2, "{:?}", files(&bench));
     }
     assert!(kept > 10 && replaced > 2, "{kept} kept, {replaced} replaced");
-    // The next one has it all in order.
+    // The next command cleans up.
     let attach = bench.attach(&target, &["-o", "good.bin", "--force"]);
     agents.push(attach.pid());
     target.say("burst 10");
@@ -201,7 +202,7 @@ fn killed_at_any_system_call_there_is_the_old_capture_or_the_new_one() {
     target.finish();
 }
 
-/// What is captured is there under its name from `attached:` on.
+/// From `attached:` on, captured frames are in the file with its name.
 #[test]
 fn a_capture_that_is_killed_is_under_its_name() {
     let bench = build(&[]);

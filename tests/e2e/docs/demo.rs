@@ -1,4 +1,5 @@
-//! The demos run from anywhere, leave their files and no process, and name the cause of what they show.
+//! The demos run from any folder, leave their files and no process, and name the cause of the shown
+//! problem.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -45,7 +46,7 @@ fn the_demo_runs_from_anywhere_and_leaves_a_table() {
         let folder = Folder(table.parent().unwrap().into());
         assert!(folder.0.is_absolute() && folder.0.starts_with(bench.path("")), "{said}");
         assert!(folder.0.join("out.bin").exists());
-        // Where there is the program that answers, there is a page, and its commands are named.
+        // If the program that answers is installed, there is a page, and its commands are named.
         let can_ask = Path::new(ppt()).with_file_name("ppt-analysis").exists();
         let page = fs::read_to_string(folder.0.join("report.html"));
         match can_ask {
@@ -92,8 +93,8 @@ fn can_ask() -> bool {
     is_built
 }
 
-/// The first screen of each answer has the cause: whom the slow requests wait for, and what that thread
-/// waits for.
+/// The first screen of each answer shows the cause: the thread that slow requests wait for, and
+/// what that thread waits for.
 #[test]
 fn the_slow_demo_names_its_cause() {
     let bench = Bench::new();
@@ -109,8 +110,8 @@ fn the_slow_demo_names_its_cause() {
     let screen = screen.join("\n");
     assert!(screen.contains("waiting in futex (index.lock) for thread "), "{said}");
     assert!(screen.contains(" in journal.flush"), "{said}");
-    // The file system of the test may be one that waits for no disk, and on a busy machine the threads
-    // wait for a CPU before all.
+    // The file system of the test may never wait for a disk, and on a busy machine the threads wait
+    // mainly for a CPU.
     let waits = [
         "waiting in fdatasync (journal.flush)",
         "waiting in write (journal.flush)",
@@ -120,12 +121,12 @@ fn the_slow_demo_names_its_cause() {
     assert!(waits.iter().any(|wait| screen.contains(wait)), "{said}");
     let page = fs::read_to_string(folder.0.join("report.html")).unwrap();
     assert!(page.contains("index.lock") && page.contains("in journal.flush"), "the page");
-    // The line that is named is the one to blame.
+    // The named line is the cause.
     let (_, place) = said.split_once("server.c, line ").unwrap();
     let line: usize = place.split(')').next().unwrap().parse().unwrap();
     let source = fs::read_to_string(folder.0.join("server.c")).unwrap();
     assert!(source.lines().nth(line - 1).unwrap().contains("flush();"), "{line}");
-    // What it offers to ask next can be asked.
+    // The suggested next commands work.
     let (_, next) = said.split_once("what next:\n").unwrap();
     let commands: Vec<&str> = next.lines().filter(|line| line.contains("out.bin")).collect();
     assert!(commands.len() >= 2, "{next}");
@@ -149,7 +150,7 @@ fn the_slow_demo_names_its_cause() {
     }
 }
 
-/// Where the kernel tells nothing, the demo says what is missing, and shows the rest.
+/// Without kernel data, the demo reports what is missing, and shows the rest.
 #[test]
 fn the_slow_demo_shows_what_it_can() {
     if !available("cc") {

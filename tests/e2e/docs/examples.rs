@@ -1,5 +1,6 @@
-//! The examples of build systems, built as their READMEs say with the pptc of this build, attached
-//! to, and compared with what they say; and what `ppt_generate` promises beyond them.
+//! Builds the examples of build systems as their READMEs describe, with the pptc of this build,
+//! attaches to them, and compares the captures with their own counts. Also tests the further
+//! promises of `ppt_generate`.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +13,7 @@ use crate::fixtures::support::{Account, Bench, Target, available, ppt, root, tex
 
 const PPTC: &str = env!("CARGO_BIN_EXE_pptc");
 
-/// Runs a command that must succeed; returns all that it said.
+/// Runs a command that must succeed. Returns all of its output.
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let said = text(&output.stdout) + &text(&output.stderr);
@@ -20,7 +21,7 @@ fn run(command: &mut Command) -> String {
     said
 }
 
-/// Copies a folder of examples into the test's own.
+/// Copies a folder of examples into the test's folder.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -32,7 +33,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The CMake generators that are installed here.
+/// The installed CMake generators.
 fn generators() -> Vec<&'static str> {
     if !available("cmake") {
         return Vec::new();
@@ -57,7 +58,7 @@ fn build(bench: &Bench, folder: &str) -> String {
     run(bench.command("cmake").args(["--build", folder, "-j", "2"]))
 }
 
-/// Attaches to a program that answers lines, gives it three, and compares buffers with its count.
+/// Attaches to a program that answers lines, sends it three, and compares buffers with its count.
 fn lines(bench: &Bench, program: PathBuf, words_too: bool) {
     let mut target = Target::start(Command::new(program));
     let attach = bench.attach(&target, &["--force"]);
@@ -108,13 +109,13 @@ fn cmake_takes_the_sources_in() {
     }
 }
 
-/// When a file was written last.
+/// Modification time of a file.
 fn time(path: &Path) -> SystemTime {
     fs::metadata(path).unwrap().modified().unwrap()
 }
 
-/// Rewrites a file of the past with what `change` makes of it, so that its time is new whatever the
-/// clock's grain.
+/// Rewrites an older file with the result of `change`, so that its time is new regardless of the
+/// clock's resolution.
 fn edit(path: &Path, change: impl Fn(&str) -> String) {
     let old = fs::read_to_string(path).unwrap();
     fs::write(path, change(&old)).unwrap();
@@ -200,7 +201,7 @@ fn cmake_targets_share_a_frame_file() {
             let said = attach.stop();
             target.finish();
             Account::of(&bench.info("out.bin")).check(written);
-            // One buffer and one ring: what the library writes and what the program does.
+            // One buffer and one ring for the frames of the library and of the program.
             let values = bench.table("out.bin", &[]).numbers("value");
             assert_eq!(values, (0..100).collect::<Vec<_>>(), "{generator}: {said}");
         }
@@ -280,7 +281,7 @@ fn a_chain_goes_through_three_programs() {
     let manifest = project.join("screen/Cargo.toml");
     let rooted = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, rooted.replace("../../..", root().to_str().unwrap())).unwrap();
-    // The versions that the workspace has: nothing is fetched.
+    // The versions of the workspace, so that nothing is downloaded.
     fs::copy(root().join("Cargo.lock"), project.join("screen/Cargo.lock")).unwrap();
     let mut make = bench.command("make");
     make.args([format!("PPTC={PPTC}"), format!("CARGO={}", env!("CARGO"))]).current_dir(&project);
@@ -312,7 +313,7 @@ fn a_chain_goes_through_three_programs() {
     assert_eq!(programs.collect::<std::collections::HashSet<_>>().len(), 3, "{info}");
 }
 
-/// The frames that `docs/models.md` makes a model of.
+/// The frames from which `docs/models.md` makes a model.
 #[test]
 fn the_game_server_tells_what_a_step_takes() {
     if !available("make") {
@@ -379,7 +380,7 @@ fn python() {
     assert_eq!(table.cells("path"), ["/", "/a/page/that/is/not/there/at/all"]);
 }
 
-/// Workers of Python's multiprocessing are killed while they serve, and others come.
+/// Workers of Python's multiprocessing are killed while they serve, and are replaced.
 #[test]
 fn python_workers() {
     if !available("make") || !crate::fixtures::python::has_headers() {
@@ -397,7 +398,7 @@ fn python_workers() {
     let port: u16 = target.stdout.wait_for("port ").parse().unwrap();
     let mut answers = 0;
     let mut get = || {
-        // Of a worker that is killed, no answer comes.
+        // A killed worker sends no answer.
         let mut answer = String::new();
         let Ok(mut socket) = TcpStream::connect(("127.0.0.1", port)) else { return };
         let asked = socket.write_all(b"GET / HTTP/1.0\r\n\r\n");
@@ -416,7 +417,7 @@ fn python_workers() {
         }
     }
     (0..100).for_each(|_| get());
-    // SAFETY: no pointers; it lives until it is told to end.
+    // SAFETY: no pointers; the process lives until it is told to end.
     unsafe { libc::kill(master.cast_signed(), libc::SIGTERM) };
     let said = target.stdout.wait_for("workers ");
     assert!(target.wait().success(), "{}", stderr.rest());
@@ -439,7 +440,7 @@ fn cargo() {
     let rooted = manifest.replace("../..", root().to_str().unwrap());
     assert_ne!(manifest, rooted);
     fs::write(project.join("Cargo.toml"), rooted).unwrap();
-    // The versions that the workspace has: nothing is fetched.
+    // The versions of the workspace, so that nothing is downloaded.
     fs::copy(root().join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
     let mut command = Command::new(env!("CARGO"));
     command.args(["build", "--offline"]).current_dir(&project);

@@ -1,4 +1,4 @@
-//! The examples that run on several hosts, shortened: their checks hold, and find clocks that lie.
+//! The examples that run on several hosts, shortened: their checks hold, and detect wrong clocks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,14 +36,14 @@ fn cannot() -> Option<&'static str> {
     }
 }
 
-/// What an experiment left behind.
+/// The results of an experiment.
 struct Results {
     bench: Bench,
     manifest: Value,
 }
 
 impl Results {
-    /// The folders of its cells, all of which passed, with so many checks.
+    /// The folders of its cells, all of which passed with this number of checks.
     fn cells(&self, checks: usize) -> Vec<String> {
         let cells = self.manifest["cells"].as_array().unwrap();
         for cell in cells {
@@ -59,7 +59,7 @@ impl Results {
         fs::read_to_string(&path).unwrap_or_else(|it| panic!("{}: {it}", path.display()))
     }
 
-    /// The one value that a query over the captures of a folder gives.
+    /// The single value that a query over the captures of a folder returns.
     fn asked(&self, folder: &str, query: &str) -> Value {
         let captures = self.bench.names(folder).into_iter().filter(|it| it.ends_with(".bin"));
         let captures: Vec<String> = captures.map(|it| format!("{folder}/{it}")).collect();
@@ -72,7 +72,7 @@ impl Results {
         row.as_object().unwrap().values().next().unwrap().clone()
     }
 
-    /// Whether a check of a cell is true once the clock of host `number` is said to be a second ahead of what it was.
+    /// Whether a check of a cell holds if the clock of host `number` is shifted ahead by a second.
     fn holds_of_a_liar(&self, cell: &str, number: &str, check: usize) -> bool {
         let folder = format!("a-liar-{check}");
         fs::create_dir(self.bench.path(&folder)).unwrap();
@@ -89,9 +89,9 @@ impl Results {
     }
 }
 
-/// Readings in which the ticks of a host are a second ahead.
+/// Readings with the ticks of a host shifted ahead by a second.
 fn lied(readings: &str, number: &str) -> String {
-    // The last line may be cut.
+    // The last line may be truncated.
     let whole = &readings[..=readings.rfind('\n').unwrap()];
     let mut hz = 0;
     let mut line = |line: &str| {
@@ -179,7 +179,7 @@ fn one_way_latencies_are_within_their_bounds() {
     assert!(!results.holds_of_a_liar(&cells[0], "1", 2));
 }
 
-/// Five nodes on four hosts, the first and the last on one.
+/// Five nodes on four hosts, the first and the last on one host.
 #[test]
 fn the_stages_of_a_loop_agree_with_the_whole() {
     let changes = [
@@ -198,7 +198,7 @@ fn the_stages_of_a_loop_agree_with_the_whole() {
     }
     let report = results.read("results/report.txt");
     assert_eq!(report.lines().count(), 1 + 2 * 7 + 1 + 2 + 1 + 2, "{report}");
-    // Of a host in the middle, the whole cannot tell: what comes too late leaves too late.
+    // The total cannot detect a wrong clock in the middle: a late arrival means a late departure.
     assert!(!results.holds_of_a_liar(&cells[0], "2", 3));
 }
 
@@ -213,7 +213,7 @@ fn what_a_server_and_users_on_other_hosts_counted_was_captured() {
     let written = said.lines().find_map(|it| it.strip_prefix("written ")).unwrap();
     let captured = "SELECT sum(frames + lost) FROM rings WHERE buffer = 'example'";
     assert_eq!(results.asked(cell, captured).to_string(), written);
-    // Updates of both hosts are in states that are sent to both.
+    // States sent to both hosts contain updates of both.
     let hosts = "SELECT count(DISTINCT src_capture) + count(DISTINCT dst_capture) \
                  FROM paths('update_sent', 'state_received')";
     assert_eq!(results.asked(cell, hosts), 4);

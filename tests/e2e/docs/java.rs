@@ -1,4 +1,4 @@
-//! Java: the page's own recipe, and the shop in Jetty under load.
+//! Java: the page's recipe, and the shop in Jetty under load.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::fixtures::support::{Account, Bench, Target, available, root, text, wa
 
 const PPTC: &str = env!("CARGO_BIN_EXE_pptc");
 
-/// The first block of a page that begins with this line, without it.
+/// The content of the first block of a page with this first line, without that line.
 fn block(page: &str, first: &str) -> String {
     let at = page.find(first).unwrap_or_else(|| panic!("no block begins with {first:?}"));
     let after = &page[at..];
@@ -46,7 +46,7 @@ fn the_recipe_of_the_page() {
     assert!(table.cells("name").iter().all(|&name| name == "main"));
 }
 
-/// Debian's Jetty serves the shop; what the customers saw is what the capture holds.
+/// Debian's Jetty serves the shop; the capture contains what the customers saw.
 #[test]
 fn the_shop_in_jetty() {
     let jetty = std::path::Path::new("/usr/share/java/jetty9-server.jar").exists();

@@ -1,6 +1,6 @@
-//! What users see of bad input, word for word: each file of `tests/e2e/docs/messages` is a transcript,
-//! written anew with `PPT_BLESS=1`. Targets that lie are in `hostile.rs`, and outputs that are
-//! refused in `hostile_user.rs`, with what is said beside them.
+//! The messages for bad input, word for word: each file of `tests/e2e/docs/messages` is a
+//! transcript, rewritten with `PPT_BLESS=1`. Targets with wrong data are in `hostile.rs`, and
+//! refused outputs in `hostile_user.rs`, with their messages.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,7 +8,7 @@ use std::fs;
 use crate::fixtures::limits::bounded;
 use crate::fixtures::support::{Bench, ppt, root, text};
 
-/// Commands and what they said, with the folder of the test as `DIR`.
+/// Commands and their output, with the folder of the test as `DIR`.
 struct Transcript {
     bench: Bench,
     text: String,
@@ -24,7 +24,7 @@ impl Transcript {
         fs::write(self.bench.path(name), bytes).unwrap();
     }
 
-    /// Runs `ppt` or `pptc`; of what it writes to stdout only the number of lines is of interest.
+    /// Runs `ppt` or `pptc`. Only the number of lines on stdout is recorded.
     fn run(&mut self, what: &str, args: &[&str]) {
         let program = match args[0] {
             "ppt" => ppt(),
@@ -116,7 +116,7 @@ fn captures() {
     all.check("captures.txt");
 }
 
-/// What is inside of frame files has its own messages beside it: `frame-dsl/tests/fail`.
+/// Errors in frame files have separate expectations: `frame-dsl/tests/fail`.
 #[test]
 fn frame_files() {
     let mut all = Transcript::new();

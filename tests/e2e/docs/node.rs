@@ -1,4 +1,4 @@
-//! Node.js: the page's own recipe, and the shop under load.
+//! Node.js: the page's recipe, and the shop under load.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::fixtures::support::{Account, Bench, Target, available, root, text, wa
 
 const PPTC: &str = env!("CARGO_BIN_EXE_pptc");
 
-/// The first block of a page that begins with this line, without it.
+/// The content of the first block of a page with this first line, without that line.
 fn block(page: &str, first: &str) -> String {
     let at = page.find(first).unwrap_or_else(|| panic!("no block begins with {first:?}"));
     let after = &page[at..];
@@ -44,8 +44,8 @@ fn the_recipe_of_the_page() {
     assert!(table.cells("name").iter().all(|&name| name == "main"));
 }
 
-/// What the customers saw is what the capture holds, and the slowest requests are those beside which
-/// the price list was read.
+/// The capture contains what the customers saw, and the slowest requests are those during which the
+/// price list was read.
 #[test]
 fn the_shop() {
     if headers().is_none() || !available("make") {
@@ -81,7 +81,7 @@ fn the_shop() {
     assert_eq!(table.rows.len(), all, "one frame a request");
     assert_eq!(count("status", "200"), all);
     assert_eq!((count("page", "PRICE"), count("page", "ORDER")), (all * 3 / 4, all / 4));
-    // An order asks for the price once more; every 200th time the list is read.
+    // An order asks for the price once more; the list is read every 200th time.
     let reloads = bench.table("out.bin", &["--frame", "price_list"]);
     assert_eq!(reloads.rows.len(), (all + all / 4).div_ceil(200));
     assert!(reloads.cells("items").iter().all(|&items| items == "100"));
@@ -91,7 +91,7 @@ fn the_shop() {
     let ordered = counters.iter().find(|counter| counter["name"] == "ordered").unwrap();
     let expected = u64::try_from(customers * per_customer).ok();
     assert_eq!(ordered["value"].as_u64(), expected, "{ordered}");
-    // Each time that the list was read lies in the request that asked for it.
+    // Each read of the list lies within the request that caused it.
     let ends = |table: &crate::fixtures::support::Table, of: &str| {
         let [start, end] = ["start", "end"].map(|edge| table.numbers(&format!("{of}_{edge}")));
         start.into_iter().zip(end).collect::<Vec<_>>()

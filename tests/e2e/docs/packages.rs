@@ -1,5 +1,5 @@
-//! What is installed beside the binaries: man pages without warnings, completions that know what
-//! runs, CMake and pkg-config files that find their own pptc wherever they lie.
+//! The installed files other than the binaries: man pages without warnings, completions that know
+//! running processes, CMake and pkg-config files that find their pptc in any location.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::fixtures::support::{Bench, Ran, Target, available, copy_program, root, text};
 
-/// An installation of this build below the test's folder.
+/// An installation of this build in the test's folder.
 struct Installed {
     bench: Bench,
     prefix: PathBuf,
@@ -35,7 +35,7 @@ impl Installed {
         Self { bench, prefix }
     }
 
-    /// Runs a shell's script with the installed binaries first on PATH.
+    /// Runs a shell script with the installed binaries first on PATH.
     fn shell(&self, shell: &str, script: &str) -> Ran {
         let path = std::env::var("PATH").unwrap();
         let mut command = self.bench.command(shell);
@@ -45,7 +45,7 @@ impl Installed {
         Ran { status: output.status, stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
 
-    /// What bash offers after `words`, the last of which is being typed.
+    /// The completions of bash after `words`, the last of which is incomplete.
     fn bash(&self, words: &[&str]) -> Vec<String> {
         let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
         let script = format!(
@@ -109,7 +109,7 @@ fn completions_parse() {
     }
 }
 
-/// Without a package, `ppt` writes the same.
+/// Without a package, `ppt` writes the same files.
 #[test]
 fn completions_and_man_pages_are_commands() {
     let installed = Installed::new();
@@ -119,7 +119,7 @@ fn completions_and_man_pages_are_commands() {
         let expected = text(&asked.env("PPT_COMPLETE", shell).output().unwrap().stdout);
         let printed = ppt(&["completion", shell]);
         assert!(printed.code() == 0 && printed.stdout.contains("PPT_COMPLETE"), "{shell}");
-        // The one names `ppt` as it was called, the other as it is found in PATH.
+        // One refers to `ppt` as it was called, the other as it is found in PATH.
         let binary = env!("CARGO_BIN_EXE_ppt");
         assert_eq!(printed.stdout, expected.replace(binary, "ppt"), "{shell}");
     }
@@ -137,7 +137,7 @@ fn completions_and_man_pages_are_commands() {
     assert!(missing.stderr.contains("more: ppt explain cannot-write"), "{}", missing.stderr);
 }
 
-/// Options that every capture has are not below the heading of the flight recorder.
+/// Options of every capture are not below the heading of the flight recorder.
 #[test]
 fn the_flight_recorder_has_its_options_alone() {
     let installed = Installed::new();
@@ -156,7 +156,7 @@ fn bash_completes_commands_pids_and_buffers() {
     let installed = Installed::new();
     let mut target = target(&installed.bench);
     let pid = target.pid().to_string();
-    // On a busy machine there are many processes to look into.
+    // On a busy machine there are many processes to inspect.
     let begun = &pid[..pid.len() - 1];
     let commands = installed.bash(&["ppt", "d"]);
     for command in ["detach", "doctor", "dump"] {
@@ -186,7 +186,7 @@ fn words_of_ppt_analysis_are_completed_and_explained_by_it() {
     let program = installed.prefix.join("bin/ppt-analysis");
     fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    // It says what it was called with.
+    // It prints its arguments.
     assert_eq!(installed.bash(&["ppt", "stat", "--b"]), ["--", "ppt-analysis", "stat", "--b"]);
     assert_eq!(installed.bash(&["ppt", "repo"]), ["report"], "the word itself is ours");
     assert_eq!(installed.shell("sh", "ppt help sql").stdout, "sql\n--help\n");
@@ -216,7 +216,7 @@ fn fish_completes_pids_with_names() {
 #[test]
 fn cmake_and_pkg_config_find_the_pptc_beside_them() {
     let installed = Installed::new();
-    // Moved after it was written: nothing in it is absolute.
+    // Moved after it was written: it contains no absolute paths.
     let moved = installed.bench.path("moved here");
     fs::rename(&installed.prefix, &moved).unwrap();
     if available("pkg-config") {

@@ -1,5 +1,5 @@
-//! The examples whose points are followed from one program to another: what they count themselves is what
-//! the paths say.
+//! The examples whose points are followed between programs: the paths agree with the programs' own
+//! counts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::fixtures::support::{Bench, available, ppt, root, text};
 
 const PPTC: &str = env!("CARGO_BIN_EXE_pptc");
 
-/// Whether a capture can be asked about its paths.
+/// Whether paths of a capture can be queried.
 fn can_ask() -> bool {
     let there = Path::new(ppt()).with_file_name("ppt-analysis").exists();
     if !there {
@@ -39,7 +39,7 @@ fn built(example: &str) -> Bench {
     bench
 }
 
-/// What a program says it counted: `NAME NUMBER`.
+/// A number that a program reports: `NAME NUMBER`.
 fn counted(said: &str, name: &str) -> u64 {
     let found = said.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     found.unwrap_or_else(|| panic!("{name}: {said}"))
@@ -51,7 +51,7 @@ fn rows(bench: &Bench, captures: &[&str], query: &str) -> Vec<Value> {
     ran.stdout.lines().map(|it| serde_json::from_str(it).unwrap()).collect()
 }
 
-/// Stages of a way, in the order of their names: how often each was gone along.
+/// Stages of a path, sorted by name, and how often each was taken.
 fn stages(bench: &Bench, captures: &[&str], from: &str, to: &str) -> BTreeMap<String, u64> {
     let ran =
         bench.ppt(&[&["graph", "--format", "json", "--from", from, "--to", to], captures].concat());
@@ -71,7 +71,7 @@ fn requests_are_followed_through_a_server_that_others_wrote() {
     let examples = Path::new(env!("CARGO_TARGET_TMPDIR")).join("examples-of-others");
     let example = examples.join("mini-redis");
     fs::create_dir_all(&example).unwrap();
-    // With their times: what did not change is not built again.
+    // With their times, so that unchanged files are not built again.
     let copy = |names: &str, to: &Path| {
         let command = format!(
             "cd '{}' && cp -p {names} '{}'",
@@ -106,7 +106,7 @@ fn requests_are_followed_through_a_server_that_others_wrote() {
     let sums = rows(&bench, &["out.bin"], &sums).remove(0);
     assert_eq!((&sums["requests"], &sums["furthest_apart"]), (&answered.into(), &0.into()));
     assert!(sums["ns"].as_u64() > Some(0) && sums["ns"] == sums["ns_of_stages"], "{sums}");
-    // Server and clients are two processes, and the stage between is the server's alone.
+    // Server and clients are two processes, and the stage between is the server's only.
     let query = "SELECT src_point, count(DISTINCT src_pid) AS pids, \
                  count(*) FILTER (WHERE src_pid = dst_pid) AS inside FROM edges \
                  WHERE kind = 'hash' GROUP BY src_point ORDER BY src_point";
@@ -121,7 +121,7 @@ fn requests_are_followed_through_a_server_that_others_wrote() {
     );
 }
 
-/// A program, and a camera that films its screen.
+/// A program, and a camera that records its screen.
 #[test]
 fn what_a_camera_saw_is_what_a_program_drew() {
     if !can_ask() || !available("make") {
@@ -154,7 +154,7 @@ fn what_a_camera_saw_is_what_a_program_drew() {
         ];
         bench.ppt(&[&args, more].concat())
     };
-    // Of a clock that nobody compared with the program's, nothing is said.
+    // Nothing is reported for a clock that was not compared with the program's.
     assert_eq!(import(&[]).code(), 0);
     let captures = ["scene.bin", "camera.bin"];
     let refused = bench.ppt(&["sql", "scene.bin", "camera.bin", "SELECT * FROM edges"]);
@@ -192,7 +192,7 @@ fn what_a_camera_saw_is_what_a_program_drew() {
         let [_, before, after, first, seen] = truth[..] else { panic!("{truth:?}") };
         let get = |name: &str| found[name].as_i64().unwrap();
         assert_eq!((get("first"), get("samples")), (first, seen));
-        // The camera's clock is what it is here; what is left is how ticks become time.
+        // The camera's clock is the expected one; the rest is the conversion of ticks to time.
         let off = get("off") - 600_000 + 50_000;
         assert!(off >= 50_000, "{found}");
         let within = first - after - off..=first - before + off;
@@ -214,7 +214,7 @@ fn each_copy_of_a_message_is_followed_through_every_topology() {
         let [created, processed] = ["created ", "processed "].map(|it| counted(&said, it));
         assert_eq!((created, processed), (90, 180));
 
-        // A node sends one copy to each other node, or one to the router, which sends it on to two.
+        // A node sends one copy to each other node, or one to the router, which forwards it to two.
         let is_mesh = topology == "mesh";
         let expected: &[_] = match is_mesh {
             true => &["sent -> received"],
@@ -240,7 +240,7 @@ fn each_copy_of_a_message_is_followed_through_every_topology() {
             let hops = way["hops"].as_array().unwrap();
             let sum: i64 = hops.iter().map(|it| it["ns"].as_i64().unwrap()).sum();
             assert_eq!(sum, way["latency"].as_i64().unwrap(), "{way}");
-            // The relay holds each message, there and back.
+            // The relay delays each message in both directions.
             let held = if topology == "remote" { 6_000_000 } else { 0 };
             assert!(sum > held, "{way}");
         }

@@ -1,4 +1,4 @@
-//! What the documents promise: their paths exist, and their commands are there to be copied.
+//! The promises of the documents: their paths exist, and their commands can be copied.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ fn documents() -> Vec<PathBuf> {
     others.chain(in_folder("docs")).chain(in_folder("docs/measured")).collect()
 }
 
-/// Folders that a word must start with to be a path of the repository.
+/// The folders with which a word must start to be a path of the repository.
 fn folders() -> Vec<String> {
     let entries = fs::read_dir(root()).unwrap().map(Result::unwrap);
     let folders = entries.filter(|it| it.file_type().unwrap().is_dir());
@@ -24,8 +24,8 @@ fn folders() -> Vec<String> {
     names.filter(|name| name != "target/" && name != ".git/").collect()
 }
 
-/// The paths of the repository that a text names: words that start with one of its folders, and
-/// the targets of links. `folder/{a,b}.rs` and patterns with `*` are left out.
+/// The paths of the repository in a text: words that start with one of its folders, and the targets
+/// of links. `folder/{a,b}.rs` and patterns with `*` are left out.
 fn paths_in(line: &str, folder: &Path, folders: &[String]) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for (at, _) in line.match_indices("](") {
@@ -91,7 +91,8 @@ fn the_first_commands_can_be_copied() {
     ] {
         assert!(lines.contains(&command), "`{command}` is no line of a code block of README.md");
     }
-    // What the demo leaves is in no PATH: who goes on reading has installed both programs first.
+    // The demo's files are not in PATH: before further commands, the reader has installed both
+    // programs.
     let first = |begin: &str| lines.iter().position(|it| it.starts_with(begin)).unwrap();
     let installed = first("cargo install --locked --path .");
     assert!(installed < first("pptc ") && installed < first("ppt "));
@@ -112,8 +113,8 @@ fn blocks(text: &str) -> Vec<(String, String)> {
     blocks
 }
 
-/// Where the words of `ppt-analysis` are listed, they are those that `ppt --help` marks where that
-/// program is missing.
+/// Lists of the commands of `ppt-analysis` match those that `ppt --help` marks if that program is
+/// missing.
 #[test]
 fn the_words_of_ppt_analysis_are_all_there() {
     let bench = Bench::new();
@@ -161,7 +162,7 @@ fn frame_files_in_the_documents_compile() {
     assert!(compiled >= 2, "{compiled}");
 }
 
-/// Frame file, pptc, C compiler: the README's own words, with the rest of a server around them.
+/// Frame file, pptc, C compiler: the README's text, with the rest of a server around it.
 #[test]
 fn the_server_of_the_readme_can_be_built() {
     if !available("cc") {
@@ -218,7 +219,7 @@ fn every_fault_has_tests_that_exist() {
     for line in section.lines().filter(|line| line.starts_with("| ")).skip(1) {
         let cells: Vec<&str> = line.split(" | ").collect();
         let row = cells[0].trim_start_matches("| ");
-        // Beyond the list of faults that the tests follow.
+        // Not in the list of faults that the tests follow.
         if row != "-" {
             rows += 1;
             assert_eq!(row, rows.to_string(), "in order: {line}");

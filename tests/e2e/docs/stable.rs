@@ -1,4 +1,4 @@
-//! Names that stay from one version to the next: commands, options, keys of JSON and series of `ppt` and
+//! Names that stay from version to version: commands, options, JSON keys and series of `ppt` and
 //! `pptc`.
 
 #[path = "../../stable/hold.rs"]
@@ -18,7 +18,7 @@ fn commands_and_options_stay() {
     let help = |words: &[&str]| bench.ppt(&[words, &["--help"]].concat()).stdout;
     let all = help(&[]);
     let commands = all.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    // Those of the other programs are held where these are tested.
+    // The names of other programs are checked in their own tests.
     let own = [
         "attach",
         "completion",
@@ -77,8 +77,8 @@ fn keys_of_json_stay() {
     hold(root(), "ppt-json.txt", &there);
 }
 
-/// Series have the names that they had, and the same labels: those that every session has, and those that
-/// follow from a frame file.
+/// Series keep their names and labels: those of every session, and those that follow from a frame
+/// file.
 #[test]
 fn series_of_metrics_stay() {
     let bench = sums();

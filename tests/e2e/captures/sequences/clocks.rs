@@ -1,4 +1,4 @@
-//! Steps of readings of clocks: measured, refused, and killed meanwhile.
+//! Steps with clock readings: measured, refused, and killed.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
@@ -23,11 +23,11 @@ impl Drop for Server {
     }
 }
 
-/// The key of both sides: no capture, and no output of a command.
+/// The key of both sides. It is neither a capture nor an output of a command.
 pub(super) const KEY: &str = "steady.key";
 
 impl World {
-    /// Readings of clocks, into any file; a third of them is killed.
+    /// Clock readings, into any file; a third of the commands is killed.
     pub(super) fn sync(&mut self) {
         if !has_analysis() {
             return;
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// The address of the host that answers, which is started for the first question.
+    /// The address of the host that answers, which is started on first use.
     fn server(&mut self) -> String {
         if let Some(server) = &self.server {
             return server.address.clone();

@@ -1,4 +1,4 @@
-//! Steps of files: commands make others of them, and somebody moves, removes and spoils them.
+//! Steps with files: commands convert them, and users move, remove and damage them.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
@@ -18,7 +18,7 @@ fn one_shot_commands() -> &'static [&'static [&'static str]] {
 }
 
 impl World {
-    /// A file made of a capture, or of what is none.
+    /// Converts a capture, or a file that is not a capture, into a file.
     pub(super) fn one_shot(&mut self) {
         self.one_shot_command(None);
     }
@@ -36,7 +36,7 @@ impl World {
         let output = self.random.pick(&outputs).unwrap().to_owned();
         let force = self.force();
         if let Some(session) = self.sessions.iter().position(|it| it.file == input) {
-            // It grows no more meanwhile, but for its clocks.
+            // It does not grow during this time, except for its clocks.
             self.settle(session);
         }
         self.log(format!("{words:?} {input} -o {output} {force:?}, kill after {kill_after:?}"));
@@ -56,7 +56,7 @@ impl World {
                 let written = self.read(&output).expect("it is there");
                 assert!(written == printed.stdout.as_bytes(), "{output}");
             }
-            // A command that cannot read its input may not have looked at its output.
+            // A command that cannot read its input may not have checked its output.
             self.killed &= !(may && ran.code() == 0);
             self.totals.refusals += u64::from(!may);
         }
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// A capture is made of a table, if `ppt-analysis` was built.
+    /// Makes a capture from a table, if `ppt-analysis` was built.
     pub(super) fn import(&mut self) {
         let rows = 1 + self.random.below(300) as i64;
         let outputs: Vec<_> = CAPTURES.iter().chain(&TABLES).copied().collect();
@@ -113,10 +113,10 @@ impl World {
         self.files.remove(&name);
     }
 
-    /// Something happens to a file that is being written.
+    /// An accident with a file that is being written.
     pub(super) fn accident(&mut self) {
         let Some(session) = self.session().filter(|&it| !self.sessions[it].rotates) else { return };
-        // What is to be found in copies must be there.
+        // The frames expected in copies must have been written.
         self.settle(session);
         let file = self.sessions[session].file.clone();
         let path = self.bench.path(&file);
@@ -126,7 +126,7 @@ impl World {
         self.totals.accidents += 1;
         let next = match (kind, free, other) {
             (0, Some(free), _) => {
-                // It goes on there.
+                // The capture continues there.
                 fs::rename(&path, self.bench.path(&free)).unwrap();
                 self.files.remove(&file);
                 self.files.insert(free.clone(), Kept::Live);
@@ -172,8 +172,8 @@ impl World {
         self.settle(session);
     }
 
-    /// The name of the file that comes in the place of one that was taken away: the same, if that was
-    /// removed, and the name is free.
+    /// The name of the file that replaces one that was taken away: the same name, if the file was
+    /// removed and the name is free.
     pub(super) fn next_name(&mut self, session: usize, removed: bool) -> String {
         let session = &mut self.sessions[session];
         let stem = session.told.strip_suffix(".bin").unwrap();

@@ -6,8 +6,8 @@ use super::world::{Kept, World};
 use crate::fixtures::support::{Attach, wait_until};
 
 impl World {
-    /// A capture in many files, which begin each second where there are frames, until it is stopped
-    /// or killed. Those that are whole stay, but for the oldest.
+    /// A capture in many files, a new one each second with frames, until it is stopped or killed.
+    /// Complete files are kept, except the oldest.
     pub(super) fn rotate(&mut self) {
         let Some(program) = self.idle_program() else { return };
         let (force, keep) = (self.force(), self.random.one_in(2));
@@ -26,7 +26,7 @@ impl World {
         }
         let attach = Attach::start(self.command(&args));
         self.begin(attach, program, &part(1), true);
-        // Another one of the same files is refused meanwhile.
+        // A second capture with the same files is refused during this time.
         let other = self.idle_program().map(|it| self.pid(it));
         if let Some(other) = other {
             let ran = self.ppt(&["attach", &other, "-o", "r.bin", "--rotate", "1s", "--force"]);
@@ -63,7 +63,7 @@ impl World {
                 self.files.remove(&part(number));
                 continue;
             }
-            // Killed between two of them, one more is there than is kept.
+            // If it was killed between two files, there is one more than the number to keep.
             assert!(number >= oldest || !stopped, "{} stays", part(number));
             all.extend(self.frames(&part(number)).expect("it can be read"));
             self.keep(&part(number));

@@ -1,4 +1,4 @@
-//! A step: a flight recorder, whose windows are files of the model like any other.
+//! A step: a flight recorder, whose windows are files of the model like any others.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::fixtures::support::{Attach, wait_until};
 pub(super) const FOLDER: &str = "flight";
 
 impl World {
-    /// Windows are written by hand; then the recorder is stopped, or killed at any moment.
+    /// Windows are requested by hand; then the recorder is stopped, or killed at any moment.
     pub(super) fn record(&mut self) {
         let Some(program) = self.idle_program() else { return };
         let before = self.random.pick(&["60s", "1ms"]).unwrap();
@@ -64,8 +64,8 @@ impl World {
         self.takes(window, program, first, all);
     }
 
-    /// A whole capture, which ends with the last frame that was written, and begins with the first
-    /// one of the session if it has `all`.
+    /// A complete capture, which ends with the last written frame, and begins with the first one of
+    /// the session if `all` is set.
     fn takes(&mut self, window: &str, program: usize, first: i64, all: bool) {
         let found = self.frames(window).expect("it can be read");
         let written: Vec<_> = (first..self.programs[program].begun).collect();
@@ -76,7 +76,7 @@ impl World {
         self.keep(window);
     }
 
-    /// What is recorded is not captured beside, and the folder is no file.
+    /// A recording and a capture to a file exclude each other, and the folder is not a file.
     fn plain_beside(&mut self, program: usize) {
         let pid = self.pid(program);
         let ran = self.ppt(&["attach", &pid, "-o", "e.bin"]);
@@ -84,12 +84,12 @@ impl World {
         self.totals.refusals += 1;
     }
 
-    /// The windows that are there.
+    /// The existing windows.
     pub(super) fn windows(&self) -> Vec<String> {
         self.of_recorders(false)
     }
 
-    /// What no window became: a killed recorder left it.
+    /// Files that did not become windows, left by a killed recorder.
     pub(super) fn of_recorders(&self, hidden: bool) -> Vec<String> {
         let names = match self.bench.path(FOLDER).exists() {
             true => self.bench.names(FOLDER),

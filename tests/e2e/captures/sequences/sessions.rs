@@ -1,4 +1,4 @@
-//! Steps of captures: they begin, end, are killed, refused, and run out of room.
+//! Steps with captures: they begin, end, are killed, refused, and run out of space.
 
 use std::fs;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::world::{Kept, Session, World};
 use crate::fixtures::limits::limit_file_size;
 use crate::fixtures::support::{Account, Attach, wait_until};
 
-/// Whether a child has ended that was not waited for yet.
+/// Whether a child that was not waited for has ended.
 fn has_ended(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.is_empty() || stat.contains(") Z ")
@@ -53,7 +53,7 @@ impl World {
         });
     }
 
-    /// A program writes frames; those of one that is attached must be in its capture.
+    /// A program writes frames; if a session is attached, they must be in its capture.
     pub(super) fn write(&mut self) {
         let program = self.random.below(2) as usize;
         let count = 1 + self.random.below(200);
@@ -112,7 +112,7 @@ impl World {
         self.keep(&session.file);
     }
 
-    /// Killed at any moment, also before it is attached: there is what there was, or a capture.
+    /// Killed at any moment, possibly before it is attached: there is the old file or a capture.
     pub(super) fn attach_and_kill(&mut self) {
         let (name, force) = (self.name(), self.force());
         let Some(program) = self.idle_program() else { return };
@@ -143,7 +143,7 @@ impl World {
         }
     }
 
-    /// Both want the same file: one has it, the other is told.
+    /// Two sessions want the same file: one gets it, the other is refused.
     pub(super) fn two_at_once(&mut self) {
         let (name, force) = (self.name(), self.force());
         if !self.sessions.is_empty() {
@@ -175,7 +175,7 @@ impl World {
         assert_eq!(self.sessions.len(), usize::from(may), "one of them has it");
     }
 
-    /// Nobody can be attached to: nothing changes.
+    /// There is no process to attach to: nothing changes.
     pub(super) fn refused(&mut self) {
         let (name, force) = (self.name(), self.force());
         let us = std::process::id().to_string();
@@ -208,7 +208,7 @@ impl World {
         attach.ended(128 + signal);
     }
 
-    /// `ppt run` of a program that writes frames, of one that does not, and of none.
+    /// `ppt run` of a program that writes frames, of one that does not, and of a missing one.
     pub(super) fn run_command(&mut self) {
         let (name, force) = (self.name(), self.force());
         let program = self.bench.path("steady").display().to_string();
@@ -236,7 +236,7 @@ impl World {
         }
     }
 
-    /// A disk that has room for so many bytes of one file.
+    /// A disk with room for this many bytes of one file.
     pub(super) fn full_disk(&mut self) {
         let (name, force) = (self.name(), self.force());
         let Some(program) = self.idle_program() else { return };
@@ -248,7 +248,7 @@ impl World {
         let mut attach = Attach::spawn(command);
         self.totals.agents.push(attach.pid());
         self.killed &= !self.may_write(&name, force);
-        // Until it is full, or was refused.
+        // Until it is full, or the command was refused.
         let before = self.programs[program].begun;
         wait_until("it has ended", || {
             if attach.has_ended() {

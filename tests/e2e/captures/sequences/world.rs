@@ -1,4 +1,4 @@
-//! The model: a folder, two programs, the captures that run, and what must be in each file.
+//! The model: a folder, two programs, the running captures, and the required content of each file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,37 +30,37 @@ impl Random {
     }
 }
 
-/// What the model says of a file.
+/// The model's expectation for a file.
 #[derive(Clone, PartialEq)]
 pub(super) enum Kept {
-    /// These bytes, until it is replaced, moved or removed by somebody who may.
+    /// These bytes, until a permitted replacement, move or removal.
     Whole(Vec<u8>),
     /// It is being written.
     Live,
 }
 
-/// A program that is attached to, and how many frames it has begun so far.
+/// A program to attach to, and the number of frames that it has begun so far.
 pub(super) struct Program {
     pub(super) target: Target,
     pub(super) begun: i64,
 }
 
-/// A `ppt attach` that runs.
+/// A running `ppt attach`.
 pub(super) struct Session {
     pub(super) attach: Attach,
     pub(super) program: usize,
-    /// The file that it writes, as it is called now, as it was when it was opened, and what it was
-    /// told to write.
+    /// The current name of the file that it writes, the name when it was opened, and the name that
+    /// was requested.
     pub(super) file: String,
     pub(super) opened: String,
     pub(super) told: String,
     /// The numbers of the frames that must be in that file.
     pub(super) frames: Vec<i64>,
-    /// Of files that come in the place of others: the last number that was used.
+    /// The last number used for replacement files.
     pub(super) number: u32,
-    /// Something happened to what was in its file: it exits with 1, as it does if that was moved.
+    /// Whether its file's content was disturbed: it exits with 1, as it does if the file was moved.
     pub(super) displaced: bool,
-    /// Its parts, which all are in the model: `NAME.000001.bin`, ….
+    /// Its parts, which are all in the model: `NAME.000001.bin`, ….
     pub(super) rotates: bool,
 }
 
@@ -72,11 +72,12 @@ pub(super) struct World {
     pub(super) programs: [Program; 2],
     pub(super) sessions: Vec<Session>,
     pub(super) files: BTreeMap<String, Kept>,
-    /// As on file systems that have no files without names.
+    /// Whether to simulate a file system without unnamed files.
     pub(super) nameless: bool,
-    /// A `ppt` was killed since the last one that opened an output, and may have left a hidden file.
+    /// Whether a `ppt` was killed since the last one that opened an output, and may have left a
+    /// hidden file.
     pub(super) killed: bool,
-    /// The same of a flight recorder and its folder.
+    /// The same for a flight recorder and its folder.
     pub(super) spilled: bool,
     pub(super) totals: Totals,
     /// Answers probes.
@@ -98,7 +99,8 @@ impl Drop for World {
 impl World {
     pub(super) fn new(source: &Bench, number: u64) -> Self {
         let bench = Bench::new();
-        // A copy could not be run while a child that another thread forks has it open for writing.
+        // A copy could not be executed while a child that another thread forks has it open for
+        // writing.
         fs::hard_link(source.path("steady"), bench.path("steady")).unwrap();
         let program = |counters: &str| {
             fs::write(bench.path(counters), [0; 4096]).unwrap();
@@ -110,7 +112,7 @@ impl World {
             programs,
             bench,
             number,
-            // Neighbours are to differ at once.
+            // Neighbouring seeds must differ at once.
             random: Random((number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             log: Vec::new(),
             sessions: Vec::new(),
@@ -193,17 +195,17 @@ impl World {
         fs::read(self.bench.path(name)).ok()
     }
 
-    /// The numbers of its frames, if it can be read as a table.
+    /// The numbers of its frames, if it is readable as a table.
     pub(super) fn frames(&self, name: &str) -> Option<Vec<i64>> {
         let ran = self.bench.ppt(&["dump", name]);
         let mut lines = ran.stdout.lines();
-        // Of no frame at all, or no table.
+        // There are no frames, or it is not a table.
         let column = lines.next()?.split('\t').position(|it| it == "n");
         let number = |line: &str| line.split('\t').nth(column.unwrap()).unwrap().parse().unwrap();
         Some(lines.map(number).collect())
     }
 
-    /// The folder is as the model has it.
+    /// Checks that the folder matches the model.
     #[track_caller]
     pub(super) fn check(&mut self) {
         let (hidden, mut there): (Vec<_>, Vec<_>) =
@@ -223,26 +225,26 @@ impl World {
         }
     }
 
-    /// What is in the file now stays there.
+    /// The current content of the file must stay.
     pub(super) fn keep(&mut self, name: &str) {
         let bytes = self.read(name).unwrap_or_else(|| panic!("{name} is lost"));
         self.files.insert(name.into(), Kept::Whole(bytes));
     }
 
-    /// Waits until a capture has all the frames that it must have.
+    /// Waits until a capture has all required frames.
     pub(super) fn settle(&mut self, session: usize) {
         let session = &self.sessions[session];
         let (file, frames) = (session.file.clone(), session.frames.clone());
         wait_until("the frames are in the file", || self.frames(&file).as_ref() == Some(&frames));
     }
 
-    /// Everything ends; what is there stays to the last.
+    /// Ends everything; the content must stay.
     pub(super) fn end(mut self) -> Totals {
         while !self.sessions.is_empty() {
             self.stop_one(0);
             self.check();
         }
-        // What is left beside is removed by the next one.
+        // The next command removes leftover files.
         let name = "last.bin";
         let attach = self.bench.attach(&self.programs[0].target, &["-o", name]);
         self.begin(attach, 0, name, false);
