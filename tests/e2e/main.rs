@@ -1,7 +1,8 @@
-//! End to end: real programs, compiled, attached to while they run, and compared with what they
-//! say they wrote. A folder is a capability of ppt; `fixtures` is what the tests share.
+//! End-to-end tests: real programs are compiled and attached to while they run, and the captures
+//! are compared with their own counts. Each folder tests one capability of ppt; `fixtures` is
+//! shared.
 
-/// What ppt attaches to, what it refuses, and what it says then.
+/// Attaching: possible targets, refusals, and messages.
 mod attach {
     mod blocking;
     mod doctor;
@@ -17,7 +18,7 @@ mod attach {
     mod young;
 }
 
-/// Files: what is written, and what is read of it, however it ended.
+/// Files: writing, and reading after any kind of end.
 mod captures {
     mod capture_files;
     mod capture_limits;
@@ -30,7 +31,7 @@ mod captures {
     mod unfinished;
 }
 
-/// What the documents and packages promise.
+/// The promises of documents and packages.
 mod docs {
     mod demo;
     mod examples;
@@ -44,7 +45,7 @@ mod docs {
     mod stable;
 }
 
-/// What the tests share: a bench, targets, steps.
+/// Shared by the tests: a bench, targets, steps.
 mod fixtures {
     pub mod busy;
     pub mod explained;
@@ -68,7 +69,7 @@ mod fixtures {
     pub mod values;
 }
 
-/// Processes that ppt starts, and those that are forked.
+/// Processes that ppt starts, and forked ones.
 mod follow {
     mod daemons;
     mod family;
@@ -101,7 +102,7 @@ mod languages {
     mod values;
 }
 
-/// What happens while ppt is attached.
+/// Events during a session.
 mod session {
     mod account;
     mod choosing;
@@ -129,7 +130,7 @@ mod session {
     mod why;
 }
 
-/// Programs that nobody edited.
+/// Unmodified programs.
 mod with {
     mod commands;
     mod files;
@@ -141,7 +142,7 @@ mod with {
     mod services;
 }
 
-/// Targets, users and text that mean harm.
+/// Malicious targets, users and text.
 mod trust {
     mod hostile;
     mod hostile_text;

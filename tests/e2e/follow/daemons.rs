@@ -1,12 +1,12 @@
-//! `ppt run` of what becomes a daemon, or of what never forks, on a machine that is busy and on one
-//! that is not: what it says is so, and no process is missing.
+//! `ppt run` of programs that become daemons or never fork, on a busy machine and on an idle one:
+//! its messages are true, and no process is missing.
 
 use crate::fixtures::busy::Busy;
 use crate::fixtures::first::{all_captured, written};
 use crate::fixtures::flood;
 use crate::fixtures::support::{Account, Bench, Ran, rounds};
 
-/// So many of the same in a row.
+/// The same run this many times.
 fn each_time(bench: &Bench, how: &str, times: usize) -> Vec<(Ran, u32)> {
     let args = ["run", "--force", "--", "./daemon_main", "20", how];
     (0..times)
@@ -50,7 +50,7 @@ fn a_daemon_whose_ancestor_waits_beside_busy_loops() {
     daemons("waits", rounds(5, 100));
 }
 
-/// Its end and what ppt learns of it do not come at once.
+/// ppt learns of its end with a delay.
 #[test]
 fn what_never_forks_has_no_process_that_continues() {
     let bench = flood::build_with("daemon_main.c");
@@ -65,7 +65,7 @@ fn what_never_forks_has_no_process_that_continues() {
     check(each_time(&bench, "alone", rounds(5, 100)));
 }
 
-/// A shell leaves before the program that it has started says hello.
+/// A shell ends before the program that it has started reports to ppt.
 #[test]
 fn a_program_whose_shell_has_left() {
     let bench = flood::build_with("daemon_main.c");

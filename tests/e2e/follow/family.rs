@@ -1,5 +1,5 @@
-//! A child is off until it is attached to, in every language and by every way to fork: it says so,
-//! and its frames cost what they cost where nobody was ever attached.
+//! A child is off until it is attached to, in every language and by every way to fork: it reports
+//! that, and its frames cost the same as without any session.
 
 use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{Signal, kill};
@@ -11,7 +11,7 @@ use crate::fixtures::python;
 use crate::fixtures::rust::program;
 use crate::fixtures::support::{Account, Bench, Target, record, segments_of};
 
-/// Instructions that 100 frames of a child take, from one SIGUSR1 to the next, and whether one of
+/// Number of instructions that 100 frames of a child take, between two SIGUSR1, and whether one of
 /// them, or the child afterwards, was on.
 fn stepped(family: &mut Family, child: Child) -> (u64, bool) {
     let pid = Pid::from_raw(child.pid.cast_signed());
@@ -40,13 +40,13 @@ fn stepped(family: &mut Family, child: Child) -> (u64, bool) {
     (steps, written > 0 || on)
 }
 
-/// What a child costs that was forked where nobody is attached.
+/// The cost in a child that was forked without a session.
 fn off(bench: &Bench, start: &dyn Fn(&Bench) -> Target) -> u64 {
     let mut family = Family::of(start(bench));
     let child = family.make("fork");
     let (steps, on) = stepped(&mut family, child);
     assert!(!child.was_on && !on);
-    // A slow path or a system call for each frame would take more.
+    // A slow path or a system call per frame would take more.
     assert!((200..4000).contains(&steps), "{steps}");
     assert_eq!(stepped(&mut family, child), (steps, false), "it is the same each time");
     family.target.finish();
@@ -96,7 +96,7 @@ fn family(bench: &Bench) -> Target {
 
 const KINDS: &[&str] = &["fork", "thread", "grandchild", "daemon", "exec"];
 
-/// Those that a program in C may have on top.
+/// Additional kinds for programs in C.
 const C_KINDS: &[&str] = &["fork", "thread", "grandchild", "daemon", "exec", "clone"];
 
 #[test]
@@ -115,7 +115,7 @@ fn off_from_the_first_instruction_in_rust() {
     children_are_off(&Bench::new(), &start, KINDS, "Rust");
 }
 
-/// Where the kernel cannot empty the control page, here because a filter does not let it.
+/// The kernel cannot empty the control page, here because a filter prevents it.
 #[test]
 fn off_without_help_of_the_kernel() {
     let bench = Family::build();
@@ -127,7 +127,7 @@ fn off_without_help_of_the_kernel() {
     };
     children_are_off(&bench, &start, KINDS, "no MADV_WIPEONFORK");
 
-    // Without a fork handler, a child finds out at its first frame.
+    // Without a fork handler, a child detects the fork at its first frame.
     let cost = off(&bench, &start);
     let mut family = Family::of(start(&bench));
     let attach = bench.attach(&family.target, &["--allow", "seccomp", "--force"]);
@@ -149,15 +149,15 @@ fn off_without_help_of_the_kernel() {
     assert_eq!(Account::of(&bench.info("out.bin")).captured, 1000);
 }
 
-/// What `ppt list` says of a process.
+/// The line of `ppt list` for a process.
 fn listed(bench: &Bench, child: Child) -> String {
     let ran = bench.ppt(&["list", &child.pid.to_string()]);
     assert_eq!(ran.code(), 0, "{ran:?}");
     ran.stdout
 }
 
-/// A child of vfork(2) is the parent's thread for a while: what it writes is refused where that
-/// thread has no ring yet, and the parent is none the worse for it.
+/// A child of vfork(2) temporarily runs in the parent's thread: its frames are refused if that
+/// thread has no ring yet, and the parent is not affected.
 #[test]
 fn a_child_of_vfork_leaves_its_parent_on() {
     let bench = Family::build();

@@ -1,5 +1,5 @@
-//! Children that are forked while a capture runs: `ppt attach --follow` takes them in as soon as it
-//! hears of them, `ppt run` before their first frame.
+//! Children that are forked during a capture: `ppt attach --follow` captures them as soon as it
+//! learns of them, `ppt run` before their first frame.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,14 +19,14 @@ of_both_kinds! {
     a_thousand_short_children_of_a_command
 }
 
-/// What a target makes is there when it has been fetched: with its first frame, and a moment.
+/// A segment made by a target appears in the agent with its first frame, after a moment.
 fn fetched(bench: &Bench, agent: u32, count: usize) {
     if bench.kind() == Kind::Memfd {
         wait_until("the segments are fetched", || segments_mapped(agent) == count);
     }
 }
 
-/// Those that ppt had to look for are told at the end, and nobody else.
+/// Children that ppt had to search for are reported at the end, and no others.
 fn found_late(said: &str, late: &[Child]) {
     assert_eq!(said.matches("not captured").count(), late.len(), "{said}");
     for child in late {
@@ -36,7 +36,7 @@ fn found_late(said: &str, late: &[Child]) {
     assert_eq!(said.contains("by clone(2) without fork handlers"), !late.is_empty(), "{said}");
 }
 
-/// Of the processes that waited for ppt before their first frame, and of no others, the capture says so.
+/// The capture marks exactly the processes that waited for ppt before their first frame.
 fn captured_from_start(bench: &Bench, waited: impl Fn(i64) -> bool) {
     for buffer in bench.info("out.bin")["buffers"].as_array().unwrap() {
         let pid = buffer["pid"].as_i64().unwrap();
@@ -46,8 +46,8 @@ fn captured_from_start(bench: &Bench, waited: impl Fn(i64) -> bool) {
 
 const KINDS: [&str; 4] = ["fork", "thread", "grandchild", "daemon"];
 
-/// A family whose children are captured as soon as ppt hears of them; `cannot_say` are those that
-/// it has to look for.
+/// A family whose children are captured as soon as ppt learns of them. `cannot_say` are those that
+/// it has to search for.
 fn followed(
     bench: &Bench,
     target: Target,
@@ -79,7 +79,7 @@ fn followed(
     captured_from_start(bench, |_| false);
 }
 
-/// The same of a command: its children are on with their first breath.
+/// The same for a command: its children are on from the start.
 fn of_a_command(
     bench: &Bench,
     command: &[&str],
@@ -102,7 +102,7 @@ fn of_a_command(
         assert_eq!(family.round(child), 100, "{child:?}");
         late.push(child);
     }
-    // The parent of a grandchild has mapped its own.
+    // The parent of a grandchild has mapped its own segment.
     let between = kinds.iter().filter(|&&kind| kind == "grandchild").count();
     let count = kinds.len() + cannot_say.len();
     let (written, agent) = (family.written, family.target.pid());
@@ -148,7 +148,7 @@ fn a_family_in_rust() {
     followed(&bench, target, &KINDS, &[], "attach --follow: a family in Rust");
 }
 
-/// Its children write as soon as they are there.
+/// Its children write as soon as they run.
 #[test]
 fn a_family_in_python() {
     let bench = Bench::new();
@@ -172,7 +172,8 @@ fn a_family_in_python() {
     whole(&bench, written, "ppt run: a family in Python", agent);
 }
 
-/// No frame is torn, or of another process; each process's are those that it wrote, in their order.
+/// No frame is torn or attributed to another process; each process's frames are those that it
+/// wrote, in order.
 fn in_order(bench: &Bench, captured: u64) {
     let table = bench.table("out.bin", &[]);
     assert_eq!(table.rows.len() as u64, captured);
@@ -187,13 +188,13 @@ fn in_order(bench: &Bench, captured: u64) {
     }
 }
 
-/// What `prefork_main.c` counted: frames that were begun, and those that were written.
+/// The counts of `prefork_main.c`: frames that were begun, and those that were written.
 fn counted(bench: &Bench) -> (u64, u64) {
     let words = counters(bench);
     (words.iter().step_by(2).sum(), words.iter().skip(1).step_by(2).sum())
 }
 
-/// The same of each worker, one after the other.
+/// The same for each worker, in order.
 fn counters(bench: &Bench) -> Vec<u64> {
     let bytes = fs::read(bench.path("counters")).unwrap();
     bytes.chunks_exact(8).map(|it| u64::from_le_bytes(it.try_into().unwrap())).collect()
@@ -213,7 +214,7 @@ fn workers_that_are_killed_and_come_again(kind: Kind) {
         for _ in 0..3 {
             attach.stderr.wait_for("attached: pid ");
         }
-        // Those that are killed before their first frame would soon be left alone.
+        // Workers that are killed before their first frame would soon be left alone.
         wait_until("each worker writes", || {
             let begun = counters(&bench).into_iter().step_by(2);
             begun.skip(3 * generation).take(3).all(|it| it > 0)
@@ -231,7 +232,7 @@ fn workers_that_are_killed_and_come_again(kind: Kind) {
     let (begun, done) = counted(&bench);
     let info = bench.info("out.bin");
     let account = Account::of(&info);
-    // Whoever is killed may be one frame ahead; what it made itself may have gone with it.
+    // A killed worker may be one frame ahead; a segment that it made may be gone with it.
     let seen = account.captured + account.lost + account.dropped;
     match kind {
         Kind::SysV => assert!((done..=begun).contains(&seen), "{done} of {begun}: {account:?}"),

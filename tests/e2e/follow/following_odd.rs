@@ -1,5 +1,5 @@
-//! Forks that are followed under odd circumstances: siblings and strangers, other namespaces and
-//! users, filters, programs of earlier versions, a `ppt` that dies.
+//! Following forks in unusual situations: siblings and strangers, other namespaces and users,
+//! filters, programs of earlier versions, a `ppt` that dies.
 
 use std::fs;
 use std::process::{Child as Process, Command, Stdio};
@@ -20,13 +20,13 @@ fn signal(pid: u32, signal: i32) {
     assert_eq!(unsafe { libc::kill(pid.cast_signed(), signal) }, 0);
 }
 
-/// Until ppt has looked around at least once.
+/// Waits until ppt has searched at least once.
 fn a_look_later() {
     let moment = Instant::now() + Duration::from_secs(2);
     wait_until("time passes", || Instant::now() > moment);
 }
 
-/// The member of a family that another one has forked.
+/// The child that another member of the family has forked.
 fn child_of(family: &Family, parent: Child) -> Child {
     signal(parent.pid, libc::SIGWINCH);
     family.child("fork")
@@ -69,7 +69,7 @@ fn sockets_of(pid: u32) -> Vec<String> {
     };
     let mut names: Vec<_> = table.lines().filter_map(name).collect();
     assert!(!names.is_empty());
-    // A connection that is being answered has the name of its socket.
+    // A connection that is being answered has the name of its socket, too.
     names.sort();
     names.dedup();
     names
@@ -88,7 +88,7 @@ fn a_stranger_that_says_hello_is_left_alone() {
             assert!(!stranger.asks(&format!("greet {name}")));
         }
     }
-    // Whoever came first has been looked at by now.
+    // Earlier children have been examined by now.
     let child = family.make("fork");
     attached(&attach.stderr, child);
     assert!(command.make("fork").was_on);
@@ -113,7 +113,7 @@ fn a_child_that_becomes_another_user() {
     let attach = follow(&bench, family.target.pid(), &[]);
     let child = family.make("user");
     attached(&attach.stderr, child);
-    // What was made for root it cannot attach, and so it makes its own.
+    // The child cannot attach the segment that was made for root, so it makes its own.
     let mut written = 0;
     wait_until("it has a segment", || {
         written += family.round(child);
@@ -123,7 +123,7 @@ fn a_child_that_becomes_another_user() {
     let agent = attach.pid();
     wait_until("which is fetched", || segments_mapped(agent) > 0);
     let before = family.written;
-    // From its first frame on, as that is known now.
+    // From its first frame on, because that is known now.
     let next = family.make("user");
     attached(&attach.stderr, next);
     let _ = (family.round(next), family.round(next));
@@ -165,30 +165,30 @@ fn in_another_network_namespace() {
     whole(&bench, written, "attach --follow: other network namespace", agent);
 }
 
-/// What fork handlers call, a filter may not foresee.
+/// A filter may not permit the calls of fork handlers.
 #[test]
 fn under_a_filter_children_say_nothing() {
     let bench = Family::build();
     let mut family = Family::start(&bench);
     let attach = follow(&bench, family.target.pid(), &[]);
     assert!(family.asks("followed"));
-    // Before its first frame, a filter would end its own part, too.
+    // Before its first frame, a filter would also end its own part.
     family.write(10);
     family.asks("filter");
     wait_until("nobody is to say hello any more", || !family.asks("followed"));
-    // It would be killed if it did.
+    // Reporting would kill it.
     let child = family.make("fork");
     assert_eq!(family.round(child), 0);
     a_look_later();
     let said = attach.stop();
-    // Nor when nobody is attached any more.
+    // The same holds without a session.
     family.make("fork");
     family.target.finish();
     assert!(said.contains("filters its system calls"), "it was seen, and not captured: {said}");
 }
 
-/// A child of vfork(2) has its parent's memory, buffers, and random bytes. What would be written there
-/// would end its parent's part.
+/// A child of vfork(2) has its parent's memory, buffers, and random bytes. Writing there would end
+/// its parent's part.
 #[test]
 fn what_has_its_parents_memory_is_left_alone() {
     let bench = Family::build();
@@ -217,7 +217,7 @@ fn what_has_its_parents_memory_is_left_alone() {
     whole(&bench, written, "attach --follow: a child of vfork that lives", agent);
 }
 
-/// A capture goes on with as many as there is room for, and tells of the others.
+/// A capture continues with as many processes as possible, and reports the others.
 #[test]
 fn more_children_than_files_may_be_open() {
     let bench = Family::build();
@@ -243,7 +243,7 @@ fn more_children_than_files_may_be_open() {
     let account = Account::of(&info);
     account.check(written);
 
-    // Those that it finds, too.
+    // This includes those that it finds.
     let mut command = limited(&["attach", "--follow", "--slots", "64", "--force", &pid]);
     command.args(["-d", "1s"]);
     let said = Attach::start(command).ended(0);
@@ -254,7 +254,7 @@ fn more_children_than_files_may_be_open() {
     record("36", case, written, account, &info, segments_of(&[agent]));
 }
 
-/// Somebody who says hello on and on keeps ppt from nothing.
+/// A process that reports continuously does not block ppt.
 #[test]
 fn hellos_without_end() {
     if !available("python3") {
@@ -280,7 +280,7 @@ fn hellos_without_end() {
     assert_eq!(family.round(child), 100);
     let (written, agent) = (family.written, attach.pid());
     let said = attach.stop();
-    // Its hello is one of many: on a loaded machine, ppt may find the child before it reads that.
+    // Its report is one of many: on a loaded machine, ppt may find the child before it reads that.
     assert!(!said.contains("was not captured"), "{said}");
     for mut caller in callers {
         caller.wait().unwrap();
@@ -289,7 +289,7 @@ fn hellos_without_end() {
     whole(&bench, written, "attach --follow: hellos without end", agent);
 }
 
-/// ppt learns twice that it has ended: by its hello, and by its pidfd.
+/// ppt learns twice that the child has ended: from its report and from its pidfd.
 #[test]
 fn who_says_hello_and_ends_takes_nobody_along() {
     let bench = Family::build();
@@ -318,7 +318,8 @@ fn who_says_hello_and_ends_takes_nobody_along() {
     whole(&bench, written, "attach --follow: who says hello and ends", agent);
 }
 
-/// Programs that were built with an older pptc have no fork handlers: their children are looked for.
+/// Programs that were built with an older pptc have no fork handlers, so ppt searches for their
+/// children.
 #[test]
 fn of_a_program_of_an_earlier_version() {
     if !cfg!(target_arch = "x86_64") {
@@ -369,13 +370,13 @@ fn a_dead_agent_releases_children_that_wait() {
     let child = family.child("fork");
     assert!(!child.was_on, "nobody is there");
     assert_eq!(family.round(child), 0);
-    // Nobody listens; nobody is waited for.
+    // There is no listener, so nothing waits.
     let child = family.make("grandchild");
     assert_eq!(family.round(child), 0);
     if !is_root() || !available("python3") {
         return;
     }
-    // Who takes the names is not believed, nor waited for.
+    // A process that takes over the socket names is neither trusted nor waited for.
     let mut squatter = squat(&sockets);
     let child = family.make("fork");
     assert_eq!(family.round(child), 0);
@@ -383,7 +384,7 @@ fn a_dead_agent_releases_children_that_wait() {
     squatter.wait().unwrap();
 }
 
-/// Somebody without rights who listens on these sockets, and never answers.
+/// An unprivileged process that listens on these sockets, and never answers.
 fn squat(names: &[String]) -> Process {
     let script = "import socket, sys, time\n\
         sockets = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in sys.argv[1:]]\n\
@@ -393,7 +394,7 @@ fn squat(names: &[String]) -> Process {
     stranger(script, names, true)
 }
 
-/// Somebody who runs a script, which says when it is ready.
+/// A process that runs a script, which reports when it is ready.
 fn stranger(script: &str, names: &[String], as_nobody: bool) -> Process {
     let mut command = Command::new("/usr/bin/python3");
     if as_nobody {
@@ -406,7 +407,7 @@ fn stranger(script: &str, names: &[String], as_nobody: bool) -> Process {
     stranger
 }
 
-/// A library that has registered fork handlers may go.
+/// A library with registered fork handlers may be unloaded.
 #[test]
 fn a_fork_after_a_plugin_was_unloaded() {
     let bench = Bench::new();
@@ -429,8 +430,8 @@ fn a_fork_after_a_plugin_was_unloaded() {
     target.finish();
 }
 
-/// A set-user-ID program that a child starts at that moment would not get its rights if somebody
-/// traced the child: only what was asked for is held.
+/// A set-user-ID program that a child starts at that moment would not get its privileges if the
+/// child were traced. So only explicitly requested processes are held.
 #[test]
 fn children_are_not_held() {
     if !available("strace") {
@@ -452,7 +453,7 @@ fn children_are_not_held() {
     assert_eq!(calls.matches("PTRACE_SEIZE").count(), 1, "{calls}");
 }
 
-/// Programs that are being loaded for long have not failed to say hello.
+/// A program that takes long to load is not treated as one without a report.
 #[test]
 fn a_program_that_takes_its_time_to_load() {
     let bench = flood::build_with("first_main.c");
@@ -473,7 +474,7 @@ fn a_program_that_takes_its_time_to_load() {
     whole(&bench, 5, "ppt run: a program that loads slowly", agent);
 }
 
-/// What python's subprocess closes is said by another way.
+/// python's subprocess closes descriptors, so children report in another way.
 #[test]
 fn children_of_pythons_subprocess() {
     if !available("python3") {
@@ -489,7 +490,7 @@ fn children_of_pythons_subprocess() {
     assert_eq!(Account::of(&bench.info("out.bin")).captured, 40);
 }
 
-/// The same of a Python program that writes frames itself.
+/// The same for a Python program that writes frames itself.
 #[test]
 fn modules_and_subprocess() {
     let bench = flood::build_with("first_main.c");
@@ -507,7 +508,7 @@ fn modules_and_subprocess() {
     assert!(!ran.stderr.contains("not captured"), "{ran:?}");
 }
 
-/// What lost its environment is captured, too, and that it comes late is told.
+/// A program without its environment is captured, too, and its late start is reported.
 #[test]
 fn a_program_that_lost_its_environment() {
     let bench = flood::build_with("first_main.c");

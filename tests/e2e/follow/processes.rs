@@ -1,4 +1,4 @@
-//! What processes and threads do: fork, come and go, end in every way, and handle signals.
+//! Processes and threads: they fork, start and end in every way, and handle signals.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::fixtures::support::{
     segments_mapped, segments_of, status, wait_until,
 };
 
-/// Attaches to a process by its number.
+/// Attaches to a process by its pid.
 fn attach_pid(bench: &Bench, pid: &str, capture: &str, args: &[&str]) -> Attach {
     let mut command = bench.command(ppt());
     command.args(["attach", pid, "-o", capture]).args(bench.kind_args()).args(args);
@@ -44,7 +44,7 @@ fn children_write_nothing_and_pin_nothing(kind: Kind) {
     let mut target = bench.start("forks_main", &[]);
     let mut children = vec![fork(&mut target)];
     let attach = bench.attach(&target, &[]);
-    children.push(fork(&mut target)); // between the poke and the first frame
+    children.push(fork(&mut target)); // between the write of the gate and the first frame
     let mut written = write(&mut target);
     children.push(fork(&mut target)); // after it
     written += write(&mut target);
@@ -206,7 +206,8 @@ fn reads(pid: u32) -> u64 {
     io.lines().find_map(|line| line.strip_prefix("syscr: ")).unwrap().parse().unwrap()
 }
 
-/// Each has a ring that may be a dead thread's, but Ctrl-C does not wait until all are looked at.
+/// Each has a ring that may be a dead thread's, but Ctrl-C does not wait until all of them are
+/// checked.
 fn thousands_of_idle_threads(kind: Kind) {
     const THREADS: u64 = 2_000;
     let bench = flood::build_with("idle_main.c").of(kind);
@@ -220,7 +221,7 @@ fn thousands_of_idle_threads(kind: Kind) {
     attach.signal(libc::SIGINT);
     wait_until("it ends", || status(agent, "State:").is_none_or(|it| it.starts_with('Z')));
     let after = reads(agent) - before;
-    // A look or two at the names of 256 threads may come before the signal does.
+    // The names of 256 threads may be read once or twice before the signal arrives.
     assert!(after < THREADS / 2, "{after} reads after Ctrl-C");
     attach.ended(0);
     target.finish();
@@ -247,7 +248,7 @@ fn a_handler_that_writes_interrupts_a_write() {
     account.check(written);
     let nested = count(&info, "dropped", "nested");
     assert_eq!(nested, account.dropped);
-    // A handler that comes between two frames writes one.
+    // A handler that runs between two frames writes one.
     assert!(nested > 0 && nested < handled, "{nested} of {handled}");
     assert_eq!(frames(&bench, "out.bin").len() as u64, account.captured);
     record(
@@ -298,11 +299,11 @@ fn a_stopped_target_stays_stopped() {
     wait_until("it is stopped", is_stopped);
     let attach = bench.attach(&target, &[]);
     let agent = attach.pid();
-    // On its way from one kind of stop to the other it may be seen to run, but only in the kernel.
+    // Between two kinds of stop it may be seen to run, but only in the kernel.
     wait_until("nobody traces it", || status(pid, "TracerPid:").as_deref() == Some("0"));
     wait_until("it is stopped again", is_stopped);
-    // From here on it gets no processor: a program that ran would be switched off it, and would map
-    // the segment. Another ppt looks all over it meanwhile.
+    // From here on it gets no CPU: a program that ran would be switched off, and would map the
+    // segment. At the same time another ppt searches all of it.
     let switches = || {
         let count = |key| status(pid, key).unwrap().parse::<u64>().unwrap();
         count("voluntary_ctxt_switches:") + count("nonvoluntary_ctxt_switches:")
@@ -325,7 +326,8 @@ fn a_stopped_target_stays_stopped() {
     record("9", "stopped target", written, account, &info, segments_of(&[agent]));
 }
 
-/// Lets `unwind_main` do it `way`; returns what it wrote, and what of that got a number.
+/// Makes `unwind_main` unwind `way`. Returns the number of frames written, and of those with a
+/// sequence number.
 fn unwind(target: &mut Target, way: &str) -> (u64, u64) {
     target.say(way);
     (target.written(), flood::published(target))
@@ -423,7 +425,7 @@ fn vanish(bench: &Bench, mut target: Target, pid: u32, case: &str) {
     let agent = attach.pid();
     let (vanished, published) = unwind(&mut target, "raw");
     assert_eq!(vanished, 30);
-    // Three rings, three threads; but the threads need not have met.
+    // Three rings, three threads; but the threads need not have run at the same time.
     assert!(published <= 30);
     let (waited, got) = unwind(&mut target, "wait");
     assert_eq!(got, 1);

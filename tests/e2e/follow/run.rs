@@ -1,4 +1,4 @@
-//! `ppt run`: from the first frame, whatever the command does with what it inherits.
+//! `ppt run`: captures from the first frame, whatever the command does with what it inherits.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use crate::fixtures::support::{
     Account, Bench, Ran, Target, available, ppt, record, segments_of, wait_until,
 };
 
-/// `ppt run -o out.bin` of a shell's command; the file may be there.
+/// `ppt run -o out.bin` of a shell command; the file may exist.
 fn sh(bench: &Bench, script: &str) -> (Ran, u32) {
     bench.ppt_and_pid(&["run", "--force", "--", "sh", "-c", script])
 }
@@ -77,7 +77,7 @@ fn for_as_long_as_was_asked_for() {
     assert_eq!(segments_of(&[run.pid()]), 0);
 }
 
-/// Many short processes in many files: each file speaks of those that lived while it was written.
+/// Many short processes in many files: each file mentions those that lived while it was written.
 #[test]
 fn short_processes_in_many_files() {
     const PROCESSES: usize = 120;
@@ -97,7 +97,7 @@ fn short_processes_in_many_files() {
         sources += info["buffers"].as_array().unwrap().len();
     }
     assert_eq!((written(&ran.stdout), sum.captured, sum.lost), (2400, 2400, 0));
-    // Of two files, one that ends and one that begins, both may speak of a process that lives.
+    // At a change of files, both may mention a living process.
     assert!(names.len() > 1 && sources < PROCESSES + 2 * names.len(), "{sources} in {names:?}");
     let info = bench.info(names.last().unwrap());
     record("-", "ppt run: short ones in many files", 2400, sum, &info, segments_of(&[agent]));
@@ -140,7 +140,7 @@ fn a_plugin_that_is_loaded_later() {
     assert_eq!(bench.table("out.bin", &["-b", "example"]).rows.len(), 10);
 }
 
-/// Each time, it comes to where it was before: what is there then is another one.
+/// Each time, it is loaded at its former address, but as another instance.
 #[test]
 fn a_plugin_that_comes_and_goes() {
     let bench = Bench::new();
@@ -260,7 +260,7 @@ fn signals_are_the_commands() {
     command.args(["run", "-q", "--", "./first_main", "5", "wait"]);
     let mut run = Target::spawn(command);
     assert_eq!(run.written(), 5);
-    run.signal(libc::SIGINT); // the key reaches the command by itself
+    run.signal(libc::SIGINT); // The key reaches the command directly
     run.signal(libc::SIGTERM);
     assert_eq!(run.wait().code(), Some(128 + libc::SIGTERM));
     assert_eq!(Account::of(&bench.info("out.bin")).captured, 5);
@@ -303,12 +303,12 @@ fn a_dead_agent_releases_who_waits() {
     assert!(inherited >= 0);
     // SAFETY: an all-zero stat is one.
     let mut found: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: `found` is ours to fill.
+    // SAFETY: `found` is ours, for the call to fill.
     assert_eq!(unsafe { libc::fstat(inherited, &mut found) }, 0);
     let mut command = bench.command(bench.path("first_main"));
     command.env("PPT_RUN", format!("{inherited}:{}", found.st_ino));
     let mut target = Target::spawn(command);
-    // SAFETY: ours, closed once.
+    // SAFETY: our descriptor, closed once.
     unsafe { libc::close(inherited) };
     drop(guest);
     let mut waits = libc::pollfd { fd: agent.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -321,7 +321,7 @@ fn a_dead_agent_releases_who_waits() {
     assert!(target.wait().success());
 }
 
-/// How many processes a command has does not show in what a quiet `ppt run` says: nothing.
+/// A quiet `ppt run` prints nothing about its processes, however many there are.
 #[test]
 fn a_quiet_run_says_nothing_of_its_processes() {
     let bench = crate::fixtures::flood::build_with("first_main.c");

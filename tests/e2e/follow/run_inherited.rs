@@ -1,5 +1,5 @@
-//! What a command of `ppt run` inherits is what it would without: descriptors, signals, and the one
-//! socket to say hello on.
+//! A command of `ppt run` inherits the same as without ppt: descriptors, signals, and in addition
+//! the socket for its report.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +10,10 @@ use std::process::Command;
 use crate::fixtures::rust::program;
 use crate::fixtures::support::{Bench, Target, ppt};
 
-/// Starts it with its own descriptors 0, 1 and 2 alone, and with signals as few programs have them.
+/// Starts it with only the descriptors 0, 1 and 2, and with an unusual signal state.
 fn start(mut command: Command, sigpipe: libc::sighandler_t) -> Target {
     let prepare = move || {
-        // SAFETY: system calls on what is the child's own; no handler is installed.
+        // SAFETY: system calls on the child's own state; no handler is installed.
         unsafe {
             libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
             libc::signal(libc::SIGPIPE, sigpipe);
@@ -28,12 +28,12 @@ fn start(mut command: Command, sigpipe: libc::sighandler_t) -> Target {
         }
         Ok(())
     };
-    // SAFETY: system calls alone between fork and exec.
+    // SAFETY: only system calls between fork and exec.
     unsafe { command.pre_exec(prepare) };
     Target::spawn(command)
 }
 
-/// What is open, by number; what is closed meanwhile is not.
+/// The open descriptors, by number. Descriptors closed during the scan are ignored.
 fn descriptors(pid: u32) -> BTreeMap<u32, PathBuf> {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().map(Result::unwrap);
     open.filter_map(|it| {
@@ -61,7 +61,7 @@ fn child(pid: u32) -> u32 {
     children.trim().parse().expect("one child")
 }
 
-/// `program`, which has written its frames and waits.
+/// `program` has written its frames and waits.
 fn inherits(bench: &Bench, program: PathBuf, sigpipe: libc::sighandler_t) {
     let mut plain = bench.command(&program);
     plain.args(["5", "wait"]);

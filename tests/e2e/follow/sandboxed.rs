@@ -1,13 +1,14 @@
-//! Workers that sandbox themselves right after the fork: their first frame must not end them.
+//! Workers that sandbox themselves right after the fork: their first frame must not kill them.
 
 use crate::fixtures::family::{follow, run, whole};
 use crate::fixtures::flood;
 use crate::fixtures::support::{Kind, Target, of_both_kinds};
 
-/// A sandbox, and who calls prepare before it.
+/// A sandbox, and whether prepare is called before it.
 const SANDBOXES: [(&str, u32); 4] = [("filter", 0), ("filter", 1), ("strict", 0), ("strict", 1)];
 
-/// Has `count` workers, one after the other; how many a signal ended, and what they wrote.
+/// Creates `count` workers, one after the other. Returns how many a signal killed, and the number
+/// of frames.
 fn workers(target: &mut Target, count: u32, mode: &str, init: u32, prepare: u32) -> (u64, u64) {
     target.say(&format!("workers {count} {mode} {init} {prepare}"));
     let said = target.stdout.wait_for("ended ");
@@ -39,7 +40,7 @@ fn workers_of_a_command_sandbox_themselves(kind: Kind) {
     whole(&bench, written, "run: workers that sandbox themselves", agent);
 }
 
-/// With them a segment that they have made, if ppt had not fetched it by then.
+/// This may include a segment that they have made, if ppt had not fetched it by then.
 fn workers_of_a_command_close_every_descriptor(kind: Kind) {
     let bench = flood::build_with("sandboxed_main.c").of(kind);
     let (mut target, stderr) = run(&bench, &["--", "./sandboxed_main"]);
@@ -51,16 +52,16 @@ fn workers_of_a_command_close_every_descriptor(kind: Kind) {
     whole(&bench, written, "run: workers that close every descriptor", agent);
 }
 
-/// Whether the kernel remembers how a process ended that has been reaped.
+/// Whether the kernel keeps the exit status of a reaped process.
 fn ends_are_kept() -> bool {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let numbers = release.split(|it: char| !it.is_ascii_digit()).map_while(|it| it.parse().ok());
     numbers.take(2).collect::<Vec<u32>>() >= vec![6, 15]
 }
 
-/// They do not wait: one may meet its filter with its first frame, and then no other one. What strict
-/// mode ends cannot be told from what somebody kills, so that takes four of which none wrote frames
-/// in between.
+/// They do not wait: one may reach its filter with its first frame, but no later one does. A kill
+/// by strict mode cannot be distinguished from another kill, so ppt needs four without frames in
+/// between.
 fn few_at_most(mode: &str, init: u32, prepare: u32) {
     let most = if mode == "filter" && ends_are_kept() { 1 } else { 4 };
     let bench = flood::build_with("sandboxed_main.c");
@@ -68,8 +69,8 @@ fn few_at_most(mode: &str, init: u32, prepare: u32) {
     let attach = follow(&bench, target.pid(), &[]);
     target.say("write 10");
     assert_eq!(target.written(), 10);
-    // A worker that is attached to too late is in no danger: it takes some until one is. One that is
-    // attached to early writes its frames, and takes the blame off those before it.
+    // A worker that is attached to too late is in no danger, so several may be needed. A worker
+    // that is attached to early writes its frames, and resets the count.
     let mut killed = 0;
     for _ in 0..60 {
         match workers(&mut target, 1, mode, init, prepare) {
@@ -90,7 +91,7 @@ fn few_at_most(mode: &str, init: u32, prepare: u32) {
     assert_eq!(target.written(), 10, "their parent is captured");
     let said = attach.stop();
     target.finish();
-    // One may have been found under its filter before it came to harm.
+    // ppt may have found one under its filter before it was killed.
     assert!(said.matches("no more").count() <= 1, "{said}");
     if killed == most {
         assert!(said.contains("no more forked processes of its program are captured"), "{said}");
@@ -107,7 +108,7 @@ fn sandboxed_workers_are_left_alone_after_the_first() {
     }
 }
 
-/// Children that end by themselves, or write frames before a signal ends them, are no reason.
+/// Children that end by themselves, or write frames before a signal kills them, do not count.
 #[test]
 fn workers_without_a_sandbox_are_captured() {
     let bench = flood::build_with("sandboxed_main.c");

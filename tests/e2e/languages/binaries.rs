@@ -1,5 +1,5 @@
-//! One small program in every kind of binary: its buffer is found by the expected path, and every
-//! frame of it is captured.
+//! One small program in every kind of binary: its buffer is found by the expected method, and every
+//! frame is captured.
 
 use std::collections::HashSet;
 use std::fs::{self, Permissions};
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use crate::fixtures::steady::{NOBODY, is_root};
 use crate::fixtures::support::{self, Account, Attach, Bench, Target, available};
 
-/// Frames that the four threads of crew.c write.
+/// Number of frames of the four threads of crew.c.
 const WRITTEN: u64 = 4 * 500;
 
-/// Where the writing part is.
+/// The location of the writing code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Program,
@@ -20,7 +20,7 @@ enum Shape {
     Plugin,
 }
 
-/// What is done to the object that holds the buffer.
+/// A modification of the object that holds the buffer.
 #[derive(Clone, Copy)]
 enum Then {
     Nothing,
@@ -37,7 +37,7 @@ struct Kind {
     shape: Shape,
     flags: &'static [&'static str],
     then: Then,
-    /// A tool that must be there besides the compiler.
+    /// A required tool other than the compiler.
     needs: &'static str,
     found: &'static str,
 }
@@ -100,7 +100,7 @@ kinds! {
     norelro: LINKED.flags(&["-Wl,-z,norelro"]);
     norelro_stripped: LINKED.flags(&["-Wl,-z,norelro"]).then(Then::Strip, "scan");
     noseparate_code: LINKED.flags(&["-Wl,-z,noseparate-code"]);
-    // Constants beside code: the descriptor lies in an executable mapping.
+    // Constants in the same segment as code: the descriptor lies in an executable mapping.
     noseparate_code_stripped: LINKED
         .flags(&["-fno-pie", "-no-pie", "-Wl,-z,noseparate-code"])
         .then(Then::Strip, "scan");
@@ -130,7 +130,7 @@ fn gcc_lto_and_gc_sections_in_a_library() {
 
 #[test]
 fn clang_lto_and_gc_sections() {
-    // Its own linker's, for GNU ld may have no plugin of the same version.
+    // The compiler's own linker, because GNU ld may lack a plugin of the same version.
     const FLAGS: &[&str] = &[GC[0], GC[1], GC[2], GC[3], "-fuse-ld=lld"];
     run("clang", "lto_gc_sections", LINKED.flags(FLAGS).needs("ld.lld"));
 }
@@ -197,7 +197,7 @@ fn build(bench: &Bench, compiler: &str, kind: Kind) {
     }
 }
 
-/// Takes the section headers out of an ELF file: e_shoff, e_shentsize, e_shnum, e_shstrndx.
+/// Removes the section headers of an ELF file: e_shoff, e_shentsize, e_shnum, e_shstrndx.
 fn behead(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
     bytes[0x28..0x30].fill(0);
@@ -262,7 +262,7 @@ fn capture(
     }
 }
 
-/// Every frame is there, once and right.
+/// Checks that every frame is there, once and right.
 fn check((bench, capture): (&Bench, &str), row: &str, case: &str, written: u64, attach: u32) {
     assert_eq!(written, WRITTEN);
     let info = bench.info(capture);
@@ -299,7 +299,7 @@ fn a_deleted_library() {
     capture(&bench, "20", "library deleted", target, &bench.path("libcrew.so"), &["scan"]);
 }
 
-/// Another build of the same program is put at its place: its symbols would mislead.
+/// Another build of the same program replaces the file: its symbols would mislead.
 #[test]
 fn an_upgraded_program() {
     let bench = Bench::new();
@@ -320,7 +320,7 @@ fn an_upgraded_library() {
     capture(&bench, "20", "library upgraded", target, &bench.path("libcrew.so"), &["scan"]);
 }
 
-/// What runs a program as nobody.
+/// The command that runs a program as nobody.
 fn as_nobody(bench: &Bench, program: &Path) -> std::process::Command {
     let mut command = bench.command("setpriv");
     let nobody = NOBODY.to_string();
@@ -328,8 +328,8 @@ fn as_nobody(bench: &Bench, program: &Path) -> std::process::Command {
     command
 }
 
-/// A folder of nobody's, with the program and a ppt that nobody may run; `None` where a test
-/// cannot become nobody.
+/// A folder of nobody, with the program and a ppt that nobody may run. `None` if a test cannot
+/// become nobody.
 fn nobodys_bench() -> Option<Bench> {
     if !is_root() || !available("setpriv") {
         return None;
@@ -341,7 +341,7 @@ fn nobodys_bench() -> Option<Bench> {
     Some(bench)
 }
 
-/// Nobody attaches to its own program, whose file it may run but not read.
+/// nobody attaches to its own program, which it may execute but not read.
 fn unreadable(bench: &Bench, case: &str, mut target: Target) {
     let mut command = as_nobody(bench, &bench.path("ppt"));
     command.args(["attach", "-v", &target.pid().to_string()]);
@@ -368,7 +368,7 @@ fn a_program_that_never_was_readable() {
     let Some(bench) = nobodys_bench() else { return };
     fs::set_permissions(bench.path("crew"), Permissions::from_mode(0o711)).unwrap();
     let target = Target::start(as_nobody(&bench, &bench.path("crew")));
-    // Most kernels make such a process not dumpable: only a privileged ppt may attach then.
+    // Most kernels make such a process not dumpable, so only a privileged ppt may attach.
     let mut probe = as_nobody(&bench, Path::new("head"));
     let memory = format!("/proc/{}/mem", target.pid());
     if probe.args(["-c0", &memory]).output().unwrap().status.success() {
@@ -386,7 +386,7 @@ fn a_program_that_never_was_readable() {
     capture(&bench, "20", case, target, &bench.path("crew"), &["symtab"]);
 }
 
-/// A program on an overlay, as in a container: what is mapped has another inode than what is seen.
+/// A program on an overlay, as in a container: the mapped inode differs from the visible one.
 #[test]
 fn a_program_on_an_overlay() {
     if !is_root() || !available("unshare") {

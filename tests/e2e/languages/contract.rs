@@ -1,4 +1,4 @@
-//! The paper's program and the documented forms, as their users wrote them.
+//! The paper's program and the documented forms, as a user would write them.
 
 use crate::fixtures::support::{Account, Bench};
 

@@ -1,4 +1,4 @@
-//! Counters and histograms in every language, and in files that have nothing else.
+//! Counters and histograms in every language, and in files with nothing else.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use crate::fixtures::node;
 use crate::fixtures::python::modules;
 use crate::fixtures::support::{Bench, Target};
 
-/// A file with counters alone.
+/// A file with counters only.
 const FRAMES: &str = "counter seen @unit(\"n\");\ncounter level : i64;\n\
     histogram waits : duration;\nhistogram sizes : u32 (10, 20, 4);\n";
 
-/// What each program adds at a line, for i from 0 to 99.
+/// Each program adds once for each i from 0 to 99 at a line.
 const ROUNDS: i64 = 100;
 
 fn check(bench: &Bench, mut target: Target) {

@@ -133,7 +133,7 @@ fn names_that_the_output_needs_are_refused() {
     assert!(output.status.success(), "C has no such need");
 }
 
-/// A field that ppt adds has its name from ppt: the frame is what can be called otherwise.
+/// A field that ppt adds has a fixed name, so the frame must be renamed.
 #[test]
 fn a_span_called_as_what_ppt_adds_is_refused() {
     let bench = Bench::new();
@@ -152,7 +152,7 @@ fn a_span_called_as_what_ppt_adds_is_refused() {
     assert!(output.status.success(), "no field `at` is added");
 }
 
-/// Fields may be called as the functions beside their frame, and as what the generated code uses.
+/// Fields may have the names of the generated functions, and of what the generated code uses.
 #[test]
 fn fields_called_as_functions() {
     let bench = Bench::new();

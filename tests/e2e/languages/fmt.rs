@@ -1,4 +1,4 @@
-//! `pptc fmt` as it is used: what it does to files, and what it leaves alone.
+//! `pptc fmt` in use: which files it changes, and which it leaves unchanged.
 
 use std::fs;
 use std::io::Write;
@@ -31,7 +31,7 @@ fn files_are_replaced_and_keep_their_mode() {
     assert_eq!(contents(&bench, "a.frame"), PRETTY);
     assert_eq!((new.mode(), new.uid(), new.gid()), (old.mode(), old.uid(), old.gid()));
     assert_eq!(bench.names(""), ["a.frame"]);
-    // What is as it should be is not touched.
+    // A formatted file is not written.
     said(&fmt(&bench, &["a.frame"]), 0, "", "");
     assert_eq!(fs::metadata(&path).unwrap().ino(), new.ino());
 }
@@ -96,7 +96,7 @@ fn from_standard_input_to_standard_output() {
     }
 }
 
-/// The word is the command; a file of that name has a folder in front.
+/// The word is the command; a file with that name needs a folder prefix.
 #[test]
 fn a_file_called_fmt() {
     let bench = Bench::new();

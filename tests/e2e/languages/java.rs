@@ -1,4 +1,4 @@
-//! Java targets: programs built as the documentation says, for the JDK that `javac` is of.
+//! Java targets: programs built as the documentation describes, with the JDK of `javac`.
 
 use std::collections::BTreeSet;
 
@@ -121,7 +121,7 @@ fn calls_scopes_and_errors() {
     assert_eq!(note.rows[0][3..], ["255", "4294967295", "-32768", "32767"]);
 }
 
-/// The frames of a capture, as they are in the file.
+/// The frames of a capture, as in the file.
 fn frames(bench: &Bench, capture: &str) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let mut capture = Capture::open(&bench.path(capture)).unwrap();
@@ -133,7 +133,7 @@ fn frames(bench: &Bench, capture: &str) -> Vec<Vec<u8>> {
     frames
 }
 
-/// Not only the tables: every byte of every frame, padding included.
+/// Compares not only the tables: every byte of every frame, including padding.
 #[test]
 fn the_bytes_are_those_of_c() {
     let bench = Bench::new();
@@ -150,7 +150,7 @@ fn the_bytes_are_those_of_c() {
         attach.stop();
         target.finish();
         let mut frames = frames(&bench, capture);
-        // Two buffers, whose chunks come as they were drained.
+        // Two buffers, whose chunks are in the order of draining.
         frames.sort();
         frames
     };
@@ -201,7 +201,7 @@ class Main {
 }
 "#;
 
-/// Threads of a living JVM, older and younger than the session, by the names that Java gave them.
+/// Threads of a running JVM, started before and after the session, by their Java names.
 #[test]
 fn threads_and_their_names() {
     let bench = Bench::new();
@@ -225,7 +225,7 @@ fn threads_and_their_names() {
         let threads = json["threads"].as_array().unwrap().iter();
         threads.map(|it| it["name"].as_str().unwrap().to_owned()).collect()
     };
-    // The JVM tells the kernel, which keeps 15 bytes.
+    // The JVM passes the name to the kernel, which keeps 15 bytes.
     let wanted = ["before", "pool-1-thread-1"].map(str::to_owned);
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     for names in [names(&info), names(&listed[0])] {
@@ -284,7 +284,7 @@ public class Plugin implements Runnable {
 }
 "#;
 
-/// Two class loaders have two copies of the classes, and each its own library and its own buffer.
+/// Two class loaders have two copies of the classes, each with its own library and buffer.
 #[test]
 fn every_class_loader_writes() {
     let bench = Bench::new();
@@ -311,7 +311,7 @@ fn every_class_loader_writes() {
         assert_eq!(runs, [vec![1; 2000]].concat(), "each counts its own runs");
         std::fs::remove_file(bench.path("out.bin")).unwrap();
     };
-    // The library in a folder, which one loader has and the other one copies.
+    // The library is in a folder: one loader uses it and the other one copies it.
     let libraries = |command: &mut std::process::Command| {
         command.arg(format!("-Djava.io.tmpdir={}", bench.path("").display()));
     };
@@ -319,7 +319,7 @@ fn every_class_loader_writes() {
     libraries(&mut command);
     command.args(["-Djava.library.path=.", "-cp", "classes", "Main"]);
     check(command);
-    // The library beside the classes, as in a jar: each loader has a copy.
+    // The library is next to the classes, as in a jar: each loader has a copy.
     std::fs::copy(bench.path("libjob_jni.so"), bench.path("plugin/job/libjob_jni.so")).unwrap();
     let mut command = bench.command("java");
     libraries(&mut command);
@@ -350,7 +350,8 @@ class Main {
 }
 "#;
 
-/// A JVM that ends while its threads write: what was published is there, and it is accounted for.
+/// A JVM that ends while its threads write: published frames are captured, and all are accounted
+/// for.
 #[test]
 fn an_exit_in_the_middle() {
     let bench = Bench::new();
@@ -367,7 +368,7 @@ fn an_exit_in_the_middle() {
     let account = Account::of(&info);
     assert!(account.captured > 4, "{account:?}");
     assert_eq!((&info["mismatches"], &info["damages"]), (&0.into(), &0.into()));
-    // Of each thread, a number for each frame: what is not there is lost.
+    // Each thread numbers its frames: missing numbers are lost.
     let table = bench.table("out.bin", &[]);
     let mut next = [0; 4];
     for (who, i) in table.numbers("who").into_iter().zip(table.numbers("i")) {
@@ -395,8 +396,8 @@ class Main {
 }
 "#;
 
-/// A loop that does nothing else, compiled while nobody is attached, sees that somebody is; from then
-/// on no frame is missing.
+/// An otherwise empty loop that was compiled without a session notices an attach; from then on no
+/// frame is missing.
 #[test]
 fn a_compiled_loop_sees_the_switch() {
     let bench = Bench::new();
@@ -415,7 +416,7 @@ fn a_compiled_loop_sees_the_switch() {
     assert!(!target.stdout.has("done"), "it is still in its loop");
     let account = Account::of(&bench.info("out.bin"));
     let table = bench.table("out.bin", &[]);
-    // What the listener lost has numbers, too: each frame has the next one.
+    // Frames lost by the listener have numbers, too: each frame has the next one.
     let rows = table.numbers("i").into_iter().zip(table.numbers("seqno"));
     let first: BTreeSet<_> = rows.map(|(i, seqno)| i - seqno).collect();
     assert_eq!(first.len(), 1, "{first:?}");
@@ -443,7 +444,8 @@ class Main {
 }
 "#;
 
-/// Without its library, with that of other frames, or where nothing is compiled in, a program runs on.
+/// Without its library, with that of other frames, or on an unsupported platform, a program still
+/// runs.
 #[test]
 fn a_program_without_its_library_runs_on() {
     let bench = Bench::new();
@@ -481,7 +483,7 @@ fn a_program_without_its_library_runs_on() {
     let (out, err) = run(&[&named]);
     assert_eq!((&*out, &*err), ("false 0 0 0 16 -1\nthere\n", ""), "nothing is compiled in");
 
-    // The library of a file that has another field.
+    // The library of a file with a different field.
     std::fs::rename(bench.path("generated"), bench.path("classes.old")).unwrap();
     bench.write("job.frame", &frames.replace("int i;", "int i, more;"));
     bench.pptc(&["--emit", "java", "-o", "generated", "job.frame"]);

@@ -1,4 +1,4 @@
-//! Differences of stamps in ticks, in histograms of nanoseconds.
+//! Differences of tick stamps, in histograms of nanoseconds.
 
 use crate::fixtures::java;
 use crate::fixtures::node;
@@ -7,7 +7,7 @@ use crate::fixtures::support::{Bench, Target};
 
 const FRAMES: &str = include_str!("../../targets/lengths.frame");
 
-/// A nap is of so many ns, or longer.
+/// Minimum duration of a sleep in ns.
 const NAP: i64 = 20_000_000;
 const NAPS: i64 = 5;
 
@@ -19,7 +19,7 @@ fn check(bench: &Bench, mut target: Target) {
         attach.stop();
         let said: Vec<i64> = said.split(' ').map(|number| number.parse().unwrap()).collect();
         let [length, about, unknown] = said[..] else { panic!("{said:?}") };
-        // What the program measured is around what the helper said. A rate is within 30 ppm.
+        // The program's measurement encloses the helper's result. A rate is accurate to 30 ppm.
         let least = NAP - NAP / 1000;
         assert!((least..=about + about / 1000).contains(&length), "{is_read_from}: {said:?}");
         assert_eq!(unknown, -1, "{is_read_from}: one stamp was not taken");

@@ -1,4 +1,4 @@
-//! Node.js targets: packages built as the documentation says, for the Node that is installed.
+//! Node.js targets: packages built as the documentation describes, for the installed Node.
 
 use std::collections::BTreeSet;
 
@@ -127,7 +127,7 @@ fn calls_scopes_and_errors() {
     assert_eq!(rare.numbers("at.tv_usec"), [999_999, 500_000]);
 }
 
-/// The frames of a capture, as they are in the file.
+/// The frames of a capture, as in the file.
 fn frames(bench: &Bench, capture: &str) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let mut capture = Capture::open(&bench.path(capture)).unwrap();
@@ -139,7 +139,7 @@ fn frames(bench: &Bench, capture: &str) -> Vec<Vec<u8>> {
     frames
 }
 
-/// Not only the tables: every byte of every frame, padding included.
+/// Compares not only the tables: every byte of every frame, including padding.
 #[test]
 fn the_bytes_are_those_of_c() {
     let bench = Bench::new();
@@ -156,7 +156,7 @@ fn the_bytes_are_those_of_c() {
         attach.stop();
         target.finish();
         let mut frames = frames(&bench, capture);
-        // Two buffers, whose chunks come as they were drained.
+        // Two buffers, whose chunks are in the order of draining.
         frames.sort();
         frames
     };
@@ -223,8 +223,9 @@ else
     work();
 "#;
 
-/// Workers, older and younger than the session, each with a ring until it ends: there are ten rings.
-/// The main thread has no addon, so that each is the last one that has it, and the next one loads it.
+/// Workers started before and after the session, each with a ring until it ends: there are ten
+/// rings. The main thread does not load the addon, so each worker is the last one that has it, and
+/// the next one loads it again.
 #[test]
 fn workers_that_end_give_their_rings_back() {
     let bench = Bench::new();
@@ -268,8 +269,8 @@ if (isMainThread) {
 }
 "#;
 
-/// A process that ends in an interval, while its workers write: what was published is there, and it
-/// is accounted for.
+/// A process that ends in an interval while its workers write: published frames are captured, and
+/// all are accounted for.
 #[test]
 fn an_exit_in_the_middle() {
     let bench = Bench::new();
@@ -290,7 +291,7 @@ fn an_exit_in_the_middle() {
     assert!(account.captured > 0, "{account:?}");
     assert_eq!((&info["mismatches"], &info["damages"]), (&0.into(), &0.into()));
     assert_eq!(bench.table("out.bin", &["--frame", "handled"]).rows.len(), 0, "it did not end");
-    // Of each worker, a number for each frame: what is not there is lost.
+    // Each worker numbers its frames: missing numbers are lost.
     let table = bench.table("out.bin", &["--frame", "tick"]);
     let mut next = [0; 3];
     for (who, i) in table.numbers("who").into_iter().zip(table.numbers("i")) {
@@ -325,7 +326,7 @@ if (process.argv[2] === 'child') {
 }
 "#;
 
-/// A child is another program, which is off; its parent stays on.
+/// A child runs another program, which is off; its parent stays on.
 #[test]
 fn a_child_process_is_off() {
     let bench = Bench::new();
@@ -356,8 +357,8 @@ run(20_000_000, 2_000_000_000);
 console.log('done');
 "#;
 
-/// A loop that does nothing else, compiled while nobody is attached, sees that somebody is; from then
-/// on no frame is missing.
+/// An otherwise empty loop that was compiled without a session notices an attach; from then on no
+/// frame is missing.
 #[test]
 fn a_compiled_loop_sees_the_switch() {
     let bench = Bench::new();
@@ -374,7 +375,7 @@ fn a_compiled_loop_sees_the_switch() {
     assert!(!target.stdout.has("done"), "it is still in its loop");
     let account = Account::of(&bench.info("out.bin"));
     let table = bench.table("out.bin", &[]);
-    // What the listener lost has numbers, too: each frame has the next one.
+    // Frames lost by the listener have numbers, too: each frame has the next one.
     let rows = table.numbers("i").into_iter().zip(table.numbers("seqno"));
     let first: BTreeSet<_> = rows.map(|(i, seqno)| i - seqno).collect();
     assert_eq!(first.len(), 1, "{first:?}");
@@ -395,7 +396,8 @@ console.log(on(), now(), hash(null), hash128(null).length, nsBetween(1, 2));
 console.log(hashU64(1) !== 0n, hash('x') === hash(Buffer.from('x')), failure() === null);
 "#;
 
-/// Without its addon, with that of other frames, or where nothing is compiled in, a program runs on.
+/// Without its addon, with that of other frames, or on an unsupported platform, a program still
+/// runs.
 #[test]
 fn a_program_without_its_addon_runs_on() {
     let bench = Bench::new();
@@ -418,7 +420,7 @@ fn a_program_without_its_addon_runs_on() {
     let (out, err) = run();
     assert_eq!((&*out, &*err), ("false 0n 0n 16 -1\ntrue true true\n", ""));
 
-    // Where node-gyp has built it.
+    // The folder in which node-gyp builds.
     std::fs::create_dir_all(bench.path("job/build/Release")).unwrap();
     let built = bench.path("job/build/Release/job_node.node");
     std::fs::rename(bench.path("job/job_node.node"), &built).unwrap();
@@ -434,7 +436,7 @@ fn a_program_without_its_addon_runs_on() {
     let (out, err) = run();
     assert_eq!((&*out, &*err), ("false 0n 0n 16 -1\nfalse true true\n", ""));
 
-    // The addon of a file that has another field.
+    // The addon of a file with a different field.
     std::fs::rename(bench.path("job"), bench.path("old")).unwrap();
     bench.write("job.frame", &frames.replace("int i;", "int i, more;"));
     assert!(packages(&bench, &["job"]));
@@ -469,7 +471,7 @@ fn from_the_first_frame() {
     assert_eq!(table.numbers("i"), (0..500).collect::<Vec<_>>());
 }
 
-/// `npm` has node-gyp with it, which needs no network where it is told where Node's headers are.
+/// `npm` includes node-gyp, which needs no network if it is given the folder of Node's headers.
 #[test]
 fn the_recipe_of_node_gyp() {
     let bench = Bench::new();

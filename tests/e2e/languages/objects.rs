@@ -1,5 +1,5 @@
-//! Buffers in programs, libraries and plugins, alone and together: which of them merge, which are
-//! told apart, and what happens when one goes away.
+//! Buffers in programs, libraries and plugins, alone and together: which of them merge, which stay
+//! separate, and the effect of unloading one.
 
 mod large;
 mod linked;
@@ -11,7 +11,7 @@ use std::fs;
 
 use crate::fixtures::support::{self, Account, Bench, Table, Target};
 
-/// Threads that one `go` of host.c makes.
+/// Number of threads that one `go` of host.c starts.
 const CREW: u64 = 4;
 
 /// A folder with `host.c`, `plugin.c`, and both frame files compiled: `left/` and `right/`.
@@ -49,7 +49,7 @@ fn path(bench: &Bench, name: &str) -> String {
     bench.path(name).to_str().unwrap().into()
 }
 
-/// Tells it to do something and waits until it has.
+/// Sends it a command and waits for the answer.
 fn tell(target: &mut Target, line: &str, answer: &str) {
     target.say(line);
     target.stdout.wait_for(answer);
@@ -64,7 +64,7 @@ fn go(target: &mut Target, frames: u32) -> u64 {
     target.written()
 }
 
-/// Text with every run of spaces as one, and pids and the folder as placeholders.
+/// Text with each run of spaces reduced to one, and pids and the folder as placeholders.
 fn plain(bench: &Bench, text: &str, pids: &[(u32, &str)]) -> String {
     let folder = bench.path("").to_str().unwrap().to_string();
     let mut text = text.replace(folder.trim_end_matches('/'), "DIR");
@@ -75,11 +75,11 @@ fn plain(bench: &Bench, text: &str, pids: &[(u32, &str)]) -> String {
     text.lines().map(line).collect()
 }
 
-/// `ppt list` of a target, plain.
+/// The output of `ppt list` for a target, in that form.
 fn list(bench: &Bench, target: &Target, pids: &[(u32, &str)]) -> String {
     let ran = bench.ppt(&["list", &target.pid().to_string()]);
     assert_eq!((ran.code(), ran.stderr.as_str()), (0, ""));
-    // How long ago an agent started is not the same every time.
+    // The age of an agent varies.
     let lines = ran.stdout.lines().map(|line| match line.split_once(", started ") {
         Some((before, rest)) => format!("{before}{}\n", rest.split_once(" ago").unwrap().1),
         None => format!("{line}\n"),
@@ -87,7 +87,7 @@ fn list(bench: &Bench, target: &Target, pids: &[(u32, &str)]) -> String {
     plain(bench, &lines.collect::<String>(), pids)
 }
 
-/// Hash of a side's schema, as names show it.
+/// Hash of a side's schema, as in names.
 fn hash8(bench: &Bench, side: &str) -> String {
     let header = fs::read_to_string(bench.path(&format!("{side}/example.h"))).unwrap();
     let (_, rest) = header.split_once("\n * Schema ").unwrap();
@@ -118,7 +118,7 @@ fn check(table: &Table, side: &str, times: u64) -> u64 {
     table.rows.len() as u64
 }
 
-/// Ends the target, checks the sum and notes it.
+/// Ends the target, checks the sum and records it.
 fn account(
     bench: &Bench,
     row: &str,
@@ -137,7 +137,7 @@ fn account(
     account
 }
 
-/// Two libraries with different frames under the same names: each is its own.
+/// Two libraries with different frames of the same names: each has its own buffer.
 fn two_of_a_name(case: &str, prepare: impl Fn(&Bench) -> Target) {
     let bench = bench();
     let mut target = prepare(&bench);
@@ -166,14 +166,14 @@ fn two_of_a_name(case: &str, prepare: impl Fn(&Bench) -> Target) {
         let table = bench.table("out.bin", &["-b", &format!("example#{hash}")]);
         assert_eq!(check(&table, ["left", "right"][side], 1), CREW * 500);
     }
-    // Together: a column says whose row it is.
+    // Together: a column identifies the library of a row.
     let all = bench.table("out.bin", &[]);
     for name in &names {
         assert_eq!(all.cells("buffer").iter().filter(|it| *it == name).count(), 2000);
     }
 }
 
-/// Two parts with the same frames: one buffer, as the linker has it.
+/// Two parts with the same frames: the linker merges them into one buffer.
 fn merged(case: &str, prepare: impl Fn(&Bench) -> Target) {
     let bench = bench();
     let mut target = prepare(&bench);

@@ -1,4 +1,4 @@
-//! Points in every language: the same program, and the same frames of it.
+//! Points in every language: the same program with the same frames.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::fixtures::support::{Account, Attach, Bench, Kind, Table, Target, of_b
 
 const ROUNDS: u64 = 1000;
 
-/// What all of them write: in each round three points of one message.
+/// The frames of every program: in each round three points of one message.
 fn check(bench: &Bench, mut target: Target) {
     let attach = bench.attach(&target, &["--memory", "1G"]);
     let written = target.run();
@@ -28,7 +28,7 @@ fn check(bench: &Bench, mut target: Target) {
     check_roles(&std::fs::read(bench.path("out.bin")).unwrap());
 }
 
-/// Whoever dumps them, the frames say what the programs wrote.
+/// Checks that the frames match the programs, with any dump.
 fn check_tables(table: impl Fn(&str) -> Table) {
     let [sent, received, passed] = ["sent", "received", "passed"].map(table);
     assert_eq!(sent.columns[3..], ["id", "when"], "stamped by the program");
@@ -54,7 +54,7 @@ fn check_tables(table: impl Fn(&str) -> Table) {
     assert_eq!([&sent, &received, &passed].map(|it| it.rows.len() as u64), [ROUNDS; 3]);
 }
 
-/// The schema in the capture says what comes in and goes out, and what may follow what.
+/// The schema in the capture states the incoming and outgoing identities, and the edges.
 fn check_roles(capture: &[u8]) {
     let head = br#"{"v":1,"buffer":"relay""#;
     let at = capture.windows(head.len()).position(|it| it == head).expect("a schema");
@@ -149,8 +149,8 @@ fn node() {
     }
 }
 
-/// A `ppt` that has never heard of points attaches, captures and dumps: it shows plain frames. Each
-/// reads the captures of the other.
+/// A `ppt` of an earlier version without points attaches, captures and dumps: it shows plain
+/// frames. Each version reads the captures of the other.
 #[test]
 fn the_released_ppt_shows_the_frames() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! The compiler of frame files as it is used: files, exit codes, messages.
+//! The compiler of frame files in use: files, exit codes, messages.
 
 use std::fs;
 use std::time::SystemTime;
@@ -91,7 +91,7 @@ fn files_that_cannot_be_written_are_named() {
     said(&ran, 1, "", "pptc: cannot write none/d: No such file or directory (os error 2)\n");
 }
 
-/// The rule for make is that both files, in whichever order, are made of `source`.
+/// The make rule must state that both files, in either order, depend on `source`.
 #[track_caller]
 fn check_rule(bench: &Bench, depfile: &str, [one, other]: [&str; 2], source: &str) {
     let rule = fs::read_to_string(bench.path(depfile)).unwrap();

@@ -1,4 +1,4 @@
-//! Python targets: modules built as the documentation says, for the interpreter that `python3` is.
+//! Python targets: modules built as the documentation describes, for the `python3` interpreter.
 
 use crate::fixtures::python::modules;
 use crate::fixtures::support::{Account, Bench, Target, text};

@@ -1,5 +1,5 @@
-//! Rust targets, built by cargo as a user would: the contract's program, every type, forks,
-//! libraries, and what a compiler makes of it.
+//! Rust targets, built by cargo like a user's project: the contract's program, every type, forks,
+//! libraries, and the compiled code.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -38,7 +38,7 @@ fn the_contracts_program(kind: Kind) {
     let (name, bytes) = (jobs.cells("name"), jobs.numbers("bytes"));
     let (start, end) = (jobs.numbers_or_0("handle_start"), jobs.numbers_or_0("handle_end"));
     for user in 0..1000 {
-        // The order of a ring is that of the writes: the scope's comes last.
+        // The order in a ring is that of the writes: the scope's frame comes last.
         let row = user * 3;
         assert_eq!(who[row..row + 3], [user as i64; 3]);
         assert_eq!(kind[row..row + 3], ["LOGIN", "UPDATE", "TIMEOUT"]);
@@ -102,7 +102,7 @@ fn two_crates_of_one_frame_file_are_two_buffers() {
     let account = Account::of(&info);
     account.check(written);
     assert_eq!(account.captured, 303);
-    // A hundred threads, one after the other, gave their ring back.
+    // A hundred consecutive threads gave their rings back.
     for buffer in info["buffers"].as_array().unwrap() {
         let rings: BTreeSet<_> = buffer["rings"].as_array().unwrap().iter().collect_rings();
         assert!(rings.iter().all(|&ring| ring == 0), "{buffer}");
@@ -130,7 +130,7 @@ fn a_library_is_unloaded_while_its_thread_goes_on() {
     assert!(said.contains("its library was unloaded"), "{said}");
     target.finish();
     let account = Account::of(&bench.info("out.bin"));
-    // The library's memory went with its frames' last look; what was drained is whole.
+    // The library's memory was unmapped before the last drain; the drained frames are intact.
     assert!(account.captured + account.lost <= 1000, "{account:?}");
 }
 
@@ -141,7 +141,7 @@ fn generated_code_is_free_of_clippys_complaints() {
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
-/// A build script's mistakes are told as such.
+/// The errors of a build script are reported as such.
 #[test]
 fn mistakes_of_a_build_script() {
     let bench = Bench::new();
@@ -149,7 +149,7 @@ fn mistakes_of_a_build_script() {
     let project = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust-targets");
     let folder = project.join("app");
     let compile = |files: &[&str]| {
-        // The build script itself, run as cargo would, on other files.
+        // The build script itself, run as cargo would, with other files.
         let script = format!(
             "fn main() {{ for file in {files:?} {{ ppt_codegen::compile(file).unwrap(); }} }}"
         );
@@ -183,8 +183,8 @@ fn mistakes_of_a_build_script() {
     assert!(said.contains("1 | frame bad { itn who; }") && said.contains("^^^"), "{said}");
 }
 
-/// Tasks go from thread to thread, and what they hold with them: each frame is whole, and in the
-/// ring of the thread that was the last to have it.
+/// Tasks move between threads, together with their scopes: each frame is complete, and in the ring
+/// of the last thread of its task.
 #[test]
 fn scopes_that_are_held_over_awaits() {
     const THREADS: i64 = 4;
@@ -251,12 +251,12 @@ fn what_a_compiler_makes_of_it() {
     let listing = text(&output.stdout);
     for function in ["block_form", "block_form_text", "block_form_busy"] {
         let code = instructions(&listing, |name| name == function);
-        // What a panic in the closure keeps from being put off: room on the stack.
+        // Room on the stack is allocated early because of a possible panic in the closure.
         let stack = |it: &String| {
             function == "block_form_busy"
                 && (it.starts_with("push") || it.starts_with("pop") || it.ends_with(",%rsp"))
         };
-        // Off, that is up to the first return: one load, one test, one branch not taken.
+        // When off, that is up to the first return: one load, one test, one branch not taken.
         let off = code.iter().take_while(|it| !it.starts_with("ret")).filter(|it| !stack(it));
         let off: Vec<_> = off.collect();
         let [load, test, branch] = off[..] else { panic!("{function}: {code:#?}") };
@@ -274,7 +274,7 @@ fn what_a_compiler_makes_of_it() {
         ("begin", instructions(&listing, |name| name.contains("ppt_begin"))),
     ] {
         assert!(!code.is_empty(), "{what} is not there");
-        // `begin` has its slow path behind the way out, called by way of the GOT.
+        // `begin` has its slow path after the return, called through the GOT.
         let mut returns = 0;
         for it in &code {
             let serialises = ["lock ", "xchg", "mfence", "syscall"];

@@ -1,5 +1,5 @@
-//! Rust targets however they are built: what of them holds a buffer is kept, says hello, is found,
-//! and every value is right.
+//! Rust targets in every build configuration: the buffer is kept and found, the process reports to
+//! ppt, and every value is right.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -79,7 +79,7 @@ fn musl() {
     works("musl", &triple, "", &[]);
 }
 
-/// A cdylib is a plugin of a C program as any other.
+/// A cdylib is a plugin of a C program like any other.
 #[test]
 fn a_library_that_a_c_program_loads() {
     let bench = Bench::new();

@@ -1,5 +1,5 @@
 //! Spans that one thread begins and another ends, and a chain through both, in every language: the
-//! same program, and the same frames of it.
+//! same program with the same frames.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::fixtures::support::{
     Account, Attach, Bench, Kind, Table, Target, of_both_kinds, ppt, text,
 };
 
-/// What all of them write: by thread and round, an errand and a visit, each begun and ended, and a leg
-/// in three steps.
+/// The frames of every program: by thread and round, an errand and a visit, each begun and ended,
+/// and a leg in three steps.
 fn check(bench: &Bench, mut target: Target, threads: i64, rounds: i64) {
     let attach = bench.attach(&target, &["--memory", "1G"]);
     let written = target.run();
@@ -28,7 +28,7 @@ fn check(bench: &Bench, mut target: Target, threads: i64, rounds: i64) {
     check_wholes(bench, threads, rounds);
 }
 
-/// A dump has frames; who asks for spans or chains learns what to type.
+/// A dump contains frames; a request for spans or chains is answered with the right command.
 fn check_names(bench: &Bench) {
     for (table, frame) in [("errand_spans", "errand"), ("leg_chains", "leg")] {
         let ran = bench.ppt(&["dump", "out.bin", "--frame", table]);
@@ -40,7 +40,7 @@ fn check_names(bench: &Bench) {
     }
 }
 
-/// The tables of whole spans and chains say what the frames say, and what the program did.
+/// The tables of whole spans and chains match the frames and the program.
 fn check_wholes(bench: &Bench, threads: i64, rounds: i64) {
     if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
         return eprintln!("ppt-analysis is not built beside ppt: skipped");
@@ -53,7 +53,7 @@ fn check_wholes(bench: &Bench, threads: i64, rounds: i64) {
         said.lines().skip(1).map(cells).collect()
     };
     let count = threads * rounds;
-    // By dump, when each frame with that key was begun.
+    // From the dump, when each frame with that key was begun.
     let times = |frame: &str, mark: &str| -> HashMap<(i64, String), i64> {
         let table = bench.table("out.bin", &["--frame", frame]);
         let at = |name: &str| table.columns.iter().position(|it| it == name).unwrap();
@@ -100,7 +100,7 @@ fn check_wholes(bench: &Bench, threads: i64, rounds: i64) {
     assert_eq!(slices, [closed("errand"), closed("visit")]);
 }
 
-/// The tables of the kinds of frames, whoever dumps them.
+/// Checks the tables of the kinds of frames, with any dump.
 fn check_tables(table: impl Fn(&str) -> Table, threads: i64, rounds: i64) {
     let errands = table("errand");
     let columns = ["seqno", "ring", "tid", "id", "thread", "verb", "bytes", "edge", "at"];
@@ -242,8 +242,8 @@ fn node_from_four_workers() {
     }
 }
 
-/// A `ppt` that has never heard of spans attaches, captures and dumps: it shows plain frames. Each
-/// reads the captures of the other.
+/// A `ppt` of an earlier version without spans attaches, captures and dumps: it shows plain frames.
+/// Each version reads the captures of the other.
 #[test]
 fn the_released_ppt_shows_the_frames() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! Programs that use the crate `tracing`: what ppt sees, beside what they count.
+//! Programs that use the crate `tracing`: compares the captures with the programs' counts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,13 +11,13 @@ fn start(bench: &Bench, mode: &str) -> Target {
     let mut command = bench.command(programs().join("traced"));
     command.args([mode, &REQUESTS.to_string()]);
     let target = Target::spawn(command);
-    // No interest, and no logging, while nobody is attached.
+    // Without a session there is no interest and no logging.
     target.stdout.wait_for("before false false");
     target.stdout.wait_for("ready");
     target
 }
 
-/// Attaches, and waits until the program knows.
+/// Attaches, and waits until the program has noticed.
 fn attach(bench: &Bench, target: &mut Target) -> Attach {
     let attach = bench.attach(target, &[]);
     target.say("wait");
@@ -25,7 +25,7 @@ fn attach(bench: &Bench, target: &mut Target) -> Attach {
     attach
 }
 
-/// What the layer beside counted of one round.
+/// The counts of the program's own layer in one round.
 fn round(target: &mut Target, line: &str) -> usize {
     target.say(line);
     let counted = target.stdout.wait_for("counted ").parse().unwrap();
@@ -33,7 +33,7 @@ fn round(target: &mut Target, line: &str) -> usize {
     counted
 }
 
-/// The tables of a capture whose frames are all there.
+/// The tables of a capture without losses.
 struct Tables {
     tasks: Table,
     entered: Table,
@@ -76,7 +76,7 @@ fn a_subscriber_sees_everything_while_ppt_is_attached() {
     let tables = Tables::read(&bench, "out.bin");
     assert_eq!(tables.counts(), [4, 2, 1, 3].map(|each| each * REQUESTS));
 
-    // Each span begins and ends, and its events, polls and records name it.
+    // Each span begins and ends, and its events, polls and records refer to it.
     let (names, edges) = (tables.tasks.cells("name"), tables.tasks.cells("edge"));
     let (ids, parents) = (tables.tasks.cells("id"), tables.tasks.cells("parent"));
     let texts = tables.tasks.cells("text");
@@ -94,7 +94,7 @@ fn a_subscriber_sees_everything_while_ppt_is_attached() {
     let (from, to) = (tables.entered.numbers("poll_start"), tables.entered.numbers("poll_end"));
     assert!(from.iter().zip(&to).all(|(from, to)| 0 < *from && from <= to));
 
-    // Numbers by their type, texts in their order.
+    // Numbers by their type, texts in order.
     let (a, b) = (tables.tasks.numbers("a"), tables.tasks.numbers("b"));
     assert_eq!((a[begins[0]], b[begins[0]], a[begins[2]], b[begins[2]]), (1, 0, 2, 1));
     let events = &tables.events;
@@ -115,7 +115,8 @@ fn a_subscriber_sees_everything_while_ppt_is_attached() {
     assert_eq!(sites.cells("fields")[request], "n,ok,method,status");
     assert!(sites.cells("file")[request].ends_with("traced.rs"));
 
-    // A second session has it all again. What is left out is counted: a text, and a fifth number.
+    // A second session gets everything again. Omitted values are counted: a text, and a fifth
+    // number.
     let second = attach_to(&bench, &mut target, "again.bin");
     round(&mut target, "long");
     second.stop();
@@ -139,7 +140,7 @@ fn attach_to(bench: &Bench, target: &mut Target, capture: &str) -> Attach {
     attach
 }
 
-/// A layer sees what others let through; they see the same with it as without.
+/// A layer sees what other layers let through; they see the same with it as without.
 #[test]
 fn layers_leave_the_others_alone() {
     for (mode, wanted) in [("layer", [2, 1, 1, 1]), ("all", [4, 2, 1, 2])] {

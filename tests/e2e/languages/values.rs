@@ -1,5 +1,5 @@
-//! Every type, from one thread and from eight, in C, C++, Python, Java and Node (Rust's targets are built in
-//! `rust.rs`).
+//! Every type, from one thread and from eight, in C, C++, Python, Java and Node (Rust's targets are
+//! built in `rust.rs`).
 
 use crate::fixtures::java;
 use crate::fixtures::node;

@@ -1,4 +1,4 @@
-//! Programs that have mapped more than is good, or what changes while it is looked at.
+//! Programs with very large mappings, or with files that change during the search.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
@@ -8,7 +8,7 @@ use crate::fixtures::support::{Account, Bench, Target, record, rounds, segments_
 
 const GIB: u64 = 1 << 30;
 
-/// A file of `size` bytes that begins as `like` does.
+/// A file of `size` bytes that begins like `like`.
 fn sparse(bench: &Bench, name: &str, size: u64, like: Option<&str>) -> String {
     match like {
         Some(like) => drop(fs::copy(bench.path(like), bench.path(name)).unwrap()),
@@ -22,7 +22,7 @@ fn map(target: &mut Target, bytes: u64, path: &str) {
     tell(target, &format!("map {bytes} {path}"), "mapped");
 }
 
-/// The plugin shows no symbols: only its memory tells of it.
+/// The plugin has no symbols: it can only be found in its memory.
 #[test]
 fn a_large_mapping_hides_no_plugin() {
     let bench = bench();
@@ -50,8 +50,8 @@ fn a_large_mapping_hides_no_plugin() {
     record("30", "a mapping of 3 GiB", written, account, &info, segments_of(&[pid]));
 }
 
-/// Whoever may write to a file can have it shrink while it is looked at: what was mapped of it would
-/// end ppt by SIGBUS.
+/// A user who may write to a file can shrink it during the search: reading a mapping of it would
+/// kill ppt by SIGBUS.
 #[test]
 fn a_file_that_shrinks_ends_nobody() {
     const SIZE: u64 = 64 << 20;

@@ -1,4 +1,4 @@
-//! Linked into the program, or into libraries that it is linked to.
+//! Buffers linked into the program, or into libraries that it is linked to.
 
 use std::fs;
 
@@ -90,7 +90,7 @@ fn header_in_program(bench: &Bench, compiler: &str, library_args: &[&str], kind:
     bench.compile(compiler, &all);
 }
 
-/// Whether the control page was copied into the program, as the linker says.
+/// Whether the linker copied the control page into the program.
 fn copied(bench: &Bench) -> bool {
     let relocations = bench.command("readelf").args(["-rW", "host"]).output().unwrap();
     support::text(&relocations.stdout)
@@ -139,7 +139,7 @@ fn a_library_that_keeps_its_control_page_to_itself_is_refused() {
     refused_as_symbolic(&bench());
 }
 
-/// The linker's names of a newer pptc may contain more than this version knows of.
+/// The linker symbols of a newer pptc may contain more than this version knows.
 #[test]
 fn such_a_library_of_a_newer_pptc_is_refused() {
     let bench = bench();

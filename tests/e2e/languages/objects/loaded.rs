@@ -89,21 +89,21 @@ fn plugins_of_one_file_name_are_named_by_their_folders() {
     );
     let chosen = format!("example@{}", path(&bench, "b/same.so"));
     let attach = bench.attach(&target, &["-b", &chosen]);
-    // One of the two is off: half of what is written passes no gate.
+    // One of the two is off, so half of the frames is not written.
     let written = go(&mut target, 100) / 2;
     attach.stop();
     target.finish();
     Account::of(&bench.info("out.bin")).check(written);
 }
 
-/// A plugin is replaced on disk and loaded again, as programs do that are worked on while they run.
+/// A plugin is replaced on disk and loaded again, as in development of a running program.
 #[test]
 fn copies_of_one_plugin_are_named_by_where_they_are() {
     let bench = bench();
     library(&bench, "left", "built.so", "plugin_write", &[]);
     host(&bench, &[]);
     let mut target = bench.start("host", &[]);
-    // The loader takes a path that it knows for the library that it has.
+    // The loader treats a known path as the library that it already has.
     for path in ["same.so", "./same.so", "././same.so"] {
         fs::copy(bench.path("built.so"), bench.path("new.so")).unwrap();
         fs::rename(bench.path("new.so"), bench.path("same.so")).unwrap();
@@ -127,7 +127,7 @@ fn copies_of_one_plugin_are_named_by_where_they_are() {
     let written = go(&mut target, 300) / 3;
     attach.stop();
     Account::of(&bench.info("out.bin")).check(written);
-    // All three by the name that they have in common.
+    // All three by their common name.
     let attach = bench.attach(&target, &["-b", "example@same.so", "-o", "all.bin"]);
     let pid = attach.pid();
     let all = go(&mut target, 300);

@@ -1,4 +1,4 @@
-//! Libraries that go away, and programs that end, while they are attached.
+//! Libraries that are unloaded, and programs that end, during a session.
 
 use std::fs;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ fn memory_that_an_unloaded_plugin_left_is_not_written_to() {
     let written = go(&mut target, 500);
     tell(&mut target, "unload 0", "unloaded");
     tell(&mut target, "reuse", "reused");
-    // At once: mostly before the look of once a second has noticed.
+    // Immediately, mostly before the periodic check has noticed.
     let said = attach.stop();
     tell(&mut target, "check", "intact");
     let ran = bench.ppt(&["detach", &target.pid().to_string()]);
@@ -69,7 +69,7 @@ fn a_plugin_that_is_unloaded_leaves_the_others_attached() {
     let name = format!("example#{}", hash8(&bench, "right"));
     let line = format!("ppt: {name}: its library was unloaded by process {}", target.pid());
     attach.stderr.wait_for(&line);
-    // The threads of the plugin end, others come, and the rest of the capture goes on.
+    // The threads of the plugin end, others start, and the rest of the capture continues.
     tell(&mut target, "join", "joined");
     written += go(&mut target, 300);
     let said = attach.stop();
@@ -102,14 +102,14 @@ fn a_plugin_that_comes_back_is_attached_again() {
     assert_eq!(support::segments_of(&pids), 0);
 }
 
-/// A counter that a target and a test both map.
+/// A counter that both a target and a test map.
 fn counts(file: &PathBuf) -> u64 {
     let bytes = fs::read(file).unwrap();
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
     (0..4).map(|thread| word(thread * 64 * 8)).sum()
 }
 
-/// exit() while threads write: no crash, and nothing is lost but what a thread was in the midst of.
+/// exit() while threads write: no crash, and only the frame in progress of each thread may be lost.
 fn exits_while_writing(case: &str, prepare: impl Fn(&Bench)) {
     const THREADS: u64 = 4;
     const TIMES: u32 = 25;
@@ -127,7 +127,7 @@ fn exits_while_writing(case: &str, prepare: impl Fn(&Bench)) {
         let status = target.wait();
         assert!(status.success(), "time {time}: {status}");
         let said = attach.ended(0);
-        // A library closes its gate when its process begins to end, which may take its time.
+        // A library closes its gate when its process begins to end, which may take a while.
         let ended = format!("process {} ended", target.pid());
         let closed = case.ends_with("library") && said.contains("example: switched off");
         assert!(said.contains(&ended) || closed, "{said}");
