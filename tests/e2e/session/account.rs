@@ -1,4 +1,4 @@
-//! Every frame is captured, lost for a reason, or dropped for one: also when things go wrong.
+//! Every frame is captured, lost or dropped with a cause, even when things go wrong.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -13,7 +13,7 @@ use crate::fixtures::support::{
     Account, Attach, Bench, Kind, of_both_kinds, ppt, record, segments_of, stopped, wait_until,
 };
 
-/// What `gaps` and `info` say of lost frames is the same.
+/// Checks that `gaps` and `info` state the same lost frames.
 fn gaps_agree(bench: &Bench, capture: &str, info: &serde_json::Value) {
     let gaps = gaps(bench, capture);
     for cause in ["overrun", "disk", "corrupt"] {
@@ -75,7 +75,7 @@ fn a_stopped_listener_loses_laps_and_counts_them() {
     let info = bench.info("out.bin");
     let account = Account::of(&info);
     account.check(written);
-    // Of what was written while it was stopped, a lap of each ring was left.
+    // Of the frames written while it was stopped, a lap of each ring was left.
     let least = 10 * 4 * 30_000 - 4 * 1024;
     assert!(count(&info, "lost_by", "overrun") >= least, "{account:?}");
     let rows = frames(&bench, "out.bin");
@@ -96,12 +96,12 @@ fn a_disk_that_stalls_does_not_stop_the_drain() {
     let (mut reader, writer) = std::io::pipe().unwrap();
     let mut command = bench.command(ppt());
     command.args(["attach", &target.pid().to_string(), "-o", "-"]);
-    // Room for as long as a busy machine may keep the drain waiting.
+    // Room for as long as a busy machine may delay the drain.
     command.args(["--slots", "4096", "--memory", "64M"]);
     let attach = Attach::spawn_into(command, writer.into());
     attach.stderr.wait_for("attached:");
     let agent = attach.pid();
-    // Nobody reads: the pipe is full at once, and then the queue, at 64 MiB of 4 KiB frames.
+    // There is no reader: the pipe is full at once, and then the queue, at 64 MiB of 4 KiB frames.
     let mut written = 0;
     for _ in 0..24 {
         target.say("1000");
@@ -123,7 +123,8 @@ fn a_disk_that_stalls_does_not_stop_the_drain() {
     assert_eq!(info["complete"], true, "{said}");
     let account = Account::of(&info);
     account.check(written);
-    // The drain went on: had it not, all that is missing would be overrun. A busy machine makes some.
+    // The drain continued; otherwise all missing frames would be overrun. A busy machine causes
+    // some overruns.
     let (disk, overrun) = (count(&info, "lost_by", "disk"), count(&info, "lost_by", "overrun"));
     assert!(disk > 1000 && overrun < disk / 2, "{said}");
     assert!(account.captured > 10_000, "{account:?}");
@@ -139,18 +140,18 @@ fn a_disk_that_stalls_does_not_stop_the_drain() {
     record("47", "disk stalls", written, account, &info, segments_of(&[agent]));
 }
 
-/// A file system of its own, gone when dropped.
+/// A separate file system, removed when dropped.
 pub(super) struct SmallDisk(pub(super) PathBuf);
 
 impl SmallDisk {
-    /// `None` where mounting is not allowed.
+    /// `None` if mounting is not permitted.
     pub(super) fn new(bench: &Bench) -> Option<Self> {
         let path = bench.path("small");
         std::fs::create_dir(&path).unwrap();
         let text = |text: &[u8]| CString::new(text).unwrap();
         let (kind, data) = (text(b"tmpfs"), text(b"size=1m"));
         let folder = text(path.as_os_str().as_bytes());
-        // SAFETY: all of them are strings that end in 0.
+        // SAFETY: all of them are NUL-terminated strings.
         let mounted = unsafe {
             libc::mount(kind.as_ptr(), folder.as_ptr(), kind.as_ptr(), 0, data.as_ptr().cast())
         };
@@ -164,7 +165,7 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         let folder = CString::new(self.0.as_os_str().as_bytes()).unwrap();
-        // SAFETY: a string that ends in 0.
+        // SAFETY: a NUL-terminated string.
         unsafe { libc::umount2(folder.as_ptr(), libc::MNT_DETACH) };
     }
 }
@@ -222,13 +223,13 @@ fn cannot_grow(
     let account = Account::of(&info);
     let rows = frames(bench, capture);
     assert_eq!(rows.len() as u64, account.captured);
-    // The file cannot say what came after it was full: the summary does.
+    // The full file cannot state later frames; the summary does.
     let summary = Summary::of(&said);
     assert!(summary.captured > 1000, "{said}");
-    // The chunk that did not fit whole is lost whole.
+    // A chunk that did not fit completely is lost completely.
     assert_eq!(summary.captured, account.captured, "{said}");
     assert_eq!(summary.dropped, 0);
-    // A thread that was in a frame when the gate closed finished it after the last drain.
+    // A thread that was writing a frame when the gate closed finished it after the last drain.
     let late = published - (summary.captured + summary.lost);
     assert!(late <= 2, "{published} published, but: {said}");
     let leaks = segments_of(&[agent]);
@@ -254,7 +255,7 @@ impl Summary {
     }
 }
 
-/// The paper's rate loses more, and counts it as exactly.
+/// The paper's rate loses more frames, and counts them as exactly.
 #[test]
 fn the_papers_rate() {
     let bench = flood::build();
@@ -270,7 +271,7 @@ fn the_papers_rate() {
     assert!(account.lost > 0, "two threads fill their rings within the first 100 ms");
 }
 
-/// Looks that are far apart lose nothing that the rings can hold, and end as soon as they are told.
+/// Infrequent looks lose nothing that fits into the rings, and end immediately on request.
 #[test]
 fn the_rate_of_low_power() {
     let bench = flood::build();
@@ -284,7 +285,7 @@ fn the_rate_of_low_power() {
     assert_eq!(account.captured, written, "{account:?}");
 }
 
-/// A terminal that is gone answers with EIO.
+/// A closed terminal returns EIO.
 #[test]
 fn an_output_that_fails_ends_the_capture() {
     let bench = flood::build();
@@ -302,7 +303,7 @@ fn an_output_that_fails_ends_the_capture() {
     drop(ours);
     let said = attach.ended(1);
     assert!(said.contains("stdout: Input/output error"), "{said}");
-    // The target goes on, and can be attached to again.
+    // The target continues, and can be attached to again.
     let next = bench.attach(&target, &["-o", "next.bin"]);
     let makers = [agent, next.pid()];
     target.say("stop");
@@ -314,10 +315,10 @@ fn an_output_that_fails_ends_the_capture() {
     assert_eq!(segments_of(&makers), 0);
 }
 
-/// Both ends of a terminal that changes nothing on the way; no other test's child inherits them.
+/// Both ends of a raw terminal; children of other tests do not inherit them.
 fn terminal() -> (File, File) {
     let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
-    // SAFETY: no pointers; a new descriptor is ours alone.
+    // SAFETY: no pointers; the new descriptor is used only here.
     let (ours, theirs) = unsafe {
         let ours = libc::posix_openpt(flags);
         assert!(ours >= 0 && libc::grantpt(ours) == 0 && libc::unlockpt(ours) == 0);
@@ -325,7 +326,7 @@ fn terminal() -> (File, File) {
         assert!(theirs >= 0, "{}", std::io::Error::last_os_error());
         (File::from_raw_fd(ours), File::from_raw_fd(theirs))
     };
-    // SAFETY: all zeros is a termios; it is ours, and lives as long as the calls.
+    // SAFETY: all zeros is a valid termios; it is ours, and outlives the calls.
     unsafe {
         let mut raw = std::mem::zeroed::<libc::termios>();
         assert_eq!(libc::tcgetattr(theirs.as_raw_fd(), &mut raw), 0);

@@ -1,4 +1,4 @@
-//! `--where`: what is wanted is in the capture, and all the rest is counted.
+//! `--where`: the selected frames are in the capture, and all others are counted.
 
 use std::fs;
 
@@ -40,7 +40,7 @@ fn what_is_not_wanted_is_counted(kind: Kind) {
     let told = bench.ppt(&["info", "out.bin"]).stdout;
     assert!(told.contains("\nleft out  6202 (--where)\n"), "{told}");
 
-    // A ppt that does not know of it shows what is there, and finds nothing wrong.
+    // A ppt of an earlier version shows the captured frames, and reports no fault.
     let Some(released) = released::ppt(&bench) else { return };
     let run = |args: &[&str]| {
         let ran = bench.command(&released).args(args).output().unwrap();
@@ -55,21 +55,21 @@ fn what_is_not_wanted_is_counted(kind: Kind) {
     assert_eq!((&info["mismatches"], &info["damages"]), (&0.into(), &0.into()));
 }
 
-/// Every second frame or so, in many files of a bounded size.
+/// About every second frame, in many files of bounded size.
 #[test]
 fn in_many_files() {
     let ledger = rotated("a < 9223372036854775808", "1M", 6);
     assert!(ledger.captured > 0 && ledger.left_out > 0, "{ledger:?}");
 }
 
-/// A file that only states what was left out is full of time like any other.
+/// A file that only states left-out frames also reaches its time limit.
 #[test]
 fn nothing_is_wanted_in_many_files() {
     let ledger = rotated("n < 0", "1s", 3);
     assert!(ledger.captured == 0 && ledger.left_out > 0, "{ledger:?}");
 }
 
-/// Captures what is wanted in so many files at least, and checks each.
+/// Captures selected frames in at least this many files, and checks each.
 fn rotated(wanted: &str, rotate: &str, files: usize) -> Ledger {
     let bench = flood::build();
     let mut target = flood::start_endless(&bench, "4");
@@ -109,7 +109,7 @@ fn in_a_file_that_is_full() {
     let account = Account::of(&info);
     assert_eq!((&info["complete"], &info["mismatches"]), (&true.into(), &0.into()));
     assert!(account.captured > 0 && account.left_out > 0, "{account:?}");
-    // What was written after the session.
+    // The frames written after the session.
     bench.attach(&target, &["-o", "last.bin", "--slots", "1024"]).stop();
     let mut ledger = Ledger::default();
     ledger.take(&bench, "out.bin");
@@ -158,7 +158,7 @@ fn what_makes_no_sense_is_refused() {
             let args =
                 if command == "run" { &of_run[..] } else { &["attach", &pid, "--where", wanted] };
             let ran = bench.ppt(args);
-            // The fields of a command are not known before it runs.
+            // The fields of a command are unknown before it runs.
             if command == "run" && !said.contains("expected") {
                 assert_eq!(ran.code(), 1, "{wanted}: {}", ran.stderr);
                 continue;
@@ -178,7 +178,8 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(target.run(), 0, "nobody attached");
 }
 
-/// A command whose frames the expression does not fit is captured whole: nothing is lost by a slip.
+/// A command whose frames do not match the expression is captured completely, so that a mistake
+/// loses nothing.
 #[test]
 fn a_command_that_the_expression_does_not_fit() {
     let bench = crate::fixtures::first::build();
@@ -196,7 +197,7 @@ fn a_command_that_the_expression_does_not_fit() {
     assert!(account.left_out > 0, "{account:?}");
 }
 
-/// ppt's own frames are known by their source, not by a name that any program may use.
+/// ppt's own frames are recognised by their source, not by a name that any program may use.
 #[test]
 fn a_buffer_that_is_called_kernel_is_filtered() {
     let bench = Bench::new();
@@ -218,7 +219,7 @@ int main(void) {
     assert_eq!((account.captured, account.left_out), (10, 90), "{account:?}");
 }
 
-/// Lengths in ticks are known from the first frame on.
+/// Durations in ticks are known from the first frame on.
 #[test]
 fn ticks() {
     let bench = Bench::new();
@@ -251,6 +252,6 @@ int main(void) {
     let table = bench.table("out.bin", &[]);
     let slow = table.numbers("n").iter().filter(|&&n| n % 10 == 0).count();
     assert_eq!(slow, 20, "each that slept is there");
-    // The clocks as the whole capture knows them may say another nanosecond.
+    // The clock readings of the whole capture may give a time that differs by a nanosecond.
     assert_eq!(bench.table("out.bin", &["--where", "handle > 900us"]).rows.len(), table.rows.len());
 }

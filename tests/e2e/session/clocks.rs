@@ -1,6 +1,6 @@
-//! `option time tsc`: what a table shows lies between what CLOCK_REALTIME showed before and after
-//! each stamp, give or take what `ppt info` states; with the CPU's counter as it is, with one that
-//! is transformed and jumps, and where the counter cannot be trusted.
+//! `option time tsc`: the time in a table lies between the values of CLOCK_REALTIME before and
+//! after each stamp, within the error that `ppt info` states. Tested with the CPU's counter, with
+//! one that is transformed and jumps, and with an untrusted counter.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ fn build(bench: &Bench, cpp: bool, flags: &[&str]) {
 
 const TRANSFORMED: [&str; 3] = ["-DPPT_TICKS=truth_ticks", "-include", "truth_ticks.h"];
 
-/// Raw counter and CLOCK_REALTIME may be read by other CPUs: the counter's own resolution.
+/// The raw counter and CLOCK_REALTIME may be read by different CPUs: the counter's own resolution.
 const RESOLUTION_NS: i64 = if cfg!(target_arch = "x86_64") { 1 } else { 100 };
 
 fn error_of(info: &Value, clock: &str) -> i64 {
@@ -41,7 +41,8 @@ fn error_of(info: &Value, clock: &str) -> i64 {
     error + RESOLUTION_NS
 }
 
-/// Every stamp of `times` frames of each form is where it belongs; returns the number of frames.
+/// Checks that every stamp of `times` frames of each form is in its interval. Returns the number of
+/// frames.
 fn check(bench: &Bench, capture: &str, times: u64, error: i64) {
     let mut stamps = 0;
     for (frame, columns) in [
@@ -84,7 +85,7 @@ fn go(target: &mut Target, times: u64) -> u64 {
     target.written()
 }
 
-/// The `ppt` of everyone and a target that reads the counter as it is.
+/// The normal `ppt`, and a target that reads the counter unchanged.
 fn as_it_is(bench: &Bench, mut target: Target) {
     for (capture, args, clock) in [
         ("t.bin", &["-v", "-o", "t.bin"][..], "tick"),
@@ -132,7 +133,7 @@ fn rust() {
     as_it_is(&bench, Target::start(bench.command(program)));
 }
 
-/// Agent and listener in this process, with a counter and a system of the test's.
+/// Agent and listener in this process, with a counter and a system of the test.
 struct Inside {
     session: Session,
     listener: Listener,
@@ -180,8 +181,8 @@ fn open(target: &Target, system: &System, clock: ClockChoice) -> Result<Session,
     Session::attach(target, buffers, &options)
 }
 
-/// A system whose CPU and kernel trust the counter, whatever those of this machine say; and the
-/// file in which it says so.
+/// A system whose CPU and kernel trust the counter, regardless of this machine; and the file that
+/// states it.
 fn trusting(bench: &Bench) -> (System, PathBuf) {
     let place = bench.path("sys/devices/system/clocksource/clocksource0");
     fs::create_dir_all(&place).unwrap();
@@ -191,7 +192,7 @@ fn trusting(bench: &Bench) -> (System, PathBuf) {
     (System { sys: bench.path("sys"), counter, ..System::default() }, clocksource)
 }
 
-/// The CPU's counter, not before what precedes it is done.
+/// The CPU's counter, read after all earlier instructions.
 fn raw() -> u64 {
     (ppt_listener::ListenerOptions::default().ticks)()
 }
@@ -238,7 +239,7 @@ fn rust_with_another_counter() {
     transformed_target(Target::start(bench.command(program)), &bench);
 }
 
-/// The same that the target's counter does, for the listener of one test: ahead.
+/// The same transformation as in the target, for the listener of one test: ahead.
 mod ahead {
     use super::*;
     pub static AT: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -249,7 +250,7 @@ mod ahead {
     }
 }
 
-/// And of another: back, so that ticks come twice.
+/// For another test: back, so that ticks repeat.
 mod behind {
     use super::*;
     pub static AT: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -274,7 +275,7 @@ fn jump(at: &AtomicU64, by: u64, ticks: fn() -> u64) {
     let inside = Inside::attach(&bench, &target, &system, ticks);
     let before = raw();
     go(&mut target, 150);
-    // As long again as that took.
+    // Wait as long again.
     let now = raw();
     let moment = now + (now - before);
     target.say(&format!("jump {moment} {by}"));
@@ -292,7 +293,7 @@ fn jump(at: &AtomicU64, by: u64, ticks: fn() -> u64) {
     let steps = info["clock"]["tick_steps"].as_array().unwrap();
     assert_eq!(steps.len(), 1, "{}", info["clock"]);
     assert_eq!(steps[0]["by_ns"].as_i64().unwrap() > 0, by.cast_signed() > 0, "{}", steps[0]);
-    // Up to a second from the nearest reading, by the rate of a few readings before.
+    // Up to a second from the nearest reading, by the rate of the last few readings.
     check(&bench, "out.bin", times, error_of(&info, "tick") + 20_000);
     let text = bench.ppt(&["info", "out.bin"]).stdout;
     assert!(text.contains("clock     ticks went "), "{text}");
@@ -330,7 +331,7 @@ fn where_ticks_cannot_be_trusted() {
     check(&bench, "out.bin", 50, error_of(&bench.info("out.bin"), "monotonic"));
 }
 
-/// Why ticks are no longer trusted, if that is news.
+/// Why ticks are no longer trusted, if that has changed.
 fn given_up(news: Vec<News>) -> Option<Distrust> {
     news.into_iter().find_map(|it| match it {
         News::TicksGivenUp(why) => Some(why),
@@ -338,7 +339,7 @@ fn given_up(news: Vec<News>) -> Option<Distrust> {
     })
 }
 
-/// What a kernel does that finds the counters of two CPUs apart.
+/// As if a kernel found the counters of two CPUs to differ.
 #[test]
 fn ticks_that_are_no_longer_trusted() {
     let bench = Bench::new();
@@ -349,7 +350,7 @@ fn ticks_that_are_no_longer_trusted() {
     go(&mut target, 100);
     assert!(given_up(inside.session.advance(0)).is_none());
     fs::write(clocksource, "hpet\n").unwrap();
-    // What was found a while ago still counts.
+    // A recent check still counts.
     let mut why = None;
     wait_until("ticks are given up", || {
         why = given_up(inside.session.advance(0));
@@ -369,7 +370,7 @@ fn ticks_that_are_no_longer_trusted() {
     assert!(text.contains("the system stopped trusting ticks"), "{text}");
 }
 
-/// A stamp of a session of ticks, written in a session of the monotonic clock.
+/// A tick stamp from one session, written in a later session with the monotonic clock.
 #[test]
 fn stamps_keep_their_meaning_from_session_to_session() {
     let bench = Bench::new();
@@ -411,7 +412,7 @@ int main(void) {
         target.finish();
         let table = bench.table("kept.bin", &[]);
         let (first, second) = (table.numbers("first")[0], table.numbers("second")[0]);
-        // Both are times of the last seconds, in order.
+        // Both are recent times, in order.
         assert!(first < second && second - first < 60_000_000_000, "{clocks:?}: {first} {second}");
     }
 }

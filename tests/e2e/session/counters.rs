@@ -1,5 +1,5 @@
-//! Counters and histograms: what was added is in the capture, to the last one, judged by sums that the
-//! target keeps itself.
+//! Counters and histograms: every add is in the capture, compared with sums that the target keeps
+//! itself.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::fixtures::support::{
     Account, Attach, Bench, Kind, Target, of_both_kinds, ppt, segments_of, stopped, wait_until,
 };
 
-/// The threads that `sums_main` starts at each line, and the rounds of each.
+/// The number of threads that `sums_main` starts at each line, and of the rounds of each.
 fn start(bench: &Bench, threads: u32, rounds: u32, more: &[&str]) -> Target {
     let numbers = [threads.to_string(), rounds.to_string()];
     let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
@@ -27,7 +27,7 @@ fn build() -> Bench {
     bench
 }
 
-/// Sums: by the target, or by a capture.
+/// Sums, from the target or from a capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Sums {
     frames: u64,
@@ -39,7 +39,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// What the target says that it has added, since it was started.
+    /// The target's sums since its start.
     fn said(line: &str) -> Self {
         let said: Value = serde_json::from_str(line).unwrap();
         let of = |name: &str| said[name].as_u64().unwrap_or_else(|| panic!("{name} in {line}"));
@@ -53,13 +53,13 @@ impl Sums {
         }
     }
 
-    /// Lets the target add; returns its sums.
+    /// Makes the target add. Returns its sums.
     fn run(target: &mut Target, line: &str) -> Self {
         target.say(line);
         Self::said(&target.stdout.wait_for("written "))
     }
 
-    /// What a capture says, of all its buffers.
+    /// The sums over all buffers of a capture.
     fn of(info: &Value) -> Self {
         let buffers = info["buffers"].as_array().unwrap();
         buffers.iter().map(Self::of_buffer).fold(Self::default(), Self::plus)
@@ -140,7 +140,7 @@ fn more_threads_than_rings(kind: Kind) {
     target.finish();
 }
 
-/// What is added while nobody is attached is in no capture, and each session has its own adds.
+/// Adds without a session are in no capture, and each session has its own adds.
 fn sessions_after_each_other(kind: Kind) {
     let bench = build().of(kind);
     let mut target = start(&bench, 4, 2_000, &[]);
@@ -160,7 +160,7 @@ fn sessions_after_each_other(kind: Kind) {
     target.finish();
 }
 
-/// kill -9 in the middle: what was added is there, but for one add a thread.
+/// kill -9 during adds: all adds are there, except possibly one per thread.
 fn a_killed_target(kind: Kind) {
     const THREADS: u64 = 4;
     let bench = build().of(kind);
@@ -184,7 +184,7 @@ fn a_killed_target(kind: Kind) {
         let (begun, done, bytes) = (word(0), word(1), word(2));
         assert!(begun - done <= THREADS, "{begun} {done}");
         let counted = Sums::of(&info);
-        // The most that one add can be.
+        // The largest possible single add.
         assert!(bytes - counted.bytes <= THREADS * 1024, "{counted:?} of {bytes}");
         assert!(counted.bytes <= bytes);
         assert!((0..=THREADS as i64).contains(&counted.inflight), "{counted:?}");
@@ -194,7 +194,7 @@ fn a_killed_target(kind: Kind) {
     }
 }
 
-/// The counter's value in a capture that may be being written.
+/// The counter's value in a capture, which may still be growing.
 fn captured_bytes(bench: &Bench, capture: &str) -> u64 {
     let ran = bench.ppt(&["info", "--json", capture]);
     let info: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
@@ -216,7 +216,7 @@ fn rings_that_grow(kind: Kind) {
     target.finish();
 }
 
-/// A child has its parent's memory and none of its rows; it is off, and so it adds nothing.
+/// A child has its parent's memory but none of its rows; it is off, so it adds nothing.
 fn a_fork_in_between(kind: Kind) {
     let bench = build().of(kind);
     let mut target = start(&bench, 4, 5_000, &[]);
@@ -230,7 +230,7 @@ fn a_fork_in_between(kind: Kind) {
     target.finish();
 }
 
-/// The program cannot map the segment: nothing is added anywhere, and each add is counted.
+/// The program cannot map the segment: adds are lost, and each is counted.
 #[test]
 fn adds_without_a_segment_are_counted() {
     let bench = build();
@@ -240,7 +240,7 @@ fn adds_without_a_segment_are_counted() {
     let mut target = bench.start("refused", &[&call, "1", "0", "./sums", "4", "1000"]);
     let attach = bench.attach(&target, &["--allow", "seccomp", "--segment", "sysv"]);
     let agent = attach.pid();
-    // The gate keeps its value while nobody looks at what the target says of it.
+    // The gate keeps its value while the agent does not read the target's report.
     attach.signal(libc::SIGSTOP);
     stopped(agent);
     let sums = Sums::run(&mut target, "go");
@@ -260,7 +260,7 @@ fn adds_without_a_segment_are_counted() {
     assert_eq!(segments_of(&[agent]), 0);
 }
 
-/// Children that ppt follows count for themselves: in the capture, each is a process of its own.
+/// Children that ppt follows count separately: in the capture, each is a separate process.
 #[test]
 fn children_that_are_followed() {
     let bench = build();
@@ -269,7 +269,7 @@ fn children_that_are_followed() {
     let mut target = Target::start(command);
     let mut sums = Sums::run(&mut target, "go");
     for _ in 0..3 {
-        // The sums are in memory that parent and children share; but for the frames.
+        // The sums are in memory that parent and children share; the frames are not.
         sums = Sums::run(&mut target, "fork");
     }
     target.finish();
@@ -278,7 +278,7 @@ fn children_that_are_followed() {
     assert_eq!(captured.wait.0, 4 * 4 * 5000);
 }
 
-/// kill -9 of ppt: the next session begins where the target is.
+/// kill -9 of ppt: the next session begins at the current values.
 #[test]
 fn a_killed_ppt() {
     let bench = build();
@@ -301,7 +301,7 @@ fn a_killed_ppt() {
     target.finish();
 }
 
-/// Each file of a rotated capture has what was added while it was written.
+/// Each file of a rotated capture has the adds made while it was written.
 #[test]
 fn files_of_a_rotation_add_up() {
     let bench = build();
@@ -320,8 +320,8 @@ fn files_of_a_rotation_add_up() {
     target.finish();
 }
 
-/// The first release attaches to a program that counts, and dumps its frames; so does today's after
-/// it, and before it.
+/// The first release attaches to a program with counters, and dumps its frames; so does the current
+/// version after it, and before it.
 #[test]
 fn the_first_release_sees_frames_alone() {
     let bench = build();
@@ -354,7 +354,7 @@ fn the_first_release_sees_frames_alone() {
     target.finish();
 }
 
-/// What people read, and what is the same for `ppt dump`.
+/// The text for people, and the equivalent for `ppt dump`.
 #[test]
 fn what_info_says() {
     let bench = build();
@@ -376,7 +376,7 @@ fn what_info_says() {
     target.finish();
 }
 
-/// What the tables and the traces of `ppt-analysis` add up to is what the target has added.
+/// The tables and traces of `ppt-analysis` sum up to the target's own sums.
 #[test]
 fn tables_and_traces_add_up_to_what_the_target_says() {
     if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
@@ -401,8 +401,8 @@ fn tables_and_traces_add_up_to_what_the_target_says() {
     let of = |it: &Value| (it["name"].as_str().unwrap().to_owned(), it["n"].as_u64().unwrap());
     let expected: Vec<_> = expected.map(|(name, n)| (name.to_owned(), n)).into();
     let mut found: Vec<_> = counters.iter().map(of).collect();
-    // What no reading found changed has no row: a signal need not come to a thread that adds, and what
-    // went up may have come down before.
+    // A metric without an observed change has no row: a signal need not reach a thread that adds,
+    // and a gauge may have returned to its former value.
     for name in ["inflight", "ticks"] {
         if found.iter().all(|it| it.0 != name) {
             found.push((name.into(), 0));

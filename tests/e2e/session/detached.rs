@@ -1,5 +1,5 @@
-//! What somebody else detaches while a capture of several goes on: it is let go at once, stays off,
-//! and the capture says so.
+//! Another command detaches one target while a capture of several continues: it is released at
+//! once, stays off, and the capture states that.
 
 use crate::fixtures::family::Family;
 use crate::fixtures::family::{attached, follow};
@@ -9,7 +9,7 @@ use crate::fixtures::support::{
     Account, Attach, Bench, Kind, Lines, Ran, Target, of_both_kinds, ppt, segments_of, wait_until,
 };
 
-/// Detaches what `args` name, and waits until its agent has let go of it.
+/// Detaches the target in `args`, and waits until its agent has released it.
 fn detach(bench: &Bench, agent: u32, pid: u32, args: &[&str]) {
     let pid = pid.to_string();
     let command = [&["detach", &pid], args].concat();
@@ -21,14 +21,14 @@ fn detach(bench: &Bench, agent: u32, pid: u32, args: &[&str]) {
     assert!(ran.stdout.contains(" off "), "{ran:?}");
 }
 
-/// Another agent, which takes its time: that of the first one looks for newcomers meanwhile.
+/// Runs another agent, which takes long enough for the first one to search for new processes.
 fn another(bench: &Bench, pid: u32) -> Ran {
     let ran = bench.ppt(&["attach", &pid.to_string(), "-o", "other.bin", "-d", "2s"]);
     assert_eq!(ran.code(), 0, "{ran:?}");
     ran
 }
 
-/// `ppt run` of a program of the folder, and the process that it is.
+/// `ppt run` of a program of the folder, and the resulting pid.
 fn run(bench: &Bench, command: &[&str]) -> (Target, Lines, u32) {
     let mut ppt = bench.command(ppt());
     ppt.arg("run").args(bench.kind_args()).arg("--").args(command);
@@ -100,7 +100,7 @@ fn one_of_two_workers(kind: Kind) {
     assert_eq!((written, account.captured, segments_of(&[agent])), (300, 300, 0));
 }
 
-/// A capture whose last process was switched off says that, and not that it has ended.
+/// A capture whose last process was switched off states that, and not that the process has ended.
 fn the_only_one_that_is_followed(kind: Kind) {
     let bench = steady::build(&[]).of(kind);
     let mut target = steady::start(&bench);
@@ -131,7 +131,7 @@ fn the_only_one_that_is_followed(kind: Kind) {
     target.finish();
 }
 
-/// Where the others go on, it is no process that has ended, either.
+/// Nor does it count as ended if other processes continue.
 #[test]
 fn the_last_one_of_several() {
     let bench = Family::build();
@@ -149,7 +149,7 @@ fn the_last_one_of_several() {
     family.target.finish();
 }
 
-/// Of two buffers of a process, one: the other goes on.
+/// One of two buffers of a process: the other continues.
 #[test]
 fn one_of_two_buffers() {
     let bench = Bench::new();

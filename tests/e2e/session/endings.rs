@@ -1,4 +1,5 @@
-//! Every way that a capture ends: gate off, last drain, end of the file, a summary, exit code 0.
+//! Every way in which a capture ends: gate off, last drain, end of the file, a summary, exit code
+//! 0.
 
 use std::fs::File;
 use std::io::Read;
@@ -24,7 +25,7 @@ fn end_reason(bench: &Bench) -> Value {
     info["end"]["reason"].clone()
 }
 
-/// What must hold after the capture of one burst, whatever ended it.
+/// The conditions after the capture of one burst, for any kind of end.
 fn check_burst(bench: &Bench, target: &mut Target, written: u64) {
     let info = bench.info("out.bin");
     Account::of(&info).check(written);
@@ -161,7 +162,7 @@ fn the_capture_has_its_full_size() {
     assert_eq!(end_reason(&bench), "max_size");
     let size = std::fs::metadata(bench.path("out.bin")).unwrap().len();
     assert!(size <= MAX && size > MAX * 9 / 10, "{size}");
-    // It runs on, without writing.
+    // It continues without writing.
     assert!(!gate(&mut target));
     target.say("halt");
     target.written();
@@ -188,7 +189,7 @@ fn a_size_without_room_for_one_frame_is_a_mistake_of_usage() {
     let ran = bench.ppt(&["run", "--max-size", "1K", "--", "true"]);
     assert_said(&ran.stderr, &expected.replace("1 B", "1.0 KiB"));
     assert_eq!((ran.code(), files(&bench).len()), (125, 0));
-    // What it says is enough: the least size that is taken, to the byte.
+    // Its message is sufficient: the smallest accepted size, to the byte.
     let mut least = 1..64 << 10;
     while least.len() > 1 {
         let middle = least.start + least.len() as u64 as usize / 2;
@@ -271,7 +272,7 @@ fn the_target_is_killed_while_it_writes(kind: Kind) {
 }
 
 fn the_target_executes_another_program(kind: Kind) {
-    // Both at fixed addresses: what belonged to the first is the other's data.
+    // Both at fixed addresses: the first one's addresses hold the other's data.
     let bench = build(&["-no-pie"]).of(kind);
     bench.copy("other.c");
     bench.cc(&["-no-pie", "other.c", "-o", "other"]);

@@ -1,4 +1,4 @@
-//! The flight recorder: windows around what triggers, in a folder.
+//! The flight recorder: windows around triggers, in a folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -34,7 +34,8 @@ fn wait_for(bench: &Bench, count: usize) -> Vec<String> {
     windows(bench)
 }
 
-/// A window is a whole capture, which accounts for all frames and says what triggered.
+/// Checks that a window is a complete capture, which accounts for all frames and states the
+/// triggers.
 fn check(bench: &Bench, window: &str) -> (Value, Account, Vec<Beat>) {
     let info = bench.info(window);
     assert_eq!((&info["complete"], &info["mismatches"]), (&true.into(), &0.into()), "{window}");
@@ -42,7 +43,7 @@ fn check(bench: &Bench, window: &str) -> (Value, Account, Vec<Beat>) {
     let account = Account::of(&info);
     let beats = frames(bench, window);
     assert_eq!(beats.len() as u64, account.captured);
-    // A thread has a ring for as long as it lives, and numbers its frames as its ring does.
+    // A thread has a ring for its whole life, and numbers its frames like its ring.
     let mut rings = BTreeMap::new();
     for it in &beats {
         let offset = it.n.wrapping_sub(it.seqno);
@@ -89,20 +90,20 @@ fn a_frame_triggers(kind: Kind) {
     let told = bench.ppt(&["info", &window]).stdout;
     assert!(told.contains("\nwindow    ") && told.contains("\ntrigger   on, "), "{told}");
 
-    // A ppt that knows of no windows reads it like any capture.
+    // A ppt of an earlier version without windows reads it like any capture.
     let Some(released) = released::ppt(&bench) else { return };
     let ran = bench.command(&released).args(["dump", &window]).output().unwrap();
     assert_eq!((ran.status.code(), text(&ran.stderr).as_str()), (Some(0), ""));
     assert_eq!(text(&ran.stdout), bench.ppt(&["dump", &window]).stdout);
 }
 
-/// A target that never rests, and windows by hand. What a window lacks, it states.
+/// A target that never pauses, with windows by hand. A window states its missing frames.
 fn every_frame_of_many_windows_is_there(kind: Kind) {
     let bench = flood::build().of(kind);
     let mut target = flood::start_endless(&bench, "2");
     let args = ["--before", "100ms", "--after", "20ms", "--memory-flight", "128M"];
     let attach = attach(&bench, &target, &args);
-    // On a busy machine, the first frame may come late.
+    // On a busy machine, the first frame may be late.
     let begun = Instant::now();
     let has_frames = |window: &String| Account::of(&bench.info(window)).captured > 0;
     let mut count = 0;
@@ -127,7 +128,7 @@ fn every_frame_of_many_windows_is_there(kind: Kind) {
     }
 }
 
-/// Its last frames are there, however it ends.
+/// The last frames are captured, whatever ends the target.
 fn the_target_is_killed(kind: Kind) {
     let bench = flood::build().of(kind);
     let mut target = bench.start("flood", &["4", "3000"]);
@@ -159,7 +160,7 @@ fn a_command_is_recorded_from_its_first_frame() {
     assert_eq!(account, Account { captured: written, ..Account::default() });
 }
 
-/// A window that is not over when the session is ends with it.
+/// A window that is open at the end of the session ends with it.
 #[test]
 fn ctrl_c_writes_what_is_pending() {
     let bench = flood::build();
@@ -170,7 +171,7 @@ fn ctrl_c_writes_what_is_pending() {
     assert!(said.contains("; 1 window in flight"), "{said}");
     let (_, account, _) = check(&bench, &windows(&bench)[0]);
     account.check(written);
-    // Nothing triggers: nothing is written.
+    // Without a trigger, nothing is written.
     let attach = self::attach(&bench, &target, &[]);
     target.run();
     let said = attach.stop();
@@ -292,7 +293,7 @@ int main(void) {
     assert_eq!(info["buffers"][0]["counters"][1]["value"], 20);
 }
 
-/// What the kernel did is part of a window, with an account of its own.
+/// Kernel activity is part of a window, with a separate account.
 #[test]
 fn the_kernel_is_recorded_beside() {
     let bench = flood::build();
@@ -310,7 +311,8 @@ fn the_kernel_is_recorded_beside() {
     assert!(beats.rows.len() as u64 > 999 && beats.rows.len() as u64 <= written);
 }
 
-/// Only the program itself tells which frames it has: what triggers none is told, and it runs on.
+/// The frames of a program are known only once it runs: an expression that fits none is reported,
+/// and the program continues.
 #[test]
 fn a_command_whose_frames_have_no_such_field_runs() {
     let bench = crate::fixtures::first::build();
@@ -387,7 +389,7 @@ fn only_a_recorder_is_triggered() {
     assert_eq!(bench.ppt(&["trigger"]).code(), 2);
 }
 
-/// A process is one of several: the window says which triggered, and has the others, too.
+/// With several processes, the window states which one triggered, and also contains the others.
 #[test]
 fn several_processes_are_one_recorder() {
     let bench = crate::fixtures::family::Family::build();
@@ -418,7 +420,8 @@ fn several_processes_are_one_recorder() {
     }
 }
 
-/// Every frame triggers. Windows are written while that lasts, and what somebody asks for is in one.
+/// Every frame triggers. Windows are written during that time, and a user's request is in one of
+/// them.
 #[test]
 fn a_storm_of_triggers_hides_no_trigger_by_hand() {
     let _busy = Busy::start();
@@ -458,7 +461,7 @@ fn a_storm_of_triggers_hides_no_trigger_by_hand() {
         assert!(beats.len() as u64 >= all - hand, "each trigger's frame is in its window");
         let is_written = |line: &&str| line.contains(&window) && line.contains(" frames of ");
         let line = said.lines().find(is_written).unwrap();
-        // One goes without saying.
+        // A single trigger is not counted in the text.
         let told = line.split_once(" triggers").map_or("1", |it| it.0.rsplit(' ').next().unwrap());
         assert_eq!(told.replace(',', "").parse::<u64>().ok(), Some(all), "{line}");
         let text = bench.ppt(&["info", &window]).stdout;

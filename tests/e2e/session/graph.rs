@@ -1,4 +1,4 @@
-//! `ppt graph`: two loops that share a queue, as the example has them.
+//! `ppt graph`: two loops that share a queue, as in the example.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,8 @@ use crate::fixtures::support::{Bench, ppt, root};
 
 const PPTC: &str = env!("CARGO_BIN_EXE_pptc");
 
-/// A capture of the example, and how many messages it says it showed; None where nothing can be asked.
+/// A capture of the example, and the number of messages that it reports as shown. `None` if queries
+/// are not possible.
 fn captured(mode: &str) -> Option<(Bench, u64)> {
     if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
         eprintln!("ppt-analysis is not built beside ppt: skipped");
@@ -23,7 +24,7 @@ fn captured(mode: &str) -> Option<(Bench, u64)> {
     assert!(make.status.success(), "{make:?}");
     let mut command: Command = bench.command(ppt());
     command.args(["run", "-o", "out.bin", "--", "./loops", mode]);
-    // It looks for the end of its input after some passes: then messages have been shown.
+    // It checks for the end of its input after some passes, so messages have been shown.
     let ran = command.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     let shown = said.lines().find_map(|line| line.strip_prefix("shown ")?.parse().ok());

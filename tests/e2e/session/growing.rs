@@ -1,4 +1,4 @@
-//! Rings that grow while they are being written to: `--slots auto`.
+//! Rings that grow while threads write into them: `--slots auto`.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::fixtures::support::{
 };
 
 const THREADS: u64 = 8;
-/// Frames of each thread at a `go`.
+/// Frames of each thread per `go`.
 const BURST: u64 = 2000;
 /// A program around `flood.frame` with rings of 64 slots.
 fn build(main: &str) -> Bench {
@@ -24,7 +24,7 @@ fn start(bench: &Bench, threads: u64) -> Target {
     bench.start("flood_main", &[&threads.to_string(), &BURST.to_string()])
 }
 
-/// A burst that nobody looks at before it is over: each ring is found with all of it behind.
+/// A burst during which ppt is stopped: each ring then holds all of it.
 fn burst_unseen(target: &mut Target, attach: &Attach) -> u64 {
     attach.signal(libc::SIGSTOP);
     stopped(attach.pid());
@@ -33,7 +33,7 @@ fn burst_unseen(target: &mut Target, attach: &Attach) -> u64 {
     written
 }
 
-/// Waits until rings have grown so that a burst fits; how many slots they have, as it is said.
+/// Waits until rings have grown enough for a burst. Returns the reported number of slots.
 fn enough(attach: &Attach) -> String {
     loop {
         let grew = attach.stderr.wait_for("ppt: rings of flood grew from ");
@@ -61,7 +61,7 @@ fn by_segment(info: &Value) -> Vec<(u64, u64, u64)> {
     segments.into_iter().map(|it| it.1).collect()
 }
 
-/// Each frame whole, and there once.
+/// Checks that each frame is complete and unique.
 fn whole(bench: &Bench, capture: &str, account: Account) -> Vec<Beat> {
     let beats = frames(bench, capture);
     let names: HashSet<_> = beats.iter().map(|it| (it.thread, it.n)).collect();
@@ -91,7 +91,7 @@ fn a_burst_fits_after_growth(kind: Kind) {
     assert_eq!(info["buffers"].as_array().unwrap().len(), 1, "it is one buffer");
     whole(&bench, "out.bin", account);
 
-    // The next session begins where this one came to, and a burst fits.
+    // The next session begins with the grown rings, and a burst fits.
     let next = bench.attach(&target, &["--slots", "auto", "-v", "-o", "next.bin"]);
     let written = burst_unseen(&mut target, &next);
     let agents = [agent, next.pid()];
@@ -102,7 +102,7 @@ fn a_burst_fits_after_growth(kind: Kind) {
     assert_eq!((account.captured, account.lost), (written, 0));
     assert_eq!(whole(&bench, "next.bin", account).len() as u64, written);
 
-    // Without it, rings are as the frame file says: those of before, which go on.
+    // Without the option, rings have the size of the frame file: the earlier ones, which continue.
     let small = bench.attach(&target, &["-v", "-o", "small.bin"]);
     let written = burst_unseen(&mut target, &small);
     let said = small.stop();
@@ -149,7 +149,7 @@ fn memory_of_former_rings_is_given_back() {
     assert!(resident_of_smallest(target.pid()) >= THREADS * RING);
     // Threads leave a former ring with their next frame.
     written += target.run();
-    // What is left are headers, and the pages around each cursor.
+    // Only headers remain, and the pages around each cursor.
     let left = 64 * 512 + 4 * 4096 + THREADS * 3 * 4096;
     wait_until("the memory is given back", || resident_of_smallest(target.pid()) <= left);
     written += target.run();
@@ -188,7 +188,7 @@ fn memory_bounds_growth() {
 fn a_ninth_segment_is_refused() {
     let bench = build("flood_main.c");
     let mut target = start(&bench, 2);
-    // None of these is what rings of 64 slots grow to.
+    // Rings of 64 slots never grow to these numbers.
     for slots in ["2", "4", "8", "16", "32", "64", "128", "512"] {
         let attach = bench.attach(&target, &["--slots", slots, "-o", &format!("{slots}.bin")]);
         target.run();
@@ -207,13 +207,13 @@ fn a_ninth_segment_is_refused() {
     target.finish();
 }
 
-/// Leaves a process room for so many bytes more.
+/// Limits a process to this much additional memory.
 fn limit_memory(pid: u32, room: u64) {
     let statm = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap();
     let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
     let most = pages * 4096 + room;
     let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-    // SAFETY: the limit is read, and there is nothing to write the former one to.
+    // SAFETY: the limit is read, and the pointer for the former one is null.
     let set =
         unsafe { libc::prlimit(pid.cast_signed(), libc::RLIMIT_AS, &limit, std::ptr::null_mut()) };
     assert_eq!(set, 0);
@@ -239,8 +239,8 @@ fn what_the_target_cannot_map_is_taken_back() {
     attach.stop();
     let info = bench.info("out.bin");
     let account = Account::of(&info);
-    // A frame of each thread may find the gate open and be refused once it is closed: it is neither
-    // in a ring nor counted.
+    // One frame of each thread may find the gate open and be refused after it is closed: it is
+    // neither in a ring nor counted.
     let all = account.captured + account.lost + account.dropped;
     assert!((written - 2..=written).contains(&all), "{account:?} of {written}");
     assert!(count(&info, "dropped", "not_mapped") > 0);
@@ -263,12 +263,12 @@ fn what_is_refused_is_counted_once() {
     target.finish();
     let info = bench.info("out.bin");
     Account::of(&info).check(2 * ALL * BURST);
-    // In the former segment as in the last one.
+    // In the former segment and in the last one.
     assert_eq!(count(&info, "dropped", "no_ring"), 2 * (ALL - 64) * BURST);
 }
 
-/// Rings grow, and `ppt` is killed before the former ones were read to their end; the next one goes
-/// on in larger ones, or in the first ones again. Not one frame is unaccounted for.
+/// Rings grow, and `ppt` is killed before the former ones were fully read; the next one continues
+/// in larger ones, or in the first ones again. Every frame is accounted for.
 fn killed_while_rings_grow(kind: Kind) {
     let targets = rounds(6, 200);
     let bench = build("flood_main.c").of(kind);
@@ -296,7 +296,7 @@ fn killed_while_rings_grow(kind: Kind) {
         target.say("stop");
         target.written();
         published += flood::published(&target);
-        // States what was written after them.
+        // States the frames written after them.
         let last = bench.attach(&target, &[&["-o", &names[2]], auto].concat());
         agents.push(last.pid());
         last.stop();

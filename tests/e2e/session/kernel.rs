@@ -1,5 +1,5 @@
-//! `--kernel`: what the kernel did with the threads of a program, beside what it counted itself
-//! (getrusage(2) of each thread), and beside what the program knows.
+//! `--kernel`: compares the kernel's actions on a program's threads with its own counts
+//! (getrusage(2) of each thread), and with the program's knowledge.
 
 use std::collections::{HashMap, HashSet};
 use std::process::Command;
@@ -20,7 +20,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// `ppt` in a mount namespace that has a tracefs; None if there can be none here.
+/// `ppt` in a mount namespace with a tracefs. `None` if that is not possible here.
 pub fn with_tracefs(bench: &Bench) -> Option<Command> {
     let mount = "mount -t tracefs nodev /sys/kernel/tracing";
     let works = || {
@@ -36,12 +36,13 @@ pub fn with_tracefs(bench: &Bench) -> Option<Command> {
     Some(command)
 }
 
-/// What a thread says of itself.
+/// The report of a thread.
 #[derive(Debug)]
 struct Thread {
     name: String,
     tid: i64,
-    /// The first reading was between the first two of these times, the second one between the others.
+    /// The first reading was between the first two of these times, the second one between the
+    /// others.
     times: [i64; 4],
     voluntary: usize,
     involuntary: usize,
@@ -50,7 +51,7 @@ struct Thread {
 }
 
 const THREADS: usize = 7;
-/// How often each sleeps, or has its turn.
+/// Number of sleeps or turns of each thread.
 const ROUNDS: usize = 200;
 
 fn threads(lines: &Lines) -> Vec<Thread> {
@@ -79,7 +80,7 @@ impl Rows {
         Self(bench.table(capture, &["-b", "kernel", "--frame", frame]))
     }
 
-    /// Times of the rows of a thread that are such.
+    /// Times of the rows of a thread that satisfy a condition.
     fn times(&self, thread: &Thread, is: impl Fn(&dyn Fn(&str) -> String) -> bool) -> Vec<i64> {
         let (thread_at, at) = (self.0.column("thread"), self.0.column("at"));
         let of = self.0.rows.iter().filter(|row| row[thread_at] == thread.tid.to_string());
@@ -87,7 +88,7 @@ impl Rows {
         such.map(|row| row[at].parse().unwrap()).collect()
     }
 
-    /// So many of them were between the two readings: the program says how many.
+    /// Checks that this many of them were between the two readings; the program reports the number.
     #[track_caller]
     fn check(
         &self,
@@ -109,7 +110,8 @@ impl Rows {
     }
 }
 
-/// Everything that the kernel counted of each thread is in the capture, and nothing else.
+/// Checks that the capture has everything that the kernel counted for each thread, and nothing
+/// else.
 fn check_switches(bench: &Bench, capture: &str, threads: &[Thread]) {
     let (ins, outs) =
         (Rows::of(bench, capture, "switch_in"), Rows::of(bench, capture, "switch_out"));
@@ -117,7 +119,7 @@ fn check_switches(bench: &Bench, capture: &str, threads: &[Thread]) {
         outs.check(thread, "waits", thread.voluntary, |row| row("preempted") == "0");
         outs.check(thread, "preemptions", thread.involuntary, |row| row("preempted") == "1");
         ins.check(thread, "switches in", thread.voluntary + thread.involuntary, |_| true);
-        // In and out by turns.
+        // In and out alternate.
         let mut all: Vec<_> = ins.times(thread, |_| true).into_iter().map(|it| (it, 1)).collect();
         all.extend(outs.times(thread, |_| true).into_iter().map(|it| (it, -1)));
         all.sort_unstable();
@@ -126,13 +128,13 @@ fn check_switches(bench: &Bench, capture: &str, threads: &[Thread]) {
     }
 }
 
-/// What the kernel kept to itself, by thread: perf takes no record while it takes one, and in the place
-/// of some threads none at all. How many that are is the machine's affair.
+/// Records that the kernel omitted, by thread: perf takes no record while it takes one, and omits
+/// some threads' records completely. The number depends on the machine.
 #[derive(Debug, Default)]
 struct Missing {
-    /// It waited and ran again, and nothing tells that it was woken.
+    /// It waited and ran again, without a record of the wakeup.
     wakeups: HashMap<String, usize>,
-    /// It lost its CPU, and nothing tells to whom.
+    /// It lost its CPU, without a record of the successor.
     successors: HashMap<String, usize>,
 }
 
@@ -178,7 +180,7 @@ impl Missing {
         self.wakeups.get(&thread.tid.to_string()).copied().unwrap_or(0)
     }
 
-    /// Each of them is counted as lost, and nothing else.
+    /// Checks that exactly these are counted as lost.
     #[track_caller]
     fn check(&self, account: Account) {
         let count: usize = self.wakeups.values().chain(self.successors.values()).sum();
@@ -203,13 +205,13 @@ fn check_wakeups(bench: &Bench, capture: &str, threads: &[Thread], account: Acco
                 by_it + 1 + missing.wakeups(thread) >= thread.voluntary,
                 "{thread:?} was woken {by_it} times by it: {missing:?}"
             );
-            // The other one has so many turns, and wakes it once in each.
+            // The other thread has this many turns, and wakes it once in each.
             assert!(by_it <= ROUNDS, "{thread:?} was woken {by_it} times by it");
         }
     }
     let sleeper = named("sleeper");
     let by_timer = wakeups.times(sleeper, |row| row("by") == "INTERRUPT" && row("waker") == "0");
-    // A timer may expire before its thread has fallen asleep, and whoever waited was woken.
+    // A timer may expire before its thread has fallen asleep, and a waiting thread was woken.
     let others =
         ["THREAD", "PROCESS"].map(|by| wakeups.times(sleeper, |row| row("by") == by).len());
     let (count, all) = (by_timer.len(), by_timer.len() + others[0] + others[1]);
@@ -221,7 +223,7 @@ fn check_wakeups(bench: &Bench, capture: &str, threads: &[Thread], account: Acco
             && count <= ROUNDS,
         "{count} wake-ups by the timer, {others:?} by others: {sleeper:?}, {missing:?}"
     );
-    // On a busy machine, others come between them.
+    // On a busy machine, other threads run in between.
     let mut gave_way = 0;
     for (one, other) in [("competitor0", "competitor1"), ("competitor1", "competitor0")] {
         let (one, other) = (named(one), named(other).tid.to_string());
@@ -277,22 +279,22 @@ fn switches_wakeups_calls_and_faults_are_those_that_the_kernel_counted() {
     let sleeper = threads.iter().find(|it| it.name == "sleeper").unwrap();
     assert!(sleeper.minor >= 300, "{sleeper:?}");
     faults.check(sleeper, "faults", sleeper.minor, |row| row("kind") == "MINOR");
-    // Two were there, six came, all but the main thread went.
+    // Two existed, six started, and all but the main thread ended.
     for (frame, count) in [("watched", 2), ("thread_start", 6), ("thread_end", 7), ("watch_end", 1)]
     {
         assert_eq!(Rows::of(&bench, "out.bin", frame).0.rows.len(), count, "{frame}");
     }
     let all = bench.table("out.bin", &["-b", "kernel"]).numbers("at");
     assert!(all[2..].is_sorted(), "in the order of time, behind those that say from when on");
-    // The program's own frames stand beside.
+    // The program's own frames are also there.
     assert_eq!(bench.table("out.bin", &["-b", "waits"]).rows.len(), 200);
 }
 
-/// Tests of kernels' records read it; who has the machine give small numbers to threads writes it: if
-/// the numbers jump there, ppt cannot see it come, and states what it missed.
+/// Tests of kernel records take a read lock; a test that makes the system assign small thread ids
+/// takes the write lock: ppt cannot predict such a jump, and then states the missed records.
 pub(super) static NUMBERS: RwLock<()> = RwLock::new(());
 
-/// The highest number of a thread, if the machine lets us choose numbers.
+/// The highest thread id, if the machine lets us choose ids.
 pub(super) fn highest_number() -> Option<u32> {
     let highest = std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap();
     let open = std::fs::OpenOptions::new().write(true).open("/proc/sys/kernel/ns_last_pid");
@@ -303,7 +305,7 @@ pub(super) fn highest_number() -> Option<u32> {
     highest.trim().parse().ok()
 }
 
-/// The next thread gets a number behind `last`.
+/// The next thread gets an id after `last`.
 pub(super) fn last_number(last: u32) {
     std::fs::write("/proc/sys/kernel/ns_last_pid", last.to_string()).unwrap();
 }
@@ -328,7 +330,7 @@ fn threads_whose_numbers_are_smaller_than_those_of_older_ones() {
     check_wakeups(&bench, "out.bin", &threads, account);
 }
 
-/// The machine gives no such numbers as fast as this test does. What is missing is counted.
+/// Real machines do not reuse ids as fast as this test does. Missing records are counted.
 #[test]
 fn threads_whose_numbers_are_suddenly_smaller() {
     let bench = bench();
@@ -358,7 +360,7 @@ fn threads_whose_numbers_are_suddenly_smaller() {
     }
 }
 
-/// From its first instruction on.
+/// Captured from its first instruction on.
 #[test]
 fn a_command_that_ppt_starts_is_known_from_the_beginning() {
     let bench = bench();
@@ -373,13 +375,14 @@ fn a_command_that_ppt_starts_is_known_from_the_beginning() {
     let account = Account::of(&bench.info("out.bin"));
     check_switches(&bench, "out.bin", &threads);
     check_wakeups(&bench, "out.bin", &threads, account);
-    // The sleeper is made by the program's own code: after ppt was there.
+    // The sleeper is created by the program's own code, after ppt attached.
     for (frame, count) in [("watched", 1), ("thread_start", 7), ("thread_end", 8)] {
         assert_eq!(Rows::of(&bench, "out.bin", frame).0.rows.len(), count, "{frame}");
     }
 }
 
-/// While nobody reads its rings, the kernel loses records. It counts them, and so does the capture.
+/// While ppt does not read its rings, the kernel loses records. Both the kernel and the capture
+/// count them.
 #[test]
 fn what_the_kernel_lost_is_counted() {
     const CALLS: usize = 400_000;
@@ -408,14 +411,15 @@ fn what_the_kernel_lost_is_counted() {
         calls.cells("call").into_iter().filter(|it| *it == "getpgid").count()
     };
     let seen = (calls("syscall_enter") + calls("syscall_exit")) as u64;
-    // Since when they are missing is said, and how many: the rest was lost behind that.
+    // The capture states since when records are missing, and how many: later ones were lost after
+    // that.
     let lost = Rows::of(&bench, "out.bin", "lost").0;
     let [since, at, count] = ["since", "at", "count"].map(|it| lost.numbers(it));
     let named: i64 = count.iter().sum();
     assert!(named > 0 && named as u64 <= account.lost, "{named} of {account:?}");
     assert!(since.iter().zip(&at).all(|(since, at)| since <= at), "{since:?} {at:?}");
     let made = 2 * (CALLS as u64 + 1000);
-    // Some others may be among those that were lost: reading a line, and writing one.
+    // Some others may be among the lost ones: those of reading a line, and of writing one.
     let found = seen + account.lost;
     assert!((made..made + 100).contains(&found), "{made} were written, {seen} seen: {account:?}");
 }
@@ -446,11 +450,12 @@ fn a_series_of_files_has_every_frame_once() {
             found += rows.cells("call").into_iter().filter(|it| *it == "getpgid").count() as u64;
         }
     }
-    // Such a flood may be too much for a busy machine, and among what was lost may be a few others.
+    // Such a flood may overload a busy machine, and the lost records may include a few others.
     assert!((160_000..160_500).contains(&found), "{found}");
 }
 
-/// Switches and faults of one's own program take no rights, and the rest says which it lacks.
+/// Switches and faults of the user's own program need no privileges; for the rest, ppt names the
+/// missing ones.
 #[test]
 fn without_rights_the_rest_is_captured() {
     if !is_root() || !available("setpriv") {

@@ -1,5 +1,5 @@
 //! kill -9 of the agent, or of its target, between any two system calls of attach and detach; and
-//! targets that become another program, or another process, there.
+//! targets that become another program, or another process, at that time.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ use crate::fixtures::support::{
 /// No accident.
 const NEVER: usize = usize::MAX;
 
-/// A `ppt attach` that is to have an accident.
+/// A `ppt attach` with an accident.
 fn attach(bench: &Bench, pid: u32, at: usize, accident: impl FnOnce(u32)) -> Outcome {
     let _ = fs::remove_file(bench.path("killed.bin"));
     let mut command = bench.command(ppt());
@@ -24,25 +24,25 @@ fn attach(bench: &Bench, pid: u32, at: usize, accident: impl FnOnce(u32)) -> Out
     stepped::run(command, at, accident)
 }
 
-/// The system calls to try, of an attach and detach that makes `calls`: some sixty; all of
-/// them in the long form.
+/// The system calls to try, of an attach and detach with `calls` calls: about sixty; all of them in
+/// the long form.
 fn tried(calls: usize) -> impl Iterator<Item = usize> {
     let few = [7, 11, 13, 17, 23].into_iter().find(|it| calls / it <= 60).unwrap_or(29);
     (1..calls).step_by(rounds(few, 1))
 }
 
-/// Half as many, and every one of the poke.
+/// Half as many, and every one of the write into the target.
 fn tried_at_the_poke(whole: &Outcome) -> impl Iterator<Item = usize> {
     tried(whole.calls).step_by(2).chain(whole.held - 5..whole.held + 25)
 }
 
-/// Whatever reached the disk can be read, and no frame of it is torn or there twice.
+/// Checks that everything on disk is readable, and that no frame is torn or duplicated.
 fn captured(bench: &Bench, killed: &Outcome) -> u64 {
     let begun = fs::metadata(bench.path("killed.bin")).is_ok_and(|it| it.len() > 0);
     if !begun {
         return 0;
     }
-    // Killed within its first write, a capture is not one yet.
+    // If killed during its first write, the file is not a capture yet.
     let ran = bench.ppt(&["info", "killed.bin"]);
     if !ran.status.success() {
         assert!(!killed.attached, "{}", ran.stderr);
@@ -55,12 +55,12 @@ fn captured(bench: &Bench, killed: &Outcome) -> u64 {
     flood::frames(bench, "killed.bin").len() as u64
 }
 
-/// The last line of what was said, but for where to read more.
+/// The last line of the output, without the reference to the explanation.
 fn last(said: &str) -> &str {
     said.lines().rfind(|line| !line.starts_with("  more: ")).unwrap()
 }
 
-/// Neither stopped nor traced.
+/// Checks that it is neither stopped nor traced.
 fn runs_on(target: &Target) {
     for task in fs::read_dir(format!("/proc/{}/task", target.pid())).unwrap() {
         let status = fs::read_to_string(task.unwrap().path().join("status")).unwrap();
@@ -90,13 +90,13 @@ fn the_agent_between_any_two_system_calls(kind: Kind) {
     let mut killed = 0;
     for at in tried(whole.calls) {
         let outcome = attach(&bench, pid, at, end);
-        // The polls of a session are not always as many; it may end before its accident.
+        // The number of polls of a session varies; it may end before its accident.
         assert_eq!(outcome.code.is_none(), outcome.calls >= at, "{}", outcome.said);
         killed += u64::from(outcome.code.is_none());
         captured(&bench, &outcome);
         runs_on(&target);
 
-        // The next one works at once, and sweeps.
+        // The next session works at once, and sweeps.
         let _ = fs::remove_file(bench.path("next.bin"));
         let next = bench.attach(&target, &["-o", "next.bin", "--slots", "1024"]);
         agents.push(outcome.pid);
@@ -129,7 +129,7 @@ fn the_agent_between_any_two_system_calls(kind: Kind) {
     record("12", &case, written, account, &info, segments_of(&agents));
 }
 
-/// A burst, as soon as `ppt` is attached, that its rings do not hold.
+/// A burst that does not fit into the rings, as soon as `ppt` is attached.
 fn grow(bench: &Bench, target: &mut Target, at: usize) -> Outcome {
     let _ = fs::remove_file(bench.path("killed.bin"));
     let pid = target.pid().to_string();
@@ -167,7 +167,7 @@ fn the_agent_while_rings_grow() {
         }
         runs_on(&target);
 
-        // Whichever segment the gate names, or none: the next one works at once, exactly.
+        // Whichever segment the gate names, if any: the next session works at once, exactly.
         let _ = fs::remove_file(bench.path("next.bin"));
         let next = bench.attach(&target, &["-o", "next.bin", "--slots", "auto"]);
         agents.push(next.pid());
@@ -199,7 +199,7 @@ fn the_target_at_any_system_call_of_the_agent(kind: Kind) {
         if !outcome.attached {
             let pid = target.pid().to_string();
             assert!(last(&outcome.said).contains(&pid), "{}", outcome.said);
-            // While ppt traces a thread of it, it is not quite gone.
+            // While ppt traces one of its threads, it has not ended completely.
             assert!(!outcome.said.contains("another program"), "call {at}: {}", outcome.said);
         }
         let frames = captured(&bench, &outcome);
@@ -217,12 +217,13 @@ fn the_target_at_any_system_call_of_the_agent(kind: Kind) {
     record("13", &case, written, total, &info, segments_of(&agents));
 }
 
-/// A target at a fixed address, in a folder of its own: what belonged to it is another's data.
+/// A target at a fixed address, in a separate folder: its addresses will hold another program's
+/// data.
 fn fixed(kind: Kind) -> Bench {
     steady::build(&["-no-pie"]).of(kind)
 }
 
-/// What those sessions captured together that began, by the counters of their targets.
+/// The frames that all started sessions captured, by the counters of their targets.
 #[derive(Default)]
 struct Sum {
     written: u64,
@@ -231,8 +232,8 @@ struct Sum {
 }
 
 impl Sum {
-    /// Takes in a session whose target wrote and then came to its end. What it made in its last
-    /// moments (memfd) may be gone with it, which is said.
+    /// Adds a session whose target wrote and then ended. A segment that the target made in its last
+    /// moments (memfd) may be gone with it, which is reported.
     fn take(&mut self, bench: &Bench, outcome: &Outcome) {
         let counted = steady::counted(bench);
         assert_eq!(counted.start(), counted.end(), "no frame was cut off");
@@ -262,7 +263,7 @@ fn fresh(bench: &Bench) -> Target {
     steady::start(bench)
 }
 
-/// Has the target write some frames, if anybody is attached.
+/// Makes the target write some frames, if a session is attached.
 fn burst(target: &mut Target) {
     target.say("burst 100");
     target.written();
@@ -310,14 +311,14 @@ fn the_target_executes_another_program_at_any_system_call(kind: Kind) {
     sum.record("4", &case, segments_of(&agents));
 }
 
-/// Whether a `ppt` has looked a process up by its pid: from then on it means that process.
+/// Whether a `ppt` has looked up a process by its pid: from then on it refers to that process.
 fn has_looked(ppt: u32) -> bool {
     let links = fs::read_dir(format!("/proc/{ppt}/fd")).unwrap().flatten();
     let mut links = links.filter_map(|it| fs::read_link(it.path()).ok());
     links.any(|it| it.to_string_lossy().contains("pidfd"))
 }
 
-/// Whether `ppt` holds a process, or what is left of it.
+/// Whether `ppt` traces a process, or its zombie.
 fn is_traced(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     !status.contains("TracerPid:\t0\n")
@@ -325,7 +326,7 @@ fn is_traced(pid: u32) -> bool {
 
 fn another_process_has_its_pid_at_any_system_call(kind: Kind) {
     if !is_root() {
-        return; // only root chooses a pid
+        return; // only root can choose a pid
     }
     let bench = fixed(kind);
     bench.copy("as_pid.c");
@@ -343,7 +344,7 @@ fn another_process_has_its_pid_at_any_system_call(kind: Kind) {
             burst(&mut target);
             target.signal(libc::SIGKILL);
             if is_traced(pid) {
-                return; // the pid cannot be had before ppt lets go of it
+                return; // the pid is not free before ppt releases it
             }
             target.wait();
             let program = bench.path("steady").display().to_string();
@@ -352,7 +353,7 @@ fn another_process_has_its_pid_at_any_system_call(kind: Kind) {
             next = Some((other, before, looked));
         });
         agents.push(outcome.pid);
-        // Asked for that pid before it was looked at, ppt may well attach to the other one.
+        // If the pid was reused before ppt looked it up, ppt may attach to the other process.
         let Some((mut other, before, true)) = next else { continue };
         assert_eq!(page(&mut other), before, "call {at}: the other process was written to");
         let (code, said) = (outcome.code, &outcome.said);
@@ -361,7 +362,7 @@ fn another_process_has_its_pid_at_any_system_call(kind: Kind) {
             assert!(last(said).contains(&pid.to_string()), "call {at}: {said}");
         }
         replaced += 1;
-        // Nobody is attached to the other one: what it writes counts nowhere.
+        // No session is attached to the other one: its frames count nowhere.
         burst(&mut other);
         sum.take(&bench, &outcome);
         other.finish();

@@ -1,4 +1,4 @@
-//! `--only`, `--except`, `ppt enable` and `ppt disable`: what a program writes while it runs.
+//! `--only`, `--except`, `ppt enable` and `ppt disable`: select what a running program writes.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -26,9 +26,9 @@ of_both_kinds! {
     flips_under_threads
 }
 
-/// What can be chosen, in the order in which the targets count.
+/// The selectable names, in the order in which the targets count.
 const NAMES: [&str; 7] = ["plain", "stamped", "job", "leg", "slot", "bytes", "waits"];
-/// How often each is written, or added to, in a round.
+/// How often each is written, or added to, per round.
 const EACH: [u64; 7] = [1, 1, 2, 2, 1, 1, 1];
 const ROUNDS: u64 = 300;
 
@@ -40,7 +40,7 @@ pub(super) fn built() -> Bench {
     bench
 }
 
-/// Runs `ppt` so that it finds the sockets of the bench's sessions.
+/// Runs `ppt` with access to the sockets of the bench's sessions.
 pub(super) fn ppt_of(bench: &Bench, args: &[&str]) -> (i32, String, String) {
     let mut command = bench.command(ppt());
     let ran = command.args(args).env("XDG_RUNTIME_DIR", bench.path("")).output().unwrap();
@@ -58,7 +58,7 @@ pub(super) fn attach(bench: &Bench, target: &Target, args: &[&str]) -> Attach {
     })
 }
 
-/// A round of everything; which blocks ran, and how often.
+/// Runs a round of everything. Returns how often each block ran.
 pub(super) fn run(target: &mut Target) -> [u64; 7] {
     target.say(&ROUNDS.to_string());
     let said = target.stdout.wait_for("ran ");
@@ -84,7 +84,7 @@ fn captured(bench: &Bench, capture: &str) -> [u64; 7] {
     })
 }
 
-/// What rounds write in which so many of them had each name on.
+/// The expected counts, if each name was on for this many rounds.
 fn expected(rounds: [u64; 7]) -> [u64; 7] {
     std::array::from_fn(|at| rounds[at] * EACH[at] * ROUNDS)
 }
@@ -93,7 +93,7 @@ fn add(sum: &mut [u64; 7], more: [u64; 7]) {
     sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }
 
-/// A session that is told what it wants at the start, and twice more. `ran`: which names the target
+/// A session with a selection at the start and two later changes. `ran`: the names that the target
 /// counts by itself.
 fn check(bench: &Bench, mut target: Target, ran: [bool; 7]) {
     let pid = target.pid().to_string();
@@ -124,7 +124,7 @@ fn check(bench: &Bench, mut target: Target, ran: [bool; 7]) {
     let (code, _, said) = ppt_of(bench, &["enable", &pid, "plain"]);
     assert!(code == 0 && said.contains("writes all of that already"), "{said}");
 
-    // What is on.
+    // The enabled names.
     let (code, said, _) = ppt_of(bench, &["list", "--json", &pid]);
     let listed: Value = serde_json::from_str(&said).unwrap();
     assert_eq!((code, &listed[0]["disabled"]), (0, &serde_json::json!(["job", "leg", "waits"])));
@@ -142,7 +142,7 @@ fn check(bench: &Bench, mut target: Target, ran: [bool; 7]) {
     assert!(told.contains("\ndisabled  job, leg, waits, at the end\n"), "{told}");
     masks_hold(bench, "out.bin", &info);
 
-    // The next session has everything.
+    // The next session has everything enabled.
     let session = attach(bench, &target, &["-o", "next.bin"]);
     assert_eq!(run(&mut target), counted([1; 7]));
     session.stop();
@@ -154,7 +154,7 @@ fn check(bench: &Bench, mut target: Target, ran: [bool; 7]) {
     assert_eq!(captured(bench, "except.bin"), expected([0, 0, 0, 0, 0, 0, 1]));
     target.finish();
 
-    // A ppt that does not know of it shows what is there, and finds nothing wrong.
+    // A ppt of an earlier version shows the captured frames, and reports no fault.
     let Some(released) = released::ppt(bench) else { return };
     let old = bench.table_of(&released, "out.bin", &["--frame", "plain"]);
     assert_eq!(old.rows, bench.table("out.bin", &["--frame", "plain"]).rows);
@@ -172,11 +172,11 @@ fn numbers(bench: &Bench, capture: &str, frame: &str) -> BTreeMap<(String, u64),
     numbers
 }
 
-/// Where a frame is off: from a number on, up to before another one.
+/// The ranges in which a frame is off: from one sequence number up to before another.
 type Off = Vec<(u64, u64)>;
 
-/// Holds each frame against what the capture says of masks. Returns how many stretches of numbers there
-/// are in which a frame is off.
+/// Checks each frame against the capture's statements about masks. Returns the number of ranges in
+/// which a frame is off.
 pub(super) fn masks_hold(bench: &Bench, capture: &str, info: &Value) -> usize {
     let mut off: BTreeMap<(String, String, u64), Off> = BTreeMap::new();
     let segments: std::collections::BTreeSet<_> =
@@ -190,7 +190,7 @@ pub(super) fn masks_hold(bench: &Bench, capture: &str, info: &Value) -> usize {
             match it["enabled"].as_bool().unwrap() {
                 false => of.push((number("first_seq"), u64::MAX)),
                 true => {
-                    // Rings that were claimed since know nothing of it.
+                    // Rings that were claimed later are not affected.
                     if let Some(last) = of.last_mut() {
                         last.1 = last.1.min(number("first_seq"));
                     }
@@ -219,7 +219,7 @@ fn what_a_program_in_c_writes(kind: Kind) {
     check(&bench, target, [true; 7]);
 }
 
-/// In C++, an argument is evaluated.
+/// In C++, arguments are evaluated.
 const BLOCKS: [bool; 7] = [true, true, true, true, true, false, false];
 
 #[test]
@@ -271,7 +271,7 @@ fn what_a_program_in_node_writes() {
     }
 }
 
-/// Whoever comes after it has everything: this version, and the first release.
+/// The next session has everything enabled, with this version and with the first release.
 fn a_killed_session_does_not_blind_the_next(kind: Kind) {
     let bench = built().of(kind);
     let mut target = bench.start("choosing", &[]);
@@ -293,7 +293,7 @@ fn a_killed_session_does_not_blind_the_next(kind: Kind) {
     command.args(["attach", &target.pid().to_string(), "--slots", "16384"]);
     command.args(bench.kind_args()).args(["-o", "released.bin"]);
     let session = Attach::start(command);
-    // It knows neither counters nor histograms, but blocks of frames run.
+    // It supports neither counters nor histograms, but blocks of frames run.
     assert_eq!(run(&mut target)[..5], expected([1; 7])[..5]);
     session.stop();
     for frame in &NAMES[..5] {
@@ -309,7 +309,7 @@ fn a_killed_session_does_not_blind_the_next(kind: Kind) {
     target.finish();
 }
 
-/// The gate moves to another segment, whose masks say the same.
+/// The gate moves to another segment with the same masks.
 fn rings_that_grow_forget_nothing(kind: Kind) {
     let bench = Bench::new().of(kind);
     bench.copy_all(&["choosing.frame", "choosing_main.c"]);
@@ -327,7 +327,7 @@ fn rings_that_grow_forget_nothing(kind: Kind) {
     let mut counts = [0; 7];
     let on = [1, 0, 0, 0, 1, 0, 1];
     loop {
-        // Nobody looks at it before it is over.
+        // ppt is stopped until the burst is over.
         session.signal(libc::SIGSTOP);
         stopped(session.pid());
         let ran = run(&mut target);
@@ -377,8 +377,8 @@ pub(super) fn ask(socket: &Path, question: &Value) -> Value {
     serde_json::from_str(&line).unwrap()
 }
 
-/// One kind of frame is flipped while eight threads write it and another: the other's count does not
-/// change, and each frame is where the capture says. 10,000 flips with `PPT_LONG=1`.
+/// One kind of frame is flipped while eight threads write it and another: the other's count does
+/// not change, and each frame agrees with the capture's statements. 10,000 flips with `PPT_LONG=1`.
 fn flips_under_threads(kind: Kind) {
     let flips = if std::env::var_os("PPT_LONG").is_some() { 10_000 } else { 100 };
     let bench = built().of(kind);
@@ -410,7 +410,7 @@ fn flips_under_threads(kind: Kind) {
     assert_eq!((account.lost, account.dropped), (0, 0), "{account:?}");
     let count = |frame: &str| bench.table("out.bin", &["--frame", frame]).rows.len() as u64;
     assert_eq!(count("plain"), counts[0], "a frame that nobody touched");
-    // A block that was begun before the flip is not written where it ends behind it.
+    // A block that began before the flip but ends after it is not written.
     let stamped = count("stamped");
     assert!(stamped <= counts[1] && counts[1] - stamped <= 8 * flips, "{stamped} of {}", counts[1]);
     assert_eq!(info["masks"].as_array().unwrap().len() as u64, flips);
@@ -418,7 +418,8 @@ fn flips_under_threads(kind: Kind) {
     assert!(stretches > 0, "the masks speak of rings");
 }
 
-/// Who says nothing, or a byte now and then, stops neither the capture nor those who ask.
+/// A client that sends nothing, or a byte from time to time, blocks neither the capture nor other
+/// clients.
 #[test]
 fn the_session_waits_for_no_stranger() {
     let bench = built();
@@ -438,7 +439,7 @@ fn the_session_waits_for_no_stranger() {
     assert!(code == 0 && told.matches(" job ").count() == 1, "{told}{said}");
     assert_eq!(run(&mut target), expected([1, 1, 0, 1, 1, 1, 1]));
     session.stop();
-    // Nobody listens any more.
+    // There is no listener any more.
     slow.join().unwrap();
 }
 
@@ -475,7 +476,7 @@ fn nobody_is_reached_by_a_wrong_name_or_pid() {
     assert!(!socket.exists(), "no socket is left");
 }
 
-/// Each file of a series says what is off when it begins.
+/// Each file of a series states what is off at its start.
 #[test]
 fn every_file_says_what_is_off() {
     let bench = built();
@@ -486,7 +487,7 @@ fn every_file_says_what_is_off() {
         let names = bench.names(".").into_iter();
         names.filter(|it| it.starts_with("out.") && it.ends_with(".bin")).collect::<Vec<_>>()
     };
-    // A file with content is full after a second.
+    // A file with content reaches its time limit after a second.
     for count in 1..=3 {
         add(&mut ran, run(&mut target));
         if count == 2 {
@@ -512,7 +513,7 @@ fn every_file_says_what_is_off() {
     target.finish();
 }
 
-/// A window says what was off in it.
+/// A window states what was off in it.
 #[test]
 fn a_window_says_what_was_off() {
     let bench = built();
@@ -559,7 +560,7 @@ fn a_command_writes_what_is_wanted() {
     assert!(told.contains("ppt: nothing was called `gone`\n"), "{told}");
 }
 
-/// Children are told what the command line says, and each can be told otherwise.
+/// Children get the selection of the command line, and each can be changed separately.
 #[test]
 fn children_write_what_is_wanted() {
     let bench = Family::build();
@@ -581,7 +582,8 @@ fn children_write_what_is_wanted() {
     family.target.finish();
 }
 
-/// A program that was built before there were masks: its frames are off where it looks before it writes.
+/// A program that was built before masks existed: its frames are off through the mask that it reads
+/// before it writes.
 #[test]
 fn a_program_of_abi_1_writes_what_is_wanted() {
     if !cfg!(target_arch = "x86_64") {
@@ -599,7 +601,7 @@ fn a_program_of_abi_1_writes_what_is_wanted() {
         let count = |capture: &str| {
             ["all", "tick"].map(|it| bench.table(capture, &["--frame", it]).rows.len())
         };
-        // What it writes before ppt has fetched what it made is not known to be off.
+        // Frames that it writes before ppt has fetched its segment are not known to be off.
         let session = attach(&bench, &target, &[]);
         round(&mut target);
         let pid = target.pid().to_string();
@@ -609,7 +611,7 @@ fn a_program_of_abi_1_writes_what_is_wanted() {
         round(&mut target);
         session.stop();
         assert_eq!(count("out.bin"), [1000, 2000], "{kind:?}");
-        // Its segment is there now, and says so from the start.
+        // Its segment exists now, with the masks from the start.
         let session = attach(&bench, &target, &["--only", "all", "-o", "next.bin"]);
         round(&mut target);
         session.kill();

@@ -1,5 +1,5 @@
-//! What masks say at the odd moments: before a segment is fetched, when another ppt takes over, when a pid
-//! comes again; and the socket under a crowd.
+//! Masks in unusual situations: before a segment is fetched, at a takeover by another ppt, when a
+//! pid is reused; and the socket with many clients.
 
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ fn masks(info: &Value) -> &[Value] {
     info["masks"].as_array().map_or(&[], |all| all)
 }
 
-/// ppt fetches a segment that the target makes after the first frame, and what it does not want was off
+/// ppt fetches a segment made by the target after the first frame, and the disabled frames were off
 /// before that.
 #[test]
 fn what_is_off_before_the_first_frame_is_said_to_be() {
@@ -30,7 +30,7 @@ fn what_is_off_before_the_first_frame_is_said_to_be() {
     let mut target = bench.start("choosing", &[]);
     let session = attach(&bench, &target, &["--only", "stamped,plain"]);
     let pid = target.pid().to_string();
-    // The target has made nothing yet.
+    // The target has not made a segment yet.
     assert_eq!(ppt_of(&bench, &["disable", &pid, "plain"]).0, 0);
     let before = monotonic();
     assert_eq!(run(&mut target), [0, 300, 0, 0, 0, 0, 0]);
@@ -49,7 +49,8 @@ fn what_is_off_before_the_first_frame_is_said_to_be() {
     target.finish();
 }
 
-/// Another ppt wants other frames, and takes over: the first capture does not say that they were off.
+/// Another ppt with another selection takes over: the first capture does not claim that its frames
+/// were off.
 fn a_takeover_is_stated(kind: Kind) {
     let bench = built().of(kind);
     let mut target = bench.start("choosing", &["4"]);
@@ -94,7 +95,7 @@ fn a_takeover_is_stated_memfd() {
     a_takeover_is_stated(Kind::Memfd);
 }
 
-/// Who connects and says nothing is not in the way of others, however many they are.
+/// Silent clients do not block others, however many there are.
 #[test]
 fn a_crowd_keeps_nobody_out() {
     let bench = built();
@@ -118,7 +119,7 @@ fn a_crowd_keeps_nobody_out() {
     target.finish();
 }
 
-/// In another pid namespace, a ppt may have the pid of this one; both can be reached.
+/// In another pid namespace, a ppt may have the same pid as this one; both are reachable.
 #[test]
 fn sockets_of_two_namespaces_have_two_names() {
     let bench = built();
@@ -128,7 +129,7 @@ fn sockets_of_two_namespaces_have_two_names() {
     let (pid, namespace) = socket.file_name().unwrap().to_str().unwrap().split_once('-').unwrap();
     assert_eq!(pid, session.pid().to_string());
     assert!(namespace.parse::<u64>().is_ok());
-    // One of an earlier version, which knows of no namespace, and answers for nobody here.
+    // A socket of an earlier version, which ignores namespaces and answers for no process here.
     let old = socket.with_file_name(pid);
     let listener = std::os::unix::net::UnixListener::bind(&old).unwrap();
     let stranger = std::thread::spawn(move || drop(listener.accept()));
@@ -140,7 +141,7 @@ fn sockets_of_two_namespaces_have_two_names() {
     target.finish();
 }
 
-/// A process that has the pid of one that ended writes what the command line says.
+/// A process with a reused pid follows the selection of the command line.
 #[test]
 fn a_pid_that_comes_again_is_another_process() {
     let _alone = NUMBERS.write();
@@ -161,7 +162,7 @@ fn a_pid_that_comes_again_is_another_process() {
     family.target.say("reap");
     let folder = format!("/proc/{}", first.pid);
     wait_until("the first one is gone", || !std::path::Path::new(&folder).exists());
-    // Others make processes, too.
+    // Other programs create processes, too.
     let again = (0..200).find_map(|_| {
         last_number(first.pid - 1);
         let child = family.make("fork");
@@ -174,8 +175,8 @@ fn a_pid_that_comes_again_is_another_process() {
     family.target.finish();
 }
 
-/// Rings that grow open the gate again over what `ppt detach` has written there: what that wrote beside it
-/// ends the session all the same.
+/// Growing rings open the gate again after `ppt detach` has closed it: the detach word in the
+/// control page still ends the session.
 #[test]
 fn a_detach_that_is_overwritten_takes_effect() {
     use std::os::unix::fs::FileExt;

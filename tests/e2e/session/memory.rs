@@ -1,4 +1,4 @@
-//! How much memory a capture takes: never more than it says, and no more of it than is used.
+//! The memory of a capture: never more than stated, and only used parts are allocated.
 
 use std::fs;
 
@@ -6,16 +6,16 @@ use crate::fixtures::support::{Account, Bench, record, segments_of};
 
 const PAGE: u64 = 4096;
 const STRIDE: u64 = 512;
-/// Of a large ring only so much is populated ahead.
+/// Most bytes of a large ring that are populated in advance.
 const POPULATED: u64 = 4 << 20;
-/// Rings that are kept populated beyond those in use.
+/// Rings that are kept populated in addition to those in use.
 const AHEAD: u64 = 2;
-/// Most that the first frame of a thread may populate.
+/// Most bytes that the first frame of a thread may populate.
 const FIRST_FRAME: u64 = 256 << 10;
 /// Frames of each thread.
 const FRAMES: u64 = 101;
 
-/// A shape that is chosen and how it is told.
+/// A geometry and its message.
 struct Case {
     threads: u64,
     args: &'static [&'static str],
@@ -29,7 +29,7 @@ fn resident(pid: u32) -> u64 {
     let smaps = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
     let (mut ours, mut sum) = (false, 0);
     for line in smaps.lines() {
-        // A line of a mapping begins with its addresses, those below it with what they say.
+        // A mapping starts with a line of its addresses, followed by lines of its properties.
         if line.split(' ').next().is_some_and(|word| !word.ends_with(':')) {
             ours = line.contains("/SYSV");
         } else if let (true, Some(rest)) = (ours, line.strip_prefix("Rss:")) {
@@ -63,7 +63,7 @@ fn check(name: &str, case: &Case) {
     let size = size_of_segment(agent);
     let headers = size - rings * ring;
     assert!(headers <= (rings + 4) * PAGE, "{headers} bytes of headers");
-    // A ring for each thread, that of main included, and two to spare.
+    // A ring for each thread, including the main thread, and two to spare.
     let populated = (threads + 1 + 2) * ring.min(POPULATED);
     let before = resident(agent);
     assert!(before <= headers + populated, "{before} resident of {headers} + {populated}");
@@ -86,7 +86,7 @@ fn check(name: &str, case: &Case) {
 
     let all = attach.stop();
     assert_eq!(all.lines().next(), Some(said), "{all}");
-    // The size that is printed is that of the segment, as the kernel has it.
+    // The printed size is that of the segment in the kernel.
     let (unit, name_of_unit) = if size < 1 << 30 { (1 << 20, "MiB") } else { (1 << 30, "GiB") };
     let printed = format!("({:.1} {name_of_unit})", size as f64 / f64::from(unit));
     assert!(said.contains(&printed), "{printed}");

@@ -1,5 +1,5 @@
-//! `--metrics`: the numbers of a running capture, beside what the capture says afterwards and what the program
-//! itself has counted.
+//! `--metrics`: compares the numbers of a running capture with the later statements of the capture
+//! and with the program's own counts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ pub fn sums() -> Bench {
     bench
 }
 
-/// Lets it add; returns its own sums.
+/// Makes it add. Returns its own sums.
 pub fn run(target: &mut Target) -> Value {
     target.say("go");
     serde_json::from_str(&target.stdout.wait_for("written ")).unwrap()
@@ -39,7 +39,7 @@ fn settled(served: &Served, written: u64) -> Scrape {
     served.scrape_until(&what, |it| it.count("ppt_frames_written_total", &[]) == written)
 }
 
-/// The account by metrics is the one of the captures.
+/// The account by metrics is that of the captures.
 #[track_caller]
 fn check_account(bench: &Bench, names: &[String], last: &Scrape) {
     let infos: Vec<Value> = names.iter().map(|name| bench.info(name)).collect();
@@ -57,7 +57,7 @@ fn check_account(bench: &Bench, names: &[String], last: &Scrape) {
 fn counters_and_histograms_are_those_of_the_capture_and_of_the_program(kind: Kind) {
     let bench = sums().of(kind);
     let mut target = bench.start("sums", &["4", "20000"]);
-    // What was before the session is not in it.
+    // Adds before the session are not included.
     run(&mut target);
     let served = Served::attach(&bench, &target, &["--counters", "10ms"]);
     run(&mut target);
@@ -78,7 +78,7 @@ fn counters_and_histograms_are_those_of_the_capture_and_of_the_program(kind: Kin
     assert_eq!(of("queue_count") - below_1000, of("queue_above"));
     let waits = last.count("ppt_sums_wait_seconds_bucket", &[("le", "+Inf")]);
     assert_eq!(waits, of("wait_count"));
-    // The sum may have gone round: then there is none.
+    // The sum may have wrapped around: then it is omitted.
     let sum = of("wait_sum").cast_signed();
     let told: Vec<f64> = last.all("ppt_sums_wait_seconds_sum", &[]).map(|it| it.1).collect();
     let expected: Vec<f64> = (sum >= 0).then_some(sum as f64 / 1e9).into_iter().collect();
@@ -98,7 +98,7 @@ fn counters_and_histograms_are_those_of_the_capture_and_of_the_program(kind: Kin
     target.finish();
 }
 
-/// Threads add to rows of two segments, and what they leave behind moves from one to the other.
+/// Threads add to rows of two segments, and their adds move from one to the other.
 fn rings_that_grow_keep_their_numbers(kind: Kind) {
     let bench = sums().of(kind);
     let mut target = bench.start("sums", &["4", "50000"]);
@@ -121,8 +121,8 @@ fn rings_that_grow_keep_their_numbers(kind: Kind) {
     target.finish();
 }
 
-/// A program at full speed, and somebody who scrapes each 10 ms: the account is exact, and no number that
-/// only grows ever gets less.
+/// A program at full speed and a scrape every 10 ms: the account is exact, and no monotonic number
+/// decreases.
 fn scrapes_without_a_pause_lose_nothing(kind: Kind) {
     let bench = flood::build().of(kind);
     let mut target = flood::start_endless(&bench, "2");
@@ -152,7 +152,7 @@ fn scrapes_without_a_pause_lose_nothing(kind: Kind) {
     assert!(scrapes > 20, "{scrapes}");
     target.say("stop");
     let written = target.written();
-    // Frames of an earlier session are no matter: this is the first one, and it began late.
+    // Unattended frames need no check: this is the first session, and it began late.
     let last = served.scrape_until("nothing waits", |it| {
         it.count("ppt_session_waiting_frames", &[]) == 0
             && it.count("ppt_frames_written_total", &[]) == written
@@ -257,7 +257,8 @@ fn frames_that_nobody_wants_are_counted() {
     target.finish();
 }
 
-/// Two programs of one command, of which one ends: its last numbers stay, and those of the other go on.
+/// Two programs of one command, one of which ends: its last numbers stay, and those of the other
+/// change.
 #[test]
 fn a_program_that_ends_leaves_its_numbers() {
     let bench = sums();

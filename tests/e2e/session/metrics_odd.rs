@@ -1,4 +1,4 @@
-//! Those who serve metrics, and those who read them: what they may not do.
+//! The limits of the processes that serve metrics, and of their clients.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use crate::fixtures::support::{
 
 const GET: &str = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// A program that calls itself what would end a label, and a screen.
+/// A program whose name contains characters that would end a label or control a terminal.
 const HOSTILE: &str = r#"
 #include "job.h"
 #include <stdio.h>
@@ -55,7 +55,7 @@ fn a_hostile_name_is_a_label_and_nothing_else() {
     target.finish();
 }
 
-/// What ppt says when metrics cannot be served: at once, and nothing has happened.
+/// The error if metrics cannot be served: immediate, and without side effects.
 fn refused(bench: &Bench, target: &Target, args: &[&str], code: i32, expected: &str) {
     let pid = target.pid().to_string();
     let ran = bench.ppt(&[&["attach", &pid], args].concat());
@@ -116,8 +116,8 @@ fn other_machines_are_answered_only_if_they_may_be() {
     target.finish();
 }
 
-/// A crowd that connects, asks by halves and reads nothing: the capture does not notice, and those who
-/// scrape are answered.
+/// Many clients that connect, send partial requests and read nothing: the capture is not affected,
+/// and scrapers get responses.
 #[test]
 fn a_crowd_disturbs_neither_the_capture_nor_others() {
     let bench = flood::build();
@@ -148,7 +148,7 @@ fn a_crowd_disturbs_neither_the_capture_nor_others() {
     target.finish();
 }
 
-/// The process that has the port has no rights, and ends with ppt, however that ends.
+/// The process that owns the port has no privileges, and ends with ppt for any reason.
 #[test]
 fn who_serves_may_do_nothing() {
     if !is_root() {
@@ -202,14 +202,14 @@ fn ones_own_program_takes_no_rights_to_show() {
     target.finish();
 }
 
-/// Without the process that serves, the capture goes on, and ppt says so once.
+/// Without the serving process, the capture continues, and ppt reports that once.
 #[test]
 fn who_serves_is_killed() {
     let bench = flood::build();
     let mut target = bench.start("flood", &["1", "3000"]);
     let served = Served::attach(&bench, &target, &[]);
     let server = child_of(served.attach.pid());
-    // SAFETY: no pointers; the process is one that this test's ppt has not waited for.
+    // SAFETY: no pointers; the process has not been waited for by this test's ppt.
     assert_eq!(unsafe { libc::kill(server as i32, libc::SIGKILL) }, 0);
     served.attach.stderr.wait_for("ppt: metrics are no longer served");
     let written = target.run();

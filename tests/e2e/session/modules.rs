@@ -1,4 +1,4 @@
-//! What a process has mapped as code: in captures.
+//! The code mappings of a process in captures.
 
 use std::path::Path;
 use std::process::Command;
@@ -22,20 +22,20 @@ fn say(target: &mut Target, what: &str) {
     target.stdout.wait_for("done");
 }
 
-/// A module of `ppt info --json` whose path ends so.
+/// A module of `ppt info --json` whose path has this suffix.
 fn module(info: &Value, name: &str) -> Option<Value> {
     let modules = info["modules"].as_array()?;
     modules.iter().find(|it| it["path"].as_str().unwrap().ends_with(name)).cloned()
 }
 
-/// The build id of a file, as binutils say it.
+/// The build id of a file, according to binutils.
 fn build_id(path: &Path) -> String {
     let shown = text(&Command::new("readelf").arg("-n").arg(path).output().unwrap().stdout);
     let id = shown.split_once("Build ID: ").expect("a build id").1;
     id.split_whitespace().next().unwrap().to_owned()
 }
 
-/// The executable mappings of a file, as the kernel has them.
+/// The executable mappings of a file, according to the kernel.
 fn of_kernel(target: &Target, name: &str) -> Vec<(String, String)> {
     let maps = std::fs::read_to_string(format!("/proc/{}/maps", target.pid())).unwrap();
     let code = maps.lines().filter(|it| it.contains(" r-xp ") && it.ends_with(name));
@@ -82,7 +82,7 @@ fn modules_are_as_the_kernel_has_them() {
     target.finish();
 }
 
-/// A library that is loaded right before the end is there, too.
+/// A library that is loaded right before the end is listed, too.
 #[test]
 fn the_end_states_what_came_last() {
     let bench = built();
@@ -94,7 +94,7 @@ fn the_end_states_what_came_last() {
     target.finish();
 }
 
-/// Names of files are of the target's choice: they are escaped where people read them.
+/// The target chooses the names of files: they are escaped in output for people.
 #[test]
 fn names_of_files_are_escaped() {
     let bench = built();
@@ -147,7 +147,7 @@ fn every_file_has_the_modules() {
     target.finish();
 }
 
-/// Each address of the capture, as its program knows it.
+/// Each address of the capture, according to its program.
 #[test]
 fn addresses_have_the_names_of_functions() {
     let bench = built();
@@ -182,10 +182,10 @@ fn addresses_have_the_names_of_functions() {
         assert!(caller.starts_with(&format!("{function}+0x")), "{callers:?}");
         assert!(caller.ends_with(" (calls)"), "{callers:?}");
     }
-    // The numbers are as the program has them.
+    // The numbers are those of the program.
     let (raw, _) = of_calls(&["--addresses", "raw"]);
     assert_eq!(raw[4], format!("0x{made}"));
-    // JIT code whose map is gone, and a program that was replaced.
+    // JIT code without its map, and a program that was replaced.
     let (gone, _) = of_calls(&[]);
     assert_eq!(gone[4], format!("0x{made}"));
     bench.cc(&["-O0", "addresses_main.c", "addresses.c", "-o", "other", "-ldl"]);

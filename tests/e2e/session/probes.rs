@@ -1,4 +1,4 @@
-//! `--probe`: calls of functions and hits of USDT probes, beside what the program counts itself.
+//! `--probe`: compares calls of functions and hits of USDT probes with the program's own counts.
 
 use std::os::unix::fs::{FileExt, PermissionsExt};
 
@@ -9,7 +9,7 @@ use crate::fixtures::support::{
     Account, Attach, Bench, Table, Target, available, copy_program, ppt, stopped, text, wait_until,
 };
 
-/// Whether this machine lets ppt probe at all.
+/// Whether this machine permits probes.
 fn is_permitted() -> bool {
     let said = Bench::new().ppt(&["doctor"]).stdout;
     let refused = said.lines().find(|line| line.contains("capture probes: "));
@@ -22,7 +22,7 @@ fn is_permitted() -> bool {
 fn built() -> Bench {
     let bench = Bench::new();
     bench.copy("probed_main.c");
-    // Whoever calls `descend` is not to become a loop.
+    // The recursion in `descend` must not become a loop.
     bench.cc(&["-O1", "-fno-optimize-sibling-calls", "probed_main.c", "-o", "probed", "-pthread"]);
     bench
 }
@@ -36,7 +36,7 @@ fn frames(bench: &Bench, name: &str) -> Table {
     bench.table("out.bin", &["-b", "probes", "--frame", name])
 }
 
-/// What the capture accounts for, where nothing may be lost.
+/// The number of frames that the capture accounts for, without losses.
 #[track_caller]
 fn whole(bench: &Bench, said: &str) -> u64 {
     let account = Account::of(&bench.info("out.bin"));
@@ -52,7 +52,7 @@ fn each_call_has_a_frame() {
     let bench = built();
     let mut target = bench.start("probed", &[]);
     let attach = bench.attach(&target, &["--probe", "measured"]);
-    // The second thread is made after ppt came.
+    // The second thread is created after ppt attached.
     let sums = [done(&mut target, "calls 300"), done(&mut target, "young 200")];
     let said = attach.stop();
     target.finish();
@@ -60,7 +60,7 @@ fn each_call_has_a_frame() {
     let table = frames(&bench, "measured");
     let [a, b, c, d, e, f, returned] =
         ["a", "b", "c", "d", "e", "f", "returned"].map(|name| table.cells(name));
-    // The table has numbers without a sign.
+    // The table has unsigned numbers.
     let signed = |cell: &str| cell.parse::<u64>().unwrap() as i64;
     for row in 0..500 {
         let number = if row < 300 { row } else { row - 300 } as i64;
@@ -95,7 +95,7 @@ fn returns_are_those_of_their_calls() {
     let attach = bench.attach(&target, &["--probe", "descend", "--probe", "leap"]);
     assert_eq!(done(&mut target, &format!("deep {DEPTH}")), DEPTH * (DEPTH + 1) / 2);
     assert_eq!(done(&mut target, "jump 101"), 51);
-    // What is left by longjmp is known to be left when an outer function returns.
+    // A function left by longjmp is known to be left when an outer function returns.
     assert_eq!(done(&mut target, "deep 0"), 0);
     let said = attach.stop();
     target.finish();
@@ -116,7 +116,7 @@ fn returns_are_those_of_their_calls() {
     assert_eq!(whole(&bench, &said), DEPTH as u64 + 2 + 51);
 }
 
-/// A ring has four owners that are known at a time, and there are fewer rings than threads.
+/// A ring remembers four owners, and there are fewer rings than threads.
 #[test]
 fn threads_that_come_and_go_have_their_frames() {
     const THREADS: usize = 600;
@@ -176,7 +176,7 @@ fn usdt_probes_have_their_arguments() {
         ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["PROBE", "SEMAPHORE", "FILE", "ARGUMENTS"]);
     let names: Vec<_> = rows[1..].iter().map(|row| (row[0], row[1])).collect();
-    // Of two places with different registers, each has a row.
+    // Two locations with different registers each have a row.
     let (hit, never) = (("probed:mark__hit", "yes"), ("probed:mark__never", "yes"));
     assert!(names == [hit, hit, never] || names == [hit, never], "{}", ran.stdout);
 
@@ -207,7 +207,7 @@ fn a_hot_probe_is_stopped_and_the_account_stays_exact() {
     let args = ["--probe", "measured", "--probe", "descend", "--probe-limit", "5000"];
     let attach = bench.attach(&target, &args);
     let before = done(&mut target, "text");
-    // Long enough that ppt looks while it is hit.
+    // Long enough that ppt looks while the probe is hit.
     let mut called = 0;
     while done(&mut target, "text") == before {
         done(&mut target, "calls 2000");
@@ -228,7 +228,8 @@ fn a_hot_probe_is_stopped_and_the_account_stays_exact() {
     assert_eq!((account.captured, account.dropped), (found + 4, 0));
 }
 
-/// While nobody reads its rings, the kernel loses hits. It counts them, and so does the capture.
+/// While ppt does not read its rings, the kernel loses hits. Both the kernel and the capture count
+/// them.
 #[test]
 fn what_the_kernel_lost_is_counted() {
     const HITS: u64 = 20_000;
@@ -265,7 +266,7 @@ fn killed_it_leaves_nothing() {
     wait_until("the trap is gone", || done(&mut target, "text") == before);
     assert_eq!(done(&mut target, "semaphore"), 0);
     assert_eq!(done(&mut target, "calls 10"), 60);
-    // Killed while a probed function has not returned.
+    // Killed before a probed function has returned.
     let attach = bench.attach(&target, &["--probe", "measured_later", "-o", "second.bin"]);
     done(&mut target, "open");
     attach.kill();
@@ -281,7 +282,7 @@ fn a_deleted_program_can_be_probed() {
     let bench = built();
     let mut target = bench.start("probed", &[]);
     std::fs::remove_file(bench.path("probed")).unwrap();
-    // Another one has its name.
+    // Another program has its name.
     copy_program("/bin/true", bench.path("probed"));
     let attach = bench.attach(&target, &["--probe", "measured"]);
     done(&mut target, "calls 7");
@@ -290,7 +291,7 @@ fn a_deleted_program_can_be_probed() {
     assert_eq!(whole(&bench, &said), 7);
 }
 
-/// The kernel's probe of a return ends a program if an exception passes it. So it is left out.
+/// An exception that passes the kernel's return probe ends the program, so ppt omits the probe.
 #[test]
 fn exceptions_are_survived() {
     if !is_permitted() || !available("g++") {
@@ -308,7 +309,7 @@ fn exceptions_are_survived() {
     assert!(said.contains("between: frames tell only of its entry"), "{said}");
     assert_eq!(whole(&bench, &said), 2);
     assert_eq!(frames(&bench, "between").numbers("a"), [1, 0]);
-    // Whoever knows better has the returns, too.
+    // The user can force return probes.
     let attach = bench.attach(
         &target,
         &["--probe", "between", "--allow", "probe-returns", "-o", "out.bin", "--force"],
@@ -320,7 +321,7 @@ fn exceptions_are_survived() {
     assert_eq!(frames(&bench, "between").numbers("returned"), [1]);
 }
 
-/// Other processes that run the code are told of, and leave no frames.
+/// Other processes that run the code are reported, and leave no frames.
 #[test]
 fn another_process_leaves_no_frames() {
     if !is_permitted() {
@@ -353,7 +354,7 @@ fn what_is_not_there_is_told() {
         ("mesured", "did you mean `measured`?"),
         (of_file.as_str(), "did you mean `measured`?"),
         ("probed:mark_hit", "did you mean `probed:mark__hit`?"),
-        // A variable is no function.
+        // A variable is not a function.
         ("mark_semaphore", "its USDT probes: probed:mark__hit"),
     ] {
         let ran = bench.ppt(&["attach", &pid, "--probe", name]);
@@ -363,7 +364,7 @@ fn what_is_not_there_is_told() {
         assert!(said.contains(meant), "{said}");
     }
     assert!(!bench.path("out.bin").exists());
-    // The whole path, and the name of the file.
+    // The full path, and the file name.
     for name in [format!("{path}:measured"), "probed:measured".into()] {
         let ran = bench.ppt(&["attach", &pid, "--probe", &name, "-d", "10ms", "--force"]);
         assert_eq!(ran.code(), 0, "{name}: {ran:?}");
@@ -396,7 +397,7 @@ fn without_rights_it_is_refused() {
     target.finish();
 }
 
-/// Redis counts its commands, and nobody edited it.
+/// Unmodified Redis counts its commands.
 #[test]
 fn redis_processes_as_many_commands_as_it_says() {
     const REQUESTS: u64 = 2000;
@@ -429,13 +430,13 @@ fn redis_processes_as_many_commands_as_it_says() {
     let (table, called) = (frames(&bench, "processCommand"), frames(&bench, "call"));
     assert_eq!(table.rows.len() as u64, after - before, "{said}");
     assert!(table.rows.len() as u64 >= 2 * REQUESTS && called.rows.len() == table.rows.len());
-    // 0 is C_OK: the client is to go on.
+    // 0 is C_OK: the client continues.
     let returned = table.numbers("returned").into_iter().map(|value| value as i32);
     assert!(returned.clone().all(|value| value == 0 || value == -1));
     assert!(returned.filter(|&value| value == 0).count() as u64 >= 2 * REQUESTS);
 }
 
-/// PostgreSQL of Debian has USDT probes, and its client counts the answers.
+/// Debian's PostgreSQL has USDT probes, and its client counts the answers.
 #[test]
 fn postgresql_answers_as_many_queries_as_it_is_asked() {
     const QUERIES: usize = 300;
@@ -492,7 +493,7 @@ fn postgresql_answers_as_many_queries_as_it_is_asked() {
     assert!(planned.iter().zip(starts.iter().zip(&ends)).all(is_within));
 }
 
-/// Where Debian has the programs of PostgreSQL.
+/// The folder of PostgreSQL's programs in Debian.
 fn postgresql() -> Option<std::path::PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut folders = versions.map(|version| version.path().join("bin"));

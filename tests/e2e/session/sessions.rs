@@ -1,4 +1,4 @@
-//! One target, several sessions: after one another, at once, and after an agent that died.
+//! One target with several sessions: consecutive, concurrent, and after an agent that died.
 
 use std::fs;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::fixtures::support::{
     rounds, segments_mapped, segments_of, stopped, wait_until,
 };
 
-/// Attaches into `capture`, to end by itself after `time`.
+/// Attaches into `capture`, and ends by itself after `time`.
 fn brief(bench: &Bench, target: &Target, capture: &str, time: &str, args: &[&str]) -> Brief {
     let pid = target.pid().to_string();
     let mut command = bench.command(ppt());
@@ -27,12 +27,12 @@ fn brief(bench: &Bench, target: &Target, capture: &str, time: &str, args: &[&str
     Brief { agent, said: attach.ended(0) }
 }
 
-/// Attaches into `capture` until the target has mapped `count` segments, and the agent its own: what
-/// one of them has not mapped is gone with the agent.
+/// Attaches into `capture` until the target has mapped `count` segments, and the agent its own: a
+/// segment that only one of them has mapped is gone after the agent.
 fn until_mapped(bench: &Bench, target: &Target, capture: &str, count: usize, slots: &str) -> Brief {
     let attach = bench.attach(target, &["-v", "-o", capture, "--slots", slots]);
     wait_until("the target has mapped it", || segments_mapped(target.pid()) == count);
-    // The target maps one that it makes before the agent hears of it.
+    // The target maps a segment that it makes before the agent fetches it.
     wait_until("the agent has mapped it", || segments_mapped(attach.pid()) > 0);
     Brief { agent: attach.pid(), said: attach.stop() }
 }
@@ -43,7 +43,7 @@ struct Brief {
 }
 
 impl Brief {
-    /// How the segment was had, and its name.
+    /// How the segment was obtained, and its name.
     fn segment(&self) -> (&str, &str) {
         let line = self.said.lines().find(|line| line.contains(" segment ")).expect("-v says so");
         let mut words = line.rsplit(' ');
@@ -143,8 +143,8 @@ fn a_hundred_sessions_of_eight_running_threads(kind: Kind) {
         total.dropped += account.dropped;
         let between: Vec<_> =
             gaps(&bench, capture).into_iter().filter(|gap| gap.3 == "unattended").collect();
-        // Session and gap tile: the first number is that of the last session, or what follows the
-        // gap in between.
+        // Session and gap are contiguous: the first number is that of the last session, or follows
+        // the gap in between.
         for ring in info["buffers"][0]["rings"].as_array().unwrap() {
             let number = |name: &str| ring[name].as_u64().unwrap();
             let index = number("ring") as usize;
@@ -171,7 +171,7 @@ fn a_hundred_sessions_of_eight_running_threads(kind: Kind) {
     let (early, late) = (early.unwrap(), Size::of(target.pid()));
     target.say("stop");
     let published = flood::published(&target);
-    // States what was written after the last of them.
+    // States the frames written after the last of them.
     let mut info = session(&target, "out.bin", &mut agents);
     assert_eq!((late.maps, late.descriptors), (early.maps, early.descriptors));
     assert!(late.resident_kib < early.resident_kib + 512, "{early:?} {late:?}");
@@ -224,7 +224,7 @@ fn the_edge_of_the_gate() {
             rows += 1;
         }
     }
-    // Most sessions begin while the work goes on.
+    // Most sessions begin while the work continues.
     assert!(rows > 100 && empty > 0, "{empty} of {rows} without start");
     let info = bench.info("out.bin");
     let account = Account::of(&info);
@@ -235,7 +235,7 @@ fn the_edge_of_the_gate() {
     record("51", &case, written, account, &info, segments_of(&first_and_latest(&agents)));
 }
 
-/// What `{}` stands for is how long ago it started.
+/// `{}` stands for the time since its start.
 fn already(target: u32, holder: u32) -> String {
     format!(
         "ppt: buffer flood of process {target} is already attached by ppt with pid {holder}, \
@@ -282,7 +282,7 @@ fn of_two_agents_that_start_together_one_wins(kind: Kind) {
     for _ in 0..races {
         let mut running = vec![("1.bin", start("1.bin")), ("2.bin", start("2.bin"))];
         agents.extend(running.iter().map(|it| it.1.pid()));
-        // The one that ends is the loser.
+        // The process that ends lost the race.
         let mut ended = None;
         wait_until("one of them ends", || {
             ended = running.iter_mut().position(|it| it.1.has_ended());
@@ -315,7 +315,7 @@ fn a_dead_agents_claim_is_taken_over(kind: Kind) {
     let mut target = bench.start("flood", &["4", "0"]);
     let dead = bench.attach(&target, &["-o", "dead.bin"]);
     target.say("start");
-    // Something is in the file by then.
+    // The file has content by then.
     let has_grown = |capture| fs::metadata(bench.path(capture)).unwrap().len() > 1 << 20;
     wait_until("the capture has grown", || has_grown("dead.bin"));
     let killed = dead.pid();
@@ -328,7 +328,7 @@ fn a_dead_agents_claim_is_taken_over(kind: Kind) {
     assert_eq!(said.lines().next(), Some(&*line));
     target.say("stop");
     let published = flood::published(&target);
-    // What came after that session.
+    // The frames after that session.
     let third = brief(&bench, &target, "third.bin", "1ms", &[]);
     assert!(!third.said.contains("took over"), "{}", third.said);
     target.finish();
@@ -350,7 +350,7 @@ fn a_dead_agents_claim_is_taken_over(kind: Kind) {
             assert!(last < first, "the sequence goes on");
         }
     }
-    // Every number is somebody's: up to what was drained by the dead one, and from there on.
+    // Every number is accounted for: up to the dead agent's last drain, and from there on.
     let unattended = |capture: &str| -> Vec<(u64, u64, u64, String)> {
         gaps(&bench, capture).into_iter().filter(|gap| gap.3 == "unattended").collect()
     };
@@ -422,7 +422,7 @@ fn what_a_dead_agent_left_in_another_segment_is_stated(kind: Kind) {
         dead.kill();
     }
     let mut ledger = Ledger::default();
-    // A third one, and then one of those again: what was stated is not stated twice.
+    // A third one, and then one of the first two again: stated frames are not stated twice.
     for (capture, slots) in [("3.bin", "512"), ("4.bin", "128"), ("5.bin", "256")] {
         let attach = bench.attach(&target, &["-o", capture, "--slots", slots]);
         agents.push(attach.pid());
@@ -454,7 +454,7 @@ fn threads_move_from_one_geometry_to_another(kind: Kind) {
     target.say("stop");
     target.written();
     let published = flood::published(&target);
-    // Both once more, for what was written after each.
+    // Both once more, for the frames written after each.
     let mut sum = 0;
     for (capture, slots) in [("3.bin", "64"), ("4.bin", "128")] {
         let brief = brief(&bench, &target, capture, "1ms", &["--slots", slots]);
@@ -535,7 +535,7 @@ fn a_ninth_geometry_is_refused(kind: Kind) {
     target.finish();
 }
 
-/// Whether a segment is there.
+/// Whether a segment exists.
 fn exists(id: &str) -> bool {
     let table = fs::read_to_string("/proc/sysvipc/shm").unwrap();
     table.lines().any(|line| line.split_whitespace().nth(1) == Some(id))

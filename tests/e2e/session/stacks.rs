@@ -1,15 +1,15 @@
-//! `--stacks`: where threads run and wait, beside what the program measured of itself.
+//! `--stacks`: compares where threads run and wait with the program's own measurements.
 
 use crate::fixtures::explained::explained;
 use crate::fixtures::refused::with;
 use crate::fixtures::steady::{is_root, open_to_nobody, start_as_nobody};
 use crate::fixtures::support::{Account, Attach, Bench, Table, Target, available, stopped};
 
-/// Frame pointers are there: gcc leaves those of small functions out where it optimizes.
+/// Frame pointers are needed: with optimisation, gcc omits those of small functions.
 const POINTERS: &[&str] = &["-O0", "-fno-omit-frame-pointer"];
 const NO_POINTERS: &[&str] = &["-O1", "-fomit-frame-pointer"];
 
-/// The target as `stacked`, without frames of its own.
+/// The target as `stacked`, without its own frames.
 fn plain(args: &[&str]) -> Bench {
     let bench = Bench::new();
     bench.copy_all(&["stacked_main.c"]);
@@ -18,7 +18,7 @@ fn plain(args: &[&str]) -> Bench {
     bench
 }
 
-/// Whether this machine lets ppt take stacks at all.
+/// Whether this machine permits stack samples.
 fn is_permitted() -> bool {
     let said = Bench::new().ppt(&["doctor"]).stdout;
     let refused = said.lines().find(|line| line.contains("capture stacks: "));
@@ -28,7 +28,7 @@ fn is_permitted() -> bool {
     refused.is_none()
 }
 
-/// What a thread says of itself.
+/// The report of a thread.
 #[derive(Debug)]
 struct Done {
     thread: i64,
@@ -45,7 +45,7 @@ fn done(target: &mut Target, what: &str) -> Done {
     Done { thread, heavy_ns: heavy as f64, light_ns: light as f64, waits: waits as usize }
 }
 
-/// A stack of the capture: its thread, what that did, and its functions, the innermost first.
+/// A stack of the capture: its thread, what the thread did, and the functions, the innermost first.
 struct Stack {
     thread: i64,
     why: String,
@@ -76,7 +76,7 @@ fn first_address(table: &Table) -> usize {
         .unwrap_or_else(|| panic!("{:?}", table.columns))
 }
 
-/// The shares of the two functions are those that the thread measured.
+/// Checks that the shares of the two functions are those that the thread measured.
 #[track_caller]
 fn check_shares(stacks: &[Stack], done: &Done, hertz: f64) {
     let of_thread = stacks.iter().filter(|stack| stack.thread == done.thread);
@@ -89,10 +89,10 @@ fn check_shares(stacks: &[Stack], done: &Done, hertz: f64) {
     let truth = done.heavy_ns / (done.heavy_ns + done.light_ns);
     let share = heavy / (heavy + light);
     assert!((0.5..0.9).contains(&truth), "{done:?}");
-    // Five standard deviations of so many samples, and what the loops differ by.
+    // Five standard deviations for this number of samples, and the difference of the loops.
     let tolerance = 5.0 * (truth * (1.0 - truth) / (heavy + light)).sqrt() + 0.01;
     assert!((share - truth).abs() < tolerance, "{share} is not {truth} ± {tolerance}: {done:?}");
-    // So often for each second of CPU time.
+    // This many per second of CPU time.
     let expected = hertz * (done.heavy_ns + done.light_ns) / 1e9;
     let found = heavy + light;
     assert!((found - expected).abs() < 0.05 * expected + 3.0, "{found} are not {expected}");
@@ -107,7 +107,7 @@ fn shares_are_those_that_the_program_measured() {
     let mut target = bench.start("stacked", &[]);
     let attach = bench.attach(&target, &["--stacks=500"]);
     let main = done(&mut target, "work 1000");
-    // It is made after ppt came.
+    // It is created after ppt attached.
     let young = done(&mut target, "young 1000");
     let said = attach.stop();
     assert!(!said.contains("frame pointers"), "{said}");
@@ -130,7 +130,7 @@ fn shares_are_those_that_the_program_measured() {
     };
     chain(main.thread, &["work", "main"]);
     chain(young.thread, &["work", "begin"]);
-    // It is stated how they were taken.
+    // The capture states how they were taken.
     let table = bench.table("out.bin", &["-b", "stacks", "--frame", "sampling"]);
     assert_eq!((table.numbers("hertz"), table.cells("waits")), (vec![500], vec!["0"]));
 }
@@ -158,7 +158,8 @@ fn where_threads_wait_is_known() {
     assert!(found <= young.waits && found + 10 >= young.waits, "{found} of {young:?}");
 }
 
-/// While nobody reads its rings, the kernel loses stacks. It counts them, and so does the capture.
+/// While ppt does not read its rings, the kernel loses stacks. Both the kernel and the capture
+/// count them.
 #[test]
 fn what_the_kernel_lost_is_counted() {
     if !is_permitted() {
@@ -195,7 +196,7 @@ fn a_program_without_frame_pointers_is_told() {
     let pid = target_pid(&said);
     let expected = format!("of the stacks of process {pid} end after two functions");
     assert!(said.contains(&expected) && said.contains("-fno-omit-frame-pointer"), "{said}");
-    // Where it was is right nevertheless.
+    // The locations are right nevertheless.
     check_shares(&stacks(&bench), &young, 500.0);
 }
 
@@ -204,7 +205,7 @@ fn target_pid(said: &str) -> String {
     rest.split(' ').next().unwrap().to_owned()
 }
 
-/// Stacks of one's own programs take no rights; what happens in the kernel, and waits, do.
+/// Stacks of the user's own programs need no privileges; kernel stacks and waits do.
 #[test]
 fn without_rights_the_rest_is_captured() {
     if !is_permitted() || !is_root() || !available("setpriv") {
@@ -252,13 +253,14 @@ fn what_it_does_not_understand_is_told() {
     }
 }
 
-/// A job of the target, and the stacks of its thread in it: thread, length, and functions of each stack.
+/// A job of the target, with the stacks of its thread during the job: thread, duration, and
+/// functions of each stack.
 struct Job {
     dur: i64,
     stacks: Vec<Vec<String>>,
 }
 
-/// All jobs, the longest first, as `ppt dump` has them.
+/// All jobs, the longest first, from `ppt dump`.
 fn jobs(bench: &Bench, thread: i64) -> Vec<Job> {
     let stacks = bench.table("out.bin", &["-b", "stacks", "--frame", "stack"]);
     let [at, of_thread, depth] = ["at", "thread", "depth"].map(|name| stacks.column(name));
@@ -283,7 +285,7 @@ fn jobs(bench: &Bench, thread: i64) -> Vec<Job> {
     all
 }
 
-/// How many stacks of a flame graph are in a function, by its titles.
+/// Number of stacks of a flame graph in a function, according to its titles.
 fn in_flame(svg: &str, function: &str) -> u64 {
     let titles = svg.split("<title>").skip(1).map(|rest| rest.split("</title>").next().unwrap());
     let begin = format!("{function} (stacked): ");
@@ -331,7 +333,7 @@ fn slow_requests_have_functions() {
             let name = function["function"].as_str().unwrap().split(' ').next().unwrap();
             assert_eq!(function["stacks"], inner(name), "{name}: {slow}");
         }
-        // On a busy machine, it wanted a CPU for nearly all of its time, and that is told alone.
+        // On a busy machine, it waited for a CPU most of the time, and only that is reported.
         let sentence = slow["sentence"].as_str().unwrap();
         let is_told = !sentence.contains("ran for ") || sentence.contains("% in heavy_work");
         assert!(is_told || job.stacks.len() < 5 || inner("heavy_work") == 0, "{slow}");
@@ -358,7 +360,7 @@ fn slow_requests_have_functions() {
     assert_eq!(in_flame(inside, "heavy_work"), count(&jobs[..5], "heavy_work"));
     assert!(in_flame(others, "heavy_work") > 0);
 
-    // Nothing waited that anybody was to look at.
+    // No selected thread waited.
     let ran = bench.ppt(&["plot", "out.bin", "--flame", "--waits", "-o", "waits.svg"]);
     assert_eq!(ran.code(), 1, "{}", ran.stderr);
     assert!(ran.stderr.contains("the captures have no stacks"), "{}", ran.stderr);

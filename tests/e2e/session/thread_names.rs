@@ -1,4 +1,4 @@
-//! The names of threads: in captures, in tables, and as they are.
+//! The names of threads: in captures, in tables, and in the kernel.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn say(target: &mut Target, what: &str) {
     target.stdout.wait_for("done");
 }
 
-/// The names of the target's threads now, by their numbers, as the kernel says.
+/// The current names of the target's threads, by thread id, according to the kernel.
 fn of_kernel(target: &Target) -> BTreeMap<u64, Vec<u8>> {
     let tasks = Path::new("/proc").join(target.pid().to_string()).join("task");
     let name = |task: std::fs::DirEntry| {
@@ -35,7 +35,7 @@ fn lossy(names: &BTreeMap<u64, Vec<u8>>) -> BTreeMap<u64, String> {
     names.iter().map(|(&tid, name)| (tid, String::from_utf8_lossy(name).into_owned())).collect()
 }
 
-/// The last name of each thread, as `ppt info --json` has it.
+/// The last name of each thread in `ppt info --json`.
 fn of_capture(info: &Value) -> BTreeMap<u64, String> {
     let threads = info["threads"].as_array().map_or(&[][..], |all| all);
     let name = |thread: &Value| {
@@ -44,7 +44,7 @@ fn of_capture(info: &Value) -> BTreeMap<u64, String> {
     threads.iter().map(name).collect()
 }
 
-/// Waits until the capture has the name that the second worker gets.
+/// Waits until the capture has the new name of the second worker.
 fn wait_for_rename(bench: &Bench, capture: &str) {
     let has = || of_capture(&bench.info(capture)).values().any(|name| name == "compactor");
     wait_until("the capture has the other name", has);
@@ -61,7 +61,7 @@ fn names_are_as_the_kernel_has_them() {
         let table = bench.table(capture, &["--names"]);
         let threads = table.cells("thread");
         let numbers = table.numbers("tid");
-        // A field of that name keeps it.
+        // A field with that name keeps it.
         assert_eq!(table.columns[..4], ["seqno", "ring", "tid", "_thread"]);
         let names = table.cells("_thread").into_iter().map(str::to_owned);
         assert_eq!(numbers.iter().map(ToString::to_string).collect::<Vec<_>>(), threads);
@@ -79,7 +79,7 @@ fn names_are_as_the_kernel_has_them() {
     assert_eq!(of_capture(&info), lossy(&after));
     let renamed = info["threads"].as_array().unwrap().iter().find(|it| it["former_names"] == 1);
     assert_eq!(renamed.unwrap()["name"], "compactor");
-    // Beside the number of each thread.
+    // Next to the id of each thread.
     if std::path::Path::new(ppt()).with_file_name("ppt-analysis").exists() {
         let top = bench.ppt(&["top", "out.bin", "--once", "--threads"]).stdout;
         for (tid, name) in lossy(&after).into_iter().filter(|thread| thread.1.is_ascii()) {
@@ -89,7 +89,7 @@ fn names_are_as_the_kernel_has_them() {
         }
         assert!(!top.contains('\u{1b}'), "{top:?}");
     }
-    // In TSV, what is no plain text is escaped.
+    // In TSV, special characters are escaped.
     let tsv = |name: &[u8]| match name {
         b"\x1b[31m\t\xff" => r"\x1b[31m\t\xff".to_owned(),
         plain => String::from_utf8(plain.to_vec()).unwrap(),
@@ -101,7 +101,7 @@ fn names_are_as_the_kernel_has_them() {
             assert!(rows.contains(&(tid, tsv(name))), "{tid} {name:?}: {rows:?}");
         }
     }
-    // Nothing is added where nobody asks for it.
+    // Without the option, nothing is added.
     assert_eq!(bench.table("out.bin", &[]).columns, ["seqno", "ring", "tid", "thread"]);
     let refused = bench.ppt(&["dump", "--gaps", "--names", "out.bin"]);
     assert_eq!(refused.code(), 2, "{refused:?}");
@@ -157,7 +157,7 @@ fn every_file_has_the_names() {
     target.finish();
 }
 
-/// Of a process in another pid namespace, threads have the numbers that they have there: those in the
+/// Threads of a process in another pid namespace have their ids in that namespace, as in the
 /// frames.
 #[test]
 fn names_go_with_the_numbers_of_the_process() {

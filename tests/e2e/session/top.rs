@@ -1,5 +1,5 @@
-//! `ppt top PID`, in a terminal of its own: it shows, and however it ends, the program is as if
-//! nobody had come.
+//! `ppt top PID`, in a separate terminal: it works, and however it ends, the program is as if it
+//! had never been attached to.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -16,7 +16,7 @@ use crate::fixtures::support::{
     Account, Bench, Target, available, child_of, ppt, segments_of, text, wait_until,
 };
 
-/// Whether there is what shows.
+/// Whether the viewer is installed.
 fn can_show() -> bool {
     let there = Path::new(ppt()).with_file_name("ppt-analysis").exists();
     if !there {
@@ -37,9 +37,9 @@ impl Terminal {
         let size = Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(&size, None).unwrap();
         let copy = |fd: &OwnedFd| Stdio::from(fd.try_clone().unwrap());
-        // In a session of its own, this is its terminal; it stays the same process.
+        // In a separate session, this becomes its terminal; the process stays the same.
         let mut command: Command = bench.command("setsid");
-        // Whoever started the tests may ignore SIGHUP (nohup(1)).
+        // The parent of the tests may ignore SIGHUP (nohup(1)).
         command.args(["--ctty", "env", "--default-signal=HUP", ppt(), "top"]);
         command.args(args).env("TERM", "xterm");
         command.stdin(copy(&pty.slave)).stdout(copy(&pty.slave)).stderr(copy(&pty.slave));
@@ -62,7 +62,7 @@ impl Terminal {
         text(&self.seen.lock().unwrap())
     }
 
-    /// What was drawn, word by word.
+    /// The drawn text, word by word.
     fn text(&self) -> String {
         let mut words = String::new();
         for part in self.bytes().split("\x1b[") {
@@ -74,7 +74,7 @@ impl Terminal {
     }
 
     fn wait_for(&self, what: &str) {
-        // What is there already is not drawn again, unless that is asked for.
+        // Unchanged text is not drawn again unless requested.
         let mut looks = 0;
         wait_until("it is shown, or nothing comes any more", || {
             looks += 1;
@@ -107,7 +107,7 @@ fn send(pid: u32, signal: nix::sys::signal::Signal) {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), signal).unwrap();
 }
 
-/// A terminal that shows a target which has written 1,000 frames.
+/// A terminal that shows a target with 1,000 written frames.
 fn shown(bench: &Bench, target: &mut Target) -> Terminal {
     let terminal = Terminal::start(bench, &[&target.pid().to_string(), "--every", "100ms"]);
     wait_until("the gate is open", || gate(target));
@@ -146,7 +146,7 @@ fn top_shows_what_goes_on_and_leaves_no_trace() {
             terminal.wait_for("the latest 1,000 frames are in top-");
         }
         if what == "the terminal is closed" {
-            // The thread that reads has the other copy.
+            // The reading thread has the other copy.
             send(terminal.child.id(), nix::sys::signal::Signal::SIGHUP);
         }
         end(&mut terminal);
@@ -164,7 +164,7 @@ fn top_shows_what_goes_on_and_leaves_no_trace() {
     target.written();
     target.finish();
     assert_eq!(segments_of(&makers), 0);
-    // What was written of it is a capture.
+    // The written part is a capture.
     let names = fs::read_dir(bench.path("")).unwrap().map(|it| it.unwrap().file_name());
     let saved = names.map(|it| it.into_string().unwrap()).find(|it| it.starts_with("top-"));
     let account = Account::of(&bench.info(&saved.unwrap()));
@@ -209,7 +209,7 @@ fn top_without_what_shows_attaches_to_nothing_for_long() {
     fs::copy(ppt(), alone.join("ppt")).unwrap();
     let mut command = bench.command(alone.join("ppt"));
     command.args(["top", &target.pid().to_string(), "--once"]).env("PATH", "/nowhere");
-    // What another test has just forked may hold the copy open for a moment, as we did.
+    // A process that another test has just forked may hold the copy open for a moment.
     let output = loop {
         match command.output() {
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => thread::yield_now(),

@@ -1,5 +1,5 @@
-//! `ppt view PID`: it captures and shows, and however it ends, the capture stays and the program is as if
-//! nobody had come.
+//! `ppt view PID`: captures and shows. However it ends, the capture stays, and the program is as if
+//! it had never been attached to.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -46,7 +46,7 @@ impl Shown {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// What the page is told of.
+    /// The data of the page.
     fn about(&self) -> Value {
         let (address, token) =
             self.url.strip_prefix("http://").unwrap().split_once("/#token=").unwrap();
@@ -62,7 +62,7 @@ impl Shown {
         serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap()
     }
 
-    /// Waits until the page knows of so many frames.
+    /// Waits until the page has this many frames.
     fn wait_for(&self, frames: u64) {
         wait_until("the page knows of the frames", || {
             self.about()["captures"][0]["captured"].as_str() == Some(&frames.to_string())

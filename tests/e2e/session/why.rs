@@ -1,4 +1,4 @@
-//! `ppt why`: a program whose waits are known, beside what is said of them.
+//! `ppt why`: compares its report with a program whose waits are known.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,16 +8,16 @@ use serde_json::Value;
 use super::kernel::{NUMBERS, with_tracefs};
 use crate::fixtures::support::{Attach, Bench, Table, ppt};
 
-/// Rounds of each kind but the last, which has one.
+/// Rounds of each kind except the last, which has one.
 const ROUNDS: usize = 5;
 /// How often the last one loses its CPU.
 const PREEMPTED: i64 = 40;
 
-/// Who waited, and who was behind that.
+/// The thread that waited, and the thread that caused the wait.
 type Who = HashMap<String, (i64, i64)>;
 
-/// A capture of the program, and whether the neighbour takes the CPU from others; None where nothing can
-/// be asked here.
+/// A capture of the program, and whether the neighbour takes the CPU from others. `None` if queries
+/// are not possible here.
 fn captured() -> Option<(Bench, Who, bool)> {
     if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
         eprintln!("ppt-analysis is not built beside ppt: skipped");
@@ -59,7 +59,7 @@ fn ns(value: &Value) -> i64 {
 fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
     let _numbers = NUMBERS.read();
     let Some((bench, who, is_first)) = captured() else { return };
-    // What the frames themselves say, by dump.
+    // The frames themselves, from a dump.
     let jobs = bench.table("out.bin", &["-b", "reasons", "--frame", "job"]);
     let [starts, ends, seqnos, threads] =
         ["wait_start", "wait_end", "seqno", "thread"].map(|it| jobs.numbers(it));
@@ -75,7 +75,8 @@ fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
         let row = row.unwrap_or_else(|| panic!("no frame of {job}"));
         assert_eq!(ends[row] - starts[row], ns(&job["dur"]), "{job}");
     }
-    // Parts of all jobs of a kind, as far as they are such, and how long the jobs took.
+    // The time of the parts of all jobs of a kind that satisfy a condition, and the duration of the
+    // jobs.
     let of = |kind: &str, such: &dyn Fn(&Value) -> bool| -> (i64, i64) {
         let (thread, _) = who[kind];
         let jobs: Vec<_> = all.iter().filter(|it| ns(&it["tid"]) == thread).collect();
@@ -99,7 +100,7 @@ fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
         let waits: Vec<_> = waits.flat_map(|it| it["parts"].as_array().unwrap()).collect();
         let by_it = |it: &&&Value| it["waker"].as_i64() == Some(giver) && it["part"] == "blocked";
         let by_it: Vec<_> = waits.iter().filter(by_it).collect();
-        // Perf keeps a record to itself now and then.
+        // perf omits a record from time to time.
         assert!(!by_it.is_empty(), "{kind}: {waits:?}");
         assert!(by_it.iter().any(|it| it["doing"] == "give.hold"), "{kind}: {by_it:?}");
         let told = all.iter().filter(|it| ns(&it["tid"]) == thread);
@@ -107,27 +108,27 @@ fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
         let expected =
             format!("until it was woken by thread {giver} (reasons), which was in give.hold then");
         assert!(told.iter().any(|it| it.contains(&expected)), "{kind}: {told:?}");
-        // What it waited for meanwhile: it slept.
+        // What the thread that caused the wait was doing: it slept.
         let slept = by_it.iter().flat_map(|part| part["hops"].as_array().unwrap());
         let mut slept = slept.filter(|hop| hop["thread"] == giver);
         let is_sleep =
             |hop: &Value| hop["call"].as_str().is_some_and(|it| it.ends_with("nanosleep"));
         assert!(slept.any(is_sleep), "{kind}: {by_it:?}");
     }
-    // The program counted so many, and the kernel a few more before and after.
+    // The program counted this many, and the kernel a few more before and after.
     let (thread, neighbour) = who["BUSY"];
     let busy = all.iter().find(|it| ns(&it["tid"]) == thread).unwrap();
     let parts = || busy["parts"].as_array().unwrap().iter().filter(|it| it["part"] == "preempted");
     let times: i64 = parts().map(|it| ns(&it["times"])).sum();
     assert!(times >= PREEMPTED, "{busy:#}");
-    // On a busy machine, others share the CPU.
+    // On a busy machine, other threads share the CPU.
     let by_it = parts().any(|it| it["successor"].as_i64() == Some(neighbour));
     assert!(by_it || !is_first, "{busy:#}");
     let (ran, all_of) = of("BUSY", &|it| it["part"] == "running");
     assert!(ran > 0 && ran < all_of, "{ran} of {all_of} ns");
     check_running(&bench, busy);
 
-    // The same as a table, and in words.
+    // The same as a table, and as text.
     let ran = bench.ppt(&["why", "out.bin", "--frame", "job", "--slowest", "3"]);
     let table = Table::parse(&ran.stdout);
     let [ranks, lengths, parts] = ["rank", "dur", "ns"].map(|it| table.numbers(it));
@@ -141,7 +142,7 @@ fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
     let ran = bench.ppt(&["why", "out.bin", "--frame", "job", "--format", "text"]);
     let lines: Vec<&str> = ran.stdout.lines().map(str::trim).collect();
     for (rank, job) in (1..).zip(&all) {
-        // Of those that took long for the same reason, the first is told in full.
+        // Of several with the same cause, the first is reported in full.
         let first = job["alike"].as_u64().unwrap();
         let sentence = job["sentence"].as_str().unwrap();
         assert!(first != rank || lines.contains(&sentence), "{job}: {}", ran.stdout);
@@ -152,7 +153,7 @@ fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
     check_trace(&bench);
 }
 
-/// Of the time that the busy job ran, most was in its phase: as much as the states say.
+/// Most of the running time of the busy job was in its phase, as the states show.
 fn check_running(bench: &Bench, busy: &Value) {
     let steps = bench.table("out.bin", &["-b", "reasons", "--frame", "phase"]);
     let [starts, ends, seqnos] =
@@ -211,7 +212,8 @@ fn check_trace(bench: &Bench) {
     let tracks: HashMap<(i64, i64), &str> = tracks
         .map(|it| ((ns(&it["pid"]), ns(&it["tid"])), it["args"]["name"].as_str().unwrap()))
         .collect();
-    // A thread that lives for less than a second may end before its name is read: `thread 12: states`.
+    // A thread that lives for less than a second may end before its name is read: `thread 12:
+    // states`.
     let thread_of = |track: &str| -> Option<i64> {
         let (_, number) = track.strip_suffix(": states")?.rsplit_once(' ')?;
         Some(number.parse().unwrap())
@@ -233,7 +235,8 @@ fn check_trace(bench: &Bench) {
     assert_eq!(bench.ppt(&["export", "out.bin", "--format", "perfetto", "-o", "p"]).code(), 0);
 }
 
-/// Requests of a program that nobody edited: for which lock they waited, and where they asked for it.
+/// Requests of an unmodified program: the lock that they waited for, and the code that requested
+/// it.
 #[test]
 fn a_lock_of_a_program_that_nobody_edited_is_named() {
     let _numbers = NUMBERS.read();

@@ -22,7 +22,7 @@ use crate::fixtures::limits::bounded;
 use crate::fixtures::steady::{assert_said, build, check_frames, link, page};
 use crate::fixtures::support::{Account, Attach, Bench, Target, ppt, text, wait_until};
 
-/// `ppt attach PID` fails within those bounds with code 1, and says `expected`.
+/// Checks that `ppt attach PID` fails within those limits, with code 1 and the message `expected`.
 #[track_caller]
 fn refused(bench: &Bench, pid: u32, expected: &str) {
     let mut command = bounded(bench.command(ppt()));
@@ -46,13 +46,13 @@ fn rewriter() -> Bench {
     bench
 }
 
-/// Lets a thread of the rewriter write; returns how many all have written.
+/// Makes a thread of the rewriter write. Returns the number of frames of all threads.
 fn burst(target: &mut Target, thread: u32, count: u32) -> u64 {
     target.say(&format!("burst {thread} {count}"));
     target.written()
 }
 
-/// Waits until so many frames have been drained from a ring, as `ppt` notes in the segment.
+/// Waits until this many frames have been drained from a ring, as `ppt` notes in the segment.
 fn drained(target: &Target, ring: u64, count: u64) {
     let maps = fs::read_to_string(format!("/proc/{}/maps", target.pid())).unwrap();
     let line = maps.lines().find(|line| line.contains("/SYSV")).expect("a mapped segment");
@@ -66,7 +66,7 @@ fn drained(target: &Target, ring: u64, count: u64) {
     });
 }
 
-/// Where the header of a ring notes how far it has been drained.
+/// The offset in a ring header of the drained cursor.
 const ATTENDED: u64 = 200;
 
 #[test]
@@ -84,7 +84,7 @@ fn rule_1_geometry_is_what_its_creator_remembers() {
     Account::of(&info).check(written);
     assert_eq!(Account::of(&info).captured, written);
     check_frames(&bench.table("out.bin", &[]), &info);
-    // A segment that is not what it was is not adopted.
+    // A segment that has changed is not adopted.
     let attach = bench.attach(&target, &["-v", "-o", "again.bin"]);
     let written = burst(&mut target, 0, 10) - written;
     let said = attach.stop();
@@ -113,7 +113,7 @@ fn rule_2_a_cursor_that_no_writer_moves_closes_its_ring_alone() {
              probably corrupted"
         );
         assert!(said.lines().any(|line| line == expected), "{said}");
-        // What was drained before is there, and all of the other ring.
+        // The frames drained before are there, and all of the other ring.
         let info = bench.info("out.bin");
         assert_eq!(Account::of(&info), Account { captured: 1150, ..Account::default() });
         check_frames(&bench.table("out.bin", &[]), &info);
@@ -121,7 +121,7 @@ fn rule_2_a_cursor_that_no_writer_moves_closes_its_ring_alone() {
     }
 }
 
-/// Corruption that hits several rings is one message with their number.
+/// Corruption that affects several rings is reported in one message with their number.
 #[test]
 fn rule_2_rings_that_are_given_up_are_counted() {
     let bench = rewriter();
@@ -144,7 +144,7 @@ fn rule_2_rings_that_are_given_up_are_counted() {
     target.finish();
 }
 
-/// What a cursor said before its ring was given up is no measure of rings.
+/// The cursor of a ring that was given up is not used to judge ring sizes.
 #[test]
 fn rule_2_a_ring_that_was_given_up_gives_no_advice() {
     let bench = rewriter();
@@ -167,7 +167,7 @@ fn rule_2_a_ring_that_was_given_up_gives_no_advice() {
     target.finish();
 }
 
-/// Counters of refused frames that cannot be are told as what they are, once, and do not count.
+/// Impossible counters of refused frames are reported as such, once, and do not count.
 #[test]
 fn rule_2_counters_of_refused_frames_that_cannot_be_do_not_count() {
     for lies in [&[u64::MAX][..], &[1 << 60], &[7, 5]] {
@@ -202,15 +202,15 @@ fn rule_2_counters_of_refused_frames_that_cannot_be_do_not_count() {
     }
 }
 
-/// In the place of a mapped program, for what its user may put there.
+/// Replaces a mapped program's file with anything that its user may put there.
 fn replace(bench: &Bench, with: impl FnOnce(&Path)) {
     let program = bench.path("steady");
     fs::remove_file(&program).unwrap();
     with(&program);
 }
 
-/// The program's file is not what is mapped any more: nobody waits for it, reads it all, or
-/// believes it. What is mapped is enough.
+/// The program's file is no longer the mapped one: ppt does not wait for it, read all of it, or
+/// trust it. The mapping suffices.
 #[test]
 fn rule_6_what_stands_in_a_programs_place_is_not_opened() {
     let fifo = |path: &Path| {
@@ -241,7 +241,7 @@ fn rule_6_what_stands_in_a_programs_place_is_not_opened() {
     }
 }
 
-/// A symbol with the right name leads to a copy of the descriptor, which lies about where it is.
+/// A symbol with the right name points to a copy of the descriptor, whose self-address is wrong.
 #[test]
 fn rule_8_a_symbol_that_leads_to_a_copy_is_not_believed() {
     let bench = build(&[]);
@@ -260,8 +260,9 @@ fn rule_8_a_symbol_that_leads_to_a_copy_is_not_believed() {
     target.finish();
 }
 
-/// While attach, list and detach run, random words go to every place that they read. They may end
-/// in any way that says why; in bounded time, memory and disk, and the target lives.
+/// While attach, list and detach run, random words are written to every location that they read.
+/// They may end with any explained result, in bounded time, memory and disk, and the target
+/// survives.
 #[test]
 fn rule_9_a_target_that_rewrites_everything_costs_bounded_time_memory_and_disk() {
     let bench = rewriter();
@@ -269,7 +270,7 @@ fn rule_9_a_target_that_rewrites_everything_costs_bounded_time_memory_and_disk()
         let mut target = bench.start("rewriter", &[]);
         let pid = target.pid().to_string();
         let attach = ["attach", &pid, "--force", "--max-size", "8M", "--memory", "1M"];
-        // From before the attach on: whatever it finds, and refuses.
+        // From before the attach on: it may refuse anything that it finds.
         target.say(&format!("scribble {seed}"));
         target.stdout.wait_for("scribbling");
         let run = |args: &[&str]| {
@@ -300,12 +301,12 @@ fn rule_9_a_target_that_rewrites_everything_costs_bounded_time_memory_and_disk()
         target.say("calm");
         target.stdout.wait_for("calm");
         assert!(fs::metadata(bench.path("out.bin")).unwrap().len() <= 8 << 20);
-        // The capture is whole, and what is in it can be shown.
+        // The capture is complete and readable.
         let ran = bench.ppt(&["dump", "out.bin"]);
         assert_eq!((ran.code(), ran.stderr.as_str()), (0, ""));
         bench.info("out.bin");
 
-        // The target runs on, and can be attached to again.
+        // The target continues, and can be attached to again.
         let attach = bench.attach(&target, &["--force"]);
         let before = burst(&mut target, 1, 1);
         let written = burst(&mut target, 1, 100) - before;
@@ -315,14 +316,14 @@ fn rule_9_a_target_that_rewrites_everything_costs_bounded_time_memory_and_disk()
     }
 }
 
-/// The descriptor's initializers, as they stand in the generated source.
+/// The descriptor's initializers in the generated source.
 const ABI: &str = "    PPT1_ABI,\n    sizeof(ppt1_descriptor),";
 const SELF: &str = "    &PPT1_(descriptor),\n    PPT1_ABI,";
 const HASH: &str = "    PPT1_SCHEMA_HASH,\n";
 const SCHEMA: &str = "    ppt1_schema,\n    sizeof(ppt1_schema) - 1,";
 const CONTROL: &str = "    &PPT1_(control),\n    PPT1_STRIDE";
 
-/// A target whose descriptor has `new` for `old`, and `more` at the end of its source.
+/// A target whose descriptor has `new` instead of `old`, with `more` at the end of its source.
 fn altered(bench: &Bench, name: &str, old: &str, new: &str, more: &str) {
     altered_with(bench, name, (old, new), more, &[]);
 }
@@ -337,7 +338,7 @@ fn altered_with(bench: &Bench, name: &str, (old, new): (&str, &str), more: &str,
     link(bench, name, &format!("{name}.c"), args);
 }
 
-/// Such a target is refused for `why` at once, and written to no more than by itself.
+/// Checks that such a target is refused for `why` immediately, and that nothing is written into it.
 fn not_believed(bench: &Bench, name: &str, why: &str) {
     let mut target = bench.start(name, &["counters"]);
     let readable = !name.starts_with("unmapped");

@@ -1,4 +1,4 @@
-//! A target that calls itself, and writes, what no terminal should be shown.
+//! A target whose name and data contain characters that must not reach a terminal.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,13 +10,13 @@ use crate::fixtures::support::{Account, Bench, Target, record, segments_of};
 
 /// The program's file name.
 const PROGRAM: &[u8] = b"e\x1b[31m\n\t\xff\xc2\x9b\xe2\x80\xae";
-/// The same as ppt shows it; in /proc/PID/maps the kernel writes a line end as `\012`.
+/// The same as shown by ppt; in /proc/PID/maps the kernel writes a line end as `\012`.
 const OBJECT: &str = "DIR/e\\x1b[31m\\012\\t\u{fffd}\\xc2\\x9b\\xe2\\x80\\xae";
 const EXE: &str = "DIR/e\\x1b[31m\\n\\t\u{fffd}\\xc2\\x9b\\xe2\\x80\\xae";
-/// What hostile_main.c calls itself.
+/// The name that hostile_main.c gives itself.
 const COMM: &str = "\\x1b[1m\\n\\t\u{fffd}\\xc2\\x9b\\xe2\\x80\\xae";
 
-/// `text` columns of its frames, as TSV has them.
+/// `text` columns of its frames, in TSV.
 const TSV: [&str; 8] = [
     r"esc \x1b[31m bell \x07",
     r"line\nfeed\x0d",
@@ -27,7 +27,7 @@ const TSV: [&str; 8] = [
     r#"quote " comma , back \\"#,
     r"cut \xe2\x80",
 ];
-/// The same as JSON readers get them.
+/// The same for JSON readers.
 const JSON: [&str; 8] = [
     "esc \x1b[31m bell \x07",
     "line\nfeed\r",
@@ -40,11 +40,11 @@ const JSON: [&str; 8] = [
 ];
 const RAW: &str = "1b0a09ffc29b0022";
 
-/// Output as text, after a look for what a terminal obeys: nothing but line ends and `allowed`.
+/// Output as text, after a check for control characters: only line ends and `allowed`.
 fn harmless(bench: &Bench, args: &[&str], allowed: &[char]) -> String {
     let output = bench.command(crate::fixtures::support::ppt()).args(args).output().unwrap();
     assert!(output.status.success(), "{args:?}: {output:?}");
-    // Who lists every process may meet one of somebody else's that is too large to be searched.
+    // A list of every process may include another user's process that is too large to be searched.
     let is_others = |it: &str| {
         [" was not searched completely", " not readable; "].iter().any(|said| it.contains(said))
             || it.starts_with("  more: ")
@@ -59,7 +59,7 @@ fn harmless(bench: &Bench, args: &[&str], allowed: &[char]) -> String {
 
 #[track_caller]
 fn check(text: &str, allowed: &[char]) {
-    // The set once more, written down in another way than the program has it.
+    // The set of characters again, in another form than in the program.
     let obeyed = |c: char| {
         let directions = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}";
         let hidden = "\u{200b}\u{200c}\u{200d}\u{2028}\u{2029}\u{feff}";
@@ -138,7 +138,7 @@ fn check_dump(bench: &Bench, pid: &str) {
     }
     assert_eq!(dump("tsv", &['\t']), tsv);
     assert_eq!(dump("csv", &[]), csv);
-    // No text begins as a formula does: there is nothing to guard.
+    // No text begins like a formula, so nothing is guarded.
     let guarded = harmless(bench, &["dump", "--for-spreadsheet", "out.bin"], &[]);
     assert_eq!(guarded, csv);
     let wrong = ["dump", "--for-spreadsheet", "--format", "jsonl", "out.bin"];
@@ -183,8 +183,8 @@ fn rules_3_and_4_nothing_that_a_terminal_obeys_gets_out() {
     record("35", "hostile text", written, account, &info, segments_of(&[agent]));
 }
 
-/// Characters of every kind that is not shown, and what ends comments and strings. Tabs and line ends
-/// divide the text, as they do in a file.
+/// Characters of every kind that is not shown, and those that end comments and strings. Tabs and
+/// line ends divide the text, as in a file.
 const DOC: &str = "\u{1b}[31m\u{9b}\u{61c}\u{200b}\u{200f}\u{2028}\u{202e}\u{2069}\u{feff}\u{7f} \\ \" ' \"\"\" ??/ <b>";
 
 #[test]

@@ -31,7 +31,7 @@ use crate::fixtures::support::{
     Account, Attach, Bench, Target, available, ppt, root, stopped, text, wait_until,
 };
 
-/// The target `steady`, run by nobody, in a folder that is root's.
+/// The target `steady`, run by nobody, in a folder that belongs to root.
 fn nobodys() -> (Bench, Target) {
     let bench = build(&[]);
     open_to_nobody(&bench);
@@ -94,7 +94,7 @@ fn rule_i_an_output_is_a_new_file_or_ones_own() {
     assert!(!bench.path("nowhere").exists() && !bench.path("folder/out.bin").exists());
     assert_eq!(page(&mut target), before);
 
-    // One's own file is overwritten when told to.
+    // The user's own file is overwritten on request.
     fs::remove_file(bench.path("hard")).unwrap();
     let attach = bench.attach(&target, &["-o", "old.bin", "--force"]);
     target.say("burst 10");
@@ -111,7 +111,7 @@ fn rule_i_an_output_is_where_one_may_write() {
     }
     let bench = build(&[]);
     open_to_nobody(&bench);
-    // The folder is root's.
+    // The folder belongs to root.
     let mut target = start_as_nobody(&bench);
     let (pid, before) = (target.pid(), page(&mut target));
     assert_eq!(
@@ -130,7 +130,7 @@ fn rule_i_an_output_is_where_one_may_write() {
     target.finish();
 }
 
-/// The path of a mapped file is only a name: its folder leads elsewhere by now.
+/// The path of a mapped file is only a name: its folder may point elsewhere by now.
 #[test]
 fn rule_ii_a_link_of_the_targets_user_is_not_followed() {
     if !is_root() {
@@ -143,7 +143,7 @@ fn rule_ii_a_link_of_the_targets_user_is_not_followed() {
     let mut command = as_nobody(bench.command(bench.path("theirs/steady")));
     command.arg("counters");
     let mut target = Target::start(command);
-    // The very file is still to be had under the path that it was mapped by: through a link.
+    // The original file is still reachable under the path by which it was mapped: through a link.
     fs::hard_link(bench.path("theirs/steady"), bench.path("steady")).unwrap();
     fs::remove_dir_all(bench.path("theirs")).unwrap();
     symlink(".", bench.path("theirs")).unwrap();
@@ -178,8 +178,8 @@ fn rule_iii_a_set_user_id_ppt_does_nothing() {
     target.finish();
 }
 
-/// A process that ends when ppt has looked at it, and another one that has its pid by then: not one
-/// byte of that is touched.
+/// A process that ends after ppt has looked at it, and another one that then has its pid: no byte
+/// of that is changed.
 struct Reused {
     pid: u32,
     other: Target,
@@ -187,7 +187,7 @@ struct Reused {
 }
 
 impl Reused {
-    /// Ends `target`; its pid goes to a program of root's.
+    /// Ends `target`; its pid goes to a program of root.
     fn of(bench: &Bench, mut target: Target) -> Self {
         let pid = target.pid();
         target.signal(libc::SIGKILL);
@@ -205,7 +205,7 @@ impl Reused {
     }
 }
 
-/// With its program at a fixed address: what belonged to the one belongs to the other.
+/// With its program at a fixed address: both processes use the same addresses.
 fn reusable() -> Bench {
     let bench = build(&["-no-pie"]);
     bench.copy("as_pid.c");
@@ -232,7 +232,7 @@ fn rule_iv_a_pid_means_the_process_that_was_looked_at() {
     assert_eq!((whole.code, whole.attached), (Some(0), true), "{}", whole.said);
     target.finish();
 
-    // Right before the kernel is asked for the lock: it would give it, for the other process.
+    // Right before the kernel is asked for the trace, which it would grant for the other process.
     let mut target = Some(theirs());
     let pid = target.as_ref().map_or(0, Target::pid);
     let mut reused = None;
@@ -244,7 +244,7 @@ fn rule_iv_a_pid_means_the_process_that_was_looked_at() {
     assert!(!bench.path("out.bin").exists());
     reused.expect("it has happened").untouched();
 
-    // Looked up again, it is another one: what there is to be said is said of that.
+    // A second lookup finds the other process, so the messages are about that.
     let target = theirs();
     let attach = bench.attach(&target, &[]);
     let reused = meanwhile(&bench, target, &attach);
@@ -260,8 +260,8 @@ fn rule_iv_a_pid_means_the_process_that_was_looked_at() {
     reused.untouched();
 }
 
-/// While `ppt` is stopped, the process that it is attached to writes some frames, and is another
-/// one then.
+/// While `ppt` is stopped, the attached process writes some frames, and is then replaced by another
+/// process.
 fn meanwhile(bench: &Bench, mut target: Target, attach: &Attach) -> Reused {
     attach.signal(libc::SIGSTOP);
     stopped(attach.pid());
@@ -272,7 +272,7 @@ fn meanwhile(bench: &Bench, mut target: Target, attach: &Attach) -> Reused {
     reused
 }
 
-/// The same where the memory of the process is reached by its pid alone, at each call.
+/// The same if the memory of the process is accessed by its pid at each call.
 #[test]
 fn rule_iv_holds_for_writes_by_pid() {
     if !is_root() || !available("setpriv") {
@@ -292,7 +292,7 @@ fn rule_iv_holds_for_writes_by_pid() {
     assert_eq!(account, Account { captured: 100, ..Account::default() });
 }
 
-/// As sudo(8) runs it: the capture is the caller's, and nobody else's.
+/// Like sudo(8): the capture belongs to the caller only.
 #[test]
 fn rule_v_another_users_process_is_announced_and_the_capture_is_the_callers() {
     if !is_root() {
@@ -352,8 +352,8 @@ fn rule_vi_rights_are_given_up_after_the_attach_and_the_detach_works() {
     target.finish();
 }
 
-/// Root reads a capture that somebody made for root to read: with no right but to open it, and
-/// believing nothing.
+/// Root reads a capture that another user made for root to read: with no privilege except to open
+/// it, and trusting nothing.
 #[test]
 fn rule_vii_a_capture_of_somebody_elses_is_read_without_rights_and_not_believed() {
     if !is_root() {
@@ -377,7 +377,7 @@ fn rule_vii_a_capture_of_somebody_elses_is_read_without_rights_and_not_believed(
         command.args([what, "pipe"]).stdout(Stdio::piped());
         let mut reader = command.spawn().unwrap();
         let pid = reader.id();
-        // It waits for whoever writes.
+        // It waits for the writer.
         wait_until("it has given up what it does not need", || {
             of_threads(pid, "NoNewPrivs:").iter().all(|it| it == "1")
                 && ["CapEff:", "CapPrm:"].iter().all(|name| {

@@ -1,4 +1,4 @@
-//! `ppt with`, and what `ppt list` and `ppt doctor` say of the library.
+//! `ppt with`, and the reports of `ppt list` and `ppt doctor` about the library.
 
 use std::fs;
 
@@ -21,7 +21,8 @@ fn the_variable_and_a_drop_in() {
     assert_eq!(wrong.code(), 2, "{wrong:?}");
 }
 
-/// A ppt that was installed alone names the place where it looked, and fills it.
+/// A ppt that was installed alone names the location that it checked, and installs the library
+/// there.
 #[test]
 fn a_ppt_without_the_library_makes_one() {
     let bench = exchange();
@@ -59,7 +60,7 @@ fn a_path_that_the_variable_cannot_have() {
     assert!(ran.stderr.contains("more: ppt explain cannot-preload"), "{ran:?}");
 }
 
-/// What doctor says of the library in a process.
+/// The report of doctor about the library in a process.
 fn examined(bench: &Bench, target: &Target) -> (String, String, Value) {
     let ran = bench.ppt(&["doctor", "--json", &target.pid().to_string()]);
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -102,7 +103,7 @@ fn whether_a_process_has_it() {
     assert!(listed.stderr.contains("`ppt run --with net -- …`"), "{listed:?}");
 }
 
-/// A shell has the library, too, and so has each program that it starts: none of that is news.
+/// A shell has the library, and so has each program that it starts: none of that is reported.
 #[test]
 fn a_quiet_run_of_a_script_says_nothing_of_its_programs() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! What programs do with files: as many frames as there are calls, and nothing else changes.
+//! File operations of programs: there is one frame per call, and nothing else changes.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 use crate::fixtures::preloaded::{counts, frames, nonzero, python, says_the_same, tally};
 use crate::fixtures::support::{Bench, Table, available};
 
-/// `filing_main`, which knows nothing of ppt, with these options.
+/// `filing_main`, which does not use ppt, with these options.
 fn filing(options: &[&str]) -> Bench {
     let bench = Bench::new();
     bench.copy("with/filing_main.c");
@@ -14,7 +14,7 @@ fn filing(options: &[&str]) -> Bench {
     bench
 }
 
-/// Runs a program; returns what it said, and what the frames say.
+/// Runs a program. Returns its output, and the counts in the frames.
 #[track_caller]
 fn run(bench: &Bench, program: &[&str], skipped: i64) -> (HashMap<String, u64>, Table) {
     let with = ["run", "--with", "files", "-q", "--force", "--"];
@@ -62,7 +62,8 @@ fn with_musl() {
     check(said, &io);
 }
 
-/// Reads and writes of files alone are frames, also where a number was something else before.
+/// Only reads and writes of files are frames, even if a descriptor number was used for something
+/// else before.
 #[test]
 fn of_numbers_that_are_used_again() {
     let bench = filing(&[]);
@@ -76,7 +77,7 @@ fn functions_return_the_same() {
     says_the_same(&bench, &["./filing", "returns"]);
 }
 
-/// Calls of a program on files whose path has this text, as strace counts them.
+/// Calls of a program on files whose path contains this text, counted by strace.
 fn traced(bench: &Bench, program: &[&str], path: &str) -> HashMap<String, u64> {
     let calls = "open,openat,creat,read,write,readv,writev,pread64,pwrite64,preadv,pwritev,fsync,\
                  fdatasync,ftruncate,rename,renameat,renameat2,unlink,unlinkat";
@@ -107,13 +108,13 @@ fn traced(bench: &Bench, program: &[&str], path: &str) -> HashMap<String, u64> {
     all
 }
 
-/// strace is not allowed to trace everywhere.
+/// strace may not be permitted to trace.
 fn has_strace(bench: &Bench) -> bool {
     available("strace")
         && bench.command("strace").args(["-o", "trace", "true"]).status().unwrap().success()
 }
 
-/// What SQLite does to its files, beside what strace sees of it.
+/// File operations of SQLite, compared with those that strace sees.
 #[test]
 fn of_sqlite_are_those_that_strace_counts() {
     let bench = Bench::new();
@@ -171,7 +172,7 @@ fn of_python_are_those_that_strace_counts() {
             *found.entry(call.to_owned()).or_default() += 1;
         }
     }
-    // Python opens much of its own, and looks for more that is not there.
+    // Python opens many of its own files, and tries to open missing ones.
     let opened = expected["OPEN"];
     found.insert("OPEN".into(), opened);
     assert!(tally(&io, "call")["OPEN"] >= opened);

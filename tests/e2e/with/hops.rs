@@ -1,4 +1,5 @@
-//! Where requests go from process to process, known at both ends without a word in any message.
+//! The path of requests between processes, derived at both ends without adding anything to
+//! messages.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -31,7 +32,7 @@ fn on_a_connection_that_is_older_than_the_captures() {
     client.stdout.wait_for("asked 200");
     let of_server = bench.attach(&server, &["-o", "server.bin", "-q"]);
     let of_client = bench.attach(&client, &["-o", "client.bin", "-q"]);
-    // What the client says may be older than the captures.
+    // The client's counts may include requests before the captures.
     let asked = || identities(&bench, "client.bin", "asked", "question").len();
     wait_until("300 requests are captured", || asked() >= 300);
     of_client.stop();
@@ -79,7 +80,7 @@ fn lead_from_the_question_to_the_answer() {
     let stages = ways["stages"].as_array().unwrap();
     let mut stages: Vec<_> = stages.iter().map(|it| it["stage"].as_str().unwrap()).collect();
     stages.sort_unstable();
-    // The way within the server is of one thread, or between two: each is a stage.
+    // The path within the server is in one thread, or between two: each is a stage.
     stages.dedup();
     assert_eq!(stages, ["answered -> got", "asked -> taken", "taken -> answered"]);
 }

@@ -1,4 +1,4 @@
-//! Who waited for which lock: a frame for each wait, and the program does what it does without.
+//! Waits for locks: a frame for each wait, and the program behaves as without the library.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::fixtures::preloaded::{counts, frames, nonzero, preload, python, says_the_same, tally};
 use crate::fixtures::support::{Bench, Ran, Table, available, ppt, rounds, text};
 
-/// `waiting_main`, which knows nothing of ppt.
+/// `waiting_main`, which does not use ppt.
 fn waiting() -> Bench {
     let bench = Bench::new();
     bench.copy("with/waiting_main.c");
@@ -15,7 +15,7 @@ fn waiting() -> Bench {
     bench
 }
 
-/// Runs it, with what is preloaded before; returns what it said, and the waits in the capture.
+/// Runs it, with an additional earlier preload. Returns its output, and the waits in the capture.
 #[track_caller]
 fn run(bench: &Bench, program: &[&str], before: Option<&str>) -> (HashMap<String, u64>, Table) {
     let mut command = bench.command(ppt());
@@ -28,7 +28,7 @@ fn run(bench: &Bench, program: &[&str], before: Option<&str>) -> (HashMap<String
     (counts(&ran.stdout), table)
 }
 
-/// The frames are those that the program counted.
+/// Checks that the frames are those that the program counted.
 #[track_caller]
 fn check(mut said: HashMap<String, u64>, waited: &Table) {
     let gave_up = said.remove("ETIMEDOUT").unwrap();
@@ -52,7 +52,7 @@ fn each_wait_is_a_frame() {
     check(said, &waited);
     let [starts, ends] = ["wait_start", "wait_end"].map(|it| waited.numbers(it));
     assert!(starts.iter().zip(&ends).all(|(start, end)| start < end));
-    // Each names a function of the program, and three locks and a condition there were.
+    // Each names a function of the program; there are three locks and a condition.
     let from = tally(&waited, "from");
     assert!(from.keys().all(|it| it.ends_with(" (waiting)")), "{from:?}");
     assert!(from.keys().any(|it| it.starts_with("take_the_lock+0x")), "{from:?}");
@@ -67,7 +67,7 @@ fn each_wait_for_a_condition_is_a_frame() {
     assert_eq!(tally(&waited, "kind")["CONDITION"], said["CONDITION"]);
 }
 
-/// Nobody knows how often they wait. They do, and the sum that the lock guards is right.
+/// The number of waits is unknown. There are some, and the sum that the lock guards is right.
 #[test]
 fn a_crowd_at_one_lock() {
     let bench = waiting();
@@ -94,7 +94,7 @@ fn functions_return_the_same() {
     says_the_same(&bench, &["./returns"]);
 }
 
-/// Its constructor waits for locks before that of the library has run.
+/// Its constructor waits for locks before the library's has run.
 #[test]
 fn before_the_library_is_ready() {
     let bench = waiting();
@@ -145,7 +145,7 @@ fn with_musl() {
     check(said, &waited);
 }
 
-/// The threads of Python take turns by a lock and a condition of the interpreter.
+/// Python threads take turns using a lock and a condition of the interpreter.
 #[test]
 fn threads_of_python() {
     let Some(python) = python() else { return };
@@ -161,7 +161,7 @@ fn threads_of_python() {
     assert!(tally(&waited, "tid").len() >= 20, "{:?}", tally(&waited, "kind"));
 }
 
-/// What was not chosen is not attached, so it costs nothing.
+/// Unselected buffers are not attached, so they cost nothing.
 #[test]
 fn the_word_decides_which_buffers_there_are() {
     let bench = waiting();
@@ -191,7 +191,7 @@ fn the_word_decides_which_buffers_there_are() {
     assert!(ran.stderr.contains("'locks'"), "{ran:?}");
 }
 
-/// With `locks` on, and off again, 1,000 forks; with a handler of each fork.
+/// With `locks` on, and off again: 1,000 forks, with a handler for each fork.
 #[test]
 fn a_thousand_forks() {
     let bench = waiting();

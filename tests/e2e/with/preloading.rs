@@ -1,4 +1,4 @@
-//! The library in programs of every kind: they do what they do without it.
+//! The library in programs of every kind: they behave as without it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::{fs, iter};
 use crate::fixtures::preloaded::{Requests, exchange, preload};
 use crate::fixtures::support::{Bench, Ran, available, copy_program, ppt, root, rounds, text};
 
-/// Programs of this machine that have a dynamic linker.
+/// Programs of this machine that use a dynamic linker.
 fn programs() -> Vec<PathBuf> {
     let entries = fs::read_dir("/usr/bin").unwrap().map(|entry| entry.unwrap().path());
     let is_program = |path: &PathBuf| {
@@ -28,15 +28,15 @@ trait Executable {
 }
 
 impl Executable for fs::Metadata {
-    /// Anybody may run it, with no other rights than their own.
+    /// Whether any user may run it, without gaining other privileges.
     fn mode_allows(&self) -> bool {
         let mode = self.permissions().mode();
         mode & 0o001 != 0 && mode & 0o6000 == 0
     }
 }
 
-/// How a program ends that is asked for its version, and what it says; without numbers, which may be
-/// those of processes, addresses and times.
+/// The exit status of a program that is asked for its version, and its output without numbers,
+/// which may be pids, addresses and times.
 fn version(bench: &Bench, program: &Path, library: Option<&str>) -> (Option<i32>, String) {
     let mut command = bench.command("timeout");
     command.arg("10").arg(program).arg("--version").stdin(Stdio::null());
@@ -58,7 +58,7 @@ fn programs_say_the_same_with_it() {
         let plain = version(&bench, program, None);
         let with = version(&bench, program, Some(&library));
         if plain != with {
-            // It may be another one each time.
+            // The output may differ in each run.
             assert_ne!(plain, version(&bench, program, None), "{}: {with:?}", program.display());
             eprintln!("{} never says the same twice", program.display());
         } else {
@@ -69,7 +69,7 @@ fn programs_say_the_same_with_it() {
     assert!(compared > programs.len() / every / 2, "{compared}");
 }
 
-/// `ppt run --with net,locks,files` of `exchange_main`, and what is preloaded before.
+/// `ppt run --with net,locks,files` of `exchange_main`, with an additional earlier preload.
 #[track_caller]
 fn exchanged(bench: &Bench, program: &str, before: Option<&str>) {
     let mut command = bench.command(ppt());
@@ -101,7 +101,7 @@ fn behind_the_address_sanitizer() {
     exchanged(&exchange(), "./exchange", Some(&sanitizer));
 }
 
-/// The same file serves another C library.
+/// The same file works with another C library.
 #[test]
 fn with_musl() {
     if !available("musl-gcc") {
@@ -112,7 +112,7 @@ fn with_musl() {
     exchanged(&bench, "./musl", None);
 }
 
-/// A table of 64 descriptors: what is above is counted, and nothing breaks.
+/// A table of 64 descriptors: higher ones are counted, and nothing breaks.
 #[test]
 fn descriptors_above_the_table_are_counted() {
     let bench = exchange();
@@ -166,7 +166,8 @@ fn programs_that_cannot_have_it_are_named() {
             .contains("./static: --with shows nothing of it, because it is linked statically")
     );
     assert!(ran.stderr.contains("more: ppt explain not-preloaded"), "{ran:?}");
-    // The set-group-ID bit works for any group but our own, which only root can give away.
+    // The set-group-ID bit has an effect for any group except our own, and only root can change the
+    // group.
     if !nix::unistd::geteuid().is_root() {
         return;
     }

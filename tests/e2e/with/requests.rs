@@ -1,4 +1,4 @@
-//! `ppt run --with net`: what it says of requests, against what the program itself counted.
+//! `ppt run --with net`: compares its requests with the program's own counts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ fn compare(case: &str, number: usize) {
     let bench = exchange();
     let (said, requests, agent) = run(&bench, case, number);
     requests.check(&said);
-    // A signal handler may interrupt the look at the connection that it uses.
+    // A signal handler may interrupt the lookup of the connection that it uses.
     assert!(requests.counters["contended"] == 0 || case == "interrupted");
     let account = requests.account;
     let name = format!("--with net: {case}");
@@ -91,7 +91,7 @@ fn with_signals_and_cancelled_threads() {
     compare("interrupted", 2000);
 }
 
-/// The filter ends the program if the library asks for the other end of a connection.
+/// The filter kills the program if the library asks for the other end of a connection.
 #[test]
 fn of_programs_that_filter_their_system_calls() {
     let bench = exchange();
@@ -100,8 +100,8 @@ fn of_programs_that_filter_their_system_calls() {
     assert_eq!(requests.counters["filtered"], said["filtered"]);
 }
 
-/// Of a connection that four threads use at once, requests mean nothing. Bytes are counted, or the calls
-/// that were not looked at are.
+/// On a connection that four threads use at once, requests are meaningless. Either bytes are
+/// counted, or calls that were not examined.
 #[test]
 fn of_a_crowd() {
     let bench = exchange();
@@ -136,7 +136,7 @@ fn of_paths_have_their_names() {
     assert_eq!(places, [("socket", 0); 6]);
 }
 
-/// Its answer has been silent for a second: a call on another connection writes it.
+/// Its answer has been idle for a second: a call on another connection writes it.
 #[test]
 fn whose_answer_nothing_ends() {
     let bench = exchange();
@@ -154,7 +154,7 @@ fn whose_answer_nothing_ends() {
     assert!(run.wait().success());
     let number = |name: &str| run.stdout.wait_for(name).parse::<u64>().unwrap();
     let (served, called) = (number("served "), number("called "));
-    // Nothing ended the last answer of the busy connection, and that is said.
+    // Nothing ended the last answer of the busy connection, which is reported.
     let requests = Requests::of(&bench, "out.bin");
     let written = (requests.served.len() + requests.called.len()) as u64;
     assert_eq!((written + 2, requests.counters["open"]), (served + called, 2));

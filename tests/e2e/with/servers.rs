@@ -1,4 +1,4 @@
-//! Servers of other people, unchanged: as many frames as they say they answered requests.
+//! Unmodified third-party servers: there are as many frames as requests that they report.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -23,14 +23,14 @@ fn start(bench: &Bench, server: &[&str], port: u16) -> Target {
     target
 }
 
-/// What a program printed that had to end well.
+/// The output of a program that must succeed.
 fn output(bench: &Bench, program: &str, args: &[&str]) -> String {
     let output = bench.command(program).args(args).output().unwrap();
     assert!(output.status.success(), "{program}: {output:?}");
     text(&output.stdout)
 }
 
-/// Both sides of 200 requests are in one process, which says how many it answered.
+/// Both sides of 200 requests are in one process, which reports how many it answered.
 #[track_caller]
 fn both_sides(bench: &Bench, command: &[&str]) -> Requests {
     let ran = bench.ppt(&[&["run", "--with", "net", "-q", "--"], command].concat());
@@ -77,7 +77,7 @@ fn redis_and_its_benchmark() {
     let stats = output(&bench, "redis-cli", &["-p", &number, "info", "stats"]);
     let processed = stats.lines().find_map(|line| line.strip_prefix("total_commands_processed:"));
     let processed: u64 = processed.unwrap().trim().parse().unwrap();
-    // It exits without an answer, and its client sees that as the end.
+    // It exits without an answer, which its client sees as the end.
     output(&bench, "redis-cli", &["-p", &number, "shutdown", "nosave"]);
     assert!(target.wait().success());
     let requests = Requests::of(&bench, "out.bin");
@@ -88,7 +88,7 @@ fn redis_and_its_benchmark() {
     assert!(requests.served.iter().all(|it| it.port == u64::from(port)));
 }
 
-/// Asks over one connection; returns how many answers came.
+/// Sends requests over one connection. Returns the number of answers.
 fn ask(port: u16, number: usize) -> usize {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let mut answer = [0; 4096];
@@ -106,7 +106,7 @@ fn ask(port: u16, number: usize) -> usize {
     answers
 }
 
-/// Two workers, and a proxy in front of them: what it calls is what they serve.
+/// Two workers, and a proxy in front of them: its calls are their requests.
 #[test]
 fn nginx_and_a_proxy() {
     if !available("nginx") {
@@ -143,7 +143,7 @@ fn nginx_and_a_proxy() {
     assert_eq!(requests.counters["open"], 0);
 }
 
-/// All three buffers are switched on and off while clients ask: each gets its answer.
+/// All three buffers are switched on and off while clients send requests: each gets its answer.
 #[test]
 fn no_request_fails_while_ppt_comes_and_goes() {
     if !available("redis-server") {

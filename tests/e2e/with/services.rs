@@ -1,5 +1,5 @@
-//! A request through several services that nobody edited: each edge is the right one, and `ppt why` follows it to
-//! the process where the time went.
+//! A request through several unmodified services: each edge is right, and `ppt why` follows it to
+//! the process that took the time.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::fixtures::preloaded::python;
 use crate::fixtures::support::{Bench, available, ppt, root, rounds, text};
 
-/// False, and it says so, if the program that answers is not there.
+/// Returns false with a message if the program that answers is not installed.
 fn can_ask() -> bool {
     let found = Path::new(ppt()).with_file_name("ppt-analysis").exists();
     if !found {
@@ -27,7 +27,7 @@ fn rows(bench: &Bench, sql: &str) -> Vec<Vec<i64>> {
     ran.stdout.lines().skip(1).map(cells).collect()
 }
 
-/// The numbers that each thread wrote down, in its order.
+/// The numbers that each thread recorded, in order.
 fn written(bench: &Bench, name: &str) -> HashMap<i64, Vec<i64>> {
     let mut threads: HashMap<i64, Vec<i64>> = HashMap::new();
     for line in fs::read_to_string(bench.path(name)).unwrap().lines() {
@@ -37,8 +37,8 @@ fn written(bench: &Bench, name: &str) -> HashMap<i64, Vec<i64>> {
     threads
 }
 
-/// Threads share connections at random. Client and server write down the number of each request, which ppt
-/// does not see; every edge must lead from a number to the same number.
+/// Threads share connections at random. Client and server record the number of each request, which
+/// ppt does not see; every edge must connect equal numbers.
 #[test]
 fn each_edge_leads_to_the_right_request() {
     let Some(python) = python().filter(|_| can_ask()) else { return };
@@ -50,7 +50,7 @@ fn each_edge_leads_to_the_right_request() {
     assert_eq!((ran.code(), ran.stdout.trim()), (0, &*format!("asked {count}")), "{ran:?}");
     let (asked, answered) = (written(&bench, "asked.txt"), written(&bench, "answered.txt"));
 
-    // The n-th point of a thread is the n-th number that it wrote down.
+    // The n-th point of a thread belongs to the n-th number that it recorded.
     let of_thread = |threads: &HashMap<i64, Vec<i64>>, point: &str| -> HashMap<(i64, i64), i64> {
         let sql = format!(
             "SELECT tid, seqno, row_number() OVER (PARTITION BY tid ORDER BY seqno) - 1 \
@@ -79,7 +79,7 @@ fn each_edge_leads_to_the_right_request() {
     }
 }
 
-/// nginx, Python and PostgreSQL as Debian has them: every request is there at each of them, and the slowest is
+/// Debian's nginx, Python and PostgreSQL: every request is seen in each of them, and the slowest is
 /// followed from the proxy to the database.
 #[test]
 fn a_slow_request_is_followed_to_the_database() {
@@ -92,7 +92,7 @@ fn a_slow_request_is_followed_to_the_database() {
         let copied = Command::new("cp").arg("-r").args([&from, &bench.path(name)]).status();
         assert!(copied.unwrap().success());
     }
-    // `ppt attach --all` finds the processes of this namespace alone.
+    // `ppt attach --all` finds only the processes of this namespace.
     let script =
         "mount -t tracefs nodev /sys/kernel/tracing; exec services/run --clients 2 --requests 100";
     let mut command = bench.command("unshare");
@@ -117,7 +117,8 @@ fn a_slow_request_is_followed_to_the_database() {
     assert!(said.contains("answered 200: "), "{said}");
     fs::rename(bench.path("services/work/out.bin"), bench.path("out.bin")).unwrap();
 
-    // Each service served each request. The database has not ended the last answer of each connection yet.
+    // Each service handled each request. The database has not ended the last answer of each
+    // connection yet.
     let served =
         rows(&bench, "SELECT port, count(*) FROM served GROUP BY port ORDER BY count(*) DESC");
     assert_eq!(served.len(), 3, "{said}");
@@ -143,7 +144,7 @@ fn a_slow_request_is_followed_to_the_database() {
             continue;
         }
         let server = &one["answered_by"]["request"];
-        // Requests at the same time have different lengths, and the proxy adds the same to each.
+        // Concurrent requests have different lengths, and the proxy adds the same to each.
         let bytes =
             |of: &Value| -> i64 { of["request"]["bytes_in"].as_str().unwrap().parse().unwrap() };
         added.insert(bytes(server) - bytes(one));
@@ -153,7 +154,7 @@ fn a_slow_request_is_followed_to_the_database() {
         complete += 1;
         let call = &server["answered_by"];
         assert_eq!(call["service"], format!(":{database}"));
-        // A call lies in the request that made it, and the request there in the call.
+        // A call lies within the request that made it, and the called request within the call.
         let within = |inner: &Value, outer: &Value| {
             let ends = |of: &Value| (of["ts"].as_i64().unwrap(), of["dur"].as_i64().unwrap());
             let ((from, dur), (outer_from, outer_dur)) = (ends(inner), ends(outer));
