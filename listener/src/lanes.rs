@@ -96,7 +96,7 @@ impl Lanes {
         self.lanes.iter().for_each(|it| it.queue.notify());
     }
 
-    /// Whether every sink is behind, so that frames handed on later arrive no later anywhere.
+    /// Whether every sink is behind, so that handing frames on later delays no sink.
     pub fn are_behind(&self) -> bool {
         self.lanes.iter().all(|it| it.queue.is_behind())
     }

@@ -1,16 +1,16 @@
-//! A target that was taken over, and lies: one test for each rule that keeps the listener from
-//! believing it. What a user sees is compared word for word.
+//! A compromised target with wrong data: one test for each rule that keeps the listener from
+//! trusting it. The user's output is compared word for word.
 //!
 //! | rule | what is held | also |
 //! |---|---|---|
-//! | 1 | geometry is what its creator remembers | |
+//! | 1 | ppt uses the geometry that it computed, never the stored one | |
 //! | 2 | a cursor that no writer moves closes its ring, and no other | `listener/tests` |
-//! | 3 | nothing from a target commands a terminal | `hostile_text.rs`, `dump/tests` |
+//! | 3 | no text of a target controls a terminal | `hostile_text.rs`, `dump/tests` |
 //! | 4 | schemas are bounded, and hashed again | `fuzz` schema, memory |
-//! | 5 | memory that is taken away is a finding, not a fault | |
-//! | 6 | what a program's file says is bounded by what it is | `fuzz` elf, maps |
+//! | 5 | memory that is taken away is reported, and is no fault | |
+//! | 6 | the content of a program's file is bounded by its size | `fuzz` elf, maps |
 //! | 7 | nothing is written before magic and self-address were read back | `fuzz` memory |
-//! | 8 | the self-address proves where things are, symbols do not | |
+//! | 8 | the self-address proves addresses, symbols do not | |
 //! | 9 | a target that spins costs bounded time, memory and disk | `fuzz` segment |
 
 use std::fs;

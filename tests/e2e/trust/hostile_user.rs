@@ -1,18 +1,18 @@
-//! A user who would have the privileged ppt do what he may not: one test for each rule that keeps
-//! it from being his deputy.
+//! A user who tries to make the privileged ppt do what the user may not (confused deputy): one test
+//! for each rule that prevents it.
 //!
 //! | rule | what is held |
 //! |---|---|
-//! | i | an output is a new file or one's own, where one may write |
+//! | i | an output is a new file or the caller's own, in a folder that the caller may write to |
 //! | ii | links of the target's user are not followed |
 //! | iii | a set-user-id ppt does nothing |
-//! | iv | a pid means the process that was looked at |
+//! | iv | a pid refers to the process that was examined |
 //! | v | another user's process is announced, and its capture is the caller's |
-//! | vi | rights are given up once they are not needed |
-//! | vii | captures of somebody else's are read without rights, and not believed |
+//! | vi | privileges are dropped once they are not needed |
+//! | vii | captures of other users are read without privileges, and not trusted |
 //!
-//! More of (iv), a pid that is used again between any two system calls: `killed.rs`. More of (vii),
-//! captures that lie: `capture_limits.rs`, `capture_files.rs`, `messages/captures.txt`,
+//! Further tests of (iv), pid reuse between any two system calls: `killed.rs`. Further tests of (vii),
+//! captures with wrong content: `capture_limits.rs`, `capture_files.rs`, `messages/captures.txt`,
 //! `capture/tests`, `fuzz` capture.
 
 use std::fs;
