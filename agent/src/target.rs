@@ -393,8 +393,8 @@ impl Target {
         })
     }
 
-    /// Reads the file `path` below its folder in procfs, up to `limit` bytes. The file is that of this
-    /// process, not of a later one with the same pid.
+    /// Reads the file `path` below its folder in procfs, up to `limit` bytes. The file is that of
+    /// this process, not of a later one with the same pid.
     pub(crate) fn read_file(&self, path: &str, limit: u64) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         self.process.open_relative(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;

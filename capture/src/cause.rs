@@ -88,7 +88,7 @@ impl Cause {
         Self::ALL.into_iter().map(|cause| cause.name().replace('_', "-"))
     }
 
-    /// Whether such frames had a sequence number, so that the gap of a capture can state this cause.
+    /// Whether such frames had a sequence number, so that a gap in a capture can state this cause.
     pub fn is_numbered(self) -> bool {
         self.is_loss() || matches!(self, Cause::Unattended | Cause::LeftOut)
     }

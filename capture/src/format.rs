@@ -151,7 +151,7 @@ pub(crate) mod frames {
     pub const COUNT: usize = 80;
     /// u32.
     pub const RING: usize = 84;
-    /// u32, kernel id of the thread that owned the ring, in the target's own pid namespace; 0 = unknown.
+    /// u32, kernel id of the ring's owner, in the target's own pid namespace; 0 = unknown.
     pub const TID: usize = 88;
     /// u32, a multiple of 8.
     pub const STRIDE: usize = 92;

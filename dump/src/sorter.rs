@@ -1,6 +1,6 @@
 //! Sorts rows by time, in bounded memory.
 //!
-//! Rows are sorted in memory, run by run. A full run goes to a file without a name, and all runs are
+//! Rows are sorted in memory, run by run. A full run goes to an unnamed file, and all runs are
 //! merged at the end.
 
 use std::cmp::Reverse;

@@ -11,8 +11,8 @@
 //!   and queue.
 //! * **keeper** populates rings before threads claim them, and frees those of dead threads.
 //!
-//! For every ring `captured + lost + left_out == next_seq - first_seq`, exactly, whatever happens: see
-//! [`LossAccount`].
+//! For every ring `captured + lost + left_out == next_seq - first_seq` holds exactly, in all cases:
+//! see [`LossAccount`].
 //!
 //! # Order of calls
 //! Make a [`Feed`] for each buffer before its gate opens, call [`Listener::start`], and open the

@@ -31,8 +31,8 @@ impl Predicate {
         &self.text
     }
 
-    /// Checks the expression against kinds of frames. The programs are in the order of `kinds`, with
-    /// None for a kind that lacks a field.
+    /// Checks the expression against kinds of frames. The programs are in the order of `kinds`,
+    /// with `None` for a kind that lacks a field.
     ///
     /// # Errors
     /// All kinds lack a field, a field is of another type, or no enum has a value of that name.

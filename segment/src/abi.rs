@@ -72,7 +72,7 @@ pub const NO_GATE: u64 = 0xffff_ffff;
 /// know it.
 pub const MOVING: u32 = 0x7fff_ffff;
 
-/// Frames kept away from the writer's slot: a reader keeps index `i` while `i + N >= tail + MARGIN`.
+/// Frames kept away from the writer's slot: a reader keeps index `i` if `i + N >= tail + MARGIN`.
 pub const MARGIN: u32 = 1;
 
 /// Segments that one control page can list; a ninth geometry is refused.

@@ -15,7 +15,7 @@ pub struct Geometry {
     rows: RowGeometry,
 }
 
-/// The rows of cells of a segment. [`RowGeometry::NONE`] for a buffer without counters and histograms.
+/// The rows of cells of a segment. [`RowGeometry::NONE`] for a buffer without metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowGeometry {
     pitch: u32,

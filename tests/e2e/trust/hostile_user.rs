@@ -11,9 +11,9 @@
 //! | vi | privileges are dropped once they are not needed |
 //! | vii | captures of other users are read without privileges, and not trusted |
 //!
-//! Further tests of (iv), pid reuse between any two system calls: `killed.rs`. Further tests of (vii),
-//! captures with wrong content: `capture_limits.rs`, `capture_files.rs`, `messages/captures.txt`,
-//! `capture/tests`, `fuzz` capture.
+//! Further tests of (iv), pid reuse between any two system calls: `killed.rs`. Further tests of
+//! (vii), captures with wrong content: `capture_limits.rs`, `capture_files.rs`,
+//! `messages/captures.txt`, `capture/tests`, `fuzz` capture.
 
 use std::fs;
 use std::io::Read;
