@@ -26,6 +26,7 @@ mod session;
 mod signals;
 mod stdout;
 mod usage;
+mod viewer;
 mod wording;
 
 use std::ffi::OsString;
@@ -78,6 +79,9 @@ fn main() -> ExitCode {
         args::Command::Completion(args) => cmd::completion::run(&args),
         args::Command::Man(args) => cmd::man::run(&args),
         args::Command::Demo(args) => cmd::demo::run(&args),
+        args::Command::Other(words) if words.first().is_some_and(|word| word == "view") => {
+            cmd::view::run(&words)
+        }
         args::Command::Other(words) => cmd::other::run(&words),
         args::Command::ServeMetrics(_) => unreachable!("it has been done"),
     };

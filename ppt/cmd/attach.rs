@@ -17,7 +17,6 @@ use ppt_text::escaped;
 use crate::args::{self, Which};
 use crate::choice;
 use crate::cmd::select::{self, Chosen};
-use crate::cmd::view::Viewer;
 use crate::code::Code;
 use crate::descriptors;
 use crate::exit::ExitStatus;
@@ -29,6 +28,7 @@ use crate::live::{
 use crate::metrics::Metrics;
 use crate::probes::{ListedProbe, ProbedProcess};
 use crate::signals::Signals;
+use crate::viewer::Viewer;
 use crate::{privileges, report, signals, stdout, wording};
 
 /// The word that has probes listed.

@@ -8,30 +8,16 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::CommandFactory;
-use nix::sys::signal::SigSet;
 use nix::unistd::{Gid, Uid, User, geteuid, initgroups, setgid, setgroups, setuid};
 
 use crate::args::{self, Program};
-use crate::cmd::view;
 use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, Outcome};
-use crate::{privileges, usage};
+use crate::privileges;
 
 pub(crate) fn run(words: &[OsString]) -> Outcome {
     let Some(word) = words.first() else { return Ok(ExitStatus::USAGE) };
-    if word == "view" {
-        match args::ProcessView::asked(words) {
-            Ok(Some(process)) => return view::run(&process),
-            Ok(None) => {}
-            Err(error) => {
-                usage::print(&error);
-                return Ok(ExitStatus::USAGE);
-            }
-        }
-        // The `ppt view PID` that starts this one has blocked signals, because it waits for them.
-        let _ = SigSet::empty().thread_set_mask();
-    }
     become_it(words, args::program(word))
 }
 
