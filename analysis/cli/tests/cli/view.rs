@@ -2,9 +2,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
-use crate::support::Bench;
+use serde_json::{Value, json};
+
+use crate::oracles::ask::ask as oracle;
+use crate::support::{Bench, root};
 
 struct Shown {
     child: Child,
@@ -34,19 +38,136 @@ fn address(url: &str) -> &str {
     url.strip_prefix("http://").unwrap().split('/').next().unwrap()
 }
 
-/// The body of an answer.
-fn ask(url: &str, path: &str) -> String {
+/// The head and the body of an answer.
+fn answer(url: &str, method: &str, path: &str, body: &str) -> (String, Vec<u8>) {
     let address = address(url);
     let token = url.split_once("#token=").unwrap().1;
     let mut stream = TcpStream::connect(address).unwrap();
+    let length = body.len();
     write!(
         stream,
-        "GET {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
+         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
     )
     .unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    text.split_once("\r\n\r\n").unwrap().1.to_owned()
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    (String::from_utf8(bytes[..end].to_vec()).unwrap(), bytes[end..].to_vec())
+}
+
+/// The body of an answer.
+fn ask(url: &str, path: &str) -> String {
+    String::from_utf8(answer(url, "GET", path, "").1).unwrap()
+}
+
+/// A file that the page saves.
+fn saved(bench: &Bench, url: &str, name: &str, asked: &Value) -> PathBuf {
+    let (head, bytes) = answer(url, "POST", "/v1/export", &asked.to_string());
+    assert!(head.starts_with("HTTP/1.1 200 "), "{asked}: {}", String::from_utf8_lossy(&bytes));
+    assert!(head.contains("content-disposition: attachment; filename=\"selection."), "{head}");
+    bench.write(name, bytes);
+    bench.path(name)
+}
+
+/// The events of a trace that Perfetto's own messages find; None where they are not there.
+fn events(trace: &Path) -> Option<Vec<Value>> {
+    let python = root().join("target/oracles/bin/python");
+    let there = Command::new(&python).args(["-c", "import perfetto"]).output();
+    if !there.is_ok_and(|it| it.status.success()) {
+        eprintln!("skipped: perfetto is not installed (analysis/oracles/install says how)");
+        return None;
+    }
+    let script = root().join("analysis/oracles/trace.py");
+    let output = Command::new(python).arg(script).arg("perfetto").arg(trace).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+#[test]
+fn what_the_page_saves_is_what_began_then() {
+    let bench = Bench::empty();
+    let frames =
+        "option time ns realtime;\nframe job { time at @at; i64 who; interval time run; }\n";
+    bench.write("job.frame", frames);
+    let mut table = "at,who,run_start,run_end\n".to_owned();
+    for who in 0..301 {
+        let at = 1_700_000_000_000_000_000 + who * 1_000_003_i64;
+        table += &format!("{at},{who},{at},{}\n", at + 500_000);
+    }
+    bench.write("job.csv", table);
+    bench.run(&["import", "job.csv", "--schema", "job.frame", "-o", "out.bin"]);
+    let mut shown = shown(&bench, &["--no-index"]);
+    let of_jobs = "SELECT arrow_cast(ts, 'Int64') AS at, who FROM job ORDER BY at";
+    let rows = bench.rows(of_jobs);
+    let times: Vec<i64> = rows.iter().map(|row| row["at"].as_i64().unwrap()).collect();
+    let middle = times[times.len() / 2];
+    let (first, last) = (times[0], times[times.len() - 1]);
+    assert!(first < middle && middle <= last);
+    let mut parts = Vec::new();
+    for (from, to) in [(first, last + 1), (first, middle), (middle, last + 1)] {
+        let asked = |format: &str| {
+            json!({
+                "format": format, "from": from.to_string(), "to": to.to_string(), "table": "job",
+            })
+        };
+        let within: Vec<i64> = rows
+            .iter()
+            .filter(|row| (from..to).contains(&row["at"].as_i64().unwrap()))
+            .map(|row| row["who"].as_i64().unwrap())
+            .collect();
+        let table = saved(&bench, &shown.url, "saved.parquet", &asked("parquet"));
+        if let Some(answers) = oracle("pyarrow", &table, &json!([["rows"], ["sum", "who"]])) {
+            assert_eq!(Value::from(answers), json!([within.len(), within.iter().sum::<i64>()]));
+        }
+        let trace = saved(&bench, &shown.url, "saved.pftrace", &asked("perfetto"));
+        let at = |ns: i64| format!("@{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+        bench.done(&[
+            "export",
+            "out.bin",
+            "--format",
+            "perfetto",
+            "--frame",
+            "job",
+            "--from",
+            &at(from),
+            "--to",
+            &at(to - 1),
+            "--force",
+            "-o",
+            "exported.pftrace",
+        ]);
+        let Some(found) = events(&trace) else { continue };
+        assert_eq!(found, events(&bench.path("exported.pftrace")).unwrap());
+        let jobs = found.iter().filter(|event| event["args"].get("who").is_some());
+        parts.push(jobs.count());
+        assert_eq!(parts.last(), Some(&within.len()));
+    }
+    if let [all, before, behind] = parts[..] {
+        assert_eq!(all, before + behind);
+        assert_eq!(all, rows.len());
+    }
+    // Everything, without a name.
+    let all = json!({ "format": "perfetto", "from": "0", "to": (last + 1).to_string() });
+    saved(&bench, &shown.url, "all.pftrace", &all);
+    bench.done(&[
+        "export",
+        "out.bin",
+        "--format",
+        "perfetto",
+        "--to",
+        &format!("@{}.{:09}", last / 1_000_000_000, last % 1_000_000_000),
+        "-o",
+        "all-exported.pftrace",
+    ]);
+    if let Some(found) = events(&bench.path("all.pftrace")) {
+        assert_eq!(found, events(&bench.path("all-exported.pftrace")).unwrap());
+    }
+    let beside = bench.names();
+    assert!(!beside.iter().any(|name| name.starts_with("selection")), "the server writes no file");
+    shown.child.kill().unwrap();
+    shown.child.wait().unwrap();
 }
 
 #[test]
@@ -59,12 +180,12 @@ fn it_answers_until_a_signal_ends_it() {
         let hint = format!("ssh -L {port}:127.0.0.1:{port} THIS-HOST");
         assert!(shown.said.contains(&hint), "{}", shown.said);
         assert!(shown.said.contains("whoever knows the address sees the captures"));
-        let about: serde_json::Value = serde_json::from_str(&ask(&shown.url, "/v1/about")).unwrap();
+        let about: Value = serde_json::from_str(&ask(&shown.url, "/v1/about")).unwrap();
         let rows = bench.rows("SELECT sum(count) AS n FROM account WHERE cause = 'captured'");
         assert_eq!(about["captures"][0]["captured"], rows[0]["n"].to_string());
         assert_eq!(about["command"], "ppt view out.bin --no-open");
         let pid = shown.child.id().to_string();
-        let sent = std::process::Command::new("kill").args(["-s", signal, &pid]).status().unwrap();
+        let sent = Command::new("kill").args(["-s", signal, &pid]).status().unwrap();
         assert!(sent.success());
         assert_eq!(shown.child.wait().unwrap().code(), Some(0), "{signal}");
         assert!(TcpStream::connect(address).is_err());

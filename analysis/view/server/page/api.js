@@ -42,6 +42,7 @@ export const edges = async (asked) => (await ask('/v1/edges', asked)).json();
 export const find = async (asked, signal) => (await ask('/v1/find', asked, signal)).json();
 export const sql = async (text) => (await ask('/v1/sql', { sql: text })).json();
 export const lengths = async (asked) => (await ask('/v1/lengths', asked)).json();
+export const saved = async (asked) => (await ask('/v1/export', asked)).blob();
 
 /** Asks for a window, and hands over bytes as they come. */
 export async function window(asked, signal, take) {

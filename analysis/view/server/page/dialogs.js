@@ -8,7 +8,8 @@ import { make } from './timeline.js';
 /** Most lines of the table. */
 const LINES = 500;
 
-function open(heading, ...nodes) {
+/** Shows nodes below a heading. */
+export function open(heading, ...nodes) {
   const dialog = document.getElementById('keys');
   const title = make('h2', '', heading);
   title.id = 'keys-title';

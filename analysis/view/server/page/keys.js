@@ -22,6 +22,7 @@ export const KEYS = [
   ['[', 'go to the cause of the chosen frame', (page) => page.follow('causes')],
   [']', 'go to its effect', (page) => page.follow('effects')],
   ['t', 'what is visible, as a table', (page) => page.asTable()],
+  ['e', 'save what is seen or marked: a trace, a table, a picture', (page) => page.save()],
   ['y', 'copy the command that answers the same in a terminal', (page) => page.copyCommand()],
   ['l', 'copy a link to what is seen (without the token)', (page) => page.copyLink()],
   ['Escape', 'let go of what is marked, chosen or found', (page) => page.letGo()],

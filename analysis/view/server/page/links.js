@@ -51,11 +51,16 @@ export function statCommand(page) {
 
 /** The options that name the visible time. */
 export function range({ span }) {
+  return timeOptions(span, span.from, span.to);
+}
+
+/** The options that name a stretch of time. */
+export function timeOptions(span, from, to) {
   const at = (offset) => {
     const time = BigInt(span.time(offset));
     return `@${time / 1000000000n}.${String(time % 1000000000n).padStart(9, '0')}`;
   };
-  return `--from ${at(span.from)} --to ${at(span.to)}`;
+  return `--from ${at(from)} --to ${at(to)}`;
 }
 
 /** Copies a text; shows it where the browser does not let the page copy. */

@@ -9,6 +9,7 @@ import { copy, link, openLink, statCommand } from './links.js';
 import { Panels } from './panels.js';
 import { usePointers } from './pointer.js';
 import { Rows } from './rows.js';
+import { showSaving } from './saving.js';
 import { Span } from './span.js';
 import { Store } from './store.js';
 import { duration, grouped, plain } from './text.js';
@@ -47,6 +48,7 @@ class Page {
     usePointers(this);
     addEventListener('keydown', (event) => this.key(event));
     element('help-button').addEventListener('click', () => this.showKeys());
+    element('save-button').addEventListener('click', () => this.save());
     element('labels').addEventListener('click', (event) => this.clickLabel(event));
     onThemeChange(() => this.timeline.draw());
     await this.panels.open();
@@ -453,6 +455,10 @@ class Page {
 
   copyCommand() {
     copy(this, statCommand(this), 'the command');
+  }
+
+  save() {
+    showSaving(this);
   }
 
   showKeys() {

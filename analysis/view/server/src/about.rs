@@ -1,5 +1,7 @@
 //! `/v1/about`: what there is to be seen.
 
+use std::collections::BTreeSet;
+
 use ppt_text::escaped;
 use serde_json::{Value, json};
 
@@ -59,6 +61,8 @@ pub(crate) fn about(session: &ViewSession) -> Result<Value, Refusal> {
         format!("{path}: damaged in {} places, whose frames are missing", trouble.damages)
     });
     let names = names.chain(layers::names(&engine));
+    let tables = engine.exportable(None).unwrap_or_default();
+    let tables: BTreeSet<String> = tables.iter().map(|table| escaped(&table.frame)).collect();
     Ok(json!({
         "version": 1,
         "view": number,
@@ -67,6 +71,7 @@ pub(crate) fn about(session: &ViewSession) -> Result<Value, Refusal> {
         "processes": processes.collect::<Vec<_>>(),
         "rows": rows,
         "names": names.collect::<Vec<_>>(),
+        "tables": tables,
         "causes": causes(),
         "from": time(about.from),
         "to": time(about.to),

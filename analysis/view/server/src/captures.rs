@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use ppt_query::{CaptureSet, Engine, Options};
+use ppt_query::{CaptureSet, Engine, Options, Window};
 
 use crate::error::ServeError;
 
@@ -28,8 +28,9 @@ impl Captures {
         Ok(set.align(&self.sync, self.reference.as_deref())?)
     }
 
-    pub(crate) fn engine(&self) -> Result<Engine, ServeError> {
-        let options = Options { memory: self.memory, threads: self.threads, ..Options::default() };
+    pub(crate) fn engine(&self, window: Window) -> Result<Engine, ServeError> {
+        let (memory, threads) = (self.memory, self.threads);
+        let options = Options { memory, threads, window, ..Options::default() };
         Ok(Engine::new(self.open()?, &options)?)
     }
 }

@@ -18,6 +18,7 @@
 //! | `POST /v1/entry` | a span, a chain or a state of a thread (`layers.rs`) |
 //! | `POST /v1/frame`, `/v1/edges` | the fields of a frame; its causes and effects (`frame.rs`) |
 //! | `POST /v1/find`, `/v1/sql`, `/v1/panel`; `GET /v1/panels` | answers in rows (`find.rs`, `sql.rs`, `panels.rs`) |
+//! | `POST /v1/export` | a stretch of time as a file (`export.rs`) |
 //! | `GET /v1/events` | server-sent events: progress, growth, the end (`events.rs`) |
 //!
 //! Bodies are JSON, but for windows. Times are decimal strings of nanoseconds since the epoch. An error has a
@@ -33,6 +34,7 @@ mod captures;
 mod edges;
 mod error;
 mod events;
+mod export;
 mod find;
 mod frame;
 mod guard;

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use ppt_query::Engine;
+use ppt_query::{Engine, Window};
 use ppt_text::escaped;
 use ppt_view::{Progress, View};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::captures::{Captures, marks};
 use crate::error::{Refusal, ServeError};
@@ -43,6 +43,8 @@ pub(crate) struct ViewSession {
     /// The engine of a view, once somebody asked for it.
     engine: Mutex<Option<(u64, Arc<Engine>)>>,
     news: watch::Sender<SessionState>,
+    /// Whose turn it is to make a file: one after another.
+    pub exporting: Semaphore,
     stop: AtomicBool,
     asleep: (Mutex<()>, Condvar),
 }
@@ -66,6 +68,7 @@ impl ViewSession {
             current: RwLock::new((0, Arc::new(view))),
             engine: Mutex::default(),
             news: watch::Sender::default(),
+            exporting: Semaphore::new(1),
             stop: AtomicBool::new(false),
             asleep: Default::default(),
         })
@@ -97,9 +100,14 @@ impl ViewSession {
         {
             return Ok(engine.clone());
         }
-        let made = Arc::new(self.captures.engine()?);
+        let made = Arc::new(self.captures.engine(Window::default())?);
         *engine = Some((number, made.clone()));
         Ok(made)
+    }
+
+    /// An engine that sees a part of the captures.
+    pub fn engine_of(&self, window: Window) -> Result<Engine, ServeError> {
+        self.captures.engine(window)
     }
 
     /// What pages are told.

@@ -4,6 +4,7 @@ import test from 'node:test';
 
 import { Rows } from './rows.js';
 import { Span } from './span.js';
+import { escaped, svg } from './svg.js';
 import { duration, grouped, moment, plain, tickStep, tickText } from './text.js';
 import { Tiles } from './tiles.js';
 
@@ -107,4 +108,19 @@ test('rows fold, and are found by their height', () => {
   // Those that were there stay as they were.
   assert.equal(rows.shown.length, 10001 + 3);
   assert.equal(rows.between(100_000, 100_500).length, 21 + (100_000 % 24 > 4 ? 1 : 0));
+});
+
+test('a picture is XML, whatever programs call things', () => {
+  assert.equal(escaped('<a b="c">&\u0000\u001b\'\ud800'), '&lt;a b=&quot;c&quot;&gt;&amp;&#39;\ufffd');
+  const hostile = '</svg><script>alert(1)</script>';
+  const bar = { left: 100, right: 150, top: 20, bottom: 40, fill: 'rgb(1,2,3)', title: hostile, name: hostile, ink: '#000' };
+  const colours = { ground: '#fff', line: '#ccc', faint: '#666', text: '#000' };
+  const text = svg({ title: hostile, width: 400, labelWidth: 100, height: 60, colours,
+    rows: [{ label: hostile, top: 20, height: 20, bars: [bar, { ...bar, name: undefined, right: 100 }] }],
+    ticks: [{ x: 120, label: '1 ms' }] });
+  assert.equal(text.match(/<svg/g).length, 1);
+  assert.equal(text.match(/<\/svg>/g).length, 1);
+  assert.doesNotMatch(text, /<script|NaN|undefined/);
+  assert.equal(text.match(/<rect x=/g).length, 3);
+  assert.match(text, /<rect x="100" y="20" width="0.5" height="20"/);
 });

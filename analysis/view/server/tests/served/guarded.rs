@@ -78,6 +78,9 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
     let window = |from: &str, to: &str, px: u64, rows: Value, phase: &str| {
         json!({ "from": from, "to": to, "px": px, "rows": rows, "phase": phase }).to_string()
     };
+    let saved = |format: &str, from: &str, to: &str, table: Value| {
+        json!({ "format": format, "from": from, "to": to, "table": table }).to_string()
+    };
     let many: Vec<String> = (0..257).map(|number| format!("thread.{number}")).collect();
     for (path, body, status, why) in [
         ("/v1/nothing", String::new(), 404, "there is nothing here"),
@@ -100,6 +103,14 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         ),
         ("/v1/sql", json!({"sql": "COPY (SELECT 1) TO '/tmp/x.csv'"}).to_string(), 400, "SQL asks"),
         ("/v1/sql", json!({"sql": "SELECT * FROM nowhere"}).to_string(), 400, "no table `nowhere`"),
+        ("/v1/export", saved("perfetto", "5", "5", Value::Null), 400, "nothing is between"),
+        ("/v1/export", saved("perfetto", "-9", "0", Value::Null), 400, "before 1970"),
+        ("/v1/export", saved("perfetto", "x", "5", Value::Null), 400, "`x` is no time"),
+        ("/v1/export", saved("perfetto", "1", "5", json!("nix")), 400, "nix"),
+        ("/v1/export", saved("parquet", "1", "5", Value::Null), 400, "`table` names what"),
+        ("/v1/export", saved("parquet", "1", "5", json!("nix")), 400, "nix"),
+        ("/v1/export", saved("parquet", "1", "5", json!("captures")), 400, "captures"),
+        ("/v1/export", saved("csv", "1", "5", Value::Null), 400, "unknown variant"),
         ("/v1/panel", json!({"id": "none"}).to_string(), 400, "no such panel"),
         ("/v1/find", json!({"text": "", "from": "0", "to": "1"}).to_string(), 400, "type a name"),
         (
@@ -150,6 +161,12 @@ fn times_at_their_limits_end_nothing() {
                 assert!([200, 400, 404].contains(&status), "{path} {asked}: {status}");
             }
         }
+    }
+    for &from in &limits[..6] {
+        let asked = json!({
+            "format": "perfetto", "from": from.to_string(), "to": i64::MAX.to_string(),
+        });
+        assert_eq!(shown.ask("POST", "/v1/export", &asked.to_string()).status, 200, "{from}");
     }
     // One row, as often as a request may name it.
     let tiles = shown.window(0, i64::MAX, &[rows[0]; 256], 4096, "frames");

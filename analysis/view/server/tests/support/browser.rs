@@ -67,6 +67,12 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
+    /// Has downloads go into a folder.
+    pub fn save_into(&mut self, folder: &Path) {
+        let asked = json!({ "behavior": "allow", "downloadPath": folder });
+        self.call("Browser.setDownloadBehavior", asked);
+    }
+
     fn call(&mut self, method: &str, params: Value) -> Value {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": params });
@@ -123,6 +129,18 @@ impl Browser {
         for kind in ["keyDown", "keyUp"] {
             let text = if kind == "keyDown" { text } else { "" };
             self.call("Input.dispatchKeyEvent", json!({ "type": kind, "key": key, "text": text }));
+        }
+    }
+
+    pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
+        for (kind, (x, y), buttons) in
+            [("mousePressed", from, 1), ("mouseMoved", to, 1), ("mouseReleased", to, 0)]
+        {
+            let button = if kind == "mouseMoved" { "none" } else { "left" };
+            let event = json!({
+                "type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1,
+            });
+            self.call("Input.dispatchMouseEvent", event);
         }
     }
 

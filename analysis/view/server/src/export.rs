@@ -1,0 +1,170 @@
+//! `/v1/export`: a stretch of time as a file, which the browser saves. The server writes none.
+//!
+//! The file is made in memory, and is sent when it is whole: a download that ended too early would look like
+//! a small one.
+
+use std::io::{self, Write};
+
+use futures::TryStreamExt;
+use hyper::StatusCode;
+use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
+use ppt_interchange::{Events, Form, Merge, Perfetto, Run, Trace, TraceSelection};
+use ppt_query::{Bound, Encoder, Engine, Format, Processes, QueryError, Window};
+use serde::Deserialize;
+
+use crate::body::{HttpAnswer, whole};
+use crate::error::Refusal;
+use crate::session::ViewSession;
+use crate::times::time;
+
+/// Most bytes of a file.
+const MOST: usize = 256 << 20;
+/// Rows that are written before others have their turn.
+const ROWS: usize = 4096;
+
+/// What is asked for: `from` up to `to`, without what begins at `to`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ExportAsked {
+    format: ExportForm,
+    from: String,
+    to: String,
+    /// A kind of frames, or a table that is made of frames: all of Parquet, and a part of a trace.
+    #[serde(default)]
+    table: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ExportForm {
+    Perfetto,
+    Parquet,
+}
+
+/// The file.
+pub(crate) async fn export(
+    session: &ViewSession,
+    asked: &ExportAsked,
+) -> Result<HttpAnswer, Refusal> {
+    let (from, to) = (time(&asked.from)?, time(&asked.to)?);
+    if from >= to {
+        return Err(Refusal::bad("nothing is between these times"));
+    }
+    // `--from` and `--to` have none of these.
+    let last = u64::try_from(to - 1);
+    let last = last.map_err(|_| Refusal::bad("what is before 1970 cannot be saved"))?;
+    let from = u64::try_from(from).ok().map(Bound::Epoch);
+    let busy = "another file is being made: wait for its end";
+    let turn = session.exporting.try_acquire();
+    let _turn = turn.map_err(|_| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, busy))?;
+    let engine =
+        session.engine_of(Window { from, to: Some(Bound::Epoch(last)), buffers: Vec::new() })?;
+    let (media_type, name, bytes) = match asked.format {
+        ExportForm::Perfetto => {
+            ("application/octet-stream", "selection.pftrace", perfetto(&engine, asked).await?)
+        }
+        ExportForm::Parquet => {
+            ("application/vnd.apache.parquet", "selection.parquet", parquet(&engine, asked).await?)
+        }
+    };
+    let mut answer = whole(media_type, bytes);
+    let saved = HeaderValue::try_from(format!("attachment; filename=\"{name}\""));
+    answer.headers_mut().extend(saved.ok().map(|saved| (CONTENT_DISPOSITION, saved)));
+    Ok(answer)
+}
+
+/// A kind of frames, or what is made of frames, as a table.
+async fn parquet(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, Refusal> {
+    let name =
+        asked.table.as_deref().ok_or_else(|| Refusal::bad("`table` names what to export"))?;
+    let tables = engine.exportable(Some(name))?;
+    let [table] = &tables[..] else {
+        let why = "several buffers have frames of this name: `ppt export` writes a file for each";
+        return Err(Refusal::bad(why));
+    };
+    let rows = engine.context().table(table.name.clone()).await.map_err(QueryError::from)?;
+    let mut batches = rows.execute_stream().await.map_err(QueryError::from)?;
+    let mut encoder = Encoder::new(Bounded::default(), Format::Parquet, &batches.schema())?;
+    while let Some(batch) = batches.try_next().await.map_err(QueryError::from)? {
+        encoder.write(&batch)?;
+    }
+    Ok(encoder.finish()?.0)
+}
+
+/// Everything, or one kind of frames, for Perfetto.
+async fn perfetto(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, Refusal> {
+    let form = Form::Perfetto;
+    let selection = match asked.table.as_deref() {
+        None => TraceSelection::everything(engine, form)?,
+        Some(name) => TraceSelection::named(engine, form, name)?,
+    };
+    let events = Events::new(engine, form);
+    let (kinds, sources) = events.sources(&selection).await?;
+    let mut merge = Merge::new(&events, sources, MOST).await?;
+    let (processes, readings) = (Processes::new(engine.set()), events.readings().await?);
+    let mut out = Bounded::default();
+    let mut trace = Perfetto::new(&mut out, &kinds, processes, &readings)?;
+    let mut take = |run: Run<'_>| {
+        trace.turn_to(run.kind, run.rows);
+        for row in run.which.iter().map(|&row| row as usize) {
+            trace.event(run.kind, run.rows, row)?;
+        }
+        Ok::<_, Refusal>(())
+    };
+    let mut written = 0;
+    loop {
+        match merge.next(&mut take).await? {
+            0 => break,
+            count => written += count,
+        }
+        if written >= ROWS {
+            written = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+    trace.finish()?;
+    Ok(out.0)
+}
+
+/// Bytes, up to a bound.
+#[derive(Debug, Default)]
+struct Bounded(Vec<u8>);
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MOST {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Refusal {
+        match error.kind() {
+            io::ErrorKind::FileTooLarge => Refusal::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "a download has 256 MiB at most: choose less, or use `ppt export` in a terminal",
+            ),
+            _ => Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_a_bound_and_says_so() {
+        let mut out = Bounded(vec![0; MOST - 3]);
+        out.write_all(&[1; 3]).unwrap();
+        let refusal = Refusal::from(out.write_all(&[1]).unwrap_err());
+        assert_eq!(refusal.status, StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(out.0.len(), MOST);
+    }
+}
