@@ -1,4 +1,4 @@
-//! Measures how the clocks of hosts go: `sync serve ADDRESS KEY NAME`, and
+//! Measures the clocks of hosts: `sync serve ADDRESS KEY NAME`, and
 //! `sync ask NAME KEY FILE RATE SECONDS HOST…`.
 
 #![forbid(unsafe_code)]

@@ -1,8 +1,8 @@
-//! Experiments over several hosts: one file says what runs where, and one command runs it.
+//! Experiments over several hosts: one file describes what runs where, and one command runs it.
 //!
 //! [`plan`] reads the file. [`run`] starts a helper on each host ([`host`]), runs every combination of
 //! parameters phase by phase, and leaves a folder with all files and a [`Manifest`]. [`rerun`] repeats
-//! what a manifest says, and [`diff`] compares two of them.
+//! a run from its manifest, and [`diff`] compares two manifests.
 
 mod diff;
 mod error;

@@ -13,7 +13,7 @@ use ppt_text::message;
 pub(crate) enum Failure {
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// A message under its code, and whether the command was asked wrongly.
+    /// A message with its code, and whether the command line was wrong.
     #[error("{text}")]
     Coded { code: &'static str, text: String, is_usage: bool },
     /// The command line lacks something.
@@ -30,17 +30,17 @@ impl Failure {
         Failure::Coded { code, text: error.to_string(), is_usage }
     }
 
-    /// Clocks of other hosts that cannot be read.
+    /// The clocks of other hosts cannot be read.
     pub(crate) fn no_sync(error: impl Display) -> Failure {
         Failure::coded("no-sync", false, error)
     }
 
-    /// A key that is none.
+    /// The key is not usable.
     pub(crate) fn sync_key(error: impl Display) -> Failure {
         Failure::coded("sync-key", true, error)
     }
 
-    /// An experiment that did not begin.
+    /// The experiment did not start.
     pub(crate) fn lab(error: LabError) -> Failure {
         match error {
             LabError::Plan { .. }
@@ -52,7 +52,7 @@ impl Failure {
         }
     }
 
-    /// A host that is not there for an experiment.
+    /// The experiment names a host that does not exist.
     pub(crate) fn no_lab(error: impl Display) -> Failure {
         Failure::coded("no-lab", false, error)
     }
@@ -62,10 +62,10 @@ impl Failure {
         Failure::coded("lab-failed", false, text)
     }
 
-    /// Reports it; returns what the command ends with.
+    /// Reports the failure and returns the exit status.
     pub(crate) fn report(&self) -> ExitCode {
         let (code, is_usage) = match self {
-            // Whoever read it has enough.
+            // A reader that closed the pipe has seen enough.
             Failure::Write(_, error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 return ExitCode::SUCCESS;
             }

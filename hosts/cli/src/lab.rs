@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Lab) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Says how many cells passed.
+/// Prints how many cells passed.
 fn ended(summary: &Summary) -> Result<ExitCode, Failure> {
     let folder = summary.folder.display();
     if summary.interrupted {
@@ -78,14 +78,14 @@ fn options(how: &LabRun) -> Result<Options, Failure> {
     })
 }
 
-/// The program that answers checks: beside this one, or in PATH, which root does not trust.
+/// The program that runs checks: next to this one, or in PATH, which root does not trust.
 fn analysis(own: &Path) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH").filter(|_| !is_root());
     find_analysis(own, paths.as_deref())
 }
 
-/// Looks beside `own`, then in the folders of `paths`. A folder that depends on where the command was
-/// typed, such as an empty word of PATH, is none of them.
+/// Looks next to `own`, then in the folders of `paths`. Skips folders that depend on the current
+/// directory, such as an empty entry of PATH.
 fn find_analysis(own: &Path, paths: Option<&OsStr>) -> Option<PathBuf> {
     const NAME: &str = "ppt-analysis";
     let folders = paths.into_iter().flat_map(std::env::split_paths);
@@ -96,7 +96,7 @@ fn find_analysis(own: &Path, paths: Option<&OsStr>) -> Option<PathBuf> {
     std::iter::once(own.with_file_name(NAME)).chain(in_path).find(is_program)
 }
 
-/// Whether this process is root's.
+/// Whether this process runs as root.
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }

@@ -1,4 +1,4 @@
-//! The man pages: `packaging/` installs what this writes.
+//! The man pages. `packaging/` installs the files that this module writes.
 
 #[path = "../../../packaging/page.rs"]
 mod page;
@@ -12,10 +12,10 @@ use clap::CommandFactory;
 use crate::args::Args;
 use crate::failure::Failure;
 
-/// What only pages have.
+/// Sections that only man pages have.
 const SECTIONS: &str = include_str!("../../../packaging/man/other.roff");
 
-/// Writes one for each word. That of `ppt lab` is also that of `ppt-lab`, which has the same name.
+/// Writes a page for each command. The page of `ppt lab` also serves `ppt-lab`.
 pub(crate) fn write(folder: &Path) -> Result<ExitCode, Failure> {
     let mut all = Args::command();
     all.build();

@@ -1,4 +1,4 @@
-//! `ppt sync`: readings of the clocks of hosts, by probes between them.
+//! `ppt sync`: reads the clocks of hosts by exchanging probes.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use crate::args::{Serve, Sync, SyncCommand};
 use crate::failure::Failure;
 use crate::signals;
 
-/// How often signals are looked for.
+/// Interval at which signals are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &Sync) -> Result<ExitCode, Failure> {
@@ -115,7 +115,7 @@ fn ask(args: &Sync) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Who says what true time is.
+/// The sources of true time.
 fn sources(args: &Sync) -> Vec<TimeSource> {
     let chrony = args.chrony.then(|| TimeSource::Chrony { chronyc: "chronyc".into() });
     let ptp4l = args.ptp4l.iter().map(|log| TimeSource::Ptp4l { log: log.clone() });
@@ -136,7 +136,7 @@ fn own(key: Option<&std::path::Path>) -> Result<(Key, HostClock), Failure> {
     Ok((key, HostClock::of_this_host().map_err(Failure::no_sync)?))
 }
 
-/// Runs `work` until a signal sets its stop.
+/// Runs `work` until a signal sets its stop flag.
 fn until_signal<T: Send>(work: impl FnOnce(&AtomicBool) -> T) -> T {
     signals::end_the_work();
     let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! What differs between two runs.
+//! The differences between two runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,32 +7,32 @@ use super::error::LabError;
 use super::manifest::{CellRecord, HostRecord, Manifest};
 use super::wire::Identity;
 
-/// What differs.
+/// A difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Of what kind it is.
+    /// Its category.
     pub kind: DifferenceKind,
-    /// Of what it is.
+    /// The fact that differs.
     pub what: String,
-    /// What the first has; None if it has nothing.
+    /// The value in the first run; None if it has none.
     pub a: Option<String>,
-    /// What the second has.
+    /// The value in the second run; None if it has none.
     pub b: Option<String>,
 }
 
-/// Of what kind a difference is.
+/// The category of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DifferenceKind {
-    /// The runs were not set up alike.
+    /// The runs were set up differently.
     Setup,
     /// They ended differently.
     Result,
-    /// Files of one name are not equal. Captures never are: they hold times.
+    /// Files of the same name differ. Captures always do, because they hold times.
     Content,
 }
 
-/// What differs between two folders of results, times excepted. Nothing if one is a rerun of the
-/// other, but for contents.
+/// The differences between two folders of results, except times. Empty if one is a rerun of the
+/// other, apart from contents of files.
 ///
 /// # Errors
 /// A manifest cannot be read.
@@ -52,7 +52,7 @@ pub fn diff(a: &Path, b: &Path) -> Result<Vec<Difference>, LabError> {
 
 type Named = BTreeMap<(DifferenceKind, String), String>;
 
-/// Everything that a manifest says but times, each fact under a name.
+/// Every fact of a manifest except times, by name.
 fn facts(manifest: &Manifest) -> Named {
     let mut facts = Named::new();
     let mut setup =

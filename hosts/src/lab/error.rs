@@ -1,4 +1,4 @@
-//! Why there is no result, and why a cell has none.
+//! Why an experiment or a cell has no result.
 
 use std::fmt::Write as _;
 use std::io;
@@ -13,17 +13,17 @@ use crate::lab::wire::Failure;
 /// Why an experiment did not run.
 #[derive(Debug, Error)]
 pub enum LabError {
-    /// A file or folder.
+    /// A file or folder cannot be used.
     #[error("cannot {what} {}: {cause}", path.display())]
     File {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
         /// Why it failed.
         cause: io::Error,
     },
-    /// The text is no experiment. The text is here, to show the place.
+    /// The text is not an experiment. The text is included to show the location.
     #[error("{}", error.drawn(&file.to_string_lossy(), text))]
     Plan {
         /// The file.
@@ -33,7 +33,7 @@ pub enum LabError {
         /// What is wrong.
         error: Box<PlanError>,
     },
-    /// The folder of the results is there.
+    /// The folder of the results already exists.
     #[error("{} exists: results are never written over others; choose another folder", .0.display())]
     Exists(PathBuf),
     /// A host cannot be used.
@@ -47,13 +47,13 @@ pub enum LabError {
         /// Why.
         why: String,
     },
-    /// Nothing answers checks or makes the report.
+    /// No program runs checks or makes the report.
     #[error(
         "the experiment has checks or a report, and ppt-analysis, which answers them, is not there: \
          install it beside ppt-lab"
     )]
     NoAnalysis,
-    /// No manifest can be read.
+    /// The manifest cannot be read.
     #[error("{} is no manifest of ppt lab: {why}", path.display())]
     Manifest {
         /// The file.
@@ -66,45 +66,45 @@ pub enum LabError {
 /// Why a cell failed.
 #[derive(Debug, Error)]
 pub enum CellFailure {
-    /// A program did not do what it should.
+    /// A program failed.
     #[error("phase {phase}: host {host}: {}", program(.phase, .failure))]
     Program {
-        /// The phase in which that was seen.
+        /// The phase in which the failure was seen.
         phase: String,
         /// The host.
         host: String,
         /// What happened.
         failure: Box<Failure>,
     },
-    /// Time is up.
+    /// The phase took too long.
     #[error("phase {phase} has not ended after {timeout:?}{}", late(.phase, .unfinished, .silent))]
     Late {
         /// The phase.
         phase: String,
-        /// So long it may take.
+        /// Its time limit.
         timeout: Duration,
-        /// Which programs are not done, by host.
+        /// The programs that are not done, by host.
         unfinished: Vec<(String, Failure)>,
-        /// Which hosts do not answer.
+        /// The hosts that do not answer.
         silent: Vec<String>,
     },
-    /// Somebody wanted the experiment to end.
+    /// The user interrupted the experiment.
     #[error("phase {phase} was interrupted")]
     Interrupted {
         /// The phase.
         phase: String,
     },
-    /// A helper has gone.
+    /// A helper is gone.
     #[error("phase {phase}: host {host} has gone: {why}")]
     Gone {
         /// The phase.
         phase: String,
         /// The host.
         host: String,
-        /// What was last heard.
+        /// Its last message.
         why: String,
     },
-    /// A helper says what none says.
+    /// A helper sent an invalid message.
     #[error("phase {phase}: host {host} is not trusted any more: {why}")]
     Distrust {
         /// The phase.
@@ -114,7 +114,7 @@ pub enum CellFailure {
         /// Why.
         why: String,
     },
-    /// What a helper sent cannot be written.
+    /// Data from a helper cannot be written.
     #[error("phase {phase}: cannot write {}: {cause}", path.display())]
     Write {
         /// The phase.
@@ -124,26 +124,26 @@ pub enum CellFailure {
         /// Why.
         cause: io::Error,
     },
-    /// A tool of the system refused to set a host up.
+    /// A system tool failed to set up a host.
     #[error("host {host}: cannot set up the network: {said}")]
     Network {
         /// The host.
         host: String,
-        /// What the tool said.
+        /// The tool's message.
         said: String,
     },
-    /// A check is not true.
+    /// A check failed.
     #[error("check `{sql}`: {why}")]
     Check {
         /// The query.
         sql: String,
-        /// What it said.
+        /// The query's result.
         why: String,
     },
 }
 
 impl CellFailure {
-    /// Whether the helpers are still to be used.
+    /// Whether the helpers can still be used.
     pub(super) fn keeps_helpers(&self) -> bool {
         match self {
             CellFailure::Program { .. }
@@ -154,7 +154,7 @@ impl CellFailure {
         }
     }
 
-    /// The hosts that do not answer any more, or are not trusted.
+    /// The hosts that no longer answer or are no longer trusted.
     pub(super) fn lost_hosts(&self) -> Vec<&str> {
         match self {
             CellFailure::Gone { host, .. } | CellFailure::Distrust { host, .. } => vec![host],

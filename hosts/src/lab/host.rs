@@ -1,7 +1,7 @@
-//! The helper on a host. It is one program in several roles, which it plays by starting itself:
+//! The helper on a host. One program plays several roles by starting itself:
 //!
-//! * the *keeper* (no arguments) begins what holds all programs together, starts the worker in it,
-//!   and clears up behind it, however that ends;
+//! * the *keeper* (no arguments) sets up the isolation of all programs, starts the worker in it,
+//!   and cleans up after it, however it ends;
 //! * the *worker* talks to the controller, and starts and stops programs;
 //! * the *guard* makes the kernel end a program with the worker, and becomes that program;
 //! * the *reader* gives up root's privileges but to open files, and is a guard otherwise: it becomes

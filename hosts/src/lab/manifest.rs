@@ -1,5 +1,5 @@
-//! `MANIFEST.json`: what ran, where, with what, and what came of it. It is whole at any time: it is
-//! written beside itself, and renamed.
+//! `MANIFEST.json`: what ran, where, with which files, and the results. It is complete at any time
+//! because it is written to a temporary file and renamed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,40 +16,40 @@ use super::wire::{Ended, Facts, Identity};
 /// The name of the file.
 pub const MANIFEST: &str = "MANIFEST.json";
 const FORMAT: u32 = 1;
-/// Bytes of a manifest that are read.
+/// The most bytes of a manifest that are read.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// What a manifest says.
+/// The content of a manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Of this file: 1.
+    /// Version of the format: 1.
     pub format: u32,
-    /// Of ppt.
+    /// Version of ppt.
     pub version: String,
-    /// Of the experiment.
+    /// Name of the experiment.
     pub name: String,
     /// Whether all cells have run.
     pub state: RunState,
     /// When it began, in UTC.
     pub began: String,
-    /// What the order of the cells follows from.
+    /// Seed of the order of cells.
     pub seed: u64,
     /// The text of the experiment.
     pub text: String,
-    /// Where its relative names begin.
+    /// The folder that its relative names refer to.
     pub folder: PathBuf,
-    /// By which clock phases began at one time.
+    /// The clock by which phases start at the same time.
     pub instant: Option<Basis>,
     /// The hosts.
     pub hosts: Vec<HostRecord>,
-    /// Cells, in the order in which they ran; each attempt is there.
+    /// Cells in the order in which they ran, with every attempt.
     pub cells: Vec<CellRecord>,
-    /// Why there is no report, if there should be one.
+    /// Why the requested report is missing.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub no_report: Option<String>,
 }
 
-/// How far an experiment came.
+/// The progress of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
@@ -57,9 +57,9 @@ pub enum RunState {
     Running,
     /// All cells have run.
     Complete,
-    /// It ended before.
+    /// It ended early.
     Aborted,
-    /// Somebody wanted it to end: cells are left out.
+    /// The user interrupted it; some cells were not run.
     Interrupted,
 }
 
@@ -68,14 +68,14 @@ pub enum RunState {
 pub struct HostRecord {
     /// Its name.
     pub name: String,
-    /// The way to it.
+    /// How it is reached.
     pub via: String,
     /// Its address.
     pub addr: Option<String>,
-    /// What it is.
+    /// Facts about the host.
     #[serde(flatten)]
     pub facts: Facts,
-    /// The files of its programs, by their first words.
+    /// The files of its programs, by the first words of their commands.
     pub programs: Vec<(String, Identity)>,
 }
 
@@ -90,11 +90,11 @@ pub struct CellRecord {
     pub repeat: u32,
     /// From 1.
     pub attempt: u32,
-    /// Where its files are, in the folder of the results.
+    /// Its folder within the results.
     pub folder: String,
-    /// Whether all went as it should.
+    /// Whether it passed.
     pub passed: bool,
-    /// If not, why.
+    /// The reason, if it failed.
     pub failure: Option<String>,
     /// How long it took.
     pub took_ns: u64,
@@ -112,28 +112,28 @@ pub struct Ran {
     pub phases: Vec<RanPhase>,
     /// Programs, in the order of the plan.
     pub commands: Vec<RanCommand>,
-    /// How they ended.
+    /// How the programs ended.
     pub ends: Vec<RanEnd>,
-    /// Files that came back.
+    /// Fetched files.
     pub outputs: Vec<FileRecord>,
 }
 
-/// A phase that ended.
+/// A completed phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RanPhase {
     /// Its name.
     pub name: String,
     /// How long it took.
     pub took_ns: u64,
-    /// When each host started its program: ns since the epoch, by its own clock.
+    /// When each host started its program: ns since the epoch by its own clock.
     pub started: Vec<(String, i64)>,
-    /// The clocks of these hosts were measured: when the phase began by each of them, and by how much
-    /// that may be wrong, in ns.
+    /// For hosts with measured clocks: the start of the phase by each host's clock, and its
+    /// uncertainty, in ns.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub began: Option<Vec<(String, i64, i64)>>,
 }
 
-/// A program and its words.
+/// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RanCommand {
     /// The host.
@@ -142,7 +142,7 @@ pub struct RanCommand {
     pub phase: String,
     /// The program and its arguments.
     pub words: Vec<String>,
-    /// Variables that it alone got.
+    /// Variables set for this program only.
     pub env: Vec<(String, String)>,
 }
 
@@ -156,14 +156,14 @@ pub struct RanEnd {
     pub ended: Ended,
 }
 
-/// A file that came back.
+/// A fetched file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
-    /// Its name in the folder of the cell.
+    /// Its name in the cell's folder.
     pub name: String,
     /// Its length.
     pub bytes: u64,
-    /// Of its content, in hexadecimal.
+    /// SHA-256 of its content, in hexadecimal.
     pub sha256: String,
     /// Whether it is a capture that ppt lab asked for.
     pub capture: bool,
@@ -174,15 +174,15 @@ pub struct FileRecord {
 pub struct CheckRecord {
     /// The query.
     pub sql: String,
-    /// Whether it was true.
+    /// Whether it passed.
     pub passed: bool,
-    /// If not, why.
+    /// The reason, if it failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub why: Option<String>,
 }
 
 impl Manifest {
-    /// Of an experiment that begins now.
+    /// The manifest of an experiment that starts now.
     pub(super) fn begun(name: &str, seed: u64, text: &str, folder: &Path) -> Self {
         Self {
             format: FORMAT,
@@ -203,7 +203,7 @@ impl Manifest {
     /// Reads the manifest of a folder of results.
     ///
     /// # Errors
-    /// There is none, or it is of another kind.
+    /// The manifest is missing, or is invalid.
     pub fn read(folder: &Path) -> Result<Self, LabError> {
         let path = folder.join(MANIFEST);
         let wrong = |why: String| LabError::Manifest { path: path.clone(), why };
@@ -219,15 +219,15 @@ impl Manifest {
         Ok(read)
     }
 
-    /// Says in the manifest that is there that the experiment was aborted, where no room is left to
-    /// write another one: these bytes take the place of as many others.
+    /// Marks the existing manifest as aborted when the disk has no room for another one, by
+    /// overwriting the same number of bytes.
     pub(super) fn abort_in_place(folder: &Path) -> std::io::Result<()> {
         let (running, aborted) = (state(RunState::Running), state(RunState::Aborted));
         assert_eq!(running.len(), aborted.len(), "nothing else in the file moves");
         let file = fs::File::options().read(true).write(true).open(folder.join(MANIFEST))?;
         let mut text = Vec::new();
         (&file).read_to_end(&mut text)?;
-        // Quotes within a text are escaped in JSON: no name and no experiment looks like this.
+        // JSON escapes quotes within a text, so no name and no experiment can look like this.
         let at = text.windows(running.len()).position(|bytes| bytes == running.as_bytes());
         let at = at.ok_or(std::io::ErrorKind::NotFound)?;
         file.write_all_at(aborted.as_bytes(), at as u64)
@@ -246,7 +246,7 @@ impl Manifest {
     }
 }
 
-/// A state as it is in the file.
+/// A state as written in the file.
 fn state(state: RunState) -> String {
     format!("\"state\": {}", serde_json::to_string(&state).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! What a run tells while it goes on. Who shows it, and how, is not decided here.
+//! Progress of a run. The caller decides how it is shown.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,41 +6,41 @@ use std::time::Duration;
 use super::error::CellFailure;
 use super::wire::Facts;
 
-/// Takes what a run tells, and may end it.
+/// Receives a run's progress, and may interrupt the run.
 pub trait Progress {
-    /// Something happened.
+    /// Reports an event.
     fn tell(&mut self, event: &Event<'_>);
 
-    /// Whether somebody wants it to end. Then the cell that runs fails, what its programs wrote is fetched,
-    /// and no other cell runs.
+    /// Whether the user interrupted the run. The running cell then fails, its programs' output is
+    /// fetched, and no other cell runs.
     fn is_interrupted(&self) -> bool {
         false
     }
 }
 
-/// What happened.
+/// An event.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The results go here.
+    /// The folder of the results.
     Folder(&'a Path),
-    /// A host can be used.
+    /// A host is ready.
     Host {
         /// Its name.
         name: &'a str,
-        /// What it is.
+        /// Facts about it.
         facts: &'a Facts,
     },
-    /// By which clock phases begin at one time.
+    /// The clock by which phases start at the same time.
     Instant(Basis),
-    /// A program of one name is not the same file everywhere.
+    /// Programs of the same name differ between hosts.
     Differs {
         /// Its name.
         program: &'a str,
-        /// Hosts and hashes.
+        /// Hosts and their hashes.
         hosts: &'a [(String, String)],
     },
-    /// A program is not what it was when the experiment ran first.
+    /// A program has changed since the experiment first ran.
     Changed {
         /// Its name.
         program: &'a str,
@@ -51,11 +51,11 @@ pub enum Event<'a> {
     Cell {
         /// Its number, from 1.
         number: usize,
-        /// Of so many.
+        /// The number of cells.
         of: usize,
         /// Its key.
         key: &'a str,
-        /// From 1.
+        /// The attempt, from 1.
         attempt: u32,
     },
     /// A phase begins.
@@ -67,23 +67,23 @@ pub enum Event<'a> {
         /// The pattern.
         pattern: &'a str,
     },
-    /// Something that matched was no plain file.
+    /// A match was not a regular file.
     LeftOut {
         /// The host.
         host: &'a str,
         /// Its name.
         name: &'a str,
     },
-    /// A program printed more than is kept.
+    /// A program's output exceeded the limit.
     Printed {
         /// The host.
         host: &'a str,
         /// The phase that started it.
         phase: &'a str,
-        /// Bytes that are not kept.
+        /// The number of bytes dropped.
         left_out: u64,
     },
-    /// A cell ended as it should.
+    /// A cell passed.
     Passed {
         /// Its key.
         key: &'a str,
@@ -94,21 +94,21 @@ pub enum Event<'a> {
     Failed {
         /// Its key.
         key: &'a str,
-        /// Why.
+        /// The reason.
         failure: &'a CellFailure,
-        /// Whether it is tried again.
+        /// Whether it is retried.
         again: bool,
     },
-    /// All cells are done, and the report is not.
+    /// All cells are done, but the report failed.
     NoReport(&'a str),
 }
 
-/// By which clock phases begin at one time.
+/// The clock by which phases start at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// All hosts are one machine.
     OneClock,
-    /// The REALTIME clock of each host: how far these are apart is not known.
+    /// The REALTIME clock of each host; the offsets between them are unknown.
     Realtime,
 }

@@ -1,4 +1,4 @@
-//! Runs an experiment: every cell, one after the other, into a folder of its own.
+//! Runs an experiment: each cell in turn, in its own folder.
 
 mod cell;
 mod check;

@@ -1,5 +1,5 @@
-//! What the controller and the helper on a host say to each other: frames over a pipe, each with its
-//! kind and its length. A message is JSON; data are bytes of a file.
+//! The protocol between the controller and a host's helper: frames over a pipe, each with a type
+//! and a length. A message is JSON; data frames hold bytes of a file.
 
 use std::io::{self, Read, Write};
 
@@ -9,19 +9,20 @@ use thiserror::Error;
 
 use super::plan::{Clock, Command};
 
-/// Whoever speaks another version is told so.
+/// Version of the protocol; a peer with another version is reported.
 pub(super) const VERSION: u32 = 1;
-/// Bytes of a frame. The largest message has the words of all programs of an experiment.
+/// The most bytes of a frame. The largest message has the commands of all programs of an
+/// experiment.
 const MOST_MESSAGE: usize = 4 << 20;
 pub(super) const MOST_DATA: usize = 256 << 10;
 
-/// What the controller asks. The helper answers in the same order.
+/// Requests of the controller. The helper answers in the same order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum HelperRequest {
-    /// Which files programs are: [`HelperMessage::Identified`].
+    /// Identifies the files of programs: [`HelperMessage::Identified`].
     Identify { programs: Vec<String> },
-    /// Runs a program of the system to its end: [`HelperMessage::Tool`].
+    /// Runs a system program to its end: [`HelperMessage::Tool`].
     Tool { words: Vec<String>, input: String },
     /// Begins a cell in a fresh folder: [`HelperMessage::Begun`].
     Begin,
@@ -41,17 +42,17 @@ pub(super) enum HelperRequest {
     Collect { patterns: Vec<String> },
     /// Ends a cell: everything stops, and what ppt itself wrote is sent as by `Collect`.
     End,
-    /// Nothing: somebody is there.
+    /// Keep-alive.
     Ping,
 }
 
-/// The part of a host when clocks are measured.
+/// The role of a host in measuring clocks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ClockRole {
     /// It answers probes at this address.
     Answer(String),
-    /// It asks these (NAME=ADDRESS) until their clocks are known, and goes on.
+    /// It probes these hosts (NAME=ADDRESS) until their clocks are known, and continues.
     Ask { clock: Clock, others: Vec<String> },
 }
 
@@ -64,12 +65,12 @@ pub(super) struct Capture {
     pub file: String,
 }
 
-/// What the helper answers.
+/// Answers of the helper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum HelperMessage {
     Hello(Box<Facts>),
-    /// In the order of the question.
+    /// In the order of the request.
     Identified(Vec<Identity>),
     Tool {
         end: End,
@@ -88,7 +89,7 @@ pub(super) enum HelperMessage {
         others: Vec<(String, i64, i64)>,
     },
     Unfinished(Vec<Failure>),
-    /// A file: data follow, then `FileEnd`.
+    /// A file: data frames follow, then `FileEnd`.
     File {
         name: String,
     },
@@ -101,12 +102,12 @@ pub(super) enum HelperMessage {
     },
 }
 
-/// What a host is.
+/// Facts about a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// The version of what is said over the pipe.
+    /// Version of the protocol.
     pub version: u32,
-    /// Two hosts with one boot id have one clock.
+    /// Two hosts with the same boot id share a clock.
     pub boot_id: String,
     /// Of uname(2).
     pub kernel: String,
@@ -116,43 +117,43 @@ pub struct Facts {
     pub cpu: String,
     /// How many CPUs the helper may use.
     pub cpus: u32,
-    /// How the frequency of the first CPU is governed.
+    /// The frequency governor of the first CPU.
     pub governor: String,
     /// The clock source of the kernel.
     pub clock_source: String,
-    /// How programs are kept together.
+    /// How programs are held together.
     pub isolation: Isolation,
-    /// The variables that all programs get.
+    /// The variables that all programs inherit.
     pub environment: Vec<(String, String)>,
 }
 
-/// How programs of a host are kept together, so that none survives its helper.
+/// How programs of a host are held together, so that none survives its helper.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
     /// In a PID namespace and an IPC namespace.
     Namespaces,
-    /// By signals to the children of a dead parent.
+    /// By parent-death signals.
     #[default]
     Guard,
 }
 
-/// Which file a program is.
+/// The file of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Identity {
-    /// This one.
+    /// The file was found.
     Found {
         /// Its path.
         path: String,
-        /// Of its content, in hexadecimal.
+        /// SHA-256 of its content, in hexadecimal.
         sha256: String,
         /// The build id of an ELF file, in hexadecimal.
         build_id: Option<String>,
     },
-    /// None, and why.
+    /// No file was found.
     Missing {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -167,7 +168,7 @@ pub enum End {
     Signal(i32),
 }
 
-/// A program that ended, and how.
+/// A program that ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// The phase that started it.
@@ -176,7 +177,7 @@ pub struct Ended {
     pub end: End,
     /// Whether ppt asked it to.
     pub stopped: bool,
-    /// Bytes that it printed beyond what is kept of its output.
+    /// The number of bytes of its output that were dropped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
 }
@@ -185,28 +186,28 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A program that did not do what it should.
+/// A program that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The phase that started it.
     pub phase: String,
     /// Its words.
     pub words: Vec<String>,
-    /// What is wrong.
+    /// The failure.
     pub problem: Problem,
     /// The last lines that it wrote.
     pub tail: String,
 }
 
-/// What a program did not do.
+/// How a program failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Problem {
     /// It was not started.
     NotStarted(String),
-    /// It ended, and should not have, or not so.
+    /// It ended early or with the wrong status.
     Ended(End),
-    /// It runs, and is not ready: this is missing.
+    /// It runs, but is not ready: this condition is missing.
     NotReady(String),
     /// It still runs.
     Running,
@@ -239,24 +240,24 @@ pub(super) enum Frame<M> {
     Data(Vec<u8>),
 }
 
-/// Bytes that are no frame.
+/// Bytes that are not a valid frame.
 #[derive(Debug, Error)]
 pub enum WireError {
     /// The pipe.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// No helper says this.
+    /// An unknown type of frame.
     #[error("it says `{0}`, which no helper of ppt says")]
     Kind(String),
-    /// More than a frame may have.
+    /// A frame that is too long.
     #[error("it announces {bytes} bytes: at most {most} are taken")]
     TooLong {
-        /// So many.
+        /// Its length.
         bytes: usize,
-        /// So many may be.
+        /// The limit.
         most: usize,
     },
-    /// A message that says nothing.
+    /// A message that cannot be parsed.
     #[error("its message cannot be read: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -293,7 +294,7 @@ pub(super) fn read<M: DeserializeOwned>(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error.into()),
         }
-        // What a shell says before anybody else is shown, and not waited for.
+        // Output of a shell before the helper starts is shown; nothing waits for it.
         if head[0] != b'm' && head[0] != b'd' {
             let mut more = vec![0; 120];
             let read = from.read(&mut more).unwrap_or(0);
@@ -334,7 +335,7 @@ mod tests {
         );
         assert_eq!(read::<HelperRequest>(&mut from).unwrap(), Some(Frame::Data(b"abc".to_vec())));
         assert_eq!(read::<HelperRequest>(&mut from).unwrap(), None);
-        // Cut anywhere, it is an error or the end.
+        // A stream cut at any byte gives an error or the end.
         for cut in 1..bytes.len() {
             let mut from = &bytes[..cut];
             while let Ok(Some(_)) = read::<HelperRequest>(&mut from) {}

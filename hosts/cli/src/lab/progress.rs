@@ -1,4 +1,4 @@
-//! What an experiment tells while it goes on.
+//! Progress of an experiment.
 
 use ppt_hosts::lab::{Basis, Event, Progress};
 use ppt_text::duration;
@@ -6,11 +6,11 @@ use ppt_text::message::{self, StatusLine};
 
 use crate::signals;
 
-/// Tells it on stderr: phases in a line that is rewritten, everything else in lines.
+/// Writes progress to stderr: phases in one line that is rewritten, everything else line by line.
 #[derive(Default)]
 pub(super) struct ProgressMessages {
     status: StatusLine,
-    /// The cell that runs: its number, of so many, and its key.
+    /// The running cell: its number, the number of cells, and its key.
     cell: String,
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ppt_hosts::lab::{Action, Difference, DifferenceKind, Plan, Stop};
 
-/// Hosts, cells in their order, and what each combination of parameters does.
+/// Hosts, cells in their order, and what each combination of parameters runs.
 pub(super) fn plan(plan: &Plan) -> String {
     let mut text =
         format!("{}: {} cells, seed {}\n\nhosts\n", plan.name, plan.cells.len(), plan.seed);
@@ -69,7 +69,7 @@ fn action(text: &mut String, host: &str, action: &Action) {
     }
 }
 
-/// A word of a command, in quotes if its end is not clear.
+/// A word of a command, quoted if its end would be unclear.
 fn word(word: &str) -> String {
     match word.is_empty() || word.contains(|it: char| it.is_whitespace() || it == '\'') {
         true => format!("{word:?}"),
@@ -77,7 +77,7 @@ fn word(word: &str) -> String {
     }
 }
 
-/// What differs, by kind: first what explains the rest.
+/// The differences by category; those that explain the others come first.
 pub(super) fn differences(differences: &[Difference]) -> String {
     let mut text = String::new();
     for (kind, title) in [
@@ -106,7 +106,7 @@ pub(super) fn differences(differences: &[Difference]) -> String {
     }
 }
 
-/// Names in it may be a host's: nothing that a terminal obeys.
+/// Names may come from a host, so terminal control characters are escaped.
 fn safe(text: &str) -> String {
     text.lines().map(|line| ppt_text::escaped(line).to_string() + "\n").collect()
 }

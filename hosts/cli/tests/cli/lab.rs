@@ -1,4 +1,4 @@
-//! `ppt lab`: what is typed, what is left behind, and what is refused.
+//! `ppt lab`: its arguments, the files it leaves, and the errors it reports.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -93,7 +93,7 @@ fn cells_that_fail_are_told_and_kept() {
     assert_eq!(code, 2);
 }
 
-/// Ctrl-C ends the cell that runs: what its programs wrote is there, and no other cell runs.
+/// Ctrl-C ends the running cell: the output of its programs is kept, and no other cell runs.
 #[test]
 fn an_interruption_leaves_what_ran() {
     let bench = Bench::empty();
@@ -106,7 +106,7 @@ fn an_interruption_leaves_what_ran() {
     bench.write("exp.toml", text.replace("{mark}", mark.to_str().unwrap()));
     let mut command = bench.command(&["lab", "run", "exp.toml", "-o", "out"]);
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
-    // The program tells that it runs.
+    // The program reports that it runs.
     assert_eq!(fs::read(&mark).unwrap(), b"\n");
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
@@ -141,7 +141,7 @@ fn checks_know_the_parameters() {
     assert!(said.contains("nothing fills in `{host}`") && code == 2, "{said}");
 }
 
-/// A host that has ppt-lab alone runs experiments; only checks and reports need the query engine.
+/// A host with only ppt-lab runs experiments; only checks and reports need the query engine.
 #[test]
 fn only_checks_and_reports_need_ppt_analysis() {
     let bench = Bench::empty();
@@ -149,7 +149,7 @@ fn only_checks_and_reports_need_ppt_analysis() {
     fs::copy(env!("CARGO_BIN_EXE_ppt-lab"), &alone).unwrap();
     let run = |file: &str, out: &str| {
         let mut command = Command::new("/bin/sh");
-        // Only its own folder and those of the system have programs.
+        // PATH holds only its own folder and the system's.
         command.args(["-c", "exec ./ppt-lab lab run \"$0\" -o \"$1\"", file, out]);
         command.current_dir(bench.path("")).env("PATH", "/usr/bin:/bin");
         command.output().unwrap()

@@ -1,4 +1,4 @@
-//! `ppt-lab` as its users call it.
+//! `ppt-lab` as its users run it.
 
 mod lab;
 mod pages;

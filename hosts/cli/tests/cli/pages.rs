@@ -1,11 +1,11 @@
-//! Man pages, completions, the explanations of messages, and words that mean harm.
+//! Man pages, completions, explanations of messages, and malicious names.
 
 use std::fs;
 use std::process::Command;
 
 use crate::support::{Bench, root};
 
-/// What the page explains under `## Several hosts` is what is said, and nothing else.
+/// The page explains under `## Several hosts` exactly the messages that exist.
 #[test]
 fn every_message_is_explained() {
     let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
@@ -50,7 +50,7 @@ fn completion_knows_the_words() {
     assert!(output.status.success() && !output.stdout.is_empty());
 }
 
-/// Names in a plan, and of it, do not reach a terminal as they are.
+/// Names in a plan do not reach a terminal unescaped.
 #[test]
 fn what_a_plan_is_called_is_shown_safely() {
     let bench = Bench::empty();
@@ -63,7 +63,7 @@ fn what_a_plan_is_called_is_shown_safely() {
     }
 }
 
-/// A key is needed, and one that others can read is none.
+/// A key is required, and a key that others can read is rejected.
 #[test]
 fn a_key_is_asked_for() {
     let bench = Bench::empty();

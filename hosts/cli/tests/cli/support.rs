@@ -43,7 +43,7 @@ impl Bench {
         self.command(args).output().unwrap()
     }
 
-    /// What it writes, which must not fail.
+    /// Its stdout; the command must succeed.
     pub fn done(&self, args: &[&str]) -> String {
         let output = self.run(args);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -51,13 +51,13 @@ impl Bench {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What it says when it fails, and its exit code.
+    /// Its stderr and exit code; the command must fail.
     pub fn fails(&self, args: &[&str]) -> (String, i32) {
         let output = self.run(args);
         (String::from_utf8(output.stderr).unwrap(), output.status.code().unwrap())
     }
 
-    /// What is in the folder, in the order of the alphabet.
+    /// The names in the folder, sorted.
     pub fn names(&self) -> Vec<String> {
         let files = fs::read_dir(self.folder.path()).unwrap();
         let mut names: Vec<_> =

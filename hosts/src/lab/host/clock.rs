@@ -1,5 +1,5 @@
-//! The two programs of a phase that measures clocks: one answers probes, one asks all others until
-//! their clocks are known well enough, and goes on.
+//! The two programs of a phase that measures clocks. One answers probes. The other probes all hosts
+//! until their clocks are known well enough, and then continues.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -20,11 +20,11 @@ use crate::probe::{
     resolve,
 };
 
-/// What the program that asks writes when all clocks are known.
+/// Line that the asking program writes when all clocks are known.
 pub(super) const KNOWN: &str = "all clocks are known";
-/// What the program that answers writes when it does.
+/// Line that the answering program writes when it is ready.
 pub(super) const ANSWERS: &str = "answers probes";
-/// Probes of a host among which the fastest says what REALTIME shows there.
+/// The number of probes of a host among which the fastest gives its REALTIME.
 const LATEST: usize = 40;
 
 fn failed<E: std::error::Error + Send + Sync + 'static>(
@@ -33,7 +33,7 @@ fn failed<E: std::error::Error + Send + Sync + 'static>(
     move |error| cannot(what)(io::Error::other(error))
 }
 
-/// Who this is, what its clocks are, and the key.
+/// The identity and clocks of this host, and the key.
 fn own(name: &str, key: &str) -> Result<(Identity, HostClock, Key), HostError> {
     let clock = HostClock::of_this_host().map_err(failed("use the clocks of this host"))?;
     let identity = Identity::of_this_host(Some(name), &clock).map_err(failed("name this host"))?;
@@ -45,10 +45,11 @@ fn addresses(address: &str) -> Result<Vec<SocketAddr>, HostError> {
     resolve(address).map_err(failed("find a host"))
 }
 
-/// Answers until it is ended.
+/// Answers probes until it is ended.
 pub(super) fn answer(name: &str, key: &str, address: &str) -> Result<ExitCode, HostError> {
     let (identity, clock, key) = own(name, key)?;
-    // What others call this host may be another address here, such as 127.0.1.1.
+    // The name that others use for this host may resolve to another address here, such as
+    // 127.0.1.1.
     let address = address.parse().unwrap_or(IpAddr::from([0, 0, 0, 0]));
     let address = SocketAddr::new(address, PORT);
     let server = Server::bind(address, key, identity, clock);
@@ -58,8 +59,8 @@ pub(super) fn answer(name: &str, key: &str, address: &str) -> Result<ExitCode, H
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks hosts (NAME=ADDRESS) until it is ended, or until it is clear that their clocks do not become
-/// known well enough.
+/// Probes hosts (NAME=ADDRESS) until it is ended, or until it is clear that their clocks cannot be
+/// measured well enough.
 pub(super) fn ask(
     name: &str,
     key: &str,
@@ -93,7 +94,7 @@ pub(super) fn ask(
     Ok(ExitCode::FAILURE)
 }
 
-/// A file, and what is known by now.
+/// The file of readings, and what is known so far.
 struct Both<'a> {
     file: &'a mut SyncFile,
     heard: &'a RefCell<ClockReport>,
@@ -117,16 +118,16 @@ enum Verdict {
     GivenUp,
 }
 
-/// What was measured so far.
+/// The measurements so far.
 struct ClockReport {
     until: Duration,
     give_up: Instant,
     is_known: bool,
     /// All lines, as long as they are needed.
     text: Vec<u8>,
-    /// Names, by the numbers of the file.
+    /// Host names, by their numbers in the file.
     names: Vec<(u32, String)>,
-    /// The latest probes of each.
+    /// The latest probes of each host.
     latest: Vec<VecDeque<Probe>>,
 }
 
@@ -158,10 +159,10 @@ impl ClockReport {
         if self.is_known { Ok(()) } else { record.write_to(&mut self.text) }
     }
 
-    /// Says what is known after another second.
+    /// Reports what is known after another second.
     fn second(&mut self) -> Verdict {
         for ((_, name), latest) in self.names.iter().zip(&self.latest) {
-            // The fastest is the surest.
+            // The fastest probe has the narrowest bounds.
             if let Some((offset, half)) = latest.iter().map(offset).min_by_key(|it| it.1) {
                 println!("offset {name} {offset} {half}");
             }
@@ -190,7 +191,7 @@ impl ClockReport {
         Verdict::Unknown
     }
 
-    /// How well the clock of each host is known now, as one half of the distance of its bounds.
+    /// The uncertainty of each host's clock: half the distance between its bounds.
     fn bounds(&self) -> Vec<Option<Duration>> {
         let mut readings = Readings::default();
         let times = readings.read(&self.text).ok();
@@ -206,7 +207,7 @@ impl ClockReport {
     }
 }
 
-/// REALTIME of the other host less that of this one, and by how much that may be wrong, in ns.
+/// REALTIME of the other host minus that of this one, and its uncertainty, in ns.
 fn offset(probe: &Probe) -> (i64, i64) {
     let difference = |a: u64, b: u64| i128::from(a) - i128::from(b);
     let (there, back) = (difference(probe.t2, probe.t1), difference(probe.t3, probe.t4));
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_offset_is_within_half_of_the_way() {
-        // The other clock is 1,000 ns ahead; there takes 300 ns, back 100 ns.
+        // The other clock is 1,000 ns ahead; the way there takes 300 ns, the way back 100 ns.
         let (from, to, from_tick, to_tick) = (0, 1, 0, 0);
         let probe = Probe { from, to, from_tick, to_tick, t1: 50, t2: 1350, t3: 1400, t4: 500 };
         let (offset, half) = offset(&probe);

@@ -8,13 +8,13 @@ use thiserror::Error;
 /// Why a helper cannot help.
 #[derive(Debug, Error)]
 pub enum HostError {
-    /// The arguments are for `ppt lab` only.
+    /// The arguments are reserved for `ppt lab`.
     #[error("`lab host` is started by `ppt lab run`, which gives it its arguments")]
     Arguments,
-    /// Something of the system.
+    /// A system call failed.
     #[error("cannot {what}: {cause}")]
     System {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
         /// Why it failed.
         cause: io::Error,

@@ -1,4 +1,4 @@
-//! What a host is, and which files its programs are.
+//! Facts about a host, and the files of its programs.
 
 use std::env;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::lab::wire::{Facts, Identity, Isolation, VERSION};
 
-/// Variables that programs get, and that a manifest states. Others may hold secrets.
+/// Variables that programs inherit and that a manifest lists. Other variables may hold secrets.
 const VARIABLES: [&str; 22] = [
     "GLIBC_TUNABLES",
     "GOMAXPROCS",
@@ -37,7 +37,7 @@ const VARIABLES: [&str; 22] = [
     "USER",
     "XDG_RUNTIME_DIR",
 ];
-/// Bytes of an ELF file that are read for its build id.
+/// The number of bytes of an ELF file that are searched for its build id.
 const MOST_ELF: u64 = 1 << 30;
 
 pub(super) fn facts(isolation: Isolation) -> Facts {
@@ -73,7 +73,7 @@ pub(super) fn environment() -> Vec<(String, String)> {
     VARIABLES.iter().filter_map(value).collect()
 }
 
-/// The file that a program's first word means: a path, or a name along PATH.
+/// The file that a program's first word names: a path, or a name looked up in PATH.
 pub(super) fn find(word: &str) -> Result<PathBuf, String> {
     let runs = |it: &Path| it.is_file() && access(it, Access::EXEC_OK).is_ok();
     let path = Path::new(word);

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 use crate::lab::wire::{self, HelperMessage};
 
-/// What became of patterns.
+/// The outcome of matching patterns.
 #[derive(Default)]
 pub(super) struct Sent {
     pub(super) unmatched: Vec<String>,
     pub(super) left_out: Vec<String>,
 }
 
-/// Sends the files below `folder` that match, but not those named in `held`, which are sent later. A
-/// pattern that names a folder stands for all files below it.
+/// Sends the files below `folder` that match, except those named in `held`, which are sent later. A
+/// pattern that matches a folder stands for all files below it.
 pub(super) fn send(
     to: &mut impl Write,
     folder: &Path,
@@ -31,9 +31,9 @@ pub(super) fn send(
         for path in matching(&root, pattern) {
             let Ok(name) = path.strip_prefix(&root) else { continue };
             let name = name.to_string_lossy().into_owned();
-            // A link may lead anywhere.
+            // A link may point anywhere.
             let is_link = fs::canonicalize(&path).map_or(true, |target| target != path);
-            // Wildcards match folders, too; files are meant.
+            // Wildcards also match folders; only files are wanted.
             if path.is_dir() && !is_link {
                 continue;
             }
@@ -55,7 +55,7 @@ pub(super) fn send(
     Ok(sent)
 }
 
-/// What a pattern means below `root`. A link to a folder is a link.
+/// The matches of a pattern below `root`. A link to a folder counts as a link.
 fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
     let named = root.join(pattern.trim_end_matches('/'));
     if named.symlink_metadata().is_ok_and(|known| known.is_dir()) {
@@ -65,7 +65,7 @@ fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
     glob::glob(&whole).into_iter().flatten().flatten().collect()
 }
 
-/// Everything below a folder that is no folder, in the order of the names.
+/// Everything below a folder except folders, sorted by name.
 fn below(folder: PathBuf) -> Vec<PathBuf> {
     let (mut folders, mut found) = (vec![folder], Vec::new());
     while let Some(folder) = folders.pop() {
@@ -78,7 +78,7 @@ fn below(folder: PathBuf) -> Vec<PathBuf> {
     found
 }
 
-/// Sends one file. Only writing to the controller can fail: a file that vanishes is shorter.
+/// Sends one file. Only writing to the controller can fail; a file that vanishes is sent shorter.
 pub(super) fn send_file(to: &mut impl Write, path: &Path, name: &str) -> io::Result<()> {
     const O_NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
     let Ok(mut file) = File::options().read(true).custom_flags(O_NOFOLLOW).open(path) else {

@@ -1,6 +1,6 @@
-//! What holds programs together, in the words of arguments.
+//! How programs are held together, encoded as arguments.
 
-/// What a keeper begins, as its argument says it.
+/// The isolation that a keeper sets up, as its argument names it.
 pub(in crate::lab) const PLAIN: &str = "plain";
 pub(in crate::lab) const ISOLATED: &str = "isolated";
 pub(in crate::lab) const NETWORK: &str = "network";

@@ -17,7 +17,7 @@ use super::isolation::{FIRST, HUB, ISOLATED, NETWORK};
 use super::self_start::SelfStart;
 use super::tree;
 
-/// Starts the worker of the host with this name, waits for its end, and clears up.
+/// Starts the worker of the named host, waits for its end, and cleans up.
 pub(super) fn keep(own: &SelfStart, how: &str, name: &str) -> Result<ExitCode, HostError> {
     if [NETWORK, HUB].contains(&how) {
         unshare(CloneFlags::CLONE_NEWNET).map_err(cannot("make a network namespace"))?;
@@ -25,12 +25,13 @@ pub(super) fn keep(own: &SelfStart, how: &str, name: &str) -> Result<ExitCode, H
     let together = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
     let isolated = [ISOLATED, NETWORK].contains(&how) && unshare(together).is_ok();
     if isolated {
-        // Hosts may be one machine: captures tell them apart by this name.
+        // Several hosts may share one machine; captures distinguish them by this name.
         sethostname(name.as_bytes()).map_err(cannot("name this host"))?;
     } else {
         set_child_subreaper(Some(getpid())).map_err(cannot("adopt orphans"))?;
     }
-    // The worker makes it: if this process is killed before there is a worker, there is no folder.
+    // The worker makes the folder: if this process is killed before it has a worker, no folder
+    // remains.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let folder = env::temp_dir().join(format!("ppt-lab-{}-{now}", std::process::id()));
     // The worker inherits one end, and only this process has the other.

@@ -1,5 +1,5 @@
-//! What a program prints: into a file, up to a limit. The program goes on, and what it prints beyond
-//! the limit is counted.
+//! Captures a program's output into a file, up to a limit. Beyond the limit the program continues,
+//! and its output is only counted.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,28 +13,29 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-/// Bytes that are kept. A program that prints more has lost its way, and would fill the disk.
+/// Bytes kept. A program that prints more is faulty and would fill the disk.
 const MOST_MIB: u64 = 64;
-/// Bytes that wait in the pipe while the machine is busy, so that the program need not wait.
+/// Capacity of the pipe in bytes, so that the program need not wait while the machine is busy.
 const WAITING: usize = 1 << 20;
 
-/// A file that takes what a program prints.
+/// A file that receives a program's output.
 pub(super) struct ProgramOutput {
     path: PathBuf,
-    /// A byte asks the thread to take what waits; the end of the pipe asks it to end.
+    /// A byte asks the thread to drain the pipe; end of file asks it to end.
     asks: Option<OwnedFd>,
-    /// Something comes for each byte that asked.
+    /// Receives a message for each such byte.
     answers: Receiver<()>,
     thread: Option<JoinHandle<u64>>,
 }
 
 impl ProgramOutput {
-    /// Makes the file at `path`, which must be new. Returns the end of the pipe for the program, too.
+    /// Creates the file at `path`, which must not exist. Also returns the program's end of the
+    /// pipe.
     pub(super) fn create(path: PathBuf) -> io::Result<(Self, OwnedFd)> {
         let file = File::create_new(&path)?;
         let (from, program) = pipe_with(PipeFlags::CLOEXEC)?;
         fcntl_setfl(&from, OFlags::NONBLOCK)?;
-        // A limit of the user's may forbid it: then it is smaller.
+        // A user limit may forbid this size; then the pipe is smaller.
         let _ = fcntl_setpipe_size(&program, WAITING);
         let (asked, asks) = pipe_with(PipeFlags::CLOEXEC)?;
         fcntl_setfl(&asked, OFlags::NONBLOCK)?;
@@ -49,17 +50,18 @@ impl ProgramOutput {
         &self.path
     }
 
-    /// Waits until the file has what the program has printed by now.
+    /// Waits until the file contains everything the program has printed so far.
     pub(super) fn flush(&mut self) {
         let asked = self.asks.as_ref().is_some_and(|asks| rustix::io::write(asks, b"f") == Ok(1));
         if asked {
-            // No answer comes of a thread that saw the end of the program's pipe: it took everything.
+            // A thread that saw the end of the pipe does not answer, because it has copied
+            // everything.
             let _ = self.answers.recv();
         }
     }
 
-    /// Takes what waits, and nothing more; says in the file if something was left out. Returns how
-    /// many bytes that were; 0 if it was finished before.
+    /// Copies what is in the pipe and ends; notes in the file if output was left out. Returns the
+    /// number of bytes left out; 0 if it was finished before.
     pub(super) fn finish(&mut self) -> u64 {
         self.asks = None;
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or(0)
@@ -72,7 +74,7 @@ impl Drop for ProgramOutput {
     }
 }
 
-/// The thread that copies.
+/// The copying thread.
 struct Copy {
     from: OwnedFd,
     asked: OwnedFd,
@@ -116,7 +118,7 @@ impl Copy {
         self.left_out
     }
 
-    /// Takes what waits in the pipe, at most what it can hold at once. Returns whether more may come.
+    /// Copies what is in the pipe, at most its capacity. Returns whether more may come.
     fn take(&mut self) -> bool {
         let mut buffer = vec![0; 64 << 10];
         for _ in 0..=2 * WAITING / buffer.len() {
@@ -133,7 +135,7 @@ impl Copy {
     fn keep(&mut self, bytes: &[u8]) {
         let room = (MOST_MIB << 20) - self.kept;
         let kept = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        // What a full disk does not take is left out as well.
+        // Output that a full disk rejects is counted as left out.
         let written = self.file.write_all(&bytes[..kept]).is_ok();
         self.kept += kept as u64;
         self.left_out += if written { bytes.len() - kept } else { bytes.len() } as u64;
@@ -161,7 +163,7 @@ mod tests {
         }
         output.flush();
         assert_eq!(fs::metadata(&path).unwrap().len(), MOST_MIB << 20);
-        // Somebody who left the group holds the pipe: that holds up nobody.
+        // A process that left the group holds the pipe open; that must not delay anyone.
         let left_out = output.finish();
         assert_eq!(left_out, (1 << 20) + 6);
         let text = fs::read(&path).unwrap();

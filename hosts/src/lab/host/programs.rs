@@ -1,4 +1,4 @@
-//! Programs: started in a fresh folder, each in a process group of its own.
+//! Programs. Each starts in a new folder and in its own process group.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,31 +18,31 @@ use super::self_start::SelfStart;
 use crate::lab::plan;
 use crate::lab::wire::{Capture, End, Ended, Failure, Isolation, Problem};
 
-/// Bytes and lines of output that are shown of a program that failed.
+/// Bytes and lines of a failed program's output that are shown.
 const TAIL_BYTES: u64 = 8 << 10;
 const TAIL_LINES: usize = 20;
 
-/// A program that was started.
+/// A started program.
 pub(super) struct Program {
     pub(super) phase: String,
     words: Vec<String>,
     child: Child,
-    /// Readable once it has ended.
+    /// Readable once the program has ended.
     pub(super) fd: OwnedFd,
     outputs: [ProgramOutput; 2],
-    /// Whether the phase waits for its end.
+    /// Whether the phase waits for it to end.
     pub(super) ends: bool,
     pub(super) missing: Missing,
     pub(super) end: Option<End>,
     pub(super) stopped: bool,
 }
 
-/// Where programs run and write to.
+/// The folders of programs.
 #[derive(Clone)]
 pub(super) struct Folders {
-    /// Where they run.
+    /// Their working folder.
     pub(super) run: PathBuf,
-    /// What they print.
+    /// The folder of their output.
     pub(super) logs: PathBuf,
 }
 
@@ -120,7 +120,7 @@ impl Program {
         })
     }
 
-    /// Notes how it ended, if it has just done so. What it left behind in its group ends, too.
+    /// Records how it ended, if it just did. Processes left in its group are ended, too.
     pub(super) fn reap(&mut self) -> Option<End> {
         if self.end.is_some() {
             return None;
@@ -141,7 +141,7 @@ impl Program {
         }
     }
 
-    /// Ends it and its process group, if it has not ended. The group of one that has ended is gone.
+    /// Ends it and its process group unless it has ended; the group of an ended program is gone.
     pub(super) fn kill(&self) {
         if self.end.is_none() {
             self.kill_group();

@@ -1,4 +1,4 @@
-//! Privileges of the process that reads captures of others.
+//! Privileges of the process that reads other users' captures.
 
 use nix::unistd::{Gid, Uid, geteuid, setgid, setgroups, setuid};
 use rustix::thread::{
@@ -23,12 +23,12 @@ pub(super) fn step_down(user: &str) -> Result<(), HostError> {
         setgroups(&[gid]).and_then(|()| setgid(gid)).map_err(cannot("leave its groups"))?;
         setuid(uid).map_err(cannot("become another user"))?;
     }
-    // Only what is inheritable and ambient survives execve(2) of a user that is not root.
+    // Only inheritable and ambient capabilities survive execve(2) for a user that is not root.
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: kept };
     set_capabilities(None, sets).map_err(cannot("give up its capabilities"))?;
     if !kept.is_empty() {
         configure_capability_in_ambient_set(kept, true).map_err(cannot("keep a capability"))?;
     }
-    // It gives root back no capabilities after execve(2).
+    // Keeps root from regaining capabilities by execve(2).
     set_no_new_privs(true).map_err(cannot("give up its capabilities"))
 }

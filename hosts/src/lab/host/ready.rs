@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 
 use crate::lab::plan::Ready;
 
-/// What of [`Ready`] is still missing.
+/// The conditions of [`Ready`] that are not met yet.
 #[derive(Debug)]
 pub(super) struct Missing {
     wanted: Ready,
     outputs: [Scan; 2],
 }
 
-/// A file in which a text is looked for, and how far it has been read.
+/// A file that is searched for a text, and the position reached.
 #[derive(Debug)]
 struct Scan {
     path: PathBuf,
     read: u64,
-    /// The end of what was read, in which the text may have begun.
+    /// The end of the data read so far, in which the text may have begun.
     end: Vec<u8>,
 }
 
 impl Missing {
-    /// `outputs` are the files that the program's output goes to, `folder` is where it runs.
+    /// `outputs` are the program's output files, `folder` is its working folder.
     pub(super) fn new(ready: &Ready, outputs: [&Path; 2], folder: &Path) -> Self {
         let mut wanted = ready.clone();
         wanted.file = wanted.file.map(|it| folder.join(it));
@@ -31,7 +31,7 @@ impl Missing {
         Self { wanted, outputs: outputs.map(scan) }
     }
 
-    /// Looks again. Returns what is missing, in words; None if nothing is.
+    /// Checks again. Returns a description of what is missing; None if nothing is.
     pub(super) fn look(&mut self) -> Option<String> {
         if let Some(text) = &self.wanted.output {
             if !self.outputs.iter_mut().any(|it| it.has(text.as_bytes())) {
@@ -62,7 +62,7 @@ impl Missing {
 }
 
 impl Scan {
-    /// Whether the text is in what has been written since the last look, or before.
+    /// Whether the text is in the file, in new or earlier data.
     fn has(&mut self, text: &[u8]) -> bool {
         let Ok(mut file) = File::open(&self.path) else { return text.is_empty() };
         let mut bytes = std::mem::take(&mut self.end);
@@ -83,7 +83,7 @@ impl Scan {
     }
 }
 
-/// Whether a socket of this network namespace has the port; with `tcp`, whether it listens.
+/// Whether a socket of this network namespace is bound to the port; with `tcp`, whether it listens.
 fn is_bound(protocol: &str, port: u16) -> bool {
     const LISTENS: &str = "0A";
     ["", "6"].iter().any(|version| {

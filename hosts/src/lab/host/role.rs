@@ -1,4 +1,4 @@
-//! Which role the arguments mean.
+//! The role that the arguments select.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -12,17 +12,17 @@ use super::error::{HostError, cannot};
 use super::self_start::SelfStart;
 use super::{clock, keeper, reader, worker};
 
-/// What `ppt-lab lab host ARGUMENTS` does: it talks to the controller on stdin and stdout.
+/// Runs `ppt-lab lab host ARGUMENTS`, which talks to the controller on stdin and stdout.
 ///
 /// # Errors
-/// The system does not let it, or the arguments are not those of `ppt lab run`.
+/// A system call fails, or the arguments are not those of `ppt lab run`.
 pub fn host(own: &SelfStart, arguments: &[OsString]) -> Result<ExitCode, HostError> {
     let words: Vec<&str> = arguments.iter().map(|it| it.to_str().unwrap_or("")).collect();
     match words[..] {
         ["keep", how, name] => keeper::keep(own, how, name),
         ["work", how, life, folder] => worker::work(own, how, life, Path::new(folder)),
         ["reader", parent, user, "--", ..] if arguments.len() > 4 => {
-            // Before the guard: a change of privileges forgets what it asks for.
+            // Before the guard, because a change of credentials clears the parent-death signal.
             reader::step_down(user)?;
             guard(parent, &arguments[4..])
         }
@@ -43,7 +43,7 @@ fn nanoseconds(text: &str) -> Result<Duration, HostError> {
 fn guard(parent: &str, words: &[OsString]) -> Result<ExitCode, HostError> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(cannot("ask for a signal"))?;
     let parent = parent.parse().ok().and_then(Pid::from_raw).ok_or(HostError::Arguments)?;
-    // It may have ended before it was watched.
+    // The parent may have ended before the signal was set.
     if getppid() != Some(parent) {
         return Ok(ExitCode::FAILURE);
     }

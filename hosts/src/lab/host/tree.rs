@@ -4,13 +4,13 @@ use std::fs;
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
-/// Ends all descendants of this process, which adopts orphans: whoever is killed leaves its children
-/// to it. `known` has been waited for already.
+/// Ends all descendants of this process, a subreaper: children of killed processes become its own.
+/// `known` has been waited for already.
 pub(super) fn end_descendants(known: Pid) {
     loop {
         let children = children().into_iter().filter(|it| *it != known);
         let killed = children.filter(|it| kill_process(*it, Signal::KILL).is_ok()).count();
-        // A killed child ends: this waits for no one else.
+        // A killed child ends, so this waits for no other process.
         let waited = match killed {
             0 => wait(WaitOptions::NOHANG),
             _ => wait(WaitOptions::empty()),

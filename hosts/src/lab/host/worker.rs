@@ -23,13 +23,13 @@ use crate::lab::wire::{
     WireError,
 };
 
-/// How long a program that was asked to end may take.
+/// Time that a program asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often ports, files and output are looked at while somebody waits for them.
+/// Interval at which ports, files and output are checked while a request waits for them.
 const LOOK: Duration = Duration::from_millis(2);
-/// A controller says something every other second. One that is silent so long is gone.
+/// A controller sends a message every other second. After this silence it counts as gone.
 const SILENCE: Duration = Duration::from_secs(60);
-/// A phase begins at most so much later.
+/// Longest delay until the start of a phase.
 const MOST_AHEAD: Duration = Duration::from_secs(60);
 pub(super) fn work(
     own: &SelfStart,
@@ -39,7 +39,7 @@ pub(super) fn work(
 ) -> Result<ExitCode, HostError> {
     let number: u32 = life.parse().map_err(|_| HostError::Arguments)?;
     let life = File::open(format!("/proc/self/fd/{number}")).map_err(cannot("open a pipe"))?;
-    // A name that is there already is somebody else's.
+    // An existing name belongs to another process.
     let made = fs::DirBuilder::new().mode(0o700).create(folder);
     made.map_err(cannot("make a folder for programs"))?;
     let (isolation, mounts) = if how == FIRST {
@@ -69,7 +69,7 @@ pub(super) fn work(
     }
     match served {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        // The controller has gone: there is nobody to tell.
+        // The controller is gone, so the error cannot be reported.
         Err(WireError::Io(_)) => Ok(ExitCode::FAILURE),
         Err(error) => Err(cannot("understand the controller")(io::Error::other(error))),
     }
@@ -91,17 +91,17 @@ struct Worker {
     out: io::Stdout,
 }
 
-/// What the controller waits for.
+/// The request that the controller waits for.
 enum Awaited {
     Nothing,
-    /// The time of a phase.
+    /// The start time of a phase.
     Time {
         phase: String,
         command: plan::Command,
         capture: Option<Capture>,
         at: i64,
     },
-    /// The last program is ready, or has ended.
+    /// The last program is ready or has ended.
     Program {
         started: i64,
     },
@@ -110,7 +110,7 @@ enum Awaited {
         phase: String,
         until: Instant,
     },
-    /// All programs have ended, one after the other, the last first.
+    /// All programs have ended, one after the other, in reverse order.
     End {
         until: Instant,
     },
@@ -135,7 +135,7 @@ impl Worker {
                 return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
             }
             if asked {
-                // The standard buffer must not hold a question that poll(2) cannot see.
+                // A standard buffer would hide requests from poll(2).
                 match wire::read(&mut Unbuffered)? {
                     None => return Ok(()),
                     Some(Frame::Message(ask)) => self.answer(ask)?,
@@ -157,7 +157,7 @@ impl Worker {
         wire::write_message(&mut self.out, tell)
     }
 
-    /// How long nothing has to be done, if nothing happens.
+    /// Time until the next timer; how long poll(2) may wait.
     fn timeout(&self) -> Timespec {
         let silence = SILENCE.saturating_sub(self.heard.elapsed()) + LOOK;
         let wait = match &self.awaited {
@@ -220,7 +220,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Notes which programs have ended. One that should not have is told about once.
+    /// Records which programs have ended. An unexpected end is reported once.
     fn reap(&mut self) -> io::Result<()> {
         let mut failures = Vec::new();
         for program in &mut self.programs {
@@ -234,7 +234,7 @@ impl Worker {
         failures.into_iter().try_for_each(|it| self.tell(&HelperMessage::Failed(Box::new(it))))
     }
 
-    /// Goes on with what the controller waits for.
+    /// Continues the request that the controller waits for.
     fn advance(&mut self) -> Result<(), WireError> {
         match &self.awaited {
             Awaited::Nothing => Ok(()),
@@ -245,11 +245,11 @@ impl Worker {
                 let Some(program) = self.programs.last_mut() else { return Ok(()) };
                 let ended = program.end;
                 let done = match (program.ends, ended) {
-                    // Its failure has been told.
+                    // Its failure has been reported.
                     (_, Some(end)) if end != End::Code(0) => None,
                     (true, end) => end.map(|_| true),
                     (false, _) if program.missing.look().is_none() => Some(true),
-                    // It may have become ready, and have ended, since the last look.
+                    // It may have become ready and ended since the last check.
                     (false, Some(_)) => Some(false),
                     (false, None) => return Ok(()),
                 };
@@ -299,7 +299,7 @@ impl Worker {
         }
     }
 
-    /// It is time.
+    /// Starts the awaited program: its start time has come.
     fn start(&mut self) -> io::Result<()> {
         let awaited = std::mem::replace(&mut self.awaited, Awaited::Nothing);
         let Awaited::Time { phase, command, capture, .. } = awaited else { return Ok(()) };
@@ -359,7 +359,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The latest that the program of a phase says of other clocks.
+    /// The latest clock readings that a phase's program reports.
     fn offsets(&self, phase: &str) -> Vec<(String, i64, i64)> {
         let program = self.programs.iter().find(|it| it.phase == phase);
         let said = program.map(Program::said).unwrap_or_default();
@@ -410,7 +410,7 @@ impl Worker {
         self.tell(&HelperMessage::Collected { unmatched, left_out, ends: Vec::new() })
     }
 
-    /// Sends what ppt itself wrote, and forgets the cell.
+    /// Sends the files that ppt itself wrote, and forgets the cell.
     fn end(&mut self) -> io::Result<()> {
         self.awaited = Awaited::Nothing;
         let ends = self.programs.iter_mut().filter_map(Program::ended).collect();
@@ -436,7 +436,7 @@ impl Worker {
         self.tell(&HelperMessage::Collected { unmatched: Vec::new(), left_out: Vec::new(), ends })
     }
 
-    /// Ends all programs without anybody to tell, the last first. `gently` gives each some time.
+    /// Ends all programs in reverse order without reporting. `gently` gives each some time.
     fn end_all(&mut self, gently: bool) {
         for program in self.programs.iter_mut().rev() {
             if gently && program.end.is_none() {
@@ -478,7 +478,7 @@ fn ahead(at: i64) -> Duration {
     Duration::from_nanos(ns).min(MOST_AHEAD)
 }
 
-/// Runs a program of the system to its end.
+/// Runs a system program to its end.
 fn tool(words: &[String], input: &str) -> (End, String) {
     let missing = |why: String| (End::Code(127), why);
     let Some((first, arguments)) = words.split_first() else { return missing(String::new()) };

@@ -12,11 +12,11 @@ pub struct Resolved {
     pub name: String,
     /// How long it may take.
     pub timeout: Duration,
-    /// What hosts do, by their number in the plan.
+    /// The actions of hosts, by their number in the plan.
     pub actions: Vec<(usize, Action)>,
 }
 
-/// What one host does in a phase, in this order.
+/// The actions of one host in a phase, in this order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Action {
     /// Programs of earlier phases are stopped.
@@ -33,20 +33,20 @@ pub struct Action {
     pub collect: Vec<String>,
 }
 
-/// What is stopped.
+/// The programs that are stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// Everything.
     All,
-    /// What these phases started.
+    /// The programs that these phases started.
     Phases(Vec<String>),
 }
 
-/// How well a clock must be known.
+/// The required precision of a clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clock {
-    /// The widest bound.
+    /// The largest allowed uncertainty.
     pub until: Duration,
     /// How long to try.
     pub give_up: Duration,
@@ -57,24 +57,24 @@ pub struct Clock {
 pub struct Command {
     /// At least one.
     pub words: Vec<String>,
-    /// Variables beside those that every program gets.
+    /// Variables in addition to those that every program gets.
     pub env: Vec<(String, String)>,
-    /// Whether the phase waits for its end, and not for `ready`.
+    /// Whether the phase waits for the program to end instead of for `ready`.
     pub ends: bool,
-    /// When it is ready: all of these.
+    /// The program is ready when all of these hold.
     pub ready: Ready,
     /// Whether its frames are captured.
     pub capture: bool,
 }
 
-/// When a program is ready.
+/// A condition for a program to be ready.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ready {
-    /// It has written this.
+    /// It has written this text.
     pub output: Option<String>,
-    /// Somebody listens on this port.
+    /// A socket listens on this port.
     pub tcp: Option<u16>,
-    /// Somebody has bound this port.
+    /// A socket is bound to this port.
     pub udp: Option<u16>,
     /// This file exists.
     pub file: Option<PathBuf>,

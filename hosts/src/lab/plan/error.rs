@@ -1,4 +1,4 @@
-//! Why a text is no plan, and where.
+//! Why a text is not a valid plan, and where.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use thiserror::Error;
 pub struct PlanError {
     /// What is wrong.
     pub mistake: Mistake,
-    /// Bytes of the text.
+    /// The byte range in the text.
     pub span: Range<usize>,
 }
 
@@ -21,38 +21,38 @@ pub struct PlanError {
 #[derive(Debug, Clone, PartialEq, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case", prefix = "experiment-")]
 pub enum Mistake {
-    /// More bytes than are read.
+    /// The text is too long.
     #[error("the file has {bytes} bytes: at most {most} are read")]
     TooLong {
-        /// So many it has.
+        /// Its length in bytes.
         bytes: usize,
-        /// So many may be.
+        /// The limit in bytes.
         most: usize,
     },
     /// Not TOML.
     #[error("{what}")]
     Toml {
-        /// What the parser says.
+        /// The parser's message.
         what: String,
     },
-    /// A key that means nothing here.
+    /// An unknown key.
     #[error("{place} has no `{key}`{}; it has: {}", did_you_mean(.nearest), .known.join(", "))]
     Unknown {
         /// The key.
         key: String,
-        /// Of what it is a key.
+        /// The table that has the key.
         place: String,
-        /// One that is spelt nearly so.
+        /// A valid key with a similar spelling.
         nearest: Option<String>,
-        /// All that there are.
+        /// All valid keys.
         known: Vec<String>,
     },
-    /// A key that has to be there.
+    /// A missing key.
     #[error("{place} lacks `{key}`")]
     Missing {
         /// The key.
         key: &'static str,
-        /// What lacks it.
+        /// The table that lacks it.
         place: String,
     },
     /// A value of another type.
@@ -60,12 +60,12 @@ pub enum Mistake {
     Type {
         /// The key.
         key: String,
-        /// What stands there.
+        /// The type found.
         found: &'static str,
-        /// What should.
+        /// The type expected.
         wanted: &'static str,
     },
-    /// A number out of its range.
+    /// A number out of range.
     #[error("`{key}` is {value}: it may be from {least} to {most}")]
     Range {
         /// The key.
@@ -77,7 +77,7 @@ pub enum Mistake {
         /// The largest.
         most: i64,
     },
-    /// A name that cannot be used.
+    /// An invalid name.
     #[error(
         "`{name}` is no name: use 1 to 64 letters, digits, `-` and `_`, and begin with a letter or a digit"
     )]
@@ -85,41 +85,41 @@ pub enum Mistake {
         /// The name.
         name: String,
     },
-    /// A name that two have.
+    /// A duplicate name.
     #[error("there are two {what} of the name `{name}`")]
     Twice {
-        /// What they are.
+        /// The items that share it.
         what: &'static str,
         /// The name.
         name: String,
     },
-    /// A parameter whose name every program can use already.
+    /// A parameter whose name is a predefined placeholder.
     #[error("`{{{name}}}` is there without a matrix: give the parameter another name")]
     Taken {
         /// The name.
         name: String,
     },
-    /// No time.
+    /// Not a duration.
     #[error("`{text}` is no time: {why}; write for example 60s or 500ms")]
     Time {
         /// The text.
         text: String,
-        /// What the parser says.
+        /// The parser's message.
         why: String,
     },
-    /// A time of nothing, or of more than a day.
+    /// A duration of zero, or of more than a day.
     #[error("`{text}` is not between 1 ns and 24 h")]
     TimeRange {
         /// The text.
         text: String,
     },
-    /// A way to a host that nobody knows.
+    /// An unknown way to reach a host.
     #[error("`{via}` leads to no host: write local, netns, netns:NAME or ssh:user@host")]
     Via {
         /// The text.
         via: String,
     },
-    /// A text with characters that mean something to others.
+    /// A text with characters that have a special meaning elsewhere.
     #[error(
         "{what} `{text}` has characters that another program may take for something else: \
              use letters, digits and {allowed}, and do not begin with `-`"
@@ -129,10 +129,10 @@ pub enum Mistake {
         what: &'static str,
         /// The text.
         text: String,
-        /// What it may have beside letters and digits.
+        /// The allowed characters in addition to letters and digits.
         allowed: &'static str,
     },
-    /// A host of this name could not be told from all of them.
+    /// A host with this name would be mistaken for all hosts.
     #[error("`all` means every host: give the host another name")]
     All,
     /// An empty report.
@@ -141,17 +141,17 @@ pub enum Mistake {
     /// No hosts.
     #[error("the experiment has no host; add for example host.a = {{ via = \"local\" }}")]
     NoHost,
-    /// A phase names a host that is not there.
+    /// A phase names an unknown host.
     #[error("there is no host `{name}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
     NoSuchHost {
         /// The name.
         name: String,
-        /// One that is spelt nearly so.
+        /// A host with a similar name.
         nearest: Option<String>,
-        /// All of them.
+        /// All hosts.
         there: Vec<String>,
     },
-    /// A host whose address nobody knows.
+    /// A host without a known address.
     #[error(
         "the address of `{host}` is not known: give it, as in host.{host} = {{ via = …, addr = \"10.0.0.1\" }}"
     )]
@@ -159,7 +159,7 @@ pub enum Mistake {
         /// The host.
         host: String,
     },
-    /// A host whose folder nobody knows.
+    /// A host without a known folder.
     #[error(
         "the folder of `{host}` is not known: give it, as in host.{host} = {{ via = …, dir = \"/srv/test\" }}"
     )]
@@ -167,7 +167,7 @@ pub enum Mistake {
         /// The host.
         host: String,
     },
-    /// The address of a namespace that lab makes.
+    /// An address was given for a namespace that lab creates.
     #[error(
         "`{host}` gets its address from ppt: leave `addr` out, and write {{{host}.addr}} where it is needed"
     )]
@@ -175,12 +175,12 @@ pub enum Mistake {
         /// The host.
         host: String,
     },
-    /// A key of hosts of another kind.
+    /// A key that does not apply to hosts of this type.
     #[error("`{key}` is for hosts via {of} only")]
     NotHere {
         /// The key.
         key: &'static str,
-        /// Where it has a meaning.
+        /// Where the key applies.
         of: &'static str,
     },
     /// A clock is measured by a program, and there can be one.
@@ -189,19 +189,19 @@ pub enum Mistake {
     /// Both `start` and `run`.
     #[error("a host does one of `start` and `run` in a phase: make two phases of it")]
     StartAndRun,
-    /// What belongs to a program, without one.
+    /// A key that needs a program, without one.
     #[error("`{key}` belongs to a program, and here is neither `start` nor `run`")]
     NoProgram {
         /// The key.
         key: &'static str,
     },
-    /// `ready` of a program that is waited for.
+    /// `ready` for a program that the phase waits for.
     #[error("`ready` belongs to `start`: a phase waits until a program of `run` has ended")]
     ReadyRun,
-    /// No words.
+    /// An empty command.
     #[error("the program is missing: write it and its arguments as a list, [\"sleep\", \"1\"]")]
     NoWords,
-    /// A step with nothing in it.
+    /// An empty step.
     #[error("nothing is done here: use start, run, stop, collect or clock")]
     Nothing,
     /// A parameter without values.
@@ -228,22 +228,22 @@ pub enum Mistake {
         /// Another.
         other: &'static str,
     },
-    /// More runs than anybody waits for.
+    /// Too many runs.
     #[error("the matrix makes {runs} runs, repetitions included: at most {most} are possible")]
     TooMany {
-        /// So many.
+        /// The number of runs.
         runs: u128,
-        /// So many may be.
+        /// The limit.
         most: u128,
     },
-    /// A placeholder that stands for nothing.
+    /// An unknown placeholder.
     #[error("nothing fills in `{{{name}}}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
     Placeholder {
         /// Its name.
         name: String,
-        /// One that is spelt nearly so.
+        /// A placeholder with a similar name.
         nearest: Option<String>,
-        /// All that there are.
+        /// All placeholders.
         there: Vec<String>,
     },
     /// A bracket without its partner.
@@ -255,7 +255,7 @@ pub enum Mistake {
     /// A NUL.
     #[error("the text has a NUL character, which no argument can have")]
     Nul,
-    /// A pattern that leads elsewhere.
+    /// A pattern that leaves its folder.
     #[error(
         "`{pattern}` leads out of the folder of the run: collect names that are relative, without `..`"
     )]
@@ -263,12 +263,12 @@ pub enum Mistake {
         /// The pattern.
         pattern: String,
     },
-    /// A pattern that cannot be read.
+    /// A pattern that cannot be parsed.
     #[error("`{pattern}` is no pattern: {why}")]
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What the parser says.
+        /// The parser's message.
         why: String,
     },
     /// `stop` names no earlier phase.
@@ -276,59 +276,59 @@ pub enum Mistake {
     NoPhase {
         /// The name.
         name: String,
-        /// One that is spelt nearly so.
+        /// A phase with a similar name.
         nearest: Option<String>,
     },
-    /// The variable is ppt's own, or no name.
+    /// The variable is reserved for ppt, or its name is invalid.
     #[error("`{name}` is no name of a variable")]
     Variable {
         /// The name.
         name: String,
     },
-    /// The predicate of `when` cannot be read.
+    /// The predicate of `when` cannot be parsed.
     #[error("expected {}, found {}", choice(.names), quoted(*.found))]
     When {
-        /// What stands there; None at the end.
+        /// The text found; None at the end.
         found: Option<char>,
-        /// What could.
+        /// The tokens expected.
         names: Vec<&'static str>,
     },
-    /// The predicate names no parameter.
+    /// The predicate names an unknown parameter.
     #[error("the matrix has no `{name}`{}; it has: {}", did_you_mean(.nearest), .there.join(", "))]
     NoAxis {
         /// The name.
         name: String,
-        /// One that is spelt nearly so.
+        /// A parameter with a similar name.
         nearest: Option<String>,
-        /// All that there are.
+        /// All parameters.
         there: Vec<String>,
     },
-    /// The predicate compares what cannot be compared.
+    /// The predicate compares values of different types.
     #[error("`{axis}` is {is}, and is compared with {compared}")]
     WhenType {
         /// The parameter.
         axis: String,
-        /// What it is.
+        /// Its type.
         is: &'static str,
-        /// What it is compared with.
+        /// The type that it is compared with.
         compared: &'static str,
     },
     /// The predicate is too long.
     #[error("the predicate has more than {most} bytes")]
     WhenTooLong {
-        /// So many may be.
+        /// The limit in bytes.
         most: usize,
     },
-    /// The predicate is too deep.
+    /// The predicate is nested too deeply.
     #[error("the predicate has more than {most} brackets and `not`s")]
     WhenTooDeep {
-        /// So many may be.
+        /// The limit.
         most: usize,
     },
 }
 
 impl PlanError {
-    /// The message over the line of the text that has the mistake, with carets below the place.
+    /// The message above the line with the mistake, with carets below its location.
     pub fn drawn(&self, file: &str, text: &str) -> String {
         let (file, text) = (escaped(file), masked_in_place(text, |char| char == '\n'));
         let floor =

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A parameter of an experiment, with all its values.
+/// A parameter of an experiment and all its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// Its name.
@@ -25,23 +25,23 @@ pub enum ParameterValue {
     Whole(i64),
     /// Another number.
     Real(f64),
-    /// Words.
+    /// Text.
     Text(String),
 }
 
 /// One combination of parameters, in one repetition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// The parameters, in the order of the axes.
+    /// The parameter values, in the order of the axes.
     pub parameters: Vec<ParameterValue>,
-    /// Which repetition it is, from 1.
+    /// The repetition, from 1.
     pub repeat: u32,
-    /// Names the cell among all: the parameters and the repetition, as a file name.
+    /// Unique name of the cell: the parameters and the repetition, as a file name.
     pub key: String,
 }
 
 impl ParameterValue {
-    /// What it is, for people.
+    /// The value's type, for messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             ParameterValue::Truth(_) => "true or false",
@@ -50,7 +50,7 @@ impl ParameterValue {
         }
     }
 
-    /// Whether the two can be compared.
+    /// Whether the two types can be compared.
     pub(super) fn is_like(&self, other: &ParameterValue) -> bool {
         self.kind() == other.kind()
     }
@@ -84,8 +84,8 @@ impl fmt::Display for ParameterValue {
     }
 }
 
-/// All cells, in the order in which they run. The order follows from the seed and from what the
-/// cells are, by SHA-256: it is the same on every machine and in every version.
+/// All cells in the order in which they run. The order depends only on the seed and the cells'
+/// keys, by SHA-256: it is the same on every machine and in every version.
 pub(super) fn cells(axes: &[Axis], repeat: u32, seed: u64) -> Vec<Cell> {
     let mut combined: Vec<Vec<ParameterValue>> = vec![Vec::new()];
     for axis in axes {
@@ -112,7 +112,7 @@ pub(super) fn cells(axes: &[Axis], repeat: u32, seed: u64) -> Vec<Cell> {
     cells
 }
 
-/// What makes two keys the same file, or makes one no file name, is replaced by a part of its hash.
+/// Replaces a key that would collide or is no valid file name by one with a part of its hash.
 fn file_name(key: &str) -> String {
     const LONGEST: usize = 120;
     let plain = |it: char| it.is_ascii_alphanumeric() || "=,.+-_".contains(it);
@@ -150,7 +150,7 @@ mod tests {
         };
         assert_eq!(sorted(first.clone()).len(), 36);
         assert_eq!(sorted(first.clone()), sorted(other));
-        // The order may never change: a seed in a paper must mean the same for ever.
+        // The order must never change: a seed in a paper must give the same order for ever.
         assert_eq!(
             first[..3],
             [

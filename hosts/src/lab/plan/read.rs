@@ -15,17 +15,17 @@ use super::template::Template;
 use super::types::{Host, Phase, Plan, Program, Report, Step, Via};
 use super::when::When;
 
-/// Bytes of a file.
+/// The most bytes of a file.
 const MOST_BYTES: usize = 1 << 20;
 const MOST_RUNS: u128 = 100_000;
-/// Addresses of made namespaces are 10.77.0.1 to 10.77.0.250.
+/// Generated namespaces get the addresses 10.77.0.1 to 10.77.0.250.
 const MOST_HOSTS: usize = 250;
 
 impl Plan {
-    /// Reads the text of an experiment. Relative folders begin at `folder`.
+    /// Parses an experiment. Relative folders refer to `folder`.
     ///
     /// # Errors
-    /// The first mistake, and where it is.
+    /// The first mistake and its location.
     pub fn parse(text: &str, folder: &Path) -> Result<Plan, PlanError> {
         plan(text, folder)
     }
@@ -92,7 +92,7 @@ fn plan(text: &str, folder: &Path) -> Result<Plan, PlanError> {
         if plan.phases.iter().any(|it| it.name == phase.name) {
             return entry.wrong(Mistake::Twice { what: "phases", name: phase.name });
         }
-        // Every placeholder is there, in every cell and on every host.
+        // Checks that every placeholder exists, in every cell and on every host.
         for cell in plan.cells.iter().filter(|it| it.repeat == 1) {
             for (host, step) in &phase.steps {
                 let filled = step.fill(&plan.values(cell, *host));
@@ -180,7 +180,7 @@ fn via(entry: &PlanEntry<'_, '_>) -> Result<Via, PlanError> {
     }
 }
 
-/// A text that is an argument of another program and can be nothing else there.
+/// A text that is passed as an argument to another program and cannot be taken for anything else.
 fn safe(
     entry: &PlanEntry<'_, '_>,
     what: &'static str,
@@ -260,12 +260,12 @@ fn report(entry: &PlanEntry<'_, '_>, folder: &Path) -> Result<Report, PlanError>
     Ok(Report { sql, html })
 }
 
-/// Reads phases of a plan whose hosts and parameters are known.
+/// Reads the phases of a plan. Hosts and parameters are already known.
 struct Reader<'p> {
     plan: &'p Plan,
 }
 
-/// Where the step of a host stands.
+/// The position of a host's step.
 type Places = Vec<(usize, Range<usize>)>;
 
 impl Reader<'_> {
@@ -310,7 +310,7 @@ impl Reader<'_> {
         Ok((Phase { name, when, timeout, steps }, places))
     }
 
-    /// Hosts whose clocks are measured ask each other: by their addresses, and doing nothing else.
+    /// Hosts with measured clocks probe each other's addresses and do nothing else in the phase.
     fn clocks(&self, steps: &[(usize, Step)], places: &Places) -> Result<(), PlanError> {
         for (host, step) in steps.iter().filter(|it| it.1.clock.is_some()) {
             let place = places.iter().find(|it| it.0 == *host).map_or(0..0, |it| it.1.clone());
@@ -329,7 +329,7 @@ impl Reader<'_> {
         let text = entry.text()?;
         When::parse(text, &self.plan.matrix).map_err(|(mistake, within)| {
             let span = entry.span();
-            // Behind the quote. Where the text has escapes, the whole is meant.
+            // Skips the quote. If the text has escapes, the whole text is marked.
             let plain = span.len() == text.len() + 2;
             let inner = span.start + 1 + within.start..span.start + 1 + within.end;
             PlanError { mistake, span: if plain { inner } else { span } }

@@ -1,4 +1,4 @@
-//! What a cell does, with every placeholder filled in.
+//! The actions of a cell, with every placeholder filled in.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use super::template::{Template, Values};
 use super::types::{Plan, Program, Step};
 
 impl Plan {
-    /// What a cell does.
+    /// The actions of a cell.
     pub fn resolve(&self, cell: &Cell) -> Vec<Resolved> {
-        // The plan was read with every placeholder held against the first cell.
+        // Parsing the plan checked every placeholder against the first cell.
         self.resolved(cell).unwrap_or_default()
     }
 
-    /// The same, while it is not known that all placeholders are there.
+    /// The same, before it is known that all placeholders exist.
     pub(super) fn resolved(&self, cell: &Cell) -> Result<Vec<Resolved>, Mistake> {
         let mut phases = Vec::new();
         for phase in &self.phases {
@@ -32,25 +32,25 @@ impl Plan {
         Ok(phases)
     }
 
-    /// Whether `ppt-analysis` is asked: for checks, or for the report.
+    /// Whether `ppt-analysis` is needed, for checks or for the report.
     pub(in crate::lab) fn needs_answers(&self) -> bool {
         !self.checks.is_empty() || self.report.is_some()
     }
 
-    /// Queries that must be true of the captures of a cell.
+    /// Queries that must hold for the captures of a cell.
     pub fn checks(&self, cell: &Cell) -> Vec<String> {
         let values = self.values_everywhere(cell);
         self.checks.iter().filter_map(|it| it.fill(&values).ok()).collect()
     }
 
-    /// What placeholders stand for on a host.
+    /// The values of placeholders on a host.
     pub(super) fn values(&self, cell: &Cell, host: usize) -> Values {
         let mut values = self.values_everywhere(cell);
         values.insert("host".to_owned(), Some(self.hosts[host].name.clone()));
         values
     }
 
-    /// What placeholders stand for where no host is meant.
+    /// The values of placeholders outside of a host.
     pub(super) fn values_everywhere(&self, cell: &Cell) -> Values {
         let mut values = Values::new();
         for (name, value) in self.parameters(cell) {

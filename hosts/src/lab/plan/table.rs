@@ -1,4 +1,4 @@
-//! Tables of TOML, whose keys are asked for by name; what nobody asked for is a mistake.
+//! TOML tables that record which keys were read. A key that was never read is a mistake.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Mistake, PlanError};
 
-/// A table, and which of its keys were asked for.
+/// A table and the keys that were read.
 pub(super) struct Table<'t, 'i> {
     table: &'t DeTable<'i>,
-    /// What it is, for people: `phase `run``.
+    /// Its name in messages: `phase `run``.
     place: String,
     span: Range<usize>,
     known: Vec<&'static str>,
 }
 
-/// A value, where it stands, and its name.
+/// A value with its location and name.
 pub(super) struct PlanEntry<'t, 'i> {
     key: &'t str,
     value: &'t Spanned<DeValue<'i>>,
@@ -33,7 +33,7 @@ impl<'t, 'i> Table<'t, 'i> {
         Self { table, place, span, known: Vec::new() }
     }
 
-    /// What stands behind a key.
+    /// The value of a key.
     pub(super) fn take(&mut self, key: &'static str) -> Option<PlanEntry<'t, 'i>> {
         self.known.push(key);
         self.table.get(key).map(|value| PlanEntry { key, value })
@@ -44,7 +44,7 @@ impl<'t, 'i> Table<'t, 'i> {
         self.take(key).ok_or(PlanError { mistake: missing, span: self.span.clone() })
     }
 
-    /// Whoever reads a table ends with this: no key is left over.
+    /// Every reader of a table calls this last: no key may be left over.
     pub(super) fn end(self) -> Result<(), PlanError> {
         match self.left().next() {
             None => Ok(()),
@@ -60,7 +60,7 @@ impl<'t, 'i> Table<'t, 'i> {
         }
     }
 
-    /// Keys that nobody asked for, in the order of the text: names that the user chose.
+    /// The keys that were not read, in the order of the text: names that the user chose.
     pub(super) fn left(&self) -> impl Iterator<Item = (&'t str, Range<usize>, PlanEntry<'t, 'i>)> {
         let mut left: Vec<_> = self
             .table
@@ -127,7 +127,7 @@ impl<'t, 'i> PlanEntry<'t, 'i> {
         }
     }
 
-    /// A list, or a single value in place of it.
+    /// A list, or a single value instead of one.
     pub(super) fn some(&self) -> Result<Vec<PlanEntry<'t, 'i>>, PlanError> {
         match self.value().as_array() {
             Some(_) => self.list(),
@@ -135,7 +135,7 @@ impl<'t, 'i> PlanEntry<'t, 'i> {
         }
     }
 
-    /// A whole number of 64 bits.
+    /// A 64-bit integer.
     pub(super) fn whole(&self) -> Result<i64, PlanError> {
         let number = match self.value() {
             DeValue::Integer(it) => i64::from_str_radix(it.as_str(), it.radix()).ok(),
@@ -163,7 +163,7 @@ impl<'t, 'i> PlanEntry<'t, 'i> {
         }
     }
 
-    /// A name that can be part of a file's.
+    /// A name that can be part of a file name.
     pub(super) fn name(&self) -> Result<String, PlanError> {
         let text = self.text()?;
         name(text, self.span())

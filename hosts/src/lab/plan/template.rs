@@ -17,7 +17,7 @@ enum Piece {
     Name(String),
 }
 
-/// What each placeholder stands for; None if it is there and nobody knows it.
+/// The value of each placeholder; None if it exists but its value is not known yet.
 pub(super) type Values = BTreeMap<String, Option<String>>;
 
 impl Template {

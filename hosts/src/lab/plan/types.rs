@@ -1,4 +1,4 @@
-//! What an experiment consists of.
+//! The data of an experiment.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use super::when::When;
 pub struct Plan {
     /// Its name.
     pub name: String,
-    /// What the order of the cells follows from.
+    /// Seed of the order of cells.
     pub seed: u64,
-    /// How often a cell that failed is tried again.
+    /// The number of retries of a failed cell.
     pub retry: u32,
-    /// How long a phase may take.
+    /// The time limit of a phase.
     pub timeout: Duration,
     /// The hosts, in the order of the text.
     pub hosts: Vec<Host>,
     /// The parameters.
     pub matrix: Vec<Axis>,
-    /// Everything that runs, in its order.
+    /// The phases, in order.
     pub cells: Vec<Cell>,
-    /// What is made of all captures.
+    /// The report over all captures.
     pub report: Option<Report>,
     pub(super) phases: Vec<Phase>,
     pub(super) checks: Vec<Template>,
@@ -36,37 +36,37 @@ pub struct Plan {
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// The way to it.
+    /// How it is reached.
     pub via: Via,
-    /// Its address, as the programs of other hosts know it.
+    /// Its address as programs on other hosts see it.
     pub addr: Option<String>,
-    /// Where its relative programs are.
+    /// The folder that its relative programs refer to.
     pub dir: Option<PathBuf>,
-    /// The `ppt` that captures there.
+    /// The `ppt` that captures on the host.
     pub ppt: Option<String>,
-    /// The `ppt-lab` that helps there.
+    /// The `ppt-lab` that runs as helper on the host.
     pub helper: Option<String>,
-    /// Whether its programs are in namespaces of their own: they see no other process.
+    /// Whether its programs have their own namespaces and see no other process.
     pub isolate: bool,
 }
 
-/// The way to a host.
+/// How a host is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Via {
     /// This machine.
     Local,
-    /// A network namespace of this machine that is made for the experiment.
+    /// A network namespace of this machine, created for the experiment.
     Made,
-    /// A network namespace of this machine that has a name.
+    /// An existing network namespace of this machine.
     Named(String),
-    /// Where OpenSSH leads.
+    /// A host reached by OpenSSH.
     Ssh(String),
 }
 
-/// What is made of all captures.
+/// The report over all captures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// A file of SQL.
+    /// An SQL file.
     pub sql: Option<PathBuf>,
     /// The name of a page.
     pub html: Option<String>,

@@ -15,7 +15,7 @@ use super::matrix::{Axis, ParameterValue};
 #[grammar = "lab/plan/when.pest"]
 struct Grammar;
 
-/// Bytes of a predicate, and its brackets and `not`s: reading recurses.
+/// Limits on the predicate's bytes and its nesting, because the parser recurses.
 const MOST_BYTES: usize = 4096;
 const DEEPEST: usize = 32;
 
@@ -25,7 +25,7 @@ pub(super) enum When {
     All(Vec<When>),
     Any(Vec<When>),
     Not(Box<When>),
-    /// Whether the parameter is one of these.
+    /// Whether the parameter has one of these values.
     In(usize, Vec<ParameterValue>),
     Compare(usize, Relation, ParameterValue),
 }
@@ -40,11 +40,11 @@ pub(super) enum Relation {
     AtLeast,
 }
 
-/// What is wrong, and in which bytes of the predicate.
+/// The mistake and its byte range in the predicate.
 type Wrong = (Mistake, Range<usize>);
 
 impl When {
-    /// Reads a predicate over these axes.
+    /// Parses a predicate over these axes.
     pub(super) fn parse(text: &str, axes: &[Axis]) -> Result<When, Wrong> {
         if text.len() > MOST_BYTES {
             return Err((Mistake::WhenTooLong { most: MOST_BYTES }, 0..text.len()));
@@ -58,7 +58,7 @@ impl When {
         any.map_or(Ok(When::All(Vec::new())), |it| read(it, axes))
     }
 
-    /// Whether it is true of the parameters, which are in the order of the axes.
+    /// Evaluates the predicate for the parameters, which are in the order of the axes.
     pub(super) fn holds(&self, parameters: &[ParameterValue]) -> bool {
         match self {
             When::All(all) => all.iter().all(|it| it.holds(parameters)),
@@ -168,7 +168,7 @@ fn literal(pair: Pair<'_, Rule>) -> ParameterValue {
     }
 }
 
-/// What stands where, and what could have stood there.
+/// The text found, and the tokens expected.
 fn expected(text: &str, error: &pest::error::Error<Rule>) -> Wrong {
     let at = match error.location {
         InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,

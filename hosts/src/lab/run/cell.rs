@@ -1,4 +1,4 @@
-//! One cell: its phases, one after the other, and what comes back.
+//! One cell: its phases in order, and the files fetched.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,12 +13,12 @@ use crate::lab::plan::{Cell, Clock, Plan, Resolved, Stop};
 use crate::lab::progress::{Event, Progress};
 use crate::lab::wire::{Capture, ClockRole, Ended, Failure, HelperMessage, HelperRequest};
 
-/// How long stopping and sending may take in all, and how long nothing may come meanwhile.
+/// Time limits for stopping and sending: in total, and without any message.
 const END: Duration = Duration::from_secs(3600);
 const STALL: Duration = Duration::from_secs(30);
-/// How often an interruption is looked for.
+/// Interval at which interruption is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// Phases begin at least so much later than the controller says so.
+/// Least delay between the controller's request and the start of a phase.
 const LEAD: Duration = Duration::from_millis(2);
 
 pub(super) struct Run<'a> {
@@ -26,11 +26,11 @@ pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) options: &'a Options,
     pub(super) progress: &'a mut dyn Progress,
-    /// Which phases started what on which hosts, and did not stop it.
+    /// The programs that phases started on hosts and did not stop.
     started: Vec<(String, Vec<usize>)>,
-    /// The phase that measures clocks, and the host that asks the others.
+    /// The phase that measures clocks, and the host that probes the others.
     clock: Option<(String, usize)>,
-    /// The longest that a helper took to answer.
+    /// The longest response time of a helper.
     round: Duration,
     files: Receiver,
 }
@@ -49,8 +49,8 @@ impl<'a> Run<'a> {
         Self { team, plan, options, progress, started, clock, round, files }
     }
 
-    /// Runs a cell. Whatever happens, its programs end, and what they wrote is fetched from the hosts
-    /// that still answer and are trusted.
+    /// Runs a cell. In every case its programs end, and their output is fetched from the hosts that
+    /// still answer and are trusted.
     pub(super) fn run(mut self, cell: &Cell) -> (Ran, Result<(), CellFailure>) {
         let mut ran = Ran::default();
         let phases = self.plan.resolve(cell);
@@ -65,7 +65,7 @@ impl<'a> Run<'a> {
             && let Err(later) = self.end(&mut ran)
             && (failure.is_none() || !later.keeps_helpers())
         {
-            // A host that does not answer any more is worse than a program that failed.
+            // A host that no longer answers is reported before a program that failed.
             failure = Some(later);
         }
         if let Some(failure) = failure.as_ref().filter(|failure| !failure.keeps_helpers()) {
@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
         let begun = Instant::now();
         let until = begun + phase.timeout;
         let timed = |failure| match failure {
-            // How long the phase may take, and not how long was left.
+            // Reports the limit of the phase, not the time left.
             CellFailure::Late { phase: name, unfinished, silent, .. } => {
                 CellFailure::Late { phase: name, timeout: phase.timeout, unfinished, silent }
             }
@@ -143,7 +143,7 @@ impl<'a> Run<'a> {
         CellFailure::Program { phase, host, failure: Box::new(failure) }
     }
 
-    /// What a phase stops ends in the reverse order of the phases that started it.
+    /// Programs that a phase stops end in reverse order of the phases that started them.
     fn stop(&mut self, phase: &Resolved, until: Instant) -> Result<(), CellFailure> {
         let stops = |host: usize, started: &str| {
             let action = phase.actions.iter().find(|it| it.0 == host);
@@ -183,8 +183,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Starts what the phase starts, everywhere at the same time, and waits until all of it is
-    /// ready or has ended. Returns when each host started, by its own clock.
+    /// Starts a phase's programs on all hosts at the same time, and waits until all are ready or
+    /// have ended. Returns each host's start time, by its own clock.
     fn start(
         &mut self,
         phase: &Resolved,
@@ -220,7 +220,7 @@ impl<'a> Run<'a> {
         self.done(phase.timeout, until, &left)
     }
 
-    /// Waits until these hosts have done what they were asked to start. Returns when they started.
+    /// Waits until these hosts have started their programs. Returns their start times.
     fn done(
         &mut self,
         timeout: Duration,
@@ -257,8 +257,8 @@ impl<'a> Run<'a> {
         Ok(starts)
     }
 
-    /// A phase fails while these hosts are still waited for. Who of them does not answer any more is
-    /// worse than the failure.
+    /// A phase fails while these hosts are still awaited. A host that no longer answers is reported
+    /// before the failure.
     fn instead(&mut self, failure: CellFailure, left: &[usize]) -> CellFailure {
         match self.team.give_up(left) {
             Ok((_, silent)) if silent.is_empty() => failure,
@@ -270,7 +270,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Has hosts measure their clocks: the first asks all others. That goes on after the phase.
+    /// Starts clock measurement: the first host probes all others. It continues after the phase.
     fn measure(&mut self, phase: &Resolved, until: Instant) -> Result<(), CellFailure> {
         let measured = phase.actions.iter().filter_map(|it| Some((it.0, it.1.clock.clone()?)));
         let measured: Vec<(usize, Clock)> = measured.collect();
@@ -309,13 +309,13 @@ impl<'a> Run<'a> {
         self.team.ask(host, HelperRequest::Measure { phase, name, key: key.to_vec(), part });
     }
 
-    /// How far ahead a phase begins: every host knows of it by then.
+    /// The delay until a phase starts, long enough for every host to receive the request.
     fn ahead(&self) -> Duration {
         LEAD + 2 * self.round
     }
 
-    /// When a phase begins, by REALTIME of each host, and by how much that may be wrong, in ns. Where
-    /// clocks were not measured, they are taken as equal.
+    /// The start time of a phase by REALTIME of each host, and its uncertainty, in ns. Clocks that
+    /// were not measured are assumed equal.
     fn instants(&mut self, until: Instant) -> Result<Vec<(String, i64, i64)>, CellFailure> {
         let names = self.plan.hosts.iter().map(|it| it.name.clone());
         let ahead = self.ahead().as_nanos() as i64;
@@ -352,7 +352,7 @@ impl<'a> Run<'a> {
         self.unhurt()
     }
 
-    /// Stops everything in the reverse order of the phases, and fetches what ppt wrote.
+    /// Stops everything in reverse order of the phases, and fetches the files that ppt wrote.
     fn end(&mut self, ran: &mut Ran) -> Result<(), CellFailure> {
         "end".clone_into(&mut self.team.phase);
         let until = Instant::now() + END;
@@ -366,7 +366,7 @@ impl<'a> Run<'a> {
         self.fetch(&self.everybody(), until, Some(ran))
     }
 
-    /// Takes files until all of these hosts have sent theirs.
+    /// Receives files until all of these hosts have sent theirs.
     fn fetch(
         &mut self,
         hosts: &[usize],
@@ -392,7 +392,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Takes what a host sends of its files. Returns whether that was all.
+    /// Handles a message with files of a host. Returns whether it was the last.
     fn take(
         &mut self,
         host: usize,
@@ -438,8 +438,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Ends the programs of the hosts that a failure leaves, and fetches what they wrote. A host that
-    /// fails now is left out, too: the cell has failed already.
+    /// Ends the programs on the hosts that remain after a failure, and fetches their output. A host
+    /// that fails now is skipped, because the cell has already failed.
     fn salvage(&mut self, failure: &CellFailure, ran: &mut Ran) {
         if matches!(failure, CellFailure::Write { .. }) {
             return;
@@ -449,7 +449,7 @@ impl<'a> Run<'a> {
         for &host in &left {
             self.team.ask(host, HelperRequest::GiveUp);
         }
-        // What comes before this answer belongs to what was asked before.
+        // Messages before this answer belong to earlier requests.
         let is_last =
             |answer: &Answer| matches!(answer, Answer::Message(HelperMessage::Unfinished(_)));
         let mut quiet = Vec::new();
@@ -483,8 +483,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The next answer of these hosts; None if no host is left, or none answers. Hosts that have gone
-    /// are left out.
+    /// The next answer of these hosts; None if no host is left, or none answers. Skips hosts that
+    /// are gone.
     fn hear_of(&mut self, hosts: &mut Vec<usize>) -> Option<(usize, Answer)> {
         while !hosts.is_empty() {
             match self.team.hear(Instant::now() + STALL) {
@@ -497,7 +497,7 @@ impl<'a> Run<'a> {
         None
     }
 
-    /// Removes the hosts that a failure is about.
+    /// Removes the hosts that a failure concerns.
     fn forget(&self, failure: &CellFailure, hosts: &mut Vec<usize>) {
         let lost = failure.lost_hosts();
         hosts.retain(|host| !lost.contains(&self.team.name(*host)));

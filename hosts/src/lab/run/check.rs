@@ -1,5 +1,5 @@
-//! Checks and reports: `ppt-analysis` answers, in a process of its own that ends with this one and
-//! has no privileges but to read.
+//! Checks and reports: `ppt-analysis` runs as a separate process that ends with this one and may
+//! only read.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -14,10 +14,10 @@ use serde_json::Value;
 use super::options::Options;
 use crate::lab::plan::Report;
 
-/// Bytes of an answer, and of what is said about it.
+/// The most bytes of a result and of its error output.
 const MOST_ANSWER: u64 = 64 << 10;
 
-/// Whether a query over captures is true; if not, why.
+/// Whether a query over captures holds; if not, why.
 pub(super) fn check(
     options: &Options,
     captures: &[PathBuf],
@@ -44,7 +44,7 @@ pub(super) fn check(
     }
 }
 
-/// Makes what a plan wants of all captures.
+/// Makes the report of a plan from all captures.
 pub(super) fn report(
     options: &Options,
     captures: &[PathBuf],
@@ -77,8 +77,8 @@ pub(super) fn report(
     file.persist_noclobber(target).map(drop).map_err(|error| error.error.to_string())
 }
 
-/// The first 64 KiB that `ppt-analysis` writes to stdout, which may be `file`; if it fails, what it
-/// says.
+/// The first 64 KiB that `ppt-analysis` writes to stdout, which may be `file`; its error message if
+/// it fails.
 fn ask(
     options: &Options,
     words: &[PathBuf],

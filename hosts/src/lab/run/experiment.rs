@@ -1,4 +1,4 @@
-//! Every cell of an experiment, one after the other.
+//! Runs every cell of an experiment in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
@@ -16,25 +16,25 @@ use crate::lab::plan::{Cell, Plan};
 use crate::lab::progress::{Basis, Event, Progress};
 use crate::lab::wire::Identity;
 
-/// What came of an experiment.
+/// The outcome of an experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Where the results are.
+    /// The folder of the results.
     pub folder: PathBuf,
-    /// Cells.
+    /// The number of cells.
     pub cells: usize,
-    /// Cells that failed, after all attempts.
+    /// The number of cells that failed after all attempts.
     pub failed: usize,
-    /// Whether a report is there, if there should be one.
+    /// Whether the report was made, if one was requested.
     pub reported: bool,
-    /// Whether somebody wanted it to end: then cells are left out.
+    /// Whether the user interrupted it; some cells were then not run.
     pub interrupted: bool,
 }
 
 /// Reads an experiment.
 ///
 /// # Errors
-/// The file cannot be read, or is no experiment.
+/// The file cannot be read, or is not a valid experiment.
 pub fn plan(file: &Path) -> Result<Plan, LabError> {
     let (text, folder) = text(file)?;
     parsed(file, &text, &folder)
@@ -60,7 +60,7 @@ fn parsed(file: &Path, text: &str, folder: &Path) -> Result<Plan, LabError> {
 /// Runs an experiment.
 ///
 /// # Errors
-/// It could not begin. A cell that fails is no error: it is in the manifest.
+/// It could not start. A cell that fails is not an error; the manifest records it.
 pub fn run(
     file: &Path,
     options: &Options,
@@ -72,10 +72,10 @@ pub fn run(
     Experiment { plan, options, progress, manifest, before: None }.run()
 }
 
-/// Runs an experiment again, as the manifest in a folder of results has it.
+/// Runs an experiment again from the manifest in a folder of results.
 ///
 /// # Errors
-/// There is no manifest, or it could not begin.
+/// There is no manifest, or the experiment could not start.
 pub fn rerun(
     results: &Path,
     options: &Options,
@@ -128,8 +128,8 @@ impl Experiment<'_> {
         Ok(Summary { folder, cells: self.plan.cells.len(), failed, reported, interrupted })
     }
 
-    /// Writes the manifest. One that cannot be written, as on a full disk, says that the experiment was
-    /// aborted, if there is one yet.
+    /// Writes the manifest. If that fails, as on a full disk, the existing manifest is marked as
+    /// aborted.
     fn write_manifest(&self, folder: &Path) -> Result<(), LabError> {
         let written = self.manifest.write(folder);
         if written.is_err() {
@@ -138,7 +138,7 @@ impl Experiment<'_> {
         written
     }
 
-    /// Finds the programs of all cells, and says which are not the same everywhere.
+    /// Finds the programs of all cells, and reports those that differ between hosts.
     fn identify(&mut self, team: &mut Team) -> Result<(), LabError> {
         let mut words: Vec<BTreeSet<String>> = vec![BTreeSet::new(); self.plan.hosts.len()];
         for cell in self.plan.cells.iter().filter(|it| it.repeat == 1) {
@@ -210,7 +210,7 @@ impl Experiment<'_> {
         })
     }
 
-    /// Makes the folder of the results, which must be new.
+    /// Creates the folder of the results, which must not exist.
     fn folder(&self) -> Result<PathBuf, LabError> {
         let cannot = |path: &Path| {
             let path = path.to_owned();
@@ -233,7 +233,7 @@ impl Experiment<'_> {
         }
     }
 
-    /// Runs all cells; returns how many failed.
+    /// Runs all cells; returns the number that failed.
     fn cells(&mut self, team: &mut Option<Team>, folder: &Path) -> Result<usize, LabError> {
         let cells = self.plan.cells.clone();
         let mut failed = 0;
@@ -304,7 +304,7 @@ impl Experiment<'_> {
         })
     }
 
-    /// Runs a cell, with new helpers if those of the cell before are gone.
+    /// Runs a cell, with new helpers if those of the previous cell are gone.
     fn attempt(
         &mut self,
         team: &mut Option<Team>,
@@ -343,7 +343,8 @@ impl Experiment<'_> {
         }
     }
 
-    /// Makes the report of all cells that passed. Returns whether it is there, if it should be.
+    /// Makes the report of all cells that passed. Returns whether it was made, if one was
+    /// requested.
     fn report(&mut self, folder: &Path) -> bool {
         let Some(report) = &self.plan.report else { return true };
         let passed = self.manifest.cells.iter().filter(|it| it.passed);
@@ -367,7 +368,7 @@ impl Experiment<'_> {
     }
 }
 
-/// Makes folders for oneself: frames may hold what others must not see.
+/// Creates folders that only the user can read, because frames may hold confidential data.
 fn private() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.mode(0o700);

@@ -1,4 +1,4 @@
-//! A helper that runs, and what it says.
+//! A running helper and its messages.
 
 use std::io::{BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -13,19 +13,19 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::lab::wire::{self, Frame, HelperMessage, HelperRequest};
 
-/// How often a helper hears that somebody is there.
+/// Interval of the controller's keep-alive messages.
 const PING: Duration = Duration::from_secs(2);
-/// How long a helper may take to stop its programs and to clear up.
+/// Time that a helper may take to stop its programs and clean up.
 const LEAVE: Duration = Duration::from_secs(20);
-/// Bytes of what a helper says on stderr that are kept.
+/// Bytes of a helper's stderr that are kept.
 const MOST_SAID: usize = 4096;
 
-/// What comes from a helper.
+/// An event from a helper.
 pub(super) enum LinkEvent {
     Frame(Frame<HelperMessage>),
-    /// Nothing more will come.
+    /// The helper's output has ended.
     Gone(String),
-    /// It says what no helper says.
+    /// The helper sent an invalid message.
     Nonsense(String),
 }
 
@@ -34,19 +34,19 @@ pub(super) struct Link {
     child: Child,
     asks: Option<Sender<HelperRequest>>,
     said: Arc<Mutex<Vec<u8>>>,
-    /// Ended: nothing more is said on stderr.
+    /// Ended once stderr is closed.
     silent: Receiver<()>,
 }
 
 impl Link {
-    /// Starts a helper, which is known by `number`.
+    /// Starts a helper, identified by `number`.
     pub(super) fn start(
         mut command: Command,
         number: usize,
         heard: SyncSender<(usize, LinkEvent)>,
     ) -> std::io::Result<Link> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C is for the controller, whose end ends the helpers.
+        // Ctrl-C is handled by the controller, which then ends the helpers.
         let mut child = command.process_group(0).spawn()?;
         let said = Arc::new(Mutex::new(Vec::new()));
         let (asks, questions) = channel();
@@ -68,7 +68,7 @@ impl Link {
     }
 
     pub(super) fn ask(&self, ask: HelperRequest) {
-        // Of a helper that is gone, its reader tells.
+        // The reader reports a helper that is gone.
         if let Some(asks) = &self.asks {
             let _ = asks.send(ask);
         }
@@ -78,7 +78,7 @@ impl Link {
         self.child.id()
     }
 
-    /// What it said on stderr. It has gone, so it says no more.
+    /// What it wrote to stderr. The helper is gone, so this is complete.
     pub(super) fn last_words(&mut self) -> String {
         self.leave();
         let _ = self.silent.recv_timeout(PING);
@@ -102,7 +102,7 @@ impl Link {
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;
         }
-        // Until it has been waited for, its number is its own.
+        // Its PID is not reused until it has been waited for.
         if let Ok(ended) = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()) {
             let limit = Timespec::try_from(LEAVE).ok();
             let _ = poll(&mut [PollFd::new(&ended, PollFlags::IN)], limit.as_ref());
@@ -120,7 +120,7 @@ impl Drop for Link {
     }
 }
 
-/// Passes questions on. When nobody can ask any more, the pipe is closed.
+/// Forwards requests. The pipe is closed once all senders are dropped.
 fn ask(mut stdin: ChildStdin, questions: &Receiver<HelperRequest>) {
     loop {
         let ask = match questions.recv_timeout(PING) {
@@ -149,7 +149,7 @@ fn listen(stdout: impl Read, number: usize, heard: &SyncSender<(usize, LinkEvent
     }
 }
 
-/// Keeps the end of what is said.
+/// Keeps the last bytes of stderr.
 fn keep(mut stderr: impl Read, said: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 1024];
     while let Ok(read @ 1..) = stderr.read(&mut buffer) {

@@ -1,4 +1,4 @@
-//! What a caller decides.
+//! Options of the caller.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use ppt_output::Invoker;
 
 use crate::lab::host::SelfStart;
 
-/// What a caller decides.
+/// Options of the caller.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How helpers on this machine are started.
     pub own: SelfStart,
-    /// The program that answers checks and makes reports, `ppt-analysis`, if it is installed.
+    /// The program that runs checks and makes reports, `ppt-analysis`, if it is installed.
     pub analysis: Option<PathBuf>,
     /// The `ppt` that captures on this machine.
     pub ppt: PathBuf,
@@ -20,6 +20,6 @@ pub struct Options {
     pub ssh: Vec<OsString>,
     /// The user who called sudo, if root runs this. Checks and reports run as that user.
     pub invoker: Option<Invoker>,
-    /// Where the results go [default: the first free of NAME-1, NAME-2, …].
+    /// The folder of the results [default: the first free of NAME-1, NAME-2, …].
     pub folder: Option<PathBuf>,
 }

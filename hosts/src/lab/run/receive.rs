@@ -1,5 +1,5 @@
-//! Files that helpers send. Nothing of them is trusted: neither their names, nor their number, nor
-//! their sizes. They go into a folder that nobody else has written to.
+//! Files that helpers send. Their names, number and sizes are not trusted. They are written into a
+//! folder that no other process has written to.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 use crate::lab::host::hex;
 use crate::lab::manifest::FileRecord;
 
-/// Of one host and one cell.
+/// Limits for one host and one cell.
 const MOST_FILES: usize = 10_000;
 const MOST_BYTES: u64 = 64 << 30;
-/// Of a name, and of how many parts it may have.
+/// Limits on a name's length and on the number of its components.
 const MOST_NAME: usize = 1024;
 const MOST_PARTS: usize = 16;
 
@@ -28,7 +28,7 @@ pub(super) struct Receiver {
 #[derive(Default)]
 struct Host {
     name: String,
-    /// What ppt writes there: the names that it has, and here.
+    /// Files that ppt writes: their names there, and here.
     expected: Vec<(String, String)>,
     captures: BTreeSet<String>,
     open: Option<Open>,
@@ -45,11 +45,11 @@ struct Open {
     capture: bool,
 }
 
-/// Why a file is not taken.
+/// Why a file is rejected.
 pub(super) enum Refused {
-    /// Its host is at fault.
+    /// The host is at fault.
     Distrust(String),
-    /// This machine is.
+    /// This machine is at fault.
     Write(PathBuf, io::Error),
 }
 
@@ -76,7 +76,7 @@ impl Receiver {
         }
     }
 
-    /// Whether files come that a plan asked for, or those that ppt writes.
+    /// Whether the files were requested by a plan, or written by ppt.
     pub(super) fn collecting(&mut self, collecting: bool) {
         self.collecting = collecting;
     }
@@ -97,7 +97,7 @@ impl Receiver {
             if !is_inside(name) {
                 return distrust("is no name of a file within a folder");
             }
-            // Those of several hosts may have one name.
+            // Files of several hosts may share a name.
             format!("{}/{name}", host.name)
         } else {
             let Some(at) = host.expected.iter().position(|it| it.0 == name) else {
@@ -108,7 +108,7 @@ impl Receiver {
         };
         let path = self.folder.join(&name);
         let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-        // It must be new: neither a link nor another file is written to.
+        // The file must be new: no link is followed and no file overwritten.
         let file = made.and_then(|()| File::create_new(&path));
         match file {
             Ok(file) => {
@@ -150,7 +150,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Nothing more comes from this host for now.
+    /// This host has sent its files for now.
     pub(super) fn is_whole(&self, host: usize) -> Result<(), Refused> {
         match self.hosts[host].open {
             None => Ok(()),
@@ -158,7 +158,7 @@ impl Receiver {
         }
     }
 
-    /// What has been received whole.
+    /// The files that were received completely.
     pub(super) fn outputs(self) -> Vec<FileRecord> {
         let mut outputs = self.outputs;
         outputs.sort_by(|a, b| a.name.cmp(&b.name));
@@ -166,14 +166,14 @@ impl Receiver {
     }
 }
 
-/// Whether a name is relative and leads into its folder only.
+/// Whether a name is relative and stays in its folder.
 fn is_inside(name: &str) -> bool {
     let path = Path::new(name);
     let plain = |it: Component<'_>| match it {
         Component::Normal(part) => part.len() <= 255,
         _ => false,
     };
-    // Not what components() tidies up: the name is taken as it is.
+    // Without the normalisation of components(): the name is used as it is.
     let tidy = path.components().collect::<PathBuf>().as_os_str() == path.as_os_str();
     !name.is_empty()
         && name.len() <= MOST_NAME

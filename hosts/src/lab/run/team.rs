@@ -1,4 +1,4 @@
-//! All helpers of an experiment, and one place where they are heard.
+//! All helpers of an experiment, and the channel that receives their messages.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
@@ -12,39 +12,39 @@ use crate::lab::wire::{
     End, Facts, Failure, Frame, HelperMessage, HelperRequest, Identity, VERSION,
 };
 
-/// How long a helper may take to begin, through ssh if need be.
+/// Time that a helper may take to start, possibly through ssh.
 const BEGIN: Duration = Duration::from_secs(30);
-/// How long a helper may take to answer what needs no waiting.
+/// Time that a helper may take to answer a request that involves no waiting.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Failures that a helper may tell beside its answers, in one cell.
+/// Unsolicited failures that a helper may report in one cell.
 const MOST_FAILURES: usize = 10_000;
 
-/// The name of what is not a phase of the plan.
+/// The name used for steps outside the plan's phases.
 const SETUP: &str = "setup";
 
 pub(super) struct Team {
-    /// In the order of the hosts of the plan; behind them the hub, if there is one.
+    /// In the order of the plan's hosts, followed by the hub, if there is one.
     links: Vec<Link>,
     names: Vec<String>,
     heard: Receiver<(usize, LinkEvent)>,
     pub(super) facts: Vec<Facts>,
-    /// The phase that runs, for messages.
+    /// The running phase, for messages.
     pub(super) phase: String,
-    /// What programs did that nobody waited for: by host.
+    /// Failures of programs that nothing waited for, by host.
     pub(super) failures: Vec<(usize, Failure)>,
 }
 
-/// What programs of hosts do, and which hosts do not answer.
+/// The state of the hosts' programs, and the hosts that do not answer.
 type Unfinished = (Vec<(String, Failure)>, Vec<String>);
 
-/// What one host answered.
+/// The answer of one host.
 pub(super) enum Answer {
     Message(HelperMessage),
     Data(Vec<u8>),
 }
 
 impl Team {
-    /// Starts all helpers, and joins the network namespaces that they make.
+    /// Starts all helpers, and connects the network namespaces that they create.
     pub(super) fn start(plan: &Plan, options: &Options) -> Result<Self, CellFailure> {
         let (tell, heard) = sync_channel(64);
         let mut team = Self {
@@ -110,7 +110,7 @@ impl Team {
         self.tool(&inputs.collect::<Vec<_>>())
     }
 
-    /// Has hosts run `ip` with these lines.
+    /// Runs `ip` on hosts with these lines.
     fn tool(&mut self, inputs: &[(usize, String)]) -> Result<(), CellFailure> {
         for (host, input) in inputs {
             let words = ["ip", "-batch", "-"].map(str::to_owned).to_vec();
@@ -138,7 +138,7 @@ impl Team {
         &self.names[host]
     }
 
-    /// Which files programs of each host are.
+    /// The files of each host's programs.
     pub(super) fn identify(
         &mut self,
         programs: &[Vec<String>],
@@ -159,7 +159,7 @@ impl Team {
         Ok(found)
     }
 
-    /// Waits for one answer of each of these hosts, and takes no other.
+    /// Waits for one answer from each of these hosts, and accepts no other.
     pub(super) fn gather<T>(
         &mut self,
         hosts: &[usize],
@@ -202,7 +202,7 @@ impl Team {
         Ok(())
     }
 
-    /// The next that is heard; None when time is up.
+    /// The next message; None when the time is up.
     pub(super) fn hear(&mut self, until: Instant) -> Result<Option<(usize, Answer)>, CellFailure> {
         let wait = until.saturating_duration_since(Instant::now());
         let (host, heard) = match self.heard.recv_timeout(wait) {
@@ -233,7 +233,7 @@ impl Team {
         self.distrust(host, "it says what it was not asked".to_owned())
     }
 
-    /// Time is up for these hosts: who of them answers, and what their programs do.
+    /// Handles a timeout of these hosts: finds those that answer, and the state of their programs.
     pub(super) fn late(&mut self, timeout: Duration, left: &[usize]) -> CellFailure {
         match self.give_up(left) {
             Ok((unfinished, silent)) => {
@@ -268,7 +268,8 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        // All leave at once, and are then waited for. Nobody listens any more to one that goes on.
+        // All helpers are told to leave first, and then waited for. Messages of one that continues
+        // are ignored.
         self.links.iter_mut().for_each(Link::close);
         self.heard = sync_channel(0).1;
     }

@@ -7,8 +7,8 @@ use super::options::Options;
 use crate::lab::host::{HUB, ISOLATED, NETWORK, PLAIN};
 use crate::lab::plan::{Host, Via};
 
-/// The helper of a host. No word comes from a file without having been checked, and no shell of this
-/// machine sees any.
+/// The helper of a host. Every word from a file has been checked, and no shell of this machine sees
+/// any of them.
 pub(super) fn helper(host: &Host, options: &Options) -> Command {
     let how = if host.isolate { ISOLATED } else { PLAIN };
     let own = &options.own;
@@ -32,7 +32,7 @@ pub(super) fn helper(host: &Host, options: &Options) -> Command {
     }
 }
 
-/// The helper whose network namespace joins those of all others.
+/// The helper with the network namespace that joins all others.
 pub(super) fn hub(options: &Options) -> Command {
     with(options.own.command("keep"), HUB, HUB)
 }
@@ -42,7 +42,7 @@ fn with(mut command: Command, how: &str, name: &str) -> Command {
     command
 }
 
-/// The program that a word of a plan means on a host.
+/// The program on a host that a word of a plan names.
 pub(super) fn program(host: &Host, word: &str) -> String {
     match &host.dir {
         Some(dir) if word.contains('/') && Path::new(word).is_relative() => {
