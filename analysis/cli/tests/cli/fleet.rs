@@ -1,7 +1,8 @@
-//! The fleet that `analysis/cluster/fleet` measures has the form of exports, and engines find in it what was
-//! generated.
+//! The fleet that `analysis/cluster/fleet` measures has the form of exports, and engines find in it
+//! what was generated.
 //!
-//! `analysis/cluster/install` installs pyarrow, DuckDB and Spark; what is missing is named and skipped.
+//! `analysis/cluster/install` installs pyarrow, DuckDB and Spark; what is missing is named and
+//! skipped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
