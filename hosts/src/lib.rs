@@ -1,8 +1,8 @@
-//! Several hosts: how their clocks go, and experiments over them.
+//! Several hosts: how their clocks run, and experiments over them.
 //!
-//! [`lab`] runs what one file describes on all of them.
+//! [`lab`] runs an experiment over several hosts from one file.
 //!
-//! [`probe`] exchanges packets between hosts whose times of sending and arriving the kernels stamp.
+//! [`probe`] exchanges packets between hosts; the kernels timestamp their sending and arrival.
 #![forbid(unsafe_code)]
 
 // The code that pest derives uses this crate if pest is built without std.

@@ -1,4 +1,4 @@
-//! Where a host is asked: `NAME`, `NAME:PORT`, `ADDRESS`, `[ADDRESS]:PORT`.
+//! The address of a host: `NAME`, `NAME:PORT`, `ADDRESS`, `[ADDRESS]:PORT`.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -7,26 +7,26 @@ use ppt_text::escaped;
 
 use super::server::PORT;
 
-/// Why nobody knows where a host is.
+/// Why a host's address is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
-    /// It is no address and no name with a port.
+    /// The text is neither an address nor a name with a port.
     #[error("`{}` is not HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT", escaped(.0))]
     Form(String),
-    /// The system does not know the name.
+    /// The system cannot resolve the name.
     #[error("cannot find the host `{}`: {cause}", escaped(name))]
     Unknown {
         /// The name.
         name: String,
-        /// What the system says.
+        /// The system's message.
         cause: io::Error,
     },
 }
 
-/// The addresses of a host, with [`PORT`] if the text says none: at least one.
+/// The addresses of a host, at least one. The port is [`PORT`] unless the text gives one.
 ///
 /// # Errors
-/// It is no address, or the name cannot be resolved.
+/// The text is no address, or the name cannot be resolved.
 pub fn resolve(text: &str) -> Result<Vec<SocketAddr>, AddressError> {
     let form = || AddressError::Form(text.to_owned());
     if let Ok(address) = text.parse::<SocketAddr>() {

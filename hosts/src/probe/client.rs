@@ -1,4 +1,4 @@
-//! Asks other hosts, and hands on what their clocks and the kernels' stamps say.
+//! Probes other hosts, and passes on their clock readings and the kernels' timestamps.
 
 use std::io;
 use std::mem::discriminant;
@@ -24,39 +24,38 @@ use super::true_time::{TimeSource, TimeSourceError, Watch};
 pub const RATES: RangeInclusive<f64> = 4.0..=1000.0;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Between two looks at the other clocks: what their readings tell of a step of CLOCK_REALTIME costs the
-/// probes between two of them.
+/// Interval between readings of the other clocks. Across a step of CLOCK_REALTIME, the probes
+/// between two readings are lost.
 const CLOCKS_NS: u64 = SECOND_NS / 4;
-/// Between two hellos to a host that does not answer.
+/// Interval between hellos to a host that does not answer.
 const AGAIN_NS: u64 = SECOND_NS / 4;
-/// A host that answers nothing for so long is greeted again: it may have been restarted.
+/// A host that is silent for this long is greeted again, because it may have been restarted.
 const SILENT_NS: u64 = 3 * SECOND_NS;
-/// How long the last question waits for its answer, and how often it is asked.
+/// How long the last question waits for its answer, and how often it is sent.
 const LAST_NS: u64 = SECOND_NS / 10;
 const LAST_TRIES: u32 = 3;
-/// Probes right after each other.
+/// The number of probes in a burst.
 const PAIR: u32 = 2;
 
-/// A host to ask.
+/// A host to probe.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// What the user calls it.
+    /// Its name as the user gave it.
     pub name: String,
-    /// Where it may be: the first that answers is asked.
+    /// Its candidate addresses; the first that answers is used.
     pub addresses: Vec<SocketAddr>,
 }
 
-/// How to measure.
+/// Options of a measurement.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// For how long; `None` is until the stop.
+    /// Duration; `None` is until the stop.
     pub duration: Option<Duration>,
-    /// Pairs of probes a second, to each host, from [`RATES`]: what is beyond is taken as the end of
-    /// that.
+    /// Pairs of probes per second to each host. Values outside [`RATES`] are clamped.
     pub rate: f64,
-    /// How long a host may take until its first answer.
+    /// Time limit for a host's first answer.
     pub patience: Duration,
-    /// Who tells true time of this host.
+    /// The sources of true time of this host.
     pub sources: Vec<TimeSource>,
 }
 
@@ -67,73 +66,73 @@ impl Default for Options {
     }
 }
 
-/// Takes what is measured.
+/// Receives the measurements.
 pub trait Sink {
-    /// One line.
+    /// Writes one line.
     ///
     /// # Errors
-    /// Those of the place where records are kept.
+    /// Errors of the underlying storage.
     fn put(&mut self, record: &Record) -> io::Result<()>;
-    /// What was put is to be kept, whatever happens: called each second, and at the end.
+    /// Makes all lines written so far durable. Called each second, and at the end.
     ///
     /// # Errors
-    /// Those of the place where records are kept.
+    /// Errors of the underlying storage.
     fn keep(&mut self) -> io::Result<()>;
 }
 
-/// What happens while it measures. Hosts are those of the call, by their place.
+/// Events during a measurement. Hosts are numbered as in the call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A host answered for the first time, or again after it was silent.
     Answered {
         /// The host.
         place: usize,
-        /// Where it is.
+        /// Its address.
         address: SocketAddr,
-        /// Who it is.
+        /// Its identity.
         identity: Identity,
     },
-    /// A host answers no more. It is asked on.
+    /// A host stopped answering. Probing continues.
     Silent {
         /// The host.
         place: usize,
     },
-    /// Something that one of [`Options::sources`] said is left out, or it said nothing. The same is
-    /// told once, until the source says something that counts.
+    /// A reading of one of [`Options::sources`] was dropped, or the source gave none. The same
+    /// reason is reported once, until the source gives a usable reading.
     LeftOut {
-        /// Which one, by its place.
+        /// The index of the source.
         place: usize,
-        /// Why.
+        /// The reason.
         error: TimeSourceError,
     },
-    /// A second is over: what was counted so far, of each host.
+    /// A second has passed: the counts of each host so far.
     Second(Vec<LinkCounts>),
 }
 
-/// Why nothing is measured, or no more.
+/// Why a measurement cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// No answer. It says nothing to those who have another key.
+    /// No answer. A host does not answer those who have another key.
     #[error("{name} ({address}) does not answer{}", silence(*is_refused, *foreign))]
     NoAnswer {
         /// The host, as the user calls it.
         name: String,
-        /// The last address that was tried.
+        /// The last address tried.
         address: SocketAddr,
-        /// Its system says that nothing listens there.
+        /// Its system reported that no program listens there.
         is_refused: bool,
-        /// Packets that came from there, signed by another key or by none.
+        /// Packets from that address with another signature or none.
         foreign: u64,
     },
-    /// Another version.
+    /// The host speaks another version of the protocol.
     #[error("{name} speaks version {version} of the protocol, and this program version {VERSION}")]
     OtherVersion {
         /// The host, as the user calls it.
         name: String,
-        /// What it speaks.
+        /// Its version.
         version: u8,
     },
-    /// The other host is this one.
+    /// The other host is this host.
     #[error("{name} is this host itself (\"{host}\", and the same boot)")]
     Oneself {
         /// The host, as the user calls it.
@@ -141,10 +140,10 @@ pub enum MeasureError {
         /// Its own name.
         host: String,
     },
-    /// Two hosts that files cannot tell apart.
+    /// Two hosts that files cannot distinguish.
     #[error("two hosts call themselves \"{host}\", {first} and {second}: give one another name")]
     OneName {
-        /// The name of both.
+        /// The name of both hosts.
         host: String,
         /// One of them, as the user calls it.
         first: String,
@@ -154,13 +153,13 @@ pub enum MeasureError {
     /// The socket fails.
     #[error("cannot ask other hosts: {0}")]
     System(#[source] io::Error),
-    /// What was measured cannot be written.
+    /// The measurements cannot be written.
     #[error("cannot write what was measured: {0}")]
     Write(#[source] io::Error),
-    /// The clocks of this host are of no use.
+    /// The clocks of this host are unusable.
     #[error(transparent)]
     Clock(#[from] ClockError),
-    /// One of [`Options::sources`] is not there.
+    /// One of [`Options::sources`] is missing.
     #[error(transparent)]
     TimeSource(#[from] TimeSourceError),
 }
@@ -173,25 +172,25 @@ fn silence(is_refused: bool, foreign: u64) -> &'static str {
     }
 }
 
-/// Who is asked, by whom, and how.
+/// The parameters of a measurement.
 #[derive(Debug)]
 pub struct Measurement<'a> {
-    /// The hosts to ask.
+    /// The hosts to probe.
     pub hosts: &'a [Asked],
-    /// What they and this host know.
+    /// The shared key.
     pub key: &'a Key,
-    /// This host.
+    /// This host's identity.
     pub me: &'a Identity,
-    /// Its clocks.
+    /// This host's clocks.
     pub clock: &'a HostClock,
-    /// How.
+    /// The options.
     pub options: &'a Options,
 }
 
 impl Measurement<'_> {
-    /// Asks until the time is over or `stop`. Returns what was counted of each host.
+    /// Measures until the time is over or `stop` is set. Returns the counts of each host.
     ///
-    /// All must answer a first time, or nothing is put into `sink`.
+    /// Nothing is written to `sink` until every host has answered once.
     ///
     /// # Errors
     /// A host does not answer the first time or answers with another version, the clock cannot be
@@ -210,7 +209,7 @@ impl Measurement<'_> {
             asked,
             link: Link::new(asked.addresses.clone()),
             index: None,
-            // Hosts are asked in turn: their packets do not meet.
+            // Hosts are probed in turn, so that their packets do not collide.
             due_ns: now_ns + every_ns * place / count,
             greet_ns: now_ns,
             heard_ns: now_ns,
@@ -240,11 +239,11 @@ struct Measured<'a> {
     link: Link,
     /// Its index in the file.
     index: Option<u32>,
-    /// The next burst.
+    /// The time of the next burst.
     due_ns: u64,
-    /// The next hello, while it has not answered.
+    /// The time of the next hello, while it has not answered.
     greet_ns: u64,
-    /// The last answer.
+    /// The time of the last answer.
     heard_ns: u64,
     is_silent: bool,
     is_refused: bool,
@@ -257,20 +256,20 @@ struct Run<'a> {
     known: Vec<Host>,
     every_ns: u64,
     watch: Watch<'a>,
-    /// Of each source of true time, why the last thing that it said was left out.
+    /// For each source of true time, why its last reading was dropped.
     left_out: Vec<Option<TimeSourceError>>,
-    /// How much was left out.
+    /// The number of dropped readings.
     unsaid: u64,
     sink: &'a mut dyn Sink,
     tell: &'a mut dyn FnMut(Event),
 }
 
 impl Run<'_> {
-    /// Until all have answered.
+    /// Runs until all hosts have answered.
     fn greet(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
         let end_ns =
             ppt_now::monotonic().saturating_add(self.of.options.patience.as_nanos() as u64);
-        // What they say before all are there is who they are.
+        // Before all hosts have answered, they only send their identities.
         let mut records = Vec::new();
         while self.hosts.iter().any(|it| !it.link.is_open()) {
             let now_ns = ppt_now::monotonic();
@@ -296,12 +295,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Says hello to those who have not answered.
+    /// Sends a hello to each host that has not answered.
     fn greet_due(&mut self, now_ns: u64) -> Result<(), MeasureError> {
         for host in &mut self.hosts {
             if !host.link.is_open() && now_ns >= host.greet_ns {
                 let greeted = host.link.greet(self.of.me, self.of.key, self.of.clock);
-                // An address that this machine cannot reach now may be reached later.
+                // An address that is unreachable now may become reachable later.
                 greeted.or_else(|error| match error.kind() {
                     io::ErrorKind::NetworkUnreachable
                     | io::ErrorKind::HostUnreachable
@@ -345,7 +344,7 @@ impl Run<'_> {
         self.finish()
     }
 
-    /// One more question, whose answer tells when those before it left.
+    /// Sends one more question; its answer reports when those before it left.
     fn finish(&mut self) -> Result<(), MeasureError> {
         self.other_clocks()?;
         for _ in 0..LAST_TRIES {
@@ -391,7 +390,7 @@ impl Run<'_> {
         ]
     }
 
-    /// What sources of true time have said.
+    /// Readings of the sources of true time.
     fn put_said(&mut self) -> Result<(), MeasureError> {
         let said: Vec<_> = self.watch.take().collect();
         for (place, said) in said {
@@ -412,7 +411,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The other clocks of all hosts.
+    /// Reads the other clocks of all hosts.
     fn other_clocks(&mut self) -> Result<(), MeasureError> {
         self.read_clocks()?;
         for (a, b) in OTHER_CLOCKS {
@@ -441,13 +440,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Ticks and REALTIME of this host, now.
+    /// Reads ticks and REALTIME of this host.
     fn read_clocks(&mut self) -> Result<(), MeasureError> {
         let reading = self.of.clock.reading(ClockId::Tick, ClockId::Realtime);
         self.put(&Record::Clock(0, reading))
     }
 
-    /// A burst to each host whose turn it is.
+    /// Sends a burst to each host that is due.
     fn ask_due(&mut self, now_ns: u64) -> Result<(), MeasureError> {
         for place in 0..self.hosts.len() {
             let host = &self.hosts[place];
@@ -459,14 +458,15 @@ impl Run<'_> {
             for _ in 0..PAIR {
                 host.link.probe(self.of.key, self.of.clock);
             }
-            // Nine to eleven tenths: whatever else is periodic meets it at all its phases.
+            // Random interval of 0.9 to 1.1 periods, so that the bursts meet periodic activity at
+            // all phases.
             let jitter = random() % (self.every_ns / 5 + 1);
             host.due_ns = now_ns + self.every_ns - self.every_ns / 10 + jitter;
         }
         Ok(())
     }
 
-    /// Until a packet comes, or this moment.
+    /// Waits for a packet, or until this time.
     fn wait(&mut self, until_ns: u64) -> Result<(), MeasureError> {
         let left_ns = until_ns.saturating_sub(ppt_now::monotonic()).min(SECOND_NS / 4);
         let timeout = Timespec { tv_sec: 0, tv_nsec: left_ns as i64 };
@@ -481,13 +481,13 @@ impl Run<'_> {
     fn receive_and_put(&mut self) -> Result<(), MeasureError> {
         let mut records = Vec::new();
         if self.receive(&mut records)? {
-            // What came is between this reading and the one before the burst.
+            // The arrival lies between this reading and the one before the burst.
             self.read_clocks()?;
         }
         records.iter().try_for_each(|it| self.put(it))
     }
 
-    /// Takes what has come; whether anything came.
+    /// Receives the packets that have arrived; returns whether there were any.
     fn receive(&mut self, records: &mut Vec<Record>) -> Result<bool, MeasureError> {
         let mut came = false;
         for place in 0..self.hosts.len() {
@@ -536,7 +536,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The index of a host in the file, which it gets now if it has none.
+    /// The index of a host in the file, assigned now if it has none.
     fn index(
         &mut self,
         place: usize,
@@ -547,7 +547,7 @@ impl Run<'_> {
         if host.is(&self.known[0]) {
             return Err(MeasureError::Oneself { name, host: host.name().to_owned() });
         }
-        // This one may have been another boot of itself before.
+        // The host may have been another boot of itself before.
         let others = self.hosts.iter().enumerate().filter(|it| it.0 != place);
         let mut others =
             others.filter_map(|(_, it)| Some((it.asked, &self.known[it.index? as usize])));

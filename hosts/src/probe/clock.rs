@@ -9,41 +9,41 @@ use ppt_now::{Counter, Distrust};
 
 use super::theta::Shift;
 
-/// Where the kernel says by which clock it tells time.
+/// The file in which the kernel names its clock source.
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 /// Why the clocks of this host cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ClockError {
-    /// Its ticks may say anything.
+    /// Its ticks are unreliable.
     #[error("the ticks of this host cannot be trusted: {0}")]
     Distrusted(Distrust),
-    /// `PPT_TEST_CLOCK` is not understood.
+    /// `PPT_TEST_CLOCK` cannot be parsed.
     #[cfg(ppt_test_clock)]
     #[error("PPT_TEST_CLOCK: {0}")]
     Test(#[from] super::theta::NoShift),
 }
 
-/// The clocks of this host: its ticks, the kernel's clocks, and the kernel's stamps.
+/// The clocks of this host: its ticks, the kernel's clocks, and the kernel's timestamps.
 #[derive(Debug, Clone, Default)]
 pub struct HostClock {
-    /// In tests, how they go wrong.
+    /// The simulated clock error, in tests.
     shifted: Option<Arc<Shifted>>,
 }
 
 #[derive(Debug)]
 struct Shifted {
     shift: Shift,
-    /// What the clocks of the machine showed at the origin.
+    /// The readings of the machine's clocks at the origin.
     origins: [(ClockId, i128); 4],
 }
 
 impl HostClock {
-    /// The clocks as they are. If it was built with `--cfg ppt_test_clock`, they go wrong as the
-    /// variable `PPT_TEST_CLOCK` says.
+    /// The real clocks. Built with `--cfg ppt_test_clock`, they have the errors that the variable
+    /// `PPT_TEST_CLOCK` describes.
     ///
     /// # Errors
-    /// The ticks of this host cannot be trusted.
+    /// The ticks of this host are unreliable.
     pub fn of_this_host() -> Result<Self, ClockError> {
         check()?;
         #[cfg(ppt_test_clock)]
@@ -56,7 +56,7 @@ impl HostClock {
         Ok(Self::default())
     }
 
-    /// Clocks that go wrong, for tests.
+    /// Clocks with simulated errors, for tests.
     pub fn shifted(shift: Shift) -> Self {
         let clocks =
             [ClockId::Monotonic, ClockId::MonotonicRaw, ClockId::Boottime, ClockId::Realtime];
@@ -67,30 +67,30 @@ impl HostClock {
         Self { shifted: Some(Arc::new(Shifted { shift, origins })) }
     }
 
-    /// Whether the ticks can be trusted still: the kernel may turn to another clock.
+    /// Checks that the ticks are still reliable: the kernel may switch its clock source.
     ///
     /// # Errors
-    /// They no longer can.
+    /// They are no longer reliable.
     pub fn check(&self) -> Result<(), ClockError> {
         check()
     }
 
-    /// The ticks now.
+    /// Reads the ticks.
     pub fn ticks(&self) -> u64 {
         self.value(ClockId::Tick)
     }
 
-    /// `b` between two readings of `a`.
+    /// Reads `b` between two readings of `a`.
     pub fn reading(&self, a: ClockId, b: ClockId) -> ClockReading {
         ppt_now::bracket(a, b, |clock| self.value(clock))
     }
 
-    /// A stamp of the machine's kernel (CLOCK_REALTIME) as one of this host.
+    /// Converts a timestamp of the machine's kernel (CLOCK_REALTIME) to this host's.
     pub fn stamp(&self, realtime_ns: u64) -> u64 {
         self.shown(ClockId::Realtime, realtime_ns)
     }
 
-    /// How many ticks a second has, to some ppm: what only brackets say exactly.
+    /// Ticks per second, to within some ppm; only brackets give the exact rate.
     pub fn tick_hz(&self) -> u64 {
         let first = self.reading(ClockId::Tick, ClockId::MonotonicRaw);
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -98,7 +98,7 @@ impl HostClock {
         let ticks = last.a_middle().saturating_sub(first.a_middle());
         let ns = last.b_value.saturating_sub(first.b_value).max(1);
         let hz = u128::from(ticks) * 1_000_000_000 / u128::from(ns);
-        // No more digits than it is good for.
+        // Rounded to its accuracy.
         (hz as u64).next_multiple_of(1000)
     }
 
@@ -134,8 +134,7 @@ mod tests {
     use super::super::theta::Theta;
     use super::*;
 
-    /// Every clock of a host that goes wrong does so by one equation, and its steps are
-    /// REALTIME's alone.
+    /// All clocks of a simulated host follow one equation; only REALTIME steps.
     #[test]
     fn the_clocks_of_a_host_go_wrong_together() {
         let hz = HostClock::default().tick_hz();

@@ -1,4 +1,4 @@
-//! The file that is written while it is measured.
+//! The file that a measurement writes.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,8 +10,8 @@ use ppt_output::{Guarded, Output, OutputError, Rules};
 
 use super::client::Sink;
 
-/// A `.sync` file. It gets its name as soon as it is kept for the first time; whoever is killed
-/// after that leaves a file that can be read, without its last second.
+/// A `.sync` file. It gets its name when it is first flushed. If the process is killed later, the
+/// file is readable and lacks only the last second.
 #[derive(Debug)]
 pub struct SyncFile {
     lines: BufWriter<Guarded<File>>,
@@ -19,7 +19,7 @@ pub struct SyncFile {
 }
 
 impl SyncFile {
-    /// A file that is to be called `path`; `-` is standard output.
+    /// A file to be named `path`; `-` is standard output.
     ///
     /// # Errors
     /// The path is refused by `rules`, or cannot be written.

@@ -1,4 +1,4 @@
-//! Who this host is.
+//! The identity of this host.
 
 use std::{fs, io};
 
@@ -8,27 +8,27 @@ use ppt_text::escaped;
 use super::clock::HostClock;
 use super::packet::Identity;
 
-/// Where the kernel says which boot this is.
+/// The file with the kernel's boot id.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Why nobody knows who this host is.
+/// Why the identity of this host is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// The kernel does not say.
+    /// The kernel gives no boot id.
     #[error("cannot read {BOOT_ID}: {0}")]
     System(#[source] io::Error),
-    /// What it says is no name.
+    /// The name is invalid.
     #[error("\"{}\" is no name for a host: {cause}", escaped(name))]
     Name {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         cause: RecordError,
     },
 }
 
 impl Identity {
-    /// This host: by `name`, or by what the system calls it.
+    /// This host, named `name` or by its host name.
     ///
     /// # Errors
     /// The name is too long or unsafe to show, or the boot id cannot be read.

@@ -1,4 +1,4 @@
-//! The secret that both sides know: whoever has it may ask, and is believed.
+//! The shared secret. Whoever has it may send questions and is trusted.
 
 use std::fmt;
 use std::fs::File;
@@ -10,42 +10,42 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::process::geteuid;
 use sha2::Sha256;
 
-/// The least bytes of a key.
+/// Shortest key, in bytes.
 pub const MIN_KEY: usize = 16;
-/// The most bytes of a key: what is longer is another file, named by mistake.
+/// Longest key, in bytes. A longer file was probably named by mistake.
 const MAX_KEY: usize = 4096;
-/// Bytes of a tag: HMAC-SHA256, its left half.
+/// Length of a tag in bytes: the left half of an HMAC-SHA256.
 pub const TAG: usize = 16;
 
-/// A key. Nothing shows its bytes.
+/// A key. No output shows its bytes.
 #[derive(Clone)]
 pub struct Key(Hmac<Sha256>);
 
-/// Why a file is no key.
+/// Why a file is not a usable key.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// The system refuses to read it.
+    /// The file cannot be read.
     #[error("cannot read the key {}: {cause}", path.display())]
     System {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         cause: io::Error,
     },
     /// It is a folder, a device, a FIFO or a link.
     #[error("the key {} is not a regular file", .0.display())]
     NotAFile(PathBuf),
-    /// Somebody else could have put it there.
+    /// It belongs to another user.
     #[error("the key {} belongs to user {owner}, and not to you (user {us})", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// Who owns it.
+        /// Its owner.
         owner: u32,
-        /// Who asks.
+        /// The caller.
         us: u32,
     },
-    /// Others may read or write it.
+    /// Other users may read or write it.
     #[error("others may use the key {}: its mode is {mode:04o}, and must be 0600", path.display())]
     Open {
         /// The file.
@@ -53,15 +53,15 @@ pub enum KeyError {
         /// Its permissions.
         mode: u32,
     },
-    /// It can be guessed.
+    /// It is too short, so it can be guessed.
     #[error("the key {} has {length} bytes; a key has at least {MIN_KEY}", path.display())]
     Short {
         /// The file.
         path: PathBuf,
-        /// Its bytes, without the end of a line.
+        /// Its length in bytes, without the final newline.
         length: usize,
     },
-    /// It is no key.
+    /// It is too long to be a key.
     #[error("the key {} has more than {MAX_KEY} bytes", .0.display())]
     Long(PathBuf),
 }
@@ -75,14 +75,14 @@ impl Key {
         Hmac::new_from_slice(bytes).ok().map(Self)
     }
 
-    /// Reads a key: a regular file of mode 0600 that belongs to the caller. The end of its last line
-    /// is no part of it, because editors add one.
+    /// Reads a key: a regular file of mode 0600 owned by the caller. A final newline is not part of
+    /// the key, because editors add one.
     ///
     /// # Errors
     /// The file cannot be read, others may read it, or it is too short or too long.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let system = |cause: io::Error| KeyError::System { path: path.into(), cause };
-        // Opening a FIFO would wait for who writes it.
+        // Opening a FIFO would block until it has a writer.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = match openat(CWD, path, flags, Mode::empty()) {
             Err(rustix::io::Errno::LOOP) => return Err(KeyError::NotAFile(path.into())),
@@ -111,13 +111,13 @@ impl Key {
         Self::new(bytes).ok_or(KeyError::Short { path: path.into(), length: bytes.len() })
     }
 
-    /// What only who has the key can say of `bytes`.
+    /// The tag of `bytes`, which only a holder of the key can compute.
     pub fn tag(&self, bytes: &[u8]) -> [u8; TAG] {
         let whole = self.0.clone().chain_update(bytes).finalize().into_bytes();
         std::array::from_fn(|at| whole[at])
     }
 
-    /// Whether somebody who has the key made `tag` of `bytes`; takes equally long for every tag.
+    /// Whether `tag` is the tag of `bytes` under this key; runs in constant time.
     pub fn is_authentic(&self, bytes: &[u8], tag: &[u8; TAG]) -> bool {
         self.0.clone().chain_update(bytes).verify_truncated_left(tag).is_ok()
     }

@@ -1,4 +1,4 @@
-//! One host that is asked: its socket, its conversation, and what is not answered yet.
+//! One probed host: its socket, its conversation, and its outstanding questions.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,17 +13,17 @@ use super::packet::{Answer, Answered, EARLIER, Head, Identity, MAX_PACKET, Quest
 use super::random::random;
 use super::stamps::Stamped;
 
-/// An answer is expected no longer than this.
+/// Longest wait for an answer.
 const PATIENCE_NS: u64 = 2_000_000_000;
 
-/// A host that is asked.
+/// A probed host.
 #[derive(Debug)]
 pub(super) struct Link {
     addresses: Vec<SocketAddr>,
-    /// The one that is tried.
+    /// The address in use.
     at: usize,
     open: Option<Open>,
-    /// What was counted.
+    /// The counts.
     pub counts: LinkCounts,
 }
 
@@ -32,19 +32,19 @@ pub(super) struct Link {
 struct Open {
     socket: Stamped<u64>,
     conversation: u64,
-    /// When it began.
+    /// When it started.
     since_ns: u64,
-    /// Questions that the host did not get in earlier conversations.
+    /// Questions that the host did not receive in earlier conversations.
     lost_before: u64,
-    /// The system there says that nothing listens.
+    /// The host's system reported that no program listens.
     is_refused: bool,
-    /// From the answer to the hello.
+    /// The token from the answer to the hello.
     token: Option<u64>,
-    /// Questions without an answer, or without all stamps, by number: the numbers follow each other.
+    /// Questions without an answer or without all timestamps, by consecutive number.
     asked: VecDeque<Asked>,
     /// The number of the next question.
     next: u64,
-    /// The highest number that was answered.
+    /// The highest number answered.
     answered: u64,
 }
 
@@ -52,16 +52,16 @@ struct Open {
 #[derive(Debug, Default)]
 struct Asked {
     number: u64,
-    /// When, on the monotonic clock.
+    /// The time sent, on the monotonic clock.
     at_ns: u64,
-    /// Ticks before it was sent, if it is a probe.
+    /// The ticks before sending, for a probe.
     from_tick: Option<u64>,
     t1: Option<u64>,
     back: Option<Back>,
     t3: Option<u64>,
-    /// It is not counted.
+    /// Not counted.
     is_last: bool,
-    /// All that can be said of it was said.
+    /// The question has been accounted for.
     is_done: bool,
 }
 
@@ -75,42 +75,42 @@ struct Back {
 /// Packets to and from one host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkCounts {
-    /// Probes that were sent.
+    /// Probes sent.
     pub asked: u64,
-    /// Probes that were answered.
+    /// Probes answered.
     pub answered: u64,
-    /// Probes with all their stamps: they are in the file.
+    /// Probes with all timestamps, which are in the file.
     pub complete: u64,
-    /// The shortest way there and back, without the time that the host took, in ns.
+    /// The shortest round trip without the host's processing time, in ns.
     pub least_ns: Option<u64>,
-    /// Questions that the host did not get.
+    /// Questions that the host did not receive.
     pub lost_there: u64,
-    /// Questions whose answers did not come in time.
+    /// Questions with late or missing answers.
     pub unanswered: u64,
-    /// Probes of which a kernel's stamp did not come.
+    /// Probes that lack a kernel timestamp.
     pub unstamped: u64,
-    /// Packets of somebody who has not the key, or without sense.
+    /// Packets that are malformed or not signed with the key.
     pub foreign: u64,
-    /// Answers that had come before.
+    /// Duplicate answers.
     pub replayed: u64,
-    /// Answers that nobody expected any more.
+    /// Answers to no outstanding question.
     pub late: u64,
-    /// Packets that the system did not send.
+    /// Packets that the system failed to send.
     pub unsent: u64,
 }
 
-/// What a link learns.
+/// An event of a link.
 #[derive(Debug)]
 pub(super) enum Learnt {
-    /// Who it is.
+    /// The host's identity.
     Identity(Identity),
-    /// What its clocks show.
+    /// The readings of its clocks.
     Reading(ClockReading),
-    /// A probe with all its stamps; hosts are those of the caller.
+    /// A probe with all timestamps; hosts are numbered by the caller.
     Probe(Probe),
-    /// It speaks another version.
+    /// The host speaks another version.
     OtherVersion(u8),
-    /// The system says that nothing listens there.
+    /// The host's system reported that no program listens there.
     Refused,
 }
 
@@ -119,7 +119,7 @@ impl Link {
         Self { addresses, at: 0, open: None, counts: LinkCounts::default() }
     }
 
-    /// Where it is asked.
+    /// The address in use.
     pub fn address(&self) -> SocketAddr {
         self.addresses[self.at]
     }
@@ -128,12 +128,12 @@ impl Link {
         self.open.as_ref().map(|it| &it.socket)
     }
 
-    /// Whether it has answered the hello of this conversation.
+    /// Whether the host has answered the hello of this conversation.
     pub fn is_open(&self) -> bool {
         self.open.as_ref().is_some_and(|it| it.token.is_some())
     }
 
-    /// Says hello: again where it did, or at the next address if that one stays silent.
+    /// Sends a hello: to the same address if it has answered, else to the next one.
     pub fn greet(&mut self, me: &Identity, key: &Key, clock: &HostClock) -> io::Result<()> {
         let now_ns = ppt_now::monotonic();
         let goes_on =
@@ -167,7 +167,7 @@ impl Link {
         }
     }
 
-    /// Sends a probe only for what its answer says of those before it.
+    /// Sends a probe only for the timestamps of earlier probes in its answer.
     pub fn probe_last(&mut self, key: &Key, clock: &HostClock) {
         let asked = self.counts.asked;
         self.probe(key, clock);
@@ -178,7 +178,7 @@ impl Link {
         }
     }
 
-    /// Asks for the clocks that are read four times a second.
+    /// Requests the clocks that are read four times a second.
     pub fn ask_clocks(&mut self, key: &Key) {
         let Some(open) = &mut self.open else { return };
         let Some(token) = open.token else { return };
@@ -188,13 +188,13 @@ impl Link {
         }
     }
 
-    /// Takes what has come; whether anything came.
+    /// Receives the packets that have arrived; returns whether there were any.
     pub fn receive(&mut self, key: &Key, learn: &mut dyn FnMut(Learnt)) -> io::Result<bool> {
         let mut came = false;
         let Some(open) = &mut self.open else { return Ok(false) };
         open.note_left(&mut self.counts, learn)?;
         let mut buffer = [0; MAX_PACKET];
-        // Whoever floods it does not keep the others from being asked.
+        // A flood from one host must not keep the others from being probed.
         for _ in 0..256 {
             let packet = match open.socket.receive(&mut buffer) {
                 Ok(Some(packet)) => packet,
@@ -204,7 +204,8 @@ impl Link {
                     learn(Learnt::Refused);
                     continue;
                 }
-                // What routers say passes; a socket that fails for good stays silent, which is said.
+                // ICMP errors are transient. A socket that fails permanently stays silent, which is
+                // reported.
                 Err(_) => break,
             };
             came = true;
@@ -225,7 +226,7 @@ impl Link {
         Ok(came)
     }
 
-    /// Gives up what was asked too long ago.
+    /// Gives up questions that were sent too long ago.
     pub fn give_up(&mut self, now_ns: u64) {
         let Some(open) = &mut self.open else { return };
         while let Some(first) = open.asked.front() {
@@ -237,7 +238,7 @@ impl Link {
         }
     }
 
-    /// Gives up everything: it was the end.
+    /// Gives up all questions at the end.
     pub fn close(&mut self) {
         for asked in self.open.iter_mut().flat_map(|it| it.asked.drain(..)) {
             asked.count(&mut self.counts);
@@ -245,7 +246,7 @@ impl Link {
         self.open = None;
     }
 
-    /// Whether a probe has not come back, or lacks a stamp.
+    /// Whether a probe has no answer or lacks a timestamp.
     pub fn lacks(&self) -> bool {
         let mut asked = self.open.iter().flat_map(|it| &it.asked);
         asked.any(|it| it.from_tick.is_some() && !it.is_last && !it.is_done)
@@ -295,7 +296,7 @@ impl Open {
 
     fn send(&mut self, packet: &[u8], from_tick: Option<u64>, at_ns: u64) -> io::Result<()> {
         let number = self.next;
-        // A number is used up whatever becomes of it: nobody may have two questions of one number.
+        // A number is used up even if sending fails: no two questions may share one.
         self.next += 1;
         let asked = Asked { number, at_ns, from_tick, ..Asked::default() };
         let sent = self.socket.send(packet, None, number);
@@ -338,7 +339,7 @@ impl Open {
             counts.foreign += 1;
             return;
         }
-        // Readings are kept in the order of time; those of answers that were overtaken are not.
+        // Readings are kept in order of time; those of overtaken answers are dropped.
         let (in_order, lost_before) = (number > self.answered, self.lost_before);
         let Some(asked) = self.find(number) else {
             counts.late += 1;
@@ -349,7 +350,7 @@ impl Open {
             Answer::Hello { .. } | Answer::Clocks(_) if asked.is_done => counts.replayed += 1,
             Answer::Hello { token, identity } if !is_probe => {
                 asked.is_done = true;
-                // Of several hellos the first answer counts.
+                // Only the first answer to several hellos counts.
                 if self.token.is_none() {
                     self.token = Some(token);
                     learn(Learnt::Identity(identity));
@@ -368,13 +369,13 @@ impl Open {
                 }
                 counts.answered += u64::from(!asked.is_last);
                 let Answered { t2, tick, earlier, now, questions } = it;
-                // Without a stamp on this host, or on that one, it stays incomplete.
+                // Without a timestamp on either host, the probe stays incomplete.
                 asked.back = Some(Back { to_tick: tick, t2, t4: stamp.unwrap_or(0) });
                 if in_order {
                     learn(Learnt::Reading(now));
                     counts.lost_there = lost_before + number.saturating_sub(questions);
                 }
-                // Its own leaving is known already if this answer was overtaken.
+                // If this answer was overtaken, its sending time is already known.
                 self.complete(number, counts, learn);
                 self.note_earlier(number, earlier, counts, learn);
             }

@@ -1,7 +1,7 @@
 //! The packets, byte for byte: pure reading and writing.
 //!
-//! All integers are little endian. A question is as long as its answer. What every version keeps:
-//! the first 24 bytes, and that the last 16 are the tag of all before them.
+//! All integers are little endian. A question is as long as its answer. In every version, the first
+//! 24 bytes are the same, and the last 16 are the tag of all bytes before them.
 //!
 //! ```text
 //!  0  4  "pptS"
@@ -21,58 +21,58 @@ use super::key::{Key, TAG};
 
 /// The first bytes of a packet.
 const MAGIC: [u8; 4] = *b"pptS";
-/// This version.
+/// The current version.
 pub const VERSION: u8 = 1;
-/// Bytes before the body.
+/// Length of the header in bytes.
 const HEAD: usize = 24;
-/// The most bytes of a packet of any version.
+/// Longest packet of any version, in bytes.
 pub const MAX_PACKET: usize = 512;
-/// Bytes of the name of a program.
+/// Length of a program's name in bytes.
 const PROGRAM: usize = 32;
-/// How many earlier answers an answer tells the sending times of.
+/// The number of earlier answers with sending times in an answer.
 pub const EARLIER: usize = 4;
-/// What is read beside ticks and REALTIME, four times a second.
+/// The clocks read in addition to ticks and REALTIME, four times a second.
 pub const OTHER_CLOCKS: [(ClockId, ClockId); 3] = [
     (ClockId::Tick, ClockId::Monotonic),
     (ClockId::Tick, ClockId::MonotonicRaw),
     (ClockId::Monotonic, ClockId::Realtime),
 ];
 
-/// What all packets say.
+/// The header of all packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// Who asks chose it.
+    /// Chosen by the asking side.
     pub conversation: u64,
-    /// From 1; the answer has that of the question.
+    /// From 1; an answer has the number of its question.
     pub number: u64,
 }
 
-/// Who somebody is.
+/// The identity of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Its name, its boot, its rate of ticks.
+    /// Its name, boot id and tick rate.
     pub host: Host,
     /// The version of its program.
     pub program: String,
 }
 
-/// What is asked. `token` is what the answer to the hello of the conversation gave.
+/// A question. `token` comes from the answer to the conversation's hello.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each says what it is")]
 pub enum Question {
-    /// Who are you? I am this.
+    /// Hello: states the sender's identity and requests the receiver's.
     Hello(Identity),
-    /// When did this come, and when did your answers leave?
+    /// A probe: requests its arrival time and the sending times of earlier answers.
     Probe { token: u64 },
-    /// What do your clocks show?
+    /// Requests the readings of the other clocks.
     Clocks { token: u64 },
 }
 
-/// What is answered.
+/// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each says what it is")]
 pub enum Answer {
-    /// Who this is, and the token of the conversation.
+    /// The identity of the answering host, and the token of the conversation.
     Hello {
         token: u64,
         identity: Identity,
@@ -80,34 +80,34 @@ pub enum Answer {
     Probe(Answered),
     /// [`OTHER_CLOCKS`].
     Clocks([ClockReading; 3]),
-    /// The question was of another version than this host speaks.
+    /// The question had another version than this host's.
     OtherVersion,
 }
 
 /// The answer to a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
-    /// The question came: the kernel's stamp, REALTIME. 0 if there is none.
+    /// Kernel timestamp of the question's arrival, REALTIME; 0 if there is none.
     pub t2: u64,
-    /// Ticks right after it was received.
+    /// Ticks right after receiving it.
     pub tick: u64,
-    /// The answer to the question before left then, and those before that: the kernel's stamps. 0
+    /// Kernel timestamps of sending the answers to the previous question and those before it; 0
     /// where there is none.
     pub earlier: [u64; EARLIER],
     /// Ticks and REALTIME now.
     pub now: ClockReading,
-    /// Questions of this conversation that came.
+    /// The number of questions received in this conversation.
     pub questions: u64,
 }
 
-/// Why a packet is refused.
+/// Why a packet is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// It is not from somebody who has the key.
+    /// It is not signed with the key.
     Foreign,
     /// It is authentic, but of this other version.
     Version(u8, Head),
-    /// It is authentic, of this version, and makes no sense.
+    /// It is authentic and of this version, but malformed.
     Malformed,
 }
 
@@ -137,7 +137,7 @@ impl PacketKind {
 }
 
 impl Question {
-    /// The packet of this question.
+    /// Encodes this question.
     pub fn seal(&self, head: Head, key: &Key) -> Vec<u8> {
         let kind = match self {
             Question::Hello(_) => PacketKind::Hello,
@@ -157,7 +157,7 @@ impl Question {
         end(packet, kind.length(), key)
     }
 
-    /// Reads a packet that asks.
+    /// Decodes a question.
     ///
     /// # Errors
     /// It has another length, kind or version, or the tag is of another key.
@@ -187,7 +187,7 @@ impl Question {
 }
 
 impl Answer {
-    /// The packet of this answer to a question of `length` bytes, which it never exceeds.
+    /// Encodes this answer to a question of `length` bytes; the answer is never longer.
     pub fn seal(&self, head: Head, length: usize, key: &Key) -> Vec<u8> {
         let kind = match self {
             Answer::Hello { .. } => PacketKind::Hello,
@@ -215,7 +215,7 @@ impl Answer {
         end(packet, kind.length().min(length), key)
     }
 
-    /// Reads a packet that answers.
+    /// Decodes an answer.
     ///
     /// # Errors
     /// It has another length, kind or version, or the tag is of another key.
@@ -258,7 +258,7 @@ fn begin(version: u8, kind: u8, head: Head) -> Vec<u8> {
     packet
 }
 
-/// Fills up with zeros, and signs.
+/// Pads with zeros, and signs.
 fn end(mut packet: Vec<u8>, length: usize, key: &Key) -> Vec<u8> {
     packet.resize(length - TAG, 0);
     let tag = key.tag(&packet);
@@ -266,7 +266,7 @@ fn end(mut packet: Vec<u8>, length: usize, key: &Key) -> Vec<u8> {
     packet
 }
 
-/// The kind, the head and the body of an authentic packet of this version.
+/// The type, header and body of an authentic packet of this version.
 fn open<'a>(packet: &'a [u8], key: &Key) -> Result<(u8, Head, Body<'a>), Refused> {
     if packet.len() > MAX_PACKET || packet.len() < HEAD + TAG {
         return Err(Refused::Foreign);
@@ -302,7 +302,7 @@ fn put_reading(packet: &mut Vec<u8>, reading: &ClockReading) {
     [a_before, b_value, a_after].iter().for_each(|it| packet.extend(it.to_le_bytes()));
 }
 
-/// What is left to read.
+/// The bytes not read yet.
 struct Body<'a>(&'a [u8]);
 
 impl Body<'_> {
@@ -403,7 +403,8 @@ mod tests {
             prop_assert_eq!(Answer::open(&packet, &key()), Ok((head, answer)));
         }
 
-        /// Nothing but the whole packet passes: no bit of it may change, no byte be missing or added.
+        /// Only the complete packet is accepted: no bit may change, no byte may be missing or
+        /// added.
         #[test]
         fn what_is_changed_is_foreign(head in heads(), question in questions(), at in any::<prop::sample::Index>()) {
             let packet = question.seal(head, &key());
@@ -427,7 +428,7 @@ mod tests {
             prop_assert_eq!(Question::open(&packet, &key()), Err(Refused::Malformed));
         }
 
-        /// Whoever has the key may send anything.
+        /// A holder of the key may send anything.
         #[test]
         fn any_authentic_bytes_are_read_or_refused(
             version in prop_oneof![Just(VERSION), any::<u8>()], kind in 0u8..10, head in heads(),

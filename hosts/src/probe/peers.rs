@@ -1,4 +1,4 @@
-//! The hosts that ask, as who answers knows them.
+//! The asking hosts, as seen by the answering host.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use super::window::{Seen, Window};
 
 /// The most conversations at a time.
 pub const MAX_PEERS: usize = 64;
-/// Who asks nothing for so long makes room for others.
+/// A conversation that is silent for this long makes room for others.
 const IDLE_NS: u64 = 30_000_000_000;
 
 /// Conversations, each with its window.
@@ -21,34 +21,34 @@ pub(super) struct Peers {
 #[derive(Debug)]
 pub(super) struct Peer {
     address: SocketAddr,
-    /// What the answer to its hello gave it; only who got that can ask more.
+    /// The token in the answer to its hello; only a host that received it can ask more.
     pub token: u64,
     window: Window,
-    /// It has shown the token: it is there, and no recording of it.
+    /// The host has returned the token, so it is not a replayed recording.
     alive: bool,
-    /// When it asked last.
+    /// The time of its last question.
     asked_ns: u64,
-    /// When answers left: their numbers, and the kernel's stamps.
+    /// Sending times of answers: their numbers and kernel timestamps.
     left: [(u64, u64); EARLIER],
-    /// Questions that came.
+    /// The number of questions received.
     pub questions: u64,
 }
 
 /// Why a question is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unanswered {
-    /// It came before.
+    /// It was received before.
     Replayed,
-    /// It comes so late that nobody knows whether it came before.
+    /// It is so late that a replay cannot be ruled out.
     Late,
-    /// Of a conversation that is not known, or from another place.
+    /// It belongs to an unknown conversation, or comes from another address.
     Unknown,
     /// There are too many conversations.
     Full,
 }
 
 impl Peers {
-    /// A question `number` of a conversation that may be new, with a token that nobody can guess.
+    /// Accepts question `number` of a possibly new conversation, with an unguessable token.
     pub fn greeted(
         &mut self,
         conversation: u64,
@@ -68,7 +68,7 @@ impl Peers {
         self.take(conversation, number, address, now_ns)
     }
 
-    /// A question `number` of a conversation that is known, by somebody who has its token.
+    /// Accepts question `number` of a known conversation from a host that has its token.
     pub fn asked(
         &mut self,
         conversation: u64,
@@ -100,7 +100,7 @@ impl Peers {
         Ok(peer)
     }
 
-    /// The answer to `number` has left.
+    /// Records that the answer to `number` was sent.
     pub fn left(&mut self, conversation: u64, number: u64, stamp: u64) {
         if let Some(peer) = self.all.get_mut(&conversation) {
             peer.left.rotate_right(1);
@@ -108,7 +108,7 @@ impl Peers {
         }
     }
 
-    /// Recordings of conversations make room for those who are there, and who is silent for who asks.
+    /// Replayed recordings make room for live conversations, and silent hosts for asking ones.
     fn make_room(&mut self, now_ns: u64) -> Result<(), Unanswered> {
         if self.all.len() < MAX_PEERS {
             return Ok(());
@@ -123,7 +123,7 @@ impl Peers {
 }
 
 impl Peer {
-    /// When the answers before `number` left: 0 where nobody knows.
+    /// The sending times of the answers before `number`; 0 where unknown.
     pub fn earlier(&self, number: u64) -> [u64; EARLIER] {
         std::array::from_fn(|back| {
             let wanted = number.checked_sub(back as u64 + 1).filter(|&it| it > 0);
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(peers.asked(1, 2, 7, address(1), 0).unwrap_err(), Unanswered::Replayed);
         assert_eq!(peers.asked(1, 1000, 7, address(1), 0).unwrap().questions, 3);
         assert_eq!(peers.asked(1, 3, 7, address(1), 0).unwrap_err(), Unanswered::Late);
-        // The same hello again is a recording.
+        // A repeated hello is a replay.
         assert_eq!(peers.greeted(1, 1000, address(1), 0, || 9).unwrap_err(), Unanswered::Replayed);
     }
 
@@ -170,7 +170,7 @@ mod tests {
         for conversation in 0..MAX_PEERS as u64 / 2 {
             peers.asked(conversation, 3, 7, address(1), 0).unwrap();
         }
-        // Where all are there, nobody else gets in until one is silent.
+        // While all conversations are live, no other host is admitted until one falls silent.
         for conversation in 2000..2000 + MAX_PEERS as u64 / 2 {
             peers.greeted(conversation, 1, address(3), 1, || 7).unwrap();
             peers.asked(conversation, 2, 7, address(3), 1).unwrap();

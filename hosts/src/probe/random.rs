@@ -1,11 +1,11 @@
-//! Numbers that nobody can guess.
+//! Unpredictable random numbers.
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// A number.
+/// An unpredictable number.
 pub(super) fn random() -> u64 {
     let mut bytes = [0; 8];
-    // It fails for no length of at most 256 bytes once the system is up.
+    // Up to 256 bytes, getrandom(2) does not fail once the system is up.
     while getrandom(&mut bytes, GetRandomFlags::empty()) != Ok(bytes.len()) {}
     u64::from_le_bytes(bytes)
 }

@@ -1,4 +1,4 @@
-//! Answers whoever has the key.
+//! Answers hosts that have the key.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -16,12 +16,12 @@ use super::peers::{Peers, Unanswered};
 use super::random::random;
 use super::stamps::Stamped;
 
-/// The port that is asked, if nobody says another one.
+/// The default port.
 pub const PORT: u16 = 7787;
-/// How often it looks whether it is to stop. A signal wakes it at once.
+/// Interval at which the stop flag is checked. A signal wakes the server at once.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 
-/// Packets between two looks at that.
+/// Packets between two checks of the stop flag.
 const AT_ONCE: u32 = 64;
 
 /// Answers questions on one address.
@@ -35,71 +35,70 @@ pub struct Server {
     counts: Counts,
 }
 
-/// What came to a server.
+/// The counts of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Questions that were answered.
+    /// Questions answered.
     pub answered: u64,
-    /// Packets of nobody who has the key.
+    /// Packets not signed with the key.
     pub foreign: u64,
-    /// Questions that had come before.
+    /// Duplicate questions.
     pub replayed: u64,
-    /// Questions that came too late to know that.
+    /// Questions so late that a replay cannot be ruled out.
     pub late: u64,
-    /// Authentic questions of another conversation or another place than any that is known, or without
-    /// sense.
+    /// Authentic questions that are malformed, of an unknown conversation, or from another address.
     pub unknown: u64,
-    /// Questions of more conversations than are served at a time.
+    /// Questions beyond the limit of conversations.
     pub crowded: u64,
     /// Questions of another version.
     pub other_version: u64,
-    /// Answers that the system did not send.
+    /// Answers that the system failed to send.
     pub unsent: u64,
 }
 
-/// What happens at a server.
+/// An event at a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerEvent {
     /// A host asked for the first time.
     Greeted {
-        /// Where it is.
+        /// Its address.
         address: SocketAddr,
-        /// Who it is.
+        /// Its identity.
         identity: Identity,
     },
     /// A host of another version asked for the first time.
     OtherVersion {
-        /// Where it is.
+        /// Its address.
         address: SocketAddr,
-        /// What it speaks.
+        /// Its version.
         version: u8,
     },
 }
 
-/// Why nothing is answered any more.
+/// Why a server cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Another program has the port.
     #[error("another program uses {0}")]
     InUse(SocketAddr),
-    /// The system does not give the address.
+    /// The system refuses the address.
     #[error("cannot listen on {address}: {cause}")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's message.
         cause: io::Error,
     },
     /// The socket fails.
     #[error("cannot receive packets: {0}")]
     System(#[from] io::Error),
-    /// The clocks of this host are of no use.
+    /// The clocks of this host are unusable.
     #[error(transparent)]
     Clock(#[from] ClockError),
 }
 
 impl Server {
-    /// Takes an address.
+    /// Binds to an address.
     ///
     /// # Errors
     /// Another program uses the address, or it cannot be listened on.
@@ -118,7 +117,7 @@ impl Server {
         Ok(Self { socket, key, clock, identity, peers, counts })
     }
 
-    /// Where it is asked: with the port that the system chose, if none was said.
+    /// The bound address, with the port that the system chose if none was given.
     ///
     /// # Errors
     /// Those of getsockname(2).
@@ -143,7 +142,7 @@ impl Server {
                 polled => polled.map_err(io::Error::from)?,
             };
             self.note_left()?;
-            // Whoever floods it does not keep it from stopping.
+            // A flood must not keep the server from stopping.
             for _ in 0..AT_ONCE {
                 let Some(packet) = self.socket.receive(&mut buffer)? else { break };
                 let Some(from) = packet.from else { continue };
@@ -168,7 +167,7 @@ impl Server {
         Ok(self.counts)
     }
 
-    /// What came so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }

@@ -1,5 +1,5 @@
-//! A UDP socket whose packets the kernel stamps, with CLOCK_REALTIME, when they leave and when they
-//! come. This is the only place that reads such stamps.
+//! A UDP socket with kernel timestamps (CLOCK_REALTIME) of sent and received packets. No other
+//! module reads such timestamps.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
@@ -15,10 +15,10 @@ use nix::sys::time::TimeSpec;
 
 use super::clock::HostClock;
 
-/// Packets whose stamps may be outstanding: later ones have a driver that makes none.
+/// The most packets with outstanding timestamps; beyond this the driver is taken to make none.
 const OUTSTANDING: usize = 256;
 
-/// A socket that waits for nothing. `M` tells its user's packets apart.
+/// A non-blocking socket. `M` identifies the caller's packets.
 #[derive(Debug)]
 pub(super) struct Stamped<M> {
     socket: UdpSocket,
@@ -32,25 +32,25 @@ pub(super) struct Stamped<M> {
 struct Sent<M> {
     id: u32,
     mark: M,
-    /// CLOCK_REALTIME of the machine before it was sent.
+    /// The machine's CLOCK_REALTIME before sending.
     before: u64,
 }
 
-/// A packet that came.
+/// A received packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Received {
-    /// Its bytes: more than there was room for, if it is longer.
+    /// Its length in bytes, which exceeds the buffer if the packet was cut.
     pub length: usize,
-    /// Who sent it; `None` if the socket has one peer.
+    /// The sender; `None` if the socket is connected.
     pub from: Option<SocketAddr>,
-    /// The kernel's stamp.
+    /// The kernel's timestamp.
     pub stamp: Option<u64>,
-    /// The ticks right after it was received.
+    /// The ticks right after receiving.
     pub tick: u64,
 }
 
 impl<M> Stamped<M> {
-    /// Stamps what `socket` sends and receives.
+    /// Enables timestamps for packets that `socket` sends and receives.
     pub fn new(socket: UdpSocket, clock: HostClock) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let mut it = Self { socket, clock, next: 0, sent: VecDeque::new() };
@@ -58,7 +58,8 @@ impl<M> Stamped<M> {
         Ok(it)
     }
 
-    /// The kernel numbers packets from 0 again. It may have numbered one that it did not send.
+    /// Restarts the kernel's numbering at 0, because it may have counted a packet that was not
+    /// sent.
     fn renumber(&mut self) -> io::Result<()> {
         let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
             | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
@@ -79,7 +80,7 @@ impl<M> Stamped<M> {
         &self.socket
     }
 
-    /// Sends a packet to `to`, or to the one peer.
+    /// Sends a packet to `to`, or to the connected peer.
     pub fn send(&mut self, packet: &[u8], to: Option<SocketAddr>, mark: M) -> io::Result<()> {
         let before = ppt_now::realtime();
         let sent = match to {
@@ -98,7 +99,7 @@ impl<M> Stamped<M> {
         Ok(())
     }
 
-    /// The next packet, if there is one.
+    /// The next packet, if one has arrived.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let mut control = nix::cmsg_space!([u8; 64], [u8; 64]);
         let mut parts = [IoSliceMut::new(buffer)];
@@ -118,7 +119,7 @@ impl<M> Stamped<M> {
         Ok(Some(Received { length: message.bytes, from, stamp, tick }))
     }
 
-    /// Hands on the stamps of packets that have left.
+    /// Passes on the timestamps of sent packets.
     pub fn left(&mut self, mut each: impl FnMut(M, u64)) -> io::Result<()> {
         loop {
             let mut control = nix::cmsg_space!([u8; 64], [u8; 64]);
@@ -140,7 +141,8 @@ impl<M> Stamped<M> {
             let (Some(stamp), Some(id)) = (stamp, id) else { continue };
             let Some(at) = self.sent.iter().position(|it| it.id == id) else { continue };
             let Some(sent) = self.sent.remove(at) else { continue };
-            // A stamp of an earlier packet, if the kernel's numbers are not what is thought here.
+            // A timestamp of an earlier packet, if the kernel's numbering differs from the expected
+            // one.
             if stamp < sent.before {
                 self.renumber()?;
                 return Ok(());
@@ -219,7 +221,7 @@ mod tests {
                 let after = ppt_now::realtime();
                 assert_eq!((found, got.length, &buffer[..2]), (mark, 2, &b"it"[..]));
                 assert_eq!(got.from, Some(here.socket().local_addr().unwrap()));
-                // One CPU may begin to stamp later than the other.
+                // One CPU may start to timestamp later than the other.
                 let Some(came) = got.stamp else { continue };
                 stamped += 1;
                 let order = [before, sent, came, after];
@@ -230,7 +232,8 @@ mod tests {
         }
     }
 
-    /// The kernel may have numbered a packet that it refused to send: no other packet gets its stamp.
+    /// The kernel may have numbered a packet that it failed to send: no other packet gets its
+    /// timestamp.
     #[test]
     fn a_packet_that_is_refused_spoils_no_stamps() {
         let (mut here, there) = pair("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! How the clock of a host goes wrong in a test: an equation, so that the truth is known.
+//! Simulated clock errors of a host in tests, given by an equation, so that the truth is known.
 //!
 //! A host whose clock is shifted by θ shows t + θ(t) at the moment t. Its ticks and its monotonic
 //! clocks follow the smooth part of θ alone; only its CLOCK_REALTIME steps.
@@ -7,17 +7,17 @@ use std::str::FromStr;
 
 const NS: f64 = 1e9;
 
-/// The equation. Moments are ns since the origin of the test.
+/// The equation. Times are in ns since the origin of the test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Theta {
-    /// Ahead by this, in ns.
+    /// Constant offset, in ns.
     pub offset_ns: f64,
-    /// Too fast by this.
+    /// Rate error in ppm; positive is fast.
     pub ppm: f64,
     /// The rate changes by this many ppm a minute: up for a minute, down for two, up for one, and so
     /// on.
     pub wander: f64,
-    /// CLOCK_REALTIME is set: when, and ahead by how much, both in ns.
+    /// Steps of CLOCK_REALTIME: time and size, both in ns.
     pub steps: Vec<(f64, f64)>,
 }
 
@@ -47,45 +47,45 @@ fn swing(t: f64) -> f64 {
     }
 }
 
-/// θ, and where the ticks of the machine have its origin.
+/// θ, and the machine's ticks at its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shift {
     /// The equation.
     pub theta: Theta,
     /// The ticks of the machine at t = 0.
     pub origin: u64,
-    /// Its ticks a second.
+    /// Ticks per second of the machine.
     pub hz: u64,
 }
 
 impl Shift {
-    /// The moment of these ticks of the machine, in ns since the origin.
+    /// The time at these ticks of the machine, in ns since the origin.
     pub fn moment(&self, ticks: u64) -> f64 {
         (i128::from(ticks) - i128::from(self.origin)) as f64 * NS / self.hz as f64
     }
 
-    /// What the host's ticks are when those of the machine are `ticks`: the truth.
+    /// The host's ticks when the machine's are `ticks`: the truth.
     pub fn ticks(&self, ticks: u64) -> u64 {
         let ahead = self.theta.smooth(self.moment(ticks)) * self.hz as f64 / NS;
         ticks.saturating_add_signed(ahead.round() as i64)
     }
 }
 
-/// Why a text is no equation.
+/// Why a text is not a valid equation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not `offset=123ms`, `ppm=35`, `wander=1ppm/min`, `step=50us@6s`, `origin=TICKS` or `hz=HZ`"
 )]
 pub struct NoShift(String);
 
-/// What [`FromStr`] reads: θ, and its origin and rate if they are said.
+/// The result of [`FromStr`]: θ, with its origin and rate if they are given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClockEquation {
     /// The equation.
     pub theta: Theta,
     /// The ticks of the machine at t = 0.
     pub origin: Option<u64>,
-    /// Its ticks a second.
+    /// Ticks per second of the machine.
     pub hz: Option<u64>,
 }
 
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// The rate, by differences, is the equation's, and nothing but REALTIME steps.
+    /// The numerical rate equals the equation's, and only REALTIME steps.
     #[test]
     fn it_goes_as_it_says() {
         let theta = Theta { offset_ns: 5e6, ppm: 200.0, wander: 1.0, steps: vec![(6e9, 50e3)] };

@@ -1,7 +1,7 @@
-//! True time, as far as others know it: what chrony and ptp4l say, and the edges of a pulse per second.
+//! Sources of true time: chrony, ptp4l, and the edges of a pulse per second.
 //!
-//! A thread for each of them looks while hosts are measured, and hands on [`Record::Said`] and
-//! [`Record::Pulse`] of this host. What it cannot use is left out: that ends no measurement.
+//! A thread per source runs while hosts are measured, and passes on [`Record::Said`] and
+//! [`Record::Pulse`] of this host. Unusable readings are dropped; they never end a measurement.
 
 mod chrony;
 mod decimal;
@@ -26,12 +26,12 @@ use watched::Watched;
 
 pub use error::TimeSourceError;
 
-/// Who says what true time is.
+/// A source of true time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TimeSource {
-    /// chronyd of this host, by the program `chronyc`: it is asked once a second.
+    /// chronyd of this host, queried once a second by the program `chronyc`.
     Chrony {
-        /// The program, by its path or by its name.
+        /// The program's path or name.
         chronyc: PathBuf,
     },
     /// ptp4l of this host, which sets CLOCK_REALTIME (it stamps packets by software), by its log.
@@ -48,10 +48,10 @@ pub enum TimeSource {
     },
 }
 
-/// What one of them said, by its place, or why it is left out.
+/// A reading with the index of its source, or why it is dropped.
 pub(super) type SourceReading = (usize, Result<Record, TimeSourceError>);
 
-/// All of them, until it is dropped.
+/// The threads of all sources; they end when this is dropped.
 pub(super) struct Watch<'a> {
     over: &'a AtomicBool,
     threads: Vec<Thread>,
@@ -59,10 +59,10 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'scope> Watch<'scope> {
-    /// Begins to look. `over` is false, and is this one's to set.
+    /// Starts the threads. `over` must be false; the threads stop when this sets it.
     ///
     /// # Errors
-    /// One of them is not there.
+    /// A source is missing.
     pub fn start<'env>(
         sources: &[TimeSource],
         clock: &'scope HostClock,
@@ -84,7 +84,7 @@ impl<'scope> Watch<'scope> {
             let tell: Sender<SourceReading> = tell.clone();
             let thread = scope.spawn(move || {
                 while !over.load(Relaxed) {
-                    // Who listened may have gone: then it is over.
+                    // The receiver may be gone; then the thread ends.
                     source.look(&mut |it| drop(tell.send((place, it))));
                     thread::park_timeout(source.pause());
                 }
@@ -94,7 +94,7 @@ impl<'scope> Watch<'scope> {
         Ok(watch)
     }
 
-    /// What was said since the last call.
+    /// The readings since the last call.
     pub fn take(&self) -> impl Iterator<Item = SourceReading> {
         self.told.try_iter()
     }

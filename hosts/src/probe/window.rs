@@ -1,25 +1,25 @@
-//! Which numbers of a conversation have been seen.
+//! The sequence numbers of a conversation that have been seen.
 
-/// Numbers that are remembered.
+/// The number of sequence numbers remembered.
 const WIDTH: u64 = u128::BITS as u64;
 
-/// The latest numbers of a conversation: each is taken once.
+/// The latest sequence numbers of a conversation; each is accepted once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Window {
-    /// The highest.
+    /// The highest number.
     top: u64,
-    /// Those below it, from bit 0 on: `top` itself.
+    /// Numbers at or below it; bit 0 is `top` itself.
     seen: u128,
 }
 
-/// What a number is.
+/// The status of a sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// New: it is taken now.
+    /// New, and now recorded.
     Fresh,
-    /// It was taken before.
+    /// Seen before.
     Replayed,
-    /// It is so far below the highest that nobody remembers.
+    /// Too far below the highest to be remembered.
     Late,
 }
 
@@ -32,7 +32,7 @@ impl Window {
             return Seen::Fresh;
         }
         let below = self.top - number;
-        // Numbers begin with 1: 0 was never new.
+        // Numbers start at 1, so 0 is never new.
         if below >= WIDTH || number == 0 {
             return Seen::Late;
         }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Beside a set that forgets nothing.
+        /// Compared with a set that forgets nothing.
         #[test]
         fn each_number_is_taken_once(numbers in prop::collection::vec(
             prop_oneof![1u64..300, 1u64..2000, Just(u64::MAX), any::<u64>()], 0..300,

@@ -148,7 +148,7 @@ a = { run = ["OWN", "program", "environment"], env = { SIZE = "{seed}" } }
     let text = rig.read("r1/run.a.out");
     let mut found: Vec<_> = text.lines().map(str::to_owned).collect();
     found.sort();
-    // Cargo and this test have more variables: none of them gets there.
+    // Cargo and this test set more variables; none of them is passed on.
     same(&found.join("\n"), &lines.join("\n"))
 }
 
@@ -177,7 +177,7 @@ b = { run = ["OWN", "program", "exit", "7"] }
             own.display()
         ),
     )?;
-    // What was written by then is there, and everything else was stopped.
+    // Earlier output is kept, and everything else was stopped.
     same(&rig.read("r1/go-wrong.b.err"), "first line\nit goes wrong\n")?;
     let ends = &rig.manifest().cells[0].ran.ends;
     assert_eq!(ends.iter().filter(|it| it.host == "a" && it.ended.stopped).count(), 2, "{ends:?}");
@@ -204,7 +204,7 @@ b = { run = ["OWN", "program", "provoke", "FIFO"] }
     assert!(made.unwrap().success());
     let text = fs::read_to_string(rig.file()).unwrap();
     fs::write(rig.file(), text.replace("FIFO", fifo.to_str().unwrap())).unwrap();
-    // What ends with 0 by itself has done its work; a server that dies has not.
+    // A program that ends with status 0 has done its work; a server that dies has not.
     let told = rig.fails();
     same(
         &told,
@@ -216,8 +216,8 @@ b = { run = ["OWN", "program", "provoke", "FIFO"] }
     )
 }
 
-/// What a phase that takes too long tells. A machine may be so busy that the program has not even
-/// begun by then: that is no answer.
+/// The error of a phase that takes too long. On a busy machine the program may not even have
+/// started by then, which proves nothing.
 fn late(step: &str, expected: &str) -> Outcome {
     let mut told = String::new();
     for seconds in [1, 4, 16, 64] {
@@ -347,13 +347,13 @@ sql = ["SELECT true", "{sql}"]
     contains(&none.fails(), "the cell has no capture: add `capture = true`")
 }
 
-/// A `ppt` that runs a command, and writes what it was asked to write. What the real one does is
-/// another test's.
+/// A `ppt` that runs a command and writes the requested files. Another test covers the real one.
 pub(crate) fn fake_ppt(folder: &std::path::Path) {
     let script = "#!/bin/sh\n[ \"$1 $2 $3\" = 'run --quiet -o' ] || exit 9\necho capture > \"$4\"\n\
                   shift 5\nexec \"$@\"\n";
     let path = folder.join("ppt");
-    // Written by another process: nobody who forks meanwhile holds it open for writing.
+    // Another process writes it, so that no process forked at the same time holds it open for
+    // writing.
     let source = folder.join("ppt.text");
     fs::write(&source, script).unwrap();
     let mode = ["-m", "755"];
@@ -413,7 +413,7 @@ fn missing() -> Outcome {
     let error = rig.run().unwrap_err().to_string();
     contains(&error, "host a: ")?;
     contains(&error, "not-there: No such file")?;
-    // Nothing is made before it is known that it can run.
+    // No file is created before it is certain that the experiment can run.
     assert!(!rig.results().exists());
     let mut rig = Rig::new(&SMALL.replace("OWN", "not-there"));
     let error = rig.run().unwrap_err().to_string();
@@ -603,7 +603,7 @@ all = {{ run = ["sleep", "0"] }}
     let phases = &manifest.cells[0].ran.phases;
     let began = phases[1].began.as_ref().unwrap();
     assert_eq!(began.len(), 3);
-    // The hosts are one machine: what is measured between their clocks is no difference.
+    // The hosts share a machine, so the true difference between their clocks is zero.
     for (_, at, half) in &began[1..] {
         assert!((at - began[0].1).abs() <= *half, "{began:?}");
         assert!(*half > 0);
@@ -612,11 +612,11 @@ all = {{ run = ["sleep", "0"] }}
     let mut readings = Readings::default();
     readings.read(rig.read("r1/sync.a.sync").as_bytes()).unwrap();
     let mut names: Vec<_> = readings.hosts().iter().map(|it| it.name()).collect();
-    // The host that asks, and the others in the order of their first answers.
+    // The asking host, then the others in the order of their first answers.
     names[1..].sort_unstable();
     assert_eq!(names, ["a", "b", "c"]);
     assert!(!readings.probes().is_empty());
-    // A bound that nothing can keep.
+    // A bound that no measurement can meet.
     let mut rig = Rig::new(&text("1ns"));
     let told = rig.fails();
     contains(&told, "phase sync: host a: ")?;

@@ -1,4 +1,4 @@
-//! Programs, hosts and disks that fail: what can be saved is.
+//! Programs, hosts and disks that fail: everything possible is saved.
 
 use std::path::Path;
 use std::process::Command;
@@ -50,7 +50,7 @@ a = { run = ["OWN", "program", "say", "it went on"] }
 }
 
 fn dead_host() -> Outcome {
-    // Host b goes once a has begun, so that there is something to fetch.
+    // Host b disappears once a has started, so that there are files to fetch.
     let folder = tempfile::tempdir().unwrap();
     let begun = folder.path().join("begun");
     let begun = begun.display();
@@ -132,7 +132,7 @@ name = "fill"
 a = { run = ["head", "-c", "3000000", "/dev/zero"] }
 "#,
     );
-    // The file system is seen by this shell only, and is gone with it.
+    // Only this shell sees the file system, which vanishes with it.
     let script = "mkdir small; mount -t tmpfs -o size=1m none small || exit 9; \
                   \"$OWN\" controller exp.toml small/results >&2; cat small/results/MANIFEST.json";
     let mut shell = Command::new("unshare");
@@ -171,7 +171,7 @@ html = "report.html"
     fake_ppt(rig.folder.path());
     rig.passes();
     assert!(rig.read("report.html").starts_with("report\n"));
-    // Under sudo, it is the user who called it, who cannot open the results without that right.
+    // Under sudo, checks run as the calling user, who needs that capability to open the results.
     let mut rig = Rig::new(&text(65534));
     fake_ppt(rig.folder.path());
     rig.options.invoker = Some(Invoker { uid: 65534, gid: Some(65534) });

@@ -1,5 +1,5 @@
-//! Helpers that lie, and hosts that disappear. They are reached as hosts via ssh are; instead of ssh,
-//! this program runs.
+//! Helpers that lie, and hosts that disappear. They are reached as ssh hosts are, with this program
+//! in place of ssh.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,7 +20,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     ]
 }
 
-/// An experiment with a host that behaves so.
+/// An experiment with a host that behaves in this way.
 fn rig(kind: &str) -> Rig {
     let mut rig = Rig::new(
         r#"
@@ -80,7 +80,7 @@ impl Host {
         Ok(serde_json::from_slice(&payload)?)
     }
 
-    /// A helper as it should be, but for what its kind does.
+    /// A correct helper, except for its type of misbehaviour.
     fn serve(&mut self) -> std::io::Result<()> {
         match &*self.kind {
             "banner" => return std::io::stdout().write_all(b"Welcome to a!\r\nYou have mail.\n"),
@@ -109,7 +109,7 @@ impl Host {
             };
             let phase = asked.pointer("/start/phase").and_then(Value::as_str).unwrap_or("");
             let at = [&*what, phase].join(" ");
-            // What it does at which question.
+            // The request at which it misbehaves, and how.
             match (&*self.kind, at.trim()) {
                 (kind, at) if kind == format!("gone at {at}") => return Ok(()),
                 ("flood", "start first") => loop {
@@ -164,14 +164,14 @@ impl Host {
         }
     }
 
-    /// Says nothing until nobody listens.
+    /// Stays silent until the pipe is closed.
     fn until_the_end(&self) -> std::io::Result<()> {
         while self.hear().is_ok() {}
         Ok(())
     }
 }
 
-/// The experiment cannot begin, or its cell fails: why.
+/// Why the experiment cannot start, or why its cell fails.
 fn told(rig: &mut Rig) -> String {
     match rig.run() {
         Err(error) => error.to_string(),
@@ -202,10 +202,10 @@ fn nonsense() -> Outcome {
     ] {
         same(&told(&mut rig(kind)), &why)?;
     }
-    // In which phase that is seen is a matter of chance.
+    // The phase in which the failure is seen depends on timing.
     contains(&told(&mut rig("twice")), &format!(": {not}: it says what it was not asked"))?;
     contains(&told(&mut rig("not-json")), "its message cannot be read: EOF while parsing")?;
-    // A flood is a failure of its first program, and the host is not waited for.
+    // A flood is a failure of the host's first program, and the host is not waited for.
     contains(&told(&mut rig("flood")), "host a")
 }
 
@@ -228,7 +228,7 @@ fn files() -> Outcome {
     ] {
         let mut rig = rig(kind);
         contains(&told(&mut rig), why)?;
-        // Nothing is anywhere but in the folder of the cell.
+        // No file exists outside the folder of the cell.
         let entries = |path| fs::read_dir(path).unwrap().count();
         assert_eq!((entries(rig.folder.path()), entries(outside.path())), (2, 0), "{kind}");
         assert_eq!(entries(&rig.results()), 3, "{kind}");

@@ -1,4 +1,4 @@
-//! Controllers and helpers that are killed: nothing of an experiment is left.
+//! Controllers and helpers that are killed: no process or file of an experiment remains.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -17,8 +17,8 @@ pub(crate) fn tests() -> Vec<Trial> {
     ]
 }
 
-/// A variable by which the processes of one experiment are known: helpers inherit it, and programs
-/// are given it.
+/// A variable that marks the processes of one experiment: helpers inherit it, and programs are
+/// given it.
 pub(crate) struct Marker(pub(crate) String);
 
 impl Marker {
@@ -28,7 +28,7 @@ impl Marker {
         Self(format!("{unique}-{}", std::process::id()))
     }
 
-    /// All processes that have it, with their words.
+    /// All marked processes with their commands.
     fn processes(&self) -> Vec<(u32, String)> {
         let entry = format!("LAB_TEST={}", self.0);
         let pids = fs::read_dir("/proc").unwrap().flatten();
@@ -44,7 +44,8 @@ impl Marker {
         pids.filter(has).map(words).collect()
     }
 
-    /// Waits until no process has it. What is left after a minute is left for ever.
+    /// Waits until no marked process is left. A process that remains after a minute counts as
+    /// leaked.
     pub(crate) fn is_gone(&self) -> Outcome {
         let limit = Instant::now() + Duration::from_secs(60);
         loop {
@@ -59,7 +60,7 @@ impl Marker {
         }
     }
 
-    /// Waits for a process whose words have all of these parts.
+    /// Waits for a process with all of these parts in its command.
     fn wait_for(&self, parts: &[&str], controller: &mut Child) -> Option<u32> {
         loop {
             let is_it = |it: &&(u32, String)| parts.iter().all(|part| it.1.contains(part));
@@ -81,7 +82,7 @@ enum Victim {
     Worker,
 }
 
-/// How often in a test, each at another moment.
+/// The number of rounds per test, each with another moment.
 fn rounds() -> u64 {
     std::env::var("LAB_KILLS").map_or(5, |it| it.parse().unwrap())
 }
@@ -115,8 +116,8 @@ a = {{ run = ["sleep", "1000000"], env = {{ LAB_TEST = "{0}" }} }}
     ))
 }
 
-/// Kills somebody at a moment that differs from round to round, from before the helpers begin until
-/// all programs run.
+/// Kills a process at a moment that differs from round to round, from before the helpers start
+/// until all programs run.
 fn kill(victim: Victim, round: u64, rounds: u64, isolate: bool) -> Outcome {
     let marker = Marker::new();
     let rig = experiment(&marker, isolate);
@@ -131,12 +132,13 @@ fn kill(victim: Victim, round: u64, rounds: u64, isolate: bool) -> Outcome {
         Victim::Keeper => marker.wait_for(&["lab host keep"], &mut controller),
         Victim::Worker => marker.wait_for(&["lab host work"], &mut controller),
     };
-    // The moment: 0 to 120 ms later. It is not waited for anything, and nothing depends on it.
+    // The moment: 0 to 120 ms later. The delay waits for no condition, and no result depends on it.
     std::thread::sleep(Duration::from_micros(120_000 * round / rounds));
     let pid = rustix::process::Pid::from_raw(helper.unwrap() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     if victim != Victim::Controller {
-        // It sees that a host has gone, begins the next cell with new helpers, and is ended now.
+        // The controller notices that a host is gone and starts the next cell with new helpers; it
+        // is ended now.
         marker.wait_for(&["lab host keep"], &mut controller);
         let _ = controller.kill();
     }

@@ -1,5 +1,5 @@
-//! Experiments, run for real. This program is also every other program that they need: the helper on
-//! a host, a controller that is killed, hosts that lie, and programs that run on hosts.
+//! Experiments, run for real. This program also plays every other program: the helper on a host, a
+//! controller that is killed, hosts that lie, and programs on hosts.
 
 mod basics;
 mod failures;

@@ -1,4 +1,4 @@
-//! What is wrong with an experiment, in words. `PPT_BLESS=1` writes them anew.
+//! The messages for mistakes in an experiment. `PPT_BLESS=1` writes them again.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ sql = "views.sql"
 html = "report.html"
 "#;
 
-/// Each replaces a part of the good text, and is wrong then.
+/// Each replaces a part of the valid text and makes it invalid.
 const BAD: [(&str, &str); 50] = [
     ("name = \"pipeline\"\n", ""),
     ("\"pipeline\"", "\"../x\""),
@@ -142,7 +142,7 @@ pub(crate) fn page() -> String {
     page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
 }
 
-/// Pieces of experiments, and bytes of no meaning, in any order.
+/// Pieces of experiments, and random bytes, in any order.
 fn any_text() -> Outcome {
     let lines: Vec<&'static str> = GOOD.lines().collect();
     let piece = prop_oneof![

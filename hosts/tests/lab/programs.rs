@@ -1,4 +1,4 @@
-//! The other programs that this program is.
+//! The other programs that this program plays.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -68,7 +68,7 @@ fn program(words: &[&str]) -> ExitCode {
             return ExitCode::from(code.parse::<u8>().unwrap());
         }
         ["forever"] => forever(),
-        // Nobody's signal but SIGKILL ends it, and its child is in a session of its own.
+        // Only SIGKILL ends it, and its child is in its own session.
         ["stubborn"] => {
             let own = rig::own();
             let mut orphan = Command::new("setsid");
@@ -86,7 +86,7 @@ fn program(words: &[&str]) -> ExitCode {
                 println!("{name}={value}");
             }
         }
-        // A server that dies as soon as somebody writes.
+        // A server that dies at the first write to it.
         ["die", fifo] => {
             std::fs::read(fifo).unwrap();
             return ExitCode::from(9);
@@ -113,7 +113,7 @@ fn forever() {
     }
 }
 
-/// Answers as `ppt-analysis sql --format jsonl` would.
+/// Writes what `ppt-analysis sql --format jsonl` would.
 fn sql(query: &str) -> ExitCode {
     match query {
         "SELECT true" => println!("{{\"x\":true}}"),
@@ -128,14 +128,14 @@ fn sql(query: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Writes what it was asked.
+/// Writes the requested files.
 fn report(words: &[&str]) -> ExitCode {
     print!("{}", words.join("\n"));
     ExitCode::SUCCESS
 }
 
-/// Whether this process has no right of root but to open files, and is the user who is asked for. It
-/// reads its captures all the same.
+/// Whether this process has no capability but to open files, and runs as the given user. It can
+/// still read the user's captures.
 fn reads_only(captures: &[&str], user: &str) -> ExitCode {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let field = |name: &str| {

@@ -1,4 +1,4 @@
-//! What tests share: an experiment in a folder of its own, and what it told.
+//! Shared by the tests: an experiment in its own folder, and its progress.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ pub(crate) fn own() -> PathBuf {
     std::env::current_exe().unwrap()
 }
 
-/// A test cannot run here.
+/// Skips a test that cannot run here.
 pub(crate) fn skip(why: &str) -> Outcome {
     eprintln!("skipped: {why}");
     Ok(())
 }
 
 pub(crate) fn is_root() -> bool {
-    // Namespaces are made by root, and so are these tests' networks.
+    // Creating namespaces needs root, and so do these tests' networks.
     std::process::Command::new("unshare")
         .args(["--net", "true"])
         .output()
@@ -38,7 +38,7 @@ pub(crate) struct Rig {
     pub(crate) told: Told,
 }
 
-/// What a run told, a line each.
+/// The progress of a run, one event per line.
 #[derive(Default)]
 pub(crate) struct Told(pub(crate) Vec<String>);
 
@@ -76,7 +76,7 @@ impl Rig {
         lab::run(&self.file(), &self.options, &mut self.told)
     }
 
-    /// Runs what must pass, and returns its manifest.
+    /// Runs an experiment that must pass, and returns its manifest.
     pub(crate) fn passes(&mut self) -> Manifest {
         let summary = self.run().unwrap_or_else(|it| panic!("{it}"));
         let manifest = self.manifest();
@@ -85,7 +85,7 @@ impl Rig {
         manifest
     }
 
-    /// Runs what must fail, and returns why its last cell did.
+    /// Runs an experiment that must fail, and returns why its last cell failed.
     pub(crate) fn fails(&mut self) -> String {
         let summary = self.run().unwrap_or_else(|it| panic!("{it}"));
         assert!(summary.failed > 0, "{:#?}", self.told.0);
@@ -114,7 +114,7 @@ pub(crate) fn options(folder: Option<PathBuf>) -> Options {
     }
 }
 
-/// Holds one text against another.
+/// Compares two texts.
 pub(crate) fn same(found: &str, expected: &str) -> Outcome {
     if found == expected {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Hosts via ssh: a server of this test's own on the loopback, with keys and files of its own.
+//! Hosts via ssh: the test's own server on the loopback, with its own keys and files.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -33,7 +33,7 @@ fn serve(folder: &Path) -> Option<(Server, u16)> {
         keygen.status().ok().filter(|it| it.success())?;
     }
     fs::copy(folder.join("user.pub"), folder.join("authorized")).unwrap();
-    // Between the choice of a port and its use, somebody else may take it.
+    // Another process may take the port between its choice and its use.
     for _ in 0..20 {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let text = format!(
@@ -64,7 +64,7 @@ fn serve(folder: &Path) -> Option<(Server, u16)> {
 fn via_ssh() -> Outcome {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
-    // sshd as root wants it.
+    // sshd requires this as root.
     let _ = fs::create_dir_all("/run/sshd");
     let Some((_server, port)) = serve(folder.path()) else {
         let log = fs::read_to_string(folder.path().join("sshd.log")).unwrap_or_default();
@@ -99,7 +99,7 @@ all = {{ run = ["OWN", "program", "write", "x.txt", "{{host}}; $(id)"], collect 
     same(&rig.read("r1/here/x.txt"), "here; $(id)")?;
     assert_eq!(manifest.hosts[0].facts.boot_id, manifest.hosts[1].facts.boot_id);
     marker.is_gone()?;
-    // No key, no host: what ssh says is told.
+    // Without the key the host is unreachable; the message of ssh is reported.
     fs::write(folder.path().join("authorized"), "").unwrap();
     rig.options.folder = Some(rig.folder.path().join("refused"));
     let error = rig.run().unwrap_err().to_string();

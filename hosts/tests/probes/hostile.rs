@@ -1,4 +1,4 @@
-//! Packets that mean harm, and mistakes.
+//! Malicious packets, and mistakes.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -12,18 +12,18 @@ use ppt_hosts::probe::{
 use crate::relay::{More, Relay, Way};
 use crate::{Serving, ask, ask_in_vain, asked, identity, key};
 
-/// Somebody with a socket of his own.
+/// An attacker's socket.
 struct Peer {
     socket: UdpSocket,
     conversation: u64,
     token: u64,
-    /// Bytes that were sent, and that came.
+    /// Bytes sent and received.
     sent: usize,
     came: usize,
 }
 
 impl Peer {
-    /// Says hello.
+    /// Sends a hello.
     fn new(serving: &Serving, conversation: u64) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(serving.address).unwrap();
@@ -55,7 +55,7 @@ impl Peer {
         self.sent += self.socket.send(packet).unwrap();
     }
 
-    /// Waits for it.
+    /// Waits for an answer.
     fn answer(&mut self) -> (Head, Answer) {
         let mut buffer = [0; 2048];
         let length = self.socket.recv(&mut buffer).unwrap();
@@ -63,7 +63,7 @@ impl Peer {
         Answer::open(&buffer[..length], &key()).unwrap()
     }
 
-    /// Asks what is answered, and so learns that all before it was not.
+    /// Sends a question that is answered, which proves that all earlier ones were not.
     fn nothing_but(&mut self, number: u64) {
         let probe = self.probe(number);
         self.send(&probe);
@@ -79,7 +79,7 @@ fn what_is_not_authentic_gets_no_answer() {
     let mut peer = Peer::new(&serving, 1);
     let genuine = peer.probe(2);
     let mut foreign = 0;
-    // Each bit of a question, each length, other keys, zeros, and what is too long.
+    // Each bit of a question, each length, other keys, zeros, and packets that are too long.
     let flipped = (0..genuine.len() * 8).map(|bit| {
         let mut packet = genuine.clone();
         packet[bit / 8] ^= 1 << (bit % 8);
@@ -93,7 +93,7 @@ fn what_is_not_authentic_gets_no_answer() {
     for packet in flipped.chain(cut).chain(odd).collect::<Vec<_>>() {
         peer.send(&packet);
         foreign += 1;
-        // No more than the socket holds.
+        // No more than the socket buffer holds.
         if foreign % 50 == 0 {
             peer.nothing_but(100 + foreign);
         }
@@ -119,15 +119,15 @@ fn a_question_is_answered_once_whoever_sends_it() {
     for packet in packets.iter().chain([&hello]) {
         peer.send(packet);
     }
-    // Recorded, and from another place.
+    // Replayed from another address.
     let thief = UdpSocket::bind("127.0.0.1:0").unwrap();
     let packet = peer.probe(200);
     thief.send_to(&packet, serving.address).unwrap();
     peer.nothing_but(300);
-    // So far back that nobody knows.
+    // So old that a replay cannot be ruled out.
     let packet = peer.probe(101);
     peer.send(&packet);
-    // Of a conversation of before, and of one whose token was guessed.
+    // From an earlier conversation, and with a guessed token.
     let packet = Question::Probe { token: 1 }.seal(Head { conversation: 2, number: 1 }, &key());
     peer.send(&packet);
     let packet = Question::Clocks { token: peer.token ^ 1 }.seal(peer.head(301), &key());
@@ -141,7 +141,7 @@ fn a_question_is_answered_once_whoever_sends_it() {
     assert_eq!((counts.answered, counts.foreign), (1 + 98 + 2, 0));
 }
 
-/// Recorded hellos fill the table, and who is there stays.
+/// Replayed hellos fill the table; live conversations stay.
 #[test]
 fn recordings_keep_nobody_out() {
     let serving = Serving::new("b");
@@ -156,7 +156,7 @@ fn recordings_keep_nobody_out() {
     assert_eq!(serving.finish().crowded, 0);
 }
 
-/// The tag is the same in every version, and so is where it says which.
+/// The tag and the version field are at the same place in every version.
 #[test]
 fn another_version_is_named() {
     let other = |packet: &[u8]| {
@@ -167,14 +167,14 @@ fn another_version_is_named() {
         packet[end..].copy_from_slice(&tag);
         packet
     };
-    // Who answers hears another version, and says its own.
+    // The answering host receives another version, and answers with its own.
     let serving = Serving::new("b");
     let mut peer = Peer::new(&serving, 1);
     peer.conversation = 2;
     let question = other(&peer.hello(1));
     peer.send(&question);
     assert_eq!(peer.answer(), (peer.head(1), Answer::OtherVersion));
-    // It is said once, and answered once for each question.
+    // It is reported once, and answered once per question.
     peer.send(&question);
     let question = other(&peer.hello(2));
     peer.send(&question);
@@ -187,7 +187,7 @@ fn another_version_is_named() {
     let counts = serving.finish();
     assert_eq!((counts.other_version, counts.replayed), (3, 1));
 
-    // Who asks hears another version.
+    // The asking host receives another version.
     let newer = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = newer.local_addr().unwrap();
     let answering = std::thread::spawn(move || {
@@ -213,13 +213,13 @@ fn who_does_not_answer_is_named() {
     let error = ask_in_vain(&hosts, "a", &other, patience).to_string();
     let why = "does not answer: the address, a firewall or another key may be why";
     assert_eq!(error, format!("{0} ({0}) {why}", serving.address));
-    // One of two is enough.
+    // One reachable address of two is enough.
     let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
     let hosts = [asked(serving.address), asked(nobody.local_addr().unwrap())];
     let error = ask_in_vain(&hosts, "a", &key(), patience);
     let address = nobody.local_addr().unwrap();
     assert!(matches!(error, MeasureError::NoAnswer { address: it, .. } if it == address));
-    // The system there says that nobody listens.
+    // The system there reports that no program listens.
     let patience = Duration::from_secs(2);
     drop(nobody);
     let error = ask_in_vain(&hosts[1..], "a", &key(), patience).to_string();
@@ -236,7 +236,7 @@ fn a_host_is_not_asked_for_itself() {
     assert_eq!(error, said);
 }
 
-/// Two boots of one name are two hosts, which nobody can tell apart by name.
+/// Two boots with the same name are two hosts, which cannot be distinguished by name.
 #[test]
 fn two_hosts_of_one_name_are_refused() {
     let clock = HostClock::default();
@@ -267,7 +267,7 @@ fn a_port_has_one_server() {
     assert!(error.to_string().starts_with("cannot listen on 192.0.2.1:0: "), "{error}");
 }
 
-/// What a bad network does is counted, and harms no reading.
+/// Effects of a bad network are counted, and damage no reading.
 #[test]
 fn losses_are_counted_each_way() {
     let serving = Serving::new("b");

@@ -1,4 +1,4 @@
-//! What is left of processes that are killed.
+//! The files that killed processes leave.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use ppt_clock::sync::Readings;
 
-/// A process that is ended when it is dropped.
+/// A process that is ended on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -18,7 +18,7 @@ impl Drop for Running {
     }
 }
 
-/// The example, which cargo builds beside the tests.
+/// The example, which cargo builds next to the tests.
 fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     own.parent().unwrap().with_file_name("examples").join("sync")
@@ -49,7 +49,7 @@ fn ask(address: &str, key: &Path, file: &Path) -> Running {
     Running(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
 }
 
-/// What can be read, if there is a file.
+/// The readable content, if there is a file.
 fn read(file: &Path) -> Option<Readings> {
     let mut readings = Readings::default();
     readings.read(&fs::read(file).ok()?).unwrap_or_else(|it| panic!("{file:?}: {it}"));
@@ -66,7 +66,7 @@ fn who_asks_is_killed() {
         let file = folder.path().join(format!("{round}.sync"));
         let mut asking = ask(&address, &key, &file);
         let mut said = asking.0.stderr.take().unwrap();
-        // Killed at once, or after so much of what it says: at any moment between two lines.
+        // Killed at once, or after some output: at any moment between two lines.
         let mut first = [0; 400];
         said.read_exact(&mut first[..bytes]).unwrap();
         drop(asking);
@@ -75,7 +75,7 @@ fn who_asks_is_killed() {
         }
     }
     assert!(grown > 0, "nothing was ever kept");
-    // Nobody is left, and the files that never got their names are gone.
+    // No process is left, and the files without names are gone.
     let names = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name());
     for name in names {
         let name = name.into_string().unwrap();
@@ -83,7 +83,7 @@ fn who_asks_is_killed() {
     }
 }
 
-/// A server that is killed and started again is asked on: another conversation, the same host.
+/// A server that is killed and restarted is probed again: another conversation, the same host.
 #[test]
 fn who_answers_is_killed() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What chronyd says of CLOCK_REALTIME: `chronyc -n -c tracking`.
+//! Readings of CLOCK_REALTIME from chronyd: `chronyc -n -c tracking`.
 //!
 //! The manual of chronyc says: "An absolute bound on the computer's clock accuracy (assuming the stratum-1
 //! computer is correct) is given by: clock_error <= |system_time_offset| + root_dispersion +
@@ -17,15 +17,15 @@ use super::decimal;
 use super::error::{TimeSourceError, shown};
 use super::watched::{Watched, slewed};
 
-/// Fields of a line. The last one says whether a leap second comes.
+/// The number of fields in a line. The last one is the leap status.
 const FIELDS: usize = 14;
-/// How long chronyc may take: it gives up by itself only after longer.
+/// Time limit of chronyc, which gives up by itself only later.
 const SECONDS: u64 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
-/// More than it ever says.
+/// More than the longest output.
 const MOST: usize = 4096;
 
-/// What it says.
+/// A reading.
 #[derive(Debug, PartialEq, Eq)]
 struct Tracking {
     /// True time − CLOCK_REALTIME.
@@ -40,7 +40,7 @@ pub(super) struct Chrony<'a> {
 }
 
 impl<'a> Chrony<'a> {
-    /// It must be there; it need not be synchronised yet.
+    /// chronyc must exist; it need not be synchronised yet.
     pub fn find(program: &Path, clock: &'a HostClock) -> Result<Self, TimeSourceError> {
         let it = Self { program: program.to_owned(), clock };
         match it.ask() {
@@ -56,13 +56,13 @@ impl<'a> Chrony<'a> {
         let after = self.clock.ticks();
         let took_ns = ppt_now::monotonic() - began_ns;
         let Tracking { offset_ns, error_ns } = self.tracking(&said)?;
-        // It was true at some moment while it ran.
+        // The reading was true at some moment while chronyc ran.
         let error_ns = error_ns.saturating_add(slewed(took_ns));
         let (tick, source) = (before.midpoint(after), "chrony".to_owned());
         Ok(Record::Said(TimeSourceReport { host: 0, source, tick, offset_ns, error_ns }))
     }
 
-    /// Its output, as far as it is of interest.
+    /// The relevant part of its output.
     fn run(&self) -> Result<Vec<u8>, TimeSourceError> {
         let mut command = Command::new(&self.program);
         command.args(["-n", "-c", "tracking"]);
@@ -70,7 +70,7 @@ impl<'a> Chrony<'a> {
         let failed = |cause| TimeSourceError::program(&self.program, &cause);
         let mut child = command.spawn().map_err(failed)?;
         let said = until_end(&mut child);
-        // It has said all, or may not say more.
+        // It has written everything, or has reached the limit.
         let _ = child.kill();
         child.wait().map_err(failed)?;
         let slow = || TimeSourceError::Slow { program: self.program.clone(), seconds: SECONDS };
@@ -92,7 +92,7 @@ impl<'a> Chrony<'a> {
     }
 }
 
-/// A line of `chronyc -c tracking`. `None` if it has another form.
+/// Parses a line of `chronyc -c tracking`. `None` if it has another form.
 fn tracking(line: &str) -> Option<Result<Tracking, TimeSourceError>> {
     let fields: Vec<_> = line.split(',').collect();
     if fields.len() != FIELDS {
@@ -101,17 +101,17 @@ fn tracking(line: &str) -> Option<Result<Tracking, TimeSourceError>> {
     let (id, leap) = (u32::from_str_radix(fields[0], 16).ok()?, fields[FIELDS - 1]);
     let [offset_ns, delay_ns, dispersion_ns] =
         [decimal::ns(fields[4])?, decimal::ns(fields[10])?, decimal::ns(fields[11])?];
-    // 7F7F0101 is the computer itself.
+    // 7F7F0101 is the local clock.
     if id == 0 || id == 0x7F7F_0101 || leap == "Not synchronised" {
         return Some(Err(TimeSourceError::Unsynchronised));
     }
-    // Each of three numbers may be half of a ns off.
+    // Each of three numbers may be off by half a ns through rounding.
     let error_ns =
         delay_ns.unsigned_abs().div_ceil(2).checked_add(dispersion_ns.unsigned_abs())? + 2;
     Some(Ok(Tracking { offset_ns, error_ns }))
 }
 
-/// What a program says until it closes its output; `None` if that takes too long.
+/// A program's output until it closes stdout; `None` if that takes too long.
 fn until_end(child: &mut Child) -> io::Result<Option<Vec<u8>>> {
     let Some(mut output) = child.stdout.take() else { return Ok(None) };
     let end_ns = ppt_now::monotonic() + SECONDS * 1_000_000_000;
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// Lines of chronyc 4.3.
+    /// Output of chronyc 4.3.
     const GOLDEN: &[(&str, i64, u64)] = &[
         (
             "0A4D0001,10.77.0.1,2,1795437973.366689755,0.000000444,0.000001448,0.000001448,-0.542,0.090,14.554,0.000001187,0.000011567,0.1,Normal",

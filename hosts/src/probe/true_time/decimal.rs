@@ -1,9 +1,9 @@
 //! Decimal numbers of seconds as nanoseconds, exactly.
 
-/// Digits that count. What is behind them is cut off.
+/// Significant decimal places. Further digits are cut off.
 const DIGITS: usize = 9;
 
-/// `-0.000006523` as -6523. `None` if it is no such number, or has no place in 64 bits.
+/// Parses `-0.000006523` as -6523. `None` if it is not such a number, or does not fit 64 bits.
 pub(super) fn ns(text: &str) -> Option<i64> {
     let (sign, text) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),

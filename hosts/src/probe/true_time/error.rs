@@ -1,4 +1,4 @@
-//! Why a source of true time says nothing.
+//! Why a source of true time gives no reading.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,24 +9,24 @@ use rustix::io::Errno;
 /// Longest part of a foreign line that is shown.
 const SHOWN: usize = 80;
 
-/// Why a source of true time is of no use, or something that it said is left out.
+/// Why a source of true time is unusable, or why a reading was dropped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimeSourceError {
-    /// The program is not there.
+    /// The program is missing.
     #[error("there is no program {}", program.display())]
     NoProgram {
         /// The program.
         program: PathBuf,
     },
-    /// The program is there, but cannot be run.
+    /// The program cannot be run.
     #[error("cannot run {}: {cause}", program.display())]
     Program {
         /// The program.
         program: PathBuf,
-        /// Why.
+        /// The reason.
         cause: Errno,
     },
-    /// The program took too long. It was ended.
+    /// The program took too long and was ended.
     #[error("{} did not end within {seconds} s", program.display())]
     Slow {
         /// The program.
@@ -34,18 +34,18 @@ pub enum TimeSourceError {
         /// The limit.
         seconds: u64,
     },
-    /// The program says why it cannot tell: chronyd does not run, for example.
+    /// The program reported an error, for example because chronyd does not run.
     #[error("{} cannot ask chronyd: it says \"{}\"", program.display(), escaped(said))]
     Unanswered {
         /// The program.
         program: PathBuf,
-        /// What it says.
+        /// Its message.
         said: String,
     },
     /// chronyd has no source, or its last one is gone.
     #[error("chronyd is not synchronised to any source")]
     Unsynchronised,
-    /// The file is not there.
+    /// The file is missing.
     #[error("there is no file {}", path.display())]
     NoFile {
         /// The file.
@@ -56,32 +56,32 @@ pub enum TimeSourceError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         cause: Errno,
     },
-    /// It has another type.
+    /// The file has the wrong type.
     #[error("{} is neither a file nor a FIFO", path.display())]
     NotAFile {
-        /// What it was to be read from.
+        /// The file.
         path: PathBuf,
     },
-    /// A line has another form.
+    /// A line cannot be parsed.
     #[error("a line of {} is not understood: \"{}\"", of.display(), escaped(line))]
     Line {
         /// The file or the program.
         of: PathBuf,
-        /// Its beginning.
+        /// The beginning of the line.
         line: String,
     },
-    /// An edge from which nobody knows which second it marks.
+    /// An edge that cannot be assigned to a second.
     #[error("an edge of {} is {off_ms} ms from a second of CLOCK_REALTIME, which may be wrong by 400 ms at most", path.display())]
     UnclearSecond {
         /// The file of edges.
         path: PathBuf,
-        /// To the nearest second.
+        /// The distance to the nearest second.
         off_ms: i64,
     },
-    /// An edge that came while CLOCK_REALTIME was stepped.
+    /// An edge during a step of CLOCK_REALTIME.
     #[error("CLOCK_REALTIME was stepped around an edge of {}", path.display())]
     Stepped {
         /// The file of edges.
@@ -108,7 +108,7 @@ impl TimeSourceError {
         }
     }
 
-    /// A line that is not understood.
+    /// A line that cannot be parsed.
     pub fn line(of: impl Into<PathBuf>, line: &[u8]) -> Self {
         Self::Line { of: of.into(), line: shown(line) }
     }

@@ -1,4 +1,4 @@
-//! Lines of a file that others write, without waiting for them.
+//! Lines of a file that other programs write, read without blocking.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -9,19 +9,19 @@ use rustix::fs::OFlags;
 
 use super::error::TimeSourceError;
 
-/// Most bytes that are read at once, and of one line. Of a longer line, a part is told, which nobody understands.
+/// Most bytes read at once, and longest line. A longer line is cut and cannot be parsed.
 const MOST: usize = 64 << 10;
 const LONGEST: usize = 1 << 10;
-/// Most bytes at the end of a file that are looked at again and again.
+/// Most bytes at the end of a file that are read again each time.
 const TAIL: u64 = 4 << 10;
 
-/// A file that grows, or a FIFO: what was in the file before is left out.
+/// A file that grows, or a FIFO. Earlier content is skipped.
 #[derive(Debug)]
 pub(super) struct Lines {
     path: PathBuf,
     file: File,
     is_fifo: bool,
-    /// A line without its end.
+    /// An incomplete line.
     rest: Vec<u8>,
 }
 
@@ -38,7 +38,7 @@ impl Lines {
         self.is_fifo
     }
 
-    /// The lines since the last call, without their ends.
+    /// The lines since the last call, without line ends.
     pub fn more(&mut self) -> Result<Vec<Vec<u8>>, TimeSourceError> {
         let mut bytes = vec![0; MOST];
         let length = match self.file.read(&mut bytes) {
@@ -58,7 +58,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Logs are moved away, or emptied: then what is new is read from its start.
+    /// Logs are rotated or truncated; the new content is then read from its start.
     fn follow(&mut self) -> Result<(), TimeSourceError> {
         let failed = |it: io::Error| TimeSourceError::file(&self.path, &it);
         let own = self.file.metadata().map_err(failed)?;
@@ -74,18 +74,18 @@ impl Lines {
                 (self.file, self.is_fifo) = open(&self.path)?;
                 self.rest.clear();
             }
-            // Between two files.
+            // Between the old and the new file.
             Err(_) => {}
         }
         Ok(())
     }
 }
 
-/// A file whose last lines may be others each time: what was in it before is left out.
+/// A file with last lines that may change each time. Earlier content is skipped.
 #[derive(Debug)]
 pub(super) struct Tail {
     path: PathBuf,
-    /// The last line that was told.
+    /// The last line returned.
     last: Option<Vec<u8>>,
 }
 
@@ -96,7 +96,7 @@ impl Tail {
         Ok(it)
     }
 
-    /// Lines that were not there at the last call, without their ends.
+    /// The lines that are new since the last call, without line ends.
     pub fn more(&mut self) -> Result<Vec<Vec<u8>>, TimeSourceError> {
         let mut lines = self.read().map_err(|it| TimeSourceError::file(&self.path, &it))?;
         if let Some(at) = lines.iter().rposition(|it| Some(it) == self.last.as_ref()) {
@@ -113,7 +113,7 @@ impl Tail {
         let mut bytes = Vec::new();
         file.take(TAIL).read_to_end(&mut bytes)?;
         let mut lines: Vec<_> = bytes.split(|&it| it == b'\n').map(<[u8]>::to_vec).collect();
-        // The last one has no end, and the first one maybe no start.
+        // The last line may lack its end, and the first one its start.
         lines.pop();
         if start > 0 && !lines.is_empty() {
             lines.remove(0);
@@ -122,12 +122,12 @@ impl Tail {
     }
 }
 
-/// Opens a file or a FIFO, which may have no writer yet, and says whether it is a FIFO.
+/// Opens a file or a FIFO, which may have no writer yet, and returns whether it is a FIFO.
 fn open(path: &Path) -> Result<(File, bool), TimeSourceError> {
     let failed = |it: io::Error| TimeSourceError::file(path, &it);
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
-    // What is no file is not even opened: that may have effects.
+    // Other types are not even opened, because that may have side effects.
     let kind = fs::metadata(path).map_err(failed)?.file_type();
     if !kind.is_file() && !kind.is_fifo() {
         return Err(TimeSourceError::NotAFile { path: path.to_owned() });
@@ -158,12 +158,12 @@ mod tests {
         assert_eq!(text(lines.more()), [""; 0]);
         log.write_all(b"o\nthree\n").unwrap();
         assert_eq!(text(lines.more()), ["two", "three"]);
-        // It is emptied.
+        // The file is truncated.
         log.set_len(0).unwrap();
         assert_eq!(text(lines.more()), [""; 0]);
         log.write_all(b"four\n").unwrap();
         assert_eq!(text(lines.more()), ["four"]);
-        // It is moved away, and there is none for a while.
+        // The file is moved away, and missing for a while.
         fs::rename(&path, folder.path().join("log.1")).unwrap();
         log.write_all(b"five\n").unwrap();
         assert_eq!(text(lines.more()), ["five"]);
@@ -171,7 +171,7 @@ mod tests {
         fs::write(&path, "six\n").unwrap();
         assert_eq!(text(lines.more()), [""; 0]);
         assert_eq!(text(lines.more()), ["six"]);
-        // A line without an end is told in parts.
+        // A long line without an end is returned in parts.
         fs::write(&path, [b'x'; 3 * LONGEST]).unwrap();
         let parts: Vec<_> = (0..3).flat_map(|_| lines.more().unwrap()).collect();
         assert!(!parts.is_empty() && lines.rest.len() <= LONGEST);
@@ -187,7 +187,7 @@ mod tests {
         fs::write(&path, "2#2\n").unwrap();
         assert_eq!(text(tail.more()), ["2#2"]);
         assert_eq!(text(tail.more()), [""; 0]);
-        // One that grows.
+        // A growing file.
         fs::write(&path, "2#2\n3#3\n4#4").unwrap();
         assert_eq!(text(tail.more()), ["3#3"]);
         fs::write(&path, "").unwrap();

@@ -1,8 +1,8 @@
 //! The edges of a pulse per second.
 //!
-//! The kernel stamps an edge by CLOCK_REALTIME. Readings of ticks and CLOCK_REALTIME around it say between which
-//! ticks it was. They are made a little before and after an edge is expected, so that they are
-//! near, whatever CLOCK_REALTIME is slewed by.
+//! The kernel timestamps an edge by CLOCK_REALTIME. Readings of ticks and CLOCK_REALTIME around the
+//! edge bracket its ticks. They are made shortly before and after an expected edge, so that they
+//! are close to it however CLOCK_REALTIME is slewed.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -18,37 +18,37 @@ use super::lines::{Lines, Tail};
 use super::watched::{Watched, slewed, ticks_of};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// CLOCK_REALTIME may be wrong by so much: else it is unclear which second an edge marks.
+/// Largest error of CLOCK_REALTIME; beyond it, an edge's second is ambiguous.
 const CLEAR_NS: u64 = 400_000_000;
-/// An edge longer ago is left out.
+/// Older edges are dropped.
 const OLD_NS: u64 = 2 * SECOND_NS;
-/// So much before and after an edge, clocks are read.
+/// Clocks are read this long before and after an edge.
 const AROUND_NS: u64 = 1_000_000;
 /// The longest time without a reading.
 const PAUSE_NS: u64 = 100_000_000;
-/// Readings that are kept: those of some seconds.
+/// The number of readings kept: those of a few seconds.
 const KEPT: usize = 64;
 
-/// Where lines come from.
+/// The source of lines.
 enum From {
     Fifo(Lines),
     File(Tail),
 }
 
-/// Edges of a file.
+/// The edges from a file.
 pub(super) struct Edges<'a> {
     path: PathBuf,
     from: From,
     clock: &'a HostClock,
     hz: u64,
-    /// The latest ones.
+    /// The latest readings.
     readings: VecDeque<ClockReading>,
     /// CLOCK_REALTIME at the last edge.
     last: Option<u64>,
 }
 
 impl<'a> Edges<'a> {
-    /// Edges from now on.
+    /// Reads edges from now on.
     pub fn open(path: &Path, clock: &'a HostClock, hz: u64) -> Result<Self, TimeSourceError> {
         let lines = Lines::open(path)?;
         let from = match lines.is_fifo() {
@@ -59,7 +59,7 @@ impl<'a> Edges<'a> {
         Ok(Self { path: path.to_owned(), from, clock, hz, readings, last: None })
     }
 
-    /// Edges since the last call.
+    /// The edges since the last call.
     fn edges(
         &mut self,
         tell: &mut dyn FnMut(Result<Record, TimeSourceError>),
@@ -88,7 +88,7 @@ impl<'a> Edges<'a> {
         reading.b_value
     }
 
-    /// The edge as a record; nothing if it is old.
+    /// The edge as a record; None if it is old.
     fn pulse(&self, at_ns: u64, now_ns: u64) -> Result<Option<Record>, TimeSourceError> {
         if now_ns.abs_diff(at_ns) > OLD_NS {
             return Ok(None);
@@ -108,7 +108,7 @@ impl<'a> Edges<'a> {
 impl Watched for Edges<'_> {
     fn look(&mut self, tell: &mut dyn FnMut(Result<Record, TimeSourceError>)) {
         let edges = self.edges(tell);
-        // After the edges, so that readings are on both sides.
+        // Read after the edges, so that there are readings on both sides.
         let now_ns = self.read();
         match edges {
             Ok(edges) => {
@@ -119,7 +119,7 @@ impl Watched for Edges<'_> {
         }
     }
 
-    /// Until a little before the next edge, or a little after it.
+    /// Time until shortly before the next edge, or shortly after it.
     fn pause(&self) -> Duration {
         let now_ns = self.readings.back().map_or(0, |it| it.b_value);
         let phase_ns = self.last.map_or(0, |it| it % SECOND_NS);
@@ -131,14 +131,14 @@ impl Watched for Edges<'_> {
     }
 }
 
-/// CLOCK_REALTIME at an edge, of a line `SECONDS.NANOSECONDS#SEQUENCE`.
+/// CLOCK_REALTIME at an edge, from a line `SECONDS.NANOSECONDS#SEQUENCE`.
 fn edge(line: &[u8]) -> Option<u64> {
     let (at, sequence) = std::str::from_utf8(line).ok()?.split_once('#')?;
     sequence.parse::<u64>().ok()?;
     decimal::ns(at).filter(|_| at.contains('.'))?.try_into().ok()
 }
 
-/// Between which ticks CLOCK_REALTIME showed `at_ns`. `None` if it was stepped there.
+/// The ticks between which CLOCK_REALTIME showed `at_ns`. `None` if it was stepped there.
 fn place<'a>(
     at_ns: u64,
     readings: impl Iterator<Item = &'a ClockReading>,
@@ -186,9 +186,9 @@ mod tests {
         assert_eq!(edge(b"\xff#1"), None);
     }
 
-    /// A clock that is slewed anew now and then.
+    /// A clock with a slew that changes now and then.
     struct Slewed {
-        /// From which moment on, what it shows then, and how much faster than true time it is.
+        /// Start of each slew, the clock's reading then, and its rate error.
         parts: Vec<(f64, f64, f64)>,
     }
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     proptest! {
-        /// The tick of an edge is between the two that are told, and a step is seen.
+        /// The returned ticks bracket the edge's tick, and a step is detected.
         #[test]
         fn edges_are_between_the_ticks_told(
             slews in prop::collection::vec((1e6..5e8f64, -500e-6..500e-6), 1..8),

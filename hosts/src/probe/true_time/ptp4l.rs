@@ -1,4 +1,4 @@
-//! What ptp4l says of CLOCK_REALTIME, in its log.
+//! Readings of CLOCK_REALTIME from the log of ptp4l.
 //!
 //! It prints either each offset (`master offset -5 s2 freq -1234 path delay 123`) or, each second,
 //! their root mean square and their maximum (`rms 10 max 20 freq -1234 +/- 30 delay 123 +/- 2`); all in ns.
@@ -19,15 +19,15 @@ use super::lines::Lines;
 use super::watched::{Watched, slewed, ticks_of};
 
 const PAUSE: Duration = Duration::from_millis(100);
-/// What it said longer ago is left out, in ns.
+/// Older readings are dropped, in ns.
 const OLD_NS: u64 = 10_000_000_000;
-/// Its stamps are that exact.
+/// Resolution of its timestamps.
 const STAMP_NS: u64 = 1_000_000;
 
-/// A line of it.
+/// A line of the log.
 #[derive(Debug, PartialEq, Eq)]
 struct Offset {
-    /// When, of CLOCK_MONOTONIC.
+    /// Its time, by CLOCK_MONOTONIC.
     at_ns: u64,
     /// True time − CLOCK_REALTIME.
     offset_ns: i64,
@@ -47,7 +47,7 @@ impl<'a> Ptp4l<'a> {
         Ok(Self { path: path.to_owned(), lines: Lines::open(path)?, clock, hz })
     }
 
-    /// What a line says; nothing if it is about something else, or old.
+    /// The reading in a line; None if the line is about something else, or old.
     fn read(&self, line: &[u8]) -> Result<Option<Record>, TimeSourceError> {
         let offset = std::str::from_utf8(line).map_or(Some(None), offset);
         let offset = offset.ok_or_else(|| TimeSourceError::line(&self.path, line))?;
@@ -56,7 +56,7 @@ impl<'a> Ptp4l<'a> {
         let Some(ago_ns) = now.b_value.checked_sub(at_ns).filter(|&it| it <= OLD_NS) else {
             return Ok(None);
         };
-        // The stamp is rounded down.
+        // The timestamp is rounded down.
         let ago_ns = ago_ns.saturating_sub(STAMP_NS / 2);
         let tick = now.a_middle().saturating_sub(ticks_of(ago_ns, self.hz));
         let error_ns = error_ns.saturating_add(slewed(STAMP_NS));
@@ -81,7 +81,8 @@ impl Watched for Ptp4l<'_> {
     }
 }
 
-/// What a line says of an offset: `Some(None)` if it is about something else; `None` if it is not understood.
+/// The offset in a line: `Some(None)` if the line is about something else; `None` if it cannot be
+/// parsed.
 fn offset(line: &str) -> Option<Option<Offset>> {
     let words: Vec<_> = line.split_whitespace().collect();
     let after = |name: &[&str]| {
@@ -96,7 +97,7 @@ fn offset(line: &str) -> Option<Option<Offset>> {
         let (state, delay_ns): (_, u64) = (words[at], delay(&["path", "delay"])?);
         let error_ns = delay_ns.checked_add(offset.unsigned_abs())?;
         return match state {
-            // It steps the clock next, and by that.
+            // ptp4l steps the clock next, by this offset.
             "s1" => Some(None),
             "s0" | "s2" | "s3" => Some(Some(Offset {
                 at_ns: stamp(line)?,
@@ -115,7 +116,7 @@ fn offset(line: &str) -> Option<Option<Offset>> {
     Some(None)
 }
 
-/// The stamp, as in `ptp4l[650.123]:` or, from syslog, `ptp4l[77]: [650.123]`.
+/// The timestamp, as in `ptp4l[650.123]:` or, from syslog, `ptp4l[77]: [650.123]`.
 fn stamp(line: &str) -> Option<u64> {
     let mut within = line.split('[').skip(1).filter_map(|it| Some(it.split_once(']')?.0));
     let stamp = within.find(|it| it.contains('.') && decimal::ns(it).is_some())?;

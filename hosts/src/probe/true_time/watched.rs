@@ -1,4 +1,4 @@
-//! What all sources of true time have in common.
+//! The interface of all sources of true time.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use super::error::TimeSourceError;
 
 /// A source of true time.
 pub(super) trait Watched: Send {
-    /// Hands on what is new.
+    /// Passes on new readings.
     fn look(&mut self, tell: &mut dyn FnMut(Result<Record, TimeSourceError>));
-    /// How long to wait until the next look.
+    /// Time until the next check.
     fn pause(&self) -> Duration;
 }
 
-/// By how much CLOCK_REALTIME may be slewed within `ns`, at most.
+/// The most by which CLOCK_REALTIME may be slewed within `ns`.
 pub(super) fn slewed(ns: u64) -> u64 {
     (ns as f64 * Model::default().slew_ppm * 1e-6).ceil() as u64
 }
 
-/// The ticks of so many ns.
+/// The ticks in `ns` nanoseconds.
 pub(super) fn ticks_of(ns: u64, hz: u64) -> u64 {
     (u128::from(ns) * u128::from(hz) / 1_000_000_000) as u64
 }
