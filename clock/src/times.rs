@@ -10,12 +10,12 @@
 //!
 //! 1. `brackets`: packet stamps, which are CLOCK_REALTIME, become intervals of ticks.
 //! 2. `blocks`: the convex hulls of each second keep the information of its messages about a pair
-//!   of hosts.
+//!    of hosts.
 //! 3. `track`: forwards and backwards through all seconds, `region` keeps the possible values and
-//!   slopes. Where none is possible, or where `levels` detects one, a clock stepped: bounds end
-//!   there, and start again.
+//!    slopes. Where none is possible, or where `levels` detects one, a clock stepped: bounds end
+//!    there, and start again.
 //! 4. `network`: the tightest of all paths from one host to another counts, as with the intervals
-//!   of Marzullo ("Maintaining the time in a distributed system", 1984).
+//!    of Marzullo ("Maintaining the time in a distributed system", 1984).
 //! 5. `line`: the result by the ticks of each host, rounded outwards.
 
 mod blocks;
