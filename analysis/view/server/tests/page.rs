@@ -158,6 +158,46 @@ fn one_walks_by_keys_and_clicks() {
         .wait_for("document.getElementById('notice').innerText.includes('The server has ended')");
 }
 
+#[test]
+fn one_reads_it_at_twice_the_size_and_in_forced_colours() {
+    let (bytes, _) = shop(&Shop { frames: 900, threads: 3, ..Shop::default() });
+    let shown = shown(&bytes);
+    let Some(mut browser) = Browser::open(&shown.server.url(), 1280, 800) else { return };
+    browser.zoomed_in_forced_colours(1280, 800);
+    browser.wait_for("innerWidth === 640 && matchMedia('(forced-colors: active)').matches");
+    // The cells are drawn again, with as many pixels as the screen has.
+    browser.wait_for(
+        "(() => { const cells = document.getElementById('cells');
+            return cells.width === Math.round(cells.clientWidth * 2); })()",
+    );
+    let painted = "(() => { const cells = document.getElementById('cells');
+        const bytes = cells.getContext('2d').getImageData(0, 0, cells.width, cells.height).data;
+        return new Set(new Uint32Array(bytes.buffer)).size > 3; })()";
+    browser.wait_for(painted);
+    assert_eq!(browser.value("document.documentElement.scrollWidth > innerWidth"), false);
+    // The chosen row and tab are not told by a colour of the page.
+    let colour = "getComputedStyle(document.querySelector('.row.picked')).backgroundColor !== \
+                  getComputedStyle(document.body).backgroundColor";
+    assert_eq!(browser.value(colour), true);
+    // Otherwise the browser puts a ground behind the text, of the colour of the text.
+    let adjusted =
+        "getComputedStyle(document.querySelector('.row.picked .text')).forcedColorAdjust";
+    assert_eq!(browser.text(adjusted), "none");
+    let lines = "new Set([...document.querySelectorAll('#tabs button')]
+        .map((tab) => getComputedStyle(tab).borderBottomColor)).size";
+    assert_eq!(browser.value(lines), 2, "one tab has a line");
+    let least =
+        "Math.min(...[...document.querySelectorAll('header button, #tabs button, #labels button')]
+        .map((button) => button.getBoundingClientRect().height))";
+    assert!(browser.value(least).as_f64().unwrap() >= 24.0, "targets have 24 px");
+    browser.press("e");
+    browser.wait_for("document.querySelector('dialog[open]') !== null");
+    let fits = "(() => { const box = document.querySelector('dialog').getBoundingClientRect();
+        return box.left >= 0 && box.right <= innerWidth; })()";
+    assert_eq!(browser.value(fits), true);
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
 /// What the browser has saved, once it is there.
 fn download(folder: &Path, name: &str) -> Vec<u8> {
     let begun = Instant::now();

@@ -132,6 +132,16 @@ impl Browser {
         }
     }
 
+    /// Zooms the page by two, and has colours as those chose them who need other ones.
+    pub fn zoomed_in_forced_colours(&mut self, width: u32, height: u32) {
+        let feature = json!([{ "name": "forced-colors", "value": "active" }]);
+        self.call("Emulation.setEmulatedMedia", json!({ "features": feature }));
+        let size = json!({
+            "width": width / 2, "height": height / 2, "deviceScaleFactor": 2, "mobile": false,
+        });
+        self.call("Emulation.setDeviceMetricsOverride", size);
+    }
+
     pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
         for (kind, (x, y), buttons) in
             [("mousePressed", from, 1), ("mouseMoved", to, 1), ("mouseReleased", to, 0)]

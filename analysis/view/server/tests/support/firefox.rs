@@ -1,0 +1,158 @@
+//! Firefox, driven by Marionette, which Firefox has built in: over loopback, and no library.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A port that is free, and nothing that asks, updates or tells anybody anything.
+const SETTINGS: &str = "user_pref(\"marionette.port\", 0);
+user_pref(\"browser.shell.checkDefaultBrowser\", false);
+user_pref(\"datareporting.policy.dataSubmissionEnabled\", false);
+user_pref(\"app.normandy.enabled\", false);
+user_pref(\"network.captive-portal-service.enabled\", false);
+user_pref(\"network.connectivity-service.enabled\", false);
+";
+
+/// A page in Firefox, which ends with it.
+pub struct Firefox {
+    child: Child,
+    stream: TcpStream,
+    calls: u64,
+    address: String,
+    _profile: tempfile::TempDir,
+}
+
+impl Firefox {
+    /// Opens a page once it has drawn.
+    pub fn open(program: &Path, url: &str) -> Firefox {
+        let profile = tempfile::tempdir().unwrap();
+        std::fs::write(profile.path().join("user.js"), SETTINGS).unwrap();
+        let mut command = Command::new(program);
+        command.args(["--headless", "--no-remote", "--marionette", "--remote-allow-system-access"]);
+        command.arg("--profile").arg(profile.path()).arg("about:blank");
+        command.env("HOME", profile.path()).env("TMPDIR", profile.path());
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = child.spawn().unwrap();
+        let stream = connect(profile.path());
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let address = url.split("/#").next().unwrap().to_owned();
+        let mut firefox = Firefox { child, stream, calls: 0, address, _profile: profile };
+        let hello = firefox.message();
+        assert_eq!(hello["marionetteProtocol"], 3, "{hello}");
+        firefox.call("WebDriver:NewSession", json!({ "capabilities": {} }));
+        firefox.call("WebDriver:Navigate", json!({ "url": url }));
+        firefox.wait_for("document.body?.dataset.ready === '1'");
+        firefox
+    }
+
+    /// A message: its length, a colon, JSON.
+    fn message(&mut self) -> Value {
+        let mut length = 0;
+        loop {
+            let mut byte = [0];
+            self.stream.read_exact(&mut byte).expect("firefox has ended");
+            match byte[0] {
+                b':' => break,
+                digit => length = length * 10 + usize::from(digit - b'0'),
+            }
+        }
+        let mut bytes = vec![0; length];
+        self.stream.read_exact(&mut bytes).unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    }
+
+    fn call(&mut self, command: &str, params: Value) -> Value {
+        self.calls += 1;
+        let text = json!([0, self.calls, command, params]).to_string();
+        self.stream.write_all(format!("{}:{text}", text.len()).as_bytes()).unwrap();
+        let answer = self.message();
+        assert_eq!(answer[1], self.calls);
+        assert!(answer[2].is_null(), "{command}: {}", answer[2]);
+        answer[3]["value"].clone()
+    }
+
+    /// What an expression comes to.
+    pub fn value(&mut self, expression: &str) -> Value {
+        let script = json!({ "script": format!("return ({expression});"), "args": [] });
+        self.call("WebDriver:ExecuteScript", script)
+    }
+
+    pub fn text(&mut self, expression: &str) -> String {
+        self.value(expression).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Waits until an expression is true.
+    pub fn wait_for(&mut self, expression: &str) {
+        let begun = Instant::now();
+        while self.value(expression) != true {
+            let page = "document.body?.innerText.slice(0, 1500)";
+            assert!(begun.elapsed() < PATIENCE, "{expression}\n{}", self.text(page));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub fn press(&mut self, key: &str) {
+        // Keys that write nothing have characters of their own in WebDriver.
+        let key = match key {
+            "Enter" => "\u{e007}",
+            "Escape" => "\u{e00c}",
+            "ArrowLeft" => "\u{e012}",
+            "ArrowUp" => "\u{e013}",
+            "ArrowRight" => "\u{e014}",
+            "ArrowDown" => "\u{e015}",
+            other => other,
+        };
+        let pressed = ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key }));
+        let actions = json!([{ "type": "key", "id": "keys", "actions": pressed }]);
+        self.call("WebDriver:PerformActions", json!({ "actions": actions }));
+    }
+
+    /// What the browser itself says of the page: errors of scripts, and of the policy of its content.
+    pub fn complaints(&mut self) -> Vec<String> {
+        self.call("Marionette:SetContext", json!({ "value": "chrome" }));
+        let script = "return Services.console.getMessageArray().map((one) => [one.category ?? '', \
+                      one.sourceName ?? '', one.errorMessage ?? one.message ?? ''].join(' | '))";
+        let all = self.call("WebDriver:ExecuteScript", json!({ "script": script, "args": [] }));
+        self.call("Marionette:SetContext", json!({ "value": "content" }));
+        let all = all.as_array().unwrap().iter().filter_map(Value::as_str).map(str::to_owned);
+        all.filter(|text| text.contains(&self.address) || text.contains("CSP")).collect()
+    }
+}
+
+/// Its port is in a file of the profile.
+fn connect(profile: &Path) -> TcpStream {
+    let begun = Instant::now();
+    loop {
+        let port = std::fs::read_to_string(profile.join("MarionetteActivePort"));
+        let port: Option<u16> = port.ok().and_then(|text| text.trim().parse().ok());
+        let stream = port.and_then(|port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok());
+        if let Some(stream) = stream {
+            return stream;
+        }
+        assert!(begun.elapsed() < PATIENCE, "firefox does not listen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+impl Drop for Firefox {
+    fn drop(&mut self) {
+        let quit = json!([0, self.calls + 1, "Marionette:Quit", { "flags": ["eForceQuit"] }]);
+        let text = quit.to_string();
+        let _ = self.stream.write_all(format!("{}:{text}", text.len()).as_bytes());
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(10) {
+            if self.child.try_wait().is_ok_and(|ended| ended.is_some()) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
