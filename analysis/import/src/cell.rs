@@ -1,4 +1,4 @@
-//! Text into the bytes of a field.
+//! Converts text into the bytes of a field.
 
 use chrono::{DateTime, NaiveDateTime};
 use ppt_frame_dsl::schema::{Int, Schema};
@@ -6,17 +6,17 @@ use ppt_frame_dsl::{Column, ColumnType, TimeType};
 
 use crate::decimal::scaled;
 
-/// Where the values of a column go, and how their text is read.
+/// The destination of a column's values, and how their text is parsed.
 #[derive(Debug, Clone)]
 pub(crate) struct CellParser {
     at: usize,
     ty: ColumnType,
     names: Vec<(String, i128)>,
-    /// Nanoseconds in one of a time's or a duration's numbers.
+    /// Nanoseconds per unit of a time or duration.
     unit: u64,
 }
 
-/// Why text is no value of a column.
+/// Why text is not a value of a column.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub(crate) enum BadCell {
     #[error("{0:?} is not a whole number from {1} to {2}")]
@@ -49,7 +49,7 @@ pub(crate) enum BadCell {
 
 impl CellParser {
     /// The cell of a column. `unit` is in ns. None for columns that a frame does not store, and for
-    /// ticks, which count on no clock that another tool could have read.
+    /// ticks, because no other tool could have read their clock.
     pub fn for_column(schema: &Schema, column: &Column, unit: u64) -> Option<CellParser> {
         let names = match column.ty {
             ColumnType::Length { .. } | ColumnType::Time(TimeType::Ticks) => return None,
@@ -64,7 +64,7 @@ impl CellParser {
         matches!(self.ty, ColumnType::Time(_) | ColumnType::Duration)
     }
 
-    /// Writes the value that `text` stands for into `frame`.
+    /// Parses `text` and writes its value into `frame`.
     pub fn put(&self, frame: &mut [u8], text: &[u8]) -> Result<(), BadCell> {
         let shown = || String::from_utf8_lossy(text).into_owned();
         let word = str::from_utf8(text).unwrap_or("\u{fffd}").trim();
@@ -169,20 +169,20 @@ impl CellParser {
         self.number(frame, int, value)
     }
 
-    /// Refuses nanoseconds with a fraction: they are seconds, most likely.
+    /// Rejects nanoseconds with a fraction, because they are most likely seconds.
     fn whole(&self, word: &str) -> Result<(), BadCell> {
         let is_fraction = self.unit == 1 && word.contains('.') && scaled(word, 1).is_some();
         if is_fraction { Err(BadCell::Fraction(word.to_owned())) } else { Ok(()) }
     }
 
-    /// Seconds or microseconds of a timeval; an empty cell is 0, as in a time that was not taken.
+    /// Seconds or microseconds of a timeval; an empty cell is 0, a time that was not recorded.
     fn half(&self, frame: &mut [u8], offset: usize, word: &str) -> Result<(), BadCell> {
         let cell = CellParser { at: self.at + offset, ..self.clone() };
         cell.int(frame, Int::I64, if word.is_empty() { "0" } else { word })
     }
 }
 
-/// Nanoseconds of a time. An empty cell is 0, a time that was not taken.
+/// Nanoseconds of a time. An empty cell is 0, a time that was not recorded.
 fn time(word: &str, unit: u64) -> Option<i64> {
     if word.is_empty() {
         return Some(0);

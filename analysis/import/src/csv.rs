@@ -1,4 +1,4 @@
-//! Tables of text: a heading line, and a line per frame.
+//! Text tables: a header line, and one line per frame.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -16,19 +16,19 @@ use crate::recording::Recording;
 /// How to read a table.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The kind of frame that each line is. None: the only kind, or what the column `frame` says.
+    /// The frame type of each line. None: the only frame type, or the value of the column `frame`.
     pub frame: Option<String>,
-    /// Column and heading, where these differ.
+    /// Column and header, where they differ.
     pub names: Vec<(String, String)>,
-    /// Headings to leave out.
+    /// Headers to ignore.
     pub skip: Vec<String>,
-    /// Column, and nanoseconds in its unit. Others are in nanoseconds.
+    /// Column, and nanoseconds per unit. Other columns are in nanoseconds.
     pub units: Vec<(String, u64)>,
-    /// What separates cells. None: a tab if the first line has one, else a comma.
+    /// The delimiter. None: a tab if the first line has one, otherwise a comma.
     pub delimiter: Option<u8>,
 }
 
-/// Headings of ppt's own tables that no column needs.
+/// Headers of ppt's own tables that no column needs.
 const OWN: [&str; 4] = ["ts", "drained", "time", "count"];
 
 /// Reads a table, and adds a frame for each line to `recording`.
@@ -38,7 +38,7 @@ const OWN: [&str; 4] = ["ts", "drained", "time", "count"];
 /// thread and which kind of frame a line is, and the other [`STANDARD_COLUMNS`] are left out.
 ///
 /// # Errors
-/// The first line that is no frame. What was added before it stays.
+/// The first line that is not a valid frame. Frames added before it remain.
 pub fn import<W: Write>(
     input: impl Read,
     schema: &Schema,
@@ -80,7 +80,7 @@ pub fn import<W: Write>(
             Some(at) => {
                 let text = String::from_utf8_lossy(record.get(at).unwrap_or_default());
                 let text = text.trim();
-                // `ppt dump` leaves it empty where it is not known.
+                // `ppt dump` leaves the cell empty if the value is unknown.
                 let tid = if text.is_empty() { Ok(0) } else { text.parse() };
                 tid.map_err(|_| bad(at, format!("{text:?} is not the number of a thread")))?
             }
@@ -102,18 +102,18 @@ pub fn import<W: Write>(
     Ok(())
 }
 
-/// What the headings of a table mean.
+/// The meaning of a table's headers.
 struct Headings {
     kind: LineFrame,
     tid: Option<usize>,
-    /// Of each kind of frame, the places of its cells in a line.
+    /// For each frame type, the positions of its cells in a line.
     cells: Vec<Vec<(usize, CellParser)>>,
 }
 
 enum LineFrame {
-    /// Every line is this frame.
+    /// Every line is this frame type.
     One(usize),
-    /// The cell at this place names it.
+    /// The cell at this position names the frame type.
     Named(usize),
 }
 
@@ -202,7 +202,7 @@ fn kind(
     }
 }
 
-/// The cells of a frame, by their place in a line. Adds the names of its columns to `known`.
+/// The cells of a frame by their position in a line. Adds the names of its columns to `known`.
 fn cells_of(
     schema: &Schema,
     frame: &Frame,

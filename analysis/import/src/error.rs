@@ -12,28 +12,28 @@ pub enum ImportError {
     /// The capture could not be written.
     #[error("cannot write the capture: {0}")]
     Write(#[source] io::Error),
-    /// What was asked for is not in the frame file.
+    /// A requested item is not in the frame file.
     #[error("{0}")]
     Frames(String),
-    /// The headings and the columns differ.
+    /// The headers and the columns differ.
     #[error("{0}")]
     Headings(String),
-    /// A row of a table that cannot be a frame.
+    /// A table row is not a valid frame.
     #[error("line {line}{}: {what}", column.as_ref().map_or(String::new(), |it| format!(", column {it}")))]
     Row { line: u64, column: Option<String>, what: String },
-    /// A packet that cannot be a frame.
+    /// A packet cannot become a frame.
     #[error("packet {number}: {what}")]
     Packet { number: u64, what: String },
-    /// A capture that was named for its clocks.
+    /// The capture that was named for its clocks cannot be used.
     #[error("this capture does not say which boot it is of: name one that ppt made on that host")]
     Clock,
-    /// Bytes that are not a file of this kind.
+    /// The input is not a file of this type.
     #[error("{0}")]
     Format(String),
 }
 
 impl ImportError {
-    /// All codes that are of imports alone.
+    /// All message codes that only imports have.
     pub const CODES: [&str; 6] = [
         "import-cut",
         "import-format",
@@ -43,7 +43,7 @@ impl ImportError {
         "import-row",
     ];
 
-    /// The name of the message in `docs/troubleshooting.md`.
+    /// The message's name in `docs/troubleshooting.md`.
     pub fn code(&self) -> &'static str {
         match self {
             ImportError::Read(_) => "cannot-read",

@@ -1,15 +1,15 @@
-//! The host whose clocks an input has.
+//! The host with the clocks of an input.
 
 use std::path::Path;
 
 use ppt_capture::{Capture, CaptureError, Chunk, ClockTable, Item};
 
-/// Whose clocks the input has.
+/// The host with the clocks of an input.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// The boot that the clocks count from; empty: not known.
+    /// The boot id of the clocks; empty if unknown.
     pub boot_id: String,
     /// CLOCK_REALTIME in ns when the monotonic clock was at 0.
     pub epoch_ns: u64,
@@ -18,11 +18,11 @@ pub struct Host {
 }
 
 impl Host {
-    /// The host on which a capture was made. None: it does not say which boot it is of, or what
-    /// realtime was.
+    /// The host on which a capture was made. None if the capture lacks the boot id or
+    /// CLOCK_REALTIME.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The capture cannot be read.
     pub fn of(capture: &Path) -> Result<Option<Host>, CaptureError> {
         let mut capture = Capture::open(capture)?;
         let header = capture.header().filter(|it| !it.boot_id.is_empty());

@@ -1,8 +1,8 @@
-//! What other tools recorded, as captures: CSV and pcap files.
+//! Converts recordings of other tools into captures: CSV and pcap files.
 //!
-//! A frame file says what a row or a packet is, and a [`Recording`] writes the frames as a capture
-//! that everything else reads. [`csv::import`] matches the headings of a table with the names of
-//! columns; [`pcap::import`] fills fields by their names.
+//! A frame file describes a row or a packet, and a [`Recording`] writes the frames as a capture.
+//! [`csv::import`] matches the headers of a table with the names of columns; [`pcap::import`] fills
+//! fields by their names.
 //!
 //! The capture holds the clock of its input: it begins at the first time in the input, and its
 //! frames count as drained when the input is at that time.

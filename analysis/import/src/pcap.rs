@@ -1,4 +1,4 @@
-//! Packets that tcpdump, Wireshark or another tool recorded: pcap and pcapng.
+//! Packets recorded by tcpdump, Wireshark or another tool: pcap and pcapng.
 //!
 //! Fields are filled by their names ([`NAMES`]); the `@at` field is the packet's time whatever its
 //! name, since the clock is the kernel's CLOCK_REALTIME. A frame `udp` takes the UDP datagrams, a
@@ -19,18 +19,18 @@ use fields::FilledFrames;
 pub use packet::NAMES;
 use source::{PacketStep, Packets};
 
-/// What was imported, and what was not.
+/// The counts of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// Packets of the input.
+    /// Packets in the input.
     pub packets: u64,
-    /// Those that no frame takes.
+    /// Packets that no frame takes.
     pub untaken: u64,
-    /// Where the input ends in the middle of a packet, in bytes.
+    /// The byte offset at which the input ends in the middle of a packet.
     pub cut: Option<u64>,
 }
 
-/// Whether `input` begins as a pcap or pcapng file does.
+/// Whether `input` starts as a pcap or pcapng file does.
 pub fn is_pcap(head: &[u8]) -> bool {
     const MAGICS: [[u8; 4]; 6] = [
         [0xa1, 0xb2, 0xc3, 0xd4],
@@ -43,13 +43,13 @@ pub fn is_pcap(head: &[u8]) -> bool {
     MAGICS.iter().any(|magic| head.starts_with(magic))
 }
 
-/// Reads packets, and adds a frame to `recording` for each that a frame of `schema` takes.
+/// Reads packets, and adds a frame to `recording` for each one that a frame of `schema` takes.
 ///
 /// Each interface of the input is a thread of the capture: 1, 2, ….
 ///
 /// # Errors
-/// A field that no packet can fill, a value that its field cannot hold, and bytes that are no
-/// packets. What was added before it stays. An input that is cut off is no error.
+/// A field that no packet can fill, a value that its field cannot hold, or bytes that are not
+/// packets. Frames added before remain. A truncated input is not an error.
 pub fn import<W: Write>(
     input: impl Read + Send,
     schema: &Schema,

@@ -1,4 +1,4 @@
-//! Frames that were not drained from a ring, as a capture.
+//! Writes frames that were not drained from a ring as a capture.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -14,31 +14,31 @@ use rustix::rand::GetRandomFlags;
 
 use crate::host::Host;
 
-/// Bytes of a full chunk.
+/// Size of a full chunk in bytes.
 const CHUNK: usize = 64 << 10;
-/// Bytes of all chunks that are not full, at most: there may be many rings.
+/// Total size of all incomplete chunks in bytes, at most: there may be many rings.
 const ALL_CHUNKS: usize = 64 << 20;
 /// Rings of the first segment; each further segment has twice as many as the one before.
 const RINGS: u32 = 64;
-/// The first time of the listener's clock: 0 means that a time is not known.
+/// The start of the listener's clock: 0 marks an unknown time.
 const BEGIN: u64 = 1_000_000_000;
 
-/// Where the frames come from.
+/// The origin of the frames.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
-    /// Whose clocks the input has.
+    /// The host with the clocks of the input.
     pub host: Host,
-    /// By how much its times may be off these clocks, in ns.
+    /// The largest error of its times against these clocks, in ns.
     pub error_ns: u64,
     /// Id of the process; 0 = unknown.
     pub pid: u32,
-    /// The input, for people.
+    /// Name of the input, for display.
     pub input: String,
     /// Metadata of the capture.
     pub tags: Vec<(String, String)>,
-    /// Name and version of the program that imports.
+    /// Name and version of the importing program.
     pub tool: String,
-    /// CLOCK_REALTIME now in ns, for inputs without a time.
+    /// The current CLOCK_REALTIME in ns, for inputs without a time.
     pub now_ns: u64,
 }
 
@@ -64,7 +64,7 @@ pub struct Recording<W: Write> {
     frames: u64,
 }
 
-/// A capture begins at the first frame, which says when that is.
+/// A capture starts with the first frame, which determines its start time.
 #[derive(Debug)]
 enum CaptureOut<W: Write> {
     Waiting(W),
@@ -78,7 +78,7 @@ struct InputClock {
     /// The first time, and the greatest so far.
     first: u64,
     latest: u64,
-    /// The same moment as the first time, of the capture's clocks.
+    /// The first time by the capture's clocks.
     realtime: u64,
     monotonic: u64,
 }
@@ -88,7 +88,7 @@ struct RecordedRing {
     nonce: u64,
     number: u32,
     next_seq: u64,
-    /// Frames that are not written yet.
+    /// Frames not written yet.
     open: Vec<[u8; 8]>,
 }
 
@@ -96,7 +96,7 @@ impl<W: Write> Recording<W> {
     /// Starts a capture of frames of `schema`. It is written to `out`, which should not buffer.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Write errors of `out`.
     pub fn new(schema: &Schema, origin: Origin, out: W) -> io::Result<Self> {
         let mut id = [0; 16];
         let random = rustix::rand::getrandom(&mut id, GetRandomFlags::empty())?;
@@ -140,12 +140,12 @@ impl<W: Write> Recording<W> {
         })
     }
 
-    /// Bytes of a frame.
+    /// The size of a frame in bytes.
     pub fn stride(&self) -> usize {
         8 * self.words
     }
 
-    /// Frames so far.
+    /// The number of frames so far.
     pub fn frames(&self) -> u64 {
         self.frames
     }
@@ -154,7 +154,7 @@ impl<W: Write> Recording<W> {
     /// its sequence number and its id are set here.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Write errors of `out`.
     pub fn push(&mut self, tid: u32, id: u16, frame: &mut [u8]) -> io::Result<()> {
         if frame.len() != self.stride() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame of another size"));
@@ -188,10 +188,10 @@ impl<W: Write> Recording<W> {
         Ok(())
     }
 
-    /// Ends the capture; `message` says how the input ended. Returns the output.
+    /// Ends the capture; `message` states how the input ended. Returns the output.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Write errors of `out`.
     pub fn finish(mut self, message: &str) -> io::Result<W> {
         if matches!(self.out, CaptureOut::Waiting(_)) {
             self.begin(None, 0)?;
@@ -214,11 +214,11 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// Writes what comes before the first frame, which is of `time`.
+    /// Writes the chunks before the first frame, which has the time `time`.
     fn begin(&mut self, time: Option<Time>, word: u64) -> io::Result<()> {
         let Origin { host, error_ns, now_ns, .. } = &self.origin;
         let Host { boot_id, epoch_ns, asleep_ns, .. } = host;
-        // Of a clock that nobody knows, the capture counts from its beginning.
+        // With an unknown clock, the capture counts from its own start.
         let since = |realtime: u64| match boot_id.as_str() {
             "" => BEGIN,
             _ => realtime.saturating_sub(*epoch_ns).max(1),
@@ -299,7 +299,7 @@ impl<W: Write> Recording<W> {
         tids.into_iter().try_for_each(|tid| self.write(tid))
     }
 
-    /// Writes the open frames of a ring.
+    /// Writes the incomplete chunk of a ring.
     fn write(&mut self, tid: u32) -> io::Result<()> {
         let words = self.words;
         let drained = self.clock.monotonic.saturating_add(self.clock.past());
@@ -326,7 +326,7 @@ impl<W: Write> Recording<W> {
         self.writer()?.frames(&head, open.as_flattened())?;
         self.buffered -= 8 * open.len();
         open.clear();
-        // Threads that are many keep no memory.
+        // With many threads, none keeps its buffer.
         let keeps = self.rings.len() * CHUNK <= ALL_CHUNKS;
         if let Some(ring) = self.rings.get_mut(&tid).filter(|_| keeps) {
             ring.open = open;
@@ -336,7 +336,7 @@ impl<W: Write> Recording<W> {
 }
 
 impl InputClock {
-    /// How much later than the first time the latest is.
+    /// The distance from the first to the latest time.
     fn past(&self) -> u64 {
         if self.first == 0 { 0 } else { self.latest - self.first }
     }

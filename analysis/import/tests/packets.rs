@@ -1,4 +1,4 @@
-//! Packets become frames that hold what scapy reads in them.
+//! Packets become frames with the values that scapy reads.
 
 #[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
 mod support;

@@ -1,4 +1,4 @@
-//! Tables become frames that hold what their cells say.
+//! Tables become frames with the values of their cells.
 
 #[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
 mod support;
@@ -199,7 +199,7 @@ proptest! {
         let formats = if is_plain { &[Format::Tsv, Format::Csv][..] } else { &[Format::Tsv] };
         for &format in formats {
             let again = imported(&file, &Options::default(), &first.table(format)).unwrap();
-            // Rings are numbered in the order in which threads come.
+            // Rings are numbered in the order in which threads appear.
             let values = |file: &File| {
                 let mut rows = file.rows();
                 rows.iter_mut().for_each(|row| row["ring"] = Value::Null);
@@ -242,7 +242,7 @@ fn an_input_may_have_the_clocks_of_a_host() {
         };
         File::new(&captured_of(&schema, host.clone(), 300, import).unwrap())
     };
-    // The same moment by each clock, and whatever it is by, these are the clocks of the host.
+    // The same moment by each clock; in every case these are the clocks of the host.
     for (clock, word) in
         [("realtime", epoch + 9_000), ("monotonic", 9_000), ("boottime", 9_000 + 700)]
     {
@@ -262,7 +262,7 @@ fn an_input_may_have_the_clocks_of_a_host() {
         let widths: Vec<_> = readings.iter().map(|it| (it.a_before, it.a_after)).collect();
         assert_eq!(widths, [(9_000 - 300, 9_000 + 300); 2], "{clock}");
     }
-    // One that has no boot tells nothing.
+    // A capture without a boot id gives no clocks.
     let without = captured(&schema("frame f { u32 n; }"), |_| Ok(())).unwrap();
     assert!(Host::of(&File::new(&without).path).unwrap().is_none());
 }

@@ -1,19 +1,19 @@
-//! How many different values there are: exactly as long as they fit, then by an estimate.
+//! The number of distinct values: exact while they fit into memory, then an estimate.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::Budget;
 
-/// Bits of a hash that choose a register: the estimate is off by 0.8 % as a rule.
+/// Bits of a hash that choose a register: the standard error of the estimate is 0.8 %.
 const BITS: u32 = 14;
 const REGISTERS: usize = 1 << BITS;
-/// Bytes that a value takes, about, beside its own on the heap.
+/// Approximate overhead of a value in bytes, without its own heap memory.
 const EACH: usize = 2 * size_of::<Identity>();
 /// Bytes that are taken from the budget at a time.
 const STEP: usize = 1 << 14;
 
-/// A value by which things are told apart.
+/// A value as it is compared for distinctness.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Identity {
     /// A whole number.
@@ -22,16 +22,16 @@ pub enum Identity {
     Bytes(Box<[u8]>),
 }
 
-/// The number of different values.
+/// The number of distinct values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DistinctCount {
-    /// How many there are.
+    /// The number.
     pub count: u64,
-    /// Whether that is so; else it is an estimate, off by 0.8 % as a rule.
+    /// Whether it is exact; otherwise it is an estimate with a standard error of 0.8 %.
     pub exact: bool,
 }
 
-/// Counts the different values of a column in bounded memory.
+/// Counts the distinct values of a column in bounded memory.
 #[derive(Debug)]
 pub struct Distinct {
     known: DistinctSet,
@@ -39,7 +39,7 @@ pub struct Distinct {
     nulls: u64,
     /// All values are 0, or bytes of 0.
     is_zero: bool,
-    /// Bytes of the budget that are held, and that the known values take.
+    /// Bytes of the budget that are held, and bytes that the known values take.
     held: usize,
     taken: usize,
     budget: Budget,
@@ -48,19 +48,20 @@ pub struct Distinct {
 #[derive(Debug)]
 enum DistinctSet {
     All(HashSet<Identity>),
-    /// HyperLogLog (Flajolet and others): of each register, the longest run of zeros of a hash, plus 1.
+    /// HyperLogLog (Flajolet and others): for each register, the longest run of zeros of a hash,
+    /// plus 1.
     Registers(Box<[u8; REGISTERS]>),
 }
 
 impl Distinct {
-    /// None so far.
+    /// An empty counter.
     pub fn new(budget: &Budget) -> Distinct {
         let known = DistinctSet::All(HashSet::new());
         let budget = budget.clone();
         Distinct { known, values: 0, nulls: 0, is_zero: true, held: 0, taken: 0, budget }
     }
 
-    /// Takes in a value.
+    /// Adds a value.
     pub fn push(&mut self, value: Identity) {
         self.values += 1;
         self.is_zero &= match &value {
@@ -79,12 +80,12 @@ impl Distinct {
         }
     }
 
-    /// Takes in so many NULLs.
+    /// Adds this many NULLs.
     pub fn push_nulls(&mut self, count: u64) {
         self.nulls += count;
     }
 
-    /// Takes in what others have taken in.
+    /// Merges another counter.
     pub fn join(&mut self, mut other: Distinct) {
         self.values += other.values;
         self.nulls += other.nulls;
@@ -104,22 +105,22 @@ impl Distinct {
         }
     }
 
-    /// Values that were taken in.
+    /// The number of values added.
     pub fn values(&self) -> u64 {
         self.values
     }
 
-    /// Whether each of them is 0, or nothing but bytes of 0.
+    /// Whether each value is 0, or consists of zero bytes.
     pub fn is_zero(&self) -> bool {
         self.is_zero
     }
 
-    /// NULLs that were taken in.
+    /// The number of NULLs added.
     pub fn nulls(&self) -> u64 {
         self.nulls
     }
 
-    /// How many of the values are different.
+    /// The number of distinct values.
     pub fn count(&self) -> DistinctCount {
         match &self.known {
             DistinctSet::All(known) => DistinctCount { count: known.len() as u64, exact: true },
@@ -130,7 +131,7 @@ impl Distinct {
         }
     }
 
-    /// How many of the values of both are different.
+    /// The number of distinct values in the union of both.
     pub fn count_with(&self, other: &Distinct) -> DistinctCount {
         if let (DistinctSet::All(ours), DistinctSet::All(theirs)) = (&self.known, &other.known) {
             let more = theirs.iter().filter(|value| !ours.contains(value)).count();
@@ -159,7 +160,7 @@ impl Distinct {
         }
     }
 
-    /// Gives up the values.
+    /// Drops the values.
     fn give_up(&mut self) {
         let DistinctSet::All(known) = &mut self.known else { return };
         let mut registers = Box::new([0; REGISTERS]);
@@ -176,13 +177,13 @@ impl Drop for Distinct {
     }
 }
 
-/// The longest run of each.
+/// The longest run of each register.
 fn reach(ours: &mut [u8; REGISTERS], theirs: &[u8; REGISTERS]) {
     ours.iter_mut().zip(theirs).for_each(|(one, two)| *one = (*one).max(*two));
 }
 
 fn add(registers: &mut [u8; REGISTERS], value: &Identity) {
-    // Its keys are always the same: parts must hash alike.
+    // The keys are fixed, because all parts must hash alike.
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     let hash = hasher.finish();
@@ -191,8 +192,8 @@ fn add(registers: &mut [u8; REGISTERS], value: &Identity) {
     *register = (*register).max(zeros + 1);
 }
 
-/// The estimator of O. Ertl, "New cardinality estimation algorithms for HyperLogLog sketches" (2017): it
-/// has no bias for few values or for many.
+/// The estimator of O. Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
+/// (2017), which has no bias for few or many values.
 fn estimate(registers: &[u8; REGISTERS]) -> f64 {
     const MOST: usize = (64 - BITS) as usize + 1;
     let mut counts = [0u32; MOST + 1];

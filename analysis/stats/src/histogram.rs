@@ -1,54 +1,54 @@
-//! How values are spread, as bins that can be drawn.
+//! The distribution of values, as bins that can be drawn.
 
 use crate::sketch::{Sketch, middle};
 
-/// How wide bins are.
+/// The widths of bins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Each as wide as any other.
+    /// All bins are equally wide.
     Linear,
-    /// Each so many times as wide as the one before.
+    /// Each bin is wider than the previous one by a constant factor.
     Logarithmic,
 }
 
-/// A bin: from its beginning up to the next one's.
+/// A bin: from its start up to the start of the next one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bin {
-    /// Where it begins.
+    /// Its start.
     pub from: f64,
-    /// Where it ends.
+    /// Its end.
     pub to: f64,
-    /// Values in it.
+    /// The number of values in it.
     pub count: u64,
 }
 
-/// How values are spread.
+/// The distribution of values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
-    /// How wide bins are.
+    /// The widths of bins.
     pub scale: Scale,
-    /// Whether values are whole numbers, and each bin holds as many of them as any other.
+    /// Whether values are whole numbers and each bin holds equally many of them.
     pub whole: bool,
-    /// One after the other, without holes.
+    /// The bins in order, without gaps.
     pub bins: Vec<Bin>,
-    /// Values that are infinite: no bin has them.
+    /// The number of infinite values, which are in no bin.
     pub infinite: u64,
-    /// Where values crowd: the middles of those bins, in order. More than one: it has several modes.
+    /// The modes: the middles of the bins at the peaks, in order.
     pub modes: Vec<f64>,
 }
 
-/// The greatest over the least value from which on the scale is logarithmic: three decades.
+/// The ratio of the greatest to the least value from which the scale is logarithmic: three decades.
 const WIDE: f64 = 1000.0;
-/// A valley between two modes is at most so high as a part of the lower one.
+/// The greatest height of a valley between two modes, relative to the lower mode.
 const VALLEY: f64 = 0.5;
-/// A mode is at least so high as a part of the highest one.
+/// The least height of a mode, relative to the highest one.
 const LOW: f64 = 0.1;
-/// Fewer values say nothing of modes.
+/// The least number of values for which modes are reported.
 const FEW: u64 = 50;
 
 impl Histogram {
-    /// Bins of all values, at most `bins` of them; None where there is no finite value. The data say
-    /// which scale they ask for, if nobody else does.
+    /// At most `bins` bins of all values; None without a finite value. If no scale is given, the
+    /// data determine it.
     pub fn of(sketch: &Sketch, bins: usize, scale: Option<Scale>) -> Option<Histogram> {
         let finite = |it: &(f64, f64, u64)| it.0.is_finite() && it.1.is_finite();
         let buckets = || sketch.buckets().filter(finite);
@@ -64,7 +64,7 @@ impl Histogram {
         let all_whole = buckets().all(|it| middle(it.0, it.1).fract() == 0.0);
         let mut bins = bins.max(1);
         let (from, to) = match scale {
-            // Each bin holds as many whole numbers as any other.
+            // Each bin holds equally many whole numbers.
             Scale::Linear if all_whole => {
                 let count = greatest - least + 1.0;
                 let each = (count / bins as f64).ceil();
@@ -84,7 +84,7 @@ impl Histogram {
         for (low, high, count) in buckets() {
             let value = middle(low, high);
             let place = if scale == Scale::Logarithmic { value.ln() } else { value };
-            // The greatest belongs into the last one.
+            // The greatest value belongs to the last bin.
             all[(((place - from) / width) as usize).min(bins - 1)].count += count;
         }
         let modes = modes(&all);
@@ -94,7 +94,7 @@ impl Histogram {
     }
 }
 
-/// Peaks that a valley parts from each other, after neighbours were evened out.
+/// Peaks separated by a valley, after smoothing over neighbours.
 fn modes(bins: &[Bin]) -> Vec<f64> {
     let count = |index: usize| bins.get(index).map_or(0.0, |it| it.count as f64);
     let smooth: Vec<f64> = (0..bins.len())
@@ -108,7 +108,7 @@ fn modes(bins: &[Bin]) -> Vec<f64> {
             None if height > 0.0 => peaks.push(at),
             None => {}
             Some(peak) if height > smooth[peak] && valley > VALLEY * smooth[peak] => {
-                // No valley lies between them: the same one, higher.
+                // No valley lies between them, so this is the same mode, only higher.
                 *peaks.last_mut().unwrap_or(&mut 0) = at;
                 valley = height;
             }

@@ -1,8 +1,9 @@
 //! One-pass statistics of columns: arithmetic only, no I/O.
 //!
-//! [`Samples`] takes in the values of a column. As long as they fit into the [`Budget`] they are kept,
-//! and what comes out is exact; beyond it they become a [`Sketch`] of three digits, whose memory does
-//! not grow. A [`Histogram`] shows how values are spread, [`Distinct`] counts those that differ.
+//! [`Samples`] collects the values of a column. While they fit into the [`Budget`], they are kept
+//! and the results are exact. Beyond it they become a [`Sketch`] of three digits in constant
+//! memory. A [`Histogram`] shows the distribution of values, and [`Distinct`] counts the distinct
+//! ones.
 #![forbid(unsafe_code)]
 
 mod distinct;
@@ -20,9 +21,9 @@ pub use samples::{Budget, Samples};
 pub use sketch::Sketch;
 pub use summary::{Number, PERCENTILES, Summary};
 
-/// A value of a column. NaN is none.
+/// A value of a column. NaN counts as missing.
 pub trait Value: Copy + PartialOrd + Send + 'static {
-    /// As a number for people, exact where it fits.
+    /// As a number for output, exact where it fits.
     fn number(self) -> Number;
     /// For arithmetic.
     fn float(self) -> f64;

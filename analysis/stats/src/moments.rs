@@ -3,13 +3,13 @@
 use crate::Value;
 use crate::summary::Number;
 
-/// Mean and squares, so that they can be added to each other (Chan, Golub, LeVeque).
+/// Mean and sum of squares, which can be merged (Chan, Golub, LeVeque).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RunningMoments {
     pub count: f64,
     /// The first value, if it is whole: what is near it differs by few digits, which a float holds.
     origin: i128,
-    /// Minus the origin.
+    /// Relative to the origin.
     mean: f64,
     pub squares: f64,
     pub sum: Sum,
@@ -51,7 +51,7 @@ impl Sum {
 }
 
 impl RunningMoments {
-    /// Those of so many values, of which `least` is one.
+    /// The moments of `count` values, one of which is `least`.
     pub fn new<T: Value>(
         values: impl Iterator<Item = T> + Clone,
         count: u64,
@@ -94,7 +94,7 @@ impl RunningMoments {
     }
 }
 
-/// How far a value is from a whole one: exact before it is rounded, where both are whole.
+/// The distance of a value from a whole one; exact before rounding if both are whole.
 pub(crate) fn from(origin: i128, value: impl Value) -> f64 {
     value.whole().map_or(value.float(), |whole| (whole - origin) as f64)
 }
@@ -106,7 +106,7 @@ pub(crate) fn number(sum: Sum) -> Number {
     }
 }
 
-/// The mean of so many values between `ends`.
+/// The mean of `count` values, which lies between `ends`.
 pub(crate) fn mean(sum: Sum, count: u64, ends: Option<(impl Value, impl Value)>) -> Option<Number> {
     let (least, greatest) = ends?;
     let mean = finite(sum.float() / count as f64)?;
@@ -129,7 +129,7 @@ pub(crate) fn ends<T: Value>(mut values: impl Iterator<Item = T>) -> Option<(T, 
     Some(values.fold((first, first), reach))
 }
 
-/// A memory does not hold as many values as 128 bits would need to overflow.
+/// Memory cannot hold as many values as it would take to overflow 128 bits.
 pub(crate) fn sum<T: Value>(values: impl Iterator<Item = T>, least: T) -> Sum {
     match least.whole() {
         Some(_) => Sum::Whole(values.filter_map(Value::whole).sum()),
@@ -137,8 +137,8 @@ pub(crate) fn sum<T: Value>(values: impl Iterator<Item = T>, least: T) -> Sum {
     }
 }
 
-/// The squares of what so many values are off their mean, and that mean, minus the origin: whole values
-/// that lie near each other may all be the same float.
+/// The sum of squared deviations from the mean, and the mean, minus the origin. Whole values close
+/// to each other may all be the same float.
 pub(crate) fn squares<T: Value>(
     values: impl Iterator<Item = T>,
     (sum, count): (Sum, u64),

@@ -1,10 +1,10 @@
-//! Values below which a share of the others lies.
+//! Quantiles.
 
 use crate::Value;
 use crate::summary::Number;
 
-/// Of sorted values, interpolated between neighbours as numpy does by default; None where there are
-/// none. `share` is 0 to 1.
+/// A quantile of sorted values, interpolated between neighbours as numpy does by default; None
+/// without values. `share` is 0 to 1.
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = (last as f64 * share).clamp(0.0, last as f64);
@@ -13,8 +13,8 @@ pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(between(sorted[low], above, place - place.floor()))
 }
 
-/// From one value to the next one, `share` of the way. Where floats do not hold them, it is rounded to a
-/// whole number.
+/// Interpolates from one value to the next at `share`. Where floats cannot represent the values,
+/// the result is rounded to a whole number.
 pub(crate) fn between_values(below: impl Value, above: impl Value, share: f64) -> Number {
     if let (Some(low), Some(high)) = (below.whole(), above.whole())
         && [below.number(), above.number()].iter().any(|number| number.beyond_floats().is_some())
@@ -25,12 +25,12 @@ pub(crate) fn between_values(below: impl Value, above: impl Value, share: f64) -
     Number::Real(between(below.float(), above.float(), share))
 }
 
-/// As numpy goes from one to the other.
+/// Interpolates as numpy does.
 pub(crate) fn between(below: f64, above: f64, share: f64) -> f64 {
     if below == above || share == 0.0 {
         return below;
     }
-    // Halfway to infinity is infinity, and halfway from minus infinity too.
+    // Halfway to infinity is infinity, and halfway to minus infinity is minus infinity.
     if above.is_infinite() || below.is_infinite() {
         return if above.is_infinite() { above } else { below };
     }

@@ -1,4 +1,4 @@
-//! The values of a column, as they come.
+//! The values of a column, in order of arrival.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use crate::quantile::between_values;
 use crate::sketch::Sketch;
 use crate::summary::{Number, PERCENTILES, Summary};
 
-/// Bytes that all columns together may take before they are told by sketches.
+/// Bytes that all columns together may take before sketches replace their values.
 #[derive(Debug, Clone)]
 pub struct Budget(Arc<AtomicI64>);
 
@@ -25,7 +25,7 @@ impl Budget {
         self.0.fetch_update(Relaxed, Relaxed, taken).is_ok()
     }
 
-    /// Takes so many, even if they are not there: nothing else gets them.
+    /// Takes this many bytes even if fewer are left; no other column gets them.
     fn hold(&self, bytes: usize) {
         self.0.fetch_sub(bytes as i64, Relaxed);
     }
@@ -35,7 +35,7 @@ impl Budget {
     }
 }
 
-/// The values of a column, as they come.
+/// The values of a column, in order of arrival.
 #[derive(Debug)]
 pub struct Samples<T: Value> {
     kept: KeptValues<T>,
@@ -53,23 +53,23 @@ enum KeptValues<T> {
 #[derive(Debug)]
 struct Sketched<T> {
     sketch: Sketch,
-    /// The least and the greatest.
+    /// The least and the greatest value.
     ends: Option<(T, T)>,
     moments: RunningMoments,
 }
 
-/// Values that a column has room for at first.
+/// Initial capacity for the values of a column.
 const FEW: usize = 1024;
-/// Fewer values go into a sketch one by one.
+/// Smaller batches go into a sketch value by value.
 const SINGLE: usize = 48;
 
 impl<T: Value> Samples<T> {
-    /// None so far.
+    /// An empty collection.
     pub fn new(budget: &Budget) -> Samples<T> {
         Samples { kept: KeptValues::Values(Vec::new()), nulls: 0, budget: budget.clone() }
     }
 
-    /// Takes in a value; one that is not equal to itself is none.
+    /// Adds a value; NaN counts as missing.
     #[inline]
     pub fn push(&mut self, value: T) {
         if value.partial_cmp(&value).is_none() {
@@ -91,7 +91,7 @@ impl<T: Value> Samples<T> {
         }
     }
 
-    /// Takes in all of these, of which none is NULL.
+    /// Adds all of these values; none is NULL.
     pub fn extend(&mut self, all: &[T]) {
         if let KeptValues::Values(values) = &self.kept
             && values.capacity() - values.len() < all.len()
@@ -108,12 +108,12 @@ impl<T: Value> Samples<T> {
         }
     }
 
-    /// Takes in so many NULLs.
+    /// Adds this many NULLs.
     pub fn push_nulls(&mut self, count: u64) {
         self.nulls += count;
     }
 
-    /// Takes in what others have taken in.
+    /// Merges another collection.
     pub fn join(&mut self, mut other: Samples<T>) {
         self.nulls += other.nulls;
         let theirs = std::mem::replace(&mut other.kept, KeptValues::Values(Vec::new()));
@@ -124,7 +124,7 @@ impl<T: Value> Samples<T> {
                     return;
                 }
                 self.extend(&values);
-                // What is held of the budget goes back with them.
+                // Its share of the budget is returned when it is dropped.
                 other.kept = KeptValues::Values(values);
                 return;
             }
@@ -136,12 +136,12 @@ impl<T: Value> Samples<T> {
         }
     }
 
-    /// Has room for so many more values, or a sketch in their place.
+    /// Reserves room for this many more values, or converts to a sketch.
     fn make_room(&mut self, more: usize) {
         let KeptValues::Values(values) = &mut self.kept else { return };
         let wanted = (values.len() + more).max(values.capacity() * 2).max(FEW);
         let bytes = (wanted - values.capacity()) * size_of::<T>();
-        // While it moves, both are there; that is not counted.
+        // While the values move, both copies exist; that is not counted.
         if self.budget.take(bytes) {
             let before = values.capacity();
             values.reserve_exact(wanted - values.len());
@@ -154,7 +154,7 @@ impl<T: Value> Samples<T> {
         }
     }
 
-    /// Gives up the values.
+    /// Drops the values.
     fn give_up(&mut self) {
         let KeptValues::Values(values) = &mut self.kept else { return };
         let values = std::mem::take(values);
@@ -164,7 +164,7 @@ impl<T: Value> Samples<T> {
         self.kept = KeptValues::Sketch(Box::new(sketched));
     }
 
-    /// The least and the greatest; None where there is no value.
+    /// The least and the greatest value; None without values.
     pub fn ends(&self) -> Option<(T, T)> {
         match &self.kept {
             KeptValues::Values(values) => ends(values.iter().copied()),
@@ -172,7 +172,7 @@ impl<T: Value> Samples<T> {
         }
     }
 
-    /// A sketch of them, whether they are kept or not.
+    /// A sketch of the values, whether they are kept or not.
     pub fn sketch(&self) -> Sketch {
         match &self.kept {
             KeptValues::Sketch(sketched) => sketched.sketch.clone(),
@@ -184,12 +184,12 @@ impl<T: Value> Samples<T> {
         }
     }
 
-    /// What is said of them.
+    /// The summary of the values.
     pub fn finish(mut self) -> Summary {
         self.summary()
     }
 
-    /// What is said of those so far. Their order is another one then.
+    /// The summary of the values so far. Reorders them.
     pub fn summary(&mut self) -> Summary {
         let nulls = self.nulls;
         match &mut self.kept {
@@ -198,8 +198,8 @@ impl<T: Value> Samples<T> {
         }
     }
 
-    /// What all of these have taken in. Values stay values, whatever the budget: they are there already,
-    /// and move.
+    /// Merges all of these. Kept values stay kept regardless of the budget, because they are in
+    /// memory already and only move.
     pub fn together(all: Vec<Samples<T>>, budget: &Budget) -> Samples<T> {
         let mut whole = Samples::new(budget);
         let count = |samples: &Samples<T>| match &samples.kept {
@@ -242,7 +242,7 @@ impl<T: Value> Sketched<T> {
         self.sketch.add(value.float());
     }
 
-    /// Takes in all of these; says how many are none.
+    /// Adds all of these; returns the number of missing ones.
     fn extend(&mut self, all: &[T]) -> u64 {
         let mut none = 0;
         for values in all.chunks(FEW) {
@@ -328,7 +328,7 @@ fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
     }
 }
 
-/// Selects instead of sorting: each percentile in what lies above the one before.
+/// Selects instead of sorting: each percentile among the values above the previous one.
 fn percentiles<T: Value>(values: &mut [T]) -> [Option<Number>; 4] {
     let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
     let last = values.len() - 1;
@@ -337,7 +337,7 @@ fn percentiles<T: Value>(values: &mut [T]) -> [Option<Number>; 4] {
         let place = last as f64 * p;
         let low = (place.floor() as usize).min(last);
         rest.select_nth_unstable_by(low - offset, order);
-        // From the one that was found on.
+        // The position from which the search continued.
         let taken = std::mem::take(&mut rest);
         rest = &mut taken[low - offset..];
         offset = low;
@@ -486,7 +486,7 @@ mod tests {
             let mut sorted = values.clone();
             sorted.sort_unstable();
             for (p, told) in PERCENTILES.iter().zip(told.percentiles) {
-                // Between neighbours anything goes: a sketch does not interpolate.
+                // Any value between neighbours is valid: a sketch does not interpolate.
                 let place = (sorted.len() - 1) as f64 * p;
                 let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
                 let told = told.unwrap().float();
@@ -507,7 +507,7 @@ mod tests {
             let mut told = one.summary();
             prop_assert_eq!(told.count, at as u64);
             told = Samples::together(vec![one, other], &budget).finish();
-            // Sums of floats depend on their order, and the first part has another one now.
+            // Sums of floats depend on their order, and the first part is reordered now.
             let whole = of(&values, 1 << 20);
             let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
                 (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1e3),

@@ -1,29 +1,28 @@
-//! How values are spread, to three digits, in memory that does not grow with them. Where values lie
-//! between more than 512 powers of two, further ones are known to the power of two alone.
+//! The distribution of values, to three digits, in constant memory. If values span more than 512
+//! powers of two, further ones are recorded only by their power of two.
 //!
-//! The bits of a floating-point number are its logarithm, about: sign and exponent, and the ten
-//! highest bits of the fraction are a bucket. That takes whole, fractional and negative numbers
-//! alike, which hdrhistogram does not.
+//! The bits of a floating-point number approximate its logarithm: sign, exponent and the ten
+//! highest bits of the fraction select a bucket. Unlike hdrhistogram, this handles whole,
+//! fractional and negative numbers alike.
 
 use std::collections::BTreeMap;
 
-/// The most powers of two that have buckets of their own, 8 KiB each. Numbers of programs have a few
-/// dozen.
+/// The most powers of two with their own buckets, 8 KiB each. Numbers in programs span a few dozen.
 const FINE_OCTAVES: usize = 512;
 
-/// Bits of the fraction that a bucket has: it is at most 1/1024 wide of its value.
+/// Bits of the fraction in a bucket's index: its width is at most 1/1024 of its value.
 const BITS: u32 = 10;
 const EACH: usize = 1 << BITS;
 
-/// Bits of sign and exponent, which tell octaves apart.
+/// Bits of sign and exponent, which select the octave.
 const OCTAVE_BITS: u32 = 64 - 52;
-/// An octave without numbers has no place.
+/// Marks an octave without numbers.
 const NOWHERE: u16 = u16::MAX;
 
-/// How values are spread.
+/// The distribution of values.
 #[derive(Debug, Clone, Default)]
 pub struct Sketch {
-    /// By sign and exponent, in the order of the numbers.
+    /// Indexed by sign and exponent, in numeric order.
     octaves: BTreeMap<u16, Octave>,
     count: u64,
 }
@@ -31,9 +30,9 @@ pub struct Sketch {
 /// The numbers between two powers of two.
 #[derive(Debug, Clone)]
 enum Octave {
-    /// By bucket.
+    /// Counts by bucket.
     Fine(Box<[u64; EACH]>),
-    /// All of them: there are too many octaves.
+    /// The total count only, because there are too many octaves.
     Coarse(u64),
 }
 
@@ -50,7 +49,7 @@ impl Octave {
     }
 }
 
-/// Numbers in their order as whole ones.
+/// Maps numbers to integers in the same order.
 fn ordered(value: f64) -> u64 {
     // −0 is 0.
     let bits = (value + 0.0).to_bits();
@@ -62,12 +61,12 @@ fn value(ordered: u64) -> f64 {
 }
 
 impl Sketch {
-    /// Takes in a value; NaN is none.
+    /// Adds a value; NaN is ignored.
     pub fn add(&mut self, value: f64) {
         self.add_many(value, 1);
     }
 
-    /// Takes in the same value so many times.
+    /// Adds the same value this many times.
     pub fn add_many(&mut self, value: f64, times: u64) {
         if value.is_nan() || times == 0 {
             return;
@@ -82,9 +81,10 @@ impl Sketch {
         self.count += times;
     }
 
-    /// Takes in all of these; NaN is none.
+    /// Adds all of these; NaN is ignored.
     pub fn extend(&mut self, values: impl Iterator<Item = f64>) {
-        // Few values change the octave, and those that do go back and forth between few.
+        // Consecutive values rarely change the octave, and those that do alternate between few
+        // octaves.
         let mut octaves: Vec<(u16, Octave)> =
             std::mem::take(&mut self.octaves).into_iter().collect();
         let mut places = [NOWHERE; 1 << OCTAVE_BITS];
@@ -111,7 +111,7 @@ impl Sketch {
         self.octaves = octaves.into_iter().collect();
     }
 
-    /// Takes in what another one has.
+    /// Merges another sketch.
     pub fn join(&mut self, other: &Sketch) {
         for (octave, theirs) in &other.octaves {
             let is_full = self.octaves.len() >= FINE_OCTAVES;
@@ -126,12 +126,12 @@ impl Sketch {
         self.count += other.count;
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Each bucket that has values: from, to, how many. In order.
+    /// Each non-empty bucket in order: start, end, count.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
         self.octaves.iter().flat_map(|(octave, counts)| {
             let (counts, width): (&[u64], usize) = match counts {
@@ -143,7 +143,7 @@ impl Sketch {
                 let bucket = (u64::from(*octave) << BITS) + index as u64;
                 let first = value(bucket << (52 - BITS));
                 let last = value(((bucket + width as u64) << (52 - BITS)).wrapping_sub(1));
-                // Beside an infinity there is no other number in its bucket.
+                // An infinity is alone in its bucket.
                 match (first.is_nan(), last.is_nan()) {
                     (true, _) => (last, last, count),
                     (_, true) => (first, first, count),
@@ -153,7 +153,7 @@ impl Sketch {
         })
     }
 
-    /// The value below which a share of the others lies, to three digits.
+    /// A quantile, to three digits.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let last = self.count.checked_sub(1)?;
         let place = (last as f64 * share).round() as u64;

@@ -1,25 +1,25 @@
-//! What is said of the values of a column.
+//! The summary of a column's values.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The percentiles that are told.
+/// The percentiles reported.
 pub const PERCENTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// A number, whole where the column's are.
+/// A number; whole if the column's values are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// A whole one.
+    /// A whole number.
     Whole(i128),
-    /// Any other.
+    /// Any other number.
     Real(f64),
 }
 
-/// Up to this one, a float holds every whole number.
+/// The largest integer up to which floats represent every whole number.
 const FLOATS_HOLD: u128 = 1 << f64::MANTISSA_DIGITS;
 
 impl Number {
-    /// For arithmetic.
+    /// As a float, for arithmetic.
     pub fn float(self) -> f64 {
         match self {
             Number::Whole(number) => number as f64,
@@ -27,7 +27,7 @@ impl Number {
         }
     }
 
-    /// The whole number, if it is so far from 0 that floats do not hold every number there.
+    /// The whole number, if it is so large that floats do not represent all of its neighbours.
     pub fn beyond_floats(self) -> Option<i128> {
         match self {
             Number::Whole(whole) if whole.unsigned_abs() > FLOATS_HOLD => Some(whole),
@@ -35,7 +35,7 @@ impl Number {
         }
     }
 
-    /// The same number, or the nearest one from `low` to `high`: what is rounded may leave them.
+    /// The number clamped to `low` to `high`, which rounding may have left.
     pub(crate) fn within(self, low: Number, high: Number) -> Number {
         let end = if self.is_less(low) {
             low
@@ -47,7 +47,7 @@ impl Number {
         end.beyond_floats().map_or(Number::Real(end.float()), Number::Whole)
     }
 
-    /// Compares what floats do not hold, too.
+    /// Compares exactly, even where floats cannot represent the values.
     pub(crate) fn is_less(self, other: Number) -> bool {
         let order = match (self, other) {
             (Number::Whole(one), Number::Whole(other)) => Some(one.cmp(&other)),
@@ -62,7 +62,7 @@ impl Number {
 }
 
 fn compare(whole: i128, real: f64) -> Option<Ordering> {
-    // A float beyond this is whole; the cast ends at the least and the greatest i128.
+    // A float beyond this is whole; the cast saturates at the least and the greatest i128.
     if real.abs() >= FLOATS_HOLD as f64 {
         return Some(whole.cmp(&(real as i128)));
     }
@@ -78,37 +78,38 @@ impl fmt::Display for Number {
     }
 }
 
-/// What is said of the values of a column.
+/// The summary of a column's values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Values, without those that are none.
+    /// The number of values, without missing ones.
     pub count: u64,
-    /// NULLs and NaNs.
+    /// The number of NULLs and NaNs.
     pub nulls: u64,
-    /// The least; None where there is no value.
+    /// The least value; None without values.
     pub min: Option<Number>,
-    /// The greatest.
+    /// The greatest value.
     pub max: Option<Number>,
-    /// Of all values; of whole ones without rounding.
+    /// The sum; of whole values without rounding.
     pub sum: Number,
-    /// The arithmetic mean, a float, unless only a whole number lies between the least and the greatest.
+    /// The arithmetic mean, a float unless only a whole number lies between the least and the
+    /// greatest.
     pub mean: Option<Number>,
-    /// The standard deviation: the root of the squares' sum over n − 1.
+    /// The standard deviation: the square root of the sum of squared deviations over n − 1.
     pub sd: Option<f64>,
     /// Those of [`PERCENTILES`], interpolated between neighbours as numpy does by default. They are
     /// floats, and whole numbers where floats do not hold the neighbours.
     pub percentiles: [Option<Number>; 4],
-    /// Whether the percentiles are exact; else three digits of them are.
+    /// Whether the percentiles are exact; otherwise they have three digits.
     pub exact: bool,
 }
 
 impl Summary {
-    /// The percentiles for arithmetic, in the order of [`PERCENTILES`].
+    /// The percentiles as floats, in the order of [`PERCENTILES`].
     pub fn percentiles_as_floats(&self) -> [Option<f64>; 4] {
         self.percentiles.map(|number| number.map(Number::float))
     }
 
-    /// The mean for arithmetic.
+    /// The mean as a float.
     pub fn mean_as_float(&self) -> Option<f64> {
         self.mean.map(Number::float)
     }

@@ -1,4 +1,4 @@
-//! Which fields of which frames a packet fills.
+//! The fields of frames that a packet fills.
 
 use std::net::IpAddr;
 
@@ -10,14 +10,14 @@ use super::packet::{Above, NAMES, Packet, PacketValue, Parts};
 use crate::cell::CellParser;
 use crate::error::ImportError;
 
-/// The kinds of frames that take packets.
+/// The frame types that take packets.
 pub(crate) struct FilledFrames {
     udp: Option<FilledFrame>,
     tcp: Option<FilledFrame>,
     rest: Option<FilledFrame>,
 }
 
-/// One kind of frame.
+/// A frame type.
 pub(crate) struct FilledFrame {
     id: u16,
     fields: Vec<Filled>,
@@ -55,7 +55,7 @@ impl FilledFrames {
         Ok(kinds)
     }
 
-    /// The kind that takes `packet`.
+    /// The frame type that takes `packet`.
     pub fn taking(&self, packet: &Packet<'_>) -> Option<&FilledFrame> {
         let by_layer = match Parts::split(*packet).above() {
             Above::Udp => self.udp.as_ref(),
@@ -83,7 +83,7 @@ impl FilledFrame {
         self.id
     }
 
-    /// Fills `frame` with what `packet` holds; what it does not hold stays 0.
+    /// Fills `frame` from `packet`; fields without a value stay 0.
     pub fn fill(&self, packet: &Packet<'_>, frame: &mut [u8]) -> Result<(), String> {
         let parts = Parts::split(*packet);
         self.fields.iter().try_for_each(|it| it.fill(parts.value(it.what), frame))

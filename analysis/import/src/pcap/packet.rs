@@ -1,4 +1,4 @@
-//! What is in a packet.
+//! The contents of a packet.
 
 use std::net::IpAddr;
 
@@ -23,16 +23,16 @@ mod link {
 pub(crate) struct Packet<'a> {
     /// Time, ns since the epoch; 0 = unknown.
     pub ns: i128,
-    /// Which interface recorded it.
+    /// The interface that recorded it.
     pub interface: u32,
     pub link: i32,
-    /// Bytes on the wire.
+    /// Length on the wire in bytes.
     pub wire: u32,
-    /// Those that were recorded.
+    /// The recorded bytes.
     pub bytes: &'a [u8],
 }
 
-/// What a field may be called, and what it is then.
+/// The names that fields may have, and their meanings.
 pub const NAMES: [(&str, &str); 21] = [
     ("time", "when the kernel saw the packet"),
     ("interface", "number of the interface in the file, from 0"),
@@ -57,7 +57,7 @@ pub const NAMES: [(&str, &str); 21] = [
     ("payload", "the first of them: bytes[N], followed by zeros"),
 ];
 
-/// What a packet holds under a name.
+/// A packet's value for a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum PacketValue<'a> {
     /// A number; 0 where the packet has none.
@@ -67,17 +67,17 @@ pub(crate) enum PacketValue<'a> {
     Mac([u8; 6]),
     Ip(IpAddr),
     Bytes(&'a [u8]),
-    /// The packet has no such thing.
+    /// The packet has no such value.
     Nothing,
 }
 
-/// A packet, taken apart.
+/// A parsed packet.
 pub(crate) struct Parts<'a> {
     packet: Packet<'a>,
     layers: Option<LaxSlicedPacket<'a>>,
 }
 
-/// What is above IP.
+/// The layer above IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Above {
     Udp,
@@ -95,7 +95,7 @@ impl<'a> Parts<'a> {
         };
         let layers = match packet.link {
             link::ETHERNET => LaxSlicedPacket::from_ethernet(bytes).ok(),
-            // Bytes in the order of the host that recorded; what follows is IP either way.
+            // The byte order is that of the recording host; IP follows in either case.
             link::NULL | link::LOOP => {
                 bytes.get(4..).and_then(|it| LaxSlicedPacket::from_ip(it).ok())
             }
@@ -109,7 +109,7 @@ impl<'a> Parts<'a> {
         Parts { packet, layers }
     }
 
-    /// What is above IP. Fragments but the first have no header to say so.
+    /// The layer above IP. Only the first fragment has its header.
     pub fn above(&self) -> Above {
         match self.transport() {
             Some(TransportSlice::Udp(_)) => Above::Udp,
@@ -118,7 +118,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// What a field called `name` holds, one of [`NAMES`].
+    /// The value of a field called `name`, one of [`NAMES`].
     pub fn value(&self, name: &str) -> PacketValue<'a> {
         let number = |value: Option<u64>| value.map_or(PacketValue::Nothing, PacketValue::Number);
         let packet = &self.packet;
@@ -238,7 +238,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Bytes above UDP or TCP on the wire, by the lengths in the headers: fewer may have been
+    /// Payload length of UDP or TCP on the wire, from the headers; fewer bytes may have been
     /// recorded.
     fn payload_len(&self) -> Option<u64> {
         let recorded = self.payload()?.len() as u64;

@@ -1,4 +1,4 @@
-//! Packets out of the bytes of a file.
+//! Reads packets from the bytes of a file.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,12 +9,12 @@ use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 use super::packet::Packet;
 use crate::error::ImportError;
 
-/// Bytes of the largest packet that is read. Linux captures at most 256 KiB of each.
+/// Largest packet in bytes. Linux captures at most 256 KiB of each.
 const LARGEST: usize = 16 << 20;
-/// Bytes that are read at first.
+/// Initial size of the buffer in bytes.
 const BUFFER: usize = 1 << 20;
 
-/// What a step found.
+/// The result of a step.
 pub(crate) enum PacketStep {
     More,
     End,
@@ -25,10 +25,10 @@ pub(crate) enum PacketStep {
 /// The packets of a file.
 pub(crate) struct Packets<'a> {
     reader: Box<dyn PcapReaderIterator + Send + 'a>,
-    /// What the input itself failed with; the parser only says that it did.
+    /// The input's own error; the parser reports only that there was one.
     failed: Arc<Mutex<Option<io::Error>>>,
     interfaces: Vec<Interface>,
-    /// Those of the sections before.
+    /// The number of interfaces in earlier sections.
     earlier: u32,
     nanoseconds: bool,
     offset: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Packets<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Interface {
     link: i32,
-    /// Units in a second.
+    /// Units per second.
     resolution: u64,
     /// Seconds to add.
     offset: i64,
@@ -175,7 +175,7 @@ impl<'a> Packets<'a> {
         }
     }
 
-    /// A packet is larger than what can be read at once.
+    /// A packet exceeds the largest buffer.
     fn grow(&mut self) -> Result<PacketStep, ImportError> {
         self.capacity *= 2;
         if self.capacity > LARGEST || !self.reader.grow(self.capacity) {
@@ -195,15 +195,15 @@ impl<'a> Packets<'a> {
 }
 
 impl Interface {
-    /// Nanoseconds since the epoch, of a time in units of the interface.
+    /// Converts a time in units of the interface to nanoseconds since the epoch.
     fn ns(self, units: u64) -> i128 {
         let ns = i128::from(units) * 1_000_000_000 / i128::from(self.resolution);
         ns + i128::from(self.offset) * 1_000_000_000
     }
 }
 
-/// Reads as much as there is room for, and keeps the error of its input. The parser decides by one
-/// read what kind of file it has.
+/// Reads until the buffer is full, and keeps the input's error. The parser determines the file type
+/// from a single read.
 struct Remember<R> {
     input: R,
     failed: Arc<Mutex<Option<io::Error>>>,

@@ -1,4 +1,4 @@
-//! Imports in memory, and what `ppt dump` finds in them.
+//! Imports in memory, and what `ppt dump` reads from them.
 
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ impl File {
         File { _folder: folder, path }
     }
 
-    /// A whole capture without damage: every frame is accounted for.
+    /// A complete, undamaged capture: every frame is accounted for.
     pub fn info(&self) -> Info {
         let info = Info::read(&self.path).unwrap();
         assert_eq!((info.damages, info.cut, info.mismatches), (0, None, 0));
