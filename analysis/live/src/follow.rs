@@ -1,4 +1,4 @@
-//! Reads a capture that grows, or a stream.
+//! Reads a growing capture or a stream.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use crate::keep::Latest;
 use crate::picture::Picture;
 use crate::tally::{Span, Tally};
 
-/// How long is waited for a file to grow before it is looked at again.
+/// Interval at which a file is checked for growth.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A capture that is read while it is written.
@@ -24,38 +24,38 @@ pub struct Watch {
 struct Seen {
     tally: Tally,
     phase: Phase,
-    /// When the latest chunk was read.
+    /// The time at which the latest chunk was read.
     at: Instant,
 }
 
-/// How far a watch is.
+/// The state of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing of the capture is there yet.
+    /// The capture has no content yet.
     Waiting,
-    /// It goes on.
+    /// The capture continues.
     Running,
-    /// The capture has ended; why, in the words of its end.
+    /// The capture has ended, for the stated reason.
     Ended(String),
-    /// All of it that was there has been read, and it has no end: it may grow.
+    /// Everything present has been read, but there is no end chunk: the capture may grow.
     Unended,
-    /// There is no more of it: its writer ended without an end.
+    /// The input ended without an end chunk.
     Cut,
-    /// It cannot be read on.
+    /// Reading failed.
     Failed(String),
 }
 
 impl Watch {
-    /// Reads `path` from its beginning, and waits for more of it; `-` is standard input. `keep`: how
-    /// many bytes of the latest frames are kept.
+    /// Reads `path` from its start, and waits for more; `-` is standard input. `keep`: the number
+    /// of bytes of the latest frames that are kept.
     ///
     /// # Errors
-    /// It is no capture, or cannot be read.
+    /// It is not a capture, or cannot be read.
     pub fn start(path: &Path, keep: usize) -> Result<Watch, CaptureError> {
         let is_file = path.as_os_str() != "-" && std::fs::metadata(path)?.is_file();
         if is_file {
             match Capture::open(path) {
-                // It may become one.
+                // It may become a capture.
                 Ok(_) | Err(CaptureError::Empty) => {}
                 Err(error) => return Err(error),
             }
@@ -75,7 +75,7 @@ impl Watch {
                     .and_then(|file| Capture::from_reader(Growing(file))),
                 false => Capture::open(&path),
             };
-            // A file that is no capture yet may become one.
+            // A file that is not a capture yet may become one.
             let _ = locked(&ours).tally.survey(&path);
             match opened {
                 Ok(capture) => read(capture, &ours),
@@ -87,11 +87,11 @@ impl Watch {
         Ok(Watch { seen })
     }
 
-    /// What is known now, and whether there is more to come.
+    /// The current picture, and whether more may come.
     pub fn look(&self) -> (Picture, Phase) {
         let mut seen = locked(&self.seen);
         let since = match seen.phase {
-            // Time goes on where nothing comes.
+            // Time advances even without new chunks.
             Phase::Running => seen.at.elapsed().as_nanos() as u64,
             _ => 0,
         };
@@ -108,10 +108,10 @@ impl Watch {
 }
 
 impl Tally {
-    /// Of all that there is of the capture at `path` now; `-` is standard input, up to its end.
+    /// Reads everything in the capture at `path` now; `-` is standard input, up to its end.
     ///
     /// # Errors
-    /// It is no capture, or cannot be read.
+    /// It is not a capture, or cannot be read.
     pub fn from_capture(path: &Path) -> Result<Tally, CaptureError> {
         let mut capture = Capture::open(path)?;
         let mut tally = Tally::new(Span::Whole, 0);
@@ -176,7 +176,7 @@ fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file that has no end.
+/// A file without an end chunk.
 struct Growing(File);
 
 impl Read for Growing {

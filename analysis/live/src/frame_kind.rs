@@ -1,4 +1,4 @@
-//! A kind of frame, and what its fields hold.
+//! A frame type and the values of its fields.
 
 use ppt_capture::Stamps;
 use ppt_capture::columns::{Access, Fixed, Half, Integer, Names, Reader, Text, Time, Visitor};
@@ -13,46 +13,46 @@ use crate::pairs::Pairs;
 use crate::rate::Rate;
 use crate::recent::Recent;
 
-/// Of each chunk and field at most so many values are taken for the most frequent ones.
+/// The most values per chunk and field that are sampled for the most frequent ones.
 const SAMPLE: usize = 256;
-/// Bytes of a text that are looked at.
+/// Bytes of a text that are compared.
 const TEXT: usize = 64;
 
-/// A kind of frame.
+/// A frame type.
 pub(crate) struct FrameKind {
     pub buffer: String,
     pub name: String,
     pub schema_hash: u64,
     pub rate: Rate,
     pub fields: Vec<Field>,
-    /// Of which spans they are.
+    /// Its spans.
     pub spans: Option<Pairs>,
-    /// Which step of a span or a chain a frame is, if its fields are told step by step.
+    /// The step of a span or a chain, if fields are reported step by step.
     mark: Option<Mark>,
 }
 
-/// Which step a frame is.
+/// The step of a frame.
 struct Mark {
     at: usize,
     len: usize,
-    /// The steps, each as the bytes of a frame have it.
+    /// The steps, as their bytes in a frame.
     steps: Vec<u64>,
 }
 
-/// How much is remembered.
+/// Limits of memory.
 pub(crate) struct Memory<'a> {
-    /// ns of which values are told; None: all.
+    /// The time covered by the reported values, in ns; None: all.
     pub stretch: Option<u64>,
-    /// Fields of the kind.
+    /// The number of fields of the type.
     pub most: usize,
-    /// Bytes for different keys.
+    /// Bytes for distinct keys.
     pub budget: &'a Budget,
 }
 
-/// A field, or an interval.
+/// A field or an interval.
 pub(crate) struct Field {
     pub name: String,
-    /// The number and the name of the step whose frames are told; None: all are.
+    /// The number and name of the step that is reported; None: all steps.
     pub step: Option<(usize, String)>,
     pub unit: String,
     pub is_interval: bool,
@@ -60,14 +60,14 @@ pub(crate) struct Field {
     pub values: Values,
 }
 
-/// What came of a field.
+/// The values of a field.
 pub(crate) struct Values {
-    /// None: it has no numbers.
+    /// None if it has no numbers.
     pub numbers: Option<Recent>,
     pub words: Seen,
-    /// Of keys and hashes.
+    /// For keys and hashes.
     pub keys: Option<Keys>,
-    /// Some value was not 0: somebody sets the field.
+    /// Whether any value was not 0, which shows that the program sets the field.
     pub is_set: bool,
 }
 
@@ -79,7 +79,7 @@ pub(crate) enum Seen {
 }
 
 impl FrameKind {
-    /// A kind. Points in time, and bytes that are no keys, say little.
+    /// A frame type. Omits points in time and bytes that are not keys, which are not informative.
     pub fn new(
         (buffer, schema_hash): (&str, u64),
         schema: &Schema,
@@ -96,7 +96,7 @@ impl FrameKind {
             .filter(|column| !matches!(column.ty, ColumnType::Time(_)))
             .filter(|column| !matches!(column.ty, ColumnType::Bytes { .. }) || is_identity(column))
             .collect();
-        // Intervals say most.
+        // Intervals come first, because they are the most informative.
         all.sort_by_key(|it| !matches!(it.ty, ColumnType::Length { .. }));
         let mark = Mark::new(schema, frame);
         let steps = frame.steps(schema);
@@ -160,7 +160,7 @@ impl FrameKind {
         }
     }
 
-    /// Takes in frames of this kind, which a process wrote, and which were drained at `now`.
+    /// Adds frames of this type from one process, drained at `now`.
     pub fn add(&mut self, rows: &[&[u8]], process: u64, now: u64, stamps: &Stamps<'_>) {
         self.rate.add(now, rows.len() as u64);
         let by_step = self.mark.as_ref().map(|mark| mark.divided(rows)).unwrap_or_default();
@@ -179,15 +179,15 @@ impl FrameKind {
         }
     }
 
-    /// Pairs the begins and ends of spans whose order is known at `now`.
+    /// Pairs the begins and ends of spans with an order known at `now`.
     pub fn advance(&mut self, now: u64) {
         if let Some(spans) = &mut self.spans {
             spans.advance(now);
         }
     }
 
-    /// The fields that are told. A step whose frames all have 0 does not set a field, if another does;
-    /// where none does, one of them stands for all.
+    /// The fields reported. A step with only zeros does not set a field if another step does; if
+    /// none does, one step stands for all.
     pub fn told(&self) -> impl Iterator<Item = &Field> {
         let all = self.fields.iter().enumerate();
         all.filter(|(at, field)| self.is_told(*at, field)).map(|(_, field)| field)
@@ -203,7 +203,7 @@ impl FrameKind {
         !some_is_set && is_first
     }
 
-    /// Lets what is old weigh less.
+    /// Reduces the weight of old values.
     pub fn fade(&mut self) {
         for field in &mut self.fields {
             match &mut field.values.words {
@@ -216,7 +216,7 @@ impl FrameKind {
 }
 
 impl Mark {
-    /// None: these frames are of no span and of no chain.
+    /// None if these frames belong to no span and no chain.
     fn new(schema: &Schema, frame: &Frame) -> Option<Mark> {
         frame.span().map(drop).or_else(|| frame.chain().map(drop))?;
         let field = frame.fields.iter().find(|field| field.is_mark())?;
@@ -244,7 +244,7 @@ impl Mark {
 }
 
 impl Field {
-    /// A value as the schema calls it.
+    /// The schema's name of a value.
     pub fn word(&self, value: i128) -> String {
         match (self.reader.ty(), value) {
             (ColumnType::Bool, 0) => "false".to_owned(),
@@ -255,7 +255,7 @@ impl Field {
     }
 }
 
-/// Takes the values of rows.
+/// Receives the values of rows.
 struct Take<'a> {
     rows: &'a [&'a [u8]],
     now: u64,
@@ -272,7 +272,8 @@ impl Take<'_> {
         }
     }
 
-    /// A few rows, one of each equal part, anywhere in it: frames often repeat in some rhythm.
+    /// Samples a few rows, one at random from each equal part, because frames often repeat in a
+    /// rhythm.
     fn sample(&self) -> impl Iterator<Item = &[u8]> {
         let mut random = self.now | 1;
         self.rows.chunks(self.rows.len().div_ceil(SAMPLE).max(1)).map(move |part| {

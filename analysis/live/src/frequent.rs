@@ -1,14 +1,14 @@
-//! Which values are the most frequent, in memory that does not grow with their number.
+//! The most frequent values, in constant memory.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Values that are counted at the same time.
+/// The number of values counted at the same time.
 const MOST: usize = 128;
 
-/// Counts of the most frequent values, after Misra and Gries: a value that is more than one in
-/// [`MOST`] of all is among them, and no count is too high.
+/// Counts of the most frequent values, after Misra and Gries: a value with more than one in
+/// [`MOST`] of all occurrences is included, and no count is too high.
 #[derive(Debug, Clone)]
 pub(crate) struct Frequent<K> {
     counts: HashMap<K, u64>,
@@ -22,7 +22,7 @@ impl<K> Default for Frequent<K> {
 }
 
 impl<K: Eq + Hash> Frequent<K> {
-    /// Takes in a value.
+    /// Adds a value.
     pub fn add<Q>(&mut self, value: &Q)
     where
         K: Borrow<Q>,
@@ -41,17 +41,17 @@ impl<K: Eq + Hash> Frequent<K> {
         }
     }
 
-    /// How many values came.
+    /// The number of values added.
     pub fn all(&self) -> u64 {
         self.all
     }
 
-    /// What is counted, and how often it came at least.
+    /// The counted values, each with a lower bound of its count.
     pub fn iter(&self) -> impl Iterator<Item = (&K, u64)> {
         self.counts.iter().map(|(value, &count)| (value, count))
     }
 
-    /// Halves what came so far: what comes from now on weighs more.
+    /// Halves all counts, so that new values weigh more.
     pub fn fade(&mut self) {
         self.counts.retain(|_, count| {
             *count /= 2;

@@ -1,4 +1,4 @@
-//! The latest frames, for whoever wants to have what was just seen.
+//! The latest frames, kept so that a user can save them.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -10,7 +10,7 @@ use ppt_capture::{
     CaptureWriter, ClockReading, Drops, End, EndReason, FileHeader, FramesHead, Gap, Lost, Source,
 };
 
-/// A chunk that is kept.
+/// A kept chunk.
 pub(crate) enum Kept {
     Frames(FramesHead, Vec<u8>),
     Gap(Gap),
@@ -62,7 +62,7 @@ impl Kept {
     }
 }
 
-/// The latest frames, as a capture of their own.
+/// The latest frames, as a separate capture.
 pub struct Latest {
     pub(crate) header: FileHeader,
     pub(crate) sources: Vec<(u16, Source)>,
@@ -72,7 +72,7 @@ pub struct Latest {
 }
 
 impl Latest {
-    /// How many frames there are.
+    /// The number of frames.
     pub fn frames(&self) -> u64 {
         let count = |kept: &Arc<Kept>| match &**kept {
             Kept::Frames(head, _) => u64::from(head.count),
@@ -81,11 +81,11 @@ impl Latest {
         self.chunks.iter().map(count).sum()
     }
 
-    /// Writes the capture, which begins in the middle of the one that was read, and has a name (id)
-    /// of its own.
+    /// Writes the capture. It starts in the middle of the capture that was read, and has its own
+    /// id.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Write errors of `out`.
     pub fn write(&self, out: impl Write, tool: &str) -> io::Result<()> {
         let mut capture_id = [0; 16];
         capture_id[..8].copy_from_slice(&RandomState::new().build_hasher().finish().to_le_bytes());

@@ -1,31 +1,31 @@
-//! How many different keys the latest frames have.
+//! The number of distinct keys in the latest frames.
 
 use ppt_capture::frame_dsl::schema::{Field, FieldType, Schema};
 use ppt_stats::{Budget, Distinct, DistinctCount, Identity};
 
-/// The keys in the frames of the latest one or two of equal stretches of time.
+/// The keys in the frames of the latest one or two equal periods.
 #[derive(Debug)]
 pub(crate) struct Keys {
     place: KeyPlace,
-    /// ns; None: all time is one.
+    /// Length of a period in ns; None: a single period.
     stretch: Option<u64>,
-    /// Which stretch the second one is.
+    /// The number of the second period.
     current: u64,
     halves: [Distinct; 2],
     budget: Budget,
 }
 
-/// Where the key of a frame is.
+/// The position of the key in a frame.
 #[derive(Debug, Clone, Copy)]
 struct KeyPlace {
     at: usize,
     len: usize,
-    /// What is behind the first zero is no part of it.
+    /// Whether bytes after the first zero are ignored.
     is_text: bool,
 }
 
 impl Keys {
-    /// Those in `field`, if it tells things apart.
+    /// The key in `field`, if the field identifies objects.
     pub fn new(
         schema: &Schema,
         field: &Field,
@@ -43,7 +43,7 @@ impl Keys {
         is_identity.then(|| Keys { place, stretch, current: 0, halves, budget })
     }
 
-    /// Takes in frames that were drained at `now`.
+    /// Adds frames drained at `now`.
     pub fn add(&mut self, rows: &[&[u8]], now: u64) {
         let stretch = self.stretch.map_or(0, |stretch| now / stretch);
         if stretch > self.current {
@@ -59,7 +59,7 @@ impl Keys {
         }
     }
 
-    /// How many different ones are remembered at `now`.
+    /// The number of distinct keys remembered at `now`.
     pub fn count(&self, now: u64) -> DistinctCount {
         let is_over =
             self.stretch.map_or(0, |stretch| (now / stretch).saturating_sub(self.current));

@@ -1,29 +1,29 @@
-//! The last name of each thread, in memory that does not grow.
+//! The last name of each thread, in bounded memory.
 
 use std::collections::HashMap;
 
 use ppt_capture::{ProcessKey, ThreadName, ThreadNames};
 
-/// Threads with a name.
+/// The number of threads with a name.
 const MOST: usize = 16_384;
 
-/// The last names of the threads that were named last.
+/// The last names of the most recently named threads.
 #[derive(Debug, Default)]
 pub(crate) struct LastNames {
     threads: HashMap<(ProcessKey, u32), LastName>,
-    /// How many names came.
+    /// The number of names received.
     count: u64,
 }
 
 #[derive(Debug)]
 struct LastName {
     name: ThreadName,
-    /// The number of the name among all that came.
+    /// The sequence number of the name.
     number: u64,
 }
 
 impl LastNames {
-    /// Takes in what a chunk states of `process`.
+    /// Adds the names in a chunk for `process`.
     pub(crate) fn add(&mut self, process: ProcessKey, names: &ThreadNames) {
         for name in &names.names {
             self.count += 1;
@@ -41,13 +41,13 @@ impl LastNames {
         }
     }
 
-    /// The last name of a thread, which is the target's text; None: it has none.
+    /// The last name of a thread, which is untrusted text of the target; None if it has none.
     pub(crate) fn name(&self, process: ProcessKey, tid: u32) -> Option<String> {
         let name = self.threads.get(&(process, tid))?.name.text().into_owned();
         Some(name).filter(|name| !name.is_empty())
     }
 
-    /// Forgets the half that was named first.
+    /// Drops the half that was named first.
     fn forget(&mut self) {
         let mut numbers: Vec<u64> = self.threads.values().map(|last| last.number).collect();
         let (_, &mut middle, _) = numbers.select_nth_unstable(MOST / 2);

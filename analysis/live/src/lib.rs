@@ -1,9 +1,9 @@
-//! What goes on in a capture while it is written: rates, percentiles, values, losses.
+//! The state of a capture while it is written: rates, percentiles, values, losses.
 //!
-//! A [`Tally`] takes in the chunks of a capture as they come, and keeps sums, sketches and the latest
-//! frames, in memory that does not grow. A [`Watch`] reads a capture that grows, or a stream, in a
-//! thread of its own. A [`Picture`] is what a tally says at one moment; text in it is the target's,
-//! and whoever shows it escapes it.
+//! A [`Tally`] reads the chunks of a capture as they arrive, and keeps sums, sketches and the
+//! latest frames, in bounded memory. A [`Watch`] reads a growing capture or a stream in its own
+//! thread. A [`Picture`] is the state of a tally at one moment. Its text comes from the target, so
+//! the caller must escape it for display.
 #![forbid(unsafe_code)]
 
 mod follow;

@@ -1,4 +1,4 @@
-//! Counters and histograms, by their readings.
+//! Counters and histograms, from their readings.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -7,28 +7,28 @@ use ppt_capture::{Cells, Histogram, SourceInfo};
 
 use crate::rate::Rate;
 
-/// Counters and histograms that are told apart.
+/// The most counters and histograms distinguished.
 const MOST: usize = 512;
-/// Cells whose values are remembered; what is added to others is not told.
+/// The most cells with remembered values; additions to other cells are not reported.
 const MOST_CELLS: usize = 1 << 19;
-/// Readings whose times are remembered.
+/// The most readings with remembered times.
 const MOST_READINGS: usize = 256;
-/// A rate is one of about so long, ns.
+/// The approximate period of a rate, in ns.
 const LATELY: u64 = 900_000_000;
-/// Who was not read for so long has added nothing, ns.
+/// A source that was not read for this long counts as having added nothing, in ns.
 const SILENT: u64 = 5_000_000_000;
-/// A reading tells of no more than that, ns: one that finds nothing new is not there.
+/// The longest period that a reading covers, in ns; readings without changes are not recorded.
 const LONGEST: u64 = 2_000_000_000;
 
-/// All of them.
+/// All metrics.
 #[derive(Default)]
 pub(crate) struct Metrics {
     pub all: Vec<LiveMetric>,
-    /// By source: its metrics, and where each of them is in `all`.
+    /// By source: its metrics, and their indices in `all`.
     sources: HashMap<u16, Vec<(Metric, Option<usize>)>>,
-    /// By source, segment, row and number: what a cell was.
+    /// By source, segment, row and number: the cell's previous value.
     cells: HashMap<(u16, u64, Option<u32>, u32), u64>,
-    /// When something was read, in order, ns.
+    /// Times of readings in order, in ns.
     readings: VecDeque<u64>,
     stretch: Option<u64>,
 }
@@ -39,19 +39,19 @@ pub(crate) struct LiveMetric {
     pub name: String,
     pub unit: String,
     pub shape: Shape,
-    /// Sums of all cells, by their place.
+    /// Sums of all cells, by index.
     pub cells: BTreeMap<u32, i128>,
-    /// What was added, or how many values came.
+    /// Amounts added, or numbers of values.
     pub rate: Rate,
-    /// The latest of that: when, and how much.
+    /// The latest amounts, each with its time.
     latest: VecDeque<(u64, i128)>,
-    /// What came to the cells in the latest two stretches of time, and which the second one is.
+    /// Additions to the cells in the latest two periods, and the number of the second period.
     halves: [BTreeMap<u32, u64>; 2],
     current: u64,
 }
 
 impl Metrics {
-    /// What is latest is told of one or two of `stretch` ns; None: of all time.
+    /// The latest values cover one or two periods of `stretch` ns; None: all time.
     pub fn new(stretch: Option<u64>) -> Metrics {
         Metrics { stretch, ..Metrics::default() }
     }
@@ -89,7 +89,7 @@ impl Metrics {
         self.sources.insert(info.id, metrics.into_iter().zip(places).collect());
     }
 
-    /// Takes in a reading.
+    /// Adds a reading.
     pub fn read(&mut self, cells: &Cells<'_>) {
         let head = cells.head;
         let Some(metrics) = self.sources.get(&head.source) else { return };
@@ -121,7 +121,7 @@ impl Metrics {
         }
     }
 
-    /// How much a second was added lately, at `now`: since the reading before the last second.
+    /// The recent rate per second at `now`: since the reading before the last second.
     pub fn per_second(&self, of: &LiveMetric, now: u64, began: u64) -> f64 {
         let Some(&last) = self.readings.back() else { return 0.0 };
         if now.saturating_sub(last) > SILENT {
@@ -133,7 +133,7 @@ impl Metrics {
         added as f64 * 1e9 / last.saturating_sub(from).max(1) as f64
     }
 
-    /// The latest values of a histogram, at `now`.
+    /// The latest values of a histogram at `now`.
     pub fn latest(&self, of: &LiveMetric, now: u64) -> Histogram {
         let is_over = self.stretch.map_or(0, |it| (now / it).saturating_sub(of.current));
         let mut cells: BTreeMap<u32, u64> = BTreeMap::new();
@@ -149,7 +149,7 @@ impl Metrics {
 
 impl LiveMetric {
     fn add(&mut self, cell: u32, delta: u64, now: u64, stretch: u64) {
-        // Counts of a bucket cannot be beyond what a capture holds.
+        // The count of a bucket cannot exceed what a capture holds.
         let signed = match self.shape {
             Shape::UpDownCounter => i128::from(delta as i64),
             _ => i128::from(delta),
@@ -178,7 +178,7 @@ impl LiveMetric {
         }
     }
 
-    /// What all of it comes to.
+    /// The total of the metric.
     pub fn total(&self) -> i128 {
         self.cells.get(&0).copied().unwrap_or_default()
     }

@@ -1,8 +1,8 @@
-//! Spans while they go on: which began, which ended, and how long they took.
+//! Spans while the capture runs: the numbers that began and ended, and their durations.
 //!
-//! Rings are drained one after the other, so begins and ends arrive in another order than that in which
-//! they happened. They wait in a window until the order is known, and are then paired as
-//! `<frame>_spans` pairs them. The window is bounded; the table is exact.
+//! Rings are drained one after the other, so begins and ends arrive out of order. They wait in a
+//! window until their order is known, and are then paired as `<frame>_spans` pairs them. The window
+//! is bounded; the table is exact.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -15,44 +15,44 @@ use ppt_capture::frame_dsl::schema::{FieldType, Frame, Schema};
 use crate::rate::Rate;
 use crate::recent::Recent;
 
-/// Begins without an end that are remembered, by kind of frames; the oldest ones are forgotten.
+/// The most open begins per frame type; the oldest ones are dropped.
 const MOST: usize = 1 << 16;
-/// Begins and ends that wait for their place in the order of time, by kind of frames. If there are more,
-/// the earliest ones wait no longer.
+/// The most begins and ends per frame type that wait for their order. Beyond it, the earliest are
+/// paired without waiting.
 const MOST_PENDING: usize = 1 << 17;
-/// How long a begin or an end waits, ns: all rings have been drained by then.
+/// The time that a begin or an end waits, in ns: all rings have been drained by then.
 const WINDOW: u64 = 1_000_000_000;
 
-/// The spans of a kind of frames.
+/// The spans of a frame type.
 pub(crate) struct Pairs {
     form: Form,
-    /// Begins and ends whose place in the order of time is not known yet, the earliest first.
+    /// Begins and ends with an order that is not known yet, the earliest first.
     pending: BinaryHeap<Reverse<SpanEdge>>,
-    /// How many there were.
+    /// The number of arrivals.
     arrived: u64,
-    /// Begins without an end, by the process and the key.
+    /// Open begins, by process and key.
     begins: Waiting,
-    /// Spans that were closed.
+    /// The number of closed spans.
     pub rate: Rate,
     pub lengths: Recent,
 }
 
-/// The begin or the end of a span. Those of one time keep the order in which they arrived.
+/// The begin or end of a span. Those with equal times keep their order of arrival.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SpanEdge {
-    /// ns of its clock.
+    /// Time by its clock, in ns.
     at: i64,
-    /// Its number among those that arrived.
+    /// Its sequence number of arrival.
     number: u64,
     is_begin: bool,
     key: Vec<u8>,
-    /// When it was drained, ns.
+    /// The time it was drained, in ns.
     drained: u64,
 }
 
-/// How the key, the edge and the time of a frame are read.
+/// How to read the key, the edge and the time of a frame.
 struct Form {
-    /// Where they are, how long, and whether a 0 ends them.
+    /// Their offsets and lengths, and whether a 0 byte ends them.
     keys: Vec<(usize, usize, bool)>,
     mark: (usize, usize),
     begin: u64,
@@ -62,7 +62,7 @@ struct Form {
 }
 
 impl Pairs {
-    /// None: these are no spans, or nothing says when they were.
+    /// None if the frames are not spans, or have no time.
     pub fn new(schema: &Schema, frame: &Frame, stretch: Option<u64>) -> Option<Pairs> {
         let span = frame.span()?;
         let key = |field: &&ppt_capture::frame_dsl::schema::Field| {
@@ -87,7 +87,7 @@ impl Pairs {
         Some(Pairs { form, pending, arrived: 0, begins, rate: Rate::default(), lengths })
     }
 
-    /// Takes in frames of `process`, which were drained at `now`.
+    /// Adds frames of `process`, drained at `now`.
     pub fn add(&mut self, rows: &[&[u8]], process: u64, now: u64, stamps: &Stamps<'_>) {
         for row in rows {
             let Some((key, is_begin, at)) = self.form.read(row, process, stamps) else { continue };
@@ -100,7 +100,7 @@ impl Pairs {
         }
     }
 
-    /// Pairs what has waited long enough at `now`.
+    /// Pairs begins and ends that have waited long enough at `now`.
     pub fn advance(&mut self, now: u64) {
         let has_waited = |edge: &SpanEdge| edge.drained.saturating_add(WINDOW) <= now;
         while let Some(Reverse(first)) = self.pending.peek()
@@ -110,7 +110,7 @@ impl Pairs {
         }
     }
 
-    /// No more frames come: pairs what still waits. `now` is when the last frames were drained.
+    /// The last frames have arrived, at `now`: pairs those that still wait.
     pub fn finish(&mut self, now: u64) {
         while !self.pending.is_empty() {
             self.pair_first(now);
@@ -123,14 +123,14 @@ impl Pairs {
         if is_begin {
             return self.begins.put(key, at);
         }
-        // An end without a begin is of no span that could be counted.
+        // An end without a begin belongs to no span that could be counted.
         if let Some(begin) = self.begins.take_begin(&key, |begin| begin <= at, self.form.fifo) {
             self.rate.add(now, 1);
             self.lengths.at(now).add(at.saturating_sub(begin) as f64);
         }
     }
 
-    /// Spans that were begun and not ended.
+    /// The number of open spans.
     pub fn open(&self) -> u64 {
         self.begins.count as u64
     }
@@ -143,7 +143,7 @@ impl Form {
             let bytes = row.get(at..at + len)?;
             let end = bytes.iter().position(|it| *it == 0).filter(|_| is_text).unwrap_or(len);
             key.extend_from_slice(&bytes[..end]);
-            // Texts have an end, so that two of them are not as one.
+            // A terminator keeps adjacent texts distinct.
             key.resize(key.len() + len - end, 0);
         }
         let (at, len) = self.mark;
@@ -162,7 +162,7 @@ impl Form {
 #[derive(Default)]
 struct Waiting {
     all: HashMap<Vec<u8>, Vec<i64>>,
-    /// In the order of time: key, time.
+    /// In order of time: key, time.
     order: VecDeque<(Vec<u8>, i64)>,
     count: usize,
 }
@@ -176,7 +176,7 @@ impl Waiting {
         while self.count > MOST {
             self.forget_first();
         }
-        // Those that found their other half are still in the order.
+        // Closed spans remain in this order.
         if self.order.len() > 2 * MOST {
             let all = &self.all;
             let mut left: HashMap<(&[u8], i64), usize> = HashMap::new();
@@ -193,7 +193,7 @@ impl Waiting {
         }
     }
 
-    /// The first of those that fit, or the last.
+    /// The first match, or the last.
     fn take_begin(&mut self, key: &[u8], fits: impl Fn(i64) -> bool, first: bool) -> Option<i64> {
         let times = self.all.get_mut(key)?;
         let at = match first {
@@ -236,7 +236,7 @@ mod tests {
         Pairs::new(&schema, &schema.frames[0], None).unwrap()
     }
 
-    /// The chunk of a ring, drained at `now`: begins (0) and ends (1), each with its time.
+    /// The chunk of a ring drained at `now`: begins (0) and ends (1), each with its time.
     fn drain(pairs: &mut Pairs, now: u64, halves: &[(u8, u64)]) {
         let row = |&(edge, at): &(u8, u64)| {
             let mut row = vec![0; 24];
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn halves_are_paired_by_their_times_and_not_by_the_order_of_the_drain() {
         let mut pairs = pairs();
-        // One span within another one: the ring with the outer begin is drained first.
+        // Nested spans: the ring with the outer begin is drained first.
         drain(&mut pairs, 100, &[(0, 1), (1, 20)]);
         drain(&mut pairs, 100, &[(0, 10), (1, 30)]);
         pairs.advance(99 + WINDOW);

@@ -1,4 +1,4 @@
-//! What a tally says at one moment.
+//! The state of a tally at one moment.
 
 use std::collections::BTreeSet;
 
@@ -10,89 +10,89 @@ use crate::frame_kind::{Field, Seen};
 use crate::recent::Recent;
 use crate::tally::{Span, Tally};
 
-/// Values of a field that are named.
+/// The number of values of a field that are listed.
 const WORDS: usize = 12;
 
-/// What is known at one moment. Text is the target's.
+/// The state of a capture at one moment. Text comes from the target.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Picture {
-    /// The processes, and what they are called: the first few.
+    /// The first few processes with their names.
     pub processes: Vec<(u32, String)>,
-    /// How many there are.
+    /// The number of processes.
     pub process_count: usize,
     /// The host of the capture.
     pub host: String,
-    /// From the first drained frames until now, ns.
+    /// From the first drained frames until now, in ns.
     pub elapsed: u64,
-    /// Frames that were captured.
+    /// Frames captured.
     pub captured: u64,
-    /// Frames a second.
+    /// Frames per second.
     pub rate: f64,
-    /// Bytes of frames a second.
+    /// Bytes of frames per second.
     pub bytes: f64,
-    /// Frames in each of the last seconds, the oldest first.
+    /// Frames in each of the last seconds, oldest first.
     pub history: Vec<u64>,
-    /// How far times can be from CLOCK_REALTIME as it ran when the capture began; None: no buffer has stamps
-    /// of a clock that readings convert.
+    /// The largest error of times against CLOCK_REALTIME as it ran from the start of the capture;
+    /// None: no buffer has timestamps of a clock that readings convert.
     pub clock: Option<ClockBound>,
-    /// What is missing, by cause; only causes of which there is some.
+    /// Losses by cause; causes without losses are omitted.
     pub missing: Vec<(Cause, u64)>,
-    /// Frames that were lost a second.
+    /// Frames lost per second.
     pub losing: f64,
-    /// Frames that were written while nobody was attached: no loss.
+    /// Frames written while no listener was attached; these are not losses.
     pub unattended: u64,
-    /// Kinds of frames.
+    /// Frame types.
     pub kinds: Vec<KindPicture>,
     /// Counters and histograms.
     pub metrics: Vec<MetricPicture>,
-    /// Frames of kinds that are not told apart.
+    /// Frames of types that are not listed.
     pub other_kinds: u64,
     /// Threads.
     pub threads: Vec<ThreadPicture>,
-    /// Frames of threads that are not told apart.
+    /// Frames of threads that are not listed.
     pub other_threads: u64,
-    /// Damaged places of the capture.
+    /// The number of damaged places in the capture.
     pub damages: u64,
 }
 
-/// How well times are known.
+/// The accuracy of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockBound {
-    /// A time is at most so many ns off, by all readings of clocks so far.
+    /// The largest error of a time in ns, from all clock readings so far.
     Within(u64),
-    /// Too few readings came yet.
+    /// Too few readings so far.
     TooFewReadings,
 }
 
-/// A kind of frame.
+/// A frame type.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KindPicture {
     /// Its buffer.
     pub buffer: String,
     /// Its name.
     pub name: String,
-    /// How many came.
+    /// The number of frames.
     pub count: u64,
-    /// How many come a second.
+    /// Frames per second.
     pub rate: f64,
-    /// How many came in each of the last seconds, the oldest first.
+    /// Frames in each of the last seconds, oldest first.
     pub history: Vec<u64>,
     /// Its intervals and fields.
     pub fields: Vec<FieldPicture>,
-    /// Its spans, if they are frames of spans.
+    /// Its spans, if its frames mark spans.
     pub spans: Option<SpanPicture>,
 }
 
-/// Spans, as far as they can be told while they come.
+/// Spans, as far as they are known while the capture runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SpanPicture {
-    /// How many began and ended.
+    /// The number of closed spans.
     pub count: u64,
-    /// How many do so a second.
+    /// Closed spans per second.
     pub rate: f64,
-    /// How many began and did not end yet.
+    /// The number of open spans.
     pub open: u64,
-    /// How long the latest ones were, ns.
+    /// Durations of the latest spans, in ns.
     pub lengths: Option<Numbers>,
 }
 
@@ -105,51 +105,51 @@ pub struct MetricPicture {
     pub name: String,
     /// Its unit; may be empty.
     pub unit: String,
-    /// What is added a second, or how many values come.
+    /// The amount added, or the number of values, per second.
     pub rate: f64,
-    /// What was added in each of the last seconds, the oldest first.
+    /// The amount added in each of the last seconds, oldest first.
     pub history: Vec<u64>,
-    /// What it comes to.
+    /// The total.
     pub value: Measured,
 }
 
-/// What was measured.
+/// The value of a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measured {
     /// The sum since the capture began.
     Counter(i128),
     /// The number of values since the capture began.
     Histogram {
-        /// How many.
+        /// The number.
         count: u64,
-        /// The latest of them.
+        /// The latest values.
         latest: Histogram,
-        /// They are lengths of time.
+        /// Whether the values are durations.
         is_time: bool,
     },
 }
 
-/// A field, or an interval.
+/// A field or an interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FieldPicture {
     /// Its name.
     pub name: String,
-    /// Of frames of spans and chains: whose frames are told, `begin` or `end` or a step. None: all.
+    /// For spans and chains: the step reported, `begin`, `end` or a step of a chain. None: all.
     pub step: Option<String>,
     /// The unit of its numbers: `ns` for time.
     pub unit: String,
     /// Whether it is an interval.
     pub is_interval: bool,
-    /// How its numbers are spread, if it has any.
+    /// The distribution of its numbers, if it has any.
     pub numbers: Option<Numbers>,
     /// Its most frequent values, if it has any.
     pub words: Option<Words>,
-    /// Of keys and hashes: how many different ones the latest frames have.
+    /// For keys and hashes: the number of distinct values in the latest frames.
     pub distinct: Option<DistinctCount>,
 }
 
 impl FieldPicture {
-    /// Its name for people: `rows (end)`.
+    /// Its display name: `rows (end)`.
     pub fn label(&self) -> String {
         match &self.step {
             None => self.name.clone(),
@@ -158,64 +158,64 @@ impl FieldPicture {
     }
 }
 
-/// How numbers are spread: percentiles have three digits.
+/// The distribution of numbers. Percentiles have three digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Numbers {
-    /// How many there are.
+    /// The number of values.
     pub count: u64,
-    /// Half of them are smaller.
+    /// The median.
     pub p50: f64,
-    /// 99 of 100 are smaller.
+    /// The 99th percentile.
     pub p99: f64,
-    /// The greatest.
+    /// The maximum.
     pub max: f64,
-    /// Of an interval of time: how much of the time it takes, 1 for one thread at it all the time.
+    /// For an interval: the share of time it takes; 1 is one thread all the time.
     pub busy: Option<f64>,
 }
 
-/// The most frequent values, out of a sample.
+/// The most frequent values in a sample.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Words {
-    /// Values and their share, the most frequent first.
+    /// Values with their shares, most frequent first.
     pub shares: Vec<(String, f64)>,
-    /// Whether there are others.
+    /// Whether there are other values.
     pub more: bool,
 }
 
-/// A thread, by its ring.
+/// A thread, identified by its ring.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ThreadPicture {
     /// Its process.
     pub pid: u32,
-    /// What that is called.
+    /// The name of the process.
     pub comm: String,
-    /// The thread; 0 = unknown.
+    /// The thread id; 0 = unknown.
     pub tid: u32,
-    /// Its last name, if one is known.
+    /// Its last name, if known.
     pub name: Option<String>,
     /// The buffer.
     pub buffer: String,
-    /// Its ring in the segment.
+    /// The number of its ring in the segment.
     pub ring: u32,
-    /// How many frames came.
+    /// The number of frames.
     pub count: u64,
-    /// How many come a second.
+    /// Frames per second.
     pub rate: f64,
-    /// How many came in each of the last seconds, the oldest first.
+    /// Frames in each of the last seconds, oldest first.
     pub history: Vec<u64>,
-    /// How many it lost.
+    /// Frames lost.
     pub lost: u64,
 }
 
 impl Picture {
-    /// Frames that are missing.
+    /// The number of missing frames.
     pub fn missing_in_all(&self) -> u64 {
         self.missing.iter().fold(0, |sum, it| it.1.saturating_add(sum))
     }
 }
 
 impl Tally {
-    /// What is known at `now` (CLOCK_MONOTONIC of the capture, ns).
+    /// The state at `now` (CLOCK_MONOTONIC of the capture, ns).
     pub fn picture(&self, now: u64) -> Picture {
         const PROCESSES: usize = 8;
         let (first, last) = self.drained.unwrap_or((now, now));
@@ -314,7 +314,7 @@ impl Tally {
         }
     }
 
-    /// By the clocks that stamps count in.
+    /// The error by the clocks of timestamps.
     fn clock_bound(&self) -> Option<ClockBound> {
         let (ticks, monotonic) = self.clock_errors();
         let errors = self.sources.values().filter_map(|source| match source.clock.as_str() {
@@ -368,7 +368,7 @@ fn field(field: &Field, now: u64, first: u64) -> FieldPicture {
     };
     FieldPicture {
         name: field.name.clone(),
-        // One that no frame sets stands for all steps.
+        // A field that no frame sets stands for all steps.
         step: field.step.as_ref().filter(|_| field.values.is_set).map(|it| it.1.clone()),
         unit: field.unit.clone(),
         is_interval: field.is_interval,
@@ -384,7 +384,7 @@ fn shares(counts: impl Iterator<Item = (String, u64)>, all: u64) -> Words {
     let many = counts.len() > WORDS;
     counts.truncate(WORDS);
     let named: u64 = counts.iter().map(|it| it.1).sum();
-    // What fades is rounded.
+    // Decayed counts are rounded.
     let more = many || all.saturating_sub(named) > all / 50;
     let share = |(word, count): (String, u64)| (word, count as f64 / all.max(1) as f64);
     Words { more, shares: counts.into_iter().map(share).collect() }

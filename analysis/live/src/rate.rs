@@ -1,17 +1,17 @@
-//! How many there were in each of the latest seconds.
+//! Counts in each of the latest seconds.
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Seconds that are remembered.
+/// The number of seconds remembered.
 pub const SECONDS: usize = 60;
 
-/// Counts by second of a clock.
+/// Counts per second of a clock.
 #[derive(Debug, Clone)]
 pub(crate) struct Rate {
     total: u64,
-    /// The latest second that was counted.
+    /// The latest second with a count.
     newest: u64,
-    /// By second, modulo their number.
+    /// Counts, indexed by the second modulo their number.
     seconds: [u64; SECONDS],
 }
 
@@ -22,7 +22,7 @@ impl Default for Rate {
 }
 
 impl Rate {
-    /// Takes in `count` at `ns`.
+    /// Adds `count` at `ns`.
     pub fn add(&mut self, ns: u64, count: u64) {
         let second = ns / SECOND;
         if second > self.newest {
@@ -37,12 +37,12 @@ impl Rate {
         }
     }
 
-    /// All of them.
+    /// The total.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// How many a second there were lately: in the last second that is over, and in this one.
+    /// The recent rate per second, from the last complete second and the current one.
     pub fn per_second(&self, now: u64, began: u64) -> f64 {
         let second = now / SECOND;
         let before = second.checked_sub(1).map_or(0, |it| self.in_second(it));
@@ -51,7 +51,7 @@ impl Rate {
         count as f64 * SECOND as f64 / span as f64
     }
 
-    /// The counts of the seconds before `now` that are over, the oldest first.
+    /// The counts of the complete seconds before `now`, oldest first.
     pub fn history(&self, now: u64) -> Vec<u64> {
         let second = now / SECOND;
         let first = second.saturating_sub(SECONDS as u64);

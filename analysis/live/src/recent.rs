@@ -1,18 +1,18 @@
-//! How the latest values of a field are spread.
+//! The distribution of a field's latest values.
 
 use ppt_stats::Sketch;
 
-/// The values of the latest one or two of equal stretches of time.
+/// The values of the latest one or two equal periods.
 #[derive(Debug, Clone)]
 pub(crate) struct Recent {
-    /// ns; None: all time is one.
+    /// Length of a period in ns; None: a single period.
     stretch: Option<u64>,
-    /// Which stretch the second one is.
+    /// The number of the second period.
     current: u64,
     halves: [Half; 2],
 }
 
-/// What is known of the values of a stretch.
+/// The values of a period.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Half {
     pub sketch: Sketch,
@@ -25,7 +25,7 @@ impl Recent {
         Recent { stretch, current: 0, halves: Default::default() }
     }
 
-    /// Where values of `now` belong.
+    /// The period to which values at `now` belong.
     pub fn at(&mut self, now: u64) -> &mut Half {
         let stretch = self.stretch.map_or(0, |stretch| now / stretch);
         if stretch > self.current {
@@ -36,7 +36,7 @@ impl Recent {
         &mut self.halves[1]
     }
 
-    /// All that is remembered at `now`, and the beginning of it.
+    /// All values remembered at `now`, and the start of their period.
     pub fn all(&self, now: u64) -> (Half, u64) {
         let Some(stretch) = self.stretch else { return (self.halves[1].clone(), 0) };
         let is_over = (now / stretch).saturating_sub(self.current);
@@ -49,7 +49,7 @@ impl Recent {
 }
 
 impl Half {
-    /// Takes in a value; NaN is none.
+    /// Adds a value; NaN is ignored.
     #[inline]
     pub fn add(&mut self, value: f64) {
         if value.is_nan() {
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(recent.all(35).0.sketch.count(), 0);
         recent.at(45).add(3.0);
         assert_eq!(recent.all(45).0.max, Some(3.0));
-        // Who is late is counted with the others.
+        // A late value is counted in the current period.
         recent.at(15).add(4.0);
         assert_eq!(recent.all(45).0.max, Some(4.0));
     }

@@ -1,4 +1,4 @@
-//! Sums over the chunks of a capture, as they come.
+//! Sums over the chunks of a capture as they arrive.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -17,34 +17,34 @@ use crate::last_names::LastNames;
 use crate::metrics::Metrics;
 use crate::rate::Rate;
 
-/// Kinds of frames that are told apart; the frames of others are counted together.
+/// The most frame types distinguished; frames of further types are counted together.
 const MOST_KINDS: usize = 256;
-/// Fields of all kinds whose values are looked at.
+/// The most fields of all types with sampled values.
 const MOST_FIELDS: usize = 512;
-/// Bytes of keys that are told apart exactly; beyond, their number is estimated.
+/// Bytes of keys for exact distinct counts; beyond it, the number is estimated.
 const KEYS: usize = 16 << 20;
-/// Threads that are told apart.
+/// The most threads distinguished.
 const MOST_THREADS: usize = 4096;
-/// Readings of clocks that are remembered.
+/// The most clock readings remembered.
 const MOST_READINGS: usize = 8192;
-/// The values of the latest one or two of such stretches are told, ns.
+/// Length of a period in ns; reported values cover the latest one or two periods.
 const STRETCH: u64 = 5_000_000_000;
 
-/// Which values are told.
+/// The values reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Span {
-    /// Those of the latest 5 to 10 seconds.
+    /// Values of the latest 5 to 10 seconds.
     Latest,
-    /// All.
+    /// All values.
     Whole,
 }
 
-/// What came so far.
+/// The sums so far.
 pub struct Tally {
     pub(crate) span: Span,
     pub(crate) header: Option<FileHeader>,
     pub(crate) sources: BTreeMap<u16, Source>,
-    /// By source and id of the frame: the index of its kind.
+    /// By source and frame id: the index of the frame type.
     ids: HashMap<u16, Arc<[Option<usize>]>>,
     pub(crate) kinds: Vec<FrameKind>,
     pub(crate) metrics: Metrics,
@@ -53,42 +53,43 @@ pub struct Tally {
     pub(crate) threads: HashMap<(u16, u64, u32), Thread>,
     pub(crate) names: LastNames,
     pub(crate) clocks: ClockTable,
-    /// The largest errors of ticks and of the monotonic clock by readings that are not remembered, ns.
+    /// The largest errors of ticks and of the monotonic clock, from readings no longer remembered,
+    /// in ns.
     pub(crate) former_errors: (Option<u64>, Option<u64>),
-    /// Readings that come and are known from a survey.
+    /// Readings to come that are already known from a survey.
     surveyed: usize,
     readings: Vec<ClockReading>,
     keep: Keep,
-    /// CLOCK_MONOTONIC of the first and the latest drained frames and readings, ns.
+    /// CLOCK_MONOTONIC of the first and the latest drained frames and readings, in ns.
     pub(crate) drained: Option<(u64, u64)>,
-    /// The same of the last [`FrameKind::fade`].
+    /// CLOCK_MONOTONIC of the last [`FrameKind::fade`], in ns.
     faded: u64,
     pub(crate) all: Rate,
     pub(crate) bytes: Rate,
     pub(crate) lost: Rate,
-    /// Of kinds and threads that are not told apart, or not known.
+    /// Frames of types and threads that are unknown or not distinguished.
     pub(crate) other_kinds: Rate,
     pub(crate) other_threads: u64,
     pub(crate) lost_by: Lost,
     pub(crate) unattended: u64,
     dropped: HashMap<u16, Drops>,
     pub(crate) damages: u64,
-    /// Why the capture has ended, if it has.
+    /// Why the capture ended, if it has.
     pub(crate) ended: Option<String>,
 }
 
-/// Of which stretch of time values are told.
+/// The period covered by the reported values.
 fn stretch(span: Span) -> Option<u64> {
     (span == Span::Latest).then_some(STRETCH)
 }
 
-/// What tells the processes of a host apart.
+/// Identifies a process on its host.
 fn process_of(source: &Source) -> u64 {
     let start = source.process.start_time;
     u64::from(source.process.pid) << 40 ^ start
 }
 
-/// A ring, which belongs to a thread.
+/// A ring, which belongs to one thread.
 pub(crate) struct Thread {
     pub tid: u32,
     pub rate: Rate,
@@ -96,7 +97,7 @@ pub(crate) struct Thread {
 }
 
 impl Tally {
-    /// Of nothing yet. `keep`: how many bytes of the latest frames are kept.
+    /// An empty tally. `keep`: the number of bytes of the latest frames that are kept.
     pub fn new(span: Span, keep: usize) -> Tally {
         Tally {
             span,
@@ -129,17 +130,17 @@ impl Tally {
         }
     }
 
-    /// What the header of the capture says.
+    /// Adds the header of the capture.
     pub fn begin(&mut self, header: Option<&FileHeader>) {
         self.header = header.cloned();
     }
 
-    /// A place that is damaged was left out.
+    /// Records that a damaged place was skipped.
     pub fn damage(&mut self) {
         self.damages += 1;
     }
 
-    /// Takes in the next chunk.
+    /// Adds the next chunk.
     pub fn add_chunk(&mut self, chunk: &Chunk<'_>) {
         match chunk {
             Chunk::Source(info) => {
@@ -208,7 +209,7 @@ impl Tally {
         self.ids.insert(info.id, ids);
     }
 
-    /// The listener was there at `ns`. Says how far it is.
+    /// Advances the time to `ns`, at which the listener was active. Returns the latest time.
     fn reach(&mut self, ns: u64) -> u64 {
         let (first, last) = self.drained.unwrap_or((ns, ns));
         let now = last.max(ns);
@@ -265,12 +266,12 @@ impl Tally {
         self.keep.frames(*head, frames.loss_is_new, frames.bytes());
     }
 
-    /// Pairs the spans whose order is known at `now`, in ns of CLOCK_MONOTONIC.
+    /// Pairs the spans with an order known at `now`, in ns of CLOCK_MONOTONIC.
     pub(crate) fn advance(&mut self, now: u64) {
         self.kinds.iter_mut().for_each(|kind| kind.advance(now));
     }
 
-    /// No more chunks come: pairs all spans.
+    /// No more chunks come: pairs all remaining spans.
     pub(crate) fn finish(&mut self) {
         let now = self.last();
         let spans = self.kinds.iter_mut().filter_map(|kind| kind.spans.as_mut());
@@ -295,7 +296,7 @@ impl Tally {
         }
         let new = || Thread { tid, rate: Rate::default(), lost: 0 };
         let thread = self.threads.entry(key).or_insert_with(new);
-        // A gap does not tell whose ring it is.
+        // A gap does not identify the thread of its ring.
         if tid != 0 {
             thread.tid = tid;
         }
@@ -318,11 +319,11 @@ impl Tally {
         }
     }
 
-    /// Reads the clocks of the capture at `path` ahead, if it is a file: the first frames may come before
-    /// the second reading, and without that nobody knows how long a tick is.
+    /// Reads the clocks of the capture at `path` ahead, if it is a file. The first frames may
+    /// precede the second reading, and the length of a tick is unknown until then.
     ///
     /// # Errors
-    /// It is no capture, or cannot be read.
+    /// It is not a capture, or cannot be read.
     pub(crate) fn survey(&mut self, path: &Path) -> Result<(), CaptureError> {
         let Some(mut capture) = Capture::survey(path)? else { return Ok(()) };
         while let Some(item) = capture.read()? {
@@ -349,14 +350,14 @@ impl Tally {
         }
     }
 
-    /// The largest error of a time by ticks, and of one by the monotonic clock, ns; None: there are too
+    /// The largest errors of a time by ticks and of a time by the monotonic clock, in ns; None: too
     /// few readings.
     pub(crate) fn clock_errors(&self) -> (Option<u64>, Option<u64>) {
         let (ticks, monotonic) = self.former_errors;
         (ticks.max(self.clocks.tick_error_ns()), monotonic.max(self.clocks.epoch_error_ns()))
     }
 
-    /// What the writers refused.
+    /// The sum of what the writers rejected.
     pub(crate) fn dropped(&self) -> Dropped {
         let mut all = Dropped::default();
         self.dropped.values().for_each(|it| all += it.dropped);

@@ -1,4 +1,4 @@
-//! Fields of spans are told of the half that sets them, and keys by how many there are.
+//! Fields of spans are reported for the half that sets them, and keys by their number.
 
 use std::fs::File;
 
@@ -10,7 +10,7 @@ use ppt_live::{DistinctCount, FieldPicture, Picture, Tally};
 
 const STRIDE: usize = 40;
 const SECOND: u64 = 1_000_000_000;
-/// Spans a second.
+/// Spans per second.
 const SPANS: u64 = 500;
 
 /// `rows` and `verb` are set by one half each, `pages` by both, `held` by none; `said` is of the ends, as
@@ -32,7 +32,7 @@ fn frame(seq: u64) -> Vec<u8> {
     let (span, is_end) = ((seq - 1) / 2, (seq - 1) % 2 == 1);
     let mut bytes = seq.to_le_bytes().to_vec();
     bytes.extend((100 * SECOND + seq).to_le_bytes());
-    // Each second has keys of its own.
+    // Each second has its own keys.
     bytes.extend((span / SPANS * 1000 + span % 100).to_le_bytes());
     bytes.push(u8::from(is_end));
     bytes.push(if is_end { 0 } else { (span % 2) as u8 });

@@ -1,4 +1,4 @@
-//! A tally of made captures says what is in them.
+//! Tallies of generated captures contain the known values.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -13,7 +13,7 @@ use ppt_capture::{
 };
 use ppt_live::{ClockBound, Measured, MetricPicture, Phase, Picture, Span, Tally, Watch};
 
-/// Two kinds of frames: `job` with an interval, a number, an enum and a text; `tick` with a number.
+/// Two frame types: `job` with an interval, a number, an enum and a text; `tick` with a number.
 const SCHEMA: &str = r#"{"v":1,"buffer":"dve","slots":16,"stride":64,"enums":[
     {"name":"Kind","type":"u8","values":[["LOGIN",1],["UPDATE",2]]}],"frames":[
     {"name":"job","kind":"plain","size":64,"fields":[
@@ -90,7 +90,7 @@ fn end(writer: &mut CaptureWriter<impl Write>) {
     writer.finish(&end).unwrap();
 }
 
-/// Ten seconds of 1,000 frames each on one ring, and losses of every kind.
+/// Ten seconds of 1,000 frames each on one ring, and losses of every type.
 fn capture(path: &Path) {
     let file = File::create(path).unwrap();
     let header = FileHeader { capture_id: [3; 16], host: "h".into(), ..FileHeader::default() };
@@ -141,7 +141,7 @@ fn all_of_a_capture_is_summed_up() {
     );
     assert_eq!((picture.missing_in_all(), picture.unattended), (19, 100));
     assert_eq!(picture.processes, [(5, "server5".to_owned())]);
-    // Every frame, kind and thread is there once.
+    // Every frame, type and thread appears once.
     let numbers = (1..=10_000_u64).filter(|it| !(5001..=5010).contains(it)).chain(1..=20);
     let jobs: Vec<u64> = numbers.clone().filter(|it| it % 5 != 0).collect();
     let kinds: Vec<_> = picture.kinds.iter().map(|it| (it.name.as_str(), it.count)).collect();
@@ -270,7 +270,7 @@ fn a_capture_is_watched_while_it_grows() {
 #[test]
 fn memory_does_not_grow_with_what_comes() {
     let mut tally = Tally::new(Span::Latest, 1 << 16);
-    // So many sources that not all of their threads and kinds are told apart.
+    // So many sources that some threads and types are not distinguished.
     let mut bytes = Vec::new();
     let mut writer = CaptureWriter::create(&mut bytes, &FileHeader::default()).unwrap();
     for id in 0..4096 {
@@ -330,7 +330,7 @@ fn working(path: &Path) -> Vec<i64> {
         a_after: at,
         distrusted: false,
     };
-    // A tick is a ns.
+    // A tick is one ns.
     let ticks = |at| reading(ClockId::Tick, ClockId::Monotonic, at, at);
     let real = reading(ClockId::Monotonic, ClockId::Realtime, 700 * SECOND, SECOND);
     writer.clock(&[real, ticks(SECOND), ticks(200 * SECOND)]).unwrap();
@@ -346,7 +346,7 @@ fn working(path: &Path) -> Vec<i64> {
             bytes[field.offset as usize..][..len].copy_from_slice(&value[..len]);
         };
         put("id", id);
-        // What is behind the end of a text is nothing.
+        // Bytes after the end of a text are ignored.
         put("who", u64::from(u32::from_le_bytes([b'a', 0, edge as u8, 9])));
         put("edge", edge);
         put("at", at);
@@ -365,7 +365,7 @@ fn working(path: &Path) -> Vec<i64> {
                 lengths.push(length as i64);
             }
         }
-        // In the order of time, the first begin belongs to the first end: 10 and 12 ms.
+        // In order of time, the first begin belongs to the first end: 10 and 12 ms.
         for (edge, at) in [(0, 1), (0, 3), (1, 11), (1, 15)] {
             rings[0].push(frame(1, 0, edge, 1, now + at * 1_000_000));
         }
@@ -443,7 +443,7 @@ fn spans_counters_and_histograms_are_told() {
     };
     assert_eq!((count, latest.count, is_time, latest.buckets.len()), (2_000, 2_000, true, 2));
 
-    // What is latest: of two stretches of 5 seconds.
+    // The latest values cover two periods of 5 seconds.
     let mut tally = Tally::new(Span::Latest, 0);
     let mut capture = Capture::open(&path).unwrap();
     while let Some(item) = capture.read().unwrap() {
@@ -462,7 +462,7 @@ fn spans_counters_and_histograms_are_told() {
     assert!((500..1_000).contains(&latest.count), "{}", latest.count);
     assert_eq!(latest.quantile(0.9), Some((latest.buckets[0].0, latest.buckets[0].1)));
     assert_eq!(latest.quantile(0.91), Some((latest.buckets[1].0, latest.buckets[1].1)));
-    // Nothing comes any more.
+    // No more data arrive.
     let silent = tally.picture(140 * SECOND);
     assert_eq!(metric(&silent, "bytes_in").rate, 0.0);
     assert_eq!(spans(&silent, "request").open, 200);
@@ -548,7 +548,7 @@ fn ticks_are_converted_by_readings_that_come_later() {
     check(&picture);
 }
 
-/// The bound of times is that of all readings, though only the latest are remembered.
+/// The error bound covers all readings, though only the latest are remembered.
 #[test]
 fn the_worst_reading_counts_for_as_long_as_it_matters() {
     let reading = |ns: u64, width: u64, b, b_value| ClockReading {
@@ -567,7 +567,7 @@ fn the_worst_reading_counts_for_as_long_as_it_matters() {
         CaptureWriter::create(File::create(&path).unwrap(), &FileHeader::default()).unwrap();
     writer.source(0, &stamped).unwrap();
     for second in 1..30_000 {
-        // The first one is wide.
+        // The first reading is wide.
         let width = if second == 1 { 4_000 } else { 100 };
         let (ns, half) = (second * SECOND, width / 2);
         let read = reading(ns, width, ClockId::Realtime, 500 * SECOND + ns + half);
