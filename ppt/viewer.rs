@@ -7,7 +7,8 @@ use std::process::{Child, Command, ExitStatus as Status};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getppid};
+use rustix::process::set_parent_process_death_signal;
 
 use crate::code::Code;
 use crate::exit::ExitStatus;
@@ -17,6 +18,19 @@ use crate::signals::Signals;
 
 fn cannot(what: &'static str) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::failed(Code::System, format!("cannot {what}: {error}"))
+}
+
+/// The variable that says which ppt a view belongs to.
+const VIEW_OF: &str = "PPT_VIEW_OF";
+
+/// If a ppt has started this view, it ends with that ppt, however that ends.
+pub(crate) fn end_with_parent() {
+    let of = std::env::var(VIEW_OF).ok().and_then(|pid| pid.parse().ok());
+    let is_ours = |of: i32| getppid().as_raw() == of;
+    if of.is_some_and(is_ours) {
+        // The worst that can happen is a view that Ctrl-C ends.
+        let _ = set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
+    }
 }
 
 /// That program.
@@ -43,7 +57,7 @@ impl Viewer {
     pub(crate) fn start(&mut self) -> Result<(), Failure> {
         let exe = std::env::current_exe().map_err(cannot("find ppt"))?;
         let mut command = Command::new(exe);
-        command.args(&self.words);
+        command.args(&self.words).env(VIEW_OF, std::process::id().to_string());
         self.child = Some(command.spawn().map_err(cannot("start the view"))?);
         Ok(())
     }

@@ -130,6 +130,22 @@ fn view_shows_a_process_and_keeps_the_capture() {
 }
 
 #[test]
+fn a_view_ends_with_a_killed_ppt() {
+    if !can_show() {
+        return;
+    }
+    let bench = build(&[]);
+    let mut target = start(&bench);
+    let shown = Shown::start(&bench, &[&target.pid().to_string()]);
+    burst(&mut target, 100);
+    shown.wait_for(100);
+    shown.signal(SIGKILL);
+    let address = shown.url.split('/').nth(2).unwrap();
+    wait_until("the server has ended", || TcpStream::connect(address).is_err());
+    target.finish();
+}
+
+#[test]
 fn view_goes_on_when_the_process_has_ended() {
     if !can_show() {
         return;
