@@ -1,7 +1,7 @@
-//! Which frames, counters and histograms are written: patterns of names, and who asked for what.
+//! Selects the frames, counters and histograms to write, by name patterns.
 //!
-//! A pattern is a name or a glob (`*` and `?`). It is held against the name itself, against
-//! `BUFFER.NAME`, and against `GROUP.NAME` for each group; `@GROUP` means all that are in that group.
+//! A pattern is a name or a glob (`*` and `?`). It is matched against the name itself, against
+//! `BUFFER.NAME`, and against `GROUP.NAME` for each group; `@GROUP` selects the whole group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::args;
 use crate::code::Code;
 use crate::failure::Failure;
 
-/// Names that a message lists.
+/// The most names that a message lists.
 const LISTED: usize = 24;
 
 /// A frame, a counter or a histogram.
@@ -26,7 +26,7 @@ pub(crate) struct Named {
     groups: Vec<String>,
 }
 
-/// What can be chosen of a buffer, in the order of its frame file.
+/// The selectable items of a buffer, in the order of its frame file.
 pub(crate) fn names(schema: &Schema) -> Vec<Named> {
     let named = |bit, name: &str, attributes: &[Attribute]| {
         let groups = attributes.iter().filter(|it| it.name == "group");
@@ -63,7 +63,7 @@ impl Named {
 /// Whether a glob matches all of a text.
 pub(crate) fn is_like(text: &str, glob: &str) -> bool {
     let (text, glob): (Vec<char>, Vec<char>) = (text.chars().collect(), glob.chars().collect());
-    // The last `*`, and how much of the text it has taken: the only place to go back to.
+    // The last `*`, and the length of the text it matched: the only position to backtrack to.
     let (mut at, mut of, mut star) = (0, 0, None);
     while at < text.len() {
         match glob.get(of) {
@@ -82,7 +82,7 @@ pub(crate) fn is_like(text: &str, glob: &str) -> bool {
     glob[of..].iter().all(|&it| it == '*')
 }
 
-/// What is said about the first of `patterns` that none of `there` answers to.
+/// The message about the first of `patterns` that matches nothing in `there`.
 pub(crate) fn unknown(patterns: &[String], there: &[Named]) -> Option<String> {
     let pattern = patterns.iter().find(|it| !there.iter().any(|name| name.answers_to(it)))?;
     let groups: BTreeSet<_> =
@@ -100,8 +100,8 @@ pub(crate) fn unknown(patterns: &[String], there: &[Named]) -> Option<String> {
     Some(format!("nothing is called `{pattern}`{meant}\n  there are: {listed}"))
 }
 
-/// What a session wants: what the command line says, and what was asked for since, the last word for
-/// each process.
+/// The selection of a session: from the command line, then from later requests; the last request
+/// for each process wins.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
     only: Vec<String>,
@@ -112,7 +112,7 @@ pub(crate) struct Choice {
 #[derive(Debug, Default)]
 struct Since {
     asked: BTreeMap<i32, Vec<(String, bool)>>,
-    /// Patterns of the command line that something answered to.
+    /// Patterns of the command line that matched something.
     known: BTreeSet<String>,
 }
 
@@ -130,37 +130,37 @@ impl Choice {
         self.only.iter().chain(&self.except).cloned().collect()
     }
 
-    /// From now on, what answers to these patterns is enabled, or disabled, in process `pid`.
+    /// From now on, items that match these patterns are enabled or disabled in process `pid`.
     pub(crate) fn ask(&self, pid: i32, patterns: &[String], enabled: bool) {
         let mut since = self.since();
         let asked = since.asked.entry(pid).or_default();
         for pattern in patterns {
-            // What was said of the same before has no say any more.
+            // This replaces earlier requests for the same patterns.
             asked.retain(|(before, _)| before != pattern);
             asked.push((pattern.clone(), enabled));
         }
     }
 
-    /// Process `pid` has ended: another one may get its number.
+    /// Process `pid` has ended: its number may be reused.
     pub(crate) fn forget(&self, pid: i32) {
         self.since().asked.remove(&pid);
     }
 
-    /// Notes which patterns of the command line something of a buffer answers to.
+    /// Records the patterns of the command line that match something in a buffer.
     pub(crate) fn note(&self, schema: &Schema) {
         let there = names(schema);
         let answered = |pattern: &String| there.iter().any(|it| it.answers_to(pattern));
         self.since().known.extend(self.patterns().into_iter().filter(answered));
     }
 
-    /// Patterns of the command line that nothing answered to.
+    /// Patterns of the command line that matched nothing.
     pub(crate) fn unanswered(&self) -> Vec<String> {
         let since = self.since();
         self.patterns().into_iter().filter(|it| !since.known.contains(it)).collect()
     }
 }
 
-/// Refuses names that nothing in `buffers` has.
+/// Rejects names that no item in `buffers` has.
 pub(crate) fn check<'a>(
     args: &args::Capture,
     buffers: impl IntoIterator<Item = (&'a Target, &'a Buffer)>,

@@ -1,5 +1,5 @@
-//! Names of the command line's own messages. The errors of the libraries have their names beside
-//! them. `ppt explain NAME` explains each message.
+//! Codes of the command line's own messages. The codes of the libraries' errors are next to the
+//! errors. `ppt explain CODE` explains each message.
 
 /// A message of the command line.
 #[derive(Debug, Clone, Copy, strum::IntoStaticStr, strum::VariantNames)]

@@ -13,10 +13,10 @@ use ppt_agent::{System, Target};
 
 use crate::args::{Args, Shell};
 
-/// The variable that a shell sets to its own name when it asks.
+/// The variable that a shell sets to its own name to request completions.
 const VARIABLE: &str = "PPT_COMPLETE";
 
-/// If a shell asks, answers it and ends the program.
+/// If a shell requests completions, writes them and ends the program.
 pub(crate) fn answer() {
     hand_over();
     CompleteEnv::with_factory(command).var(VARIABLE).completer("ppt").complete();
@@ -34,7 +34,7 @@ pub(crate) fn script(shell: Shell, out: &mut dyn Write) -> io::Result<()> {
     completer.write_registration(VARIABLE, "ppt", "ppt", "ppt", out)
 }
 
-/// Lets another program complete the arguments of its own words.
+/// Lets another program complete the arguments of its own commands.
 fn hand_over() {
     let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let is_asked = std::env::var_os(VARIABLE).is_some();

@@ -1,11 +1,11 @@
-//! How many files ppt may have open. Each captured process takes some.
+//! The limit on open files. Each captured process takes some.
 
 use std::fs::File;
 
 use ppt_agent::AgentError;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors that a captured process takes, beside those of the search.
+/// Descriptors that a captured process takes, in addition to those of the search.
 const OF_A_PROCESS: usize = 4;
 /// Descriptors that ppt takes for itself, and for a moment while it searches a process.
 const OF_PPT: usize = 40;

@@ -9,7 +9,7 @@ pub(crate) struct ExitStatus(pub(crate) u8);
 impl ExitStatus {
     /// Done.
     pub(crate) const DONE: Self = Self(0);
-    /// Something went wrong; stderr says what.
+    /// An error occurred; stderr describes it.
     pub(crate) const FAILED: Self = Self(1);
     /// The command line asks for something that does not exist.
     #[allow(dead_code, reason = "clap exits with 2 by itself; pptc has no other use of it")]
@@ -18,13 +18,13 @@ impl ExitStatus {
     #[allow(dead_code, reason = "pptc runs nothing")]
     pub(crate) const RUN_FAILED: Self = Self(125);
 
-    /// A signal ended it, as shells say that.
+    /// Ended by a signal; the status follows the shell's convention.
     #[allow(dead_code, reason = "pptc leaves signals alone")]
     pub(crate) fn of_signal(signal: nix::sys::signal::Signal) -> Self {
         Self(128 + signal as u8)
     }
 
-    /// Done if `ok`.
+    /// Success if `ok`.
     pub(crate) fn of(ok: bool) -> Self {
         if ok { Self::DONE } else { Self::FAILED }
     }

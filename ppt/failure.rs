@@ -112,7 +112,7 @@ impl From<ListenerError> for Failure {
     }
 }
 
-/// The error of a system call that failed at `what`.
+/// The error of a system call that failed in the operation `what`.
 pub(crate) fn failed(what: &'static str) -> impl Fn(nix::Error) -> Failure {
     move |error| Failure::failed(Code::System, format!("cannot {what}: {error}"))
 }

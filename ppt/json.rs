@@ -1,5 +1,4 @@
-//! JSON for scripts: one document, in which each element of the outermost list has a line of its
-//! own.
+//! JSON for scripts: one document, with each element of the outermost list on its own line.
 
 use std::io::{self, Write};
 

@@ -66,15 +66,15 @@ pub(crate) struct Live<'a> {
     members: Vec<Member>,
     /// Attaches to further processes.
     follow: Option<Follow>,
-    /// Captures what the kernel does with them.
+    /// Captures kernel activity of the processes.
     kernel: Option<Kernel>,
     /// Keeps frames in memory instead of writing them.
     flight: Option<Flight>,
-    /// What is wanted of the processes.
+    /// The selection of items to write.
     choice: Arc<Choice>,
-    /// Where other commands reach it.
+    /// The socket on which other commands reach this session.
     door: Option<Door>,
-    /// Who shows its numbers.
+    /// The server that shows its metrics.
     metrics: Option<PublishedMetrics>,
     /// Live processes that are no longer captured. ppt gives back their memory at the end.
     finished: Vec<Session>,
@@ -83,13 +83,13 @@ pub(crate) struct Live<'a> {
     /// memory.
     draining: Vec<Session>,
     detached: Detached,
-    /// What `--where` has to say while frames come.
+    /// Pending messages of `--where`.
     remarks: filter::Remarks,
     /// The drops of each feed, as last read.
     dropped: Vec<Dropped>,
     /// The name of each feed.
     names: Vec<String>,
-    /// When the names of threads are read again.
+    /// When the names of threads are read next.
     names_due: NamesDue,
     ticks: TimerFd,
     deadline: Option<TimerFd>,
@@ -121,11 +121,11 @@ struct Member {
     from_start: bool,
     /// It is a child that was attached to while it ran.
     forked: bool,
-    /// What follows from its end, if it has ended, is known.
+    /// Whether the consequences of its end, if it has ended, are known.
     mourned: bool,
     /// The names of its threads.
     names: MemberNames,
-    /// What it has mapped as code.
+    /// Its executable mappings.
     modules: MemberModules,
 }
 
@@ -135,12 +135,12 @@ impl Member {
         self.feed..self.feed + self.session.attached().len()
     }
 
-    /// Reads the names of its threads, and has the capture state what has changed.
+    /// Reads the names of its threads, and writes changes to the capture.
     fn name(&mut self, listener: &Listener) {
         self.names.tell(self.feed, &self.session, listener);
     }
 
-    /// Looks at what it has mapped as code, if that is due, and has the capture state what has changed.
+    /// Reads its executable mappings, if that is due, and writes changes to the capture.
     fn look_at_modules(&mut self, listener: &Listener) {
         self.modules.tell(self.feed, &self.session, listener);
     }
@@ -167,8 +167,8 @@ impl CaptureEnd {
 }
 
 impl<'a> Live<'a> {
-    /// Begins a capture of `sessions`, which are attached, or of none yet. On failure, it detaches
-    /// from the sessions, and the file that has the capture's name is unchanged.
+    /// Starts a capture of `sessions`, which are attached, or of none yet. On failure, it detaches
+    /// from the sessions, and an existing file with the capture's name is unchanged.
     pub(crate) fn start(
         options: &'a args::Capture,
         kind: Kind,
@@ -230,7 +230,7 @@ impl<'a> Live<'a> {
         Ok(live)
     }
 
-    /// Has `metrics` show the numbers of the capture from now on.
+    /// Shows the numbers of the capture through `metrics` from now on.
     pub(crate) fn publish(&mut self, metrics: Option<Metrics>) -> Result<(), Failure> {
         let (Some(metrics), Some(tallies)) = (metrics, self.listener.tallies()) else {
             return Ok(());
@@ -262,7 +262,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Adds a session whose feeds the listener has.
+    /// Adds a session with feeds that the listener already has.
     fn enter(&mut self, session: Session, from_start: bool) {
         let count = session.attached().len();
         self.status.clear();
@@ -295,7 +295,7 @@ impl<'a> Live<'a> {
         self.look_again(FIRST_LOOK);
     }
 
-    /// Has the capture state what is known of a member's process.
+    /// Writes what is known of a member's process to the capture.
     fn state_facts(&mut self, member: usize) {
         let member = &mut self.members[member];
         member.name(&self.listener);
@@ -329,7 +329,7 @@ impl<'a> Live<'a> {
             self.receive();
         }
         for &feed in &ready.ended {
-            // One that said hello may have left just now.
+            // A process that said hello may have just been removed.
             let Some(index) = self.members.iter().position(|it| it.feed == feed) else { continue };
             self.leave_ended(index);
         }
@@ -364,7 +364,7 @@ impl<'a> Live<'a> {
         None
     }
 
-    /// How long until processes are looked at again.
+    /// Time until processes are checked again.
     fn patience(&self) -> Duration {
         let patience = self.follow.as_ref().map_or(LOOK, Follow::patience);
         if self.members.iter().any(|member| member.names.is_unfinished()) {
@@ -399,10 +399,10 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Number of processes that are captured and have not ended. If it is 0, no child of them lives
-    /// that could be captured, whether it has run yet or not.
+    /// The number of captured processes that have not ended. If it is 0, no child of them that
+    /// could be captured is alive, whether it has run yet or not.
     pub(crate) fn processes(&mut self) -> usize {
-        // The last events that were waited for may be older than the ends.
+        // The last events received may be older than the ends.
         for index in (0..self.members.len()).rev() {
             if self.members[index].session.target().ended() {
                 self.leave_ended(index);
@@ -416,8 +416,8 @@ impl<'a> Live<'a> {
         pids.collect::<BTreeSet<_>>().len()
     }
 
-    /// Whether a process may say hello soon: it belongs to the command, and is not the program yet that
-    /// it is about to become.
+    /// Whether a process may say hello soon: it belongs to the command and has not yet executed its
+    /// program.
     pub(crate) fn awaits_hellos(&mut self) -> bool {
         let awaits = self.follow.as_ref().is_some_and(Follow::awaits_strays);
         if awaits {
@@ -519,14 +519,14 @@ impl<'a> Live<'a> {
     /// Closes the gates of a member, reads its last counters, and reports the losses that its end
     /// caused.
     fn close(&mut self, member: &mut Member) {
-        // Where ppt's own feeds were refused, a process without buffers has none.
+        // If ppt's own feeds were refused, a process without buffers has none.
         if member.feed < self.dropped.len() {
             member.names.tell_last(member.feed, &member.session, &self.listener);
             member.modules.tell_now(member.feed, &member.session, &self.listener);
         }
         member.session.gate_off();
         for (buffer, feed) in member.feeds().enumerate() {
-            // Other news have no consequences any more.
+            // Other news no longer matters.
             let news = member.session.advance(buffer);
             let it = &member.session.attached()[buffer];
             if news.iter().any(|it| matches!(it, ppt_agent::News::Miscounts)) {
@@ -557,7 +557,7 @@ impl<'a> Live<'a> {
             Some(EndReason::MaxSize) => {
                 CaptureEnd::new(EndReason::MaxSize, "the capture has its full size")
             }
-            // The summary reports errors of the disk; a closed pipe is no error.
+            // The summary reports disk errors; a closed pipe is not an error.
             _ => CaptureEnd::new(EndReason::Failed, ""),
         }
     }
@@ -626,12 +626,12 @@ impl<'a> Live<'a> {
     }
 }
 
-/// Whether somebody else ended the session; the process does not know of it.
+/// Whether another process ended the session without the process knowing.
 fn is_detached(end: BufferEnd) -> bool {
     matches!(end, BufferEnd::SwitchedOff | BufferEnd::TakenOver)
 }
 
-/// A session that nobody can reach is one all the same.
+/// An unreachable session is still a session.
 fn opened(door: std::io::Result<Door>, told: bool) -> Option<Door> {
     let tell = |error| {
         let what = "other commands of ppt cannot reach this session";
@@ -642,7 +642,7 @@ fn opened(door: std::io::Result<Door>, told: bool) -> Option<Door> {
     door.map_err(tell).ok()
 }
 
-/// Detaches before anything was captured.
+/// Detaches before any frame was captured.
 pub(crate) fn end_at_once(mut session: Session) {
     session.gate_off();
     session.close();

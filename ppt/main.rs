@@ -16,7 +16,7 @@ mod live;
 mod measure;
 mod metrics;
 mod preload;
-// The man page of pptc is made of them.
+// The man page of pptc is generated from these arguments.
 #[allow(dead_code)]
 mod pptc_args;
 mod privileges;
@@ -101,8 +101,8 @@ fn help_asked(error: &clap::Error) -> Option<Vec<OsString>> {
         .then(|| vec![word, "--help".into()])
 }
 
-/// Prints what clap has to say, and returns its exit code. `ppt run` uses another code than 2,
-/// which may be its command's, as env(1) does.
+/// Prints clap's message, and returns its exit code. `ppt run` uses another code than 2, which may
+/// be its command's, as env(1) does.
 fn wrong(error: &clap::Error) -> ExitStatus {
     usage::print(error);
     let of_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");

@@ -1,8 +1,8 @@
 //! `--metrics`: shows the numbers of a capture while it runs.
 //!
-//! Another process has the port ([`crate::cmd::serve_metrics`]). It asks over a socket for the text of the
-//! moment, and a thread of this process answers. That thread reads what the threads of the capture have
-//! counted, and none of them waits for it.
+//! Another process owns the port ([`crate::cmd::serve_metrics`]). It requests the current text over
+//! a socket, and a thread of this process answers. That thread reads the counts of the capture's
+//! threads, and none of them waits for it.
 
 use std::io::{BufRead, BufReader};
 use std::net::Shutdown;
@@ -23,27 +23,27 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::report;
 
-/// How long the server may take to begin.
+/// Time limit for the server's start.
 const TO_BEGIN: Duration = Duration::from_secs(10);
-/// How long it may take to end.
+/// Time limit for the server's end.
 const TO_END: Duration = Duration::from_secs(1);
 /// The names of messages about its address.
 pub(crate) const ADDRESS_CODES: [&str; 3] = ["bad-address", "port-denied", "port-in-use"];
 
-/// A server that has its address, and nothing to show yet.
+/// A server that owns its address and has nothing to show yet.
 pub(crate) struct Metrics {
     server: ServerProcess,
 }
 
-/// The process that has the port.
+/// The process that owns the port.
 struct ServerProcess {
     child: Child,
     socket: Arc<UnixStream>,
 }
 
 impl Metrics {
-    /// Starts the server if it is asked for. Nothing has been attached to yet: if the address cannot be used,
-    /// nothing happens.
+    /// Starts the server if requested. This precedes attaching, so an unusable address has no
+    /// effect.
     pub(crate) fn open(options: &args::Capture) -> Result<Option<Self>, Failure> {
         let Some(text) = &options.metrics else { return Ok(None) };
         let address: MetricsAddress = text
@@ -105,7 +105,7 @@ pub(crate) struct PublishedMetrics {
 }
 
 impl PublishedMetrics {
-    /// What is said once if the server has ended by itself.
+    /// The message, given once, if the server has ended by itself.
     pub(crate) fn ended(&mut self) -> Option<String> {
         if self.told || !self.ended.load(Relaxed) {
             return None;

@@ -1,4 +1,4 @@
-//! What this session answers to other commands.
+//! Answers other commands' requests to this session.
 
 use ppt_listener::Why;
 
@@ -7,7 +7,7 @@ use super::{Live, Outputs};
 use crate::session::{self, Answer, Ask, Captured, Recorder, Request, VERSION};
 
 impl Live<'_> {
-    /// Answers who knocks. The threads that capture do not wait for that.
+    /// Answers clients. The capturing threads do not wait for this.
     pub(super) fn open_door(&mut self) {
         let questions = self.door.as_mut().map(Door::questions).unwrap_or_default();
         for (mut stream, question) in questions {
@@ -16,7 +16,7 @@ impl Live<'_> {
                 Ok(_) => self.refusal("it speaks another version"),
                 Err(error) => self.refusal(&error.to_string()),
             };
-            // Whoever left does not want to know, nor does who does not read.
+            // Errors are ignored: the client has left or does not read.
             let _ = session::write(&mut stream, &answer);
         }
     }
@@ -54,7 +54,8 @@ impl Live<'_> {
         }
     }
 
-    /// The processes that are captured, each once: one that loads libraries is several members.
+    /// The captured processes without duplicates; a process that loads libraries is several
+    /// members.
     fn captured(&self) -> Vec<Captured> {
         let mut processes: Vec<Captured> = Vec::new();
         for member in &self.members {

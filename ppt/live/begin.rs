@@ -1,4 +1,4 @@
-//! Begins what a capture writes.
+//! Starts the output of a capture.
 
 use ppt_agent::Session;
 use ppt_listener::{Begun, Feed, Flight, Listener};
@@ -9,7 +9,7 @@ use crate::args;
 use crate::code::Code;
 use crate::failure::Failure;
 
-/// Begins a capture of `feeds`, or a flight recorder.
+/// Starts a capture of `feeds`, or a flight recorder.
 pub(super) fn begin(
     options: &args::Capture,
     sessions: &[Session],

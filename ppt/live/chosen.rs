@@ -1,4 +1,4 @@
-//! `--only` and `--except`, and what `ppt enable` and `ppt disable` change while it runs.
+//! `--only` and `--except`, and changes by `ppt enable` and `ppt disable` during the capture.
 
 use ppt_agent::{Flip, FlipRing};
 use ppt_listener::{Chosen, Flip as Stated, FlipRing as StatedRing, Listener};
@@ -10,7 +10,7 @@ use crate::code::Code;
 use crate::report;
 use crate::session::Choosable;
 
-/// What the capture says of a flip.
+/// The capture's record of a change.
 fn stated(flip: Flip) -> Stated {
     let Flip { nonce, mono_ns, changes, rings } = flip;
     let ring = |it: FlipRing| StatedRing {
@@ -28,7 +28,7 @@ fn stated(flip: Flip) -> Stated {
 }
 
 impl Member {
-    /// Tells the listener what was enabled and disabled in its buffers.
+    /// Reports changes of its buffers to the listener.
     pub(super) fn tell_flips(&mut self, listener: &Listener) {
         for (buffer, feed) in self.feeds().enumerate() {
             for flip in self.session.flips(buffer) {
@@ -39,12 +39,12 @@ impl Member {
 }
 
 impl Live<'_> {
-    /// Tells the listener what was enabled and disabled in the buffers of a member.
+    /// Reports changes of a member's buffers to the listener.
     pub(super) fn tell_flips(&mut self, member: usize) {
         self.members[member].tell_flips(&self.listener);
     }
 
-    /// What can be chosen in process `pid`, and whether it is on.
+    /// The selectable items in process `pid`, and whether each is enabled.
     pub(super) fn choosable(&self, pid: i32) -> Vec<Choosable> {
         let members = self.members.iter().filter(|it| it.session.target().pid() == pid);
         let buffers = members.flat_map(|it| it.session.attached());
@@ -61,8 +61,8 @@ impl Live<'_> {
         of.collect()
     }
 
-    /// Enables or disables what answers to `patterns` in process `pid`. Returns what has changed by
-    /// that, or why it cannot be.
+    /// Enables or disables the items in process `pid` that match `patterns`. Returns the changes,
+    /// or why it is impossible.
     pub(super) fn choose(
         &mut self,
         pid: i32,
@@ -86,7 +86,7 @@ impl Live<'_> {
             for buffer in 0..member.session.attached().len() {
                 let schema = &member.session.attached()[buffer].buffer.schema;
                 let masks = ppt_agent::Choose::masks(&*self.choice, pid, schema);
-                // If it has ended, the next look at it says so.
+                // If it has ended, the next check reports that.
                 let _ = member.session.choose(buffer, masks);
             }
             self.tell_flips(index);
@@ -96,7 +96,7 @@ impl Live<'_> {
         Ok(changed.map(|it| format!("{}.{}", it.buffer, it.name)).collect())
     }
 
-    /// Says which names of the command line nothing had.
+    /// Reports names of the command line that matched nothing.
     pub(super) fn tell_unanswered(&mut self) {
         for pattern in self.choice.unanswered() {
             self.status.clear();

@@ -1,11 +1,11 @@
-//! Processes that somebody detached from outside. ppt does not switch their buffers on again.
+//! Processes detached by another command. ppt does not enable their buffers again.
 
 use ppt_agent::{Buffer, Target};
 
 use crate::code::Code;
 use crate::report;
 
-/// The message names at most so many processes.
+/// The most processes that the message names.
 const NAMED: usize = 8;
 
 #[derive(Default)]
@@ -15,7 +15,7 @@ struct Process {
     pid: i32,
     start_time: u64,
     comm: String,
-    /// The buffers that were switched off.
+    /// The disabled buffers.
     buffers: Vec<Buffer>,
 }
 
@@ -26,7 +26,7 @@ impl Process {
 }
 
 impl Detached {
-    /// Remembers that somebody switched this buffer off, or took it over.
+    /// Records that another command disabled this buffer or took it over.
     pub(super) fn add(&mut self, target: &Target, buffer: &Buffer) {
         match self.0.iter_mut().find(|it| it.is(target)) {
             Some(process) => process.buffers.push(buffer.clone()),
@@ -39,8 +39,8 @@ impl Detached {
         }
     }
 
-    /// Whether this buffer stays off. If no buffer of a process `is_captured` any more, its later
-    /// plugins and programs stay off, too.
+    /// Whether this buffer stays disabled. If no buffer of a process `is_captured` any more, its
+    /// later plugins and programs stay disabled, too.
     pub(super) fn has(&self, target: &Target, buffer: &Buffer, is_captured: bool) -> bool {
         let process = self.0.iter().find(|it| it.is(target));
         process.is_some_and(|process| {
@@ -48,7 +48,7 @@ impl Detached {
         })
     }
 
-    /// Reports at the end which processes have frames that are missing.
+    /// Reports at the end the processes with missing frames.
     pub(super) fn tell(&self) {
         let named = self.0.iter().take(NAMED).map(|it| format!("{} ({})", it.pid, it.comm));
         let named = named.collect::<Vec<_>>().join(", ");

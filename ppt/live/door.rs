@@ -8,21 +8,21 @@ use std::time::Instant;
 
 use crate::session::{self, Line, PATIENCE, Request};
 
-/// Most questions that are being read. Who asks does so at once: if more connect, the oldest ones have to
-/// go.
+/// The most requests read at the same time. Clients send theirs at once; beyond the limit, the
+/// oldest ones are dropped.
 const AT_ONCE: usize = 64;
 
-/// Most connections that are accepted at once: as many as the queue of a socket holds.
+/// The most connections accepted at once: the length of a socket's queue.
 const MOST_ACCEPTED: usize = 4096;
 
-/// The socket. Nobody else has its folder.
+/// The socket. Only this process uses its folder.
 pub(super) struct Door {
     path: PathBuf,
     listener: UnixListener,
     knocking: Vec<Knock>,
 }
 
-/// Somebody whose question is being read: the session does not wait for it.
+/// A client with an incomplete request; the session does not wait for it.
 struct Knock {
     stream: UnixStream,
     line: Line,
@@ -32,7 +32,7 @@ struct Knock {
 impl Door {
     pub(super) fn open() -> io::Result<Self> {
         let path = session::own_path()?;
-        // A killed ppt that had this pid has left it.
+        // Left by a killed ppt with the same pid.
         if session::is_left(&path) {
             let _ = std::fs::remove_file(&path);
         }
@@ -41,22 +41,23 @@ impl Door {
         Ok(Self { path, listener, knocking: Vec::new() })
     }
 
-    /// Readable if somebody knocks, or asks.
+    /// Readable if a client connects or sends.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let knocking = self.knocking.iter().map(|knock| knock.stream.as_fd());
         std::iter::once(self.listener.as_fd()).chain(knocking)
     }
 
-    /// The questions that have come, of those who may ask.
+    /// The complete requests of authorised clients.
     pub(super) fn questions(&mut self) -> Vec<(UnixStream, io::Result<Request>)> {
         let mut questions = Vec::new();
         self.read(&mut questions);
-        // As many as the queue of a socket holds: who connects without a pause keeps nobody busy.
+        // At most the length of a socket's queue, so that a client that connects without pause
+        // blocks nothing.
         for _ in 0..MOST_ACCEPTED {
             match self.listener.accept() {
                 Ok((stream, _)) if session::may_ask(&stream) => self.admit(stream),
                 Ok(_) => {}
-                // Where no descriptor is left, the oldest one makes room.
+                // If no descriptor is left, the oldest client makes room.
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
                     if self.knocking.is_empty() {
                         break;
@@ -80,7 +81,7 @@ impl Door {
         self.knocking.push(Knock { stream, line: Line::default(), since: Instant::now() });
     }
 
-    /// Reads what has come; those who wait for too long are left.
+    /// Reads the received data; drops clients that take too long.
     fn read(&mut self, questions: &mut Vec<(UnixStream, io::Result<Request>)>) {
         for mut knock in std::mem::take(&mut self.knocking) {
             match knock.line.read(&mut knock.stream) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ppt_agent::{Attached, Buffer, Segment, Session, Target, Threads};
 use ppt_listener::{Feed, ListedSegment, Source, Unattended};
 
-/// The buffers of a session, in their order. `from_start`: the process waits for this session, and has
+/// The buffers of a session, in order. `from_start`: the process waits for this session, and has
 /// written no frame yet.
 pub(super) fn feeds(session: &Session, from_start: bool) -> impl Iterator<Item = Feed> {
     let threads = session.target().threads_there();
@@ -17,8 +17,8 @@ pub(super) fn feeds(session: &Session, from_start: bool) -> impl Iterator<Item =
     })
 }
 
-/// The feed with which a file states facts of a process, which is none that has ended. Where a session
-/// has no buffers, ppt's own feeds are the first.
+/// The feed through which a file states facts of a process; it must not have ended. If a session
+/// has no buffers, ppt's own feeds come first.
 pub(super) fn living(first_feed: usize, session: &Session) -> Option<usize> {
     let buffers = session.attached();
     if buffers.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn living(first_feed: usize, session: &Session) -> Option<usize> {
     buffers.find(|(_, buffer)| buffer.end().is_none()).map(|(feed, _)| feed)
 }
 
-/// What a source chunk says of a process.
+/// The source chunk's description of a process.
 pub(super) fn process(target: &Target) -> ppt_listener::Process {
     let (uid, _) = target.owner();
     ppt_listener::Process {
@@ -95,7 +95,7 @@ fn unattended(
     frames.iter().map(of_ring)
 }
 
-/// All segments that the capture mentions.
+/// All segments that the capture refers to.
 fn segments(it: &Attached) -> Vec<ListedSegment> {
     let leftovers = it.leftovers.iter().map(|it| &it.segment);
     let mut segments: Vec<ListedSegment> = Vec::new();

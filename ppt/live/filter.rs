@@ -20,7 +20,7 @@ pub(super) fn code() -> &'static str {
     WHERE
 }
 
-/// Refuses an expression that is none, or that cannot be held against the frames of `buffers`.
+/// Rejects an invalid expression, or one that does not fit the frames of `buffers`.
 pub(crate) fn check_where<'a>(
     args: &args::Capture,
     buffers: impl IntoIterator<Item = (&'a Target, &'a Buffer)>,
@@ -48,7 +48,7 @@ fn drawn(error: &Error) -> String {
     format!("{error}\n{}", error.draw("--where", false))
 }
 
-/// The filter of a capture, and what it has to say while it works.
+/// The filter of a capture and its messages.
 pub(super) fn filter(args: &args::Capture) -> Result<Option<(SharedFilter, Remarks)>, Failure> {
     let Some(predicate) = predicate(args)? else { return Ok(None) };
     let remarks = Remarks::default();
@@ -56,12 +56,12 @@ pub(super) fn filter(args: &args::Capture) -> Result<Option<(SharedFilter, Remar
     Ok(Some((Arc::new(Mutex::new(matching)), remarks)))
 }
 
-/// Says something the next time that anybody looks.
+/// Queues a message for the next check.
 pub(super) fn remark(remarks: &Remarks, what: String) {
     locked(remarks).push(what);
 }
 
-/// What has been said since the last call.
+/// The messages since the last call.
 pub(super) fn said(remarks: &Remarks) -> Vec<String> {
     std::mem::take(&mut *locked(remarks))
 }
@@ -70,7 +70,7 @@ fn locked(remarks: &Remarks) -> MutexGuard<'_, Vec<String>> {
     remarks.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Frames of which an expression is true.
+/// Frames for which an expression is true.
 #[derive(Debug)]
 struct Matching {
     sieve: Sieve,
@@ -79,7 +79,7 @@ struct Matching {
 
 impl Filter for Matching {
     fn introduce(&mut self, new: &[(usize, &Source)]) {
-        // What the kernel says was asked for by another option: all of it passes.
+        // Kernel events were requested by another option, so all of them pass.
         let own = new.iter().filter(|(_, it)| !ppt_kernel::is_builtin(&it.kind));
         let new: Vec<_> = own.copied().collect();
         if new.is_empty() {

@@ -1,4 +1,4 @@
-//! `--flight`: what triggers, and what is said of windows.
+//! `--flight`: triggers, and messages about windows.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::failure::Failure;
 use crate::measure::{bytes, grouped};
 use crate::report;
 
-/// How long ppt tries to write windows once a session has ended.
+/// How long ppt tries to write windows after a session has ended.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The name of the messages about expressions.
 const EXPRESSION: &str = "where";
 
-/// Refuses what makes no sense, and expressions that are none or do not fit the frames and counters of
-/// `buffers`.
+/// Rejects contradictory options, and expressions that are invalid or do not fit the frames and
+/// counters of `buffers`.
 pub(crate) fn check_flight<'a>(
     args: &args::Capture,
     buffers: impl IntoIterator<Item = (&'a Target, &'a Buffer)>,
@@ -59,7 +59,7 @@ pub(crate) fn check_flight<'a>(
         predicate.compile(&kinds).map_err(|error| refused("--on", &error))?;
     }
     for predicate in parsed("--on-counter", &flight.on_counter)? {
-        // With no buffer yet, any counter may come.
+        // Without any buffer yet, any counter may appear.
         if !buffers.is_empty() {
             let schemas = buffers.iter().map(|it| &it.schema);
             Counts::check(&predicate, schemas).map_err(|error| refused("--on-counter", &error))?;
@@ -81,7 +81,7 @@ fn drawn(option: &str, error: &Error) -> String {
     format!("{error}\n{}", error.draw(option, false))
 }
 
-/// How the recorder works, if there is one.
+/// The options of the recorder, if there is one.
 pub(super) fn options(args: &args::Capture) -> Option<FlightOptions> {
     let flight = &args.flight;
     let keep = flight.time?;
@@ -101,7 +101,7 @@ pub(super) fn options(args: &args::Capture) -> Option<FlightOptions> {
     })
 }
 
-/// What triggers it, and what that has to say while frames come.
+/// The triggers and their messages.
 pub(super) fn watch(args: &args::Capture) -> Result<(Box<dyn TriggerWatch>, Remarks), Failure> {
     let remarks = Remarks::default();
     let frames = parsed("--on", &args.flight.on)?.into_iter().map(|predicate| OfFrames {
@@ -135,13 +135,13 @@ struct Expressions {
 struct OfFrames {
     text: Arc<str>,
     sieve: Sieve,
-    /// Feeds that it does not fit.
+    /// Feeds that the expression does not fit.
     refused: HashSet<usize>,
 }
 
 impl TriggerWatch for Expressions {
     fn introduce(&mut self, new: &[(usize, &Source)]) {
-        // What the kernel says is there to explain what triggers.
+        // Kernel events only help to explain a trigger.
         let own = new.iter().filter(|(_, it)| !ppt_kernel::is_builtin(&it.kind));
         let new: Vec<_> = own.copied().collect();
         if new.is_empty() {
@@ -191,7 +191,7 @@ impl TriggerWatch for Expressions {
     }
 }
 
-/// Says what happened to windows; returns whether nothing went wrong for good.
+/// Reports events of windows; returns whether there was no permanent failure.
 pub(super) fn tell(flight: &Flight, quiet: bool) -> bool {
     let mut ok = true;
     for event in flight.news() {
@@ -247,7 +247,7 @@ fn seconds(it: Stretch) -> String {
     format!("{:.1}", it.to_ns.saturating_sub(it.from_ns) as f64 / 1e9)
 }
 
-/// Where the frames of a recorder went, for the summary.
+/// The outcome of a recorder's frames, for the summary.
 pub(super) fn whither(flight: &Flight, name: &str) -> String {
     let progress = flight.progress();
     let mut text = match progress.written {

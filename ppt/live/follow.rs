@@ -29,12 +29,12 @@ use strays::Strays;
 
 /// State for attaching to further processes.
 pub(crate) struct Follow {
-    /// None once nobody can say hello any more.
+    /// None once no process can say hello any more.
     reception: Option<Reception>,
     socket: u64,
     newcomers: Newcomers,
     looked: Instant,
-    /// Processes that the last look saw first. Their hellos may be on the way.
+    /// Processes found first by the last search. Their hellos may be on the way.
     sighted: Vec<i32>,
     /// Each captured program.
     known: HashMap<Origin, ProgramFacts>,
@@ -80,12 +80,12 @@ struct Command {
     searcher: Searcher,
     /// The message about a process that lacks one of the requested buffers.
     without: Option<String>,
-    /// Buffers of the preloaded library that nobody asked for.
+    /// Buffers of the preloaded library that were not requested.
     unwanted: Vec<&'static str>,
 }
 
 impl Command {
-    /// Whether a buffer is one that nobody asked for.
+    /// Whether a buffer was not requested.
     fn leaves_out(&self, buffer: &Buffer) -> bool {
         let is_of_library = || Path::new(&buffer.object).file_name() == Some(FILE_NAME.as_ref());
         self.unwanted.contains(&&*buffer.schema.buffer) && is_of_library()
@@ -98,8 +98,8 @@ impl Follow {
         Ok(Self::new(Reception::of_children()?, None))
     }
 
-    /// Follows a command, which inherits the other end. `unwanted`: buffers of the preloaded library that
-    /// nobody asked for.
+    /// Follows a command, which inherits the other end. `unwanted`: buffers of the preloaded
+    /// library that were not requested.
     pub(crate) fn command(unwanted: Vec<&'static str>) -> Result<(Self, Guest), Failure> {
         let (reception, guest) = Reception::of_command()?;
         let command = Command {
@@ -138,23 +138,23 @@ impl Follow {
         self.reception.iter().flat_map(Reception::fds)
     }
 
-    /// Whether it is time to look for processes.
+    /// Whether a search for processes is due.
     pub(super) fn is_due(&self) -> bool {
         self.looked.elapsed() >= FIRST_LOOK
     }
 
-    /// How long the next look may wait.
+    /// Time until the next search.
     pub(super) fn patience(&self) -> Duration {
         if self.sighted.is_empty() { LOOK } else { FIRST_LOOK }
     }
 
-    /// Whether a process of the command has not had the time yet to say hello.
+    /// Whether a process of the command has not yet had time to say hello.
     pub(super) fn awaits_strays(&self) -> bool {
         let strays = self.command.as_ref().map(|it| &it.strays);
         strays.is_some_and(|it| it.are_awaited(|pid| !self.taken.contains(&pid)))
     }
 
-    /// Remembers processes that a list had for the first time.
+    /// Records processes that a list contains for the first time.
     fn sight(&mut self, newcomers: Vec<i32>) {
         self.sighted.extend(&newcomers);
         if let Some(command) = &mut self.command {
@@ -163,7 +163,7 @@ impl Follow {
         }
     }
 
-    /// Remembers an attached process.
+    /// Records an attached process.
     pub(super) fn enter(&mut self, session: &Session) -> Option<Origin> {
         self.taken.insert(session.target().pid());
         let origin = session.target().origin()?;
@@ -177,23 +177,23 @@ impl Follow {
         Some(origin)
     }
 
-    /// Remembers that a process of that origin cannot map a segment of ppt's.
+    /// Records that a process of that origin cannot map a segment of ppt's.
     pub(super) fn fell_over(&mut self, origin: Origin) {
         self.known.entry(origin).or_default().fell_over = true;
     }
 
-    /// Remembers that a process ended before ppt fetched the segment that it made.
+    /// Records that a process ended before ppt fetched the segment that it made.
     pub(super) fn never_fetched(&mut self) {
         self.missed.never_fetched();
     }
 
-    /// Reports the processes that were seen but not captured.
+    /// Reports processes that were found but not captured.
     pub(super) fn tell_missed(&self) {
         self.missed.tell();
     }
 }
 
-/// Whether an error means that the process has ended meanwhile.
+/// Whether an error means that the process has ended in the meantime.
 pub(crate) fn is_gone(error: &AgentError) -> bool {
     matches!(
         error,

@@ -37,7 +37,7 @@ impl Live<'_> {
                 match extended {
                     Ok(()) if self.options.quiet => {}
                     Ok(()) => report::note(tell::grew(attached, before)),
-                    // Nobody drains the frames that are written from now on.
+                    // The frames written from now on are not drained.
                     Err(error) => {
                         self.ok = false;
                         report::error(error.code(), error);

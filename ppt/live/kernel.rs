@@ -1,4 +1,4 @@
-//! What the kernel does with captured processes (`--kernel`), their stacks (`--stacks`), and their probes
+//! Kernel activity of captured processes (`--kernel`), their stacks (`--stacks`), and their probes
 //! (`--probe`).
 
 use std::collections::BTreeSet;
@@ -12,37 +12,37 @@ use crate::measure::grouped;
 use crate::probes::ProbedProcess;
 use crate::{args, descriptors, report, wording};
 
-/// So many stacks are enough to say what they are worth.
+/// The least number of stacks by which their quality is judged.
 const FEWEST_STACKS: u64 = 20;
 
-/// What the kernel does with captured processes.
+/// Kernel activity of captured processes.
 pub(crate) struct Kernel {
     events: Events,
-    /// Processes whose events are open, until they are captured.
+    /// Processes with open events that are not captured yet.
     pub(super) open: Vec<(i32, Watch)>,
-    /// Processes that are captured, and the numbers of the feeds of each.
+    /// Captured processes with the numbers of their feeds.
     pub(super) running: Vec<(i32, Vec<usize>, Running)>,
-    /// The feeds of all that ever were.
+    /// All feeds so far.
     pub(super) feeds: Vec<usize>,
     /// The messages that have been printed. They are the same for most processes.
     told: Vec<String>,
-    /// What is to be probed.
+    /// The requested probes.
     names: Vec<String>,
     may_return: bool,
-    /// The names that something has answered to.
+    /// The requested names that matched something.
     answered: BTreeSet<String>,
-    /// What is said of the others.
+    /// Messages about the names that did not.
     unknown: Vec<String>,
     quiet: bool,
 }
 
 impl Kernel {
-    /// Whether the command line asks for anything.
+    /// Whether the command line requests any of this.
     pub(crate) fn is_wanted(args: &args::Capture) -> bool {
         !args.kernel.is_empty() || args.stacks.is_some() || !args.probes.is_empty()
     }
 
-    /// What the command line asks for. This takes privileges, and so does [`Self::open`].
+    /// The requests of the command line. This needs privileges, as does [`Self::open`].
     pub(crate) fn wanted(args: &args::Capture) -> Option<Self> {
         let has = |word| args.kernel.contains(&word);
         let wanted = Wanted {
@@ -76,7 +76,7 @@ impl Kernel {
         Some(kernel)
     }
 
-    /// Opens the events of a process. What the kernel does with it waits until it is captured.
+    /// Opens the events of a process. They wait until it is captured.
     pub(crate) fn open(&mut self, target: &Target) {
         let pid = target.pid();
         if self.has(pid) {
@@ -93,7 +93,7 @@ impl Kernel {
         self.open.extend(watch.map(|watch| (pid, watch)));
     }
 
-    /// What is to be probed in a process.
+    /// The requested probes in a process.
     fn probes(&mut self, target: &Target) -> Vec<Probe> {
         if self.names.is_empty() {
             return Vec::new();
@@ -110,7 +110,7 @@ impl Kernel {
         found.probes
     }
 
-    /// What is said of a name of `--probe` that nothing has answered to in any process.
+    /// The message about a name of `--probe` that matched nothing in any process.
     pub(crate) fn unanswered(&self) -> Option<&str> {
         let is_missing = self.names.iter().any(|name| !self.answered.contains(name));
         self.unknown.first().map(String::as_str).filter(|_| is_missing)
@@ -123,7 +123,7 @@ impl Kernel {
         }
     }
 
-    /// Reports something, in the same words once.
+    /// Prints a message, but the same text only once.
     fn warn(&mut self, code: &'static str, message: String) {
         if !self.told.contains(&message) {
             report::warning(code, &message);
@@ -143,18 +143,18 @@ impl Kernel {
         }
     }
 
-    /// What is said of probes that were stopped.
+    /// The messages about stopped probes.
     fn stopped(&self) -> impl Iterator<Item = String> {
         self.running.iter().flat_map(|(pid, _, running)| stopped(*pid, running.counts()))
     }
 
-    /// Whether the kernel tells anything of process `pid`.
+    /// Whether the kernel reports events of process `pid`.
     pub(crate) fn has(&self, pid: i32) -> bool {
         let running = self.running.iter().map(|it| it.0);
         self.open.iter().map(|it| it.0).chain(running).any(|it| it == pid)
     }
 
-    /// Takes what is left of process `pid`; returns its feeds.
+    /// Reads the remaining events of process `pid`; returns its feeds.
     pub(super) fn stop(&mut self, pid: i32) -> Vec<usize> {
         self.open.retain(|it| it.0 != pid);
         let Some(at) = self.running.iter().position(|it| it.0 == pid) else { return Vec::new() };
@@ -163,14 +163,14 @@ impl Kernel {
         feeds
     }
 
-    /// Takes what is left of all processes.
+    /// Reads the remaining events of all processes.
     pub(super) fn stop_all(&mut self) {
         for (pid, _, running) in std::mem::take(&mut self.running) {
             self.end(pid, running);
         }
     }
 
-    /// Ends one, and says what its stacks are worth, and which calls have no frame.
+    /// Ends one, and reports the quality of its stacks and the calls without a frame.
     fn end(&mut self, pid: i32, running: Running) {
         let counts = running.stop();
         for message in stopped(pid, &counts) {
@@ -190,7 +190,7 @@ impl Kernel {
         }
         let Some(counts) = counts.stacks else { return };
         let (taken, shallow) = (counts.taken(), counts.shallow());
-        // A few may be of functions that prepare or end a frame.
+        // A few may be in functions that set up or remove a frame.
         if taken >= FEWEST_STACKS && shallow * 4 > taken * 3 {
             let share = 100 * shallow / taken;
             report::warning(
@@ -205,7 +205,7 @@ impl Kernel {
     }
 }
 
-/// What is said of the probes of a process that were stopped.
+/// The message about stopped probes of a process.
 fn stopped(pid: i32, counts: &Counts) -> Vec<String> {
     let Some(counts) = &counts.probes else { return Vec::new() };
     let limit = grouped(counts.limit());

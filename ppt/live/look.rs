@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::{report, wording};
 
 impl Live<'_> {
-    /// Checks the mailboxes of process `pid`, which may run another program by now.
+    /// Checks the mailboxes of process `pid`, which may already run another program.
     pub(crate) fn look_at(&mut self, pid: i32) {
         for index in (0..self.members.len()).rev() {
             if self.members[index].session.target().pid() == pid {
@@ -17,12 +17,12 @@ impl Live<'_> {
         }
     }
 
-    /// Checks the mailboxes of every process, in the order in which they came.
+    /// Checks the mailboxes of every process, in order of arrival.
     pub(super) fn look_at_all(&mut self) {
         let mut index = 0;
         while let Some(feed) = self.members.get(index).map(|it| it.feed) {
             self.look(index);
-            // Unless it has left, and another one is at its place.
+            // Skips it if it was removed and another one took its position.
             index += usize::from(self.members.get(index).is_some_and(|it| it.feed == feed));
         }
     }
@@ -102,7 +102,7 @@ impl Live<'_> {
                 return false;
             }
             News::Ended(end) => {
-                // The end of a process is said once, and not of each buffer.
+                // The end of a process is reported once, not for each buffer.
                 let of_process = matches!(end, BufferEnd::Exec | BufferEnd::Exited);
                 if member.session.attached().len() > 1 && !of_process && !self.options.quiet {
                     self.status.clear();

@@ -1,42 +1,41 @@
-//! What captured processes have mapped as code, so that readers can name addresses.
+//! The executable mappings of captured processes, so that readers can name addresses.
 //!
-//! It is read when a process comes, now and then, because libraries are loaded and unloaded, and once
-//! more before the process is left. That takes one percent of the time at most.
+//! They are read when a process is added, regularly, because libraries are loaded and unloaded, and
+//! once more before the process is removed. That takes at most one percent of the time.
 
 use std::time::{Duration, Instant};
 
 use ppt_agent::{FoundModules, MappedModule, ModuleWatch, Session};
 use ppt_listener::{Listener, Module, Modules};
 
-/// The part of the time that looks take: one in so many.
+/// The reciprocal of the share of time that reads take.
 const PART: u32 = 100;
-/// The shortest pause between two looks at a process. Each takes a lock of the process for a moment.
+/// The shortest pause between two reads. Each briefly takes a lock of the process.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The modules of a member's process, and where the capture states them.
+/// The modules of a member's process, and their feed.
 #[derive(Debug, Default)]
 pub(super) struct MemberModules {
     watch: ModuleWatch,
-    /// The feed with which the capture states them.
+    /// The feed through which the capture states them.
     feed: Option<usize>,
     due: Option<Instant>,
 }
 
 impl MemberModules {
-    /// Has the capture state what has changed, if it is time to look. `first_feed` is the feed of the
-    /// first buffer of the session.
+    /// Writes changes to the capture, if a read is due. `first_feed` is the session's first feed.
     pub(super) fn tell(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
         if self.due.is_none_or(|due| Instant::now() >= due) {
             self.tell_now(first_feed, session, listener);
         }
     }
 
-    /// The same whether it is time or not.
+    /// The same, whether it is due or not.
     pub(super) fn tell_now(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
         let start = Instant::now();
-        // A file says nothing of a feed that has ended.
+        // A file accepts nothing for a feed that has ended.
         let Some(feed) = super::feed::living(first_feed, session) else { return };
         if self.feed.replace(feed) != Some(feed) {
             self.watch.forget();
@@ -49,7 +48,7 @@ impl MemberModules {
     }
 }
 
-/// What was found as the capture states it.
+/// The modules as the capture states them.
 fn stated(found: FoundModules) -> Modules {
     let module = |it: MappedModule| Module {
         start: it.start,

@@ -16,10 +16,10 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::measure::{Slots, bytes};
 
-/// The kind of a capture, which decides what ppt reports.
+/// The type of a capture, which determines the reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// One process: the capture ends with it and says why.
+    /// One process: the capture ends with it and reports why.
     One,
     /// Several processes: ppt reports each end.
     Several,
@@ -31,9 +31,9 @@ pub(crate) enum Kind {
 
 /// The longest sleep of `--rate low-power`.
 const LOW_POWER: Duration = Duration::from_millis(100);
-/// Counters are not read more often than that.
+/// The shortest interval between counter readings.
 pub(super) const FEWEST_COUNTERS: Duration = Duration::from_millis(10);
-/// How long frames may wait for further frames, so that ppt writes to a file seldom. A reader of a
+/// How long frames may wait for more frames, so that ppt rarely writes to a file. A reader of a
 /// pipe gets frames sooner.
 const FILE_AGE: Duration = Duration::from_millis(250);
 
@@ -74,7 +74,7 @@ pub(crate) fn attach_options(args: &args::Capture, follow: Option<u64>) -> Attac
     }
 }
 
-/// Refuses a size that has no room for a single frame of `buffers`.
+/// Rejects a size that cannot hold a single frame of `buffers`.
 pub(crate) fn check_size<'a>(
     args: &args::Capture,
     buffers: impl IntoIterator<Item = (&'a Target, &'a Buffer)>,
@@ -104,7 +104,7 @@ pub(super) fn listen_options(
             args::Rate::LowPower => Silence::Fixed(LOW_POWER),
             args::Rate::Peak | args::Rate::Paper => default.silence,
         },
-        // What triggers is to be seen soon.
+        // Triggers must be detected soon.
         chunk_age: match args.to_stdout() || args.flight.time.is_some() {
             true => default.chunk_age,
             false => FILE_AGE,

@@ -1,4 +1,5 @@
-//! Where a capture goes: into files while it is made, or into a folder, a window at a time.
+//! The outputs of a capture: files written during the capture, or a folder with one file per
+//! window.
 
 mod about;
 mod files;
@@ -12,7 +13,7 @@ pub(super) use about::{Kept, News, header};
 pub(super) use files::Files;
 pub(super) use windows::Windows;
 
-/// Where a capture goes.
+/// The outputs of a capture.
 pub(crate) enum Outputs {
     Files(Box<Files>),
     /// `--flight`.
@@ -20,7 +21,7 @@ pub(crate) enum Outputs {
 }
 
 impl Outputs {
-    /// Opens what the command line names.
+    /// Opens the outputs that the command line names.
     pub(crate) fn open(args: &args::Capture) -> Result<Self, Failure> {
         Ok(match args.flight.time {
             Some(_) => Self::Windows(Windows::open(args)?),
@@ -44,7 +45,7 @@ impl Outputs {
         }
     }
 
-    /// Gives the file its name, because its content is worth keeping from now on. Further calls do
+    /// Gives the file its name, because its content is worth keeping from now on. Repeated calls do
     /// nothing.
     pub(super) fn publish(&mut self) -> Result<(), OutputError> {
         match self {
@@ -61,7 +62,7 @@ impl Outputs {
         }
     }
 
-    /// The name of the capture from the root, by which readers find all files of it; None: it has none.
+    /// The absolute path by which readers find all files of the capture; None if it has none.
     pub(super) fn full_name(&self) -> Option<String> {
         match self {
             Self::Files(files) => files.full_name(),
@@ -77,7 +78,7 @@ impl Outputs {
         }
     }
 
-    /// How much of the capture its files still hold.
+    /// The part of the capture that its files still hold.
     pub(super) fn kept(&self) -> Kept {
         match self {
             Self::Files(files) => files.kept(),

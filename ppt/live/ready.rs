@@ -7,7 +7,7 @@ pub(crate) struct Ready {
     pub(super) tick: bool,
     pub(super) hello: bool,
     pub(super) deadline: bool,
-    /// Somebody wants to talk to this session.
+    /// A client connects to this session.
     pub(super) door: bool,
     /// The first feeds of the members whose process has ended. Their places among the members
     /// change as others leave.

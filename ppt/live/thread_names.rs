@@ -1,20 +1,20 @@
 //! The names of the threads of captured processes.
 //!
-//! They are read when a process comes, then with the checks of the mailboxes, and once more before the
-//! process is left. That takes one percent of the time at most.
+//! They are read when a process is added, then with the checks of the mailboxes, and once more
+//! before the process is removed. That takes at most one percent of the time.
 
 use std::time::{Duration, Instant};
 
 use ppt_agent::{Session, ThreadNames};
 use ppt_listener::{Listener, NameChanges, ThreadName};
 
-/// The part of the time that looks take: one in so many.
+/// The reciprocal of the share of time that reads take.
 const PART: u32 = 100;
-/// Most threads of a process whose names a look reads: Ctrl-C does not wait for thousands.
+/// The most thread names read at once per process: Ctrl-C must not wait for thousands.
 const AT_ONCE: usize = 256;
-/// Most threads whose names are read once more before a process is left.
+/// The most thread names read once more before a process is removed.
 const AT_THE_END: usize = 64;
-/// The longest pause between two looks.
+/// The longest pause between two reads.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// When the names of all processes are read next.
@@ -22,12 +22,12 @@ const LONGEST: Duration = Duration::from_secs(60);
 pub(super) struct NamesDue(Option<Instant>);
 
 impl NamesDue {
-    /// How long until the names are read next.
+    /// Time until the next read.
     pub(super) fn pause(&self) -> Duration {
         self.0.map_or(Duration::ZERO, |due| due.saturating_duration_since(Instant::now()))
     }
 
-    /// Runs `look`, which reads the names of all processes, if that is due.
+    /// Runs `look`, which reads the names of all processes, if it is due.
     pub(super) fn look(&mut self, look: impl FnOnce()) {
         let start = Instant::now();
         if self.0.is_some_and(|due| start < due) {
@@ -38,27 +38,26 @@ impl NamesDue {
     }
 }
 
-/// The names of a member's threads, and where the capture states them.
+/// The thread names of a member, and their feed.
 #[derive(Debug, Default)]
 pub(super) struct MemberNames {
     read: ThreadNames,
-    /// The feed with which the capture states them.
+    /// The feed through which the capture states them.
     feed: Option<usize>,
 }
 
 impl MemberNames {
-    /// Reads names, and has the capture state what has changed. `first_feed` is the feed of the first
-    /// buffer of the session.
+    /// Reads names, and writes changes to the capture. `first_feed` is the session's first feed.
     pub(super) fn tell(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
         self.tell_some(AT_ONCE, first_feed, session, listener);
     }
 
-    /// Whether threads are left whose names the last look did not reach.
+    /// Whether the last read left threads out.
     pub(super) fn is_unfinished(&self) -> bool {
         self.read.is_unfinished()
     }
 
-    /// The same of a few threads, before the process is left.
+    /// The same for a few threads, before the process is removed.
     pub(super) fn tell_last(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
         self.tell_some(AT_THE_END, first_feed, session, listener);
     }

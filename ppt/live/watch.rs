@@ -1,4 +1,4 @@
-//! Feeds of ppt's own for each captured process: what the kernel does with it, its stacks, and its probes.
+//! ppt's own feeds for each captured process: kernel activity, stacks and probes.
 
 use ppt_kernel::BUFFER;
 use ppt_listener::Feed;
@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::report;
 
 impl Live<'_> {
-    /// Captures what the kernel does with the process of a member, if that is wanted.
+    /// Captures kernel activity of a member's process, if requested.
     pub(super) fn watch_kernel(&mut self, member: usize) {
         let Some(kernel) = &mut self.kernel else { return };
         let target = self.members[member].session.target();
@@ -26,7 +26,7 @@ impl Live<'_> {
                 kind: builtin.buffer.into(),
                 buffer: builtin.buffer.into(),
                 process: ppt_listener::Process {
-                    // Its stamps are ppt's own.
+                    // Its timestamps are ppt's own.
                     time_offsets: Vec::new(),
                     ..feed::process(target)
                 },
@@ -59,7 +59,7 @@ impl Live<'_> {
         }
     }
 
-    /// Ends that of process `pid`, if none of its members is left.
+    /// Ends the feeds of process `pid`, if none of its members is left.
     pub(super) fn unwatch_kernel(&mut self, pid: i32) {
         if self.has(pid) {
             return;
