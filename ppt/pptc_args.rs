@@ -18,7 +18,7 @@ Examples:
   pptc --print layout example.frame    show the place of each byte of a frame
   pptc fmt *.frame                     format frame files";
 
-/// Compile frame files into C, C++, Rust, Python, Java or Node code that writes their frames.
+/// Compile frame files into C, C++, Rust, Python, Java, Node or Go code that writes their frames.
 #[derive(Parser)]
 #[command(name = "pptc", version, max_term_width = 100, after_help = EXAMPLES)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]

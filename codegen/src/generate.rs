@@ -8,7 +8,7 @@ use ppt_frame_dsl::{CompileFailure, Compiled, Declared, Language};
 use crate::emitter::Emitter;
 use crate::model::BufferModel;
 use crate::output::GeneratedFile;
-use crate::{c, cpp, java, node, python, rust};
+use crate::{c, cpp, go, java, node, python, rust};
 
 /// Why a checked frame file cannot be generated.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +64,7 @@ pub fn generate(
         }
         outputs.extend(emitter.emit(&model));
     }
-    // Python's module, Java's library and Node's addon are made of C's files, and more.
+    // Python's module, Java's library, Node's addon and Go's package are made of C's files, and more.
     let mut names = HashSet::new();
     outputs.retain(|output| names.insert(output.name.clone()));
     Ok(outputs)
@@ -79,5 +79,6 @@ fn emitter(language: Language) -> &'static dyn Emitter {
         Language::Python => &python::Python,
         Language::Java => &java::Java,
         Language::Node => &node::Node,
+        Language::Go => &go::Go,
     }
 }

@@ -18,6 +18,7 @@ mod compile;
 mod cpp;
 mod emitter;
 mod generate;
+mod go;
 mod java;
 mod model;
 mod node;

@@ -8,7 +8,8 @@ mod support;
 use std::fs;
 
 use support::{
-    CELLS_SOURCE, CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, FORK_SOURCE, Generated,
+    CELLS_SOURCE, CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, FORK_SOURCE, GO_HASH,
+    GO_HASH_HEADER, GO_HEADER, GO_NATIVE, GO_NATIVE_HASH, GO_OFF_HASH, GO_RUNTIME, Generated,
     HASH_HEADER, HASH_MODULE, HELLO_SOURCE, JAVA_HASH, JAVA_LIBRARY, JAVA_RUNTIME, MADE_SOURCE,
     NODE_ADDON, NODE_HASH, NODE_RUNTIME, golden_folder, goldens,
 };
@@ -53,6 +54,9 @@ const NODE_GOLDENS: [&str; 8] = [
     "metrics.frame",
 ];
 
+/// Frame files whose packages for Go are compared, too.
+const GO_GOLDENS: [&str; 8] = NODE_GOLDENS;
+
 /// Lines of context before the first difference, and lines shown from there.
 const CONTEXT: usize = 3;
 const SHOWN: usize = 8;
@@ -87,7 +91,12 @@ fn all() -> impl Iterator<Item = Generated> {
     let python = PYTHON_GOLDENS.map(|name| Generated::python(&golden_folder().join(name)));
     let node = NODE_GOLDENS.map(|name| Generated::node(&golden_folder().join(name)));
     let java = JAVA_GOLDENS.map(|name| Generated::java(&golden_folder().join(name)));
-    c.chain(CPP_GOLDENS.into_iter().map(Generated::cpp)).chain(python).chain(java).chain(node)
+    let go = GO_GOLDENS.map(|name| Generated::go(&golden_folder().join(name)));
+    c.chain(CPP_GOLDENS.into_iter().map(Generated::cpp))
+        .chain(python)
+        .chain(java)
+        .chain(node)
+        .chain(go)
 }
 
 /// No expectation outlives its frame file.
@@ -129,7 +138,16 @@ fn without_fixed_text(text: &str) -> String {
         (NODE_ADDON, "runtime/node/node.c"),
         (NODE_HASH, "runtime/node/hash.c"),
     ];
-    fixed.iter().fold(text.to_owned(), |text, (fixed, name)| {
+    let of_go = [
+        (GO_RUNTIME, "runtime/go/runtime.go"),
+        (GO_HASH, "runtime/go/hash.go"),
+        (GO_NATIVE, "runtime/go/native.go"),
+        (GO_NATIVE_HASH, "runtime/go/native_hash.go"),
+        (GO_OFF_HASH, "runtime/go/off_hash.go"),
+        (GO_HEADER, "runtime/go/frames.h"),
+        (GO_HASH_HEADER, "runtime/go/hash.h"),
+    ];
+    fixed.iter().chain(&of_go).fold(text.to_owned(), |text, (fixed, name)| {
         text.replacen(fixed.trim_end(), &format!("[ {name} ]"), 1)
     })
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use ppt_codegen::{GenerateError, Language};
 use support::compiler::{Compiler, Dialect};
+use support::go::Go;
 use support::java::Jdk;
 use support::node::Node;
 
@@ -22,7 +23,7 @@ const BUFFERS: &str =
     "allow commit end enums f fields frame now on py prepare scope_of start write_x";
 
 /// The same of names that differ from one above by so little that one file cannot have both.
-const MORE: &str = "Fill Step f_ on_";
+const MORE: &str = "Fill Step Values f_ on_";
 
 const CLOCKS: &str = "option time ns realtime;";
 
@@ -33,6 +34,11 @@ const JAVAS: &str = "abandon accept class ends equals frame_ hash_code java java
 /// Names that a module of Node uses: its exports, and what JavaScript and its objects know.
 const NODES: &str = "Array ArrayBufferView BigInt Buffer Error Number Object Set Symbol allowAttach await \
     constructor exports let module prototype require toString";
+
+/// Names that a package of Go uses: its exports, its imports, and words of Go.
+const GOS: &str = "At Hash Int append atomic byte c cgo chan claim_ copy defer error func go \
+    import init int64 len main map nil ppt2 prepare_ range scope_ string struct time type unsafe \
+    utf8 value var";
 
 /// A buffer of one name, with frames, fields, an enum and values of all the others.
 fn frames(buffer: &str, types: &[&str], members: &[&str]) -> String {
@@ -138,6 +144,11 @@ fn compile(language: Language, folder: &std::path::Path) {
             node.addon(gcc, folder, "a");
             node.modules(folder);
         }
+        Language::Go => {
+            let Some(go) = Go::find() else { return };
+            go.header(gcc, folder);
+            go.vet(folder);
+        }
         Language::Rust => unreachable!("golden_rust compiles that"),
     }
 }
@@ -185,7 +196,7 @@ fn check_names(language: Language, words: &str) {
     assert!(enum_names.len() * 2 > all.len(), "{enum_names:?}");
     generates(language, &enums(&enum_names));
     buffers.retain(|name| BUFFERS.split_whitespace().any(|it| it == *name));
-    if matches!(language, Language::Java | Language::Node) {
+    if matches!(language, Language::Java | Language::Node | Language::Go) {
         // Their names do not have the buffer's in the middle, and what checks them takes seconds.
         buffers.truncate(1);
     }
@@ -229,4 +240,10 @@ fn java() {
 fn node() {
     names_of(Language::Node);
     check_names(Language::Node, NODES);
+}
+
+#[test]
+fn go() {
+    names_of(Language::Go);
+    check_names(Language::Go, GOS);
 }

@@ -46,12 +46,16 @@ languages! {
     Python: "Python", "python", ["py"];
     Java: "Java", "java", ["jvm", "jni", "kotlin"];
     Node: "Node", "node", ["js", "javascript", "nodejs", "node.js", "typescript", "ts"];
+    Go: "Go", "go", ["golang", "cgo"];
 }
 
 impl Language {
     /// Whether its output includes C files.
     pub(crate) fn is_made_of_c(self) -> bool {
-        matches!(self, Language::C | Language::Python | Language::Java | Language::Node)
+        match self {
+            Language::C | Language::Python | Language::Java | Language::Node | Language::Go => true,
+            Language::Cpp | Language::Rust => false,
+        }
     }
 
     /// Whether its output includes headers of the C library, with their macros.

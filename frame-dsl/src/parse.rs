@@ -553,7 +553,7 @@ fn in_words(rule: Rule) -> Option<&'static str> {
         Rule::within_word => "`within`",
         Rule::duration => "a length of time, such as `500ms`",
         Rule::policy => "a policy",
-        Rule::language => "a language (`C`, `C++`, `Rust`, `Python`, `Java` or `Node`)",
+        Rule::language => "a language (`C`, `C++`, `Rust`, `Python`, `Java`, `Node` or `Go`)",
         Rule::key => "an option (`time`, `tag` or `allow`)",
         Rule::integer => "an integer type (`i8` … `u64`)",
         Rule::name | Rule::declarator | Rule::value => "a name",

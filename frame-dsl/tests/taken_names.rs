@@ -120,18 +120,18 @@ fn words_that_are_free() {
 /// A name is rejected for the generated languages only.
 #[test]
 fn names_are_refused_where_they_are_taken() {
-    use Language::{C, Cpp, Java, Node, Python, Rust};
+    use Language::{C, Cpp, Go, Java, Node, Python, Rust};
     let refused_in: [(&str, &str, &[Language]); 10] = [
         ("frame f { int class; }", "keyword", &[Cpp, Java]),
         ("frame f { int finally; }", "keyword", &[Java]),
         ("frame f { int type; }", "keyword", &[Rust]),
-        ("frame f { int restrict; }", "keyword", &[C, Python, Java, Node]),
-        ("frame f { int errno; }", "macro-name", &[C, Cpp, Python, Java, Node]),
+        ("frame f { int restrict; }", "keyword", &[C, Python, Java, Node, Go]),
+        ("frame f { int errno; }", "macro-name", &[C, Cpp, Python, Java, Node, Go]),
         ("frame self_ { int a; }", "becomes-self", &[Rust]),
         ("frame write { int a; }", "method-name", &[Cpp]),
         ("frame f { int a; } counter add;", "method-name", &[Cpp]),
         ("buffer std; frame f { int a; }", "buffer-name", &[Cpp]),
-        ("enum job_one { A } frame JobOne { int a; }", "name-clash", &[Rust, Java]),
+        ("enum job_one { A } frame JobOne { int a; }", "name-clash", &[Rust, Java, Go]),
     ];
     for (source, code, languages) in refused_in {
         for &language in Language::ALL {

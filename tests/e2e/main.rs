@@ -36,6 +36,7 @@ mod docs {
     mod demo;
     mod examples;
     mod experiments;
+    mod go;
     mod java;
     mod messages;
     mod node;
@@ -52,6 +53,7 @@ mod fixtures {
     pub mod family;
     pub mod first;
     pub mod flood;
+    pub mod go;
     pub mod java;
     pub mod ledger;
     pub mod limits;
@@ -88,6 +90,7 @@ mod languages {
     mod counting;
     mod cpp;
     mod fmt;
+    mod go;
     mod java;
     mod lengths;
     mod node;

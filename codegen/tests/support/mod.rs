@@ -3,6 +3,7 @@
 
 pub mod compiler;
 pub mod files;
+pub mod go;
 pub mod java;
 pub mod node;
 pub mod rust_words;
@@ -26,6 +27,13 @@ pub const JAVA_HASH: &str = include_str!("../../runtime/java/hash.c");
 pub const NODE_RUNTIME: &str = include_str!("../../runtime/node/runtime.js");
 pub const NODE_ADDON: &str = include_str!("../../runtime/node/node.c");
 pub const NODE_HASH: &str = include_str!("../../runtime/node/hash.c");
+pub const GO_RUNTIME: &str = include_str!("../../runtime/go/runtime.go");
+pub const GO_HASH: &str = include_str!("../../runtime/go/hash.go");
+pub const GO_NATIVE: &str = include_str!("../../runtime/go/native.go");
+pub const GO_NATIVE_HASH: &str = include_str!("../../runtime/go/native_hash.go");
+pub const GO_OFF_HASH: &str = include_str!("../../runtime/go/off_hash.go");
+pub const GO_HEADER: &str = include_str!("../../runtime/go/frames.h");
+pub const GO_HASH_HEADER: &str = include_str!("../../runtime/go/hash.h");
 pub const MADE_SOURCE: &str = include_str!("../../runtime/c/made.c");
 pub const CELLS_SOURCE: &str = include_str!("../../runtime/c/cells.c");
 pub const FORK_SOURCE: &str = include_str!("../../runtime/c/fork.c");
@@ -116,6 +124,26 @@ impl Generated {
             text += &format!("// ---- {} ----\n{}\n", file.name, file.text);
         }
         let name = format!("{}.js", generated.stem);
+        generated.outputs.push(GeneratedFile { name, text });
+        generated
+    }
+
+    /// The package for Go of a file, but for C: its Go in one text, and the header that it includes.
+    pub fn go(path: &Path) -> Generated {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let source = fs::read_to_string(path).unwrap();
+        let mut generated = Generated::new(&source, name, Language::Go);
+        let is_more = |it: &mut GeneratedFile| it.name.starts_with("frames");
+        let mut text = String::new();
+        for file in generated.outputs.extract_if(.., is_more) {
+            text += &format!("// ---- {} ----\n{}\n", file.name, file.text);
+        }
+        // C's source is that of C, but for a line, which keeps it from Go without cgo.
+        for file in generated.outputs.iter_mut().filter(|it| it.name.ends_with(".c")) {
+            assert_eq!(file.text.matches("*/\n\n//go:build cgo\n\n").count(), 1);
+            file.text = file.text.replacen("\n//go:build cgo\n\n", "", 1);
+        }
+        let name = format!("{}.go", generated.stem);
         generated.outputs.push(GeneratedFile { name, text });
         generated
     }

@@ -2,10 +2,14 @@
 //!
 //! C has one namespace of macros and enumerators for everything included, so `a_b`.`c` and
 //! `a`.`b_c` become one name. Rust has one namespace of types per buffer and one of variants per
-//! enum, Java one of classes per package, Node one of exports.
+//! enum, Java one of classes per package, Node and Go one of exports.
+
+mod declared;
+mod go;
 
 use std::collections::{HashMap, HashSet};
 
+use self::declared::{Generated, OF_PPT, halves, types};
 use super::frames::Draft;
 use super::kinds::OwnEnum;
 use super::names;
@@ -15,11 +19,7 @@ use crate::language::Language;
 use crate::metric::Metric;
 use crate::mistake::{Mistake, NameKind};
 use crate::names::{block_macro, claim_macro, enumerator, field_macro, stamp_macro, upper_camel};
-use crate::role::{HALF, SpanHalf};
 use crate::schema::MAX_VALUES;
-
-/// The subject in messages about names that no line declares.
-const OF_PPT: &str = "what ppt adds to";
 
 /// Reports every two declarations that would get one name in a generated language.
 pub(super) fn distinct(
@@ -32,6 +32,7 @@ pub(super) fn distinct(
     let has_c = sink.languages().iter().any(|language| language.has_c_headers());
     let has_rust = sink.languages().contains(&Language::Rust);
     let has_node = sink.languages().contains(&Language::Node);
+    let has_go = sink.languages().contains(&Language::Go);
     let has_java = sink.languages().contains(&Language::Java);
     let mut clashes = Clashes { sink, reported: HashSet::new() };
     if has_c {
@@ -42,6 +43,10 @@ pub(super) fn distinct(
     }
     if has_node {
         clashes.check("Node", exports(file, drafts, metrics));
+    }
+    if has_go {
+        clashes.check("Go", go::exports(file, drafts, metrics));
+        drafts.iter().for_each(|draft| clashes.check("Go", go::fields(draft)));
     }
     if has_java {
         let mut classes = types(file, drafts);
@@ -91,17 +96,6 @@ fn clashes_of_rust(
         });
         clashes.check("Rust", variants.collect());
     }
-}
-
-/// A name in the output and its declaration.
-struct Generated<'a> {
-    name: String,
-    /// A description of the declaration.
-    of: String,
-    /// Its name. Equal names with equal descriptions are a duplicate declaration, which is reported
-    /// elsewhere.
-    declared: &'a str,
-    place: &'a Span,
 }
 
 fn c_names<'a>(buffer: &str, file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
@@ -160,32 +154,6 @@ fn metric_type((metric, place): &(Metric, Span)) -> Generated<'_> {
     }
 }
 
-/// A type for each frame and each enum: a struct in Rust, a class in Java.
-fn types<'a>(file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
-    let frames = drafts.iter().map(|Draft { frame, places, .. }| Generated {
-        name: upper_camel(&frame.name),
-        of: format!("frame `{}`", frame.name),
-        declared: &frame.name,
-        place: &places.name,
-    });
-    let enums = file.enums.iter().map(|it| Generated {
-        name: upper_camel(&it.name.text),
-        of: format!("enum `{}`", it.name.text),
-        declared: &it.name.text,
-        place: &it.name.span,
-    });
-    let own = drafts.iter().flat_map(|Draft { frame, own, .. }| {
-        own.iter().map(|own| Generated {
-            name: own.declared.name.clone(),
-            of: format!("{OF_PPT} frame `{}`", frame.name),
-            // No line declares it: an enum with the same name is a different declaration.
-            declared: &frame.name,
-            place: &own.place,
-        })
-    });
-    frames.chain(enums).chain(own).collect()
-}
-
 /// The exports of a Node module: declared names are used unchanged.
 fn exports<'a>(
     file: &'a FrameFile,
@@ -200,21 +168,6 @@ fn exports<'a>(
         }
     }
     exports
-}
-
-/// The structs of the halves of spans, in Rust.
-fn halves(drafts: &[Draft]) -> impl Iterator<Item = Generated<'_>> {
-    drafts.iter().flat_map(|Draft { frame, places, .. }| {
-        let is_of_half = |field: &crate::schema::Field| field.extra.contains_key(HALF);
-        let has_halves = frame.fields.iter().any(is_of_half);
-        let halves = SpanHalf::ALL.into_iter().filter(move |_| has_halves);
-        halves.map(|half| Generated {
-            name: format!("{}{}", upper_camel(&frame.name), upper_camel(half.word())),
-            of: format!("the {} of frame `{}`", half.word(), frame.name),
-            declared: &frame.name,
-            place: &places.name,
-        })
-    })
 }
 
 struct Clashes<'a> {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::fixtures::go;
 use crate::fixtures::java;
 use crate::fixtures::node;
 use crate::fixtures::python::modules;
@@ -169,6 +170,33 @@ while (line() !== null) {
 }
 "#;
 
+const GO: &str = r#"package main
+
+import (
+	"fmt"
+	"time"
+
+	"program/only"
+)
+
+func main() {
+	fmt.Println("ready")
+	for line() != "" {
+		for i := 0; i < 100; i++ {
+			only.AddSeen(uint64(i))
+			only.AddLevel(int64(-i))
+			length := time.Duration(i) * time.Microsecond
+			if i < 5 {
+				length -= time.Microsecond
+			}
+			only.ObserveWaits(length)
+			only.ObserveSizes(uint32(i))
+		}
+		fmt.Println("done")
+	}
+}
+"#;
+
 #[test]
 fn c() {
     let bench = bench();
@@ -226,6 +254,15 @@ fn node() {
     bench.write("main.js", NODE);
     if node::packages(&bench, &["only"]) {
         check(&bench, Target::start(node::node(&bench, "main.js", &[])));
+    }
+}
+
+#[test]
+fn go() {
+    let bench = bench();
+    bench.write("main.go", GO);
+    if go::program(&bench, &["only"], "main.go") {
+        check(&bench, Target::start(go::built(&bench, &[])));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Differences of tick stamps, in histograms of nanoseconds.
 
+use crate::fixtures::go;
 use crate::fixtures::java;
 use crate::fixtures::node;
 use crate::fixtures::python::modules;
@@ -123,6 +124,32 @@ while (line() !== null) {
 }
 "#;
 
+const GO: &str = r#"package main
+
+import (
+	"fmt"
+	"time"
+
+	"program/lengths"
+)
+
+func main() {
+	fmt.Println("ready")
+	for line() != "" {
+		var length, about time.Duration
+		for i := 0; i < 5; i++ {
+			before := time.Now()
+			start := lengths.Now()
+			time.Sleep(20 * time.Millisecond)
+			length = lengths.NsBetween(start, lengths.Now())
+			about = time.Since(before)
+			lengths.ObserveNaps(length)
+		}
+		fmt.Println("done", int64(length), int64(about), int64(lengths.NsBetween(0, 7)))
+	}
+}
+"#;
+
 fn bench() -> Bench {
     let bench = Bench::new();
     bench.write("lengths.frame", FRAMES);
@@ -184,6 +211,15 @@ fn node() {
     bench.write("main.js", NODE);
     if node::packages(&bench, &["lengths"]) {
         check(&bench, Target::start(node::node(&bench, "main.js", &[])));
+    }
+}
+
+#[test]
+fn go() {
+    let bench = bench();
+    bench.write("main.go", GO);
+    if go::program(&bench, &["lengths"], "main.go") {
+        check(&bench, Target::start(go::built(&bench, &[])));
     }
 }
 

@@ -6,6 +6,7 @@ use ppt_codegen::Schema;
 use serde::Deserialize as _;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
+use crate::fixtures::go;
 use crate::fixtures::java;
 use crate::fixtures::node;
 use crate::fixtures::python::modules;
@@ -146,6 +147,15 @@ fn node() {
     if node::packages(&bench, &["relay"]) {
         let command = node::node(&bench, "relay_main.mjs", &[&ROUNDS.to_string()]);
         check(&bench, Target::start(command));
+    }
+}
+
+#[test]
+fn go() {
+    let bench = Bench::new();
+    bench.copy_all(&["relay_main.go", "relay.frame"]);
+    if go::program(&bench, &["relay"], "relay_main.go") {
+        check(&bench, Target::start(go::built(&bench, &[&ROUNDS.to_string()])));
     }
 }
 

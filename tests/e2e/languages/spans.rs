@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use crate::fixtures::go;
 use crate::fixtures::java;
 use crate::fixtures::node;
 use crate::fixtures::python::modules;
@@ -239,6 +240,15 @@ fn node_from_four_workers() {
     if node::packages(&bench, &["errands"]) {
         let command = node::node(&bench, "errands_main.js", &["4", "500"]);
         check(&bench, Target::start(command), 4, 500);
+    }
+}
+
+#[test]
+fn go_from_four_threads() {
+    let bench = Bench::new();
+    bench.copy_all(&["errands_main.go", "errands.frame"]);
+    if go::program(&bench, &["errands"], "errands_main.go") {
+        check(&bench, Target::start(go::built(&bench, &["4", "500"])), 4, 500);
     }
 }
 

@@ -1,6 +1,7 @@
-//! Every type, from one thread and from eight, in C, C++, Python, Java and Node (Rust's targets are
+//! Every type, from one thread and from eight, in C, C++, Python, Java, Node and Go (Rust's targets are
 //! built in `rust.rs`).
 
+use crate::fixtures::go;
 use crate::fixtures::java;
 use crate::fixtures::node;
 use crate::fixtures::python::modules;
@@ -53,6 +54,17 @@ fn node(threads: i64, rounds: i64) {
     }
     let args = [threads.to_string(), rounds.to_string()];
     let command = node::node(&bench, "values_main.js", &[&args[0], &args[1]]);
+    check(&bench, Target::start(command), threads, rounds);
+}
+
+fn go(threads: i64, rounds: i64) {
+    let bench = Bench::new();
+    bench.copy_all(&["values_main.go", "values.frame", "clocks.frame"]);
+    if !go::program(&bench, &["values", "clocks"], "values_main.go") {
+        return;
+    }
+    let args = [threads.to_string(), rounds.to_string()];
+    let command = go::built(&bench, &[&args[0], &args[1]]);
     check(&bench, Target::start(command), threads, rounds);
 }
 
@@ -113,4 +125,14 @@ fn node_from_one_worker() {
 #[test]
 fn node_from_eight_workers() {
     node(8, 1_000);
+}
+
+#[test]
+fn go_from_one_thread() {
+    go(1, 15_000);
+}
+
+#[test]
+fn go_from_eight_threads() {
+    go(8, MANY);
 }

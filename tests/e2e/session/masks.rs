@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::fixtures::family::{Family, attached};
+use crate::fixtures::go;
 use crate::fixtures::java;
 use crate::fixtures::node;
 use crate::fixtures::python::modules;
@@ -268,6 +269,15 @@ fn what_a_program_in_node_writes() {
     if node::packages(&bench, &["choosing"]) {
         let command = node::node(&bench, "choosing_main.js", &[]);
         check(&bench, Target::start(command), BLOCKS);
+    }
+}
+
+#[test]
+fn what_a_program_in_go_writes() {
+    let bench = Bench::new();
+    bench.copy_all(&["choosing.frame", "choosing_main.go"]);
+    if go::program(&bench, &["choosing"], "choosing_main.go") {
+        check(&bench, Target::start(go::built(&bench, &[])), BLOCKS);
     }
 }
 
