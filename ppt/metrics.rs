@@ -130,10 +130,10 @@ impl ServerProcess {
         let (socket, theirs) = UnixStream::pair().map_err(|error| cannot(&error))?;
         let mut command = Command::new("/proc/self/exe");
         command.arg0("ppt").args(["serve-metrics", &address.to_string()]).env_clear();
-        // Who called sudo: that is who it becomes.
+        // The server runs as the user who called sudo.
         let kept = ["SUDO_UID", "SUDO_GID"];
         command.envs(kept.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        // Signals of the terminal's keys are for ppt, which ends it.
+        // The terminal's signals go to ppt, which ends the server.
         command.process_group(0).current_dir("/");
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|error| cannot(&error))?;

@@ -1,5 +1,5 @@
-//! The library that writes frames from inside of programs that nobody edited: where it is, and how
-//! programs get it.
+//! The library that writes frames from inside unmodified programs: its location, and how programs
+//! load it.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -14,21 +14,21 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::report;
 
-/// The variable that names what the dynamic linker preloads.
+/// The variable with the list of libraries that the dynamic linker preloads.
 pub(crate) const VARIABLE: &str = "LD_PRELOAD";
 
-/// The library, in a file.
+/// The library's file.
 pub(crate) struct Library {
     path: PathBuf,
 }
 
 impl Library {
-    /// The library, if any of its sources is wanted.
+    /// The library, if any of its sources is requested.
     pub(crate) fn wanted(sources: &[Source]) -> Result<Option<Self>, Failure> {
         (!sources.is_empty()).then(Self::find).transpose()
     }
 
-    /// Finds the library where packages have it, or where cargo builds it.
+    /// Finds the library where packages install it, or where cargo builds it.
     pub(crate) fn find() -> Result<Self, Failure> {
         let places = [installed(), beside()];
         let Some(path) = places.iter().flatten().find(|path| path.is_file()) else {
@@ -60,8 +60,8 @@ impl Library {
         &self.path
     }
 
-    /// The variable's value for a child of this process: what is preloaded anyway comes first, because
-    /// sanitizers insist on that.
+    /// The variable's value for a child of this process. Libraries that are preloaded anyway come
+    /// first, because sanitizers insist on that.
     pub(crate) fn variable(&self) -> OsString {
         let Some(mut value) = env::var_os(VARIABLE).filter(|value| !value.is_empty()) else {
             return self.path.clone().into();
@@ -74,8 +74,8 @@ impl Library {
         value
     }
 
-    /// Says so if the library would not be in this program, which is looked up as a shell does. What the
-    /// program starts may have it all the same.
+    /// Warns if this program, found as a shell finds it, would not load the library. Programs that
+    /// it starts may still load it.
     pub(crate) fn look_at(&self, program: &OsStr) {
         let Some(path) = looked_up(program) else { return };
         let Ok(Some(barrier)) = preload_barrier(&path) else { return };
@@ -83,14 +83,15 @@ impl Library {
     }
 }
 
-/// The library's buffers that nobody asks for. Where the library was preloaded by hand, all are wanted.
+/// The library's buffers that were not requested. If the user preloaded the library, all are
+/// requested.
 pub(crate) fn unwanted(sources: &[Source]) -> Vec<&'static str> {
     let is_wanted = |word: &str| sources.is_empty() || sources.iter().any(|it| it.word() == word);
     let rest = SOURCES.iter().filter(|(word, _)| !is_wanted(word));
     rest.flat_map(|(_, buffers)| buffers.iter().copied()).collect()
 }
 
-/// Why a program does not have the library, or has no use of it.
+/// Why a program does not load the library, or cannot use it.
 pub(crate) fn why(barrier: PreloadBarrier) -> &'static str {
     match barrier {
         PreloadBarrier::Static => {
@@ -110,13 +111,13 @@ pub(crate) fn why(barrier: PreloadBarrier) -> &'static str {
     }
 }
 
-/// `lib/ppt` below the prefix that ppt is installed to.
+/// `lib/ppt` below ppt's installation prefix.
 pub(crate) fn installed() -> Option<PathBuf> {
     let bin = beside()?.parent()?.to_owned();
     Some(bin.parent()?.join("lib/ppt").join(FILE_NAME))
 }
 
-/// In the folder of ppt itself.
+/// In ppt's own folder.
 fn beside() -> Option<PathBuf> {
     Some(env::current_exe().ok()?.parent()?.join(FILE_NAME))
 }

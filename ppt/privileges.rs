@@ -20,7 +20,7 @@ use rustix::thread::{
 /// Capabilities to give a file its name in a folder of the user who called sudo.
 const PUBLISHING: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::FOWNER);
 
-/// The user who owns nothing.
+/// The user nobody, who owns nothing.
 const NOBODY: u32 = 65534;
 
 /// Whether ppt is set-user-ID or set-group-ID.
@@ -63,8 +63,9 @@ pub(crate) fn only_read(then_publish: bool) {
     let _ = keep(needed, needed | later);
 }
 
-/// Gives up everything: this process is to talk to anybody. Root becomes the user who called sudo, or
-/// nobody; where there are no such users, as in a sandbox, it is root without any capability.
+/// Gives up all privileges, because this process talks to anybody. Root becomes the user who called
+/// sudo, or nobody. Where these users do not exist, as in a sandbox, it stays root without any
+/// capability.
 pub(crate) fn give_up_all() -> rustix::io::Result<()> {
     if geteuid().is_root() {
         let invoker = invoker().filter(|it| it.uid != 0);
@@ -92,7 +93,7 @@ fn keep(effective: CapabilitySet, permitted: CapabilitySet) -> rustix::io::Resul
     set_capabilities(None, CapabilitySets { effective, permitted, inheritable })
 }
 
-/// Work for later, with the current privileges, which a thread of its own keeps.
+/// Deferred work with the current privileges, which a separate thread keeps.
 pub(crate) struct WithRights<T> {
     go: Sender<()>,
     thread: JoinHandle<Option<T>>,

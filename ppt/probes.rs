@@ -1,7 +1,7 @@
-//! Finds what `--probe` names in the files that a process has mapped as code.
+//! Finds the names of `--probe` in the files that a process has mapped as code.
 //!
-//! A name is `FUNCTION`, `FILE:FUNCTION`, or `PROVIDER:PROBE` of a USDT probe, where `*` and `?` stand for
-//! others. A file is named by its path, or by its name without what follows `.so`.
+//! A name is `FUNCTION`, `FILE:FUNCTION`, or `PROVIDER:PROBE` of a USDT probe; `*` and `?` are
+//! wildcards. A file is named by its path, or by its name without the text after `.so`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -16,10 +16,10 @@ use ppt_text::nearest;
 use crate::choice::is_like;
 use crate::code::Code;
 
-/// Names of probes that a message lists.
+/// The most probe names that a message lists.
 const LISTED: usize = 12;
 
-/// A file that a process has mapped as code, and what can be probed in it.
+/// A file that a process has mapped as code, and its possible probes.
 struct ProbedFile {
     path: String,
     identity: (i32, i32, u64),
@@ -30,16 +30,16 @@ struct ProbedFile {
 }
 
 impl ProbedFile {
-    /// The places of functions of this name. A symbol may have a version behind an `@`.
+    /// The addresses of functions with this name. A symbol may have a version after an `@`.
     fn places(&self, name: &str) -> Vec<(Arc<File>, u64)> {
         let is_it = |function: &&FunctionEntry| function.name.split('@').next() == Some(name);
         let places = self.functions.iter().filter(is_it).map(|function| function.offset);
-        // Several symbols may name the same place.
+        // Several symbols may have the same address.
         let places: BTreeSet<u64> = places.collect();
         places.into_iter().map(|offset| (self.file.clone(), offset)).collect()
     }
 
-    /// Whether it is called so: by its path, or by its name with or without what follows `.so`.
+    /// Whether it has this name: its path, or its name with or without the text after `.so`.
     fn is_called(&self, name: &str) -> bool {
         let file_name = self.path.rsplit('/').next().unwrap_or_default();
         let is_path = || std::fs::canonicalize(name).is_ok_and(|path| path == *self.path);
@@ -50,18 +50,18 @@ impl ProbedFile {
     }
 }
 
-/// What a process has that can be probed.
+/// The possible probes of a process.
 pub(crate) struct ProbedProcess {
     files: Vec<ProbedFile>,
-    /// Why no return must be probed, if the program itself says so.
+    /// Why returns must not be probed, if the program itself states that.
     danger: Option<ReturnDanger>,
 }
 
-/// What was found for some names, and what is to be said of it.
+/// The probes found for some names, and messages about them.
 #[derive(Default)]
 pub(crate) struct FoundProbes {
     pub(crate) probes: Vec<Probe>,
-    /// The names that something answers to.
+    /// The names that matched something.
     pub(crate) answered: BTreeSet<String>,
     pub(crate) remarks: Vec<(Code, String)>,
     /// The files that are probed.
@@ -107,7 +107,7 @@ impl ProbedProcess {
         self.files.iter().flat_map(|file| file.usdt.iter().map(of_file(file))).collect()
     }
 
-    /// Finds what `names` mean. `may_return`: returns are probed although that is dangerous.
+    /// Finds the probes for `names`. `may_return`: returns are probed although that is dangerous.
     pub(crate) fn find(&self, names: &[String], may_return: bool) -> FoundProbes {
         let mut found = FoundProbes::default();
         for name in names {
@@ -133,7 +133,7 @@ impl ProbedProcess {
         }
     }
 
-    /// Adds a function of the first file that has it.
+    /// Adds a function from the first file that contains it.
     fn function(
         &self,
         is_meant: impl Fn(&ProbedFile) -> bool,
@@ -158,7 +158,7 @@ impl ProbedProcess {
         true
     }
 
-    /// Adds the USDT probes that answer to `pattern`.
+    /// Adds the USDT probes that match `pattern`.
     fn usdt(
         &self,
         is_meant: impl Fn(&ProbedFile) -> bool,
@@ -186,14 +186,14 @@ impl ProbedProcess {
         is_there
     }
 
-    /// What is said about a name that nothing answers to.
+    /// The message about a name that matches nothing.
     pub(crate) fn unknown(&self, name: &str) -> String {
         let part = name.rsplit('/').next().unwrap_or(name);
         let usdt: BTreeSet<String> = self.listed().into_iter().map(|row| row.name).collect();
         let functions = self.files.iter().flat_map(|file| &file.functions);
         let functions = functions.map(|function| function.name.as_str());
         let wanted = part.rsplit(':').next().unwrap_or(part);
-        // Of thousands of names, those that begin alike.
+        // Of thousands of names, lists those with the same beginning.
         let is_near = |known: &&str| {
             known.chars().next() == wanted.chars().next()
                 && known.len().abs_diff(wanted.len()) <= wanted.len() / 3 + 1
@@ -215,7 +215,7 @@ impl ProbedProcess {
 }
 
 impl FoundProbes {
-    /// What is said if other processes than `pid` run the same code.
+    /// The message if processes other than `pid` run the same code.
     pub(crate) fn shared(&self, pid: i32) -> Option<(Code, String)> {
         let identities: Vec<_> = self.identities.iter().copied().collect();
         let others = ppt_agent::processes(&ppt_agent::System::default()).into_iter();
@@ -241,7 +241,7 @@ fn title(site: &UsdtSite) -> String {
     format!("{}:{}", site.note.provider, site.note.name)
 }
 
-/// The probe that has these places, and the numbers of its arguments that are left out.
+/// The probe at these places, and the numbers of its omitted arguments.
 fn of_sites(name: String, sites: &[(&ProbedFile, &UsdtSite)]) -> (Probe, Vec<usize>) {
     let most = sites.iter().map(|(_, site)| site.note.arguments.len()).max().unwrap_or(0);
     let (mut arguments, mut left_out) = (Vec::new(), Vec::new());
@@ -256,7 +256,7 @@ fn of_sites(name: String, sites: &[(&ProbedFile, &UsdtSite)]) -> (Probe, Vec<usi
             };
             Some(SiteValue { origin, size: argument.size, is_signed: argument.is_signed })
         };
-        // Only what can be read at every place is a field.
+        // Only arguments that can be read at every place become fields.
         let Some(all) = sites.iter().map(of_site).collect::<Option<Vec<_>>>() else {
             left_out.push(number + 1);
             continue;

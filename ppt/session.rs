@@ -1,7 +1,7 @@
-//! How other commands reach a running capture: one Unix socket for each, in a folder that only its user
-//! can look into. `docs/session-socket.md` describes what is said there.
+//! How other commands reach a running capture: one Unix socket for each, in a folder that only its
+//! user can access. `docs/session-socket.md` describes the protocol.
 //!
-//! One line of JSON asks, one line answers, and the connection ends.
+//! The client sends one line of JSON, the session answers with one line, and the connection ends.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read, Write};
@@ -15,16 +15,16 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, getsockopt, 
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-/// The version of what is said.
+/// Version of the protocol.
 pub(crate) const VERSION: u32 = 1;
-/// Most bytes of a line.
+/// The most bytes of a line.
 const MOST: usize = 1 << 20;
-/// How long one side waits for the other.
+/// How long each side waits for the other.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// How long somebody waits for a change, before which every CPU has to be reached.
+/// How long a client waits for a change, which must first reach every CPU.
 const PATIENCE_FOR_CHANGES: Duration = Duration::from_secs(30);
 
-/// A question.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub v: u32,
@@ -32,47 +32,47 @@ pub(crate) struct Request {
     pub ask: Ask,
 }
 
-/// What is asked for.
+/// The type of request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
 pub(crate) enum Ask {
-    /// What is captured.
+    /// Lists what is captured.
     List,
-    /// A window, now.
+    /// Writes a window now.
     Trigger {
-        /// The process that the asker means.
+        /// The process that the client refers to.
         pid: i32,
         #[serde(default)]
         note: String,
     },
-    /// Frames, counters and histograms, to be written from now on.
+    /// Starts writing frames, counters and histograms.
     Enable {
         pid: i32,
         /// Names, `BUFFER.NAME` or `@GROUP`, with `*` and `?`.
         names: Vec<String>,
     },
-    /// The same, to be written no longer.
+    /// Stops writing them.
     Disable { pid: i32, names: Vec<String> },
 }
 
-/// An answer. Further versions add keys.
+/// An answer. Later versions add keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Answer {
     pub v: u32,
     pub ok: bool,
-    /// Why it cannot be done.
+    /// Why the request failed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
-    /// The pid of the ppt that answers.
+    /// The pid of the answering ppt.
     pub ppt: u32,
-    /// The processes that it captures.
+    /// The captured processes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Captured>,
-    /// The capture that it writes: a path from the root; none if it writes into a pipe, or windows.
+    /// The absolute path of the capture; None if it is written into a pipe or as windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// What `enable` or `disable` has changed, as `BUFFER.NAME`.
+    /// The changes by `enable` or `disable`, as `BUFFER.NAME`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
     /// Its flight recorder, if it has one.
@@ -80,7 +80,7 @@ pub(crate) struct Answer {
     pub flight: Option<Recorder>,
 }
 
-/// A process that is captured.
+/// A captured process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Captured {
@@ -105,15 +105,15 @@ pub(crate) struct Choosable {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Recorder {
-    /// Where it writes windows.
+    /// The folder of its windows.
     pub folder: String,
-    /// How many it has written.
+    /// The number of windows written.
     pub written: u64,
-    /// How many wait to be written.
+    /// The number of windows waiting to be written.
     pub waiting: u64,
 }
 
-/// The folders in which this user's sessions have their sockets; the first that can be used is.
+/// Candidate folders for the sockets of this user's sessions; the first usable one is used.
 fn own_folders() -> Vec<PathBuf> {
     let uid = geteuid().as_raw();
     let first = match geteuid().is_root() {
@@ -126,7 +126,7 @@ fn own_folders() -> Vec<PathBuf> {
     first.into_iter().chain([format!("/tmp/ppt-{uid}").into()]).collect()
 }
 
-/// Those of everybody else, where root looks, too.
+/// The folders of all other users, which root also searches.
 fn other_folders() -> Vec<PathBuf> {
     let entries = |folder: &str| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -144,7 +144,7 @@ fn is_private(folder: &Path, uid: u32) -> bool {
         .is_ok_and(|it| it.is_dir() && it.uid() == uid && it.mode() & 0o077 == 0)
 }
 
-/// The path of this ppt's socket. Makes the folder if there is none.
+/// The path of this ppt's socket. Creates the folder if it is missing.
 pub(crate) fn own_path() -> io::Result<PathBuf> {
     let mut last = io::ErrorKind::NotFound.into();
     for folder in own_folders() {
@@ -162,8 +162,8 @@ pub(crate) fn own_path() -> io::Result<PathBuf> {
     Err(last)
 }
 
-/// The name of this ppt's socket: its pid, and the inode of its pid namespace, for another ppt may have
-/// that pid in another one. Earlier versions have only the pid there.
+/// The name of this ppt's socket: its pid and the inode of its pid namespace, because another ppt
+/// may have the same pid in another namespace. Earlier versions use the pid only.
 fn own_name() -> String {
     let pid = std::process::id();
     match fs::metadata("/proc/self/ns/pid") {
@@ -179,13 +179,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Asks it for something.
+    /// Sends it a request.
     pub(crate) fn ask(&self, ask: Ask) -> io::Result<Answer> {
         asked(&self.path, ask)
     }
 }
 
-/// The sessions of this user; for root, of everybody.
+/// The sessions of this user; for root, of all users.
 pub(crate) fn sessions() -> Vec<Session> {
     let own = own_folders();
     let mut folders = own.clone();
@@ -193,7 +193,7 @@ pub(crate) fn sessions() -> Vec<Session> {
         folders.extend(other_folders().into_iter().filter(|it| !own.contains(it)));
     }
     let mut sessions = Vec::new();
-    // All others together may take so long: they may be anybody's.
+    // Time limit for all other users' sessions together, which are not trusted.
     let end = Instant::now() + PATIENCE;
     for folder in folders {
         let Ok(owner) = fs::symlink_metadata(&folder).map(|it| it.uid()) else { continue };
@@ -212,11 +212,12 @@ pub(crate) fn sessions() -> Vec<Session> {
             };
             match asked {
                 Ok(mut answer) if answer.ok => {
-                    // A user captures processes of that user, whatever else is said.
+                    // Only processes of the session's own user are accepted, whatever the session
+                    // reports.
                     answer.processes.retain(|it| is_ours || belongs_to(it.pid, owner));
                     sessions.push(Session { path, answer });
                 }
-                // A killed ppt has left it.
+                // Left by a killed ppt.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && is_ours => {
                     let _ = fs::remove_file(&path);
                 }
@@ -261,7 +262,7 @@ fn asked_until(path: &Path, ask: Ask, end: Instant) -> io::Result<Answer> {
     }
 }
 
-/// Connects, unless too many others are waiting for that.
+/// Connects, unless the socket's queue is full.
 fn connect(path: &Path) -> io::Result<UnixStream> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
@@ -271,7 +272,7 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Whether nobody listens there any more.
+/// Whether no process listens there any more.
 pub(crate) fn is_left(path: &Path) -> bool {
     connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
@@ -281,14 +282,14 @@ fn belongs_to(pid: i32, user: u32) -> bool {
     fs::metadata(format!("/proc/{pid}")).is_ok_and(|it| it.uid() == user)
 }
 
-/// Whether the other side is who owns the folder.
+/// Whether the peer is the owner of the folder.
 fn is_trusted(stream: &UnixStream, path: &Path) -> bool {
     let owner = path.parent().and_then(|folder| fs::symlink_metadata(folder).ok());
     let peer = getsockopt(stream, sockopt::PeerCredentials);
     owner.zip(peer.ok()).is_some_and(|(owner, peer)| owner.uid() == peer.uid())
 }
 
-/// Whether the other side may ask for something: this user, or root.
+/// Whether the peer may send requests: this user or root.
 pub(crate) fn may_ask(stream: &UnixStream) -> bool {
     let peer = getsockopt(stream, sockopt::PeerCredentials);
     peer.is_ok_and(|peer| peer.uid() == geteuid().as_raw() || peer.uid() == 0)
@@ -299,8 +300,8 @@ pub(crate) fn may_ask(stream: &UnixStream) -> bool {
 pub(crate) struct Line(Vec<u8>);
 
 impl Line {
-    /// What the line says, once it is there. [`io::ErrorKind::WouldBlock`] if it is not there yet: what
-    /// has come is kept.
+    /// The line, once it is complete. [`io::ErrorKind::WouldBlock`] if it is incomplete; the
+    /// received data are kept.
     pub(crate) fn read<T: for<'a> Deserialize<'a>>(
         &mut self,
         stream: &mut UnixStream,
@@ -325,8 +326,8 @@ impl Line {
     }
 }
 
-/// Writes a line.
-/// The other side has room for it, or reads at once: it is not waited for longer than that.
+/// Writes a line. The peer has room for it or reads at once; this waits no longer than the time
+/// limit.
 pub(crate) fn write(stream: &mut UnixStream, what: &impl Serialize) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -355,7 +356,7 @@ mod tests {
         assert!(serde_json::from_str::<Request>(r#"{"v":1,"ask":"dance"}"#).is_err());
     }
 
-    /// Asks a stranger at a socket, who does as it likes.
+    /// Sends a request to an untrusted process at a socket.
     fn ask_stranger(does: impl FnOnce(UnixStream) + Send) -> io::Result<Answer> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("77");

@@ -38,7 +38,7 @@ pub(crate) fn stdout_was_closed() -> bool {
     STDOUT_CLOSED.load(Relaxed)
 }
 
-/// Fails if nobody could see what is printed. Who wants only the exit code uses `> /dev/null`.
+/// Fails if printed text would be lost. A user who wants only the exit code uses `> /dev/null`.
 pub(crate) fn needs_stdout() -> Result<(), Failure> {
     match stdout_was_closed() {
         true => {
@@ -71,7 +71,7 @@ static BEFORE_MAIN: extern "C" fn() = {
 static FILE_SIZE_DEFAULT: AtomicBool = AtomicBool::new(false);
 
 /// A write beyond the limit of the file's size (`ulimit -f`) fails instead of ending ppt. Otherwise
-/// the targets would continue to write for nobody.
+/// the targets would write frames that nobody drains.
 pub(crate) fn ignore_file_size() {
     // SAFETY: no handler is installed.
     let before = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };

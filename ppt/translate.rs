@@ -1,4 +1,4 @@
-//! What pptc does with frame files: it reads them, reports their mistakes, and prints or writes the
+//! How pptc handles frame files: it reads them, reports their mistakes, and prints or writes the
 //! result.
 
 use std::collections::HashMap;
@@ -54,7 +54,7 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Why no output can be written beside a file: it is a pipe, a device or the like.
+/// Why no output can be written next to a file: it is a pipe, a device or the like.
 pub(crate) fn special(file: &Path) -> Option<&'static str> {
     let kind = fs::metadata(file).ok()?.file_type();
     match () {

@@ -1,5 +1,5 @@
-//! The messages of an attach that failed. The agent says what happened and why. This module adds
-//! what to do, in options of the command line.
+//! The messages of an attach that failed. The agent reports what happened and why. This module adds
+//! advice in terms of the command line's options.
 
 use std::io;
 
@@ -206,7 +206,7 @@ pub(crate) fn found_and_remedy(check: &Check) -> (String, Option<String>) {
         Some(Remedy::Failure(error)) => message(error),
         Some(Remedy::Rule(rule)) => format!("{rule}{}", of_rule(rule)),
     };
-    // The first line says what is wrong, the others say what helps.
+    // The first line states the problem, the others give advice.
     let mut lines = message.lines().map(str::trim);
     let found = lines.next().unwrap_or_default().to_owned();
     let rest = lines.collect::<Vec<_>>().join("; ");
