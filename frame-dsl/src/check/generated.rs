@@ -190,7 +190,9 @@ impl Clashes<'_> {
                 continue;
             };
             let one_name = first.declared == second.declared;
-            let same = one_name && (first.of == second.of || language != "C");
+            // The enum that ppt adds to a chain `Step` is called as its function is in Go.
+            let is_added = [first, second].iter().any(|name| name.of.starts_with(OF_PPT));
+            let same = one_name && (first.of == second.of || language != "C" && !is_added);
             // An invalid name has already been reported.
             let barred = [first, second].iter().any(|name| self.is_barred(name.declared));
             if same || barred || first.place == second.place {

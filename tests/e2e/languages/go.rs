@@ -657,6 +657,7 @@ fn names_that_go_keeps_are_refused() {
         ("frame write_f { int a; } frame f { int a; }", "would both be called `WriteF` in Go"),
         ("enum a { b_c } enum aB { c } frame f { a x; aB y; }", "`ABC` in Go"),
         ("frame f { interval time t; } frame start_f { int a; }", "`StartF` in Go"),
+        ("frame Step @chain(a, b) { int c @key; }", "would both be called `StepStep` in Go"),
         ("frame on_f { int a; } counter f;", "would both be called `OnF` in Go"),
     ] {
         bench.write("a.frame", frames);
