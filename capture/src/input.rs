@@ -26,6 +26,8 @@ pub(crate) struct Input {
     jumped: bool,
     /// Length of a file when it was last checked: it may grow, or be truncated.
     len: u64,
+    /// No byte of a file behind so many is looked at.
+    limit: u64,
 }
 
 /// Bytes that are read after a move: a chunk's header, and a little more.
@@ -34,8 +36,14 @@ const AFTER_JUMP: usize = 512;
 impl Input {
     /// Reads `step` bytes at a time where available; more only on request.
     pub fn new(stream: Stream, step: usize) -> Self {
-        let (buffer, jumped, len) = (vec![0; step], false, 0);
-        Input { stream, buffer, start: 0, end: 0, offset: 0, at_end: false, step, jumped, len }
+        let (buffer, jumped, len, limit) = (vec![0; step], false, 0, u64::MAX);
+        let (start, end, offset, at_end) = (0, 0, 0, false);
+        Input { stream, buffer, start, end, offset, at_end, step, jumped, len, limit }
+    }
+
+    /// From here on a file ends after its first `limit` bytes, however long it is.
+    pub fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
     }
 
     /// Sets the number of bytes per read.
@@ -76,7 +84,12 @@ impl Input {
             let held = (self.end - self.start) as u64;
             let room = &mut self.buffer[self.end..][..most];
             let read = match &mut self.stream {
-                Stream::File(file) => file.read_at(room, self.offset + held),
+                Stream::File(file) => {
+                    let at = self.offset + held;
+                    let left = usize::try_from(self.limit.saturating_sub(at)).unwrap_or(usize::MAX);
+                    let most = room.len().min(left);
+                    file.read_at(&mut room[..most], at)
+                }
                 Stream::Reader(reader) => reader.read(room),
             };
             let jumped = std::mem::take(&mut self.jumped);
@@ -98,7 +111,7 @@ impl Input {
 
     fn file_len(&self) -> io::Result<u64> {
         match &self.stream {
-            Stream::File(file) => Ok(file.metadata()?.len()),
+            Stream::File(file) => Ok(file.metadata()?.len().min(self.limit)),
             Stream::Reader(_) => Ok(self.offset),
         }
     }

@@ -235,7 +235,16 @@ impl Capture {
         }
         let stream =
             if kind.is_file() { Stream::File(file) } else { Stream::Reader(Box::new(file)) };
-        Capture::begin(stream, false)
+        Capture::begin(stream, false, u64::MAX)
+    }
+
+    /// Reads the first `bytes` bytes of a file, as if it ended there: what is written behind them
+    /// changes nothing of what is read.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no capture of this version.
+    pub fn open_beginning(file: File, bytes: u64) -> Result<Capture, CaptureError> {
+        Capture::begin(Stream::File(file), false, bytes)
     }
 
     /// Reads a capture from a stream.
@@ -243,7 +252,7 @@ impl Capture {
     /// # Errors
     /// The stream cannot be read, or is no capture of this version.
     pub fn from_reader(reader: impl Read + 'static) -> Result<Capture, CaptureError> {
-        Capture::begin(Stream::Reader(Box::new(reader)), false)
+        Capture::begin(Stream::Reader(Box::new(reader)), false, u64::MAX)
     }
 
     /// Reads only the sources, clocks, names of threads and modules, which must be known before the
@@ -258,11 +267,11 @@ impl Capture {
         if path.as_os_str() == "-" || !std::fs::metadata(path)?.is_file() {
             return Ok(None);
         }
-        Capture::begin(Stream::File(File::open(path)?), true).map(Some)
+        Capture::begin(Stream::File(File::open(path)?), true, u64::MAX).map(Some)
     }
 
-    fn begin(stream: Stream, survey: bool) -> Result<Capture, CaptureError> {
-        let (scanner, header) = Scanner::begin(stream, survey)?;
+    fn begin(stream: Stream, survey: bool, limit: u64) -> Result<Capture, CaptureError> {
+        let (scanner, header) = Scanner::begin(stream, survey, limit)?;
         let mut capture = Capture {
             scanner,
             header,

@@ -66,12 +66,15 @@ enum Lead {
 }
 
 impl Scanner {
-    /// Reads the file header. `None` if it is damaged, but a chunk follows.
+    /// Reads the file header. `None` if it is damaged, but a chunk follows. A file ends after its first
+    /// `limit` bytes.
     pub fn begin(
         stream: Stream,
         survey: bool,
+        limit: u64,
     ) -> Result<(Scanner, Option<FileHeader>), CaptureError> {
         let mut input = Input::new(stream, SPARSE_STEP);
+        input.set_limit(limit);
         let header = file_header(&mut input)?;
         let id = header.as_ref().map(|header| get(&header.capture_id, 0));
         input.set_step(if survey { SPARSE_STEP } else { STEP });

@@ -38,6 +38,7 @@ mod series;
 pub use error::OutputError;
 pub use guard::{Displaced, Guarded};
 pub use identity::FileId;
+pub use lock::{is_written, lock_folder};
 pub use output::{Output, Whereabouts};
 pub use rules::{Invoker, Readers, Rules};
 pub use series::Series;

@@ -33,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "ppt-analysis",
         &[
+            "ppt-delivery",
             "ppt-import",
             "ppt-interchange",
             "ppt-live",
@@ -48,6 +49,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ppt-causality", &["ppt-stats"]),
     ("ppt-clock", &[]),
     ("ppt-codegen", &["ppt-frame-dsl", "ppt-text"]),
+    ("ppt-delivery", &["ppt-capture", "ppt-output", "ppt-tables"]),
     ("ppt-dump", &["ppt-capture", "ppt-predicate", "ppt-symbols", "ppt-text"]),
     ("ppt-frame-dsl", &["ppt-text"]),
     (

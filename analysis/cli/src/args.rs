@@ -87,6 +87,11 @@ impl Command {
         !matches!(self, Command::Man { .. } | Command::View(_))
     }
 
+    /// Whether it goes on until captures end, and ends what it has begun when it is asked to stop.
+    pub(crate) fn follows(&self) -> bool {
+        matches!(self, Command::Export(args) if args.follow.follow)
+    }
+
     /// What `--memory` says.
     pub(crate) fn memory(&self) -> Option<usize> {
         match self {
@@ -336,7 +341,36 @@ pub(crate) struct Export {
     #[arg(long, value_enum, default_value = "both")]
     pub(crate) time: Time,
     #[command(flatten)]
+    pub(crate) follow: Follow,
+    #[command(flatten)]
     pub(crate) to: To,
+}
+
+/// How a capture that grows is exported.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Follow {
+    /// Go on while captures grow, until they end: a new file each minute or each 64 MiB, each row in
+    /// exactly one, whoever is killed (--format parquet).
+    #[arg(long, conflicts_with_all = [
+        "from", "to", "partition_by", "for_spreadsheet", "force", "sync", "reference",
+    ])]
+    pub(crate) follow: bool,
+    /// How long what was captured may wait for its file [default: 1m].
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds, requires = "follow")]
+    every: Option<i64>,
+    /// How many bytes of frames a file has at most, about, as the capture stores them [default: 64M].
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "follow")]
+    bytes: Option<usize>,
+}
+
+impl Follow {
+    pub(crate) fn every(&self) -> Duration {
+        self.every.map_or(Duration::from_secs(60), |ns| Duration::from_nanos(ns.unsigned_abs()))
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.map_or(64 << 20, |bytes| bytes as u64).max(1)
+    }
 }
 
 #[derive(Debug, ClapArgs)]

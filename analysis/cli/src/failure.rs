@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use ppt_delivery::DeliveryError;
 use ppt_import::ImportError;
 use ppt_live::CaptureError;
 use ppt_models::{
@@ -28,6 +29,8 @@ pub(crate) enum Failure {
     Query(#[from] QueryError),
     #[error(transparent)]
     Output(#[from] OutputError),
+    #[error(transparent)]
+    Delivery(#[from] DeliveryError),
     #[error(transparent)]
     Report(#[from] ReportError),
     #[error(transparent)]
@@ -183,6 +186,7 @@ impl Failure {
         match self {
             Failure::Query(error) => error.code(),
             Failure::Output(error) => error.code(),
+            Failure::Delivery(error) => error.code(),
             Failure::Report(error) => error.code(),
             Failure::Serve(error) => error.code(),
             Failure::Import(_, error) => error.code(),

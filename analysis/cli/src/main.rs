@@ -64,6 +64,9 @@ fn supervise(args: &args::Args) -> Result<ExitCode, Failure> {
         return cmd::sql::prompt::run(memory, &wakes);
     }
     let mut question = Question::start(Terms::new(memory, false), Stdio::inherit())?;
+    if args.command.follows() {
+        question.be_patient();
+    }
     let end = question.wait(&wakes);
     if end.is_violent() {
         question.terminal.restore(matches!(args.command, args::Command::Top(_)));

@@ -26,10 +26,14 @@ use crate::terms::{self, Terms};
 
 /// How long a question may take to end by itself, after a signal.
 const GRACE: Duration = Duration::from_millis(300);
+/// The same of one that ends what it has begun. A second signal ends it at once.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process that answers.
 pub(crate) struct Question {
     child: Child,
+    /// How long it may take to end by itself, after a signal.
+    grace: Duration,
     /// When it was asked to end, and by which signal.
     stopping: Option<(Instant, i32)>,
     pub(crate) terminal: Terminal,
@@ -55,7 +59,12 @@ impl Question {
         terms.hand(&mut command);
         scratch.hand(&mut command);
         let child = command.spawn().map_err(|error| Failure::System("start a process", error))?;
-        Ok(Question { child, stopping: None, terminal, scratch })
+        Ok(Question { child, grace: GRACE, stopping: None, terminal, scratch })
+    }
+
+    /// Lets it end what it has begun.
+    pub(crate) fn be_patient(&mut self) {
+        self.grace = PATIENCE;
     }
 
     /// Waits until it ends, and makes it end after a signal.
@@ -84,7 +93,7 @@ impl Question {
                 (Some(_), Some(_)) => return Waited::Ended(self.kill()),
                 (None, _) => {}
             }
-            let left = self.stopping.map(|(since, _)| GRACE.saturating_sub(since.elapsed()));
+            let left = self.stopping.map(|(since, _)| self.grace.saturating_sub(since.elapsed()));
             if left == Some(Duration::ZERO) {
                 return Waited::Ended(self.kill());
             }

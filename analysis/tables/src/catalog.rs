@@ -111,6 +111,17 @@ impl Catalog {
         Ok(Reading::default().read(capture, Capture::read_heads)?)
     }
 
+    /// The same of the first `bytes` bytes, as if the file ended there.
+    pub fn of_beginning(file: &File, bytes: u64) -> Result<Catalog, CaptureError> {
+        let capture = Capture::open_beginning(file.try_clone()?, bytes)?;
+        Ok(Reading::default().read(capture, Capture::read_heads)?)
+    }
+
+    /// Leaves out chunks of frames that begin before the byte `from`.
+    pub fn leave_out_before(&mut self, from: u64) {
+        self.chunks.retain(|chunk| chunk.offset >= from);
+    }
+
     /// By reading the first `len` bytes as a whole: what `ppt info` says of them.
     pub fn by_all(file: &File, len: u64) -> Result<Catalog, CaptureError> {
         let capture = Capture::from_reader(At { file: file.try_clone()?, offset: 0, end: len })?;

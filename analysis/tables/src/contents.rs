@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ppt_capture::frame_dsl::metric::{Metric, Shape};
-use ppt_capture::{Account, Cause, ClockTable, Damage, FileHeader, SourceInfo, Stamps};
+use ppt_capture::{
+    Account, Cause, ClockTable, Damage, End, FileHeader, SeriesPart, SourceInfo, Stamps,
+};
 
 use crate::catalog::{Catalog, ChunkAt};
 use crate::error::TableError;
@@ -150,6 +152,16 @@ impl Contents {
     /// Whether it has an end: it was closed, and does not grow.
     pub fn has_ended(&self) -> bool {
         self.catalog.end.is_some()
+    }
+
+    /// Its end, if it was closed.
+    pub fn end(&self) -> Option<&End> {
+        self.catalog.end.as_ref()
+    }
+
+    /// Its place in a series, if it is not the first file of one.
+    pub fn part(&self) -> Option<&SeriesPart> {
+        self.catalog.part.as_ref()
     }
 
     /// What was captured, lost and dropped.

@@ -73,6 +73,8 @@ pub(crate) struct Opened {
     by_all: OnceLock<Arc<Catalog>>,
     /// Damage that was found while rows were read, by its place.
     found: Mutex<BTreeMap<u64, Damage>>,
+    /// Chunks of frames before this byte are left out.
+    from: u64,
     /// How its times come to be on another host's clock.
     alignment: Option<Arc<Alignment>>,
     /// Names its addresses, once somebody wants that.
@@ -136,6 +138,11 @@ impl CaptureSet {
             captures.push(known.filter(|known| known.bytes > opened.bytes).unwrap_or(opened));
         }
         captures.reverse();
+        Ok(CaptureSet::of(captures))
+    }
+
+    /// These captures, in this order.
+    pub(crate) fn of(mut captures: Vec<Opened>) -> CaptureSet {
         let absent = absent(&captures);
         for it in &absent {
             let since = captures[it.before].catalog().since(it.gap.nonce, it.gap.ring);
@@ -143,7 +150,7 @@ impl CaptureSet {
         }
         let names = Names::new(&captures);
         let clocks = Arc::new(own_clocks(&captures));
-        Ok(CaptureSet { captures, absent, names, clocks, watch: Watch::default(), edges: None })
+        CaptureSet { captures, absent, names, clocks, watch: Watch::default(), edges: None }
     }
 
     /// Tells the times of captures by these clocks.
@@ -384,19 +391,31 @@ impl Opened {
             }
         };
         let by_heads = Catalog::by_heads(&again(&file))?;
+        Opened::new(path, Arc::new(file), by_heads, 0)
+    }
+
+    /// Of a file: what `by_heads` knows of it, without the frames before the byte `from`.
+    pub fn new(
+        path: &Path,
+        file: Arc<File>,
+        mut by_heads: Catalog,
+        from: u64,
+    ) -> Result<Opened, CaptureError> {
+        by_heads.leave_out_before(from);
         let bytes = by_heads.cut.unwrap_or(by_heads.len);
         let id = by_heads.short_id.unwrap_or_default();
         let id = id.iter().map(|byte| format!("{byte:02x}")).collect();
         let damaged = by_heads.damages > 0;
         let opened = Opened {
             path: path.to_owned(),
-            file: Arc::new(file),
+            file,
             id,
             bytes,
             by_heads: Arc::new(by_heads),
             absent: Vec::new(),
             by_all: OnceLock::new(),
             found: Mutex::default(),
+            from,
             alignment: None,
             symbols: OnceLock::new(),
         };
@@ -467,6 +486,7 @@ impl Opened {
             return Ok(known);
         }
         let mut catalog = Catalog::by_all(&self.file, self.by_heads.len)?;
+        catalog.leave_out_before(self.from);
         catalog.gaps.extend(&self.absent);
         if let Some(alignment) = &self.alignment {
             catalog.clocks.align(alignment.clone());

@@ -32,7 +32,8 @@ pub(super) const EXPORT: &str = "\
 Examples:
   ppt export out.bin --format perfetto -o out.pftrace
   ppt export out.bin --format otlp-json -o out.jsonl
-  ppt export out.bin --format csv --frame request_spans -o requests.csv";
+  ppt export out.bin --format csv --frame request_spans -o requests.csv
+  ppt export out.bin --follow --format parquet -o frames";
 
 pub(super) const PLOT: &str = "\
 Example:

@@ -1,6 +1,7 @@
 //! `ppt export --format parquet CAPTURE… -o PATH`: files that other programs open.
 
 mod folder;
+mod follow;
 mod tables;
 mod traces;
 
@@ -13,6 +14,9 @@ use crate::{open, run, signals};
 pub(crate) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
     if args.for_spreadsheet && args.format != args::ExportFormat::Csv {
         return Err(Failure::not_for_spreadsheets());
+    }
+    if args.follow.follow {
+        return follow::run(args);
     }
     let engine = open::engine(&args.captures)?;
     let runtime = run::runtime(engine.threads())?;

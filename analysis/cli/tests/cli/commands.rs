@@ -343,6 +343,7 @@ fn every_message_is_explained() {
         "never-meets",
         "import-clock",
         "no-bounds",
+        "capture-gone",
         "question-killed",
         "text-too-long",
         "port-in-use",
@@ -350,6 +351,7 @@ fn every_message_is_explained() {
     let codes: Vec<_> = ppt_query::QueryError::codes()
         .chain(ppt_report::ReportError::CODES)
         .chain(ppt_import::ImportError::CODES)
+        .chain(ppt_delivery::DeliveryError::codes())
         .chain(models)
         .collect();
     for code in &codes {

@@ -80,8 +80,35 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
     folder.publish()
 }
 
+/// The rows of a kind of frames as a Parquet file, and how many there are; None: none.
+pub(super) async fn parquet(
+    engine: &Engine,
+    frame: &FrameTable,
+    time: Time,
+) -> Result<Option<(Vec<u8>, u64)>, Failure> {
+    let file = One { engine, frame, format: Format::Parquet, time, name: &frame.frame };
+    let fail = Failure::writing(&frame.frame);
+    let mut rows = Rows::of(file.rows().await?).await?;
+    let mut encoder: Option<Encoder<Vec<u8>>> = None;
+    let mut count = 0;
+    while let Some(batch) = rows.next().await? {
+        if batch.num_rows() == 0 {
+            continue;
+        }
+        count += batch.num_rows() as u64;
+        let begun = match encoder.take() {
+            Some(begun) => begun,
+            None => Encoder::with(Vec::new(), file.format, &rows.schema, &file.parquet())
+                .map_err(&fail)?,
+        };
+        encoder.insert(begun).write(&batch).map_err(&fail)?;
+    }
+    let Some(encoder) = encoder else { return Ok(None) };
+    Ok(Some((encoder.finish().map_err(&fail)?, count)))
+}
+
 /// A name that is one part of a path, whatever a capture calls it.
-fn safe(name: &str) -> String {
+pub(super) fn safe(name: &str) -> String {
     let keep = |char: char| char.is_ascii_alphanumeric() || "_-.".contains(char);
     let one = |char: char| match char {
         char if keep(char) => char.to_string(),

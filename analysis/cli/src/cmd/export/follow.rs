@@ -1,0 +1,305 @@
+//! `ppt export --follow`: files of captures that grow, each row in exactly one.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use ppt_delivery::{
+    CaptureGrowth, CaptureState, Delivery, EndReason, GrowingCaptures, PlannedRange, Settings,
+    Target, file_name,
+};
+use ppt_query::text::grouped;
+use ppt_query::{Engine, Options, QueryError, Window};
+
+use super::tables::{parquet, safe};
+use crate::args::{self, ExportFormat, Time};
+use crate::failure::Failure;
+use crate::{message, run, signals, terms};
+
+/// How often captures and signals are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long is waited for the file in which a capture continues.
+const NEXT_FILE: Duration = Duration::from_secs(10);
+
+pub(super) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
+    if args.format != ExportFormat::Parquet {
+        return Err(Failure::Usage("--follow writes --format parquet".to_owned()));
+    }
+    let output = args.to.output.to_string_lossy();
+    if output == "-" || args.captures.captures.iter().any(|name| name.as_os_str() == "-") {
+        let why = "--follow reads files and writes a folder: name it with -o";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    // A signal ends what was begun, and nothing in the middle.
+    signals::end_questions();
+    signals::end_nothing();
+    let threads = args.captures.threads.unwrap_or_else(|| Options::default().threads);
+    let runtime = run::runtime(threads)?;
+    runtime.block_on(async {
+        let mut export = Export::begin(args).await?;
+        export.follow().await
+    })
+}
+
+/// An export on its way.
+struct Export<'a> {
+    args: &'a args::Export,
+    captures: GrowingCaptures,
+    delivery: Delivery,
+    /// When the last range of any capture was delivered.
+    last: Instant,
+    /// Since when nothing has been waited for but another file.
+    done: Option<Instant>,
+    /// Frames that are missing and were told of.
+    told: u64,
+    code: ExitCode,
+}
+
+impl<'a> Export<'a> {
+    async fn begin(args: &'a args::Export) -> Result<Export<'a>, Failure> {
+        let mut captures = GrowingCaptures::new(args.captures.paths());
+        let failed = |error| Failure::from(QueryError::from(error));
+        // What is no capture is said before a folder is made.
+        captures.find(|_| false).map_err(failed)?;
+        for capture in captures.open() {
+            capture.look(0).map_err(failed)?;
+        }
+        let target = Target::folder(&args.to.output)?;
+        let delivery = Delivery::open(target, settings(args))?;
+        let mut export = Export {
+            args,
+            captures,
+            delivery,
+            last: Instant::now(),
+            done: None,
+            told: 0,
+            code: ExitCode::SUCCESS,
+        };
+        export.go_on().await?;
+        Ok(export)
+    }
+
+    /// Takes up what an export before this one has left.
+    async fn go_on(&mut self) -> Result<(), Failure> {
+        self.delivery.check(self.captures.open())?;
+        for capture in self.captures.open() {
+            self.delivery.reopen(capture.id());
+            self.delivery.take_up(capture);
+        }
+        let known = &self.delivery.manifest().captures;
+        let mut gone: Vec<(String, String)> = Vec::new();
+        for progress in known.iter().filter(|progress| !progress.state.is_over()) {
+            if self.captures.get(&progress.id).is_none() {
+                gone.push((progress.id.clone(), progress.file.clone()));
+            }
+        }
+        for (id, file) in gone {
+            self.tell_gone(&file, "is not there any more");
+            self.delivery.close(&id, CaptureState::Gone)?;
+        }
+        let Some(range) = self.delivery.manifest().planned.clone() else { return Ok(()) };
+        self.write_again(&range).await
+    }
+
+    /// Writes a range that was being written when another export was killed.
+    async fn write_again(&mut self, range: &PlannedRange) -> Result<(), Failure> {
+        let at = self.captures.open().iter().position(|capture| capture.id() == range.capture);
+        let Some(at) = at else { return Ok(()) };
+        let growth = self.look(at, range.from_byte)?;
+        if growth.is_gone || !growth.reaches(range.until_byte) {
+            return self.lose(at).await;
+        }
+        self.deliver(range).await?;
+        self.delivery.commit(CaptureState::Growing)?;
+        Ok(())
+    }
+
+    /// Goes on until captures end, or somebody asks to stop.
+    async fn follow(&mut self) -> Result<ExitCode, Failure> {
+        loop {
+            let is_stopped = signals::came();
+            self.find()?;
+            let is_due = is_stopped || self.last.elapsed() >= self.args.follow.every();
+            let mut has_written = false;
+            for at in 0..self.captures.open().len() {
+                has_written |= self.advance(at, is_due).await?;
+            }
+            self.tell_missing();
+            let delivery = &self.delivery;
+            self.captures.close(|id| delivery.is_over(id));
+            if is_due {
+                self.last = Instant::now();
+            }
+            if is_stopped && !has_written {
+                self.tell_stopped();
+                return Err(QueryError::Cancelled.into());
+            }
+            if self.is_done() {
+                self.delivery.complete()?;
+                self.tell_complete();
+                return Ok(self.code);
+            }
+            if !has_written {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+    }
+
+    /// Opens files that have come.
+    fn find(&mut self) -> Result<(), Failure> {
+        let delivery = &self.delivery;
+        match self.captures.find(|id| delivery.is_over(id)) {
+            Ok(_) => {}
+            // What is open is read to its end, whoever removed the files.
+            Err(_) if !self.delivery.manifest().captures.is_empty() => {}
+            Err(error) => return Err(QueryError::from(error).into()),
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, at: usize, from: u64) -> Result<CaptureGrowth, Failure> {
+        let growth = self.captures.open()[at].look(from);
+        Ok(growth.map_err(QueryError::from)?)
+    }
+
+    /// Delivers a range of a capture, if one is due. Says whether that was so.
+    async fn advance(&mut self, at: usize, is_due: bool) -> Result<bool, Failure> {
+        let id = self.captures.open()[at].id().to_owned();
+        if self.delivery.is_over(&id) {
+            return Ok(false);
+        }
+        let progress = self.delivery.manifest().progress(&id);
+        let (chunk, byte) = progress.map_or((0, 0), |it| (it.next_chunk, it.bytes));
+        let growth = self.look(at, byte)?;
+        self.delivery.take_up(&self.captures.open()[at]);
+        if growth.is_gone {
+            self.lose(at).await?;
+            return Ok(false);
+        }
+        let most = self.args.follow.bytes();
+        let (is_over, is_full) = (growth.is_over(), growth.bytes() >= most);
+        let cut = growth.cut(chunk, most).filter(|_| is_due || is_over || is_full);
+        let end = match growth.end {
+            Some(EndReason::Rotated) => CaptureState::Continued,
+            Some(_) => CaptureState::Complete,
+            None if growth.is_cut => CaptureState::Cut,
+            None => CaptureState::Growing,
+        };
+        let Some(cut) = cut else {
+            if is_over {
+                self.delivery.close(&id, end)?;
+            }
+            return Ok(false);
+        };
+        let range = self.delivery.plan(&id, &cut)?;
+        self.deliver(&range).await?;
+        let state = if cut.is_all { end } else { CaptureState::Growing };
+        self.delivery.commit(state)?;
+        Ok(true)
+    }
+
+    /// Puts the files of a range.
+    async fn deliver(&mut self, range: &PlannedRange) -> Result<(), Failure> {
+        let Some(capture) = self.captures.get(&range.capture) else { return Ok(()) };
+        let set = capture.part(range.from_byte..range.until_byte).map_err(QueryError::from)?;
+        let wanted = &self.args.captures.buffers;
+        let buffers: Vec<String> = set
+            .buffers()
+            .filter(|it| wanted.iter().any(|name| name == it))
+            .map(str::to_owned)
+            .collect();
+        if !wanted.is_empty() && buffers.is_empty() {
+            return Ok(());
+        }
+        let threads = self.args.captures.threads.unwrap_or_else(|| Options::default().threads);
+        let memory = terms::memory(self.args.captures.memory).bytes;
+        let window = Window { buffers, ..Window::default() };
+        let options = Options { memory, threads, window, ..Options::default() };
+        let engine = Engine::new(set, &options)?;
+        for frame in engine.frames(None)? {
+            if self.args.frame.as_ref().is_some_and(|name| *name != frame.frame) {
+                continue;
+            }
+            if let Some((bytes, rows)) = parquet(&engine, &frame, self.args.time).await? {
+                let folder = safe(&format!("{}.{}", frame.buffer, frame.frame));
+                let name = file_name(&folder, range, "parquet");
+                self.delivery.put(name, rows, &bytes)?;
+            }
+        }
+        for trouble in engine.set().troubles() {
+            let path = trouble.path.display();
+            for damage in &trouble.damaged {
+                message::warning("damaged", format_args!("{path}: {damage}"));
+                self.code = ExitCode::FAILURE;
+            }
+        }
+        Ok(())
+    }
+
+    /// A capture was truncated, or written over.
+    async fn lose(&mut self, at: usize) -> Result<(), Failure> {
+        let capture = &self.captures.open()[at];
+        let (id, file) = (capture.id().to_owned(), capture.path().display().to_string());
+        self.tell_gone(&file, "was truncated, or another one was written over it");
+        self.delivery.close(&id, CaptureState::Gone)?;
+        Ok(())
+    }
+
+    fn tell_gone(&mut self, file: &str, what: &str) {
+        let text = "what had not been exported of it is in no file; the manifest says where";
+        message::warning("capture-gone", format_args!("{file}: the capture {what}: {text}"));
+        self.code = ExitCode::FAILURE;
+    }
+
+    fn tell_missing(&mut self) {
+        let missing = self.delivery.manifest().frames_missing();
+        if missing > self.told {
+            self.told = missing;
+            let entries = self.delivery.manifest().missing.iter();
+            let what: Vec<&str> = entries.map(|entry| entry.what.as_str()).collect();
+            let (frames, what) = (grouped(missing), what.join("; "));
+            let text = "frames of the capture are in no file of the export, because files of the \
+                        capture were removed before they were read";
+            message::warning("capture-gone", format_args!("{frames} {text}: {what}"));
+            self.code = ExitCode::FAILURE;
+        }
+    }
+
+    /// Whether all captures have ended.
+    fn is_done(&mut self) -> bool {
+        if !self.captures.open().is_empty() {
+            self.done = None;
+            return false;
+        }
+        let since = *self.done.get_or_insert_with(Instant::now);
+        self.delivery.is_complete() || since.elapsed() > NEXT_FILE
+    }
+
+    fn tell_stopped(&mut self) {
+        let name = self.delivery.target().name();
+        let text = "all that is whole by now is exported; the same command goes on from there";
+        message::note(format_args!("{}: stopped: {text}", self.said(&name)));
+    }
+
+    fn tell_complete(&mut self) {
+        let name = self.delivery.target().name();
+        message::note(format_args!("{}: complete", self.said(&name)));
+    }
+
+    fn said(&self, name: &str) -> String {
+        let manifest = self.delivery.manifest();
+        let (rows, files) = (grouped(manifest.rows()), grouped(manifest.files.len() as u64));
+        format!("{name}: {rows} rows in {files} files")
+    }
+}
+
+fn settings(args: &args::Export) -> Settings {
+    let time = match args.time {
+        Time::Ns => "ns",
+        Time::Both => "both",
+    };
+    let mut buffers = args.captures.buffers.clone();
+    buffers.sort();
+    buffers.dedup();
+    let (format, time) = ("parquet".to_owned(), time.to_owned());
+    Settings { format, time, frame: args.frame.clone(), buffers }
+}

@@ -1,0 +1,13 @@
+//! `ppt export --follow`: each row is in exactly one file, whoever is killed, and what goes wrong is said.
+
+#[path = "../../../oracles/ask.rs"]
+#[allow(dead_code, reason = "other tests need the rest")]
+pub mod ask;
+mod delivered;
+mod killed;
+mod refused;
+mod series;
+mod stopped;
+#[path = "../cli/support.rs"]
+#[allow(dead_code, reason = "other tests need the rest")]
+mod support;

@@ -1,0 +1,271 @@
+//! The steps of a delivery.
+
+use std::collections::BTreeMap;
+
+use crate::error::DeliveryError;
+use crate::growing::{Cut, GrowingCapture};
+use crate::manifest::{
+    CaptureProgress, CaptureState, DeliveredFile, DeliveryState, Manifest, MissingFrames,
+    PlannedRange, Settings,
+};
+use crate::target::Target;
+
+/// A delivery on its way.
+pub struct Delivery {
+    target: Target,
+    manifest: Manifest,
+    /// The files of the planned range that are there.
+    put: Vec<DeliveredFile>,
+}
+
+impl std::fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Delivery").field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+/// The name of the file that has the frames of one kind of a range: it follows from what is in it.
+pub fn file_name(folder: &str, range: &PlannedRange, extension: &str) -> String {
+    let short = range.capture.get(..16).unwrap_or(&range.capture);
+    let (from, until) = (range.from_chunk, range.until_chunk);
+    format!("{folder}/{short}-{from:08}-{until:08}.{extension}")
+}
+
+impl Delivery {
+    /// Goes on with what is in `target`, or begins there.
+    ///
+    /// # Errors
+    /// See [`DeliveryError`].
+    pub fn open(target: Target, settings: Settings) -> Result<Delivery, DeliveryError> {
+        let found = target.read()?;
+        let manifest = found.unwrap_or_else(|| Manifest::new(settings.clone()));
+        if manifest.settings != settings {
+            let name = target.manifest_name();
+            return Err(DeliveryError::OtherSettings { name, theirs: told(&manifest.settings) });
+        }
+        let mut delivery = Delivery { target, manifest, put: Vec::new() };
+        // Whoever cannot write says so before anything is read.
+        delivery.write()?;
+        Ok(delivery)
+    }
+
+    /// What was delivered, up to where.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Where files go.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Whether nothing more of a capture is wanted.
+    pub fn is_over(&self, id: &str) -> bool {
+        self.manifest.progress(id).is_some_and(|progress| progress.state.is_over())
+    }
+
+    /// Refuses captures that have nothing to do with those of the manifest.
+    ///
+    /// # Errors
+    /// [`DeliveryError::OtherManifest`].
+    pub fn check(&self, captures: &[GrowingCapture]) -> Result<(), DeliveryError> {
+        let known = &self.manifest.captures;
+        let is_one = |capture: &GrowingCapture| {
+            let (id, series) = (capture.id(), capture.series());
+            known.iter().any(|progress| progress.id == id || progress.series == series)
+        };
+        if known.is_empty() || captures.is_empty() || captures.iter().any(is_one) {
+            return Ok(());
+        }
+        let name = |progress: &CaptureProgress| format!("{} {}", progress.file, progress.id);
+        let theirs: Vec<String> = known.iter().take(3).map(name).collect();
+        let ours = captures.iter().take(3);
+        let ours: Vec<String> = ours.map(|it| format!("{} {}", file_of(it), it.id())).collect();
+        Err(DeliveryError::OtherManifest {
+            name: self.target.manifest_name(),
+            theirs: theirs.join(", "),
+            ours: ours.join(", "),
+        })
+    }
+
+    /// Takes up a capture; notes what became known of it since.
+    pub fn take_up(&mut self, capture: &GrowingCapture) {
+        let place = (capture.series(), capture.number(), capture.frames_before());
+        if let Some(known) = self.manifest.progress_mut(capture.id()) {
+            (known.series, known.number, known.frames_before) =
+                (place.0.to_owned(), place.1, place.2);
+            return;
+        }
+        self.manifest.state = DeliveryState::Running;
+        self.manifest.captures.push(CaptureProgress {
+            id: capture.id().to_owned(),
+            series: place.0.to_owned(),
+            number: place.1,
+            frames_before: place.2,
+            file: file_of(capture),
+            next_chunk: 0,
+            bytes: 0,
+            frames: 0,
+            state: CaptureState::Growing,
+        });
+    }
+
+    /// A capture that was cut may have grown since: it is looked at again.
+    pub fn reopen(&mut self, id: &str) {
+        if let Some(known) = self.manifest.progress_mut(id)
+            && known.state == CaptureState::Cut
+        {
+            known.state = CaptureState::Growing;
+        }
+    }
+
+    /// Writes down which range is delivered next.
+    ///
+    /// # Errors
+    /// See [`DeliveryError`].
+    pub fn plan(&mut self, capture: &str, cut: &Cut) -> Result<PlannedRange, DeliveryError> {
+        let (from_chunk, from_byte) =
+            self.manifest.progress(capture).map_or((0, 0), |it| (it.next_chunk, it.bytes));
+        let range = PlannedRange {
+            capture: capture.to_owned(),
+            from_chunk,
+            until_chunk: cut.until_chunk,
+            from_byte,
+            until_byte: cut.until_byte,
+            frames: cut.frames,
+        };
+        self.manifest.planned = Some(range.clone());
+        self.put.clear();
+        self.write()?;
+        Ok(range)
+    }
+
+    /// Puts a file of the planned range.
+    ///
+    /// # Errors
+    /// See [`DeliveryError`].
+    pub fn put(&mut self, name: String, rows: u64, bytes: &[u8]) -> Result<(), DeliveryError> {
+        self.target.put(&name, bytes)?;
+        self.put.push(DeliveredFile { name, rows, bytes: bytes.len() as u64 });
+        Ok(())
+    }
+
+    /// Writes down that the planned range is delivered, and in which state its capture is.
+    ///
+    /// # Errors
+    /// See [`DeliveryError`].
+    pub fn commit(&mut self, state: CaptureState) -> Result<(), DeliveryError> {
+        if let Some(range) = self.manifest.planned.take() {
+            self.manifest.files.append(&mut self.put);
+            if let Some(known) = self.manifest.progress_mut(&range.capture) {
+                (known.next_chunk, known.bytes) = (range.until_chunk, range.until_byte);
+                known.frames += range.frames;
+                known.state = state;
+            }
+        }
+        self.count_missing();
+        self.write()
+    }
+
+    /// Writes down that nothing more comes of a capture.
+    ///
+    /// # Errors
+    /// See [`DeliveryError`].
+    pub fn close(&mut self, id: &str, state: CaptureState) -> Result<(), DeliveryError> {
+        self.manifest.planned.take_if(|range| range.capture == id);
+        if let Some(known) = self.manifest.progress_mut(id) {
+            known.state = state;
+        }
+        self.count_missing();
+        self.write()
+    }
+
+    /// Writes down that all is delivered.
+    ///
+    /// # Errors
+    /// See [`DeliveryError`].
+    pub fn complete(&mut self) -> Result<(), DeliveryError> {
+        self.manifest.state = DeliveryState::Complete;
+        self.count_missing();
+        self.write()
+    }
+
+    /// Whether each capture is over, and what continues in another file has that file.
+    pub fn is_complete(&self) -> bool {
+        let all = &self.manifest.captures;
+        let has_next = |it: &CaptureProgress| {
+            all.iter().any(|next| next.series == it.series && next.number > it.number)
+        };
+        let is_done = |it: &CaptureProgress| {
+            it.state.is_over() && (it.state != CaptureState::Continued || has_next(it))
+        };
+        !all.is_empty() && all.iter().all(is_done)
+    }
+
+    /// What is missing follows from the captures: each says how many frames were in the files before it.
+    fn count_missing(&mut self) {
+        let mut series: BTreeMap<&str, Vec<&CaptureProgress>> = BTreeMap::new();
+        for capture in &self.manifest.captures {
+            series.entry(&capture.series).or_default().push(capture);
+        }
+        let mut missing = Vec::new();
+        for (series, mut files) in series {
+            files.sort_by_key(|file| file.number);
+            let mut add = |what: String, frames: Option<u64>| {
+                missing.push(MissingFrames { series: series.to_owned(), what, frames });
+            };
+            let mut before: Option<&CaptureProgress> = None;
+            for file in files {
+                let (end, number) =
+                    before.map_or((0, 0), |it| (it.frames_before + it.frames, it.number));
+                let is_known = before.is_none_or(|it| it.state.is_over());
+                let gap = file.frames_before.saturating_sub(end);
+                if gap > 0 && is_known {
+                    add(absent_files(before, number, file.number), Some(gap));
+                }
+                before = Some(file);
+            }
+            if let Some(last) = before.filter(|it| it.state == CaptureState::Gone) {
+                add(format!("the end of {}", last.file), None);
+            }
+        }
+        self.manifest.missing = missing;
+    }
+
+    fn write(&mut self) -> Result<(), DeliveryError> {
+        self.target.write(&self.manifest)
+    }
+}
+
+/// Which files are missing between two of a series.
+fn absent_files(before: Option<&CaptureProgress>, number: u32, next: u32) -> String {
+    let end = before.filter(|it| it.state == CaptureState::Gone);
+    let end = end.map(|it| format!("the end of {}", it.file));
+    let files = match (number + 1, next - 1) {
+        (first, last) if first > last => None,
+        (first, last) if first == last => Some(format!("file {first} of the series")),
+        (first, last) => Some(format!("files {first} to {last} of the series")),
+    };
+    let parts: Vec<String> = end.into_iter().chain(files).collect();
+    match parts.is_empty() {
+        true => "frames between two files of the series".to_owned(),
+        false => parts.join(", and "),
+    }
+}
+
+fn file_of(capture: &GrowingCapture) -> String {
+    let name = capture.path().file_name().unwrap_or(capture.path().as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// Settings as options of the command line.
+fn told(settings: &Settings) -> String {
+    let mut text = format!("--format {} --time {}", settings.format, settings.time);
+    for buffer in &settings.buffers {
+        text += &format!(" --buffer {buffer}");
+    }
+    if let Some(frame) = &settings.frame {
+        text += &format!(" --frame {frame}");
+    }
+    text
+}

@@ -1,0 +1,94 @@
+//! A folder that files are delivered into.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ppt_output::{Output, Readers, Rules, lock_folder};
+
+use crate::error::DeliveryError;
+
+/// How long is waited for whoever has the folder: a process that was asked to end is on its way.
+const PATIENCE: Duration = Duration::from_secs(15);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A folder, which nobody else delivers into while this lives.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Locked.
+    _lock: File,
+}
+
+impl Folder {
+    /// Opens a folder; makes it if it is not there.
+    pub fn open(path: &Path) -> Result<Folder, DeliveryError> {
+        let fail = |cause| DeliveryError::Write { name: path.display().to_string(), cause };
+        match fs::create_dir(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fail(error)),
+            _ => {}
+        }
+        let since = Instant::now();
+        loop {
+            match lock_folder(path) {
+                Ok(lock) => return Ok(Folder { path: path.to_owned(), _lock: lock }),
+                Err(error) if since.elapsed() > PATIENCE => return Err(error.into()),
+                Err(ppt_output::OutputError::InUse(..)) => thread::sleep(LOOK),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    pub fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// What is in the file; None: there is none.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, DeliveryError> {
+        let path = self.path.join(name);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(DeliveryError::Read { name: path.display().to_string(), cause }),
+        }
+    }
+
+    /// A file that is not hidden, if there is one.
+    pub fn any(&self) -> Result<Option<String>, DeliveryError> {
+        let fail = |cause| DeliveryError::Read { name: self.name(), cause };
+        for entry in fs::read_dir(&self.path).map_err(fail)? {
+            let name = entry.map_err(fail)?.file_name().to_string_lossy().into_owned();
+            if !name.starts_with('.') {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives a file its name once all of it is on the disk; replaces the one that has the name.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<(), DeliveryError> {
+        let path = self.path.join(name);
+        let fail = |cause| DeliveryError::Write { name: path.display().to_string(), cause };
+        let parent = path.parent().unwrap_or(&self.path);
+        if parent != self.path {
+            match fs::create_dir(parent) {
+                Ok(()) => sync(&self.path).map_err(fail)?,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(fail(error)),
+            }
+        }
+        let rules = Rules { force: true, readers: Readers::ByUmask, ..Rules::default() };
+        let mut output = Output::open(&path, &rules)?;
+        output.file().write_all(bytes).map_err(fail)?;
+        output.file().sync_all().map_err(fail)?;
+        output.publish()?;
+        sync(parent).map_err(fail)
+    }
+}
+
+/// A name is on the disk once its folder is.
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}

@@ -1,0 +1,266 @@
+//! A capture that may still grow.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ppt_capture::{Capture, CaptureError, EndReason};
+use ppt_output::is_written;
+use ppt_tables::{CaptureSet, SetError};
+
+/// How long a capture without an end, which nobody writes, must not have changed before it counts as cut.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// A capture that may still grow. Its file stays open: whoever removes it takes nothing away.
+#[derive(Debug)]
+pub struct GrowingCapture {
+    path: PathBuf,
+    file: Arc<File>,
+    id: String,
+    series: String,
+    number: u32,
+    frames_before: u64,
+    /// The length of the file, and since when it has that.
+    len: (u64, Instant),
+    last: Option<(u64, CaptureGrowth)>,
+}
+
+/// What a capture has by now behind some position.
+#[derive(Debug, Clone, Default)]
+pub struct CaptureGrowth {
+    chunks: Vec<ChunkSize>,
+    /// Bytes of the capture up to the end of its last whole chunk.
+    whole: u64,
+    /// Why it has ended; None: it has no end, or not yet.
+    pub end: Option<EndReason>,
+    /// It has no end, and nobody writes it.
+    pub is_cut: bool,
+    /// The position is behind its end, or another capture is there: it was truncated or written over.
+    pub is_gone: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ChunkSize {
+    offset: u64,
+    len: u64,
+    ordinal: u64,
+    count: u32,
+}
+
+/// Where a range ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// The chunk behind the last one.
+    pub until_chunk: u64,
+    /// Nothing of the capture from this byte on belongs to it.
+    pub until_byte: u64,
+    /// Frames of the range.
+    pub frames: u64,
+    /// The range has all that is there.
+    pub is_all: bool,
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl GrowingCapture {
+    /// Opens the capture at `path`. None: nothing of it is there yet.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no capture.
+    pub fn open(path: &Path) -> Result<Option<GrowingCapture>, SetError> {
+        let fail = |error| SetError::Capture { path: path.to_owned(), error };
+        let file = File::open(path).map_err(|error| fail(error.into()))?;
+        let kind = file.metadata().map_err(|error| fail(error.into()))?;
+        if kind.is_dir() {
+            return Err(fail(CaptureError::Directory));
+        }
+        let copy = file.try_clone().map_err(|error| fail(error.into()))?;
+        let header = match Capture::open_beginning(copy, u64::MAX) {
+            Ok(capture) => capture.header().cloned(),
+            Err(CaptureError::Empty) => return Ok(None),
+            // The header is written in one step, and may be half there for a moment.
+            Err(CaptureError::Header) if is_written(&file) => return Ok(None),
+            Err(error) => return Err(fail(error)),
+        };
+        let header = header.ok_or_else(|| fail(CaptureError::Header))?;
+        let id = hex(&header.capture_id);
+        Ok(Some(GrowingCapture {
+            path: path.to_owned(),
+            file: Arc::new(file),
+            series: id.clone(),
+            id,
+            number: 1,
+            frames_before: 0,
+            len: (0, Instant::now()),
+            last: None,
+        }))
+    }
+
+    /// Its id, 32 hex digits.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The id of its series, which is that of the first file.
+    pub fn series(&self) -> &str {
+        &self.series
+    }
+
+    /// Its number in the series, from 1.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Frames in all files of the series before it.
+    pub fn frames_before(&self) -> u64 {
+        self.frames_before
+    }
+
+    /// Its path, as it was found.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it has by now behind the first `from` bytes.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn look(&mut self, from: u64) -> Result<CaptureGrowth, SetError> {
+        let fail = |error: std::io::Error| SetError::Capture {
+            path: self.path.clone(),
+            error: error.into(),
+        };
+        // Before its length: what it wrote last is seen if it has ended.
+        let is_written = is_written(&self.file);
+        let len = self.file.metadata().map_err(fail)?.len();
+        if len != self.len.0 {
+            self.len = (len, Instant::now());
+            self.last = None;
+        }
+        if len < from {
+            return Ok(CaptureGrowth { is_gone: true, ..CaptureGrowth::default() });
+        }
+        let mut growth = match self.last.take() {
+            Some((known, growth)) if known == from => growth,
+            _ => self.read(from)?,
+        };
+        self.last = Some((from, growth.clone()));
+        let is_quiet = self.len.1.elapsed() > QUIET;
+        growth.is_cut = growth.end.is_none() && !is_written && is_quiet;
+        Ok(growth)
+    }
+
+    fn read(&mut self, from: u64) -> Result<CaptureGrowth, SetError> {
+        let set = Arc::new(CaptureSet::open_part(&self.path, &self.file, from..u64::MAX)?);
+        let contents = set.contents();
+        let Some(contents) = contents.first() else { return Ok(CaptureGrowth::default()) };
+        let id = contents.header().map(|header| hex(&header.capture_id));
+        if id.as_ref() != Some(&self.id) {
+            return Ok(CaptureGrowth { is_gone: true, ..CaptureGrowth::default() });
+        }
+        if let Some(part) = contents.part() {
+            self.series = hex(&part.series);
+            (self.number, self.frames_before) = (part.number, part.captured_before);
+        }
+        let chunks = contents.chunks().into_iter().map(|chunk| ChunkSize {
+            offset: chunk.offset,
+            len: chunk.len,
+            ordinal: chunk.ordinal,
+            count: chunk.count,
+        });
+        Ok(CaptureGrowth {
+            chunks: chunks.collect(),
+            whole: contents.bytes(),
+            end: contents.end().map(|end| end.reason),
+            is_cut: false,
+            is_gone: contents.bytes() < from,
+        })
+    }
+
+    /// The rows of a range of its bytes.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn part(&self, bytes: std::ops::Range<u64>) -> Result<CaptureSet, SetError> {
+        CaptureSet::open_part(&self.path, &self.file, bytes)
+    }
+}
+
+impl CaptureGrowth {
+    /// Bytes of the frames that are there.
+    pub fn bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.len).sum()
+    }
+
+    /// Frames that are there, of all kinds.
+    pub fn frames(&self) -> u64 {
+        self.chunks.iter().map(|chunk| u64::from(chunk.count)).sum()
+    }
+
+    /// Whether so many bytes of the capture are there and whole.
+    pub fn reaches(&self, bytes: u64) -> bool {
+        self.whole >= bytes
+    }
+
+    /// Whether nothing more comes.
+    pub fn is_over(&self) -> bool {
+        self.end.is_some() || self.is_cut || self.is_gone
+    }
+
+    /// A range that begins at the chunk `from` and has so many bytes of frames at least, if they are
+    /// there, else all. None: no frames are there.
+    pub fn cut(&self, from: u64, bytes: u64) -> Option<Cut> {
+        let (mut sum, mut taken) = (0, 0);
+        while taken < self.chunks.len() && sum < bytes {
+            sum += self.chunks[taken].len;
+            taken += 1;
+        }
+        let (range, rest) = self.chunks.split_at(taken);
+        let last = range.iter().map(|chunk| chunk.ordinal + 1).max()?;
+        Some(Cut {
+            // Two ranges have two names, whatever damage says of the numbers of chunks.
+            until_chunk: last.max(from + 1),
+            until_byte: rest.first().map_or(self.whole, |next| next.offset),
+            frames: range.iter().map(|chunk| u64::from(chunk.count)).sum(),
+            is_all: rest.is_empty(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn growth(chunks: &[(u64, u64)]) -> CaptureGrowth {
+        let mut growth = CaptureGrowth { whole: 256, ..CaptureGrowth::default() };
+        for &(ordinal, len) in chunks {
+            growth.chunks.push(ChunkSize { offset: growth.whole, len, ordinal, count: 2 });
+            growth.whole += len + 64;
+        }
+        growth
+    }
+
+    #[test]
+    fn ranges_follow_each_other_without_a_hole() {
+        let growth = growth(&[(1, 100), (2, 100), (5, 100), (6, 100)]);
+        let cut = growth.cut(0, 150).unwrap();
+        let expected = Cut { until_chunk: 3, until_byte: 584, frames: 4, is_all: false };
+        assert_eq!(cut, expected);
+        assert_eq!(cut.until_byte, growth.chunks[2].offset);
+        let all = growth.cut(0, u64::MAX).unwrap();
+        let expected = Cut { until_chunk: 7, until_byte: growth.whole, frames: 8, is_all: true };
+        assert_eq!(all, expected);
+        assert_eq!(growth.cut(0, 400), Some(expected), "as many bytes as there are");
+        assert_eq!(growth.cut(0, 1).unwrap().frames, 2, "one chunk at least");
+    }
+
+    #[test]
+    fn a_chunk_that_comes_late_makes_no_name_twice() {
+        let late = growth(&[(3, 100)]).cut(9, 1).unwrap();
+        assert_eq!(late.until_chunk, 10);
+        assert_eq!(growth(&[]).cut(9, 1), None);
+    }
+}
