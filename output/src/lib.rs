@@ -27,6 +27,7 @@
 mod beside;
 mod error;
 mod folder;
+mod folder_lock;
 mod guard;
 mod identity;
 mod lock;
@@ -36,9 +37,10 @@ mod rules;
 mod series;
 
 pub use error::OutputError;
+pub use folder_lock::lock_folder;
 pub use guard::{Displaced, Guarded};
 pub use identity::FileId;
-pub use lock::{is_written, lock_folder};
+pub use lock::is_written;
 pub use output::{Output, Whereabouts};
 pub use rules::{Invoker, Readers, Rules};
 pub use series::Series;

@@ -2,14 +2,11 @@
 //! reason.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::os::fd::AsFd;
-use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock, fstat, major, minor};
 use rustix::io::Errno;
-
-use crate::error::OutputError;
 
 /// The process that writes a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,16 +58,6 @@ pub(crate) fn probe(file: impl AsFd) -> Result<(), Holder> {
 /// nobody does.
 pub fn is_written(file: impl AsFd) -> bool {
     probe(file).is_err()
-}
-
-/// Locks a folder, until what is returned is closed: of all who lock it, one writes into it.
-///
-/// # Errors
-/// It cannot be opened, or somebody has locked it.
-pub fn lock_folder(path: &Path) -> Result<File, OutputError> {
-    let folder = File::open(path).map_err(|error| OutputError::System(path.to_owned(), error))?;
-    lock(&folder).map_err(|holder| OutputError::InUse(path.to_owned(), holder))?;
-    Ok(folder)
 }
 
 /// For files that other processes keep open after us.

@@ -53,6 +53,6 @@ fn a_capture_whose_writer_was_killed_is_exported_as_far_as_it_is_whole() {
     check(&bench.path("ex"));
     let manifest = manifest(&bench.path("ex"));
     assert_eq!(manifest["captures"][0]["state"], "cut");
-    assert_eq!((&manifest["captures"][0]["frames"]).as_u64(), Some(4 * EACH));
+    assert_eq!(manifest["captures"][0]["frames"].as_u64(), Some(4 * EACH));
     assert_eq!(manifest["files"].as_array().unwrap().len(), 4, "a file for each chunk");
 }
