@@ -32,7 +32,7 @@ const COMMANDS: &str = include_str!("commands.h");
 
 fn main() {
     // `cargo test --benches` runs it, too.
-    if !std::env::args().any(|it| it == "--bench") {
+    if !std::env::args().any(|arg| arg == "--bench") {
         println!("measures only when run by `cargo bench`");
         return;
     }

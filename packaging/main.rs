@@ -69,7 +69,9 @@ fn completions(prefix: &Path, binaries: &Path, programs: &[&str]) -> Result<()> 
         // Loaded by its name at the first TAB, the file must also complete that one.
         let zsh = String::from_utf8(script("zsh")?)?;
         let function = zsh.lines().find_map(|line| line.strip_prefix("function "));
-        let function = function.and_then(|it| it.split('(').next()).ok_or("no function for zsh")?;
+        let function = function
+            .and_then(|function| function.split('(').next())
+            .ok_or("no function for zsh")?;
         let now = format!("\nif [ \"$funcstack[1]\" = _{program} ]; then {function} \"$@\"; fi\n");
         put(
             &share.join("zsh/site-functions").join(format!("_{program}")),

@@ -18,45 +18,45 @@ mod view;
 mod with;
 
 pub(crate) use view::ProcessView;
-pub(crate) use with::{Source, With};
+pub(crate) use with::{PreloadSource, With};
 
 /// Programs beside ppt that do some of its commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Program {
+pub(crate) enum PartnerProgram {
     /// Answers questions about captures; has a query engine.
     Analysis,
     /// Experiments over several hosts.
     Lab,
 }
 
-impl Program {
+impl PartnerProgram {
     /// The name of its file.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Program::Analysis => "ppt-analysis",
-            Program::Lab => "ppt-lab",
+            PartnerProgram::Analysis => "ppt-analysis",
+            PartnerProgram::Lab => "ppt-lab",
         }
     }
 
     /// Its commands, and what each does.
     pub(crate) fn commands(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Program::Analysis => &ANALYSES,
-            Program::Lab => &EXPERIMENTS,
+            PartnerProgram::Analysis => &ANALYSES,
+            PartnerProgram::Lab => &EXPERIMENTS,
         }
     }
 }
 
 /// Commands of other programs, and what each does.
-pub(crate) fn others() -> impl Iterator<Item = (&'static str, &'static str, Program)> {
-    let commands = |program: Program| {
+pub(crate) fn others() -> impl Iterator<Item = (&'static str, &'static str, PartnerProgram)> {
+    let commands = |program: PartnerProgram| {
         program.commands().iter().map(move |(word, about)| (*word, *about, program))
     };
-    commands(Program::Analysis).chain(commands(Program::Lab))
+    commands(PartnerProgram::Analysis).chain(commands(PartnerProgram::Lab))
 }
 
 /// The program that does a command.
-pub(crate) fn program(word: &OsStr) -> Option<Program> {
+pub(crate) fn program(word: &OsStr) -> Option<PartnerProgram> {
     others().find(|(known, ..)| word == *known).map(|(.., program)| program)
 }
 
@@ -95,7 +95,7 @@ pub(crate) enum Command {
     Attach(Attach),
     /// Start a command and capture its frames from the first one.
     #[command(after_help = RUN_STATUS)]
-    Run(Run),
+    Run(RunArgs),
     /// Print how a service gets the library of `ppt run --with`.
     #[command(after_help = with::EXAMPLES)]
     With(With),
@@ -178,9 +178,8 @@ fn pid(text: &str) -> Result<i32, String> {
 /// Reads a pid. The hint is for those who write a word instead.
 fn read_pid(text: &str, hint: &str) -> Result<i32, String> {
     let is_word = text.chars().any(char::is_alphabetic);
-    text.parse().map_err(|error: ParseIntError| match is_word {
-        true => format!("a pid is a number; {hint}"),
-        false => error.to_string(),
+    text.parse().map_err(|error: ParseIntError| {
+        if is_word { format!("a pid is a number; {hint}") } else { error.to_string() }
     })
 }
 
@@ -245,7 +244,7 @@ pub(crate) enum Compress {
 
 /// The clock of stamps of `option time tsc`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Clock {
+pub(crate) enum StampSource {
     /// The CPU's counter if it can be trusted, otherwise the monotonic clock.
     #[default]
     Auto,
@@ -257,7 +256,7 @@ pub(crate) enum Clock {
 
 /// What the kernel knows about the threads of a program.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kernel {
+pub(crate) enum KernelPart {
     /// When threads run and wait, who wakes them, and who follows them on a CPU.
     Sched,
     /// System calls and their results.
@@ -310,7 +309,7 @@ pub(crate) struct Attach {
     #[arg(long)]
     pub(crate) follow: bool,
     #[command(flatten)]
-    pub(crate) capture: Capture,
+    pub(crate) capture: CaptureArgs,
 }
 
 impl Attach {
@@ -326,21 +325,21 @@ pub(crate) struct ServeMetrics {
 }
 
 #[derive(ClapArgs)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// The command and its arguments.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
     /// Preload a library that writes frames from inside of programs that nobody edited: `net` has their
     /// requests, `locks` their waits for locks, `files` their operations on files.
     #[arg(long, value_name = "SOURCES", value_delimiter = ',')]
-    pub(crate) with: Vec<Source>,
+    pub(crate) with: Vec<PreloadSource>,
     #[command(flatten)]
-    pub(crate) capture: Capture,
+    pub(crate) capture: CaptureArgs,
 }
 
 /// How frames are captured, and where they are written.
 #[derive(ClapArgs)]
-pub(crate) struct Capture {
+pub(crate) struct CaptureArgs {
     /// The capture to write; `-` is stdout.
     #[arg(short, long, value_name = "FILE", default_value = "out.bin")]
     pub(crate) output: PathBuf,
@@ -393,14 +392,14 @@ pub(crate) struct Capture {
     pub(crate) counters: Duration,
     /// The clock of stamps of `option time tsc`.
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "auto")]
-    pub(crate) clock: Clock,
+    pub(crate) clock: StampSource,
     /// Who makes the shared memory.
     #[arg(long, value_enum, value_name = "KIND", default_value = "auto")]
     pub(crate) segment: Segment,
     /// Also capture what the kernel does with the threads, into a buffer `kernel`; several words are
     /// separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "WHAT")]
-    pub(crate) kernel: Vec<Kernel>,
+    pub(crate) kernel: Vec<KernelPart>,
     /// Also capture the stacks of threads that run, so often for each second that a thread runs, into a
     /// buffer `stacks`; with `,waits` also where threads begin to wait.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "99")]
@@ -436,7 +435,7 @@ pub(crate) struct Capture {
     pub(crate) flight: Flight,
 }
 
-impl Capture {
+impl CaptureArgs {
     /// Of everything, into a file.
     fn to(output: PathBuf) -> Self {
         Self {
@@ -454,7 +453,7 @@ impl Capture {
             memory: 256 << 20,
             rate: Rate::Peak,
             counters: Duration::from_secs(1),
-            clock: Clock::Auto,
+            clock: StampSource::Auto,
             segment: Segment::Auto,
             kernel: Vec::new(),
             stacks: None,
@@ -559,19 +558,22 @@ pub(crate) struct Top {
 impl Top {
     /// The processes; None: a capture is meant.
     pub(crate) fn pids(&self) -> Option<Vec<i32>> {
-        self.targets.iter().map(|it| it.to_str()?.parse().ok().filter(|&pid| pid > 0)).collect()
+        self.targets
+            .iter()
+            .map(|target| target.to_str()?.parse().ok().filter(|&pid| pid > 0))
+            .collect()
     }
 
     /// The capture that goes to the view.
-    pub(crate) fn capture(&self) -> Capture {
-        Capture {
+    pub(crate) fn capture(&self) -> CaptureArgs {
+        CaptureArgs {
             buffers: self.buffers.clone(),
             slots: self.slots,
             memory: self.memory,
             segment: self.segment,
             allow: self.allow.clone(),
             quiet: true,
-            ..Capture::to("-".into())
+            ..CaptureArgs::to("-".into())
         }
     }
 
@@ -648,7 +650,7 @@ pub(crate) struct Choose {
 
 impl Choose {
     /// The process, and the names.
-    pub(crate) fn of(&self) -> (i32, Vec<String>) {
+    pub(crate) fn process_and_names(&self) -> (i32, Vec<String>) {
         (self.pid, self.names.clone())
     }
 }
@@ -673,7 +675,7 @@ impl List {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     Tsv,
     Csv,
     Jsonl,
@@ -729,7 +731,7 @@ pub(crate) struct Dump {
     pub(crate) matching: Option<String>,
     /// Format of the table [default: tsv].
     #[arg(long, value_enum)]
-    pub(crate) format: Option<Format>,
+    pub(crate) format: Option<OutputFormat>,
     /// Write CSV, with `'` before text that a spreadsheet may take for a formula.
     #[arg(long)]
     pub(crate) for_spreadsheet: bool,

@@ -18,7 +18,7 @@ const LISTED: usize = 24;
 
 /// A frame, a counter or a histogram.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct NamedChoice {
     /// Its bit in [`Masks`].
     pub bit: u32,
     pub buffer: String,
@@ -27,25 +27,25 @@ pub(crate) struct Named {
 }
 
 /// The selectable items of a buffer, in the order of its frame file.
-pub(crate) fn names(schema: &Schema) -> Vec<Named> {
+pub(crate) fn names(schema: &Schema) -> Vec<NamedChoice> {
     let named = |bit, name: &str, attributes: &[Attribute]| {
-        let groups = attributes.iter().filter(|it| it.name == "group");
-        Named {
+        let groups = attributes.iter().filter(|attribute| attribute.name == "group");
+        NamedChoice {
             bit,
             buffer: schema.buffer.clone(),
             name: name.into(),
-            groups: groups.flat_map(|it| it.args.clone()).collect(),
+            groups: groups.flat_map(|group| group.args.clone()).collect(),
         }
     };
-    let frames = (0..).zip(&schema.frames).filter(|(_, it)| !it.is_hidden());
-    let frames = frames.map(|(bit, it)| named(bit, &it.name, &it.attributes));
+    let frames = (0..).zip(&schema.frames).filter(|(_, frame)| !frame.is_hidden());
+    let frames = frames.map(|(bit, frame)| named(bit, &frame.name, &frame.attributes));
     let metrics = (0..).zip(schema.metrics());
-    let metrics =
-        metrics.map(|(it, metric)| named(Masks::metric(it), &metric.name, &metric.attributes));
+    let metrics = metrics
+        .map(|(number, metric)| named(Masks::metric(number), &metric.name, &metric.attributes));
     frames.chain(metrics).collect()
 }
 
-impl Named {
+impl NamedChoice {
     /// `BUFFER.NAME`.
     pub(crate) fn full(&self) -> String {
         format!("{}.{}", self.buffer, self.name)
@@ -53,9 +53,9 @@ impl Named {
 
     fn answers_to(&self, pattern: &str) -> bool {
         if let Some(group) = pattern.strip_prefix('@') {
-            return self.groups.iter().any(|it| is_like(it, group));
+            return self.groups.iter().any(|text| is_like(text, group));
         }
-        let of = |it: &String| is_like(&format!("{it}.{}", self.name), pattern);
+        let of = |text: &String| is_like(&format!("{text}.{}", self.name), pattern);
         is_like(&self.name, pattern) || of(&self.buffer) || self.groups.iter().any(of)
     }
 }
@@ -79,19 +79,20 @@ pub(crate) fn is_like(text: &str, glob: &str) -> bool {
             }
         }
     }
-    glob[of..].iter().all(|&it| it == '*')
+    glob[of..].iter().all(|&c| c == '*')
 }
 
 /// The message about the first of `patterns` that matches nothing in `there`.
-pub(crate) fn unknown(patterns: &[String], there: &[Named]) -> Option<String> {
-    let pattern = patterns.iter().find(|it| !there.iter().any(|name| name.answers_to(it)))?;
+pub(crate) fn unknown(patterns: &[String], there: &[NamedChoice]) -> Option<String> {
+    let pattern =
+        patterns.iter().find(|pattern| !there.iter().any(|name| name.answers_to(pattern)))?;
     let groups: BTreeSet<_> =
-        there.iter().flat_map(|it| &it.groups).map(|it| format!("@{it}")).collect();
-    let full = there.iter().map(Named::full);
+        there.iter().flat_map(|choice| &choice.groups).map(|text| format!("@{text}")).collect();
+    let full = there.iter().map(NamedChoice::full);
     let known: Vec<String> = full.chain(groups).collect();
-    let short = there.iter().map(|it| it.name.as_str());
+    let short = there.iter().map(|choice| choice.name.as_str());
     let likely = nearest(pattern, known.iter().map(String::as_str).chain(short));
-    let meant = likely.map_or(String::new(), |it| format!("; did you mean `{it}`?"));
+    let meant = likely.map_or(String::new(), |likely| format!("; did you mean `{likely}`?"));
     let mut listed = known[..known.len().min(LISTED)].join(", ");
     if known.len() > LISTED {
         listed.push_str(", …");
@@ -149,23 +150,23 @@ impl Choice {
     /// Records the patterns of the command line that match something in a buffer.
     pub(crate) fn note(&self, schema: &Schema) {
         let there = names(schema);
-        let answered = |pattern: &String| there.iter().any(|it| it.answers_to(pattern));
+        let answered = |pattern: &String| there.iter().any(|choice| choice.answers_to(pattern));
         self.since().known.extend(self.patterns().into_iter().filter(answered));
     }
 
     /// Patterns of the command line that matched nothing.
     pub(crate) fn unanswered(&self) -> Vec<String> {
         let since = self.since();
-        self.patterns().into_iter().filter(|it| !since.known.contains(it)).collect()
+        self.patterns().into_iter().filter(|pattern| !since.known.contains(pattern)).collect()
     }
 }
 
 /// Rejects names that no item in `buffers` has.
 pub(crate) fn check<'a>(
-    args: &args::Capture,
+    args: &args::CaptureArgs,
     buffers: impl IntoIterator<Item = (&'a Target, &'a Buffer)>,
 ) -> Result<(), Failure> {
-    let there = buffers.into_iter().flat_map(|(_, it)| names(&it.schema));
+    let there = buffers.into_iter().flat_map(|(_, buffer)| names(&buffer.schema));
     let there: Vec<_> = there.collect();
     match unknown(&Choice::new(&args.only, &args.except).patterns(), &there) {
         Some(what) => Err(Failure::failed(Code::NothingCalled, what)),
@@ -177,15 +178,15 @@ impl Choose for Choice {
     fn masks(&self, pid: i32, schema: &Schema) -> Masks {
         let since = self.since();
         let mut masks = Masks::NONE;
-        for it in names(schema) {
-            let any = |patterns: &[String]| patterns.iter().any(|pattern| it.answers_to(pattern));
+        for name in names(schema) {
+            let any = |patterns: &[String]| patterns.iter().any(|pattern| name.answers_to(pattern));
             let mut enabled = (self.only.is_empty() || any(&self.only)) && !any(&self.except);
             for (pattern, asked) in since.asked.get(&pid).into_iter().flatten() {
-                if it.answers_to(pattern) {
+                if name.answers_to(pattern) {
                     enabled = *asked;
                 }
             }
-            masks.set(it.bit, enabled);
+            masks.set(name.bit, enabled);
         }
         masks
     }
@@ -209,12 +210,12 @@ mod tests {
 
     fn on(choice: &Choice, pid: i32) -> Vec<String> {
         let masks = choice.masks(pid, &schema());
-        let on = names(&schema()).into_iter().filter(|it| masks.is_enabled(it.bit));
-        on.map(|it| it.name).collect()
+        let on = names(&schema()).into_iter().filter(|name| masks.is_enabled(name.bit));
+        on.map(|choice| choice.name).collect()
     }
 
     fn words(words: &[&str]) -> Vec<String> {
-        words.iter().map(|it| it.to_string()).collect()
+        words.iter().map(|text| text.to_string()).collect()
     }
 
     #[test]

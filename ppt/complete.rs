@@ -73,7 +73,8 @@ fn add(arg: Arg, candidates: fn() -> Vec<CompletionCandidate>) -> Arg {
 /// Names of the buffers of a process; none if ppt may not read it.
 fn buffers(pid: i32) -> Option<(Target, Vec<String>)> {
     let target = Target::open(&System::default(), pid).ok()?;
-    let names: Vec<_> = target.buffers().ok()?.buffers.into_iter().map(|it| it.name).collect();
+    let names: Vec<_> =
+        target.buffers().ok()?.buffers.into_iter().map(|buffer| buffer.name).collect();
     (!names.is_empty()).then_some((target, names))
 }
 
@@ -92,23 +93,25 @@ fn processes(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// The codes that `ppt explain` knows.
 fn codes() -> Vec<CompletionCandidate> {
     crate::cmd::explain::sections()
-        .map(|it| CompletionCandidate::new(it.code).help(Some(it.summary().to_owned().into())))
+        .map(|section| {
+            CompletionCandidate::new(section.code).help(Some(section.summary().to_owned().into()))
+        })
         .collect()
 }
 
 /// The buffers of the processes in the typed line.
 fn buffers_of_processes() -> Vec<CompletionCandidate> {
     let pids = std::env::args().filter_map(|word| word.parse().ok());
-    pids.filter_map(buffers).flat_map(|it| it.1).map(CompletionCandidate::new).collect()
+    pids.filter_map(buffers).flat_map(|entry| entry.1).map(CompletionCandidate::new).collect()
 }
 
 /// The frames, counters and histograms of the processes in the typed line.
 fn names_of_processes() -> Vec<CompletionCandidate> {
     let pids = std::env::args().filter_map(|word| word.parse().ok());
     let found = pids.filter_map(|pid| Target::open(&System::default(), pid).ok()?.buffers().ok());
-    let buffers = found.flat_map(|it| it.buffers);
-    let names = buffers.flat_map(|it| crate::choice::names(&it.schema));
-    names.map(|it| CompletionCandidate::new(it.name).help(Some(it.buffer.into()))).collect()
+    let buffers = found.flat_map(|buffers| buffers.buffers);
+    let names = buffers.flat_map(|buffer| crate::choice::names(&buffer.schema));
+    names.map(|name| CompletionCandidate::new(name.name).help(Some(name.buffer.into()))).collect()
 }
 
 /// The buffers of the captures in the typed line.

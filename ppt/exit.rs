@@ -25,7 +25,7 @@ impl ExitStatus {
     }
 
     /// Success if `ok`.
-    pub(crate) fn of(ok: bool) -> Self {
+    pub(crate) fn from_success(ok: bool) -> Self {
         if ok { Self::DONE } else { Self::FAILED }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Failure {
 }
 
 /// The result of every command.
-pub(crate) type Outcome = Result<ExitStatus, Failure>;
+pub(crate) type CommandResult = Result<ExitStatus, Failure>;
 
 impl Failure {
     /// The command line asks for something that does not exist or makes no sense.

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args) -> ExitStatus {
         let files = if unlike == 1 { "1 file".to_owned() } else { format!("{unlike} files") };
         eprintln!("pptc: {files} would change; `pptc fmt` without --check formats them");
     }
-    ExitStatus::of(!(failed || args.check && unlike > 0))
+    ExitStatus::from_success(!(failed || args.check && unlike > 0))
 }
 
 /// Formats a file in place; returns whether it already had the canonical form.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::CommandFactory;
 
-use crate::args::{self, Args, Program};
+use crate::args::{self, Args, PartnerProgram};
 use crate::cmd::other;
 
 /// The questions, and the commands that answer them.
@@ -45,16 +45,16 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// What marks the commands that need a program that is not installed, and the message that helps.
-fn mark(program: Program) -> (char, &'static str) {
+fn mark(program: PartnerProgram) -> (char, &'static str) {
     match program {
-        Program::Analysis => ('*', "no-analysis"),
-        Program::Lab => ('+', "no-lab-program"),
+        PartnerProgram::Analysis => ('*', "no-analysis"),
+        PartnerProgram::Lab => ('+', "no-lab-program"),
     }
 }
 
 /// The commands below their questions. Those of a program that is not installed are marked.
-fn commands(command: &clap::Command, is_installed: impl Fn(Program) -> bool) -> String {
-    let missing: Vec<_> = [Program::Analysis, Program::Lab]
+fn commands(command: &clap::Command, is_installed: impl Fn(PartnerProgram) -> bool) -> String {
+    let missing: Vec<_> = [PartnerProgram::Analysis, PartnerProgram::Lab]
         .into_iter()
         .filter(|program| !is_installed(*program))
         .collect();
@@ -62,7 +62,7 @@ fn commands(command: &clap::Command, is_installed: impl Fn(Program) -> bool) -> 
     for (question, names) in QUESTIONS {
         let _ = writeln!(text, "{question}");
         for name in names {
-            let shared = (*name == SHARED).then_some(Program::Analysis);
+            let shared = (*name == SHARED).then_some(PartnerProgram::Analysis);
             let program = shared.or_else(|| args::program(name.as_ref()));
             let program = program.filter(|program| missing.contains(program));
             let mark = program.map_or(String::new(), |program| mark(program).0.to_string());
@@ -115,9 +115,9 @@ mod tests {
         let (with, without) = (commands(&command, |_| true), commands(&command, |_| false));
         assert!(!with.contains(['*', '+']) && !with.contains("not installed"), "{with}");
         let starred = without.lines().filter(|line| line.starts_with("  ") && line.contains("* "));
-        assert_eq!(starred.count(), Program::Analysis.commands().len() + 1, "{without}");
+        assert_eq!(starred.count(), PartnerProgram::Analysis.commands().len() + 1, "{without}");
         let marked = without.lines().filter(|line| line.starts_with("  ") && line.contains("+ "));
-        assert_eq!(marked.count(), Program::Lab.commands().len(), "{without}");
+        assert_eq!(marked.count(), PartnerProgram::Lab.commands().len(), "{without}");
         assert!(without.contains("+ needs ppt-lab, which is not installed"), "{without}");
         assert!(without.contains("* needs ppt-analysis, which is not installed"), "{without}");
         for line in without.lines().chain(EXAMPLES.lines()) {

@@ -8,7 +8,8 @@ use serde_json::ser::{Formatter, Serializer};
 /// `value` as text that ends in a line feed.
 pub(crate) fn lines(value: &impl Serialize) -> String {
     let mut text = Vec::new();
-    let written = value.serialize(&mut Serializer::with_formatter(&mut text, Lines::default()));
+    let written =
+        value.serialize(&mut Serializer::with_formatter(&mut text, LineBreaker::default()));
     // This could fail only for maps whose keys are not strings, or for a writer that fails.
     written.expect("structs have a JSON text");
     text.push(b'\n');
@@ -17,11 +18,11 @@ pub(crate) fn lines(value: &impl Serialize) -> String {
 
 /// Puts line feeds into the outermost list.
 #[derive(Default)]
-struct Lines {
+struct LineBreaker {
     depth: usize,
 }
 
-impl Formatter for Lines {
+impl Formatter for LineBreaker {
     fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.depth += 1;
         out.write_all(b"[")

@@ -35,39 +35,39 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::sys::timerfd::TimerFd;
-use ppt_agent::{Attached, Buffer, BufferEnd, Origin, SegmentKind, Session, Target};
-use ppt_listener::{Dropped, EndReason, Flight, Listener, Why};
+use ppt_agent::{AttachedBuffer, Buffer, BufferEnd, Origin, SegmentKind, Session, Target};
+use ppt_listener::{Dropped, EndReason, Flight, Listener, TriggerCause};
 
 use crate::args;
 use crate::choice::Choice;
 use crate::code::Code;
 use crate::failure::Failure;
-use crate::metrics::{Metrics, PublishedMetrics};
+use crate::metrics::{MetricsListener, PublishedMetrics};
 use crate::report::{self, StatusLine};
 use detached::Detached;
 use door::Door;
 pub(crate) use filter::check_where;
 pub(crate) use flight::check_flight;
 pub(crate) use follow::{Follow, Guest, is_gone};
-pub(crate) use kernel::Kernel;
+pub(crate) use kernel::KernelWatch;
 use modules::MemberModules;
-pub(crate) use options::{Kind, allowed, attach_options, check_size};
+pub(crate) use options::{CaptureForm, allowed, attach_options, check_size};
 pub(crate) use outputs::Outputs;
-pub(crate) use ready::Ready;
+pub(crate) use ready::WaitResult;
 use thread_names::{MemberNames, NamesDue};
 pub(crate) use timer::timer;
 use timer::{FIRST_LOOK, LOOK};
 
 pub(crate) struct Live<'a> {
-    options: &'a args::Capture,
-    kind: Kind,
+    options: &'a args::CaptureArgs,
+    kind: CaptureForm,
     listener: Listener,
     outputs: Outputs,
     members: Vec<Member>,
     /// Attaches to further processes.
     follow: Option<Follow>,
     /// Captures kernel activity of the processes.
-    kernel: Option<Kernel>,
+    kernel: Option<KernelWatch>,
     /// Keeps frames in memory instead of writing them.
     flight: Option<Flight>,
     /// The selection of items to write.
@@ -137,12 +137,12 @@ impl Member {
 
     /// Reads the names of its threads, and writes changes to the capture.
     fn name(&mut self, listener: &Listener) {
-        self.names.tell(self.feed, &self.session, listener);
+        self.names.report(self.feed, &self.session, listener);
     }
 
     /// Reads its executable mappings, if that is due, and writes changes to the capture.
     fn look_at_modules(&mut self, listener: &Listener) {
-        self.modules.tell(self.feed, &self.session, listener);
+        self.modules.report(self.feed, &self.session, listener);
     }
 }
 
@@ -170,19 +170,22 @@ impl<'a> Live<'a> {
     /// Starts a capture of `sessions`, which are attached, or of none yet. On failure, it detaches
     /// from the sessions, and an existing file with the capture's name is unchanged.
     pub(crate) fn start(
-        options: &'a args::Capture,
-        kind: Kind,
+        options: &'a args::CaptureArgs,
+        kind: CaptureForm,
         mut sessions: Vec<Session>,
-        (follow, kernel): (Option<Follow>, Option<Kernel>),
+        (follow, kernel): (Option<Follow>, Option<KernelWatch>),
         mut outputs: Outputs,
     ) -> Result<Self, Failure> {
         let name = outputs.name();
         let begun = timer::timers(options).and_then(|timers| {
-            let feeds = sessions.iter().flat_map(|it| feed::feeds(it, false)).collect();
+            let feeds = sessions.iter().flat_map(|session| feed::feeds(session, false)).collect();
             let (begun, flight, remarks) = begin::begin(options, &sessions, feeds, &outputs)?;
-            let publish = || match sessions.is_empty() {
-                true => Ok(()),
-                false => outputs.publish().map_err(std::io::Error::other),
+            let publish = || {
+                if sessions.is_empty() {
+                    Ok(())
+                } else {
+                    outputs.publish().map_err(std::io::Error::other)
+                }
             };
             let failed = |error| Failure::listener(&name, error);
             Ok((timers, begun.start_when(publish).map_err(failed)?, flight, remarks))
@@ -195,7 +198,7 @@ impl<'a> Live<'a> {
             }
         };
         let mut live = Self {
-            status: StatusLine::new(!options.quiet && kind != Kind::Command),
+            status: StatusLine::new(!options.quiet && kind != CaptureForm::Command),
             options,
             kind,
             listener,
@@ -217,7 +220,7 @@ impl<'a> Live<'a> {
             ticks,
             deadline,
             // The command itself writes to the terminal.
-            waiting_told: kind == Kind::Command,
+            waiting_told: kind == CaptureForm::Command,
             started: Instant::now(),
             processes: 0,
             outlived: false,
@@ -231,7 +234,7 @@ impl<'a> Live<'a> {
     }
 
     /// Shows the numbers of the capture through `metrics` from now on.
-    pub(crate) fn publish(&mut self, metrics: Option<Metrics>) -> Result<(), Failure> {
+    pub(crate) fn publish(&mut self, metrics: Option<MetricsListener>) -> Result<(), Failure> {
         let (Some(metrics), Some(tallies)) = (metrics, self.listener.tallies()) else {
             return Ok(());
         };
@@ -268,14 +271,14 @@ impl<'a> Live<'a> {
         self.status.clear();
         // With `--quiet`, `--follow` prints only the first `attached:` line, which scripts wait
         // for.
-        if self.kind != Kind::Family || !self.options.quiet || self.is_empty() {
+        if self.kind != CaptureForm::Family || !self.options.quiet || self.is_empty() {
             tell::attached(self.options, self.kind, &session);
         }
-        session.attached().iter().for_each(|it| self.choice.note(&it.buffer.schema));
-        let origin = self.follow.as_mut().and_then(|it| it.enter(&session));
+        session.attached().iter().for_each(|buffer| self.choice.note(&buffer.buffer.schema));
+        let origin = self.follow.as_mut().and_then(|follow| follow.enter(&session));
         let feed = self.dropped.len();
         self.dropped.resize(feed + count, Dropped::default());
-        self.names.extend(session.attached().iter().map(|it| it.buffer.name.clone()));
+        self.names.extend(session.attached().iter().map(|buffer| buffer.buffer.name.clone()));
         self.processes += usize::from(!self.has(session.target().pid()));
         self.members.push(Member {
             session,
@@ -305,13 +308,15 @@ impl<'a> Live<'a> {
     /// Whether this buffer of a process is already captured, or was detached.
     pub(crate) fn holds(&self, target: &Target, buffer: &Buffer) -> bool {
         let pid = target.pid();
-        self.members.iter().any(|it| it.session.target().pid() == pid && it.session.holds(buffer))
+        self.members
+            .iter()
+            .any(|member| member.session.target().pid() == pid && member.session.holds(buffer))
             || self.detached.has(target, buffer, self.has(pid))
     }
 
     /// Whether process `pid` is captured.
     pub(crate) fn has(&self, pid: i32) -> bool {
-        self.members.iter().any(|it| it.session.target().pid() == pid)
+        self.members.iter().any(|member| member.session.target().pid() == pid)
     }
 
     /// Whether nothing was ever attached.
@@ -320,7 +325,7 @@ impl<'a> Live<'a> {
     }
 
     /// Handles what is ready; returns the reason if the capture ends.
-    pub(crate) fn turn(&mut self, ready: &Ready) -> Option<CaptureEnd> {
+    pub(crate) fn turn(&mut self, ready: &WaitResult) -> Option<CaptureEnd> {
         if ready.listener {
             return Some(self.listener_ended());
         }
@@ -330,7 +335,9 @@ impl<'a> Live<'a> {
         }
         for &feed in &ready.ended {
             // A process that said hello may have just been removed.
-            let Some(index) = self.members.iter().position(|it| it.feed == feed) else { continue };
+            let Some(index) = self.members.iter().position(|member| member.feed == feed) else {
+                continue;
+            };
             self.leave_ended(index);
         }
         self.stand_back();
@@ -388,14 +395,14 @@ impl<'a> Live<'a> {
             self.status.clear();
             report::warning(Code::MetricsEnded, message);
         }
-        for message in filter::said(&self.remarks) {
+        for message in filter::messages(&self.remarks) {
             self.status.clear();
             report::warning(filter::code(), message);
         }
         if let Some(flight) = &self.flight {
             // Whatever it says is longer than the line.
             self.status.clear();
-            self.ok &= flight::tell(flight, self.options.quiet);
+            self.ok &= flight::report(flight, self.options.quiet);
         }
     }
 
@@ -412,7 +419,7 @@ impl<'a> Live<'a> {
             self.receive();
             self.adopt();
         }
-        let pids = self.members.iter().map(|it| it.session.target().pid());
+        let pids = self.members.iter().map(|member| member.session.target().pid());
         pids.collect::<BTreeSet<_>>().len()
     }
 
@@ -434,7 +441,7 @@ impl<'a> Live<'a> {
             return None;
         }
         Some(match (self.kind, self.outlived) {
-            (Kind::One, _) => last,
+            (CaptureForm::One, _) => last,
             (_, false) => CaptureEnd::new(last.reason, "every process has ended"),
             (_, true) if self.processes == 1 => last,
             (_, true) => CaptureEnd::new(last.reason, "no process is captured any more"),
@@ -463,10 +470,12 @@ impl<'a> Live<'a> {
             self.choice.forget(pid);
         }
         let news = match self.kind {
-            Kind::One => false,
+            CaptureForm::One => false,
             _ if detached => !self.options.quiet,
-            Kind::Several => !end.message.is_empty() && !self.options.quiet,
-            Kind::Family | Kind::Command => !end.message.is_empty() && self.options.verbose,
+            CaptureForm::Several => !end.message.is_empty() && !self.options.quiet,
+            CaptureForm::Family | CaptureForm::Command => {
+                !end.message.is_empty() && self.options.verbose
+            }
         };
         if news {
             self.status.clear();
@@ -476,7 +485,7 @@ impl<'a> Live<'a> {
         if let Some(flight) = self.flight.as_ref().filter(|_| gone && self.options.flight.on_exit) {
             let target = member.session.target();
             let what = format!("process {} ({}) ended", target.pid(), target.comm());
-            flight.trigger(Why::Exit, Some(member.feed), what);
+            flight.trigger(TriggerCause::Exit, Some(member.feed), what);
         }
         self.last = Some(end);
         self.outlived |= !gone;
@@ -490,22 +499,24 @@ impl<'a> Live<'a> {
             return;
         }
         // Children may have inherited the descriptor of a segment that the process made.
-        if member.session.attached().iter().any(|it| it.kind == SegmentKind::Memfd) {
+        if member.session.attached().iter().any(|buffer| buffer.kind == SegmentKind::Memfd) {
             self.draining.push(member.session);
         }
     }
 
     /// Gives back the drained memory of processes and buffers that are no longer captured.
     fn close_drained(&mut self) {
-        let is_drained = |it: &Attached| {
-            it.former().chain([&it.segment]).all(|segment| Arc::strong_count(segment) == 1)
+        let is_drained = |buffer: &AttachedBuffer| {
+            buffer.former().chain([&buffer.segment]).all(|segment| Arc::strong_count(segment) == 1)
         };
         let are_drained = |session: &mut Session| session.attached().iter().all(is_drained);
         for session in self.draining.extract_if(.., are_drained) {
             session.close();
         }
         for Member { session, closing, .. } in &mut self.members {
-            for buffer in closing.extract_if(.., |&mut it| is_drained(&session.attached()[it])) {
+            for buffer in
+                closing.extract_if(.., |&mut index| is_drained(&session.attached()[index]))
+            {
                 session.close_buffer(buffer);
             }
         }
@@ -513,7 +524,7 @@ impl<'a> Live<'a> {
 
     /// Whether something waits for [`Self::close_drained`].
     fn is_draining(&self) -> bool {
-        !self.draining.is_empty() || self.members.iter().any(|it| !it.closing.is_empty())
+        !self.draining.is_empty() || self.members.iter().any(|member| !member.closing.is_empty())
     }
 
     /// Closes the gates of a member, reads its last counters, and reports the losses that its end
@@ -528,23 +539,23 @@ impl<'a> Live<'a> {
         for (buffer, feed) in member.feeds().enumerate() {
             // Other news no longer matters.
             let news = member.session.advance(buffer);
-            let it = &member.session.attached()[buffer];
-            if news.iter().any(|it| matches!(it, ppt_agent::News::Miscounts)) {
+            let attached = &member.session.attached()[buffer];
+            if news.iter().any(|news| matches!(news, ppt_agent::News::Miscounts)) {
                 self.ok = false;
                 self.status.clear();
-                report::error(Code::CountersDamaged, tell::miscounts(&it.buffer.name));
+                report::error(Code::CountersDamaged, tell::miscounts(&attached.buffer.name));
             }
-            let refused = feed::dropped(it.dropped);
+            let refused = feed::dropped(attached.dropped);
             self.dropped[feed] = refused;
             self.listener.dropped(feed, refused);
-            self.listener.adds_not_mapped(feed, it.adds_not_mapped);
-            if it.was_never_fetched() {
+            self.listener.adds_not_mapped(feed, attached.adds_not_mapped);
+            if attached.was_never_fetched() {
                 match &mut self.follow {
                     // There may be thousands of such processes.
                     Some(follow) => follow.never_fetched(),
                     None => {
                         self.status.clear();
-                        report::warning(Code::NotFetched, tell::never_fetched(it));
+                        report::warning(Code::NotFetched, tell::never_fetched(attached));
                     }
                 }
             }
@@ -580,7 +591,7 @@ impl<'a> Live<'a> {
         let mut summary = self.listener.finish(end.reason, end.message, self.dropped);
         // The rings of ppt itself have the slots that they have.
         kernel.into_iter().for_each(|feed| summary.feeds[feed].enough_slots = None);
-        for message in filter::said(&self.remarks) {
+        for message in filter::messages(&self.remarks) {
             report::warning(filter::code(), message);
         }
         let mut still_running = Vec::new();
@@ -601,12 +612,12 @@ impl<'a> Live<'a> {
         let ok = self.ok & news.is_empty() & tell::problems(&name, kept, &self.names, &summary);
         self.follow.iter().for_each(Follow::tell_missed);
         // For a single process, the end of the capture reports this.
-        if self.kind == Kind::Command || self.processes > 1 {
-            self.detached.tell();
+        if self.kind == CaptureForm::Command || self.processes > 1 {
+            self.detached.report();
         }
         let time = self.started.elapsed();
         if let Some(flight) = &self.flight {
-            self.ok &= flight::tell(flight, self.options.quiet);
+            self.ok &= flight::report(flight, self.options.quiet);
             if !self.options.quiet {
                 let whither = flight::whither(flight, &name);
                 tell::summary(("recorded", &whither), &summary, time);

@@ -14,9 +14,10 @@ pub(crate) enum Every {
 /// `60s` or `1G`: units of time are lower case, units of size upper case.
 pub(crate) fn every(text: &str) -> Result<Every, String> {
     let most = Duration::from_secs(366 * 86_400);
-    let every = match text.ends_with(|it: char| it.is_ascii_uppercase()) {
-        true => Every::Size(size(text)?),
-        false => Every::Time(duration(text)?),
+    let every = if text.ends_with(|c: char| c.is_ascii_uppercase()) {
+        Every::Size(size(text)?)
+    } else {
+        Every::Time(duration(text)?)
     };
     match every {
         Every::Size(size) if size < 1 << 20 => Err("no smaller than 1M".into()),

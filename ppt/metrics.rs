@@ -31,7 +31,7 @@ const TO_END: Duration = Duration::from_secs(1);
 pub(crate) const ADDRESS_CODES: [&str; 3] = ["bad-address", "port-denied", "port-in-use"];
 
 /// A server that owns its address and has nothing to show yet.
-pub(crate) struct Metrics {
+pub(crate) struct MetricsListener {
     server: ServerProcess,
 }
 
@@ -41,10 +41,10 @@ struct ServerProcess {
     socket: Arc<UnixStream>,
 }
 
-impl Metrics {
+impl MetricsListener {
     /// Starts the server if requested. This precedes attaching, so an unusable address has no
     /// effect.
-    pub(crate) fn open(options: &args::Capture) -> Result<Option<Self>, Failure> {
+    pub(crate) fn open(options: &args::CaptureArgs) -> Result<Option<Self>, Failure> {
         let Some(text) = &options.metrics else { return Ok(None) };
         let address: MetricsAddress = text
             .parse()

@@ -70,7 +70,7 @@ pub(crate) struct Emit(pub(crate) Language);
 impl ValueEnum for Emit {
     fn value_variants<'a>() -> &'a [Self] {
         static ALL: LazyLock<Vec<Emit>> =
-            LazyLock::new(|| Language::ALL.iter().map(|&it| Emit(it)).collect());
+            LazyLock::new(|| Language::ALL.iter().map(|&language| Emit(language)).collect());
         &ALL
     }
 

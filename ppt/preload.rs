@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ppt_agent::{PreloadBarrier, escaped, preload_barrier};
 use ppt_sources::{FILE_NAME, SOURCES};
 
-use crate::args::Source;
+use crate::args::PreloadSource;
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::report;
@@ -24,7 +24,7 @@ pub(crate) struct Library {
 
 impl Library {
     /// The library, if any of its sources is requested.
-    pub(crate) fn wanted(sources: &[Source]) -> Result<Option<Self>, Failure> {
+    pub(crate) fn wanted(sources: &[PreloadSource]) -> Result<Option<Self>, Failure> {
         (!sources.is_empty()).then(Self::find).transpose()
     }
 
@@ -85,8 +85,9 @@ impl Library {
 
 /// The library's buffers that were not requested. If the user preloaded the library, all are
 /// requested.
-pub(crate) fn unwanted(sources: &[Source]) -> Vec<&'static str> {
-    let is_wanted = |word: &str| sources.is_empty() || sources.iter().any(|it| it.word() == word);
+pub(crate) fn unwanted(sources: &[PreloadSource]) -> Vec<&'static str> {
+    let is_wanted =
+        |word: &str| sources.is_empty() || sources.iter().any(|source| source.word() == word);
     let rest = SOURCES.iter().filter(|(word, _)| !is_wanted(word));
     rest.flat_map(|(_, buffers)| buffers.iter().copied()).collect()
 }

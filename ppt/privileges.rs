@@ -57,7 +57,7 @@ pub(crate) fn give_up(more_files: bool) -> rustix::io::Result<()> {
 pub(crate) fn only_read(then_publish: bool) {
     let reading = [CapabilitySet::DAC_READ_SEARCH, CapabilitySet::DAC_OVERRIDE];
     let Ok(held) = capabilities(None) else { return };
-    let needed = reading.into_iter().find(|&it| held.permitted.contains(it));
+    let needed = reading.into_iter().find(|&reading| held.permitted.contains(reading));
     let needed = needed.unwrap_or(CapabilitySet::empty());
     let later = if then_publish { held.permitted & PUBLISHING } else { CapabilitySet::empty() };
     let _ = keep(needed, needed | later);
@@ -68,9 +68,9 @@ pub(crate) fn only_read(then_publish: bool) {
 /// capability.
 pub(crate) fn give_up_all() -> rustix::io::Result<()> {
     if geteuid().is_root() {
-        let invoker = invoker().filter(|it| it.uid != 0);
-        let uid = invoker.as_ref().map_or(NOBODY, |it| it.uid);
-        let gid = Gid::from_raw(invoker.and_then(|it| it.gid).unwrap_or(uid));
+        let invoker = invoker().filter(|invoker| invoker.uid != 0);
+        let uid = invoker.as_ref().map_or(NOBODY, |invoker| invoker.uid);
+        let gid = Gid::from_raw(invoker.and_then(|invoker| invoker.gid).unwrap_or(uid));
         let became = setgroups(&[gid]).and_then(|()| setgid(gid));
         let _ = became.and_then(|()| setuid(Uid::from_raw(uid)));
     }

@@ -43,9 +43,10 @@ impl ProbedFile {
     fn is_called(&self, name: &str) -> bool {
         let file_name = self.path.rsplit('/').next().unwrap_or_default();
         let is_path = || std::fs::canonicalize(name).is_ok_and(|path| path == *self.path);
-        match name.starts_with('/') {
-            true => self.path == name || is_path(),
-            false => file_name == name || file_name.split(".so").next() == Some(name),
+        if name.starts_with('/') {
+            self.path == name || is_path()
+        } else {
+            file_name == name || file_name.split(".so").next() == Some(name)
         }
     }
 }
@@ -127,9 +128,10 @@ impl ProbedProcess {
             return true;
         }
         let of_file = |probed: &ProbedFile| probed.is_called(file);
-        match rest.contains(':') && !rest.contains("::") {
-            true => self.usdt(of_file, rest, found),
-            false => self.function(of_file, rest, may_return, found),
+        if rest.contains(':') && !rest.contains("::") {
+            self.usdt(of_file, rest, found)
+        } else {
+            self.function(of_file, rest, may_return, found)
         }
     }
 
@@ -205,9 +207,10 @@ impl ProbedProcess {
         if usdt.len() > LISTED {
             listed.push("…".into());
         }
-        let there = match listed.is_empty() {
-            true => "it has no USDT probes; a function needs a symbol (nm -D)".to_owned(),
-            false => format!("its USDT probes: {}", listed.join(", ")),
+        let there = if listed.is_empty() {
+            "it has no USDT probes; a function needs a symbol (nm -D)".to_owned()
+        } else {
+            format!("its USDT probes: {}", listed.join(", "))
         };
         let meant = meant.unwrap_or_default();
         format!("nothing in the process answers to --probe `{}`{meant}\n  {there}", escaped(name))

@@ -26,7 +26,7 @@ const PATIENCE_FOR_CHANGES: Duration = Duration::from_secs(30);
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Request {
+pub(crate) struct SessionRequest {
     pub v: u32,
     #[serde(flatten)]
     pub ask: Ask,
@@ -58,7 +58,7 @@ pub(crate) enum Ask {
 /// An answer. Later versions add keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Answer {
+pub(crate) struct SessionReply {
     pub v: u32,
     pub ok: bool,
     /// Why the request failed.
@@ -116,12 +116,13 @@ pub(crate) struct Recorder {
 /// Candidate folders for the sockets of this user's sessions; the first usable one is used.
 fn own_folders() -> Vec<PathBuf> {
     let uid = geteuid().as_raw();
-    let first = match geteuid().is_root() {
-        true => Some("/run/ppt".into()),
-        false => std::env::var_os("XDG_RUNTIME_DIR")
+    let first = if geteuid().is_root() {
+        Some("/run/ppt".into())
+    } else {
+        std::env::var_os("XDG_RUNTIME_DIR")
             .map(PathBuf::from)
-            .filter(|it| it.is_absolute())
-            .map(|it| it.join("ppt")),
+            .filter(|path| path.is_absolute())
+            .map(|path| path.join("ppt"))
     };
     first.into_iter().chain([format!("/tmp/ppt-{uid}").into()]).collect()
 }
@@ -130,18 +131,24 @@ fn own_folders() -> Vec<PathBuf> {
 fn other_folders() -> Vec<PathBuf> {
     let entries = |folder: &str| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|it| it.path()).collect::<Vec<_>>()
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
     };
-    let temporary = entries("/tmp").into_iter().filter(|it| {
-        it.file_name().and_then(|name| name.to_str()).is_some_and(|it| it.starts_with("ppt-"))
+    let temporary = entries("/tmp").into_iter().filter(|entry| {
+        entry
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|text| text.starts_with("ppt-"))
     });
-    entries("/run/user").into_iter().map(|it| it.join("ppt")).chain(temporary).collect()
+    entries("/run/user").into_iter().map(|entry| entry.join("ppt")).chain(temporary).collect()
 }
 
 /// Whether a folder belongs to `uid`, and only to that user.
 fn is_private(folder: &Path, uid: u32) -> bool {
-    fs::symlink_metadata(folder)
-        .is_ok_and(|it| it.is_dir() && it.uid() == uid && it.mode() & 0o077 == 0)
+    fs::symlink_metadata(folder).is_ok_and(|symlink_metadata| {
+        symlink_metadata.is_dir()
+            && symlink_metadata.uid() == uid
+            && symlink_metadata.mode() & 0o077 == 0
+    })
 }
 
 /// The path of this ppt's socket. Creates the folder if it is missing.
@@ -173,49 +180,52 @@ fn own_name() -> String {
 }
 
 /// A session that answers.
-pub(crate) struct Session {
+pub(crate) struct SessionServer {
     path: PathBuf,
-    pub(crate) answer: Answer,
+    pub(crate) answer: SessionReply,
 }
 
-impl Session {
+impl SessionServer {
     /// Sends it a request.
-    pub(crate) fn ask(&self, ask: Ask) -> io::Result<Answer> {
+    pub(crate) fn ask(&self, ask: Ask) -> io::Result<SessionReply> {
         asked(&self.path, ask)
     }
 }
 
 /// The sessions of this user; for root, of all users.
-pub(crate) fn sessions() -> Vec<Session> {
+pub(crate) fn sessions() -> Vec<SessionServer> {
     let own = own_folders();
     let mut folders = own.clone();
     if geteuid().is_root() {
-        folders.extend(other_folders().into_iter().filter(|it| !own.contains(it)));
+        folders
+            .extend(other_folders().into_iter().filter(|other_folder| !own.contains(other_folder)));
     }
     let mut sessions = Vec::new();
     // Time limit for all other users' sessions together, which are not trusted.
     let end = Instant::now() + PATIENCE;
     for folder in folders {
-        let Ok(owner) = fs::symlink_metadata(&folder).map(|it| it.uid()) else { continue };
+        let Ok(owner) =
+            fs::symlink_metadata(&folder).map(|symlink_metadata| symlink_metadata.uid())
+        else {
+            continue;
+        };
         let is_ours = owner == geteuid().as_raw();
         if !is_private(&folder, owner) || !(is_ours || geteuid().is_root()) {
             continue;
         }
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            if !entry.file_type().is_ok_and(|it| it.is_socket()) {
+            if !entry.file_type().is_ok_and(|file_type| file_type.is_socket()) {
                 continue;
             }
-            let asked = match is_ours {
-                true => asked(&path, Ask::List),
-                false => asked_until(&path, Ask::List, end),
-            };
+            let asked =
+                if is_ours { asked(&path, Ask::List) } else { asked_until(&path, Ask::List, end) };
             match asked {
                 Ok(mut answer) if answer.ok => {
                     // Only processes of the session's own user are accepted, whatever the session
                     // reports.
-                    answer.processes.retain(|it| is_ours || belongs_to(it.pid, owner));
-                    sessions.push(Session { path, answer });
+                    answer.processes.retain(|process| is_ours || belongs_to(process.pid, owner));
+                    sessions.push(SessionServer { path, answer });
                 }
                 // Left by a killed ppt.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && is_ours => {
@@ -228,7 +238,7 @@ pub(crate) fn sessions() -> Vec<Session> {
     sessions
 }
 
-fn asked(path: &Path, ask: Ask) -> io::Result<Answer> {
+fn asked(path: &Path, ask: Ask) -> io::Result<SessionReply> {
     let patience = match ask {
         Ask::Enable { .. } | Ask::Disable { .. } => PATIENCE_FOR_CHANGES,
         Ask::List | Ask::Trigger { .. } => PATIENCE,
@@ -236,14 +246,14 @@ fn asked(path: &Path, ask: Ask) -> io::Result<Answer> {
     asked_until(path, ask, Instant::now() + patience)
 }
 
-fn asked_until(path: &Path, ask: Ask, end: Instant) -> io::Result<Answer> {
+fn asked_until(path: &Path, ask: Ask, end: Instant) -> io::Result<SessionReply> {
     let mut stream = connect(path)?;
     if !is_trusted(&stream, path) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    write(&mut stream, &Request { v: VERSION, ask })?;
-    let mut line = Line::default();
-    let answer: Answer = loop {
+    write(&mut stream, &SessionRequest { v: VERSION, ask })?;
+    let mut line = PartialLine::default();
+    let answer: SessionReply = loop {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
@@ -279,7 +289,7 @@ pub(crate) fn is_left(path: &Path) -> bool {
 
 /// Whether a process is a user's own.
 fn belongs_to(pid: i32, user: u32) -> bool {
-    fs::metadata(format!("/proc/{pid}")).is_ok_and(|it| it.uid() == user)
+    fs::metadata(format!("/proc/{pid}")).is_ok_and(|metadata| metadata.uid() == user)
 }
 
 /// Whether the peer is the owner of the folder.
@@ -297,9 +307,9 @@ pub(crate) fn may_ask(stream: &UnixStream) -> bool {
 
 /// A line that is being read.
 #[derive(Default)]
-pub(crate) struct Line(Vec<u8>);
+pub(crate) struct PartialLine(Vec<u8>);
 
-impl Line {
+impl PartialLine {
     /// The line, once it is complete. [`io::ErrorKind::WouldBlock`] if it is incomplete; the
     /// received data are kept.
     pub(crate) fn read<T: for<'a> Deserialize<'a>>(
@@ -348,16 +358,19 @@ mod tests {
     #[test]
     fn a_question_is_one_line_of_json() {
         let ask = Ask::Trigger { pid: 4711, note: "slow\nagain".into() };
-        let line = serde_json::to_string(&Request { v: 1, ask: ask.clone() }).unwrap();
+        let line = serde_json::to_string(&SessionRequest { v: 1, ask: ask.clone() }).unwrap();
         assert_eq!(line, r#"{"v":1,"ask":"trigger","pid":4711,"note":"slow\nagain"}"#);
-        assert_eq!(serde_json::from_str::<Request>(&line).unwrap(), Request { v: 1, ask });
+        assert_eq!(
+            serde_json::from_str::<SessionRequest>(&line).unwrap(),
+            SessionRequest { v: 1, ask }
+        );
         let later = r#"{"v":1,"ask":"list","more":[1]}"#;
-        assert_eq!(serde_json::from_str::<Request>(later).unwrap().ask, Ask::List);
-        assert!(serde_json::from_str::<Request>(r#"{"v":1,"ask":"dance"}"#).is_err());
+        assert_eq!(serde_json::from_str::<SessionRequest>(later).unwrap().ask, Ask::List);
+        assert!(serde_json::from_str::<SessionRequest>(r#"{"v":1,"ask":"dance"}"#).is_err());
     }
 
     /// Sends a request to an untrusted process at a socket.
-    fn ask_stranger(does: impl FnOnce(UnixStream) + Send) -> io::Result<Answer> {
+    fn ask_stranger(does: impl FnOnce(UnixStream) + Send) -> io::Result<SessionReply> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("77");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();

@@ -40,12 +40,11 @@ pub(crate) fn stdout_was_closed() -> bool {
 
 /// Fails if printed text would be lost. A user who wants only the exit code uses `> /dev/null`.
 pub(crate) fn needs_stdout() -> Result<(), Failure> {
-    match stdout_was_closed() {
-        true => {
-            let what = "stdout is closed; redirect it to a file, or to /dev/null";
-            Err(Failure::usage(Code::StdoutTaken, what))
-        }
-        false => Ok(()),
+    if stdout_was_closed() {
+        let what = "stdout is closed; redirect it to a file, or to /dev/null";
+        Err(Failure::usage(Code::StdoutTaken, what))
+    } else {
+        Ok(())
     }
 }
 

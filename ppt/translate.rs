@@ -15,7 +15,7 @@ use crate::{Args, Print, stdout};
 
 pub(crate) fn run(args: &Args) -> ExitStatus {
     let (rules, tally, made) = (String::new(), Tally::default(), HashMap::new());
-    let mut run = Run { args, rules, tally, made, printed: false };
+    let mut run = TextRun { args, rules, tally, made, printed: false };
     let mut failed = false;
     for file in &args.files {
         if let Err(message) = run.translate(file) {
@@ -100,7 +100,7 @@ impl Tally {
     }
 }
 
-struct Run<'a> {
+struct TextRun<'a> {
     args: &'a Args,
     /// The rule for make(1).
     rules: String,
@@ -111,7 +111,7 @@ struct Run<'a> {
     printed: bool,
 }
 
-impl Run<'_> {
+impl TextRun<'_> {
     /// Compiles one file. An error is the text for stderr, with its line ends.
     fn translate(&mut self, file: &Path) -> Result<(), String> {
         let writes = !self.args.check && self.args.print.is_none();
@@ -127,7 +127,7 @@ impl Run<'_> {
         }
         let source = read(file)?;
         let name = file.to_string_lossy();
-        let languages: Vec<Language> = self.args.emit.iter().map(|it| it.0).collect();
+        let languages: Vec<Language> = self.args.emit.iter().map(|emit| emit.0).collect();
         let frames = match ppt_codegen::parse_for(&source, &name, &languages) {
             Ok(frames) => frames,
             Err(failure) => {
@@ -137,7 +137,9 @@ impl Run<'_> {
         };
         self.tally.count(&frames.warnings);
         anstream::eprint!("{}", frames.render_warnings(true));
-        let denied = |it: &Diagnostic| it.severity == Severity::Warning && self.args.deny_warnings;
+        let denied = |diagnostic: &Diagnostic| {
+            diagnostic.severity == Severity::Warning && self.args.deny_warnings
+        };
         if frames.warnings.iter().any(denied) {
             return Err(String::new());
         }

@@ -5,8 +5,8 @@ use std::io;
 
 use nix::errno::Errno;
 use ppt_agent::doctor::{Check, Remedy};
-use ppt_agent::{AgentError, Denied, Refusal, Rule};
-use ppt_kernel::{KernelError, Part};
+use ppt_agent::{AgentError, Denied, MemoryRefusal, Rule};
+use ppt_kernel::{KernelError, KernelFeature};
 use ppt_text::nearest;
 
 /// Options for starting a container in which ppt works.
@@ -33,7 +33,7 @@ pub(crate) fn message(error: &AgentError) -> String {
 /// The whole message about a part of `--kernel` that is missing.
 pub(crate) fn of_kernel(error: &KernelError) -> String {
     let remedy = match error {
-        KernelError::Denied { part: Part::Probes, .. } => {
+        KernelError::Denied { part: KernelFeature::Probes, .. } => {
             "\n  run ppt with CAP_PERFMON (sudo ppt …), whatever kernel.perf_event_paranoid is"
         }
         KernelError::Denied { .. } => {
@@ -148,24 +148,26 @@ fn of_rule(rule: &Rule) -> &'static str {
     }
 }
 
-fn of_segment(cause: &io::Error, refused: Refusal) -> &'static str {
+fn of_segment(cause: &io::Error, refused: MemoryRefusal) -> &'static str {
     match (refused, cause.raw_os_error().map(Errno::from_raw)) {
-        (Refusal::Rings, _) => {
+        (MemoryRefusal::Rings, _) => {
             "there is not enough memory for the rings of the existing threads; ask for less by \
              --slots or --memory"
         }
-        (Refusal::Room, _) | (Refusal::Segment, Some(Errno::ENOMEM)) => {
+        (MemoryRefusal::Room, _) | (MemoryRefusal::Segment, Some(Errno::ENOMEM)) => {
             "there is not enough memory; ask for less by --slots or --memory"
         }
-        (Refusal::Segment, Some(Errno::ENOSPC)) => {
+        (MemoryRefusal::Segment, Some(Errno::ENOSPC)) => {
             "the system's limit for shared memory is reached; see ipcs -lm, kernel.shmmni and \
              kernel.shmall"
         }
-        (Refusal::Segment, Some(Errno::EINVAL)) => {
+        (MemoryRefusal::Segment, Some(Errno::EINVAL)) => {
             "it is larger than kernel.shmmax allows; ask for less by --slots or --memory"
         }
-        (Refusal::Segment, Some(Errno::ENOSYS)) => "this kernel has no System V shared memory",
-        (Refusal::Segment, _) => "see shmget(2)",
+        (MemoryRefusal::Segment, Some(Errno::ENOSYS)) => {
+            "this kernel has no System V shared memory"
+        }
+        (MemoryRefusal::Segment, _) => "see shmget(2)",
     }
 }
 

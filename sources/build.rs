@@ -155,11 +155,10 @@ fn run(command: &mut Command) -> Result<()> {
     let output = command
         .output()
         .map_err(|error| format!("{} cannot be run: {error}", command.get_program().display()))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(format!("{command:?} failed:\n{said}").into())
-        }
+    if output.status.success() {
+        Ok(())
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{command:?} failed:\n{said}").into())
     }
 }

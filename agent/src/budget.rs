@@ -132,7 +132,8 @@ mod tests {
     fn small_reads_come_to_an_end_too() {
         let bounds = Bounds { process: MIB, share: MIB, common: 0 };
         let mut purse = Purse::new(bounds);
-        let reads = std::iter::repeat_with(|| purse.take(1)).take_while(|&it| it > 0).count();
+        let reads =
+            std::iter::repeat_with(|| purse.take(1)).take_while(|&number| number > 0).count();
         assert_eq!(reads as u64, MIB / LEAST);
     }
 

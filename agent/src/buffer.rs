@@ -75,7 +75,7 @@ pub(crate) fn name(buffers: &mut [Buffer]) {
         names.push(name);
     }
     for (buffer, name) in buffers.iter_mut().zip(&names) {
-        let is_alone = names.iter().filter(|it| *it == name).count() == 1;
+        let is_alone = names.iter().filter(|text| *text == name).count() == 1;
         buffer.name = if is_alone { name.clone() } else { format!("{name}{}", buffer.place()) };
     }
     buffers.sort_by(|a, b| (&a.name, a.address).cmp(&(&b.name, b.address)));
@@ -160,7 +160,8 @@ mod tests {
             buffer("sum", a + 1, "/lib/x", 0xd0),
         ];
         name(&mut buffers);
-        let names: Vec<_> = buffers.iter().map(|it| (it.address, it.name.as_str())).collect();
+        let names: Vec<_> =
+            buffers.iter().map(|buffer| (buffer.address, buffer.name.as_str())).collect();
         let expected = [
             (0x90, "hot@x:90"),
             (0xa0, "hot@x:a0"),
@@ -181,7 +182,7 @@ mod tests {
             let called = buffers.iter().filter(|other| other.answers_to(&it.name));
             assert_eq!(called.count(), 1, "{}", it.name);
         }
-        let count = |name: &str| buffers.iter().filter(|it| it.answers_to(name)).count();
+        let count = |name: &str| buffers.iter().filter(|buffer| buffer.answers_to(name)).count();
         assert_eq!([count("hot"), count("hot@x"), count("ten@x"), count("ten@/b/x")], [3, 3, 3, 2]);
         assert_eq!(
             [count("hot:a0"), count("hot@/lib/x:a0"), count("hot:a"), count("hot@a0")],

@@ -83,21 +83,21 @@ pub(crate) fn decide(
 
 #[cfg(test)]
 mod tests {
-    use ppt_now::Counter;
+    use ppt_now::CpuCounter;
 
     use super::*;
 
     #[test]
     fn the_kernel_is_asked_for_its_clock() {
         let folder = tempfile::tempdir().unwrap();
-        let counter = || Counter { invariant: true, now: 1 << 40 };
+        let counter = || CpuCounter { invariant: true, now: 1 << 40 };
         let system = System { sys: folder.path().into(), counter, ..System::default() };
         assert_eq!(trusted(&system), Err(Distrust::Clocksource(None)));
         let place = folder.path().join("devices/system/clocksource/clocksource0");
         std::fs::create_dir_all(&place).unwrap();
         std::fs::write(place.join("current_clocksource"), "tsc\n").unwrap();
         assert_eq!(trusted(&system), Ok(()));
-        let counter = || Counter { invariant: false, now: 1 << 40 };
+        let counter = || CpuCounter { invariant: false, now: 1 << 40 };
         let system = System { sys: folder.path().into(), counter, ..System::default() };
         assert_eq!(trusted(&system), Err(Distrust::NotInvariant));
     }

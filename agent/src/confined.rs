@@ -22,7 +22,7 @@ impl Confined {
     pub fn tried() -> Self {
         // No pid is that high: a ptrace(2) that gets through finds no process.
         let ptrace = ptrace::seize(Pid::from_raw(i32::MAX), ptrace::Options::empty()).err();
-        let ptrace = ptrace.filter(|&it| it != Errno::ESRCH).map(|it| it as i32);
+        let ptrace = ptrace.filter(|&ptrace| ptrace != Errno::ESRCH).map(|number| number as i32);
         Self { landlock: layers().unwrap_or(0), ptrace }
     }
 }

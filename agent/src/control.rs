@@ -300,8 +300,11 @@ mod tests {
         put(offset_of!(Control, memfd) + 8, 257);
         // A handle of which only half was written when the segment was made.
         put(offset_of!(Control, memfd) + 24, 258);
-        let found: Vec<_> =
-            ControlCopy::new(page).segments().iter().map(|it| (it.nonce, it.place)).collect();
+        let found: Vec<_> = ControlCopy::new(page)
+            .segments()
+            .iter()
+            .map(|segment| (segment.nonce, segment.place))
+            .collect();
         let expected = [
             (100, SegmentLocator::SysV(5)),
             (101, SegmentLocator::Memfd(256)),

@@ -64,7 +64,9 @@ fn believed(
     if bytes[..16] != abi::DESCRIPTOR_MAGIC || word(field) != address {
         return Ok(None);
     }
-    if !inside(mappings, address, DESCRIPTOR_BYTES as u64, |it| it.private && !it.stack) {
+    if !inside(mappings, address, DESCRIPTOR_BYTES as u64, |mapping| {
+        mapping.private && !mapping.stack
+    }) {
         return Err("its descriptor is not in a private mapping".into());
     }
     let version = half(std::mem::offset_of!(Descriptor, abi_version));
@@ -127,11 +129,11 @@ fn believed(
 /// The reason why a page cannot be a control page. `None` if it can be one.
 fn unfit(mappings: &[Mapping], page: u64) -> Option<&'static str> {
     let mut unfit = Some("not mapped");
-    let fits = |it: &Mapping| {
-        unfit = match it {
-            _ if !it.private => Some("in shared memory"),
-            _ if it.stack => Some("on a stack"),
-            _ if !it.readable || !it.writable => Some("not writable"),
+    let fits = |mapping: &Mapping| {
+        unfit = match mapping {
+            _ if !mapping.private => Some("in shared memory"),
+            _ if mapping.stack => Some("on a stack"),
+            _ if !mapping.readable || !mapping.writable => Some("not writable"),
             _ => None,
         };
         unfit.is_none()
@@ -150,7 +152,7 @@ fn inside(
     let mut at = address;
     let Some(end) = address.checked_add(length) else { return false };
     while at < end {
-        match mappings.iter().find(|it| it.contains(at, 1)) {
+        match mappings.iter().find(|mapping| mapping.contains(at, 1)) {
             Some(mapping) if rule(mapping) => at = mapping.end,
             _ => return false,
         }

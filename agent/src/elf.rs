@@ -222,7 +222,7 @@ impl<S: ObjectSource> BoundedReader<'_, S> {
             ctx: (alignment, CONTEXT),
         };
         let mut notes = aligned(4).take(64).map_while(Result::ok);
-        let note = notes.find(|it| it.name == "GNU" && it.n_type == NT_GNU_BUILD_ID)?;
+        let note = notes.find(|note| note.name == "GNU" && note.n_type == NT_GNU_BUILD_ID)?;
         Some(note.desc.iter().take(64).map(|byte| format!("{byte:02x}")).collect())
     }
 }
@@ -263,11 +263,11 @@ impl Object {
             reader.symbols(table, &mut object.symbols);
         }
         let notes = notes(&programs);
-        let of_sections = sections.iter().filter(|it| it.sh_type == SHT_NOTE);
-        let of_sections =
-            of_sections.map(|it| FileRange { offset: it.sh_offset, size: it.sh_size });
+        let of_sections = sections.iter().filter(|section| section.sh_type == SHT_NOTE);
+        let of_sections = of_sections
+            .map(|of_section| FileRange { offset: of_section.sh_offset, size: of_section.sh_size });
         let mut notes = notes.chain(of_sections.take(16));
-        object.build_id = notes.find_map(|it| reader.build_id(it)).unwrap_or_default();
+        object.build_id = notes.find_map(|note| reader.build_id(note)).unwrap_or_default();
         Some(object)
     }
 
@@ -275,8 +275,8 @@ impl Object {
     pub(crate) fn look_for_magic(&mut self, source: &impl ObjectSource, budget: &mut Budget) {
         let mut reader = BoundedReader { source, budget };
         let mut found = false;
-        let all = self.loads.iter().filter(|it| it.writable || self.fixed).all(|it| {
-            let part = FileRange { offset: it.offset, size: it.size };
+        let all = self.loads.iter().filter(|load| load.writable || self.fixed).all(|load| {
+            let part = FileRange { offset: load.offset, size: load.size };
             reader.pieces(part, DESCRIPTOR_MAGIC.len() as u64 - 1, |_, piece| {
                 found |= memmem::find(piece, &DESCRIPTOR_MAGIC).is_some();
             })
@@ -289,14 +289,14 @@ impl Object {
     pub(crate) fn identity(source: &impl ObjectSource, budget: &mut Budget) -> Option<Self> {
         let mut reader = BoundedReader { source, budget };
         let (mut object, programs, _) = Self::headers(&mut reader)?;
-        let build_id = notes(&programs).find_map(|it| reader.build_id(it));
+        let build_id = notes(&programs).find_map(|note| reader.build_id(note));
         object.build_id = build_id.unwrap_or_default();
         Some(object)
     }
 
     /// The address that the file assigns to code mapped at `offset`.
     pub(crate) fn address(&self, offset: u64) -> Option<u64> {
-        let load = self.loads.iter().find(|it| it.executable && it.covers(offset))?;
+        let load = self.loads.iter().find(|load| load.executable && load.covers(offset))?;
         Some(load.address.wrapping_add(offset.wrapping_sub(load.offset)))
     }
 
@@ -319,13 +319,13 @@ impl Object {
         }
         let bytes = reader.all(header.e_phoff, (count * size) as u64)?;
         let programs = ProgramHeader::parse(&bytes, 0, count, CONTEXT).ok()?;
-        let loads = programs.iter().filter(|it| it.p_type == PT_LOAD);
-        let loads = loads.map(|it| Load {
-            offset: it.p_offset,
-            size: it.p_filesz,
-            address: it.p_vaddr,
-            writable: it.p_flags & PF_W != 0,
-            executable: it.p_flags & PF_X != 0,
+        let loads = programs.iter().filter(|program| program.p_type == PT_LOAD);
+        let loads = loads.map(|header| Load {
+            offset: header.p_offset,
+            size: header.p_filesz,
+            address: header.p_vaddr,
+            writable: header.p_flags & PF_W != 0,
+            executable: header.p_flags & PF_X != 0,
         });
         let (fixed, loads) = (header.e_type == ET_EXEC, loads.collect());
         let sections = header.e_shnum as usize * size_of_section();
@@ -342,19 +342,20 @@ impl Object {
         reader: &mut BoundedReader<impl ObjectSource>,
         programs: &[ProgramHeader],
     ) -> Option<SymbolTable> {
-        let at = programs.iter().find(|it| it.p_type == PT_DYNAMIC)?;
+        let at = programs.iter().find(|program| program.p_type == PT_DYNAMIC)?;
         let bytes = reader.all(at.p_offset, at.p_filesz)?;
-        let entries = bytes.chunks_exact(16).map(|it| {
-            let word = |at: usize| u64::from_le_bytes(it[at..at + 8].try_into().expect("8 bytes"));
+        let entries = bytes.chunks_exact(16).map(|chunk| {
+            let word =
+                |at: usize| u64::from_le_bytes(chunk[at..at + 8].try_into().expect("8 bytes"));
             Dyn { d_tag: word(0), d_val: word(8) }
         });
-        let entries: Vec<_> = entries.take_while(|it| it.d_tag != dynamic::DT_NULL).collect();
-        let value = |tag| entries.iter().find(|it| it.d_tag == tag).map(|it| it.d_val);
+        let entries: Vec<_> = entries.take_while(|entry| entry.d_tag != dynamic::DT_NULL).collect();
+        let value = |tag| entries.iter().find(|entry| entry.d_tag == tag).map(|entry| entry.d_val);
         let symbols = self.offset(value(dynamic::DT_SYMTAB)?)?;
         let names = self.offset(value(dynamic::DT_STRTAB)?)?;
         // Sizes are among the values, and would be taken for addresses.
-        let places = entries.iter().filter(|it| IS_ADDRESS.contains(&it.d_tag));
-        let next = places.filter_map(|it| self.offset(it.d_val));
+        let places = entries.iter().filter(|entry| IS_ADDRESS.contains(&entry.d_tag));
+        let next = places.filter_map(|place| self.offset(place.d_val));
         let end = next.filter(|&offset| offset > symbols).min()?;
         Some(SymbolTable {
             symbols: FileRange { offset: symbols, size: end - symbols },
@@ -365,7 +366,8 @@ impl Object {
 
     /// The file offset of an address.
     fn offset(&self, address: u64) -> Option<u64> {
-        let inside = |it: &&Load| address.checked_sub(it.address).is_some_and(|at| at < it.size);
+        let inside =
+            |load: &&Load| address.checked_sub(load.address).is_some_and(|at| at < load.size);
         let load = self.loads.iter().find(inside)?;
         load.offset.checked_add(address - load.address)
     }
@@ -373,14 +375,14 @@ impl Object {
     /// The difference between addresses in memory and addresses in the file, from one mapping. It
     /// is not trusted: a descriptor proves it by its own address.
     pub(crate) fn bias(&self, start: u64, offset: u64) -> Option<u64> {
-        let load = self.loads.iter().find(|it| it.covers(offset))?;
+        let load = self.loads.iter().find(|load| load.covers(offset))?;
         let address = load.address.wrapping_add(offset.wrapping_sub(load.offset));
         Some(start.wrapping_sub(address))
     }
 
     /// Whether the part mapped at `offset` is writable, or was writable until relocation.
     pub(crate) fn is_relocated(&self, offset: u64) -> bool {
-        self.loads.iter().any(|it| it.writable && it.covers(offset))
+        self.loads.iter().any(|load| load.writable && load.covers(offset))
     }
 }
 
@@ -411,15 +413,15 @@ fn size_of_section() -> usize {
 
 /// The file ranges of notes, according to the program headers.
 fn notes(programs: &[ProgramHeader]) -> impl Iterator<Item = FileRange> {
-    let notes = programs.iter().filter(|it| it.p_type == PT_NOTE).take(16);
-    notes.map(|it| FileRange { offset: it.p_offset, size: it.p_filesz })
+    let notes = programs.iter().filter(|program| program.p_type == PT_NOTE).take(16);
+    notes.map(|note| FileRange { offset: note.p_offset, size: note.p_filesz })
 }
 
 /// The symbol tables, according to the section headers. `.symtab` comes first, because it is
 /// complete.
 fn tables(sections: &[SectionHeader]) -> Vec<SymbolTable> {
     let table = |kind| {
-        let symbols = sections.iter().find(|it| it.sh_type == kind)?;
+        let symbols = sections.iter().find(|section| section.sh_type == kind)?;
         let names = sections.get(symbols.sh_link as usize)?;
         Some(SymbolTable {
             symbols: FileRange { offset: symbols.sh_offset, size: symbols.sh_size },
@@ -463,12 +465,13 @@ mod tests {
         let bytes = std::fs::read("/proc/self/exe").unwrap();
         let whole = Elf::parse(&bytes).unwrap();
         let object = Object::read(&&bytes[..], &mut Budget::of_one()).unwrap();
-        let loads = whole.program_headers.iter().filter(|it| it.p_type == PT_LOAD);
-        let loads: Vec<_> = loads.map(|it| (it.p_offset, it.p_vaddr)).collect();
-        let ours: Vec<_> = object.loads.iter().map(|it| (it.offset, it.address)).collect();
+        let loads =
+            whole.program_headers.iter().filter(|program_header| program_header.p_type == PT_LOAD);
+        let loads: Vec<_> = loads.map(|header| (header.p_offset, header.p_vaddr)).collect();
+        let ours: Vec<_> = object.loads.iter().map(|load| (load.offset, load.address)).collect();
         assert_eq!(ours, loads);
         let mut notes = whole.iter_note_headers(&bytes).unwrap().map(Result::unwrap);
-        let note = notes.find(|it| it.n_type == NT_GNU_BUILD_ID).unwrap();
+        let note = notes.find(|note| note.n_type == NT_GNU_BUILD_ID).unwrap();
         let hex: String = note.desc.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(object.build_id, hex);
     }

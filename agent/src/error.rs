@@ -77,7 +77,7 @@ pub enum AgentError {
     )]
     TableFull { pid: i32, buffer: String },
     #[error("cannot make a segment of {bytes} bytes: {cause}")]
-    SegmentRefused { bytes: u64, cause: io::Error, refused: Refusal },
+    SegmentRefused { bytes: u64, cause: io::Error, refused: MemoryRefusal },
     #[error(
         "{limit} bytes are too few for buffer {buffer}: {rings} rings of the smallest size need \
          {needed} bytes"
@@ -104,7 +104,7 @@ pub enum AgentError {
 
 /// Which memory was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum MemoryRefusal {
     /// A segment of System V shared memory.
     Segment,
     /// Address space for the segment that the target will make.

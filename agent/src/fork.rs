@@ -44,14 +44,14 @@ impl Target {
     pub fn copies_of(&self, known: &[Buffer]) -> Result<Vec<Buffer>> {
         let (mappings, _) = self.mappings(MAPS_LIMIT)?;
         let mut budget = Budget::of_one();
-        let copy = |it: &Buffer| {
-            let (address, path) = (it.address, Path::Copy);
+        let copy = |buffer: &Buffer| {
+            let (address, path) = (buffer.address, Path::Copy);
             let candidate = Candidate { address, object: "", build_id: "", path };
             match check(self.memory(), &mappings, candidate, &mut budget) {
-                Checked::Believed(found) if found.descriptor == it.descriptor => Some(Buffer {
-                    name: it.name.clone(),
-                    object: it.object.clone(),
-                    build_id: it.build_id.clone(),
+                Checked::Believed(found) if found.descriptor == buffer.descriptor => Some(Buffer {
+                    name: buffer.name.clone(),
+                    object: buffer.object.clone(),
+                    build_id: buffer.build_id.clone(),
                     ..*found
                 }),
                 _ => None,
@@ -87,7 +87,7 @@ pub fn parent(system: &System, pid: i32) -> Option<i32> {
 /// cannot be read.
 pub fn was_started_with(system: &System, pid: i32, variable: &[u8]) -> bool {
     let all = read(system, pid, "environ").unwrap_or_default();
-    all.split(|&byte| byte == 0).any(|it| it == variable)
+    all.split(|&byte| byte == 0).any(|piece| piece == variable)
 }
 
 /// Whether a process may have one of these origins. It reads one file, which excludes most
@@ -99,8 +99,8 @@ pub fn may_be_of<'a>(
 ) -> bool {
     let bytes = read(system, pid, "auxv").unwrap_or_default();
     let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
-    let entry = bytes.chunks_exact(16).find(|it| word(&it[..8]) == AT_RANDOM);
-    entry.is_some_and(|entry| origins.any(|it| it.address == word(&entry[8..])))
+    let entry = bytes.chunks_exact(16).find(|chunk| word(&chunk[..8]) == AT_RANDOM);
+    entry.is_some_and(|entry| origins.any(|origin| origin.address == word(&entry[8..])))
 }
 
 /// A file of a process that the kernel made when its program was started.
@@ -116,7 +116,7 @@ fn read(system: &System, pid: i32, file: &str) -> Option<Vec<u8>> {
 /// The numbers of all processes.
 fn numbers(system: &System) -> BTreeSet<i32> {
     let entries = std::fs::read_dir(&system.proc).into_iter().flatten().flatten();
-    entries.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect()
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Finds new processes.

@@ -40,10 +40,8 @@ pub(crate) fn held<T: Send>(
             let mut signals = SigSet::all();
             signals.remove(Signal::SIGBUS);
             let _ = signals.thread_block();
-            let start = match beside_tracer && target.tracer() != 0 {
-                true => Instant::now(),
-                false => seize(target)?,
-            };
+            let start =
+                if beside_tracer && target.tracer() != 0 { Instant::now() } else { seize(target)? };
             let result = work()?;
             Ok((
                 HeldResult { result, time: start.elapsed() },

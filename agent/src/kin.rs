@@ -36,7 +36,7 @@ pub fn named(system: &System, name: &str) -> Vec<i32> {
 pub fn descendants(system: &System, pid: i32) -> Vec<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for child in processes(system) {
-        if let Some(stat) = process(system, child).and_then(|it| it.stat().ok()) {
+        if let Some(stat) = process(system, child).and_then(|process| process.stat().ok()) {
             children.entry(stat.ppid).or_default().push(child);
         }
     }

@@ -54,16 +54,16 @@ pub use clock::{ClockChoice, StampClock};
 pub use code_files::MappedFile;
 pub use confined::Confined;
 pub use denied::{Denied, Rule};
-pub use error::{AgentError, Refusal};
+pub use error::{AgentError, MemoryRefusal};
 pub use escape::escaped;
 pub use fork::{Newcomers, Origin, may_be_of, parent, was_started_with};
 pub use kin::{descendants, named};
 pub use memory::Transport;
 pub use modules::{FoundModules, MODULES_A_LOOK, MappedModule, ModuleWatch};
-pub use plan::{GeometryPlan, Limits};
+pub use plan::{GeometryPlan, UserLimits};
 pub use ppt_frame_dsl::Schema;
 pub use ppt_frame_dsl::schema::Attribute;
-pub use ppt_now::{Counter, Distrust};
+pub use ppt_now::{CpuCounter, Distrust};
 pub use ppt_segment::follow;
 pub use ppt_segment::handle::SegmentKind;
 pub use ppt_segment::{Geometry, Masks, RefusedFrames, Segment};
@@ -71,7 +71,7 @@ pub use preload::{PreloadBarrier, Preloaded, preload_barrier, preloaded};
 pub use random::random;
 pub use search::{FoundBuffers, Remarks, Searched, Searcher, Unsearched};
 pub use session::{
-    Allow, AttachOptions, Attached, BufferEnd, Choose, Detached, Dropped, Flip, FlipRing,
+    Allow, AttachOptions, AttachedBuffer, BufferEnd, Choose, Detached, Dropped, Flip, FlipRing,
     FoundCells, Hold, Leftover, News, SegmentChoice, Session, Status, Stuck, Unattended, detach,
     reserves_all, status,
 };

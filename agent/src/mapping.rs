@@ -155,7 +155,7 @@ impl Mapping {
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
         let file = File::from(openat2(root, path, look, Mode::empty(), resolve).ok()?);
         let (_, _, inode) = self.file;
-        Located::looked_at(file).filter(|it| it.metadata.ino() == inode)
+        Located::looked_at(file).filter(|looked_at| looked_at.metadata.ino() == inode)
     }
 
     pub(crate) fn contains(&self, address: u64, length: u64) -> bool {
@@ -167,19 +167,20 @@ impl Mapping {
 /// choose such names, and procfs does not expect them. Lines that start like a line of smaps are
 /// left out, because procfs would parse their numbers.
 fn tame(maps: &str) -> String {
-    let digits = |text: &str, radix| text.chars().all(|it| it.is_digit(radix));
+    let digits = |text: &str, radix| text.chars().all(|c| c.is_digit(radix));
     let is_odd = |name: &str| {
         let name = name.trim_end();
         let key = name.strip_prefix("/SYSV");
         let thread = name.strip_prefix("[stack:");
-        key.is_some_and(|it| !it.is_char_boundary(8) || it.len() < 8 || !digits(&it[..8], 16))
-            || thread.is_some_and(|it| {
-                it.strip_suffix(']')
-                    .is_none_or(|it| !(1..=9).contains(&it.len()) || !digits(it, 10))
+        key.is_some_and(|key| !key.is_char_boundary(8) || key.len() < 8 || !digits(&key[..8], 16))
+            || thread.is_some_and(|thread| {
+                thread
+                    .strip_suffix(']')
+                    .is_none_or(|text| !(1..=9).contains(&text.len()) || !digits(text, 10))
             })
     };
     let mut tame = String::with_capacity(maps.len());
-    let of_smaps = |line: &&str| line.starts_with(|it: char| it.is_ascii_uppercase());
+    let of_smaps = |line: &&str| line.starts_with(|c: char| c.is_ascii_uppercase());
     for line in maps.split_inclusive('\n').filter(|line| !of_smaps(line)) {
         let name = line.splitn(6, ' ').nth(5).unwrap_or_default().trim_start();
         let (before, name) = line.split_at(line.len() - name.len());

@@ -148,9 +148,10 @@ mod tests {
     #[test]
     fn what_goes_by_the_pid_is_not_written_into_another_program() {
         let fixed = Command::new("setarch").args(["-R", "true"]).status();
-        let mut command = match fixed.is_ok_and(|status| status.success()) {
-            true => Command::new("setarch"),
-            false => Command::new("env"),
+        let mut command = if fixed.is_ok_and(|status| status.success()) {
+            Command::new("setarch")
+        } else {
+            Command::new("env")
         };
         if command.get_program() == "setarch" {
             command.arg("-R");

@@ -73,11 +73,12 @@ impl ModuleWatch {
         if !target.maps_same_memory() {
             return None;
         }
-        let is_code = |it: &&Mapping| it.executable && !it.path().is_empty();
+        let is_code = |mapping: &&Mapping| mapping.executable && !mapping.path().is_empty();
         let code: Vec<&Mapping> = mappings.iter().filter(is_code).collect();
         let left_out = code.len().saturating_sub(MODULES_A_LOOK) as u32;
         let code = &code[..code.len().min(MODULES_A_LOOK)];
-        let seen: Vec<ProcMapping> = code.iter().map(|it| ProcMapping::of_mapping(it)).collect();
+        let seen: Vec<ProcMapping> =
+            code.iter().map(|mapping| ProcMapping::of_mapping(mapping)).collect();
         if seen.is_empty() || seen == self.seen {
             return None;
         }
@@ -112,8 +113,8 @@ struct ModuleFiles<'a> {
 impl ModuleFiles<'_> {
     fn module(&mut self, mapping: &Mapping) -> MappedModule {
         let object = self.object(mapping);
-        let address = object.and_then(|it| it.address(mapping.offset));
-        let build_id = object.map(|it| bytes(&it.build_id)).unwrap_or_default();
+        let address = object.and_then(|object| object.address(mapping.offset));
+        let build_id = object.map(|object| bytes(&object.build_id)).unwrap_or_default();
         MappedModule {
             start: mapping.start,
             end: mapping.end,
@@ -129,7 +130,7 @@ impl ModuleFiles<'_> {
     fn object(&mut self, mapping: &Mapping) -> Option<&Object> {
         // The kernel's own mappings have no file.
         let id = if mapping.file.2 == 0 { (-1, 0, mapping.start) } else { mapping.file };
-        if let Some(known) = self.read.iter().position(|it| it.0 == id) {
+        if let Some(known) = self.read.iter().position(|entry| entry.0 == id) {
             return self.read[known].1.as_ref();
         }
         if self.read.len() >= FILES_A_LOOK {
@@ -182,7 +183,9 @@ mod tests {
         let mut watch = ModuleWatch::default();
         // Between fork and exec, and while libraries are loaded, the mappings differ.
         let is_whole = |found: &FoundModules| {
-            let has = |name: &str| found.mapped.iter().any(|it| it.path.ends_with(name.as_bytes()));
+            let has = |name: &str| {
+                found.mapped.iter().any(|module| module.path.ends_with(name.as_bytes()))
+            };
             has("/sleep") && has("libc.so.6") && has("[vdso]")
         };
         let mut found = None;
@@ -192,11 +195,11 @@ mod tests {
         }
         let found = found.unwrap();
         assert!(found.mapped.is_sorted_by_key(|it| it.start));
-        for module in found.mapped.iter().filter(|it| it.path.starts_with(b"/")) {
+        for module in found.mapped.iter().filter(|module| module.path.starts_with(b"/")) {
             assert!(!module.build_id.is_empty() && !module.is_deleted, "{module:?}");
             assert!(module.address.is_some(), "{module:?}");
         }
-        let vdso = found.mapped.iter().find(|it| it.path == b"[vdso]").unwrap();
+        let vdso = found.mapped.iter().find(|module| module.path == b"[vdso]").unwrap();
         assert!(!vdso.build_id.is_empty(), "its object is in memory: {vdso:?}");
         assert_eq!(watch.look(&target), None);
         watch.forget();
@@ -214,8 +217,9 @@ mod tests {
         let mut child = std::process::Command::new(&program).arg("60").spawn().unwrap();
         let target = Target::open(&System::default(), child.id() as i32).unwrap();
         std::fs::remove_file(&program).unwrap();
-        let of_program =
-            |found: FoundModules| found.mapped.into_iter().find(|it| it.path.ends_with(b"name"));
+        let of_program = |found: FoundModules| {
+            found.mapped.into_iter().find(|module| module.path.ends_with(b"name"))
+        };
         let module = loop {
             if let Some(module) = ModuleWatch::default().look(&target).and_then(of_program) {
                 break module;

@@ -33,7 +33,7 @@ const LOG2_GROWTH: u32 = 2;
 
 /// The limits that the user requested.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct UserLimits {
     /// Slots per ring. The schema's default, if None.
     pub slots: Option<u32>,
     /// Whether rings that overflow grow.
@@ -45,7 +45,7 @@ pub struct Limits {
 /// Default limit of one buffer, in bytes.
 const DEFAULT_MEMORY: u64 = 256 << 20;
 
-impl Default for Limits {
+impl Default for UserLimits {
     fn default() -> Self {
         Self { slots: None, grow: false, memory: DEFAULT_MEMORY }
     }
@@ -75,7 +75,12 @@ impl GeometryPlan {
     ///
     /// # Errors
     /// Not even the smallest geometry fits the limits.
-    pub fn choices(schema: &Schema, threads: u32, limits: Limits, spare: u64) -> Result<Vec<Self>> {
+    pub fn choices(
+        schema: &Schema,
+        threads: u32,
+        limits: UserLimits,
+        spare: u64,
+    ) -> Result<Vec<Self>> {
         let least = Self::new(schema, threads, limits)?;
         let now = least.geometry;
         let larger = |log2| {
@@ -101,7 +106,7 @@ impl GeometryPlan {
     }
 
     /// Chooses a geometry for a target of `threads` threads.
-    fn new(schema: &Schema, threads: u32, limits: Limits) -> Result<Self> {
+    fn new(schema: &Schema, threads: u32, limits: UserLimits) -> Result<Self> {
         let wanted = threads.saturating_add(SPARE_RINGS);
         let mut rings = RINGS.max(wanted.next_power_of_two()).min(ppt_segment::abi::MAX_RINGS);
         let mut log2_slots = limits.slots.unwrap_or(schema.slots).ilog2();
@@ -149,7 +154,7 @@ impl GeometryPlan {
         let now = self.geometry;
         let mut larger =
             (1..=LOG2_GROWTH).rev().filter_map(|by| now.with_slots(now.log2_slots() + by).ok());
-        let geometry = larger.find(|it| bytes(it) <= memory)?;
+        let geometry = larger.find(|geometry| bytes(geometry) <= memory)?;
         Some(Self { geometry, ..*self })
     }
 
@@ -166,7 +171,7 @@ impl GeometryPlan {
     }
 
     /// This plan and all plans that it can grow to, the largest first.
-    pub fn growths(self, limits: Limits) -> Vec<Self> {
+    pub fn growths(self, limits: UserLimits) -> Vec<Self> {
         let next = |plan: &Self| plan.next(limits.memory).filter(|_| limits.grow);
         let mut plans: Vec<_> = std::iter::successors(Some(self), next).collect();
         plans.reverse();
@@ -221,7 +226,7 @@ mod tests {
             "metrics":[{"name":"h","kind":"histogram","type":"duration"}]}"#;
         let counting = Schema::from_json(json.as_bytes()).unwrap();
         let of = |threads, memory| {
-            let limits = Limits { memory, ..Limits::default() };
+            let limits = UserLimits { memory, ..UserLimits::default() };
             GeometryPlan::new(&counting, threads, limits).unwrap().geometry
         };
         let plan = of(3, DEFAULT_MEMORY);
@@ -239,9 +244,9 @@ mod tests {
 
     #[test]
     fn few_threads_get_the_default() {
-        let plan = GeometryPlan::new(&schema(64, 16384), 3, Limits::default()).unwrap();
+        let plan = GeometryPlan::new(&schema(64, 16384), 3, UserLimits::default()).unwrap();
         assert_eq!((shape(&plan), plan.populate, plan.reduced), ((64, 16384), 5, false));
-        let plan = GeometryPlan::new(&schema(64, 16384), 100, Limits::default()).unwrap();
+        let plan = GeometryPlan::new(&schema(64, 16384), 100, UserLimits::default()).unwrap();
         assert_eq!(shape(&plan), (128, 16384));
     }
 
@@ -249,16 +254,16 @@ mod tests {
     fn rings_are_ample_where_nobody_states_their_slots_and_memory_allows() {
         let slots_of = |schema: &Schema, threads, limits, spare| {
             let plans = GeometryPlan::choices(schema, threads, limits, spare).unwrap();
-            plans.iter().map(|it| it.geometry.slots()).collect::<Vec<_>>()
+            plans.iter().map(|plan| plan.geometry.slots()).collect::<Vec<_>>()
         };
         let slots = |schema: &Schema, threads, limits| slots_of(schema, threads, limits, 1 << 30);
-        let (limits, unstated) = (Limits::default(), schema(48, 16384));
+        let (limits, unstated) = (UserLimits::default(), schema(48, 16384));
         assert_eq!(slots(&unstated, 3, limits), [65536, 32768, 16384]);
         let stated = ["slots_stated"].map(|key| (key.to_owned(), true.into())).into();
         let stated = Schema { extra: stated, ..schema(48, 16384) };
         assert_eq!(slots(&stated, 3, limits), [16384]);
         assert_eq!(slots(&schema(48, 4096), 3, limits), [4096]);
-        assert_eq!(slots(&unstated, 3, Limits { slots: Some(16384), ..limits }), [16384]);
+        assert_eq!(slots(&unstated, 3, UserLimits { slots: Some(16384), ..limits }), [16384]);
         assert_eq!(slots(&schema(128, 16384), 3, limits), [32768, 16384], "--memory");
         assert_eq!(slots(&unstated, 100, limits), [32768, 16384], "a ring for each thread");
         assert_eq!(slots(&unstated, 200, limits), [16384]);
@@ -269,37 +274,40 @@ mod tests {
 
     #[test]
     fn slots_shrink_first() {
-        let limits = Limits { memory: 1 << 20, ..Limits::default() };
+        let limits = UserLimits { memory: 1 << 20, ..UserLimits::default() };
         let plan = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap();
         assert_eq!((shape(&plan), plan.reduced), ((64, 256), true));
     }
 
     #[test]
     fn rings_shrink_where_slots_were_asked_for() {
-        let limits = Limits { slots: Some(1 << 20), grow: false, memory: 600 << 20 };
+        let limits = UserLimits { slots: Some(1 << 20), grow: false, memory: 600 << 20 };
         let plan = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap();
         assert_eq!((shape(&plan), plan.reduced), ((8, 1 << 20), true));
-        let limits = Limits { slots: Some(1 << 20), grow: false, memory: 1 << 20 };
+        let limits = UserLimits { slots: Some(1 << 20), grow: false, memory: 1 << 20 };
         let error = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap_err();
         assert!(matches!(error, AgentError::MemoryTooSmall { rings: 5, .. }), "{error}");
     }
 
     #[test]
     fn rings_grow_as_far_as_memory_goes() {
-        let limits = Limits { slots: None, grow: true, memory: 16 << 20 };
+        let limits = UserLimits { slots: None, grow: true, memory: 16 << 20 };
         let plan = GeometryPlan::new(&schema(64, 64), 3, limits).unwrap();
-        let slots: Vec<_> = plan.growths(limits).iter().map(|it| it.geometry.slots()).collect();
+        let slots: Vec<_> =
+            plan.growths(limits).iter().map(|growth| growth.geometry.slots()).collect();
         // 64 rings of 4,096 slots of 64 bytes are 16 MiB.
         assert_eq!(slots, [4096, 1024, 256, 64]);
-        let limits = Limits { memory: 8 << 20, ..limits };
-        let slots: Vec<_> = plan.growths(limits).iter().map(|it| it.geometry.slots()).collect();
+        let limits = UserLimits { memory: 8 << 20, ..limits };
+        let slots: Vec<_> =
+            plan.growths(limits).iter().map(|growth| growth.geometry.slots()).collect();
         assert_eq!(slots, [2048, 1024, 256, 64], "the last step is a small one");
         let grown = |enough| plan.grown(enough, 8 << 20).unwrap().geometry.slots();
         assert_eq!([1, 256, 257, 1 << 20].map(grown), [256, 256, 1024, 2048]);
         let plan = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap();
         assert!(plan.reduced && plan.grown(1, limits.memory).is_none());
-        assert_eq!(plan.growths(Limits { grow: false, ..limits }), [plan]);
-        let most = GeometryPlan::new(&schema(16, 1 << 26), 3, Limits { memory: 1 << 40, ..limits });
+        assert_eq!(plan.growths(UserLimits { grow: false, ..limits }), [plan]);
+        let most =
+            GeometryPlan::new(&schema(16, 1 << 26), 3, UserLimits { memory: 1 << 40, ..limits });
         assert!(most.unwrap().grown(1, u64::MAX).is_none(), "rings have at most 2^26 slots");
     }
 }

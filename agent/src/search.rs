@@ -177,9 +177,10 @@ impl Searcher {
 
     /// Reads a file. Returns `None` if it is not an object.
     fn read(&mut self, file: &Located) -> Option<Rc<Object>> {
-        let it = &file.metadata;
-        let times = ((it.mtime(), it.mtime_nsec()), (it.ctime(), it.ctime_nsec()));
-        let id = (it.dev(), it.ino(), it.len(), times.0, times.1);
+        let metadata = &file.metadata;
+        let times =
+            ((metadata.mtime(), metadata.mtime_nsec()), (metadata.ctime(), metadata.ctime_nsec()));
+        let id = (metadata.dev(), metadata.ino(), metadata.len(), times.0, times.1);
         if let Some(object) = self.files.get(&id) {
             return object.clone();
         }
@@ -221,13 +222,14 @@ impl Target {
         };
         if found.buffers.is_empty() {
             self.still_there()?;
-            return Err(match found.refused.is_empty() {
-                true => AgentError::NoBuffers {
+            return Err(if found.refused.is_empty() {
+                AgentError::NoBuffers {
                     pid,
                     searched: list(&found.searched),
                     unsearched: unsearched(),
-                },
-                false => AgentError::BufferRefused { pid, refused: found.refused.join("\n  ") },
+                }
+            } else {
+                AgentError::BufferRefused { pid, refused: found.refused.join("\n  ") }
             });
         }
         if names.is_empty() {
@@ -235,11 +237,11 @@ impl Target {
         }
         let mut chosen: Vec<Buffer> = Vec::new();
         for wanted in names {
-            let matching = found.buffers.iter().filter(|it| it.answers_to(wanted));
+            let matching = found.buffers.iter().filter(|buffer| buffer.answers_to(wanted));
             let new: Vec<_> = matching.collect();
             if new.is_empty() {
                 self.still_there()?;
-                let all: Vec<_> = found.buffers.iter().map(|it| it.name.as_str()).collect();
+                let all: Vec<_> = found.buffers.iter().map(|buffer| buffer.name.as_str()).collect();
                 return Err(AgentError::NoSuchBuffer {
                     pid,
                     wanted: escaped(wanted),
@@ -248,7 +250,7 @@ impl Target {
                 });
             }
             for buffer in new {
-                if !chosen.iter().any(|it| it.address == buffer.address) {
+                if !chosen.iter().any(|chosen| chosen.address == buffer.address) {
                     chosen.push(buffer.clone());
                 }
             }
@@ -259,8 +261,11 @@ impl Target {
 
 fn list(searched: &[Searched]) -> String {
     const SHOWN: usize = 16;
-    let mut lines: Vec<String> =
-        searched.iter().take(SHOWN).map(|it| format!("{} ({})", it.object, it.how)).collect();
+    let mut lines: Vec<String> = searched
+        .iter()
+        .take(SHOWN)
+        .map(|searched| format!("{} ({})", searched.object, searched.how))
+        .collect();
     if searched.len() > SHOWN {
         lines.push(format!("and {} more", searched.len() - SHOWN));
     }
@@ -284,7 +289,7 @@ impl Mapped<'_> {
 
     /// Whether the file holds no descriptor, so that its mappings hold none.
     fn has_none(&self) -> bool {
-        self.unchanged && self.object.as_ref().is_some_and(|it| it.has_magic == Some(false))
+        self.unchanged && self.object.as_ref().is_some_and(|object| object.has_magic == Some(false))
     }
 }
 
@@ -326,9 +331,10 @@ impl<'a> Search<'a> {
         let (began, root) = (self.target.began(), self.target.root());
         for (index, it) in objects.iter_mut().enumerate() {
             let mut paths: Vec<&Mapping> = it.mappings.clone();
-            paths.dedup_by_key(|it| &it.object);
+            paths.dedup_by_key(|path| &path.object);
             paths.truncate(if index < FILES { COPIES } else { 0 });
-            let file = root.as_ref().and_then(|root| paths.iter().find_map(|it| it.locate(root)));
+            let file =
+                root.as_ref().and_then(|root| paths.iter().find_map(|path| path.locate(root)));
             let mut how = "scan";
             if let Some(file) = file {
                 it.object = self.searcher.read(&file);
@@ -338,7 +344,7 @@ impl<'a> Search<'a> {
                 Some(_) => how = "symbols and scan",
                 None => it.object = self.in_memory(&it.mappings),
             }
-            if it.object.is_some() || it.mappings.iter().any(|it| it.executable) {
+            if it.object.is_some() || it.mappings.iter().any(|mapping| mapping.executable) {
                 self.found.searched.push(Searched { object: escaped(it.path()), how });
             }
             let Some(object) = it.object.clone() else { continue };
@@ -356,7 +362,7 @@ impl<'a> Search<'a> {
 
     /// Reads an object from memory alone, if its file cannot be opened.
     fn in_memory(&mut self, mappings: &[&Mapping]) -> Option<Rc<Object>> {
-        let first = mappings.iter().find(|it| it.offset == 0)?;
+        let first = mappings.iter().find(|mapping| mapping.offset == 0)?;
         let source = elf::Mapped { memory: self.target.memory(), start: first.start };
         Some(Rc::new(Object::begin(&source, &mut self.searcher.budget)?))
     }
@@ -368,7 +374,7 @@ impl<'a> Search<'a> {
             if self.searcher.many && object.has_none() {
                 continue;
             }
-            let turn = |it| (turn(object, it), it.size(), object, it);
+            let turn = |mapping| (turn(object, mapping), mapping.size(), object, mapping);
             turns.extend(object.mappings.iter().copied().map(turn));
         }
         turns.sort_by_key(|&(turn, size, _, mapping)| (turn, size, mapping.start));
@@ -411,12 +417,12 @@ impl<'a> Search<'a> {
     /// Records the result at `address`: a buffer, a refusal, or nothing.
     fn candidate(&mut self, address: u64, object: &Mapped, path: Path) {
         let buffers = &self.found.buffers;
-        if buffers.len() >= BUFFER_LIMIT || buffers.iter().any(|it| it.address == address) {
+        if buffers.len() >= BUFFER_LIMIT || buffers.iter().any(|buffer| buffer.address == address) {
             return;
         }
         // A file may be mapped by several names.
-        let inside = object.mappings.iter().find(|it| it.contains(address, 1));
-        let name = inside.and_then(|it| it.object.as_deref()).unwrap_or(object.path());
+        let inside = object.mappings.iter().find(|mapping| mapping.contains(address, 1));
+        let name = inside.and_then(|inside| inside.object.as_deref()).unwrap_or(object.path());
         let candidate = Candidate { address, object: name, build_id: &object.build_id, path };
         let budget = &mut self.searcher.budget;
         match check(self.target.memory(), self.mappings, candidate, budget) {
@@ -438,14 +444,18 @@ impl<'a> Search<'a> {
         let refused = &mut self.found.refused;
         self.found.buffers.retain(|buffer| {
             // Uses the name in the descriptor, not a computed one: a target may be newer.
-            let at_descriptor = symbols.iter().filter(|it| it.address == buffer.address);
-            let mut prefixes = at_descriptor.filter_map(|it| it.name.strip_suffix("descriptor"));
+            let at_descriptor = symbols.iter().filter(|symbol| symbol.address == buffer.address);
+            let mut prefixes =
+                at_descriptor.filter_map(|defined| defined.name.strip_suffix("descriptor"));
             let Some(prefix) = prefixes.next() else { return true };
             let (control, descriptor) = (format!("{prefix}control"), format!("{prefix}descriptor"));
-            let described =
-                |object| symbols.iter().any(|it| it.object == object && it.name == descriptor);
-            let copy = symbols.iter().find(|it| {
-                it.name == control && it.address != buffer.control && !described(it.object)
+            let described = |object| {
+                symbols.iter().any(|symbol| symbol.object == object && symbol.name == descriptor)
+            };
+            let copy = symbols.iter().find(|symbol| {
+                symbol.name == control
+                    && symbol.address != buffer.control
+                    && !described(symbol.object)
             });
             if copy.is_some() {
                 refused.push(format!(
@@ -465,7 +475,7 @@ impl<'a> Search<'a> {
 fn mapped(mappings: &[Mapping]) -> Vec<Mapped<'_>> {
     let mut objects: Vec<Mapped> = Vec::new();
     let mut index: BTreeMap<(i32, i32, u64), usize> = BTreeMap::new();
-    for mapping in mappings.iter().filter(|it| it.private && it.readable) {
+    for mapping in mappings.iter().filter(|mapping| mapping.private && mapping.readable) {
         if !mapping.object.as_deref().is_some_and(|path| path.starts_with('/')) {
             continue;
         }
@@ -487,7 +497,7 @@ fn mapped(mappings: &[Mapping]) -> Vec<Mapped<'_>> {
 fn turn(mapped: &Mapped, mapping: &Mapping) -> Turn {
     let Some(object) = &mapped.object else {
         // Its headers are not available, if it ever had any.
-        return match mapped.mappings.iter().any(|it| it.executable) {
+        return match mapped.mappings.iter().any(|mapping| mapping.executable) {
             true if mapping.executable => Turn::Rest,
             true => Turn::Constant,
             false => Turn::Data,
@@ -506,8 +516,10 @@ fn resolve<'e>(object: &'e Object, mappings: &[&Mapping]) -> Vec<(&'e elf::Symbo
         return Vec::new();
     }
     let first = mappings[0].offset;
-    let copies = mappings.iter().filter(|it| it.offset == first).take(COPIES);
-    let biases = copies.filter_map(|it| object.bias(it.start, it.offset));
-    let at = |bias| object.symbols.iter().map(move |it| (it, it.address.0.wrapping_add(bias)));
+    let copies = mappings.iter().filter(|mapping| mapping.offset == first).take(COPIES);
+    let biases = copies.filter_map(|copy| object.bias(copy.start, copy.offset));
+    let at = |bias| {
+        object.symbols.iter().map(move |symbol| (symbol, symbol.address.0.wrapping_add(bias)))
+    };
     biases.flat_map(at).collect()
 }

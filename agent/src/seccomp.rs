@@ -56,7 +56,9 @@ impl Status {
             // A kernel without seccomp.
             None | Some("0") => Mode::Free,
             Some("1") => Mode::Strict,
-            Some(_) => Mode::Filtered(field("Seccomp_filters").and_then(|it| it.parse().ok())),
+            Some(_) => {
+                Mode::Filtered(field("Seccomp_filters").and_then(|field| field.parse().ok()))
+            }
         };
         let numbers = field("NSpid").into_iter().flat_map(str::split_whitespace);
         // Installing a filter needs one of these, and neither can be regained.
@@ -66,12 +68,12 @@ impl Status {
         Some(Self {
             mode,
             parent: field("PPid")?.parse().ok()?,
-            numbers: numbers.filter_map(|it| it.parse().ok()).collect(),
+            numbers: numbers.filter_map(|number| number.parse().ok()).collect(),
             may_install,
         })
     }
 
-    fn of(system: &System, pid: i32) -> Option<Self> {
+    fn from_pid(system: &System, pid: i32) -> Option<Self> {
         Self::read(system, &pid.to_string())
     }
 
@@ -92,7 +94,7 @@ pub(crate) fn glance(target: &Target) -> Option<Danger> {
     let system = target.system();
     let pid = target.pid();
     let threads = std::fs::read_dir(system.proc.join(format!("{pid}/task"))).ok()?;
-    let threads = threads.flatten().filter_map(|it| it.file_name().to_str()?.parse().ok());
+    let threads = threads.flatten().filter_map(|thread| thread.file_name().to_str()?.parse().ok());
     let others = threads.filter(|&tid| tid != pid).take(GLANCE - 1);
     let threads = std::iter::once(pid).chain(others);
     judge(system, pid, threads.filter_map(|tid| Some((tid, mode(system, pid, tid)?))).collect())
@@ -107,7 +109,7 @@ fn of_process(system: &System, pid: i32) -> Option<Danger> {
         let threads = std::fs::read_dir(system.proc.join(format!("{pid}/task"))).into_iter();
         let threads = threads.flatten().flatten();
         let threads: Vec<i32> =
-            threads.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
+            threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()).collect();
         for tid in threads {
             // A thread that ends during the check writes nothing any more.
             if seen.insert(tid)
@@ -144,14 +146,14 @@ fn harmless(system: &System, pid: i32) -> Option<u32> {
     let ours = filters(&Status::read(system, "self")?);
     let lines = |pid| ancestors(system, pid).map(|(pid, _)| pid).collect::<Vec<_>>();
     let our_line = lines(ourselves);
-    let shared = lines(pid).into_iter().find(|it| our_line.contains(it));
-    let of_shared = shared.and_then(|pid| filters(&Status::of(system, pid)?));
+    let shared = lines(pid).into_iter().find(|line| our_line.contains(line));
+    let of_shared = shared.and_then(|pid| filters(&Status::from_pid(system, pid)?));
     if ours.is_some() && of_shared == ours {
         return ours;
     }
     let (first, of_first) = first_of_namespace(system, pid)?;
     let count = filters(&of_first)?;
-    let with_us = Status::of(system, pid)?.depth() == 1;
+    let with_us = Status::from_pid(system, pid)?.depth() == 1;
     let from_outside = (with_us && ours == Some(count))
         || !of_first.may_install
         || (first != pid && differ(system, first, pid));
@@ -170,25 +172,25 @@ fn filters(status: &Status) -> Option<u32> {
 fn ancestors(system: &System, pid: i32) -> impl Iterator<Item = (i32, Status)> {
     let next = |(_, status): &(i32, Status)| {
         let parent = status.parent;
-        Some((parent, Status::of(system, parent).filter(|_| parent > 0)?))
+        Some((parent, Status::from_pid(system, parent).filter(|_| parent > 0)?))
     };
-    let first = Status::of(system, pid).map(|status| (pid, status));
+    let first = Status::from_pid(system, pid).map(|status| (pid, status));
     std::iter::successors(first, next).take(GENERATIONS)
 }
 
 /// The first process of `pid`'s pid namespace: that of the container, if it is in one.
 fn first_of_namespace(system: &System, pid: i32) -> Option<(i32, Status)> {
-    let status = Status::of(system, pid)?;
+    let status = Status::from_pid(system, pid)?;
     let is_first =
         |it: &Status| it.depth() == status.depth() && it.numbers.last().is_some_and(|&n| n == 1);
-    if let Some(found) = ancestors(system, pid).find(|(_, it)| is_first(it)) {
+    if let Some(found) = ancestors(system, pid).find(|(_, status)| is_first(status)) {
         return Some(found);
     }
     // It was put into the namespace from outside.
     let namespace = |pid: i32| system.namespace(&pid.to_string(), "pid");
     let theirs = namespace(pid)?;
     crate::target::processes(system).into_iter().find_map(|pid| {
-        let status = Status::of(system, pid).filter(is_first)?;
+        let status = Status::from_pid(system, pid).filter(is_first)?;
         (namespace(pid) == Some(theirs)).then_some((pid, status))
     })
 }
@@ -241,8 +243,8 @@ mod tests {
     impl Fake {
         fn new(processes: &[TestProcess]) -> Self {
             let fake = Self { root: tempfile::tempdir().unwrap() };
-            for it in processes {
-                fake.add(*it);
+            for test_process in processes {
+                fake.add(*test_process);
             }
             let ourselves = std::process::id().to_string();
             let root = fake.root.path();
@@ -253,26 +255,29 @@ mod tests {
             fake
         }
 
-        fn add(&self, it: TestProcess) {
+        fn add(&self, process: TestProcess) {
             let root = self.root.path();
-            let folder = root.join(it.pid.to_string());
-            std::fs::create_dir_all(folder.join(format!("task/{}", it.pid))).unwrap();
+            let folder = root.join(process.pid.to_string());
+            std::fs::create_dir_all(folder.join(format!("task/{}", process.pid))).unwrap();
             std::fs::create_dir_all(folder.join("ns")).unwrap();
-            let numbers =
-                if it.numbers.is_empty() { it.pid.to_string() } else { it.numbers.to_string() };
+            let numbers = if process.numbers.is_empty() {
+                process.pid.to_string()
+            } else {
+                process.numbers.to_string()
+            };
             let depth = numbers.split(' ').count();
             let namespace = format!("pid:[{depth}]");
             std::os::unix::fs::symlink(namespace, folder.join("ns/pid")).unwrap();
-            std::fs::write(root.join(it.exe), "").unwrap();
-            std::os::unix::fs::symlink(format!("../{}", it.exe), folder.join("exe")).unwrap();
+            std::fs::write(root.join(process.exe), "").unwrap();
+            std::os::unix::fs::symlink(format!("../{}", process.exe), folder.join("exe")).unwrap();
             std::fs::write(folder.join("stat"), "").unwrap();
-            let status = self.status(it, &numbers);
+            let status = self.status(process, &numbers);
             std::fs::write(folder.join("status"), &status).unwrap();
-            std::fs::write(folder.join(format!("task/{}/status", it.pid)), status).unwrap();
+            std::fs::write(folder.join(format!("task/{}/status", process.pid)), status).unwrap();
         }
 
-        fn status(&self, it: TestProcess, numbers: &str) -> String {
-            let TestProcess { parent, seccomp, filters, no_new_privs, bounds, .. } = it;
+        fn status(&self, process: TestProcess, numbers: &str) -> String {
+            let TestProcess { parent, seccomp, filters, no_new_privs, bounds, .. } = process;
             let count = match filters {
                 "" => String::new(),
                 filters => format!("Seccomp_filters:\t{filters}\n"),
@@ -285,10 +290,10 @@ mod tests {
         }
 
         /// Another thread of a process.
-        fn thread(&self, tid: i32, it: TestProcess) {
-            let folder = self.root.path().join(format!("{}/task/{tid}", it.pid));
+        fn thread(&self, tid: i32, process: TestProcess) {
+            let folder = self.root.path().join(format!("{}/task/{tid}", process.pid));
             std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(folder.join("status"), self.status(it, &tid.to_string())).unwrap();
+            std::fs::write(folder.join("status"), self.status(process, &tid.to_string())).unwrap();
         }
 
         fn cgroup(&self, pid: i32, text: &str) {
@@ -310,8 +315,8 @@ mod tests {
     const TARGET: TestProcess = TestProcess { pid: 7, parent: 1, ..USUAL };
 
     /// Adds a filter.
-    const fn filtered(it: TestProcess) -> TestProcess {
-        TestProcess { seccomp: "2", filters: "1", ..it }
+    const fn filtered(process: TestProcess) -> TestProcess {
+        TestProcess { seccomp: "2", filters: "1", ..process }
     }
 
     #[test]
@@ -406,7 +411,7 @@ mod tests {
     /// Kernels before 5.9 do not count.
     #[test]
     fn what_is_not_counted_is_not_compared() {
-        let old = |it| TestProcess { filters: "", ..filtered(it) };
+        let old = |process| TestProcess { filters: "", ..filtered(process) };
         let fake = Fake::new(&[old(INIT), old(SHELL), old(PPT), old(TARGET)]);
         assert_eq!(fake.danger(7), Some(Danger::Filtered(7)));
     }

@@ -25,7 +25,7 @@ use crate::claim;
 use crate::error::Result;
 use crate::hold::{free, held};
 use crate::memory::Transport;
-use crate::plan::Limits;
+use crate::plan::UserLimits;
 use crate::random::random_nonzero;
 use crate::target::Target;
 use attached::Access;
@@ -34,7 +34,7 @@ use mailbox::{look, open, release, shut};
 use prepare::{glance, prepare};
 
 pub use advance::News;
-pub use attached::{Attached, BufferEnd, Dropped, FoundCells, Leftover, Unattended};
+pub use attached::{AttachedBuffer, BufferEnd, Dropped, FoundCells, Leftover, Unattended};
 pub(crate) use choice::choose;
 pub use choice::reserves_all;
 pub use grow::Stuck;
@@ -49,9 +49,9 @@ pub use wanted::{Choose, Flip, FlipRing};
 pub struct Session {
     target: Target,
     claim: Claim,
-    limits: Limits,
+    limits: UserLimits,
     allow: Allow,
-    attached: Vec<Attached>,
+    attached: Vec<AttachedBuffer>,
     /// How long the target was held.
     pub held: Duration,
     /// How the gates were written.
@@ -103,8 +103,8 @@ impl Session {
         };
         let (held, transport) = (held.time, held.result);
         // Their threads are about to use the segments of this session.
-        for it in &mut attached {
-            it.leftovers = leftovers(&target, it);
+        for attached_buffer in &mut attached {
+            attached_buffer.leftovers = leftovers(&target, attached_buffer);
         }
         let AttachOptions { limits, allow, .. } = *options;
         Ok(Self { target, claim, limits, allow, attached, held, transport, filtered })
@@ -142,36 +142,36 @@ impl Session {
     }
 
     /// The attached buffers.
-    pub fn attached(&self) -> &[Attached] {
+    pub fn attached(&self) -> &[AttachedBuffer] {
         &self.attached
     }
 
     /// Whether this session is attached to `buffer`, which was just found in this process. False
     /// after an exec, and if a library was unloaded and loaded again.
     pub fn holds(&self, buffer: &Buffer) -> bool {
-        self.attached.iter().any(|it| {
-            it.end().is_none()
-                && it.buffer.address == buffer.address
-                && look(&self.access(), it).is_ok()
+        self.attached.iter().any(|attached| {
+            attached.end().is_none()
+                && attached.buffer.address == buffer.address
+                && look(&self.access(), attached).is_ok()
         })
     }
 
     /// Number of buffers for which the target has written its first frame, and so made the system
     /// calls of that.
     pub fn begun(&self) -> usize {
-        self.attached.iter().filter(|it| it.has_begun()).count()
+        self.attached.iter().filter(|buffer| buffer.has_begun()).count()
     }
 
     /// Number of buffers for which that is unknown: the target makes their segments, and ppt has
     /// not fetched them yet.
     pub fn unseen(&self) -> usize {
-        self.attached.iter().filter(|it| it.is_unseen()).count()
+        self.attached.iter().filter(|buffer| buffer.is_unseen()).count()
     }
 
     /// Whether a segment has not been fetched yet. Frames collect in it in the meantime, so call
     /// [`Self::advance`] again soon.
     pub fn awaits(&self) -> bool {
-        self.attached.iter().any(Attached::is_awaiting)
+        self.attached.iter().any(AttachedBuffer::is_awaiting)
     }
 
     /// Advances the state of buffer `index`, and returns its events. This may write into the
@@ -198,8 +198,8 @@ impl Session {
     /// thread's next frame on. If that is impossible, the next [step](Self::advance) reports why.
     pub fn choose(&mut self, index: usize, masks: Masks) -> bool {
         let by = Access { target: &self.target, claim: self.claim, allow: self.allow };
-        let it = &mut self.attached[index];
-        it.end().is_none() && flip::flip(&by, it, masks).is_ok()
+        let attached = &mut self.attached[index];
+        attached.end().is_none() && flip::flip(&by, attached, masks).is_ok()
     }
 
     /// The changes of the masks of buffer `index` since the last call.
@@ -210,11 +210,11 @@ impl Session {
     /// Closes the gates. After this, each thread completes at most the frame that it is writing.
     pub fn gate_off(&mut self) {
         let by = Access { target: &self.target, claim: self.claim, allow: self.allow };
-        for it in &mut self.attached {
-            if matches!(it.end(), None | Some(BufferEnd::SwitchedOff)) {
-                match shut(&by, it) {
-                    Ok(()) => it.gate = 0,
-                    Err(end) if it.end().is_none() => it.ends(end),
+        for buffer in &mut self.attached {
+            if matches!(buffer.end(), None | Some(BufferEnd::SwitchedOff)) {
+                match shut(&by, buffer) {
+                    Ok(()) => buffer.gate = 0,
+                    Err(end) if buffer.end().is_none() => buffer.ends(end),
                     Err(_) => {}
                 }
             }
@@ -230,15 +230,15 @@ impl Session {
     /// The same for buffer `index` only, when its part of the session is over. Does nothing if it
     /// was closed before.
     pub fn close_buffer(&self, index: usize) {
-        let (by, it) = (self.access(), &self.attached[index]);
-        match look(&by, it) {
+        let (by, buffer) = (self.access(), &self.attached[index]);
+        match look(&by, buffer) {
             Ok(_) | Err(BufferEnd::Unloaded) => {
-                masks::leave(it);
-                it.give_back();
-                let _ = release(&by, it);
+                masks::leave(buffer);
+                buffer.give_back();
+                let _ = release(&by, buffer);
             }
             // Children of the target may have inherited the descriptor of the target's segment.
-            Err(BufferEnd::Exited | BufferEnd::Exec) => it.give_back(),
+            Err(BufferEnd::Exited | BufferEnd::Exec) => buffer.give_back(),
             // Another agent owns the buffer by now, and its memory is in use.
             Err(BufferEnd::SwitchedOff | BufferEnd::TakenOver) => {}
         }

@@ -77,13 +77,13 @@ impl Target {
         let bytes = self.bytes(headers, HEADER as u64 * MOST.min(*auxv.get(&AT_PHNUM)?))?;
         // File address and size.
         let header = |kind: u32| {
-            let found = bytes.chunks_exact(HEADER).find(|it| word(it, 0) as u32 == kind)?;
+            let found = bytes.chunks_exact(HEADER).find(|chunk| word(chunk, 0) as u32 == kind)?;
             Some((word(found, 16), word(found, 40)))
         };
         let bias = headers.wrapping_sub(header(PT_PHDR)?.0);
         let (address, size) = header(PT_DYNAMIC)?;
         let dynamic = self.bytes(bias.wrapping_add(address), size.min(DYNAMIC as u64 * MOST))?;
-        let entry = dynamic.chunks_exact(DYNAMIC).find(|it| word(it, 0) == DT_DEBUG)?;
+        let entry = dynamic.chunks_exact(DYNAMIC).find(|chunk| word(chunk, 0) == DT_DEBUG)?;
         let debug = match word(entry, 8) {
             0 => return Some(false), // the loader has not come to it
             debug => self.bytes(debug, 32)?,

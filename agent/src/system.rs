@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::confined::Confined;
 use crate::timed_cache::TimedCache;
-use ppt_now::{Counter, Distrust};
+use ppt_now::{CpuCounter, Distrust};
 
 /// Roots of procfs and of the running system.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct System {
     /// The folder where sysfs is mounted.
     pub sys: PathBuf,
     /// Reads what the CPU reports about its counter.
-    pub counter: fn() -> Counter,
+    pub counter: fn() -> CpuCounter,
     /// Finds the sandboxes and filters around this process.
     pub confined: fn() -> Confined,
     /// Whether ticks are trusted.
@@ -27,7 +27,7 @@ pub struct System {
 
 impl Default for System {
     fn default() -> Self {
-        let (counter, confined) = (Counter::of_this_cpu, Confined::tried);
+        let (counter, confined) = (CpuCounter::of_this_cpu, Confined::tried);
         let trust = TimedCache::default();
         Self { proc: "/proc".into(), sys: "/sys".into(), counter, confined, trust }
     }
@@ -60,7 +60,7 @@ impl System {
     pub(crate) fn monotonic_offset(&self, pid: &str) -> Option<i64> {
         let text = self.proc_text(&format!("{pid}/timens_offsets"))?;
         let line = text.lines().find(|line| line.starts_with("monotonic"))?;
-        let mut numbers = line.split_whitespace().skip(1).map(|it| it.parse::<i64>().ok());
+        let mut numbers = line.split_whitespace().skip(1).map(|word| word.parse::<i64>().ok());
         let (seconds, ns) = (numbers.next()??, numbers.next()??);
         seconds.checked_mul(1_000_000_000)?.checked_add(ns)
     }
@@ -80,7 +80,9 @@ impl System {
     /// Whether a container runtime put `pid` into its cgroup.
     pub(crate) fn contained(&self, pid: i32) -> bool {
         let cgroup = self.proc_text(&format!("{pid}/cgroup")).unwrap_or_default();
-        ["docker", "kubepods", "containerd", "libpod", "lxc"].iter().any(|it| cgroup.contains(it))
+        ["docker", "kubepods", "containerd", "libpod", "lxc"]
+            .iter()
+            .any(|text| cgroup.contains(text))
     }
 
     /// Field 22 of `/proc/PID/stat`: the start of the process, in ticks since boot. `None` if there

@@ -75,12 +75,13 @@ impl Target {
             return Err(AgentError::KernelThread { pid, comm });
         }
         // A leader that left by pthread_exit has no memory any more, but its siblings do.
-        let tid = match is_dead(stat.state) {
-            false => pid,
-            true => match live_tasks(&process).into_iter().min() {
+        let tid = if is_dead(stat.state) {
+            match live_tasks(&process).into_iter().min() {
                 Some(tid) => tid,
                 None => return Err(AgentError::Zombie { pid, comm, parent: stat.ppid }),
-            },
+            }
+        } else {
+            pid
         };
         let denied = |tracer| {
             denied::explain(
@@ -212,10 +213,10 @@ impl Target {
     /// Bytes that larger rings may take at once. 0 if the process has a limit of its address space
     /// or of file sizes, because rings count towards these.
     pub(crate) fn spare_memory(&self) -> u64 {
-        let is_bounded = |it: procfs::process::Limits| {
-            [it.max_address_space, it.max_file_size]
+        let is_bounded = |limits: procfs::process::Limits| {
+            [limits.max_address_space, limits.max_file_size]
                 .iter()
-                .any(|it| !matches!(it.soft_limit, LimitValue::Unlimited))
+                .any(|limit| !matches!(limit.soft_limit, LimitValue::Unlimited))
         };
         match self.process.limits().map(is_bounded) {
             Ok(false) => crate::plan::spare(self.system.available_memory()),
@@ -261,12 +262,12 @@ impl Target {
     pub(crate) fn maps_same_memory(&self) -> bool {
         // An address that every address space keeps: the stack page with the auxiliary vector. A
         // file bound to that address space reads nothing once it has ended.
-        self.process.stat().is_ok_and(|it| self.memory.is_there(it.startstack))
+        self.process.stat().is_ok_and(|stat| self.memory.is_there(stat.startstack))
     }
 
     /// Whether it has any memory. False while it exits.
     pub(crate) fn has_memory(&self) -> bool {
-        self.process.stat().is_ok_and(|it| it.vsize > 0)
+        self.process.stat().is_ok_and(|stat| stat.vsize > 0)
     }
 
     /// Whether all of its threads have ended. This precedes [`Self::ended`] as long as a tracer of
@@ -274,17 +275,19 @@ impl Target {
     pub(crate) fn has_only_zombies(&self) -> bool {
         let tasks = self.process.tasks();
         // A task without a state is gone.
-        let states = tasks.map(|it| it.flatten().filter_map(|task| Some(task.stat().ok()?.state)));
-        states.is_ok_and(|mut it| it.all(|state| matches!(state, 'Z' | 'X')))
+        let states =
+            tasks.map(|iter| iter.flatten().filter_map(|task| Some(task.stat().ok()?.state)));
+        states.is_ok_and(|mut map| map.all(|state| matches!(state, 'Z' | 'X')))
     }
 
     /// Fails unless this is still the opened process and program. If it is, what was not found does
     /// not exist.
     pub(crate) fn still_there(&self) -> Result<()> {
         self.recheck()?;
-        match self.maps_same_memory() {
-            true => Ok(()),
-            false => Err(AgentError::ProgramChanged { pid: self.pid }),
+        if self.maps_same_memory() {
+            Ok(())
+        } else {
+            Err(AgentError::ProgramChanged { pid: self.pid })
         }
     }
 
@@ -363,7 +366,7 @@ impl Target {
     /// Live threads: the leader first if it lives, then by number. The iterator is lazy, because
     /// there may be thousands of threads.
     pub(crate) fn live_threads(&self) -> impl Iterator<Item = i32> {
-        let leader = self.process.stat().is_ok_and(|it| !is_dead(it.state)).then_some(self.pid);
+        let leader = self.process.stat().is_ok_and(|stat| !is_dead(stat.state)).then_some(self.pid);
         let others = std::iter::once_with(|| {
             let mut tids = live_tasks(&self.process);
             tids.retain(|&tid| tid != self.pid);
@@ -403,7 +406,9 @@ impl Target {
 
     pub(crate) fn denied(&self, tracer: i32) -> Box<denied::Denied> {
         let status = status(&self.process).ok();
-        let uids_agree = status.as_ref().is_some_and(|it| it.ruid == it.euid && it.suid == it.euid);
+        let uids_agree = status
+            .as_ref()
+            .is_some_and(|status| status.ruid == status.euid && status.suid == status.euid);
         Box::new(denied::explain(
             &self.system,
             DeniedTarget {

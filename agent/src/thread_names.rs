@@ -145,7 +145,7 @@ mod tests {
     use crate::system::System;
 
     fn named(changes: &NameChanges, tid: u32) -> Option<String> {
-        let found = changes.named.iter().rfind(|it| it.tid == tid)?;
+        let found = changes.named.iter().rfind(|name| name.tid == tid)?;
         Some(String::from_utf8_lossy(&found.name).trim_end_matches('\0').to_owned())
     }
 

@@ -98,7 +98,7 @@ impl ThreadNumbers {
     /// Continues the pass over the threads.
     fn learn(&mut self) {
         if self.pass.is_none() {
-            self.missed.values_mut().for_each(|it| it.under_way = true);
+            self.missed.values_mut().for_each(|missed| missed.under_way = true);
             self.pass = self.tasks.read_dir().ok();
         }
         for _ in 0..STEP {
@@ -108,11 +108,13 @@ impl ThreadNumbers {
                 // The process is gone, which other code notices.
                 Some(Some(Err(_))) | None => return self.pass = None,
             };
-            let ours = task.file_name().to_str().and_then(|it| it.parse().ok());
+            let ours = task.file_name().to_str().and_then(|text| text.parse().ok());
             // A thread that ends during the pass is not the requested one, or the requested one is
             // gone.
             let status = std::fs::read(task.path().join("status"));
-            if let (Some(ours), Some(theirs)) = (ours, status.ok().and_then(|it| innermost(&it))) {
+            if let (Some(ours), Some(theirs)) =
+                (ours, status.ok().and_then(|status| innermost(&status)))
+            {
                 self.found.insert(theirs, ours);
             }
         }
@@ -121,9 +123,12 @@ impl ThreadNumbers {
     fn end_pass(&mut self) {
         self.pass = None;
         self.ours = std::mem::take(&mut self.found);
-        self.missed.values_mut().filter(|it| it.under_way).for_each(|it| it.passes += 1);
+        self.missed
+            .values_mut()
+            .filter(|missed| missed.under_way)
+            .for_each(|missed| missed.passes += 1);
         // These are no longer requested.
-        self.missed.retain(|_, it| it.passes < 4 * PASSES);
+        self.missed.retain(|_, missed| missed.passes < 4 * PASSES);
     }
 }
 
@@ -135,7 +140,7 @@ fn innermost(status: &[u8]) -> Option<u32> {
 /// The last number of the line `NSpid`, and the count of numbers, one for each pid namespace. Names
 /// may hold any bytes.
 pub(crate) fn numbers(status: &[u8]) -> Option<(u32, usize)> {
-    let line = status.split(|&it| it == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"))?;
+    let line = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"))?;
     let mut numbers = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
     let depth = numbers.clone().count();
     Some((numbers.next_back()?.parse().ok()?, depth))

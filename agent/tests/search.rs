@@ -34,7 +34,7 @@ impl Files {
 }
 
 fn objects(found: &FoundBuffers) -> Vec<&str> {
-    found.buffers.iter().map(|it| it.object.rsplit('/').next().unwrap()).collect()
+    found.buffers.iter().map(|buffer| buffer.object.rsplit('/').next().unwrap()).collect()
 }
 
 /// A database maps gigabytes of data before it loads a plugin.
@@ -162,11 +162,13 @@ fn what_a_file_does_not_hold_is_not_looked_for_in_memory() {
     let mut process = system.process();
     // A library as mapped in this process, but at lower addresses.
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let lines: Vec<Vec<&str>> = maps.lines().map(|it| it.split_whitespace().collect()).collect();
-    let path = lines.iter().filter_map(|it| it.get(5)).find(|it| it.contains("/libc")).unwrap();
+    let lines: Vec<Vec<&str>> =
+        maps.lines().map(|line| line.split_whitespace().collect()).collect();
+    let path =
+        lines.iter().filter_map(|line| line.get(5)).find(|text| text.contains("/libc")).unwrap();
     let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
     let mut lowest = None;
-    for line in lines.iter().filter(|it| it.get(5) == Some(path)) {
+    for line in lines.iter().filter(|line| line.get(5) == Some(path)) {
         let (start, end) = line[0].split_once('-').unwrap();
         let (start, end) = (number(start), number(end));
         let at = MIB + start - *lowest.get_or_insert(start);

@@ -208,7 +208,7 @@ impl Shape {
             ..Source::default()
         };
         writer.source(0, &source)?;
-        let stamps = Stamps::of(&source.schema_json);
+        let stamps = Stamps::from_json(&source.schema_json);
         let mut rings: Vec<(u64, Vec<u8>)> = (0..RINGS).map(|_| (1, Vec::new())).collect();
         let mut random = 88_172_645_463_325_252u64;
         for number in 0..self.frames {

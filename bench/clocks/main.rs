@@ -21,10 +21,11 @@ use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::gettid;
-use ppt_clock::sync::{HEADER, Readings, Record};
-use ppt_clock::times::{Model, Times};
+use ppt_clock::sync::{ClockReadings, HEADER, Record};
+use ppt_clock::times::{ClockModel, Times};
 use ppt_hosts::probe::{
-    Asked, HostClock, Identity, Key, Measurement, Options, Server, Sink, TimeSource,
+    HostClock, Measurement, PeerIdentity, ProbeOptions, ProbeServer, ProbedHost, SharedKey, Sink,
+    TimeSource,
 };
 
 type Failed = Box<dyn Error + Send + Sync>;
@@ -37,7 +38,7 @@ const LOOPS: usize = 4;
 const MOMENTS: u64 = 100_000;
 
 fn main() -> Result<(), Failed> {
-    let seconds = std::env::args().skip(1).find_map(|it| it.parse().ok()).unwrap_or(120);
+    let seconds = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(120);
     println!(
         "| load | who | statements | mean error, ns | p99 | worst | error stated, ns: mean | held |"
     );
@@ -64,7 +65,7 @@ fn main() -> Result<(), Failed> {
 }
 
 /// Everybody at once, from within a new namespace with a cable to another one.
-fn measure(duration: Duration) -> Result<Readings, Failed> {
+fn measure(duration: Duration) -> Result<ClockReadings, Failed> {
     unshare(CloneFlags::CLONE_NEWNET)?;
     ip("link set lo up")?;
     let folder = tempfile::tempdir()?;
@@ -85,7 +86,7 @@ fn measure(duration: Duration) -> Result<Readings, Failed> {
             }
             let _chronyd = chronyd(path, "far", "local stratum 1\nallow\n")?;
             let _ptp4l = ptp4l(path, "far", "--masterOnly=1")?;
-            let mut server = Server::bind(
+            let mut server = ProbeServer::bind(
                 ([10, 77, 0, 2], 0).into(),
                 key()?,
                 identity("far")?,
@@ -108,9 +109,10 @@ fn measure(duration: Duration) -> Result<Readings, Failed> {
                 TimeSource::Chrony { chronyc: chronyc(path, "near")? },
                 TimeSource::Ptp4l { log: path.join("near.ptp4l") },
             ];
-            let options = Options { duration: Some(duration), sources, ..Options::default() };
+            let options =
+                ProbeOptions { duration: Some(duration), sources, ..ProbeOptions::default() };
             let address = serves.recv()?;
-            let hosts = [Asked { name: address.to_string(), addresses: vec![address] }];
+            let hosts = [ProbedHost { name: address.to_string(), addresses: vec![address] }];
             let (me, clock) = (identity("near")?, HostClock::default());
             let measurement = Measurement {
                 hosts: &hosts,
@@ -134,31 +136,34 @@ fn measure(duration: Duration) -> Result<Readings, Failed> {
             Err(other) => other,
             Ok(()) => error,
         })?;
-        let mut readings = Readings::default();
+        let mut readings = ClockReadings::default();
         readings.read(&lines.0)?;
         Ok(readings)
     })
 }
 
 /// Rows of the table.
-fn tell(load: &str, readings: &Readings) -> Result<(), Failed> {
+fn tell(load: &str, readings: &ClockReadings) -> Result<(), Failed> {
     let hz = readings.hosts()[0].tick_hz();
-    let ticks = readings.probes().iter().map(|it| it.from_tick);
+    let ticks = readings.probes().iter().map(|probe| probe.from_tick);
     let (first, last) = (ticks.clone().min().ok_or("no probes")?, ticks.max().unwrap_or(0));
     let first = first + SETTLE.as_secs() * hz;
     for source in ["chrony", "ptp4l"] {
-        let said = readings.said().iter().filter(|it| it.source == source && it.tick >= first);
+        let said = readings
+            .time_sources()
+            .iter()
+            .filter(|time_source| time_source.source == source && time_source.tick >= first);
         // The difference is none.
-        let stated = said.map(|it| Stated {
-            error_ns: it.offset_ns.unsigned_abs() as f64,
-            bound_ns: it.error_ns as f64,
-            holds: it.offset_ns.unsigned_abs() <= it.error_ns,
+        let stated = said.map(|report| Stated {
+            error_ns: report.offset_ns.unsigned_abs() as f64,
+            bound_ns: report.error_ns as f64,
+            holds: report.offset_ns.unsigned_abs() <= report.error_ns,
         });
         row(load, source, &stated.collect::<Vec<_>>());
     }
-    let times = Times::of(readings, 0, &Model::default())?;
-    let stated = (0..MOMENTS).filter_map(|it| {
-        let tick = first + (last - first) / MOMENTS * it;
+    let times = Times::between_hosts(readings, 0, &ClockModel::default())?;
+    let stated = (0..MOMENTS).filter_map(|number| {
+        let tick = first + (last - first) / MOMENTS * number;
         let (at, tick) = (times.at(1, tick)?, i128::from(tick));
         let ns = |ticks: i128| ticks as f64 * 1e9 / hz as f64;
         Some(Stated {
@@ -182,7 +187,7 @@ struct Stated {
 }
 
 fn row(load: &str, who: &str, stated: &[Stated]) {
-    let mut errors: Vec<_> = stated.iter().map(|it| it.error_ns).collect();
+    let mut errors: Vec<_> = stated.iter().map(|stated| stated.error_ns).collect();
     errors.sort_by(f64::total_cmp);
     let at = |part: f64| errors.get((errors.len() as f64 * part) as usize).copied();
     let mean = |sum: f64| sum / errors.len() as f64;
@@ -197,12 +202,12 @@ fn row(load: &str, who: &str, stated: &[Stated]) {
     );
 }
 
-fn key() -> Result<Key, Failed> {
-    Key::new(b"of this program alone").ok_or_else(|| "a short key".into())
+fn key() -> Result<SharedKey, Failed> {
+    SharedKey::new(b"of this program alone").ok_or_else(|| "a short key".into())
 }
 
-fn identity(name: &str) -> Result<Identity, Failed> {
-    Ok(Identity::of_this_host(Some(name), &HostClock::default())?)
+fn identity(name: &str) -> Result<PeerIdentity, Failed> {
+    Ok(PeerIdentity::of_this_host(Some(name), &HostClock::default())?)
 }
 
 struct Lines(Vec<u8>);
@@ -225,7 +230,7 @@ impl Daemon {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]).args(words).stdin(Stdio::null());
         command.stdout(File::create(log)?).stderr(File::options().append(true).open(log)?);
-        let child = command.spawn().map_err(|it| format!("setpriv {}: {it}", words[0]))?;
+        let child = command.spawn().map_err(|error| format!("setpriv {}: {error}", words[0]))?;
         Ok(Self(child))
     }
 }
@@ -287,8 +292,9 @@ fn ptp4l(folder: &Path, host: &str, role: &str) -> Result<Daemon, Failed> {
 
 fn ip(words: &str) -> Result<(), Failed> {
     let output = Command::new("ip").args(words.split(' ')).output()?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!("ip {words}: {}", String::from_utf8_lossy(&output.stderr)).into()),
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!("ip {words}: {}", String::from_utf8_lossy(&output.stderr)).into())
     }
 }

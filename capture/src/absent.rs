@@ -235,7 +235,11 @@ mod tests {
             together.add(number, (account, place), []);
         }
         let absent = together.absent().into_iter();
-        absent.map(|it| (it.before, it.behind, it.gap.first_seq, it.gap.count)).collect()
+        absent
+            .map(|absence| {
+                (absence.before, absence.behind, absence.gap.first_seq, absence.gap.count)
+            })
+            .collect()
     }
 
     #[test]
@@ -269,7 +273,9 @@ mod tests {
             together.add(0, (&Account::default(), place), [&info]);
             together.add(1, (&account(7, &[(31, 10)]), third), []);
             let absent = together.absent().into_iter();
-            absent.map(|it| (it.before, it.gap.first_seq, it.gap.count)).collect::<Vec<_>>()
+            absent
+                .map(|absence| (absence.before, absence.gap.first_seq, absence.gap.count))
+                .collect::<Vec<_>>()
         };
         assert_eq!(of(first), [(0, 1, 30)]);
         let second = CapturePlace { part: Some(part(2)), ..first };
@@ -288,8 +294,8 @@ mod tests {
             }
             let absent = together.absent().into_iter();
             let words =
-                |files: Option<FilesBetween>| files.map_or(String::new(), |it| it.to_string());
-            absent.map(|it| words(it.files)).collect::<Vec<_>>()
+                |files: Option<FilesBetween>| files.map_or(String::new(), |file| file.to_string());
+            absent.map(|absence| words(absence.files)).collect::<Vec<_>>()
         };
         assert_eq!(
             files(&[(1, None), (31, Some(part(4, 0))), (51, Some(part(6, 0)))]),

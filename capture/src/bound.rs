@@ -32,7 +32,7 @@ impl FromStr for Bound {
     fn from_str(text: &str) -> Result<Bound, NoBound> {
         let since = |text: &str| humantime::parse_duration(text).ok();
         let epoch = |since: Duration| u64::try_from(since.as_nanos()).ok().map(Bound::Epoch);
-        let is_plain = |text: &str| text.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+        let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let utc = |text: &str| {
             let time = humantime::parse_rfc3339_weak(text).ok()?;
             time.duration_since(UNIX_EPOCH).ok()
@@ -40,7 +40,9 @@ impl FromStr for Bound {
         let found = match text.strip_prefix('@') {
             Some(seconds) if is_plain(seconds) => since(&format!("{seconds}s")).and_then(epoch),
             Some(number) => since(number).and_then(epoch),
-            None if text.bytes().all(|it| it.is_ascii_digit()) => text.parse().ok().map(Bound::Seq),
+            None if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                text.parse().ok().map(Bound::Seq)
+            }
             None => utc(text).and_then(epoch).or_else(|| since(text).map(Bound::Since)),
         };
         found.ok_or(NoBound)

@@ -79,7 +79,7 @@ impl Cause {
     }
 
     /// The name in text for people: `no ring`.
-    pub fn words(self) -> String {
+    pub fn text(self) -> String {
         self.name().replace('_', " ")
     }
 

@@ -39,7 +39,7 @@ impl<'a> CellRow<'a> {
     /// modulo 2^64.
     pub fn values(&self) -> impl Iterator<Item = (u32, u64)> + use<'a> {
         let entries = self.entries.chunks_exact(entry::LEN);
-        entries.map(|it| (u32_at(it, entry::CELL), u64_at(it, entry::VALUE)))
+        entries.map(|bytes| (u32_at(bytes, entry::CELL), u64_at(bytes, entry::VALUE)))
     }
 }
 
@@ -81,10 +81,7 @@ impl<'a> Cells<'a> {
                 next = cell + 1;
             }
         }
-        match bytes == payload.len() {
-            true => Ok(chunk),
-            false => damage("rows of cells that end inside"),
-        }
+        if bytes == payload.len() { Ok(chunk) } else { damage("rows of cells that end inside") }
     }
 
     /// The rows with changes.
@@ -186,7 +183,7 @@ impl CellTotals {
 
     /// The sum of each cell of `source`, over all rows and segments: only what was added while the
     /// file was written.
-    pub fn of(&self, source: u16) -> BTreeMap<u32, u64> {
+    pub fn sums(&self, source: u16) -> BTreeMap<u32, u64> {
         let first = (source, 0, None, 0);
         let last = (source, u64::MAX, Some(u32::MAX), u32::MAX);
         let mut sums: BTreeMap<u32, u64> = BTreeMap::new();
@@ -205,7 +202,7 @@ impl CellTotals {
 
 /// The content of a histogram.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Histogram {
+pub struct HistogramCells {
     /// The number of values.
     pub count: u64,
     /// Their sum, modulo 2^64: an i64 for durations.
@@ -215,9 +212,9 @@ pub struct Histogram {
     pub buckets: Vec<(Option<i128>, Option<i128>, u64)>,
 }
 
-impl Histogram {
+impl HistogramCells {
     /// The histogram of a metric, from the sums of cells.
-    pub fn of(metric: &Metric, sums: &BTreeMap<u32, u64>) -> Self {
+    pub fn from_sums(metric: &Metric, sums: &BTreeMap<u32, u64>) -> Self {
         let mut histogram = Self::default();
         for (&cell, &value) in sums.range(metric.cells.clone()) {
             match metric.shape.bucket(cell - metric.cells.start) {
@@ -308,7 +305,7 @@ mod tests {
         add(1, false, Some(0), 17);
         add(1, false, None, 100);
         add(2, false, Some(0), 0u64.wrapping_sub(7));
-        assert_eq!(totals.of(1), [(4, 100)].into());
-        assert_eq!((totals.of(0), totals.not_mapped(1)), (BTreeMap::new(), 2));
+        assert_eq!(totals.sums(1), [(4, 100)].into());
+        assert_eq!((totals.sums(0), totals.not_mapped(1)), (BTreeMap::new(), 2));
     }
 }

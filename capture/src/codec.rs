@@ -38,7 +38,7 @@ impl Codec {
     }
 
     pub(crate) fn from_code(code: u16) -> Option<Self> {
-        [Codec::Zstd, Codec::Lz4].into_iter().find(|it| it.code() == code)
+        [Codec::Zstd, Codec::Lz4].into_iter().find(|codec| codec.code() == code)
     }
 }
 

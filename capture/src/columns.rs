@@ -17,11 +17,11 @@ use ppt_clock::Stamps;
 use ppt_frame_dsl::schema::{FRAME_ID_OFFSET, Int, Schema};
 use ppt_frame_dsl::{Column, ColumnType, Measure};
 
-pub use access::{Access, Difference, Fixed, Integer, NumberAt, PlainNumber, Text};
-pub use names::Names;
-pub use plain::Plain;
+pub use access::{Access, Difference, Fixed, FixedText, Integer, NumberAt, PlainNumber};
+pub use names::EnumNames;
+pub use plain::PlainInteger;
 use plain::Shortcut;
-pub use time::{Half, Scale, Time, TimeLength};
+pub use time::{Time, TimeLength, TimeScale, TimevalHalf};
 
 /// One column of one kind of frame, ready to be read.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct Reader {
     at: usize,
     ty: ColumnType,
     shortcut: Shortcut,
-    names: Names,
+    names: EnumNames,
 }
 
 /// An output's operation on a column: one method for each type of values.
@@ -57,11 +57,11 @@ pub trait Visitor: Sized {
     /// A point in time.
     fn time(self, time: Time) -> Self::Output;
     /// One half of a timeval; tables in text show it as two columns.
-    fn half(self, half: Half) -> Self::Output;
+    fn half(self, half: TimevalHalf) -> Self::Output;
     /// A value of an enum.
-    fn name<T: Integer>(self, value: impl Access<Value = T>, names: &Names) -> Self::Output;
+    fn name<T: Integer>(self, value: impl Access<Value = T>, names: &EnumNames) -> Self::Output;
     /// Text.
-    fn text(self, text: Text) -> Self::Output;
+    fn text(self, text: FixedText) -> Self::Output;
     /// Opaque bytes.
     fn bytes(self, bytes: Fixed) -> Self::Output;
 }
@@ -70,7 +70,7 @@ impl Reader {
     /// Creates the reader of `column` of a checked schema.
     pub fn new(schema: &Schema, column: &Column) -> Reader {
         let names = match column.ty {
-            ColumnType::Enum { index, .. } => schema.enums.get(index).map(Names::of),
+            ColumnType::Enum { index, .. } => schema.enums.get(index).map(EnumNames::from_enum),
             _ => None,
         };
         let (at, ty) = (column.offset as usize, column.ty);
@@ -100,7 +100,7 @@ impl Reader {
     }
 
     /// The names of an enum's values. Empty for other types.
-    pub fn names(&self) -> &Names {
+    pub fn names(&self) -> &EnumNames {
         &self.names
     }
 
@@ -108,7 +108,7 @@ impl Reader {
     /// The result is that of [`Self::visit`], in fewer steps for readers of single cells. None for
     /// other types.
     #[inline(always)]
-    pub fn plain(&self, frame: &[u8], stamps: &Stamps<'_>) -> Option<Plain> {
+    pub fn plain(&self, frame: &[u8], stamps: &Stamps<'_>) -> Option<PlainInteger> {
         self.shortcut.read(self.at, frame, stamps)
     }
 
@@ -131,10 +131,10 @@ impl Reader {
             ColumnType::Duration => visitor.duration(NumberAt::<i64>::new(at)),
             ColumnType::Addr => visitor.address(NumberAt::<u64>::new(at)),
             ColumnType::Time(ty) => visitor.time(Time::new(at, ty)),
-            ColumnType::TimevalSeconds => visitor.half(Half::seconds(at)),
-            ColumnType::TimevalMicroseconds => visitor.half(Half::microseconds(at)),
+            ColumnType::TimevalSeconds => visitor.half(TimevalHalf::seconds(at)),
+            ColumnType::TimevalMicroseconds => visitor.half(TimevalHalf::microseconds(at)),
             ColumnType::Enum { repr, .. } => self.enumerated(repr, visitor),
-            ColumnType::Text { len } => visitor.text(Text::new(at, len)),
+            ColumnType::Text { len } => visitor.text(FixedText::new(at, len)),
             ColumnType::Bytes { len } => visitor.bytes(Fixed::new(at, len)),
             ColumnType::Length { of, end } => length(at, end as usize, of, stamps, visitor),
         }
@@ -231,16 +231,16 @@ mod tests {
         fn time(self, time: Time) -> String {
             format!("time {:?} {}", time.scale(), time.word(self.0))
         }
-        fn half(self, half: Half) -> String {
+        fn half(self, half: TimevalHalf) -> String {
             format!("half {:?}", half.get(self.0))
         }
-        fn name<T: Integer>(self, value: impl Access<Value = T>, names: &Names) -> String {
+        fn name<T: Integer>(self, value: impl Access<Value = T>, names: &EnumNames) -> String {
             format!(
                 "name {:?}",
                 value.get(self.0).map(|it| names.get(it.into()).map(str::to_owned))
             )
         }
-        fn text(self, text: Text) -> String {
+        fn text(self, text: FixedText) -> String {
             format!("text {:?}", text.get(self.0))
         }
         fn bytes(self, bytes: Fixed) -> String {
@@ -272,7 +272,7 @@ mod tests {
         let stamps = Stamps::new(&clocks, 1000, TimeNamespace::SAME);
         let frame: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
         let columns = columns(&schema, &schema.frames[0], Style::Sql).into_iter();
-        let readers = columns.map(|it| Reader::new(&schema, &it));
+        let readers = columns.map(|column| Reader::new(&schema, &column));
         readers.map(|reader| reader.visit(&stamps, ReadAsText(&frame))).collect()
     }
 

@@ -52,7 +52,7 @@ pub use absent::{Absence, CapturePlace, FilesBetween, Together};
 pub use account::{Account, Mismatch, RingAccount, RingKey};
 pub use bound::{Bound, NoBound};
 pub use cause::{Cause, Dropped, Lost};
-pub use cells::{CellRow, CellRows, CellTotals, Cells, CellsHead, Histogram};
+pub use cells::{CellRow, CellRows, CellTotals, Cells, CellsHead, HistogramCells};
 pub use chunk::{ChunkKind, Drops, FramesHead, Gap, drained_at};
 pub use chunk_file::{ChunkFile, Payload};
 pub use codec::{Codec, Packed, Packer, checksum};
@@ -64,12 +64,12 @@ pub use header::FileHeader;
 pub use index::IndexEntry;
 pub use masks::{Chosen, Flip, FlipRing};
 pub use modules::{Module, ModuleHistory, ModuleSet, ModuleTable, Modules, ProgramKey};
-pub use reader::{Capture, Chunk, ChunkFrames, Finish, Item, OwnedFrames, Passed};
+pub use reader::{Capture, CaptureItem, Chunk, ChunkFrames, Finish, OwnedFrames, Passed};
 pub use series::SeriesPart;
 pub use source::{Process, Segment, Source};
 pub use sources::{MAX_SOURCES, SourceInfo};
 pub use thread_names::{ProcessKey, ThreadName, ThreadNames, ThreadTable};
-pub use trigger::{Stretch, Trigger, Why};
+pub use trigger::{Stretch, Trigger, TriggerCause};
 pub use writer::CaptureWriter;
 
 pub use ppt_clock::{

@@ -24,8 +24,10 @@ impl Chosen {
     /// Its name in a schema, without the name of the buffer.
     pub fn name(self, schema: &Schema) -> Option<String> {
         match self.0.checked_sub(Self::FIRST_METRIC) {
-            None => schema.frames.get(self.0 as usize).map(|it| it.name.clone()),
-            Some(index) => schema.metrics().into_iter().nth(index as usize).map(|it| it.name),
+            None => schema.frames.get(self.0 as usize).map(|frame| frame.name.clone()),
+            Some(index) => {
+                schema.metrics().into_iter().nth(index as usize).map(|metric| metric.name)
+            }
         }
     }
 }
@@ -74,10 +76,10 @@ impl Flip {
             put_u32(to, change::CHOSEN, chosen.0);
             put_u32(to, change::ENABLED, u32::from(*enabled));
         }
-        for (to, it) in rings.chunks_exact_mut(ring::LEN).zip(&self.rings) {
-            put_u32(to, ring::RING, it.ring);
-            put_u64(to, ring::FIRST_ENABLED, it.first_enabled);
-            put_u64(to, ring::FIRST_DISABLED, it.first_disabled);
+        for (to, flip_ring) in rings.chunks_exact_mut(ring::LEN).zip(&self.rings) {
+            put_u32(to, ring::RING, flip_ring.ring);
+            put_u64(to, ring::FIRST_ENABLED, flip_ring.first_enabled);
+            put_u64(to, ring::FIRST_DISABLED, flip_ring.first_disabled);
         }
         bytes
     }
@@ -94,13 +96,13 @@ impl Flip {
             return Err(DamageKind::Length);
         }
         let (changes, states) = payload.split_at(count as usize * change::LEN);
-        let changes = changes
-            .chunks_exact(change::LEN)
-            .map(|it| (Chosen(u32_at(it, change::CHOSEN)), u32_at(it, change::ENABLED) != 0));
-        let states = states.chunks_exact(ring::LEN).map(|it| FlipRing {
-            ring: u32_at(it, ring::RING),
-            first_enabled: u64_at(it, ring::FIRST_ENABLED),
-            first_disabled: u64_at(it, ring::FIRST_DISABLED),
+        let changes = changes.chunks_exact(change::LEN).map(|chunk| {
+            (Chosen(u32_at(chunk, change::CHOSEN)), u32_at(chunk, change::ENABLED) != 0)
+        });
+        let states = states.chunks_exact(ring::LEN).map(|chunk| FlipRing {
+            ring: u32_at(chunk, ring::RING),
+            first_enabled: u64_at(chunk, ring::FIRST_ENABLED),
+            first_disabled: u64_at(chunk, ring::FIRST_DISABLED),
         });
         let flip = Self {
             source,
@@ -112,16 +114,19 @@ impl Flip {
         };
         let damage = |what| Err(DamageKind::Content(what));
         let metrics = Chosen::FIRST_METRIC + schema.metrics().len() as u32;
-        let known = |it: Chosen| match it.is_frame() {
-            true => (it.0 as usize) < schema.frames.len(),
-            false => it.0 < metrics,
+        let known = |chosen: Chosen| {
+            if chosen.is_frame() {
+                (chosen.0 as usize) < schema.frames.len()
+            } else {
+                chosen.0 < metrics
+            }
         };
-        if !flip.changes.iter().all(|it| known(it.0))
+        if !flip.changes.iter().all(|change| known(change.0))
             || !flip.changes.is_sorted_by(|a, b| a.0 < b.0)
         {
             return damage("masks of what its source does not have");
         }
-        if flip.rings.iter().any(|it| it.ring >= rings) {
+        if flip.rings.iter().any(|ring| ring.ring >= rings) {
             return damage("masks of a ring that its segment does not have");
         }
         if !flip.rings.is_sorted_by(|a, b| a.ring < b.ring) {
@@ -168,7 +173,8 @@ mod tests {
     fn what_is_written_is_read() {
         assert_eq!(decoded(&flip(), 3), Ok(flip()));
         let schema = Schema::from_json(JSON.as_bytes()).unwrap();
-        let names = [0, 1, 2, 256, 257].map(|it| Chosen(it).name(&schema).unwrap_or_default());
+        let names =
+            [0, 1, 2, 256, 257].map(|number| Chosen(number).name(&schema).unwrap_or_default());
         assert_eq!(names, ["one", "two", "", "seen", ""]);
     }
 

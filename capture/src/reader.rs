@@ -55,7 +55,7 @@ pub struct Capture {
     /// Whether damage reported since the last good chunk explains missing chunks.
     explained: bool,
     damages: VecDeque<Damage>,
-    ready: Option<Ready>,
+    ready: Option<ReadAhead>,
     finished: bool,
     /// Whether passed frames are returned.
     heads: bool,
@@ -63,7 +63,7 @@ pub struct Capture {
 
 /// The result of a read.
 #[derive(Debug)]
-pub enum Item<'a> {
+pub enum CaptureItem<'a> {
     /// A good chunk.
     Chunk(Chunk<'a>),
     /// Bytes that are not a good chunk.
@@ -212,7 +212,7 @@ pub struct Finish<'a> {
     pub len: u64,
 }
 
-enum Ready {
+enum ReadAhead {
     Source(u16),
     Frames { offset: u64, header: ChunkHeader, head: FramesHead, loss_is_new: bool },
     Cells(ChunkHeader),
@@ -316,7 +316,7 @@ impl Capture {
     ///
     /// # Errors
     /// Those of the input.
-    pub fn read(&mut self) -> io::Result<Option<Item<'_>>> {
+    pub fn read(&mut self) -> io::Result<Option<CaptureItem<'_>>> {
         self.read_some(None)
     }
 
@@ -331,7 +331,7 @@ impl Capture {
     pub fn read_chosen(
         &mut self,
         choose: &dyn Fn(&FramesHead) -> bool,
-    ) -> io::Result<Option<Item<'_>>> {
+    ) -> io::Result<Option<CaptureItem<'_>>> {
         self.scanner.read_sparsely();
         self.read_some(Some(choose))
     }
@@ -341,7 +341,7 @@ impl Capture {
     ///
     /// # Errors
     /// Those of the input.
-    pub fn read_heads(&mut self) -> io::Result<Option<Item<'_>>> {
+    pub fn read_heads(&mut self) -> io::Result<Option<CaptureItem<'_>>> {
         self.heads = true;
         self.scanner.read_sparsely();
         self.read_some(Some(&|_| false))
@@ -353,23 +353,23 @@ impl Capture {
         self.scanner.id()
     }
 
-    fn read_some(&mut self, choose: Option<Choose<'_>>) -> io::Result<Option<Item<'_>>> {
+    fn read_some(&mut self, choose: Option<Choose<'_>>) -> io::Result<Option<CaptureItem<'_>>> {
         while self.damages.is_empty() && self.ready.is_none() && !self.finished {
             self.advance(choose)?;
         }
         if let Some(damage) = self.damages.pop_front() {
-            return Ok(Some(Item::Damage(damage)));
+            return Ok(Some(CaptureItem::Damage(damage)));
         }
         let ready = self.ready.take();
-        Ok(ready.and_then(|ready| self.lend(ready)).map(Item::Chunk))
+        Ok(ready.and_then(|ready| self.lend(ready)).map(CaptureItem::Chunk))
     }
 
-    fn lend(&self, ready: Ready) -> Option<Chunk<'_>> {
+    fn lend(&self, ready: ReadAhead) -> Option<Chunk<'_>> {
         Some(match ready {
-            Ready::Owned(chunk) => chunk,
-            Ready::Source(id) => Chunk::Source(self.sources.get(id).ok()?),
-            Ready::Cells(header) => Chunk::Cells(self.cells(&header).ok()?),
-            Ready::Frames { offset, header, head, loss_is_new } => Chunk::Frames(ChunkFrames {
+            ReadAhead::Owned(chunk) => chunk,
+            ReadAhead::Source(id) => Chunk::Source(self.sources.get(id).ok()?),
+            ReadAhead::Cells(header) => Chunk::Cells(self.cells(&header).ok()?),
+            ReadAhead::Frames { offset, header, head, loss_is_new } => Chunk::Frames(ChunkFrames {
                 offset,
                 head,
                 info: self.sources.get(head.source).ok()?,
@@ -394,7 +394,7 @@ impl Capture {
             ScanStep::Damage(damage) => self.damage(damage.offset, damage.kind),
             ScanStep::Passed(offset, header) => {
                 if self.place(offset, header.ordinal) {
-                    self.ready = Some(Ready::Owned(Chunk::Other(header.kind.code())));
+                    self.ready = Some(ReadAhead::Owned(Chunk::Other(header.kind.code())));
                 }
             }
             ScanStep::PassedFrames(offset, header, head) => {
@@ -407,7 +407,7 @@ impl Capture {
                             let passed =
                                 Passed { offset, len, ordinal, payload_crc, head, loss_is_new };
                             let passed = self.heads.then_some(Chunk::Passed(passed));
-                            self.ready = passed.map(Ready::Owned);
+                            self.ready = passed.map(ReadAhead::Owned);
                         }
                         Err(kind) => self.damage(offset, kind),
                     }
@@ -449,14 +449,14 @@ impl Capture {
     }
 
     /// Checks the content of a chunk, and adds it to the account.
-    fn parse(&mut self, offset: u64, header: &ChunkHeader) -> Result<Ready, DamageKind> {
+    fn parse(&mut self, offset: u64, header: &ChunkHeader) -> Result<ReadAhead, DamageKind> {
         let source = header.source;
         let (head, payload) = self.scanner.chunk(header);
         let chunk = match header.kind {
             ChunkKind::Source => {
                 let (new, schema) = Source::decode(payload)?;
                 self.sources.introduce(source, new, schema)?;
-                return Ok(Ready::Source(source));
+                return Ok(ReadAhead::Source(source));
             }
             ChunkKind::Frames => {
                 let head = FramesHead::decode(source, head);
@@ -495,7 +495,7 @@ impl Capture {
             }
             ChunkKind::Cells => {
                 self.cells(header)?;
-                return Ok(Ready::Cells(*header));
+                return Ok(ReadAhead::Cells(*header));
             }
             ChunkKind::Trigger => {
                 let trigger = Trigger::decode(source, head, payload)?;
@@ -524,7 +524,7 @@ impl Capture {
             ChunkKind::Series => Chunk::Series(SeriesPart::decode(payload)?),
             ChunkKind::Other(code) => Chunk::Other(code),
         };
-        Ok(Ready::Owned(chunk))
+        Ok(ReadAhead::Owned(chunk))
     }
 
     /// The cells of the chunk that was loaded last.
@@ -567,7 +567,7 @@ impl Capture {
         offset: u64,
         header: ChunkHeader,
         head: FramesHead,
-    ) -> Result<Ready, DamageKind> {
+    ) -> Result<ReadAhead, DamageKind> {
         let (_, payload) = self.scanner.chunk(&header);
         let mut wrong = numbered(&head, payload).filter(|(seq, frame)| u64_at(frame, 0) != *seq);
         let first_wrong = wrong.next().map(|(seq, frame)| (seq, u64_at(frame, 0)));
@@ -580,7 +580,7 @@ impl Capture {
             let ring = head.ring;
             self.damage(offset, DamageKind::Sequence { ring, expected, found, frames: bad });
         }
-        Ok(Ready::Frames { offset, header, head, loss_is_new })
+        Ok(ReadAhead::Frames { offset, header, head, loss_is_new })
     }
 }
 

@@ -6,7 +6,7 @@ use ppt_frame_dsl::schema::STAMP_IS_MONOTONIC;
 use crate::columns::{Time, frame_id};
 
 /// A word of a slot, as in memory.
-type Bytes = [u8; 8];
+type SlotWord = [u8; 8];
 
 /// The offsets of the time and of the kind in the frames of a buffer.
 #[derive(Debug, Default)]
@@ -39,9 +39,9 @@ pub struct StampFindings {
 
 impl Stamps {
     /// For frames with the schema `json`. An invalid schema leaves everything unknown.
-    pub fn of(json: &[u8]) -> Self {
+    pub fn from_json(json: &[u8]) -> Self {
         let Ok(schema) = Schema::from_json(json) else { return Self::default() };
-        let times = schema.frames.iter().map(|frame| frame.at().and_then(Time::of));
+        let times = schema.frames.iter().map(|frame| frame.at().and_then(Time::from_field));
         let mut at: Vec<Option<Time>> = times.collect();
         let mut scales = at.iter().flatten().map(|time| time.scale());
         let first = scales.next();
@@ -53,9 +53,9 @@ impl Stamps {
     }
 
     /// Evaluates `frames` of `stride` words. Times of 0 were not recorded and do not count.
-    pub fn see(&self, frames: &[Bytes], stride: usize, found: &mut StampFindings) {
+    pub fn see(&self, frames: &[SlotWord], stride: usize, found: &mut StampFindings) {
         let Some(&first) = self.at.first() else { return };
-        let frames = frames.chunks_exact(stride).map(<[Bytes]>::as_flattened);
+        let frames = frames.chunks_exact(stride).map(<[SlotWord]>::as_flattened);
         if self.multi {
             for frame in frames {
                 let id = frame_id(frame);
@@ -72,7 +72,7 @@ impl Stamps {
     }
 
     /// The times and kinds of `frames` of `stride` words.
-    pub fn stamp(&self, frames: &[Bytes], stride: usize) -> Stamp {
+    pub fn stamp(&self, frames: &[SlotWord], stride: usize) -> Stamp {
         let mut found = StampFindings::default();
         self.see(frames, stride, &mut found);
         found.stamp()
@@ -146,11 +146,11 @@ mod tests {
         };
         let json = schema.to_json().into_bytes();
         assert!(Schema::from_json(&json).is_ok(), "{:?}", Schema::from_json(&json));
-        Stamps::of(&json)
+        Stamps::from_json(&json)
     }
 
     fn stamp(stamps: &Stamps, frames: &[[u64; 4]]) -> (u64, u64, u64) {
-        let words: Vec<Bytes> = frames.iter().flatten().map(|word| word.to_le_bytes()).collect();
+        let words: Vec<SlotWord> = frames.iter().flatten().map(|word| word.to_le_bytes()).collect();
         let Stamp { t_min, t_max, frame_mask } = stamps.stamp(&words, 4);
         (t_min, t_max, frame_mask)
     }
@@ -178,6 +178,6 @@ mod tests {
         assert_eq!(stamp(&same, &[[1, 900, 5, 0]]), (0, 0, 1 << 63), "an id nobody knows");
         let mixed = stamps(&[FieldType::Tsc, ns]);
         assert_eq!(stamp(&mixed, &frames[..2]), (0, 0, 0b11));
-        assert_eq!(stamp(&Stamps::of(b"{"), &frames), (0, 0, 0));
+        assert_eq!(stamp(&Stamps::from_json(b"{"), &frames), (0, 0, 0));
     }
 }

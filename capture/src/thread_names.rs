@@ -92,7 +92,9 @@ impl ThreadTable {
         for name in &names.names {
             let known = self.0.entry((process, name.tid)).or_default();
             let place = known.partition_point(|before| before.mono_ns <= name.mono_ns);
-            let is_same = |other: Option<&ThreadName>| other.is_some_and(|it| it.name == name.name);
+            let is_same = |other: Option<&ThreadName>| {
+                other.is_some_and(|thread_name| thread_name.name == name.name)
+            };
             match place.checked_sub(1) {
                 Some(before) if is_same(known.get(before)) => {}
                 _ if is_same(known.get(place)) => known[place] = *name,

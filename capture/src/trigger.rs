@@ -8,7 +8,7 @@ use crate::format::trigger::{self, MAX_TEXT, texts};
 /// The type of a trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
-pub enum Why {
+pub enum TriggerCause {
     /// A frame for which an expression holds.
     On = 1,
     /// Lost frames.
@@ -25,24 +25,31 @@ pub enum Why {
     Other = 0,
 }
 
-impl Why {
-    const KNOWN: [Why; 6] = [Why::On, Why::Gap, Why::Exit, Why::Counter, Why::Hand, Why::NotListed];
+impl TriggerCause {
+    const KNOWN: [TriggerCause; 6] = [
+        TriggerCause::On,
+        TriggerCause::Gap,
+        TriggerCause::Exit,
+        TriggerCause::Counter,
+        TriggerCause::Hand,
+        TriggerCause::NotListed,
+    ];
 
     /// The name in every output.
     pub fn name(self) -> &'static str {
         match self {
-            Why::On => "on",
-            Why::Gap => "gap",
-            Why::Exit => "exit",
-            Why::Counter => "counter",
-            Why::Hand => "hand",
-            Why::NotListed => "not_listed",
-            Why::Other => "other",
+            TriggerCause::On => "on",
+            TriggerCause::Gap => "gap",
+            TriggerCause::Exit => "exit",
+            TriggerCause::Counter => "counter",
+            TriggerCause::Hand => "hand",
+            TriggerCause::NotListed => "not_listed",
+            TriggerCause::Other => "other",
         }
     }
 
-    fn from_code(code: u16) -> Why {
-        Self::KNOWN.into_iter().find(|&why| why as u16 == code).unwrap_or(Why::Other)
+    fn from_code(code: u16) -> TriggerCause {
+        Self::KNOWN.into_iter().find(|&why| why as u16 == code).unwrap_or(TriggerCause::Other)
     }
 }
 
@@ -67,7 +74,7 @@ pub struct Trigger {
     /// The part of it that was in memory when the recorder wrote the window.
     pub held: Stretch,
     /// The type.
-    pub why: Why,
+    pub why: TriggerCause,
     /// The ring: nonce of its segment, and its number there.
     pub ring: Option<(u64, u32)>,
     /// Sequence number of the frame, or of the first lost one.
@@ -87,7 +94,7 @@ impl Trigger {
             mono_ns: wanted.to_ns,
             wanted,
             held,
-            why: Why::NotListed,
+            why: TriggerCause::NotListed,
             ring: None,
             seqno: Some(count),
             expression: String::new(),
@@ -97,7 +104,7 @@ impl Trigger {
 
     /// The number of further triggers, if this states it.
     pub fn further(&self) -> Option<u64> {
-        self.seqno.filter(|_| self.why == Why::NotListed)
+        self.seqno.filter(|_| self.why == TriggerCause::NotListed)
     }
 
     pub(crate) fn encode(&self, bytes: &mut [u8]) {
@@ -115,7 +122,7 @@ impl Trigger {
 
     /// The payload. Longer texts are cut.
     pub(crate) fn payload(&self) -> Vec<u8> {
-        let [expression, note] = [&self.expression, &self.note].map(|it| beginning(it));
+        let [expression, note] = [&self.expression, &self.note].map(|text| beginning(text));
         let mut bytes = vec![0; texts::TEXTS];
         put_u32(&mut bytes, texts::EXPRESSION_LEN, expression.len() as u32);
         put_u32(&mut bytes, texts::NOTE_LEN, note.len() as u32);
@@ -133,9 +140,9 @@ impl Trigger {
         }
         let (expression, note) = both.split_at(expression_len);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let ring = Some(u32_at(header, trigger::RING)).filter(|&it| it != trigger::NO_RING);
+        let ring = Some(u32_at(header, trigger::RING)).filter(|&number| number != trigger::NO_RING);
         Ok(Self {
-            source: Some(source).filter(|&it| it != NO_SOURCE),
+            source: Some(source).filter(|&number| number != NO_SOURCE),
             mono_ns: u64_at(header, trigger::MONOTONIC),
             wanted: Stretch {
                 from_ns: u64_at(header, trigger::FROM),
@@ -145,9 +152,9 @@ impl Trigger {
                 from_ns: u64_at(header, trigger::HELD_FROM),
                 to_ns: u64_at(header, trigger::HELD_TO),
             },
-            why: Why::from_code(u16_at(header, trigger::WHY)),
+            why: TriggerCause::from_code(u16_at(header, trigger::WHY)),
             ring: ring.map(|ring| (u64_at(header, trigger::NONCE), ring)),
-            seqno: Some(u64_at(header, trigger::SEQNO)).filter(|&it| it != 0),
+            seqno: Some(u64_at(header, trigger::SEQNO)).filter(|&number| number != 0),
             expression: text(expression),
             note: text(note),
         })
@@ -156,7 +163,7 @@ impl Trigger {
 
 /// The longest prefix of a text that fits into a chunk.
 fn beginning(text: &str) -> &str {
-    let end = (0..=text.len().min(MAX_TEXT)).rev().find(|&it| text.is_char_boundary(it));
+    let end = (0..=text.len().min(MAX_TEXT)).rev().find(|&index| text.is_char_boundary(index));
     &text[..end.unwrap_or(0)]
 }
 
@@ -170,7 +177,7 @@ mod tests {
             mono_ns: 50,
             wanted: Stretch { from_ns: 10, to_ns: 90 },
             held: Stretch { from_ns: 20, to_ns: 80 },
-            why: Why::On,
+            why: TriggerCause::On,
             ring: source.map(|_| (77, 3)),
             seqno: source.map(|_| 12),
             expression: "job.handle > 10ms".into(),
@@ -181,7 +188,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         for source in [None, Some(0), Some(9)] {
-            let all = Why::KNOWN.map(|why| Trigger { why, ..trigger(source) });
+            let all = TriggerCause::KNOWN.map(|why| Trigger { why, ..trigger(source) });
             for it in all {
                 let mut header = vec![0; trigger::LEN];
                 it.encode(&mut header);

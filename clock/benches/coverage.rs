@@ -15,8 +15,8 @@ mod rig;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use ppt_clock::sync::Readings;
-use ppt_clock::times::{Model, Times};
+use ppt_clock::sync::ClockReadings;
+use ppt_clock::times::{ClockModel, Times};
 use rig::{Delay, Random, Rig, RigCell, TickStep};
 
 const DELAYS: [Delay; 5] =
@@ -34,13 +34,13 @@ struct CoverageRow {
 }
 
 fn main() {
-    if std::env::args().any(|it| it == "speed") {
+    if std::env::args().any(|arg| arg == "speed") {
         return speed();
     }
-    if std::env::args().any(|it| it == "steps") {
+    if std::env::args().any(|arg| arg == "steps") {
         return steps();
     }
-    let mut numbers = std::env::args().skip(1).filter_map(|it| it.parse::<f64>().ok());
+    let mut numbers = std::env::args().skip(1).filter_map(|arg| arg.parse::<f64>().ok());
     let stamps = numbers.next().unwrap_or(1e6) as u64;
     let seconds = numbers.next().unwrap_or(120.0);
     println!(
@@ -84,7 +84,7 @@ fn row(cell: &RigCell, stamps: u64) -> CoverageRow {
     };
     let rows = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().flat_map(|it| it.join().unwrap()).collect::<Vec<_>>()
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
     });
     rows.into_iter().fold(CoverageRow::default(), |a, b| CoverageRow {
         stamps: a.stamps + b.stamps,
@@ -99,9 +99,9 @@ fn row(cell: &RigCell, stamps: u64) -> CoverageRow {
 
 fn one(cell: &RigCell, stamps: u64) -> CoverageRow {
     let rig = Rig::new(cell);
-    let mut readings = Readings::default();
+    let mut readings = ClockReadings::default();
     readings.read(rig.text.as_bytes()).unwrap();
-    let times = Times::of(&readings, 0, &Model::default()).unwrap();
+    let times = Times::between_hosts(&readings, 0, &ClockModel::default()).unwrap();
     let mut random = Random(cell.seed ^ 0x5EED);
     let hz = readings.hosts()[0].tick_hz() as f64;
     let asymmetry_ns = if cell.delay == Delay::Asymmetric { 200e3 } else { 0.0 };
@@ -119,14 +119,14 @@ fn one(cell: &RigCell, stamps: u64) -> CoverageRow {
         };
         let host = 1 + (random.next() % (cell.hosts as u64 - 1)) as usize;
         let truth = i128::from(rig.clocks[0].tick(t));
-        let Some(it) = times.at(host, rig.clocks[host].tick(t)) else {
+        let Some(bounds) = times.at(host, rig.clocks[host].tick(t)) else {
             row.missing += 1;
             continue;
         };
-        row.outside += u64::from(truth < it.lo || truth > it.hi);
+        row.outside += u64::from(truth < bounds.lo || truth > bounds.hi);
         if i % 8 != 0 {
-            width += (it.hi - it.lo) as f64 * 1e9 / hz;
-            let error = (it.mid - truth).abs() as f64 * 1e9 / hz;
+            width += (bounds.hi - bounds.lo) as f64 * 1e9 / hz;
+            let error = (bounds.mid - truth).abs() as f64 * 1e9 / hz;
             errors.push((error - asymmetry_ns / 2.0).max(0.0));
         }
     }
@@ -157,14 +157,14 @@ fn steps() {
                 let by_ns = if seed % 2 == 0 { size } else { -size };
                 let tick_step = Some(TickStep { host: 1, at_ns, by_ns });
                 let rig = Rig::new(&RigCell { tick_step, ..plain });
-                let mut readings = Readings::default();
+                let mut readings = ClockReadings::default();
                 readings.read(rig.text.as_bytes()).unwrap();
-                let times = Times::of(&readings, 0, &Model::default()).unwrap();
+                let times = Times::between_hosts(&readings, 0, &ClockModel::default()).unwrap();
                 let at = i128::from(rig.clocks[0].tick(at_ns));
-                for it in times.steps() {
-                    if it.between.0 <= at && at <= it.between.1 {
+                for step in times.steps() {
+                    if step.between.0 <= at && at <= step.between.1 {
                         told += 1;
-                        spans.push((it.between.1 - it.between.0) as f64 / 2.5e9);
+                        spans.push((step.between.1 - step.between.0) as f64 / 2.5e9);
                     } else {
                         others += 1;
                     }
@@ -173,7 +173,8 @@ fn steps() {
                     let t = random.between(0.0, 20e9);
                     let truth = i128::from(rig.clocks[0].tick(t));
                     let bound = times.at(1, rig.clocks[1].tick(t));
-                    outside += u64::from(bound.is_some_and(|it| truth < it.lo || truth > it.hi));
+                    outside +=
+                        u64::from(bound.is_some_and(|bound| truth < bound.lo || truth > bound.hi));
                 }
                 sizes.push(size / 1e3);
             }
@@ -200,13 +201,13 @@ fn speed() {
         rate: 20.0,
         ..RigCell::default()
     };
-    let mut readings = Readings::default();
+    let mut readings = ClockReadings::default();
     let rig = Rig::new(&cell);
     let start = Instant::now();
     readings.read(rig.text.as_bytes()).unwrap();
     println!("\nread {} MB in {:.2} s", rig.text.len() >> 20, start.elapsed().as_secs_f64());
     let start = Instant::now();
-    let times = Times::of(&readings, 0, &Model::default()).unwrap();
+    let times = Times::between_hosts(&readings, 0, &ClockModel::default()).unwrap();
     let took = start.elapsed().as_secs_f64();
     println!(
         "{} probes of {} hosts solved in {took:.2} s; {:?}",

@@ -41,20 +41,20 @@ impl Alignment {
 
     /// The estimate for a time of the host.
     pub fn ts(&self, own: i128) -> i128 {
-        let (from, to) = self.line(|it| i128::from(it.own) <= own);
+        let (from, to) = self.line(|aligned| i128::from(aligned.own) <= own);
         between(own, (from.own, to.own), (from.ts, to.ts), i128::div_euclid)
     }
 
     /// The bounds of the time with estimate `ts`. `None` where there are none.
     pub fn bounds(&self, ts: i64) -> Option<(i64, i64)> {
-        let (from, to) = self.line(|it| it.ts <= ts);
+        let (from, to) = self.line(|aligned| aligned.ts <= ts);
         let is_between = ts == to.ts || !from.gap && (from.ts..to.ts).contains(&ts);
         let of = |value: fn(&Aligned) -> i64, round: fn(i128, i128) -> i128| {
             let at = between(ts.into(), (from.ts, to.ts), (value(from), value(to)), round);
             i64::try_from(at).ok()
         };
-        let lo = of(|it| it.lo, i128::div_euclid)?;
-        let hi = of(|it| it.hi, |a, b| -(-a).div_euclid(b))?;
+        let lo = of(|aligned| aligned.lo, i128::div_euclid)?;
+        let hi = of(|aligned| aligned.hi, |a, b| -(-a).div_euclid(b))?;
         is_between.then(|| (lo.min(ts), hi.max(ts)))
     }
 
@@ -65,7 +65,7 @@ impl Alignment {
 
     /// The widest bounds between known times.
     pub fn widest(&self) -> i64 {
-        self.0.iter().map(|it| it.hi.saturating_sub(it.lo)).max().unwrap_or_default()
+        self.0.iter().map(|aligned| aligned.hi.saturating_sub(aligned.lo)).max().unwrap_or_default()
     }
 
     /// The two known times around a time, or the nearest two. `is_before` is true for the earlier
@@ -85,7 +85,7 @@ fn between(
 ) -> i128 {
     let (from, of_from) = (i128::from(from), i128::from(of_from));
     let (run, rise) = (i128::from(to) - from, i128::from(of_to) - of_from);
-    let rise = (at - from).checked_mul(rise).map_or(at - from, |it| round(it, run));
+    let rise = (at - from).checked_mul(rise).map_or(at - from, |number| round(number, run));
     of_from + rise
 }
 
@@ -100,19 +100,22 @@ mod tests {
     #[test]
     fn times_lie_on_lines_with_bounds_around_them() {
         let all = [aligned(0, 990, 1000, 1020), aligned(100, 1090, 1110, 1120)];
-        let it = Alignment::new(all).unwrap();
-        assert_eq!((it.ts(0), it.ts(50), it.ts(100), it.ts(200)), (1000, 1055, 1110, 1220));
-        assert_eq!(it.bounds(1000), Some((990, 1020)));
-        assert_eq!(it.bounds(1055), Some((1040, 1070)));
-        assert_eq!(it.bounds(1110), Some((1090, 1120)));
-        assert_eq!(it.widest(), 30);
+        let alignment = Alignment::new(all).unwrap();
+        assert_eq!(
+            (alignment.ts(0), alignment.ts(50), alignment.ts(100), alignment.ts(200)),
+            (1000, 1055, 1110, 1220)
+        );
+        assert_eq!(alignment.bounds(1000), Some((990, 1020)));
+        assert_eq!(alignment.bounds(1055), Some((1040, 1070)));
+        assert_eq!(alignment.bounds(1110), Some((1090, 1120)));
+        assert_eq!(alignment.widest(), 30);
     }
 
     #[test]
     fn outside_of_what_is_known_nothing_bounds() {
         let all = [aligned(0, 990, 1000, 1020), aligned(100, 1090, 1110, 1120)];
-        let it = Alignment::new(all).unwrap();
-        assert_eq!((it.bounds(999), it.bounds(1111)), (None, None));
+        let alignment = Alignment::new(all).unwrap();
+        assert_eq!((alignment.bounds(999), alignment.bounds(1111)), (None, None));
     }
 
     #[test]
@@ -120,9 +123,9 @@ mod tests {
         let mut all =
             [aligned(0, 0, 0, 0), aligned(100, 90, 100, 110), aligned(200, 200, 200, 200)];
         all[0].gap = true;
-        let it = Alignment::new(all).unwrap();
-        assert_eq!((it.bounds(50), it.bounds(100)), (None, Some((90, 110))));
-        assert_eq!(it.ts(50), 50, "the estimate keeps its order");
+        let alignment = Alignment::new(all).unwrap();
+        assert_eq!((alignment.bounds(50), alignment.bounds(100)), (None, Some((90, 110))));
+        assert_eq!(alignment.ts(50), 50, "the estimate keeps its order");
     }
 
     #[test]
@@ -136,10 +139,10 @@ mod tests {
     #[test]
     fn no_time_is_too_much() {
         let all = [aligned(i64::MIN, -1, 0, 1), aligned(i64::MAX, 1 << 61, 1 << 62, i64::MAX)];
-        let it = Alignment::new(all).unwrap();
+        let alignment = Alignment::new(all).unwrap();
         for ts in [i64::MIN, -1, 0, 1 << 40, i64::MAX] {
-            assert!(it.bounds(ts).is_none_or(|(lo, hi)| lo <= ts && ts <= hi), "{ts}");
-            std::hint::black_box(it.ts(ts.into()));
+            assert!(alignment.bounds(ts).is_none_or(|(lo, hi)| lo <= ts && ts <= hi), "{ts}");
+            std::hint::black_box(alignment.ts(ts.into()));
         }
     }
 }

@@ -16,5 +16,5 @@ mod record_fields;
 pub use error::{RecordError, SyncError};
 pub use host::Host;
 pub use limits::{MAX_HOSTS, MAX_HZ, MAX_NAME};
-pub use readings::Readings;
+pub use readings::ClockReadings;
 pub use record::{HEADER, OneWay, Probe, Pulse, Record, TimeSourceReport};

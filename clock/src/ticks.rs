@@ -78,9 +78,10 @@ impl ClockTable {
         for reading in readings {
             if let Some((tick, ns)) = reading.pair(ClockId::Tick, ClockId::Monotonic) {
                 let slack = reading.a_after.saturating_sub(reading.a_before).div_ceil(2);
-                match reading.distrusted {
-                    true => self.distrusted = self.distrusted.or(Some(ns)),
-                    false => self.add_point(TickPoint { tick, ns, slack }),
+                if reading.distrusted {
+                    self.distrusted = self.distrusted.or(Some(ns));
+                } else {
+                    self.add_point(TickPoint { tick, ns, slack });
                 }
             }
             if let Some((realtime, monotonic)) = reading.pair(ClockId::Realtime, ClockId::Monotonic)
@@ -125,7 +126,7 @@ impl ClockTable {
     pub fn tick_points(&self) -> impl Iterator<Item = (u64, u64, bool)> {
         self.runs.iter().flat_map(|run| {
             let last = run.0.len();
-            (1..).zip(&run.0).map(move |(number, it)| (it.tick, it.ns, number == last))
+            (1..).zip(&run.0).map(move |(number, point)| (point.tick, point.ns, number == last))
         })
     }
 
@@ -217,7 +218,7 @@ impl ClockTable {
         if let [only] = self.runs.as_slice() {
             return only.convert(tick, self.tick_hz);
         }
-        let ns = |point: Option<&TickPoint>| point.map(|it| i128::from(it.ns));
+        let ns = |point: Option<&TickPoint>| point.map(|point| i128::from(point.ns));
         let end = |index: usize| ns(self.runs.get(index)?.0.last());
         let start = |index: usize| ns(self.runs.get(index)?.0.first());
         // A counter that jumped back passes the same ticks twice.
@@ -297,11 +298,11 @@ impl TickRun {
     /// The error of the worst reading. `None` if there are fewer than two.
     fn error_ns(&self) -> Option<u64> {
         let (_, _) = (self.0.first()?, self.0.get(1)?);
-        let width = self.0.iter().map(|&it| self.slack_ns(it)).max().unwrap_or(0);
-        let off = self.0.windows(3).map(|it| {
-            let without = TickRun(vec![it[0], it[2]]);
-            let expected = without.convert(it[1].tick, None).unwrap_or(0);
-            expected.saturating_sub(it[1].ns.into()).saturating_abs()
+        let width = self.0.iter().map(|&point| self.slack_ns(point)).max().unwrap_or(0);
+        let off = self.0.windows(3).map(|window| {
+            let without = TickRun(vec![window[0], window[2]]);
+            let expected = without.convert(window[1].tick, None).unwrap_or(0);
+            expected.saturating_sub(window[1].ns.into()).saturating_abs()
         });
         Some(u64::try_from(off.max().unwrap_or(0).saturating_add(width)).unwrap_or(u64::MAX))
     }

@@ -38,5 +38,5 @@ mod track;
 
 pub use line::{Knot, TickBounds};
 pub use messages::Unused;
-pub use model::Model;
+pub use model::ClockModel;
 pub use solve::{ClockStep, Loop, Times, TimesError};

@@ -2,7 +2,7 @@
 //! file reads as the part before the cut.
 
 use ppt_clock::sync::{
-    HEADER, Host, MAX_HOSTS, MAX_HZ, OneWay, Probe, Pulse, Readings, Record, RecordError,
+    ClockReadings, HEADER, Host, MAX_HOSTS, MAX_HZ, OneWay, Probe, Pulse, Record, RecordError,
     SyncError, TimeSourceReport,
 };
 use ppt_clock::{ClockId, ClockReading};
@@ -32,8 +32,8 @@ fn record() -> impl Strategy<Value = Record> {
         let reading = ClockReading { a, a_before, b, b_value, a_after, distrusted: false };
         Record::Clock(host, reading)
     });
-    let probe = (two(), any::<[u64; 6]>()).prop_map(|((from, to), it)| {
-        let [from_tick, to_tick, t1, t2, t3, t4] = it;
+    let probe = (two(), any::<[u64; 6]>()).prop_map(|((from, to), numbers)| {
+        let [from_tick, to_tick, t1, t2, t3, t4] = numbers;
         Record::Probe(Probe { from, to, from_tick, to_tick, t1, t2, t3, t4 })
     });
     let one_way = (two(), any::<(u64, u64)>()).prop_map(|((from, to), (from_tick, to_tick))| {
@@ -51,18 +51,19 @@ fn record() -> impl Strategy<Value = Record> {
 }
 
 fn hosts() -> Vec<Record> {
-    let host = |it| Host::new(&format!("host {it}"), "boot", 1 + u64::from(it)).unwrap();
-    (0..HOSTS).map(|it| Record::Host(it, host(it))).collect()
+    let host =
+        |number| Host::new(&format!("host {number}"), "boot", 1 + u64::from(number)).unwrap();
+    (0..HOSTS).map(|number| Record::Host(number, host(number))).collect()
 }
 
 fn text(records: &[Record]) -> Vec<u8> {
     let mut text = format!("{HEADER}\n").into_bytes();
-    records.iter().for_each(|it| it.write_to(&mut text).unwrap());
+    records.iter().for_each(|record| record.write_to(&mut text).unwrap());
     text
 }
 
-fn read(bytes: &[u8]) -> Result<Readings, SyncError> {
-    let mut readings = Readings::default();
+fn read(bytes: &[u8]) -> Result<ClockReadings, SyncError> {
+    let mut readings = ClockReadings::default();
     readings.read(bytes).map(|()| readings)
 }
 
@@ -87,7 +88,7 @@ proptest! {
         let readings = read(&whole[..cut]).unwrap();
         let ends = whole[..cut].iter().filter(|&&byte| byte == b'\n').count();
         let before = match ends {
-            0 => Readings::default(),
+            0 => ClockReadings::default(),
             ends => read(&text(&all[..ends - 1])).unwrap(),
         };
         let part = !(cut == 0 || whole[cut - 1] == b'\n');
@@ -96,7 +97,7 @@ proptest! {
         prop_assert_eq!(readings.probes(), before.probes());
         prop_assert_eq!(readings.one_ways(), before.one_ways());
         prop_assert_eq!(readings.pulses(), before.pulses());
-        prop_assert_eq!(readings.said(), before.said());
+        prop_assert_eq!(readings.time_sources(), before.time_sources());
         prop_assert!(readings.counts().eq(before.counts()));
         for host in 0..before.hosts().len() {
             prop_assert_eq!(readings.clocks(host), before.clocks(host));
@@ -190,13 +191,13 @@ fn hosts_of_two_files_are_one_by_name_and_boot() {
         );
         text.into_bytes()
     };
-    let mut readings = Readings::default();
+    let mut readings = ClockReadings::default();
     readings.read(&file(["a\tone", "b\ttwo"])).unwrap();
     readings.read(&file(["c\tthree", "a\tone"])).unwrap();
     readings.read(&file(["a\tone", "b\tafter"])).unwrap();
-    let hosts: Vec<_> = readings.hosts().iter().map(|it| (it.name(), it.boot_id())).collect();
+    let hosts: Vec<_> = readings.hosts().iter().map(|host| (host.name(), host.boot_id())).collect();
     assert_eq!(hosts, [("a", "one"), ("b", "two"), ("c", "three"), ("b", "after")]);
-    let pairs: Vec<_> = readings.probes().iter().map(|it| (it.from, it.to)).collect();
+    let pairs: Vec<_> = readings.probes().iter().map(|probe| (probe.from, probe.to)).collect();
     assert_eq!(pairs, [(0, 1), (2, 0), (0, 3)]);
     assert_eq!([0, 1, 2, 3, 4].map(|it| readings.clocks(it).len()), [1, 1, 0, 1, 0]);
     // A file with a wrong line adds nothing.
@@ -209,9 +210,9 @@ fn hosts_of_two_files_are_one_by_name_and_boot() {
 
 #[test]
 fn hosts_without_end_are_refused() {
-    let host = |it: usize| format!("host\t{it}\tname {it}\tboot\t1\n");
+    let host = |index: usize| format!("host\t{index}\tname {index}\tboot\t1\n");
     let hosts = |range: std::ops::Range<usize>| -> String { range.map(host).collect() };
-    let mut readings = Readings::default();
+    let mut readings = ClockReadings::default();
     readings.read(format!("{HEADER}\n{}", hosts(0..MAX_HOSTS)).as_bytes()).unwrap();
     let before = readings.clone();
     let more = format!("{HEADER}\n{}", hosts(MAX_HOSTS - 1..MAX_HOSTS + 1));

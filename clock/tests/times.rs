@@ -2,21 +2,21 @@
 
 mod rig;
 
-use ppt_clock::sync::Readings;
-use ppt_clock::times::{Model, Times, TimesError};
+use ppt_clock::sync::ClockReadings;
+use ppt_clock::times::{ClockModel, Times, TimesError};
 use rig::{Delay, Random, Rig, RigCell, TickStep};
 
 const DELAYS: [Delay; 5] =
     [Delay::None, Delay::Exponential, Delay::Pareto, Delay::Loss, Delay::Asymmetric];
 
-fn read(text: &str) -> Readings {
-    let mut readings = Readings::default();
+fn read(text: &str) -> ClockReadings {
+    let mut readings = ClockReadings::default();
     readings.read(text.as_bytes()).unwrap();
     readings
 }
 
 fn solve(rig: &Rig) -> Times {
-    Times::of(&read(&rig.text), 0, &Model::default()).unwrap()
+    Times::between_hosts(&read(&rig.text), 0, &ClockModel::default()).unwrap()
 }
 
 /// How many of `stamps` in a time range have no bound, and how many are outside of it.
@@ -28,9 +28,9 @@ fn held(rig: &Rig, times: &Times, stamps: u32, from: f64, to: f64) -> (u32, u32)
         let host = random.next() as usize % rig.clocks.len();
         let truth = i128::from(rig.clocks[0].tick(t));
         match times.at(host, rig.clocks[host].tick(t)) {
-            Some(it) => {
-                assert!(it.lo <= it.mid && it.mid <= it.hi);
-                outside += u32::from(truth < it.lo || truth > it.hi);
+            Some(bounds) => {
+                assert!(bounds.lo <= bounds.mid && bounds.mid <= bounds.hi);
+                outside += u32::from(truth < bounds.lo || truth > bounds.hi);
             }
             None => untold += 1,
         }
@@ -84,9 +84,9 @@ fn twenty_hosts_have_bounds_of_the_width_of_their_delays() {
     assert_eq!(held(&rig, &times, 20_000, 0.0, cell.seconds * 1e9), (0, 0));
     let hz = 2.5;
     for host in 1..cell.hosts {
-        let ticks = (1..200).map(|it| rig.clocks[host].tick(f64::from(it) * 0.1e9));
-        let widths = ticks.map(|it| times.at(host, it).unwrap());
-        let width = widths.map(|it| (it.hi - it.lo) as f64 / hz).sum::<f64>() / 199.0;
+        let ticks = (1..200).map(|number| rig.clocks[host].tick(f64::from(number) * 0.1e9));
+        let widths = ticks.map(|tick| times.at(host, tick).unwrap());
+        let width = widths.map(|width| (width.hi - width.lo) as f64 / hz).sum::<f64>() / 199.0;
         let least = rig.least_delays(host, cell.seconds);
         assert!(width < 1.2 * least, "{host}: {width} ns; least delays are {least} ns");
     }
@@ -132,11 +132,8 @@ fn steps_of_four_times_the_scatter_are_told() {
             let rig = Rig::new(&RigCell { tick_step, ..plain });
             let times = solve(&rig);
             let at = i128::from(rig.clocks[0].tick(at_ns));
-            for it in times.steps() {
-                match it.between.0 <= at && at <= it.between.1 {
-                    true => told += 1,
-                    false => others += 1,
-                }
+            for step in times.steps() {
+                if step.between.0 <= at && at <= step.between.1 { told += 1 } else { others += 1 }
             }
             assert_eq!(held(&rig, &times, 1000, 0.0, 20e9).1, 0, "{delay:?}, {seed}");
         }
@@ -149,9 +146,11 @@ fn more_wander_than_stated_is_told() {
     let cell = RigCell { seconds: 60.0, wander_ppm_per_min: 100.0, ..RigCell::default() };
     let rig = Rig::new(&cell);
     let readings = read(&rig.text);
-    assert!(!Times::of(&readings, 0, &Model::default()).unwrap().steps().is_empty());
-    let model = Model { wander_ppm_per_min: 100.0, ..Model::default() };
-    let times = Times::of(&readings, 0, &model).unwrap();
+    assert!(
+        !Times::between_hosts(&readings, 0, &ClockModel::default()).unwrap().steps().is_empty()
+    );
+    let model = ClockModel { wander_ppm_per_min: 100.0, ..ClockModel::default() };
+    let times = Times::between_hosts(&readings, 0, &model).unwrap();
     assert!(times.steps().is_empty());
     assert_eq!(held(&rig, &times, 5000, -60e9, 120e9), (0, 0));
 }
@@ -160,16 +159,21 @@ fn more_wander_than_stated_is_told() {
 fn a_message_one_way_is_a_bound_on_one_side() {
     let text = "ppt sync 1\nhost\t0\ta\tone\t1000000000\nhost\t1\tb\ttwo\t1000000000\n";
     let there: String = (0..50u64)
-        .map(|it| {
-            let at = 1_000_000_000 + it * 100_000_000;
+        .map(|number| {
+            let at = 1_000_000_000 + number * 100_000_000;
             format!("oneway\t0\t1\t{at}\t{}\n", at + 777_000)
         })
         .collect();
     let back =
         |delay: u64| format!("oneway\t1\t0\t{}\t{}\n", 3_000_700_000u64, 3_000_000_000 + delay);
-    let one = Times::of(&read(&format!("{text}{there}")), 0, &Model::default()).unwrap();
+    let one =
+        Times::between_hosts(&read(&format!("{text}{there}")), 0, &ClockModel::default()).unwrap();
     assert_eq!(one.at(1, 3_000_000_000), None);
-    let both = Times::of(&read(&format!("{text}{there}{}", back(20_000))), 0, &Model::default());
+    let both = Times::between_hosts(
+        &read(&format!("{text}{there}{}", back(20_000))),
+        0,
+        &ClockModel::default(),
+    );
     let at = both.unwrap().at(1, 3_000_000_000).unwrap();
     // θ is at most 777 µs, and at least 680 µs.
     assert!(at.lo <= 2_999_223_000 && at.lo > 2_999_222_000, "{at:?}");
@@ -184,8 +188,8 @@ fn possible_lines(upper: &[(f64, f64)], lower: &[(f64, f64)]) -> Vec<(f64, f64)>
         for b in all[i + 1..].iter().filter(|b| b.0 != a.0) {
             let slope = (b.1 - a.1) / (b.0 - a.0);
             let at = |x: f64| a.1 + slope * (x - a.0);
-            let fits = upper.iter().all(|it| at(it.0) <= it.1 + 1e-3)
-                && lower.iter().all(|it| at(it.0) >= it.1 - 1e-3)
+            let fits = upper.iter().all(|entry| at(entry.0) <= entry.1 + 1e-3)
+                && lower.iter().all(|entry| at(entry.0) >= entry.1 - 1e-3)
                 && slope.abs() <= 500e-6;
             if fits {
                 lines.push((at(0.0), slope));
@@ -198,7 +202,7 @@ fn possible_lines(upper: &[(f64, f64)], lower: &[(f64, f64)]) -> Vec<(f64, f64)>
 #[test]
 fn bounds_without_wander_are_those_of_all_possible_lines() {
     let mut random = Random(11);
-    let model = Model { wander_ppm_per_min: 0.0, ..Model::default() };
+    let model = ClockModel { wander_ppm_per_min: 0.0, ..ClockModel::default() };
     for round in 0..40 {
         let (offset, slope) = (random.between(-1e6, 1e6), random.between(-300e-6, 300e-6));
         let mut text =
@@ -212,7 +216,7 @@ fn bounds_without_wander_are_those_of_all_possible_lines() {
             let x = random.between(1e9, 12e9).round();
             let delay = -random.part().ln() * 50e3;
             let off = offset + slope * x;
-            let name = |it: f64| base + it as u64;
+            let name = |value: f64| base + value as u64;
             if i % 2 == 0 {
                 let y = (off + delay).ceil();
                 upper.push((x, y));
@@ -224,16 +228,17 @@ fn bounds_without_wander_are_those_of_all_possible_lines() {
             }
         }
         let lines = possible_lines(&upper, &lower);
-        let times = Times::of(&read(&text), 0, &model).unwrap();
+        let times = Times::between_hosts(&read(&text), 0, &model).unwrap();
         let knots: Vec<_> = times.parts(1).flatten().copied().collect();
         let inside =
-            |it: &&ppt_clock::times::Knot| it.tick > base && it.tick < base + 13_000_000_000;
+            |knot: &&ppt_clock::times::Knot| knot.tick > base && knot.tick < base + 13_000_000_000;
         assert!(knots.iter().filter(inside).count() >= 10);
         for knot in knots.iter().filter(inside) {
             let c = (knot.tick - base) as f64;
             // Where a line reads c.
-            let at = lines.iter().map(|it| (c - it.0) / (1.0 + it.1));
-            let (lo, hi) = at.fold((f64::MAX, f64::MIN), |(lo, hi), it| (lo.min(it), hi.max(it)));
+            let at = lines.iter().map(|line| (c - line.0) / (1.0 + line.1));
+            let (lo, hi) =
+                at.fold((f64::MAX, f64::MIN), |(lo, hi), value| (lo.min(value), hi.max(value)));
             let (lo, hi) =
                 ((lo - (knot.lo - base as i128) as f64), (knot.hi - base as i128) as f64 - hi);
             let loose = 20.0;
@@ -249,7 +254,7 @@ fn hosts_are_comparable_where_readings_join_them() {
     let rig = Rig::new(&cell);
     let more = "host\t3\tother\tboot-x\t1000\nhost\t4\tbox\tboot-0\t2500000000\n";
     let readings = read(&format!("{}{more}", rig.text));
-    let times = Times::of(&readings, 1, &Model::default()).unwrap();
+    let times = Times::between_hosts(&readings, 1, &ClockModel::default()).unwrap();
     let tick = |host: usize| rig.clocks[host].tick(1.5e9);
     let at = times.at(2, tick(2)).unwrap();
     assert!((at.lo..=at.hi).contains(&tick(1).into()), "by way of host 0");
@@ -259,7 +264,7 @@ fn hosts_are_comparable_where_readings_join_them() {
     assert_eq!((own.lo, own.mid, own.hi), (7, 7, 7));
     assert_eq!(times.at(4, tick(0)), times.at(0, tick(0)), "one boot, one clock");
     assert!(times.at(4, tick(0)).is_some());
-    let error = Times::of(&readings, 5, &Model::default()).unwrap_err();
+    let error = Times::between_hosts(&readings, 5, &ClockModel::default()).unwrap_err();
     assert_eq!(error, TimesError::NoHost { host: 5, hosts: 5 });
 }
 
@@ -268,7 +273,7 @@ fn hosts_of_one_boot_are_apart_if_messages_went_between_them() {
     let cell = RigCell { seconds: 3.0, ..RigCell::default() };
     let rig = Rig::new(&cell);
     let text = rig.text.replace("boot-1", "boot-0");
-    let times = Times::of(&read(&text), 0, &Model::default()).unwrap();
+    let times = Times::between_hosts(&read(&text), 0, &ClockModel::default()).unwrap();
     assert_eq!(held(&rig, &times, 1000, 0.0, 3e9), (0, 0));
     assert!(!times.is_reference(1));
 }
@@ -289,7 +294,7 @@ fn a_host_that_lies_to_others_is_named() {
         fields.join("\t") + "\n"
     };
     let text: String = rig.text.lines().map(lie).collect();
-    let times = Times::of(&read(&text), 0, &Model::default()).unwrap();
+    let times = Times::between_hosts(&read(&text), 0, &ClockModel::default()).unwrap();
     assert!(
         times.contradicted().contains(&2) || times.contradicted().contains(&3),
         "{:?}",
@@ -325,7 +330,7 @@ fn nonsense_is_survived() {
                 _ => format!("oneway\t{a}\t{to}\t{c}\t{d}\n"),
             };
         }
-        let times = Times::of(&read(&text), 0, &Model::default()).unwrap();
+        let times = Times::between_hosts(&read(&text), 0, &ClockModel::default()).unwrap();
         for _ in 0..50 {
             times.at(random.next() as usize % 4, big(&mut random));
         }
@@ -343,7 +348,7 @@ fn pulses(rig: &Rig, hosts: &[usize], seconds: u64) -> String {
         for &host in hosts {
             let t = second as f64 * 1e9;
             let (before, after) = (random.between(100.0, 3e3), random.between(100.0, 3e3));
-            let ticks = [t - before, t + after].map(|it| rig.clocks[host].tick(it));
+            let ticks = [t - before, t + after].map(|value| rig.clocks[host].tick(value));
             let second = TRUE + second * 1_000_000_000;
             text += &format!("pulse\t{host}\t{second}\t{}\t{}\n", ticks[0], ticks[1]);
         }
@@ -356,20 +361,23 @@ fn pulses_join_hosts_to_true_time_and_to_each_other() {
     let cell = RigCell { hosts: 3, seconds: 20.0, delay: Delay::Asymmetric, ..RigCell::default() };
     let rig = Rig::new(&cell);
     let both = format!("{}{}", rig.text, pulses(&rig, &[0, 2], 20));
-    let without: String =
-        both.lines().filter(|it| !it.starts_with("probe")).map(|it| format!("{it}\n")).collect();
+    let without: String = both
+        .lines()
+        .filter(|line| !line.starts_with("probe"))
+        .map(|line| format!("{line}\n"))
+        .collect();
     let wide = |times: &Times| {
         let at = times.at(2, rig.clocks[2].tick(9.7e9)).unwrap();
         at.hi - at.lo
     };
-    let alone = Times::of(&read(&rig.text), 0, &Model::default()).unwrap();
+    let alone = Times::between_hosts(&read(&rig.text), 0, &ClockModel::default()).unwrap();
     for text in [&both, &without] {
         let readings = read(text);
-        let times = Times::of(&readings, 0, &Model::default()).unwrap();
+        let times = Times::between_hosts(&readings, 0, &ClockModel::default()).unwrap();
         assert_eq!(held(&rig, &times, 3000, -20e9, 40e9).1, 0);
         // 3 µs on either side of two edges, instead of 240 µs.
         assert!(wide(&times) * 10 < wide(&alone), "{} {}", wide(&times), wide(&alone));
-        let truth = Times::of_truth(&readings, &Model::default()).unwrap();
+        let truth = Times::of_truth(&readings, &ClockModel::default()).unwrap();
         let mut random = Random(9);
         for _ in 0..3000 {
             let (t, host) = (random.between(1e9, 19e9), random.next() as usize % 3);
@@ -381,7 +389,7 @@ fn pulses_join_hosts_to_true_time_and_to_each_other() {
             assert!(at.lo <= t + 1 && t <= at.hi, "{host}: {at:?}, {t}");
         }
     }
-    let error = Times::of_truth(&read(&rig.text), &Model::default()).unwrap_err();
+    let error = Times::of_truth(&read(&rig.text), &ClockModel::default()).unwrap_err();
     assert_eq!(error, TimesError::NoTruth);
 }
 
@@ -398,8 +406,8 @@ fn what_others_say_counts_where_it_is_believed() {
         said += &format!("said\t1\tchrony\t{}\t{off}\t5000\n", clock.tick(t));
     }
     let readings = read(&format!("{}{said}", rig.text));
-    assert!(Times::of_truth(&readings, &Model::default()).is_err());
-    let model = Model { believes_said: true, ..Model::default() };
+    assert!(Times::of_truth(&readings, &ClockModel::default()).is_err());
+    let model = ClockModel { believes_said: true, ..ClockModel::default() };
     let truth = Times::of_truth(&readings, &model).unwrap();
     for host in 0..2 {
         for i in 10..90 {

@@ -73,7 +73,7 @@ pub fn compile(frame_file: impl AsRef<Path>) -> Result<(), CompileError> {
     let mut frames = ppt_frame_dsl::compile_for(&source, &name, &[Language::Rust])
         .map_err(CompileError::Frames)?;
     // cargo would call a hint a warning, at every build.
-    frames.warnings.retain(|it| it.severity > Severity::Hint);
+    frames.warnings.retain(|warning| warning.severity > Severity::Hint);
     for line in frames.render_warnings(false).lines() {
         println!("cargo:warning={line}");
     }

@@ -169,7 +169,7 @@ fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.line(&format!("    {}();", model.symbol("prepare")));
     out.close("}");
     out.blank();
-    let scoped = model.frames.iter().filter(|it| it.interval().is_some());
+    let scoped = model.frames.iter().filter(|frame| frame.interval().is_some());
     for frame in scoped.clone() {
         let (on, name) = (model.on_function(frame.name), frame.name);
         let wanted = is_wanted(model, frame.id as u32);

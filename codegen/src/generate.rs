@@ -54,8 +54,9 @@ pub fn generate(
     for &language in languages {
         frames.names_are_free_in(language).map_err(GenerateError::Names)?;
         let emitter = emitter(language);
-        let taken = model.declared().filter(|&(it, name)| emitter.takes(&model, it, name));
-        let taken: Vec<Declared> = taken.map(|it| it.0).collect();
+        let taken =
+            model.declared().filter(|&(declared, name)| emitter.takes(&model, declared, name));
+        let taken: Vec<Declared> = taken.map(|entry| entry.0).collect();
         if !taken.is_empty() {
             return Err(GenerateError::Names(frames.taken(&taken, language)));
         }

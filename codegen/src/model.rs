@@ -195,22 +195,22 @@ impl<'a> BufferModel<'a> {
             let values = values.map(move |(v, value)| (Declared::Value(index, v), &*value.0));
             std::iter::once((Declared::Enum(index), &*it.name)).chain(values)
         });
-        let shown = |it: &(usize, &schema::Frame)| !it.1.is_hidden();
+        let shown = |entry: &(usize, &schema::Frame)| !entry.1.is_hidden();
         let frames = self.schema.frames.iter().enumerate().filter(shown);
-        let frames = frames.flat_map(|(index, it)| {
-            let fields = it.fields.iter().enumerate();
+        let frames = frames.flat_map(|(index, frame)| {
+            let fields = frame.fields.iter().enumerate();
             let fields = fields.map(move |(f, field)| (Declared::Field(index, f), &*field.name));
-            std::iter::once((Declared::Frame(index), &*it.name)).chain(fields)
+            std::iter::once((Declared::Frame(index), &*frame.name)).chain(fields)
         });
         let metrics = self.metrics.iter().enumerate();
-        let metrics = metrics.map(|(index, it)| (Declared::Metric(index), &*it.name));
+        let metrics = metrics.map(|(index, metric)| (Declared::Metric(index), &*metric.name));
         std::iter::once((Declared::Buffer, self.buffer())).chain(enums).chain(frames).chain(metrics)
     }
 
     /// The bits by which a session chooses, and what has them: frames, counters and histograms.
     pub fn bits(&self) -> impl Iterator<Item = (&str, u32)> {
-        let frames = self.frames.iter().map(|it| (it.name, it.id as u32));
-        let metrics = self.metrics.iter().map(|it| (&*it.name, self.bit_of(it)));
+        let frames = self.frames.iter().map(|frame| (frame.name, frame.id as u32));
+        let metrics = self.metrics.iter().map(|metric| (&*metric.name, self.bit_of(metric)));
         frames.chain(metrics)
     }
 
@@ -245,7 +245,7 @@ impl<'a> FrameModel<'a> {
             array: field.array,
             unit: &field.unit,
             doc: &field.doc,
-            stamp: stamps.iter().position(|it| field.is_stamped() && *it.ty == field.ty),
+            stamp: stamps.iter().position(|stamp| field.is_stamped() && *stamp.ty == field.ty),
             own: field.is_own(),
             own_stamp: field.is_own_stamp(),
             only: frame.only_half(field),
@@ -286,7 +286,7 @@ impl<'a> FrameModel<'a> {
 
     /// Start and end of what a scope measures.
     pub fn interval(&self) -> Option<ScopeInterval<&FieldModel<'a>>> {
-        self.interval.map(|it| it.map(|index| &self.fields[index]))
+        self.interval.map(|interval| interval.map(|index| &self.fields[index]))
     }
 }
 
@@ -333,14 +333,14 @@ fn members(schema: &Schema, frame: &schema::Frame) -> Vec<Member> {
         members.push(member(schema::FRAME_ID_OFFSET, "ppt_frame", MemberKind::FrameId));
     }
     let fields = layout.placed.iter();
-    members.extend(fields.map(|it| {
-        let name = forms::member_name(frame, &frame.fields[it.index]);
-        member(it.offset, name, MemberKind::Field(it.index))
+    members.extend(fields.map(|field| {
+        let name = forms::member_name(frame, &frame.fields[field.index]);
+        member(field.offset, name, MemberKind::Field(field.index))
     }));
     let padding = layout.padding.iter().enumerate();
-    members.extend(padding.map(|(index, it)| {
-        member(it.offset, &format!("ppt_pad{index}"), MemberKind::Padding(it.bytes))
+    members.extend(padding.map(|(index, padding)| {
+        member(padding.offset, &format!("ppt_pad{index}"), MemberKind::Padding(padding.bytes))
     }));
-    members.sort_by_key(|it| it.offset);
+    members.sort_by_key(|member| member.offset);
     members
 }

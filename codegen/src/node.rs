@@ -85,7 +85,8 @@ impl Emitter for Node {
         let hidden = name.starts_with("__") || OF_OBJECTS.contains(&name);
         match declared {
             Declared::Enum(_) | Declared::Frame(_) | Declared::Metric(_) => {
-                let exported = functions(model).any(|it| it == name) || members().contains(&name);
+                let exported =
+                    functions(model).any(|function| function == name) || members().contains(&name);
                 keyword || hidden || exported || OF_TYPES.contains(&name)
             }
             Declared::Field(..) => keyword || hidden,

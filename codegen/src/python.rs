@@ -42,7 +42,7 @@ impl Emitter for Python {
 
     fn takes(&self, model: &BufferModel<'_>, declared: Declared, name: &str) -> bool {
         let keyword = KEYWORDS.contains(&name) || MORE_KEYWORDS.contains(&name);
-        let is_frame = |name: &str| model.frames.iter().any(|it| it.name == name);
+        let is_frame = |name: &str| model.frames.iter().any(|frame| frame.name == name);
         let is_function = |name: &str| {
             model.frames.iter().any(|frame| {
                 let mut marked = frame.forms.iter().filter(|form| form.mark.is_some());
@@ -53,11 +53,11 @@ impl Emitter for Python {
             OF_MODULE.contains(&name)
                 || OF_STUB.contains(&name)
                 || model.hashes && OF_HASHES.contains(&name)
-                || model.stamps.iter().any(|it| it.name == name)
+                || model.stamps.iter().any(|stamp| stamp.name == name)
                 || name.strip_suffix(SCOPE).is_some_and(is_frame)
                 || is_function(name)
         };
-        let is_metric = || model.metrics.iter().any(|it| metric_name(it) == name);
+        let is_metric = || model.metrics.iter().any(|metric| metric_name(metric) == name);
         // An IntEnum keeps names between underscores, and `mro`, for itself.
         let of_enum = || name == "mro" || name.starts_with('_') && name.ends_with('_');
         keyword

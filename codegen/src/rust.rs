@@ -5,7 +5,7 @@ mod stores;
 mod tokens;
 
 use ppt_frame_dsl::Stored;
-use ppt_frame_dsl::metric::{Metric, Shape};
+use ppt_frame_dsl::metric::{Metric, MetricShape};
 use ppt_frame_dsl::names::upper_camel;
 use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::Enum;
@@ -152,16 +152,16 @@ fn metric(model: &BufferModel<'_>, metric: &Metric) -> TokenStream {
     let about = doc_or(text, &format!("The {} `{name}`.", shape.kind()));
     let of = if unit.is_empty() { String::new() } else { format!(", in {unit}") };
     let (what, value, call) = match *shape {
-        Shape::Counter => ("Adds to it", quote!(u64), quote!(ppt_add(#first, value))),
-        Shape::UpDownCounter => {
+        MetricShape::Counter => ("Adds to it", quote!(u64), quote!(ppt_add(#first, value))),
+        MetricShape::UpDownCounter => {
             ("Adds to it, or takes from it", quote!(i64), quote!(ppt_add(#first, value as u64)))
         }
-        Shape::Exponential => {
+        MetricShape::Exponential => {
             let bucket = quote!(#first + ppt::exponential(value));
             let call = quote!(ppt_observe(#first, #bucket, value as u64));
             ("Counts a length of time in ns", quote!(i64), call)
         }
-        Shape::Linear { from, to, buckets } => {
+        MetricShape::Linear { from, to, buckets } => {
             let (from, to) = (Literal::u64_unsuffixed(from), Literal::u64_unsuffixed(to));
             let buckets = number(buckets);
             let bucket = quote!(#first + ppt::linear(value, #from, #to, #buckets));
@@ -345,7 +345,7 @@ fn structure(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> TokenStream {
     });
     let (fields, zeros): (Vec<_>, Vec<_>) = members.unzip();
     let size = number(frame.size);
-    let placed = frame.members.iter().filter(|it| matches!(it.what, MemberKind::Field(_)));
+    let placed = frame.members.iter().filter(|member| matches!(member.what, MemberKind::Field(_)));
     let offsets = placed.map(|member| {
         let field = ident(&frame.member_name(member, half));
         let offset = number(member.offset);
@@ -530,15 +530,13 @@ fn writer(model: &BufferModel<'_>, frame: &FrameModel<'_>, half: Option<SpanHalf
     let name = type_of(frame, half);
     let stores = stores::stores(frame, half);
     let id = number(frame.id as u32);
-    let inline = match frame.inline {
-        true => quote!(#[inline(always)]),
-        false => quote!(#[inline]),
-    };
+    let inline = if frame.inline { quote!(#[inline(always)]) } else { quote!(#[inline]) };
     let stamp = |field: &FieldModel<'_>| {
         let (name, reading) = (ident(field.name), reading(model.stamp_of(field)));
         quote!(self.#name = #reading;)
     };
-    let (start, end) = frame.interval().map(|it| (stamp(it.start), stamp(it.end))).unzip();
+    let (start, end) =
+        frame.interval().map(|interval| (stamp(interval.start), stamp(interval.end))).unzip();
     quote! {
         impl ppt::Frame for #name {
             #[inline(always)]
@@ -574,13 +572,14 @@ fn macros(model: &BufferModel<'_>, frame: &FrameModel<'_>) -> TokenStream {
     let frame_name = ident(&upper_camel(frame.name));
     let one = |verb: &str, update: &Ident, write: Option<bool>, step: bool, about: &str| {
         let write = write.map(|write| quote!(#write,));
-        let (pattern, first, name) = match step {
-            true => (
+        let (pattern, first, name) = if step {
+            (
                 quote!($step:expr $(, $field:ident = $value:expr)* $(,)?),
                 quote!($step,),
                 quote!(step,),
-            ),
-            false => (quote!($($field:ident = $value:expr),* $(,)?), quote!(), quote!()),
+            )
+        } else {
+            (quote!($($field:ident = $value:expr),* $(,)?), quote!(), quote!())
         };
         let macro_name = format_ident!("{verb}_{}", frame.name);
         let about = doc(about);
@@ -612,10 +611,7 @@ fn macros(model: &BufferModel<'_>, frame: &FrameModel<'_>) -> TokenStream {
              Fields that are not named keep their last value; the first is 0.",
             written_as(form)
         );
-        match frame.is_completed() {
-            false => one(form.verb, &ident("ppt_update"), Some(true), false, &about),
-            true => one(form.verb, &update(form), None, parameter(form).is_some(), &about),
-        }
+        if frame.is_completed() { one(form.verb, &update(form), None, parameter(form).is_some(), &about) } else { one(form.verb, &ident("ppt_update"), Some(true), false, &about) }
     });
     quote!(#set #(#writes)*)
 }

@@ -28,7 +28,7 @@ pub fn write_outputs(folder: &Path, outputs: &[GeneratedFile]) -> Result<Vec<Pat
         move |cause| WriteError { path, cause }
     };
     if !folder.as_os_str().is_empty() {
-        if folder.metadata().is_ok_and(|it| !it.is_dir()) {
+        if folder.metadata().is_ok_and(|metadata| !metadata.is_dir()) {
             let cause = io::Error::new(io::ErrorKind::NotADirectory, "it is not a folder");
             return Err(fail(folder)(cause));
         }

@@ -8,7 +8,7 @@ use std::mem::{offset_of, size_of};
 use ppt_segment::abi::{
     ABI_VERSION, CellWords, Claim, Control, DESCRIPTOR_MAGIC, Descriptor, DisabledWords,
     GeometryWords, HEADER_LENGTH, LOG2_SLOTS, MARGIN, MAX_FRAMES, MAX_METRICS, MAX_RINGS,
-    MAX_SEGMENTS, MOVING, MappedSegment, MaskPage, NO_GATE, OWNER_HISTORY, Owner, PAGE,
+    MAX_SEGMENTS, MOVING, MappedSegment, MaskPage, NO_GATE, OWNER_HISTORY, OwnerRecord, PAGE,
     ProcessPage, RING_PITCH, RingHeader, SEGMENT_MAGIC, Section, SegmentHeader, clock_kind,
     descriptor_flags, ring_state, ring_word, section_kind,
 };
@@ -121,9 +121,9 @@ fn constants() -> Vec<Fact> {
         fact("0", histogram::SUM),
         fact("PPT1_RING_WORDS", ring_word::COUNT),
         fact("PPT1_OWNERS", OWNER_HISTORY),
-        fact("PPT1_OWNER_WORDS", word(size_of::<Owner>())),
-        fact("PPT1_OWNER_FIRST_SEQ", word(offset_of!(Owner, first_seq))),
-        fact("PPT1_OWNER_CLAIM", word(offset_of!(Owner, tid))),
+        fact("PPT1_OWNER_WORDS", word(size_of::<OwnerRecord>())),
+        fact("PPT1_OWNER_FIRST_SEQ", word(offset_of!(OwnerRecord, first_seq))),
+        fact("PPT1_OWNER_CLAIM", word(offset_of!(OwnerRecord, tid))),
         fact("PPT1_MASK_WORDS", MAX_FRAMES / 64),
         fact("PPT1_RING_OWNER", word(offset_of!(RingHeader, owner))),
         fact("PPT1_RING_HISTORY", word(offset_of!(RingHeader, history))),
@@ -160,7 +160,7 @@ fn c_and_rust_agree() {
     // C addresses the first member by the start of its page or ring, and a claim's word by its
     // halves.
     assert_eq!((offset_of!(RingHeader, tail), offset_of!(MaskPage, enable)), (0, 0));
-    assert_eq!(offset_of!(Owner, epoch), offset_of!(Owner, tid) + 4);
+    assert_eq!(offset_of!(OwnerRecord, epoch), offset_of!(OwnerRecord, tid) + 4);
     assert_eq!(RING_PITCH as usize, size_of::<RingHeader>());
     assert_eq!(MAX_FRAMES, ppt_frame_dsl::schema::MAX_FRAMES);
     assert_eq!(MAX_METRICS, ppt_frame_dsl::metric::MAX_METRICS);
@@ -170,8 +170,8 @@ fn c_and_rust_agree() {
     let mut program = String::from(
         "#include \"job.c\"\n#include <stddef.h>\n#include <stdio.h>\n\nint main(void) {\n",
     );
-    for it in &facts {
-        writeln!(program, "    printf(\"%llu\\n\", (unsigned long long)({}));", it.expression)
+    for fact in &facts {
+        writeln!(program, "    printf(\"%llu\\n\", (unsigned long long)({}));", fact.expression)
             .unwrap();
     }
     program.push_str("}\n");
@@ -180,8 +180,8 @@ fn c_and_rust_agree() {
         compiler.run(Dialect::C11, folder.path(), &["abi.c", "-o", "abi"]);
         let printed = output_of(folder.path(), "abi", &[]);
         assert_eq!(printed.lines().count(), facts.len());
-        for (line, it) in printed.lines().zip(&facts) {
-            assert_eq!(line.parse(), Ok(it.value), "{}: {}", compiler.c, it.expression);
+        for (line, fact) in printed.lines().zip(&facts) {
+            assert_eq!(line.parse(), Ok(fact.value), "{}: {}", compiler.c, fact.expression);
         }
     }
 }

@@ -69,7 +69,7 @@ fn included_after_headers() {
         ["fcntl.h", "pthread.h", "stdio.h", "stdlib.h", "sys/socket.h", "time.h", "unistd.h"];
     for path in goldens() {
         let generated = Generated::of_file(&path);
-        let mut text = BEFORE.map(|it| format!("#include <{it}>\n")).concat();
+        let mut text = BEFORE.map(|text| format!("#include <{text}>\n")).concat();
         text += &format!("#include \"{}.c\"\n", generated.stem);
         text += &user::program(&generated);
         let folder = generated.on_disk(&[("user.c", &text)]);
@@ -464,8 +464,9 @@ fn what_ppt_sets_cannot_be_overwritten() {
         let user = format!("#include \"road.{header}\"\n{}{PROGRAM}", names.concat());
         let folder = generated.on_disk(&[("user.c", &user)]);
         let lenient = ["-Wno-missing-field-initializers", "-Wno-old-style-cast"];
-        for (compiler, dialect) in
-            Compiler::all().into_iter().flat_map(|it| dialects.iter().map(move |d| (it, *d)))
+        for (compiler, dialect) in Compiler::all()
+            .into_iter()
+            .flat_map(|compiler| dialects.iter().map(move |d| (compiler, *d)))
         {
             let lenient = if dialect == Dialect::C11 { &lenient[..1] } else { &lenient[..2] };
             for level in ["-O0", "-O2"] {

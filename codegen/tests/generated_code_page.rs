@@ -43,7 +43,8 @@ fn the_page_shows_what_is_generated() {
     let frames = ppt_codegen::parse(&source, "example.frame").unwrap();
     let languages = [Language::C, Language::Cpp, Language::Rust];
     let outputs = ppt_codegen::generate(&frames, "example.frame", &languages).unwrap();
-    let outputs: BTreeMap<_, _> = outputs.iter().map(|it| (it.name.as_str(), &it.text)).collect();
+    let outputs: BTreeMap<_, _> =
+        outputs.iter().map(|output| (output.name.as_str(), &output.text)).collect();
     let blocks = blocks(&page);
     for file in ["example.h", "example.c", "example.hpp", "example.rs"] {
         assert!(blocks.iter().any(|(of, _)| *of == file), "the page shows nothing of {file}");

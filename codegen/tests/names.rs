@@ -47,7 +47,7 @@ fn frames(buffer: &str, types: &[&str], members: &[&str]) -> String {
     for name in types {
         text += &format!("frame {name} {{ E e; interval time x; time y @clock(monotonic); }}\n");
     }
-    let fields: Vec<String> = members.iter().map(|it| format!("i32 {it};")).collect();
+    let fields: Vec<String> = members.iter().map(|member| format!("i32 {member};")).collect();
     text + &format!("frame all {{ {} }}\n", fields.join(" "))
 }
 
@@ -57,7 +57,7 @@ fn spans(types: &[&str], members: &[&str]) -> String {
     for name in types {
         text += &format!("frame {name} @span {{ u64 of @key; time x; }}\n");
     }
-    let fields: Vec<String> = members.iter().map(|it| format!("i32 {it} @key;")).collect();
+    let fields: Vec<String> = members.iter().map(|member| format!("i32 {member} @key;")).collect();
     text + &format!("frame all @span {{ {} }}\n", fields.join(" "))
 }
 
@@ -67,7 +67,7 @@ fn chains(types: &[&str], members: &[&str], steps: &[&str]) -> String {
     for name in types {
         text += &format!("frame {name} @chain(of, off) {{ u64 of @key; time x; }}\n");
     }
-    let fields: Vec<String> = members.iter().map(|it| format!("i32 {it} @key;")).collect();
+    let fields: Vec<String> = members.iter().map(|member| format!("i32 {member} @key;")).collect();
     text + &format!("frame all @chain({}) {{ {} }}\n", steps.join(", "), fields.join(" "))
 }
 
@@ -78,7 +78,7 @@ fn points(types: &[&str], members: &[&str]) -> String {
         text += &format!("frame {name} @point {{ hash of @in(of); time x; }}\n");
     }
     let ins = ["@in(of)"].into_iter().chain(std::iter::repeat(""));
-    let fields = members.iter().zip(ins).map(|(it, side)| format!("hash {it} @raw {side};"));
+    let fields = members.iter().zip(ins).map(|(text, side)| format!("hash {text} @raw {side};"));
     text + &format!("frame all @point {{ {} }}\n", fields.collect::<String>())
 }
 
@@ -89,7 +89,7 @@ fn enums(names: &[&str]) -> String {
         text += &format!("enum {name} : i32 {{ A }}\n");
     }
     let fields: Vec<String> =
-        names.iter().enumerate().map(|(i, it)| format!("{it} a{i};")).collect();
+        names.iter().enumerate().map(|(i, text)| format!("{text} a{i};")).collect();
     for (name, kind, key) in
         [("p1", "", ""), ("s1", "@span", "@key"), ("c1", "@chain(one, two)", "@key")]
     {
@@ -195,7 +195,7 @@ fn check_names(language: Language, words: &str) {
     });
     assert!(enum_names.len() * 2 > all.len(), "{enum_names:?}");
     generates(language, &enums(&enum_names));
-    buffers.retain(|name| BUFFERS.split_whitespace().any(|it| it == *name));
+    buffers.retain(|name| BUFFERS.split_whitespace().any(|word| word == *name));
     if matches!(language, Language::Java | Language::Node | Language::Go) {
         // Their names do not have the buffer's in the middle, and what checks them takes seconds.
         buffers.truncate(1);

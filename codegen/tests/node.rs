@@ -60,7 +60,7 @@ fn frames_of_many_fields_load() {
 fn names_of_files_are_escaped() {
     let frames = parse(b"buffer a; frame f { int a; }", "it's.frame").unwrap();
     let outputs = generate(&frames, "it's.frame", &[Language::Node]).unwrap();
-    let text = |name: &str| &outputs.iter().find(|it| it.name == name).unwrap().text;
+    let text = |name: &str| &outputs.iter().find(|output| output.name == name).unwrap().text;
     assert!(text("index.js").contains(r"PPT_ADDON = 'it\'s_node'"));
     assert!(text("binding.gyp").contains(r"'sources': ['it\'s.c', 'it\'s_node.c']"));
 }

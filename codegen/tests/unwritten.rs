@@ -54,8 +54,9 @@ fn c_says_which_macros_to_use() {
     let generated = Generated::from_source(FRAMES, "a.frame");
     for compiler in Compiler::all() {
         for dialect in [Dialect::C11, Dialect::Cpp17] {
-            for (define, (usage, expected)) in
-                ["", "#define PPT_DISABLE\n"].iter().flat_map(|it| USES.map(|usage| (it, usage)))
+            for (define, (usage, expected)) in ["", "#define PPT_DISABLE\n"]
+                .iter()
+                .flat_map(|text| USES.map(|usage| (text, usage)))
             {
                 let program = format!(
                     "{define}#include \"a.h\"\nint main(void) {{\n    {usage}\n    return 0;\n}}\n"

@@ -27,7 +27,7 @@ const HARNESS: &str = include_str!("support/words.c");
 #[test]
 fn slots_hold_the_frames() {
     // A case is a batch. Nothing is left in the source tree; the failure shows the frame file.
-    let batches = std::env::var("PPT_BATCHES").ok().and_then(|it| it.parse().ok());
+    let batches = std::env::var("PPT_BATCHES").ok().and_then(|text| text.parse().ok());
     let cases = batches.unwrap_or(1);
     let config =
         Config { cases, failure_persistence: None, max_shrink_iters: 40, ..Config::default() };
@@ -129,7 +129,8 @@ fn check(batch: &[(Generated, String)]) -> Result<(), String> {
             let number: usize = wrong.split(' ').next().unwrap().parse().unwrap();
             return Err(format!("{}: {wrong}, of\n{}", compiler.c, batch[number].1));
         }
-        let frames = batch.iter().flat_map(|(it, _)| shown(&it.schema)).map(|it| it.1);
+        let frames =
+            batch.iter().flat_map(|(generated, _)| shown(&generated.schema)).map(|entry| entry.1);
         let forms: usize = frames.map(|frame| 2 * frame.verbs().len()).sum();
         assert_eq!(printed, format!("checked {forms}\n"));
     }
@@ -244,7 +245,7 @@ fn own_value(generated: &Generated, field: &Field, verb: &str) -> String {
     let FieldType::Enum { name } = &field.ty else { return "STAMP".into() };
     let values = &generated.schema.enum_named(name).unwrap().values;
     // Of a chain the last step.
-    let named = values.iter().find(|it| it.0 == verb).or(values.last());
+    let named = values.iter().find(|value| value.0 == verb).or(values.last());
     named.unwrap().1.to_string()
 }
 

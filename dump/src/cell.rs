@@ -2,7 +2,8 @@
 
 use ppt_capture::Stamps;
 use ppt_capture::columns::{
-    Access, Fixed, Half, Integer, Names, Plain, Reader, Scale, Text, Time, Visitor,
+    Access, EnumNames, Fixed, FixedText, Integer, PlainInteger, Reader, Time, TimeScale,
+    TimevalHalf, Visitor,
 };
 
 use crate::table::{CellValue, TableWriter, digits};
@@ -19,8 +20,8 @@ pub(crate) fn write<W: TableWriter>(
 ) {
     writer.begin_cell(column, out);
     match reader.plain(frame, stamps) {
-        Some(Plain::Signed(value)) => digits(value, out),
-        Some(Plain::Unsigned(value)) => digits(value, out),
+        Some(PlainInteger::Signed(value)) => digits(value, out),
+        Some(PlainInteger::Unsigned(value)) => digits(value, out),
         None => other(reader, frame, stamps, writer, out),
     }
 }
@@ -77,22 +78,22 @@ impl<'a> Visitor for ValueReader<'a> {
 
     fn time(self, time: Time) -> Self::Output {
         match time.scale() {
-            Scale::Ticks => self.stamps.epoch(time.word(self.frame)).map(CellValue::Signed),
-            Scale::Ns(_) => time.number(self.frame).map(CellValue::Wide),
+            TimeScale::Ticks => self.stamps.epoch(time.word(self.frame)).map(CellValue::Signed),
+            TimeScale::Ns(_) => time.number(self.frame).map(CellValue::Wide),
         }
     }
 
-    fn half(self, half: Half) -> Self::Output {
+    fn half(self, half: TimevalHalf) -> Self::Output {
         half.get(self.frame).map(CellValue::Signed)
     }
 
-    fn name<T: Integer>(self, value: impl Access<Value = T>, _: &Names) -> Self::Output {
+    fn name<T: Integer>(self, value: impl Access<Value = T>, _: &EnumNames) -> Self::Output {
         let value = value.get(self.frame)?.into();
         let name = self.reader.names().get(value);
         Some(name.map_or(CellValue::Wide(value), |name| CellValue::Text(name.as_bytes())))
     }
 
-    fn text(self, text: Text) -> Self::Output {
+    fn text(self, text: FixedText) -> Self::Output {
         text.get(self.frame).map(CellValue::Text)
     }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::thread;
 
 use ppt_capture::{
-    Capture, CaptureError, Chunk, ChunkFrames, ClockTable, Damage, FileHeader, FramesHead, Gap,
-    Item, OwnedFrames, Process, SourceInfo, ThreadTable,
+    Capture, CaptureError, CaptureItem, Chunk, ChunkFrames, ClockTable, Damage, FileHeader,
+    FramesHead, Gap, OwnedFrames, Process, SourceInfo, ThreadTable,
 };
 use ppt_symbols::{CaptureHost, NameRemark, Symbols};
 
@@ -15,7 +15,7 @@ use crate::csv::Csv;
 use crate::error::DumpError;
 use crate::gaps;
 use crate::jsonl::JsonLines;
-use crate::options::{Format, Options, RowOrder, TimeFormat};
+use crate::options::{DumpRequest, RowOrder, TableFormat, TimeFormat};
 use crate::ordered::{Ordered, counter};
 use crate::plan::TablePlan;
 use crate::rows::{RowContext, WrittenRows};
@@ -74,7 +74,7 @@ macro_rules! with_writer {
     };
     ($format:expr, $writer:ident => $work:expr, $($case:ident: $of:ty),*) => {
         match $format {
-            $(Format::$case => {
+            $(TableFormat::$case => {
                 type $writer = $of;
                 $work
             })*
@@ -91,7 +91,7 @@ macro_rules! with_writer {
 /// # Errors
 /// See [`DumpError`]. Damage is not an error: intact rows are written, and the [`DumpOutcome`]
 /// lists the damage.
-pub fn dump(path: &Path, options: &Options, out: impl Write) -> Result<DumpOutcome, DumpError> {
+pub fn dump(path: &Path, options: &DumpRequest, out: impl Write) -> Result<DumpOutcome, DumpError> {
     with_writer!(options.format, Writer => TableOutput::<_, Writer>::new(options, out).of_file(path))
 }
 
@@ -101,7 +101,7 @@ pub fn dump(path: &Path, options: &Options, out: impl Write) -> Result<DumpOutco
 /// As for [`dump`].
 pub fn dump_stream(
     reader: impl Read + 'static,
-    options: &Options,
+    options: &DumpRequest,
     out: impl Write,
 ) -> Result<DumpOutcome, DumpError> {
     let capture = Capture::from_reader(reader)?;
@@ -116,7 +116,7 @@ struct TableOutput<'a, W, F> {
     writer: F,
     /// Text that has not been written to `out` yet.
     text: Vec<u8>,
-    options: &'a Options,
+    options: &'a DumpRequest,
     /// `None` until the first row must be written.
     plan: Option<TablePlan>,
     clocks: ClockTable,
@@ -138,7 +138,7 @@ struct TableOutput<'a, W, F> {
 }
 
 impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
-    fn new(options: &'a Options, out: W) -> Self {
+    fn new(options: &'a DumpRequest, out: W) -> Self {
         Self {
             out,
             writer: F::default(),
@@ -187,21 +187,21 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
 
     /// Extracts what rows need from clocks, threads and modules. `processes` holds those of the
     /// sources so far.
-    fn learn(&mut self, item: &Item<'_>, processes: &mut BTreeMap<u16, Process>) {
+    fn learn(&mut self, item: &CaptureItem<'_>, processes: &mut BTreeMap<u16, Process>) {
         match item {
-            Item::Chunk(Chunk::Clock(readings)) => self.clocks.add(readings),
-            Item::Chunk(Chunk::Source(info)) => {
+            CaptureItem::Chunk(Chunk::Clock(readings)) => self.clocks.add(readings),
+            CaptureItem::Chunk(Chunk::Source(info)) => {
                 processes.insert(info.id, info.source.process.clone());
                 if let Some(hz) = info.source.tick_hz {
                     self.clocks.set_tick_hz(hz);
                 }
             }
-            Item::Chunk(Chunk::Threads(names)) if self.options.names => {
+            CaptureItem::Chunk(Chunk::Threads(names)) if self.options.names => {
                 if let Some(process) = processes.get(&names.source) {
                     self.threads.add((process.pid, process.start_time), names);
                 }
             }
-            Item::Chunk(Chunk::Modules(modules)) => {
+            CaptureItem::Chunk(Chunk::Modules(modules)) => {
                 if let (Some(symbols), Some(process)) =
                     (&mut self.symbols, processes.get(&modules.source))
                 {
@@ -217,7 +217,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
         sources: &[&SourceInfo],
         header: Option<&FileHeader>,
     ) -> Result<(), DumpError> {
-        let Options { from, to, .. } = *self.options;
+        let DumpRequest { from, to, .. } = *self.options;
         self.offset = epoch_offset(header, &self.clocks);
         self.window = TableBounds::new(from, to, header, &self.clocks)?;
         let plan = TablePlan::new(sources, self.options)?;
@@ -235,7 +235,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
     ) -> Result<Option<TimeCells>, DumpError> {
         let Some(format) = plan.time else { return Ok(None) };
         let start = header.zip(self.offset);
-        let start = start.map(|(it, offset)| i128::from(it.created_mono_ns) + offset);
+        let start = start.map(|(header, offset)| i128::from(header.created_mono_ns) + offset);
         if start.is_none() && format == TimeFormat::Rel {
             return Err(DumpError::NoStart);
         }
@@ -263,15 +263,15 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
         }
         let created = header.as_ref().map_or(0, |header| header.created_mono_ns);
         let mut window = GapWindow::new(self.window.clone(), created);
-        let Options { from, to, gaps: of_gaps, .. } = *self.options;
+        let DumpRequest { from, to, gaps: of_gaps, .. } = *self.options;
         let part = of_gaps && (from.is_some() || to.is_some());
         while let Some(item) = read(&mut capture, part, |head| window.may_hold(head))? {
             if self.live {
                 self.learn(&item, &mut processes);
             }
             let rows = match &item {
-                Item::Chunk(Chunk::Frames(_)) => true,
-                Item::Chunk(Chunk::Gap(_)) => of_gaps,
+                CaptureItem::Chunk(Chunk::Frames(_)) => true,
+                CaptureItem::Chunk(Chunk::Gap(_)) => of_gaps,
                 _ => false,
             };
             if rows && self.plan.is_none() {
@@ -279,23 +279,23 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
                 window.set(self.window.clone());
             }
             match item {
-                Item::Damage(damage) => self.outcome.damage(damage),
-                Item::Chunk(Chunk::Source(info)) if self.live => {
+                CaptureItem::Damage(damage) => self.outcome.damage(damage),
+                CaptureItem::Chunk(Chunk::Source(info)) if self.live => {
                     sources.retain(|known| known.id != info.id);
                     sources.push(info.clone());
                     if self.plan.is_some() && self.writer.grows() {
                         self.begin(&sources.iter().collect::<Vec<_>>(), header.as_ref())?;
                     }
                 }
-                Item::Chunk(Chunk::Frames(frames)) if of_gaps => {
+                CaptureItem::Chunk(Chunk::Frames(frames)) if of_gaps => {
                     let missing = gaps::of_frames(&frames);
                     missing.iter().for_each(|gap| self.gap(gap, window.has(gap, false)));
                 }
-                Item::Chunk(Chunk::Frames(frames)) => self.frames(&frames)?,
-                Item::Chunk(Chunk::Gap(gap)) if of_gaps => {
+                CaptureItem::Chunk(Chunk::Frames(frames)) => self.frames(&frames)?,
+                CaptureItem::Chunk(Chunk::Gap(gap)) if of_gaps => {
                     self.gap(&gap, window.has(&gap, false));
                 }
-                Item::Chunk(_) => {}
+                CaptureItem::Chunk(_) => {}
             }
             self.hand_over()?;
         }
@@ -324,7 +324,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
 
     fn frames(&mut self, frames: &ChunkFrames<'_>) -> Result<(), DumpError> {
         let Some(plan) = &self.plan else { return Ok(()) };
-        let Options { buffers, frame, matching, .. } = self.options;
+        let DumpRequest { buffers, frame, matching, .. } = self.options;
         let shows_all = buffers.is_empty() && frame.is_none() && matching.is_none();
         if shows_all && !plan.sources.contains_key(&frames.head.source) {
             self.outcome.unshown += u64::from(frames.head.count);
@@ -378,8 +378,8 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
         let (out, outcome, sorter) = (&mut self.out, &mut self.outcome, &mut self.sorter);
         let mut take = |mut job: RowJob| {
             let keyed: Vec<_> =
-                job.written.iter().flat_map(|it| it.keyed.iter().copied()).collect();
-            job.written.drain(..).for_each(|it| outcome.written(it));
+                job.written.iter().flat_map(|rows| rows.keyed.iter().copied()).collect();
+            job.written.drain(..).for_each(|rows| outcome.written(rows));
             match sorter {
                 Some(sorter) => sorter.push(&keyed, &job.text)?,
                 None => out.write_all(&job.text).map_err(DumpError::Output)?,
@@ -388,14 +388,15 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
         };
         let (jobs, fetch) = counter();
         let mut reading = DumpOutcome::default();
-        let wanted = |head: &FramesHead| window.is_none_or(|it| it.may_hold(head, plan, clocks));
+        let wanted =
+            |head: &FramesHead| window.is_none_or(|window| window.may_hold(head, plan, clocks));
         thread::scope(|scope| {
             let mut ordered = Ordered::start(scope, (jobs, &fetch), worker);
             let mut job = RowJob::default();
             while let Some(item) = read(&mut capture, window.is_some(), wanted)? {
                 match item {
-                    Item::Damage(damage) => reading.damage(damage),
-                    Item::Chunk(Chunk::Frames(frames)) => {
+                    CaptureItem::Damage(damage) => reading.damage(damage),
+                    CaptureItem::Chunk(Chunk::Frames(frames)) => {
                         job.add(&frames);
                         if job.bytes >= JOB_BYTES
                             && let Some(done) = ordered.push(std::mem::take(&mut job))
@@ -403,7 +404,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
                             job = take(done)?;
                         }
                     }
-                    Item::Chunk(_) => {}
+                    CaptureItem::Chunk(_) => {}
                 }
             }
             ordered.push(job).map(&mut take).transpose()?;
@@ -425,7 +426,7 @@ fn read<'a>(
     capture: &'a mut Capture,
     part: bool,
     wanted: impl Fn(&FramesHead) -> bool,
-) -> Result<Option<Item<'a>>, DumpError> {
+) -> Result<Option<CaptureItem<'a>>, DumpError> {
     let item = if part { capture.read_chosen(&wanted) } else { capture.read() };
     Ok(item.map_err(CaptureError::Io)?)
 }

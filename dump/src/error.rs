@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use ppt_capture::{Bound, CaptureError};
-use ppt_predicate::Error as PredicateError;
+use ppt_predicate::ExpressionError as PredicateError;
 use ppt_text::{did_you_mean, nearest};
 use strum::VariantNames;
 use thiserror::Error;

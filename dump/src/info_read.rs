@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 
-use ppt_capture::frame_dsl::metric::Shape;
+use ppt_capture::frame_dsl::metric::MetricShape;
 use ppt_capture::frame_dsl::schema::{Frame, Schema};
 use ppt_capture::{
-    Account, Capture, CaptureError, CellTotals, Chosen, Chunk, ChunkFrames, ClockTable, Codec,
-    Damage, Dropped, FileHeader, Flip, FlipRing, Histogram, Item, Lost, ModuleHistory, ModuleTable,
-    Modules, Process, ProgramKey, RingAccount, SeriesPart, SourceInfo, ThreadNames, ThreadTable,
-    Trigger,
+    Account, Capture, CaptureError, CaptureItem, CellTotals, Chosen, Chunk, ChunkFrames,
+    ClockTable, Codec, Damage, Dropped, FileHeader, Flip, FlipRing, HistogramCells, Lost,
+    ModuleHistory, ModuleTable, Modules, Process, ProgramKey, RingAccount, SeriesPart, SourceInfo,
+    ThreadNames, ThreadTable, Trigger,
 };
 
 use ppt_predicate::{FrameKind, NamedField, named_fields};
@@ -63,38 +63,39 @@ impl Info {
         let mut disabled: BTreeMap<u16, BTreeSet<Chosen>> = BTreeMap::new();
         while let Some(item) = capture.read()? {
             match item {
-                Item::Damage(damage) => {
+                CaptureItem::Damage(damage) => {
                     damages += 1;
                     if damaged.len() < MAX_DAMAGED {
                         damaged.push(damage);
                     }
                 }
-                Item::Chunk(Chunk::Clock(readings)) => clocks.add(&readings),
-                Item::Chunk(Chunk::Frames(frames)) => {
+                CaptureItem::Chunk(Chunk::Clock(readings)) => clocks.add(&readings),
+                CaptureItem::Chunk(Chunk::Frames(frames)) => {
                     last_drain = frames.head.drained_mono_ns;
                     stored.add(&frames);
                 }
-                Item::Chunk(Chunk::Cells(chunk)) => cells.add(&chunk),
-                Item::Chunk(Chunk::Trigger(it)) => match it.further() {
+                CaptureItem::Chunk(Chunk::Cells(chunk)) => cells.add(&chunk),
+                CaptureItem::Chunk(Chunk::Trigger(it)) => match it.further() {
                     None if triggers.len() < MAX_TRIGGERS => triggers.push(it),
                     further => not_listed = u64::saturating_add(not_listed, further.unwrap_or(1)),
                 },
-                Item::Chunk(Chunk::Series(it)) => part = Some(it),
-                Item::Chunk(Chunk::Masks(flip)) => {
+                CaptureItem::Chunk(Chunk::Series(series_part)) => part = Some(series_part),
+                CaptureItem::Chunk(Chunk::Masks(flip)) => {
                     let of_source = disabled.entry(flip.source).or_default();
                     for &(chosen, enabled) in &flip.changes {
-                        match enabled {
-                            true => of_source.remove(&chosen),
-                            false => of_source.insert(chosen),
+                        if enabled {
+                            of_source.remove(&chosen)
+                        } else {
+                            of_source.insert(chosen)
                         };
                     }
                     if flips.len() < MAX_FLIPS {
                         flips.push(flip);
                     }
                 }
-                Item::Chunk(Chunk::Threads(some)) => names.push(some),
-                Item::Chunk(Chunk::Modules(some)) => mapped.push(some),
-                Item::Chunk(_) => {}
+                CaptureItem::Chunk(Chunk::Threads(some)) => names.push(some),
+                CaptureItem::Chunk(Chunk::Modules(some)) => mapped.push(some),
+                CaptureItem::Chunk(_) => {}
             }
         }
         let finish = capture.finish();
@@ -109,9 +110,9 @@ impl Info {
             let rings = rings.remove(&info.id).unwrap_or_default();
             let mut buffer = buffer(info, label, capture.account().dropped(info.id), rings);
             buffer.adds_not_mapped = cells.not_mapped(info.id);
-            metrics(info, &cells.of(info.id), &mut buffer);
+            metrics(info, &cells.sums(info.id), &mut buffer);
             let names = disabled.get(&info.id).into_iter().flatten();
-            buffer.disabled = names.filter_map(|it| it.name(&info.schema)).collect();
+            buffer.disabled = names.filter_map(|name| name.name(&info.schema)).collect();
             buffer
         });
         let modules = module_table(&mapped, &sources);
@@ -121,7 +122,7 @@ impl Info {
             cut: finish.cut,
             damaged: damaged
                 .iter()
-                .map(|it| DamageInfo { offset: it.offset, what: it.kind.to_string() })
+                .map(|damage| DamageInfo { offset: damage.offset, what: damage.kind.to_string() })
                 .collect(),
             damages,
             mismatches,
@@ -137,7 +138,7 @@ impl Info {
             stored,
             triggers_not_listed: not_listed,
             triggers: triggers.into_iter().map(|it| trigger(it, &sources)).collect(),
-            masks: flips.iter().flat_map(|it| masks(it, &sources)).collect(),
+            masks: flips.iter().flat_map(|flip| masks(flip, &sources)).collect(),
             threads: threads(&names, &sources),
             modules_left_out: modules_left_out(&modules),
             modules: modules_of(&modules),
@@ -209,8 +210,9 @@ fn modules_left_out(table: &ModuleTable) -> u64 {
 fn masks(flip: &Flip, sources: &[&SourceInfo]) -> Vec<MaskInfo> {
     let Some(info) = sources.iter().find(|info| info.id == flip.source) else { return Vec::new() };
     let mask = |&(chosen, enabled): &(Chosen, bool)| {
-        let first_seq = |it: &FlipRing| if enabled { it.first_enabled } else { it.first_disabled };
-        let ring = |it: &FlipRing| MaskRingInfo { ring: it.ring, first_seq: first_seq(it) };
+        let first_seq =
+            |ring: &FlipRing| if enabled { ring.first_enabled } else { ring.first_disabled };
+        let ring = |ring: &FlipRing| MaskRingInfo { ring: ring.ring, first_seq: first_seq(ring) };
         let rings = flip.rings.iter().filter(|_| chosen.is_frame());
         Some(MaskInfo {
             mono_ns: flip.mono_ns,
@@ -349,7 +351,11 @@ fn buffer(
 
 /// The fields of each kind of frame that is shown.
 fn fields(schema: &Schema) -> Vec<KindFieldsInfo> {
-    let field = |it: NamedField| FieldInfo { name: it.name, ty: it.ty.to_string(), unit: it.unit };
+    let field = |field: NamedField| FieldInfo {
+        name: field.name,
+        ty: field.ty.to_string(),
+        unit: field.unit,
+    };
     let shown = schema.frames.iter().filter(|frame| !frame.is_hidden());
     let of_kind = |frame: &Frame| {
         let named = named_fields(FrameKind { buffer: &schema.buffer, schema, frame });
@@ -365,16 +371,16 @@ fn metrics(info: &SourceInfo, sums: &BTreeMap<u32, u64>, buffer: &mut BufferInfo
         let first = sums.get(&metric.cells.start).copied().unwrap_or_default();
         let signed = i128::from(first as i64);
         if !metric.shape.is_histogram() {
-            let value = if metric.shape == Shape::Counter { first.into() } else { signed };
+            let value = if metric.shape == MetricShape::Counter { first.into() } else { signed };
             buffer.counters.push(CounterInfo { name, value, unit });
             continue;
         }
-        let histogram = Histogram::of(metric, sums);
+        let histogram = HistogramCells::from_sums(metric, sums);
         let bucket = |part| {
             let (lo, hi) = histogram.quantile(part).unwrap_or_default();
             BucketInfo { lo, hi }
         };
-        let is_time = metric.shape == Shape::Exponential;
+        let is_time = metric.shape == MetricShape::Exponential;
         buffer.histograms.push(HistogramInfo {
             name,
             count: histogram.count,

@@ -63,7 +63,7 @@ impl Info {
         buffer.absent = buffer.absent.saturating_add(gap.count);
         let segment = format!("{:016x}", gap.nonce);
         let mut rings = buffer.rings.iter_mut();
-        if let Some(ring) = rings.find(|it| it.ring == gap.ring && it.segment == segment) {
+        if let Some(ring) = rings.find(|ring| ring.ring == gap.ring && ring.segment == segment) {
             ring.absent = ring.absent.saturating_add(gap.count);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ppt_capture::{Cause, FilesBetween, Why};
+use ppt_capture::{Cause, FilesBetween, TriggerCause};
 use ppt_text::escaped;
 
 use crate::info::{
@@ -172,22 +172,24 @@ fn write_triggers(info: &Info, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "window    {held} of {wanted} s: the recorder held no more")?;
     }
     let (mut listed, mut by_hand) = (0, 0);
-    for (number, it) in triggers.iter().enumerate() {
-        let is_by_hand = it.why == Why::Hand.name() && by_hand < MAX_TRIGGERS;
+    for (number, trigger_info) in triggers.iter().enumerate() {
+        let is_by_hand = trigger_info.why == TriggerCause::Hand.name() && by_hand < MAX_TRIGGERS;
         by_hand += usize::from(is_by_hand);
         if number >= MAX_TRIGGERS && !is_by_hand {
             continue;
         }
         listed += 1;
-        let into = span(begin, it.mono_ns);
-        write!(out, "trigger   {}, {into} s into the window", it.why)?;
-        if !it.expression.is_empty() {
-            write!(out, ": {}", escaped(&it.expression))?;
+        let into = span(begin, trigger_info.mono_ns);
+        write!(out, "trigger   {}, {into} s into the window", trigger_info.why)?;
+        if !trigger_info.expression.is_empty() {
+            write!(out, ": {}", escaped(&trigger_info.expression))?;
         }
-        if let (Some(buffer), Some(ring), Some(seqno)) = (&it.buffer, it.ring, it.seqno) {
+        if let (Some(buffer), Some(ring), Some(seqno)) =
+            (&trigger_info.buffer, trigger_info.ring, trigger_info.seqno)
+        {
             write!(out, ", frame {seqno} of ring {ring} of {}", escaped(buffer))?;
         }
-        match it.note.as_str() {
+        match trigger_info.note.as_str() {
             "" => writeln!(out)?,
             note => writeln!(out, ", {}", escaped(note))?,
         }
@@ -265,9 +267,9 @@ fn write_buffer(
     }
     writeln!(out, "kinds     {}", escaped(&buffer.kinds.join(", ")))?;
     for KindFieldsInfo { kind, fields } in &buffer.fields {
-        let field = |it: &FieldInfo| match it.unit.as_str() {
-            "" => format!("{} ({})", it.name, it.ty),
-            unit => format!("{} ({}, {unit})", it.name, it.ty),
+        let field = |info: &FieldInfo| match info.unit.as_str() {
+            "" => format!("{} ({})", info.name, info.ty),
+            unit => format!("{} ({}, {unit})", info.name, info.ty),
         };
         let fields: Vec<String> = fields.iter().map(field).collect();
         writeln!(out, "fields    {}: {}", escaped(kind), escaped(&fields.join(", ")))?;
@@ -289,7 +291,7 @@ fn write_buffer(
         writeln!(out, "left out  {} (--where)", buffer.left_out)?;
     }
     if !buffer.disabled.is_empty() {
-        let names: Vec<_> = buffer.disabled.iter().map(|it| escaped(it)).collect();
+        let names: Vec<_> = buffer.disabled.iter().map(|text| escaped(text)).collect();
         writeln!(out, "disabled  {}, at the end", names.join(", "))?;
     }
     write_metrics(buffer, out)?;
@@ -326,11 +328,13 @@ fn write_metrics(buffer: &BufferInfo, out: &mut impl Write) -> io::Result<()> {
         let unit = if unit.is_empty() { String::new() } else { format!(" {}", escaped(unit)) };
         writeln!(out, "counter   {} = {value}{unit}", escaped(name))?;
     }
-    for it in &buffer.histograms {
-        write!(out, "histogram {}: {} values", escaped(&it.name), it.count)?;
-        if it.count > 0 {
-            for (name, bucket) in [("p50", it.p50), ("p99", it.p99), ("max", it.max)] {
-                write!(out, ", {name} {}", of_bucket(bucket, &it.unit))?;
+    for histogram in &buffer.histograms {
+        write!(out, "histogram {}: {} values", escaped(&histogram.name), histogram.count)?;
+        if histogram.count > 0 {
+            for (name, bucket) in
+                [("p50", histogram.p50), ("p99", histogram.p99), ("max", histogram.max)]
+            {
+                write!(out, ", {name} {}", of_bucket(bucket, &histogram.unit))?;
             }
         }
         writeln!(out)?;

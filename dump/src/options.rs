@@ -8,7 +8,7 @@ use ppt_symbols::SearchPaths;
 
 /// The format of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum TableFormat {
     /// Tab-separated values.
     #[default]
     Tsv,
@@ -57,7 +57,7 @@ pub enum RowOrder {
 
 /// The options of a dump.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct DumpRequest {
     /// Names of the wanted buffers (`NAME[#hash8][@object]`). All buffers, if empty.
     pub buffers: Vec<String>,
     /// The only wanted kind of frame. `None`: all kinds.
@@ -66,7 +66,7 @@ pub struct Options {
     /// rows nor columns. Gaps are not affected.
     pub matching: Option<Predicate>,
     /// The format of the table.
-    pub format: Format,
+    pub format: TableFormat,
     /// The format of points in time. If `None`, and all time columns of the table are of one clock,
     /// times are as the program wrote them, and ticks are ns since the epoch. If the columns are of
     /// several clocks, all are ns since the epoch. CPU-time clocks cannot be converted, so their

@@ -116,7 +116,7 @@ mod tests {
             let mut ordered = Ordered::with_threads(threads, scope, (jobs, &counter), || {
                 |job: u64| {
                     // The early jobs take longest.
-                    (0..(1000 - job) * 50).for_each(|it| _ = std::hint::black_box(it));
+                    (0..(1000 - job) * 50).for_each(|number| _ = std::hint::black_box(number));
                     job
                 }
             });

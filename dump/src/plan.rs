@@ -7,12 +7,12 @@ use ppt_capture::frame_dsl::columns::whole_table;
 use ppt_capture::frame_dsl::schema::Frame;
 use ppt_capture::frame_dsl::{ColumnType, Style, columns};
 use ppt_capture::{Process, ProcessKey, SourceInfo, TimeNamespace};
-use ppt_predicate::Program;
+use ppt_predicate::CheckedExpression;
 use ppt_text::escaped;
 
 use crate::error::DumpError;
 use crate::matching::FrameMatcher;
-use crate::options::{Options, TimeFormat};
+use crate::options::{DumpRequest, TimeFormat};
 use crate::select::{labels, process, select, several_processes};
 use crate::times::{ClocksOfColumns, comparable};
 
@@ -69,7 +69,7 @@ pub(crate) struct FramePlan {
     /// The field with its time.
     pub at: Option<Time>,
     /// The condition on it.
-    pub matching: Option<Program>,
+    pub matching: Option<CheckedExpression>,
     /// For each column after the standard ones, the source of the cell.
     pub cells: Vec<Option<CellPlan>>,
 }
@@ -86,7 +86,7 @@ pub(crate) struct CellPlan {
 
 impl TablePlan {
     /// The plan for those of these sources that `options` selects.
-    pub fn new(sources: &[&SourceInfo], options: &Options) -> Result<TablePlan, DumpError> {
+    pub fn new(sources: &[&SourceInfo], options: &DumpRequest) -> Result<TablePlan, DumpError> {
         let labels = labels(sources);
         let chosen = select(sources, &labels, &options.buffers)?;
         let named = |name: &str| options.frame.as_ref().is_none_or(|frame| frame == name);
@@ -119,8 +119,8 @@ impl TablePlan {
                 !frame.is_hidden() && named(&frame.name) && matching.may_have(index, id)
             });
             let wanted: Vec<bool> = wanted.collect();
-            let shown = schema.frames.iter().zip(&wanted).filter(|it| *it.1);
-            let shown: Vec<&str> = shown.map(|it| it.0.name.as_str()).collect();
+            let shown = schema.frames.iter().zip(&wanted).filter(|entry| *entry.1);
+            let shown: Vec<&str> = shown.map(|entry| entry.0.name.as_str()).collect();
             if shown.is_empty() {
                 continue;
             }
@@ -130,7 +130,7 @@ impl TablePlan {
             let frames = frames.map(|(id, (frame, wanted))| {
                 let cells = columns(schema, frame, Style::Text);
                 let cells = cells.iter().filter(|_| wanted);
-                let placed = cells.map(|it| (union.place(&it.name), Reader::new(schema, it)));
+                let placed = cells.map(|cell| (union.place(&cell.name), Reader::new(schema, cell)));
                 let mut cells = Vec::new();
                 for (place, cell) in placed.collect::<Vec<_>>() {
                     cells.resize_with(cells.len().max(place + 1), || None);
@@ -138,7 +138,7 @@ impl TablePlan {
                     let is_named = options.addresses.is_some() && cell.ty() == ColumnType::Addr;
                     cells[place] = Some(CellPlan { reader: cell, time: None, is_named });
                 }
-                let (name, at) = (frame.name.clone(), frame.at().and_then(Time::of));
+                let (name, at) = (frame.name.clone(), frame.at().and_then(Time::from_field));
                 let matching = matching.take(index, id);
                 FramePlan { name, wanted, size: frame.size as usize, at, matching, cells }
             });
@@ -155,10 +155,11 @@ impl TablePlan {
             shown_sources.push(sources[index]);
         }
 
-        plan.by_segment = shown_sources.iter().any(|it| it.source.segments.len() > 1);
+        plan.by_segment =
+            shown_sources.iter().any(|shown_source| shown_source.source.segments.len() > 1);
         plan.by_process = several_processes(shown_sources);
         plan.by_buffer =
-            plan.sources.values().map(|it| &it.label).collect::<BTreeSet<_>>().len() > 1;
+            plan.sources.values().map(|source| &source.label).collect::<BTreeSet<_>>().len() > 1;
         plan.by_frame = options.frame.is_none() && kinds.len() > 1;
         plan.by_name = options.names;
         // The standard column is renamed if a field has that name.

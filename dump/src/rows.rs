@@ -2,7 +2,7 @@
 
 use ppt_capture::columns::frame_id;
 use ppt_capture::{ClockTable, Damage, DamageKind, FramesHead, Stamps, ThreadTable};
-use ppt_predicate::{Chunk, Row};
+use ppt_predicate::{Chunk, PredicateRow};
 use ppt_symbols::Symbols;
 
 use crate::cell;
@@ -84,7 +84,7 @@ impl RowContext<'_> {
             }
             let bytes = bytes.get(..frame.size).unwrap_or(bytes);
             if let Some(program) = &frame.matching
-                && program.matches(&Row { chunk: &chunk, seqno: seq, bytes }) != Some(true)
+                && program.matches(&PredicateRow { chunk: &chunk, seqno: seq, bytes }) != Some(true)
             {
                 continue;
             }

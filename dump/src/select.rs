@@ -27,16 +27,18 @@ pub(crate) fn labels(sources: &[&SourceInfo]) -> Vec<String> {
     let label = |info: &&SourceInfo| {
         let source = &info.source;
         let file = file_name(&source.object);
-        let namesakes = || sources.iter().filter(|it| it.source.buffer == source.buffer);
-        let equals = || namesakes().filter(|it| it.source.schema_hash == source.schema_hash);
-        let twins = || equals().filter(|it| process(it) == process(info)).map(|it| &it.source);
-        let here = || twins().filter(|it| it.object == source.object);
+        let namesakes = || sources.iter().filter(|info| info.source.buffer == source.buffer);
+        let equals =
+            || namesakes().filter(|namesake| namesake.source.schema_hash == source.schema_hash);
+        let twins =
+            || equals().filter(|equal| process(equal) == process(info)).map(|equal| &equal.source);
+        let here = || twins().filter(|twin| twin.object == source.object);
         let mut label = source.buffer.clone();
         if namesakes().count() > equals().count() {
             label += &hash8(source.schema_hash);
         }
         if twins().count() > here().count() {
-            let alike = twins().filter(|it| file_name(&it.object) == file).count();
+            let alike = twins().filter(|twin| file_name(&twin.object) == file).count();
             label += &format!("@{}", if alike > here().count() { &source.object } else { file });
         }
         if here().count() > 1 {

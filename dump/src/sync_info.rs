@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ppt_capture::sync::{Readings, SyncError};
-use ppt_capture::times::{ClockStep, Loop, Model, Times, TimesError};
+use ppt_capture::sync::{ClockReadings, SyncError};
+use ppt_capture::times::{ClockModel, ClockStep, Loop, Times, TimesError};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -191,7 +191,7 @@ impl SyncInfo {
         if !path.is_file() {
             return false;
         }
-        let read = std::fs::File::open(path).and_then(|it| it.take(9).read_to_end(&mut begin));
+        let read = std::fs::File::open(path).and_then(|file| file.take(9).read_to_end(&mut begin));
         read.is_ok() && begin == b"ppt sync "
     }
 
@@ -200,7 +200,7 @@ impl SyncInfo {
     /// # Errors
     /// A file cannot be read or is not a `.sync` file, or no host is called `reference`.
     pub fn read(files: &[PathBuf], reference: Option<&str>) -> Result<Self, SyncInfoError> {
-        let mut readings = Readings::default();
+        let mut readings = ClockReadings::default();
         for path in files {
             let bytes = std::fs::read(path);
             let bytes = bytes.map_err(|cause| SyncInfoError::Read { path: path.clone(), cause })?;
@@ -213,8 +213,8 @@ impl SyncInfo {
         let place = match reference {
             None => 0,
             Some(name) => {
-                let found = readings.hosts().iter().position(|it| it.name() == name);
-                let there = || readings.hosts().iter().map(|it| it.name().to_owned()).collect();
+                let found = readings.hosts().iter().position(|host| host.name() == name);
+                let there = || readings.hosts().iter().map(|host| host.name().to_owned()).collect();
                 found.ok_or_else(|| SyncInfoError::NoHost {
                     name: name.to_owned(),
                     there: there(),
@@ -228,26 +228,26 @@ impl SyncInfo {
     ///
     /// # Errors
     /// There is no such host.
-    pub fn from_readings(readings: &Readings, reference: usize) -> Result<Self, TimesError> {
-        let times = Times::of(readings, reference, &Model::default())?;
+    pub fn from_readings(readings: &ClockReadings, reference: usize) -> Result<Self, TimesError> {
+        let times = Times::between_hosts(readings, reference, &ClockModel::default())?;
         // Reports of other programs are used only if no host observed true time itself.
         let said = readings.pulses().is_empty();
-        let model = Model { believes_said: said, ..Model::default() };
+        let model = ClockModel { believes_said: said, ..ClockModel::default() };
         let truth = Times::of_truth(readings, &model).ok();
         let truth = truth.as_ref().map(|times| (times, said));
         let spans = spans(readings);
         let name = |host: usize| readings.hosts()[host].name().to_owned();
-        let step = |it: &ClockStep| {
+        let step = |step: &ClockStep| {
             let first =
-                it.from.and_then(|host| Some((spans[host]?.0, readings.hosts()[host].tick_hz())));
+                step.from.and_then(|host| Some((spans[host]?.0, readings.hosts()[host].tick_hz())));
             let (first, hz) = first.unwrap_or((0, 1_000_000_000));
             let ns =
                 |tick: i128| (tick - i128::from(first)) * 1_000_000_000 / i128::from(hz.max(1));
             StepInfo {
-                from: it.from.map(name),
-                to: it.to.map(name),
-                between_ns: (ns(it.between.0), ns(it.between.1)),
-                by_ns: it.by_ns,
+                from: step.from.map(name),
+                to: step.to.map(name),
+                between_ns: (ns(step.between.0), ns(step.between.1)),
+                by_ns: step.by_ns,
             }
         };
         let turn = |it: &Loop| LoopInfo {
@@ -260,7 +260,7 @@ impl SyncInfo {
             format: 1,
             reference: name(reference),
             hosts: (0..spans.len())
-                .map(|it| host(readings, &times, truth, (reference, it), spans[it]))
+                .map(|index| host(readings, &times, truth, (reference, index), spans[index]))
                 .collect(),
             pairs: pairs(readings),
             steps: times.steps().iter().take(MOST).map(step).collect(),
@@ -275,38 +275,38 @@ impl SyncInfo {
 }
 
 /// The first and the last read tick of each host.
-fn spans(readings: &Readings) -> Vec<Option<(u64, u64)>> {
+fn spans(readings: &ClockReadings) -> Vec<Option<(u64, u64)>> {
     let mut spans: Vec<Option<(u64, u64)>> = vec![None; readings.hosts().len()];
     let mut see = |host: u32, tick: u64| {
         let span = spans[host as usize].get_or_insert((tick, tick));
         *span = (span.0.min(tick), span.1.max(tick));
     };
-    for it in readings.probes() {
-        see(it.from, it.from_tick);
-        see(it.to, it.to_tick);
+    for probe in readings.probes() {
+        see(probe.from, probe.from_tick);
+        see(probe.to, probe.to_tick);
     }
-    for it in readings.one_ways() {
-        see(it.from, it.from_tick);
-        see(it.to, it.to_tick);
+    for one_way in readings.one_ways() {
+        see(one_way.from, one_way.from_tick);
+        see(one_way.to, one_way.to_tick);
     }
-    for it in readings.pulses() {
-        see(it.host, it.tick_before);
+    for pulse in readings.pulses() {
+        see(pulse.host, pulse.tick_before);
     }
-    for it in readings.said() {
-        see(it.host, it.tick);
+    for time_source in readings.time_sources() {
+        see(time_source.host, time_source.tick);
     }
     spans
 }
 
 fn host(
-    readings: &Readings,
+    readings: &ClockReadings,
     times: &Times,
     truth: Option<(&Times, bool)>,
     (reference, number): (usize, usize),
     span: Option<(u64, u64)>,
 ) -> HostInfo {
     let host = &readings.hosts()[number];
-    let is_its = |it: u32| it as usize == number;
+    let is_its = |n: u32| n as usize == number;
     let ns =
         |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(host.tick_hz().max(1))) as u64;
     let (first, last) = span.unwrap_or_default();
@@ -315,12 +315,13 @@ fn host(
     };
     let hz = u128::from(readings.hosts()[reference].tick_hz().max(1));
     let width_by = |times: &Times, hz: u128, tick: u64| {
-        let it = times.at(number, tick)?;
-        Some(((it.hi - it.lo).max(0) as u128 * 1_000_000_000 / hz) as u64)
+        let bounds = times.at(number, tick)?;
+        Some(((bounds.hi - bounds.lo).max(0) as u128 * 1_000_000_000 / hz) as u64)
     };
     let width = |tick: u64| width_by(times, hz, tick);
     let sorted = |width: &dyn Fn(u64) -> Option<u64>| {
-        let mut known: Vec<u64> = (0..=SAMPLES).filter_map(|it| width(at(it, SAMPLES))).collect();
+        let mut known: Vec<u64> =
+            (0..=SAMPLES).filter_map(|number| width(at(number, SAMPLES))).collect();
         known.sort_unstable();
         known
     };
@@ -341,13 +342,13 @@ fn host(
         tick_hz: host.tick_hz(),
         readings: readings.clocks(number).len(),
         span_ns: ns(last - first),
-        pulses: readings.pulses().iter().filter(|it| is_its(it.host)).count(),
-        said: readings.said().iter().filter(|it| is_its(it.host)).count(),
+        pulses: readings.pulses().iter().filter(|pulse| is_its(pulse.host)).count(),
+        said: readings.time_sources().iter().filter(|time_source| is_its(time_source.host)).count(),
         ppm: faster(times, (reference, number), (first, last), readings),
         width_ns: spread(&known),
         unknown: 1.0 - known.len() as f64 / (SAMPLES + 1) as f64,
         widths: (0..=MOMENTS)
-            .map(|it| width_of(at(it, MOMENTS)))
+            .map(|number| width_of(at(number, MOMENTS)))
             .filter(|_| span.is_some())
             .collect(),
         true_time,
@@ -360,9 +361,9 @@ fn faster(
     times: &Times,
     (reference, number): (usize, usize),
     (first, last): (u64, u64),
-    readings: &Readings,
+    readings: &ClockReadings,
 ) -> Option<f64> {
-    let stepped = |it: &ClockStep| [it.from, it.to].contains(&Some(number));
+    let stepped = |step: &ClockStep| [step.from, step.to].contains(&Some(number));
     if times.steps().iter().any(stepped) {
         return None;
     }
@@ -373,19 +374,21 @@ fn faster(
     (other > 0.0).then(|| (own / other - 1.0) * 1e6)
 }
 
-fn pairs(readings: &Readings) -> Vec<PairInfo> {
+fn pairs(readings: &ClockReadings) -> Vec<PairInfo> {
     let mut pairs: BTreeMap<(u32, u32), (u64, u64, Option<u64>)> = BTreeMap::new();
-    for it in readings.probes() {
-        let pair = pairs.entry((it.from, it.to)).or_default();
+    for probe in readings.probes() {
+        let pair = pairs.entry((probe.from, probe.to)).or_default();
         pair.0 += 1;
-        let way = i128::from(it.t4) - i128::from(it.t1) - (i128::from(it.t3) - i128::from(it.t2));
+        let way = i128::from(probe.t4)
+            - i128::from(probe.t1)
+            - (i128::from(probe.t3) - i128::from(probe.t2));
         // If CLOCK_REALTIME was stepped in between, the difference is not a round-trip time.
         if let Ok(way) = u64::try_from(way) {
             pair.2 = Some(pair.2.map_or(way, |least| least.min(way)));
         }
     }
-    for it in readings.one_ways() {
-        pairs.entry((it.from, it.to)).or_default().1 += 1;
+    for one_way in readings.one_ways() {
+        pairs.entry((one_way.from, one_way.to)).or_default().1 += 1;
     }
     let name = |host: u32| readings.hosts()[host as usize].name().to_owned();
     let pair = |((from, to), (probes, one_ways, least_ns))| PairInfo {

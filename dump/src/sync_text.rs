@@ -24,48 +24,48 @@ impl SyncInfo {
     /// Those of `out`.
     pub fn write_text(&self, mut out: impl Write) -> io::Result<()> {
         writeln!(out, "times are by the clock of {}", escaped(&self.reference))?;
-        for it in &self.hosts {
+        for host in &self.hosts {
             writeln!(out)?;
-            write_host(it, &self.reference, &mut out)?;
+            write_host(host, &self.reference, &mut out)?;
         }
-        for it in &self.pairs {
-            let (from, to) = (escaped(&it.from), escaped(&it.to));
-            write!(out, "\nbetween   {from} and {to}: {} probes", it.probes)?;
-            if it.one_ways > 0 {
-                write!(out, ", {} messages one way", it.one_ways)?;
+        for info in &self.pairs {
+            let (from, to) = (escaped(&info.from), escaped(&info.to));
+            write!(out, "\nbetween   {from} and {to}: {} probes", info.probes)?;
+            if info.one_ways > 0 {
+                write!(out, ", {} messages one way", info.one_ways)?;
             }
-            if let Some(least) = it.least_ns {
+            if let Some(least) = info.least_ns {
                 write!(out, ", least way there and back {}", time(least))?;
             }
         }
         writeln!(out)?;
         let name =
-            |it: &Option<String>| it.as_deref().map_or_else(|| "true time".to_owned(), escaped);
-        for it in self.steps.iter().take(MOST) {
+            |text: &Option<String>| text.as_deref().map_or_else(|| "true time".to_owned(), escaped);
+        for step in self.steps.iter().take(MOST) {
             let s = |ns: i128| ns as f64 / 1e9;
             writeln!(
                 out,
                 "step      of {} beside {}: {:.6} to {:.6} s, from {:.3} to {:.3} s after the first reading",
-                name(&it.to),
-                name(&it.from),
-                s(it.by_ns.0.into()),
-                s(it.by_ns.1.into()),
-                s(it.between_ns.0),
-                s(it.between_ns.1)
+                name(&step.to),
+                name(&step.from),
+                s(step.by_ns.0.into()),
+                s(step.by_ns.1.into()),
+                s(step.between_ns.0),
+                s(step.between_ns.1)
             )?;
         }
-        for it in self.loops.iter().take(MOST) {
+        for info in self.loops.iter().take(MOST) {
             writeln!(
                 out,
                 "loop      {} and {} by themselves differ from the way by others: {} on average, {} at most",
-                name(&it.from),
-                name(&it.to),
-                time(it.mean_ns.abs() as u64),
-                time(it.worst_ns.abs() as u64)
+                name(&info.from),
+                name(&info.to),
+                time(info.mean_ns.abs() as u64),
+                time(info.worst_ns.abs() as u64)
             )?;
         }
         // At both ends of a file, some stamps lack a clock reading on one side.
-        let probes: u64 = self.pairs.iter().map(|it| it.probes).sum();
+        let probes: u64 = self.pairs.iter().map(|pair| pair.probes).sum();
         if self.stepped > 0 || self.far > 10 + probes / 20 {
             writeln!(
                 out,
@@ -78,8 +78,9 @@ impl SyncInfo {
         if self.cut_lines > 0 {
             writeln!(out, "cut       the last line of {} files", self.cut_lines)?;
         }
-        let counts = self.counts.iter().filter(|it| *it.1 > 0);
-        let counts: Vec<_> = counts.map(|(what, it)| format!("{} {it}", escaped(what))).collect();
+        let counts = self.counts.iter().filter(|count| *count.1 > 0);
+        let counts: Vec<_> =
+            counts.map(|(what, number)| format!("{} {number}", escaped(what))).collect();
         if !counts.is_empty() {
             writeln!(out, "packets   {}", counts.join(", "))?;
         }
@@ -103,9 +104,9 @@ fn write_host(host: &HostInfo, reference: &str, out: &mut impl Write) -> io::Res
             host.pulses, host.said
         )?;
     }
-    if let Some(it) = &host.true_time {
-        let [least, median, most] = it.width_ns.map(time);
-        let said = if it.said { ", if what other programs say is right" } else { "" };
+    if let Some(true_time) = &host.true_time {
+        let [least, median, most] = true_time.width_ns.map(time);
+        let said = if true_time.said { ", if what other programs say is right" } else { "" };
         writeln!(
             out,
             "          true time is known within {least} to {most}, median {median}{said}"
@@ -124,7 +125,7 @@ fn write_host(host: &HostInfo, reference: &str, out: &mut impl Write) -> io::Res
         );
     };
     // The nominal rates are not more accurate than this.
-    if let Some(ppm) = host.ppm.filter(|it| it.abs() >= 1.0) {
+    if let Some(ppm) = host.ppm.filter(|ppm| ppm.abs() >= 1.0) {
         writeln!(out, "rate      {ppm:+.3} ppm")?;
     }
     let unknown = match host.unknown {
@@ -133,9 +134,9 @@ fn write_host(host: &HostInfo, reference: &str, out: &mut impl Write) -> io::Res
     };
     let [least, median, most] = [least, median, most].map(time);
     writeln!(out, "width     {least} to {most}, median {median}{unknown}")?;
-    for it in &host.widths {
-        let width = it.width_ns.map_or_else(|| "not known".to_owned(), time);
-        writeln!(out, "          {:>10}  {width}", time(it.at_ns))?;
+    for info in &host.widths {
+        let width = info.width_ns.map_or_else(|| "not known".to_owned(), time);
+        writeln!(out, "          {:>10}  {width}", time(info.at_ns))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use ppt_capture::Stamps;
-use ppt_capture::columns::{Reader, Scale, Time};
+use ppt_capture::columns::{Reader, Time, TimeScale};
 use ppt_capture::frame_dsl::schema::Clock;
 
 use crate::options::TimeFormat;
@@ -21,10 +21,10 @@ pub(crate) struct ClocksOfColumns {
 impl ClocksOfColumns {
     pub fn add(&mut self, reader: &Reader) {
         match reader.time().map(Time::scale) {
-            Some(Scale::Ticks | Scale::Ns(Clock::Realtime)) => self.realtime = true,
-            Some(Scale::Ns(Clock::Monotonic)) => self.monotonic = true,
-            Some(Scale::Ns(Clock::Boottime)) => self.boottime = true,
-            Some(Scale::Ns(Clock::ThreadCpu | Clock::ProcessCpu)) | None => {}
+            Some(TimeScale::Ticks | TimeScale::Ns(Clock::Realtime)) => self.realtime = true,
+            Some(TimeScale::Ns(Clock::Monotonic)) => self.monotonic = true,
+            Some(TimeScale::Ns(Clock::Boottime)) => self.boottime = true,
+            Some(TimeScale::Ns(Clock::ThreadCpu | Clock::ProcessCpu)) | None => {}
         }
     }
 
@@ -40,7 +40,7 @@ impl ClocksOfColumns {
 /// This excludes CPU-time clocks.
 pub(crate) fn comparable(reader: &Reader) -> Option<Time> {
     let is_cpu =
-        |time: &Time| matches!(time.scale(), Scale::Ns(Clock::ThreadCpu | Clock::ProcessCpu));
+        |time: &Time| matches!(time.scale(), TimeScale::Ns(Clock::ThreadCpu | Clock::ProcessCpu));
     reader.time().filter(|time| !is_cpu(time))
 }
 

@@ -124,8 +124,8 @@ impl TableBounds {
 
 /// Realtime − monotonic, ns: from the clock readings, or else from the file header.
 pub(crate) fn epoch_offset(header: Option<&FileHeader>, clocks: &ClockTable) -> Option<i128> {
-    let by_header =
-        header.map(|it| i128::from(it.created_realtime_ns) - i128::from(it.created_mono_ns));
+    let by_header = header
+        .map(|header| i128::from(header.created_realtime_ns) - i128::from(header.created_mono_ns));
     clocks.epoch_offset().or(by_header)
 }
 

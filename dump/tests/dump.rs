@@ -6,7 +6,9 @@ use std::io::{self, Cursor, Write};
 use std::path::{Path, PathBuf};
 
 use ppt_capture::{CaptureWriter, Cause, FileHeader, FramesHead, Gap};
-use ppt_dump::{DumpError, DumpOutcome, Format, Info, Options, Predicate, dump, dump_stream};
+use ppt_dump::{
+    DumpError, DumpOutcome, DumpRequest, Info, Predicate, TableFormat, dump, dump_stream,
+};
 use support::{NONCE, capture, end, frame, login, other_source, pass, source};
 
 fn golden(name: &str) -> PathBuf {
@@ -30,7 +32,7 @@ fn check(name: &str, found: &[u8]) {
     );
 }
 
-fn stream(bytes: &[u8], options: &Options) -> Result<(String, DumpOutcome), DumpError> {
+fn stream(bytes: &[u8], options: &DumpRequest) -> Result<(String, DumpOutcome), DumpError> {
     let mut out = Vec::new();
     let outcome = dump_stream(Cursor::new(bytes.to_vec()), options, &mut out)?;
     Ok((String::from_utf8(out).unwrap(), outcome))
@@ -50,10 +52,11 @@ fn tables_are_as_they_were() {
 }
 
 fn tables_of(path: &Path) {
-    let formats = [(Format::Tsv, "tsv"), (Format::Csv, "csv"), (Format::JsonLines, "jsonl")];
+    let formats =
+        [(TableFormat::Tsv, "tsv"), (TableFormat::Csv, "csv"), (TableFormat::JsonLines, "jsonl")];
     for (format, extension) in formats {
         for (gaps, what) in [(false, ""), (true, "gaps.")] {
-            let options = Options { format, gaps, ..Options::default() };
+            let options = DumpRequest { format, gaps, ..DumpRequest::default() };
             let mut out = Vec::new();
             let outcome = dump(path, &options, &mut out).unwrap();
             assert_eq!((outcome.damages, outcome.cut), (0, None));
@@ -62,7 +65,7 @@ fn tables_of(path: &Path) {
             assert_eq!(streamed.as_bytes(), out, "a stream gives the same table");
         }
     }
-    let options = Options { frame: Some("login".to_owned()), ..Options::default() };
+    let options = DumpRequest { frame: Some("login".to_owned()), ..DumpRequest::default() };
     let mut out = Vec::new();
     dump(path, &options, &mut out).unwrap();
     check("capture.bin.login.tsv", &out);
@@ -96,7 +99,7 @@ fn the_account_shows_the_fields_that_an_expression_may_name() {
         for field in &kind.fields {
             let matching = Some(Predicate::parse(&format!("\"{}\" IS NULL", field.name)).unwrap());
             let frame = Some(kind.kind.clone());
-            let options = Options { frame, matching, ..Options::default() };
+            let options = DumpRequest { frame, matching, ..DumpRequest::default() };
             dump(&golden("written.bin"), &options, io::sink()).unwrap();
             assert!(text.contains(&format!("{} ({}", field.name, field.ty)), "{text}");
             count += 1;
@@ -107,11 +110,12 @@ fn the_account_shows_the_fields_that_an_expression_may_name() {
 
 #[test]
 fn json_lines_are_json_and_no_format_lets_control_characters_through() {
-    for format in [Format::Tsv, Format::Csv, Format::JsonLines] {
-        let (text, _) = stream(&capture(), &Options { format, ..Options::default() }).unwrap();
+    for format in [TableFormat::Tsv, TableFormat::Csv, TableFormat::JsonLines] {
+        let (text, _) =
+            stream(&capture(), &DumpRequest { format, ..DumpRequest::default() }).unwrap();
         let odd = |c: &char| c.is_control() && !matches!(c, '\n' | '\t');
         assert_eq!(text.chars().find(odd), None);
-        if format == Format::JsonLines {
+        if format == TableFormat::JsonLines {
             for line in text.lines() {
                 serde_json::from_str::<serde_json::Value>(line).unwrap();
             }
@@ -128,23 +132,23 @@ fn several_buffers_share_a_table() {
     writer.frames(&head(0, 1, 1, 120), &frame(1, &login(9), 120)).unwrap();
     let bytes = writer.end(&end(&[])).unwrap();
 
-    let (text, _) = stream(&bytes, &Options::default()).unwrap();
+    let (text, _) = stream(&bytes, &DumpRequest::default()).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("seqno\tring\ttid\tbuffer\tframe\tkind\twho\t"), "{}", lines[0]);
     assert!(lines[0].ends_with("\tcount"), "{}", lines[0]);
     assert!(lines[1].starts_with("1\t0\t\tother\tonly\t\t\t") && lines[1].ends_with("\t5"));
     assert!(lines[2].starts_with("1\t0\t\tdemo\tlogin\t\t9\t") && lines[2].ends_with('\t'));
 
-    let only = Options { buffers: vec!["other".to_owned()], ..Options::default() };
+    let only = DumpRequest { buffers: vec!["other".to_owned()], ..DumpRequest::default() };
     assert_eq!(stream(&bytes, &only).unwrap().0, "seqno\tring\ttid\tcount\n1\t0\t\t5\n");
-    let wrong = Options { buffers: vec!["dem".to_owned()], ..Options::default() };
+    let wrong = DumpRequest { buffers: vec!["dem".to_owned()], ..DumpRequest::default() };
     let error = stream(&bytes, &wrong).unwrap_err();
     assert!(error.is_usage());
     assert_eq!(
         error.to_string(),
         "no buffer is called `dem` (did you mean `demo`?); the capture has: demo, other"
     );
-    let wrong = Options { frame: Some("\u{1b}x".to_owned()), ..Options::default() };
+    let wrong = DumpRequest { frame: Some("\u{1b}x".to_owned()), ..DumpRequest::default() };
     let error = stream(&bytes, &wrong).unwrap_err();
     let expected = r"no frame is called `\x1bx`; the chosen buffers have: login, only, pass";
     assert_eq!(error.to_string(), expected);
@@ -155,8 +159,8 @@ fn no_rows_still_make_a_header() {
     let mut writer = CaptureWriter::create(Vec::new(), &FileHeader::default()).unwrap();
     writer.source(0, &other_source()).unwrap();
     let bytes = writer.end(&end(&[])).unwrap();
-    assert_eq!(stream(&bytes, &Options::default()).unwrap().0, "seqno\tring\ttid\tcount\n");
-    let gaps = Options { gaps: true, ..Options::default() };
+    assert_eq!(stream(&bytes, &DumpRequest::default()).unwrap().0, "seqno\tring\ttid\tcount\n");
+    let gaps = DumpRequest { gaps: true, ..DumpRequest::default() };
     let (text, _) = stream(&bytes, &gaps).unwrap();
     assert_eq!(text, "buffer\tsegment\tring\tfirst_seq\tcount\tcause\n");
 }
@@ -169,7 +173,7 @@ fn a_frame_of_an_unknown_kind_is_damage() {
     payload.extend(frame(2, &[7, 7], 120));
     payload.extend(frame(3, &login(11), 120));
     writer.frames(&head(0, 1, 3, 120), &payload).unwrap();
-    let (text, outcome) = stream(&writer.end(&end(&[])).unwrap(), &Options::default()).unwrap();
+    let (text, outcome) = stream(&writer.end(&end(&[])).unwrap(), &DumpRequest::default()).unwrap();
     assert_eq!((text.lines().count(), outcome.rows, outcome.damages), (3, 2, 1));
     let said = outcome.damaged[0].to_string();
     assert!(said.contains("frame 2 of ring 0 has the frame id 1799"), "{said}");
@@ -184,9 +188,9 @@ fn a_late_buffer_is_shown_where_the_format_allows() {
     writer.frames(&head(0, 1, 1, 120), &frame(1, &login(9), 120)).unwrap();
     let bytes = writer.end(&end(&[])).unwrap();
 
-    let (text, outcome) = stream(&bytes, &Options::default()).unwrap();
+    let (text, outcome) = stream(&bytes, &DumpRequest::default()).unwrap();
     assert_eq!((text.lines().count(), outcome.unshown), (2, 1));
-    let json = Options { format: Format::JsonLines, ..Options::default() };
+    let json = DumpRequest { format: TableFormat::JsonLines, ..DumpRequest::default() };
     let (text, outcome) = stream(&bytes, &json).unwrap();
     assert_eq!((text.lines().count(), outcome.unshown), (2, 0));
 
@@ -194,17 +198,17 @@ fn a_late_buffer_is_shown_where_the_format_allows() {
     let path = folder.path().join("out.bin");
     std::fs::write(&path, &bytes).unwrap();
     let mut out = Vec::new();
-    let outcome = dump(&path, &Options::default(), &mut out).unwrap();
+    let outcome = dump(&path, &DumpRequest::default(), &mut out).unwrap();
     assert_eq!((outcome.rows, outcome.unshown), (2, 0), "a file is surveyed first");
 }
 
 #[test]
 fn a_cut_or_damaged_capture_gives_the_rows_of_its_good_chunks() {
     let bytes = capture();
-    let (whole, _) = stream(&bytes, &Options::default()).unwrap();
+    let (whole, _) = stream(&bytes, &DumpRequest::default()).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
     for len in (256..bytes.len()).step_by(7) {
-        let (text, outcome) = stream(&bytes[..len], &Options::default()).unwrap();
+        let (text, outcome) = stream(&bytes[..len], &DumpRequest::default()).unwrap();
         assert_eq!(outcome.damages, 0);
         assert!(outcome.cut.is_some());
         let rows = text.lines().skip(1);
@@ -218,7 +222,7 @@ fn a_cut_or_damaged_capture_gives_the_rows_of_its_good_chunks() {
     for at in (0..bytes.len()).step_by(5) {
         let mut bytes = bytes.clone();
         bytes[at] ^= 0x10;
-        let (text, _) = stream(&bytes, &Options::default()).unwrap();
+        let (text, _) = stream(&bytes, &DumpRequest::default()).unwrap();
         // A damaged source or clock changes the columns and times. Damaged rows are tested bit by
         // bit in ppt-capture.
         assert!(text.lines().count() <= lines.len(), "byte {at}");
@@ -244,7 +248,7 @@ fn damage_shows_up_as_gaps_of_the_cause_corrupt() {
     }
     let mut bytes = writer.end(&end(&[(1, 5, 3, 1)])).unwrap();
     bytes[at] ^= 1;
-    let gaps = Options { gaps: true, ..Options::default() };
+    let gaps = DumpRequest { gaps: true, ..DumpRequest::default() };
     let (text, outcome) = stream(&bytes, &gaps).unwrap();
     let rows: Vec<&str> = text.lines().skip(1).collect();
     let nonce = format!("{NONCE:016x}");
@@ -269,8 +273,8 @@ fn a_closed_pipe_stays_one() {
             Ok(())
         }
     }
-    for format in [Format::Tsv, Format::Csv, Format::JsonLines] {
-        let options = Options { format, ..Options::default() };
+    for format in [TableFormat::Tsv, TableFormat::Csv, TableFormat::JsonLines] {
+        let options = DumpRequest { format, ..DumpRequest::default() };
         let error = dump_stream(Cursor::new(capture()), &options, Closed).unwrap_err();
         let kind = match error {
             DumpError::Output(error) => error.kind(),
@@ -292,6 +296,6 @@ fn a_frame_shorter_than_the_stride_shows_nothing_of_what_follows() {
     payload[16..].copy_from_slice(&pass(1)[8..]);
     writer.frames(&head(0, 1, 1, 120), &payload).unwrap();
     let bytes = writer.end(&end(&[])).unwrap();
-    let options = Options { frame: Some("login".to_owned()), ..Options::default() };
+    let options = DumpRequest { frame: Some("login".to_owned()), ..DumpRequest::default() };
     assert_eq!(stream(&bytes, &options).unwrap().0, "seqno\tring\ttid\twho\n1\t0\t\t9\n");
 }

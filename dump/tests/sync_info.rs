@@ -95,7 +95,7 @@ fn a_step_of_a_counter_is_told() {
         .map(|line| {
             let mut words: Vec<String> = line.split('\t').map(str::to_owned).collect();
             let later = |word: &str| {
-                word.parse::<u64>().is_ok_and(|it| it % 1_000_000_000_000 > 11_000_000_000)
+                word.parse::<u64>().is_ok_and(|number| number % 1_000_000_000_000 > 11_000_000_000)
             };
             let shift =
                 |word: &mut String| *word = (word.parse::<u64>().unwrap() + 3_000_000).to_string();
@@ -135,9 +135,12 @@ fn true_time_is_told_where_somebody_knows_it() {
     };
     let pulses: String = (1..19).map(edge).collect();
     for (number, host) in told(&(text.clone() + &pulses)).iter().enumerate() {
-        let it = host.true_time.unwrap();
+        let true_time = host.true_time.unwrap();
         // Edges are seen within 1.6 µs, and the other host adds 800 ns of delay.
-        assert!(!it.said && it.width_ns[1] < 2_000 + 1_200 * number as u64, "{it:?}");
+        assert!(
+            !true_time.said && true_time.width_ns[1] < 2_000 + 1_200 * number as u64,
+            "{true_time:?}"
+        );
     }
     let said = format!("said\t1\tchrony\t{}\t250\t4000\n", tick(1, 9_000_000_000));
     assert!(told(&(text + &said))[1].true_time.is_some_and(|it| it.said));

@@ -8,28 +8,28 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ppt_dump::{
-    Bound, DumpError, DumpOutcome, Format, Options, RowOrder, SortLimits, TimeFormat, dump,
-    dump_stream,
+    Bound, DumpError, DumpOutcome, DumpRequest, RowOrder, SortLimits, TableFormat, TimeFormat,
+    dump, dump_stream,
 };
 use proptest::prelude::*;
 use windows::{CaptureModel, Damage, FrameTime, MONO, REAL, SECOND, model};
 
-fn table(path: &Path, options: &Options) -> Result<(Vec<String>, DumpOutcome), DumpError> {
+fn table(path: &Path, options: &DumpRequest) -> Result<(Vec<String>, DumpOutcome), DumpError> {
     let mut out = Vec::new();
     let outcome = dump(path, options, &mut out)?;
     let text = String::from_utf8(out).unwrap();
     Ok((text.lines().skip(1).map(str::to_owned).collect(), outcome))
 }
 
-fn streamed(bytes: &[u8], options: &Options) -> Result<(Vec<String>, DumpOutcome), DumpError> {
+fn streamed(bytes: &[u8], options: &DumpRequest) -> Result<(Vec<String>, DumpOutcome), DumpError> {
     let mut out = Vec::new();
     let outcome = dump_stream(Cursor::new(bytes.to_vec()), options, &mut out)?;
     let text = String::from_utf8(out).unwrap();
     Ok((text.lines().skip(1).map(str::to_owned).collect(), outcome))
 }
 
-fn bounds(from: Option<Bound>, to: Option<Bound>) -> Options {
-    Options { from, to, time: Some(TimeFormat::Ns), ..Options::default() }
+fn bounds(from: Option<Bound>, to: Option<Bound>) -> DumpRequest {
+    DumpRequest { from, to, time: Some(TimeFormat::Ns), ..DumpRequest::default() }
 }
 
 fn seq(seq: u64) -> Option<Bound> {
@@ -42,7 +42,7 @@ fn epoch(ns: i64) -> Option<Bound> {
 }
 
 /// The rows that the bounds keep, and the number of undecidable ones.
-fn left(model: &CaptureModel, rows: &[String], options: &Options) -> (Vec<String>, u64) {
+fn left(model: &CaptureModel, rows: &[String], options: &DumpRequest) -> (Vec<String>, u64) {
     let mut untimed = 0;
     let mut wanted = |row: &&String| {
         let (seq, time) = model.of_row(row);
@@ -131,7 +131,7 @@ proptest! {
         };
         let expected = sorted(table(&path, &bounds(None, None)).unwrap().0);
         let order = RowOrder::Time(SortLimits { memory, folder: folder.path().to_owned() });
-        let options = Options { order, ..bounds(None, None) };
+        let options = DumpRequest { order, ..bounds(None, None) };
         let (rows, outcome) = table(&path, &options).unwrap();
         prop_assert_eq!(outcome.rows, rows.len() as u64);
         prop_assert_eq!(&rows, &expected);
@@ -149,7 +149,7 @@ proptest! {
         let path = folder.path().join("out.bin");
         for bytes in [model.bytes.clone(), damage.of(&model.bytes)] {
             fs::write(&path, &bytes).unwrap();
-            let gaps = Options { gaps: true, ..Options::default() };
+            let gaps = DumpRequest { gaps: true, ..DumpRequest::default() };
             let Ok((mut whole, _)) = table(&path, &gaps) else { continue };
             whole.retain(|row| {
                 let cells: Vec<_> = row.rsplit('\t').collect();
@@ -157,7 +157,7 @@ proptest! {
                     (cells[2].parse().unwrap(), cells[1].parse().unwrap());
                 first <= to && from < first + count
             });
-            let part = Options { gaps: true, ..bounds(seq(from), seq(to)) };
+            let part = DumpRequest { gaps: true, ..bounds(seq(from), seq(to)) };
             let (part, _) = table(&path, &part).unwrap();
             // Losses by damage outside of the part are found only if everything is read.
             let sure = |row: &&String| !row.ends_with("corrupt");
@@ -172,10 +172,10 @@ fn both_bounds_belong_to_the_part() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
     // A frame each second, in two chunks.
-    let times: Vec<_> = (0..10).map(|it| FrameTime::At(it * SECOND)).collect();
+    let times: Vec<_> = (0..10).map(|number| FrameTime::At(number * SECOND)).collect();
     let model = CaptureModel::simple(&[&times[..5], &times[5..]]);
     fs::write(&path, &model.bytes).unwrap();
-    let seqs = |options: &Options| -> Vec<u64> {
+    let seqs = |options: &DumpRequest| -> Vec<u64> {
         let (rows, _) = table(&path, options).unwrap();
         rows.iter().map(|row| model.of_row(row).0).collect()
     };
@@ -215,7 +215,7 @@ fn gaps_are_as_old_as_the_chunk_that_states_them() {
     let (mut bytes, at) = windows::with_gaps();
     fs::write(&path, &bytes).unwrap();
     let gaps = |from, to| {
-        let options = Options { gaps: true, ..bounds(epoch(from), epoch(to)) };
+        let options = DumpRequest { gaps: true, ..bounds(epoch(from), epoch(to)) };
         let (rows, outcome) = table(&path, &options).unwrap();
         let first = |row: &String| row.rsplit('\t').nth(2).unwrap().parse::<u64>().unwrap();
         (rows.iter().map(first).collect::<Vec<_>>(), outcome.untimed)
@@ -235,7 +235,7 @@ fn gaps_are_as_old_as_the_chunk_that_states_them() {
 fn a_chunk_that_lost_bytes_hides_none_of_those_behind_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
-    let times: Vec<_> = (0..3000).map(|it| FrameTime::At(it * 1000)).collect();
+    let times: Vec<_> = (0..3000).map(|number| FrameTime::At(number * 1000)).collect();
     let chunks: Vec<_> = times.chunks(1000).collect();
     let mut bytes = CaptureModel::simple(&chunks).bytes;
     // Removes most of the first chunk's frames: the others begin inside its stated length.
@@ -274,12 +274,12 @@ fn bytes_read() -> u64 {
 fn a_narrow_part_of_a_large_capture_is_read_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
-    let times: Vec<_> = (0..400_000).map(|it| FrameTime::At(it * 1_000)).collect();
+    let times: Vec<_> = (0..400_000).map(|number| FrameTime::At(number * 1_000)).collect();
     let chunks: Vec<_> = times.chunks(10_000).collect();
     let model = CaptureModel::simple(&chunks);
     fs::write(&path, &model.bytes).unwrap();
     let whole = model.bytes.len() as u64;
-    let read = |options: &Options| {
+    let read = |options: &DumpRequest| {
         let before = bytes_read();
         let (rows, _) = table(&path, options).unwrap();
         (rows.len(), bytes_read() - before)
@@ -318,11 +318,11 @@ fn a_table_has_one_clock() {
         FrameTime::NotTaken,
     ]);
     fs::write(&path, &model.bytes).unwrap();
-    let cells = |options: &Options| -> Vec<String> {
+    let cells = |options: &DumpRequest| -> Vec<String> {
         let (rows, _) = table(&path, options).unwrap();
         rows.iter().map(|row| row.rsplit(['\t', ',']).next().unwrap().to_owned()).collect()
     };
-    let shown = |time| Options { time, ..Options::default() };
+    let shown = |time| DumpRequest { time, ..DumpRequest::default() };
     let [first, second] = [REAL, REAL + SECOND as u64].map(|ns| ns.to_string());
     let both = [&first, &second, "", &first, &second, ""];
     // Ticks and the monotonic clock, in one column.
@@ -334,28 +334,32 @@ fn a_table_has_one_clock() {
     );
     let rel = ["0.000000000", "1.000000000", "", "0.000000000", "1.000000000", ""];
     assert_eq!(cells(&shown(Some(TimeFormat::Rel))), rel);
-    let utc = cells(&Options { format: Format::Csv, ..shown(Some(TimeFormat::Utc)) });
+    let utc = cells(&DumpRequest { format: TableFormat::Csv, ..shown(Some(TimeFormat::Utc)) });
     assert_eq!(utc[..3], ["2023-11-14T22:13:20.000000000Z", "2023-11-14T22:13:21.000000000Z", ""]);
     assert_eq!(utc[..3], utc[3..]);
 
     // In one buffer, all times are of one clock: they stay as the program wrote them.
-    let only = |name: &str| Options { buffers: vec![name.to_owned()], ..Options::default() };
+    let only =
+        |name: &str| DumpRequest { buffers: vec![name.to_owned()], ..DumpRequest::default() };
     let own = CaptureModel::own_monotonic(MONO);
     assert_eq!(cells(&only("b1"))[0], own.to_string());
     assert_eq!(cells(&only("b0"))[0], first);
 
     let json = |time| {
         let (rows, _) =
-            table(&path, &Options { format: Format::JsonLines, ..shown(time) }).unwrap();
+            table(&path, &DumpRequest { format: TableFormat::JsonLines, ..shown(time) }).unwrap();
         // The first line of JSON lines is a row.
         serde_json::from_str::<serde_json::Value>(&rows[1]).unwrap()["at"].clone()
     };
     assert!(json(Some(TimeFormat::Rel)).is_null());
-    let (rows, _) = table(&path, &Options { format: Format::JsonLines, ..shown(None) }).unwrap();
-    assert!(rows[0].contains(&format!("\"at\":{second}")), "{}", rows[0]);
     let (rows, _) =
-        table(&path, &Options { format: Format::JsonLines, ..shown(Some(TimeFormat::Rel)) })
-            .unwrap();
+        table(&path, &DumpRequest { format: TableFormat::JsonLines, ..shown(None) }).unwrap();
+    assert!(rows[0].contains(&format!("\"at\":{second}")), "{}", rows[0]);
+    let (rows, _) = table(
+        &path,
+        &DumpRequest { format: TableFormat::JsonLines, ..shown(Some(TimeFormat::Rel)) },
+    )
+    .unwrap();
     assert!(rows[0].contains("\"at\":1.000000000"), "{}", rows[0]);
 }
 
@@ -363,11 +367,11 @@ fn a_table_has_one_clock() {
 fn a_folder_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
-    let times: Vec<_> = (0..100).map(|it| FrameTime::At(it * SECOND)).collect();
+    let times: Vec<_> = (0..100).map(|number| FrameTime::At(number * SECOND)).collect();
     fs::write(&path, CaptureModel::simple(&[&times]).bytes).unwrap();
     let nowhere = PathBuf::from("/nowhere/at/all");
     let order = RowOrder::Time(SortLimits { memory: 100, folder: nowhere });
-    let error = table(&path, &Options { order, ..Options::default() }).unwrap_err();
+    let error = table(&path, &DumpRequest { order, ..DumpRequest::default() }).unwrap_err();
     assert_eq!(error.code(), "cannot-sort");
     assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
 }

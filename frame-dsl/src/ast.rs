@@ -1,24 +1,24 @@
 //! The syntax tree: the parts of the file with their spans, without their meaning.
 
-use crate::diagnostic::Span;
+use crate::diagnostic::SourceRange;
 
 /// A word, number or string as written (a string without its quotes). A word that is too long for a
 /// name is cut, but its span is not.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Word {
+pub(crate) struct SourceWord {
     pub text: String,
-    pub span: Span,
+    pub span: SourceRange,
 }
 
 /// A whole file. Each list is in the order of the file.
 #[derive(Debug, Default)]
 pub(crate) struct FrameFile {
-    pub emits: Vec<Word>,
+    pub emits: Vec<SourceWord>,
     pub buffers: Vec<BufferDecl>,
     pub settings: Vec<Setting>,
     pub enums: Vec<Enum>,
     pub frames: Vec<FrameDecl>,
-    pub metrics: Vec<Metric>,
+    pub metrics: Vec<MetricDeclaration>,
     pub edges: Vec<EdgeDecl>,
     /// Names of enums whose declaration could not be parsed. As types they cause no further errors.
     pub lost: Vec<String>,
@@ -31,24 +31,24 @@ pub(crate) struct FrameFile {
 /// `buffer NAME [SLOTS];`
 #[derive(Debug)]
 pub(crate) struct BufferDecl {
-    pub name: Word,
-    pub slots: Option<Word>,
-    pub span: Span,
+    pub name: SourceWord,
+    pub slots: Option<SourceWord>,
+    pub span: SourceRange,
 }
 
 /// `option KEY …;`
 #[derive(Debug)]
 pub(crate) struct Setting {
-    pub key: Word,
+    pub key: SourceWord,
     pub arguments: Vec<Argument>,
-    pub span: Span,
+    pub span: SourceRange,
 }
 
 /// `enum NAME : TYPE { … }`
 #[derive(Debug)]
 pub(crate) struct Enum {
-    pub name: Word,
-    pub integer: Option<Word>,
+    pub name: SourceWord,
+    pub integer: Option<SourceWord>,
     pub values: Vec<EnumValueDecl>,
     pub doc: String,
     /// Whether a value could not be parsed.
@@ -58,14 +58,14 @@ pub(crate) struct Enum {
 /// `NAME = NUMBER`
 #[derive(Debug)]
 pub(crate) struct EnumValueDecl {
-    pub name: Word,
-    pub number: Option<Word>,
+    pub name: SourceWord,
+    pub number: Option<SourceWord>,
 }
 
 /// `frame NAME @… { … }`
 #[derive(Debug)]
 pub(crate) struct FrameDecl {
-    pub name: Word,
+    pub name: SourceWord,
     pub attributes: Vec<Attribute>,
     pub fields: Vec<FieldDecl>,
     pub doc: String,
@@ -75,12 +75,12 @@ pub(crate) struct FrameDecl {
 
 /// `counter NAME : TYPE @…;` or `histogram NAME : TYPE (FROM, TO, BUCKETS) @…;`
 #[derive(Debug)]
-pub(crate) struct Metric {
+pub(crate) struct MetricDeclaration {
     pub is_histogram: bool,
-    pub name: Word,
-    pub ty: Option<Word>,
+    pub name: SourceWord,
+    pub ty: Option<SourceWord>,
     /// The numbers in brackets, and the span of the brackets.
-    pub range: Option<(Vec<Word>, Span)>,
+    pub range: Option<(Vec<SourceWord>, SourceRange)>,
     pub attributes: Vec<Attribute>,
     pub doc: String,
 }
@@ -89,11 +89,11 @@ pub(crate) struct Metric {
 #[derive(Debug)]
 pub(crate) struct FieldDecl {
     /// The span of the word `interval`.
-    pub interval: Option<Span>,
-    pub ty: Word,
-    pub name: Word,
+    pub interval: Option<SourceRange>,
+    pub ty: SourceWord,
+    pub name: SourceWord,
     /// The number in brackets.
-    pub length: Option<Word>,
+    pub length: Option<SourceWord>,
     pub attributes: Vec<Attribute>,
     pub doc: String,
 }
@@ -103,33 +103,33 @@ pub(crate) struct FieldDecl {
 pub(crate) struct EdgeDecl {
     pub from: EdgeEnd,
     pub to: EdgeEnd,
-    pub within: Option<Word>,
-    pub policy: Option<Word>,
+    pub within: Option<SourceWord>,
+    pub policy: Option<SourceWord>,
     /// From `edge` to the end of the line's content.
-    pub span: Span,
+    pub span: SourceRange,
 }
 
 /// One end of an edge: `FRAME` or `BUFFER.FRAME`.
 #[derive(Debug)]
 pub(crate) struct EdgeEnd {
-    pub buffer: Option<Word>,
-    pub frame: Word,
-    pub span: Span,
+    pub buffer: Option<SourceWord>,
+    pub frame: SourceWord,
+    pub span: SourceRange,
 }
 
 /// `@NAME(…)`
 #[derive(Debug)]
 pub(crate) struct Attribute {
     /// Without the `@`.
-    pub name: Word,
+    pub name: SourceWord,
     pub arguments: Vec<Argument>,
     /// From `@` to the closing bracket.
-    pub span: Span,
+    pub span: SourceRange,
 }
 
 /// The text after an option's key, or in an attribute's brackets.
 #[derive(Debug)]
 pub(crate) struct Argument {
-    pub word: Word,
+    pub word: SourceWord,
     pub quoted: bool,
 }

@@ -23,37 +23,37 @@ pub fn whole_columns(schema: &Schema, frame: &Frame) -> Vec<WholeColumn> {
     let all = columns(schema, frame, Style::Sql);
     let (keys, others): (Vec<_>, Vec<_>) = all
         .into_iter()
-        .filter(|it| !frame.fields[it.field].is_mark())
-        .partition(|it| frame.fields[it.field].is_key());
+        .filter(|column| !frame.fields[column.field].is_mark())
+        .partition(|column| frame.fields[column.field].is_key());
     let mut whole = Vec::new();
-    let mut add = |name: String, part: Part| whole.push(WholeColumn { name, part });
-    keys.into_iter().for_each(|it| add(it.name.clone(), Part::Key(it)));
+    let mut add = |name: String, part: WholePart| whole.push(WholeColumn { name, part });
+    keys.into_iter().for_each(|key| add(key.name.clone(), WholePart::Key(key)));
     if frame.kind == SPAN {
-        add("dur".to_owned(), Part::Dur);
+        add("dur".to_owned(), WholePart::Dur);
         for standard in ["segment", "ring", "seqno", "tid", "pid"] {
-            add(format!("end_{standard}"), Part::Where(standard));
+            add(format!("end_{standard}"), WholePart::Where(standard));
         }
         // A field that only one half sets is meaningless in frames of the other half.
         let sets = |half: SpanHalf, of: &Column| {
             frame.only_half(&frame.fields[of.field]).is_none_or(|only| only == half)
         };
         for of in others.iter().filter(|of| sets(SpanHalf::Begin, of)) {
-            add(format!("begin_{}", of.name), Part::Begin(of.clone()));
+            add(format!("begin_{}", of.name), WholePart::Begin(of.clone()));
         }
         for of in others.iter().filter(|of| sets(SpanHalf::End, of)) {
-            add(format!("end_{}", of.name), Part::End(of.clone()));
+            add(format!("end_{}", of.name), WholePart::End(of.clone()));
         }
     } else {
-        add("total".to_owned(), Part::Total);
+        add("total".to_owned(), WholePart::Total);
         let steps = frame.steps(schema);
         for (n, (step, _)) in steps.iter().enumerate() {
-            add(format!("{step}_ts"), Part::Step(n));
+            add(format!("{step}_ts"), WholePart::Step(n));
         }
-        for (n, it) in steps.windows(2).enumerate() {
-            add(format!("{}_to_{}", it[0].0, it[1].0), Part::Between(n));
+        for (n, entries) in steps.windows(2).enumerate() {
+            add(format!("{}_to_{}", entries[0].0, entries[1].0), WholePart::Between(n));
         }
     }
-    add("state".to_owned(), Part::State);
+    add("state".to_owned(), WholePart::State);
     whole
 }
 
@@ -63,12 +63,12 @@ pub struct WholeColumn {
     /// Its name.
     pub name: String,
     /// Its content.
-    pub part: Part,
+    pub part: WholePart,
 }
 
 /// The content of a column of a table of whole spans or chains.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum WholePart {
     /// A key.
     Key(Column),
     /// The length of a span, ns.
@@ -206,7 +206,9 @@ pub fn columns(schema: &Schema, frame: &Frame, style: Style) -> Vec<Column> {
 fn lengths(schema: &Schema, frame: &Frame, columns: &mut Vec<Column>) {
     let halves = |wanted: Edge| {
         let named = move |field: &'_ Field| match &field.interval {
-            Some(it) if it.edge == wanted && field.array.is_none() => Some(it.name.clone()),
+            Some(interval) if interval.edge == wanted && field.array.is_none() => {
+                Some(interval.name.clone())
+            }
             _ => None,
         };
         let fields = frame.fields.iter().enumerate();
@@ -382,7 +384,7 @@ mod tests {
     #[test]
     #[cfg(feature = "parser")]
     fn a_field_keeps_its_name_from_the_length_of_an_interval() {
-        let names = |fields| lengths(fields).into_iter().map(|it| it.0).collect::<Vec<_>>();
+        let names = |fields| lengths(fields).into_iter().map(|length| length.0).collect::<Vec<_>>();
         assert_eq!(names("interval time run; int Run;"), ["ppt_run"]);
         assert_eq!(names("interval time a_0; int a[1];"), ["ppt_a_0"]);
         assert_eq!(names("interval time seqno;"), ["seqno"], "the standard column gives way");

@@ -4,7 +4,7 @@ use std::fmt::{self, Debug, Display};
 use std::path::Path;
 
 use crate::check::{Checked, Declarations, check, check_edges};
-use crate::diagnostic::{Diagnostic, DiagnosticSink, Span};
+use crate::diagnostic::{Diagnostic, DiagnosticSink, SourceRange};
 use crate::edge::Edge;
 use crate::language::Language;
 use crate::mistake::{Mistake, NameKind, Severity};
@@ -205,10 +205,10 @@ impl Compiled {
 
     /// Returns the kind, the name and the span of a declaration. There is no span if the buffer is
     /// named after the file.
-    fn declaration(&self, it: Declared) -> (NameKind, String, Option<Span>) {
+    fn declaration(&self, declared: Declared) -> (NameKind, String, Option<SourceRange>) {
         let Schema { buffer, enums, frames, .. } = &self.schema;
         let at = &self.places;
-        let (kind, name, place) = match it {
+        let (kind, name, place) = match declared {
             Declared::Buffer => return (NameKind::Buffer, buffer.clone(), at.buffer.clone()),
             Declared::Metric(i) => {
                 let metric = self.schema.metrics().swap_remove(i);

@@ -6,7 +6,7 @@ use crate::language::Language;
 use crate::mistake::{Mistake, Severity};
 
 /// A range of bytes of the source.
-pub type Span = Range<usize>;
+pub type SourceRange = Range<usize>;
 
 /// One message about one span.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Diagnostic {
     /// The mistake, in one line.
     pub message: String,
     /// The span in the file.
-    pub span: Span,
+    pub span: SourceRange,
     /// The text under the carets.
     pub label: String,
     /// Advice on what to do, if there is any.
@@ -31,7 +31,7 @@ pub struct Diagnostic {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiagnosticNote {
     /// The span in the file.
-    pub span: Span,
+    pub span: SourceRange,
     /// The text under the dashes.
     pub label: String,
 }
@@ -69,14 +69,14 @@ impl DiagnosticSink {
     }
 
     /// Records a mistake.
-    pub fn report(&mut self, span: Span, mistake: Mistake) {
+    pub fn report(&mut self, span: SourceRange, mistake: Mistake) {
         self.report_with(span, mistake, []);
     }
 
     /// Records a mistake that also concerns other spans.
     pub fn report_with(
         &mut self,
-        span: Span,
+        span: SourceRange,
         mistake: Mistake,
         notes: impl IntoIterator<Item = DiagnosticNote>,
     ) {

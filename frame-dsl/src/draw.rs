@@ -8,7 +8,7 @@ use std::fmt::{self, Display, Write as _};
 use anstyle::{AnsiColor, Style};
 
 use crate::layout::Layout;
-use crate::metric::{Metric, Shape};
+use crate::metric::{Metric, MetricShape};
 use crate::names::is_identifier;
 use crate::role::{HALF, Hash, IN, OUT, SpanHalf};
 use crate::schema::{Field, FieldType, Frame, Schema};
@@ -66,12 +66,12 @@ fn cells(schema: &Schema, color: bool) -> String {
     };
     let bytes = u64::from(last.cells.end) * 8;
     let head = format!("cells: {} for each thread: {}", last.cells.end, in_units(bytes));
-    let names = metrics.iter().map(|it| it.name.len()).max().unwrap_or(0).max("name".len());
+    let names = metrics.iter().map(|metric| metric.name.len()).max().unwrap_or(0).max("name".len());
     let columns = format!("  first  cells  {:names$}  type", "name");
-    let rows = metrics.iter().map(|it| {
-        let Metric { name, shape, cells, .. } = it;
+    let rows = metrics.iter().map(|metric| {
+        let Metric { name, shape, cells, .. } = metric;
         let range = match shape {
-            Shape::Linear { from, to, buckets } => format!(" ({from}, {to}, {buckets})"),
+            MetricShape::Linear { from, to, buckets } => format!(" ({from}, {to}, {buckets})"),
             _ => String::new(),
         };
         let (first, count) = (cells.start, cells.len());
@@ -148,9 +148,10 @@ impl LayoutRow {
     }
 
     fn row(&self, names: usize) -> String {
-        let word = match self.offset.is_multiple_of(WORD) {
-            true => (self.offset / WORD).to_string(),
-            false => String::new(),
+        let word = if self.offset.is_multiple_of(WORD) {
+            (self.offset / WORD).to_string()
+        } else {
+            String::new()
         };
         let LayoutRow { offset, bytes, what, ty, .. } = self;
         let row = format!("  {word:>4}  {offset:>6}  {bytes:>4}  {what:names$}  {ty}");
@@ -220,8 +221,8 @@ fn type_of(field: &Field) -> String {
         write!(text, "[{count}]").expect("a String takes every write");
     }
     for key in [IN, OUT] {
-        let ty = field.extra.get(key).and_then(|it| it.as_str());
-        if let Some(ty) = ty.filter(|it| is_identifier(it)) {
+        let ty = field.extra.get(key).and_then(|extra| extra.as_str());
+        if let Some(ty) = ty.filter(|text| is_identifier(text)) {
             write!(text, " @{key}({ty})").expect("a String takes every write");
         }
     }

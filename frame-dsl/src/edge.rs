@@ -59,7 +59,7 @@ impl Policy {
 
     /// The policy with this name.
     pub fn of_word(word: &str) -> Option<Policy> {
-        Policy::ALL.into_iter().find(|it| it.word() == word)
+        Policy::ALL.into_iter().find(|policy| policy.word() == word)
     }
 }
 

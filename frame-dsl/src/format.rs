@@ -44,7 +44,7 @@ pub fn format(source: &[u8], file_name: &str) -> Result<String, CompileFailure> 
 
 /// The kind of the declaration with open braces.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Block {
+enum OpenDeclaration {
     Enum,
     Frame,
 }
@@ -67,7 +67,7 @@ struct Printer<'a> {
     code: Vec<Option<&'a str>>,
     lines: FormattedLines,
     /// The open braces.
-    block: Option<Block>,
+    block: Option<OpenDeclaration>,
     /// Whether all of the open braces fit on one line.
     flat: bool,
     in_brackets: bool,
@@ -168,7 +168,11 @@ impl<'a> Printer<'a> {
             (_, "(") => self.in_brackets = true,
             (_, ")") => self.in_brackets = false,
             (None, "{") => {
-                let block = if self.declaration == "enum" { Block::Enum } else { Block::Frame };
+                let block = if self.declaration == "enum" {
+                    OpenDeclaration::Enum
+                } else {
+                    OpenDeclaration::Frame
+                };
                 self.block = Some(block);
                 self.flat = self.is_flat(index);
                 self.boundary = true;
@@ -178,8 +182,8 @@ impl<'a> Printer<'a> {
                 self.flat = false;
                 self.boundary = true;
             }
-            (None | Some(Block::Frame), ";") => self.boundary = true,
-            (Some(Block::Enum), ",") => self.boundary = true,
+            (None | Some(OpenDeclaration::Frame), ";") => self.boundary = true,
+            (Some(OpenDeclaration::Enum), ",") => self.boundary = true,
             // `emit` needs no semicolon: it ends with the last language.
             (None, _) if self.declaration == "emit" && !was_boundary && token != "," => {
                 self.boundary = !matches!(self.code[index + 1], Some("," | ";"));

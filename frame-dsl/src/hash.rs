@@ -11,7 +11,7 @@
 
 use std::fmt::Write as _;
 
-use crate::metric::{Metric, Shape};
+use crate::metric::{Metric, MetricShape};
 use crate::role::{FIELD_KEYS, FRAME_KEYS};
 use crate::schema::{Edge, Enum, Extra, Field, FieldType, Frame, Schema};
 
@@ -35,7 +35,9 @@ impl Schema {
 
     /// The prefix of this buffer's linker symbols: ABI version, buffer, and hashes.
     pub fn symbol_prefix(&self) -> String {
-        let roles = self.roles_hash().map_or(String::new(), |it| format!("_{:08x}", it >> 32));
+        let roles = self
+            .roles_hash()
+            .map_or(String::new(), |roles_hash| format!("_{:08x}", roles_hash >> 32));
         format!("ppt1_{}_{:08x}{roles}_", self.buffer, self.hash() >> 32)
     }
 
@@ -88,7 +90,7 @@ fn role_text(text: &mut String, what: std::fmt::Arguments<'_>, extra: &Extra, ke
 fn metric_text(text: &mut String, metric: &Metric) {
     let Metric { name, shape, unit, .. } = metric;
     line(text, format_args!("{} {name} {}", shape.kind(), shape.ty()));
-    if let Shape::Linear { from, to, buckets } = shape {
+    if let MetricShape::Linear { from, to, buckets } = shape {
         line(text, format_args!("buckets {from} {to} {buckets}"));
     }
     if !unit.is_empty() {

@@ -65,26 +65,26 @@ impl Language {
 
     /// The language with this name in frame files.
     pub(crate) fn of_word(word: &str) -> Option<Language> {
-        Self::ALL.iter().copied().find(|it| it.word() == word)
+        Self::ALL.iter().copied().find(|language| language.word() == word)
     }
 
     /// The most similar language name.
     pub(crate) fn nearest(word: &str) -> Option<&'static str> {
         let lower = word.to_ascii_lowercase();
-        let is_meant = |it: &&Language| {
-            it.word().eq_ignore_ascii_case(&lower)
-                || it.option() == lower
-                || it.like().contains(&&*lower)
+        let is_meant = |language: &&Language| {
+            language.word().eq_ignore_ascii_case(&lower)
+                || language.option() == lower
+                || language.like().contains(&&*lower)
         };
         match Self::ALL.iter().find(is_meant) {
             Some(it) => Some(it.word()),
             // A single letter is similar to everything.
-            None => nearest(word, Self::words().filter(|it| it.len() > 3)),
+            None => nearest(word, Self::spellings().filter(|spelling| spelling.len() > 3)),
         }
     }
 
     /// Their words, in order.
-    pub(crate) fn words() -> impl Iterator<Item = &'static str> {
-        Self::ALL.iter().map(|it| it.word())
+    pub(crate) fn spellings() -> impl Iterator<Item = &'static str> {
+        Self::ALL.iter().map(|language| language.word())
     }
 }

@@ -73,7 +73,7 @@ pub use compile::{
     CompileFailure, Compiled, Declared, MAX_SOURCE_BYTES, compile, compile_for, parse_edges,
 };
 #[cfg(feature = "parser")]
-pub use diagnostic::{Diagnostic, DiagnosticNote, Span};
+pub use diagnostic::{Diagnostic, DiagnosticNote, SourceRange};
 #[cfg(feature = "parser")]
 pub use draw::draw;
 #[cfg(feature = "parser")]

@@ -47,7 +47,7 @@ pub struct Metric {
     /// Name as the frame file spells it.
     pub name: String,
     /// Its type.
-    pub shape: Shape,
+    pub shape: MetricShape,
     /// `@unit("B")`. Without one, durations are in ns.
     pub unit: String,
     /// `///` lines, joined by newlines.
@@ -60,7 +60,7 @@ pub struct Metric {
 
 /// The shape of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum MetricShape {
     /// Only increases: `u64`.
     Counter,
     /// Increases and decreases: `i64` in two's complement.
@@ -78,19 +78,19 @@ pub enum Shape {
     },
 }
 
-impl Shape {
+impl MetricShape {
     /// Number of its cells.
     pub fn cells(self) -> u32 {
         match self {
-            Shape::Counter | Shape::UpDownCounter => 1,
-            Shape::Exponential => BEFORE_BUCKETS + EXPONENTIAL_BUCKETS,
-            Shape::Linear { buckets, .. } => BEFORE_BUCKETS + buckets + 1,
+            MetricShape::Counter | MetricShape::UpDownCounter => 1,
+            MetricShape::Exponential => BEFORE_BUCKETS + EXPONENTIAL_BUCKETS,
+            MetricShape::Linear { buckets, .. } => BEFORE_BUCKETS + buckets + 1,
         }
     }
 
     /// Whether it is a histogram.
     pub fn is_histogram(self) -> bool {
-        matches!(self, Shape::Exponential | Shape::Linear { .. })
+        matches!(self, MetricShape::Exponential | MetricShape::Linear { .. })
     }
 
     /// `counter` or `histogram`.
@@ -106,10 +106,10 @@ impl Shape {
     /// The type of its values, as a frame file spells it.
     pub fn ty(self) -> &'static str {
         match self {
-            Shape::Counter => "u64",
-            Shape::UpDownCounter => "i64",
-            Shape::Exponential => "duration",
-            Shape::Linear { .. } => "u32",
+            MetricShape::Counter => "u64",
+            MetricShape::UpDownCounter => "i64",
+            MetricShape::Exponential => "duration",
+            MetricShape::Linear { .. } => "u32",
         }
     }
 
@@ -118,15 +118,15 @@ impl Shape {
     pub fn bucket(self, cell: u32) -> Option<(Option<i128>, Option<i128>)> {
         let index = || cell.checked_sub(BEFORE_BUCKETS);
         match self {
-            Shape::Exponential if cell == BEFORE_BUCKETS - 1 => Some((None, Some(0))),
-            Shape::Exponential => {
-                let index = index().filter(|&it| it < EXPONENTIAL_BUCKETS)?;
+            MetricShape::Exponential if cell == BEFORE_BUCKETS - 1 => Some((None, Some(0))),
+            MetricShape::Exponential => {
+                let index = index().filter(|&index| index < EXPONENTIAL_BUCKETS)?;
                 Some((Some(exponential(index)), Some(exponential(index + 1))))
             }
-            Shape::Linear { from, .. } if cell == BEFORE_BUCKETS - 1 => {
+            MetricShape::Linear { from, .. } if cell == BEFORE_BUCKETS - 1 => {
                 Some((None, Some(from.into())))
             }
-            Shape::Linear { from, to, buckets } => {
+            MetricShape::Linear { from, to, buckets } => {
                 let least = |index: u32| {
                     let width = u128::from(to - from);
                     let part = (width * u128::from(index)).div_ceil(buckets.into());
@@ -138,13 +138,13 @@ impl Shape {
                     _ => None,
                 }
             }
-            Shape::Counter | Shape::UpDownCounter => None,
+            MetricShape::Counter | MetricShape::UpDownCounter => None,
         }
     }
 
     fn is_sound(self) -> bool {
         match self {
-            Shape::Linear { from, to, buckets } => {
+            MetricShape::Linear { from, to, buckets } => {
                 from < to
                     && to <= 1 << 32
                     && (1..=MAX_BUCKETS).contains(&buckets)
@@ -188,7 +188,7 @@ impl MetricText {
     #[cfg(feature = "parser")]
     fn from_metric(metric: &Metric) -> MetricText {
         let (from, to, buckets) = match metric.shape {
-            Shape::Linear { from, to, buckets } => (Some(from), Some(to), Some(buckets)),
+            MetricShape::Linear { from, to, buckets } => (Some(from), Some(to), Some(buckets)),
             _ => (None, None, None),
         };
         MetricText {
@@ -208,11 +208,11 @@ impl MetricText {
     fn metric(self, first: u32) -> Option<Metric> {
         let range = (self.from, self.to, self.buckets);
         let shape = match (self.kind.as_str(), self.ty.as_str(), range) {
-            ("counter", "u64", (None, None, None)) => Shape::Counter,
-            ("counter", "i64", (None, None, None)) => Shape::UpDownCounter,
-            ("histogram", "duration", (None, None, None)) => Shape::Exponential,
+            ("counter", "u64", (None, None, None)) => MetricShape::Counter,
+            ("counter", "i64", (None, None, None)) => MetricShape::UpDownCounter,
+            ("histogram", "duration", (None, None, None)) => MetricShape::Exponential,
             ("histogram", "u32", (Some(from), Some(to), Some(buckets))) => {
-                Shape::Linear { from, to, buckets }
+                MetricShape::Linear { from, to, buckets }
             }
             _ => return None,
         };
@@ -309,11 +309,11 @@ mod tests {
     #[test]
     fn cells_follow_each_other() {
         let all = metrics("", "");
-        let cells = all.iter().map(|it| it.cells.clone()).collect::<Vec<_>>();
+        let cells = all.iter().map(|metric| metric.cells.clone()).collect::<Vec<_>>();
         assert_eq!(cells, [0..1, 1..963, 963..970, 970..971]);
-        let shapes = [Shape::Counter, Shape::Exponential];
+        let shapes = [MetricShape::Counter, MetricShape::Exponential];
         assert_eq!([all[0].shape, all[1].shape], shapes);
-        assert_eq!(all[2].shape, Shape::Linear { from: 10, to: 20, buckets: 4 });
+        assert_eq!(all[2].shape, MetricShape::Linear { from: 10, to: 20, buckets: 4 });
         let schema = Schema::from_json(TEXT.as_bytes()).unwrap();
         assert_eq!(schema.cells(), 971);
         assert!(schema.frames[0].is_hidden());
@@ -362,17 +362,19 @@ mod tests {
 
     #[test]
     fn buckets_touch() {
-        let linear = Shape::Linear { from: 10, to: 20, buckets: 4 };
-        for (shape, above) in [(Shape::Exponential, false), (linear, true)] {
-            let buckets: Vec<_> = (1..shape.cells()).map(|it| shape.bucket(it).unwrap()).collect();
+        let linear = MetricShape::Linear { from: 10, to: 20, buckets: 4 };
+        for (shape, above) in [(MetricShape::Exponential, false), (linear, true)] {
+            let buckets: Vec<_> =
+                (1..shape.cells()).map(|number| shape.bucket(number).unwrap()).collect();
             for pair in buckets.windows(2) {
                 assert_eq!(pair[0].1, pair[1].0);
             }
             assert_eq!((buckets[0].0, buckets.last().unwrap().1.is_none()), (None, above));
             assert_eq!((shape.bucket(0), shape.bucket(shape.cells())), (None, None));
         }
-        assert_eq!(Shape::Exponential.bucket(961).unwrap().1, Some(1 << 63));
-        let bounds: Vec<_> = (2..6).map(|it| linear.bucket(it).unwrap().0.unwrap()).collect();
+        assert_eq!(MetricShape::Exponential.bucket(961).unwrap().1, Some(1 << 63));
+        let bounds: Vec<_> =
+            (2..6).map(|number| linear.bucket(number).unwrap().0.unwrap()).collect();
         assert_eq!(bounds, [10, 13, 15, 18]);
     }
 }

@@ -9,9 +9,9 @@ use ppt_text::escaped;
 
 use crate::ast::{
     Argument, Attribute, BufferDecl, EdgeDecl, EdgeEnd, Enum, EnumValueDecl, FieldDecl, FrameDecl,
-    FrameFile, Metric, Setting, Word,
+    FrameFile, MetricDeclaration, Setting, SourceWord,
 };
-use crate::diagnostic::{DiagnosticSink, Span};
+use crate::diagnostic::{DiagnosticSink, SourceRange};
 use crate::foreign_types;
 use crate::mistake::{Mistake, NameKind};
 use crate::reserved::LATER;
@@ -162,7 +162,7 @@ impl TreeReader<'_> {
         // The doc lines above a line belong to its first field.
         let mut line_doc = self.text.doc_before(pair.as_span().start());
         let mut interval = None;
-        let mut ty = Word::default();
+        let mut ty = SourceWord::default();
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::interval_word => interval = Some(span(&part)),
@@ -210,13 +210,13 @@ impl TreeReader<'_> {
         self.bad_piece(place, meant);
     }
 
-    fn not_an_edge(&mut self, place: Span) {
+    fn not_an_edge(&mut self, place: SourceRange) {
         let found = self.found(place.start);
         let width = self.token_len(place.start);
         self.sink.report(place.start..place.start + width, Mistake::NotAnEdge { found });
     }
 
-    fn not_a_declaration(&mut self, place: Span, first: &str) {
+    fn not_a_declaration(&mut self, place: SourceRange, first: &str) {
         let width = if first.is_empty() { self.char_len(place.start) } else { first.len() };
         let place = place.start..place.start + width;
         let found = self.found(place.start);
@@ -237,7 +237,7 @@ impl TreeReader<'_> {
     }
 
     /// Parses text again with the intended rule, and reports what that rule expects.
-    fn bad_piece(&mut self, place: Span, meant: Rule) {
+    fn bad_piece(&mut self, place: SourceRange, meant: Rule) {
         if self.sink.is_full() {
             return self.sink.pass_over();
         }
@@ -255,7 +255,7 @@ impl TreeReader<'_> {
         }
     }
 
-    fn expected(&mut self, place: Span, meant: Rule, error: &pest::error::Error<Rule>) {
+    fn expected(&mut self, place: SourceRange, meant: Rule, error: &pest::error::Error<Rule>) {
         let at = match error.location {
             InputLocation::Pos(at) | InputLocation::Span((at, _)) => place.start + at,
         };
@@ -281,7 +281,7 @@ impl TreeReader<'_> {
     }
 
     /// Advice on common mistakes.
-    fn advice(&self, place: &Span, meant: Rule, at: usize) -> Option<String> {
+    fn advice(&self, place: &SourceRange, meant: Rule, at: usize) -> Option<String> {
         let source = self.text.source;
         let first = first_word(&source[place.clone()]);
         if let Some(c) = source[at..].chars().next()
@@ -397,8 +397,8 @@ fn value(pair: Pair<'_, Rule>) -> Option<EnumValueDecl> {
 
 fn declarator(
     pair: Pair<'_, Rule>,
-    interval: Option<Span>,
-    ty: Word,
+    interval: Option<SourceRange>,
+    ty: SourceWord,
     doc: String,
 ) -> Option<FieldDecl> {
     let (mut name, mut length) = (None, None);
@@ -414,7 +414,7 @@ fn declarator(
     Some(FieldDecl { interval, ty, name: name?, length, attributes, doc })
 }
 
-fn metric(pair: Pair<'_, Rule>, doc: String) -> Option<Metric> {
+fn metric(pair: Pair<'_, Rule>, doc: String) -> Option<MetricDeclaration> {
     let is_histogram = pair.as_rule() == Rule::histogram;
     let (mut name, mut ty, mut range) = (None, None, None);
     let mut attributes = Vec::new();
@@ -433,7 +433,7 @@ fn metric(pair: Pair<'_, Rule>, doc: String) -> Option<Metric> {
             _ => {}
         }
     }
-    Some(Metric { is_histogram, name: name?, ty, range, attributes, doc })
+    Some(MetricDeclaration { is_histogram, name: name?, ty, range, attributes, doc })
 }
 
 fn edge(pair: Pair<'_, Rule>) -> Option<EdgeDecl> {
@@ -483,21 +483,21 @@ fn argument(pair: Pair<'_, Rule>) -> Option<Argument> {
     let inner = pair.into_inner().next()?;
     let quoted = inner.as_rule() == Rule::string;
     let text = if quoted { inside(inner)? } else { word(&inner).text };
-    Some(Argument { word: Word { text, span: place }, quoted })
+    Some(Argument { word: SourceWord { text, span: place }, quoted })
 }
 
 /// The direct children of one rule, as words.
-fn words_of_rule(pair: Pair<'_, Rule>, rule: Rule) -> Vec<Word> {
+fn words_of_rule(pair: Pair<'_, Rule>, rule: Rule) -> Vec<SourceWord> {
     pair.into_inner().filter(|token| token.as_rule() == rule).map(|token| word(&token)).collect()
 }
 
 /// A word, cut if it is too long: the type of a line is copied for each of its fields, and a
 /// hostile file has long words and many fields. Its span still shows its full length.
-fn word(pair: &Pair<'_, Rule>) -> Word {
+fn word(pair: &Pair<'_, Rule>) -> SourceWord {
     let text = pair.as_str();
     // All words are ASCII: every byte is a character.
     let text = text.get(..=MAX_NAME_BYTES).unwrap_or(text);
-    Word { text: text.to_owned(), span: span(pair) }
+    SourceWord { text: text.to_owned(), span: span(pair) }
 }
 
 /// The text of a string, of any length.
@@ -506,7 +506,7 @@ fn inside(pair: Pair<'_, Rule>) -> Option<String> {
     Some(inside.as_str().to_owned())
 }
 
-fn span(pair: &Pair<'_, Rule>) -> Span {
+fn span(pair: &Pair<'_, Rule>) -> SourceRange {
     pair.as_span().start()..pair.as_span().end()
 }
 

@@ -5,7 +5,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 
 use ppt_text::{escaped, masked_in_place};
 
-use crate::diagnostic::{Diagnostic, DiagnosticNote, Span};
+use crate::diagnostic::{Diagnostic, DiagnosticNote, SourceRange};
 use crate::mistake::Severity;
 
 /// Most bytes of source shown with one diagnostic, because lines may have any length.
@@ -37,7 +37,7 @@ struct Picture<'a> {
     lines: &'a LineStarts<'a>,
 }
 
-type SourceMark<'a> = (AnnotationKind, &'a Span, &'a str);
+type SourceMark<'a> = (AnnotationKind, &'a SourceRange, &'a str);
 
 impl<'a> Picture<'a> {
     fn group(&self) -> Group<'a> {
@@ -77,7 +77,7 @@ impl<'a> Picture<'a> {
     }
 
     /// The complete lines of these spans, and the number of the first line.
-    fn window(&self, marks: &[SourceMark<'_>]) -> (Span, usize) {
+    fn window(&self, marks: &[SourceMark<'_>]) -> (SourceRange, usize) {
         let first = marks.iter().map(|mark| self.lines.number(mark.1.start)).min().unwrap_or(0);
         let last = marks.iter().map(|mark| self.lines.number(mark.1.end)).max().unwrap_or(0);
         (self.lines.start(first)..self.lines.end(last), first)
@@ -107,7 +107,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-fn annotation<'a>((kind, span, label): SourceMark<'a>, window: &Span) -> Annotation<'a> {
+fn annotation<'a>((kind, span, label): SourceMark<'a>, window: &SourceRange) -> Annotation<'a> {
     let start = span.start.clamp(window.start, window.end) - window.start;
     let end = span.end.clamp(window.start, window.end) - window.start;
     kind.span(start..end).label(label)
@@ -148,7 +148,7 @@ impl<'a> LineStarts<'a> {
 mod tests {
     use super::*;
 
-    fn diagnostic(span: Span, notes: Vec<DiagnosticNote>) -> Diagnostic {
+    fn diagnostic(span: SourceRange, notes: Vec<DiagnosticNote>) -> Diagnostic {
         Diagnostic {
             code: "code",
             severity: Severity::Error,

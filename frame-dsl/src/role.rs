@@ -76,7 +76,7 @@ impl Across {
 
     /// The scope with this name.
     pub fn of_word(word: &str) -> Option<Across> {
-        Across::ALL.into_iter().find(|it| it.word() == word)
+        Across::ALL.into_iter().find(|across| across.word() == word)
     }
 }
 
@@ -199,7 +199,7 @@ impl Frame {
         let mark = self.fields.iter().find(|field| field.is_mark());
         match mark.map(|field| &field.ty) {
             Some(FieldType::Enum { name }) => {
-                schema.enum_named(name).map(|it| &it.values[..]).unwrap_or_default()
+                schema.enum_named(name).map(|enum_named| &enum_named.values[..]).unwrap_or_default()
             }
             _ => &[],
         }
@@ -247,8 +247,8 @@ impl Frame {
     /// One side of a point. `None` if it is invalid.
     fn identities(&self, side: &str) -> Option<Vec<(&str, &Field)>> {
         let mut all: Vec<(&str, &Field)> = Vec::new();
-        for field in self.fields.iter().filter(|it| it.extra.contains_key(side)) {
-            let ty = field.extra[side].as_str().filter(|it| is_identifier(it))?;
+        for field in self.fields.iter().filter(|field| field.extra.contains_key(side)) {
+            let ty = field.extra[side].as_str().filter(|text| is_identifier(text))?;
             let again = all.iter().any(|(other, _)| *other == ty);
             if field.hash().is_none() || again || all.len() == MAX_IDENTITIES {
                 return None;
@@ -260,9 +260,9 @@ impl Frame {
 
     /// The keys, and the field that states which part of the whole the frame is.
     fn keys_and(&self, role: &str) -> Option<(Vec<&Field>, &Field)> {
-        let keys: Vec<_> = self.fields.iter().filter(|it| it.is_key()).collect();
-        let mut marks = self.fields.iter().filter(|it| it.is_mark());
-        let mark = marks.next().filter(|it| it.says(role) && !it.is_key())?;
+        let keys: Vec<_> = self.fields.iter().filter(|field| field.is_key()).collect();
+        let mut marks = self.fields.iter().filter(|field| field.is_mark());
+        let mark = marks.next().filter(|mark| mark.says(role) && !mark.is_key())?;
         let sound = marks.next().is_none()
             && !keys.is_empty()
             && keys.iter().all(|key| key.ty.can_be_key() && key.array.is_none())
@@ -302,7 +302,7 @@ impl Field {
             FieldType::Bytes { len } => len == Hash::WIDE,
             _ => false,
         };
-        let known = Hash::ALL.into_iter().find(|it| it.word() == word);
+        let known = Hash::ALL.into_iter().find(|hash| hash.word() == word);
         known.filter(|_| fits && self.array.is_none())
     }
 
@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(schema.to_json(), text);
         let point = schema.frames[0].point()?;
         assert_eq!(point.implied(), point.outs.is_empty());
-        let types = |side: &[(&str, &Field)]| side.iter().map(|it| it.0.to_owned()).collect();
+        let types = |side: &[(&str, &Field)]| side.iter().map(|entry| entry.0.to_owned()).collect();
         Some((types(&point.ins), types(&point.outs)))
     }
 
@@ -434,7 +434,8 @@ mod tests {
         let schema = Schema::from_json(POINT_TEXT.as_bytes()).unwrap();
         let frame = &schema.frames[0];
         let point = frame.point().unwrap();
-        let names = |side: &[(&str, &Field)]| side.iter().map(|it| it.1.name.clone()).collect();
+        let names =
+            |side: &[(&str, &Field)]| side.iter().map(|entry| entry.1.name.clone()).collect();
         let (ins, outs): (Vec<_>, Vec<_>) = (names(&point.ins), names(&point.outs));
         assert_eq!((ins, outs), (vec!["id".into(), "body".into()], vec!["body".into()]));
         assert_eq!((frame.verbs(), frame.span(), frame.chain()), (&["write"][..], None, None));
@@ -442,7 +443,7 @@ mod tests {
         assert_eq!(own, [false, false, false, true]);
 
         let sides = |ins: &[&str], outs: &[&str]| {
-            let owned = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect();
+            let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
             Some((owned(ins), owned(outs)))
         };
         assert_eq!(sides_with("", ""), sides(&["messageid", "trace"], &["payload"]));
@@ -476,9 +477,9 @@ mod tests {
     fn identities_are_bounded() {
         let schema = |count: usize| {
             let fields: Vec<_> = (0..count)
-                .map(|it| {
-                    let offset = 8 + 8 * it;
-                    format!(r#"{{"name":"f{it}","type":"u64","offset":{offset},"hash":"raw","out":"t{it}"}}"#)
+                .map(|index| {
+                    let offset = 8 + 8 * index;
+                    format!(r#"{{"name":"f{index}","type":"u64","offset":{offset},"hash":"raw","out":"t{index}"}}"#)
                 })
                 .collect();
             let size = 8 + 8 * count;

@@ -46,7 +46,7 @@ pub(crate) static PLAIN: &[(FieldType, &str, Stored<'static>)] = &[
 
 /// The type of [`PLAIN`] with this word.
 pub(crate) fn plain(word: &str) -> Option<FieldType> {
-    PLAIN.iter().find(|it| it.1 == word).map(|it| it.0.clone())
+    PLAIN.iter().find(|entry| entry.1 == word).map(|plain| plain.0.clone())
 }
 
 impl FieldType {
@@ -61,7 +61,7 @@ impl FieldType {
             FieldType::Enum { name } => Stored::Enum(schema.enum_named(name)?),
             FieldType::Char { len } => Stored::Text { len: *len },
             FieldType::Bytes { len } => Stored::Bytes { len: *len },
-            plain => PLAIN.iter().find(|it| it.0 == *plain)?.2,
+            plain => PLAIN.iter().find(|entry| entry.0 == *plain)?.2,
         })
     }
 
@@ -75,7 +75,7 @@ impl FieldType {
             FieldType::Enum { .. } => "enum",
             FieldType::Char { .. } => "char",
             FieldType::Bytes { .. } => "bytes",
-            plain => PLAIN.iter().find(|it| it.0 == *plain).expect("listed").1,
+            plain => PLAIN.iter().find(|entry| entry.0 == *plain).expect("listed").1,
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Decodes bytes to text, and finds what the grammar skips: documentation comments and unclosed
 //! comments.
 
-use crate::diagnostic::{DiagnosticSink, Span};
+use crate::diagnostic::{DiagnosticSink, SourceRange};
 use crate::mistake::Mistake;
 
 /// A frame file, decoded.
 pub(crate) struct DecodedText<'a> {
     pub source: &'a str,
     /// The spans of all comments.
-    comments: Vec<Span>,
+    comments: Vec<SourceRange>,
     /// The spans of `///` lines that are alone on their line.
-    docs: Vec<Span>,
+    docs: Vec<SourceRange>,
 }
 
 impl<'a> DecodedText<'a> {
@@ -31,7 +31,7 @@ impl<'a> DecodedText<'a> {
     }
 
     /// The spans of the comments, in order; none overlaps another.
-    pub fn comments(&self) -> &[Span] {
+    pub fn comments(&self) -> &[SourceRange] {
         &self.comments
     }
 

@@ -7,7 +7,7 @@ pub(crate) const HASHES: [&str; 2] = ["hash", "hash128"];
 
 /// The words that name types. They are reserved only as names of enums.
 pub(crate) fn type_words<'w>() -> impl Iterator<Item = &'w str> {
-    let plain = PLAIN.iter().map(|it| it.1);
+    let plain = PLAIN.iter().map(|entry| entry.1);
     ["int", "float", "double", "time"]
         .into_iter()
         .chain(plain)

@@ -131,7 +131,7 @@ impl Mistake {
             }
 
             Mistake::UnknownLanguage { word, suggestion } => {
-                let words: Vec<_> = Language::words().collect();
+                let words: Vec<_> = Language::spellings().collect();
                 let (last, first) = words.split_last().expect("there are some");
                 let expected = format!("expected `{}` or `{last}`", first.join("`, `"));
                 let all = format!("write `emit {};` or some of these", words.join(", "));
@@ -520,13 +520,10 @@ impl Mistake {
                 "expected a number from 0 to 4294967295",
             )
             .help("the end of the range itself is outside, so it may be 4294967296"),
-            Mistake::RangeOrder { from, to } => match from == to {
-                true => say("the range is empty", format!("{from} is where it begins, too")),
-                false => say(
+            Mistake::RangeOrder { from, to } => if from == to { say("the range is empty", format!("{from} is where it begins, too")) } else { say(
                     format!("the range ends at {to}, before it begins"),
                     format!("expected more than {from}"),
-                ),
-            }
+                ) }
             .help("the order is `(from, to, buckets)`"),
             Mistake::Buckets { buckets, most } => say(
                 format!("a histogram of this range cannot have {buckets} buckets"),

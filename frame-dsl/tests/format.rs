@@ -154,13 +154,13 @@ fn file() -> impl Strategy<Value = String> {
         |(mut declarations, kind, gaps)| {
             // Only frames may occur more than once.
             let mut seen = Vec::new();
-            declarations.retain(|it| {
-                let head: Vec<String> = it.split(' ').take(2).map(str::to_owned).collect();
+            declarations.retain(|declaration| {
+                let head: Vec<String> = declaration.split(' ').take(2).map(str::to_owned).collect();
                 let fresh = head[0] == "frame" || !seen.contains(&head);
                 seen.push(head);
                 fresh
             });
-            if !declarations.iter().any(|it| it.starts_with("enum Kind")) {
+            if !declarations.iter().any(|declaration| declaration.starts_with("enum Kind")) {
                 declarations.push(kind);
             }
             declarations.push("frame last { int a ; }".to_owned());

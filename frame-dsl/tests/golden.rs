@@ -11,7 +11,7 @@ use ppt_frame_dsl::{Language, Schema, compile, compile_for, draw};
 #[test]
 fn fail() {
     // Without `emit`, the errors of every language are shown.
-    let emits = |source: &[u8]| source.windows(5).any(|it| it == b"emit ");
+    let emits = |source: &[u8]| source.windows(5).any(|window| window == b"emit ");
     let languages = |source: &[u8]| if emits(source) { &[] } else { Language::ALL };
     each("fail", |source, name| match compile_for(source, name, languages(source)) {
         Err(failure) => vec![("stderr", failure.render(false))],

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ppt_dump::{Bound, Format, Info, Options, dump, dump_stream};
+use ppt_dump::{Bound, DumpRequest, Info, TableFormat, dump, dump_stream};
 
 /// Every table, every account.
 pub(crate) fn capture(input: &[u8]) {
@@ -26,9 +26,9 @@ const ALIGN: usize = 64;
 const CHUNK: &[u8] = b"\x89ppt-ch1";
 
 fn read(bytes: &[u8]) {
-    for format in [Format::Tsv, Format::Csv, Format::JsonLines] {
+    for format in [TableFormat::Tsv, TableFormat::Csv, TableFormat::JsonLines] {
         for gaps in [false, true] {
-            let options = Options { format, gaps, ..Options::default() };
+            let options = DumpRequest { format, gaps, ..DumpRequest::default() };
             let _ = dump_stream(Cursor::new(bytes.to_vec()), &options, Harmless);
         }
     }
@@ -38,11 +38,11 @@ fn read(bytes: &[u8]) {
     }
     // A file is read in another way than a stream.
     let (_file, path) = file(bytes);
-    let _ = dump(&path, &Options::default(), Harmless);
+    let _ = dump(&path, &DumpRequest::default(), Harmless);
     // And so is a part of one.
     for gaps in [false, true] {
         let (from, to) = (Some(Bound::Seq(2)), Some(Bound::Since(Duration::from_secs(1))));
-        let _ = dump(&path, &Options { gaps, from, to, ..Options::default() }, Harmless);
+        let _ = dump(&path, &DumpRequest { gaps, from, to, ..DumpRequest::default() }, Harmless);
     }
 }
 
@@ -80,7 +80,7 @@ fn reseal(bytes: &[u8]) -> Vec<u8> {
     };
     if bytes.len() >= ALIGN {
         let len = word(&bytes, 12);
-        if let Some(header) = bytes.get_mut(..len).filter(|it| it.len() > FILE_CRC + 4) {
+        if let Some(header) = bytes.get_mut(..len).filter(|byte| byte.len() > FILE_CRC + 4) {
             seal(header, FILE_CRC);
         }
     }
@@ -93,7 +93,7 @@ fn reseal(bytes: &[u8]) -> Vec<u8> {
                 let crc = crc32c::crc32c(payload);
                 bytes[at + PAYLOAD_CRC..][..4].copy_from_slice(&crc.to_le_bytes());
             }
-            if let Some(header) = bytes.get_mut(at..payload).filter(|it| it.len() >= ALIGN) {
+            if let Some(header) = bytes.get_mut(at..payload).filter(|byte| byte.len() >= ALIGN) {
                 seal(header, HEADER_CRC);
             }
         }

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use ppt_hosts::lab::{Manifest, Plan};
+use ppt_hosts::lab::{LabPlan, Manifest};
 
 /// A file is refused, and the message shows the place; or it is an experiment, each cell of which says
 /// what it does.
 pub(crate) fn experiment(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    match Plan::parse(&text, Path::new("/nowhere")) {
+    match LabPlan::parse(&text, Path::new("/nowhere")) {
         Err(error) => assert!(!error.drawn("exp.toml", &text).is_empty()),
         Ok(plan) => {
             for cell in plan.cells.iter().take(100) {

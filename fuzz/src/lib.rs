@@ -52,7 +52,7 @@ const MEMORY: usize = 64 << 20;
 impl Fuzzer {
     /// The one called `name`.
     pub fn by_name(name: &str) -> Option<&'static Fuzzer> {
-        FUZZERS.iter().find(|it| it.name == name)
+        FUZZERS.iter().find(|fuzzer| fuzzer.name == name)
     }
 
     /// Feeds `input` to it. What does not survive panics, or ends the process: with a message

@@ -4,7 +4,9 @@ use std::sync::OnceLock;
 
 use ppt_capture::frame_dsl::schema::Schema;
 use ppt_capture::{ClockTable, FramesHead, Stamps, TimeNamespace};
-use ppt_predicate::{Chunk, Error, FrameKind, MAX_BYTES, Predicate, Row, to_sql};
+use ppt_predicate::{
+    Chunk, ExpressionError, FrameKind, MAX_BYTES, Predicate, PredicateRow, to_sql,
+};
 
 /// Two kinds of frames, with fields of every type.
 const FRAMES: &str = "option time ns monotonic;
@@ -41,7 +43,7 @@ pub(crate) fn predicate(input: &[u8]) {
 }
 
 /// What the expression says of frames of these bytes: as they are, and all 0.
-fn answers(text: &str, bytes: &[u8]) -> Result<Vec<Option<bool>>, Error> {
+fn answers(text: &str, bytes: &[u8]) -> Result<Vec<Option<bool>>, ExpressionError> {
     let schema = schema();
     let kinds = schema.frames.iter().map(|frame| FrameKind { buffer: "f", schema, frame });
     let programs = Predicate::parse(text)?.compile(&kinds.collect::<Vec<_>>())?;
@@ -54,8 +56,8 @@ fn answers(text: &str, bytes: &[u8]) -> Result<Vec<Option<bool>>, Error> {
         let mut padded = bytes.to_vec();
         padded.resize(schema.stride as usize, 0);
         for bytes in [bytes, &padded, &vec![0; padded.len()], &vec![0xff; padded.len()]] {
-            let row = Row { chunk: &chunk, seqno: u64::MAX, bytes };
-            all.extend(programs.iter().flatten().map(|it| it.matches(&row)));
+            let row = PredicateRow { chunk: &chunk, seqno: u64::MAX, bytes };
+            all.extend(programs.iter().flatten().map(|program| program.matches(&row)));
         }
     }
     Ok(all)

@@ -83,7 +83,8 @@ impl FakeProcess {
         let inode = fs::metadata(&self.program).unwrap().ino().to_string();
         let mut file = File::create(self.thread.join("maps")).unwrap();
         let mut rest = text;
-        while let Some(at) = rest.windows(INODE.len()).position(|it| it == INODE.as_bytes()) {
+        while let Some(at) = rest.windows(INODE.len()).position(|window| window == INODE.as_bytes())
+        {
             file.write_all(&rest[..at]).unwrap();
             file.write_all(inode.as_bytes()).unwrap();
             rest = &rest[at + INODE.len()..];

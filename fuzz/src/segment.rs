@@ -62,7 +62,8 @@ pub(crate) fn segment(input: &[u8]) {
     let info = Info::read_stream(Cursor::new(bytes.clone())).unwrap();
     assert!(info.complete, "{info:?}");
     assert_eq!((info.damages, info.mismatches), (0, 0), "{info:?}");
-    let rows = dump_stream(Cursor::new(bytes), &ppt_dump::Options::default(), io::sink()).unwrap();
+    let rows =
+        dump_stream(Cursor::new(bytes), &ppt_dump::DumpRequest::default(), io::sink()).unwrap();
     assert_eq!(rows.rows, summary.captured());
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn symbols(input: &[u8]) {
 /// Looks for functions at places that they may have, and at the ends of the address space.
 fn look(functions: &FunctionTable) {
     let places = (0..64).flat_map(|bit| [1u64 << bit, (1u64 << bit) - 1]);
-    for address in places.chain([u64::MAX]).chain((0..4096).map(|it| it * 16)) {
+    for address in places.chain([u64::MAX]).chain((0..4096).map(|number| number * 16)) {
         if let Some((name, offset)) = functions.find(address) {
             assert!(name.len() <= ppt_symbols::limits::NAME_BYTES && offset <= address);
         }

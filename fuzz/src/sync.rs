@@ -1,21 +1,22 @@
 //! `.sync` files: readings of clocks, which another host may have sent.
 
-use ppt_clock::sync::{HEADER, Readings, Record};
-use ppt_clock::times::{Model, Times};
+use ppt_clock::sync::{ClockReadings, HEADER, Record};
+use ppt_clock::times::{ClockModel, Times};
 
 /// A file is refused, or is readings, which are judged; what a line says reads back.
 pub(crate) fn sync(input: &[u8]) {
-    let mut readings = Readings::default();
+    let mut readings = ClockReadings::default();
     let _ = readings.read(input);
     let whole = [HEADER.as_bytes(), b"\n", input, b"\n"].concat();
     let _ = readings.read(&whole);
-    let believes = Model { believes_said: true, ..Model::default() };
+    let believes = ClockModel { believes_said: true, ..ClockModel::default() };
     let _ = Times::of_truth(&readings, &believes);
     for reference in 0..readings.hosts().len().min(3) {
-        let times = Times::of(&readings, reference, &Model::default()).unwrap();
+        let times = Times::between_hosts(&readings, reference, &ClockModel::default()).unwrap();
         for host in 0..readings.hosts().len() {
-            let ticks = times.parts(host).flatten().map(|it| it.tick).take(100);
-            let ticks: Vec<_> = ticks.flat_map(|it| [it, it + 1]).chain([0, u64::MAX]).collect();
+            let ticks = times.parts(host).flatten().map(|part| part.tick).take(100);
+            let ticks: Vec<_> =
+                ticks.flat_map(|tick| [tick, tick + 1]).chain([0, u64::MAX]).collect();
             for tick in ticks {
                 let found = times.at(host, tick);
                 assert!(found.is_none_or(|it| it.lo <= it.mid && it.mid <= it.hi));

@@ -20,7 +20,7 @@ fn replay(name: &str) {
     let fuzzer = Fuzzer::by_name(name).unwrap();
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
     let mut inputs: Vec<_> =
-        std::fs::read_dir(&corpus).unwrap().map(|it| it.unwrap().path()).collect();
+        std::fs::read_dir(&corpus).unwrap().map(|result| result.unwrap().path()).collect();
     inputs.sort();
     assert!(!inputs.is_empty(), "{}", corpus.display());
     for path in inputs {
@@ -123,9 +123,9 @@ fn folders_are_fuzzers() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let folders = std::fs::read_dir(corpus).unwrap();
     let mut folders: Vec<_> =
-        folders.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        folders.map(|folder| folder.unwrap().file_name().into_string().unwrap()).collect();
     folders.sort();
-    let mut names = FUZZERS.map(|it| it.name);
+    let mut names = FUZZERS.map(|fuzzer| fuzzer.name);
     names.sort_unstable();
     assert_eq!(folders, names);
 }

@@ -9,7 +9,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ppt_hosts::probe::{
-    Asked, Event, HostClock, Identity, Key, Measurement, Options, Server, SyncFile, resolve,
+    Event, HostClock, Measurement, PeerIdentity, ProbeOptions, ProbeServer, ProbedHost, SharedKey,
+    SyncFile, resolve,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -18,10 +19,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     match arguments[..] {
         ["serve", address, key, name] => serve(address, key, name),
         ["ask", name, key, file, rate, seconds, ref hosts @ ..] => {
-            let options = Options {
+            let options = ProbeOptions {
                 duration: Some(Duration::from_secs_f64(seconds.parse()?)),
                 rate: rate.parse()?,
-                ..Options::default()
+                ..ProbeOptions::default()
             };
             ask(name, key, file, &options, hosts)
         }
@@ -30,9 +31,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn serve(address: &str, key: &str, name: &str) -> Result<(), Box<dyn Error>> {
-    let (key, clock) = (Key::read(key.as_ref())?, HostClock::of_this_host()?);
-    let me = Identity::of_this_host(Some(name), &clock)?;
-    let mut server = Server::bind(resolve(address)?[0], key, me, clock)?;
+    let (key, clock) = (SharedKey::read(key.as_ref())?, HostClock::of_this_host()?);
+    let me = PeerIdentity::of_this_host(Some(name), &clock)?;
+    let mut server = ProbeServer::bind(resolve(address)?[0], key, me, clock)?;
     println!("{}", server.address()?);
     io::stdout().flush()?;
     let counts = server.run(&AtomicBool::new(false), &mut |event| eprintln!("{event:?}"))?;
@@ -44,13 +45,13 @@ fn ask(
     name: &str,
     key: &str,
     file: &str,
-    options: &Options,
+    options: &ProbeOptions,
     hosts: &[&str],
 ) -> Result<(), Box<dyn Error>> {
-    let (key, clock) = (Key::read(key.as_ref())?, HostClock::of_this_host()?);
-    let me = Identity::of_this_host(Some(name), &clock)?;
+    let (key, clock) = (SharedKey::read(key.as_ref())?, HostClock::of_this_host()?);
+    let me = PeerIdentity::of_this_host(Some(name), &clock)?;
     let asked = hosts.iter().map(|&name| {
-        Ok::<_, Box<dyn Error>>(Asked { name: name.to_owned(), addresses: resolve(name)? })
+        Ok::<_, Box<dyn Error>>(ProbedHost { name: name.to_owned(), addresses: resolve(name)? })
     });
     let hosts: Vec<_> = asked.collect::<Result<_, _>>()?;
     let mut sink = SyncFile::create(file.as_ref(), &ppt_output::Rules::default())?;

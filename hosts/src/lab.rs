@@ -17,13 +17,13 @@ pub use diff::{Difference, DifferenceKind, diff};
 pub use error::{CellFailure, LabError};
 pub use host::{HostError, SelfStart, host};
 pub use manifest::{
-    CellRecord, CheckRecord, FileRecord, HostRecord, MANIFEST, Manifest, Ran, RanCommand, RanEnd,
-    RanPhase, RunState,
+    CellPrograms, CellRecord, CheckRecord, FileRecord, HostRecord, MANIFEST, Manifest, RanCommand,
+    RanEnd, RanPhase, RunState,
 };
 pub use plan::{
-    Action, Axis, Cell, Clock, Command, Host, Mistake, ParameterValue, Plan, PlanError, Ready,
-    Report, Resolved, Stop, Via,
+    Action, Axis, Cell, ClockCondition, LabPlan, Mistake, ParameterValue, PlanError, PlannedHost,
+    Readiness, Report, Resolved, ShellCommand, Stop, Via,
 };
 pub use progress::{Basis, Event, Progress};
-pub use run::{Options, Summary, plan, rerun, run};
-pub use wire::{End, Ended, Facts, Failure, Identity, Isolation, Problem};
+pub use run::{LabOptions, Summary, plan, rerun, run};
+pub use wire::{Ended, Facts, FileIdentity, HelperFailure, Isolation, Problem, ProgramEnd};

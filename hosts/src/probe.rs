@@ -20,15 +20,16 @@ mod true_time;
 mod window;
 
 pub use address::{AddressError, resolve};
-pub use client::{Asked, Event, MeasureError, Measurement, Options, RATES, Sink};
+pub use client::{Event, MeasureError, Measurement, ProbeOptions, ProbedHost, RATES, Sink};
 pub use clock::{ClockError, HostClock};
 pub use file::SyncFile;
 pub use identity::IdentityError;
-pub use key::{Key, KeyError, MIN_KEY, TAG};
+pub use key::{KeyError, MIN_KEY, SharedKey, TAG};
 pub use link::LinkCounts;
 pub use packet::{
-    Answer, Answered, EARLIER, Head, Identity, MAX_PACKET, OTHER_CLOCKS, Question, Refused, VERSION,
+    Answered, EARLIER, Head, MAX_PACKET, OTHER_CLOCKS, PacketRefusal, PeerIdentity, ProbeQuestion,
+    ProbeReply, VERSION,
 };
 pub use peers::MAX_PEERS;
-pub use server::{Counts, PORT, ServeError, Server, ServerEvent};
+pub use server::{Counts, PORT, ProbeServer, ServeError, ServerEvent};
 pub use true_time::{TimeSource, TimeSourceError};

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 /// A part of what the kernel knows. Each needs rights of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum KernelFeature {
     /// When threads run: PERF_RECORD_SWITCH.
     Switches,
     /// Who wakes threads, and who follows them on a CPU: sched_waking, sched_switch.
@@ -28,17 +28,17 @@ pub enum Part {
     Probes,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for KernelFeature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Part::Switches => "context switches",
-            Part::Wakeups => "wake-ups and successors",
-            Part::Syscalls => "system calls",
-            Part::Faults => "page faults",
-            Part::Stacks => "stacks",
-            Part::KernelStacks => "stacks while the kernel works for the program",
-            Part::Waits => "stacks of waits",
-            Part::Probes => "probes",
+            KernelFeature::Switches => "context switches",
+            KernelFeature::Wakeups => "wake-ups and successors",
+            KernelFeature::Syscalls => "system calls",
+            KernelFeature::Faults => "page faults",
+            KernelFeature::Stacks => "stacks",
+            KernelFeature::KernelStacks => "stacks while the kernel works for the program",
+            KernelFeature::Waits => "stacks of waits",
+            KernelFeature::Probes => "probes",
         })
     }
 }
@@ -55,7 +55,7 @@ pub enum KernelError {
     )]
     Denied {
         /// What.
-        part: Part,
+        part: KernelFeature,
         /// The setting, `unknown` if it cannot be read.
         paranoid: String,
     },
@@ -63,13 +63,13 @@ pub enum KernelError {
     #[error("ppt cannot capture {part}: tracefs is not mounted")]
     NoTracefs {
         /// What.
-        part: Part,
+        part: KernelFeature,
     },
     /// The tracefs does not let itself be read.
     #[error("ppt cannot capture {part}: it may not read {path}: {source}")]
     TracefsDenied {
         /// What.
-        part: Part,
+        part: KernelFeature,
         /// The file.
         path: PathBuf,
         /// Why not.
@@ -82,14 +82,14 @@ pub enum KernelError {
     )]
     PidNamespace {
         /// What.
-        part: Part,
+        part: KernelFeature,
     },
     /// This kernel cannot do it.
     #[strum(serialize = "perf-unsupported")]
     #[error("this kernel cannot capture {part}: {source}")]
     Unsupported {
         /// What.
-        part: Part,
+        part: KernelFeature,
         /// Its answer.
         source: io::Error,
     },
@@ -100,7 +100,7 @@ pub enum KernelError {
     )]
     TooManyDescriptors {
         /// What.
-        part: Part,
+        part: KernelFeature,
         /// Threads of the process.
         threads: usize,
         /// CPUs of the machine.
@@ -111,7 +111,7 @@ pub enum KernelError {
     #[error("ppt cannot capture {part}: {source}")]
     System {
         /// What.
-        part: Part,
+        part: KernelFeature,
         /// Why not.
         source: io::Error,
     },
@@ -129,12 +129,13 @@ impl KernelError {
     }
 
     /// The answer of perf_event_open(2), mmap(2) or an ioctl.
-    pub(crate) fn of(part: Part, source: io::Error, threads: usize, cpus: usize) -> Self {
+    pub(crate) fn new(part: KernelFeature, source: io::Error, threads: usize, cpus: usize) -> Self {
         use nix::errno::Errno;
         match Errno::from_raw(source.raw_os_error().unwrap_or_default()) {
             Errno::EACCES | Errno::EPERM => {
                 let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
-                let paranoid = paranoid.map_or("unknown".into(), |it| it.trim().to_owned());
+                let paranoid =
+                    paranoid.map_or("unknown".into(), |paranoid| paranoid.trim().to_owned());
                 Self::Denied { part, paranoid }
             }
             Errno::EMFILE | Errno::ENFILE => Self::TooManyDescriptors { part, threads, cpus },

@@ -21,10 +21,11 @@ pub(crate) struct Filter {
 impl Filter {
     /// Lets `threads` pass, and whatever gets a number above `newest`, the latest one that there is.
     pub fn new(threads: impl IntoIterator<Item = i32>, newest: i32) -> Self {
-        let mut threads: Vec<i32> = threads.into_iter().filter(|&it| it <= newest).collect();
+        let mut threads: Vec<i32> =
+            threads.into_iter().filter(|&thread| thread <= newest).collect();
         threads.sort_unstable();
         threads.dedup();
-        let mut gaps: Vec<i32> = threads.windows(2).map(|it| it[1] - it[0]).collect();
+        let mut gaps: Vec<i32> = threads.windows(2).map(|window| window[1] - window[0]).collect();
         gaps.sort_unstable_by(|one, other| other.cmp(one));
         // Gaps that are larger than this one stay.
         let closed = gaps.get(MOST - 1).copied().unwrap_or(1);
@@ -40,9 +41,12 @@ impl Filter {
 
     /// The text of it, for a tracepoint that has the thread in `field`.
     pub fn text(&self, field: &str) -> String {
-        let ranges = self.ranges.iter().map(|&(first, last)| match first == last {
-            true => format!("{field} == {first}"),
-            false => format!("({field} >= {first} && {field} <= {last})"),
+        let ranges = self.ranges.iter().map(|&(first, last)| {
+            if first == last {
+                format!("{field} == {first}")
+            } else {
+                format!("({field} >= {first} && {field} <= {last})")
+            }
         });
         let above = format!("{field} > {}", self.above);
         ranges.chain([above]).collect::<Vec<_>>().join(" || ")
@@ -63,7 +67,7 @@ pub(crate) struct Horizon {
 impl Horizon {
     pub fn new() -> Self {
         let highest = fs::read_to_string("/proc/sys/kernel/pid_max").ok();
-        let highest = highest.and_then(|it| it.trim().parse::<i32>().ok()).unwrap_or(0);
+        let highest = highest.and_then(|highest| highest.trim().parse::<i32>().ok()).unwrap_or(0);
         // The machine does not make so many threads between two looks.
         let close = highest - highest / 4;
         Self { close, newest: 0, loadavg: File::open("/proc/loadavg").ok() }
@@ -77,9 +81,9 @@ impl Horizon {
     /// Whether they are, or have begun anew since the last look; or nobody knows.
     pub fn is_close(&mut self) -> bool {
         let mut text = [0; 128];
-        let read = self.loadavg.as_ref().and_then(|it| it.read_at(&mut text, 0).ok());
+        let read = self.loadavg.as_ref().and_then(|loadavg| loadavg.read_at(&mut text, 0).ok());
         let text = read.and_then(|len| std::str::from_utf8(&text[..len]).ok());
-        let newest = text.and_then(|it| it.split_whitespace().last()?.parse().ok());
+        let newest = text.and_then(|text| text.split_whitespace().last()?.parse().ok());
         let Some(newest) = newest else { return true };
         let began_anew = newest < self.newest;
         self.newest = newest;

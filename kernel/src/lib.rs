@@ -45,16 +45,16 @@ mod tracepoints;
 mod wakes;
 mod watch;
 
-pub use error::{KernelError, Part};
+pub use error::{KernelError, KernelFeature};
 pub use probe_events::probes_missing;
 pub use probe_frames::PROBES_BUFFER;
 pub use probe_reader::ProbeCounts;
 pub use probes::{Probe, ProbeArgument, ProbeSite, SiteValue, ValueOrigin};
-pub use reader::{Counts, Running};
+pub use reader::{Counts, ReaderThread};
 pub use schema::{BUFFER, Builtin};
 pub use stack_events::Stacks;
 pub use stack_frames::{STACKS_BUFFER, StackCounts};
-pub use watch::{Kernel, Wanted, Watch};
+pub use watch::{KernelRequest, ProcessEvents, Wanted};
 
 /// Whether a source of this kind has frames of ppt's own.
 pub fn is_builtin(kind: &str) -> bool {

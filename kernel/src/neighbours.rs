@@ -33,8 +33,8 @@ impl Neighbours {
                 if self.known.len() >= MOST {
                     self.known.clear();
                 }
-                let owner = fs::metadata(format!("/proc/{tid}")).map(|it| it.uid());
-                let shown = owner.is_ok_and(|it| it == self.user);
+                let owner = fs::metadata(format!("/proc/{tid}")).map(|metadata| metadata.uid());
+                let shown = owner.is_ok_and(|owner| owner == self.user);
                 self.known.insert(tid, (name, time.saturating_add(AGE_NS), shown));
                 shown
             }

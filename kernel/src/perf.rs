@@ -17,9 +17,9 @@ const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
 
 /// What an event counts, and about whom.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct EventTarget {
     /// Type and number of it.
-    pub what: What,
+    pub what: CountedEvent,
     /// Each one leaves a record; else, none does.
     pub samples: bool,
     /// The raw bytes of a tracepoint belong to a record.
@@ -37,7 +37,7 @@ pub(crate) struct Kind {
 
 /// What an event counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum CountedEvent {
     Nothing,
     MinorFaults,
     MajorFaults,
@@ -59,7 +59,7 @@ const FIELDS: u32 = bindings::PERF_SAMPLE_IDENTIFIER
     | bindings::PERF_SAMPLE_ADDR
     | bindings::PERF_SAMPLE_CPU;
 
-impl Kind {
+impl EventTarget {
     fn attr(&self) -> perf_event_attr {
         let mut attr = perf_event_attr {
             size: size_of::<perf_event_attr>() as u32,
@@ -69,24 +69,26 @@ impl Kind {
             ..perf_event_attr::default()
         };
         (attr.type_, attr.config) = match self.what {
-            What::Nothing => (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_DUMMY.into()),
-            What::MinorFaults => {
+            CountedEvent::Nothing => {
+                (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_DUMMY.into())
+            }
+            CountedEvent::MinorFaults => {
                 (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_PAGE_FAULTS_MIN.into())
             }
-            What::MajorFaults => {
+            CountedEvent::MajorFaults => {
                 (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_PAGE_FAULTS_MAJ.into())
             }
-            What::Tracepoint(id) => (bindings::PERF_TYPE_TRACEPOINT, id),
-            What::Running(_) => {
+            CountedEvent::Tracepoint(id) => (bindings::PERF_TYPE_TRACEPOINT, id),
+            CountedEvent::Running(_) => {
                 (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_CPU_CLOCK.into())
             }
-            What::Leaving => {
+            CountedEvent::Leaving => {
                 (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_CONTEXT_SWITCHES.into())
             }
         };
         if self.samples {
             attr.__bindgen_anon_1.sample_period = match self.what {
-                What::Running(ns) => ns,
+                CountedEvent::Running(ns) => ns,
                 _ => 1,
             };
         }
@@ -155,7 +157,7 @@ pub(crate) struct Event(OwnedFd);
 
 impl Event {
     /// Opens an event of `thread`, or of everybody if None, on `cpu`.
-    pub fn open(kind: &Kind, thread: Option<i32>, cpu: u32) -> io::Result<Self> {
+    pub fn open(kind: &EventTarget, thread: Option<i32>, cpu: u32) -> io::Result<Self> {
         Self::open_with(|| kind.attr(), thread, cpu)
     }
 
@@ -254,7 +256,7 @@ fn checked(result: i32) -> io::Result<()> {
 
 /// The memory of an event: a page of cursors, and a ring of records.
 #[derive(Debug)]
-pub(crate) struct Ring {
+pub(crate) struct PerfRing {
     map: MmapRaw,
     /// Bytes of the ring, a power of two.
     size: usize,
@@ -264,7 +266,7 @@ pub(crate) struct Ring {
     tail: u64,
 }
 
-impl Ring {
+impl PerfRing {
     /// The ring of `event`, of `size` bytes, which is a power of two of pages.
     pub fn map(event: &Event, size: usize) -> io::Result<Self> {
         let page = page_size();

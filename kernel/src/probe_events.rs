@@ -11,11 +11,11 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::thread;
 
-use crate::error::{KernelError, Part};
+use crate::error::{KernelError, KernelFeature};
 use crate::memory::{map_ring, no_memory};
-use crate::perf::{Event, Kind, Ring, Uprobe, What};
+use crate::perf::{CountedEvent, Event, EventTarget, PerfRing, Uprobe};
 use crate::probes::{Probe, registers, registers_of};
-use crate::sources::{Source, Sources};
+use crate::sources::{EventSource, Sources};
 
 /// Where the kernel says the type of events at places in files.
 const PMU: &str = "/sys/bus/event_source/devices/uprobe/type";
@@ -26,7 +26,7 @@ pub(crate) const AT_RETURN: u64 = 1 << registers::AX | 1 << registers::SP | 1 <<
 #[derive(Debug)]
 pub(crate) struct ProbeEvents {
     pub probes: Vec<Probe>,
-    pub rings: Vec<Ring>,
+    pub rings: Vec<PerfRing>,
     /// By probe. Those of a probe that was stopped are closed.
     pub events: Vec<Vec<ProbeEvent>>,
     /// One for each CPU, whose rings all others use.
@@ -43,8 +43,8 @@ pub(crate) struct ProbeEvent {
 }
 
 /// Nothing, of all processes: its ring stays while probes are closed.
-const FIRST: Kind = Kind {
-    what: What::Nothing,
+const FIRST: EventTarget = EventTarget {
+    what: CountedEvent::Nothing,
     samples: false,
     raw: false,
     stack: false,
@@ -62,7 +62,7 @@ impl ProbeEvents {
         bytes: usize,
         sources: &mut Sources,
     ) -> Result<Self, KernelError> {
-        let failed = |error| KernelError::of(Part::Probes, error, 1, cpus.len());
+        let failed = |error| KernelError::new(KernelFeature::Probes, error, 1, cpus.len());
         let mut open = || {
             let pmu = pmu()?;
             let (mut rings, mut firsts) = (Vec::new(), Vec::new());
@@ -140,9 +140,10 @@ fn of_probe(
                 let event = Event::open_uprobe(&uprobe, cpu)?;
                 event.redirect(first)?;
                 let is_return = uprobe.is_return;
-                let source = match is_return {
-                    true => Source::Return { probe: number },
-                    false => Source::Hit { probe: number, site: place },
+                let source = if is_return {
+                    EventSource::Return { probe: number }
+                } else {
+                    EventSource::Hit { probe: number, site: place }
                 };
                 sources.insert(event.id()?, (source, 0));
                 events.push(ProbeEvent { event, is_return });
@@ -165,7 +166,7 @@ pub fn probes_missing() -> Option<KernelError> {
         }
     };
     let tried = pmu().and_then(nowhere);
-    tried.err().map(|error| KernelError::of(Part::Probes, error, 1, 1))
+    tried.err().map(|error| KernelError::new(KernelFeature::Probes, error, 1, 1))
 }
 
 fn pmu() -> io::Result<u32> {

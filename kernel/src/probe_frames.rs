@@ -34,18 +34,20 @@ pub(crate) fn schema(probes: &[Probe]) -> Result<Builtin, String> {
         source += &frame(probe, name);
     }
     let builtin = Builtin::try_compiled(PROBES_BUFFER, &source)?;
-    match builtin.schema.stride as usize <= WORDS * 8 {
-        true => Ok(builtin),
-        false => Err("a probe has too many arguments".into()),
+    if builtin.schema.stride as usize <= WORDS * 8 {
+        Ok(builtin)
+    } else {
+        Err("a probe has too many arguments".into())
     }
 }
 
 /// The text of a frame.
 fn frame(probe: &Probe, name: &str) -> String {
     let mut text = format!("frame {name} {{ ");
-    text += match probe.returns {
-        true => "interval time call @at; int thread; u32 cpu; addr from; ",
-        false => "time at @at; int thread; u32 cpu; ",
+    text += if probe.returns {
+        "interval time call @at; int thread; u32 cpu; addr from; "
+    } else {
+        "time at @at; int thread; u32 cpu; "
     };
     for ProbeArgument { name, size, is_signed } in &probe.arguments {
         let sign = if *is_signed { 'i' } else { 'u' };

@@ -11,7 +11,7 @@ use crate::probe_frames::{ProbeFrame, ProbeWriter};
 use crate::probes::{RegisterValues, registers, registers_of};
 use crate::records::{Content, Record, register_records};
 use crate::schema::Builtin;
-use crate::sources::{Source, Sources};
+use crate::sources::{EventSource, Sources};
 use crate::threads::Threads;
 
 /// How long hits are counted before they are held against the limit, ns: so much of a second is so much
@@ -242,14 +242,14 @@ fn read(
     let Record { id, tid, cpu, content, .. } = *record;
     let Content::Registers(bytes) = content else { return None };
     let step = match sources.get(&id)?.0 {
-        Source::Hit { probe, site } => {
+        EventSource::Hit { probe, site } => {
             let probe = usize::from(probe);
             let site = probes.get(probe)?.sites.get(usize::from(site))?;
             let all = RegisterValues::of_record(registers_of(&site.values), bytes)?;
             let arguments = site.values.iter().map(|value| value.read(&all)).collect();
             ProbeStep::Hit { probe, stack: all.get(registers::SP), arguments }
         }
-        Source::Return { probe } => {
+        EventSource::Return { probe } => {
             let all = RegisterValues::of_record(crate::probe_events::AT_RETURN, bytes)?;
             ProbeStep::Return {
                 probe: usize::from(probe),

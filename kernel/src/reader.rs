@@ -12,11 +12,11 @@ use ppt_segment::{RingWriter, Segment};
 use crate::filter::Horizon;
 use crate::memory::Share;
 use crate::neighbours::Neighbours;
-use crate::perf::{Event as PerfEvent, Ring, now};
+use crate::perf::{Event as PerfEvent, PerfRing, now};
 use crate::probe_reader::{ProbeCounts, ProbeHeard, ProbeHearing, ProbeReader};
 use crate::records::{Content, Record, records};
 use crate::schema::{Builtin, Comm, Event, Waker, state};
-use crate::sources::{Source, Sources};
+use crate::sources::{EventSource, Sources};
 use crate::stack_frames::StackCounts;
 use crate::stack_reader::{StackHeard, StackHearing, StackReader};
 use crate::threads::Threads;
@@ -42,7 +42,7 @@ pub(crate) struct Reader {
     pub has_events: bool,
     pub stacks: Option<StackReader>,
     pub probes: Option<ProbeReader>,
-    pub rings: Vec<Ring>,
+    pub rings: Vec<PerfRing>,
     /// What they take. It is given back after they are unmapped.
     pub _memory: Share,
     pub events: Vec<PerfEvent>,
@@ -66,7 +66,7 @@ pub(crate) struct Reader {
 
 /// A thread that turns records into frames. It ends when this is dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct ReaderThread {
     counts: Counts,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -81,7 +81,7 @@ pub struct Counts {
     pub probes: Option<Arc<ProbeCounts>>,
 }
 
-impl Running {
+impl ReaderThread {
     /// What is known so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
@@ -105,7 +105,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ReaderThread {
     fn drop(&mut self) {
         if !thread::panicking() {
             self.end();
@@ -173,39 +173,41 @@ enum Heard {
 }
 
 impl Reader {
-    pub fn start(self) -> io::Result<Running> {
+    pub fn start(self) -> io::Result<ReaderThread> {
         let (segment, stop) = (self.segment.clone(), Arc::new(AtomicBool::new(false)));
         // The ring has an owner from now on: whoever drains looks at rings that have had one. Its
         // frames are of no single thread.
         segment.ring(0).claim(0);
-        self.stacks.iter().for_each(|it| _ = it.segment.ring(0).claim(0));
+        self.stacks.iter().for_each(|stack| _ = stack.segment.ring(0).claim(0));
         self.probes.iter().for_each(|probes| _ = probes.segment.ring(0).claim(0));
         let counts = Counts {
-            stacks: self.stacks.as_ref().map(|it| it.counts.clone()),
+            stacks: self.stacks.as_ref().map(|stack| stack.counts.clone()),
             probes: self.probes.as_ref().map(|probes| probes.counts.clone()),
         };
         let stopped = stop.clone();
         let thread =
             thread::Builder::new().name("ppt-kernel".into()).spawn(move || self.run(&stopped))?;
-        Ok(Running { counts, stop, thread: Some(thread) })
+        Ok(ReaderThread { counts, stop, thread: Some(thread) })
     }
 
     fn run(mut self, stop: &AtomicBool) {
         let segment = self.segment.clone();
-        let mut frames = Frames::new(&segment);
-        let of_stacks = self.stacks.as_ref().map(|it| (it.segment.clone(), it.counts.clone()));
+        let mut frames = FrameWriter::new(&segment);
+        let of_stacks =
+            self.stacks.as_ref().map(|stack| (stack.segment.clone(), stack.counts.clone()));
         let mut stacks = of_stacks
             .as_ref()
             .zip(self.stacks.as_ref())
-            .map(|(of, it)| StackHearing::begin(&of.0, &of.1, &it.events, self.begun_ns));
+            .map(|(of, reader)| StackHearing::begin(&of.0, &of.1, &reader.events, self.begun_ns));
         let of_probes =
             self.probes.as_ref().map(|probes| (probes.segment.clone(), probes.counts.clone()));
         let mut probes = of_probes
             .as_ref()
             .zip(self.probes.as_ref())
             .map(|(of, reader)| ProbeHearing::begin(&of.0, &of.1, reader, self.begun_ns));
-        let only_stacks =
-            |it: &StackReader| !self.has_events && self.probes.is_none() && !it.events.wanted.waits;
+        let only_stacks = |reader: &StackReader| {
+            !self.has_events && self.probes.is_none() && !reader.events.wanted.waits
+        };
         let longest = match &self.stacks {
             Some(reader) if only_stacks(reader) => LONGEST_OF_STACKS,
             _ => LONGEST,
@@ -235,10 +237,10 @@ impl Reader {
                 ring.take(&mut bytes);
                 let full = bytes.len() as f64 / ring.size() as f64;
                 fullest = fullest.max(full);
-                let read = |it: Record<'_>| {
-                    let before = latest.take(&it);
+                let read = |record: Record<'_>| {
+                    let before = latest.take(&record);
                     read(
-                        &it,
+                        &record,
                         before,
                         &self.sources,
                         self.threads.pid(),
@@ -267,8 +269,8 @@ impl Reader {
                 fullest = fullest.max(full);
                 probes.stop_frequent(&mut reader.events, looked);
             }
-            heard.sort_by_key(|it: &(u64, i32, Heard)| it.0);
-            let known = heard.partition_point(|it| it.0 <= known_ns);
+            heard.sort_by_key(|entry: &(u64, i32, Heard)| entry.0);
+            let known = heard.partition_point(|entry| entry.0 <= known_ns);
             for (time, voice, heard) in heard.drain(..known) {
                 if let (Some(probes), Heard::Exit { tid }) = (&mut probes, &heard) {
                     probes.forget(*tid);
@@ -294,10 +296,10 @@ impl Reader {
                 let lost: u64 = self.lost_before + all.map(PerfEvent::lost).sum::<u64>();
                 // No record behind them tells of these, so their ring was full to the last, or
                 // nobody knows where they were.
-                let full = latest.iter().filter_map(|it| it.full).min();
+                let full = latest.iter().filter_map(|latest| latest.full).min();
                 let (since, cpu) = (full.unwrap_or(self.begun_ns), u32::MAX);
                 let count = lost.saturating_sub(frames.lost);
-                frames.lose(Loss { since, thread: 0, cpu, count });
+                frames.lose(MissingRecords { since, thread: 0, cpu, count });
                 frames.latest = frames.latest.max(looked);
                 frames.state_losses(u64::MAX);
                 frames.write(looked, &Event::WatchEnd);
@@ -306,8 +308,8 @@ impl Reader {
             frames.state_losses(MOST_LOST);
             self.widen();
             sleep = match fullest {
-                it if it > 0.25 => (sleep / 2).max(SHORTEST),
-                it if it < 0.06 => (sleep * 2).min(longest),
+                value if value > 0.25 => (sleep / 2).max(SHORTEST),
+                value if value < 0.06 => (sleep * 2).min(longest),
                 _ => sleep,
             };
             thread::park_timeout(sleep);
@@ -322,20 +324,20 @@ impl Reader {
         }
         let wide = std::mem::take(&mut self.spare);
         // They are open: the kernel has no reason to refuse. For a moment, both tell.
-        wide.iter().for_each(|it| _ = it.enable());
+        wide.iter().for_each(|event| _ = event.enable());
         let filtered = std::mem::replace(&mut self.of_cpus, wide);
         self.lost_before += filtered.iter().map(PerfEvent::lost).sum::<u64>();
     }
 
-    fn hear(&mut self, time: u64, voice: i32, heard: Heard, frames: &mut Frames<'_>) {
+    fn hear(&mut self, time: u64, voice: i32, heard: Heard, frames: &mut FrameWriter<'_>) {
         let threads = &mut self.threads;
         let knows_wakeups = !self.of_cpus.is_empty();
-        let knows_successors = self.sources.values().any(|it| it.0 == Source::Switch);
+        let knows_successors = self.sources.values().any(|source| source.0 == EventSource::Switch);
         let event = match heard {
             Heard::Stack(_) | Heard::Probe(_) => None,
             Heard::Lost { count, cpu, since } => {
                 frames.latest = frames.latest.max(time);
-                frames.lose(Loss { since, thread: 0, cpu, count });
+                frames.lose(MissingRecords { since, thread: 0, cpu, count });
                 // Their wake-ups may be among those.
                 threads.forget_waits();
                 return;
@@ -343,14 +345,14 @@ impl Reader {
             Heard::In { tid, cpu } => threads.heard(tid, voice).map(|thread| {
                 // Nobody gets a CPU after a wait without having been woken.
                 if threads.runs(tid) && knows_wakeups {
-                    frames.owe(Loss { since: time, thread, cpu, count: 1 });
+                    frames.owe(MissingRecords { since: time, thread, cpu, count: 1 });
                 }
                 Event::SwitchIn { thread, cpu }
             }),
             Heard::Out { tid, cpu, preempted } => threads.heard(tid, voice).map(|thread| {
                 // The kernel names the successor first.
                 if !threads.leaves(tid, !preempted) && knows_successors && time > self.begun_ns {
-                    frames.owe(Loss { since: time, thread, cpu, count: 1 });
+                    frames.owe(MissingRecords { since: time, thread, cpu, count: 1 });
                 }
                 Event::SwitchOut { thread, cpu, preempted }
             }),
@@ -425,14 +427,14 @@ fn read(
         return Some((time, 0, Heard::Lost { count, cpu, since: before }));
     }
     let (source, voice) = *sources.get(&id)?;
-    if !matches!(source, Source::Waking | Source::WakingOfAll) {
+    if !matches!(source, EventSource::Waking | EventSource::WakingOfAll) {
         wakes.is_over();
     }
     let heard = match (content, source) {
         // Of other processes, nothing but these is known.
-        (Content::Sample { raw, .. }, Source::Waking | Source::WakingOfAll) => {
+        (Content::Sample { raw, .. }, EventSource::Waking | EventSource::WakingOfAll) => {
             let it = waking.as_ref()?;
-            if !wakes.is_another(source == Source::WakingOfAll, raw) {
+            if !wakes.is_another(source == EventSource::WakingOfAll, raw) {
                 return None;
             }
             let by = match () {
@@ -447,7 +449,7 @@ fn read(
                 waker: tid,
             }
         }
-        (Content::Sample { raw, .. }, Source::Switch) => {
+        (Content::Sample { raw, .. }, EventSource::Switch) => {
             let it = switch.as_ref()?;
             Heard::Followed {
                 tid: it.prev_pid.number(raw)? as i32,
@@ -457,25 +459,25 @@ fn read(
                 name: it.next_comm.text(raw)?,
             }
         }
-        (Content::Fork { pid: of, tid, parent }, Source::Thread) if of == pid => {
+        (Content::Fork { pid: of, tid, parent }, EventSource::Thread) if of == pid => {
             Heard::Fork { tid, parent }
         }
-        (Content::Exit { tid }, Source::Thread) => Heard::Exit { tid },
+        (Content::Exit { tid }, EventSource::Thread) => Heard::Exit { tid },
         _ if record.pid != pid => return None,
-        (Content::In, Source::Thread) => Heard::In { tid, cpu },
-        (Content::Out { preempted }, Source::Thread) => Heard::Out { tid, cpu, preempted },
-        (Content::Sample { raw, .. }, Source::Enter) => {
+        (Content::In, EventSource::Thread) => Heard::In { tid, cpu },
+        (Content::Out { preempted }, EventSource::Thread) => Heard::Out { tid, cpu, preempted },
+        (Content::Sample { raw, .. }, EventSource::Enter) => {
             Heard::Enter { tid, cpu, call: calls.as_ref()?.enter_call.number(raw)? as u16 }
         }
-        (Content::Sample { raw, .. }, Source::Exit) => {
+        (Content::Sample { raw, .. }, EventSource::Exit) => {
             let it = calls.as_ref()?;
             let call = it.exit_call.number(raw)? as u16;
             Heard::Left { tid, cpu, call, result: it.result.number(raw)? }
         }
-        (Content::Sample { address, .. }, Source::Minor) => {
+        (Content::Sample { address, .. }, EventSource::Minor) => {
             Heard::Fault { tid, cpu, major: false, address }
         }
-        (Content::Sample { address, .. }, Source::Major) => {
+        (Content::Sample { address, .. }, EventSource::Major) => {
             Heard::Fault { tid, cpu, major: true, address }
         }
         _ => return None,
@@ -485,7 +487,7 @@ fn read(
 
 /// What is missing.
 #[derive(Debug, Clone, Copy)]
-struct Loss {
+struct MissingRecords {
     /// It happened from then until it is stated.
     since: u64,
     /// Whose it is, if that is known.
@@ -495,7 +497,7 @@ struct Loss {
 }
 
 /// Writes frames, and states what was lost.
-struct Frames<'a> {
+struct FrameWriter<'a> {
     builtin: &'static Builtin,
     writer: RingWriter<'a, AtomicU64>,
     words: usize,
@@ -504,10 +506,10 @@ struct Frames<'a> {
     /// Records that the kernel lost, so far.
     lost: u64,
     /// What is missing and not stated yet.
-    owed: VecDeque<Loss>,
+    owed: VecDeque<MissingRecords>,
 }
 
-impl<'a> Frames<'a> {
+impl<'a> FrameWriter<'a> {
     fn new(segment: &'a Segment) -> Self {
         let ring = segment.ring(0);
         Self {
@@ -527,12 +529,12 @@ impl<'a> Frames<'a> {
     }
 
     /// The kernel counted these.
-    fn lose(&mut self, loss: Loss) {
+    fn lose(&mut self, loss: MissingRecords) {
         self.lost = self.lost.saturating_add(loss.count);
         self.owe(loss);
     }
 
-    fn owe(&mut self, loss: Loss) {
+    fn owe(&mut self, loss: MissingRecords) {
         if loss.count > 0 {
             self.owed.push_back(loss);
         }
@@ -543,7 +545,7 @@ impl<'a> Frames<'a> {
         let (mut stated, mut left) = (Vec::new(), most);
         while let Some(loss) = self.owed.front_mut().filter(|_| left > 0) {
             let count = loss.count.min(left);
-            stated.push(Loss { count, ..*loss });
+            stated.push(MissingRecords { count, ..*loss });
             left -= count;
             loss.count -= count;
             if loss.count == 0 {
@@ -552,7 +554,7 @@ impl<'a> Frames<'a> {
         }
         // Names come last: so many numbers may take the place of what was before them.
         (0..most - left).for_each(|_| _ = self.writer.lose());
-        for Loss { since, thread, cpu, count } in stated {
+        for MissingRecords { since, thread, cpu, count } in stated {
             self.write(self.latest.max(since), &Event::Lost { since, thread, cpu, count });
         }
     }

@@ -177,7 +177,7 @@ mod tests {
 
     fn trailer(pid: u32, tid: u32, time: u64, cpu: u32, id: u64) -> Vec<u8> {
         let words = [u64::from(tid) << 32 | u64::from(pid), time, cpu.into(), id];
-        words.iter().flat_map(|it| it.to_ne_bytes()).collect()
+        words.iter().flat_map(|number| number.to_ne_bytes()).collect()
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
         bytes.extend(record(sys::PERF_RECORD_SWITCH, out, &trailer(7, 8, 950, 1, 55)));
         let lost: Vec<u8> = [55u64, 12]
             .iter()
-            .flat_map(|it| it.to_ne_bytes())
+            .flat_map(|number| number.to_ne_bytes())
             .chain(trailer(7, 9, 960, 0, 55))
             .collect();
         bytes.extend(record(sys::PERF_RECORD_LOST, 0, &lost));

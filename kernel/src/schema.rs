@@ -60,7 +60,11 @@ impl Builtin {
             ppt_frame_dsl::compile(source.as_bytes(), buffer).map_err(|error| error.to_string())?;
         let schema = compiled.schema;
         let places = schema.frames.iter().map(|frame| {
-            frame.fields.iter().map(|it| (it.offset as usize, it.bytes(&schema) as usize)).collect()
+            frame
+                .fields
+                .iter()
+                .map(|field| (field.offset as usize, field.bytes(&schema) as usize))
+                .collect()
         });
         let places = places.collect();
         let json = schema.to_json();
@@ -77,7 +81,7 @@ impl Builtin {
             bytes[place.0..][..len].copy_from_slice(&from[..len]);
         };
         let places = &self.places[kind];
-        let values = [at].into_iter().chain(values.into_iter().map(|it| it as u64));
+        let values = [at].into_iter().chain(values.into_iter().map(|value| value as u64));
         let numbers = places.len() - usize::from(text.is_some());
         for (place, value) in places[..numbers].iter().zip(values) {
             put(place, &value.to_le_bytes());
@@ -260,7 +264,7 @@ mod tests {
             assert!(values[..numbers].iter().all(|&it| it != 0), "{name}");
             let words = builtin.encode(0x0123_4567_89ab_cdef, &event);
             let mut bytes = vec![0; 8];
-            bytes.extend(words.iter().flat_map(|it| it.to_le_bytes()));
+            bytes.extend(words.iter().flat_map(|number| number.to_le_bytes()));
             assert_eq!(bytes[8..10], (kind as u16).to_le_bytes(), "{name}");
             let expected = [0x0123_4567_89ab_cdef].into_iter().chain(values);
             for (field, value) in frame.fields[..=numbers].iter().zip(expected) {

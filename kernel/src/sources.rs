@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 /// What a record is about: the kind of its event, and the thread by whose event it is heard (of an
 /// event of a CPU, 0).
-pub(crate) type Sources = HashMap<u64, (Source, i32)>;
+pub(crate) type Sources = HashMap<u64, (EventSource, i32)>;
 
 /// Kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum EventSource {
     Thread,
     Enter,
     Exit,

@@ -5,10 +5,10 @@ use std::io;
 
 use nix::errno::Errno;
 
-use crate::error::{KernelError, Part};
+use crate::error::{KernelError, KernelFeature};
 use crate::memory::{map_ring, no_memory};
-use crate::perf::{Event, Kind, Ring, What, is_gone};
-use crate::sources::{Source, Sources};
+use crate::perf::{CountedEvent, Event, EventTarget, PerfRing, is_gone};
+use crate::sources::{EventSource, Sources};
 use crate::threads;
 
 /// Bytes of a ring that takes no stacks of waits.
@@ -36,7 +36,7 @@ pub(crate) struct StackEvents {
     pub wanted: Stacks,
     /// Also while the kernel works for the program.
     pub kernel: bool,
-    pub rings: Vec<Ring>,
+    pub rings: Vec<PerfRing>,
     pub events: Vec<Event>,
     cpus: Vec<u32>,
     /// The thread whose events have the rings, and these events, one for each CPU.
@@ -56,21 +56,21 @@ impl StackEvents {
         let bytes = if wanted.waits { bytes } else { bytes.min(RING_BYTES) };
         for thread in threads::list(pid) {
             let of_thread = |kernel| Self::of_thread(wanted, thread, cpus, kernel, bytes);
-            let failed = |part, error| KernelError::of(part, error, 1, cpus.len());
+            let failed = |part, error| KernelError::new(part, error, 1, cpus.len());
             match of_thread(true) {
                 Ok(new) => return Ok((new, None)),
                 Err(error) if is_gone(&error) => {}
-                Err(error) => match failed(Part::KernelStacks, error) {
+                Err(error) => match failed(KernelFeature::KernelStacks, error) {
                     missing @ KernelError::Denied { .. } => match of_thread(false) {
                         Ok(new) => return Ok((new, Some(missing))),
                         Err(error) if is_gone(&error) => {}
-                        Err(error) => return Err(failed(Part::Stacks, error)),
+                        Err(error) => return Err(failed(KernelFeature::Stacks, error)),
                     },
                     other => return Err(other),
                 },
             }
         }
-        Err(KernelError::of(Part::Stacks, Errno::ESRCH.into(), 0, cpus.len()))
+        Err(KernelError::new(KernelFeature::Stacks, Errno::ESRCH.into(), 0, cpus.len()))
     }
 
     fn of_thread(
@@ -97,13 +97,13 @@ impl StackEvents {
         threads: &BTreeSet<i32>,
         sources: &mut Sources,
     ) -> Result<Option<KernelError>, KernelError> {
-        let failed = |part, error| KernelError::of(part, error, threads.len(), self.cpus.len());
+        let failed = |part, error| KernelError::new(part, error, threads.len(), self.cpus.len());
         let mut events = Vec::new();
         let kind = running(self.wanted, self.kernel);
         for &thread in threads.iter().filter(|&&thread| thread != self.first) {
             for (&cpu, first) in self.cpus.iter().zip(&self.firsts) {
-                let opened = redirected(&kind, thread, cpu, first, Source::Running, sources);
-                events.extend(opened.map_err(|error| failed(Part::Stacks, error))?);
+                let opened = redirected(&kind, thread, cpu, first, EventSource::Running, sources);
+                events.extend(opened.map_err(|error| failed(KernelFeature::Stacks, error))?);
             }
         }
         let mut missing = None;
@@ -111,10 +111,10 @@ impl StackEvents {
             let mut of_waits = Vec::new();
             'all: for &thread in threads {
                 for (&cpu, first) in self.cpus.iter().zip(&self.firsts) {
-                    match redirected(&LEAVING, thread, cpu, first, Source::Leaving, sources) {
+                    match redirected(&LEAVING, thread, cpu, first, EventSource::Leaving, sources) {
                         Ok(opened) => of_waits.extend(opened),
                         Err(error) => {
-                            missing = Some(failed(Part::Waits, error));
+                            missing = Some(failed(KernelFeature::Waits, error));
                             break 'all;
                         }
                     }
@@ -126,8 +126,8 @@ impl StackEvents {
             }
         }
         for first in &self.firsts {
-            let id = first.id().map_err(|error| failed(Part::Stacks, error))?;
-            sources.insert(id, (Source::Running, self.first));
+            let id = first.id().map_err(|error| failed(KernelFeature::Stacks, error))?;
+            sources.insert(id, (EventSource::Running, self.first));
         }
         self.events = events;
         self.events.append(&mut self.firsts);
@@ -147,11 +147,11 @@ impl StackEvents {
 
 /// An event of a thread that leaves its records where `first` does; None if the thread has ended.
 fn redirected(
-    kind: &Kind,
+    kind: &EventTarget,
     thread: i32,
     cpu: u32,
     first: &Event,
-    source: Source,
+    source: EventSource,
     sources: &mut Sources,
 ) -> io::Result<Option<Event>> {
     let event = match Event::open(kind, Some(thread), cpu) {
@@ -164,9 +164,9 @@ fn redirected(
 }
 
 /// The stack of a thread that runs.
-fn running(wanted: Stacks, kernel: bool) -> Kind {
-    Kind {
-        what: What::Running(1_000_000_000 / u64::from(wanted.hertz.max(1))),
+fn running(wanted: Stacks, kernel: bool) -> EventTarget {
+    EventTarget {
+        what: CountedEvent::Running(1_000_000_000 / u64::from(wanted.hertz.max(1))),
         samples: true,
         raw: false,
         stack: true,
@@ -178,8 +178,8 @@ fn running(wanted: Stacks, kernel: bool) -> Kind {
 }
 
 /// The stack of a thread that gives up its CPU; right behind it, whether it still wants one.
-const LEAVING: Kind = Kind {
-    what: What::Leaving,
+const LEAVING: EventTarget = EventTarget {
+    what: CountedEvent::Leaving,
     samples: true,
     raw: false,
     stack: true,

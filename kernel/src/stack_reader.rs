@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ppt_segment::Segment;
 
 use crate::records::{Content, Record, stack_records};
-use crate::sources::{Source, Sources};
+use crate::sources::{EventSource, Sources};
 use crate::stack_events::StackEvents;
 use crate::stack_frames::{CallChain, StackCounts, StackFrame, StackWhy, StackWriter};
 use crate::threads::Threads;
@@ -117,13 +117,13 @@ fn read(record: &Record<'_>, sources: &Sources, pid: i32) -> Option<(i32, StackH
         return None;
     }
     let step = match (content, source) {
-        (Content::Stack { in_kernel, chain }, Source::Running) => {
+        (Content::Stack { in_kernel, chain }, EventSource::Running) => {
             StackStep::Runs { in_kernel, chain: Box::new(CallChain::of_record(chain)) }
         }
-        (Content::Stack { chain, .. }, Source::Leaving) => {
+        (Content::Stack { chain, .. }, EventSource::Leaving) => {
             StackStep::Leaves(Box::new(CallChain::of_record(chain)))
         }
-        (Content::Out { preempted }, Source::Leaving) => StackStep::HasLeft { preempted },
+        (Content::Out { preempted }, EventSource::Leaving) => StackStep::HasLeft { preempted },
         _ => return None,
     };
     Some((voice, StackHeard { tid, cpu, step }))

@@ -14,11 +14,11 @@ pub(crate) struct Threads {
     pid: i32,
     /// Numbers in its pid namespace are the same as in ppt's.
     same_numbers: bool,
-    known: HashMap<i32, Thread>,
+    known: HashMap<i32, TracedThread>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Thread {
+struct TracedThread {
     voice: i32,
     /// Its number in its own pid namespace; 0 = not known.
     inner: i32,
@@ -30,7 +30,7 @@ struct Thread {
     followed: bool,
 }
 
-impl Thread {
+impl TracedThread {
     fn new(voice: i32, inner: i32) -> Self {
         Self { voice, inner, waits: false, woken: false, followed: false }
     }
@@ -39,10 +39,10 @@ impl Thread {
 impl Threads {
     /// Those of process `pid` that have events of their own.
     pub fn new(pid: i32, opened: impl IntoIterator<Item = i32>) -> Self {
-        let same_numbers = inner(pid, pid).is_none_or(|it| it == pid) && depth(pid) <= 1;
+        let same_numbers = inner(pid, pid).is_none_or(|inner| inner == pid) && depth(pid) <= 1;
         let mut all = Self { pid, same_numbers, known: HashMap::new() };
         for tid in opened {
-            let thread = Thread::new(tid, all.look_up(tid));
+            let thread = TracedThread::new(tid, all.look_up(tid));
             all.known.insert(tid, thread);
         }
         all
@@ -110,13 +110,13 @@ impl Threads {
 
     /// Records are missing: nobody knows any more who waits, and who is followed.
     pub fn forget_waits(&mut self) {
-        self.known.values_mut().for_each(|it| (it.waits, it.followed) = (false, true));
+        self.known.values_mut().for_each(|thread| (thread.waits, thread.followed) = (false, true));
     }
 
     /// A thread was made, as an event of `voice` tells. Returns both numbers, unless another event
     /// tells that.
     pub fn born(&mut self, tid: i32, parent: i32, voice: i32) -> Option<(i32, i32)> {
-        let of_parent = self.known.get(&parent).map_or(voice, |it| it.voice);
+        let of_parent = self.known.get(&parent).map_or(voice, |thread| thread.voice);
         if of_parent != voice {
             return None;
         }
@@ -133,8 +133,8 @@ impl Threads {
         })
     }
 
-    fn insert(&mut self, tid: i32, voice: i32) -> Thread {
-        let thread = Thread::new(voice, self.look_up(tid));
+    fn insert(&mut self, tid: i32, voice: i32) -> TracedThread {
+        let thread = TracedThread::new(voice, self.look_up(tid));
         self.known.insert(tid, thread);
         thread
     }
@@ -147,7 +147,7 @@ impl Threads {
 /// The threads that process `pid` has now.
 pub(crate) fn list(pid: i32) -> Vec<i32> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    entries.flatten().filter_map(|it| it.file_name().to_str()?.parse().ok()).collect()
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The number of thread `tid` in its innermost pid namespace.
@@ -157,13 +157,13 @@ fn inner(pid: i32, tid: i32) -> Option<i32> {
 
 /// In how many pid namespaces, from ppt's on, the process has a number.
 fn depth(pid: i32) -> usize {
-    numbers(pid, pid).map_or(0, |it| it.len())
+    numbers(pid, pid).map_or(0, |number| number.len())
 }
 
 fn numbers(pid: i32, tid: i32) -> Option<Vec<i32>> {
     let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    Some(line.split_whitespace().filter_map(|it| it.parse().ok()).collect())
+    Some(line.split_whitespace().filter_map(|word| word.parse().ok()).collect())
 }
 
 #[cfg(test)]
@@ -175,7 +175,7 @@ mod tests {
         let mut threads = Threads::new(0, []);
         threads.same_numbers = true;
         for tid in [10, 11] {
-            threads.known.insert(tid, Thread::new(tid, tid));
+            threads.known.insert(tid, TracedThread::new(tid, tid));
         }
         threads
     }

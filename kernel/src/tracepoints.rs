@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::{KernelError, Part};
+use crate::error::{KernelError, KernelFeature};
 
 /// Where tracefs is mounted.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -35,7 +35,7 @@ impl Place {
     /// The text there.
     pub fn text(self, raw: &[u8]) -> Option<[u8; 16]> {
         let bytes = raw.get(self.offset..self.offset + self.size)?;
-        let text = bytes.split(|&it| it == 0).next()?;
+        let text = bytes.split(|&byte| byte == 0).next()?;
         let mut name = [0; 16];
         let len = text.len().min(15);
         name[..len].copy_from_slice(&text[..len]);
@@ -75,7 +75,7 @@ pub(crate) struct Calls {
 impl Waking {
     /// Looks it up.
     pub fn find() -> Result<Self, KernelError> {
-        let part = Part::Wakeups;
+        let part = KernelFeature::Wakeups;
         in_first_namespace()?;
         let (id, fields) = read(part, "sched/sched_waking")?;
         let field = |name| place(&fields, part, name);
@@ -91,7 +91,7 @@ impl Waking {
 impl Switch {
     /// Looks it up.
     pub fn find() -> Result<Self, KernelError> {
-        let part = Part::Wakeups;
+        let part = KernelFeature::Wakeups;
         in_first_namespace()?;
         let (id, fields) = read(part, "sched/sched_switch")?;
         let field = |name| place(&fields, part, name);
@@ -108,7 +108,7 @@ impl Switch {
 impl Calls {
     /// Looks them up.
     pub fn find() -> Result<Self, KernelError> {
-        let part = Part::Syscalls;
+        let part = KernelFeature::Syscalls;
         let (enter, entered) = read(part, "raw_syscalls/sys_enter")?;
         let (exit, exited) = read(part, "raw_syscalls/sys_exit")?;
         Ok(Self {
@@ -125,7 +125,7 @@ impl Calls {
 fn in_first_namespace() -> Result<(), KernelError> {
     match fs::read_link("/proc/self/ns/pid") {
         Ok(link) if link.as_os_str() == FIRST_PID_NAMESPACE => Ok(()),
-        _ => Err(KernelError::PidNamespace { part: Part::Wakeups }),
+        _ => Err(KernelError::PidNamespace { part: KernelFeature::Wakeups }),
     }
 }
 
@@ -136,12 +136,14 @@ fn root() -> Option<PathBuf> {
             .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     };
     let places = || PLACES.iter().map(PathBuf::from);
-    places().find(|it| it.join("events").is_dir()).or_else(|| places().find(|it| denied(it)))
+    places()
+        .find(|place| place.join("events").is_dir())
+        .or_else(|| places().find(|place| denied(place)))
 }
 
-type Fields = HashMap<String, Place>;
+type TracepointFields = HashMap<String, Place>;
 
-fn read(part: Part, name: &str) -> Result<(u64, Fields), KernelError> {
+fn read(part: KernelFeature, name: &str) -> Result<(u64, TracepointFields), KernelError> {
     let root = root().ok_or(KernelError::NoTracefs { part })?;
     let path = root.join("events").join(name).join("format");
     let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
@@ -151,24 +153,24 @@ fn read(part: Part, name: &str) -> Result<(u64, Fields), KernelError> {
     parse(&text).ok_or_else(|| unknown(part, name))
 }
 
-fn place(fields: &Fields, part: Part, name: &str) -> Result<Place, KernelError> {
+fn place(fields: &TracepointFields, part: KernelFeature, name: &str) -> Result<Place, KernelError> {
     fields.get(name).copied().ok_or_else(|| unknown(part, name))
 }
 
-fn unknown(part: Part, name: &str) -> KernelError {
+fn unknown(part: KernelFeature, name: &str) -> KernelError {
     let source = io::Error::other(format!("its tracefs does not describe {name}"));
     KernelError::Unsupported { part, source }
 }
 
 /// The number of a tracepoint and its fields, from its `format`.
-fn parse(text: &str) -> Option<(u64, Fields)> {
+fn parse(text: &str) -> Option<(u64, TracepointFields)> {
     let id = text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()?;
     let fields = text.lines().filter_map(|line| {
         let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
         let declared = parts.next()?;
         let name = declared.split('[').next()?.split_whitespace().last()?;
         let mut number = |key: &str| -> Option<usize> {
-            parts.find_map(|it| it.strip_prefix(key)?.parse().ok())
+            parts.find_map(|part| part.strip_prefix(key)?.parse().ok())
         };
         Some((name.to_owned(), Place { offset: number("offset:")?, size: number("size:")? }))
     });

@@ -8,18 +8,18 @@ use std::sync::Arc;
 use nix::errno::Errno;
 use ppt_segment::{Geometry, Segment, SegmentIdentity};
 
-use crate::error::{KernelError, Part};
+use crate::error::{KernelError, KernelFeature};
 use crate::filter::{Filter, Horizon};
 use crate::memory::{self, Memory, map_ring, no_memory};
 use crate::neighbours::Neighbours;
-use crate::perf::{self, Event, Kind, Ring, What, is_gone};
+use crate::perf::{self, CountedEvent, Event, EventTarget, PerfRing, is_gone};
 use crate::probe_events::ProbeEvents;
 use crate::probe_frames;
 use crate::probe_reader::{ProbeCounts, ProbeReader};
 use crate::probes::Probe;
-use crate::reader::{Reader, Running};
+use crate::reader::{Reader, ReaderThread};
 use crate::schema::Builtin;
-use crate::sources::{Source, Sources};
+use crate::sources::{EventSource, Sources};
 use crate::stack_events::{StackEvents, Stacks};
 use crate::stack_reader::StackReader;
 use crate::threads::{self, Threads};
@@ -52,7 +52,7 @@ impl Wanted {
 
 /// What is wanted, and what the kernel has for it.
 #[derive(Debug, Clone)]
-pub struct Kernel {
+pub struct KernelRequest {
     wanted: Wanted,
     memory: Memory,
     waking: Option<Waking>,
@@ -62,9 +62,9 @@ pub struct Kernel {
 
 /// A process whose events are open. Records wait in the rings of the kernel.
 #[derive(Debug)]
-pub struct Watch(Reader);
+pub struct ProcessEvents(Reader);
 
-impl Kernel {
+impl KernelRequest {
     /// Looks up what `wanted` takes, while ppt has its privileges: reading tracefs takes some. Returns
     /// also which parts there are none of, and why. The records of all processes share `memory` bytes;
     /// each process has a little in any case.
@@ -93,14 +93,14 @@ impl Kernel {
         pid: i32,
         user: u32,
         probes: Vec<Probe>,
-    ) -> (Option<Watch>, Vec<KernelError>) {
+    ) -> (Option<ProcessEvents>, Vec<KernelError>) {
         let mut missing = Vec::new();
         let has_events = self.wanted.sched || self.wanted.faults || self.calls.is_some();
         if !has_events && self.wanted.stacks.is_none() && probes.is_empty() {
             return (None, missing);
         }
         let reader = match self.open(pid, user, probes, &mut missing) {
-            Ok(reader) => Some(Watch(reader)),
+            Ok(reader) => Some(ProcessEvents(reader)),
             Err(error) => {
                 missing.push(error);
                 None
@@ -146,8 +146,8 @@ impl Kernel {
         }
         let mut opening = Opening::new(cpus, ring_bytes);
         opening.sources = of_probes;
-        let of_threads = Kind {
-            what: What::Nothing,
+        let of_threads = EventTarget {
+            what: CountedEvent::Nothing,
             samples: false,
             raw: false,
             stack: false,
@@ -157,45 +157,59 @@ impl Kernel {
             inherit: true,
         };
         opening.threads(pid, &of_threads)?;
-        let sampled = Kind { samples: true, switches: false, tasks: false, ..of_threads };
+        let sampled = EventTarget { samples: true, switches: false, tasks: false, ..of_threads };
         if self.wanted.faults {
             // Also those that the kernel has on behalf of the program, if ppt may see them.
             let all = |kernel| {
-                [(Source::Minor, What::MinorFaults), (Source::Major, What::MajorFaults)]
-                    .map(|(source, what)| (source, Kind { what, kernel, ..sampled }))
+                [
+                    (EventSource::Minor, CountedEvent::MinorFaults),
+                    (EventSource::Major, CountedEvent::MajorFaults),
+                ]
+                .map(|(source, what)| (source, EventTarget { what, kernel, ..sampled }))
             };
-            let done = opening.part(Part::Faults, &all(true));
+            let done = opening.part(KernelFeature::Faults, &all(true));
             let done = match done {
-                Err(KernelError::Denied { .. }) => opening.part(Part::Faults, &all(false)),
+                Err(KernelError::Denied { .. }) => opening.part(KernelFeature::Faults, &all(false)),
                 done => done,
             };
             missing.extend(done.err());
         }
         if let Some(calls) = self.calls {
-            let all = [(Source::Enter, calls.enter), (Source::Exit, calls.exit)].map(|(it, id)| {
-                (it, Kind { what: What::Tracepoint(id), raw: true, kernel: true, ..sampled })
-            });
-            missing.extend(opening.part(Part::Syscalls, &all).err());
+            let all = [(EventSource::Enter, calls.enter), (EventSource::Exit, calls.exit)].map(
+                |(source, id)| {
+                    (
+                        source,
+                        EventTarget {
+                            what: CountedEvent::Tracepoint(id),
+                            raw: true,
+                            kernel: true,
+                            ..sampled
+                        },
+                    )
+                },
+            );
+            missing.extend(opening.part(KernelFeature::Syscalls, &all).err());
         }
         if let (Some(waking), Some(switch)) = (self.waking, self.switch) {
-            let of_cpus = Kind {
-                what: What::Tracepoint(waking.id),
+            let of_cpus = EventTarget {
+                what: CountedEvent::Tracepoint(waking.id),
                 raw: true,
                 kernel: true,
                 inherit: false,
                 ..sampled
             };
-            let successors = Kind { what: What::Tracepoint(switch.id), inherit: true, ..of_cpus };
-            let done = opening
-                .wakeups(&of_cpus)
-                .and_then(|()| opening.part(Part::Wakeups, &[(Source::Switch, successors)]));
+            let successors =
+                EventTarget { what: CountedEvent::Tracepoint(switch.id), inherit: true, ..of_cpus };
+            let done = opening.wakeups(&of_cpus).and_then(|()| {
+                opening.part(KernelFeature::Wakeups, &[(EventSource::Switch, successors)])
+            });
             missing.extend(done.err());
         }
         let system = |part| move |source| KernelError::System { part, source };
         let stacks = match stacks {
             Some(mut events) => {
                 missing.extend(events.open(&opening.opened, &mut opening.sources)?);
-                let segment = segment(Builtin::stacks()).map_err(system(Part::Stacks))?;
+                let segment = segment(Builtin::stacks()).map_err(system(KernelFeature::Stacks))?;
                 let (segment, counts) = (Arc::new(segment), Arc::default());
                 Some(StackReader { events, segment, counts })
             }
@@ -203,13 +217,13 @@ impl Kernel {
         };
         let threads = Threads::new(pid, opening.opened.iter().copied());
         let begun_ns = opening.enable()?;
-        stacks.iter().for_each(|it| it.events.enable());
+        stacks.iter().for_each(|stack| stack.events.enable());
         probed.iter().for_each(|probed| probed.events.enable());
-        let segment = segment(Builtin::get()).map_err(system(Part::Switches))?;
-        let of_stacks = stacks.iter().flat_map(|it| &it.events.rings);
+        let segment = segment(Builtin::get()).map_err(system(KernelFeature::Switches))?;
+        let of_stacks = stacks.iter().flat_map(|stack| &stack.events.rings);
         let of_probes = probed.iter().flat_map(|probed| &probed.events.rings);
         let rings = opening.rings.iter().chain(of_stacks).chain(of_probes);
-        let bytes = rings.map(|it| it.size() as u64).sum();
+        let bytes = rings.map(|ring| ring.size() as u64).sum();
         Ok(Reader {
             has_events: self.wanted.events(),
             stacks,
@@ -239,7 +253,7 @@ impl Kernel {
         cpus: &[u32],
         sources: &mut Sources,
     ) -> Result<ProbeReader, KernelError> {
-        let system = |source| KernelError::System { part: Part::Probes, source };
+        let system = |source| KernelError::System { part: KernelFeature::Probes, source };
         let builtin =
             probe_frames::schema(&probes).map_err(|error| system(io::Error::other(error)))?;
         let bytes = self.memory.ring_bytes(cpus.len());
@@ -252,11 +266,11 @@ impl Kernel {
     }
 }
 
-impl Watch {
+impl ProcessEvents {
     /// The buffers of its frames, and the memory that they will lie in.
     pub fn buffers(&self) -> Vec<(&Builtin, Arc<Segment>)> {
         let events = self.0.has_events.then(|| (Builtin::get(), self.0.segment.clone()));
-        let stacks = self.0.stacks.as_ref().map(|it| (Builtin::stacks(), it.segment.clone()));
+        let stacks = self.0.stacks.as_ref().map(|stack| (Builtin::stacks(), stack.segment.clone()));
         let probes = self.0.probes.as_ref();
         let probes = probes.map(|probes| (&*probes.builtin, probes.segment.clone()));
         events.into_iter().chain(stacks).chain(probes).collect()
@@ -266,7 +280,7 @@ impl Watch {
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start(self) -> io::Result<Running> {
+    pub fn start(self) -> io::Result<ReaderThread> {
         self.0.start()
     }
 }
@@ -279,7 +293,7 @@ struct Opening {
     opened: BTreeSet<i32>,
     /// On each CPU, the event whose ring all others use.
     firsts: Vec<Event>,
-    rings: Vec<Ring>,
+    rings: Vec<PerfRing>,
     events: Vec<Event>,
     of_cpus: Vec<Event>,
     /// The same without a filter, which do nothing yet.
@@ -312,42 +326,45 @@ impl Opening {
         }
     }
 
-    fn failed(&self, part: Part) -> impl Fn(io::Error) -> KernelError + use<> {
+    fn failed(&self, part: KernelFeature) -> impl Fn(io::Error) -> KernelError + use<> {
         let (threads, cpus) = (self.opened.len(), self.cpus.len());
-        move |error| KernelError::of(part, error, threads, cpus)
+        move |error| KernelError::new(part, error, threads, cpus)
     }
 
     /// Opens the first event of every thread, and the rings. Threads that are made meanwhile get
     /// their own, until no look finds another one. Those that are made later inherit.
-    fn threads(&mut self, pid: i32, kind: &Kind) -> Result<(), KernelError> {
+    fn threads(&mut self, pid: i32, kind: &EventTarget) -> Result<(), KernelError> {
         for _ in 0..LOOKS {
-            let new: Vec<_> =
-                threads::list(pid).into_iter().filter(|it| !self.opened.contains(it)).collect();
+            let new: Vec<_> = threads::list(pid)
+                .into_iter()
+                .filter(|number| !self.opened.contains(number))
+                .collect();
             if new.is_empty() {
                 break;
             }
             for tid in new {
                 self.opened.insert(tid);
-                let failed = self.failed(Part::Switches);
+                let failed = self.failed(KernelFeature::Switches);
                 if !self.thread(tid, kind).map_err(failed)? {
                     self.opened.remove(&tid);
                 }
             }
         }
-        match self.rings.is_empty() {
-            true => Err(self.failed(Part::Switches)(Errno::ESRCH.into())),
-            false => Ok(()),
+        if self.rings.is_empty() {
+            Err(self.failed(KernelFeature::Switches)(Errno::ESRCH.into()))
+        } else {
+            Ok(())
         }
     }
 
     /// Opens the first event of a thread; false if the thread has ended.
-    fn thread(&mut self, tid: i32, kind: &Kind) -> io::Result<bool> {
+    fn thread(&mut self, tid: i32, kind: &EventTarget) -> io::Result<bool> {
         for (at, &cpu) in self.cpus.iter().enumerate() {
             let event = match Event::open(kind, Some(tid), cpu) {
                 Err(error) if is_gone(&error) => return Ok(false),
                 opened => opened?,
             };
-            self.sources.insert(event.id()?, (Source::Thread, tid));
+            self.sources.insert(event.id()?, (EventSource::Thread, tid));
             match self.firsts.get(at) {
                 Some(first) => {
                     event.redirect(first)?;
@@ -363,7 +380,11 @@ impl Opening {
     }
 
     /// Opens further events of every thread: all of them, or none.
-    fn part(&mut self, part: Part, kinds: &[(Source, Kind)]) -> Result<(), KernelError> {
+    fn part(
+        &mut self,
+        part: KernelFeature,
+        kinds: &[(EventSource, EventTarget)],
+    ) -> Result<(), KernelError> {
         let failed = self.failed(part);
         let mut opened = Vec::new();
         for (source, kind) in kinds {
@@ -387,12 +408,13 @@ impl Opening {
 
     /// Opens events of every CPU, which tell who is woken there: all of them, or none. A wake-up is no
     /// event of the woken thread, and who wakes it may be of another process.
-    fn wakeups(&mut self, kind: &Kind) -> Result<(), KernelError> {
-        let failed = self.failed(Part::Wakeups);
+    fn wakeups(&mut self, kind: &EventTarget) -> Result<(), KernelError> {
+        let failed = self.failed(KernelFeature::Wakeups);
         let newest = self.horizon.newest();
-        let filter = match self.is_close {
-            true => None,
-            false => Some(Filter::new(self.opened.iter().copied(), newest).text("pid")),
+        let filter = if self.is_close {
+            None
+        } else {
+            Some(Filter::new(self.opened.iter().copied(), newest).text("pid"))
         };
         let (mut filtered, mut of_all) = (Vec::new(), Vec::new());
         for (first, &cpu) in self.firsts.iter().zip(&self.cpus) {
@@ -402,9 +424,9 @@ impl Opening {
                 self.sources.insert(event.id()?, (source, 0));
                 Ok(event)
             };
-            of_all.push(open(Source::WakingOfAll).map_err(&failed)?);
+            of_all.push(open(EventSource::WakingOfAll).map_err(&failed)?);
             if let Some(filter) = &filter {
-                let event = open(Source::Waking).map_err(&failed)?;
+                let event = open(EventSource::Waking).map_err(&failed)?;
                 event.filter(filter).map_err(&failed)?;
                 filtered.push(event);
             }
@@ -422,11 +444,13 @@ impl Opening {
         let all = self.of_cpus.iter().chain(&self.events);
         for event in all {
             match event.enable() {
-                Err(error) if !is_gone(&error) => return Err(self.failed(Part::Switches)(error)),
+                Err(error) if !is_gone(&error) => {
+                    return Err(self.failed(KernelFeature::Switches)(error));
+                }
                 _ => {}
             }
         }
-        perf::now().map_err(self.failed(Part::Switches))
+        perf::now().map_err(self.failed(KernelFeature::Switches))
     }
 }
 
@@ -445,7 +469,7 @@ fn segment_of(builtin: &Builtin, rings: u32) -> io::Result<Segment> {
         rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty())?;
     }
     let nonce = u64::from_ne_bytes(nonce);
-    Segment::own(SegmentIdentity { nonce, schema_hash: builtin.hash, geometry })
+    Segment::create_for_self(SegmentIdentity { nonce, schema_hash: builtin.hash, geometry })
 }
 
 /// The CPUs that are on.
@@ -455,7 +479,8 @@ fn cpus() -> Vec<u32> {
     if !cpus.is_empty() {
         return cpus;
     }
-    let count = std::thread::available_parallelism().map_or(1, |it| it.get());
+    let count = std::thread::available_parallelism()
+        .map_or(1, |available_parallelism| available_parallelism.get());
     (0..count as u32).collect()
 }
 
@@ -474,7 +499,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         let error = || io::Error::from(Errno::EPERM);
-        let code = |error| KernelError::of(Part::Switches, error, 1, 1).code();
+        let code = |error| KernelError::new(KernelFeature::Switches, error, 1, 1).code();
         assert_eq!((code(error()), code(no_memory(error()))), ("perf-denied", "perf-failed"));
         let gone = io::Error::from(Errno::EMFILE);
         assert_eq!(code(gone), "too-many-descriptors");

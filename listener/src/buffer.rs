@@ -14,7 +14,7 @@ pub(crate) const SMALL_CHUNK: usize = 512 << 10;
 pub(crate) const FEW_BYTES: usize = SMALL_CHUNK / 2;
 
 /// A word of a frame, little-endian.
-pub(crate) type Bytes = [u8; 8];
+pub(crate) type WordBytes = [u8; 8];
 
 /// A growable sequence of words. A large buffer begins at a multiple of [`BLOCK`], so that it can
 /// be written past the page cache without a copy.
@@ -27,7 +27,7 @@ pub(crate) struct WordBuffer {
 /// The memory of the bytes.
 #[derive(Debug)]
 enum BufferMemory {
-    Small(Vec<Bytes>),
+    Small(Vec<WordBytes>),
     Large(MmapMut),
 }
 
@@ -38,14 +38,14 @@ impl Default for BufferMemory {
 }
 
 impl BufferMemory {
-    fn words(&self) -> &[Bytes] {
+    fn words(&self) -> &[WordBytes] {
         match self {
             Self::Small(words) => words,
             Self::Large(bytes) => bytes.as_chunks().0,
         }
     }
 
-    fn words_mut(&mut self) -> &mut [Bytes] {
+    fn words_mut(&mut self) -> &mut [WordBytes] {
         match self {
             Self::Small(words) => words,
             Self::Large(bytes) => bytes.as_chunks_mut().0,
@@ -83,7 +83,7 @@ impl WordBuffer {
     }
 
     /// The words.
-    pub fn words(&self) -> &[Bytes] {
+    pub fn words(&self) -> &[WordBytes] {
         &self.memory.words()[..self.len]
     }
 
@@ -92,7 +92,7 @@ impl WordBuffer {
     ///
     /// # Panics
     /// If the capacity is too small.
-    pub fn room(&mut self, count: usize) -> &mut [Bytes] {
+    pub fn room(&mut self, count: usize) -> &mut [WordBytes] {
         let end = self.len;
         &mut self.memory.words_mut()[end..end + count]
     }
@@ -101,7 +101,7 @@ impl WordBuffer {
     ///
     /// # Panics
     /// If the capacity is too small.
-    pub fn keep(&mut self, count: usize) -> &[Bytes] {
+    pub fn keep(&mut self, count: usize) -> &[WordBytes] {
         let end = self.len;
         self.len += count;
         &self.memory.words()[end..self.len]
@@ -114,9 +114,10 @@ impl WordBuffer {
             return;
         }
         let bytes = words * 8;
-        let mut larger = match bytes <= FEW_BYTES {
-            true => Self::new(bytes.next_power_of_two()),
-            false => pool.take(full.max(bytes)),
+        let mut larger = if bytes <= FEW_BYTES {
+            Self::new(bytes.next_power_of_two())
+        } else {
+            pool.take(full.max(bytes))
         };
         larger.room(self.len).copy_from_slice(self.words());
         larger.keep(self.len);
@@ -138,8 +139,8 @@ impl Pool {
     /// An empty buffer with room for `bytes`: [`SMALL_CHUNK`], [`LARGE_CHUNK`], or the size of one
     /// frame that is larger.
     fn take(&self, bytes: usize) -> WordBuffer {
-        let mut spare = self.of(bytes).lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = spare.pop_if(|it| it.capacity() * 8 >= bytes);
+        let mut spare = self.pool(bytes).lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = spare.pop_if(|buffer| buffer.capacity() * 8 >= bytes);
         drop(spare);
         fits.unwrap_or_else(|| WordBuffer::new(bytes))
     }
@@ -149,14 +150,14 @@ impl Pool {
         let bytes = buffer.capacity() * 8;
         if bytes >= SMALL_CHUNK {
             buffer.len = 0;
-            let mut spare = self.of(bytes).lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spare = self.pool(bytes).lock().unwrap_or_else(PoisonError::into_inner);
             if spare.len() < SPARE {
                 spare.push(buffer);
             }
         }
     }
 
-    fn of(&self, bytes: usize) -> &Mutex<Vec<WordBuffer>> {
+    fn pool(&self, bytes: usize) -> &Mutex<Vec<WordBuffer>> {
         if bytes >= LARGE_CHUNK { &self.large } else { &self.small }
     }
 }

@@ -23,7 +23,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 
 /// The rows of one segment.
 #[derive(Debug)]
-pub(crate) struct Readings {
+pub(crate) struct SegmentCells {
     segment: Arc<Segment>,
     found: FoundCells,
     rows: BTreeMap<u32, CellRow>,
@@ -73,7 +73,7 @@ pub(crate) fn cells_of(source: &Source) -> u32 {
 
 const NOBODY: OwnerWord = OwnerWord { epoch: 0, state: ring_state::FREE };
 
-impl Readings {
+impl SegmentCells {
     /// The readings of a segment with rows of `cells` cells each. `None` if it has no rows.
     pub fn new(segment: Arc<Segment>, found: FoundCells, cells: u32) -> Option<Self> {
         let count = segment.geometry().rows().count();
@@ -109,7 +109,7 @@ impl Readings {
         let mut reading = UnstatedReading::default();
         for row in self.used() {
             if let Some(change) = self.change(row) {
-                reading.push(&self.segment, change, self.rows.get(&row).map(|it| it.owner));
+                reading.push(&self.segment, change, self.rows.get(&row).map(|row| row.owner));
             }
             if reading.rows.bytes().len() >= CHUNK_BYTES {
                 readings.push(std::mem::take(&mut reading));
@@ -134,7 +134,7 @@ impl Readings {
         let mut values = Vec::new();
         for (cell, word) in self.segment.row(row)[..self.cells].iter().enumerate() {
             let value = cells::read(word).wrapping_sub(at(found, cell));
-            if value != at(stated.map(|it| &it.stated), cell) {
+            if value != at(stated.map(|stated| &stated.stated), cell) {
                 values.push((cell as u32, value));
             }
         }
@@ -163,9 +163,9 @@ impl Readings {
     pub fn added(&self, reading: &UnstatedReading) -> BTreeMap<u32, u64> {
         let mut added = BTreeMap::new();
         for CellChange { row, values, .. } in &reading.changes {
-            let stated = self.rows.get(row).map(|it| &it.stated);
+            let stated = self.rows.get(row).map(|row| &row.stated);
             for &(cell, value) in values {
-                let add = value.wrapping_sub(stated.map_or(0, |it| it[cell as usize]));
+                let add = value.wrapping_sub(stated.map_or(0, |stated| stated[cell as usize]));
                 let sum: &mut u64 = added.entry(cell).or_default();
                 *sum = sum.wrapping_add(add);
             }
@@ -195,10 +195,10 @@ impl Readings {
         let mut adds = Vec::new();
         for row in self.used().filter(|&row| of(row)).collect::<Vec<_>>() {
             let Some(CellChange { values, .. }) = self.change(row) else { continue };
-            let stated = self.rows.get(&row).map(|it| &it.stated);
+            let stated = self.rows.get(&row).map(|row| &row.stated);
             let found = self.found.entry(row).or_insert_with(|| vec![0; self.cells].into());
             for (cell, value) in values {
-                let add = value.wrapping_sub(stated.map_or(0, |it| it[cell as usize]));
+                let add = value.wrapping_sub(stated.map_or(0, |stated| stated[cell as usize]));
                 found[cell as usize] = found[cell as usize].wrapping_add(add);
                 adds.push((cell, add));
             }
@@ -305,7 +305,7 @@ mod tests {
     /// Ring, thread, cells and values of each row that changed.
     type ReadRows = Vec<(Option<u32>, u32, Vec<(u32, u64)>)>;
 
-    fn read(readings: &mut Readings) -> ReadRows {
+    fn read(readings: &mut SegmentCells) -> ReadRows {
         let mut rows = Vec::new();
         for reading in readings.read() {
             for change in &reading.changes {
@@ -334,7 +334,7 @@ mod tests {
         cells::add_own(&segment.row(1)[2], 100);
         cells::add_shared(&segment.row(0)[0], 7);
         let found = [0, 1].map(|row| (row, segment.row(row).iter().map(cells::read).collect()));
-        let mut readings = Readings::new(segment.clone(), found.into(), 3).unwrap();
+        let mut readings = SegmentCells::new(segment.clone(), found.into(), 3).unwrap();
         assert_eq!(read(&mut readings), []);
         cells::add_own(&segment.row(1)[2], 5);
         cells::add_shared(&segment.row(0)[1], 1);
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn whose_adds_they_are_is_known_where_one_thread_added() {
         let segment = segment(41);
-        let mut readings = Readings::new(segment.clone(), FoundCells::new(), 3).unwrap();
+        let mut readings = SegmentCells::new(segment.clone(), FoundCells::new(), 3).unwrap();
         let mut add = || {
             cells::add_own(&segment.row(1)[0], 1);
             read(&mut readings)[0].1
@@ -374,10 +374,13 @@ mod tests {
     #[test]
     fn rings_without_a_row_and_those_never_claimed_are_not_read() {
         let segment = segment(42);
-        let readings = Readings::new(segment.clone(), FoundCells::new(), 3).unwrap();
+        let readings = SegmentCells::new(segment.clone(), FoundCells::new(), 3).unwrap();
         assert_eq!(readings.used().collect::<Vec<_>>(), [0]);
         (0..4).for_each(|ring| assert!(segment.ring(ring).claim(10)));
         assert_eq!(readings.used().collect::<Vec<_>>(), [0, 1, 2, 3]);
-        assert!(Readings::new(segment, FoundCells::new(), 33).is_none(), "longer than its rows");
+        assert!(
+            SegmentCells::new(segment, FoundCells::new(), 33).is_none(),
+            "longer than its rows"
+        );
     }
 }

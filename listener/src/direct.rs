@@ -64,9 +64,9 @@ impl DirectFile {
     /// Writes into `file`: past the page cache if it is an empty regular file that supports that.
     /// While `behind` is set, the faster method is used.
     pub fn new(file: File, behind: Arc<AtomicBool>) -> Self {
-        let regular = fstat(&file).is_ok_and(|it| {
-            let kind = SFlag::from_bits_truncate(it.st_mode) & SFlag::S_IFMT;
-            kind == SFlag::S_IFREG && it.st_size == 0
+        let regular = fstat(&file).is_ok_and(|fstat| {
+            let kind = SFlag::from_bits_truncate(fstat.st_mode) & SFlag::S_IFMT;
+            kind == SFlag::S_IFREG && fstat.st_size == 0
         });
         let flags = fcntl(&file, FcntlArg::F_GETFL).map(OFlag::from_bits_retain);
         let flags = flags.ok().filter(|_| regular);

@@ -47,16 +47,17 @@ pub(crate) fn parts(
     stride: usize,
     stamps: &Stamps,
 ) -> Vec<FilteredRun> {
-    if wanted.iter().all(|&it| it) {
+    if wanted.iter().all(|&flag| flag) {
         return vec![FilteredRun::Wanted(frames.clone())];
     }
     let mut before = 0;
     let runs = wanted.chunk_by(|a, b| a == b).map(|run| {
         let (first, count) = (before, run.len() as u32);
         before += count;
-        match run[0] {
-            true => FilteredRun::Wanted(frames.part(first, count, stride, stamps)),
-            false => FilteredRun::LeftOut { before: first, count },
+        if run[0] {
+            FilteredRun::Wanted(frames.part(first, count, stride, stamps))
+        } else {
+            FilteredRun::LeftOut { before: first, count }
         }
     });
     runs.collect()

@@ -20,7 +20,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ppt_capture::{
-    Cause, ClockReading, Codec, Dropped, Flip, FramesHead, Lost, Modules, Source, Stretch, Why,
+    Cause, ClockReading, Codec, Dropped, Flip, FramesHead, Lost, Modules, Source, Stretch,
+    TriggerCause,
 };
 
 pub use shared::{Flight, FlightProgress, News};
@@ -31,7 +32,7 @@ pub use writer::WindowFiles;
 use crate::account::Closing;
 use crate::buffer::{LARGE_CHUNK, Pool};
 use crate::cadence::Cadence;
-use crate::cells::{Readings, cells_of};
+use crate::cells::{SegmentCells, cells_of};
 use crate::chunk::Frames;
 use crate::error::ListenerError;
 use crate::origins::{Adds, DroppedByFeed};
@@ -109,12 +110,12 @@ pub(crate) struct Surroundings {
 }
 
 /// A feed.
-struct Feed {
+struct FlightFeed {
     /// The source, with all segments that it has had.
     source: Arc<Source>,
     /// Segments that may still produce frames.
     live: BTreeSet<usize>,
-    cells: Vec<(SegmentPlace, Readings)>,
+    cells: Vec<(SegmentPlace, SegmentCells)>,
     dropped: Dropped,
 }
 
@@ -134,7 +135,7 @@ pub(crate) struct Recorder {
     shared: Arc<Shared>,
     store: Store,
     windows: Windows<Fired>,
-    feeds: BTreeMap<usize, Feed>,
+    feeds: BTreeMap<usize, FlightFeed>,
     segments: BTreeMap<usize, Live>,
     /// Everything written before this time has arrived, ns of CLOCK_MONOTONIC.
     upto: u64,
@@ -209,7 +210,8 @@ impl Recorder {
     }
 
     fn trigger(&mut self, at: u64, fired: Fired) {
-        let can_wait = matches!(fired.why, Why::On | Why::Gap | Why::Counter);
+        let can_wait =
+            matches!(fired.why, TriggerCause::On | TriggerCause::Gap | TriggerCause::Counter);
         let counts = match self.windows.trigger(at, can_wait, fired) {
             TriggerOutcome::Counts => &self.shared.triggers,
             TriggerOutcome::InCooldown => &self.shared.ignored,
@@ -224,7 +226,7 @@ impl Recorder {
         if self.shared.waiting() >= WAITING_WINDOWS && !asked.is_urgent() {
             if !std::mem::replace(&mut self.told_full, true) {
                 let error = io::Error::other("too many others wait for the disk");
-                self.shared.tell(News::GivenUp(error));
+                self.shared.send(News::GivenUp(error));
             }
             return self.shared.lose_window();
         }
@@ -238,12 +240,12 @@ impl Recorder {
         let ends = asked.wanted.to_ns <= self.upto;
         let (base, items) = self.store.since(asked.wanted.from_ns);
         let of_items = FinishedWindow::feeds_of(&items);
-        let of_triggers = |feed| asked.triggers.iter().any(|it| it.by.feed == Some(feed));
-        let about = |feed: &usize, it: &Feed| {
-            !it.live.is_empty() || of_items.contains(feed) || of_triggers(*feed)
+        let of_triggers = |feed| asked.triggers.iter().any(|trigger| trigger.by.feed == Some(feed));
+        let about = |feed: &usize, flight_feed: &FlightFeed| {
+            !flight_feed.live.is_empty() || of_items.contains(feed) || of_triggers(*feed)
         };
-        let feeds = self.feeds.iter().filter(|(feed, it)| about(feed, it));
-        let feeds = feeds.map(|(&feed, it)| (feed, it.source.clone())).collect();
+        let feeds = self.feeds.iter().filter(|(feed, flight_feed)| about(feed, flight_feed));
+        let feeds = feeds.map(|(&feed, flight_feed)| (feed, flight_feed.source.clone())).collect();
         let closed_ns = ppt_now::monotonic();
         let crowded = (!begins && crowded) || !ends;
         let weight = self.store.weigh(items.len() * size_of::<TimedArrival>());
@@ -285,13 +287,16 @@ impl Recorder {
         if self.options.on_gap && of_target.total() > 0 {
             let seqno = Some(frames.first_seq() - frames.lost_before().total());
             let note = format!("{} frames lost", of_target.total());
-            let fired =
-                Fired { ring, seqno, ..Fired::without_frame(Why::Gap, Some(place.feed), note) };
+            let fired = Fired {
+                ring,
+                seqno,
+                ..Fired::without_frame(TriggerCause::Gap, Some(place.feed), note)
+            };
             self.trigger(since, fired);
         }
         for TriggerHit { seqno, mono_ns, expression } in hits.drain(..) {
             let feed = Some(place.feed);
-            let why = Why::On;
+            let why = TriggerCause::On;
             let seqno = Some(seqno);
             // The time in a frame comes from the target and may be wrong.
             let earliest = now.saturating_sub(in_ns(self.options.keep)).min(since);
@@ -303,14 +308,14 @@ impl Recorder {
 
     /// Reads counters and histograms of feed `of`, or of all feeds.
     fn read_cells(&mut self, now: u64, of: Option<usize>) {
-        let adds = self.around.adds.lock().map(|it| it.clone()).unwrap_or_default();
+        let adds = self.around.adds.lock().map(|add| add.clone()).unwrap_or_default();
         let (mut come, mut triggers) = (Vec::new(), Vec::new());
-        for (&feed, it) in
+        for (&feed, flight_feed) in
             self.feeds.iter_mut().filter(|(feed, _)| of.is_none_or(|of| of == **feed))
         {
             let not_mapped = adds.get(&feed).copied().unwrap_or_default();
             let mut added: BTreeMap<u32, u64> = BTreeMap::new();
-            for (place, readings) in &mut it.cells {
+            for (place, readings) in &mut flight_feed.cells {
                 for reading in readings.read() {
                     for (cell, add) in readings.added(&reading) {
                         let sum = added.entry(cell).or_default();
@@ -323,7 +328,7 @@ impl Recorder {
                 }
             }
             for expression in self.watch.added(feed, &added) {
-                let fired = Fired::without_frame(Why::Counter, Some(feed), String::new());
+                let fired = Fired::without_frame(TriggerCause::Counter, Some(feed), String::new());
                 triggers.push(Fired { expression, ..fired });
             }
         }
@@ -335,10 +340,10 @@ impl Recorder {
 
     fn read_dropped(&mut self, now: u64, told: &[Dropped]) {
         let mut news = Vec::new();
-        for (&feed, it) in &mut self.feeds {
+        for (&feed, flight_feed) in &mut self.feeds {
             let dropped = told.get(feed).copied().unwrap_or_default();
-            if dropped != it.dropped {
-                it.dropped = dropped;
+            if dropped != flight_feed.dropped {
+                flight_feed.dropped = dropped;
                 news.push(Arrival::Dropped(feed, dropped));
             }
         }
@@ -356,7 +361,7 @@ impl Recorder {
         let (store, feeds) = (&mut self.store, &mut self.feeds);
         let ended: Vec<usize> = feeds
             .iter()
-            .filter(|(feed, it)| it.live.is_empty() && !store.has(**feed))
+            .filter(|(feed, flight_feed)| flight_feed.live.is_empty() && !store.has(**feed))
             .map(|(&feed, _)| feed)
             .collect();
         for feed in ended {
@@ -375,7 +380,7 @@ impl Recorder {
         let geometry = new.segment.geometry();
         let nonce = new.segment.nonce();
         let place = SegmentPlace { feed: new.feed, nonce, stride: geometry.stride() };
-        let feed = self.feeds.entry(new.feed).or_insert_with(|| Feed {
+        let feed = self.feeds.entry(new.feed).or_insert_with(|| FlightFeed {
             source: Arc::new(new.source.clone()),
             live: BTreeSet::new(),
             cells: Vec::new(),
@@ -383,16 +388,16 @@ impl Recorder {
         });
         let mut source = new.source.clone();
         for former in &feed.source.segments {
-            if source.segments.iter().all(|it| it.nonce != former.nonce) {
+            if source.segments.iter().all(|segment| segment.nonce != former.nonce) {
                 source.segments.push(*former);
             }
         }
         feed.source = Arc::new(source);
         feed.live.insert(new.segment_number);
         let cells = cells_of(&new.source);
-        if cells > 0 && feed.cells.iter().all(|(it, _)| it.nonce != nonce) {
-            let readings = Readings::new(new.segment.clone(), new.cells.clone(), cells);
-            feed.cells.extend(readings.map(|it| (place, it)));
+        if cells > 0 && feed.cells.iter().all(|(place, _)| place.nonce != nonce) {
+            let readings = SegmentCells::new(new.segment.clone(), new.cells.clone(), cells);
+            feed.cells.extend(readings.map(|reading| (place, reading)));
         }
         let (next, missed) = Default::default();
         let live = Live { place, next, first: new.first.clone(), missed };
@@ -406,9 +411,10 @@ impl Recorder {
 impl Sink for Recorder {
     fn introduce(&mut self, new: &[Introduction]) {
         let now = ppt_now::monotonic();
-        let named: Vec<_> = new.iter().map(|it| (it.feed, &it.source)).collect();
+        let named: Vec<_> =
+            new.iter().map(|introduction| (introduction.feed, &introduction.source)).collect();
         self.watch.introduce(&named);
-        new.iter().for_each(|it| self.introduce_one(now, it));
+        new.iter().for_each(|introduction| self.introduce_one(now, introduction));
     }
 
     fn frames(&mut self, frames: &Frames) {
@@ -457,7 +463,7 @@ impl Sink for Recorder {
         let place = live.place;
         for closing in closings {
             let ring = closing.ring;
-            let first = live.first.get(ring as usize).map_or(1, |it| it.saturating_add(1));
+            let first = live.first.get(ring as usize).map_or(1, |first| first.saturating_add(1));
             let next = live.next.get(&ring).copied().unwrap_or(first);
             let missing = closing.next_seq.saturating_sub(next);
             let mut lost = if missing > 0 { closing.lost } else { Lost::default() };
@@ -475,7 +481,7 @@ impl Sink for Recorder {
                 let fired = Fired {
                     ring: Some((place.nonce, ring)),
                     seqno: Some(next),
-                    ..Fired::without_frame(Why::Gap, Some(place.feed), note)
+                    ..Fired::without_frame(TriggerCause::Gap, Some(place.feed), note)
                 };
                 self.trigger(now, fired);
             }
@@ -495,7 +501,7 @@ impl Sink for Recorder {
 
     fn due(&self) -> u64 {
         let mut next = self.cadence.next();
-        if self.feeds.values().any(|it| !it.cells.is_empty()) {
+        if self.feeds.values().any(|feed| !feed.cells.is_empty()) {
             next = next.min(self.counters_due);
         }
         if !self.windows.are_none() {
@@ -509,7 +515,7 @@ impl Sink for Recorder {
         self.take_asked();
         if self.cadence.is_due(now, &self.around.clocks) {
             self.read_clocks(now);
-            let told = self.around.told.lock().map(|it| it.clone()).unwrap_or_default();
+            let told = self.around.told.lock().map(|droppeds| droppeds.clone()).unwrap_or_default();
             self.read_dropped(now, &told);
             self.forget_feeds();
         }

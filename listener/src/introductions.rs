@@ -11,7 +11,7 @@ use crate::tally::FeedTally;
 
 /// The offsets of times and kinds in the frames of each segment.
 pub(crate) fn stamps(introductions: &[Introduction]) -> Vec<Arc<Stamps>> {
-    introductions.iter().map(|it| it.stamps.clone()).collect()
+    introductions.iter().map(|introduction| introduction.stamps.clone()).collect()
 }
 
 /// The description of a segment, which precedes its first frame in the capture.
@@ -43,7 +43,7 @@ pub(crate) fn introduction(
         cells: feed.cells.clone(),
         gaps: gaps.collect(),
         attended: of_gaps.chain(starts).collect(),
-        stamps: Arc::new(Stamps::of(&feed.source.schema_json)),
+        stamps: Arc::new(Stamps::from_json(&feed.source.schema_json)),
         source: feed.source.clone(),
         segment: feed.segment.clone(),
         tally,

@@ -179,7 +179,7 @@ pub(crate) fn run(
         for change in changes.try_iter() {
             match change {
                 FeedChange::Add(feed) => keeper.feeds.push(feed),
-                FeedChange::Retire(gone) => keeper.feeds.retain(|it| it.number != gone),
+                FeedChange::Retire(gone) => keeper.feeds.retain(|feed| feed.number != gone),
             }
         }
         keeper.feeds.iter_mut().for_each(KeptSegment::populate);

@@ -9,12 +9,12 @@ use crate::account::Closing;
 use crate::buffer::Pool;
 use crate::chunk::{Chunk, Frames};
 use crate::progress::SinkCounters;
-use crate::queue::Queue;
+use crate::queue::SinkQueue;
 
 /// The lane to one sink.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    queue: Arc<Queue>,
+    queue: Arc<SinkQueue>,
     counters: Arc<SinkCounters>,
     /// The frames for which the queue had no room, by segment and ring. The next frames of the
     /// ring, or its end, state them.
@@ -23,7 +23,7 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub fn new(queue: Arc<Queue>, counters: Arc<SinkCounters>, keeps_time: bool) -> Self {
+    pub fn new(queue: Arc<SinkQueue>, counters: Arc<SinkCounters>, keeps_time: bool) -> Self {
         Self { queue, counters, missed: BTreeMap::new(), keeps_time }
     }
 
@@ -45,9 +45,10 @@ impl Lane {
     }
 
     fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
-        let closings = closings
-            .iter()
-            .map(|it| Closing { lost: self.lost((segment_number, it.ring), it.lost), ..*it });
+        let closings = closings.iter().map(|closing| Closing {
+            lost: self.lost((segment_number, closing.ring), closing.lost),
+            ..*closing
+        });
         let closings = closings.collect();
         self.queue.gone(segment_number, closings);
     }
@@ -73,7 +74,7 @@ impl Lanes {
     /// Hands frames to every sink that has room for them. Call [`Self::notify`] afterwards.
     pub fn hand(&mut self, chunk: Chunk) {
         let chunk = Arc::new(chunk);
-        self.lanes.iter_mut().for_each(|it| it.hand(&chunk));
+        self.lanes.iter_mut().for_each(|lane| lane.hand(&chunk));
         if let Some(chunk) = Arc::into_inner(chunk) {
             self.pool.give(chunk.frames);
         }
@@ -81,23 +82,23 @@ impl Lanes {
 
     /// No more frames come from segment `segment_number`, whose rings ended in these states.
     pub fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
-        self.lanes.iter_mut().for_each(|it| it.gone(segment_number, closings));
+        self.lanes.iter_mut().for_each(|lane| lane.gone(segment_number, closings));
     }
 
     /// All frames that were written before this time have been handed on. Informs the sinks that
     /// keep time.
     pub fn upto(&self, mono_ns: u64) {
-        self.lanes.iter().filter(|it| it.keeps_time).for_each(|it| it.queue.upto(mono_ns));
+        self.lanes.iter().filter(|lane| lane.keeps_time).for_each(|lane| lane.queue.upto(mono_ns));
     }
 
     /// Notifies the sinks of new frames. Called once for several items, because it costs a system
     /// call.
     pub fn notify(&self) {
-        self.lanes.iter().for_each(|it| it.queue.notify());
+        self.lanes.iter().for_each(|lane| lane.queue.notify());
     }
 
     /// Whether every sink is behind, so that handing frames on later delays no sink.
     pub fn are_behind(&self) -> bool {
-        self.lanes.iter().all(|it| it.queue.is_behind())
+        self.lanes.iter().all(|lane| lane.queue.is_behind())
     }
 }

@@ -122,8 +122,8 @@ impl Ledger {
             Some(segment_number) => self.segments.range(segment_number..=segment_number),
             None => self.segments.range(..),
         };
-        let entries = books.flat_map(|(&segment_number, it)| {
-            it.entries.values().map(move |it| (segment_number, it))
+        let entries = books.flat_map(|(&segment_number, book)| {
+            book.entries.values().map(move |entry| (segment_number, entry))
         });
         let gaps = entries.filter(|(_, entry)| !entry.is_stated()).filter_map(
             |(segment_number, entry)| {
@@ -160,7 +160,7 @@ impl Ledger {
     }
 
     /// The rings that the end of the file will mention.
-    pub fn told(&self) -> u64 {
+    pub fn reported(&self) -> u64 {
         self.told
     }
 
@@ -191,16 +191,16 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.open(4, (0, 77), vec![0; 64]);
         ledger.open(5, (1, 78), vec![0, 9]);
-        assert_eq!(ledger.told(), 1, "one was written to before");
+        assert_eq!(ledger.reported(), 1, "one was written to before");
         ledger.with(4, 3, |entry| entry.take(&chunk(1, 10), 10));
-        assert_eq!((ledger.captured(), ledger.told()), (10, 2));
+        assert_eq!((ledger.captured(), ledger.reported()), (10, 2));
         ledger.close(4, &[closing(3, 16, 2)]);
         let gaps = ledger.gaps(None, |account| Some(account.feed as u16));
         let named: Vec<_> = gaps.iter().map(|(_, _, gap)| (gap.first_seq, gap.count)).collect();
         assert_eq!(named, [(11, 2), (13, 3)], "two ran over, three were never written");
         // A file that begins now states them, and is the last to mention the ring.
         ledger.begin_file();
-        assert_eq!((ledger.told(), ledger.entries().count()), (1, 2));
+        assert_eq!((ledger.reported(), ledger.entries().count()), (1, 2));
         for (segment_number, ring, gap) in &gaps {
             ledger.with(*segment_number, ring.ring, |entry| entry.state(gap));
         }
@@ -210,10 +210,11 @@ mod tests {
         assert_eq!((end.first_seq, end.next_seq, end.captured, end.lost.total()), (11, 16, 0, 5));
 
         ledger.begin_file();
-        assert_eq!((ledger.told(), ledger.entries().count()), (0, 1));
+        assert_eq!((ledger.reported(), ledger.entries().count()), (0, 1));
         ledger.with(5, 1, |entry| entry.take(&chunk(10, 3), 3));
-        assert_eq!((ledger.captured(), ledger.told()), (13, 1));
-        let sums = ledger.into_all().map(|it| (it.account.nonce, it.account.captured));
+        assert_eq!((ledger.captured(), ledger.reported()), (13, 1));
+        let sums =
+            ledger.into_all().map(|account| (account.account.nonce, account.account.captured));
         assert_eq!(sums.collect::<Vec<_>>(), [(77, 10), (78, 3)]);
     }
 }

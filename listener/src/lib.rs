@@ -80,7 +80,8 @@ pub use pace::PeakHold;
 /// Types of the capture format that describe a capture.
 pub use ppt_capture::{
     Cause, Chosen, ClockReading, Codec, Dropped, EndReason, FileHeader, Flip, FlipRing, FramesHead,
-    Lost, Module, Modules, Process, Segment as ListedSegment, Source, Stretch, ThreadName, Why,
+    Lost, Module, Modules, Process, Segment as ListedSegment, Source, Stretch, ThreadName,
+    TriggerCause,
 };
 /// The cursor of a [`BrokenRing`].
 pub use ppt_segment::BrokenCursor;

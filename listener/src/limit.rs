@@ -110,7 +110,7 @@ pub(crate) fn introduction(source: &Source, gaps: usize) -> u64 {
 /// Bytes that a capture of `sources` needs for its parts before the first and after the last frame.
 pub fn empty_size(sources: impl IntoIterator<Item = Source>) -> u64 {
     let empty = WrittenSize { bytes: HEADER + CLOCK, chunks: 1, ..WrittenSize::default() };
-    let sources = sources.into_iter().map(|it| introduction(&it, 0)).sum::<u64>();
+    let sources = sources.into_iter().map(|source| introduction(&source, 0)).sum::<u64>();
     empty.bytes + empty.end() + sources + CHUNK
 }
 

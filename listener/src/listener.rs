@@ -206,7 +206,7 @@ impl Listener {
 
     /// Introduces segments to every sink.
     fn introduce(&self, new: &Arc<[Introduction]>) {
-        self.workers().for_each(|it| it.queue.introduce(new.clone()));
+        self.workers().for_each(|worker| worker.queue.introduce(new.clone()));
     }
 
     /// The system no longer trusts the CPU's counter; the capture states that.
@@ -254,7 +254,7 @@ impl Listener {
 
     /// Opens an account for each of `feeds`, which get the next numbers.
     fn enter(&mut self, feeds: &[Feed]) -> Arc<[Introduction]> {
-        self.told().resize(self.feeds.len() + feeds.len(), Dropped::default());
+        self.reported().resize(self.feeds.len() + feeds.len(), Dropped::default());
         let numbered = (self.feeds.len()..).zip(self.segments..).zip(feeds);
         numbered
             .map(|((number, segment_number), feed)| {
@@ -293,11 +293,11 @@ impl Listener {
 
     fn wake_threads(&self) {
         // They may be in a long sleep.
-        self.keeper.iter().for_each(|it| it.thread().unpark());
-        self.drain.iter().for_each(|it| it.thread().unpark());
+        self.keeper.iter().for_each(|thread| thread.thread().unpark());
+        self.drain.iter().for_each(|thread| thread.thread().unpark());
     }
 
-    fn told(&self) -> MutexGuard<'_, Vec<Dropped>> {
+    fn reported(&self) -> MutexGuard<'_, Vec<Dropped>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -321,7 +321,7 @@ impl Listener {
     /// # Panics
     /// If there is no such feed.
     pub fn retire_segment(&mut self, feed: usize, nonce: u64) {
-        self.retire_where(feed, |it| it.nonce == nonce);
+        self.retire_where(feed, |segment| segment.nonce == nonce);
     }
 
     fn retire_where(&mut self, feed: usize, which: impl Fn(&WatchedSegment) -> bool) {
@@ -392,7 +392,7 @@ impl Listener {
     /// # Panics
     /// If there is no such feed.
     pub fn dropped(&self, feed: usize, dropped: Dropped) {
-        self.told()[feed] = dropped;
+        self.reported()[feed] = dropped;
         if let Some(tally) = self.tally(feed) {
             tally.drop_frames(dropped);
         }
@@ -414,19 +414,19 @@ impl Listener {
     /// the source number.
     pub fn masks(&self, feed: usize, flip: Flip) {
         let flip = Arc::new(flip);
-        self.workers().for_each(|it| it.queue.masks(feed, flip.clone()));
+        self.workers().for_each(|worker| worker.queue.masks(feed, flip.clone()));
     }
 
     /// Reports the threads of the process of `feed` that got a new name, and those that ended. The
     /// capture states the names if it has room.
     pub fn thread_names(&self, feed: usize, changes: NameChanges) {
         let changes = Arc::new(changes);
-        self.workers().for_each(|it| it.queue.thread_names(feed, changes.clone()));
+        self.workers().for_each(|worker| worker.queue.thread_names(feed, changes.clone()));
     }
 
     /// Reports the code mappings of the process of `feed`. The capture states them if it has room.
     pub fn modules(&self, feed: usize, modules: &Modules) {
-        self.workers().for_each(|it| it.queue.modules(feed, modules.clone()));
+        self.workers().for_each(|worker| worker.queue.modules(feed, modules.clone()));
     }
 
     /// Ends the capture: drains up to the current cursors, and writes the queued frames and the
@@ -447,13 +447,13 @@ impl Listener {
         if let Err(panic) = self.halt() {
             panic::resume_unwind(panic);
         }
-        let mut told = self.told().clone();
+        let mut told = self.reported().clone();
         told.iter_mut().zip(dropped).for_each(|(told, dropped)| *told = dropped);
         let ending = Ending { reason, message, dropped: told.clone() };
-        self.workers().for_each(|it| it.end(ending.clone()));
+        self.workers().for_each(|worker| worker.end(ending.clone()));
         let until = Instant::now() + self.patience;
         let outcome = self.capture.outcome(until);
-        let beside = self.beside.iter().map(|it| it.beside(until)).collect();
+        let beside = self.beside.iter().map(|worker| worker.beside(until)).collect();
         let ledger = self.final_ledger();
         self.summary(duration, outcome, beside, ledger, &told)
     }
@@ -479,8 +479,12 @@ impl Listener {
                 | QueueItem::Modules(..)
                 | QueueItem::Upto(_)
                 | QueueItem::Call => {}
-                QueueItem::Sources(new) => new.iter().for_each(|it| {
-                    ledger.open(it.segment_number, (it.feed, it.segment.nonce()), it.first.clone());
+                QueueItem::Sources(new) => new.iter().for_each(|introduction| {
+                    ledger.open(
+                        introduction.segment_number,
+                        (introduction.feed, introduction.segment.nonce()),
+                        introduction.first.clone(),
+                    );
                 }),
                 QueueItem::Gone(segment_number, closings) => {
                     _ = ledger.close(segment_number, &closings);
@@ -525,7 +529,7 @@ impl Listener {
         for (number, (feed, watched)) in feeds.iter_mut().zip(&self.feeds).enumerate() {
             feed.truncated = watched.truncated();
             feed.high_water = watched.high_water();
-            let sound = |it: &&WatchedSegment| !misled.contains(&(number, it.nonce));
+            let sound = |segment: &&WatchedSegment| !misled.contains(&(number, segment.nonce));
             let enough = watched.segments.iter().filter(sound).filter_map(|segment| {
                 let rings = feed.rings.iter().filter(|ring| ring.nonce == segment.nonce);
                 let overrun = rings.map(|ring| ring.lost.overrun).sum();
@@ -638,7 +642,7 @@ impl Begun {
 impl Drop for Listener {
     fn drop(&mut self) {
         // After a finish nothing is left to do; without one, no caller needs the result.
-        self.workers().for_each(|it| drop(it.queue.abandon()));
+        self.workers().for_each(|worker| drop(worker.queue.abandon()));
         let _ = self.halt();
     }
 }

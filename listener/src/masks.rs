@@ -13,9 +13,10 @@ impl Disabled {
     /// Records a flip of one of the segments.
     pub fn take(&mut self, flip: &Arc<Flip>) {
         for &(chosen, enabled) in &flip.changes {
-            match enabled {
-                true => _ = self.0.remove(&(flip.nonce, chosen)),
-                false => _ = self.0.insert((flip.nonce, chosen), flip.clone()),
+            if enabled {
+                _ = self.0.remove(&(flip.nonce, chosen));
+            } else {
+                _ = self.0.insert((flip.nonce, chosen), flip.clone());
             }
         }
     }
@@ -29,10 +30,11 @@ impl Disabled {
     pub fn base(&self) -> Vec<Flip> {
         let mut flips: Vec<(&Arc<Flip>, Flip)> = Vec::new();
         for (&(_, chosen), of) in &self.0 {
-            let at = flips.iter().position(|(it, _)| Arc::ptr_eq(it, of)).unwrap_or_else(|| {
-                flips.push((of, Flip { is_base: true, changes: Vec::new(), ..(**of).clone() }));
-                flips.len() - 1
-            });
+            let at =
+                flips.iter().position(|(flip, _)| Arc::ptr_eq(flip, of)).unwrap_or_else(|| {
+                    flips.push((of, Flip { is_base: true, changes: Vec::new(), ..(**of).clone() }));
+                    flips.len() - 1
+                });
             flips[at].1.changes.push((chosen, false));
         }
         flips.into_iter().map(|(_, flip)| flip).collect()
@@ -51,7 +53,7 @@ mod tests {
     #[test]
     fn a_file_begins_with_what_is_disabled_then() {
         let flip = |nonce, mono_ns, changes: &[(u32, bool)]| {
-            let changes = changes.iter().map(|&(it, on)| (Chosen(it), on)).collect();
+            let changes = changes.iter().map(|&(number, on)| (Chosen(number), on)).collect();
             Arc::new(Flip { nonce, mono_ns, changes, ..Flip::default() })
         };
         let mut disabled = Disabled::default();
@@ -61,9 +63,9 @@ mod tests {
         let said = |disabled: &Disabled| {
             let base = disabled.base();
             assert!(base.iter().all(|it| it.is_base && it.changes.iter().all(|it| !it.1)));
-            let of = |it: &Flip| {
-                let numbers: Vec<_> = it.changes.iter().map(|it| it.0.0).collect();
-                (it.nonce, it.mono_ns, numbers)
+            let of = |flip: &Flip| {
+                let numbers: Vec<_> = flip.changes.iter().map(|change| change.0.0).collect();
+                (flip.nonce, flip.mono_ns, numbers)
             };
             base.iter().map(of).collect::<Vec<_>>()
         };

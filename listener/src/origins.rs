@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ppt_capture::{Dropped, Modules, Source};
 use ppt_segment::Segment;
 
-use crate::cells::{FoundCells, Readings, cells_of};
+use crate::cells::{FoundCells, SegmentCells, cells_of};
 use crate::limit;
 use crate::masks::Disabled;
 use crate::tally::FeedTally;
@@ -30,7 +30,7 @@ pub(crate) struct Origin {
     pub segments: Vec<(usize, Arc<Segment>)>,
     /// The counters and histograms of all its segments, until no more frames come. They stay
     /// because a slow thread may still add to a segment that other threads have left.
-    pub cells: Vec<Readings>,
+    pub cells: Vec<SegmentCells>,
     /// The masks of its segments.
     pub disabled: Disabled,
     /// The names of its process's threads.
@@ -73,17 +73,19 @@ impl Origin {
     /// Includes the counters and histograms of one more segment, if it has any.
     pub fn count_in(&mut self, segment: &Arc<Segment>, found: &FoundCells) {
         // Rings may grow into a segment that was used before.
-        if self.cells_of_row > 0 && self.cells.iter().all(|it| it.nonce() != segment.nonce()) {
-            let readings = Readings::new(segment.clone(), found.clone(), self.cells_of_row);
+        if self.cells_of_row > 0 && self.cells.iter().all(|cell| cell.nonce() != segment.nonce()) {
+            let readings = SegmentCells::new(segment.clone(), found.clone(), self.cells_of_row);
             self.cells.extend(readings.map(|readings| readings.shown_by(self.tally.clone())));
         }
     }
 
     /// Moves adds to segments that the file does not list to one that it lists.
     fn gather_cells(&mut self) {
-        let listed = |it: &Readings| self.source.segments.iter().any(|to| to.nonce == it.nonce());
+        let listed =
+            |cells: &SegmentCells| self.source.segments.iter().any(|to| to.nonce == cells.nonce());
         let Some(to) = self.cells.iter().position(listed) else { return };
-        let others: Vec<_> = (0..self.cells.len()).filter(|&it| !listed(&self.cells[it])).collect();
+        let others: Vec<_> =
+            (0..self.cells.len()).filter(|&index| !listed(&self.cells[index])).collect();
         for other in others {
             let adds = self.cells[other].take();
             self.cells[to].give(&adds);
@@ -139,13 +141,16 @@ impl Origins {
 
     /// The sources of these feeds, with the feeds' numbers.
     pub fn sources(&self, feeds: &BTreeSet<usize>) -> impl Iterator<Item = (usize, &Source)> {
-        self.all.iter().filter(|it| feeds.contains(it.0)).map(|(&feed, it)| (feed, &it.source))
+        self.all
+            .iter()
+            .filter(|entry| feeds.contains(entry.0))
+            .map(|(&feed, origin)| (feed, &origin.source))
     }
 
     /// Bytes that the last readings of all segments may take.
     pub fn last_readings(&self) -> u64 {
         let all = self.all.values();
-        all.map(|it| it.cells.len() as u64 * limit::reading(it.cells_of_row)).sum()
+        all.map(|origin| origin.cells.len() as u64 * limit::reading(origin.cells_of_row)).sum()
     }
 
     /// Calls `state` for each segment with cells, of feed `of` or of all, with the lost adds, and
@@ -155,7 +160,7 @@ impl Origins {
         &mut self,
         of: Option<usize>,
         adds: &Adds,
-        mut state: impl FnMut(usize, (u64, bool), &mut Readings) -> bool,
+        mut state: impl FnMut(usize, (u64, bool), &mut SegmentCells) -> bool,
     ) {
         let adds = adds.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let all = self.all.iter_mut().filter(|(feed, _)| of.is_none_or(|of| of == **feed));
@@ -165,7 +170,8 @@ impl Origins {
             let is_news = not_mapped != origin.adds_stated;
             origin.gather_cells();
             let listed = &origin.source.segments;
-            let of_file = |it: &&mut Readings| listed.iter().any(|to| to.nonce == it.nonce());
+            let of_file =
+                |cells: &&mut SegmentCells| listed.iter().any(|to| to.nonce == cells.nonce());
             for readings in origin.cells.iter_mut().filter(of_file) {
                 if !state(feed, (not_mapped, is_news), readings) {
                     return;
@@ -187,7 +193,7 @@ impl Origins {
 
     /// The feeds that another file has to state if this one has no end.
     pub fn unstated(&self) -> BTreeSet<usize> {
-        let told = self.told();
+        let told = self.reported();
         self.those(|feed, origin| {
             let stated = origin.dropped_so_far();
             !origin.segments.is_empty() || told.get(feed).is_some_and(|&told| told != stated)
@@ -200,7 +206,7 @@ impl Origins {
     }
 
     /// The drops of each feed so far.
-    pub fn told(&self) -> MutexGuard<'_, Vec<Dropped>> {
+    pub fn reported(&self) -> MutexGuard<'_, Vec<Dropped>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -60,7 +60,7 @@ impl Owners {
     /// copied the frames, so their writers have claimed the ring.
     ///
     /// A thread is named only if it is certain: after four further owners, it is unknown.
-    pub fn of(&mut self, ring: Ring<'_, AtomicU64>, first_seq: u64, next_seq: u64) -> Cuts {
+    pub fn cuts(&mut self, ring: Ring<'_, AtomicU64>, first_seq: u64, next_seq: u64) -> Cuts {
         let mut cuts = Cuts::default();
         let epoch = ring.owner().epoch;
         match self.last {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     fn of(owners: &mut Owners, memory: &RingMemory, first: u64, next: u64) -> Vec<(u64, u32)> {
-        owners.of(memory.ring(), first, next).iter().map(|cut| (cut.first_seq, cut.tid)).collect()
+        owners.cuts(memory.ring(), first, next).iter().map(|cut| (cut.first_seq, cut.tid)).collect()
     }
 
     #[test]

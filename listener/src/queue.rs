@@ -14,7 +14,7 @@ use crate::thread_names::NameChanges;
 
 /// Frames on their way to a sink.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct SinkQueue {
     limit: usize,
     inner: Mutex<Inner>,
     filled: Condvar,
@@ -64,7 +64,7 @@ pub(crate) enum NextTask {
     Abandoned,
 }
 
-impl Queue {
+impl SinkQueue {
     /// `behind` is set when the queue is more than a quarter full, and stays set until it is nearly
     /// empty.
     pub fn new(limit: usize, behind: Arc<AtomicBool>) -> Self {
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn it_is_bounded_in_bytes_and_keeps_its_order() {
         let behind = Arc::new(AtomicBool::new(false));
-        let queue = Queue::new(10_000, behind.clone());
+        let queue = SinkQueue::new(10_000, behind.clone());
         assert!(queue.push(frames(1, 6000)));
         assert!(!queue.push(frames(2, 6000)));
         assert!(queue.push(frames(3, 1000)));
@@ -225,7 +225,7 @@ mod tests {
         assert!(!behind.load(Relaxed));
         assert!(matches!(queue.next(Duration::ZERO), NextTask::End(_)));
         assert!(matches!(queue.next(Duration::ZERO), NextTask::Nothing));
-        (1..4).for_each(|it| queue.upto(it));
+        (1..4).for_each(|number| queue.upto(number));
         assert!(queue.push(frames(4, 60_000)), "larger than the queue, but alone");
         assert!(!queue.push(frames(5, 1000)));
         queue.upto(9);

@@ -130,7 +130,7 @@ impl<W: Write> Recording<W> {
         // A capture without room for it is full: that segment, and those after it, are not
         // mentioned.
         if let Some(max) = self.max_size {
-            let told = self.ledger().told();
+            let told = self.ledger().reported();
             if self.file.written(told).room(max) < limit::introduction(source, gaps.len()) {
                 self.file.fill();
             }
@@ -180,7 +180,7 @@ impl<W: Write> Recording<W> {
     fn source_of(&self, ring: &LossAccount) -> Option<u16> {
         let id = self.file.source_of(ring.feed)?;
         let listed = &self.origins.get(ring.feed)?.source.segments;
-        listed.iter().any(|it| it.nonce == ring.nonce).then_some(id)
+        listed.iter().any(|segment| segment.nonce == ring.nonce).then_some(id)
     }
 
     /// The feed of frames, whether their ring is new to the file, and their head.
@@ -196,7 +196,7 @@ impl<W: Write> Recording<W> {
             ring: account.ring,
             tid: chunk.tid,
             first_seq: chunk.first_seq,
-            stride: self.origins.get(account.feed).map_or(0, |it| it.stride),
+            stride: self.origins.get(account.feed).map_or(0, |origin| origin.stride),
             lost_before,
             drained_mono_ns: chunk.drained_ns,
             drained_by_mono_ns: chunk.drained_by_ns,
@@ -213,13 +213,11 @@ impl<W: Write> Recording<W> {
         let stride = head.stride;
         let mut packer = std::mem::take(&mut self.packer);
         let open = self.file.is_open() && self.file.source_of(feed).is_some();
-        let whole = match open {
-            true => packer.pack_summed(chunk.bytes(), chunk.crc),
-            false => Packed::raw(&[]),
-        };
-        let rings = self.ledger().told() + u64::from(ring_is_new);
+        let whole =
+            if open { packer.pack_summed(chunk.bytes(), chunk.crc) } else { Packed::raw(&[]) };
+        let rings = self.ledger().reported() + u64::from(ring_is_new);
         let written = self.file.written(rings);
-        let size = self.rotation.as_ref().and_then(|it| it.size);
+        let size = self.rotation.as_ref().and_then(|rotation| rotation.size);
         if !written.fits(size, whole.stored_len()) && self.has_content() {
             self.packer = packer;
             self.rotate();
@@ -277,7 +275,7 @@ impl<W: Write> Recording<W> {
         }
         let Some(origin) = self.origins.get(ring.feed) else { return };
         let mut segments = origin.segments.iter().map(|(_, segment)| segment);
-        if let Some(segment) = segments.find(|it| it.nonce() == ring.nonce) {
+        if let Some(segment) = segments.find(|segment| segment.nonce() == ring.nonce) {
             segment.ring(ring.ring).set_attended(cursor);
         }
     }
@@ -321,7 +319,7 @@ impl<W: Write> Recording<W> {
         let told = ledger.entries().filter(|entry| entry.is_told());
         let rings = told.filter_map(|entry| Some(entry.ring_end(self.source_of(&entry.account)?)));
         let drops = self.origins.drops(dropped);
-        let drops = drops.filter_map(|(feed, it)| Some((self.file.source_of(feed)?, it)));
+        let drops = drops.filter_map(|(feed, dropped)| Some((self.file.source_of(feed)?, dropped)));
         End {
             reason,
             message,
@@ -346,10 +344,11 @@ impl<W: Write + Send> Sink for Recording<W> {
             }
         }
         if let Some(filter) = &self.filter {
-            let new: Vec<_> = new.iter().map(|it| (it.feed, &it.source)).collect();
+            let new: Vec<_> =
+                new.iter().map(|introduction| (introduction.feed, &introduction.source)).collect();
             locked(filter).introduce(&new);
         }
-        new.iter().for_each(|it| self.introduce_one(it));
+        new.iter().for_each(|introduction| self.introduce_one(introduction));
     }
 
     fn frames(&mut self, frames: &Frames) {
@@ -377,7 +376,7 @@ impl<W: Write + Send> Sink for Recording<W> {
         self.gaps(Some(segment_number));
         self.cells_or_rotate(Some(feed));
         let Some(origin) = self.origins.get_mut(feed) else { return };
-        let left = origin.segments.extract_if(.., |it| it.0 == segment_number);
+        let left = origin.segments.extract_if(.., |segment| segment.0 == segment_number);
         left.for_each(|(_, segment)| origin.disabled.forget(segment.nonce()));
         if !origin.segments.is_empty() {
             self.cells(Some(feed), Room::Of(self.max_size));
@@ -392,9 +391,10 @@ impl<W: Write + Send> Sink for Recording<W> {
 
     fn due(&self) -> u64 {
         // A file without content continues without a time limit.
-        let next = match self.has_content() {
-            true => self.cadence.next().min(self.deadline),
-            false => self.cadence.next(),
+        let next = if self.has_content() {
+            self.cadence.next().min(self.deadline)
+        } else {
+            self.cadence.next()
         };
         if self.origins.have_cells() { next.min(self.counters_due) } else { next }
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use ppt_capture::{Cause, Lost};
-use ppt_segment::{Batch, BrokenCursor, Ring, RingReader, lost_mark};
+use ppt_segment::{BrokenCursor, PollResult, Ring, RingReader, lost_mark};
 
 use crate::account::Closing;
-use crate::buffer::Bytes;
+use crate::buffer::WordBytes;
 use crate::chunk::{Chunk, Sizes};
 use crate::lanes::Lanes;
 use crate::owners::Owners;
@@ -33,20 +33,20 @@ pub(crate) struct Outlet<'q> {
     /// Bytes that are copied, validated and inspected at a time.
     pub block: usize,
     /// Buffer for frames that must be sorted out.
-    pub aside: Vec<Bytes>,
+    pub aside: Vec<WordBytes>,
 }
 
 /// Half of the first-level cache in bytes: the frames and their copy both pass through it.
 pub(crate) const BLOCK: usize = 8 << 10;
 
 /// Whether each of `frames` carries its sequence number.
-fn are_numbered(frames: &[Bytes], stride: usize, first_seq: u64) -> bool {
+fn are_numbered(frames: &[WordBytes], stride: usize, first_seq: u64) -> bool {
     let numbers = frames.chunks_exact(stride).zip(first_seq..);
     numbers.fold(0, |wrong, (frame, seq)| wrong | (u64::from_le_bytes(frame[0]) ^ seq)) == 0
 }
 
 /// How many of these slots are marked as lost before they could be written.
-fn marked(slots: &[Bytes], stride: usize, first_seq: u64) -> u64 {
+fn marked(slots: &[WordBytes], stride: usize, first_seq: u64) -> u64 {
     let numbers = slots.chunks_exact(stride).zip(first_seq..);
     numbers.filter(|(slot, seq)| slot[0] == lost_mark(*seq).to_le_bytes()).count() as u64
 }
@@ -176,7 +176,7 @@ impl RingDrain {
     fn take(
         &mut self,
         ring: Ring<'_, AtomicU64>,
-        batch: &Batch,
+        batch: &PollResult,
         mut chunk: Box<Chunk>,
         out: &mut Outlet<'_>,
     ) {
@@ -187,7 +187,7 @@ impl RingDrain {
             return self.open = Some(chunk);
         }
         let next_seq = batch.first_seq + batch.count as u64;
-        let cuts = self.owners.of(ring, batch.first_seq, next_seq);
+        let cuts = self.owners.cuts(ring, batch.first_seq, next_seq);
         out.claims = out.claims.max(cuts.claims);
         let follows = |tid| chunk.tid == tid && chunk.next_seq() == batch.first_seq;
         let goes_on = |&tid: &u32| batch.start == 0 && (chunk.count == 0 || follows(tid));
@@ -223,10 +223,10 @@ impl RingDrain {
         &mut self,
         stride: usize,
         tid: u32,
-        (mut seq, mut words): (u64, &[Bytes]),
+        (mut seq, mut words): (u64, &[WordBytes]),
         out: &mut Outlet<'_>,
     ) {
-        let run = |words: &[Bytes], seq: u64, good: bool| {
+        let run = |words: &[WordBytes], seq: u64, good: bool| {
             let frames = words.chunks_exact(stride).zip(seq..);
             frames.take_while(|(frame, seq)| (frame[0] == seq.to_le_bytes()) == good).count()
         };
@@ -249,7 +249,7 @@ impl RingDrain {
         &mut self,
         stride: usize,
         tid: u32,
-        (mut seq, mut words): (u64, &[Bytes]),
+        (mut seq, mut words): (u64, &[WordBytes]),
         out: &mut Outlet<'_>,
     ) {
         let sizes = Sizes { stride, full: out.full };
@@ -321,7 +321,7 @@ mod tests {
     use crate::buffer::SMALL_CHUNK;
     use crate::lanes::Lane;
     use crate::progress::SinkCounters;
-    use crate::queue::{NextTask, Queue, QueueItem};
+    use crate::queue::{NextTask, QueueItem, SinkQueue};
 
     const SLOTS: u64 = 16;
     const STRIDE: usize = 2;
@@ -353,7 +353,7 @@ mod tests {
 
     /// A sink that writes as many frames as requested.
     struct Taker {
-        queue: Arc<Queue>,
+        queue: Arc<SinkQueue>,
         counters: Arc<SinkCounters>,
         entry: RingAccount,
         /// Frames before this one are stated.
@@ -363,7 +363,7 @@ mod tests {
     impl Taker {
         fn new(limit: usize) -> Self {
             let counters = Arc::new(SinkCounters::new(EventFd::new().unwrap()));
-            let queue = Arc::new(Queue::new(limit, Default::default()));
+            let queue = Arc::new(SinkQueue::new(limit, Default::default()));
             Self { queue, counters, entry: RingAccount::new(0, 0, 0, 0), stated: 1 }
         }
 
@@ -376,7 +376,7 @@ mod tests {
             let frames = match self.queue.next(Duration::ZERO) {
                 NextTask::Item(QueueItem::Frames(frames)) => frames,
                 NextTask::Item(QueueItem::Gone(_, closings)) => {
-                    closings.iter().for_each(|it| self.entry.close(it));
+                    closings.iter().for_each(|closing| self.entry.close(closing));
                     return true;
                 }
                 _ => return false,

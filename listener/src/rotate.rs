@@ -48,9 +48,12 @@ pub struct Rotation<W> {
 
 impl<W> fmt::Debug for Rotation<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut it = f.debug_struct("Rotation");
-        it.field("every", &self.every).field("size", &self.size).field("keep", &self.keep);
-        it.finish_non_exhaustive()
+        let mut debug_struct = f.debug_struct("Rotation");
+        debug_struct
+            .field("every", &self.every)
+            .field("size", &self.size)
+            .field("keep", &self.keep);
+        debug_struct.finish_non_exhaustive()
     }
 }
 
@@ -74,7 +77,7 @@ impl<W> Rotation<W> {
 
     /// The time limit of a file that begins now.
     pub(crate) fn deadline(&self) -> u64 {
-        let every = self.every.map_or(u64::MAX, |it| it.as_nanos() as u64);
+        let every = self.every.map_or(u64::MAX, |every| every.as_nanos() as u64);
         ppt_now::monotonic().saturating_add(every)
     }
 }

@@ -15,7 +15,7 @@ use ppt_segment::Segment;
 use ppt_segment::abi::ring_state;
 
 use crate::account::LossAccount;
-use crate::buffer::Bytes;
+use crate::buffer::WordBytes;
 use crate::progress::{Counters, SinkCounters, high_water};
 use crate::watched::RingFindings;
 
@@ -131,12 +131,12 @@ impl FeedTally {
             program: source.process.comm.clone(),
             buffer: source.buffer.clone(),
             multi: schema.as_ref().is_some_and(Schema::multi),
-            captured: zeros(schema.as_ref().map_or(0, |it| it.frames.len()) + 1),
+            captured: zeros(schema.as_ref().map_or(0, |schema| schema.frames.len()) + 1),
             lost: Default::default(),
             left_out: AtomicU64::new(0),
             dropped: Default::default(),
             adds_not_mapped: AtomicU64::new(0),
-            cells: zeros(schema.as_ref().map_or(0, |it| it.cells() as usize)),
+            cells: zeros(schema.as_ref().map_or(0, |schema| schema.cells() as usize)),
             rings: Mutex::default(),
             ended_ns: AtomicU64::new(0),
             schema,
@@ -188,7 +188,9 @@ impl FeedTally {
         let mut fill = RingFill::default();
         let mut sum = 0.0;
         for (segment, found) in self.watched().iter() {
-            let Some(segment) = segment.upgrade().filter(|it| !it.truncated()) else { continue };
+            let Some(segment) = segment.upgrade().filter(|upgrade| !upgrade.truncated()) else {
+                continue;
+            };
             let capacity = segment.geometry().capacity();
             fill.peak = fill.peak.max(high_water(found.peak.load(Relaxed), capacity));
             // A thread takes the lowest free ring, so all rings above a never claimed ring were
@@ -221,7 +223,7 @@ impl FeedTally {
     }
 
     /// Counts frames of `stride` words that are in the file.
-    pub(crate) fn take(&self, words: &[Bytes], stride: usize) {
+    pub(crate) fn take(&self, words: &[WordBytes], stride: usize) {
         let unknown = self.captured.len() - 1;
         if !self.multi {
             self.captured[0].fetch_add((words.len() / stride) as u64, Relaxed);

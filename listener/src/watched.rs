@@ -90,7 +90,7 @@ pub(crate) struct WatchedFeed {
 
 impl WatchedFeed {
     fn newest(&self) -> &WatchedSegment {
-        let newest = self.segments.iter().rfind(|it| it.segment.is_some());
+        let newest = self.segments.iter().rfind(|segment| segment.segment.is_some());
         newest.or(self.segments.last()).expect("a feed has a segment")
     }
 
@@ -112,7 +112,7 @@ impl WatchedFeed {
 
     /// Rings that threads own at the moment.
     pub fn owned(&self) -> u32 {
-        let segments = self.segments.iter().filter_map(|it| it.segment.as_ref());
+        let segments = self.segments.iter().filter_map(|segment| segment.segment.as_ref());
         let owned = segments.map(|segment| {
             let mut rings = 0..segment.geometry().rings();
             let owned = |ring: &u32| segment.ring(*ring).owner().state == ring_state::ACTIVE;

@@ -11,14 +11,14 @@ use nix::sys::eventfd::EventFd;
 use crate::buffer::Pool;
 use crate::lanes::Lane;
 use crate::progress::SinkCounters;
-use crate::queue::{NextTask, Queue, QueueItem};
+use crate::queue::{NextTask, QueueItem, SinkQueue};
 use crate::sink::{Ending, Sink, SinkOutcome};
 use crate::summary::Beside;
 
 /// A running sink, from its listener's view.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    pub queue: Arc<Queue>,
+    pub queue: Arc<SinkQueue>,
     pub counters: Arc<SinkCounters>,
     /// Present until its thread takes it.
     send: Option<Sender<SinkOutcome>>,
@@ -31,7 +31,7 @@ impl Worker {
     /// For a sink with a queue of `queue_bytes`; `behind` is set while much waits.
     pub fn new(wake: EventFd, queue_bytes: usize, behind: Arc<AtomicBool>) -> Self {
         let (send, outcome) = mpsc::channel();
-        let queue = Arc::new(Queue::new(queue_bytes, behind));
+        let queue = Arc::new(SinkQueue::new(queue_bytes, behind));
         Self {
             queue,
             counters: Arc::new(SinkCounters::new(wake)),
@@ -51,7 +51,7 @@ impl Worker {
         move || {
             let outcome = run(&queue, &pool, sink);
             // This fails if the receiver no longer waits.
-            send.map(|it| it.send(outcome));
+            send.map(|sender| sender.send(outcome));
         }
     }
 
@@ -82,7 +82,7 @@ impl Worker {
 }
 
 /// Feeds `sink` until the end of the queue.
-fn run(queue: &Queue, pool: &Pool, mut sink: Box<dyn Sink>) -> SinkOutcome {
+fn run(queue: &SinkQueue, pool: &Pool, mut sink: Box<dyn Sink>) -> SinkOutcome {
     loop {
         let patience = sink.due().saturating_sub(ppt_now::monotonic());
         match queue.next(Duration::from_nanos(patience)) {

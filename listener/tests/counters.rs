@@ -67,7 +67,7 @@ fn the_last_reading_has_room_in_a_capture_of_bounded_size() {
             assert!(summary.complete && summary.bytes <= max_size, "{summary:?} of {max_size}");
             let back = read(sink.bytes());
             check(&summary, &back);
-            assert_eq!(back.cells.of(0), everywhere(added + 5), "{max_size}");
+            assert_eq!(back.cells.sums(0), everywhere(added + 5), "{max_size}");
         }
     }
 }
@@ -92,7 +92,7 @@ fn adds_to_a_segment_that_no_file_lists_are_not_missing() {
     assert!(summary.complete && Some(summary.bytes) <= max_size, "{summary:?}");
     let back = read(sink.bytes());
     assert_eq!(back.sources[&0].segments.len(), 1, "there is no room for another");
-    assert_eq!(back.cells.of(0), (0..CELLS).map(|cell| (cell, 3)).collect());
+    assert_eq!(back.cells.sums(0), (0..CELLS).map(|cell| (cell, 3)).collect());
 }
 
 struct Many(Arc<Mutex<Vec<TapOutput>>>);
@@ -132,7 +132,7 @@ fn check_files(added: u64, sinks: &[TapOutput]) {
         let back = read(sink.bytes());
         assert!(back.end.is_some());
         assert!(back.readings > 0 || number + 1 == sinks.len(), "file {number} has nothing");
-        for (cell, sum) in back.cells.of(0) {
+        for (cell, sum) in back.cells.sums(0) {
             *sums.entry(cell).or_default() += sum;
         }
     }
@@ -151,7 +151,7 @@ fn files_rotate_by_size_where_only_counters_change() {
     for size in [10_000, 100_000, 300_000] {
         let (added, sinks) = rotated(None, Some(size), 5);
         check_files(added, &sinks);
-        let longest = sinks.iter().map(|it| it.bytes().len() as u64).max().unwrap();
+        let longest = sinks.iter().map(|sink| sink.bytes().len() as u64).max().unwrap();
         // A file holds at least its source, twice, and one reading.
         assert!(longest <= size.max(60_000), "{longest} of {size}");
     }

@@ -9,10 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
-use ppt_capture::{Capture, Chunk, EndReason, FileHeader, FramesHead, Item, Lost, Trigger};
+use ppt_capture::{Capture, CaptureItem, Chunk, EndReason, FileHeader, FramesHead, Lost, Trigger};
 use ppt_listener::{
     ClockReading, Feed, Flight, FlightOptions, LEAST_MEMORY, Listener, ListenerOptions, News,
-    Process, Source, TriggerHit, TriggerWatch, Why, WindowFiles,
+    Process, Source, TriggerCause, TriggerHit, TriggerWatch, WindowFiles,
 };
 use ppt_segment::Segment;
 use proptest::prelude::*;
@@ -190,8 +190,8 @@ fn triggers(bytes: &[u8]) -> Vec<Trigger> {
     let mut capture = Capture::from_reader(Cursor::new(bytes.to_vec())).unwrap();
     let mut all = Vec::new();
     while let Some(item) = capture.read().unwrap() {
-        if let Item::Chunk(Chunk::Trigger(it)) = item {
-            all.push(it);
+        if let CaptureItem::Chunk(Chunk::Trigger(trigger)) = item {
+            all.push(trigger);
         }
     }
     all
@@ -205,7 +205,7 @@ impl ReadWindow {
         let ring = end.rings.first()?;
         let key = (ring.source, ring.nonce, ring.ring);
         let frames: BTreeSet<u64> =
-            self.back.frames.get(&key).into_iter().flatten().map(|it| it.0).collect();
+            self.back.frames.get(&key).into_iter().flatten().map(|frame| frame.0).collect();
         assert_eq!(frames.len() as u64, ring.captured);
         assert_eq!(ring.captured + ring.lost.total(), ring.next_seq - ring.first_seq);
         Some((frames, ring.lost, ring.first_seq..ring.next_seq))
@@ -277,7 +277,7 @@ proptest! {
                 }
                 FlightStep::Drained => wait(|| segment.ring(0).attended() + 1 >= next),
                 FlightStep::Trigger => {
-                    session.flight.trigger(Why::Hand, None, format!("{asked}"));
+                    session.flight.trigger(TriggerCause::Hand, None, format!("{asked}"));
                     asked += 1;
                 }
                 FlightStep::Pause(ms) => thread::sleep(Duration::from_millis(ms)),
@@ -291,15 +291,15 @@ proptest! {
         // Each trigger is in one window; each triggering frame and each loss has one.
         let triggers: Vec<&Trigger> = windows.iter().flat_map(|it| &it.triggers).collect();
         let of = |why| triggers.iter().filter(move |it| it.why == why);
-        let mut notes: Vec<usize> = of(Why::Hand).map(|it| it.note.parse().unwrap()).collect();
+        let mut notes: Vec<usize> = of(TriggerCause::Hand).map(|it| it.note.parse().unwrap()).collect();
         notes.sort_unstable();
         prop_assert_eq!(notes, (0..asked).collect::<Vec<_>>());
-        let hits: BTreeSet<u64> = of(Why::On).map(|it| it.seqno.unwrap()).collect();
+        let hits: BTreeSet<u64> = of(TriggerCause::On).map(|it| it.seqno.unwrap()).collect();
         let expected = all.iter().copied().filter(|seq| every.is_some_and(|it| seq % it == 0));
         prop_assert_eq!(hits, expected.collect::<BTreeSet<_>>());
         let ring = plain.end.as_ref().unwrap().rings.first().copied();
         let is_lost = ring.is_some_and(|it| it.lost.total() > 0);
-        prop_assert_eq!(of(Why::Gap).count() > 0, on_gap && is_lost);
+        prop_assert_eq!(of(TriggerCause::Gap).count() > 0, on_gap && is_lost);
         for window in &windows {
             for trigger in &window.triggers {
                 prop_assert!(trigger.wanted.from_ns <= trigger.mono_ns);
@@ -324,7 +324,7 @@ fn memory_is_bounded_and_a_window_says_how_much_of_it_there_is() {
     // Four times the memory.
     const FRAMES: u64 = 4 * LEAST_MEMORY / STRIDE as u64;
     session.write(&mut writer, FRAMES);
-    session.flight.trigger(Why::Hand, None, String::new());
+    session.flight.trigger(TriggerCause::Hand, None, String::new());
     let flight = session.flight.clone();
     wait(|| flight.progress().written == 1);
     let most = flight.progress().most_bytes as u64;
@@ -369,10 +369,10 @@ fn a_full_disk_keeps_the_window_in_memory() {
     session.files.set_full(true);
     let mut writer = Writer::claim(&segment, 7).unwrap();
     session.write(&mut writer, 5000);
-    session.flight.trigger(Why::Hand, None, "first".into());
+    session.flight.trigger(TriggerCause::Hand, None, "first".into());
     wait(|| session.files.attempts() >= 2);
     session.write(&mut writer, 5000);
-    session.flight.trigger(Why::Hand, None, "second".into());
+    session.flight.trigger(TriggerCause::Hand, None, "second".into());
     wait(|| session.flight.progress().waiting == 2);
     assert!(session.files.published().is_empty());
     let news = session.flight.news();
@@ -380,7 +380,8 @@ fn a_full_disk_keeps_the_window_in_memory() {
     session.files.set_full(false);
     wait(|| session.flight.progress().written == 2);
     let (_, windows) = session.finish();
-    let counts = windows.iter().map(|it| (it.triggers[0].note.clone(), it.back.count()));
+    let counts =
+        windows.iter().map(|window| (window.triggers[0].note.clone(), window.back.count()));
     assert_eq!(counts.collect::<Vec<_>>(), [("first".into(), 5000), ("second".into(), 10_000)]);
 }
 
@@ -397,7 +398,7 @@ fn a_disk_that_stays_full_does_not_keep_a_session_from_ending() {
     session.files.set_full(true);
     let mut writer = Writer::claim(&segment, 7).unwrap();
     session.write(&mut writer, 5000);
-    session.flight.trigger(Why::Exit, None, String::new());
+    session.flight.trigger(TriggerCause::Exit, None, String::new());
     let flight = session.flight.clone();
     let (_, windows) = session.finish();
     assert!(windows.is_empty());
@@ -413,7 +414,7 @@ fn windows_that_wait_for_the_disk_take_memory_from_what_comes() {
     session.files.set_full(true);
     let mut writer = Writer::claim(&segment, 7).unwrap();
     session.write(&mut writer, 600_000);
-    session.flight.trigger(Why::Hand, None, String::new());
+    session.flight.trigger(TriggerCause::Hand, None, String::new());
     wait(|| session.files.attempts() > 0);
     // Frames without room are lost to the recorder only, and its windows state that.
     session.write(&mut writer, 600_000);
@@ -422,7 +423,7 @@ fn windows_that_wait_for_the_disk_take_memory_from_what_comes() {
     session.files.set_full(false);
     wait(|| flight.progress().written == 1);
     session.write(&mut writer, 1000);
-    flight.trigger(Why::Hand, None, String::new());
+    flight.trigger(TriggerCause::Hand, None, String::new());
     let (plain, windows) = session.finish();
     assert_eq!(plain.count(), 1_201_000);
     let (first, second) = (windows[0].ring().unwrap(), windows[1].ring().unwrap());
@@ -451,8 +452,11 @@ fn counters_come_with_a_window_and_trigger() {
     drop(writer);
     let (_, windows) = session.finish();
     let window = &windows[0];
-    assert_eq!((window.triggers[0].why, &*window.triggers[0].expression), (Why::Counter, "much"));
-    let sums = window.back.cells.of(0);
+    assert_eq!(
+        (window.triggers[0].why, &*window.triggers[0].expression),
+        (TriggerCause::Counter, "much")
+    );
+    let sums = window.back.cells.sums(0);
     assert_eq!(sums.get(&1), Some(&1000), "what was added in its time");
     assert_eq!(sums.get(&2), None);
 }

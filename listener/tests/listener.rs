@@ -184,7 +184,7 @@ fn a_feed_goes_on_in_a_larger_segment() {
     let back = read(sink.bytes());
     check(&summary, &back);
     let feed = &summary.feeds[0];
-    let cursors: Vec<_> = feed.rings.iter().map(|it| (it.nonce, it.next_seq - 1)).collect();
+    let cursors: Vec<_> = feed.rings.iter().map(|ring| (ring.nonce, ring.next_seq - 1)).collect();
     assert_eq!(cursors, [(small.nonce(), small.ring(0).tail()), (large.nonce(), 600)]);
     assert_eq!(feed.rings[1].captured, 600);
     assert!(feed.enough_slots >= Some(32));
@@ -207,7 +207,7 @@ fn a_larger_segment_that_a_full_capture_has_no_room_for_is_not_spoken_of() {
     (0..100).for_each(|_| _ = writer.write());
     let summary = finish(listener);
     let back = read(sink.bytes());
-    let large = summary.feeds[0].rings.iter().find(|it| it.nonce == large.nonce()).unwrap();
+    let large = summary.feeds[0].rings.iter().find(|ring| ring.nonce == large.nonce()).unwrap();
     assert_eq!((large.captured, large.lost.disk), (0, 100));
     assert!(back.end.unwrap().rings.iter().all(|ring| ring.nonce == small.nonce()));
     assert!(sink.bytes().len() <= 20_000);
@@ -515,7 +515,7 @@ fn is_wanted(ring: u32, seq: u64) -> bool {
 
 impl Filter for Few {
     fn introduce(&mut self, new: &[(usize, &Source)]) {
-        self.fed.extend(new.iter().map(|it| it.0));
+        self.fed.extend(new.iter().map(|entry| entry.0));
     }
 
     fn clocks(&mut self, _: &[ClockReading]) {
@@ -561,8 +561,10 @@ fn what_is_not_wanted_is_stated() {
             assert!(frames.iter().all(|&(seq, _)| is_wanted(*ring, seq)));
         }
         if summary.lost().total() == 0 {
-            let wanted = back.account.rings().map(|(key, it)| {
-                (it.first_seq..it.next_seq).filter(|&seq| is_wanted(key.ring, seq)).count() as u64
+            let wanted = back.account.rings().map(|(key, account)| {
+                (account.first_seq..account.next_seq)
+                    .filter(|&seq| is_wanted(key.ring, seq))
+                    .count() as u64
             });
             assert_eq!(wanted.sum::<u64>(), captured);
         }

@@ -111,7 +111,8 @@ fn by_size_under_loss() {
         assert_eq!(file.part, (number > 1).then_some(part), "file {number}");
         captured_before += file.count();
     }
-    let sizes: Vec<_> = sinks.lock().unwrap().iter().map(|it| it.bytes().len() as u64).collect();
+    let sizes: Vec<_> =
+        sinks.lock().unwrap().iter().map(|sink| sink.bytes().len() as u64).collect();
     assert!(sizes.iter().all(|&size| size <= SIZE), "{sizes:?}");
     assert_eq!(summary.bytes, sizes.iter().sum::<u64>());
     let (last, others) = files.split_last().unwrap();
@@ -189,8 +190,9 @@ fn a_feed_that_went_on_in_another_segment() {
     }
     let summary = listener.finish(EndReason::Stopped, String::new(), Vec::new());
     check_sums(&read_all(&sinks), &summary);
-    let rings: Vec<_> = summary.feeds[0].rings.iter().map(|it| (it.nonce, it.next_seq)).collect();
-    let cursors = [&small, &large].map(|it| (it.nonce(), it.ring(0).tail() + 1));
+    let rings: Vec<_> =
+        summary.feeds[0].rings.iter().map(|ring| (ring.nonce, ring.next_seq)).collect();
+    let cursors = [&small, &large].map(|segment| (segment.nonce(), segment.ring(0).tail() + 1));
     assert_eq!((rings, summary.feeds.len()), (cursors.to_vec(), 1));
 }
 
@@ -233,7 +235,7 @@ fn steps() -> impl Strategy<Value = Vec<ProcessStep>> {
 
 /// The source of feed number `feed`.
 fn source_of(feed: usize, former: &[Arc<Segment>]) -> Source {
-    let former: Vec<_> = former.iter().map(|it| &**it).collect();
+    let former: Vec<_> = former.iter().map(|segment| &**segment).collect();
     let mut source = grown(&former);
     source.process.pid = feed as u32;
     source
@@ -252,7 +254,7 @@ fn write(target: &Target, count: u64) {
 }
 
 /// Frames and losses of the rings of a segment, from a file or a summary.
-type Sums = BTreeMap<u64, (u64, u64)>;
+type RotationSums = BTreeMap<u64, (u64, u64)>;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..<_>::default() })]
@@ -270,7 +272,7 @@ proptest! {
             Listener::rotating(first, head, Vec::new(), options, Some(rotation)).unwrap();
         let files = || sinks.lock().unwrap().len();
         let (mut targets, mut expected): (Vec<Target>, Vec<u64>) = Default::default();
-        let mut cursors = Sums::new();
+        let mut cursors = RotationSums::new();
         // The last file that may mention a segment.
         let mut last_file = HashMap::new();
         let mut tails = |target: &Target| {
@@ -337,7 +339,7 @@ proptest! {
         prop_assert_eq!(files.iter().map(Back::count).sum::<u64>(), summary.captured());
 
         let (mut next, mut lost) = (HashMap::new(), 0);
-        let mut sums = Sums::new();
+        let mut sums = RotationSums::new();
         let mut nested = vec![0; expected.len()];
         for (number, file) in (1..).zip(&files) {
             for (key, ring) in file.account.rings().filter(|(_, it)| it.next_seq > it.first_seq) {
@@ -396,7 +398,7 @@ fn more_processes_than_a_file_may_speak_of_come_and_go() {
     let files = read_all(&sinks);
     check_sums(&files, &summary);
     assert_eq!(summary.captured(), 7 + MAX_SOURCES as u64 + 99);
-    let sources: usize = files.iter().map(|it| it.sources.len()).sum();
+    let sources: usize = files.iter().map(|file| file.sources.len()).sum();
     let most = summary.feeds.len() + 2 * files.len() * 100;
     assert!(files.len() > 1 && sources < most, "{sources} in {} files", files.len());
 }
@@ -462,7 +464,7 @@ impl CaptureFiles<TapOutput> for TakenAway {
 fn where_files_are_taken_away_all_is_in_the_others() {
     const FRAMES: u64 = 60_000;
     let (sinks, segment) = (Sinks::default(), segment(8, 4));
-    let mut rooms: Vec<usize> = (0..60).map(|it| 5_000 + it * it * 97).collect();
+    let mut rooms: Vec<usize> = (0..60).map(|index| 5_000 + index * index * 97).collect();
     // Some have no room even for their initial chunks.
     rooms.extend([100, 700, 20_000, 300, 300, 40_000]);
     let mut files = TakenAway { sinks: sinks.clone(), rooms };
@@ -489,10 +491,12 @@ fn where_files_are_taken_away_all_is_in_the_others() {
     let sinks = sinks.lock().unwrap();
     assert!(sinks.len() > 60, "{}", sinks.len());
     let (mut rings, mut captured, mut lost) = (HashMap::new(), 0, 0);
-    for sink in sinks.iter().filter(|it| it.bytes().len() > 256) {
+    for sink in sinks.iter().filter(|sink| sink.bytes().len() > 256) {
         let file = read(sink.bytes());
         captured += file.count();
-        for (name, ring) in file.account.rings().filter(|(_, it)| it.next_seq > it.first_seq) {
+        for (name, ring) in
+            file.account.rings().filter(|(_, account)| account.next_seq > account.first_seq)
+        {
             lost += ring.lost.total();
             // Frames and losses continue where those of the previous file ended.
             let next = rings.insert(name, ring.next_seq);

@@ -50,7 +50,7 @@ impl Keeping {
 
     fn given(&self) -> std::sync::MutexGuard<'_, SinkInput> {
         let given = self.0.0.lock().unwrap();
-        self.0.1.wait_while(given, |it| it.closed).unwrap()
+        self.0.1.wait_while(given, |input| input.closed).unwrap()
     }
 
     /// Checks that its content is consistent, and matches the segment.
@@ -58,19 +58,20 @@ impl Keeping {
         let given = self.given();
         assert!(given.ended);
         let mut all = RingTally { next_seq: 0, taken: 0, lost: Lost::default() };
-        for (&(_, ring), it) in given.rings.iter().filter(|(at, _)| at.0 == part) {
-            assert_eq!(it.next_seq, segment.ring(ring).tail() + 1);
-            assert_eq!(it.taken + it.lost.total(), segment.ring(ring).tail());
-            all.taken += it.taken;
-            all.lost += it.lost;
+        for (&(_, ring), tally) in given.rings.iter().filter(|(at, _)| at.0 == part) {
+            assert_eq!(tally.next_seq, segment.ring(ring).tail() + 1);
+            assert_eq!(tally.taken + tally.lost.total(), segment.ring(ring).tail());
+            all.taken += tally.taken;
+            all.lost += tally.lost;
         }
         // Nobody has overwritten them since.
         let mut taken = 0;
-        for frames in given.kept.iter().filter(|it| it.segment_number() == part) {
+        for frames in given.kept.iter().filter(|frames| frames.segment_number() == part) {
             taken += u64::from(frames.count());
             let stride = frames.bytes().len() / frames.count() as usize;
             for (frame, seq) in frames.bytes().chunks(stride).zip(frames.first_seq()..) {
-                let frame = frame.chunks(8).map(|it| u64::from_le_bytes(it.try_into().unwrap()));
+                let frame =
+                    frame.chunks(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap()));
                 assert!(frame.skip(1).eq(frame_words(frames.tid(), seq)), "{seq}");
             }
         }
@@ -82,10 +83,18 @@ impl Keeping {
 impl Taker for Keeping {
     fn introduce(&mut self, new: &[Introduction]) {
         let mut given = self.given();
-        for it in new {
-            let is_new =
-                given.parts.insert(it.segment_number, (it.feed, it.first.clone())).is_none();
-            assert!(is_new && it.first.len() == it.segment.geometry().rings() as usize);
+        for introduction in new {
+            let is_new = given
+                .parts
+                .insert(
+                    introduction.segment_number,
+                    (introduction.feed, introduction.first.clone()),
+                )
+                .is_none();
+            assert!(
+                is_new
+                    && introduction.first.len() == introduction.segment.geometry().rings() as usize
+            );
         }
     }
 
@@ -94,11 +103,11 @@ impl Taker for Keeping {
         let place = (frames.segment_number(), frames.ring());
         let next_seq = given.parts[&place.0].1[place.1 as usize] + 1;
         let new = || RingTally { next_seq, taken: 0, lost: Lost::default() };
-        let it = given.rings.entry(place).or_insert_with(new);
-        assert_eq!(it.next_seq + frames.lost_before().total(), frames.first_seq(), "it tiles");
-        it.next_seq = frames.first_seq() + u64::from(frames.count());
-        it.taken += u64::from(frames.count());
-        it.lost += frames.lost_before();
+        let tally = given.rings.entry(place).or_insert_with(new);
+        assert_eq!(tally.next_seq + frames.lost_before().total(), frames.first_seq(), "it tiles");
+        tally.next_seq = frames.first_seq() + u64::from(frames.count());
+        tally.taken += u64::from(frames.count());
+        tally.lost += frames.lost_before();
         given.kept.push(frames.clone());
     }
 
@@ -107,10 +116,10 @@ impl Taker for Keeping {
         for closing in closings {
             let next_seq = given.parts[&part].1[closing.ring as usize] + 1;
             let new = || RingTally { next_seq, taken: 0, lost: Lost::default() };
-            let it = given.rings.entry((part, closing.ring)).or_insert_with(new);
-            assert_eq!(it.next_seq + closing.lost.total(), closing.next_seq, "it tiles");
-            it.next_seq = closing.next_seq;
-            it.lost += closing.lost;
+            let tally = given.rings.entry((part, closing.ring)).or_insert_with(new);
+            assert_eq!(tally.next_seq + closing.lost.total(), closing.next_seq, "it tiles");
+            tally.next_seq = closing.next_seq;
+            tally.lost += closing.lost;
         }
         given.gone.push(part);
     }
@@ -164,10 +173,10 @@ fn each_is_given_what_comes_and_goes() {
     let summary = finish(listener);
     check(&summary, &read(out.bytes()));
     assert_eq!(summary.captured(), 1700);
-    for (sink, it) in sinks.iter().zip(&summary.beside) {
-        assert_eq!((it.missed, it.complete, it.error.is_none()), (0, true, true));
-        let taken =
-            [(0, &one), (1, &two), (2, &larger)].map(|(part, it)| sink.check(part, it).taken);
+    for (sink, beside) in sinks.iter().zip(&summary.beside) {
+        assert_eq!((beside.missed, beside.complete, beside.error.is_none()), (0, true, true));
+        let taken = [(0, &one), (1, &two), (2, &larger)]
+            .map(|(part, segment)| sink.check(part, segment).taken);
         assert_eq!(taken, [1000, 500, 200]);
         let given = sink.given();
         assert_eq!(given.parts.values().map(|it| it.0).collect::<Vec<_>>(), [0, 1, 0]);
@@ -215,7 +224,8 @@ fn a_stuck_disk_takes_nothing_from_the_sinks_beside_it() {
     while listener.progress().lost.disk == 0 {
         writer.write_drained(1000, &listener);
         written += 1000;
-        let taken = || beside.given().kept.iter().map(|it| u64::from(it.count())).sum::<u64>();
+        let taken =
+            || beside.given().kept.iter().map(|frames| u64::from(frames.count())).sum::<u64>();
         // An old chunk is handed on although it is not full and the disk is behind.
         wait(|| taken() == written);
     }

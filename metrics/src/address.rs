@@ -25,10 +25,7 @@ impl FromStr for MetricsAddress {
         let port = text.strip_prefix("localhost:").or(text.strip_prefix(':')).unwrap_or(text);
         let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
         let loopback = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let address = match is_port {
-            true => port.parse().map(loopback).ok(),
-            false => text.parse().ok(),
-        };
+        let address = if is_port { port.parse().map(loopback).ok() } else { text.parse().ok() };
         address.map(MetricsAddress).ok_or_else(|| AddressError(text.to_owned()))
     }
 }
@@ -45,7 +42,8 @@ mod tests {
 
     #[test]
     fn a_port_alone_is_one_of_this_machine() {
-        let read = |text: &str| text.parse::<MetricsAddress>().map(|it| it.to_string()).ok();
+        let read =
+            |text: &str| text.parse::<MetricsAddress>().map(|address| address.to_string()).ok();
         for text in ["9464", ":9464", "localhost:9464", "127.0.0.1:9464"] {
             assert_eq!(read(text).as_deref(), Some("127.0.0.1:9464"), "{text}");
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use crate::request::{self, MOST_HEAD, Refusal, Request};
+use crate::request::{self, MOST_HEAD, MetricsRequest, RequestRefusal};
 use crate::text::CONTENT_TYPE;
 
 /// Time limit for a request to arrive.
@@ -25,18 +25,18 @@ const HEADERS: &str = "Connection: close\r\nCache-Control: no-store\r\nX-Content
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
-    state: State,
+    state: ConnectionState,
     pub since: Instant,
     /// When it is closed at the latest.
     pub until: Instant,
 }
 
 #[derive(Debug)]
-enum State {
+enum ConnectionState {
     /// The request is arriving.
     Asks(Vec<u8>),
     /// The request has arrived; the text has not.
-    Waits(Request),
+    Waits(MetricsRequest),
     /// The response is being sent.
     Answers {
         head: Vec<u8>,
@@ -52,55 +52,60 @@ impl Connection {
     pub fn new(stream: TcpStream) -> io::Result<Connection> {
         stream.set_nonblocking(true)?;
         let since = Instant::now();
-        Ok(Connection { stream, state: State::Asks(Vec::new()), since, until: since + TO_ASK })
+        Ok(Connection {
+            stream,
+            state: ConnectionState::Asks(Vec::new()),
+            since,
+            until: since + TO_ASK,
+        })
     }
 
     /// The events that it waits for.
     pub fn interest(&self) -> PollFlags {
         match self.state {
-            State::Asks(_) | State::Leaves => PollFlags::IN,
-            State::Answers { .. } => PollFlags::OUT,
-            State::Waits(_) | State::Over => PollFlags::empty(),
+            ConnectionState::Asks(_) | ConnectionState::Leaves => PollFlags::IN,
+            ConnectionState::Answers { .. } => PollFlags::OUT,
+            ConnectionState::Waits(_) | ConnectionState::Over => PollFlags::empty(),
         }
     }
 
     pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, ConnectionState::Over)
     }
 
     /// Whether it waits only for the text.
     pub fn wants_text(&self) -> bool {
-        matches!(self.state, State::Waits(_))
+        matches!(self.state, ConnectionState::Waits(_))
     }
 
     /// Whether it is closed first when there are too many connections: it has sent no request, or
     /// needs nothing more.
     pub fn is_idle(&self) -> bool {
-        matches!(self.state, State::Asks(_) | State::Leaves)
+        matches!(self.state, ConnectionState::Asks(_) | ConnectionState::Leaves)
     }
 
     /// Makes all progress that is possible without waiting. `is_gone`: the client has closed.
     pub fn turn(&mut self, is_gone: bool, is_loopback: bool) {
         match &self.state {
-            State::Asks(_) => self.read(is_loopback),
-            State::Waits(_) if is_gone => self.state = State::Over,
-            State::Answers { .. } => self.write(),
-            State::Leaves => self.leave(),
-            State::Waits(_) | State::Over => {}
+            ConnectionState::Asks(_) => self.read(is_loopback),
+            ConnectionState::Waits(_) if is_gone => self.state = ConnectionState::Over,
+            ConnectionState::Answers { .. } => self.write(),
+            ConnectionState::Leaves => self.leave(),
+            ConnectionState::Waits(_) | ConnectionState::Over => {}
         }
     }
 
     fn read(&mut self, is_loopback: bool) {
-        let State::Asks(bytes) = &mut self.state else { return };
+        let ConnectionState::Asks(bytes) = &mut self.state else { return };
         let mut buffer = [0; MOST_HEAD];
         let room = MOST_HEAD - bytes.len();
         match self.stream.read(&mut buffer[..room]) {
-            Ok(0) => self.state = State::Over,
+            Ok(0) => self.state = ConnectionState::Over,
             Ok(count) => {
                 bytes.extend_from_slice(&buffer[..count]);
                 match request::read(bytes, is_loopback) {
                     None => {}
-                    Some(Ok(request)) => self.state = State::Waits(request),
+                    Some(Ok(request)) => self.state = ConnectionState::Waits(request),
                     Some(Err(refusal)) => self.refuse(refusal),
                 }
             }
@@ -110,27 +115,27 @@ impl Connection {
 
     /// Responds with the text.
     pub fn answer(&mut self, text: &Rc<[u8]>) {
-        let State::Waits(Request { head_only }) = self.state else { return };
+        let ConnectionState::Waits(MetricsRequest { head_only }) = self.state else { return };
         let head = head("200 OK", CONTENT_TYPE, text.len());
         let body = if head_only { Rc::from([]) } else { text.clone() };
         self.send(head, body);
     }
 
     /// Responds with a refusal.
-    pub fn refuse(&mut self, refusal: Refusal) {
-        let Refusal { status, text } = refusal;
+    pub fn refuse(&mut self, refusal: RequestRefusal) {
+        let RequestRefusal { status, text } = refusal;
         let head = head(status, "text/plain; charset=utf-8", text.len());
         self.send(head, Rc::from(text.as_bytes()));
     }
 
     fn send(&mut self, head: String, body: Rc<[u8]>) {
-        self.state = State::Answers { head: head.into_bytes(), body, sent: 0 };
+        self.state = ConnectionState::Answers { head: head.into_bytes(), body, sent: 0 };
         self.until = Instant::now() + TO_READ;
         self.write();
     }
 
     fn write(&mut self) {
-        let State::Answers { head, body, sent } = &mut self.state else { return };
+        let ConnectionState::Answers { head, body, sent } = &mut self.state else { return };
         loop {
             let left = match sent.checked_sub(head.len()) {
                 None => &head[*sent..],
@@ -145,14 +150,14 @@ impl Connection {
             }
         }
         let is_shut = self.stream.shutdown(Shutdown::Write).is_ok();
-        self.state = if is_shut { State::Leaves } else { State::Over };
+        self.state = if is_shut { ConnectionState::Leaves } else { ConnectionState::Over };
         self.until = Instant::now() + TO_LEAVE;
     }
 
     /// Ignores further input.
     fn leave(&mut self) {
         match self.stream.read(&mut [0; 4096]) {
-            Ok(0) => self.state = State::Over,
+            Ok(0) => self.state = ConnectionState::Over,
             Ok(_) => {}
             Err(error) => self.failed(&error),
         }
@@ -161,7 +166,7 @@ impl Connection {
     fn failed(&mut self, error: &io::Error) {
         let goes_on = [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted];
         if !goes_on.contains(&error.kind()) {
-            self.state = State::Over;
+            self.state = ConnectionState::Over;
         }
     }
 }

@@ -21,7 +21,7 @@ mod units;
 
 pub use address::MetricsAddress;
 pub use error::{AddressError, BindError};
-pub use request::{Refusal, Request, read as read_request};
+pub use request::{MetricsRequest, RequestRefusal, read as read_request};
 pub use series::{Series, SessionFacts};
-pub use server::Server;
+pub use server::MetricsServer;
 pub use source::answer;

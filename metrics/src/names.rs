@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::text::{Description, MetricType};
-use crate::units::Unit;
+use crate::units::BaseUnit;
 
 /// Most names that are assigned; a program that defines more is not shown.
 const MOST: usize = 4096;
@@ -21,17 +21,17 @@ pub(crate) struct Defined {
 
 /// Names that are assigned for the whole session: a series never changes its name.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct SeriesNames {
     /// The names of all samples.
     taken: BTreeSet<String>,
     given: BTreeMap<Defined, String>,
 }
 
-impl Names {
+impl SeriesNames {
     /// An empty set that avoids the names of ppt's own families.
-    pub fn new(own: &[Description<'_>]) -> Names {
-        let samples = own.iter().flat_map(|it| samples(it.name, it.ty));
-        Names { taken: samples.collect(), given: BTreeMap::new() }
+    pub fn new(own: &[Description<'_>]) -> SeriesNames {
+        let samples = own.iter().flat_map(|description| samples(description.name, description.ty));
+        SeriesNames { taken: samples.collect(), given: BTreeMap::new() }
     }
 
     /// The name of a family, the same one each time. `None` if there are too many.
@@ -55,7 +55,7 @@ impl Names {
             stem.truncate(end);
         }
         if !what.base.is_empty() {
-            let without = stem.strip_suffix(what.base).and_then(|it| it.strip_suffix('_'));
+            let without = stem.strip_suffix(what.base).and_then(|text| text.strip_suffix('_'));
             let end = without.map_or(stem.len(), str::len);
             stem.truncate(end);
         }
@@ -82,7 +82,7 @@ fn sanitised(name: &str) -> String {
 }
 
 impl Defined {
-    pub fn new(buffer: &str, name: &str, ty: MetricType, unit: Unit) -> Defined {
+    pub fn new(buffer: &str, name: &str, ty: MetricType, unit: BaseUnit) -> Defined {
         Defined { buffer: buffer.to_owned(), name: name.to_owned(), ty, base: unit.base }
     }
 }
@@ -92,12 +92,12 @@ mod tests {
     use super::*;
 
     fn defined(name: &str, ty: MetricType, unit: &str) -> Defined {
-        Defined::new("net", name, ty, Unit::read(unit))
+        Defined::new("net", name, ty, BaseUnit::read(unit))
     }
 
     #[test]
     fn names_end_with_their_unit_once() {
-        let mut names = Names::new(&[]);
+        let mut names = SeriesNames::new(&[]);
         let mut given = |name, ty, unit| names.give(&defined(name, ty, unit)).unwrap().to_owned();
         assert_eq!(given("bytes_in", MetricType::Counter, "B"), "ppt_net_bytes_in_bytes");
         assert_eq!(given("bytes", MetricType::Counter, "KiB"), "ppt_net_bytes");
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn no_two_families_share_a_sample() {
         let own = Description { name: "ppt_net_own", ty: MetricType::Gauge, unit: "", help: "" };
-        let mut names = Names::new(&[own]);
+        let mut names = SeriesNames::new(&[own]);
         let mut given = |name, ty, unit| names.give(&defined(name, ty, unit)).unwrap().to_owned();
         assert_eq!(given("own", MetricType::Counter, ""), "ppt_net_own_2");
         assert_eq!(given("wait", MetricType::Histogram, ""), "ppt_net_wait");
@@ -122,11 +122,11 @@ mod tests {
 
     #[test]
     fn names_have_an_end() {
-        let mut names = Names::new(&[]);
-        let mut all = (0..MOST).map(|it| defined(&it.to_string(), MetricType::Gauge, ""));
+        let mut names = SeriesNames::new(&[]);
+        let mut all = (0..MOST).map(|index| defined(&index.to_string(), MetricType::Gauge, ""));
         assert!(all.all(|it| names.give(&it).is_some()));
         assert_eq!(names.give(&defined("more", MetricType::Gauge, "")), None);
-        let long = Names::new(&[]).free(&defined(&"x".repeat(9999), MetricType::Gauge, ""));
+        let long = SeriesNames::new(&[]).free(&defined(&"x".repeat(9999), MetricType::Gauge, ""));
         assert_eq!(long.len(), "ppt_net_".len() + LONGEST);
     }
 }

@@ -7,7 +7,7 @@ const MOST_HEADERS: usize = 64;
 
 /// The response to a request that is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RequestRefusal {
     /// The status code and its text.
     pub status: &'static str,
     /// The body.
@@ -16,36 +16,37 @@ pub struct Refusal {
 
 /// A request for the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
+pub struct MetricsRequest {
     /// Whether only the head of the response is wanted.
     pub head_only: bool,
 }
 
-const BAD: Refusal =
-    Refusal { status: "400 Bad Request", text: "this is no request of HTTP/1.1\n" };
-const LARGE: Refusal = Refusal {
+const BAD: RequestRefusal =
+    RequestRefusal { status: "400 Bad Request", text: "this is no request of HTTP/1.1\n" };
+const LARGE: RequestRefusal = RequestRefusal {
     status: "431 Request Header Fields Too Large",
     text: "a request may have 64 headers and 8 KiB\n",
 };
-const METHOD: Refusal =
-    Refusal { status: "405 Method Not Allowed", text: "only GET and HEAD are answered\n" };
-const ABSENT: Refusal = Refusal { status: "404 Not Found", text: "metrics are at /metrics\n" };
-const MISDIRECTED: Refusal = Refusal {
+const METHOD: RequestRefusal =
+    RequestRefusal { status: "405 Method Not Allowed", text: "only GET and HEAD are answered\n" };
+const ABSENT: RequestRefusal =
+    RequestRefusal { status: "404 Not Found", text: "metrics are at /metrics\n" };
+const MISDIRECTED: RequestRefusal = RequestRefusal {
     status: "421 Misdirected Request",
     text: "on a loopback address, ppt answers to localhost and to addresses of this machine only\n",
 };
-const FOREIGN: Refusal = Refusal {
+const FOREIGN: RequestRefusal = RequestRefusal {
     status: "403 Forbidden",
     text: "the page of another server asks for this; ppt answers to scrapers only\n",
 };
-pub(crate) const BUSY: Refusal =
-    Refusal { status: "503 Service Unavailable", text: "too many connections are open\n" };
-pub(crate) const NOT_YET: Refusal =
-    Refusal { status: "503 Service Unavailable", text: "ppt has nothing to tell yet\n" };
+pub(crate) const BUSY: RequestRefusal =
+    RequestRefusal { status: "503 Service Unavailable", text: "too many connections are open\n" };
+pub(crate) const NOT_YET: RequestRefusal =
+    RequestRefusal { status: "503 Service Unavailable", text: "ppt has nothing to tell yet\n" };
 
 /// Parses the received part of a request. `None` if its head is incomplete. `is_loopback`: only
 /// requests from this machine are answered.
-pub fn read(bytes: &[u8], is_loopback: bool) -> Option<Result<Request, Refusal>> {
+pub fn read(bytes: &[u8], is_loopback: bool) -> Option<Result<MetricsRequest, RequestRefusal>> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(bytes) {
@@ -57,10 +58,14 @@ pub fn read(bytes: &[u8], is_loopback: bool) -> Option<Result<Request, Refusal>>
     }
 }
 
-fn judge(request: &httparse::Request<'_, '_>, is_loopback: bool) -> Result<Request, Refusal> {
+fn judge(
+    request: &httparse::Request<'_, '_>,
+    is_loopback: bool,
+) -> Result<MetricsRequest, RequestRefusal> {
     let named = |name: &'static str| {
-        let headers = request.headers.iter().filter(move |it| it.name.eq_ignore_ascii_case(name));
-        headers.map(|it| it.value)
+        let headers =
+            request.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
+        headers.map(|header| header.value)
     };
     let mut hosts = named("host");
     // A foreign DNS name that resolves to this machine appears in `Host`.
@@ -82,8 +87,8 @@ fn judge(request: &httparse::Request<'_, '_>, is_loopback: bool) -> Result<Reque
         return Err(ABSENT);
     }
     match request.method {
-        Some("GET") => Ok(Request { head_only: false }),
-        Some("HEAD") => Ok(Request { head_only: true }),
+        Some("GET") => Ok(MetricsRequest { head_only: false }),
+        Some("HEAD") => Ok(MetricsRequest { head_only: true }),
         _ => Err(METHOD),
     }
 }
@@ -96,12 +101,12 @@ fn is_own(host: &[u8]) -> bool {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
     };
-    let address = without_port.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let address = without_port.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     let address: Option<std::net::IpAddr> = match address {
         Some(address) => address.parse::<std::net::Ipv6Addr>().map(Into::into).ok(),
         None => without_port.parse::<std::net::Ipv4Addr>().map(Into::into).ok(),
     };
-    let is_loopback = |it: std::net::IpAddr| it.to_canonical().is_loopback();
+    let is_loopback = |addr: std::net::IpAddr| addr.to_canonical().is_loopback();
     without_port.eq_ignore_ascii_case("localhost") || address.is_some_and(is_loopback)
 }
 
@@ -109,22 +114,22 @@ fn is_own(host: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn asked(head: &str) -> Option<Result<Request, &'static str>> {
+    fn asked(head: &str) -> Option<Result<MetricsRequest, &'static str>> {
         let read = read(format!("{head}\r\n\r\n").as_bytes(), true);
-        read.map(|it| it.map_err(|refusal| &refusal.status[..3]))
+        read.map(|result| result.map_err(|refusal| &refusal.status[..3]))
     }
 
     #[test]
     fn metrics_are_all_that_there_is() {
         let get = |path: &str| asked(&format!("GET {path} HTTP/1.1\r\nHost: localhost:1")).unwrap();
-        assert_eq!(get("/metrics"), Ok(Request { head_only: false }));
-        assert_eq!(get("/metrics?name[]=up"), Ok(Request { head_only: false }));
+        assert_eq!(get("/metrics"), Ok(MetricsRequest { head_only: false }));
+        assert_eq!(get("/metrics?name[]=up"), Ok(MetricsRequest { head_only: false }));
         assert_eq!(get("/"), Err("404"));
         assert_eq!(get("/metrics/../../etc/passwd"), Err("404"));
         let head = asked("HEAD /metrics HTTP/1.1\r\nhost: [::1]:9464").unwrap();
-        assert_eq!(head, Ok(Request { head_only: true }));
+        assert_eq!(head, Ok(MetricsRequest { head_only: true }));
         assert_eq!(asked("POST /metrics HTTP/1.1\r\nHost: 127.0.0.1").unwrap(), Err("405"));
-        assert_eq!(asked("GET /metrics HTTP/1.0"), Some(Ok(Request { head_only: false })));
+        assert_eq!(asked("GET /metrics HTTP/1.0"), Some(Ok(MetricsRequest { head_only: false })));
     }
 
     #[test]

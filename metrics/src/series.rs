@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ppt_capture::frame_dsl::Schema;
-use ppt_capture::frame_dsl::metric::{Metric, Shape};
+use ppt_capture::frame_dsl::metric::{Metric, MetricShape};
 use ppt_listener::{FeedTally, SessionTally};
 
-use crate::names::{Defined, Names};
+use crate::names::{Defined, SeriesNames};
 use crate::source::MOST_TEXT;
 use crate::text::{Description, Exposition, Labels, MetricType};
-use crate::units::Unit;
+use crate::units::BaseUnit;
 
 /// How long the last numbers of a buffer are kept after its capture ended: several scrapes.
 const AFTERWARDS: Duration = Duration::from_secs(300);
@@ -77,13 +77,13 @@ pub struct SessionFacts {
 #[derive(Debug)]
 pub struct Series {
     facts: SessionFacts,
-    names: Names,
+    names: SeriesNames,
 }
 
 impl Series {
     /// The series of a new session.
     pub fn new(facts: SessionFacts) -> Series {
-        Series { facts, names: Names::new(OWN) }
+        Series { facts, names: SeriesNames::new(OWN) }
     }
 
     /// These numbers as OpenMetrics text.
@@ -135,7 +135,7 @@ impl Series {
         one(BUILD, &host.with("version", version), "1".into());
         let mode = if *is_flight { "flight" } else { "capture" };
         one(SESSION, &host.with("mode", mode), "1".into());
-        one(START, host, Unit::NANOSECONDS.decimal((*began_ns).into()));
+        one(START, host, BaseUnit::NANOSECONDS.decimal((*began_ns).into()));
         one(PROCESSES, host, processes.to_string());
         one(DRAINED, host, session.drained.to_string());
         one(WAITING, host, session.waiting.to_string());
@@ -149,13 +149,13 @@ impl Series {
         let start = text.bytes();
         for metric in feed.schema.iter().flat_map(Schema::metrics) {
             let unit = match metric.shape {
-                Shape::Exponential if metric.unit.is_empty() => Unit::NANOSECONDS,
-                _ => Unit::read(&metric.unit),
+                MetricShape::Exponential if metric.unit.is_empty() => BaseUnit::NANOSECONDS,
+                _ => BaseUnit::read(&metric.unit),
             };
             let ty = match metric.shape {
-                Shape::Counter => MetricType::Counter,
-                Shape::UpDownCounter => MetricType::Gauge,
-                Shape::Exponential | Shape::Linear { .. } => MetricType::Histogram,
+                MetricShape::Counter => MetricType::Counter,
+                MetricShape::UpDownCounter => MetricType::Gauge,
+                MetricShape::Exponential | MetricShape::Linear { .. } => MetricType::Histogram,
             };
             let defined = Defined::new(&feed.buffer, &metric.name, ty, unit);
             let Some(name) = self.names.give(&defined) else { return false };
@@ -163,10 +163,10 @@ impl Series {
             let family = text.family(Description { name, ty, unit: unit.base, help: &help });
             let first = feed.cell(metric.cells.start);
             match metric.shape {
-                Shape::Counter => {
+                MetricShape::Counter => {
                     text.sample(family, "_total", labels, unit.decimal(first.into()));
                 }
-                Shape::UpDownCounter => {
+                MetricShape::UpDownCounter => {
                     let value = unit.decimal(first.cast_signed().into());
                     text.sample(family, "", labels, value);
                 }
@@ -239,7 +239,7 @@ fn account(text: &mut Exposition, labels: &Labels, feed: &FeedTally) {
         ("nested", dropped.nested),
         ("not_mapped", dropped.not_mapped),
     ];
-    let settled = captured.iter().copied().chain(refused.map(|it| it.1));
+    let settled = captured.iter().copied().chain(refused.map(|entry| entry.1));
     let written: u64 = settled.fold(lost.total().saturating_add(left_out), u64::saturating_add);
 
     let mut one = |what: Description<'static>, labels: &Labels, value: String| {
@@ -277,13 +277,13 @@ fn account(text: &mut Exposition, labels: &Labels, feed: &FeedTally) {
 fn histogram(
     text: &mut Exposition,
     (family, labels): (usize, &Labels),
-    (metric, unit): (&Metric, Unit),
+    (metric, unit): (&Metric, BaseUnit),
     feed: &FeedTally,
 ) {
-    let first = if unit == Unit::NANOSECONDS { FIRST_NS } else { 1 };
+    let first = if unit == BaseUnit::NANOSECONDS { FIRST_NS } else { 1 };
     let is_shown = |end: i128| match metric.shape {
         // Two of the 16 buckets per power of two.
-        Shape::Exponential => {
+        MetricShape::Exponential => {
             let part = end >> (end.ilog2().saturating_sub(1));
             (first..=LAST).contains(&end) && end == part << (end.ilog2().saturating_sub(1))
         }
@@ -303,7 +303,7 @@ fn histogram(
     text.sample(family, "_bucket", &labels.with("le", "+Inf"), count);
     let sum = feed.cell(metric.cells.start);
     let sum = match metric.shape {
-        Shape::Exponential => i128::from(sum.cast_signed()),
+        MetricShape::Exponential => i128::from(sum.cast_signed()),
         _ => i128::from(sum),
     };
     // OpenMetrics has no sum that may decrease.
@@ -374,7 +374,8 @@ mod tests {
             assert_eq!(count.parse::<usize>().unwrap(), expected, "{line}");
         }
         assert!(buckets[57].ends_with(&format!("le=\"+Inf\"}} {observed}")), "{buckets:?}");
-        let sum = format!("ppt_b_wait_seconds_sum{{}} {}", Unit::NANOSECONDS.decimal(3 * observed));
+        let sum =
+            format!("ppt_b_wait_seconds_sum{{}} {}", BaseUnit::NANOSECONDS.decimal(3 * observed));
         assert_eq!(lines(&text, "ppt_b_wait_seconds_sum"), [sum]);
         let bounds = [("9.0", 1), ("14.0", 3), ("19.0", 7), ("+Inf", 15)];
         let expected =

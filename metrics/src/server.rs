@@ -12,7 +12,7 @@ use crate::address::MetricsAddress;
 use crate::connection::Connection;
 use crate::error::BindError;
 use crate::request::{BUSY, NOT_YET};
-use crate::source::Source;
+use crate::source::MetricsSource;
 
 /// Most open connections.
 const MOST: usize = 64;
@@ -31,23 +31,23 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves the texts that arrive on a socket.
 #[derive(Debug)]
-pub struct Server {
+pub struct MetricsServer {
     listener: TcpListener,
     is_loopback: bool,
-    source: Source,
+    source: MetricsSource,
 }
 
-impl Server {
+impl MetricsServer {
     /// Binds the address; no request is answered yet.
     ///
     /// # Errors
     /// The address cannot be used.
-    pub fn bind(address: MetricsAddress, source: UnixStream) -> Result<Server, BindError> {
+    pub fn bind(address: MetricsAddress, source: UnixStream) -> Result<MetricsServer, BindError> {
         let failed = |error| BindError::new(address.0, error);
         let listener = TcpListener::bind(address.0).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
-        let source = Source::new(source).map_err(failed)?;
-        Ok(Server { listener, is_loopback: address.is_loopback(), source })
+        let source = MetricsSource::new(source).map_err(failed)?;
+        Ok(MetricsServer { listener, is_loopback: address.is_loopback(), source })
     }
 
     /// Its address, with the assigned port.
@@ -62,13 +62,13 @@ impl Server {
     pub fn run(self) {
         let (connections, kept) = Default::default();
         let (latest, asked, paused) = Default::default();
-        Running { server: self, connections, latest, kept, asked, paused }.run();
+        RunningServer { server: self, connections, latest, kept, asked, paused }.run();
     }
 }
 
 /// A running server.
-struct Running {
-    server: Server,
+struct RunningServer {
+    server: MetricsServer,
     connections: Vec<Connection>,
     /// The latest text, and until when it counts as current.
     latest: Option<(Instant, Rc<[u8]>)>,
@@ -80,7 +80,7 @@ struct Running {
     paused: Option<Instant>,
 }
 
-impl Running {
+impl RunningServer {
     fn run(mut self) {
         loop {
             let Ok(ready) = self.wait() else { return };
@@ -100,7 +100,7 @@ impl Running {
                 return;
             }
             let now = Instant::now();
-            self.connections.retain(|it| !it.is_over() && it.until > now);
+            self.connections.retain(|connection| !connection.is_over() && connection.until > now);
         }
     }
 
@@ -120,7 +120,11 @@ impl Running {
             PollFd::new(&self.server.source, PollFlags::IN),
             PollFd::new(&self.server.listener, accepts),
         ];
-        fds.extend(self.connections.iter().map(|it| PollFd::new(it, it.interest())));
+        fds.extend(
+            self.connections
+                .iter()
+                .map(|connection| PollFd::new(connection, connection.interest())),
+        );
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => fds.iter_mut().for_each(PollFd::clear_revents),
@@ -165,7 +169,9 @@ impl Running {
             return;
         }
         let now = Instant::now();
-        let may_go = |it: &Connection| it.is_over() || (it.is_idle() && it.since + GRACE < now);
+        let may_go = |connection: &Connection| {
+            connection.is_over() || (connection.is_idle() && connection.since + GRACE < now)
+        };
         let goes = self.connections.iter().position(may_go).unwrap_or(MOST);
         // Dropped after the refusal was sent.
         self.connections.remove(goes).refuse(BUSY);
@@ -179,7 +185,7 @@ impl Running {
         self.kept.retain(|text| text.strong_count() > 0);
         let now = Instant::now();
         let may_be_old = self.kept.len() >= MOST_TEXTS;
-        let good = |it: &&(Instant, Rc<[u8]>)| may_be_old || it.0 > now;
+        let good = |entry: &&(Instant, Rc<[u8]>)| may_be_old || entry.0 > now;
         if let Some((_, text)) = self.latest.as_ref().filter(good) {
             let text = text.clone();
             self.answer(&text);
@@ -191,8 +197,9 @@ impl Running {
                 self.server.source.ask()
             }
             Some(asked) if asked + TO_COME < now => {
-                let waiting = self.connections.iter_mut().filter(|it| it.wants_text());
-                waiting.for_each(|it| it.refuse(NOT_YET));
+                let waiting =
+                    self.connections.iter_mut().filter(|connection| connection.wants_text());
+                waiting.for_each(|connection| connection.refuse(NOT_YET));
                 Ok(())
             }
             Some(_) => Ok(()),
@@ -211,8 +218,8 @@ impl Running {
     }
 
     fn answer(&mut self, text: &Rc<[u8]>) {
-        let waiting = self.connections.iter_mut().filter(|it| it.wants_text());
-        waiting.for_each(|it| it.answer(text));
+        let waiting = self.connections.iter_mut().filter(|connection| connection.wants_text());
+        waiting.for_each(|connection| connection.answer(text));
     }
 }
 

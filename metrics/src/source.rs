@@ -33,16 +33,16 @@ pub fn answer(mut socket: &UnixStream, mut text: impl FnMut() -> String) -> io::
 
 /// The server's end.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct MetricsSource {
     socket: UnixStream,
     /// The received part of an answer.
     bytes: Vec<u8>,
 }
 
-impl Source {
-    pub fn new(socket: UnixStream) -> io::Result<Source> {
+impl MetricsSource {
+    pub fn new(socket: UnixStream) -> io::Result<MetricsSource> {
         socket.set_nonblocking(true)?;
-        Ok(Source { socket, bytes: Vec::new() })
+        Ok(MetricsSource { socket, bytes: Vec::new() })
     }
 
     pub fn ask(&mut self) -> io::Result<()> {
@@ -75,7 +75,7 @@ impl Source {
     }
 }
 
-impl AsFd for Source {
+impl AsFd for MetricsSource {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

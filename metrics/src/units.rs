@@ -2,7 +2,7 @@
 
 /// The conversion of a unit to its base unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Unit {
+pub(crate) struct BaseUnit {
     /// The base unit, which ends the name of a series; empty if OpenMetrics has none.
     pub base: &'static str,
     factor: i128,
@@ -10,34 +10,34 @@ pub(crate) struct Unit {
     places: u32,
 }
 
-impl Unit {
+impl BaseUnit {
     /// No conversion.
-    pub const NONE: Unit = Unit::new("", 1, 0);
+    pub const NONE: BaseUnit = BaseUnit::new("", 1, 0);
     /// The unit of durations without a stated unit.
-    pub const NANOSECONDS: Unit = Unit::new("seconds", 1, 9);
+    pub const NANOSECONDS: BaseUnit = BaseUnit::new("seconds", 1, 9);
 
-    const fn new(base: &'static str, factor: i128, places: u32) -> Unit {
-        Unit { base, factor, places }
+    const fn new(base: &'static str, factor: i128, places: u32) -> BaseUnit {
+        BaseUnit { base, factor, places }
     }
 
     /// The unit that a frame file names. An unknown unit does not appear in the name.
-    pub fn read(text: &str) -> Unit {
+    pub fn read(text: &str) -> BaseUnit {
         match text {
-            "ns" => Unit::NANOSECONDS,
-            "us" | "µs" | "μs" => Unit::new("seconds", 1, 6),
-            "ms" => Unit::new("seconds", 1, 3),
-            "s" | "sec" | "second" | "seconds" => Unit::new("seconds", 1, 0),
-            "min" => Unit::new("seconds", 60, 0),
-            "h" => Unit::new("seconds", 3600, 0),
-            "B" | "byte" | "bytes" => Unit::new("bytes", 1, 0),
-            "kB" | "KB" => Unit::new("bytes", 1000, 0),
-            "MB" => Unit::new("bytes", 1_000_000, 0),
-            "GB" => Unit::new("bytes", 1_000_000_000, 0),
-            "KiB" => Unit::new("bytes", 1 << 10, 0),
-            "MiB" => Unit::new("bytes", 1 << 20, 0),
-            "GiB" => Unit::new("bytes", 1 << 30, 0),
-            "%" => Unit::new("ratio", 1, 2),
-            _ => Unit::NONE,
+            "ns" => BaseUnit::NANOSECONDS,
+            "us" | "µs" | "μs" => BaseUnit::new("seconds", 1, 6),
+            "ms" => BaseUnit::new("seconds", 1, 3),
+            "s" | "sec" | "second" | "seconds" => BaseUnit::new("seconds", 1, 0),
+            "min" => BaseUnit::new("seconds", 60, 0),
+            "h" => BaseUnit::new("seconds", 3600, 0),
+            "B" | "byte" | "bytes" => BaseUnit::new("bytes", 1, 0),
+            "kB" | "KB" => BaseUnit::new("bytes", 1000, 0),
+            "MB" => BaseUnit::new("bytes", 1_000_000, 0),
+            "GB" => BaseUnit::new("bytes", 1_000_000_000, 0),
+            "KiB" => BaseUnit::new("bytes", 1 << 10, 0),
+            "MiB" => BaseUnit::new("bytes", 1 << 20, 0),
+            "GiB" => BaseUnit::new("bytes", 1 << 30, 0),
+            "%" => BaseUnit::new("ratio", 1, 2),
+            _ => BaseUnit::NONE,
         }
     }
 
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn numbers_are_exact_in_the_base_unit() {
-        let decimal = |unit: &str, number| Unit::read(unit).decimal(number);
+        let decimal = |unit: &str, number| BaseUnit::read(unit).decimal(number);
         assert_eq!(decimal("ns", 1_500_000_001), "1.500000001");
         assert_eq!(decimal("us", -1), "-0.000001");
         assert_eq!(decimal("ms", 2000), "2");
@@ -83,12 +83,12 @@ mod tests {
         assert_eq!(decimal("KiB", u64::MAX.into()), "18889465931478580853760");
         assert_eq!(decimal("%", 1250), "12.5");
         assert_eq!(decimal("frames", -7), "-7");
-        assert_eq!(Unit::read("frames").base, "");
+        assert_eq!(BaseUnit::read("frames").base, "");
     }
 
     #[test]
     fn bounds_are_spelt_as_prometheus_spells_them() {
-        let bound = |unit: &str, number| Unit::read(unit).bound(number);
+        let bound = |unit: &str, number| BaseUnit::read(unit).bound(number);
         assert_eq!(bound("ns", 255), "2.55e-07");
         assert_eq!(bound("ns", 1_048_575), "0.001048575");
         assert_eq!(bound("ns", 68_719_476_735), "68.719476735");

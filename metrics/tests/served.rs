@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ppt_metrics::{MetricsAddress, Server, answer};
+use ppt_metrics::{MetricsAddress, MetricsServer, answer};
 
 const GET: &str = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ impl Served {
     fn new(make: impl Fn(usize) -> String + Send + 'static) -> Served {
         let (source, socket) = UnixStream::pair().unwrap();
         let (socket, made) = (Arc::new(socket), Arc::new(AtomicUsize::new(0)));
-        let server = Server::bind("127.0.0.1:0".parse().unwrap(), source).unwrap();
+        let server = MetricsServer::bind("127.0.0.1:0".parse().unwrap(), source).unwrap();
         let address = server.address().unwrap();
         let serve = std::thread::spawn(move || server.run());
         let (texts, count) = (socket.clone(), made.clone());
@@ -189,7 +189,7 @@ fn who_does_not_read_keeps_nobody_waiting() {
 #[test]
 fn nobody_waits_for_a_text_that_does_not_come() {
     let (source, silent) = UnixStream::pair().unwrap();
-    let server = Server::bind("127.0.0.1:0".parse().unwrap(), source).unwrap();
+    let server = MetricsServer::bind("127.0.0.1:0".parse().unwrap(), source).unwrap();
     let address = server.address().unwrap();
     let threads = vec![std::thread::spawn(move || server.run())];
     let served = Served { address, made: Arc::default(), socket: Arc::new(silent), threads };
@@ -203,7 +203,7 @@ fn an_address_in_use_is_named() {
     let address = taken.local_addr().unwrap();
     let bind = |address| {
         let (source, _other) = UnixStream::pair().unwrap();
-        Server::bind(MetricsAddress(address), source).err().unwrap()
+        MetricsServer::bind(MetricsAddress(address), source).err().unwrap()
     };
     let error = bind(address);
     assert_eq!(error.code(), "port-in-use");

@@ -2,14 +2,14 @@
 
 /// The counter of a CPU, as the CPU describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counter {
+pub struct CpuCounter {
     /// Whether it runs at a constant rate, independent of the CPU's frequency and sleep states.
     pub invariant: bool,
     /// Its current value.
     pub now: u64,
 }
 
-impl Counter {
+impl CpuCounter {
     /// The counter of the current CPU.
     #[cfg(target_arch = "x86_64")]
     pub fn of_this_cpu() -> Self {

@@ -13,12 +13,12 @@ const APART: u64 = 2_000_000;
 
 /// Ticks and CLOCK_MONOTONIC at one moment.
 #[derive(Clone, Copy)]
-struct Moment {
+struct TickMoment {
     tick: u64,
     ns: u64,
 }
 
-static FIRST: OnceLock<Moment> = OnceLock::new();
+static FIRST: OnceLock<TickMoment> = OnceLock::new();
 
 /// Takes the first of the two readings that [`tick_scale`] compares, unless it was already taken.
 /// Time that passes before the call of [`tick_scale`] shortens its wait.
@@ -43,10 +43,10 @@ pub fn tick_scale() -> Option<u64> {
     }
 }
 
-fn now() -> Moment {
+fn now() -> TickMoment {
     let reading = bracket(ClockId::Tick, ClockId::Monotonic, read);
     let half = reading.a_after.saturating_sub(reading.a_before) / 2;
-    Moment { tick: reading.a_before + half, ns: reading.b_value }
+    TickMoment { tick: reading.a_before + half, ns: reading.b_value }
 }
 
 fn scale(ticks: u64, ns: u64) -> Option<u64> {

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::counter::Counter;
+use crate::counter::CpuCounter;
 
 /// Ticks have bit 63 clear, and must keep it clear during any session.
 const LARGEST: u64 = 1 << 62;
@@ -51,7 +51,7 @@ pub fn reads_the_counter(clocksource: &str) -> bool {
 ///
 /// # Errors
 /// The reason why they cannot.
-pub fn trusted(counter: Counter, clocksource: Option<&str>) -> Result<(), Distrust> {
+pub fn trusted(counter: CpuCounter, clocksource: Option<&str>) -> Result<(), Distrust> {
     if !counter.invariant {
         return Err(Distrust::NotInvariant);
     }
@@ -68,7 +68,7 @@ pub fn trusted(counter: Counter, clocksource: Option<&str>) -> Result<(), Distru
 mod tests {
     use super::*;
 
-    const GOOD: Counter = Counter { invariant: true, now: 1 << 40 };
+    const GOOD: CpuCounter = CpuCounter { invariant: true, now: 1 << 40 };
 
     #[test]
     fn ticks_are_trusted_where_cpu_and_kernel_do() {
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn a_counter_of_changing_rate_is_not_trusted() {
-        let now = |now| trusted(Counter { now, ..GOOD }, Some("tsc"));
-        let changing = Counter { invariant: false, ..GOOD };
+        let now = |now| trusted(CpuCounter { now, ..GOOD }, Some("tsc"));
+        let changing = CpuCounter { invariant: false, ..GOOD };
         assert_eq!(trusted(changing, Some("tsc")), Err(Distrust::NotInvariant));
         assert_eq!(now(1 << 63), Err(Distrust::OutOfRange));
         assert_eq!(now(0), Err(Distrust::OutOfRange));

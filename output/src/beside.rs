@@ -144,8 +144,10 @@ pub(crate) fn sweep(folder: &Folder, rules: &Rules) {
 
 fn is_hidden(name: &str) -> bool {
     let middle = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
-    let Some((pid, attempt)) = middle.and_then(|it| it.split_once('-')) else { return false };
-    let number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let Some((pid, attempt)) = middle.and_then(|middle| middle.split_once('-')) else {
+        return false;
+    };
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     number(pid) && number(attempt)
 }
 
@@ -158,7 +160,7 @@ fn sweep_one(folder: &Folder, name: &OsStr, rules: &Rules) {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(file) = openat(folder, name, flags, Mode::empty()) else { return };
     // Once we have locked it, no other process uses it: its maker checks whether it still exists.
-    if fstat(&file).is_ok_and(|it| ours(&it)) && lock(&file) == Ok(Locked::Yes) {
+    if fstat(&file).is_ok_and(|fstat| ours(&fstat)) && lock(&file) == Ok(Locked::Yes) {
         let _ = unlinkat(folder, name, AtFlags::empty());
     }
 }

@@ -148,7 +148,7 @@ impl<W: Write> Guarded<W> {
         // The file was changed after the check: bytes written to the wrong position are removed,
         // unless another program has written after them.
         let before = end - count as u64;
-        if fstat(&self.file).is_ok_and(|it| it.st_size as u64 == end) {
+        if fstat(&self.file).is_ok_and(|fstat| fstat.st_size as u64 == end) {
             let _ = ftruncate(&self.file, before);
         }
         self.at -= count as u64;

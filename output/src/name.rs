@@ -42,7 +42,7 @@ impl OutputName {
     pub(crate) fn taken(&self) -> Result<Option<File>, OutputError> {
         for _ in 0..TRIES {
             let Some(file) = self.may_be_taken()? else { return Ok(None) };
-            lock::lock(&file).map_err(|it| OutputError::InUse(self.path.clone(), it))?;
+            lock::lock(&file).map_err(|error| OutputError::InUse(self.path.clone(), error))?;
             // Another file may have replaced it before it was locked.
             if self.leads_to(&file)? {
                 return Ok(Some(file));
@@ -69,7 +69,7 @@ impl OutputName {
         // The opened file counts: the name may have belonged to another file before.
         let opened = fstat(&file).map_err(|error| self.fail(error))?;
         self.allow(&opened)?;
-        lock::probe(&file).map_err(|it| OutputError::InUse(self.path.clone(), it))?;
+        lock::probe(&file).map_err(|error| OutputError::InUse(self.path.clone(), error))?;
         if !self.rules.force {
             return Err(exists());
         }

@@ -102,7 +102,7 @@ impl Output {
             (&mut self.place, FileId::of_file(&self.file))
         {
             let claimed = lock::lock(&self.file);
-            let claimed = claimed.map_err(|it| OutputError::InUse(STDOUT.into(), it))?;
+            let claimed = claimed.map_err(|error| OutputError::InUse(STDOUT.into(), error))?;
             *locked = claimed == Locked::Yes;
         }
         Ok(())
@@ -181,7 +181,7 @@ impl Output {
             Ok(found) => FileId::of_stat(&found) == id,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => false,
             // A folder that root may no longer read.
-            Err(_) => entry.as_ref().is_none_or(|it| now.as_ref() == Some(&it.path)),
+            Err(_) => entry.as_ref().is_none_or(|entry| now.as_ref() == Some(&entry.path)),
         };
         if is_there {
             return Whereabouts::There;
@@ -257,7 +257,7 @@ pub(crate) mod tests {
     pub(crate) fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
         let mut names: Vec<_> =
-            entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }

@@ -40,6 +40,7 @@ impl Rules {
     /// Whether files of this user belong to the caller.
     pub(crate) fn is_ours(&self, uid: u32) -> bool {
         let us = geteuid();
-        uid == us.as_raw() || (us.is_root() && self.invoker.is_some_and(|it| it.uid == uid))
+        uid == us.as_raw()
+            || (us.is_root() && self.invoker.is_some_and(|invoker| invoker.uid == uid))
     }
 }

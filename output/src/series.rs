@@ -136,12 +136,14 @@ impl Series {
         };
         let pattern = self.numbered("*");
         let pattern = pattern.file_name().and_then(OsStr::to_str);
-        let Some((before, after)) = pattern.and_then(|it| it.rsplit_once('*')) else {
+        let Some((before, after)) = pattern.and_then(|pattern| pattern.rsplit_once('*')) else {
             return Vec::new();
         };
         let is_part = |name: &str| {
             let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-            number.is_some_and(|it| it.len() >= 6 && it.bytes().all(|it| it.is_ascii_digit()))
+            number.is_some_and(|number| {
+                number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit())
+            })
         };
         let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

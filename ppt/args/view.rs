@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
 
-use super::{Allow, Attach, Capture, Kernel, Processes, stacks};
+use super::{Allow, Attach, CaptureArgs, KernelPart, Processes, stacks};
 
 #[derive(Parser)]
 #[command(name = "ppt view", disable_help_flag = true)]
@@ -20,7 +20,7 @@ pub(crate) struct ProcessView {
     #[arg(short, long = "buffer")]
     buffers: Vec<String>,
     #[arg(long, value_delimiter = ',')]
-    kernel: Vec<Kernel>,
+    kernel: Vec<KernelPart>,
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "99")]
     #[arg(value_parser = stacks)]
     stacks: Option<ppt_kernel::Stacks>,
@@ -75,12 +75,12 @@ impl ProcessView {
             processes: Processes { pid: Some(self.pid), pid_option: None, name: None, all: false },
             wait_for: None,
             follow: false,
-            capture: Capture {
+            capture: CaptureArgs {
                 buffers: self.buffers.clone(),
                 kernel: self.kernel.clone(),
                 stacks: self.stacks,
                 allow: self.allow.clone(),
-                ..Capture::to(output)
+                ..CaptureArgs::to(output)
             },
         }
     }
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(view.of_view(), ["--no-open", "--port", "8000"]);
         let capture = view.attach().capture;
         assert_eq!(capture.buffers, ["store"]);
-        assert!(capture.kernel == [Kernel::Sched, Kernel::Faults] && !capture.force);
+        assert!(capture.kernel == [KernelPart::Sched, KernelPart::Faults] && !capture.force);
         let name = capture.output.to_str().unwrap().to_owned();
         assert!(name.starts_with("view-4711-2") && !name.contains(':'), "{name}");
         let plain = asked("view 4711 --no-index --threads 2").unwrap();

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 /// What that library shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Source {
+pub(crate) enum PreloadSource {
     /// Requests: those that the program answers, and those that it makes.
     Net,
     /// Waits for locks.
@@ -15,7 +15,7 @@ pub(crate) enum Source {
     Files,
 }
 
-impl Source {
+impl PreloadSource {
     /// The word for it.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -56,8 +56,5 @@ fn unit(name: &str) -> Result<String, String> {
             "a unit is called by letters, digits and `:-_.\\@`, such as nginx.service".into()
         );
     }
-    Ok(match name.ends_with(".service") {
-        true => name.into(),
-        false => format!("{name}.service"),
-    })
+    Ok(if name.ends_with(".service") { name.into() } else { format!("{name}.service") })
 }

@@ -20,12 +20,12 @@ use crate::cmd::select::{self, Chosen};
 use crate::code::Code;
 use crate::descriptors;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::live::{
-    CaptureEnd, Follow, Kernel, Kind, Live, Outputs, attach_options, check_flight, check_size,
-    check_where, end_at_once, is_gone,
+    CaptureEnd, CaptureForm, Follow, KernelWatch, Live, Outputs, attach_options, check_flight,
+    check_size, check_where, end_at_once, is_gone,
 };
-use crate::metrics::Metrics;
+use crate::metrics::MetricsListener;
 use crate::probes::{ListedProbe, ProbedProcess};
 use crate::signals::Signals;
 use crate::viewer::Viewer;
@@ -34,7 +34,7 @@ use crate::{privileges, report, signals, stdout, wording};
 /// The word that has probes listed.
 const LIST: &str = "list";
 
-pub(crate) fn run(args: &args::Attach) -> Outcome {
+pub(crate) fn run(args: &args::Attach) -> CommandResult {
     if args.capture.probes.iter().any(|name| name == LIST) {
         return list_probes(args);
     }
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &args::Attach) -> Outcome {
 }
 
 /// Captures, and has `viewer` show the capture meanwhile.
-pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> Outcome {
+pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> CommandResult {
     let mut wanted = vec![Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
     wanted.extend(viewer.as_ref().map(|_| Signal::SIGCHLD));
     let signals = Signals::take(&wanted)?;
@@ -50,7 +50,7 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> O
     check_size(capture, [])?;
     check_where(capture, [])?;
     check_flight(capture, [])?;
-    let metrics = Metrics::open(capture)?;
+    let metrics = MetricsListener::open(capture)?;
     let (chosen, mut outputs) = match args.which() {
         // ppt opens the output first: if it cannot, it need not wait for the process.
         Which::WaitFor(name) => {
@@ -65,14 +65,14 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> O
             }
         }
         which => {
-            let may_lack = capture.buffers.is_empty() && Kernel::is_wanted(capture);
+            let may_lack = capture.buffers.is_empty() && KernelWatch::is_wanted(capture);
             (select::processes(which, &capture.buffers, may_lack)?, Outputs::open(capture)?)
         }
     };
     let kind = match args.which() {
-        _ if args.follow => Kind::Family,
-        Which::All => Kind::Several,
-        _ => Kind::One,
+        _ if args.follow => CaptureForm::Family,
+        Which::All => CaptureForm::Several,
+        _ => CaptureForm::One,
     };
     check_size(capture, chosen.iter().flat_map(Chosen::buffers))?;
     choice::check(capture, chosen.iter().flat_map(Chosen::buffers))?;
@@ -85,20 +85,20 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> O
     // From here on, ppt looks for children that are forked.
     let follow = args.follow.then(Follow::forks).transpose()?;
     let sessions = sessions(args, chosen, follow.as_ref())?;
-    let mut kernel = Kernel::wanted(capture);
+    let mut kernel = KernelWatch::wanted(capture);
     for session in &sessions {
-        kernel.iter_mut().for_each(|it| it.open(session.target()));
+        kernel.iter_mut().for_each(|watch| watch.open(session.target()));
     }
-    if let Some(unanswered) = kernel.as_ref().and_then(Kernel::unanswered) {
+    if let Some(unanswered) = kernel.as_ref().and_then(KernelWatch::unanswered) {
         let failure = Failure::usage(Code::NoSuchProbe, unanswered);
         sessions.into_iter().for_each(end_at_once);
         return Err(failure);
     }
-    let tells = |it: &Session| {
-        let pid = it.target().pid();
-        !it.attached().is_empty() || kernel.as_ref().is_some_and(|kernel| kernel.has(pid))
+    let tells = |session: &Session| {
+        let pid = session.target().pid();
+        !session.attached().is_empty() || kernel.as_ref().is_some_and(|kernel| kernel.has(pid))
     };
-    if let Some(silent) = sessions.iter().find(|it| !tells(it)) {
+    if let Some(silent) = sessions.iter().find(|session| !tells(session)) {
         let pid = silent.target().pid();
         let what = format!("process {pid} has no ppt buffers, and the kernel tells nothing of it");
         sessions.into_iter().for_each(end_at_once);
@@ -121,11 +121,11 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> O
     if let Some(viewer) = viewer {
         viewer.wait(&signals)?;
     }
-    Ok(ExitStatus::of(finished.ok))
+    Ok(ExitStatus::from_success(finished.ok))
 }
 
 /// Prints the USDT probes of a process.
-fn list_probes(args: &args::Attach) -> Outcome {
+fn list_probes(args: &args::Attach) -> CommandResult {
     signals::needs_stdout()?;
     let which = match args.which() {
         Which::WaitFor(name) => Which::Name(name),
@@ -164,9 +164,10 @@ fn sessions(
     let mut sessions = Vec::new();
     let mut refusals = Vec::new();
     for (index, Chosen { target, buffers }) in chosen.into_iter().chain(children).enumerate() {
-        let attached = match buffers.is_empty() {
-            true => Ok(Session::without_buffers(target, &options)),
-            false => Session::attach(target, buffers, &options),
+        let attached = if buffers.is_empty() {
+            Ok(Session::without_buffers(target, &options))
+        } else {
+            Session::attach(target, buffers, &options)
         };
         match attached {
             Ok(session) => sessions.push(session),
@@ -182,7 +183,7 @@ fn sessions(
     if sessions.is_empty() {
         return Err(Failure::all(&refusals));
     }
-    refusals.iter().for_each(|it| report::warning(it.code(), wording::message(it)));
+    refusals.iter().for_each(|error| report::warning(error.code(), wording::message(error)));
     Ok(sessions)
 }
 

@@ -10,17 +10,20 @@ use ppt_text::escaped;
 use crate::args;
 use crate::code::Code;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::report;
-use crate::session::{self, Ask, Session};
+use crate::session::{self, Ask, SessionServer};
 
-pub(crate) fn run(args: &args::Choose, enabled: bool) -> Outcome {
-    let (pid, names) = args.of();
+pub(crate) fn run(args: &args::Choose, enabled: bool) -> CommandResult {
+    let (pid, names) = args.process_and_names();
     let sessions = session::sessions();
-    let has = |it: &&Session| it.answer.processes.iter().any(|one| one.pid == pid);
-    let ask = || match enabled {
-        true => Ask::Enable { pid, names: names.clone() },
-        false => Ask::Disable { pid, names: names.clone() },
+    let has = |server: &&SessionServer| server.answer.processes.iter().any(|one| one.pid == pid);
+    let ask = || {
+        if enabled {
+            Ask::Enable { pid, names: names.clone() }
+        } else {
+            Ask::Disable { pid, names: names.clone() }
+        }
     };
     let (mut done, mut refusals, mut code) = (false, Vec::new(), Code::NoSession);
     for session in sessions.iter().filter(has) {
@@ -47,22 +50,25 @@ pub(crate) fn run(args: &args::Choose, enabled: bool) -> Outcome {
     if done {
         return Ok(ExitStatus::DONE);
     }
-    match refusals.is_empty() {
-        true => Err(Failure::failed(Code::NoSession, nobody(pid, &sessions))),
-        false => Err(Failure::failed(code, refusals.join("\n"))),
+    if refusals.is_empty() {
+        Err(Failure::failed(Code::NoSession, nobody(pid, &sessions)))
+    } else {
+        Err(Failure::failed(code, refusals.join("\n")))
     }
 }
 
 /// What there is instead of a session that has the process.
-fn nobody(pid: i32, sessions: &[Session]) -> String {
-    let processes = sessions.iter().flat_map(|it| &it.answer.processes);
-    let mut there: Vec<String> =
-        processes.map(|it| format!("{} ({})", it.pid, escaped(&it.program))).collect();
+fn nobody(pid: i32, sessions: &[SessionServer]) -> String {
+    let processes = sessions.iter().flat_map(|session| &session.answer.processes);
+    let mut there: Vec<String> = processes
+        .map(|process| format!("{} ({})", process.pid, escaped(&process.program)))
+        .collect();
     there.sort();
     there.dedup();
-    let instead = match there.is_empty() {
-        true => format!("`ppt attach {pid}` begins to"),
-        false => format!("yours capture: {}", there.join(", ")),
+    let instead = if there.is_empty() {
+        format!("`ppt attach {pid}` begins to")
+    } else {
+        format!("yours capture: {}", there.join(", "))
     };
     format!("no ppt of yours captures process {pid}\n  {instead}")
 }

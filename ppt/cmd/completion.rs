@@ -3,10 +3,10 @@
 use crate::args;
 use crate::complete;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::stdout;
 
-pub(crate) fn run(args: &args::Completion) -> Outcome {
+pub(crate) fn run(args: &args::Completion) -> CommandResult {
     stdout::by(|out| complete::script(args.shell, out)).map_err(Failure::stdout)?;
     Ok(ExitStatus::DONE)
 }

@@ -11,9 +11,9 @@ mod slow;
 use crate::args::{self, DemoProgram};
 use crate::code::Code;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 
-pub(crate) fn run(args: &args::Demo) -> Outcome {
+pub(crate) fn run(args: &args::Demo) -> CommandResult {
     let shown = match args.program {
         DemoProgram::Game => game::run(args),
         DemoProgram::Slow => slow::run(args),

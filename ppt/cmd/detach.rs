@@ -5,11 +5,11 @@ use ppt_agent::{AgentError, Detached};
 use crate::args::{self, Which};
 use crate::cmd::select::{self, Chosen};
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::live::allowed;
 use crate::report;
 
-pub(crate) fn run(args: &args::Detach) -> Outcome {
+pub(crate) fn run(args: &args::Detach) -> CommandResult {
     let which = args.processes.which();
     let mut refused = Vec::new();
     for Chosen { target, buffers } in select::processes(which, &args.buffers, false)? {
@@ -23,10 +23,7 @@ pub(crate) fn run(args: &args::Detach) -> Outcome {
             result => result?,
         }
     }
-    match refused.is_empty() {
-        true => Ok(ExitStatus::DONE),
-        false => Err(Failure::all(&refused)),
-    }
+    if refused.is_empty() { Ok(ExitStatus::DONE) } else { Err(Failure::all(&refused)) }
 }
 
 fn detach_one(

@@ -13,21 +13,21 @@
 
 use ppt_agent::System;
 use ppt_agent::doctor::{self, Check, CheckVerdict, Remedy};
-use ppt_kernel::{Kernel, Stacks, Wanted};
+use ppt_kernel::{KernelRequest, Stacks, Wanted};
 use ppt_sources::FILE_NAME;
 use ppt_text::escaped;
 use serde::Serialize;
 
-use crate::args::{self, Program};
+use crate::args::{self, PartnerProgram};
 use crate::cmd::other;
 use crate::code::Code;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::preload::{self, Library};
 use crate::wording::found_and_remedy;
 use crate::{json, report, stdout, wording};
 
-pub(crate) fn run(args: &args::Doctor) -> Outcome {
+pub(crate) fn run(args: &args::Doctor) -> CommandResult {
     let system = System::default();
     let mut checks = doctor::machine(&system);
     checks.extend(kernel());
@@ -38,14 +38,14 @@ pub(crate) fn run(args: &args::Doctor) -> Outcome {
         }
         // They have no part in attaching, so a question about one process leaves them out.
         None => {
-            checks.extend([Program::Analysis, Program::Lab].map(companion));
+            checks.extend([PartnerProgram::Analysis, PartnerProgram::Lab].map(companion));
             checks.push(library());
         }
     }
     let ready = checks.iter().all(|check| check.verdict != CheckVerdict::Problem);
     let text = if args.json { json(&checks, args.pid(), ready) } else { table(&checks) };
     stdout::styled(&text).map_err(Failure::stdout)?;
-    Ok(ExitStatus::of(ready))
+    Ok(ExitStatus::from_success(ready))
 }
 
 /// What `--kernel` can capture here. ppt tries it with itself, and ends that at once.
@@ -60,7 +60,7 @@ fn kernel() -> Vec<Check> {
     let stacks = Stacks { hertz: Stacks::HERTZ, waits: true };
     let (sched, syscalls, faults) = (true, true, true);
     let wanted = Wanted { sched, syscalls, faults, stacks: Some(stacks), probe_limit: 0 };
-    let (kernel, mut missing) = Kernel::new(wanted, 0);
+    let (kernel, mut missing) = KernelRequest::new(wanted, 0);
     let us = std::process::id() as i32;
     missing.extend(kernel.watch(us, nix::unistd::geteuid().as_raw(), Vec::new()).1);
     missing.extend(ppt_kernel::probes_missing());
@@ -79,7 +79,7 @@ fn kernel() -> Vec<Check> {
 }
 
 /// Whether a program is installed that does some of ppt's commands.
-fn companion(program: Program) -> Check {
+fn companion(program: PartnerProgram) -> Check {
     let commands = program.commands().iter().map(|(word, _)| *word);
     let commands = format!("ppt {}", commands.collect::<Vec<_>>().join(", "));
     let name = program.name().to_owned();
@@ -88,8 +88,8 @@ fn companion(program: Program) -> Check {
         return Check { name, verdict: CheckVerdict::Good, found, remedy: None, code: None };
     }
     let (folder, code) = match program {
-        Program::Analysis => ("analysis/cli", Code::NoAnalysis),
-        Program::Lab => ("hosts/cli", Code::NoLabProgram),
+        PartnerProgram::Analysis => ("analysis/cli", Code::NoAnalysis),
+        PartnerProgram::Lab => ("hosts/cli", Code::NoLabProgram),
     };
     let place = if other::distrusts_path() { "beside ppt" } else { "beside ppt or in PATH" };
     let remedy = format!(
@@ -153,7 +153,7 @@ fn preloaded(system: &System, pid: i32) -> Option<Check> {
 }
 
 fn table(checks: &[Check]) -> String {
-    let width = checks.iter().map(|it| it.name.chars().count()).max().unwrap_or(0);
+    let width = checks.iter().map(|check| check.name.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     for check in checks {
         let Check { name, verdict, code, .. } = check;
@@ -181,11 +181,11 @@ struct Report<'a> {
     format: u32,
     pid: Option<i32>,
     ready: bool,
-    checks: Vec<Row<'a>>,
+    checks: Vec<DoctorRow<'a>>,
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct DoctorRow<'a> {
     check: &'a str,
     verdict: String,
     found: String,
@@ -193,7 +193,7 @@ struct Row<'a> {
     code: Option<&'static str>,
 }
 
-impl<'a> From<&'a Check> for Row<'a> {
+impl<'a> From<&'a Check> for DoctorRow<'a> {
     fn from(check: &'a Check) -> Self {
         let (found, remedy) = found_and_remedy(check);
         let verdict = check.verdict.to_string();
@@ -202,6 +202,6 @@ impl<'a> From<&'a Check> for Row<'a> {
 }
 
 fn json(checks: &[Check], pid: Option<i32>, ready: bool) -> String {
-    let checks = checks.iter().map(Row::from).collect();
+    let checks = checks.iter().map(DoctorRow::from).collect();
     json::lines(&Report { format: 1, pid, ready, checks })
 }

@@ -3,7 +3,7 @@
 use std::io::BufWriter;
 
 use ppt_dump::{
-    DumpError, Format, NameRemark, Options, Predicate, RowOrder, SearchPaths, SortLimits,
+    DumpError, DumpRequest, NameRemark, Predicate, RowOrder, SearchPaths, SortLimits, TableFormat,
     TimeFormat,
 };
 use ppt_output::{FileId, Output, Readers, Rules};
@@ -12,13 +12,13 @@ use ppt_text::escaped;
 use crate::args;
 use crate::code::Code;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::{privileges, report, signals, stdout};
 
 /// Bytes of rows that are sorted in memory.
 const SORT_MEMORY: usize = 64 << 20;
 
-pub(crate) fn run(args: &args::Dump) -> Outcome {
+pub(crate) fn run(args: &args::Dump) -> CommandResult {
     if !args.others.is_empty() {
         let message = format!(
             "ppt dump makes a table of one capture, and {} are given; `ppt info` and `ppt sql` take several",
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &args::Dump) -> Outcome {
     }
     let name = args.capture.display().to_string();
     let matching = args.matching.as_deref().map(Predicate::parse).transpose();
-    let options = Options {
+    let options = DumpRequest {
         buffers: args.buffers.clone(),
         frame: args.frame.clone(),
         matching: matching.map_err(|error| failure(&name, &error.into()))?,
@@ -77,16 +77,16 @@ pub(crate) fn run(args: &args::Dump) -> Outcome {
     }
 }
 
-fn format(args: &args::Dump) -> Result<Format, Failure> {
+fn format(args: &args::Dump) -> Result<TableFormat, Failure> {
     match (args.format, args.for_spreadsheet) {
-        (None | Some(args::Format::Csv), true) => Ok(Format::CsvForSpreadsheet),
+        (None | Some(args::OutputFormat::Csv), true) => Ok(TableFormat::CsvForSpreadsheet),
         (Some(_), true) => Err(Failure::usage(
             Code::NotForSpreadsheets,
             "--for-spreadsheet writes CSV; leave --format out, or choose csv",
         )),
-        (None | Some(args::Format::Tsv), false) => Ok(Format::Tsv),
-        (Some(args::Format::Csv), false) => Ok(Format::Csv),
-        (Some(args::Format::Jsonl), false) => Ok(Format::JsonLines),
+        (None | Some(args::OutputFormat::Tsv), false) => Ok(TableFormat::Tsv),
+        (Some(args::OutputFormat::Csv), false) => Ok(TableFormat::Csv),
+        (Some(args::OutputFormat::Jsonl), false) => Ok(TableFormat::JsonLines),
     }
 }
 
@@ -99,9 +99,10 @@ fn failure(name: &str, error: &DumpError) -> Failure {
         ),
         _ => format!("{name}: {error}"),
     };
-    match error.is_usage() {
-        true => Failure::usage(error.code(), message),
-        false => Failure::failed(error.code(), message),
+    if error.is_usage() {
+        Failure::usage(error.code(), message)
+    } else {
+        Failure::failed(error.code(), message)
     }
 }
 
@@ -145,17 +146,17 @@ fn finish(name: &str, outcome: &ppt_dump::DumpOutcome) -> ExitStatus {
             ),
         );
     }
-    ExitStatus::of(outcome.damages + outcome.unshown + outcome.untimed == 0)
+    ExitStatus::from_success(outcome.damages + outcome.unshown + outcome.untimed == 0)
 }
 
 /// Says of which modules the functions have no names. The kernel's own code has no file.
 fn tell_unnamed(name: &str, remarks: &[NameRemark]) {
     const SHOWN: usize = 3;
-    let has_file = |it: &&NameRemark| !it.path.starts_with('[');
+    let has_file = |remark: &&NameRemark| !remark.path.starts_with('[');
     let mut modules: Vec<String> = remarks
         .iter()
         .filter(has_file)
-        .map(|it| format!("{} ({})", escaped(&it.path), it.cause))
+        .map(|remark| format!("{} ({})", escaped(&remark.path), remark.cause))
         .collect();
     if modules.is_empty() {
         return;

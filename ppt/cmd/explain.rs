@@ -13,7 +13,7 @@
 use crate::args;
 use crate::code::Code;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::stdout;
 
 const PAGE: &str = include_str!("../../docs/troubleshooting.md");
@@ -41,7 +41,7 @@ pub(crate) fn sections() -> impl Iterator<Item = Section> {
     })
 }
 
-pub(crate) fn run(args: &args::Explain) -> Outcome {
+pub(crate) fn run(args: &args::Explain) -> CommandResult {
     let text = match &args.code {
         None => list(),
         Some(typed) => match section(typed) {
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &args::Explain) -> Outcome {
 /// The section of a code. The code may be spelled as in other outputs (`no_ring`, `NO RING`).
 fn section(typed: &str) -> Option<Section> {
     let code = typed.trim().to_lowercase().replace(['_', ' '], "-");
-    sections().find(|it| it.code == code)
+    sections().find(|section| section.code == code)
 }
 
 fn unknown(typed: &str) -> String {
@@ -72,8 +72,8 @@ fn unknown(typed: &str) -> String {
 }
 
 fn list() -> String {
-    let width = sections().map(|it| it.code.len()).max().unwrap_or(0);
-    sections().map(|it| format!("{:width$}  {}\n", it.code, it.summary())).collect()
+    let width = sections().map(|section| section.code.len()).max().unwrap_or(0);
+    sections().map(|section| format!("{:width$}  {}\n", section.code, section.summary())).collect()
 }
 
 #[cfg(test)]
@@ -106,13 +106,13 @@ mod tests {
         });
         let theirs = theirs.concat();
         let is_theirs = |code: &str| theirs.contains(&format!("\n### {code}\n"));
-        let explained = sections().map(|it| it.code).filter(|it| !is_theirs(it));
+        let explained = sections().map(|section| section.code).filter(|text| !is_theirs(text));
         let explained: Vec<_> = explained.map(str::to_owned).collect();
         // Some messages are of both programs.
         let codes: BTreeSet<_> = codes().into_iter().filter(|code| !is_theirs(code)).collect();
-        let missing: Vec<_> = codes.iter().filter(|it| !explained.contains(it)).collect();
+        let missing: Vec<_> = codes.iter().filter(|code| !explained.contains(code)).collect();
         assert!(missing.is_empty(), "not in docs/troubleshooting.md: {missing:?}");
-        let stale: Vec<_> = explained.iter().filter(|it| !codes.contains(*it)).collect();
+        let stale: Vec<_> = explained.iter().filter(|text| !codes.contains(*text)).collect();
         assert!(stale.is_empty(), "nothing says so any more: {stale:?}");
         assert_eq!(explained.len(), codes.len(), "a section is there twice");
     }

@@ -8,24 +8,25 @@ use ppt_output::{FileId, Output, Rules};
 use ppt_text::escaped;
 
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::{args, privileges, signals, stdout};
 
-pub(crate) fn run(args: &args::Info) -> Outcome {
+pub(crate) fn run(args: &args::Info) -> CommandResult {
     signals::needs_stdout()?;
-    let inputs = args.files.iter().filter_map(|it| FileId::of_input(it)).collect();
+    let inputs = args.files.iter().filter_map(|file| FileId::of_input(file)).collect();
     // If stdout is one of the inputs, the text would damage it.
     Output::open("-".as_ref(), &Rules { inputs, ..Rules::default() })?;
     privileges::only_read(false);
     let files = &args.files;
-    match args.sync || files.iter().all(|it| SyncInfo::is_sync(it)) {
-        true => clocks(args),
-        false => captures(files, args.json),
+    if args.sync || files.iter().all(|file| SyncInfo::is_sync(file)) {
+        clocks(args)
+    } else {
+        captures(files, args.json)
     }
 }
 
 /// One account after the other; of several captures, each under its name, or as an array.
-fn captures(files: &[PathBuf], json: bool) -> Outcome {
+fn captures(files: &[PathBuf], json: bool) -> CommandResult {
     let all = Info::read_all(files).map_err(|Unreadable { path, error }| {
         Failure::failed(error.code(), format!("{}: {error}", path.display()))
     })?;
@@ -36,7 +37,7 @@ fn captures(files: &[PathBuf], json: bool) -> Outcome {
         (_, false) => write_texts(files, &all, out),
     };
     stdout::by(write).map_err(Failure::stdout)?;
-    Ok(ExitStatus::of(all.iter().all(|info| info.damages == 0)))
+    Ok(ExitStatus::from_success(all.iter().all(|info| info.damages == 0)))
 }
 
 fn write_texts(files: &[PathBuf], all: &[Info], out: &mut dyn Write) -> io::Result<()> {
@@ -50,13 +51,11 @@ fn write_texts(files: &[PathBuf], all: &[Info], out: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
-fn clocks(args: &args::Info) -> Outcome {
+fn clocks(args: &args::Info) -> CommandResult {
     let info = SyncInfo::read(&args.files, args.reference.as_deref())
         .map_err(|error| Failure::failed(error.code(), error.to_string()))?;
-    let write = |out: &mut dyn Write| match args.json {
-        true => info.write_json(out),
-        false => info.write_text(out),
-    };
+    let write =
+        |out: &mut dyn Write| if args.json { info.write_json(out) } else { info.write_text(out) };
     stdout::by(write).map_err(Failure::stdout)?;
-    Ok(ExitStatus::of(true))
+    Ok(ExitStatus::from_success(true))
 }

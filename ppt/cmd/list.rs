@@ -18,14 +18,14 @@ use crate::args;
 use crate::cmd::select;
 use crate::code::Code;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::{json, report, session, signals, stdout};
 
 mod unreadable;
 
 use unreadable::Unreadable;
 
-pub(crate) fn run(args: &args::List) -> Outcome {
+pub(crate) fn run(args: &args::List) -> CommandResult {
     signals::needs_stdout()?;
     let mut rows = match args.pid() {
         Some(pid) => one(pid)?,
@@ -49,7 +49,7 @@ const THREADS: usize = 5;
 const MOST_NAMES: usize = 8;
 
 /// A buffer and its process.
-struct Row {
+struct BufferRow {
     pid: i32,
     program: String,
     buffer: Buffer,
@@ -60,7 +60,7 @@ struct Row {
     threads: Vec<ListedThread>,
 }
 
-impl Row {
+impl BufferRow {
     /// Whether no thread has another name than the program.
     fn has_plain_threads(&self) -> bool {
         self.threads.iter().all(|thread| thread.name == self.program)
@@ -82,7 +82,7 @@ impl From<&ThreadName> for ListedThread {
     }
 }
 
-fn one(pid: i32) -> Result<Vec<Row>, AgentError> {
+fn one(pid: i32) -> Result<Vec<BufferRow>, AgentError> {
     let target = Target::open(&System::default(), pid)?;
     let found = target.buffers()?;
     let remarks = Remarks::from_search(&found);
@@ -96,7 +96,7 @@ fn one(pid: i32) -> Result<Vec<Row>, AgentError> {
 
 /// The buffers of every process. Processes that end meanwhile are left out, and those that ppt may not
 /// read are counted.
-fn all() -> Vec<Row> {
+fn all() -> Vec<BufferRow> {
     let system = System::default();
     let mut searcher = Searcher::of_many();
     let mut unreadable = Unreadable::default();
@@ -115,9 +115,14 @@ fn all() -> Vec<Row> {
     rows
 }
 
-fn rows(target: &Target, buffers: Vec<Buffer>, remarks: &Remarks) -> Result<Vec<Row>, AgentError> {
+fn rows(
+    target: &Target,
+    buffers: Vec<Buffer>,
+    remarks: &Remarks,
+) -> Result<Vec<BufferRow>, AgentError> {
     let pid = target.pid();
-    if let Some(unsearched) = remarks.unsearched.as_ref().filter(|it| it.of_objects) {
+    if let Some(unsearched) = remarks.unsearched.as_ref().filter(|unsearched| unsearched.of_objects)
+    {
         select::not_searched(pid, unsearched);
     }
     if !buffers.is_empty() {
@@ -128,25 +133,25 @@ fn rows(target: &Target, buffers: Vec<Buffer>, remarks: &Remarks) -> Result<Vec<
     let row = |buffer| {
         let status = ppt_agent::status(target, &buffer)?;
         let program = target.comm().into();
-        Ok(Row { pid, program, buffer, status, disabled: Vec::new(), threads: Vec::new() })
+        Ok(BufferRow { pid, program, buffer, status, disabled: Vec::new(), threads: Vec::new() })
     };
     buffers.into_iter().map(row).collect()
 }
 
 /// Asks the sessions of this user, and for root those of everybody, what they have disabled.
-fn ask(rows: &mut [Row]) {
-    if rows.iter().all(|it| it.status.holder.is_none()) {
+fn ask(rows: &mut [BufferRow]) {
+    if rows.iter().all(|row| row.status.holder.is_none()) {
         return;
     }
     for session in session::sessions() {
         let answer = session.answer;
         for row in rows.iter_mut() {
-            let by = row.status.holder.as_ref().map(|it| it.pid);
-            let captured = answer.processes.iter().filter(|it| it.pid == row.pid);
+            let by = row.status.holder.as_ref().map(|holder| holder.pid);
+            let captured = answer.processes.iter().filter(|process| process.pid == row.pid);
             if by == Some(answer.ppt.into()) {
-                let names = captured.flat_map(|it| &it.names);
-                let disabled = names.filter(|it| it.buffer == row.buffer.name && !it.enabled);
-                row.disabled = disabled.map(|it| it.name.clone()).collect();
+                let names = captured.flat_map(|captured| &captured.names);
+                let disabled = names.filter(|name| name.buffer == row.buffer.name && !name.enabled);
+                row.disabled = disabled.map(|choosable| choosable.name.clone()).collect();
             }
         }
     }
@@ -183,19 +188,19 @@ fn threads(threads: &[ListedThread]) -> String {
 
 fn frames(buffer: &Buffer) -> Vec<&str> {
     let frames = buffer.schema.frames.iter().filter(|frame| !frame.is_hidden());
-    frames.map(|it| it.name.as_str()).collect()
+    frames.map(|frame| frame.name.as_str()).collect()
 }
 
-fn table(rows: &[Row], first_column: usize) -> String {
+fn table(rows: &[BufferRow], first_column: usize) -> String {
     let heads =
         ["PID", "PROGRAM", "BUFFER", "FRAMES", "DISABLED", "THREADS", "STATE", "FOUND", "OBJECT"];
     let mut lines = vec![heads.map(String::from)];
     // Most of the time, these columns would be empty.
     let left_out = [
         rows.iter().all(|row| row.disabled.is_empty()).then_some(DISABLED),
-        rows.iter().all(Row::has_plain_threads).then_some(THREADS),
+        rows.iter().all(BufferRow::has_plain_threads).then_some(THREADS),
     ];
-    for Row { pid, program, buffer, status, disabled, threads: of_process } in rows {
+    for BufferRow { pid, program, buffer, status, disabled, threads: of_process } in rows {
         let disabled = match disabled[..] {
             [] => "-".into(),
             _ => disabled.join(","),
@@ -213,7 +218,7 @@ fn table(rows: &[Row], first_column: usize) -> String {
         ]);
     }
     let width =
-        |column: usize| lines.iter().map(|it| it[column].chars().count()).max().unwrap_or(0);
+        |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; 9] = std::array::from_fn(width);
     let mut out = String::new();
     for line in &lines {
@@ -248,8 +253,8 @@ struct Listed<'a> {
     build_id: &'a str,
 }
 
-impl<'a> From<&'a Row> for Listed<'a> {
-    fn from(Row { pid, program, buffer, status, disabled, threads }: &'a Row) -> Self {
+impl<'a> From<&'a BufferRow> for Listed<'a> {
+    fn from(BufferRow { pid, program, buffer, status, disabled, threads }: &'a BufferRow) -> Self {
         Self {
             pid: *pid,
             program,
@@ -259,8 +264,8 @@ impl<'a> From<&'a Row> for Listed<'a> {
             disabled,
             threads,
             on: status.on,
-            agent_pid: status.holder.as_ref().map(|it| it.pid),
-            agent_alive: status.holder.as_ref().and_then(|it| it.alive),
+            agent_pid: status.holder.as_ref().map(|holder| holder.pid),
+            agent_alive: status.holder.as_ref().and_then(|holder| holder.alive),
             found: buffer.path.to_string(),
             object: &buffer.object,
             build_id: &buffer.build_id,
@@ -268,6 +273,6 @@ impl<'a> From<&'a Row> for Listed<'a> {
     }
 }
 
-fn json(rows: &[Row]) -> String {
+fn json(rows: &[BufferRow]) -> String {
     json::lines(&rows.iter().map(Listed::from).collect::<Vec<_>>())
 }

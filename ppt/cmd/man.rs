@@ -13,7 +13,7 @@ use clap::CommandFactory;
 
 use crate::code::Code;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::{args, pptc_args};
 
 /// Sections of its own for each page; a subcommand without any has those of `ppt`.
@@ -28,7 +28,7 @@ const SECTIONS: [(&str, &str); 8] = [
     ("pptc", include_str!("../../packaging/man/pptc.roff")),
 ];
 
-pub(crate) fn run(args: &args::Man) -> Outcome {
+pub(crate) fn run(args: &args::Man) -> CommandResult {
     let failed = |path: &std::path::Path, error: io::Error| {
         Failure::failed(Code::CannotWrite, format!("cannot write {}: {error}", path.display()))
     };

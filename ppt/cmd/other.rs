@@ -10,23 +10,23 @@ use std::process::Command;
 use clap::CommandFactory;
 use nix::unistd::{Gid, Uid, User, geteuid, initgroups, setgid, setgroups, setuid};
 
-use crate::args::{self, Program};
+use crate::args::{self, PartnerProgram};
 use crate::code::Code;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::privileges;
 
-pub(crate) fn run(words: &[OsString]) -> Outcome {
+pub(crate) fn run(words: &[OsString]) -> CommandResult {
     let Some(word) = words.first() else { return Ok(ExitStatus::USAGE) };
     become_it(words, args::program(word))
 }
 
 /// Replaces this process by `ppt-analysis` with the arguments `words`.
-pub(crate) fn ask(words: &[OsString]) -> Outcome {
-    become_it(words, Some(Program::Analysis))
+pub(crate) fn ask(words: &[OsString]) -> CommandResult {
+    become_it(words, Some(PartnerProgram::Analysis))
 }
 
-fn become_it(words: &[OsString], ours: Option<Program>) -> Outcome {
+fn become_it(words: &[OsString], ours: Option<PartnerProgram>) -> CommandResult {
     let Some((word, args)) = words.split_first() else { return Ok(ExitStatus::USAGE) };
     let (program, args) = match ours {
         Some(ours) => (OsString::from(ours.name()), words),
@@ -44,14 +44,14 @@ fn become_it(words: &[OsString], ours: Option<Program>) -> Outcome {
                 "`ppt {word}` is done by {name}, which is not there: install it beside ppt"
             );
             let code = match ours {
-                Program::Analysis => Code::NoAnalysis,
-                Program::Lab => Code::NoLabProgram,
+                PartnerProgram::Analysis => Code::NoAnalysis,
+                PartnerProgram::Lab => Code::NoLabProgram,
             };
             Failure::failed(code, message)
         }
         (io::ErrorKind::NotFound, None) => {
             let meant = nearest(&word);
-            let meant = meant.map_or(String::new(), |it| format!("; did you mean `{it}`?"));
+            let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
             let message =
                 format!("there is no command `{word}`{meant}\n  `ppt --help` lists all commands");
             Failure::usage(Code::NoSuchCommand, message)
@@ -70,22 +70,22 @@ fn nearest(word: &str) -> Option<String> {
 }
 
 /// Lets a program complete the words that follow one of its own; returns if it is not installed.
-pub(crate) fn complete(program: Program, args: &[OsString]) {
+pub(crate) fn complete(program: PartnerProgram, args: &[OsString]) {
     let _ = execute(OsStr::new(program.name()), args, true);
 }
 
 /// Whether `ppt-analysis` is installed.
 pub(crate) fn can_ask() -> bool {
-    is_installed(Program::Analysis)
+    is_installed(PartnerProgram::Analysis)
 }
 
 /// Whether a program is installed where ppt starts it.
-pub(crate) fn is_installed(program: Program) -> bool {
+pub(crate) fn is_installed(program: PartnerProgram) -> bool {
     installed(program).is_some()
 }
 
 /// The file that ppt starts as this program.
-pub(crate) fn installed(program: Program) -> Option<PathBuf> {
+pub(crate) fn installed(program: PartnerProgram) -> Option<PathBuf> {
     let program = program.name();
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(program)));
     let paths = std::env::var_os("PATH").unwrap_or_default();
@@ -114,7 +114,7 @@ fn execute(program: &OsStr, args: &[OsString], is_ours: bool) -> io::Error {
     };
     if is_ours
         && is_root
-        && args.first().is_none_or(|it| it != "lab")
+        && args.first().is_none_or(|arg| arg != "lab")
         && let Err(error) = step_down()
     {
         return error.into();
@@ -125,14 +125,14 @@ fn execute(program: &OsStr, args: &[OsString], is_ours: bool) -> io::Error {
 /// Reading captures needs no privileges, but the programs of `ppt lab` have those of the caller. Under sudo, the program runs as the user who called sudo;
 /// otherwise it keeps only the capabilities to open files.
 fn step_down() -> nix::Result<()> {
-    let Some(invoker) = privileges::invoker().filter(|it| it.uid != 0) else {
+    let Some(invoker) = privileges::invoker().filter(|invoker| invoker.uid != 0) else {
         privileges::only_read(false);
         return Ok(());
     };
     let user = User::from_uid(Uid::from_raw(invoker.uid))?;
-    let gid = invoker.gid.map(Gid::from_raw).or(user.as_ref().map(|it| it.gid));
+    let gid = invoker.gid.map(Gid::from_raw).or(user.as_ref().map(|user| user.gid));
     let gid = gid.unwrap_or(Gid::from_raw(invoker.uid));
-    match user.and_then(|it| CString::new(it.name).ok()) {
+    match user.and_then(|user| CString::new(user.name).ok()) {
         Some(name) => initgroups(&name, gid)?,
         None => setgroups(&[gid])?,
     }

@@ -18,25 +18,26 @@ use std::os::fd::AsFd;
 use nix::sys::signal::Signal;
 use ppt_listener::EndReason;
 
-use crate::cmd::run::command::{Command, CommandEnd};
+use crate::cmd::run::command::{ChildCommand, CommandEnd};
 use crate::code::Code;
 use crate::descriptors;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::live::{
-    CaptureEnd, Follow, Kernel, Kind, Live, Outputs, check_flight, check_size, check_where,
+    CaptureEnd, CaptureForm, Follow, KernelWatch, Live, Outputs, check_flight, check_size,
+    check_where,
 };
-use crate::metrics::Metrics;
+use crate::metrics::MetricsListener;
 use crate::preload::{self, Library};
 use crate::signals::Signals;
 use crate::{args, report};
 
-pub(crate) fn run(args: &args::Run) -> Outcome {
+pub(crate) fn run(args: &args::RunArgs) -> CommandResult {
     capture(args).map_err(Failure::of_run)
 }
 
 /// The command's own status if the capture succeeded.
-fn capture(args: &args::Run) -> Outcome {
+fn capture(args: &args::RunArgs) -> CommandResult {
     let options = &args.capture;
     if options.to_stdout() {
         return Err(Failure::usage(
@@ -51,17 +52,17 @@ fn capture(args: &args::Run) -> Outcome {
     check_size(options, [])?;
     check_where(options, [])?;
     check_flight(options, [])?;
-    let metrics = Metrics::open(options)?;
+    let metrics = MetricsListener::open(options)?;
     let outputs = Outputs::open(options)?;
     let (follow, guest) = Follow::command(preload::unwanted(&args.with))?;
-    let more = (Some(follow), Kernel::wanted(options));
-    let mut live = Live::start(options, Kind::Command, Vec::new(), more, outputs)?;
+    let more = (Some(follow), KernelWatch::wanted(options));
+    let mut live = Live::start(options, CaptureForm::Command, Vec::new(), more, outputs)?;
     live.publish(metrics)?;
     let preload = library.map(|library| {
         library.look_at(&args.command[0]);
         library.variable()
     });
-    let start = Command::start(&args.command, &guest, preload.as_deref(), signals.before());
+    let start = ChildCommand::start(&args.command, &guest, preload.as_deref(), signals.before());
     let command = match start {
         Ok(command) => command,
         Err(error) => {
@@ -72,7 +73,7 @@ fn capture(args: &args::Run) -> Outcome {
     drop(guest);
     descriptors::raise_limit();
     live.began(command.pid());
-    let mut run = Run { args, live: Some(live), ok: true };
+    let mut run = RunningCommand { args, live: Some(live), ok: true };
     let ended = run.until_end(&command, &signals)?;
     Ok(match ended.code() {
         0 if !run.ok => ExitStatus::RUN_FAILED,
@@ -81,16 +82,20 @@ fn capture(args: &args::Run) -> Outcome {
 }
 
 /// A running command, and its capture until that ends.
-struct Run<'a> {
-    args: &'a args::Run,
+struct RunningCommand<'a> {
+    args: &'a args::RunArgs,
     live: Option<Live<'a>>,
     ok: bool,
 }
 
-impl Run<'_> {
+impl RunningCommand<'_> {
     /// Runs until the command and all its captured processes have ended. If the capture fails, the
     /// command continues.
-    fn until_end(&mut self, command: &Command, signals: &Signals) -> Result<CommandEnd, Failure> {
+    fn until_end(
+        &mut self,
+        command: &ChildCommand,
+        signals: &Signals,
+    ) -> Result<CommandEnd, Failure> {
         let mut ended = None;
         let mut continues = false;
         loop {
@@ -129,7 +134,7 @@ impl Run<'_> {
     /// Waits for one event and handles it; returns the reason if the capture ends.
     fn turn(
         &mut self,
-        command: &Command,
+        command: &ChildCommand,
         signals: &Signals,
         ended: Option<CommandEnd>,
     ) -> Result<Option<Result<CaptureEnd, Failure>>, Failure> {
@@ -191,7 +196,7 @@ fn asked_to_stop(signals: &Signals) -> bool {
 
 /// While the command runs, ppt passes signals on to it. Signals of the terminal's keys reach the
 /// command without that.
-fn pass_on(command: &Command, signals: &Signals) {
+fn pass_on(command: &ChildCommand, signals: &Signals) {
     while let Some((signal, sent)) = signals.next() {
         if sent && matches!(signal, Signal::SIGTERM | Signal::SIGHUP) {
             command.send(signal);

@@ -50,15 +50,17 @@ pub(crate) fn processes(
             }
             let (target, chosen, remarks) = found?;
             if buffers.is_empty() {
-                remarks.refused.iter().for_each(|it| report::warning(Code::BufferRefused, it));
-                if let Some(unsearched) = remarks.unsearched.filter(|it| it.of_objects) {
+                remarks.refused.iter().for_each(|text| report::warning(Code::BufferRefused, text));
+                if let Some(unsearched) =
+                    remarks.unsearched.filter(|unsearched| unsearched.of_objects)
+                {
                     not_searched(pid, &unsearched);
                 }
             }
             Ok(vec![Chosen { target, buffers: chosen }])
         }
         Which::Name(name) | Which::WaitFor(name) => {
-            let seen = Seen::of(&system, ppt_agent::named(&system, name), buffers);
+            let seen = SearchResult::search(&system, ppt_agent::named(&system, name), buffers);
             let without = seen.without.join("\n  ");
             let name = escaped(name);
             match (seen.only(&name)?, without.is_empty()) {
@@ -79,7 +81,7 @@ pub(crate) fn processes(
         }
         Which::All => {
             descriptors::raise_limit();
-            let seen = Seen::of(&system, ppt_agent::processes(&system), buffers);
+            let seen = SearchResult::search(&system, ppt_agent::processes(&system), buffers);
             match (seen.chosen.is_empty(), seen.no_room) {
                 (true, Some(error)) => Err(error.into()),
                 (false, _) => {
@@ -101,7 +103,7 @@ pub(crate) fn processes(
 /// The children of `chosen` that have the same buffers and are not chosen themselves.
 pub(crate) fn children_of(chosen: &[Chosen], wanted: &[String]) -> Vec<Chosen> {
     let system = System::default();
-    let mut seen: BTreeSet<i32> = chosen.iter().map(|it| it.target.pid()).collect();
+    let mut seen: BTreeSet<i32> = chosen.iter().map(|chosen| chosen.target.pid()).collect();
     let (mut children, mut room, mut left) = (Vec::new(), Room::default(), Vec::new());
     for Chosen { target, buffers } in chosen {
         let Some(origin) = target.origin() else { continue };
@@ -139,7 +141,7 @@ pub(crate) fn wait_for(
     let shown = escaped(name);
     let mut told = false;
     loop {
-        let seen = Seen::of(&system, ppt_agent::named(&system, name), buffers);
+        let seen = SearchResult::search(&system, ppt_agent::named(&system, name), buffers);
         if let Some(chosen) = seen.only(&shown)? {
             return Ok(Ok(vec![chosen]));
         }
@@ -173,7 +175,7 @@ pub(crate) fn wait_ended(name: &str, buffers: &[String], signal: Signal) -> Stri
 
 /// The result of a search over several processes.
 #[derive(Default)]
-struct Seen {
+struct SearchResult {
     chosen: Vec<Chosen>,
     /// Why the other processes were not chosen.
     without: Vec<String>,
@@ -183,8 +185,8 @@ struct Seen {
     no_room: Option<AgentError>,
 }
 
-impl Seen {
-    fn of(system: &System, pids: Vec<i32>, buffers: &[String]) -> Self {
+impl SearchResult {
+    fn search(system: &System, pids: Vec<i32>, buffers: &[String]) -> Self {
         let mut seen = Self::default();
         let mut searcher = Searcher::of_many();
         let mut room = Room::default();
@@ -209,9 +211,9 @@ impl Seen {
         if self.chosen.len() < 2 {
             return Ok(self.chosen.pop());
         }
-        let lines = self.chosen.iter().map(|it| {
-            let names: Vec<_> = it.buffers.iter().map(|it| it.name.as_str()).collect();
-            let (pid, exe) = (it.target.pid(), it.target.exe());
+        let lines = self.chosen.iter().map(|chosen| {
+            let names: Vec<_> = chosen.buffers.iter().map(|buffer| buffer.name.as_str()).collect();
+            let (pid, exe) = (chosen.target.pid(), chosen.target.exe());
             format!("\n  {pid}  {exe}  ({})", names.join(", "))
         });
         Err(Failure::failed(

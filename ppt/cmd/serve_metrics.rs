@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use nix::sys::socket::{SockType, getsockopt, sockopt};
-use ppt_metrics::Server;
+use ppt_metrics::MetricsServer;
 
 use crate::args;
 use crate::code::Code;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &args::ServeMetrics) -> ExitStatus {
             return ExitStatus::FAILED;
         }
     };
-    let bound = Server::bind(args.address, source);
+    let bound = MetricsServer::bind(args.address, source);
     let said = match &bound {
         Ok(server) => server.address().map_or_else(
             |error| format!("system {error}"),

@@ -22,15 +22,15 @@ use crate::args::{self, Which};
 use crate::cmd::{other, select};
 use crate::code::Code;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome, failed};
-use crate::live::{CaptureEnd, Kind, Live, Outputs, attach_options, end_at_once};
+use crate::failure::{CommandResult, Failure, failed};
+use crate::live::{CaptureEnd, CaptureForm, Live, Outputs, attach_options, end_at_once};
 use crate::signals::Signals;
 use crate::{privileges, report};
 
 /// Size of the pipe in bytes. It holds the frames that arrive while the view draws.
 const PIPE: i32 = 1 << 20;
 
-pub(crate) fn run(args: &args::Top) -> Outcome {
+pub(crate) fn run(args: &args::Top) -> CommandResult {
     let Some(pids) = args.pids() else {
         // The `ppt top` that starts a view has blocked signals, because it waits for them.
         let _ = SigSet::empty().thread_set_mask();
@@ -47,8 +47,8 @@ pub(crate) fn run(args: &args::Top) -> Outcome {
         Signals::take(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD])?;
     let capture = args.capture();
     let sessions = sessions(&pids, &capture)?;
-    let kind = if pids.len() == 1 { Kind::One } else { Kind::Several };
-    let (view, stdout) = match View::start(args) {
+    let kind = if pids.len() == 1 { CaptureForm::One } else { CaptureForm::Several };
+    let (view, stdout) = match TopProgram::start(args) {
         Ok(started) => started,
         Err(failure) => {
             sessions.into_iter().for_each(end_at_once);
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &args::Top) -> Outcome {
     done
 }
 
-fn sessions(pids: &[i32], capture: &args::Capture) -> Result<Vec<Session>, Failure> {
+fn sessions(pids: &[i32], capture: &args::CaptureArgs) -> Result<Vec<Session>, Failure> {
     let mut chosen = Vec::new();
     for &pid in pids {
         chosen.extend(select::processes(Which::Pid(pid), &capture.buffers, false)?);
@@ -83,13 +83,13 @@ fn sessions(pids: &[i32], capture: &args::Capture) -> Result<Vec<Session>, Failu
 
 /// Captures into the pipe, which is now stdout, until the view has ended.
 fn capture_into(
-    mut view: View,
-    capture: &args::Capture,
-    kind: Kind,
+    mut view: TopProgram,
+    capture: &args::CaptureArgs,
+    kind: CaptureForm,
     sessions: Vec<Session>,
     signals: &Signals,
     stdout: OwnedFd,
-) -> Outcome {
+) -> CommandResult {
     let given_up = privileges::give_up(false).map_err(|error| {
         Failure::failed(Code::System, format!("cannot give up privileges: {error}"))
     });
@@ -115,7 +115,11 @@ fn capture_into(
 }
 
 /// Runs the capture until there is a reason to end it.
-fn until_end(live: &mut Live, view: &mut View, signals: &Signals) -> Result<CaptureEnd, Failure> {
+fn until_end(
+    live: &mut Live,
+    view: &mut TopProgram,
+    signals: &Signals,
+) -> Result<CaptureEnd, Failure> {
     loop {
         let ready = live.wait(&[signals.as_fd()])?;
         if ready.others[0] && view.is_over(signals)? {
@@ -132,7 +136,7 @@ fn cannot(what: &'static str) -> impl Fn(io::Error) -> Failure {
 }
 
 /// The program that draws.
-struct View {
+struct TopProgram {
     child: Child,
     ended: Option<Status>,
     asked: bool,
@@ -140,7 +144,7 @@ struct View {
     terminal: Option<Termios>,
 }
 
-impl View {
+impl TopProgram {
     /// Starts the view with a pipe whose other end becomes stdout; returns the former stdout.
     fn start(args: &args::Top) -> Result<(Self, OwnedFd), Failure> {
         let (reader, writer): (PipeReader, PipeWriter) = pipe().map_err(cannot("make a pipe"))?;
@@ -153,7 +157,7 @@ impl View {
         let child = command.spawn().map_err(cannot("start the view"))?;
         // This closes our copy of the reading end.
         drop(command);
-        let view = View { child, ended: None, asked: false, terminal };
+        let view = TopProgram { child, ended: None, asked: false, terminal };
         let ours = io::stdout().as_fd().try_clone_to_owned();
         let kept = ours.and_then(|ours| Ok(dup2_stdout(writer).map(|()| ours)?));
         kept.map(|ours| (view, ours)).map_err(cannot("write into a pipe"))

@@ -10,14 +10,14 @@ use ppt_text::escaped;
 use crate::args;
 use crate::code::Code;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::report;
-use crate::session::{self, Ask, Session};
+use crate::session::{self, Ask, SessionServer};
 
-pub(crate) fn run(args: &args::Trigger) -> Outcome {
+pub(crate) fn run(args: &args::Trigger) -> CommandResult {
     let pid = args.pid();
     let sessions = session::sessions();
-    let has = |it: &&Session| it.answer.processes.iter().any(|one| one.pid == pid);
+    let has = |server: &&SessionServer| server.answer.processes.iter().any(|one| one.pid == pid);
     let (mut triggered, mut refusals) = (false, Vec::new());
     for session in sessions.iter().filter(has) {
         let ppt = session.answer.ppt;
@@ -37,27 +37,23 @@ pub(crate) fn run(args: &args::Trigger) -> Outcome {
     if triggered {
         return Ok(ExitStatus::DONE);
     }
-    let why = match refusals.is_empty() {
-        true => there_is(&sessions),
-        false => refusals.join("\n  "),
-    };
+    let why = if refusals.is_empty() { there_is(&sessions) } else { refusals.join("\n  ") };
     let message = format!("no flight recorder has process {pid}\n  {why}");
     Err(Failure::failed(Code::NothingToTrigger, message))
 }
 
 /// What there is instead.
-fn there_is(sessions: &[Session]) -> String {
-    let recorded = sessions.iter().filter(|it| it.answer.flight.is_some());
+fn there_is(sessions: &[SessionServer]) -> String {
+    let recorded = sessions.iter().filter(|session| session.answer.flight.is_some());
     let mut there: Vec<String> = recorded
-        .flat_map(|it| &it.answer.processes)
-        .map(|it| format!("{} ({})", it.pid, escaped(&it.program)))
+        .flat_map(|server| &server.answer.processes)
+        .map(|captured| format!("{} ({})", captured.pid, escaped(&captured.program)))
         .collect();
     there.sort();
     there.dedup();
-    match there.is_empty() {
-        true => {
-            "you have no flight recorder; `ppt attach PID --flight 30s -o FOLDER` starts one".into()
-        }
-        false => format!("flight recorders of yours have: {}", there.join(", ")),
+    if there.is_empty() {
+        "you have no flight recorder; `ppt attach PID --flight 30s -o FOLDER` starts one".into()
+    } else {
+        format!("flight recorders of yours have: {}", there.join(", "))
     }
 }

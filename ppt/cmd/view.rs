@@ -13,12 +13,12 @@ use ppt_text::escaped;
 use crate::args::ProcessView;
 use crate::cmd::{attach, other};
 use crate::exit::ExitStatus;
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use crate::viewer::{self, Viewer};
 use crate::{report, session, usage};
 
 /// Shows a process, or has captures shown.
-pub(crate) fn run(words: &[OsString]) -> Outcome {
+pub(crate) fn run(words: &[OsString]) -> CommandResult {
     match ProcessView::asked(words) {
         Ok(Some(process)) => show(&process),
         Ok(None) => {
@@ -35,12 +35,13 @@ pub(crate) fn run(words: &[OsString]) -> Outcome {
 }
 
 /// Shows a process.
-fn show(view: &ProcessView) -> Outcome {
+fn show(view: &ProcessView) -> CommandResult {
     let pid = view.pid;
     if let Some((ppt, output)) = captured(pid) {
-        let own = match view.is_particular() {
-            true => ", as it was told: -o, -b, --kernel, --stacks and --allow change nothing",
-            false => "",
+        let own = if view.is_particular() {
+            ", as it was told: -o, -b, --kernel, --stacks and --allow change nothing"
+        } else {
+            ""
         };
         let name = escaped(&output);
         report::note(format_args!(
@@ -63,10 +64,12 @@ fn show(view: &ProcessView) -> Outcome {
 /// The capture that a ppt writes of a process, and the pid of that ppt.
 fn captured(pid: i32) -> Option<(u32, String)> {
     let sessions = session::sessions();
-    let has = |it: &&session::Session| it.answer.processes.iter().any(|one| one.pid == pid);
-    let there = |it: &session::Session| {
-        let output = it.answer.output.clone().filter(|output| Path::new(output).is_absolute())?;
-        Some((it.answer.ppt, output))
+    let has =
+        |server: &&session::SessionServer| server.answer.processes.iter().any(|one| one.pid == pid);
+    let there = |server: &session::SessionServer| {
+        let output =
+            server.answer.output.clone().filter(|output| Path::new(output).is_absolute())?;
+        Some((server.answer.ppt, output))
     };
     sessions.iter().filter(has).find_map(there)
 }

@@ -15,11 +15,11 @@ use ppt_sources::{FILE_NAME, LIBRARY};
 use crate::args;
 use crate::code::Code;
 use crate::exit::ExitStatus;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::preload::{self, Library, VARIABLE, shown};
 use crate::{report, stdout};
 
-pub(crate) fn run(args: &args::With) -> Outcome {
+pub(crate) fn run(args: &args::With) -> CommandResult {
     match (&args.install, &args.systemd) {
         (Some(folder), _) => install(folder.as_deref())?,
         (None, Some(unit)) => print(&drop_in(unit, Library::find()?.path()))?,

@@ -1,10 +1,10 @@
 //! Answers other commands' requests to this session.
 
-use ppt_listener::Why;
+use ppt_listener::TriggerCause;
 
 use super::door::Door;
 use super::{Live, Outputs};
-use crate::session::{self, Answer, Ask, Captured, Recorder, Request, VERSION};
+use crate::session::{self, Ask, Captured, Recorder, SessionReply, SessionRequest, VERSION};
 
 impl Live<'_> {
     /// Answers clients. The capturing threads do not wait for this.
@@ -12,7 +12,7 @@ impl Live<'_> {
         let questions = self.door.as_mut().map(Door::questions).unwrap_or_default();
         for (mut stream, question) in questions {
             let answer = match question {
-                Ok(Request { v: VERSION, ask }) => self.answer(ask),
+                Ok(SessionRequest { v: VERSION, ask }) => self.answer(ask),
                 Ok(_) => self.refusal("it speaks another version"),
                 Err(error) => self.refusal(&error.to_string()),
             };
@@ -21,9 +21,9 @@ impl Live<'_> {
         }
     }
 
-    fn answer(&mut self, ask: Ask) -> Answer {
+    fn answer(&mut self, ask: Ask) -> SessionReply {
         match ask {
-            Ask::List => Answer {
+            Ask::List => SessionReply {
                 ok: true,
                 processes: self.captured(),
                 output: self.outputs.full_name(),
@@ -44,8 +44,8 @@ impl Live<'_> {
             }
             Ask::Trigger { note, .. } => match &self.flight {
                 Some(flight) => {
-                    flight.trigger(Why::Hand, None, note);
-                    Answer { ok: true, ..self.refusal("") }
+                    flight.trigger(TriggerCause::Hand, None, note);
+                    SessionReply { ok: true, ..self.refusal("") }
                 }
                 None => self.refusal("it has no flight recorder"),
             },
@@ -60,8 +60,8 @@ impl Live<'_> {
         let mut processes: Vec<Captured> = Vec::new();
         for member in &self.members {
             let target = member.session.target();
-            let buffers = member.session.attached().iter().map(|it| it.buffer.name.clone());
-            match processes.iter_mut().find(|it| it.pid == target.pid()) {
+            let buffers = member.session.attached().iter().map(|buffer| buffer.buffer.name.clone());
+            match processes.iter_mut().find(|process| process.pid == target.pid()) {
                 Some(it) => it.buffers.extend(buffers),
                 None => processes.push(Captured {
                     pid: target.pid(),
@@ -74,15 +74,15 @@ impl Live<'_> {
         processes
     }
 
-    fn choose_and_answer(&mut self, pid: i32, names: &[String], enabled: bool) -> Answer {
+    fn choose_and_answer(&mut self, pid: i32, names: &[String], enabled: bool) -> SessionReply {
         match self.choose(pid, names, enabled) {
-            Ok(changed) => Answer { ok: true, changed, ..self.refusal("") },
+            Ok(changed) => SessionReply { ok: true, changed, ..self.refusal("") },
             Err(why) => self.refusal(&why),
         }
     }
 
-    fn refusal(&self, error: &str) -> Answer {
+    fn refusal(&self, error: &str) -> SessionReply {
         let ppt = std::process::id();
-        Answer { v: VERSION, error: error.into(), ppt, ..Answer::default() }
+        SessionReply { v: VERSION, error: error.into(), ppt, ..SessionReply::default() }
     }
 }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 /// Starts a capture of `feeds`, or a flight recorder.
 pub(super) fn begin(
-    options: &args::Capture,
+    options: &args::CaptureArgs,
     sessions: &[Session],
     feeds: Vec<Feed>,
     outputs: &Outputs,

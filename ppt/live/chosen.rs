@@ -5,7 +5,7 @@ use ppt_listener::{Chosen, Flip as Stated, FlipRing as StatedRing, Listener};
 use ppt_text::escaped;
 
 use super::{Live, Member};
-use crate::choice::{self, Named};
+use crate::choice::{self, NamedChoice};
 use crate::code::Code;
 use crate::report;
 use crate::session::Choosable;
@@ -13,10 +13,10 @@ use crate::session::Choosable;
 /// The capture's record of a change.
 fn stated(flip: Flip) -> Stated {
     let Flip { nonce, mono_ns, changes, rings } = flip;
-    let ring = |it: FlipRing| StatedRing {
-        ring: it.ring,
-        first_enabled: it.first_enabled,
-        first_disabled: it.first_disabled,
+    let ring = |ring: FlipRing| StatedRing {
+        ring: ring.ring,
+        first_enabled: ring.first_enabled,
+        first_disabled: ring.first_disabled,
     };
     Stated {
         nonce,
@@ -46,15 +46,15 @@ impl Live<'_> {
 
     /// The selectable items in process `pid`, and whether each is enabled.
     pub(super) fn choosable(&self, pid: i32) -> Vec<Choosable> {
-        let members = self.members.iter().filter(|it| it.session.target().pid() == pid);
-        let buffers = members.flat_map(|it| it.session.attached());
-        let buffers = buffers.filter(|it| it.end().is_none());
-        let of = buffers.flat_map(|it| {
-            choice::names(&it.buffer.schema).into_iter().map(
-                |Named { bit, buffer, name, .. }| Choosable {
+        let members = self.members.iter().filter(|member| member.session.target().pid() == pid);
+        let buffers = members.flat_map(|member| member.session.attached());
+        let buffers = buffers.filter(|buffer| buffer.end().is_none());
+        let of = buffers.flat_map(|attached_buffer| {
+            choice::names(&attached_buffer.buffer.schema).into_iter().map(
+                |NamedChoice { bit, buffer, name, .. }| Choosable {
                     buffer,
                     name,
-                    enabled: it.masks().is_enabled(bit),
+                    enabled: attached_buffer.masks().is_enabled(bit),
                 },
             )
         });
@@ -69,10 +69,10 @@ impl Live<'_> {
         patterns: &[String],
         enabled: bool,
     ) -> Result<Vec<String>, String> {
-        let of_process = |it: &Member| it.session.target().pid() == pid;
-        let members = self.members.iter().filter(|it| of_process(it));
-        let there = members.flat_map(|it| it.session.attached());
-        let there = there.flat_map(|it| choice::names(&it.buffer.schema));
+        let of_process = |member: &Member| member.session.target().pid() == pid;
+        let members = self.members.iter().filter(|member| of_process(member));
+        let there = members.flat_map(|member| member.session.attached());
+        let there = there.flat_map(|buffer| choice::names(&buffer.buffer.schema));
         if let Some(what) = choice::unknown(patterns, &there.collect::<Vec<_>>()) {
             return Err(what);
         }
@@ -92,8 +92,8 @@ impl Live<'_> {
             self.tell_flips(index);
         }
         let after = self.choosable(pid);
-        let changed = after.into_iter().filter(|it| !before.contains(it));
-        Ok(changed.map(|it| format!("{}.{}", it.buffer, it.name)).collect())
+        let changed = after.into_iter().filter(|choosable| !before.contains(choosable));
+        Ok(changed.map(|choosable| format!("{}.{}", choosable.buffer, choosable.name)).collect())
     }
 
     /// Reports names of the command line that matched nothing.

@@ -14,7 +14,7 @@ const AWAITING_AT_FIRST: Duration = Duration::from_millis(1);
 impl Live<'_> {
     /// Sets the time of the next check: after `longest`, or sooner if ppt awaits a segment.
     pub(super) fn look_again(&self, longest: Duration) {
-        let after = match self.members.iter().any(|it| it.session.awaits()) {
+        let after = match self.members.iter().any(|member| member.session.awaits()) {
             true if self.started.elapsed() < LOOK => AWAITING_AT_FIRST,
             true => AWAITING,
             // Others may wait for memory that the next check gives back.

@@ -9,9 +9,9 @@ use crate::report;
 const NAMED: usize = 8;
 
 #[derive(Default)]
-pub(super) struct Detached(Vec<Process>);
+pub(super) struct Detached(Vec<DetachedProcess>);
 
-struct Process {
+struct DetachedProcess {
     pid: i32,
     start_time: u64,
     comm: String,
@@ -19,7 +19,7 @@ struct Process {
     buffers: Vec<Buffer>,
 }
 
-impl Process {
+impl DetachedProcess {
     fn is(&self, target: &Target) -> bool {
         (self.pid, self.start_time) == (target.pid(), target.start_time())
     }
@@ -28,9 +28,9 @@ impl Process {
 impl Detached {
     /// Records that another command disabled this buffer or took it over.
     pub(super) fn add(&mut self, target: &Target, buffer: &Buffer) {
-        match self.0.iter_mut().find(|it| it.is(target)) {
+        match self.0.iter_mut().find(|process| process.is(target)) {
             Some(process) => process.buffers.push(buffer.clone()),
-            None => self.0.push(Process {
+            None => self.0.push(DetachedProcess {
                 pid: target.pid(),
                 start_time: target.start_time(),
                 comm: target.comm().into(),
@@ -42,15 +42,16 @@ impl Detached {
     /// Whether this buffer stays disabled. If no buffer of a process `is_captured` any more, its
     /// later plugins and programs stay disabled, too.
     pub(super) fn has(&self, target: &Target, buffer: &Buffer, is_captured: bool) -> bool {
-        let process = self.0.iter().find(|it| it.is(target));
+        let process = self.0.iter().find(|process| process.is(target));
         process.is_some_and(|process| {
             !is_captured || process.buffers.iter().any(|it| it.is_copy_of(buffer))
         })
     }
 
     /// Reports at the end the processes with missing frames.
-    pub(super) fn tell(&self) {
-        let named = self.0.iter().take(NAMED).map(|it| format!("{} ({})", it.pid, it.comm));
+    pub(super) fn report(&self) {
+        let named =
+            self.0.iter().take(NAMED).map(|process| format!("{} ({})", process.pid, process.comm));
         let named = named.collect::<Vec<_>>().join(", ");
         let more = match self.0.len().saturating_sub(NAMED) {
             0 => String::new(),

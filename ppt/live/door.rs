@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::session::{self, Line, PATIENCE, Request};
+use crate::session::{self, PATIENCE, PartialLine, SessionRequest};
 
 /// The most requests read at the same time. Clients send theirs at once; beyond the limit, the
 /// oldest ones are dropped.
@@ -25,7 +25,7 @@ pub(super) struct Door {
 /// A client with an incomplete request; the session does not wait for it.
 struct Knock {
     stream: UnixStream,
-    line: Line,
+    line: PartialLine,
     since: Instant,
 }
 
@@ -48,7 +48,7 @@ impl Door {
     }
 
     /// The complete requests of authorised clients.
-    pub(super) fn questions(&mut self) -> Vec<(UnixStream, io::Result<Request>)> {
+    pub(super) fn questions(&mut self) -> Vec<(UnixStream, io::Result<SessionRequest>)> {
         let mut questions = Vec::new();
         self.read(&mut questions);
         // At most the length of a socket's queue, so that a client that connects without pause
@@ -78,11 +78,11 @@ impl Door {
         if self.knocking.len() >= AT_ONCE {
             self.knocking.remove(0);
         }
-        self.knocking.push(Knock { stream, line: Line::default(), since: Instant::now() });
+        self.knocking.push(Knock { stream, line: PartialLine::default(), since: Instant::now() });
     }
 
     /// Reads the received data; drops clients that take too long.
-    fn read(&mut self, questions: &mut Vec<(UnixStream, io::Result<Request>)>) {
+    fn read(&mut self, questions: &mut Vec<(UnixStream, io::Result<SessionRequest>)>) {
         for mut knock in std::mem::take(&mut self.knocking) {
             match knock.line.read(&mut knock.stream) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use ppt_agent::{Attached, Buffer, Segment, Session, Target, Threads};
+use ppt_agent::{AttachedBuffer, Buffer, Segment, Session, Target, Threads};
 use ppt_listener::{Feed, ListedSegment, Source, Unattended};
 
 /// The buffers of a session, in order. `from_start`: the process waits for this session, and has
 /// written no frame yet.
 pub(super) fn feeds(session: &Session, from_start: bool) -> impl Iterator<Item = Feed> {
     let threads = session.target().threads_there();
-    session.attached().iter().map(move |it| {
-        let mut feed = feed(session.target(), it, threads.clone(), from_start);
-        let leftovers = it.leftovers.iter().flat_map(|it| unattended(&it.segment, &it.unattended));
+    session.attached().iter().map(move |buffer| {
+        let mut feed = feed(session.target(), buffer, threads.clone(), from_start);
+        let leftovers = buffer
+            .leftovers
+            .iter()
+            .flat_map(|leftover| unattended(&leftover.segment, &leftover.unattended));
         feed.unattended.extend(leftovers);
         feed
     })
@@ -64,22 +67,22 @@ pub(super) fn source(target: &Target, buffer: &Buffer) -> Source {
 /// The current segment of a buffer.
 pub(super) fn feed(
     target: &Target,
-    it: &Attached,
+    buffer: &AttachedBuffer,
     threads: Option<Threads>,
     from_start: bool,
 ) -> Feed {
     Feed {
         source: Source {
-            segments: segments(it),
+            segments: segments(buffer),
             from_start,
-            clock: it.clock.as_ref().map_or(String::new(), |clock| clock.name().into()),
-            ..source(target, &it.buffer)
+            clock: buffer.clock.as_ref().map_or(String::new(), |clock| clock.name().into()),
+            ..source(target, &buffer.buffer)
         },
-        segment: it.segment.clone(),
-        first: it.first.clone(),
-        cells: it.cells.clone(),
-        unattended: unattended(&it.segment, &it.unattended).collect(),
-        populated: it.plan.populate,
+        segment: buffer.segment.clone(),
+        first: buffer.first.clone(),
+        cells: buffer.cells.clone(),
+        unattended: unattended(&buffer.segment, &buffer.unattended).collect(),
+        populated: buffer.plan.populate,
         alive: threads.map(|threads| Box::new(move |tid| threads.has(tid)) as _),
     }
 }
@@ -88,18 +91,23 @@ fn unattended(
     segment: &Arc<Segment>,
     frames: &[ppt_agent::Unattended],
 ) -> impl Iterator<Item = Unattended> {
-    let of_ring = |it: &ppt_agent::Unattended| {
+    let of_ring = |unattended: &ppt_agent::Unattended| {
         let segment = segment.clone();
-        Unattended { segment, ring: it.ring, first_seq: it.first, count: it.count }
+        Unattended {
+            segment,
+            ring: unattended.ring,
+            first_seq: unattended.first,
+            count: unattended.count,
+        }
     };
     frames.iter().map(of_ring)
 }
 
 /// All segments that the capture refers to.
-fn segments(it: &Attached) -> Vec<ListedSegment> {
-    let leftovers = it.leftovers.iter().map(|it| &it.segment);
+fn segments(buffer: &AttachedBuffer) -> Vec<ListedSegment> {
+    let leftovers = buffer.leftovers.iter().map(|leftover| &leftover.segment);
     let mut segments: Vec<ListedSegment> = Vec::new();
-    for segment in leftovers.chain(it.former()).chain([&it.segment]).map(listed) {
+    for segment in leftovers.chain(buffer.former()).chain([&buffer.segment]).map(listed) {
         // Rings may grow into a segment of an earlier session.
         segments.retain(|it| it.nonce != segment.nonce);
         segments.push(segment);

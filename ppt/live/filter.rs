@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ppt_agent::{Buffer, Target};
 use ppt_dump::DumpError;
 use ppt_listener::{ClockReading, Filter, FramesHead, SharedFilter, Source};
-use ppt_predicate::{Error, FrameKind, Predicate, Sieve};
+use ppt_predicate::{ExpressionError, FrameKind, Predicate, Sieve};
 
 use crate::args;
 use crate::failure::Failure;
@@ -22,34 +22,35 @@ pub(super) fn code() -> &'static str {
 
 /// Rejects an invalid expression, or one that does not fit the frames of `buffers`.
 pub(crate) fn check_where<'a>(
-    args: &args::Capture,
+    args: &args::CaptureArgs,
     buffers: impl IntoIterator<Item = (&'a Target, &'a Buffer)>,
 ) -> Result<(), Failure> {
     let Some(predicate) = predicate(args)? else { return Ok(()) };
-    let kinds = buffers.into_iter().flat_map(|(_, it)| {
-        let kind = |frame| FrameKind { buffer: &it.schema.buffer, schema: &it.schema, frame };
-        it.schema.frames.iter().filter(|it| !it.is_hidden()).map(kind)
+    let kinds = buffers.into_iter().flat_map(|(_, buffer)| {
+        let kind =
+            |frame| FrameKind { buffer: &buffer.schema.buffer, schema: &buffer.schema, frame };
+        buffer.schema.frames.iter().filter(|frame| !frame.is_hidden()).map(kind)
     });
     let kinds: Vec<FrameKind<'_>> = kinds.collect();
     predicate.compile(&kinds).map_err(|error| refused(&error))?;
     Ok(())
 }
 
-fn predicate(args: &args::Capture) -> Result<Option<Predicate>, Failure> {
+fn predicate(args: &args::CaptureArgs) -> Result<Option<Predicate>, Failure> {
     let parsed = args.matching.as_deref().map(Predicate::parse).transpose();
     parsed.map_err(|error| refused(&error))
 }
 
-fn refused(error: &Error) -> Failure {
+fn refused(error: &ExpressionError) -> Failure {
     Failure::usage(code(), format!("--where: {}", drawn(error)))
 }
 
-fn drawn(error: &Error) -> String {
+fn drawn(error: &ExpressionError) -> String {
     format!("{error}\n{}", error.draw("--where", false))
 }
 
 /// The filter of a capture and its messages.
-pub(super) fn filter(args: &args::Capture) -> Result<Option<(SharedFilter, Remarks)>, Failure> {
+pub(super) fn filter(args: &args::CaptureArgs) -> Result<Option<(SharedFilter, Remarks)>, Failure> {
     let Some(predicate) = predicate(args)? else { return Ok(None) };
     let remarks = Remarks::default();
     let matching = Matching { sieve: Sieve::new(predicate), remarks: remarks.clone() };
@@ -62,7 +63,7 @@ pub(super) fn remark(remarks: &Remarks, what: String) {
 }
 
 /// The messages since the last call.
-pub(super) fn said(remarks: &Remarks) -> Vec<String> {
+pub(super) fn messages(remarks: &Remarks) -> Vec<String> {
     std::mem::take(&mut *locked(remarks))
 }
 
@@ -80,13 +81,14 @@ struct Matching {
 impl Filter for Matching {
     fn introduce(&mut self, new: &[(usize, &Source)]) {
         // Kernel events were requested by another option, so all of them pass.
-        let own = new.iter().filter(|(_, it)| !ppt_kernel::is_builtin(&it.kind));
+        let own = new.iter().filter(|(_, source)| !ppt_kernel::is_builtin(&source.kind));
         let new: Vec<_> = own.copied().collect();
         if new.is_empty() {
             return;
         }
         if let Err(error) = self.sieve.introduce(&new) {
-            let mut names: Vec<&str> = new.iter().map(|(_, it)| it.buffer.as_str()).collect();
+            let mut names: Vec<&str> =
+                new.iter().map(|(_, source)| source.buffer.as_str()).collect();
             names.dedup();
             locked(&self.remarks).push(format!(
                 "{}: all frames are captured, because --where cannot be held against them: {}",

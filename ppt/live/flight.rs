@@ -9,7 +9,7 @@ use ppt_listener::{
     ClockReading, Codec, Content, Flight, FlightOptions, FramesHead, LEAST_MEMORY, News as Event,
     Source, Stretch, TriggerHit, TriggerWatch,
 };
-use ppt_predicate::{Counts, Error, FrameKind, Predicate, Sieve};
+use ppt_predicate::{Counts, ExpressionError, FrameKind, Predicate, Sieve};
 
 use super::filter::Remarks;
 use crate::args;
@@ -26,7 +26,7 @@ const EXPRESSION: &str = "where";
 /// Rejects contradictory options, and expressions that are invalid or do not fit the frames and
 /// counters of `buffers`.
 pub(crate) fn check_flight<'a>(
-    args: &args::Capture,
+    args: &args::CaptureArgs,
     buffers: impl IntoIterator<Item = (&'a Target, &'a Buffer)>,
 ) -> Result<(), Failure> {
     let flight = &args.flight;
@@ -50,9 +50,10 @@ pub(crate) fn check_flight<'a>(
         return Err(Failure::usage(Code::WindowTooLong, message));
     }
     let buffers: Vec<&Buffer> = buffers.into_iter().map(|(_, buffer)| buffer).collect();
-    let kinds = buffers.iter().flat_map(|it| {
-        let kind = |frame| FrameKind { buffer: &it.schema.buffer, schema: &it.schema, frame };
-        it.schema.frames.iter().filter(|it| !it.is_hidden()).map(kind)
+    let kinds = buffers.iter().flat_map(|buffer| {
+        let kind =
+            |frame| FrameKind { buffer: &buffer.schema.buffer, schema: &buffer.schema, frame };
+        buffer.schema.frames.iter().filter(|frame| !frame.is_hidden()).map(kind)
     });
     let kinds: Vec<FrameKind<'_>> = kinds.collect();
     for predicate in parsed("--on", &flight.on)? {
@@ -61,7 +62,7 @@ pub(crate) fn check_flight<'a>(
     for predicate in parsed("--on-counter", &flight.on_counter)? {
         // Without any buffer yet, any counter may appear.
         if !buffers.is_empty() {
-            let schemas = buffers.iter().map(|it| &it.schema);
+            let schemas = buffers.iter().map(|buffer| &buffer.schema);
             Counts::check(&predicate, schemas).map_err(|error| refused("--on-counter", &error))?;
         }
     }
@@ -73,16 +74,16 @@ fn parsed(option: &str, texts: &[String]) -> Result<Vec<Predicate>, Failure> {
     texts.iter().map(parse).collect()
 }
 
-fn refused(option: &str, error: &Error) -> Failure {
+fn refused(option: &str, error: &ExpressionError) -> Failure {
     Failure::usage(EXPRESSION, format!("{option}: {}", drawn(option, error)))
 }
 
-fn drawn(option: &str, error: &Error) -> String {
+fn drawn(option: &str, error: &ExpressionError) -> String {
     format!("{error}\n{}", error.draw(option, false))
 }
 
 /// The options of the recorder, if there is one.
-pub(super) fn options(args: &args::Capture) -> Option<FlightOptions> {
+pub(super) fn options(args: &args::CaptureArgs) -> Option<FlightOptions> {
     let flight = &args.flight;
     let keep = flight.time?;
     Some(FlightOptions {
@@ -93,7 +94,7 @@ pub(super) fn options(args: &args::Capture) -> Option<FlightOptions> {
         memory: flight.memory,
         on_gap: flight.on_gap,
         counters: args.counters.max(super::options::FEWEST_COUNTERS),
-        compress: args.compress.map(|it| match it {
+        compress: args.compress.map(|compress| match compress {
             args::Compress::Zstd => Codec::Zstd,
             args::Compress::Lz4 => Codec::Lz4,
         }),
@@ -102,7 +103,7 @@ pub(super) fn options(args: &args::Capture) -> Option<FlightOptions> {
 }
 
 /// The triggers and their messages.
-pub(super) fn watch(args: &args::Capture) -> Result<(Box<dyn TriggerWatch>, Remarks), Failure> {
+pub(super) fn watch(args: &args::CaptureArgs) -> Result<(Box<dyn TriggerWatch>, Remarks), Failure> {
     let remarks = Remarks::default();
     let frames = parsed("--on", &args.flight.on)?.into_iter().map(|predicate| OfFrames {
         text: predicate.text().into(),
@@ -142,15 +143,16 @@ struct OfFrames {
 impl TriggerWatch for Expressions {
     fn introduce(&mut self, new: &[(usize, &Source)]) {
         // Kernel events only help to explain a trigger.
-        let own = new.iter().filter(|(_, it)| !ppt_kernel::is_builtin(&it.kind));
+        let own = new.iter().filter(|(_, source)| !ppt_kernel::is_builtin(&source.kind));
         let new: Vec<_> = own.copied().collect();
         if new.is_empty() {
             return;
         }
         for OfFrames { sieve, refused, .. } in &mut self.frames {
             let Err(error) = sieve.introduce(&new) else { continue };
-            refused.extend(new.iter().map(|it| it.0));
-            let mut names: Vec<&str> = new.iter().map(|(_, it)| it.buffer.as_str()).collect();
+            refused.extend(new.iter().map(|entry| entry.0));
+            let mut names: Vec<&str> =
+                new.iter().map(|(_, source)| source.buffer.as_str()).collect();
             names.dedup();
             super::filter::remark(
                 &self.remarks,
@@ -165,7 +167,7 @@ impl TriggerWatch for Expressions {
     }
 
     fn clocks(&mut self, readings: &[ClockReading]) {
-        self.frames.iter_mut().for_each(|it| it.sieve.clocks(readings));
+        self.frames.iter_mut().for_each(|frame| frame.sieve.clocks(readings));
     }
 
     fn frames(
@@ -192,7 +194,7 @@ impl TriggerWatch for Expressions {
 }
 
 /// Reports events of windows; returns whether there was no permanent failure.
-pub(super) fn tell(flight: &Flight, quiet: bool) -> bool {
+pub(super) fn report(flight: &Flight, quiet: bool) -> bool {
     let mut ok = true;
     for event in flight.news() {
         match event {
@@ -243,8 +245,8 @@ fn in_part(name: &str, held: Stretch, wanted: Stretch) -> String {
     )
 }
 
-fn seconds(it: Stretch) -> String {
-    format!("{:.1}", it.to_ns.saturating_sub(it.from_ns) as f64 / 1e9)
+fn seconds(stretch: Stretch) -> String {
+    format!("{:.1}", stretch.to_ns.saturating_sub(stretch.from_ns) as f64 / 1e9)
 }
 
 /// The outcome of a recorder's frames, for the summary.

@@ -39,7 +39,7 @@ pub(crate) struct Follow {
     /// Each captured program.
     known: HashMap<Origin, ProgramFacts>,
     /// Whether ppt attaches to everything that a command starts.
-    command: Option<Command>,
+    command: Option<FollowedCommand>,
     missed: Missed,
     /// Live processes that ppt refused: it tries each only once.
     refused: BTreeSet<i32>,
@@ -73,7 +73,7 @@ impl ProgramFacts {
 }
 
 /// Facts about the processes of a command.
-struct Command {
+struct FollowedCommand {
     /// A variable in the environment of its programs.
     variable: Vec<u8>,
     strays: Strays,
@@ -84,7 +84,7 @@ struct Command {
     unwanted: Vec<&'static str>,
 }
 
-impl Command {
+impl FollowedCommand {
     /// Whether a buffer was not requested.
     fn leaves_out(&self, buffer: &Buffer) -> bool {
         let is_of_library = || Path::new(&buffer.object).file_name() == Some(FILE_NAME.as_ref());
@@ -102,7 +102,7 @@ impl Follow {
     /// library that were not requested.
     pub(crate) fn command(unwanted: Vec<&'static str>) -> Result<(Self, Guest), Failure> {
         let (reception, guest) = Reception::of_command()?;
-        let command = Command {
+        let command = FollowedCommand {
             variable: guest.hello().into_bytes(),
             strays: Strays::default(),
             searcher: Searcher::of_many(),
@@ -112,7 +112,7 @@ impl Follow {
         Ok((Self::new(reception, Some(command)), guest))
     }
 
-    fn new(reception: Reception, command: Option<Command>) -> Self {
+    fn new(reception: Reception, command: Option<FollowedCommand>) -> Self {
         Self {
             socket: reception.of_forks(),
             reception: Some(reception),
@@ -150,8 +150,8 @@ impl Follow {
 
     /// Whether a process of the command has not yet had time to say hello.
     pub(super) fn awaits_strays(&self) -> bool {
-        let strays = self.command.as_ref().map(|it| &it.strays);
-        strays.is_some_and(|it| it.are_awaited(|pid| !self.taken.contains(&pid)))
+        let strays = self.command.as_ref().map(|command| &command.strays);
+        strays.is_some_and(|stray| stray.are_awaited(|pid| !self.taken.contains(&pid)))
     }
 
     /// Records processes that a list contains for the first time.
@@ -169,9 +169,9 @@ impl Follow {
         let origin = session.target().origin()?;
         let known = self.known.entry(origin).or_default();
         known.owners.insert(session.target().owner());
-        for it in session.attached() {
-            if !known.buffers.iter().any(|known| known.is_copy_of(&it.buffer)) {
-                known.buffers.push(it.buffer.clone());
+        for buffer in session.attached() {
+            if !known.buffers.iter().any(|known| known.is_copy_of(&buffer.buffer)) {
+                known.buffers.push(buffer.buffer.clone());
             }
         }
         Some(origin)
@@ -189,7 +189,7 @@ impl Follow {
 
     /// Reports processes that were found but not captured.
     pub(super) fn tell_missed(&self) {
-        self.missed.tell();
+        self.missed.report();
     }
 }
 

@@ -17,7 +17,7 @@ impl Live<'_> {
     /// Gives every buffer whose rings are too small a larger segment.
     pub(super) fn grow(&mut self) {
         for Undersized { feed, enough_slots: enough } in self.listener.undersized() {
-            let member = self.members.iter().position(|it| it.feeds().contains(&feed));
+            let member = self.members.iter().position(|member| member.feeds().contains(&feed));
             if let Some(member) = member {
                 self.grow_buffer(member, feed - self.members[member].feed, enough);
             }

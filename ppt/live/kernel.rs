@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use ppt_agent::Target;
-use ppt_kernel::{Counts, Kernel as Events, Probe, Running, Wanted, Watch};
+use ppt_kernel::{Counts, KernelRequest as Events, Probe, ProcessEvents, ReaderThread, Wanted};
 use ppt_text::escaped;
 
 use crate::code::Code;
@@ -16,12 +16,12 @@ use crate::{args, descriptors, report, wording};
 const FEWEST_STACKS: u64 = 20;
 
 /// Kernel activity of captured processes.
-pub(crate) struct Kernel {
+pub(crate) struct KernelWatch {
     events: Events,
     /// Processes with open events that are not captured yet.
-    pub(super) open: Vec<(i32, Watch)>,
+    pub(super) open: Vec<(i32, ProcessEvents)>,
     /// Captured processes with the numbers of their feeds.
-    pub(super) running: Vec<(i32, Vec<usize>, Running)>,
+    pub(super) running: Vec<(i32, Vec<usize>, ReaderThread)>,
     /// All feeds so far.
     pub(super) feeds: Vec<usize>,
     /// The messages that have been printed. They are the same for most processes.
@@ -36,19 +36,19 @@ pub(crate) struct Kernel {
     quiet: bool,
 }
 
-impl Kernel {
+impl KernelWatch {
     /// Whether the command line requests any of this.
-    pub(crate) fn is_wanted(args: &args::Capture) -> bool {
+    pub(crate) fn is_wanted(args: &args::CaptureArgs) -> bool {
         !args.kernel.is_empty() || args.stacks.is_some() || !args.probes.is_empty()
     }
 
     /// The requests of the command line. This needs privileges, as does [`Self::open`].
-    pub(crate) fn wanted(args: &args::Capture) -> Option<Self> {
+    pub(crate) fn wanted(args: &args::CaptureArgs) -> Option<Self> {
         let has = |word| args.kernel.contains(&word);
         let wanted = Wanted {
-            sched: has(args::Kernel::Sched),
-            syscalls: has(args::Kernel::Syscalls),
-            faults: has(args::Kernel::Faults),
+            sched: has(args::KernelPart::Sched),
+            syscalls: has(args::KernelPart::Syscalls),
+            faults: has(args::KernelPart::Faults),
             stacks: args.stacks,
             probe_limit: args.probe_limit,
         };
@@ -72,7 +72,7 @@ impl Kernel {
             unknown,
             quiet,
         };
-        kernel.tell(missing);
+        kernel.report(missing);
         Some(kernel)
     }
 
@@ -89,7 +89,7 @@ impl Kernel {
         if target.ended() {
             return;
         }
-        self.tell(missing);
+        self.report(missing);
         self.open.extend(watch.map(|watch| (pid, watch)));
     }
 
@@ -117,7 +117,7 @@ impl Kernel {
     }
 
     /// Reports what is missing.
-    fn tell(&mut self, missing: Vec<ppt_kernel::KernelError>) {
+    fn report(&mut self, missing: Vec<ppt_kernel::KernelError>) {
         for error in missing {
             self.warn(error.code(), wording::of_kernel(&error));
         }
@@ -150,14 +150,16 @@ impl Kernel {
 
     /// Whether the kernel reports events of process `pid`.
     pub(crate) fn has(&self, pid: i32) -> bool {
-        let running = self.running.iter().map(|it| it.0);
-        self.open.iter().map(|it| it.0).chain(running).any(|it| it == pid)
+        let running = self.running.iter().map(|entry| entry.0);
+        self.open.iter().map(|entry| entry.0).chain(running).any(|number| number == pid)
     }
 
     /// Reads the remaining events of process `pid`; returns its feeds.
     pub(super) fn stop(&mut self, pid: i32) -> Vec<usize> {
-        self.open.retain(|it| it.0 != pid);
-        let Some(at) = self.running.iter().position(|it| it.0 == pid) else { return Vec::new() };
+        self.open.retain(|entry| entry.0 != pid);
+        let Some(at) = self.running.iter().position(|entry| entry.0 == pid) else {
+            return Vec::new();
+        };
         let (_, feeds, running) = self.running.remove(at);
         self.end(pid, running);
         feeds
@@ -171,7 +173,7 @@ impl Kernel {
     }
 
     /// Ends one, and reports the quality of its stacks and the calls without a frame.
-    fn end(&mut self, pid: i32, running: Running) {
+    fn end(&mut self, pid: i32, running: ReaderThread) {
         let counts = running.stop();
         for message in stopped(pid, &counts) {
             self.warn(Code::ProbeStopped.into(), message);

@@ -3,7 +3,7 @@
 use ppt_agent::{BufferEnd, News};
 use ppt_listener::EndReason;
 
-use super::{CaptureEnd, Kind, Live, Member, feed, is_detached, tell};
+use super::{CaptureEnd, CaptureForm, Live, Member, feed, is_detached, tell};
 use crate::code::Code;
 use crate::{report, wording};
 
@@ -20,10 +20,10 @@ impl Live<'_> {
     /// Checks the mailboxes of every process, in order of arrival.
     pub(super) fn look_at_all(&mut self) {
         let mut index = 0;
-        while let Some(feed) = self.members.get(index).map(|it| it.feed) {
+        while let Some(feed) = self.members.get(index).map(|member| member.feed) {
             self.look(index);
             // Skips it if it was removed and another one took its position.
-            index += usize::from(self.members.get(index).is_some_and(|it| it.feed == feed));
+            index += usize::from(self.members.get(index).is_some_and(|member| member.feed == feed));
         }
     }
 
@@ -57,12 +57,15 @@ impl Live<'_> {
     /// Handles the changes of a buffer; returns whether it can still be captured.
     fn take(&mut self, index: usize, buffer: usize, news: News) -> bool {
         let member = &self.members[index];
-        let (it, feed) = (&member.session.attached()[buffer], member.feed + buffer);
+        let (attached_buffer, feed) = (&member.session.attached()[buffer], member.feed + buffer);
         match news {
             News::TicksGivenUp(why) => {
                 self.listener.distrust_ticks();
                 self.status.clear();
-                report::warning(Code::TicksGivenUp, tell::ticks_given_up(&it.buffer.name, &why));
+                report::warning(
+                    Code::TicksGivenUp,
+                    tell::ticks_given_up(&attached_buffer.buffer.name, &why),
+                );
             }
             News::FellOver(errno) => {
                 if let (Some(follow), Some(origin)) = (&mut self.follow, member.origin) {
@@ -70,19 +73,19 @@ impl Live<'_> {
                 }
                 if self.options.verbose {
                     self.status.clear();
-                    report::note(tell::fell_over(it, errno));
+                    report::note(tell::fell_over(attached_buffer, errno));
                 }
             }
             News::Vacated(nonce) => self.listener.retire_segment(feed, nonce),
             News::WentBack { errno, nonce } => {
                 self.listener.retire_segment(feed, nonce);
                 self.status.clear();
-                report::warning(Code::RingsStay, tell::went_back(it, errno));
+                report::warning(Code::RingsStay, tell::went_back(attached_buffer, errno));
             }
             News::Miscounts => {
                 self.ok = false;
                 self.status.clear();
-                report::error(Code::CountersDamaged, tell::miscounts(&it.buffer.name));
+                report::error(Code::CountersDamaged, tell::miscounts(&attached_buffer.buffer.name));
             }
             News::Failed(error) => {
                 self.ok = false;
@@ -98,7 +101,7 @@ impl Live<'_> {
             News::Unmappable(errno) => {
                 self.ok = false;
                 self.status.clear();
-                report::error(Code::CannotMap, tell::unmappable(it, errno));
+                report::error(Code::CannotMap, tell::unmappable(attached_buffer, errno));
                 return false;
             }
             News::Ended(end) => {
@@ -106,10 +109,10 @@ impl Live<'_> {
                 let of_process = matches!(end, BufferEnd::Exec | BufferEnd::Exited);
                 if member.session.attached().len() > 1 && !of_process && !self.options.quiet {
                     self.status.clear();
-                    report::note(tell::ended(member.session.target(), it, end).1);
+                    report::note(tell::ended(member.session.target(), attached_buffer, end).1);
                 }
                 if is_detached(end) {
-                    self.detached.add(member.session.target(), &it.buffer);
+                    self.detached.add(member.session.target(), &attached_buffer.buffer);
                     self.listener.retire(feed);
                     self.members[index].closing.push(buffer);
                 }
@@ -120,16 +123,16 @@ impl Live<'_> {
 }
 
 /// How a member ended, if all its buffers have ended.
-fn over(member: &Member, kind: Kind) -> Option<(BufferEnd, CaptureEnd)> {
+fn over(member: &Member, kind: CaptureForm) -> Option<(BufferEnd, CaptureEnd)> {
     let buffers = member.session.attached();
-    if buffers.iter().any(|it| it.end().is_none()) {
+    if buffers.iter().any(|buffer| buffer.end().is_none()) {
         return None;
     }
     let last = buffers.last()?;
     let end = last.end()?;
     let target = member.session.target();
     let (reason, mut message) = tell::ended(target, last, end);
-    if is_detached(end) && kind != Kind::One {
+    if is_detached(end) && kind != CaptureForm::One {
         let (pid, comm) = (target.pid(), target.comm());
         message = format!("process {pid} ({comm}) is no longer captured: {message}");
     }

@@ -26,7 +26,7 @@ pub(super) struct MemberModules {
 
 impl MemberModules {
     /// Writes changes to the capture, if a read is due. `first_feed` is the session's first feed.
-    pub(super) fn tell(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
+    pub(super) fn report(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
         if self.due.is_none_or(|due| Instant::now() >= due) {
             self.tell_now(first_feed, session, listener);
         }
@@ -50,14 +50,14 @@ impl MemberModules {
 
 /// The modules as the capture states them.
 fn stated(found: FoundModules) -> Modules {
-    let module = |it: MappedModule| Module {
-        start: it.start,
-        end: it.end,
-        offset: it.offset,
-        address: it.address,
-        path: it.path,
-        build_id: it.build_id,
-        is_deleted: it.is_deleted,
+    let module = |module: MappedModule| Module {
+        start: module.start,
+        end: module.end,
+        offset: module.offset,
+        address: module.address,
+        path: module.path,
+        build_id: module.build_id,
+        is_deleted: module.is_deleted,
     };
     Modules {
         mono_ns: found.mono_ns,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ppt_agent::{
-    Allow, AttachOptions, Buffer, ClockChoice, Hold, Limits, SegmentChoice, Session, StampClock,
-    Target,
+    Allow, AttachOptions, Buffer, ClockChoice, Hold, SegmentChoice, Session, StampClock, Target,
+    UserLimits,
 };
 use ppt_listener::{Codec, Rate, Silence};
 
@@ -18,7 +18,7 @@ use crate::measure::{Slots, bytes};
 
 /// The type of a capture, which determines the reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CaptureForm {
     /// One process: the capture ends with it and reports why.
     One,
     /// Several processes: ppt reports each end.
@@ -47,9 +47,9 @@ pub(crate) fn allowed(allow: &[args::Allow]) -> Allow {
 }
 
 /// Options of the agent. `follow` is the socket on which children say hello.
-pub(crate) fn attach_options(args: &args::Capture, follow: Option<u64>) -> AttachOptions {
+pub(crate) fn attach_options(args: &args::CaptureArgs, follow: Option<u64>) -> AttachOptions {
     AttachOptions {
-        limits: Limits {
+        limits: UserLimits {
             slots: match args.slots {
                 Some(Slots::Exactly(slots)) => Some(slots),
                 Some(Slots::Auto) | None => None,
@@ -59,9 +59,9 @@ pub(crate) fn attach_options(args: &args::Capture, follow: Option<u64>) -> Attac
         },
         allow: allowed(&args.allow),
         clock: match args.clock {
-            args::Clock::Auto => ClockChoice::Auto,
-            args::Clock::Tsc => ClockChoice::Ticks,
-            args::Clock::Monotonic => ClockChoice::Monotonic,
+            args::StampSource::Auto => ClockChoice::Auto,
+            args::StampSource::Tsc => ClockChoice::Ticks,
+            args::StampSource::Monotonic => ClockChoice::Monotonic,
         },
         segment: match args.segment {
             args::Segment::Auto => SegmentChoice::Auto,
@@ -76,7 +76,7 @@ pub(crate) fn attach_options(args: &args::Capture, follow: Option<u64>) -> Attac
 
 /// Rejects a size that cannot hold a single frame of `buffers`.
 pub(crate) fn check_size<'a>(
-    args: &args::Capture,
+    args: &args::CaptureArgs,
     buffers: impl IntoIterator<Item = (&'a Target, &'a Buffer)>,
 ) -> Result<(), Failure> {
     let Some(max) = args.max_size else { return Ok(()) };
@@ -95,7 +95,7 @@ pub(crate) fn check_size<'a>(
 
 /// Options of the listener for `sessions`.
 pub(super) fn listen_options(
-    args: &args::Capture,
+    args: &args::CaptureArgs,
     sessions: &[Session],
 ) -> ppt_listener::ListenerOptions {
     let default = ppt_listener::ListenerOptions::default();
@@ -105,9 +105,10 @@ pub(super) fn listen_options(
             args::Rate::Peak | args::Rate::Paper => default.silence,
         },
         // Triggers must be detected soon.
-        chunk_age: match args.to_stdout() || args.flight.time.is_some() {
-            true => default.chunk_age,
-            false => FILE_AGE,
+        chunk_age: if args.to_stdout() || args.flight.time.is_some() {
+            default.chunk_age
+        } else {
+            FILE_AGE
         },
         max_size: args.max_size,
         counters: args.counters.max(FEWEST_COUNTERS),
@@ -115,7 +116,7 @@ pub(super) fn listen_options(
             args::Rate::Peak | args::Rate::LowPower => Rate::Peak,
             args::Rate::Paper => Rate::Paper,
         },
-        compress: args.compress.map(|it| match it {
+        compress: args.compress.map(|compress| match compress {
             args::Compress::Zstd => Codec::Zstd,
             args::Compress::Lz4 => Codec::Lz4,
         }),
@@ -127,6 +128,6 @@ pub(super) fn listen_options(
 
 /// Whether ppt does not trust the CPU's counter.
 fn distrusts_ticks(session: &Session) -> bool {
-    let distrusted = |it: &Option<StampClock>| matches!(it, Some(StampClock::Distrusted(_)));
-    session.attached().iter().any(|it| distrusted(&it.clock))
+    let distrusted = |clock: &Option<StampClock>| matches!(clock, Some(StampClock::Distrusted(_)));
+    session.attached().iter().any(|buffer| distrusted(&buffer.clock))
 }

@@ -22,7 +22,7 @@ pub(crate) enum Outputs {
 
 impl Outputs {
     /// Opens the outputs that the command line names.
-    pub(crate) fn open(args: &args::Capture) -> Result<Self, Failure> {
+    pub(crate) fn open(args: &args::CaptureArgs) -> Result<Self, Failure> {
         Ok(match args.flight.time {
             Some(_) => Self::Windows(Windows::open(args)?),
             None => Self::Files(Box::new(Files::open(args)?)),

@@ -1,7 +1,7 @@
 //! The result of a wait.
 
 /// The result of a wait.
-pub(crate) struct Ready {
+pub(crate) struct WaitResult {
     pub(super) listener: bool,
     pub(super) undersized: bool,
     pub(super) tick: bool,

@@ -48,7 +48,7 @@ pub(super) struct MemberNames {
 
 impl MemberNames {
     /// Reads names, and writes changes to the capture. `first_feed` is the session's first feed.
-    pub(super) fn tell(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
+    pub(super) fn report(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
         self.tell_some(AT_ONCE, first_feed, session, listener);
     }
 

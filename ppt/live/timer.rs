@@ -13,9 +13,9 @@ pub(super) const LOOK: Duration = Duration::from_secs(1);
 /// The first checks come sooner: the first frame shows whether a segment can be mapped.
 pub(super) const FIRST_LOOK: Duration = Duration::from_millis(100);
 /// The timer of the checks, and the timer of the end if `--duration` gives one.
-pub(super) fn timers(options: &args::Capture) -> Result<(TimerFd, Option<TimerFd>), Failure> {
+pub(super) fn timers(options: &args::CaptureArgs) -> Result<(TimerFd, Option<TimerFd>), Failure> {
     let ticks = timer(FIRST_LOOK, Some(LOOK))?;
-    Ok((ticks, options.duration.map(|it| timer(it, None)).transpose()?))
+    Ok((ticks, options.duration.map(|duration| timer(duration, None)).transpose()?))
 }
 
 pub(crate) fn timer(after: Duration, every: Option<Duration>) -> Result<TimerFd, Failure> {

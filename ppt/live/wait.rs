@@ -5,19 +5,19 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::door::Door;
-use super::ready::Ready;
+use super::ready::WaitResult;
 use super::{Follow, Live, Member};
 use crate::failure::{Failure, failed};
 
 impl Live<'_> {
     /// Waits until something is ready, here or in `others`.
-    pub(crate) fn wait(&self, others: &[BorrowedFd]) -> Result<Ready, Failure> {
-        let pidfds: Vec<_> = self.members.iter().map(|it| it.session.pidfd()).collect();
+    pub(crate) fn wait(&self, others: &[BorrowedFd]) -> Result<WaitResult, Failure> {
+        let pidfds: Vec<_> = self.members.iter().map(|member| member.session.pidfd()).collect();
         let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![watch(self.listener.wake()), watch(self.ticks.as_fd())];
         let undersized = if self.grows() { PollFlags::POLLIN } else { PollFlags::empty() };
         fds.push(PollFd::new(self.listener.undersized_fd(), undersized));
-        fds.extend(self.deadline.as_ref().map(|it| watch(it.as_fd())));
+        fds.extend(self.deadline.as_ref().map(|deadline| watch(deadline.as_fd())));
         let first_other = fds.len();
         fds.extend(others.iter().copied().map(watch));
         let hellos = fds.len();
@@ -43,6 +43,6 @@ impl Live<'_> {
         };
         let ended = self.members.iter().zip(&pidfds).filter_map(ended).collect();
         let door = (0..doors).fold(false, |door, _| door | next());
-        Ok(Ready { listener, undersized, tick, deadline, door, hello, ended, others })
+        Ok(WaitResult { listener, undersized, tick, deadline, door, hello, ended, others })
     }
 }

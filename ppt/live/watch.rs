@@ -14,7 +14,7 @@ impl Live<'_> {
         let target = self.members[member].session.target();
         let pid = target.pid();
         kernel.open(target);
-        let Some(at) = kernel.open.iter().position(|it| it.0 == pid) else { return };
+        let Some(at) = kernel.open.iter().position(|entry| entry.0 == pid) else { return };
         let (_, watch) = kernel.open.remove(at);
         let buffers = watch.buffers();
         let names: Vec<String> =
@@ -34,14 +34,14 @@ impl Live<'_> {
             };
             Feed { populated: 1, ..Feed::starting_now(source, segment) }
         });
-        let added = self.listener.add(feeds.collect()).map_err(|it| it.to_string());
+        let added = self.listener.add(feeds.collect()).map_err(|error| error.to_string());
         let first = self.dropped.len();
         let numbers: Vec<usize> = (first..first + names.len()).collect();
         let started = added.and_then(|()| {
             self.dropped.resize(first + names.len(), Default::default());
             self.names.extend(names);
             kernel.feeds.extend(&numbers);
-            watch.start().map_err(|it| it.to_string())
+            watch.start().map_err(|error| error.to_string())
         });
         match started {
             Ok(running) => {
@@ -64,7 +64,7 @@ impl Live<'_> {
         if self.has(pid) {
             return;
         }
-        let feeds = self.kernel.as_mut().map(|it| it.stop(pid)).unwrap_or_default();
+        let feeds = self.kernel.as_mut().map(|kernel| kernel.stop(pid)).unwrap_or_default();
         feeds.into_iter().for_each(|feed| self.listener.retire(feed));
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use ppt_capture::columns::{Access, NumberAt};
 use ppt_capture::{ClockTable, FramesHead, Stamps, TimeNamespace};
-use ppt_predicate::{Chunk, FrameKind, Predicate, Row};
+use ppt_predicate::{Chunk, FrameKind, Predicate, PredicateRow};
 
 const FRAMES: usize = 16 << 10;
 const ROUNDS: usize = 9;
@@ -41,14 +41,18 @@ fn main() {
     let frame = &schema.frames[0];
     assert!(frame.size as usize <= STRIDE);
     let offset = |name: &str| {
-        frame.fields.iter().find(|it| it.name == name).map_or(0, |it| it.offset as usize)
+        frame
+            .fields
+            .iter()
+            .find(|field| field.name == name)
+            .map_or(0, |field| field.offset as usize)
     };
     let mut bytes = vec![0u8; FRAMES * STRIDE];
     let mut word = 1u64;
     for frame in bytes.chunks_exact_mut(STRIDE) {
         word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let mut put = |name: &str, it: &[u8]| {
-            frame[offset(name)..][..it.len()].copy_from_slice(it);
+        let mut put = |name: &str, bytes: &[u8]| {
+            frame[offset(name)..][..bytes.len()].copy_from_slice(bytes);
         };
         put("n", &(word >> 40).to_le_bytes());
         put("size", &((word >> 33) as i32).to_le_bytes());
@@ -64,7 +68,8 @@ fn main() {
     let chunk = Chunk { stamps: &stamps, offset: Some(0), head: &head, pid: 1 };
 
     let n = NumberAt::<u64>::new(offset("n"));
-    let (by_hand, _) = measured(&bytes, |_, frame| n.get(frame).is_some_and(|it| it > 8_000_000));
+    let (by_hand, _) =
+        measured(&bytes, |_, frame| n.get(frame).is_some_and(|number| number > 8_000_000));
     println!("{by_hand:7.2} ns a frame  by hand: n > 8000000");
     for text in [
         "n > 8000000",
@@ -79,7 +84,7 @@ fn main() {
         let kind = FrameKind { buffer: "bench", schema: &schema, frame };
         let program = Predicate::parse(text).unwrap().compile(&[kind]).unwrap().remove(0).unwrap();
         let (time, found) = measured(&bytes, |seqno, bytes| {
-            program.matches(&Row { chunk: &chunk, seqno, bytes }) == Some(true)
+            program.matches(&PredicateRow { chunk: &chunk, seqno, bytes }) == Some(true)
         });
         println!("{time:7.2} ns a frame  {text} ({found} of {FRAMES})");
     }

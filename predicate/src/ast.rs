@@ -1,6 +1,6 @@
 //! The syntax tree.
 
-use ppt_frame_dsl::Span;
+use ppt_frame_dsl::SourceRange;
 
 /// A condition on a frame: true, false or NULL.
 #[derive(Debug, Clone)]
@@ -49,34 +49,34 @@ pub(crate) enum Comparison {
 /// An operand of a test.
 #[derive(Debug, Clone)]
 pub(crate) enum Operand {
-    Field(Name),
+    Field(FieldName),
     Literal(Literal),
 }
 
 /// The name of a field: `handle`, `job.handle`, `dve.job.handle`.
 #[derive(Debug, Clone)]
-pub(crate) struct Name {
+pub(crate) struct FieldName {
     /// One to three.
-    pub parts: Vec<Part>,
-    pub span: Span,
+    pub parts: Vec<NameSegment>,
+    pub span: SourceRange,
 }
 
 /// A part of a name.
 #[derive(Debug, Clone)]
-pub(crate) struct Part {
+pub(crate) struct NameSegment {
     pub text: String,
-    pub span: Span,
+    pub span: SourceRange,
 }
 
 /// A value in the text.
 #[derive(Debug, Clone)]
 pub(crate) struct Literal {
-    pub value: Value,
-    pub span: Span,
+    pub value: ComparedValue,
+    pub span: SourceRange,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum ComparedValue {
     /// Fits i64 or u64.
     Whole(i128),
     Real(f64),
@@ -117,7 +117,7 @@ impl Comparison {
 }
 
 impl Operand {
-    pub fn span(&self) -> &Span {
+    pub fn span(&self) -> &SourceRange {
         match self {
             Operand::Field(name) => &name.span,
             Operand::Literal(literal) => &literal.span,
@@ -127,14 +127,14 @@ impl Operand {
 
 impl Expr {
     /// Every name, in the order of the text.
-    pub fn names<'a>(&'a self, found: &mut Vec<&'a Name>) {
+    pub fn names<'a>(&'a self, found: &mut Vec<&'a FieldName>) {
         let mut see = |operand: &'a Operand| {
             if let Operand::Field(name) = operand {
                 found.push(name);
             }
         };
         match self {
-            Expr::All(all) | Expr::Any(all) => all.iter().for_each(|it| it.names(found)),
+            Expr::All(all) | Expr::Any(all) => all.iter().for_each(|expr| expr.names(found)),
             Expr::Not(of) => of.names(found),
             Expr::Comparison(left, _, right) => [left, right].into_iter().for_each(see),
             Expr::Between { of, low, high, .. } => [of, low, high].into_iter().for_each(see),

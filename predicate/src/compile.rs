@@ -1,10 +1,10 @@
 //! Compiles a syntax tree into a program for one kind of frame.
 
-use crate::ast::{Comparison, Expr, Literal, Operand, Value};
-use crate::error::{Problem, Why};
-use crate::fields::{Field, Fields, Read};
+use crate::ast::{ComparedValue, Comparison, Expr, Literal, Operand};
+use crate::error::{PlacedProblem, Problem};
+use crate::fields::{ExpressionFields, Field, Read};
 use crate::like::Pattern;
-use crate::number::{As, Number, Raw, Source};
+use crate::number::{As, ComparedNumber, NumberOrigin, Raw};
 use crate::program::Node;
 use crate::ranges::Ranges;
 use crate::text_column::{Test, TextColumn};
@@ -12,9 +12,9 @@ use crate::types::Type;
 
 /// The state of a compilation.
 pub(crate) struct Compiler<'a> {
-    fields: &'a Fields<'a>,
+    fields: &'a ExpressionFields<'a>,
     /// Names that are not values of an enum. Another kind of frame may have them.
-    pub doubts: Vec<Why>,
+    pub doubts: Vec<PlacedProblem>,
 }
 
 /// The literals that a field is compared with.
@@ -43,11 +43,11 @@ impl Against<'_> {
 }
 
 impl<'a> Compiler<'a> {
-    pub fn new(fields: &'a Fields<'a>) -> Self {
+    pub fn new(fields: &'a ExpressionFields<'a>) -> Self {
         Compiler { fields, doubts: Vec::new() }
     }
 
-    pub fn node(&mut self, expr: &Expr) -> Result<Node, Why> {
+    pub fn node(&mut self, expr: &Expr) -> Result<Node, PlacedProblem> {
         Ok(match expr {
             Expr::All(all) => Node::All(self.nodes(all)?),
             Expr::Any(all) => Node::Any(self.nodes(all)?),
@@ -73,20 +73,21 @@ impl<'a> Compiler<'a> {
             }
             Expr::Like { of, negated, pattern } => {
                 let field = self.field(of)?;
-                let test = Test::Like(Pattern::of(pattern));
+                let test = Test::Like(Pattern::new(pattern));
                 match &field.read {
                     Read::Text(words) if field.ty == Type::Text => {
                         Node::Text { of: words.clone(), test, negated: *negated }
                     }
                     Read::Enum { value, names, .. } => {
                         let known = names.iter();
-                        let known = known.map(|(it, name)| (it, test.holds(name.as_bytes())));
+                        let known =
+                            known.map(|(number, name)| (number, test.holds(name.as_bytes())));
                         let known = known.collect();
                         Node::Enum { of: whole(value), known, test, negated: *negated }
                     }
                     _ => {
                         let problem = Problem::NoText { field: field.name.clone(), ty: field.ty };
-                        return Err(Why::new(of.span().clone(), problem));
+                        return Err(PlacedProblem::new(of.span().clone(), problem));
                     }
                 }
             }
@@ -98,32 +99,36 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn nodes(&mut self, all: &[Expr]) -> Result<Box<[Node]>, Why> {
-        all.iter().map(|it| self.node(it)).collect()
+    fn nodes(&mut self, all: &[Expr]) -> Result<Box<[Node]>, PlacedProblem> {
+        all.iter().map(|expr| self.node(expr)).collect()
     }
 
-    fn field(&self, of: &Operand) -> Result<&'a Field, Why> {
+    fn field(&self, of: &Operand) -> Result<&'a Field, PlacedProblem> {
         match of {
             Operand::Field(name) => self.fields.find(name),
-            Operand::Literal(literal) => Err(Why::new(literal.span.clone(), Problem::Constant)),
+            Operand::Literal(literal) => {
+                Err(PlacedProblem::new(literal.span.clone(), Problem::Constant))
+            }
         }
     }
 
-    fn bare(&self, of: &Operand) -> Result<Node, Why> {
+    fn bare(&self, of: &Operand) -> Result<Node, PlacedProblem> {
         let what = match of {
-            Operand::Literal(Literal { value: Value::Bool(value), .. }) => {
+            Operand::Literal(Literal { value: ComparedValue::Bool(value), .. }) => {
                 return Ok(Node::Constant(*value));
             }
-            Operand::Literal(_) => return Err(Why::new(of.span().clone(), Problem::Constant)),
+            Operand::Literal(_) => {
+                return Err(PlacedProblem::new(of.span().clone(), Problem::Constant));
+            }
             Operand::Field(name) => {
                 let field = self.fields.find(name)?;
                 if let (Type::Bool, Read::Number(source)) = (field.ty, &field.read) {
-                    return Ok(Node::Numbers(whole(source), Ranges::of(vec![(1, 1)])));
+                    return Ok(Node::Numbers(whole(source), Ranges::new(vec![(1, 1)])));
                 }
                 field.name.clone()
             }
         };
-        Err(Why::new(of.span().clone(), Problem::NoCondition { what }))
+        Err(PlacedProblem::new(of.span().clone(), Problem::NoCondition { what }))
     }
 
     fn comparison(
@@ -131,7 +136,7 @@ impl<'a> Compiler<'a> {
         left: &Operand,
         comparison: Comparison,
         right: &Operand,
-    ) -> Result<Node, Why> {
+    ) -> Result<Node, PlacedProblem> {
         match (left, right) {
             (Operand::Field(name), Operand::Literal(with)) => {
                 self.against(self.fields.find(name)?, &Against::Compare(comparison, with), false)
@@ -149,7 +154,7 @@ impl<'a> Compiler<'a> {
             }
             (Operand::Literal(_), Operand::Literal(_)) => {
                 let span = left.span().start..right.span().end;
-                Err(Why::new(span, Problem::Constant))
+                Err(PlacedProblem::new(span, Problem::Constant))
             }
         }
     }
@@ -159,7 +164,7 @@ impl<'a> Compiler<'a> {
         field: &Field,
         against: &Against<'_>,
         negated: bool,
-    ) -> Result<Node, Why> {
+    ) -> Result<Node, PlacedProblem> {
         match &field.read {
             Read::Number(source) => numbers(field, source, against, negated),
             Read::Text(words) => {
@@ -172,7 +177,8 @@ impl<'a> Compiler<'a> {
             }
             Read::Enum { value, names, .. } => {
                 let test = test(field, against)?;
-                let known = names.iter().map(|(it, name)| (it, test.holds(name.as_bytes())));
+                let known =
+                    names.iter().map(|(number, name)| (number, test.holds(name.as_bytes())));
                 let known = known.collect();
                 Ok(Node::Enum { of: whole(value), known, test, negated })
             }
@@ -186,33 +192,35 @@ impl<'a> Compiler<'a> {
         against: &Against<'_>,
         test: &Test,
         negated: bool,
-    ) -> Result<Node, Why> {
+    ) -> Result<Node, PlacedProblem> {
         let Read::Enum { value, names, .. } = &field.read else {
             return Ok(Node::Constant(false));
         };
         let unequal = matches!(test, Test::Compare(Comparison::Unequal, _));
         let mut values = Vec::new();
         for literal in against.literals() {
-            let Value::Text(name) = &literal.value else { continue };
-            let named = names.iter().filter(|it| it.1 == name);
+            let ComparedValue::Text(name) = &literal.value else { continue };
+            let named = names.iter().filter(|entry| entry.1 == name);
             let before = values.len();
-            values.extend(named.map(|it| (it.0, it.0)));
+            values.extend(named.map(|entry| (entry.0, entry.0)));
             // A value without a name is shown as its number.
-            let number = name.parse::<i128>().ok().filter(|it| it.to_string() == *name);
-            values.extend(number.filter(|it| names.get(*it).is_none()).map(|it| (it, it)));
+            let number = name.parse::<i128>().ok().filter(|number| number.to_string() == *name);
+            values.extend(
+                number.filter(|number| names.get(*number).is_none()).map(|number| (number, number)),
+            );
             if values.len() == before {
-                let there = names.iter().map(|it| it.1.to_owned()).collect();
+                let there = names.iter().map(|name| name.1.to_owned()).collect();
                 let (field, name) = (field.name.clone(), name.clone());
                 let problem = Problem::NoValue { field, name, there };
-                self.doubts.push(Why::new(literal.span.clone(), problem));
+                self.doubts.push(PlacedProblem::new(literal.span.clone(), problem));
             }
         }
-        Ok(Node::Numbers(whole(value), Ranges::of(values).negated(unequal != negated)))
+        Ok(Node::Numbers(whole(value), Ranges::new(values).negated(unequal != negated)))
     }
 }
 
-fn whole(source: &Source) -> Number {
-    Number { source: source.clone(), compared: As::Whole }
+fn whole(source: &NumberOrigin) -> ComparedNumber {
+    ComparedNumber { source: source.clone(), compared: As::Whole }
 }
 
 /// The type in which a field is compared, unless the other side requires a wider one.
@@ -240,7 +248,8 @@ fn two(one: &Field, comparison: Comparison, other: &Field) -> Option<Node> {
                 return None;
             };
             let compared = compared(a).max(compared(b));
-            let number = |source: &Source| Number { source: source.clone(), compared };
+            let number =
+                |source: &NumberOrigin| ComparedNumber { source: source.clone(), compared };
             Some(Node::TwoNumbers(number(one), comparison, number(other)))
         }
         (a, b) if is_text(a) && is_text(b) || a == b && a == Type::Bytes => {
@@ -253,46 +262,47 @@ fn two(one: &Field, comparison: Comparison, other: &Field) -> Option<Node> {
 /// A test of a numeric field.
 fn numbers(
     field: &Field,
-    source: &Source,
+    source: &NumberOrigin,
     against: &Against<'_>,
     negated: bool,
-) -> Result<Node, Why> {
+) -> Result<Node, PlacedProblem> {
     let literals = against.literals();
-    let values = literals.iter().map(|it| raw(field, it)).collect::<Result<Vec<_>, _>>()?;
+    let values =
+        literals.iter().map(|literal| raw(field, literal)).collect::<Result<Vec<_>, _>>()?;
     // The types of all values determine the type of the comparison.
-    let is_real = values.iter().any(|it| matches!(it, Raw::Double(_)));
+    let is_real = values.iter().any(|value| matches!(value, Raw::Double(_)));
     let compared = if is_real { As::Double } else { compared(field.ty) };
-    let keys: Vec<i128> = values.iter().map(|it| compared.key(*it)).collect();
+    let keys: Vec<i128> = values.iter().map(|value| compared.key(*value)).collect();
     let ranges = match (against, &keys[..]) {
         (Against::Compare(comparison, _), [key]) => Ranges::comparing(*comparison, *key),
-        (Against::Between(..), [low, high]) => Ranges::of(vec![(*low, *high)]),
-        (_, keys) => Ranges::of(keys.iter().map(|key| (*key, *key)).collect()),
+        (Against::Between(..), [low, high]) => Ranges::new(vec![(*low, *high)]),
+        (_, keys) => Ranges::new(keys.iter().map(|key| (*key, *key)).collect()),
     };
-    Ok(Node::Numbers(Number { source: source.clone(), compared }, ranges.negated(negated)))
+    Ok(Node::Numbers(ComparedNumber { source: source.clone(), compared }, ranges.negated(negated)))
 }
 
 /// The number of a literal, for this field.
-fn raw(field: &Field, literal: &Literal) -> Result<Raw, Why> {
+fn raw(field: &Field, literal: &Literal) -> Result<Raw, PlacedProblem> {
     use Type::{Bool, Double, Duration, Single, Time, Whole};
     let unit = field.unit.as_str();
     let value = match (field.ty, &literal.value) {
-        (Whole | Single | Double | Duration, Value::Whole(value)) => Raw::Whole(*value),
-        (Whole | Single | Double | Duration, Value::Real(value)) => Raw::Double(*value),
-        (Duration, Value::Duration(value)) => Raw::Whole((*value).into()),
-        (Whole | Single | Double, Value::Duration(value)) if unit == "ns" => {
+        (Whole | Single | Double | Duration, ComparedValue::Whole(value)) => Raw::Whole(*value),
+        (Whole | Single | Double | Duration, ComparedValue::Real(value)) => Raw::Double(*value),
+        (Duration, ComparedValue::Duration(value)) => Raw::Whole((*value).into()),
+        (Whole | Single | Double, ComparedValue::Duration(value)) if unit == "ns" => {
             Raw::Whole((*value).into())
         }
-        (Whole | Single | Double, Value::Size(value))
+        (Whole | Single | Double, ComparedValue::Size(value))
             if ["", "B", "byte", "bytes"].contains(&unit) =>
         {
             Raw::Whole((*value).into())
         }
-        (Bool, Value::Bool(value)) => Raw::Whole((*value).into()),
-        (Time, Value::Text(text)) => match crate::literal::time(text) {
+        (Bool, ComparedValue::Bool(value)) => Raw::Whole((*value).into()),
+        (Time, ComparedValue::Text(text)) => match crate::literal::time(text) {
             Some(ns) => Raw::Whole(ns.into()),
             None => {
                 let problem = Problem::NoTime { text: text.clone() };
-                return Err(Why::new(literal.span.clone(), problem));
+                return Err(PlacedProblem::new(literal.span.clone(), problem));
             }
         },
         _ => return Err(unfit(field, literal)),
@@ -301,10 +311,10 @@ fn raw(field: &Field, literal: &Literal) -> Result<Raw, Why> {
 }
 
 /// A test of a field of text, bytes or names.
-fn test(field: &Field, against: &Against<'_>) -> Result<Test, Why> {
+fn test(field: &Field, against: &Against<'_>) -> Result<Test, PlacedProblem> {
     let bytes = |literal: &Literal| match (field.ty, &literal.value) {
-        (Type::Text | Type::Enum, Value::Text(text)) => Ok(text.clone().into_bytes()),
-        (Type::Bytes, Value::Bytes(bytes)) => Ok(bytes.clone()),
+        (Type::Text | Type::Enum, ComparedValue::Text(text)) => Ok(text.clone().into_bytes()),
+        (Type::Bytes, ComparedValue::Bytes(bytes)) => Ok(bytes.clone()),
         _ => Err(unfit(field, literal)),
     };
     Ok(match against {
@@ -318,20 +328,20 @@ fn test(field: &Field, against: &Against<'_>) -> Result<Test, Why> {
     })
 }
 
-fn unfit(field: &Field, literal: &Literal) -> Why {
+fn unfit(field: &Field, literal: &Literal) -> PlacedProblem {
     let with = match literal.value {
-        Value::Null => return Why::new(literal.span.clone(), Problem::Null),
-        Value::Whole(_) | Value::Real(_) => "a number",
-        Value::Duration(_) => "a duration",
-        Value::Size(_) => "a size in bytes",
-        Value::Text(_) => "text",
-        Value::Bytes(_) => "bytes",
-        Value::Bool(_) => "true or false",
+        ComparedValue::Null => return PlacedProblem::new(literal.span.clone(), Problem::Null),
+        ComparedValue::Whole(_) | ComparedValue::Real(_) => "a number",
+        ComparedValue::Duration(_) => "a duration",
+        ComparedValue::Size(_) => "a size in bytes",
+        ComparedValue::Text(_) => "text",
+        ComparedValue::Bytes(_) => "bytes",
+        ComparedValue::Bool(_) => "true or false",
     };
     mismatch(field, with.to_owned(), &Operand::Literal(literal.clone()))
 }
 
-fn mismatch(field: &Field, with: String, at: &Operand) -> Why {
+fn mismatch(field: &Field, with: String, at: &Operand) -> PlacedProblem {
     let (field, ty, unit) = (field.name.clone(), field.ty, field.unit.clone());
-    Why::new(at.span().clone(), Problem::Mismatch { field, ty, unit, with })
+    PlacedProblem::new(at.span().clone(), Problem::Mismatch { field, ty, unit, with })
 }

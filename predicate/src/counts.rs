@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use ppt_capture::{ClockTable, FramesHead, Source, Stamps, TimeNamespace};
 use ppt_frame_dsl::Schema;
-use ppt_frame_dsl::metric::{Metric, Shape};
+use ppt_frame_dsl::metric::{Metric, MetricShape};
 use ppt_frame_dsl::schema::{Extra, Field, FieldType, Frame};
 
-use crate::error::Error;
+use crate::error::ExpressionError;
 use crate::frame_kind::FrameKind;
 use crate::predicate::Predicate;
-use crate::program::Program;
-use crate::row::{Chunk, Row};
+use crate::program::CheckedExpression;
+use crate::row::{Chunk, PredicateRow};
 
 /// An expression over the counters of sources.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Counts {
 #[derive(Debug)]
 struct Counting {
     metrics: Vec<Metric>,
-    program: Option<Program>,
+    program: Option<CheckedExpression>,
 }
 
 impl Counts {
@@ -43,7 +43,7 @@ impl Counts {
     pub fn check<'a>(
         predicate: &Predicate,
         buffers: impl IntoIterator<Item = &'a Schema>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ExpressionError> {
         let schemas: Vec<Schema> = buffers.into_iter().map(counting).collect();
         let kinds: Vec<FrameKind<'_>> = schemas.iter().map(kind).collect();
         predicate.compile(&kinds).map(|_| ())
@@ -71,7 +71,7 @@ impl Counts {
         let (clocks, head) = (ClockTable::default(), FramesHead::default());
         let stamps = Stamps::new(&clocks, 0, TimeNamespace { monotonic: 0, boottime: None });
         let chunk = Chunk { stamps: &stamps, offset: None, head: &head, pid: 0 };
-        program.matches(&Row { chunk: &chunk, seqno: 0, bytes: &bytes }) == Some(true)
+        program.matches(&PredicateRow { chunk: &chunk, seqno: 0, bytes: &bytes }) == Some(true)
     }
 }
 
@@ -93,7 +93,11 @@ fn kind(schema: &Schema) -> FrameKind<'_> {
 fn counting(schema: &Schema) -> Schema {
     let field = |(index, metric): (u32, Metric)| Field {
         name: metric.name,
-        ty: if metric.shape == Shape::UpDownCounter { FieldType::I64 } else { FieldType::U64 },
+        ty: if metric.shape == MetricShape::UpDownCounter {
+            FieldType::I64
+        } else {
+            FieldType::U64
+        },
         array: None,
         offset: 8 * (index + 1),
         interval: None,

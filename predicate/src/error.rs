@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ppt_frame_dsl::{Diagnostic, Severity, Span, render};
+use ppt_frame_dsl::{Diagnostic, Severity, SourceRange, render};
 use ppt_text::nearest;
 use thiserror::Error;
 
@@ -11,11 +11,11 @@ use crate::units;
 
 /// An invalid expression: the problem and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Error {
+pub struct ExpressionError {
     /// The problem.
     pub problem: Problem,
     /// The byte range of the problem in the text.
-    pub span: Span,
+    pub span: SourceRange,
     text: String,
 }
 
@@ -140,31 +140,31 @@ fn in_unit(unit: &str) -> String {
 
 /// A problem and its position.
 #[derive(Debug, Clone)]
-pub(crate) struct Why {
-    pub span: Span,
+pub(crate) struct PlacedProblem {
+    pub span: SourceRange,
     pub problem: Problem,
 }
 
-impl Why {
-    pub fn new(span: Span, problem: Problem) -> Why {
-        Why { span, problem }
+impl PlacedProblem {
+    pub fn new(span: SourceRange, problem: Problem) -> PlacedProblem {
+        PlacedProblem { span, problem }
     }
 
     /// The error in `text`.
-    pub fn over(self, text: &str) -> Error {
-        Error { problem: self.problem, span: self.span, text: text.to_owned() }
+    pub fn over(self, text: &str) -> ExpressionError {
+        ExpressionError { problem: self.problem, span: self.span, text: text.to_owned() }
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for ExpressionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.problem.fmt(f)
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for ExpressionError {}
 
-impl Error {
+impl ExpressionError {
     /// Draws the text with carets below the position, and advice. `name` is the origin of the text,
     /// such as `--where`. `color` adds ANSI escapes. The message is not repeated.
     pub fn draw(&self, name: &str, color: bool) -> String {
@@ -187,14 +187,15 @@ impl Error {
     fn advice(&self) -> (String, Option<String>) {
         let did_you_mean = |name: &str, there: &[String]| {
             let meant = nearest(name, there.iter().map(String::as_str));
-            meant.map(|it| format!("did you mean `{it}`?")).unwrap_or_default()
+            meant.map(|meant| format!("did you mean `{meant}`?")).unwrap_or_default()
         };
         let here = self.text.get(self.span.clone()).unwrap_or_default();
         let plain = |help: &str| (String::new(), Some(help.to_owned()));
         match &self.problem {
             Problem::NoUnit { name } => {
-                let meant = nearest(name, units::names()).filter(|it| it.len() > 1);
-                let label = meant.map(|it| format!("did you mean `{it}`?")).unwrap_or_default();
+                let meant = nearest(name, units::names()).filter(|nearest| nearest.len() > 1);
+                let label =
+                    meant.map(|meant| format!("did you mean `{meant}`?")).unwrap_or_default();
                 let all: Vec<&str> = units::names().collect();
                 (label, Some(format!("units are {}", all.join(", "))))
             }

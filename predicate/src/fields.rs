@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use ppt_capture::columns::{Names, Reader, Time};
+use ppt_capture::columns::{EnumNames, Reader, Time};
 use ppt_frame_dsl::columns::free;
 use ppt_frame_dsl::schema::Clock;
 use ppt_frame_dsl::{Column, ColumnType, Measure, Style, columns};
 
-use crate::ast::Name;
-use crate::error::{Problem, Why};
+use crate::ast::FieldName;
+use crate::error::{PlacedProblem, Problem};
 use crate::frame_kind::FrameKind;
-use crate::number::Source;
+use crate::number::NumberOrigin;
 use crate::text_column::TextColumn;
 use crate::types::Type;
 
@@ -27,19 +27,19 @@ pub(crate) struct Field {
 /// How the field is read.
 #[derive(Debug, Clone)]
 pub(crate) enum Read {
-    Number(Source),
+    Number(NumberOrigin),
     Text(TextColumn),
     /// The name, or the value if it has none.
     Enum {
         words: TextColumn,
-        value: Source,
-        names: Names,
+        value: NumberOrigin,
+        names: EnumNames,
     },
 }
 
 /// All fields of a kind of frame.
 #[derive(Debug)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct ExpressionFields<'a> {
     kind: FrameKind<'a>,
     all: Vec<Field>,
 }
@@ -47,31 +47,32 @@ pub(crate) struct Fields<'a> {
 /// The standard columns, which do not depend on the schema.
 const STANDARD: [&str; 6] = ["seqno", "ring", "tid", "pid", "ts", "drained"];
 
-impl<'a> Fields<'a> {
-    pub fn of(kind: FrameKind<'a>) -> Fields<'a> {
+impl<'a> ExpressionFields<'a> {
+    pub fn new(kind: FrameKind<'a>) -> ExpressionFields<'a> {
         let own = columns(kind.schema, kind.frame, Style::Sql);
-        let taken: HashSet<String> = own.iter().map(|it| it.name.to_ascii_lowercase()).collect();
-        let own = own.iter().map(|it| field(&kind, it));
+        let taken: HashSet<String> =
+            own.iter().map(|column| column.name.to_ascii_lowercase()).collect();
+        let own = own.iter().map(|column| field(&kind, column));
         let standard = STANDARD.iter().map(|name| {
-            let time = || kind.frame.at().and_then(Time::of);
+            let time = || kind.frame.at().and_then(Time::from_field);
             let (ty, source) = match *name {
-                "seqno" => (Type::Whole, Source::Seqno),
-                "ring" => (Type::Whole, Source::Ring),
-                "tid" => (Type::Whole, Source::Tid),
-                "pid" => (Type::Whole, Source::Pid),
-                "ts" => (Type::Time, time().map_or(Source::Nothing, Source::Ts)),
-                _ => (Type::Time, Source::Drained(time())),
+                "seqno" => (Type::Whole, NumberOrigin::Seqno),
+                "ring" => (Type::Whole, NumberOrigin::Ring),
+                "tid" => (Type::Whole, NumberOrigin::Tid),
+                "pid" => (Type::Whole, NumberOrigin::Pid),
+                "ts" => (Type::Time, time().map_or(NumberOrigin::Nothing, NumberOrigin::Ts)),
+                _ => (Type::Time, NumberOrigin::Drained(time())),
             };
             let read = Read::Number(source);
             Field { name: free(name, &taken), ty, unit: String::new(), read }
         });
-        Fields { kind, all: own.chain(standard).collect() }
+        ExpressionFields { kind, all: own.chain(standard).collect() }
     }
 
     /// The field of that name.
-    pub fn find(&self, name: &Name) -> Result<&Field, Why> {
+    pub fn find(&self, name: &FieldName) -> Result<&Field, PlacedProblem> {
         let Some((last, before)) = name.parts.split_last() else {
-            return Err(Why::new(name.span.clone(), Problem::Constant));
+            return Err(PlacedProblem::new(name.span.clone(), Problem::Constant));
         };
         let FrameKind { buffer, frame, .. } = self.kind;
         let mut wanted = before.iter().rev();
@@ -79,12 +80,15 @@ impl<'a> Fields<'a> {
             if part.text != is {
                 let there = vec![is.to_owned()];
                 let problem = Problem::NoKind { name: part.text.clone(), there };
-                return Err(Why::new(part.span.clone(), problem));
+                return Err(PlacedProblem::new(part.span.clone(), problem));
             }
         }
-        self.all.iter().find(|it| it.name == last.text).ok_or_else(|| {
-            let there = self.all.iter().map(|it| it.name.clone()).collect();
-            Why::new(last.span.clone(), Problem::NoField { name: last.text.clone(), there })
+        self.all.iter().find(|field| field.name == last.text).ok_or_else(|| {
+            let there = self.all.iter().map(|field| field.name.clone()).collect();
+            PlacedProblem::new(
+                last.span.clone(),
+                Problem::NoField { name: last.text.clone(), there },
+            )
         })
     }
 }
@@ -132,10 +136,10 @@ fn field(kind: &FrameKind<'_>, column: &Column) -> Field {
         ColumnType::Text { .. } | ColumnType::Bytes { .. } => Read::Text(TextColumn(reader)),
         ColumnType::Enum { repr, .. } => {
             let value = Column { ty: ColumnType::Int(repr), ..column.clone() };
-            let value = Source::Column(Reader::new(kind.schema, &value), true);
+            let value = NumberOrigin::Column(Reader::new(kind.schema, &value), true);
             Read::Enum { words: TextColumn(reader), value, names }
         }
-        _ => Read::Number(Source::Column(reader, is_plain)),
+        _ => Read::Number(NumberOrigin::Column(reader, is_plain)),
     };
     let unit = kind.frame.fields[column.field].unit.clone();
     Field { name: column.name.clone(), ty, unit, read }

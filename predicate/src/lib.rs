@@ -39,13 +39,13 @@ mod types;
 mod units;
 
 pub use counts::Counts;
-pub use error::{Error, Problem};
+pub use error::{ExpressionError, Problem};
 pub use fields::{NamedField, named_fields};
 pub use frame_kind::FrameKind;
 pub use parse::{MAX_BYTES, MAX_DEPTH};
 pub use predicate::Predicate;
-pub use program::Program;
-pub use row::{Chunk, Row};
+pub use program::CheckedExpression;
+pub use row::{Chunk, PredicateRow};
 pub use sieve::Sieve;
 pub use sql::{to_sql, without_units};
 pub use types::Type;

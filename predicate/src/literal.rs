@@ -1,14 +1,14 @@
 //! Converts literals to values.
 
-use ppt_frame_dsl::Span;
+use ppt_frame_dsl::SourceRange;
 
-use crate::ast::Value;
-use crate::error::{Problem, Why};
-use crate::units::Unit;
+use crate::ast::ComparedValue;
+use crate::error::{PlacedProblem, Problem};
+use crate::units::UnitFactor;
 
 /// The value of a number with an optional unit.
-pub(crate) fn number(text: &str, span: Span) -> Result<Value, Why> {
-    let fail = |problem| Why::new(span.clone(), problem);
+pub(crate) fn number(text: &str, span: SourceRange) -> Result<ComparedValue, PlacedProblem> {
+    let fail = |problem| PlacedProblem::new(span.clone(), problem);
     let (negative, rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest.trim_start_matches(' ')),
         None => (false, text),
@@ -22,34 +22,37 @@ pub(crate) fn number(text: &str, span: Span) -> Result<Value, Why> {
     }
     let sign = |value: i128| if negative { -value } else { value };
     if is_exponent(rest) || rest.is_empty() && part.is_some() {
-        let text: String = text.chars().filter(|&it| it != ' ').collect();
+        let text: String = text.chars().filter(|&c| c != ' ').collect();
         let value: f64 = text.parse().map_err(|_| fail(Problem::NoNumber))?;
-        return match value.is_finite() {
-            true => Ok(Value::Real(value)),
-            false => Err(fail(Problem::TooLarge)),
+        return if value.is_finite() {
+            Ok(ComparedValue::Real(value))
+        } else {
+            Err(fail(Problem::TooLarge))
         };
     }
     if rest.is_empty() {
         let value = whole.parse::<i128>().map(sign).map_err(|_| fail(Problem::TooLarge))?;
         let range = i128::from(i64::MIN)..=i128::from(u64::MAX);
-        return match range.contains(&value) {
-            true => Ok(Value::Whole(value)),
-            false => Err(fail(Problem::TooLarge)),
+        return if range.contains(&value) {
+            Ok(ComparedValue::Whole(value))
+        } else {
+            Err(fail(Problem::TooLarge))
         };
     }
-    let Some(unit) = Unit::of(rest) else {
+    let Some(unit) = UnitFactor::by_name(rest) else {
         let at = span.end - rest.len()..span.end;
-        let is_word = rest.bytes().all(|it| it.is_ascii_alphabetic() || !it.is_ascii());
-        return Err(match is_word {
-            true => Why::new(at, Problem::NoUnit { name: rest.to_owned() }),
-            false => fail(Problem::NoNumber),
+        let is_word = rest.bytes().all(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
+        return Err(if is_word {
+            PlacedProblem::new(at, Problem::NoUnit { name: rest.to_owned() })
+        } else {
+            fail(Problem::NoNumber)
         });
     };
     // Exact: every digit counts, and a remainder is an error.
     let part = part.unwrap_or_default();
     let scale = 10i128.checked_pow(part.len() as u32);
     let digits = format!("{whole}{part}").parse::<i128>().ok();
-    let product = digits.and_then(|it| it.checked_mul(unit.each.into()));
+    let product = digits.and_then(|digit| digit.checked_mul(unit.each.into()));
     let (Some(scale), Some(product)) = (scale, product) else {
         return Err(fail(Problem::TooLarge));
     };
@@ -64,27 +67,27 @@ pub(crate) fn number(text: &str, span: Span) -> Result<Value, Why> {
 fn is_exponent(text: &str) -> bool {
     let Some(rest) = text.strip_prefix(['e', 'E']) else { return false };
     let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
-    !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit())
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The text between quotes, with doubled quotes reduced to one.
 pub(crate) fn quoted(text: &str, quote: char) -> String {
-    let inner = text.strip_prefix(quote).and_then(|it| it.strip_suffix(quote)).unwrap_or(text);
+    let inner = text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote)).unwrap_or(text);
     let doubled: String = [quote, quote].iter().collect();
     inner.replace(&doubled, &quote.to_string())
 }
 
 /// The bytes of `X'00ff'`.
-pub(crate) fn hex(text: &str, span: Span) -> Result<Value, Why> {
+pub(crate) fn hex(text: &str, span: SourceRange) -> Result<ComparedValue, PlacedProblem> {
     let digits = quoted(&text[1..], '\'');
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|it| it as u8);
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|number| number as u8);
     let pairs = digits.as_bytes().chunks(2);
     let bytes = pairs.map(|pair| match *pair {
         [high, low] => Some(digit(high)? << 4 | digit(low)?),
         _ => None,
     });
     let bytes: Option<Vec<u8>> = bytes.collect();
-    bytes.map(Value::Bytes).ok_or_else(|| Why::new(span, Problem::NoHex))
+    bytes.map(ComparedValue::Bytes).ok_or_else(|| PlacedProblem::new(span, Problem::NoHex))
 }
 
 /// ns since the epoch at a time in UTC: `2026-11-21T15:04:05.5Z`, `2026-11-21 15:04:05`.
@@ -98,27 +101,27 @@ pub(crate) fn time(text: &str) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn value(text: &str) -> Result<Value, Problem> {
+    fn value(text: &str) -> Result<ComparedValue, Problem> {
         number(text, 0..text.len()).map_err(|why| why.problem)
     }
 
     #[test]
     fn numbers_are_whole_real_or_have_a_unit() {
-        assert_eq!(value("0"), Ok(Value::Whole(0)));
-        assert_eq!(value("- 7"), Ok(Value::Whole(-7)));
-        assert_eq!(value("18446744073709551615"), Ok(Value::Whole(u64::MAX.into())));
-        assert_eq!(value("-9223372036854775808"), Ok(Value::Whole(i64::MIN.into())));
-        assert_eq!(value("1.5"), Ok(Value::Real(1.5)));
-        assert_eq!(value("1."), Ok(Value::Real(1.0)));
-        assert_eq!(value("-1e-3"), Ok(Value::Real(-0.001)));
-        assert_eq!(value("2E3"), Ok(Value::Real(2000.0)));
-        assert_eq!(value("10ms"), Ok(Value::Duration(10_000_000)));
-        assert_eq!(value("-1.5us"), Ok(Value::Duration(-1500)));
-        assert_eq!(value("2µs"), Ok(Value::Duration(2000)));
-        assert_eq!(value("0.000000001s"), Ok(Value::Duration(1)));
-        assert_eq!(value("2d"), Ok(Value::Duration(172_800_000_000_000)));
-        assert_eq!(value("4KiB"), Ok(Value::Size(4096)));
-        assert_eq!(value("1.5kB"), Ok(Value::Size(1500)));
+        assert_eq!(value("0"), Ok(ComparedValue::Whole(0)));
+        assert_eq!(value("- 7"), Ok(ComparedValue::Whole(-7)));
+        assert_eq!(value("18446744073709551615"), Ok(ComparedValue::Whole(u64::MAX.into())));
+        assert_eq!(value("-9223372036854775808"), Ok(ComparedValue::Whole(i64::MIN.into())));
+        assert_eq!(value("1.5"), Ok(ComparedValue::Real(1.5)));
+        assert_eq!(value("1."), Ok(ComparedValue::Real(1.0)));
+        assert_eq!(value("-1e-3"), Ok(ComparedValue::Real(-0.001)));
+        assert_eq!(value("2E3"), Ok(ComparedValue::Real(2000.0)));
+        assert_eq!(value("10ms"), Ok(ComparedValue::Duration(10_000_000)));
+        assert_eq!(value("-1.5us"), Ok(ComparedValue::Duration(-1500)));
+        assert_eq!(value("2µs"), Ok(ComparedValue::Duration(2000)));
+        assert_eq!(value("0.000000001s"), Ok(ComparedValue::Duration(1)));
+        assert_eq!(value("2d"), Ok(ComparedValue::Duration(172_800_000_000_000)));
+        assert_eq!(value("4KiB"), Ok(ComparedValue::Size(4096)));
+        assert_eq!(value("1.5kB"), Ok(ComparedValue::Size(1500)));
     }
 
     #[test]
@@ -144,7 +147,7 @@ mod tests {
         assert_eq!(quoted("'it''s'", '\''), "it's");
         assert_eq!(quoted("''''", '\''), "'");
         assert_eq!(quoted("\"a\"\"b\"", '"'), "a\"b");
-        assert_eq!(hex("X'00fF'", 0..7).ok(), Some(Value::Bytes(vec![0, 255])));
+        assert_eq!(hex("X'00fF'", 0..7).ok(), Some(ComparedValue::Bytes(vec![0, 255])));
         assert!(hex("x'0'", 0..4).is_err() && hex("x'gg'", 0..5).is_err());
     }
 }

@@ -1,16 +1,17 @@
 //! Columns that compare as integers: numbers, bools, times, values of enums.
 
 use ppt_capture::columns::{
-    Access, Fixed, Half, Integer, Names, Plain, Reader, Scale, Text, Time, Visitor,
+    Access, EnumNames, Fixed, FixedText, Integer, PlainInteger, Reader, Time, TimeScale,
+    TimevalHalf, Visitor,
 };
 
 use ppt_capture::drained_at;
 
-use crate::row::Row;
+use crate::row::PredicateRow;
 
 /// The origin of a number.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub(crate) enum NumberOrigin {
     /// A column; whether it is read in one step.
     Column(Reader, bool),
     Seqno,
@@ -35,8 +36,8 @@ pub(crate) enum As {
 
 /// A number with the type of its comparison.
 #[derive(Debug, Clone)]
-pub(crate) struct Number {
-    pub source: Source,
+pub(crate) struct ComparedNumber {
+    pub source: NumberOrigin,
     pub compared: As,
 }
 
@@ -78,44 +79,44 @@ fn double(value: f64) -> i128 {
     (bits ^ (((bits >> 63).cast_unsigned()) >> 1).cast_signed()).into()
 }
 
-impl Number {
+impl ComparedNumber {
     /// The number in a row; None for NULL.
     #[inline(always)]
-    pub fn get(&self, row: &Row<'_>) -> Option<i128> {
-        if let (Source::Column(reader, true), As::Whole) = (&self.source, self.compared) {
+    pub fn get(&self, row: &PredicateRow<'_>) -> Option<i128> {
+        if let (NumberOrigin::Column(reader, true), As::Whole) = (&self.source, self.compared) {
             return match reader.plain(row.bytes, row.chunk.stamps)? {
-                Plain::Signed(value) => Some(value.into()),
-                Plain::Unsigned(value) => Some(value.into()),
+                PlainInteger::Signed(value) => Some(value.into()),
+                PlainInteger::Unsigned(value) => Some(value.into()),
             };
         }
         self.other(row)
     }
 
     #[inline(never)]
-    fn other(&self, row: &Row<'_>) -> Option<i128> {
+    fn other(&self, row: &PredicateRow<'_>) -> Option<i128> {
         let head = row.chunk.head;
-        let whole = |value: Option<i64>| value.map(|it| Raw::Whole(it.into()));
+        let whole = |value: Option<i64>| value.map(|value| Raw::Whole(value.into()));
         let small = |value: u32| i32::try_from(value).ok().map(i64::from);
         let value = match &self.source {
-            Source::Column(reader, _) => reader.visit(row.chunk.stamps, Get(row)),
-            Source::Seqno => whole(i64::try_from(row.seqno).ok()),
-            Source::Ring => whole(small(head.ring)),
-            Source::Tid => whole(small(head.tid).filter(|&tid| tid != 0)),
-            Source::Pid => whole(small(row.chunk.pid)),
-            Source::Ts(time) => epoch(*time, row),
-            Source::Drained(time) => whole(drained(*time, row)),
-            Source::Nothing => None,
+            NumberOrigin::Column(reader, _) => reader.visit(row.chunk.stamps, Get(row)),
+            NumberOrigin::Seqno => whole(i64::try_from(row.seqno).ok()),
+            NumberOrigin::Ring => whole(small(head.ring)),
+            NumberOrigin::Tid => whole(small(head.tid).filter(|&tid| tid != 0)),
+            NumberOrigin::Pid => whole(small(row.chunk.pid)),
+            NumberOrigin::Ts(time) => epoch(*time, row),
+            NumberOrigin::Drained(time) => whole(drained(*time, row)),
+            NumberOrigin::Nothing => None,
         };
         Some(self.compared.key(value?))
     }
 }
 
-fn epoch(time: Time, row: &Row<'_>) -> Option<Raw> {
+fn epoch(time: Time, row: &PredicateRow<'_>) -> Option<Raw> {
     let ns = time.epoch(time.word(row.bytes), row.chunk.stamps, row.chunk.offset)?;
     i64::try_from(ns).ok().map(|ns| Raw::Whole(ns.into()))
 }
 
-fn drained(time: Option<Time>, row: &Row<'_>) -> Option<i64> {
+fn drained(time: Option<Time>, row: &PredicateRow<'_>) -> Option<i64> {
     let (head, offset) = (row.chunk.head, row.chunk.offset?);
     let epoch = |ns: u64| (ns != 0).then(|| i128::from(ns) + offset);
     let own =
@@ -125,13 +126,13 @@ fn drained(time: Option<Time>, row: &Row<'_>) -> Option<i64> {
 }
 
 /// Reads a number of a row.
-struct Get<'a>(&'a Row<'a>);
+struct Get<'a>(&'a PredicateRow<'a>);
 
 impl Visitor for Get<'_> {
     type Output = Option<Raw>;
 
     fn integer<T: Integer>(self, value: impl Access<Value = T>) -> Option<Raw> {
-        value.get(self.0.bytes).map(|it| Raw::Whole(it.into()))
+        value.get(self.0.bytes).map(|value| Raw::Whole(value.into()))
     }
 
     fn single(self, value: impl Access<Value = f32>) -> Option<Raw> {
@@ -143,7 +144,7 @@ impl Visitor for Get<'_> {
     }
 
     fn boolean(self, value: impl Access<Value = u8>) -> Option<Raw> {
-        value.get(self.0.bytes).map(|it| Raw::Whole((it != 0).into()))
+        value.get(self.0.bytes).map(|byte| Raw::Whole((byte != 0).into()))
     }
 
     fn duration(self, value: impl Access<Value = i64>) -> Option<Raw> {
@@ -152,23 +153,23 @@ impl Visitor for Get<'_> {
 
     fn time(self, time: Time) -> Option<Raw> {
         match time.scale() {
-            Scale::Ns(clock) if clock.is_cpu() => {
+            TimeScale::Ns(clock) if clock.is_cpu() => {
                 let ns = i64::try_from(time.word(self.0.bytes)).ok().filter(|&ns| ns != 0);
                 ns.map(|ns| Raw::Whole(ns.into()))
             }
-            Scale::Ticks | Scale::Ns(_) => epoch(time, self.0),
+            TimeScale::Ticks | TimeScale::Ns(_) => epoch(time, self.0),
         }
     }
 
-    fn half(self, half: Half) -> Option<Raw> {
-        half.get(self.0.bytes).map(|it| Raw::Whole(it.into()))
+    fn half(self, half: TimevalHalf) -> Option<Raw> {
+        half.get(self.0.bytes).map(|half| Raw::Whole(half.into()))
     }
 
-    fn name<T: Integer>(self, value: impl Access<Value = T>, _: &Names) -> Option<Raw> {
+    fn name<T: Integer>(self, value: impl Access<Value = T>, _: &EnumNames) -> Option<Raw> {
         self.integer(value)
     }
 
-    fn text(self, _: Text) -> Option<Raw> {
+    fn text(self, _: FixedText) -> Option<Raw> {
         None
     }
 

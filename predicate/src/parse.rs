@@ -5,10 +5,10 @@ use pest::Parser as _;
 use pest::error::{ErrorVariant, InputLocation};
 use pest::iterators::Pair;
 use pest_derive::Parser;
-use ppt_frame_dsl::Span;
+use ppt_frame_dsl::SourceRange;
 
-use crate::ast::{Comparison, Expr, Literal, Name, Operand, Part, Value};
-use crate::error::{Problem, Why};
+use crate::ast::{ComparedValue, Comparison, Expr, FieldName, Literal, NameSegment, Operand};
+use crate::error::{PlacedProblem, Problem};
 use crate::literal;
 
 /// Most bytes of an expression.
@@ -21,25 +21,25 @@ pub const MAX_DEPTH: usize = 16;
 struct Grammar;
 
 /// The tree of an expression.
-pub(crate) fn parse(text: &str) -> Result<Expr, Why> {
+pub(crate) fn parse(text: &str) -> Result<Expr, PlacedProblem> {
     if text.len() > MAX_BYTES {
         let problem = Problem::TooLong { bytes: text.len(), most: MAX_BYTES };
-        return Err(Why::new(0..0, problem));
+        return Err(PlacedProblem::new(0..0, problem));
     }
     if let Some(at) = too_deep(text) {
-        return Err(Why::new(at..at + 1, Problem::TooDeep { most: MAX_DEPTH }));
+        return Err(PlacedProblem::new(at..at + 1, Problem::TooDeep { most: MAX_DEPTH }));
     }
-    let mut pairs = Grammar::parse(Rule::expression, text).map_err(|it| syntax(&it, text))?;
-    let whole = pairs.next().and_then(|it| it.into_inner().next());
+    let mut pairs = Grammar::parse(Rule::expression, text).map_err(|error| syntax(&error, text))?;
+    let whole = pairs.next().and_then(|pair| pair.into_inner().next());
     any(whole.expect("an expression has conditions"))
 }
 
 /// The numbers in any SQL, with their positions.
-pub(crate) fn numbers(text: &str) -> Vec<(Span, &str)> {
+pub(crate) fn numbers(text: &str) -> Vec<(SourceRange, &str)> {
     let Ok(mut pairs) = Grammar::parse(Rule::sql, text) else { return Vec::new() };
     let all = pairs.next().into_iter().flat_map(Pair::into_inner);
     let numbers = all.filter(|it| it.as_rule() == Rule::number);
-    numbers.map(|it| (span(&it), it.as_str())).collect()
+    numbers.map(|number| (span(&number), number.as_str())).collect()
 }
 
 /// The position of the first parenthesis beyond the limit. The grammar recurses only at
@@ -66,37 +66,37 @@ fn too_deep(text: &str) -> Option<usize> {
 
 type Piece<'a> = Pair<'a, Rule>;
 
-fn span(pair: &Piece<'_>) -> Span {
+fn span(pair: &Piece<'_>) -> SourceRange {
     pair.as_span().start()..pair.as_span().end()
 }
 
-fn any(pair: Piece<'_>) -> Result<Expr, Why> {
+fn any(pair: Piece<'_>) -> Result<Expr, PlacedProblem> {
     joined(pair, Rule::all, all, Expr::Any)
 }
 
-fn all(pair: Piece<'_>) -> Result<Expr, Why> {
+fn all(pair: Piece<'_>) -> Result<Expr, PlacedProblem> {
     joined(pair, Rule::one, one, Expr::All)
 }
 
 fn joined(
     pair: Piece<'_>,
     rule: Rule,
-    read: fn(Piece<'_>) -> Result<Expr, Why>,
+    read: fn(Piece<'_>) -> Result<Expr, PlacedProblem>,
     join: fn(Vec<Expr>) -> Expr,
-) -> Result<Expr, Why> {
-    let parts = pair.into_inner().filter(|it| it.as_rule() == rule).map(read);
+) -> Result<Expr, PlacedProblem> {
+    let parts = pair.into_inner().filter(|pair| pair.as_rule() == rule).map(read);
     let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
     Ok(if parts.len() == 1 { parts.remove(0) } else { join(parts) })
 }
 
-fn one(pair: Piece<'_>) -> Result<Expr, Why> {
+fn one(pair: Piece<'_>) -> Result<Expr, PlacedProblem> {
     let mut negated = false;
     let mut found = None;
     for part in pair.into_inner() {
         match part.as_rule() {
             Rule::not_word => negated = !negated,
             Rule::group => {
-                let inner = part.into_inner().find(|it| it.as_rule() == Rule::any);
+                let inner = part.into_inner().find(|pair| pair.as_rule() == Rule::any);
                 found = Some(any(inner.expect("a group has conditions"))?);
             }
             _ => found = Some(test(part)?),
@@ -106,7 +106,7 @@ fn one(pair: Piece<'_>) -> Result<Expr, Why> {
     Ok(if negated { Expr::Not(Box::new(found)) } else { found })
 }
 
-fn test(pair: Piece<'_>) -> Result<Expr, Why> {
+fn test(pair: Piece<'_>) -> Result<Expr, PlacedProblem> {
     let mut parts = pair.into_inner();
     let of = operand(parts.next().expect("a test has an operand"))?;
     let Some(tail) = parts.next() else { return Ok(Expr::Bare(of)) };
@@ -133,8 +133,8 @@ fn test(pair: Piece<'_>) -> Result<Expr, Why> {
         }
         Rule::within => Expr::In { of, negated, list: literals },
         Rule::like => {
-            if let Some((span, _)) = strings.get(1).filter(|it| it.1 != "\\") {
-                return Err(Why::new(span.clone(), Problem::Escape));
+            if let Some((span, _)) = strings.get(1).filter(|string| string.1 != "\\") {
+                return Err(PlacedProblem::new(span.clone(), Problem::Escape));
             }
             Expr::Like { of, negated, pattern: strings.swap_remove(0).1 }
         }
@@ -153,47 +153,47 @@ fn operator(text: &str) -> Comparison {
     }
 }
 
-fn operand(pair: Piece<'_>) -> Result<Operand, Why> {
+fn operand(pair: Piece<'_>) -> Result<Operand, PlacedProblem> {
     let inner = pair.into_inner().next().expect("a literal or a field");
     match inner.as_rule() {
         Rule::literal => literal(inner).map(Operand::Literal),
         _ => {
             let span = span(&inner);
-            let names = inner.into_inner().filter(|it| it.as_rule() == Rule::name);
-            Ok(Operand::Field(Name { parts: names.map(part).collect(), span }))
+            let names = inner.into_inner().filter(|pair| pair.as_rule() == Rule::name);
+            Ok(Operand::Field(FieldName { parts: names.map(part).collect(), span }))
         }
     }
 }
 
-fn part(pair: Piece<'_>) -> Part {
+fn part(pair: Piece<'_>) -> NameSegment {
     let text = match pair.as_str() {
         text if text.starts_with('"') => literal::quoted(text, '"'),
         text => text.to_owned(),
     };
-    Part { text, span: span(&pair) }
+    NameSegment { text, span: span(&pair) }
 }
 
-fn literal(pair: Piece<'_>) -> Result<Literal, Why> {
+fn literal(pair: Piece<'_>) -> Result<Literal, PlacedProblem> {
     let inner = pair.into_inner().next().expect("one kind of literal");
     let (span, text) = (span(&inner), inner.as_str());
     let value = match inner.as_rule() {
         Rule::number => literal::number(text, span.clone())?,
         Rule::hex => literal::hex(text, span.clone())?,
-        Rule::string => Value::Text(literal::quoted(text, '\'')),
-        Rule::true_word => Value::Bool(true),
-        Rule::false_word => Value::Bool(false),
-        _ => Value::Null,
+        Rule::string => ComparedValue::Text(literal::quoted(text, '\'')),
+        Rule::true_word => ComparedValue::Bool(true),
+        Rule::false_word => ComparedValue::Bool(false),
+        _ => ComparedValue::Null,
     };
     Ok(Literal { value, span })
 }
 
-fn syntax(error: &pest::error::Error<Rule>, text: &str) -> Why {
+fn syntax(error: &pest::error::Error<Rule>, text: &str) -> PlacedProblem {
     let at = match error.location {
         InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
     };
     let rest = text.get(at..).unwrap_or_default();
     // A whole word, or one character.
-    let word = rest.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(rest.len());
+    let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     let len = match word {
         0 => rest.chars().next().map_or(0, char::len_utf8),
         word => word,
@@ -221,7 +221,7 @@ fn syntax(error: &pest::error::Error<Rule>, text: &str) -> Why {
         [one] => (*one).to_owned(),
         [most @ .., last] => format!("{} or {last}", most.join(", ")),
     };
-    Why::new(at..at + len, Problem::Syntax { expected, found })
+    PlacedProblem::new(at..at + len, Problem::Syntax { expected, found })
 }
 
 /// A description of a rule for people. `None` if it needs no mention.

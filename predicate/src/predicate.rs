@@ -2,11 +2,11 @@
 
 use crate::ast::Expr;
 use crate::compile::Compiler;
-use crate::error::{Error, Problem, Why};
-use crate::fields::Fields;
+use crate::error::{ExpressionError, PlacedProblem, Problem};
+use crate::fields::ExpressionFields;
 use crate::frame_kind::FrameKind;
 use crate::parse;
-use crate::program::Program;
+use crate::program::CheckedExpression;
 
 /// A parsed expression, not yet checked against frames.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ impl Predicate {
     /// # Errors
     /// Errors that do not depend on a schema: the text is too long or too deep, it is not an
     /// expression, or a literal is invalid.
-    pub fn parse(text: &str) -> Result<Predicate, Error> {
+    pub fn parse(text: &str) -> Result<Predicate, ExpressionError> {
         let whole = parse::parse(text).map_err(|why| why.over(text))?;
         Ok(Predicate { text: text.to_owned(), whole })
     }
@@ -37,19 +37,25 @@ impl Predicate {
     /// # Errors
     /// All kinds lack a field, a field is of another type, or no enum has a value of that name.
     /// Without kinds there is no error.
-    pub fn compile(&self, kinds: &[FrameKind<'_>]) -> Result<Vec<Option<Program>>, Error> {
+    pub fn compile(
+        &self,
+        kinds: &[FrameKind<'_>],
+    ) -> Result<Vec<Option<CheckedExpression>>, ExpressionError> {
         self.programs(kinds).map_err(|why| why.over(&self.text))
     }
 
-    fn programs(&self, kinds: &[FrameKind<'_>]) -> Result<Vec<Option<Program>>, Why> {
+    fn programs(
+        &self,
+        kinds: &[FrameKind<'_>],
+    ) -> Result<Vec<Option<CheckedExpression>>, PlacedProblem> {
         let mut names = Vec::new();
         self.whole.names(&mut names);
         // By name, why each kind lacks it.
-        let mut missing: Vec<Vec<Why>> = vec![Vec::new(); names.len()];
-        let mut doubts: Option<Vec<Why>> = None;
+        let mut missing: Vec<Vec<PlacedProblem>> = vec![Vec::new(); names.len()];
+        let mut doubts: Option<Vec<PlacedProblem>> = None;
         let mut programs = Vec::new();
         for kind in kinds {
-            let fields = Fields::of(*kind);
+            let fields = ExpressionFields::new(*kind);
             let mut fits = true;
             for (name, missing) in names.iter().zip(&mut missing) {
                 if let Err(why) = fields.find(name) {
@@ -62,7 +68,7 @@ impl Predicate {
                 continue;
             }
             let mut compiler = Compiler::new(&fields);
-            programs.push(Some(Program(compiler.node(&self.whole)?)));
+            programs.push(Some(CheckedExpression(compiler.node(&self.whole)?)));
             let own = compiler.doubts;
             doubts = Some(match doubts {
                 None => own,
@@ -72,19 +78,21 @@ impl Predicate {
         let why = match doubts {
             Some(doubts) => doubts.into_iter().next(),
             None if kinds.is_empty() => None,
-            None => Some(match missing.into_iter().find(|it| it.len() == kinds.len()) {
-                Some(all) => unfit(all),
-                None => Why::new(0..self.text.len(), Problem::NoSingleKind),
-            }),
+            None => {
+                Some(match missing.into_iter().find(|problems| problems.len() == kinds.len()) {
+                    Some(all) => unfit(all),
+                    None => PlacedProblem::new(0..self.text.len(), Problem::NoSingleKind),
+                })
+            }
         };
         why.map_or(Ok(programs), Err)
     }
 }
 
 /// The doubts that every kind of frame raises.
-fn both(all: Vec<Why>, own: &[Why]) -> Vec<Why> {
+fn both(all: Vec<PlacedProblem>, own: &[PlacedProblem]) -> Vec<PlacedProblem> {
     let shared = all.into_iter().filter_map(|mut why| {
-        let same = own.iter().find(|it| it.span == why.span)?;
+        let same = own.iter().find(|problem| problem.span == why.span)?;
         if let (Problem::NoValue { there, .. }, Problem::NoValue { there: others, .. }) =
             (&mut why.problem, &same.problem)
         {
@@ -96,9 +104,9 @@ fn both(all: Vec<Why>, own: &[Why]) -> Vec<Why> {
 }
 
 /// Why no kind has a field: the closest match, with all names.
-fn unfit(mut all: Vec<Why>) -> Why {
+fn unfit(mut all: Vec<PlacedProblem>) -> PlacedProblem {
     // A kind of that name without the field comes before those of other names.
-    all.sort_by_key(|it| std::cmp::Reverse(it.span.start));
+    all.sort_by_key(|problem| std::cmp::Reverse(problem.span.start));
     let mut all = all.into_iter();
     let mut why = all.next().expect("there are kinds");
     for other in all {

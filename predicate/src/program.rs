@@ -1,20 +1,20 @@
 //! A checked expression over one kind of frame, ready to run.
 
 use crate::ast::Comparison;
-use crate::number::Number;
+use crate::number::ComparedNumber;
 use crate::ranges::Ranges;
-use crate::row::Row;
+use crate::row::PredicateRow;
 use crate::text_column::{Test, TextColumn};
 
 /// A checked expression over one kind of frame.
 #[derive(Debug, Clone)]
-pub struct Program(pub(crate) Node);
+pub struct CheckedExpression(pub(crate) Node);
 
 /// A step of a program.
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
     Constant(bool),
-    Numbers(Number, Ranges),
+    Numbers(ComparedNumber, Ranges),
     Text {
         of: TextColumn,
         test: Test,
@@ -22,31 +22,31 @@ pub(crate) enum Node {
     },
     /// The enum values that have a name, and whether they pass; others by their number.
     Enum {
-        of: Number,
+        of: ComparedNumber,
         known: Box<[(i128, bool)]>,
         test: Test,
         negated: bool,
     },
-    TwoNumbers(Number, Comparison, Number),
+    TwoNumbers(ComparedNumber, Comparison, ComparedNumber),
     TwoTexts(TextColumn, Comparison, TextColumn),
-    NumberIsNull(Number, bool),
+    NumberIsNull(ComparedNumber, bool),
     TextIsNull(TextColumn, bool),
     Not(Box<Node>),
     All(Box<[Node]>),
     Any(Box<[Node]>),
 }
 
-impl Program {
+impl CheckedExpression {
     /// Whether a frame matches. `None` for SQL's NULL. Only frames with true are selected.
     #[inline]
-    pub fn matches(&self, row: &Row<'_>) -> Option<bool> {
+    pub fn matches(&self, row: &PredicateRow<'_>) -> Option<bool> {
         self.0.holds(row)
     }
 }
 
 impl Node {
     #[inline]
-    fn holds(&self, row: &Row<'_>) -> Option<bool> {
+    fn holds(&self, row: &PredicateRow<'_>) -> Option<bool> {
         match self {
             Node::Numbers(of, ranges) => of.get(row).map(|value| ranges.has(value)),
             other => other.other(row),
@@ -54,14 +54,14 @@ impl Node {
     }
 
     #[inline(never)]
-    fn other(&self, row: &Row<'_>) -> Option<bool> {
+    fn other(&self, row: &PredicateRow<'_>) -> Option<bool> {
         match self {
             Node::Constant(value) => Some(*value),
             Node::Numbers(of, ranges) => of.get(row).map(|value| ranges.has(value)),
             Node::Text { of, test, negated } => Some(test.holds(&of.get(row)?) != *negated),
             Node::Enum { of, known, test, negated } => {
                 let value = of.get(row)?;
-                let holds = match known.binary_search_by_key(&value, |it| it.0) {
+                let holds = match known.binary_search_by_key(&value, |entry| entry.0) {
                     Ok(found) => known[found].1,
                     Err(_) => test.holds(value.to_string().as_bytes()),
                 };
@@ -76,7 +76,7 @@ impl Node {
             }
             Node::NumberIsNull(of, negated) => Some(of.get(row).is_none() != *negated),
             Node::TextIsNull(of, negated) => Some(of.get(row).is_none() != *negated),
-            Node::Not(of) => of.holds(row).map(|it| !it),
+            Node::Not(of) => of.holds(row).map(|hold| !hold),
             Node::All(all) => decide(all, row, false),
             Node::Any(all) => decide(all, row, true),
         }
@@ -85,7 +85,7 @@ impl Node {
 
 /// `decisive` if one of `all` has that result, otherwise NULL if one of them is NULL, otherwise the
 /// opposite.
-fn decide(all: &[Node], row: &Row<'_>, decisive: bool) -> Option<bool> {
+fn decide(all: &[Node], row: &PredicateRow<'_>, decisive: bool) -> Option<bool> {
     let mut result = Some(!decisive);
     for node in all {
         match node.holds(row) {

@@ -19,7 +19,7 @@ const MOST: i128 = i128::MAX;
 
 impl Ranges {
     /// The numbers in any of `ranges`.
-    pub fn of(mut ranges: Vec<Range>) -> Ranges {
+    pub fn new(mut ranges: Vec<Range>) -> Ranges {
         ranges.retain(|(low, high)| low <= high);
         ranges.sort_unstable();
         let mut merged: Vec<Range> = Vec::with_capacity(ranges.len());
@@ -40,7 +40,7 @@ impl Ranges {
     pub fn comparing(comparison: Comparison, value: i128) -> Ranges {
         // Values have at most 64 bits, so the neighbours exist.
         let (below, above) = (value.saturating_sub(1), value.saturating_add(1));
-        Ranges::of(match comparison {
+        Ranges::new(match comparison {
             Comparison::Equal => vec![(value, value)],
             Comparison::Unequal => vec![(LEAST, below), (above, MOST)],
             Comparison::Less => vec![(LEAST, below)],
@@ -65,7 +65,7 @@ impl Ranges {
             next = high.checked_add(1);
         }
         others.extend(next.map(|from| (from, MOST)));
-        Ranges::of(others)
+        Ranges::new(others)
     }
 
     /// Whether `value` is in the set.
@@ -90,11 +90,11 @@ mod tests {
 
     #[test]
     fn ranges_that_touch_are_one() {
-        assert_eq!(Ranges::of(vec![(3, 4), (1, 2), (9, 8)]), Ranges::of(vec![(1, 4)]));
-        assert_eq!(Ranges::of(vec![(1, 9), (2, 3)]).only, (1, 9));
-        assert_eq!(Ranges::of(vec![]).negated(true).only, (LEAST, MOST));
-        assert!(!Ranges::of(vec![]).has(0));
-        assert!(!Ranges::of(vec![(LEAST, MOST)]).negated(true).has(0));
+        assert_eq!(Ranges::new(vec![(3, 4), (1, 2), (9, 8)]), Ranges::new(vec![(1, 4)]));
+        assert_eq!(Ranges::new(vec![(1, 9), (2, 3)]).only, (1, 9));
+        assert_eq!(Ranges::new(vec![]).negated(true).only, (LEAST, MOST));
+        assert!(!Ranges::new(vec![]).has(0));
+        assert!(!Ranges::new(vec![(LEAST, MOST)]).negated(true).has(0));
     }
 
     proptest! {
@@ -103,7 +103,7 @@ mod tests {
             ranges in prop::collection::vec((-20i128..20, -20i128..20), 0..6),
             negated: bool,
         ) {
-            let set = Ranges::of(ranges.clone()).negated(negated);
+            let set = Ranges::new(ranges.clone()).negated(negated);
             for value in -25..25 {
                 let is_in = ranges.iter().any(|(low, high)| (low..=high).contains(&&value));
                 prop_assert_eq!(set.has(value), is_in != negated, "{} {:?}", value, set);

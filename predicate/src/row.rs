@@ -17,7 +17,7 @@ pub struct Chunk<'a> {
 
 /// A frame.
 #[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
+pub struct PredicateRow<'a> {
     /// Its chunk.
     pub chunk: &'a Chunk<'a>,
     /// Its sequence number.

@@ -8,11 +8,11 @@ use ppt_capture::columns::{Time, frame_id};
 use ppt_capture::{ClockReading, ClockTable, FramesHead, Source, Stamps, TimeNamespace};
 use ppt_frame_dsl::Schema;
 
-use crate::error::{Error, Problem};
+use crate::error::{ExpressionError, Problem};
 use crate::frame_kind::FrameKind;
 use crate::predicate::Predicate;
-use crate::program::Program;
-use crate::row::{Chunk, Row};
+use crate::program::CheckedExpression;
+use crate::row::{Chunk, PredicateRow};
 
 /// Decides for which frames an expression holds, while sources arrive and clocks are read.
 ///
@@ -22,24 +22,24 @@ use crate::row::{Chunk, Row};
 pub struct Sieve {
     predicate: Predicate,
     clocks: ClockTable,
-    buffers: HashMap<(String, u64), Arc<Buffer>>,
-    feeds: HashMap<usize, Feed>,
+    buffers: HashMap<(String, u64), Arc<SievedBuffer>>,
+    feeds: HashMap<usize, SievedFrames>,
 }
 
 /// A buffer, in any process.
 #[derive(Debug)]
-struct Buffer {
+struct SievedBuffer {
     name: String,
     schema: Schema,
 }
 
 /// The frames of a buffer of a process.
 #[derive(Debug)]
-struct Feed {
-    buffer: Arc<Buffer>,
+struct SievedFrames {
+    buffer: Arc<SievedBuffer>,
     multi: bool,
     /// By kind. `None` for a kind that lacks a field.
-    programs: Vec<Option<Program>>,
+    programs: Vec<Option<CheckedExpression>>,
     namespace: TimeNamespace,
     pid: u32,
 }
@@ -56,14 +56,14 @@ impl Sieve {
     /// # Errors
     /// The expression does not match the kinds of frames of the accepted sources together with
     /// these. Then all frames of these sources pass.
-    pub fn introduce(&mut self, new: &[(usize, &Source)]) -> Result<(), Error> {
+    pub fn introduce(&mut self, new: &[(usize, &Source)]) -> Result<(), ExpressionError> {
         let (mut come, mut added) = (Vec::new(), Vec::new());
         for &(number, source) in new {
             self.feeds.remove(&number);
             // Its frames cannot be read.
             let Ok(schema) = Schema::from_json(&source.schema_json) else { continue };
             let name = source.buffer.clone();
-            let new = || Arc::new(Buffer { name: name.clone(), schema });
+            let new = || Arc::new(SievedBuffer { name: name.clone(), schema });
             let key = (name.clone(), source.schema_hash);
             if let Entry::Vacant(place) = self.buffers.entry(key.clone()) {
                 place.insert(new());
@@ -71,27 +71,28 @@ impl Sieve {
             }
             come.push((number, source, self.buffers[&key].clone()));
         }
-        let known: Vec<Arc<Buffer>> = self.buffers.values().cloned().collect();
-        let kinds = |it: &'_ Arc<Buffer>| it.schema.frames.len();
+        let known: Vec<Arc<SievedBuffer>> = self.buffers.values().cloned().collect();
+        let kinds = |buffer: &'_ Arc<SievedBuffer>| buffer.schema.frames.len();
         let all: Vec<FrameKind<'_>> = known
             .iter()
-            .flat_map(|it| {
-                let kind = |frame| FrameKind { buffer: &it.name, schema: &it.schema, frame };
-                it.schema.frames.iter().map(kind)
+            .flat_map(|buffer| {
+                let kind =
+                    |frame| FrameKind { buffer: &buffer.name, schema: &buffer.schema, frame };
+                buffer.schema.frames.iter().map(kind)
             })
             .collect();
         let compiled = self.predicate.compile(&all);
         // A source without a field may coexist with others that have it. A source with a field of
         // another type is excluded, so that later sources are not affected.
-        let is_absent = |it: &Error| matches!(it.problem, Problem::NoField { .. });
-        if compiled.as_ref().is_err_and(|it| !is_absent(it)) {
+        let is_absent = |error: &ExpressionError| matches!(error.problem, Problem::NoField { .. });
+        if compiled.as_ref().is_err_and(|error| !is_absent(error)) {
             self.buffers.retain(|key, _| !added.contains(key));
         }
         let programs = compiled?;
         for (number, source, buffer) in come {
-            let place = known.iter().position(|it| Arc::ptr_eq(it, &buffer)).unwrap_or_default();
+            let place = known.iter().position(|arc| Arc::ptr_eq(arc, &buffer)).unwrap_or_default();
             let before: usize = known[..place].iter().map(kinds).sum();
-            let feed = Feed {
+            let feed = SievedFrames {
                 buffer: buffer.clone(),
                 multi: buffer.schema.multi(),
                 programs: programs[before..before + kinds(&buffer)].to_vec(),
@@ -132,8 +133,8 @@ impl Sieve {
                 return;
             }
             let frame = feed.buffer.schema.frames.get(id);
-            let at = frame.and_then(|it| it.at()).and_then(Time::of);
-            let epoch = at.and_then(|it| it.epoch(it.word(bytes), &stamps, offset));
+            let at = frame.and_then(|frame| frame.at()).and_then(Time::from_field);
+            let epoch = at.and_then(|time| time.epoch(time.word(bytes), &stamps, offset));
             let mono = epoch.zip(offset).and_then(|(epoch, offset)| epoch.checked_sub(offset));
             found(seqno, mono.and_then(|ns| u64::try_from(ns).ok()));
         });
@@ -157,9 +158,9 @@ impl Sieve {
         let chunk = Chunk { stamps: &stamps, offset, head, pid: feed.pid };
         for (seqno, bytes) in frames {
             let id = if feed.multi { usize::from(frame_id(bytes)) } else { 0 };
-            let row = Row { chunk: &chunk, seqno, bytes };
-            let is_true = |program: &Option<Program>| {
-                program.as_ref().is_some_and(|it| it.matches(&row) == Some(true))
+            let row = PredicateRow { chunk: &chunk, seqno, bytes };
+            let is_true = |program: &Option<CheckedExpression>| {
+                program.as_ref().is_some_and(|program| program.matches(&row) == Some(true))
             };
             tell(seqno, id, bytes, feed.programs.get(id).map(is_true));
         }

@@ -1,8 +1,8 @@
 //! Converts expressions to standard SQL.
 
-use ppt_frame_dsl::Span;
+use ppt_frame_dsl::SourceRange;
 
-use crate::ast::{Expr, Literal, Operand, Value};
+use crate::ast::{ComparedValue, Expr, Literal, Operand};
 use crate::{literal, parse};
 
 /// Converts an expression to standard SQL: literals with units become numbers of ns or of bytes,
@@ -11,8 +11,8 @@ pub fn to_sql(text: &str) -> String {
     let mut edits = Vec::new();
     match parse::parse(text) {
         Ok(whole) => {
-            of(&whole, &mut edits);
-            edits.sort_by_key(|it| it.0.start);
+            edit(&whole, &mut edits);
+            edits.sort_by_key(|edit| edit.0.start);
         }
         Err(_) => edits = units(text),
     }
@@ -39,7 +39,7 @@ fn units(text: &str) -> Edits {
 fn edited(text: &str, edits: Edits) -> String {
     let mut sql = String::with_capacity(text.len() + 8 * edits.len());
     let mut done = 0;
-    for (Span { start, end }, edit) in edits {
+    for (SourceRange { start, end }, edit) in edits {
         sql.push_str(&text[done..start]);
         sql.push_str(&edit);
         done = end;
@@ -48,12 +48,12 @@ fn edited(text: &str, edits: Edits) -> String {
     sql
 }
 
-type Edits = Vec<(Span, String)>;
+type Edits = Vec<(SourceRange, String)>;
 
-fn of(expr: &Expr, edits: &mut Edits) {
+fn edit(expr: &Expr, edits: &mut Edits) {
     match expr {
-        Expr::All(all) | Expr::Any(all) => all.iter().for_each(|it| of(it, edits)),
-        Expr::Not(inner) => of(inner, edits),
+        Expr::All(all) | Expr::Any(all) => all.iter().for_each(|expr| edit(expr, edits)),
+        Expr::Not(inner) => edit(inner, edits),
         Expr::Comparison(left, _, right) => {
             [left, right].into_iter().for_each(|it| operand(it, edits));
         }
@@ -62,7 +62,7 @@ fn of(expr: &Expr, edits: &mut Edits) {
         }
         Expr::In { of, list, .. } => {
             operand(of, edits);
-            list.iter().for_each(|it| literal(it, edits));
+            list.iter().for_each(|list| literal(list, edits));
         }
         Expr::Bare(of) | Expr::Like { of, .. } | Expr::IsNull { of, .. } => operand(of, edits),
     }
@@ -73,19 +73,19 @@ fn operand(operand: &Operand, edits: &mut Edits) {
         Operand::Literal(it) => literal(it, edits),
         Operand::Field(name) => {
             let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-            edits.extend(name.parts.iter().map(|it| (it.span.clone(), quoted(&it.text))));
+            edits.extend(name.parts.iter().map(|part| (part.span.clone(), quoted(&part.text))));
         }
     }
 }
 
 fn literal(literal: &Literal, edits: &mut Edits) {
-    edits.extend(number(&literal.value).map(|it| (literal.span.clone(), it)));
+    edits.extend(number(&literal.value).map(|number| (literal.span.clone(), number)));
 }
 
 /// The number that replaces a literal with a unit.
-fn number(value: &Value) -> Option<String> {
+fn number(value: &ComparedValue) -> Option<String> {
     match value {
-        Value::Duration(number) | Value::Size(number) => Some(number.to_string()),
+        ComparedValue::Duration(number) | ComparedValue::Size(number) => Some(number.to_string()),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Units of numbers.
 
-use crate::ast::Value;
+use crate::ast::ComparedValue;
 
 const DURATIONS: [(&str, i64); 10] = [
     ("ns", 1),
@@ -29,24 +29,24 @@ const SIZES: [(&str, i64); 9] = [
 
 /// The factor of a unit.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unit {
+pub(crate) struct UnitFactor {
     /// ns, or bytes.
     pub each: i64,
-    make: fn(i64) -> Value,
+    make: fn(i64) -> ComparedValue,
 }
 
-impl Unit {
+impl UnitFactor {
     /// The unit called `name`.
-    pub fn of(name: &str) -> Option<Unit> {
-        let within = |all: &[(&str, i64)], make: fn(i64) -> Value| {
+    pub fn by_name(name: &str) -> Option<UnitFactor> {
+        let within = |all: &[(&str, i64)], make: fn(i64) -> ComparedValue| {
             let found = all.iter().find(|(word, _)| *word == name)?;
-            Some(Unit { each: found.1, make })
+            Some(UnitFactor { each: found.1, make })
         };
-        within(&DURATIONS, Value::Duration).or_else(|| within(&SIZES, Value::Size))
+        within(&DURATIONS, ComparedValue::Duration).or_else(|| within(&SIZES, ComparedValue::Size))
     }
 
     /// The value in ns or bytes.
-    pub fn value(self, number: i64) -> Value {
+    pub fn value(self, number: i64) -> ComparedValue {
         (self.make)(number)
     }
 }

@@ -2,7 +2,7 @@
 
 use ppt_capture::{ClockId, ClockReading, ClockTable, FramesHead, Stamps, TimeNamespace};
 use ppt_frame_dsl::Schema;
-use ppt_predicate::{Chunk, FrameKind, MAX_BYTES, MAX_DEPTH, Predicate, Problem, Row};
+use ppt_predicate::{Chunk, FrameKind, MAX_BYTES, MAX_DEPTH, Predicate, PredicateRow, Problem};
 
 const FILE: &str = r#"
 option time ns monotonic;
@@ -27,15 +27,16 @@ fn bench() -> Bench {
 
 impl Bench {
     fn with(mut self, name: &str, value: &[u8]) -> Bench {
-        let field = self.schema.frames[0].fields.iter().find(|it| it.name == name).unwrap();
+        let field = self.schema.frames[0].fields.iter().find(|field| field.name == name).unwrap();
         self.bytes[field.offset as usize..][..value.len()].copy_from_slice(value);
         self
     }
 
     fn ask(&self, text: &str) -> Option<bool> {
         let kind = FrameKind { buffer: "b", schema: &self.schema, frame: &self.schema.frames[0] };
-        let programs = Predicate::parse(text).and_then(|it| it.compile(&[kind]));
-        let programs = programs.unwrap_or_else(|it| panic!("{it}\n{}", it.draw("where", false)));
+        let programs = Predicate::parse(text).and_then(|predicate| predicate.compile(&[kind]));
+        let programs =
+            programs.unwrap_or_else(|error| panic!("{error}\n{}", error.draw("where", false)));
         let mut clocks = ClockTable::default();
         clocks.add(&[ClockReading {
             a: ClockId::Monotonic,
@@ -49,12 +50,16 @@ impl Bench {
         let head = FramesHead { ring: 3, tid: 0, drained_mono_ns: 5, ..FramesHead::default() };
         let offset = clocks.epoch_offset();
         let chunk = Chunk { stamps: &stamps, offset, head: &head, pid: 77 };
-        programs[0].as_ref().unwrap().matches(&Row { chunk: &chunk, seqno: 12, bytes: &self.bytes })
+        programs[0].as_ref().unwrap().matches(&PredicateRow {
+            chunk: &chunk,
+            seqno: 12,
+            bytes: &self.bytes,
+        })
     }
 
     fn fails(&self, text: &str) -> Problem {
         let kind = FrameKind { buffer: "b", schema: &self.schema, frame: &self.schema.frames[0] };
-        let result = Predicate::parse(text).and_then(|it| it.compile(&[kind]));
+        let result = Predicate::parse(text).and_then(|predicate| predicate.compile(&[kind]));
         match result {
             Ok(_) => panic!("{text} is taken"),
             Err(error) => error.problem,
@@ -230,7 +235,7 @@ fn schema(frames: &str) -> Schema {
 fn fits(schema: &Schema, text: &str) -> Result<Vec<bool>, Problem> {
     let kinds = schema.frames.iter().map(|frame| FrameKind { buffer: "b", schema, frame });
     let programs = Predicate::parse(text).unwrap().compile(&kinds.collect::<Vec<_>>());
-    programs.map(|all| all.iter().map(Option::is_some).collect()).map_err(|it| it.problem)
+    programs.map(|all| all.iter().map(Option::is_some).collect()).map_err(|error| error.problem)
 }
 
 #[test]
@@ -244,7 +249,7 @@ fn kinds_without_a_field_are_left_out() {
     assert_eq!(fits(&schema, "two.a > 1"), Ok(vec![false, true]));
     assert_eq!(fits(&schema, "b > 1 OR c > 1"), Err(Problem::NoSingleKind));
     assert_eq!(fits(&schema, "e = 'A'"), Ok(vec![true, true]), "one of them has it");
-    let names = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    let names = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let (field, name) = ("e".to_owned(), "D".to_owned());
     let there = names(&["A", "B", "C"]);
     assert_eq!(fits(&schema, "e <> 'D'"), Err(Problem::NoValue { field, name, there }));

@@ -30,7 +30,7 @@ fn frame(schema: &Schema, id: u16, fields: &[(&str, u64)]) -> Vec<u8> {
     }
     for (name, value) in fields {
         let all = &schema.frames[usize::from(id)].fields;
-        let field = all.iter().find(|it| it.name == *name).unwrap();
+        let field = all.iter().find(|field| field.name == *name).unwrap();
         bytes[field.offset as usize..][..8].copy_from_slice(&value.to_le_bytes());
     }
     bytes

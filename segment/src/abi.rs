@@ -406,7 +406,7 @@ pub struct ProcessPage {
 /// One owner of a ring. A reader uses it only if `epoch` is the expected one.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct Owner {
+pub struct OwnerRecord {
     /// First sequence number that this owner may have written.
     pub first_seq: u64,
     /// Thread id in the target's own pid namespace.
@@ -426,7 +426,7 @@ pub struct RingHeader {
     /// `epoch << 32 | state`, changed together by one compare-and-swap. See [`ring_state`].
     pub owner: u64,
     /// The last owners; claim `epoch` is entry `epoch % 4`.
-    pub history: [Owner; OWNER_HISTORY],
+    pub history: [OwnerRecord; OWNER_HISTORY],
     /// Cursor up to which captures account for the frames. Frames between it and the next session's
     /// first cursor were unattended.
     pub attended: u64,
@@ -446,7 +446,7 @@ pub const RING_PITCH: u32 = size_of::<RingHeader>() as u32;
 
 /// Words of a ring header, as the ring code addresses them.
 pub mod ring_word {
-    use super::{Owner, RingHeader, offset_of, size_of};
+    use super::{OwnerRecord, RingHeader, offset_of, size_of};
     /// Words of the whole header.
     pub const COUNT: usize = size_of::<RingHeader>() / 8;
     /// [`RingHeader::tail`].
@@ -458,7 +458,7 @@ pub mod ring_word {
     /// [`RingHeader::attended`].
     pub const ATTENDED: usize = offset_of!(RingHeader, attended) / 8;
     /// Words of one [`Owner`].
-    pub const OWNER_WORDS: usize = size_of::<Owner>() / 8;
+    pub const OWNER_WORDS: usize = size_of::<OwnerRecord>() / 8;
 }
 
 macro_rules! at {
@@ -491,6 +491,6 @@ at! {
         created_mono_ns: 64, created_real_ns: 72, sections: 80 } size 592;
     MaskPage { enable: 0, epoch: 32 } size 40;
     ProcessPage { released: 0, nested: 8, no_ring: 16 } size 24;
-    Owner { first_seq: 0, tid: 8, epoch: 12 } size 16;
+    OwnerRecord { first_seq: 0, tid: 8, epoch: 12 } size 16;
     RingHeader { tail: 0, pad: 8, owner: 128, history: 136, attended: 200, reserved: 208 } size 512;
 }

@@ -8,23 +8,23 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::word::Word;
+use crate::word::SharedWord;
 
 /// Adds to a cell of the calling thread's own row.
 #[inline(always)]
-pub fn add_own<W: Word>(cell: &W, value: u64) {
+pub fn add_own<W: SharedWord>(cell: &W, value: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(value), Relaxed);
 }
 
 /// Adds to a cell of the shared row.
 #[inline(always)]
-pub fn add_shared<W: Word>(cell: &W, value: u64) {
+pub fn add_shared<W: SharedWord>(cell: &W, value: u64) {
     cell.add(value);
 }
 
 /// The value of a cell.
 #[inline(always)]
-pub fn read<W: Word>(cell: &W) -> u64 {
+pub fn read<W: SharedWord>(cell: &W) -> u64 {
     cell.load(Relaxed)
 }
 

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use crate::word::Word;
+use crate::word::SharedWord;
 
 /// A bit of a socket's name: a child that connects waits until the connection is closed.
 pub const WAITS: u64 = 1;
@@ -33,7 +33,7 @@ pub struct FollowWords<'a, W> {
     pub holder: &'a W,
 }
 
-impl<W: Word> FollowWords<'_, W> {
+impl<W: SharedWord> FollowWords<'_, W> {
     /// Returns the claim and the socket of the agent that follows this process.
     ///
     /// An agent writes `holder`, `socket`, and `claim`, each by a separate system call.

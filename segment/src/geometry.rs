@@ -106,9 +106,10 @@ impl Geometry {
     /// # Errors
     /// It would be larger than a segment can be.
     pub fn with_rows(self, rows: RowGeometry) -> Result<Self, GeometryError> {
-        match rows.count <= self.rings + 1 {
-            true => Ok(Self { rows, ..self }),
-            false => Err(GeometryError { what: "rows", value: rows.count as u64 }),
+        if rows.count <= self.rings + 1 {
+            Ok(Self { rows, ..self })
+        } else {
+            Err(GeometryError { what: "rows", value: rows.count as u64 })
         }
     }
 
@@ -268,7 +269,9 @@ impl Geometry {
         if section.kind != section_kind::CELLS {
             return Some(RowGeometry::NONE);
         }
-        let pitch = u32::try_from(section.item).ok().filter(|it| *it > 0 && it % ROW_ALIGN == 0)?;
+        let pitch = u32::try_from(section.item)
+            .ok()
+            .filter(|number| *number > 0 && number % ROW_ALIGN == 0)?;
         let count = u32::try_from(section.length / section.item).ok()?;
         RowGeometry::new(pitch / 8, count).ok()
     }
@@ -342,12 +345,12 @@ mod tests {
         sections[4].offset += PAGE;
         assert_eq!(Geometry::of_header(&header(sections)), None);
         let spoils: [Spoil; 6] = [
-            |it| it.item = 0,
-            |it| it.item = u64::MAX,
-            |it| it.item += 8,
-            |it| it.length += 256,
-            |it| it.length = u64::MAX,
-            |it| it.offset += PAGE,
+            |section| section.item = 0,
+            |section| section.item = u64::MAX,
+            |section| section.item += 8,
+            |section| section.length += 256,
+            |section| section.length = u64::MAX,
+            |section| section.offset += PAGE,
         ];
         for spoil in spoils {
             let mut sections = geometry.sections();

@@ -7,12 +7,12 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use crate::word::Word;
+use crate::word::SharedWord;
 
 /// Returns the result of `read`, which reads the control page, if it belongs to `seen`, a value of
 /// the gate that the caller has read relaxed. Returns `None` if the gate has changed since.
 #[inline]
-pub fn under<W: Word, T>(gate: &W, seen: u64, read: impl FnOnce() -> T) -> Option<T> {
+pub fn under<W: SharedWord, T>(gate: &W, seen: u64, read: impl FnOnce() -> T) -> Option<T> {
     // A reader that saw this gate also sees everything that was written before it.
     W::fence(Acquire);
     let read = read();

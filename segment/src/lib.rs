@@ -23,7 +23,7 @@ pub mod word;
 pub use geometry::{Geometry, RowGeometry};
 pub use handle::Handle;
 pub use masks::Masks;
-pub use ring::{Batch, BrokenCursor, Ring, RingReader, RingWriter, lost_mark};
+pub use ring::{BrokenCursor, PollResult, Ring, RingReader, RingWriter, lost_mark};
 pub use segment::{
     AdoptError, Created, FIRST_BYTES, RINGS_AHEAD, RefusedFrames, Segment, SegmentIdentity, User,
 };

@@ -31,7 +31,7 @@ impl Mapping {
     ///
     /// # Safety
     /// `[base, base + size)` is a mapping that nothing else unmaps.
-    pub(crate) unsafe fn own(base: NonNull<u8>, size: usize) -> io::Result<Self> {
+    pub(crate) unsafe fn from_owned(base: NonNull<u8>, size: usize) -> io::Result<Self> {
         let mut mapping = Self { base, size, guarded: None };
         mapping.guarded = Some(Guarded::new(base.as_ptr().addr(), size)?);
         Ok(mapping)
@@ -56,7 +56,7 @@ impl Mapping {
         }
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
         // SAFETY: mapped just now, and used by nothing else.
-        unsafe { Self::own(base, size) }
+        unsafe { Self::from_owned(base, size) }
     }
 
     /// Replaces this mapping's memory by `file`. Readers see the change in one step.

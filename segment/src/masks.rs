@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::abi::{MASK_WORDS, MAX_FRAMES};
 use crate::ring::Ring;
-use crate::word::Word;
+use crate::word::SharedWord;
 
 /// The disabled bits: first one for each frame, then, from [`Self::metric`] on, one for each
 /// counter or histogram.
@@ -65,7 +65,7 @@ impl Masks {
 
 /// Writes the words of a mask page, which has only frames; a one enables. Returns whether a word
 /// changed. Unchanged words are not written.
-pub fn put<W: Word>(enable: &[W], masks: &Masks) -> bool {
+pub fn put<W: SharedWord>(enable: &[W], masks: &Masks) -> bool {
     let mut changed = false;
     for (word, disabled) in enable.iter().zip(masks.0) {
         if word.load(Relaxed) != !disabled {
@@ -80,20 +80,20 @@ pub fn put<W: Word>(enable: &[W], masks: &Masks) -> bool {
 /// control page with the bit, `nonce` the claim that it belongs to, and `claim` that of the
 /// session.
 #[inline(always)]
-pub fn is_wanted<W: Word>(word: &W, bit: u32, nonce: &W, claim: &W) -> bool {
+pub fn is_wanted<W: SharedWord>(word: &W, bit: u32, nonce: &W, claim: &W) -> bool {
     word.load(Relaxed) >> (bit % 64) & 1 == 0 || nonce.load(Relaxed) != claim.load(Relaxed)
 }
 
 /// For frames that are about to be enabled: no such frame in the ring comes before this sequence
 /// number.
-pub fn first_enabled<W: Word>(ring: Ring<'_, W>) -> u64 {
+pub fn first_enabled<W: SharedWord>(ring: Ring<'_, W>) -> u64 {
     ring.tail().saturating_add(1)
 }
 
 /// For frames that were disabled, after a barrier in every running thread: no such frame in the
 /// ring has this sequence number or a later one. The frame after the cursor may be one: its thread
 /// may have read the mask before.
-pub fn first_disabled<W: Word>(ring: Ring<'_, W>) -> u64 {
+pub fn first_disabled<W: SharedWord>(ring: Ring<'_, W>) -> u64 {
     ring.tail().saturating_add(2)
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::abi::{OWNER_HISTORY, ring_state, ring_word};
 use crate::ring::Ring;
-use crate::word::Word;
+use crate::word::SharedWord;
 
 /// The owner word of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Tenure {
     pub tid: u32,
 }
 
-impl<W: Word> Ring<'_, W> {
+impl<W: SharedWord> Ring<'_, W> {
     /// The owner word.
     pub fn owner(&self) -> OwnerWord {
         OwnerWord::from_word(self.header(ring_word::OWNER).load(Acquire))

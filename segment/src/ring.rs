@@ -8,7 +8,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::abi::{MARGIN, ring_word};
-use crate::word::{Copied, Word};
+use crate::word::{Copied, SharedWord};
 
 /// Largest possible cursor: 46 years at 3 frames per nanosecond.
 const CURSOR_END: u64 = 1 << 62;
@@ -29,7 +29,7 @@ impl<W> Clone for Ring<'_, W> {
 }
 impl<W> Copy for Ring<'_, W> {}
 
-impl<'a, W: Word> Ring<'a, W> {
+impl<'a, W: SharedWord> Ring<'a, W> {
     /// A ring over `header` and `slots`. The number of slots is a power of two, and each has
     /// `stride` words.
     ///
@@ -110,19 +110,19 @@ impl<'a, W: Word> Ring<'a, W> {
 /// This, [`put`] and [`publish`] are one write in three steps, for writers that keep their own
 /// position in the ring. [`RingWriter`] uses them, and so do the models.
 #[inline(always)]
-pub fn open<W: Word>() {
+pub fn open<W: SharedWord>() {
     W::fence(Release);
 }
 
 /// w4: stores one word of a frame, except the first.
 #[inline(always)]
-pub fn put<W: Word>(word: &W, value: u64) {
+pub fn put<W: SharedWord>(word: &W, value: u64) {
     word.store(value, Relaxed);
 }
 
 /// w5: writes the sequence number into the first word, and advances the cursor `tail`.
 #[inline(always)]
-pub fn publish<W: Word>(first: &W, tail: &W, seq: u64) {
+pub fn publish<W: SharedWord>(first: &W, tail: &W, seq: u64) {
     first.store(seq, Relaxed);
     tail.store(seq, Release);
 }
@@ -134,7 +134,7 @@ pub struct RingWriter<'a, W> {
     next: u64,
 }
 
-impl<'a, W: Word> RingWriter<'a, W> {
+impl<'a, W: SharedWord> RingWriter<'a, W> {
     /// Continues the ring's sequence.
     pub fn new(ring: Ring<'a, W>) -> Self {
         Self { next: ring.header(ring_word::TAIL).load(Relaxed), ring }
@@ -191,7 +191,7 @@ pub struct BrokenCursor {
 
 /// The result of one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Batch {
+pub struct PollResult {
     /// Sequence number of the first frame in the buffer.
     pub first_seq: u64,
     /// Number of frames in the buffer.
@@ -204,7 +204,7 @@ pub struct Batch {
     pub tail: u64,
 }
 
-impl<'a, W: Word> RingReader<'a, W> {
+impl<'a, W: SharedWord> RingReader<'a, W> {
     /// Furthest possible move of a cursor between two polls.
     const JUMP: u64 = 1 << 48;
 
@@ -238,7 +238,7 @@ impl<'a, W: Word> RingReader<'a, W> {
     ///
     /// # Errors
     /// The cursor went backwards, or further than any thread can write.
-    pub fn poll<T: Copied>(&mut self, buffer: &mut [T]) -> Result<Batch, BrokenCursor> {
+    pub fn poll<T: Copied>(&mut self, buffer: &mut [T]) -> Result<PollResult, BrokenCursor> {
         let slots = self.ring.slot_count();
         let oldest = |tail: u64| tail.saturating_add(self.margin).saturating_sub(slots);
 
@@ -254,7 +254,7 @@ impl<'a, W: Word> RingReader<'a, W> {
         let after = self.ring.header(ring_word::TAIL).load(Relaxed);
         let valid = low.max(oldest(after)).min(high);
 
-        let batch = Batch {
+        let batch = PollResult {
             first_seq: valid + 1,
             count: (high - valid) as usize,
             start: (valid - low) as usize * self.ring.stride,
@@ -330,7 +330,7 @@ mod tests {
         let mut buffer = [0; 8 * STRIDE];
         let batch = RingReader::new(memory.ring(), 0).poll(&mut buffer).unwrap();
         assert_eq!((batch.first_seq, batch.count, batch.overrun), (1, 3, 0));
-        let firsts: Vec<_> = buffer.chunks(STRIDE).take(3).map(|it| it[0]).collect();
+        let firsts: Vec<_> = buffer.chunks(STRIDE).take(3).map(|chunk| chunk[0]).collect();
         assert_eq!(firsts, [1, lost_mark(2), 3]);
     }
 

@@ -176,7 +176,7 @@ impl Segment {
     ///
     /// # Errors
     /// Those of memfd_create(2), ftruncate(2) and mmap(2).
-    pub fn own(identity: SegmentIdentity) -> io::Result<Self> {
+    pub fn create_for_self(identity: SegmentIdentity) -> io::Result<Self> {
         Ok(Self { own: true, ..Self::awaited(identity)? })
     }
 
@@ -262,10 +262,7 @@ impl Segment {
     }
 
     fn expect(self, geometry: Geometry) -> Result<Self, AdoptError> {
-        match self.geometry == geometry {
-            true => Ok(self),
-            false => Err(AdoptError::Differs("geometry")),
-        }
+        if self.geometry == geometry { Ok(self) } else { Err(AdoptError::Differs("geometry")) }
     }
 
     /// Accepts a header as far as it is consistent with the size of the mapping.
@@ -289,9 +286,10 @@ impl Segment {
         } else if header.schema_hash != schema_hash {
             "schema hash"
         } else if let Some((geometry, masked)) = Geometry::of_header(&header) {
-            match mapping.size() as u64 >= geometry.size() {
-                true => return Ok(Self { mapping, id, nonce, geometry, own: false, masked }),
-                false => "size",
+            if mapping.size() as u64 >= geometry.size() {
+                return Ok(Self { mapping, id, nonce, geometry, own: false, masked });
+            } else {
+                "size"
             }
         } else {
             "geometry"

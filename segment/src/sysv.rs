@@ -67,7 +67,7 @@ pub(crate) fn attach(id: i32) -> io::Result<Mapping> {
     };
     match attached() {
         // SAFETY: attached just now, and used by nothing else.
-        Ok((base, size)) => unsafe { Mapping::own(base, size) },
+        Ok((base, size)) => unsafe { Mapping::from_owned(base, size) },
         Err(error) => {
             // SAFETY: as above.
             unsafe { libc::shmdt(base) };

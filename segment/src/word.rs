@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A 64-bit word that another process or thread may read and write at any time.
-pub trait Word {
+pub trait SharedWord {
     /// Atomic load.
     fn load(&self, order: Ordering) -> u64;
     /// Atomic store.
@@ -28,7 +28,7 @@ pub trait Word {
     fn fence(order: Ordering);
 }
 
-impl Word for AtomicU64 {
+impl SharedWord for AtomicU64 {
     #[inline(always)]
     fn load(&self, order: Ordering) -> u64 {
         AtomicU64::load(self, order)

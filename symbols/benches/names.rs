@@ -24,7 +24,7 @@ fn main() {
     let took = start.elapsed().as_secs_f64() * 1e3;
     println!("the symbols of a program of {FUNCTIONS} functions are read in {took:.1} ms");
     let inside: Vec<u64> =
-        (0..bytes.len() as u64).filter(|&it| functions.find(it).is_some()).collect();
+        (0..bytes.len() as u64).filter(|&number| functions.find(number).is_some()).collect();
     for distinct in [30, 1_000, 30_000] {
         let step = (inside.len() / distinct).max(1);
         let known: Vec<u64> = inside.iter().copied().step_by(step).take(distinct).collect();

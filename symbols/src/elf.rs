@@ -80,8 +80,8 @@ impl LoadSegments {
     pub fn address(&self, offset: u64) -> Option<u64> {
         const PAGE: u64 = 4096;
         // Mappings begin at whole pages.
-        let covers = |it: &&Load| {
-            it.offset & !(PAGE - 1) <= offset && offset <= it.offset.saturating_add(it.size)
+        let covers = |load: &&Load| {
+            load.offset & !(PAGE - 1) <= offset && offset <= load.offset.saturating_add(load.size)
         };
         let load = self.0.iter().find(covers)?;
         Some(load.address.wrapping_add(offset.wrapping_sub(load.offset)))
@@ -89,8 +89,9 @@ impl LoadSegments {
 
     /// The file offset of the code with this address.
     pub fn offset(&self, address: u64) -> Option<u64> {
-        let holds =
-            |it: &&Load| it.address <= address && address < it.address.saturating_add(it.size);
+        let holds = |load: &&Load| {
+            load.address <= address && address < load.address.saturating_add(load.size)
+        };
         let load = self.0.iter().find(holds)?;
         load.offset.checked_add(address - load.address)
     }
@@ -138,13 +139,13 @@ impl<R: ReadAt> ElfFile<R> {
         let count = programs.len() / program_size;
         let programs = ProgramHeader::parse(&programs, 0, count, CONTEXT).unwrap_or_default();
         let of_loads = |is_code: bool| {
-            let loads = programs
-                .iter()
-                .filter(|it| it.p_type == PT_LOAD && (it.p_flags & PF_X != 0) == is_code);
-            let loads = loads.map(|it| Load {
-                offset: it.p_offset,
-                size: it.p_filesz,
-                address: it.p_vaddr,
+            let loads = programs.iter().filter(|program| {
+                program.p_type == PT_LOAD && (program.p_flags & PF_X != 0) == is_code
+            });
+            let loads = loads.map(|header| Load {
+                offset: header.p_offset,
+                size: header.p_filesz,
+                address: header.p_vaddr,
             });
             LoadSegments(loads.collect())
         };
@@ -152,11 +153,12 @@ impl<R: ReadAt> ElfFile<R> {
         let (build_id, sections, names) = (Vec::new(), Vec::new(), header.e_shstrndx.into());
         let mut file = ElfFile { source, build_id, loads, data, sections, names };
         file.sections = file.sections(header.e_shoff, header.e_shnum);
-        let notes = programs.iter().filter(|it| it.p_type == PT_NOTE).take(NOTES);
-        let notes = notes.map(|it| (it.p_offset, it.p_filesz));
-        let of_sections = file.sections.iter().filter(|it| it.sh_type == SHT_NOTE).take(NOTES);
-        let of_sections = of_sections.map(|it| (it.sh_offset, it.sh_size));
-        let id = notes.chain(of_sections).find_map(|it| file.note(it));
+        let notes = programs.iter().filter(|program| program.p_type == PT_NOTE).take(NOTES);
+        let notes = notes.map(|note| (note.p_offset, note.p_filesz));
+        let of_sections =
+            file.sections.iter().filter(|section| section.sh_type == SHT_NOTE).take(NOTES);
+        let of_sections = of_sections.map(|of_section| (of_section.sh_offset, of_section.sh_size));
+        let id = notes.chain(of_sections).find_map(|note| file.note(note));
         file.build_id = id.unwrap_or_default();
         Some(file)
     }
@@ -177,13 +179,15 @@ impl<R: ReadAt> ElfFile<R> {
         let context = (4, CONTEXT);
         let notes = NoteDataIterator { data, size: data.len(), offset: 0, ctx: context };
         let mut notes = notes.take(NOTES).map_while(Result::ok);
-        let note = notes.find(|it| it.name == "GNU" && it.n_type == NT_GNU_BUILD_ID)?;
+        let note = notes.find(|note| note.name == "GNU" && note.n_type == NT_GNU_BUILD_ID)?;
         Some(note.desc.to_vec())
     }
 
     /// The symbol tables that it has.
     pub fn tables(&self) -> SymbolTables {
-        let has = |kind| self.sections.iter().any(|it| it.sh_type == kind && it.sh_size > 0);
+        let has = |kind| {
+            self.sections.iter().any(|section| section.sh_type == kind && section.sh_size > 0)
+        };
         match (has(SHT_SYMTAB), has(SHT_DYNSYM)) {
             (true, _) => SymbolTables::Whole,
             (false, true) => SymbolTables::Dynamic,
@@ -193,7 +197,8 @@ impl<R: ReadAt> ElfFile<R> {
 
     /// The content of its notes with this owner and type, from sections.
     pub fn notes_of(&self, owner: &str, kind: u32, most: usize) -> Vec<Vec<u8>> {
-        let sections = self.sections.iter().filter(|it| it.sh_type == SHT_NOTE).take(NOTES);
+        let sections =
+            self.sections.iter().filter(|section| section.sh_type == SHT_NOTE).take(NOTES);
         let mut found = Vec::new();
         for section in sections {
             let (offset, size) = (section.sh_offset, section.sh_size);
@@ -201,8 +206,8 @@ impl<R: ReadAt> ElfFile<R> {
             let context = (4, CONTEXT);
             let notes = NoteDataIterator { data: &data, size: data.len(), offset: 0, ctx: context };
             let notes = notes.map_while(Result::ok);
-            let such = notes.filter(|it| it.name == owner && it.n_type == kind);
-            found.extend(such.take(most - found.len()).map(|it| it.desc.to_vec()));
+            let such = notes.filter(|note| note.name == owner && note.n_type == kind);
+            found.extend(such.take(most - found.len()).map(|note| note.desc.to_vec()));
         }
         found
     }
@@ -211,11 +216,11 @@ impl<R: ReadAt> ElfFile<R> {
     pub fn section_address(&self, name: &[u8]) -> Option<u64> {
         let names = self.sections.get(self.names)?;
         let names = bytes(&self.source, names.sh_offset, names.sh_size, limits::HEADER_BYTES)?;
-        let is_it = |it: &&SectionHeader| {
-            names.get(it.sh_name..).and_then(|rest| rest.split(|&byte| byte == 0).next())
+        let is_it = |header: &&SectionHeader| {
+            names.get(header.sh_name..).and_then(|rest| rest.split(|&byte| byte == 0).next())
                 == Some(name)
         };
-        self.sections.iter().find(is_it).map(|it| it.sh_addr)
+        self.sections.iter().find(is_it).map(|section| section.sh_addr)
     }
 
     /// Applies `make` to the name and the address of each symbol of a function that is defined in
@@ -252,11 +257,13 @@ impl<R: ReadAt> ElfFile<R> {
 
     /// The bytes of a symbol table and of its string table.
     fn table(&self, kind: u32) -> Option<(Vec<u8>, Vec<u8>)> {
-        let symbols = self.sections.iter().find(|it| it.sh_type == kind && it.sh_size > 0)?;
+        let symbols =
+            self.sections.iter().find(|section| section.sh_type == kind && section.sh_size > 0)?;
         let names = self.sections.get(symbols.sh_link as usize)?;
-        let read = |it: &SectionHeader| {
-            let has_bytes = it.sh_type != SHT_NOBITS;
-            let read = || bytes(&self.source, it.sh_offset, it.sh_size, limits::TABLE_BYTES);
+        let read = |header: &SectionHeader| {
+            let has_bytes = header.sh_type != SHT_NOBITS;
+            let read =
+                || bytes(&self.source, header.sh_offset, header.sh_size, limits::TABLE_BYTES);
             has_bytes.then(read).flatten()
         };
         Some((read(symbols)?, read(names)?))
@@ -268,7 +275,8 @@ impl<R: ReadAt> ElfFile<R> {
         else {
             return FunctionTable::default();
         };
-        let candidates = symbols.chunks_exact(SYMBOL).filter_map(|it| self.candidate(it, &names));
+        let candidates =
+            symbols.chunks_exact(SYMBOL).filter_map(|chunk| self.candidate(chunk, &names));
         let candidates = candidates.take(limits::FUNCTIONS).collect();
         FunctionTable::of_candidates(candidates, names)
     }
@@ -282,7 +290,7 @@ impl<R: ReadAt> ElfFile<R> {
         let (start, size) = (word(8)?, word(16)?);
         let (kind, binding) = (info & 0xf, info >> 4);
         let header = self.sections.get(usize::from(section));
-        let in_code = header.is_some_and(|it| it.sh_flags & u64::from(SHF_EXECINSTR) != 0);
+        let in_code = header.is_some_and(|header| header.sh_flags & u64::from(SHF_EXECINSTR) != 0);
         let is_function = match kind {
             STT_FUNC | STT_GNU_IFUNC => section != 0,
             // Labels in assembly have no type.
@@ -296,7 +304,9 @@ impl<R: ReadAt> ElfFile<R> {
             return None;
         }
         let section_end = match header {
-            Some(it) if u32::from(section) != SHN_XINDEX => it.sh_addr.saturating_add(it.sh_size),
+            Some(section_header) if u32::from(section) != SHN_XINDEX => {
+                section_header.sh_addr.saturating_add(section_header.sh_size)
+            }
             _ => start,
         };
         let is_sized = size > 0;
@@ -355,7 +365,7 @@ mod tests {
         let functions = file.functions();
         let whole = Elf::parse(&bytes).unwrap();
         let mut found = 0;
-        for symbol in whole.syms.iter().filter(|it| it.st_type() == STT_FUNC && it.st_size > 0) {
+        for symbol in whole.syms.iter().filter(|sym| sym.st_type() == STT_FUNC && sym.st_size > 0) {
             let (_, offset) = functions.find(symbol.st_value).expect("a function");
             assert_eq!(offset, 0);
             found += 1;

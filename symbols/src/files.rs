@@ -58,9 +58,10 @@ impl SymbolFiles {
 
     /// The file of a module, if there is a verified one with symbols.
     pub fn of_module(&self, module: &Module, process: &Process) -> Option<Arc<LoadedFile>> {
-        let key = match module.build_id.is_empty() {
-            true => FileKey::Path(module.path.clone()),
-            false => FileKey::BuildId(module.build_id.clone()),
+        let key = if module.build_id.is_empty() {
+            FileKey::Path(module.path.clone())
+        } else {
+            FileKey::BuildId(module.build_id.clone())
         };
         let mut inner = self.lock();
         if let Some(known) = inner.files.get(&key) {
@@ -103,12 +104,12 @@ impl SymbolFiles {
                 Err(_) => {}
             }
         }
-        let is_whole = |it: &Proven| it.tables() == SymbolTables::Whole;
+        let is_whole = |file: &Proven| file.tables() == SymbolTables::Whole;
         let separate = || {
             let mut files = self.finder.debug_files(&module.build_id);
             files.find_map(|path| self.proven(&path, module).ok().filter(is_whole))
         };
-        let loads = best.as_ref().map(|it| it.loads.clone()).unwrap_or_default();
+        let loads = best.as_ref().map(|best| best.loads.clone()).unwrap_or_default();
         let file = match best {
             Some(file) if is_whole(&file) => file,
             best => separate().or(best).ok_or(cause)?,

@@ -100,7 +100,7 @@ impl Finder {
     pub fn debug_files(&self, build_id: &[u8]) -> impl Iterator<Item = PathBuf> + use<'_> {
         let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
         let name = (hex.len() > 2).then(|| format!(".build-id/{}/{}.debug", &hex[..2], &hex[2..]));
-        name.into_iter().flat_map(|name| self.places.debug.iter().map(move |it| it.join(&name)))
+        name.into_iter().flat_map(|name| self.places.debug.iter().map(move |path| path.join(&name)))
     }
 
     /// The map of a process's JIT code, if its user wrote it while the process lived.
@@ -109,7 +109,7 @@ impl Finder {
             return None;
         }
         let name = format!("perf-{}.map", process.ns_pid);
-        let of_process = self.folder(process).map(|it| it.join("root/tmp").join(&name));
+        let of_process = self.folder(process).map(|folder| folder.join("root/tmp").join(&name));
         let beside = self.sees_our_files(process).then(|| self.places.tmp.join(&name));
         let (path, since) = (of_process.into_iter().chain(beside), self.started(process));
         path.filter_map(|path| regular(&path)).find_map(|(mut file, metadata)| {
@@ -126,7 +126,8 @@ impl Finder {
     /// Whether a file was last changed before the capture began.
     pub fn is_older(&self, metadata: &Metadata) -> bool {
         let seconds = metadata.mtime().max(metadata.ctime());
-        u64::try_from(seconds).is_ok_and(|it| it < self.host.created_realtime_ns / 1_000_000_000)
+        u64::try_from(seconds)
+            .is_ok_and(|number| number < self.host.created_realtime_ns / 1_000_000_000)
     }
 
     /// The folder of a process in procfs, if it still lives.
@@ -141,7 +142,8 @@ impl Finder {
 
     /// Whether the process saw the same files as this program.
     fn sees_our_files(&self, process: &Process) -> bool {
-        let theirs = process.namespaces.iter().find(|(name, _)| name == "mnt").map(|it| it.1);
+        let theirs =
+            process.namespaces.iter().find(|(name, _)| name == "mnt").map(|namespace| namespace.1);
         let ours = std::fs::read_link(self.places.proc.join("self/ns/mnt")).ok();
         let ours = ours.and_then(|link| {
             let link = link.to_str()?.strip_prefix("mnt:[")?;
@@ -268,7 +270,7 @@ mod tests {
         write(&map, "1000 10 beside\n");
         let text = |host: &CaptureHost, process: &Process| {
             let found = Finder::new(places.clone(), host.clone()).perf_map(process);
-            found.map(|it| String::from_utf8(it).unwrap())
+            found.map(|found| String::from_utf8(found).unwrap())
         };
         assert_eq!(text(&host, &process).as_deref(), Some("1000 10 beside\n"));
         let other_user = Process { uid: process.uid + 1, ..process.clone() };

@@ -58,14 +58,14 @@ impl FunctionTable {
         let mut table = FunctionTable { names, ..FunctionTable::default() };
         // The open functions with their ends, the innermost last.
         let mut open: Vec<(u64, u32)> = Vec::new();
-        for (index, it) in all.iter().enumerate() {
-            table.close(&mut open, it.start);
+        for (index, candidate) in all.iter().enumerate() {
+            table.close(&mut open, candidate.start);
             let behind = || all[index + 1..].iter().map(|next| next.start);
-            let next = || behind().find(|&next| next > it.start).unwrap_or(u64::MAX);
-            let end = if it.is_sized { it.end } else { it.end.min(next()) };
+            let next = || behind().find(|&next| next > candidate.start).unwrap_or(u64::MAX);
+            let end = if candidate.is_sized { candidate.end } else { candidate.end.min(next()) };
             let number = table.functions.len() as u32;
-            table.functions.push(Function { start: it.start, name: it.name });
-            table.begin(it.start, number);
+            table.functions.push(Function { start: candidate.start, name: candidate.name });
+            table.begin(candidate.start, number);
             open.push((end, number));
         }
         table.close(&mut open, u64::MAX);

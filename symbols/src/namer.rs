@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::program::Program;
+use crate::program::ProgramNames;
 
 /// Smallest and largest size of the cache: powers of two.
 const FEWEST: usize = 256;
@@ -15,7 +15,7 @@ const PROBES: usize = 8;
 /// the cache, where a name costs a few nanoseconds and no lock.
 #[derive(Debug)]
 pub struct Namer {
-    program: Arc<Program>,
+    program: Arc<ProgramNames>,
     /// The current set of modules.
     set: usize,
     at_hand: AtHand,
@@ -29,7 +29,7 @@ struct AtHand {
 }
 
 impl Namer {
-    pub(crate) fn new(program: Arc<Program>) -> Namer {
+    pub(crate) fn new(program: Arc<ProgramNames>) -> Namer {
         Namer { program, set: 0, at_hand: AtHand::default() }
     }
 

@@ -27,7 +27,7 @@ pub fn parsed(text: Vec<u8>) -> FunctionTable {
 /// The function of the line that begins at `at` in the text.
 fn candidate(line: &[u8], at: usize) -> Option<Candidate> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
-    let space = |from: usize| Some(from + line.get(from..)?.iter().position(|&it| it == b' ')?);
+    let space = |from: usize| Some(from + line.get(from..)?.iter().position(|&byte| byte == b' ')?);
     let first = space(0)?;
     let second = space(first + 1)?;
     let start = hex(&line[..first])?;

@@ -13,7 +13,7 @@ use crate::perf_map;
 
 /// A program, and the names of its addresses found so far.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub(crate) struct ProgramNames {
     process: Process,
     history: ModuleHistory,
     files: Arc<SymbolFiles>,
@@ -23,11 +23,11 @@ pub(crate) struct Program {
     made: OnceLock<FunctionTable>,
 }
 
-impl Program {
+impl ProgramNames {
     /// The program of `process` with this history of modules.
-    pub fn new(process: &Process, history: ModuleHistory, files: Arc<SymbolFiles>) -> Program {
+    pub fn new(process: &Process, history: ModuleHistory, files: Arc<SymbolFiles>) -> ProgramNames {
         let (names, made) = (RwLock::default(), OnceLock::new());
-        Program { process: process.clone(), history, files, names, made }
+        ProgramNames { process: process.clone(), history, files, names, made }
     }
 
     /// The number of the set of modules that holds at `mono_ns`.

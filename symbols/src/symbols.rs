@@ -8,7 +8,7 @@ use ppt_capture::{ModuleTable, Modules, Process, ProgramKey};
 use crate::files::SymbolFiles;
 use crate::finder::{CaptureHost, Finder, SearchPaths};
 use crate::namer::Namer;
-use crate::program::Program;
+use crate::program::ProgramNames;
 use crate::remark::NameRemark;
 
 /// Names the addresses of a capture. Threads may share it.
@@ -16,7 +16,7 @@ use crate::remark::NameRemark;
 pub struct Symbols {
     modules: ModuleTable,
     files: Arc<SymbolFiles>,
-    programs: RwLock<BTreeMap<ProgramKey, Arc<Program>>>,
+    programs: RwLock<BTreeMap<ProgramKey, Arc<ProgramNames>>>,
 }
 
 impl Symbols {
@@ -48,12 +48,12 @@ impl Symbols {
         self.files.remarks()
     }
 
-    fn program(&self, process: &Process) -> Arc<Program> {
+    fn program(&self, process: &Process) -> Arc<ProgramNames> {
         let key = ProgramKey::of_process(process);
         let known = self.programs.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         known.unwrap_or_else(|| {
             let history = self.modules.history(process).cloned().unwrap_or_default();
-            let new = || Arc::new(Program::new(process, history, self.files.clone()));
+            let new = || Arc::new(ProgramNames::new(process, history, self.files.clone()));
             let mut programs = self.programs.write().unwrap_or_else(PoisonError::into_inner);
             programs.entry(key).or_insert_with(new).clone()
         })

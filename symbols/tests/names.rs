@@ -62,7 +62,7 @@ impl Built {
         let id = shown.split_once("Build ID: ").expect("a build id").1;
         let id = id.split_whitespace().next().unwrap().as_bytes();
         id.chunks(2)
-            .map(|it| u8::from_str_radix(str::from_utf8(it).unwrap(), 16).unwrap())
+            .map(|chunk| u8::from_str_radix(str::from_utf8(chunk).unwrap(), 16).unwrap())
             .collect()
     }
 
@@ -119,14 +119,14 @@ fn functions_are_those_of_binutils() {
             return;
         };
         let sections = run("readelf", &["-SW", "many"], built.folder.path()).unwrap();
-        let text = sections.lines().find(|it| it.contains(" .text ")).unwrap();
-        let text: Vec<&str> = text.split_whitespace().skip_while(|it| *it != ".text").collect();
+        let text = sections.lines().find(|line| line.contains(" .text ")).unwrap();
+        let text: Vec<&str> = text.split_whitespace().skip_while(|word| *word != ".text").collect();
         let number = |at: usize| u64::from_str_radix(text[at], 16).unwrap();
         let (start, size) = (number(2), number(4));
         // Approximately every instruction's address, and some that are not instructions.
         let step = (size / 20_000).max(3);
         let addresses: Vec<u64> = (start..start + size).step_by(step as usize).collect();
-        let asked: String = addresses.iter().map(|it| format!("{it:#x}\n")).collect();
+        let asked: String = addresses.iter().map(|address| format!("{address:#x}\n")).collect();
         std::fs::write(built.path("addresses"), asked).unwrap();
         let oracle = ["-c", "addr2line -f -e many < addresses"];
         let Some(oracle) = run("sh", &oracle, built.folder.path()) else { return };

@@ -17,17 +17,17 @@ use syn::visit::Visit;
 type Module = Vec<String>;
 
 /// The target of a path: names from the root of the crate.
-type Names = Vec<String>;
+type ModuleNames = Vec<String>;
 
 /// The modules of a crate, and the uses of each.
 #[derive(Default)]
 struct Crate {
     /// The names of the crate that each module uses.
-    uses: BTreeMap<Module, BTreeSet<Names>>,
+    uses: BTreeMap<Module, BTreeSet<ModuleNames>>,
     /// The targets of imported names of a module.
-    imports: BTreeMap<Names, Names>,
+    imports: BTreeMap<ModuleNames, ModuleNames>,
     /// Modules whose names a module re-exports completely.
-    globs: BTreeMap<Module, Vec<Names>>,
+    globs: BTreeMap<Module, Vec<ModuleNames>>,
 }
 
 impl Crate {
@@ -40,22 +40,25 @@ impl Crate {
 
     /// Reads the file of `module`, whose own modules are in `folder`.
     fn file(&mut self, file: &Path, module: Module, folder: &Path) {
-        let text = fs::read_to_string(file).unwrap_or_else(|it| panic!("{file:?}: {it}"));
-        let items = syn::parse_file(&text).unwrap_or_else(|it| panic!("{file:?}: {it}")).items;
+        let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{file:?}: {error}"));
+        let items =
+            syn::parse_file(&text).unwrap_or_else(|error| panic!("{file:?}: {error}")).items;
         self.uses.entry(module.clone()).or_default();
         let modules = items.iter().filter_map(|item| match item {
-            syn::Item::Mod(it) if it.content.is_none() && !is_test(&it.attrs) => Some(it),
+            syn::Item::Mod(item_mod) if item_mod.content.is_none() && !is_test(&item_mod.attrs) => {
+                Some(item_mod)
+            }
             _ => None,
         });
         let mut names = BTreeSet::new();
-        for it in modules {
-            let name = it.ident.to_string();
+        for item_mod in modules {
+            let name = item_mod.ident.to_string();
             let below = folder.join(&name);
             let child = [module.clone(), vec![name.clone()]].concat();
             let usual = [folder.join(format!("{name}.rs")), below.join("mod.rs")];
-            let mut files: Vec<_> = usual.into_iter().map(|it| (it, below.clone())).collect();
+            let mut files: Vec<_> = usual.into_iter().map(|path| (path, below.clone())).collect();
             // If a condition chooses between two files, both are read.
-            for place in places(&it.attrs) {
+            for place in places(&item_mod.attrs) {
                 let place = file.with_file_name(place);
                 files.push((place.clone(), place.parent().unwrap().to_owned()));
             }
@@ -65,11 +68,11 @@ impl Crate {
             names.insert(name);
         }
         let (own, said) = (module.clone(), BTreeSet::new());
-        let mut seen = Seen { module: &own, of: self, children: names, said, depth: 0 };
+        let mut seen = VisitedModule { module: &own, of: self, children: names, said, depth: 0 };
         items.iter().for_each(|item| seen.visit_item(item));
         // A file may use the names that it re-exports.
-        let said = seen.said.into_iter().map(|it| [own.clone(), vec![it]].concat());
-        let used: Vec<_> = said.filter_map(|it| self.imports.get(&it).cloned()).collect();
+        let said = seen.said.into_iter().map(|text| [own.clone(), vec![text]].concat());
+        let used: Vec<_> = said.filter_map(|texts| self.imports.get(&texts).cloned()).collect();
         self.uses.get_mut(&own).unwrap().extend(used);
     }
 
@@ -80,10 +83,11 @@ impl Crate {
 
     fn home_within(&self, names: &[String], steps: u32) -> Option<Module> {
         let steps = steps.checked_sub(1)?;
-        let length = (0..=names.len()).rev().find(|&it| self.uses.contains_key(&names[..it]))?;
+        let length =
+            (0..=names.len()).rev().find(|&index| self.uses.contains_key(&names[..index]))?;
         let (module, rest) = names.split_at(length);
         let Some(name) = rest.first() else { return Some(module.to_vec()) };
-        let renamed = |meant: &Names| self.home_within(&[meant, &rest[1..]].concat(), steps);
+        let renamed = |meant: &ModuleNames| self.home_within(&[meant, &rest[1..]].concat(), steps);
         if let Some(meant) = self.imports.get(&names[..=length]) {
             return renamed(meant);
         }
@@ -98,9 +102,9 @@ impl Crate {
 
     /// The uses between modules.
     fn arrows(&self) -> BTreeMap<Module, BTreeSet<Module>> {
-        let homes = |module: &Module, names: &BTreeSet<Names>| {
-            let homes = names.iter().filter_map(|it| self.home(it));
-            homes.filter(|it| it != module).collect()
+        let homes = |module: &Module, names: &BTreeSet<ModuleNames>| {
+            let homes = names.iter().filter_map(|name| self.home(name));
+            homes.filter(|home| home != module).collect()
         };
         self.uses.iter().map(|(module, names)| (module.clone(), homes(module, names))).collect()
     }
@@ -118,20 +122,20 @@ impl Crate {
             }
             seen
         };
-        let reached: BTreeMap<_, _> = arrows.keys().map(|it| (it.clone(), reach(it))).collect();
+        let reached: BTreeMap<_, _> = arrows.keys().map(|key| (key.clone(), reach(key))).collect();
         let mut circles = BTreeSet::new();
         for (module, all) in reached.iter().filter(|(module, all)| all.contains(*module)) {
-            circles
-                .insert(all.iter().filter(|it| reached[*it].contains(module)).cloned().collect());
+            circles.insert(
+                all.iter().filter(|texts| reached[*texts].contains(module)).cloned().collect(),
+            );
         }
         circles.into_iter().collect()
     }
 
     /// A description of the circles, and the uses within each.
     fn describe(&self) -> String {
-        let name = |module: &Module| match module.is_empty() {
-            true => "(root)".to_owned(),
-            false => module.join("::"),
+        let name = |module: &Module| {
+            if module.is_empty() { "(root)".to_owned() } else { module.join("::") }
         };
         let arrows = self.arrows();
         let mut text = String::new();
@@ -148,7 +152,7 @@ impl Crate {
 }
 
 /// Walks through a file.
-struct Seen<'a> {
+struct VisitedModule<'a> {
     module: &'a Module,
     of: &'a mut Crate,
     /// The file's own modules.
@@ -159,9 +163,9 @@ struct Seen<'a> {
     depth: usize,
 }
 
-impl Seen<'_> {
+impl VisitedModule<'_> {
     /// Names from the root of the crate; `None` if they lead out of it.
-    fn absolute(&self, names: &[String]) -> Option<Names> {
+    fn absolute(&self, names: &[String]) -> Option<ModuleNames> {
         let mut here = self.module.clone();
         // Within the file, each level of nesting takes one more `super`.
         let mut inner = self.depth;
@@ -170,7 +174,7 @@ impl Seen<'_> {
             "crate" => (here, rest) = (Vec::new(), &rest[1..]),
             "self" if inner == 0 => rest = &rest[1..],
             "super" => {
-                while rest.first().is_some_and(|it| it == "super") {
+                while rest.first().is_some_and(|text| text == "super") {
                     match inner.checked_sub(1) {
                         Some(less) => inner = less,
                         None => here.truncate(here.len().checked_sub(1)?),
@@ -190,22 +194,22 @@ impl Seen<'_> {
         }
     }
 
-    fn tree(&mut self, tree: &syn::UseTree, before: &mut Names, is_public: bool) {
+    fn tree(&mut self, tree: &syn::UseTree, before: &mut ModuleNames, is_public: bool) {
         match tree {
-            syn::UseTree::Path(it) => {
-                before.push(it.ident.to_string());
-                self.tree(&it.tree, before, is_public);
+            syn::UseTree::Path(path) => {
+                before.push(path.ident.to_string());
+                self.tree(&path.tree, before, is_public);
                 before.pop();
             }
-            syn::UseTree::Group(it) => {
-                it.items.iter().for_each(|it| self.tree(it, before, is_public));
+            syn::UseTree::Group(group) => {
+                group.items.iter().for_each(|item| self.tree(item, before, is_public));
             }
-            syn::UseTree::Name(it) => {
-                let own = it.ident.to_string();
+            syn::UseTree::Name(name) => {
+                let own = name.ident.to_string();
                 self.named(before, &own, &own, is_public);
             }
-            syn::UseTree::Rename(it) => {
-                let (own, alias) = (it.ident.to_string(), it.rename.to_string());
+            syn::UseTree::Rename(rename) => {
+                let (own, alias) = (rename.ident.to_string(), rename.rename.to_string());
                 self.named(before, &own, &alias, is_public);
             }
             syn::UseTree::Glob(_) if is_public => {
@@ -237,23 +241,23 @@ impl Seen<'_> {
     /// Paths in the arguments of macros.
     fn tokens(&mut self, tokens: &str) {
         let words: Vec<_> = tokens.split_whitespace().collect();
-        let starts = words.iter().enumerate().filter(|(_, it)| ["crate", "super"].contains(it));
-        for start in starts.map(|it| it.0).collect::<Vec<_>>() {
-            let names = words[start..].chunks(2).take_while(|it| is_name(it[0]));
-            let length = 1 + names.clone().take_while(|it| it.get(1) == Some(&"::")).count();
-            let names: Vec<_> = names.take(length).map(|it| it[0].to_owned()).collect();
+        let starts = words.iter().enumerate().filter(|(_, text)| ["crate", "super"].contains(text));
+        for start in starts.map(|start| start.0).collect::<Vec<_>>() {
+            let names = words[start..].chunks(2).take_while(|chunk| is_name(chunk[0]));
+            let length = 1 + names.clone().take_while(|name| name.get(1) == Some(&"::")).count();
+            let names: Vec<_> = names.take(length).map(|name| name[0].to_owned()).collect();
             self.uses(&names);
         }
     }
 }
 
-impl<'ast> Visit<'ast> for Seen<'_> {
+impl<'ast> Visit<'ast> for VisitedModule<'_> {
     fn visit_item(&mut self, item: &'ast syn::Item) {
         let attributes = match item {
-            syn::Item::Fn(it) => &it.attrs,
-            syn::Item::Impl(it) => &it.attrs,
-            syn::Item::Mod(it) => &it.attrs,
-            syn::Item::Use(it) => &it.attrs,
+            syn::Item::Fn(item_fn) => &item_fn.attrs,
+            syn::Item::Impl(item_impl) => &item_impl.attrs,
+            syn::Item::Mod(item_mod) => &item_mod.attrs,
+            syn::Item::Use(item_use) => &item_use.attrs,
             _ => return syn::visit::visit_item(self, item),
         };
         if !is_test(attributes) {
@@ -261,19 +265,19 @@ impl<'ast> Visit<'ast> for Seen<'_> {
         }
     }
 
-    fn visit_item_mod(&mut self, it: &'ast syn::ItemMod) {
+    fn visit_item_mod(&mut self, item_mod: &'ast syn::ItemMod) {
         self.depth += 1;
-        syn::visit::visit_item_mod(self, it);
+        syn::visit::visit_item_mod(self, item_mod);
         self.depth -= 1;
     }
 
-    fn visit_item_use(&mut self, it: &'ast syn::ItemUse) {
-        let is_public = !matches!(it.vis, syn::Visibility::Inherited);
-        self.tree(&it.tree, &mut Vec::new(), is_public);
+    fn visit_item_use(&mut self, item_use: &'ast syn::ItemUse) {
+        let is_public = !matches!(item_use.vis, syn::Visibility::Inherited);
+        self.tree(&item_use.tree, &mut Vec::new(), is_public);
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let names: Vec<_> = path.segments.iter().map(|it| it.ident.to_string()).collect();
+        let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         if names.len() > 1 {
             self.uses(&names);
         }
@@ -284,9 +288,9 @@ impl<'ast> Visit<'ast> for Seen<'_> {
     }
 
     /// Serde takes paths as text.
-    fn visit_attribute(&mut self, it: &'ast syn::Attribute) {
-        let text = quote::ToTokens::to_token_stream(&it.meta).to_string();
-        if !it.path().is_ident("doc") {
+    fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
+        let text = quote::ToTokens::to_token_stream(&attribute.meta).to_string();
+        if !attribute.path().is_ident("doc") {
             self.tokens(&text.replace('"', " ").replace("::", " :: "));
         }
     }
@@ -300,13 +304,13 @@ impl<'ast> Visit<'ast> for Seen<'_> {
 }
 
 fn is_name(word: &str) -> bool {
-    word.chars().all(|it| it.is_alphanumeric() || it == '_')
+    word.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 fn is_test(attributes: &[syn::Attribute]) -> bool {
-    let tests = |it: &syn::Attribute| match &it.meta {
-        syn::Meta::List(it) => it.path.is_ident("cfg") && it.tokens.to_string() == "test",
-        syn::Meta::Path(it) => it.is_ident("test"),
+    let tests = |attribute: &syn::Attribute| match &attribute.meta {
+        syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
+        syn::Meta::Path(path) => path.is_ident("test"),
         syn::Meta::NameValue(_) => false,
     };
     attributes.iter().any(tests)
@@ -314,9 +318,10 @@ fn is_test(attributes: &[syn::Attribute]) -> bool {
 
 /// The values of `#[path = …]`, regardless of conditions.
 fn places(attributes: &[syn::Attribute]) -> Vec<String> {
-    let text = |it: &syn::Attribute| quote::ToTokens::to_token_stream(&it.meta).to_string();
-    let path = |it: &syn::Attribute| {
-        let text = text(it);
+    let text =
+        |attribute: &syn::Attribute| quote::ToTokens::to_token_stream(&attribute.meta).to_string();
+    let path = |attribute: &syn::Attribute| {
+        let text = text(attribute);
         let (_, after) = text.split_once("path = \"")?;
         Some(after.split('"').next()?.to_owned())
     };
@@ -327,13 +332,13 @@ fn places(attributes: &[syn::Attribute]) -> Vec<String> {
 fn roots() -> Vec<(String, PathBuf)> {
     let metadata = crate::metadata();
     let targets = metadata["packages"].as_array().unwrap().iter();
-    let targets = targets.flat_map(|it| it["targets"].as_array().unwrap());
+    let targets = targets.flat_map(|target| target["targets"].as_array().unwrap());
     let kinds = ["lib", "bin", "proc-macro", "cdylib", "staticlib"];
-    let of_kind = |it: &&serde_json::Value| {
-        it["kind"].as_array().unwrap().iter().any(|kind| kinds.iter().any(|it| kind == it))
+    let of_kind = |value: &&serde_json::Value| {
+        value["kind"].as_array().unwrap().iter().any(|kind| kinds.iter().any(|text| kind == text))
     };
-    let root = |it: &serde_json::Value| {
-        let text = |key: &str| it[key].as_str().unwrap().to_owned();
+    let root = |value: &serde_json::Value| {
+        let text = |key: &str| value[key].as_str().unwrap().to_owned();
         (text("name"), text("src_path").into())
     };
     targets.filter(of_kind).map(root).collect()

@@ -111,13 +111,13 @@ fn packages_depend_on_what_they_may() {
     assert_eq!(packages.len(), ARROWS.len(), "a package is missing from this test");
     for package in packages {
         let name = package["name"].as_str().unwrap();
-        let (_, allowed) = ARROWS.iter().find(|it| it.0 == name).expect("listed");
+        let (_, allowed) = ARROWS.iter().find(|arrow| arrow.0 == name).expect("listed");
         let dependencies = package["dependencies"].as_array().unwrap();
         let ours: BTreeSet<_> = dependencies
             .iter()
-            .filter(|it| it["kind"].is_null())
-            .filter_map(|it| it["name"].as_str())
-            .filter(|it| it.starts_with("ppt"))
+            .filter(|dependency| dependency["kind"].is_null())
+            .filter_map(|dependency| dependency["name"].as_str())
+            .filter(|text| text.starts_with("ppt"))
             .collect();
         assert_eq!(ours, allowed.iter().copied().collect(), "dependencies of {name}");
     }
@@ -130,10 +130,10 @@ fn what_runs_in_targets_depends_on_little() {
     for (package, expected) in
         [("ppt-segment", &["libc"][..]), ("ppt-probe", &["libc", "ppt-segment", "xxhash-rust"])]
     {
-        let package = packages.iter().find(|it| it["name"] == package).unwrap();
+        let package = packages.iter().find(|value| value["name"] == package).unwrap();
         let dependencies = package["dependencies"].as_array().unwrap();
-        let normal = dependencies.iter().filter(|it| it["kind"].is_null());
-        let names: BTreeSet<_> = normal.filter_map(|it| it["name"].as_str()).collect();
+        let normal = dependencies.iter().filter(|dependency| dependency["kind"].is_null());
+        let names: BTreeSet<_> = normal.filter_map(|value| value["name"].as_str()).collect();
         assert_eq!(names, expected.iter().copied().collect());
     }
 }
@@ -229,11 +229,12 @@ fn tree(package: &str, edges: &str) -> BTreeSet<String> {
 #[test]
 fn the_binaries_link_few_packages() {
     let packages = tree("ppt", "normal,no-proc-macro");
-    let packages: BTreeSet<_> = packages.iter().filter_map(|it| it.split(' ').next()).collect();
+    let packages: BTreeSet<_> =
+        packages.iter().filter_map(|package| package.split(' ').next()).collect();
     assert!(packages.contains("ppt-agent"), "{packages:?}");
     assert!(packages.len() <= 77, "{} packages: {packages:?}", packages.len());
     for rich in ["arrow", "datafusion", "parquet", "prost", "ratatui", "tokio"] {
-        let is_part = |it: &&str| it.split('-').next() == Some(rich);
+        let is_part = |text: &&str| text.split('-').next() == Some(rich);
         assert!(!packages.iter().any(is_part), "{rich} belongs into a binary of its own");
     }
 }
@@ -244,10 +245,10 @@ fn ppt_lab_has_no_query_engine() {
     let linked = tree("ppt-lab", "normal,no-proc-macro");
     assert!(linked.iter().any(|it| it.starts_with("ppt-hosts ")), "{linked:?}");
     for rich in ["arrow", "datafusion", "parquet", "ppt-query", "prost", "ratatui", "tokio"] {
-        let is_part = |it: &&String| {
-            *it == rich
-                || it.starts_with(&format!("{rich}-"))
-                || it.starts_with(&format!("{rich} "))
+        let is_part = |text: &&String| {
+            *text == rich
+                || text.starts_with(&format!("{rich}-"))
+                || text.starts_with(&format!("{rich} "))
         };
         assert_eq!(linked.iter().find(is_part), None, "ppt-lab links a query engine");
     }
@@ -260,12 +261,12 @@ fn ppt_lab_has_no_query_engine() {
 fn only_binaries_have_messages() {
     let metadata = metadata();
     for package in metadata["packages"].as_array().unwrap() {
-        let has_messages = package["dependencies"].as_array().unwrap().iter().any(|it| {
-            it["name"] == "ppt-text"
-                && it["features"].as_array().unwrap().iter().any(|feature| feature == "messages")
+        let has_messages = package["dependencies"].as_array().unwrap().iter().any(|value| {
+            value["name"] == "ppt-text"
+                && value["features"].as_array().unwrap().iter().any(|feature| feature == "messages")
         });
         let is_binary =
-            package["targets"].as_array().unwrap().iter().any(|it| it["kind"][0] == "bin");
+            package["targets"].as_array().unwrap().iter().any(|value| value["kind"][0] == "bin");
         assert!(!has_messages || is_binary, "{}: a library has no messages", package["name"]);
     }
 }
@@ -283,10 +284,10 @@ fn a_build_compiles_few_packages() {
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let path = entry.path();
-        let built = ["target", ".git"].iter().any(|it| entry.file_name() == *it);
+        let built = ["target", ".git"].iter().any(|text| entry.file_name() == *text);
         if entry.file_type().unwrap().is_dir() && !built {
             sources(&path, found);
-        } else if path.extension().is_some_and(|it| it == "rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
         }
     }
@@ -310,14 +311,15 @@ fn the_recipe_of_a_field_type_names_every_place() {
         let text = fs::read_to_string(&file).unwrap();
         let code = text.split("#[cfg(test)]").next().unwrap();
         let place = file.strip_prefix(root).unwrap().to_str().unwrap();
-        let decides = telling.iter().any(|it| code.contains(it)) || code.contains(" Visitor for ");
+        let decides =
+            telling.iter().any(|text| code.contains(text)) || code.contains(" Visitor for ");
         if decides && !["dump/tests/support/mod.rs", "dump/tests/windows/mod.rs"].contains(&place) {
             assert!(recipe.contains(&format!("`{place}`")), "not in the recipe: {place}");
             decided += 1;
         }
     }
     assert!(decided > 10, "{decided}");
-    let named = recipe.split('`').skip(1).step_by(2).filter(|it| it.contains(".rs"));
+    let named = recipe.split('`').skip(1).step_by(2).filter(|piece| piece.contains(".rs"));
     for place in named {
         assert!(root.join(place).is_file(), "the recipe names {place}");
     }

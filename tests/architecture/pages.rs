@@ -50,7 +50,7 @@ fn the_tables_of_the_architecture_name_files_and_what_is_in_them() {
             paths += 1;
             for name in named_after(word, &quoted[index + 1..]) {
                 let text = fs::read_to_string(root().join(word)).unwrap();
-                let is_there = text.split(|it: char| !it.is_alphanumeric() && it != '_');
+                let is_there = text.split(|c: char| !c.is_alphanumeric() && c != '_');
                 assert!(is_there.into_iter().any(|it| it == name), "no {name} in {word}");
                 names += 1;
             }
@@ -159,9 +159,10 @@ fn links_lead_to_headings() {
                 continue;
             }
             let page = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
-            let page = fs::read_to_string(&page).unwrap_or_else(|it| panic!("{page:?}: {it}"));
+            let page =
+                fs::read_to_string(&page).unwrap_or_else(|error| panic!("{page:?}: {error}"));
             let marks = ["# ", "## ", "### "].iter().flat_map(|mark| headings(&page, mark));
-            let is_there = marks.map(anchor).any(|it| it == wanted);
+            let is_there = marks.map(anchor).any(|text| text == wanted);
             assert!(is_there, "{}: {target} leads to no heading", path.display());
             links += 1;
         }

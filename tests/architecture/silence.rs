@@ -106,7 +106,9 @@ const FUNCTIONS: [(&str, &[&str]); 3] = [
 fn names_in(tree: &TokenTree) -> Vec<String> {
     match tree {
         TokenTree::Ident(ident) => vec![ident.to_string()],
-        TokenTree::Group(group) => group.stream().into_iter().map(|it| it.to_string()).collect(),
+        TokenTree::Group(group) => {
+            group.stream().into_iter().map(|tree| tree.to_string()).collect()
+        }
         TokenTree::Punct(_) | TokenTree::Literal(_) => Vec::new(),
     }
 }
@@ -128,7 +130,7 @@ fn acts(tokens: TokenStream, found: &mut Vec<String>) {
                     && punct(index + 1, ':')
                 {
                     let names = trees.get(index + 3).into_iter().flat_map(names_in);
-                    let names = names.filter(|it| functions.contains(&it.as_str()));
+                    let names = names.filter(|name| functions.contains(&name.as_str()));
                     found.extend(names.map(|function| format!("{module}::{function}")));
                 }
             }
@@ -178,7 +180,7 @@ fn acts_in(text: &str) -> Vec<String> {
 fn libraries() -> Vec<PathBuf> {
     let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap().iter();
-    let targets = packages.flat_map(|it| it["targets"].as_array().unwrap());
+    let targets = packages.flat_map(|package| package["targets"].as_array().unwrap());
     let is_library = |target: &&serde_json::Value| {
         let kinds = target["kind"].as_array().unwrap();
         kinds.iter().any(|kind| kind == "lib")
@@ -194,7 +196,10 @@ fn libraries_print_nothing_and_read_no_environment() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     let fuzz = root.join("fuzz");
-    libraries().iter().filter(|it| !it.starts_with(&fuzz)).for_each(|it| sources(it, &mut files));
+    libraries()
+        .iter()
+        .filter(|library| !library.starts_with(&fuzz))
+        .for_each(|library| sources(library, &mut files));
     let mut found = Vec::new();
     for file in &files {
         let name = file.strip_prefix(root).unwrap().to_str().unwrap();
@@ -202,8 +207,9 @@ fn libraries_print_nothing_and_read_no_environment() {
         let acts = acts_in(&fs::read_to_string(file).unwrap());
         found.extend(acts.into_iter().filter(|_| !is_tests).map(|act| (name.to_owned(), act)));
     }
-    let allowed =
-        |name: &str, act: &str| EXCEPTIONS.iter().any(|it| it.file == name && it.does == act);
+    let allowed = |name: &str, act: &str| {
+        EXCEPTIONS.iter().any(|exception| exception.file == name && exception.does == act)
+    };
     let more: Vec<_> = found.iter().filter(|(name, act)| !allowed(name, act)).collect();
     assert!(more.is_empty(), "a library does what its caller decides: {more:?}");
     for Exception { file, does, why } in &EXCEPTIONS {

@@ -58,17 +58,21 @@ fn is_unsafe(tokens: TokenStream) -> bool {
 }
 
 fn listed(package: &str) -> &'static [&'static str] {
-    FILES.iter().find(|it| it.0 == package).map_or(&[], |it| it.1)
+    FILES.iter().find(|file| file.0 == package).map_or(&[], |file| file.1)
 }
 
 /// The root files of the libraries, programs and examples of a package.
 fn roots(package: &serde_json::Value) -> Vec<PathBuf> {
     let shipped = |target: &&serde_json::Value| {
         let kinds = target["kind"].as_array().unwrap();
-        kinds.iter().any(|kind| ["lib", "bin", "example"].iter().any(|it| kind == it))
+        kinds.iter().any(|kind| ["lib", "bin", "example"].iter().any(|text| kind == text))
     };
     let targets = package["targets"].as_array().unwrap();
-    targets.iter().filter(shipped).map(|it| it["src_path"].as_str().unwrap().into()).collect()
+    targets
+        .iter()
+        .filter(shipped)
+        .map(|target| target["src_path"].as_str().unwrap().into())
+        .collect()
 }
 
 #[test]
@@ -81,12 +85,12 @@ fn few_files_are_unsafe_and_the_other_crates_forbid_it() {
         let folder = Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap();
         let roots = roots(package);
         let mut files = Vec::new();
-        let folders: BTreeSet<_> = roots.iter().map(|it| it.parent().unwrap()).collect();
-        folders.iter().for_each(|it| sources(it, &mut files));
+        let folders: BTreeSet<_> = roots.iter().map(|root| root.parent().unwrap()).collect();
+        folders.iter().for_each(|folder| sources(folder, &mut files));
         let mut found: Vec<_> = files
             .iter()
-            .filter(|it| is_unsafe(fs::read_to_string(it).unwrap().parse().unwrap()))
-            .map(|it| it.strip_prefix(folder).unwrap().to_str().unwrap())
+            .filter(|file| is_unsafe(fs::read_to_string(file).unwrap().parse().unwrap()))
+            .map(|file| file.strip_prefix(folder).unwrap().to_str().unwrap())
             .collect();
         found.sort_unstable();
         if found != listed(name) {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use ppt_codegen::Language;
 
-use crate::disassembly::{Code, Kind};
+use crate::disassembly::{Code, InstructionClass};
 
 /// Compiles a program with the generated code of a buffer, and disassembles it. `change` may first
 /// modify the generated text.
@@ -12,7 +12,7 @@ pub fn built_of(
     (name, frames, user): (&str, &str, &str),
     compiler: &str,
     language: Language,
-    kind: Kind,
+    kind: InstructionClass,
     change: &dyn Fn(&mut String),
 ) -> Code {
     let file = format!("{name}.frame");
@@ -30,12 +30,12 @@ pub fn built_of(
     let mut command = Command::new(compiler);
     let args = [standard, "-O2", &generated, program, "-o", "built"];
     command.current_dir(folder.path()).args(args);
-    if kind == Kind::SharedLibrary {
+    if kind == InstructionClass::SharedLibrary {
         command.args(["-fPIC", "-shared"]);
     }
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Code::of(&folder.path().join("built"), kind, frames.schema.symbol_prefix())
+    Code::read(&folder.path().join("built"), kind, frames.schema.symbol_prefix())
 }
 
 /// gcc, which the tests require, and clang, which is optional.

@@ -3,7 +3,7 @@
 use ppt_codegen::Language;
 
 use crate::build::{built_of, compilers, those_of};
-use crate::disassembly::{Code, Kind};
+use crate::disassembly::{Code, InstructionClass};
 use crate::expectations::{hot, off};
 
 const FRAMES: &str = "counter seen; histogram waits : duration; histogram sizes : u32 (0, 90, 9);";
@@ -55,10 +55,10 @@ fn check(code: &Code) -> Vec<String> {
 #[test]
 fn nothing_but_plain_stores() {
     let (c, cpp) = (compilers(), those_of(["g++", "clang++"]));
-    let c = c.into_iter().map(|it| (it, Language::C, USER));
-    let cpp = cpp.into_iter().map(|it| (it, Language::Cpp, CPP_USER));
+    let c = c.into_iter().map(|text| (text, Language::C, USER));
+    let cpp = cpp.into_iter().map(|text| (text, Language::Cpp, CPP_USER));
     for (compiler, language, user) in c.chain(cpp) {
-        for kind in [Kind::Program, Kind::SharedLibrary] {
+        for kind in [InstructionClass::Program, InstructionClass::SharedLibrary] {
             let code = built_of(("counting", FRAMES, user), compiler, language, kind, &|_| {});
             let wrong = check(&code);
             assert!(wrong.is_empty(), "{compiler}, {kind:?}:\n{}", wrong.join("\n"));
@@ -74,7 +74,7 @@ fn the_check_can_fail() {
     let atomic = "__atomic_fetch_add(cell, value, __ATOMIC_RELAXED)";
     for compiler in compilers() {
         let parts = ("counting", FRAMES, USER);
-        let code = built_of(parts, compiler, Language::C, Kind::Program, &|text| {
+        let code = built_of(parts, compiler, Language::C, InstructionClass::Program, &|text| {
             *text = text.replace(plain, atomic);
         });
         let wrong = check(&code);

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::process::Command;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum InstructionClass {
     Program,
     SharedLibrary,
 }
 
 /// A disassembled file.
 pub struct Code {
-    pub kind: Kind,
+    pub kind: InstructionClass,
     /// The prefix of linker symbols.
     prefix: String,
     functions: BTreeMap<String, Vec<Instruction>>,
@@ -29,7 +29,7 @@ pub struct Instruction {
 }
 
 impl Code {
-    pub fn of(file: &Path, kind: Kind, prefix: String) -> Code {
+    pub fn read(file: &Path, kind: InstructionClass, prefix: String) -> Code {
         let output = Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(file).output();
         let output = output.expect("objdump, of the binutils that gcc needs");
         assert!(output.status.success());
@@ -58,7 +58,9 @@ impl Code {
         if it.is_call() {
             return true;
         }
-        let inside = |target| self.function(function).iter().any(|it| it.address == target);
+        let inside = |target| {
+            self.function(function).iter().any(|instruction| instruction.address == target)
+        };
         it.is_jump() && !it.target().is_some_and(inside)
     }
 
@@ -73,7 +75,9 @@ impl Code {
                 continue;
             }
             let target = it.target().filter(|_| it.is_jump());
-            todo.extend(instructions.iter().position(|it| Some(it.address) == target));
+            todo.extend(
+                instructions.iter().position(|instruction| Some(instruction.address) == target),
+            );
             if !matches!(it.mnemonic.as_str(), "ret" | "jmp") {
                 todo.push(index + 1);
             }
@@ -89,9 +93,9 @@ impl Code {
         marked: impl Fn(&Instruction) -> bool,
     ) -> String {
         let mut shown = format!("{function} {what}:\n");
-        for it in self.function(function) {
-            let mark = if marked(it) { ">>" } else { "  " };
-            writeln!(shown, "  {mark} {}", it.text).unwrap();
+        for instruction in self.function(function) {
+            let mark = if marked(instruction) { ">>" } else { "  " };
+            writeln!(shown, "  {mark} {}", instruction.text).unwrap();
         }
         shown
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::disassembly::{Code, Instruction, Kind};
+use crate::disassembly::{Code, Instruction, InstructionClass};
 
 /// Functions that are called for a refused frame, for an add to the shared row, or once per
 /// session.
@@ -11,24 +11,29 @@ const COLD: [&str; 3] = ["ppt1_begin_slow", "ppt1_begin_nested", "ppt1_add_slow"
 /// Follows a function's control flow without entering cold code.
 pub fn hot(code: &Code, function: &str, expected: &[&str], wrong: &mut Vec<String>) {
     let reached = code.reached(function);
-    let serialises = |it: &Instruction| reached.contains(&it.address) && it.serialises();
+    let serialises = |instruction: &Instruction| {
+        reached.contains(&instruction.address) && instruction.serialises()
+    };
     if code.function(function).iter().any(serialises) {
         wrong.push(code.show(function, "serialises", serialises));
     }
-    let tls = (code.kind == Kind::SharedLibrary).then_some("__tls_get_addr");
-    let allowed = |it: &Instruction| {
-        let to = it.leads_to();
+    let tls = (code.kind == InstructionClass::SharedLibrary).then_some("__tls_get_addr");
+    let allowed = |instruction: &Instruction| {
+        let to = instruction.leads_to();
         is_cold(to) || expected.contains(&to) || Some(to) == tls
     };
-    let calls = |it: &Instruction| {
-        reached.contains(&it.address) && code.leaves(function, it) && !allowed(it)
+    let calls = |instruction: &Instruction| {
+        reached.contains(&instruction.address)
+            && code.leaves(function, instruction)
+            && !allowed(instruction)
     };
     if code.function(function).iter().any(calls) {
         wrong.push(code.show(function, "calls what it should not", calls));
     }
     // Otherwise the checks would cover nothing.
     for callee in expected {
-        let called = code.function(function).iter().any(|it| it.leads_to() == *callee);
+        let called =
+            code.function(function).iter().any(|instruction| instruction.leads_to() == *callee);
         assert!(called, "{}", code.show(function, &format!("does not call {callee}"), |_| false));
     }
 }
@@ -65,22 +70,25 @@ pub fn off(code: &Code, function: &str, wrong: &mut Vec<String>) {
             "je" => {
                 branches += 1;
                 let target = it.target();
-                at = instructions.iter().position(|it| Some(it.address) == target).expect("inside");
+                at = instructions
+                    .iter()
+                    .position(|instruction| Some(instruction.address) == target)
+                    .expect("inside");
             }
             _ => drop(strange.insert(it.address)),
         }
     }
     if !strange.is_empty() {
-        wrong.push(
-            code.show(function, "has more on its off path", |it| strange.contains(&it.address)),
-        );
+        wrong.push(code.show(function, "has more on its off path", |instruction| {
+            strange.contains(&instruction.address)
+        }));
         return;
     }
     // In a shared library the gate's address comes from the GOT.
-    let expected = if code.kind == Kind::SharedLibrary { 2 } else { 1 };
+    let expected = if code.kind == InstructionClass::SharedLibrary { 2 } else { 1 };
     if (loads, tests, branches) != (expected, 1, 1) {
         let what = format!("has {loads} loads, {tests} tests, {branches} branches on its off path");
-        wrong.push(code.show(function, &what, |it| taken.contains(&it.address)));
+        wrong.push(code.show(function, &what, |instruction| taken.contains(&instruction.address)));
     }
 }
 

@@ -3,7 +3,7 @@
 use ppt_codegen::Language;
 
 use crate::build::{built_of, compilers, those_of};
-use crate::disassembly::{Code, Kind};
+use crate::disassembly::{Code, InstructionClass};
 use crate::expectations::{hot, off};
 
 const FRAMES: &str = include_str!("../../codegen/tests/golden/example.frame");
@@ -69,7 +69,12 @@ int main() {
 "#;
 
 /// A program with plain frames. `change` may first modify the generated text.
-fn built(compiler: &str, language: Language, kind: Kind, change: &dyn Fn(&mut String)) -> Code {
+fn built(
+    compiler: &str,
+    language: Language,
+    kind: InstructionClass,
+    change: &dyn Fn(&mut String),
+) -> Code {
     let user = if language == Language::Cpp { CPP_USER } else { USER };
     built_of(("example", FRAMES, user), compiler, language, kind, change)
 }
@@ -77,7 +82,7 @@ fn built(compiler: &str, language: Language, kind: Kind, change: &dyn Fn(&mut St
 #[test]
 fn nothing_but_plain_stores() {
     for compiler in compilers() {
-        for kind in [Kind::Program, Kind::SharedLibrary] {
+        for kind in [InstructionClass::Program, InstructionClass::SharedLibrary] {
             let code = built(compiler, Language::C, kind, &|_| {});
             let wrong = check(&code);
             assert!(wrong.is_empty(), "{compiler}, {kind:?}:\n{}", wrong.join("\n"));
@@ -89,7 +94,7 @@ fn nothing_but_plain_stores() {
 #[test]
 fn nothing_but_plain_stores_in_cpp() {
     for compiler in those_of(["g++", "clang++"]) {
-        for kind in [Kind::Program, Kind::SharedLibrary] {
+        for kind in [InstructionClass::Program, InstructionClass::SharedLibrary] {
             let code = built(compiler, Language::Cpp, kind, &|_| {});
             let mut wrong = Vec::new();
             block_forms(&code, &mut wrong);
@@ -121,11 +126,11 @@ fn each_check_can_fail() {
         ),
     ] {
         for compiler in compilers() {
-            let code = built(compiler, Language::C, Kind::Program, &|text| {
+            let code = built(compiler, Language::C, InstructionClass::Program, &|text| {
                 *text = text.replace(old, new);
             });
             let wrong = check(&code);
-            let found = wrong.iter().any(|it| it.contains(complaint));
+            let found = wrong.iter().any(|text| text.contains(complaint));
             assert!(
                 found,
                 "{compiler}: `{new}` passes, or not for `{complaint}`:\n{}",
@@ -148,9 +153,11 @@ fn check(code: &Code) -> Vec<String> {
     }
     off(code, "macro_form", &mut wrong);
     // One store, whether on or off.
-    let branches = code.function("macro_field").iter().any(|it| it.is_conditional());
+    let branches =
+        code.function("macro_field").iter().any(|instruction| instruction.is_conditional());
     if branches {
-        wrong.push(code.show("macro_field", "branches", |it| it.is_conditional()));
+        wrong
+            .push(code.show("macro_field", "branches", |instruction| instruction.is_conditional()));
     }
     wrong
 }

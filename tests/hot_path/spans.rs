@@ -3,7 +3,7 @@
 use ppt_codegen::Language;
 
 use crate::build::{built_of, those_of};
-use crate::disassembly::{Code, Instruction, Kind};
+use crate::disassembly::{Code, Instruction, InstructionClass};
 use crate::expectations::{hot, off};
 
 /// Spans, and a plain frame with the same fields and one stamp for comparison.
@@ -98,7 +98,7 @@ fn an_end_of_a_span_costs_a_frame_with_a_tick() {
         [(Language::C, SPANS, ["gcc", "clang"]), (Language::Cpp, CPP_SPANS, ["g++", "clang++"])];
     for (language, user, compilers) in programs {
         for compiler in those_of(compilers) {
-            for kind in [Kind::Program, Kind::SharedLibrary] {
+            for kind in [InstructionClass::Program, InstructionClass::SharedLibrary] {
                 let of = ("errand", SPAN_FRAMES, user);
                 let code = built_of(of, compiler, language, kind, &|_| {});
                 let wrong = check_spans(&code);
@@ -113,7 +113,7 @@ fn an_end_of_a_span_costs_a_frame_with_a_tick() {
     ] {
         let change = |text: &mut String| *text = text.replace(old, new);
         let of = ("errand", SPAN_FRAMES, SPANS);
-        let code = built_of(of, "gcc", Language::C, Kind::Program, &change);
+        let code = built_of(of, "gcc", Language::C, InstructionClass::Program, &change);
         assert!(!check_spans(&code).is_empty(), "`{new}` passes");
     }
 }
@@ -126,8 +126,8 @@ fn check_spans(code: &Code) -> Vec<String> {
     for function in ["begun", "ended", "arrived", "one_stamp"] {
         hot(code, function, &calls, &mut wrong);
         off(code, function, &mut wrong);
-        let tick = |it: &Instruction| it.mnemonic == "rdtsc";
-        if code.function(function).iter().filter(|it| tick(it)).count() != 1 {
+        let tick = |instruction: &Instruction| instruction.mnemonic == "rdtsc";
+        if code.function(function).iter().filter(|instruction| tick(instruction)).count() != 1 {
             wrong.push(code.show(function, "is to have 1 rdtsc", tick));
         }
         let count = code.reached(function).len();

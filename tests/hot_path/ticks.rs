@@ -3,7 +3,7 @@
 use ppt_codegen::Language;
 
 use crate::build::{built_of, those_of};
-use crate::disassembly::{Code, Instruction, Kind};
+use crate::disassembly::{Code, Instruction, InstructionClass};
 use crate::expectations::{hot, off};
 
 /// One function for each number of stamps, and the macro.
@@ -43,7 +43,7 @@ const TICK: (&str, &str, &str) =
 #[test]
 fn a_tick_is_one_instruction() {
     for compiler in those_of(["gcc", "clang"]) {
-        for kind in [Kind::Program, Kind::SharedLibrary] {
+        for kind in [InstructionClass::Program, InstructionClass::SharedLibrary] {
             let code = built_of(TICK, compiler, Language::C, kind, &|_| {});
             let wrong = check_ticks(&code);
             assert!(wrong.is_empty(), "{compiler}, {kind:?}:\n{}", wrong.join("\n"));
@@ -62,7 +62,7 @@ fn a_tick_is_one_instruction() {
             ("return ppt1_ticks();", "return ppt1_ticks() + (uint64_t)clock();", "calls"),
         ] {
             let change = |text: &mut String| *text = text.replace(old, new);
-            let code = built_of(TICK, compiler, Language::C, Kind::Program, &change);
+            let code = built_of(TICK, compiler, Language::C, InstructionClass::Program, &change);
             let wrong = check_ticks(&code).join("\n");
             assert!(wrong.contains(complaint), "{compiler}: `{new}` passes:\n{wrong}");
         }
@@ -79,8 +79,9 @@ fn check_ticks(code: &Code) -> Vec<String> {
         ("macro_stamp", 1, &[stamp]),
     ] {
         hot(code, function, calls, &mut wrong);
-        let tick = |it: &Instruction| it.mnemonic == "rdtsc";
-        if code.function(function).iter().filter(|it| tick(it)).count() != stamps {
+        let tick = |instruction: &Instruction| instruction.mnemonic == "rdtsc";
+        if code.function(function).iter().filter(|instruction| tick(instruction)).count() != stamps
+        {
             wrong.push(code.show(function, &format!("is to have {stamps} rdtsc"), tick));
         }
     }

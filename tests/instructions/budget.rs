@@ -99,7 +99,7 @@ fn a_frame_costs_what_it_did() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/instructions/figures.tsv");
     let mut figures = figures(&file);
     let arch = std::env::consts::ARCH;
-    if std::env::var_os("PPT_BLESS").is_some_and(|it| it == "1") {
+    if std::env::var_os("PPT_BLESS").is_some_and(|var_os| var_os == "1") {
         let new = counted.map(|(kernel, count)| ((arch.to_owned(), kernel.to_owned()), count));
         figures.extend(new);
         let mut text = "# Instructions of a frame. PPT_BLESS=1 cargo test --test instructions \

@@ -54,7 +54,7 @@ fn count(folder: &Path, attached: Option<&[&str]>) -> BTreeMap<&'static str, u64
     let of = |form: &str| {
         // 1,234,567 (12.3%)  file:function [object]
         let line = table.lines().find(|line| {
-            line.rsplit(':').next().and_then(|it| it.split([' ', '\'']).next()) == Some(form)
+            line.rsplit(':').next().and_then(|piece| piece.split([' ', '\'']).next()) == Some(form)
         });
         let line = line.unwrap_or_else(|| panic!("{form} is not counted:\n{table}"));
         let number = line.split_whitespace().next().unwrap().replace(',', "");
@@ -86,8 +86,8 @@ fn a_frame_costs_the_same_in_each_language() {
             // Its bit, and whether that belongs to this session; no clock, no field, no call.
             assert!(net(&disabled, form) <= 14, "{form}, disabled: {disabled:?}");
             assert!(on[form] > 15, "{form} is not on: {on:?}");
-            let (it, c) = (on[form] as f64, on[forms[0]] as f64);
-            assert!((it / c - 1.0).abs() <= tolerance, "{form}, on: {on:?}");
+            let (value, c) = (on[form] as f64, on[forms[0]] as f64);
+            assert!((value / c - 1.0).abs() <= tolerance, "{form}, on: {on:?}");
         }
     }
     // The thread, whether it is busy, and the gate: a frame does all that, and also stores its

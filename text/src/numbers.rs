@@ -54,9 +54,10 @@ pub fn duration(ns: f64) -> String {
         9.995.. => 1,
         _ => 2,
     };
-    match value.abs() >= 1000.0 {
-        true => format!("{} {unit}", three(value.round())),
-        false => format!("{value:.digits$} {unit}"),
+    if value.abs() >= 1000.0 {
+        format!("{} {unit}", three(value.round()))
+    } else {
+        format!("{value:.digits$} {unit}")
     }
 }
 

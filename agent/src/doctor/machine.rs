@@ -5,7 +5,7 @@ use super::{Check, CheckVerdict, Remedy};
 use crate::denied::{self, Rule};
 use crate::error::Failing;
 use crate::escape::escaped;
-use crate::plan::Limits;
+use crate::plan::UserLimits;
 use crate::system::System;
 use ppt_now::reads_the_counter;
 
@@ -55,9 +55,9 @@ fn proc_mount(system: &System) -> Check {
     let mounts = system.proc_text("self/mounts").unwrap_or_default();
     // Device, folder, type, options. The mount that was made last is on top.
     let fields = |line: &str| line.split(' ').map(String::from).collect::<Vec<_>>();
-    let proc = mounts.lines().map(fields).rfind(|it| it.len() > 3 && it[1] == "/proc");
-    let options = proc.map_or(String::new(), |it| it[3].clone());
-    let hidden = options.split(',').find_map(|it| it.strip_prefix("hidepid="));
+    let proc = mounts.lines().map(fields).rfind(|texts| texts.len() > 3 && texts[1] == "/proc");
+    let options = proc.map_or(String::new(), |proc| proc[3].clone());
+    let hidden = options.split(',').find_map(|piece| piece.strip_prefix("hidepid="));
     match hidden {
         None | Some("0" | "off") => Check::good(name, "all processes are visible"),
         Some(how) if denied::has_cap_sys_ptrace(system) => {
@@ -72,14 +72,15 @@ fn proc_mount(system: &System) -> Check {
 
 fn privileges(system: &System) -> Check {
     let user = rustix::process::geteuid().as_raw();
-    match denied::has_cap_sys_ptrace(system) {
-        true => Check::good("privileges", format!("user {user}, with CAP_SYS_PTRACE")),
-        false => Check::note(
+    if denied::has_cap_sys_ptrace(system) {
+        Check::good("privileges", format!("user {user}, with CAP_SYS_PTRACE"))
+    } else {
+        Check::note(
             "privileges",
             format!("user {user} without CAP_SYS_PTRACE: this user's processes only"),
         )
         .remedy("for those of others: sudo ppt …")
-        .code(Rule::User { theirs: 0, ours: user }),
+        .code(Rule::User { theirs: 0, ours: user })
     }
 }
 
@@ -99,7 +100,8 @@ fn security_modules(system: &System, trials: &Trials) -> Check {
     let name = "security modules";
     let security = |path: &str| system.proc_text(&format!("self/root/sys/{path}"));
     // "1 1": the current and the pending value.
-    let denies = security("fs/selinux/booleans/deny_ptrace").is_some_and(|it| it.starts_with('1'));
+    let denies = security("fs/selinux/booleans/deny_ptrace")
+        .is_some_and(|security| security.starts_with('1'));
     let enforces = security("fs/selinux/enforce").as_deref() == Some("1");
     if enforces && denies {
         return Check::problem(name, "SELinux forbids ptrace(2) to everybody (deny_ptrace)")
@@ -113,9 +115,10 @@ fn security_modules(system: &System, trials: &Trials) -> Check {
         return Check::note(name, found).remedy(remedy).code(Rule::Landlock);
     }
     if let Some(label) = denied::security_module(system, "self") {
-        let found = match enforces {
-            true => format!("SELinux enforces its rules; ppt runs as `{label}`"),
-            false => format!("ppt runs as `{label}`"),
+        let found = if enforces {
+            format!("SELinux enforces its rules; ppt runs as `{label}`")
+        } else {
+            format!("ppt runs as `{label}`")
         };
         let remedy = "if attaching is refused: ausearch -m avc";
         return Check::note(name, found).remedy(remedy).code(Rule::Module(label));
@@ -128,9 +131,10 @@ fn security_modules(system: &System, trials: &Trials) -> Check {
 
 fn container(system: &System) -> Option<Check> {
     let name = "container";
-    denied::in_container(system).then(|| match denied::has_cap_sys_ptrace(system) {
-        true => Check::good(name, "ppt runs in one, with CAP_SYS_PTRACE"),
-        false => {
+    denied::in_container(system).then(|| {
+        if denied::has_cap_sys_ptrace(system) {
+            Check::good(name, "ppt runs in one, with CAP_SYS_PTRACE")
+        } else {
             Check::note(name, "ppt runs in one, without CAP_SYS_PTRACE").remedy(Remedy::Container)
         }
     })
@@ -144,9 +148,10 @@ fn system_calls(system: &System, trials: &Trials) -> Check {
         Some("2") => "a filter (seccomp) applies to ppt",
         _ => "no filter applies to ppt",
     };
-    let help = match denied::in_container(system) {
-        true => Remedy::Container,
-        false => "run ppt outside the sandbox that filters its system calls".into(),
+    let help = if denied::in_container(system) {
+        Remedy::Container
+    } else {
+        "run ppt outside the sandbox that filters its system calls".into()
     };
     match (trials.ptrace, trials.writev) {
         (Some(errno), _) => {
@@ -178,7 +183,7 @@ fn shared_memory(system: &System, trials: &Trials) -> Check {
     let used = system.proc_text("sysvipc/shm").map_or(0, |table| table.lines().skip(1).count());
     let segments = limit("shmmni").map_or(String::new(), |limit| format!(" of {limit}"));
     let found = format!("System V works; {used}{segments} segments are in use");
-    match limit("shmmax").filter(|&largest| largest < Limits::default().memory) {
+    match limit("shmmax").filter(|&largest| largest < UserLimits::default().memory) {
         Some(largest) => Check::note(name, format!("{found}; none is larger than {largest} bytes"))
             .remedy(Remedy::LargerSegments)
             .code(Failing::SegmentRefused),
@@ -187,7 +192,7 @@ fn shared_memory(system: &System, trials: &Trials) -> Check {
 }
 
 fn memory(system: &System) -> Check {
-    let bound = Limits::default().memory >> 20;
+    let bound = UserLimits::default().memory >> 20;
     match system.available_memory() {
         Some(bytes) if bytes >> 20 < bound => {
             let found = format!("{} MiB are available, a buffer may use {bound}", bytes >> 20);

@@ -5,7 +5,7 @@ use crate::buffer::Buffer;
 use crate::denied;
 use crate::error::{AgentError, Failing};
 use crate::hold::held;
-use crate::plan::{GeometryPlan, Limits};
+use crate::plan::{GeometryPlan, UserLimits};
 use crate::session::{Allow, SegmentChoice, choose, refuse, status};
 use crate::system::System;
 use crate::target::Target;
@@ -35,9 +35,10 @@ pub fn process(system: &System, pid: i32) -> Vec<Check> {
         checks.push(Check::note("its security label", format!("`{label}`")));
     }
     let refused = refusals(&target);
-    match refused.is_empty() {
-        true => checks.push(hold(&target)),
-        false => checks.extend(refused),
+    if refused.is_empty() {
+        checks.push(hold(&target));
+    } else {
+        checks.extend(refused);
     }
     buffers(&target, &mut checks);
     checks
@@ -52,9 +53,10 @@ fn namespaces(target: &Target) -> Check {
         system.namespace("self", &name).is_some_and(|ours| ours != inode).then_some(name)
     };
     let others: Vec<_> = target.namespaces().into_iter().filter_map(other).collect();
-    match others.is_empty() {
-        true => Check::good(name, "those of ppt"),
-        false => Check::note(name, format!("its own: {}", others.join(", "))),
+    if others.is_empty() {
+        Check::good(name, "those of ppt")
+    } else {
+        Check::note(name, format!("its own: {}", others.join(", ")))
     }
 }
 
@@ -108,8 +110,8 @@ fn buffers(target: &Target, checks: &mut Vec<Check>) {
                 checks.push(buffer_of(target, buffer));
                 let (threads, spare) = (target.threads(), target.spare_memory());
                 let plans =
-                    GeometryPlan::choices(&buffer.schema, threads, Limits::default(), spare);
-                bytes += plans.map_or(0, |it| it.first().map_or(0, GeometryPlan::populated));
+                    GeometryPlan::choices(&buffer.schema, threads, UserLimits::default(), spare);
+                bytes += plans.map_or(0, |plan| plan.first().map_or(0, GeometryPlan::populated));
             }
             checks.push(room(target.system(), bytes));
         }

@@ -12,7 +12,7 @@
 
 use ppt_segment::handle::SegmentKind;
 
-use super::attached::{Access, Attached, BufferEnd, Stage};
+use super::attached::{Access, AttachedBuffer, BufferEnd, Stage};
 use super::choice::{fetch, may_fall_over};
 use super::grow::{go_back, let_go};
 use super::mailbox::{control_of, give_up_ticks, leave, look, reopen, shut, switched_off};
@@ -51,7 +51,7 @@ pub enum News {
     Ended(BufferEnd),
 }
 
-impl Attached {
+impl AttachedBuffer {
     /// Advances as far as currently possible.
     pub(super) fn advance(&mut self, by: &Access) -> Vec<News> {
         let mut news = Vec::new();

@@ -30,7 +30,7 @@ pub(super) struct Access<'a> {
 
 /// One attached buffer.
 #[derive(Debug)]
-pub struct Attached {
+pub struct AttachedBuffer {
     /// The buffer.
     pub buffer: Buffer,
     /// Its segment. If the target makes it, it is empty until ppt has fetched it.
@@ -190,7 +190,7 @@ pub(super) struct Former {
     pub(super) vacated: bool,
 }
 
-impl Attached {
+impl AttachedBuffer {
     /// Why the session has ended for this buffer, if it has.
     pub fn end(&self) -> Option<BufferEnd> {
         match self.stage {
@@ -239,13 +239,14 @@ impl Attached {
 
     /// Gives back the memory of all its segments.
     pub(super) fn give_back(&self) {
-        let leftovers = self.leftovers.iter().map(|it| &it.segment);
+        let leftovers = self.leftovers.iter().map(|leftover| &leftover.segment);
         for segment in leftovers.chain(self.former()) {
             let _ = segment.give_back();
         }
-        let _ = match self.adopted || !self.former.is_empty() {
-            true => self.segment.give_back(),
-            false => self.segment.give_back_new(self.plan.populate),
+        let _ = if self.adopted || !self.former.is_empty() {
+            self.segment.give_back()
+        } else {
+            self.segment.give_back_new(self.plan.populate)
         };
     }
 
@@ -253,9 +254,11 @@ impl Attached {
     /// rings may grow into a segment of earlier sessions.
     pub(super) fn stated(&self, ring: u32) -> u64 {
         let nonce = self.segment.nonce();
-        let leftovers = self.leftovers.iter().filter(|it| it.segment.nonce() == nonce);
-        let of_ring = leftovers.flat_map(|it| &it.unattended).filter(|it| it.ring == ring);
-        of_ring.map(|it| it.first - 1 + it.count).max().unwrap_or(0)
+        let leftovers = self.leftovers.iter().filter(|leftover| leftover.segment.nonce() == nonce);
+        let of_ring = leftovers
+            .flat_map(|leftover| &leftover.unattended)
+            .filter(|unattended| unattended.ring == ring);
+        of_ring.map(|unattended| unattended.first - 1 + unattended.count).max().unwrap_or(0)
     }
 
     /// The frames refused in this session, if the target's own counters are `now`.

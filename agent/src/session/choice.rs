@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use ppt_segment::handle::SegmentKind;
 use ppt_segment::{AdoptError, Segment, SegmentIdentity};
 
-use super::attached::{Attached, Stage};
+use super::attached::{AttachedBuffer, Stage};
 use super::masks;
 use super::options::SegmentChoice;
 use crate::control::{ControlCopy, Listed, SegmentLocator};
@@ -23,10 +23,13 @@ pub(crate) fn choose(target: &Target, wanted: SegmentChoice) -> Result<SegmentKi
         SegmentChoice::SysV if apart => Err(AgentError::IpcNamespace { pid }),
         SegmentChoice::Auto if !apart => Ok(SegmentKind::SysV),
         SegmentChoice::SysV => Ok(SegmentKind::SysV),
-        SegmentChoice::Auto | SegmentChoice::Memfd => match reserves_all(system) {
-            true => Err(AgentError::StrictOvercommit { pid }),
-            false => Ok(SegmentKind::Memfd),
-        },
+        SegmentChoice::Auto | SegmentChoice::Memfd => {
+            if reserves_all(system) {
+                Err(AgentError::StrictOvercommit { pid })
+            } else {
+                Ok(SegmentKind::Memfd)
+            }
+        }
     }
 }
 
@@ -44,9 +47,9 @@ pub(super) fn forbidden(errno: i32) -> bool {
 }
 
 /// Whether the target is to make the segment that it could not attach.
-pub(super) fn may_fall_over(target: &Target, it: &Attached, errno: i32) -> bool {
-    it.wanted == SegmentChoice::Auto
-        && it.kind == SegmentKind::SysV
+pub(super) fn may_fall_over(target: &Target, buffer: &AttachedBuffer, errno: i32) -> bool {
+    buffer.wanted == SegmentChoice::Auto
+        && buffer.kind == SegmentKind::SysV
         && forbidden(errno)
         && target.pidfd().is_some()
         && !reserves_all(target.system())
@@ -81,15 +84,22 @@ pub(super) fn adopt_any(target: &Target, listed: &Listed, schema_hash: u64) -> O
 }
 
 /// Installs the segment that the target has made. Does nothing if it has not made it yet.
-pub(super) fn fetch(target: &Target, it: &mut Attached, copy: &ControlCopy) -> Result<()> {
-    let made = copy.segments().into_iter().find(|listed| listed.nonce == it.segment.nonce());
+pub(super) fn fetch(
+    target: &Target,
+    attached_buffer: &mut AttachedBuffer,
+    copy: &ControlCopy,
+) -> Result<()> {
+    let made =
+        copy.segments().into_iter().find(|listed| listed.nonce == attached_buffer.segment.nonce());
     let Some(Listed { place: SegmentLocator::Memfd(number), .. }) = made else { return Ok(()) };
     let failed = |cause: io::Error, what| {
-        let (pid, buffer) = (target.pid(), it.buffer.name.clone());
+        let (pid, buffer) = (target.pid(), attached_buffer.buffer.name.clone());
         AgentError::NotFetched { pid, buffer, what, cause }
     };
     let file = target.descriptor(number).map_err(|cause| failed(cause, "be fetched"))?;
-    let filled = it.segment.fill(std::os::fd::AsFd::as_fd(&file), it.buffer.schema_hash);
+    let filled = attached_buffer
+        .segment
+        .fill(std::os::fd::AsFd::as_fd(&file), attached_buffer.buffer.schema_hash);
     let knows_masks = filled.map_err(|error| match error {
         AdoptError::System(cause) => failed(cause, "be mapped"),
         AdoptError::Differs(what) => {
@@ -97,13 +107,13 @@ pub(super) fn fetch(target: &Target, it: &mut Attached, copy: &ControlCopy) -> R
             failed(cause, "be believed")
         }
     })?;
-    it.stage = Stage::Ready;
+    attached_buffer.stage = Stage::Ready;
     // An earlier runtime ignores the masks in the control page.
-    it.asked = it.asked.filter(|_| knows_masks);
-    masks::enter(it);
-    for ring in 0..it.plan.populate {
+    attached_buffer.asked = attached_buffer.asked.filter(|_| knows_masks);
+    masks::enter(attached_buffer);
+    for ring in 0..attached_buffer.plan.populate {
         // If this fails, a thread's first frames take page faults, with no other effect.
-        let _ = it.segment.populate_ring(ring, it.plan.first_bytes());
+        let _ = attached_buffer.segment.populate_ring(ring, attached_buffer.plan.first_bytes());
     }
     Ok(())
 }

@@ -13,12 +13,14 @@ impl Session {
     pub fn mind_filters(&mut self) {
         let Self { target, claim, allow, attached, .. } = self;
         let by = Access { target, claim: *claim, allow: *allow };
-        if attached.iter().all(|it| it.follow.is_none()) || seccomp::glance(target).is_none() {
+        if attached.iter().all(|buffer| buffer.follow.is_none())
+            || seccomp::glance(target).is_none()
+        {
             return;
         }
-        for it in attached {
-            if it.follow.take().is_some() && look(&by, it).is_ok() {
-                let at = it.buffer.control + FOLLOW_CLAIM_AT as u64;
+        for attached_buffer in attached {
+            if attached_buffer.follow.take().is_some() && look(&by, attached_buffer).is_ok() {
+                let at = attached_buffer.buffer.control + FOLLOW_CLAIM_AT as u64;
                 let _ = write(target, at, &0u64.to_le_bytes());
             }
         }

@@ -8,7 +8,7 @@ use ppt_segment::abi::{CellWords, Claim, MOVING, clock_kind};
 use ppt_segment::handle::SegmentKind;
 use ppt_segment::{Handle, Segment, cells};
 
-use super::attached::{Access, Attached, BufferEnd, FoundCells, Unattended};
+use super::attached::{Access, AttachedBuffer, BufferEnd, FoundCells, Unattended};
 use super::masks;
 use super::options::Allow;
 use crate::buffer::{Buffer, DESCRIPTOR_BYTES};
@@ -72,15 +72,16 @@ pub(super) fn recheck(target: &Target, buffer: &Buffer) -> Result<()> {
 }
 
 /// Writes claim, geometry and gate, and reads them back. Runs while the target is held.
-pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
+pub(super) fn open(by: &Access, buffer: &mut AttachedBuffer) -> Result<Transport> {
     let Access { target, claim, allow } = *by;
     let pid = target.pid();
-    recheck(target, &it.buffer)?;
-    let (copy, raw) = control_of(target, &it.buffer)?;
-    it.took_over = check_claim(target, &it.buffer, &copy, allow)?.or(it.took_over.take());
-    let page = it.buffer.control;
+    recheck(target, &buffer.buffer)?;
+    let (copy, raw) = control_of(target, &buffer.buffer)?;
+    buffer.took_over =
+        check_claim(target, &buffer.buffer, &copy, allow)?.or(buffer.took_over.take());
+    let page = buffer.buffer.control;
 
-    let same = copy.nonce() == it.segment.nonce();
+    let same = copy.nonce() == buffer.segment.nonce();
     if raw.gate() != 0 && !same {
         write(target, page, &0u64.to_le_bytes())?;
     }
@@ -89,64 +90,65 @@ pub(super) fn open(by: &Access, it: &mut Attached) -> Result<Transport> {
         write(target, page, ControlCopy::blank().bytes())?;
     }
     // Counters of refused frames never decrease; a session reports their increase.
-    let counters = control_of(target, &it.buffer)?.1.counters();
-    it.base = (counters, it.segment.refused());
-    (it.since, it.counted) = (Instant::now(), counters);
+    let counters = control_of(target, &buffer.buffer)?.1.counters();
+    buffer.base = (counters, buffer.segment.refused());
+    (buffer.since, buffer.counted) = (Instant::now(), counters);
 
     let generation = match copy.generation() {
         0 => random() as u32 | 1,
         last => Handle::generation_after(last),
     };
-    write(target, page + OPENING_AT as u64, &opening(target, it, claim, generation))?;
-    if let Some(words) = cell_words(it) {
+    write(target, page + OPENING_AT as u64, &opening(target, buffer, claim, generation))?;
+    if let Some(words) = cell_words(buffer) {
         write(target, page + CELLS_AT as u64, &words)?;
     }
-    if let (Some(StampClock::Ticks), Some(scale)) = (&it.clock, ppt_now::tick_scale()) {
+    if let (Some(StampClock::Ticks), Some(scale)) = (&buffer.clock, ppt_now::tick_scale()) {
         write(target, page + TICK_SCALE_AT as u64, &scale.to_le_bytes())?;
     }
     // From here on, nothing of the earlier claim counts.
-    write(target, page + DISABLED_AT as u64, &masks::mask_bytes(it, claim))?;
-    match it.is_awaiting() {
-        true => masks::ask(it),
-        false => masks::enter(it),
+    write(target, page + DISABLED_AT as u64, &masks::mask_bytes(buffer, claim))?;
+    if buffer.is_awaiting() {
+        masks::ask(buffer);
+    } else {
+        masks::enter(buffer);
     }
-    masks::note_rings(it);
-    start_cursors(it);
-    if let Some(socket) = it.follow {
+    masks::note_rings(buffer);
+    start_cursors(buffer);
+    if let Some(socket) = buffer.follow {
         // After the claim, which invalidates the old content; in this order.
         write(target, page + FOLLOW_SOCKET_AT as u64, &socket.to_le_bytes())?;
         write(target, page + FOLLOW_CLAIM_AT as u64, &claim.nonce.to_le_bytes())?;
     }
-    it.gate = handle(it, generation).word();
-    let transport = write(target, page, &it.gate.to_le_bytes())?;
+    buffer.gate = handle(buffer, generation).word();
+    let transport = write(target, page, &buffer.gate.to_le_bytes())?;
 
-    let back = match control_of(target, &it.buffer) {
+    let back = match control_of(target, &buffer.buffer) {
         Ok((_, back)) => back,
         // The first frame may have killed the target. The owner of the session investigates that.
         Err(_) if target.ended() || !target.has_memory() => return Ok(transport),
         Err(error) => return Err(error),
     };
-    if back.gate() != it.gate {
+    if back.gate() != buffer.gate {
         return Err(AgentError::ReadBack { pid, what: "the gate" });
     }
-    if back.claim() != claim || back.nonce() != it.segment.nonce() {
+    if back.claim() != claim || back.nonce() != buffer.segment.nonce() {
         return Err(AgentError::ReadBack { pid, what: "the claim" });
     }
     Ok(transport)
 }
 
 /// The words of the control page that describe the segment of `it`.
-fn opening(target: &Target, it: &Attached, claim: Claim, generation: u32) -> Vec<u8> {
-    let clock = it.clock.as_ref().map_or(clock_kind::UNDECIDED, StampClock::kind);
-    let (nonce, geometry) = (it.segment.nonce(), it.plan.geometry);
+fn opening(target: &Target, buffer: &AttachedBuffer, claim: Claim, generation: u32) -> Vec<u8> {
+    let clock = buffer.clock.as_ref().map_or(clock_kind::UNDECIDED, StampClock::kind);
+    let (nonce, geometry) = (buffer.segment.nonce(), buffer.plan.geometry);
     let target_pid = target.ns_pid() as u32;
     Opening { nonce, geometry, clock_kind: clock, target_pid, claim, generation }.bytes()
 }
 
 /// The words that state the location of its rows of cells, if it has any. Otherwise the current
 /// words belong to another segment.
-fn cell_words(it: &Attached) -> Option<[u8; size_of::<CellWords>()]> {
-    let words = it.plan.geometry.cell_words(it.segment.nonce());
+fn cell_words(buffer: &AttachedBuffer) -> Option<[u8; size_of::<CellWords>()]> {
+    let words = buffer.plan.geometry.cell_words(buffer.segment.nonce());
     (words != CellWords::NONE).then(|| control::cell_bytes(words))
 }
 
@@ -158,37 +160,39 @@ fn cell_words(it: &Attached) -> Option<[u8; size_of::<CellWords>()]> {
 /// of another.
 pub(super) fn move_on(
     by: &Access,
-    it: &mut Attached,
+    buffer: &mut AttachedBuffer,
     copy: &ControlCopy,
 ) -> std::result::Result<(), BufferEnd> {
     let Access { target, claim, .. } = *by;
     let generation = Handle::generation_after(copy.generation());
-    let words = opening(target, it, claim, generation);
-    it.gate = handle(it, generation).word();
-    let (page, gate) = (it.buffer.control, it.gate.to_le_bytes());
-    let written = write_looked_at(target, page, &between(it, generation).to_le_bytes())
+    let words = opening(target, buffer, claim, generation);
+    buffer.gate = handle(buffer, generation).word();
+    let (page, gate) = (buffer.buffer.control, buffer.gate.to_le_bytes());
+    let written = write_looked_at(target, page, &between(buffer, generation).to_le_bytes())
         && write_looked_at(target, page + OPENING_AT as u64, &words)
-        && cell_words(it)
+        && cell_words(buffer)
             .is_none_or(|words| write_looked_at(target, page + CELLS_AT as u64, &words))
         && write_looked_at(target, page, &gate);
-    match look(by, it)? {
+    match look(by, buffer)? {
         // Another process detached since the check, and this overwrote the value it wrote into the
         // gate.
-        back if back.is_to_detach() => Err(leave(by, it)),
-        back if written && back.gate() == it.gate && back.nonce() == it.segment.nonce() => Ok(()),
-        _ => Err(switched_off(by, it)),
+        back if back.is_to_detach() => Err(leave(by, buffer)),
+        back if written && back.gate() == buffer.gate && back.nonce() == buffer.segment.nonce() => {
+            Ok(())
+        }
+        _ => Err(switched_off(by, buffer)),
     }
 }
 
 /// Closes the gate because another process asked the session to end. Returns the resulting end.
-pub(super) fn leave(by: &Access, it: &Attached) -> BufferEnd {
-    shut(by, it).err().unwrap_or(BufferEnd::SwitchedOff)
+pub(super) fn leave(by: &Access, buffer: &AttachedBuffer) -> BufferEnd {
+    shut(by, buffer).err().unwrap_or(BufferEnd::SwitchedOff)
 }
 
 /// The gate's value while it moves to another segment. Adds continue in the meantime: a counter
 /// that goes up and down must not miss one of the two.
-fn between(it: &Attached, generation: u32) -> u64 {
-    match cell_words(it) {
+fn between(buffer: &AttachedBuffer, generation: u32) -> u64 {
+    match cell_words(buffer) {
         Some(_) => Handle { generation, kind: SegmentKind::SysV, id: MOVING }.word(),
         None => 0,
     }
@@ -196,30 +200,30 @@ fn between(it: &Attached, generation: u32) -> u64 {
 
 /// The gate's value. The id of a segment that the target makes carries no information. It is
 /// neither all ones nor, when half written, the value for off.
-fn handle(it: &Attached, generation: u32) -> Handle {
-    let made = (it.segment.nonce() as u32 & 0x7fff_ffff).clamp(1, 0x7fff_fffe);
-    let id = match it.kind {
-        SegmentKind::SysV => it.segment.id().map_or(made, |id| id as u32),
+fn handle(buffer: &AttachedBuffer, generation: u32) -> Handle {
+    let made = (buffer.segment.nonce() as u32 & 0x7fff_ffff).clamp(1, 0x7fff_fffe);
+    let id = match buffer.kind {
+        SegmentKind::SysV => buffer.segment.id().map_or(made, |id| id as u32),
         SegmentKind::Memfd => made,
     };
-    Handle { generation, kind: it.kind, id }
+    Handle { generation, kind: buffer.kind, id }
 }
 
 /// Notes the cursor of each ring at the start of the session, and the unread frames before it.
-pub(super) fn start_cursors(it: &mut Attached) {
-    it.first.clear();
-    it.unattended.clear();
-    it.cells = if it.adopted { found(&it.segment) } else { BTreeMap::new() };
-    for index in 0..it.plan.geometry.rings() {
-        let ring = it.segment.ring(index);
+pub(super) fn start_cursors(buffer: &mut AttachedBuffer) {
+    buffer.first.clear();
+    buffer.unattended.clear();
+    buffer.cells = if buffer.adopted { found(&buffer.segment) } else { BTreeMap::new() };
+    for index in 0..buffer.plan.geometry.rings() {
+        let ring = buffer.segment.ring(index);
         let tail = ring.tail();
-        if it.adopted {
-            let unattended = ring.unattended(it.stated(index), tail);
+        if buffer.adopted {
+            let unattended = ring.unattended(buffer.stated(index), tail);
             let unattended =
                 unattended.map(|(first, count)| Unattended { ring: index, first, count });
-            it.unattended.extend(unattended);
+            buffer.unattended.extend(unattended);
         }
-        it.first.push(tail);
+        buffer.first.push(tail);
     }
 }
 
@@ -235,20 +239,25 @@ fn found(segment: &Segment) -> FoundCells {
 
 /// Switches from ticks, which the system no longer trusts, to the monotonic clock. Call it after a
 /// check.
-pub(super) fn give_up_ticks(target: &Target, it: &Attached) -> bool {
-    let at = it.buffer.control + CLOCK_KIND_AT as u64;
+pub(super) fn give_up_ticks(target: &Target, buffer: &AttachedBuffer) -> bool {
+    let at = buffer.buffer.control + CLOCK_KIND_AT as u64;
     write_looked_at(target, at, &clock_kind::MONOTONIC.to_le_bytes())
 }
 
 /// Offers the same segment under a new handle: for a target that could not map it at first, or that
 /// is to make one of the same name.
-pub(super) fn reopen(target: &Target, it: &mut Attached, copy: &ControlCopy) -> Result<()> {
+pub(super) fn reopen(
+    target: &Target,
+    buffer: &mut AttachedBuffer,
+    copy: &ControlCopy,
+) -> Result<()> {
     let generation = Handle::generation_after(copy.generation());
-    let handle = handle(it, generation);
-    let at = it.buffer.control + std::mem::offset_of!(ppt_segment::abi::Control, generation) as u64;
+    let handle = handle(buffer, generation);
+    let at =
+        buffer.buffer.control + std::mem::offset_of!(ppt_segment::abi::Control, generation) as u64;
     write(target, at, &u64::from(generation).to_le_bytes())?;
-    write(target, it.buffer.control, &handle.word().to_le_bytes())?;
-    it.gate = handle.word();
+    write(target, buffer.buffer.control, &handle.word().to_le_bytes())?;
+    buffer.gate = handle.word();
     Ok(())
 }
 
@@ -267,18 +276,21 @@ pub(super) fn write(target: &Target, address: u64, bytes: &[u8]) -> Result<Trans
 }
 
 /// Reads descriptor and control page through the held descriptor, which does not follow an exec.
-pub(super) fn look(by: &Access, it: &Attached) -> std::result::Result<ControlCopy, BufferEnd> {
+pub(super) fn look(
+    by: &Access,
+    buffer: &AttachedBuffer,
+) -> std::result::Result<ControlCopy, BufferEnd> {
     let Access { target, claim, .. } = *by;
     let mut page = vec![0; control::BYTES];
     let mut descriptor = [0; DESCRIPTOR_BYTES];
     let memory = target.memory();
-    let whole = memory.read_exact(it.buffer.control, &mut page).unwrap_or(false)
-        && memory.read_exact(it.buffer.address, &mut descriptor).unwrap_or(false);
-    if !whole && memory.read(it.buffer.address, &mut [0]).unwrap_or(0) == 0 {
+    let whole = memory.read_exact(buffer.buffer.control, &mut page).unwrap_or(false)
+        && memory.read_exact(buffer.buffer.address, &mut descriptor).unwrap_or(false);
+    if !whole && memory.read(buffer.buffer.address, &mut [0]).unwrap_or(0) == 0 {
         // The address space, or that part of it, is gone.
         return Err(gone(target));
     }
-    if !whole || descriptor != it.buffer.descriptor {
+    if !whole || descriptor != buffer.buffer.descriptor {
         return Err(BufferEnd::Unloaded);
     }
     let copy = ControlCopy::new(page);
@@ -294,13 +306,13 @@ pub(super) fn look(by: &Access, it: &Attached) -> std::result::Result<ControlCop
 
 /// Why a gate that we left open is closed. A library that is about to be unloaded, as at exit(3),
 /// closes its own gate; the cause becomes visible within moments.
-pub(super) fn switched_off(by: &Access, it: &Attached) -> BufferEnd {
+pub(super) fn switched_off(by: &Access, buffer: &AttachedBuffer) -> BufferEnd {
     let start = Instant::now();
     while start.elapsed() < MOMENTS {
         if by.target.ended() {
             return BufferEnd::Exited;
         }
-        if let Err(end) = look(by, it) {
+        if let Err(end) = look(by, buffer) {
             return end;
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -339,12 +351,13 @@ fn lost(target: &Target, buffer: &str) -> AgentError {
 }
 
 /// Closes the gate if it is still ours.
-pub(super) fn shut(by: &Access, it: &Attached) -> std::result::Result<(), BufferEnd> {
+pub(super) fn shut(by: &Access, buffer: &AttachedBuffer) -> std::result::Result<(), BufferEnd> {
     let target = by.target;
-    look(by, it)?;
-    match write_looked_at(target, it.buffer.control, &0u64.to_le_bytes()) {
-        true => Ok(()),
-        false => Err(gone(target)),
+    look(by, buffer)?;
+    if write_looked_at(target, buffer.buffer.control, &0u64.to_le_bytes()) {
+        Ok(())
+    } else {
+        Err(gone(target))
     }
 }
 
@@ -354,13 +367,14 @@ pub(super) fn write_looked_at(target: &Target, address: u64, bytes: &[u8]) -> bo
 }
 
 /// Clears the claim if it is still ours.
-pub(super) fn release(by: &Access, it: &Attached) -> std::result::Result<(), BufferEnd> {
+pub(super) fn release(by: &Access, buffer: &AttachedBuffer) -> std::result::Result<(), BufferEnd> {
     let target = by.target;
-    look(by, it)?;
+    look(by, buffer)?;
     let nobody = Claim { agent_pid: 0, start_time: 0, pid_namespace: 0, nonce: 0 };
-    let at = it.buffer.control + CLAIM_AT as u64;
-    match write_looked_at(target, at, &control::claim_bytes(nobody)) {
-        true => Ok(()),
-        false => Err(gone(target)),
+    let at = buffer.buffer.control + CLAIM_AT as u64;
+    if write_looked_at(target, at, &control::claim_bytes(nobody)) {
+        Ok(())
+    } else {
+        Err(gone(target))
     }
 }

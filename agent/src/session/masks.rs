@@ -13,7 +13,7 @@ use ppt_segment::masks::{Masks, first_disabled, first_enabled};
 use rustix::thread::{MembarrierCommand, membarrier};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::attached::{Attached, Firsts, Noted, RequestedMasks};
+use super::attached::{AttachedBuffer, Firsts, Noted, RequestedMasks};
 use super::wanted::{Flip, FlipRing};
 use crate::control::disabled_bytes;
 
@@ -41,7 +41,9 @@ pub(super) fn after(
     let rings = claimed(segment).map(|ring| FlipRing {
         ring,
         // In a ring that was claimed since, all frames came after the flip began.
-        first_enabled: before.binary_search_by_key(&ring, |it| it.0).map_or(1, |at| before[at].1),
+        first_enabled: before
+            .binary_search_by_key(&ring, |entry| entry.0)
+            .map_or(1, |at| before[at].1),
         first_disabled: first_disabled(segment.ring(ring)),
     });
     Flip { nonce: segment.nonce(), mono_ns, changes, rings: rings.collect() }
@@ -57,25 +59,25 @@ pub(super) fn barrier() {
 }
 
 /// The words of the control page.
-pub(super) fn mask_bytes(it: &Attached, claim: Claim) -> Vec<u8> {
-    disabled_bytes(DisabledWords { nonce: claim.nonce, bits: it.masks.words() })
+pub(super) fn mask_bytes(buffer: &AttachedBuffer, claim: Claim) -> Vec<u8> {
+    disabled_bytes(DisabledWords { nonce: claim.nonce, bits: buffer.masks.words() })
 }
 
 /// Writes the wanted masks into the segment of `it`: before the gate opens, or before any thread
 /// has fetched more from it.
-pub(super) fn enter(it: &mut Attached) {
-    let seen = before(&it.segment);
-    it.segment.set_masks(&it.masks);
-    let asked = it.asked.take();
-    let (early, late): (Vec<u32>, Vec<u32>) = it
+pub(super) fn enter(buffer: &mut AttachedBuffer) {
+    let seen = before(&buffer.segment);
+    buffer.segment.set_masks(&buffer.masks);
+    let asked = buffer.asked.take();
+    let (early, late): (Vec<u32>, Vec<u32>) = buffer
         .masks
         .disabled()
         .partition(|&bit| asked.is_some_and(|asked| !asked.masks.is_enabled(bit)));
     let changes = |bits: Vec<u32>| bits.into_iter().map(|bit| (bit, false)).collect::<Vec<_>>();
     if let (Some(RequestedMasks { mono_ns, .. }), false) = (asked, early.is_empty()) {
         // No thread had claimed a ring.
-        let (nonce, changes) = (it.segment.nonce(), changes(early));
-        it.flips.push(Flip { nonce, mono_ns, changes, rings: Vec::new() });
+        let (nonce, changes) = (buffer.segment.nonce(), changes(early));
+        buffer.flips.push(Flip { nonce, mono_ns, changes, rings: Vec::new() });
     }
     if late.is_empty() {
         return;
@@ -83,48 +85,49 @@ pub(super) fn enter(it: &mut Attached) {
     if !seen.1.is_empty() {
         barrier();
     }
-    it.flips.push(after(&it.segment, seen, changes(late)));
+    buffer.flips.push(after(&buffer.segment, seen, changes(late)));
 }
 
 /// Notes the masks in the control page before a gate names a segment that the target makes.
-pub(super) fn ask(it: &mut Attached) {
-    let now = before(&it.segment).0;
-    it.asked = it.is_awaiting().then_some(RequestedMasks { mono_ns: now, masks: it.masks });
+pub(super) fn ask(buffer: &mut AttachedBuffer) {
+    let now = before(&buffer.segment).0;
+    buffer.asked =
+        buffer.is_awaiting().then_some(RequestedMasks { mono_ns: now, masks: buffer.masks });
 }
 
 /// Called before a check of the claim: the state of the rings is valid as long as the claim is
 /// ours.
-pub(super) fn note_rings(it: &mut Attached) {
-    let mut noted = Noted { mono_ns: before(&it.segment).0, rings: Vec::new() };
-    if it.masks != Masks::NONE {
-        let current = (!it.is_awaiting()).then_some(&it.segment);
-        let segments = it.former().chain(current);
+pub(super) fn note_rings(buffer: &mut AttachedBuffer) {
+    let mut noted = Noted { mono_ns: before(&buffer.segment).0, rings: Vec::new() };
+    if buffer.masks != Masks::NONE {
+        let current = (!buffer.is_awaiting()).then_some(&buffer.segment);
+        let segments = buffer.former().chain(current);
         noted.rings.extend(segments.map(|segment| (segment.nonce(), before(segment).1)));
     }
-    it.noted = noted;
+    buffer.noted = noted;
 }
 
 /// Another session has taken over the buffer and wants `theirs`. What this session has disabled may
 /// have been enabled since the claim was last seen, and the reverse.
-pub(super) fn taken_over(it: &mut Attached, theirs: Masks) {
-    let changes: Vec<_> = theirs.changes_from(&it.masks).collect();
-    it.masks = theirs;
+pub(super) fn taken_over(buffer: &mut AttachedBuffer, theirs: Masks) {
+    let changes: Vec<_> = theirs.changes_from(&buffer.masks).collect();
+    buffer.masks = theirs;
     if changes.is_empty() {
         return;
     }
     barrier();
-    let current = (!it.is_unseen()).then_some(&it.segment);
-    let flips = it.former().chain(current).map(|segment| {
-        let noted = it.noted.rings.iter().find(|noted| noted.0 == segment.nonce());
+    let current = (!buffer.is_unseen()).then_some(&buffer.segment);
+    let flips = buffer.former().chain(current).map(|segment| {
+        let noted = buffer.noted.rings.iter().find(|noted| noted.0 == segment.nonce());
         let firsts = noted.map_or_else(Vec::new, |noted| noted.1.clone());
-        after(segment, (it.noted.mono_ns, firsts), changes.clone())
+        after(segment, (buffer.noted.mono_ns, firsts), changes.clone())
     });
     let flips: Vec<Flip> = flips.collect();
-    it.flips.extend(flips);
+    buffer.flips.extend(flips);
 }
 
 /// Sets all ones, so that no later writer finds frames disabled. Called after the last drain, since
 /// a thread that is about to read the masks may still write a frame.
-pub(super) fn leave(it: &Attached) {
-    it.former().chain([&it.segment]).for_each(|segment| segment.set_masks(&Masks::NONE));
+pub(super) fn leave(buffer: &AttachedBuffer) {
+    buffer.former().chain([&buffer.segment]).for_each(|segment| segment.set_masks(&Masks::NONE));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::wanted::Choose;
 use crate::clock::ClockChoice;
-use crate::plan::Limits;
+use crate::plan::UserLimits;
 
 /// The safety checks that an attach ignores.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,7 +21,7 @@ pub struct Allow {
 #[derive(Debug, Clone, Default)]
 pub struct AttachOptions {
     /// The limits of the segments.
-    pub limits: Limits,
+    pub limits: UserLimits,
     /// The safety checks to ignore.
     pub allow: Allow,
     /// The clock that stamps of `option time tsc` count.

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use ppt_segment::handle::SegmentKind;
 use ppt_segment::{Created, Masks, Segment, SegmentIdentity, User};
 
-use super::attached::{Attached, Dropped, Noted, Stage};
+use super::attached::{AttachedBuffer, Dropped, Noted, Stage};
 use super::choice::{adopt, choose};
 use super::mailbox::{check_claim, control_of};
 use super::options::{Allow, AttachOptions, SegmentChoice};
@@ -15,7 +15,7 @@ use crate::buffer::Buffer;
 use crate::clock;
 use crate::control::{ControlCopy, TargetCounters};
 use crate::danger::Danger;
-use crate::error::{AgentError, Refusal, Result};
+use crate::error::{AgentError, MemoryRefusal, Result};
 use crate::hold::{describe, is_ppt};
 use crate::plan::GeometryPlan;
 use crate::random::{random, random_nonzero};
@@ -76,7 +76,7 @@ pub(super) fn prepare(
     target: &Target,
     buffer: Buffer,
     options: &AttachOptions,
-) -> Result<Attached> {
+) -> Result<AttachedBuffer> {
     let (copy, _) = control_of(target, &buffer)?;
     let took_over = check_claim(target, &buffer, &copy, options.allow)?;
     let clock = clock::decide(target.system(), &buffer.schema, options.clock)
@@ -84,8 +84,8 @@ pub(super) fn prepare(
     let Had { segment, kind, plan, adopted, awaited } =
         choose_and_obtain(target, &buffer, &copy, options)?;
     let masks = options.choose.as_ref();
-    let masks = masks.map_or(Masks::NONE, |it| it.masks(target.pid(), &buffer.schema));
-    Ok(Attached {
+    let masks = masks.map_or(Masks::NONE, |mask| mask.masks(target.pid(), &buffer.schema));
+    Ok(AttachedBuffer {
         buffer,
         masks,
         flips: Vec::new(),
@@ -132,7 +132,7 @@ fn choose_and_obtain(
         target.spare_memory(),
     )?;
     // Rings that grew in an earlier session need not grow again.
-    let grown: Vec<_> = choices.iter().flat_map(|it| it.growths(options.limits)).collect();
+    let grown: Vec<_> = choices.iter().flat_map(|choice| choice.growths(options.limits)).collect();
     if let Some(adopted) = adopted(target, buffer, copy, &grown, options.segment) {
         return populated(adopted);
     }
@@ -196,7 +196,7 @@ fn adopted(
             let segment = adopt(target, listed, identity(buffer, listed.nonce, plan));
             // Earlier agents may be about to use a segment that they know, and would leave its
             // masks.
-            let segment = segment.filter(|it| suits && it.is_masked())?;
+            let segment = segment.filter(|segment| suits && segment.is_masked())?;
             Some(Had { segment, kind, plan: *plan, adopted: true, awaited: false })
         })
     })
@@ -231,7 +231,7 @@ fn populated(had: Had) -> Result<Had> {
 }
 
 fn out_of_memory(plan: &GeometryPlan, cause: std::io::Error) -> AgentError {
-    AgentError::SegmentRefused { bytes: plan.populated(), cause, refused: Refusal::Rings }
+    AgentError::SegmentRefused { bytes: plan.populated(), cause, refused: MemoryRefusal::Rings }
 }
 
 /// A new segment, or a reservation for the one that the target will make.
@@ -250,7 +250,8 @@ fn make(
             AgentError::SegmentRefused { cause, .. } => cause.raw_os_error(),
             _ => None,
         };
-        let elsewhere = [Errno::EPERM, Errno::EACCES, Errno::ENOSYS].map(|it| Some(it as i32));
+        let elsewhere =
+            [Errno::EPERM, Errno::EACCES, Errno::ENOSYS].map(|number| Some(number as i32));
         if wanted != SegmentChoice::Auto || !elsewhere.contains(&errno) {
             return Err(refused);
         }
@@ -259,7 +260,7 @@ fn make(
     let awaited = Segment::awaited(identity).map_err(|cause| AgentError::SegmentRefused {
         bytes: identity.geometry.size(),
         cause,
-        refused: Refusal::Room,
+        refused: MemoryRefusal::Room,
     })?;
     Ok((awaited, SegmentKind::Memfd))
 }
@@ -276,6 +277,6 @@ fn create(target: &Target, identity: SegmentIdentity) -> Result<Segment> {
     let user = other.then_some(User { uid, gid });
     Segment::create(identity, user, created, || random() as u16).map_err(|cause| {
         let bytes = identity.geometry.size();
-        AgentError::SegmentRefused { bytes, cause, refused: Refusal::Segment }
+        AgentError::SegmentRefused { bytes, cause, refused: MemoryRefusal::Segment }
     })
 }

@@ -75,7 +75,7 @@ impl FakeSystem {
 impl FakeProcess {
     /// A mapping of a file. Pages that were never written read as zeros.
     pub fn map(&mut self, (start, size): (u64, u64), how: &str, offset: u64, file: &Path) {
-        let inode = fs::metadata(file).map_or(1, |it| it.ino());
+        let inode = fs::metadata(file).map_or(1, |metadata| metadata.ino());
         let (end, path) = (start + size, file.display());
         self.maps += &format!("{start:08x}-{end:08x} {how} {offset:08x} 00:1f {inode} {path}\n");
         if self.memory.metadata().unwrap().len() < end {

@@ -3,27 +3,27 @@
 
 use std::sync::Arc;
 
-use ppt_causality::{EdgeKind, Graph, Limits, Link, Matcher, Matches, Mode, Policy, Rules};
+use ppt_causality::{EdgeKind, Graph, GraphLink, KeyLimits, Matcher, Matches, Mode, Policy, Rules};
 use ppt_stats::Budget;
 
 #[path = "../tests/all/truth.rs"]
 #[expect(dead_code, reason = "tests ask more of it")]
 mod truth;
 
-use truth::{Plan, Truth};
+use truth::{Truth, TruthPlan};
 
 /// The memory of this process, in MiB.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|it| it.starts_with("VmRSS:"));
-    let kib = line.and_then(|it| it.split_whitespace().nth(1)?.parse::<u64>().ok());
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     kib.unwrap_or(0) / 1024
 }
 
 /// How long this thread has run, in ns: others may want the processors, too.
 fn ran() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    stat.split_whitespace().next().and_then(|it| it.parse().ok()).unwrap_or(0.0)
+    stat.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
 }
 
 const STAGES: u32 = 6;
@@ -32,12 +32,12 @@ const STAGES: u32 = 6;
 fn made(points: u64, period: Option<u64>) -> Truth {
     let (seed, loss, one_type) = (1, 0, false);
     let requests = points / u64::from(STAGES);
-    Truth::new(Plan { seed, requests, stages: STAGES, period, one_type, loss })
+    Truth::new(TruthPlan { seed, requests, stages: STAGES, period, one_type, loss })
 }
 
-fn matching(points: u64, period: Option<u64>) -> (Vec<Link>, f64) {
+fn matching(points: u64, period: Option<u64>) -> (Vec<GraphLink>, f64) {
     let truth = made(points, period);
-    let limits = Limits { pairs: u64::MAX, kept: usize::MAX, width: 0 };
+    let limits = KeyLimits { pairs: u64::MAX, kept: usize::MAX, width: 0 };
     let mut links = Vec::new();
     let begun = ran();
     for entries in truth.entries.chunk_by(|a, b| a.0 == b.0) {
@@ -50,10 +50,10 @@ fn matching(points: u64, period: Option<u64>) -> (Vec<Link>, f64) {
                 matcher.take(entry.2, &mut found).expect("no hot key");
             }
             matcher.finish(&mut found);
-            links.extend(found.edges.drain(..).map(|it| {
-                let (kind, queue) = (EdgeKind::Hash, it.policy == Policy::Fifo);
-                let (src, dst) = (it.src.frame, it.dst.frame);
-                Link { src, dst, kind, certainty: it.certainty, queue }
+            links.extend(found.edges.drain(..).map(|edge| {
+                let (kind, queue) = (EdgeKind::Hash, edge.policy == Policy::Fifo);
+                let (src, dst) = (edge.src.frame, edge.dst.frame);
+                GraphLink { src, dst, kind, certainty: edge.certainty, queue }
             }));
             found.unmatched.clear();
         }
@@ -62,7 +62,7 @@ fn matching(points: u64, period: Option<u64>) -> (Vec<Link>, f64) {
 }
 
 fn main() {
-    let sizes: Vec<u64> = std::env::args().filter_map(|it| it.parse().ok()).collect();
+    let sizes: Vec<u64> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1_000_000] } else { sizes };
     for points in sizes {
         let before = memory();

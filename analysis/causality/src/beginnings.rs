@@ -36,14 +36,15 @@ impl BeginningSets {
         let mut kept = 0;
         for vertex in 0..graph.len() as u32 {
             let sources = all.sources(graph, vertex);
-            let mut sets: Vec<u32> = sources.iter().map(|&it| all.set[it as usize]).collect();
+            let mut sets: Vec<u32> =
+                sources.iter().map(|&source| all.set[source as usize]).collect();
             sets.sort_unstable();
             sets.dedup();
             let set = match sets[..] {
                 [] => 0,
                 [one] => one,
                 _ => {
-                    let each = |&it: &u32| all.sets[it as usize].iter().copied();
+                    let each = |&number: &u32| all.sets[number as usize].iter().copied();
                     let mut joined: Vec<u32> = sets.iter().flat_map(each).collect();
                     joined.sort_unstable();
                     joined.dedup();
@@ -69,7 +70,7 @@ impl BeginningSets {
         (self.sets.len() - 1) as u32
     }
 
-    fn of(&self, vertex: u32) -> &[u32] {
+    fn at(&self, vertex: u32) -> &[u32] {
         &self.sets[self.set[vertex as usize] as usize]
     }
 
@@ -78,13 +79,16 @@ impl BeginningSets {
         let links = graph.links(vertex);
         let of = |wake: bool| {
             let all = (graph.first(vertex)..).zip(links);
-            let these = all.filter(move |(_, it)| (it.kind == EdgeKind::Wake) == wake);
-            these.filter(|(_, it)| !self.of(it.src).is_empty()).map(|it| it.0).collect::<Vec<_>>()
+            let these = all.filter(move |(_, link)| (link.kind == EdgeKind::Wake) == wake);
+            these
+                .filter(|(_, link)| !self.at(link.src).is_empty())
+                .map(|entry| entry.0)
+                .collect::<Vec<_>>()
         };
         let mut steps = of(false);
         if steps.is_empty() && !graph.belongs(vertex) {
             steps = of(true);
-            let before = graph.before(vertex).filter(|&it| !self.of(it).is_empty());
+            let before = graph.before(vertex).filter(|&before| !self.at(before).is_empty());
             if steps.is_empty() && before.is_some() {
                 steps.push(PROGRAM);
             }
@@ -99,7 +103,8 @@ impl BeginningSets {
     /// The beginnings of the ways to a vertex, also where it is one itself.
     pub fn led(&self, graph: &Graph, vertex: u32) -> Vec<u32> {
         let sources = self.sources(graph, vertex);
-        let mut all: Vec<u32> = sources.iter().flat_map(|&it| self.of(it)).copied().collect();
+        let mut all: Vec<u32> =
+            sources.iter().flat_map(|&source| self.at(source)).copied().collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -109,10 +114,10 @@ impl BeginningSets {
     pub fn step(&self, graph: &Graph, vertex: u32, origin: u32) -> u32 {
         let steps = self.steps(graph, vertex).into_iter();
         let steps = steps.map(|by| (graph.step(vertex, by), by));
-        let from_it = steps.filter(|(step, _)| self.of(step.src).binary_search(&origin).is_ok());
+        let from_it = steps.filter(|(step, _)| self.at(step.src).binary_search(&origin).is_ok());
         let latest = from_it.max_by_key(|(step, by)| {
             (step.src, std::cmp::Reverse(step.certainty), std::cmp::Reverse(*by))
         });
-        latest.map_or(PROGRAM, |it| it.1)
+        latest.map_or(PROGRAM, |latest| latest.1)
     }
 }

@@ -39,7 +39,7 @@ pub struct Bridge {
 
 /// What lies between some points and others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gap {
+pub struct PointGap {
     /// How many beginnings there are.
     pub beginnings: u64,
     /// How many ends no way leads to.
@@ -56,15 +56,15 @@ pub struct Gap {
 impl Graph {
     /// What lies between vertices of the points `from` and those of the points `to` that no
     /// [path](Graph::paths) leads to. `types` has the hash types of each point.
-    pub fn gap(&self, from: &[u32], to: &[u32], types: &[Types]) -> Gap {
+    pub fn gap(&self, from: &[u32], to: &[u32], types: &[Types]) -> PointGap {
         let count = self.len();
         let is_from = |vertex: u32| from.contains(&self.point(vertex));
         let mut backward = vec![false; count];
         let all = 0..count as u32;
-        all.clone().for_each(|it| backward[it as usize] = to.contains(&self.point(it)));
+        all.clone().for_each(|number| backward[number as usize] = to.contains(&self.point(number)));
         let forward = self.nearest(is_from, |vertex, _| backward[vertex as usize] = false);
-        let forward: Vec<bool> = forward.origin.iter().map(|&it| it != NONE).collect();
-        let ends = backward.iter().filter(|it| **it).count() as u64;
+        let forward: Vec<bool> = forward.origin.iter().map(|&number| number != NONE).collect();
+        let ends = backward.iter().filter(|flag| **flag).count() as u64;
         let (mut leads_on, mut led_to) = (vec![false; count], vec![false; count]);
         for vertex in all.clone().rev() {
             let mut step = |src: u32| {
@@ -74,30 +74,31 @@ impl Graph {
             };
             let belongs = self.belongs(vertex);
             let links =
-                self.links(vertex).iter().filter(|it| !belongs || it.kind != EdgeKind::Wake);
-            links.for_each(|it| step(it.src));
+                self.links(vertex).iter().filter(|link| !belongs || link.kind != EdgeKind::Wake);
+            links.for_each(|link| step(link.src));
             self.before(vertex).into_iter().for_each(&mut step);
         }
-        let by_hash = |vertex: u32| self.links(vertex).iter().any(|it| it.kind == EdgeKind::Hash);
+        let by_hash =
+            |vertex: u32| self.links(vertex).iter().any(|link| link.kind == EdgeKind::Hash);
         let mut open = BTreeMap::<u32, u64>::new();
-        for vertex in all.filter(|&it| backward[it as usize] && !by_hash(it)) {
+        for vertex in all.filter(|&number| backward[number as usize] && !by_hash(number)) {
             *open.entry(self.point(vertex)).or_default() += 1;
         }
         let forward_shore = self.shore(&forward, &leads_on);
         let backward_shore = self.shore(&backward, &led_to);
         let of = |point: u32| types.get(point as usize);
         let mut bridges = Vec::new();
-        for from in forward_shore.iter().map(|it| it.point) {
+        for from in forward_shore.iter().map(|shore| shore.point) {
             for (&to, &open) in &open {
                 let (Some(outs), Some(ins)) = (of(from), of(to)) else { continue };
-                let common = outs.outs.iter().filter(|it| ins.ins.contains(it));
+                let common = outs.outs.iter().filter(|out| ins.ins.contains(out));
                 bridges.extend(common.map(|&hash_type| Bridge { from, to, hash_type, open }));
             }
         }
-        bridges.sort_unstable_by_key(|it| (std::cmp::Reverse(it.open), *it));
+        bridges.sort_unstable_by_key(|bridge| (std::cmp::Reverse(bridge.open), *bridge));
         bridges.dedup();
-        Gap {
-            beginnings: (0..count as u32).filter(|&it| is_from(it)).count() as u64,
+        PointGap {
+            beginnings: (0..count as u32).filter(|&number| is_from(number)).count() as u64,
             ends,
             forward: forward_shore,
             backward: backward_shore,
@@ -107,14 +108,14 @@ impl Graph {
 
     fn shore(&self, side: &[bool], joined: &[bool]) -> Vec<Shore> {
         let mut points = BTreeMap::<u32, Shore>::new();
-        for vertex in (0..self.len() as u32).filter(|&it| side[it as usize]) {
+        for vertex in (0..self.len() as u32).filter(|&number| side[number as usize]) {
             let point = self.point(vertex);
             let shore = points.entry(point).or_insert(Shore { point, count: 0, last: 0 });
             shore.count += 1;
             shore.last += u64::from(!joined[vertex as usize]);
         }
         let mut shore: Vec<Shore> = points.into_values().collect();
-        shore.sort_by_key(|it| (std::cmp::Reverse(it.last), it.point));
+        shore.sort_by_key(|shore| (std::cmp::Reverse(shore.last), shore.point));
         shore
     }
 }

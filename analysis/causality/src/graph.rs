@@ -41,7 +41,7 @@ pub enum EdgeKind {
 
 /// An edge between two vertices, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Link {
+pub struct GraphLink {
     /// The effect.
     pub dst: u32,
     /// The cause.
@@ -106,7 +106,7 @@ pub struct Graph {
     /// The first edge to each vertex; one more at the end.
     first: Vec<u32>,
     /// By their ends.
-    links: Vec<Link>,
+    links: Vec<GraphLink>,
     /// By thread.
     process: Vec<u32>,
     /// By thread: the clock of its times, if several threads have one.
@@ -131,7 +131,7 @@ impl Graph {
     pub fn new(
         processes: Vec<u32>,
         vertices: impl IntoIterator<Item = Vertex>,
-        mut links: Vec<Link>,
+        mut links: Vec<GraphLink>,
     ) -> Result<Graph, Malformed> {
         let vertices = vertices.into_iter();
         let count = vertices.size_hint().0;
@@ -158,11 +158,12 @@ impl Graph {
         if too_many >= PROGRAM as usize {
             return Err(Malformed::TooMany { count: too_many });
         }
-        let strange = |it: &&Link| it.src as usize >= vertices || it.dst as usize >= vertices;
-        if let Some(&Link { src, dst, .. }) = links.iter().find(strange) {
+        let strange =
+            |link: &&GraphLink| link.src as usize >= vertices || link.dst as usize >= vertices;
+        if let Some(&GraphLink { src, dst, .. }) = links.iter().find(strange) {
             return Err(Malformed::Link { src, dst, vertices });
         }
-        for link in links.iter().filter(|it| it.kind == EdgeKind::Hash) {
+        for link in links.iter().filter(|link| link.kind == EdgeKind::Hash) {
             let point = graph.point[link.dst as usize] as usize;
             if graph.led.len() <= point {
                 graph.led.resize(point + 1, false);
@@ -170,7 +171,7 @@ impl Graph {
             graph.led[point] = true;
         }
         let all = links.len();
-        links.retain(|it| it.src < it.dst);
+        links.retain(|link| link.src < link.dst);
         graph.backward = (all - links.len()) as u64;
         (graph.first, links) = by_ends(vertices, links);
         graph.links = links;
@@ -191,7 +192,7 @@ impl Graph {
     /// The least and the most time from one vertex to another.
     pub fn until(&self, from: u32, to: u32) -> (i64, i64) {
         let clock = |vertex: u32| self.clock.as_ref()?.get(self.thread(vertex) as usize);
-        if from == to || clock(from).is_some_and(|it| clock(to) == Some(it)) {
+        if from == to || clock(from).is_some_and(|number| clock(to) == Some(number)) {
             let time = self.ts(to).saturating_sub(self.ts(from));
             return (time, time);
         }
@@ -265,7 +266,7 @@ impl Graph {
     }
 
     /// The edges that lead to a vertex, those from earlier ones first.
-    pub fn links(&self, vertex: u32) -> &[Link] {
+    pub fn links(&self, vertex: u32) -> &[GraphLink] {
         &self.links[self.range(vertex)]
     }
 
@@ -276,7 +277,7 @@ impl Graph {
 
     /// Whether a vertex belongs to what its edges by *hash* and *chain* say, and to nothing else.
     pub(crate) fn belongs(&self, vertex: u32) -> bool {
-        let chain = || self.links(vertex).iter().any(|it| it.kind == EdgeKind::Chain);
+        let chain = || self.links(vertex).iter().any(|link| link.kind == EdgeKind::Chain);
         self.led(self.point(vertex)) || chain()
     }
 
@@ -296,16 +297,16 @@ impl Graph {
         self.first[vertex as usize]
     }
 
-    pub(crate) fn link(&self, number: u32) -> &Link {
+    pub(crate) fn link(&self, number: u32) -> &GraphLink {
         &self.links[number as usize]
     }
 }
 
 /// Edges in their order, and the number of the first one to each vertex.
-fn by_ends(vertices: usize, links: Vec<Link>) -> (Vec<u32>, Vec<Link>) {
+fn by_ends(vertices: usize, links: Vec<GraphLink>) -> (Vec<u32>, Vec<GraphLink>) {
     let mut first = vec![0u32; vertices + 1];
-    links.iter().for_each(|it| first[it.dst as usize + 1] += 1);
-    (0..vertices).for_each(|it| first[it + 1] += first[it]);
+    links.iter().for_each(|link| first[link.dst as usize + 1] += 1);
+    (0..vertices).for_each(|index| first[index + 1] += first[index]);
     if links.is_sorted() {
         return (first, links);
     }
@@ -319,7 +320,7 @@ fn by_ends(vertices: usize, links: Vec<Link>) -> (Vec<u32>, Vec<Link>) {
     // Each number is now that of the vertex behind it.
     first.rotate_right(1);
     first[0] = 0;
-    sorted.chunk_by_mut(|a, b| a.dst == b.dst).for_each(<[Link]>::sort_unstable);
+    sorted.chunk_by_mut(|a, b| a.dst == b.dst).for_each(<[GraphLink]>::sort_unstable);
     (first, sorted)
 }
 

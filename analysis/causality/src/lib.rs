@@ -25,13 +25,13 @@ mod stages;
 mod steps;
 
 pub use beginnings::TooMany;
-pub use bridges::{Bridge, Gap, Shore, Types};
+pub use bridges::{Bridge, PointGap, Shore, Types};
 pub use entry::{Certainty, Entry, Side};
-pub use graph::{EdgeKind, Graph, Link, Malformed, Vertex};
-pub use matcher::{Limits, Matcher, Refused};
+pub use graph::{EdgeKind, Graph, GraphLink, Malformed, Vertex};
+pub use matcher::{KeyLimits, KeyRefusal, Matcher};
 pub use matches::{Edge, MatchCounts, Matches, Unmatched, UnmatchedReason};
 pub use metrics::{InFlight, Latency, Overhead, in_flight};
 pub use paths::{Mode, Path, Paths};
 pub use rules::{Conflict, Policy, Rule, Rules};
 pub use stages::{Stage, Times};
-pub use steps::{Step, StepCause, StepPlace};
+pub use steps::{RouteStep, StepCause, StepPlace};

@@ -7,12 +7,12 @@ use thiserror::Error;
 use crate::entry::{Certainty, Entry, Side};
 use crate::matches::{Edge, MatchCounts, Matches, Unmatched, UnmatchedReason};
 use crate::outs::{Out, Outs};
-use crate::queue::{Queue, QueueBegins};
+use crate::queue::{QueueBegins, RuleQueue};
 use crate::rules::{Policy, Rule, Rules};
 
 /// What a key may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct KeyLimits {
     /// The most edges that [`Policy::All`] may make of one key.
     pub pairs: u64,
     /// The most outs of one key that are kept at a time.
@@ -23,7 +23,7 @@ pub struct Limits {
 
 /// A key that cannot be matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Refused {
+pub enum KeyRefusal {
     /// Too many entries have the same value.
     #[error("{outs} outs and {ins} ins have the same value")]
     Hot {
@@ -72,12 +72,12 @@ pub enum Refused {
 #[derive(Debug)]
 pub struct Matcher<T, M> {
     rules: Arc<Rules>,
-    limits: Limits,
+    limits: KeyLimits,
     missing: M,
     /// By place of the point.
-    points: Vec<Point<T>>,
+    points: Vec<KeyPoint<T>>,
     /// By rule.
-    queues: Vec<Queue<T>>,
+    queues: Vec<RuleQueue<T>>,
     /// Places of points that this key has.
     touched: Vec<usize>,
     untimed: Vec<(u32, Side)>,
@@ -89,7 +89,7 @@ pub struct Matcher<T, M> {
 
 /// A point in this key.
 #[derive(Debug)]
-struct Point<T> {
+struct KeyPoint<T> {
     outs: Outs<T>,
     ins: u64,
     /// Thread and sequence number of the last frame, by side.
@@ -103,8 +103,8 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
     /// `missing(point, from, to)` says whether a frame of that point may be missing in the capture from
     /// one time to another, both included; `i64::MIN` and `i64::MAX` say that there is no limit. Before a
     /// session began everything may be missing.
-    pub fn new(rules: Arc<Rules>, limits: Limits, missing: M) -> Self {
-        let point = |_| Point {
+    pub fn new(rules: Arc<Rules>, limits: KeyLimits, missing: M) -> Self {
+        let point = |_| KeyPoint {
             outs: Outs::new(),
             ins: 0,
             last: [None; 2],
@@ -115,7 +115,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
             limits,
             missing,
             points: (0..rules.places()).map(point).collect(),
-            queues: rules.all().iter().map(|_| Queue::new()).collect(),
+            queues: rules.all().iter().map(|_| RuleQueue::new()).collect(),
             rules,
             touched: Vec::new(),
             untimed: Vec::new(),
@@ -140,10 +140,10 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
     ///
     /// # Errors
     /// The key has more edges or waiting outs than [`Limits`] allow.
-    pub fn take(&mut self, entry: Entry<T>, found: &mut Matches<T>) -> Result<(), Refused> {
+    pub fn take(&mut self, entry: Entry<T>, found: &mut Matches<T>) -> Result<(), KeyRefusal> {
         let width = entry.hi.saturating_sub(entry.lo);
         if width > self.limits.width {
-            return Err(Refused::Wide { width, limit: self.limits.width });
+            return Err(KeyRefusal::Wide { width, limit: self.limits.width });
         }
         let Some(place) = self.rules.place(entry.point) else {
             self.count(entry.side);
@@ -204,7 +204,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         place: usize,
         out: Entry<T>,
         found: &mut Matches<T>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), KeyRefusal> {
         let rules = self.rules.clone();
         let at = rules.at(place);
         if out.stated || !rules.free() {
@@ -243,7 +243,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         place: usize,
         by: &Entry<T>,
         found: &mut Matches<T>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), KeyRefusal> {
         self.points[place].ins += 1;
         let rules = self.rules.clone();
         let mut caused = false;
@@ -267,7 +267,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         from: usize,
         by: &Entry<T>,
         found: &mut Matches<T>,
-    ) -> Result<bool, Refused> {
+    ) -> Result<bool, KeyRefusal> {
         let allowed = Allowed::new(&self.rules.all()[rule], by);
         let before = found.edges.len();
         let hot = self.hot();
@@ -282,7 +282,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         }
         let new = &mut found.edges[before..];
         new.reverse();
-        new.iter().for_each(|it| self.counts.edge(it.certainty));
+        new.iter().for_each(|edge| self.counts.edge(edge.certainty));
         Ok(!new.is_empty())
     }
 
@@ -293,7 +293,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         let outs = &self.points[from].outs;
         let nearest = outs.nearest(allowed.oldest, |out| allowed.certainty(out).is_some());
         let Some((number, alone)) = nearest else { return false };
-        let Some(src) = outs.get(number).map(|it| it.entry) else { return false };
+        let Some(src) = outs.get(number).map(|out| out.entry) else { return false };
         let known = alone
             && allowed.certainty(&src) == Some(Certainty::Certain)
             && !self.may_miss(rule.from, Side::Out, src.lo, by.hi);
@@ -318,7 +318,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         let queue = &mut self.queues[rule];
         (queue.shifted, queue.seen) = (shifted, by.hi);
         queue.head = queue.head.max(outs.first());
-        while outs.get(queue.head).is_some_and(|it| allowed.is_late(&it.entry)) {
+        while outs.get(queue.head).is_some_and(|out| allowed.is_late(&out.entry)) {
             queue.head += 1;
         }
         let first = outs.get(queue.head);
@@ -397,11 +397,11 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
             (Side::Out, true) => self.any_may_miss(Side::In, entry.lo, i64::MAX),
             (Side::In, true) => self.any_may_miss(Side::Out, i64::MIN, entry.hi),
             (Side::Out, false) => self.rules.outgoing(point).any(|rule| {
-                let last = rule.within.map_or(i64::MAX, |it| entry.hi.saturating_add(it));
+                let last = rule.within.map_or(i64::MAX, |within| entry.hi.saturating_add(within));
                 self.may_miss(rule.to, Side::In, entry.lo, last)
             }),
             (Side::In, false) => self.rules.incoming(point).any(|rule| {
-                let first = rule.within.map_or(i64::MIN, |it| entry.lo.saturating_sub(it));
+                let first = rule.within.map_or(i64::MIN, |within| entry.lo.saturating_sub(within));
                 self.may_miss(rule.from, Side::Out, first, entry.hi)
             }),
         };
@@ -433,8 +433,8 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
         self.untimed.contains(&(point, side)) || (self.missing)(point, from, to)
     }
 
-    fn hot(&self) -> Refused {
-        Refused::Hot { outs: self.counts.outs, ins: self.counts.ins }
+    fn hot(&self) -> KeyRefusal {
+        KeyRefusal::Hot { outs: self.counts.outs, ins: self.counts.ins }
     }
 }
 

@@ -29,7 +29,7 @@ pub fn in_flight(messages: impl IntoIterator<Item = (i64, i64)>) -> Option<InFli
     leave.sort_unstable();
     arrive.sort_unstable();
     let (&first, &last) = (leave.first()?, arrive.last()?);
-    let time = last.checked_sub(first).filter(|it| *it > 0)?;
+    let time = last.checked_sub(first).filter(|number| *number > 0)?;
     let (mut now, mut on_their_way, mut most) = (first, 0u64, 0);
     let (mut sum, mut squares) = (0i128, 0i128);
     let mut leave = leave.into_iter().peekable();
@@ -40,14 +40,14 @@ pub fn in_flight(messages: impl IntoIterator<Item = (i64, i64)>) -> Option<InFli
             squares += area * i128::from(on_their_way);
             now = until;
         };
-        while let Some(departure) = leave.next_if(|it| *it < arrival) {
+        while let Some(departure) = leave.next_if(|number| *number < arrival) {
             pass(departure, on_their_way);
             on_their_way += 1;
             most = most.max(on_their_way);
         }
         pass(arrival, on_their_way);
         // One that takes no time leaves now.
-        match leave.next_if(|it| *it == arrival && on_their_way == 0) {
+        match leave.next_if(|number| *number == arrival && on_their_way == 0) {
             Some(_) => most = most.max(1),
             None => on_their_way -= 1,
         }
@@ -68,10 +68,10 @@ pub struct Overhead {
 
 impl Overhead {
     /// Of the stages of paths.
-    pub fn of(stages: &[Stage]) -> Overhead {
+    pub fn from_stages(stages: &[Stage]) -> Overhead {
         let (acting, passing): (Vec<&Stage>, Vec<_>) =
-            stages.iter().partition(|it| it.place == StepPlace::Thread);
-        let time = |stages: Vec<&Stage>| stages.iter().map(|it| it.time).sum();
+            stages.iter().partition(|stage| stage.place == StepPlace::Thread);
+        let time = |stages: Vec<&Stage>| stages.iter().map(|stage| stage.time).sum();
         Overhead { acting: time(acting), passing: time(passing) }
     }
 
@@ -114,10 +114,10 @@ impl Graph {
                 }
                 let time = self.ts(vertex).saturating_sub(self.ts(origin));
                 let none = Latency { count: 0, sum: 0, min: i64::MAX, max: i64::MIN };
-                let it = matrix.entry((from, to)).or_insert(none);
-                it.count += 1;
-                it.sum += i128::from(time);
-                (it.min, it.max) = (it.min.min(time), it.max.max(time));
+                let latency = matrix.entry((from, to)).or_insert(none);
+                latency.count += 1;
+                latency.sum += i128::from(time);
+                (latency.min, latency.max) = (latency.min.min(time), latency.max.max(time));
             };
             self.nearest(
                 |vertex| node(vertex) == from,

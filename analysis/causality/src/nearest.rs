@@ -66,20 +66,20 @@ impl Nearest {
     }
 
     fn led(&self, graph: &Graph, vertex: u32) -> Option<Led> {
-        let before = graph.before(vertex).and_then(|it| Some((self.origin(it)?, it)));
-        if let Some(led) = self.by_links(graph, vertex, |it| it != EdgeKind::Wake) {
+        let before = graph.before(vertex).and_then(|before| Some((self.origin(before)?, before)));
+        if let Some(led) = self.by_links(graph, vertex, |kind| kind != EdgeKind::Wake) {
             return Some(led);
         }
         if graph.belongs(vertex) {
             return None;
         }
-        if let Some(mut led) = self.by_links(graph, vertex, |it| it == EdgeKind::Wake) {
+        if let Some(mut led) = self.by_links(graph, vertex, |kind| kind == EdgeKind::Wake) {
             led.ambiguous |= before.is_some_and(|(origin, _)| origin != led.origin);
             return Some(led);
         }
         let (origin, before) = before?;
         let ambiguous = self.ambiguous(before)
-            || graph.links(vertex).iter().any(|it| it.kind == EdgeKind::Span);
+            || graph.links(vertex).iter().any(|link| link.kind == EdgeKind::Span);
         Some(Led { origin, by: PROGRAM, ambiguous })
     }
 
@@ -88,7 +88,7 @@ impl Nearest {
         let mut rivals = false;
         for (number, link) in (graph.first(vertex)..).zip(graph.links(vertex)) {
             let Some(origin) = self.origin(link.src).filter(|_| of(link.kind)) else { continue };
-            rivals |= best.is_some_and(|it| it.0 != origin);
+            rivals |= best.is_some_and(|best| best.0 != origin);
             // Of edges between the same two, one that is certain.
             let better = best.is_none_or(|(of, src, certainty, _)| {
                 (origin, link.src) > (of, src)

@@ -54,7 +54,8 @@ impl<T: Copy> Outs<T> {
     }
 
     pub fn use_up(&mut self, number: usize) {
-        if let Some(out) = number.checked_sub(self.first).and_then(|it| self.kept.get_mut(it)) {
+        if let Some(out) = number.checked_sub(self.first).and_then(|index| self.kept.get_mut(index))
+        {
             out.used = true;
         }
     }
@@ -71,7 +72,7 @@ impl<T: Copy> Outs<T> {
         let mut unordered = false;
         if queued {
             let oldest = entry.lo.saturating_sub(self.widest);
-            for other in self.kept.iter_mut().rev().take_while(|it| it.entry.lo >= oldest) {
+            for other in self.kept.iter_mut().rev().take_while(|out| out.entry.lo >= oldest) {
                 if other.entry.unordered(&entry) {
                     other.unordered = true;
                     unordered = true;
@@ -84,21 +85,21 @@ impl<T: Copy> Outs<T> {
     /// Outs, the last first, as long as their bounds may reach a time.
     pub fn reaching_mut(&mut self, time: i64) -> impl Iterator<Item = &mut Out<T>> {
         let oldest = time.saturating_sub(self.widest);
-        self.kept.iter_mut().rev().take_while(move |it| it.entry.lo >= oldest)
+        self.kept.iter_mut().rev().take_while(move |out| out.entry.lo >= oldest)
     }
 
     /// Numbers and outs, the last first, as long as their bounds may reach a time.
     pub fn reaching(&self, time: i64) -> impl Iterator<Item = (usize, &Out<T>)> {
         let oldest = time.saturating_sub(self.widest);
         let last_first = self.kept.iter().enumerate().rev();
-        let reaching = last_first.take_while(move |(_, it)| it.entry.lo >= oldest);
-        reaching.map(|(index, it)| (self.first + index, it))
+        let reaching = last_first.take_while(move |(_, out)| out.entry.lo >= oldest);
+        reaching.map(|(index, out)| (self.first + index, out))
     }
 
     /// The latest cause of an in: its number, and whether no other one could be nearer. `may` says which
     /// outs are causes at all, `oldest` from when on.
     pub fn nearest(&self, oldest: i64, may: impl Fn(&Entry<T>) -> bool) -> Option<(usize, bool)> {
-        let rank = |it: &Entry<T>| (it.ts, it.thread, it.seqno);
+        let rank = |entry: &Entry<T>| (entry.ts, entry.thread, entry.seqno);
         let mut best: Option<(usize, &Entry<T>)> = None;
         for (number, out) in self.reaching(oldest) {
             let out = &out.entry;
@@ -113,13 +114,13 @@ impl<T: Copy> Outs<T> {
         }
         let (number, best) = best?;
         let mut others = self.reaching(best.lo);
-        Some((number, !others.any(|(_, it)| it.entry.unordered(best) && may(&it.entry))))
+        Some((number, !others.any(|(_, out)| out.entry.unordered(best) && may(&out.entry))))
     }
 
     /// Up to when nothing can be the nearest any more: an out that ended before is behind another one, and
     /// whatever comes from `now` on is after that one.
     pub fn settled(&self, now: i64) -> i64 {
-        let settled = self.kept.iter().rev().find(|it| it.entry.hi < now);
-        settled.map_or(i64::MIN, |it| it.entry.lo)
+        let settled = self.kept.iter().rev().find(|out| out.entry.hi < now);
+        settled.map_or(i64::MIN, |settled| settled.entry.lo)
     }
 }

@@ -4,7 +4,7 @@ use crate::beginnings::{BeginningSets, TooMany};
 use crate::entry::Certainty;
 use crate::graph::{Graph, NONE};
 use crate::nearest::{Led, Nearest};
-use crate::steps::Step;
+use crate::steps::RouteStep;
 
 /// Which causes of a vertex count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Path {
     /// A step of it is only possible, or it might begin elsewhere.
     pub ambiguous: bool,
     /// How it gets there: as many steps as it has hops.
-    pub route: Vec<Step>,
+    pub route: Vec<RouteStep>,
 }
 
 impl Path {
@@ -75,11 +75,11 @@ impl Path {
 pub struct Paths<'a> {
     graph: &'a Graph,
     labels: Labels,
-    ends: Vec<End>,
+    ends: Vec<PathEnd>,
 }
 
 #[derive(Debug)]
-struct End {
+struct PathEnd {
     vertex: u32,
     led: Led,
 }
@@ -102,7 +102,7 @@ impl Graph {
         let labels = match mode {
             Mode::Nearest => Labels::Nearest(self.nearest(from, |vertex, led| {
                 if to(vertex) {
-                    ends.push(End { vertex, led });
+                    ends.push(PathEnd { vertex, led });
                 }
             })),
             Mode::All { limit } => {
@@ -111,7 +111,7 @@ impl Graph {
                     if to(vertex) {
                         paths += set.len();
                         let led = Led { origin: NONE, by: NONE, ambiguous: set.len() > 1 };
-                        ends.push(End { vertex, led });
+                        ends.push(PathEnd { vertex, led });
                     }
                     paths <= limit
                 });
@@ -165,7 +165,7 @@ impl Paths<'_> {
                             vertex = step.src;
                         }
                         path.route.reverse();
-                        let doubt = |it: &Step| it.certainty == Certainty::Possible;
+                        let doubt = |step: &RouteStep| step.certainty == Certainty::Possible;
                         path.ambiguous = end.led.ambiguous || path.route.iter().any(doubt);
                         take(&path);
                     }

@@ -26,7 +26,7 @@ impl QueueBegins {
 
 /// What is known of the queue of one rule.
 #[derive(Debug)]
-pub(crate) struct Queue<T> {
+pub(crate) struct RuleQueue<T> {
     /// The number of the out that is next.
     pub head: usize,
     /// Up to when it is known whether frames may be missing.
@@ -47,11 +47,11 @@ struct Taken<T> {
     edge: Option<Edge<T>>,
 }
 
-impl<T: Copy> Queue<T> {
-    pub fn new() -> Queue<T> {
+impl<T: Copy> RuleQueue<T> {
+    pub fn new() -> RuleQueue<T> {
         let (seen, last) = (i64::MIN, i64::MIN);
         let begins = QueueBegins::default();
-        Queue { head: 0, seen, shifted: false, begins, last, pending: VecDeque::new() }
+        RuleQueue { head: 0, seen, shifted: false, begins, last, pending: VecDeque::new() }
     }
 
     pub fn clear(&mut self) {
@@ -78,13 +78,13 @@ impl<T: Copy> Queue<T> {
 
     /// An in took what it took.
     pub fn take(&mut self, by: Entry<T>, mut edge: Option<Edge<T>>) {
-        for other in self.pending.iter_mut().rev().take_while(|it| it.by.hi >= by.lo) {
+        for other in self.pending.iter_mut().rev().take_while(|taken| taken.by.hi >= by.lo) {
             if other.by.unordered(&by) {
                 other
                     .edge
                     .iter_mut()
                     .chain(&mut edge)
-                    .for_each(|it| it.certainty = Certainty::Possible);
+                    .for_each(|edge| edge.certainty = Certainty::Possible);
             }
         }
         self.pending.push_back(Taken { by, edge });
@@ -92,8 +92,8 @@ impl<T: Copy> Queue<T> {
 
     /// The next in that no other one can change any more that begins at `until` or later, and its edge.
     pub fn settle(&mut self, until: Option<i64>) -> Option<Option<Edge<T>>> {
-        let settled =
-            until.is_none_or(|until| self.pending.front().is_some_and(|it| it.by.hi < until));
-        if settled { self.pending.pop_front().map(|it| it.edge) } else { None }
+        let settled = until
+            .is_none_or(|until| self.pending.front().is_some_and(|pending| pending.by.hi < until));
+        if settled { self.pending.pop_front().map(|pending| pending.edge) } else { None }
     }
 }

@@ -45,11 +45,11 @@ mod speed;
 mod ways;
 mod worth;
 
-pub use doubt::{Evidence, PointSeen, Refusal};
+pub use doubt::{Evidence, PointSeen, RetimeRefusal};
 pub use engine::Replay;
 pub use figures::{Figures, Resampling};
 pub use metric::{Metric, MetricError, MetricMistake, NoMetric, Series};
-pub use model::{Model, Notes};
-pub use recording::{Name, Recording, Thread, Vertex};
+pub use model::{Notes, RetimeModel};
+pub use recording::{NameId, Recording, ThreadId, Vertex};
 pub use speed::{NoActivity, Speed, SpeedError, Speeds};
-pub use worth::{Answer, Asked, Ranked, Verdict};
+pub use worth::{MetricQuestion, Ranked, SpeedVerdict, SpeedWorth};

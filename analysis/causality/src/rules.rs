@@ -61,7 +61,7 @@ impl Rules {
     /// # Errors
     /// Two rules of the same points contradict each other.
     pub fn new(points: &[u32], rules: &[Rule]) -> Result<Rules, Conflict> {
-        let named = rules.iter().flat_map(|it| [it.from, it.to]);
+        let named = rules.iter().flat_map(|rule| [rule.from, rule.to]);
         let mut points: Vec<u32> = points.iter().copied().chain(named).collect();
         points.sort_unstable();
         points.dedup();
@@ -72,16 +72,17 @@ impl Rules {
             return Ok(Rules { free, points, rules: vec![any], at });
         }
         let mut rules = rules.to_vec();
-        rules.sort_by_key(|it| (it.from, it.to));
+        rules.sort_by_key(|rule| (rule.from, rule.to));
         rules.dedup();
-        if let Some(two) =
-            rules.windows(2).find(|it| (it[0].from, it[0].to) == (it[1].from, it[1].to))
+        if let Some(two) = rules
+            .windows(2)
+            .find(|window| (window[0].from, window[0].to) == (window[1].from, window[1].to))
         {
             return Err(Conflict(two[0], two[1]));
         }
         let mut at = vec![At::default(); points.len()];
         for (index, rule) in rules.iter().enumerate() {
-            let place = |point| points.partition_point(|&it| it < point);
+            let place = |point| points.partition_point(|&number| number < point);
             at[place(rule.from)].outgoing.push((index, place(rule.to)));
             at[place(rule.to)].incoming.push((index, place(rule.from)));
         }
@@ -117,13 +118,13 @@ impl Rules {
 
     /// The rules whose cause a point is.
     pub(crate) fn outgoing(&self, point: u32) -> impl Iterator<Item = &Rule> {
-        let at = self.place(point).map(|it| &self.at[it]);
-        at.into_iter().flat_map(|it| &it.outgoing).map(|&(rule, _)| &self.rules[rule])
+        let at = self.place(point).map(|place| &self.at[place]);
+        at.into_iter().flat_map(|at| &at.outgoing).map(|&(rule, _)| &self.rules[rule])
     }
 
     /// The rules whose effect a point is.
     pub(crate) fn incoming(&self, point: u32) -> impl Iterator<Item = &Rule> {
-        let at = self.place(point).map(|it| &self.at[it]);
-        at.into_iter().flat_map(|it| &it.incoming).map(|&(rule, _)| &self.rules[rule])
+        let at = self.place(point).map(|place| &self.at[place]);
+        at.into_iter().flat_map(|at| &at.incoming).map(|&(rule, _)| &self.rules[rule])
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
-use ppt_stats::{Budget, Number, Samples};
+use ppt_stats::{Budget, Samples, SummaryNumber};
 
 use crate::graph::Graph;
 use crate::paths::{Path, Paths};
@@ -48,17 +48,21 @@ impl Paths<'_> {
         let stage = |(((from, to), by, place), times): (_, Samples<i64>)| {
             let told = times.finish();
             let time = match told.sum {
-                Number::Whole(sum) => sum,
-                Number::Real(sum) => sum as i128,
+                SummaryNumber::Whole(sum) => sum,
+                SummaryNumber::Real(sum) => sum as i128,
             };
-            let [p50, _, p99, _] = told.percentiles_as_floats().map(|it| it.unwrap_or(0.0));
+            let [p50, _, p99, _] = told
+                .percentiles_as_floats()
+                .map(|percentiles_as_float| percentiles_as_float.unwrap_or(0.0));
             Stage { from, to, by, place, count: told.count, time, share: 0.0, p50, p99 }
         };
         let mut stages: Vec<Stage> = stages.into_iter().map(stage).collect();
-        stages.sort_by_key(|it| (Reverse(it.time), it.from, it.to, it.by, it.place));
-        let all: i128 = stages.iter().map(|it| it.time).sum();
+        stages.sort_by_key(|stage| {
+            (Reverse(stage.time), stage.from, stage.to, stage.by, stage.place)
+        });
+        let all: i128 = stages.iter().map(|stage| stage.time).sum();
         if all > 0 {
-            stages.iter_mut().for_each(|it| it.share = it.time as f64 / all as f64);
+            stages.iter_mut().for_each(|stage| stage.share = stage.time as f64 / all as f64);
         }
         stages
     }
@@ -72,15 +76,15 @@ impl Paths<'_> {
             // Of equals, the first ones.
             slowest.push(Reverse((path.latency(self.graph()), Reverse(number))));
             let dropped = if slowest.len() > count { slowest.pop() } else { None };
-            let dropped = dropped.map(|Reverse((_, Reverse(it)))| it);
+            let dropped = dropped.map(|Reverse((_, Reverse(number)))| number);
             if dropped != Some(number) {
                 paths.insert(number, path.clone());
-                dropped.and_then(|it| paths.remove(&it));
+                dropped.and_then(|dropped| paths.remove(&dropped));
             }
             number += 1;
         });
         let slowest = slowest.into_sorted_vec().into_iter();
-        slowest.filter_map(|Reverse((_, Reverse(it)))| paths.remove(&it)).collect()
+        slowest.filter_map(|Reverse((_, Reverse(number)))| paths.remove(&number)).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! From a vertex to the next one.
 
 use crate::entry::Certainty;
-use crate::graph::{EdgeKind, Graph, Link, PROGRAM};
+use crate::graph::{EdgeKind, Graph, GraphLink, PROGRAM};
 
 /// What leads from a vertex to the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +27,7 @@ pub enum StepPlace {
 
 /// A step of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct RouteStep {
     /// Where it begins.
     pub src: u32,
     /// Where it ends.
@@ -42,21 +42,21 @@ pub struct Step {
 
 impl Graph {
     /// The step to a vertex, by an edge or from the one before it in its thread.
-    pub(crate) fn step(&self, dst: u32, by: u32) -> Step {
+    pub(crate) fn step(&self, dst: u32, by: u32) -> RouteStep {
         if by == PROGRAM {
             let src = self.before(dst).expect("a vertex that is led by its thread");
             let (by, certainty, place) =
                 (StepCause::Program, Certainty::Certain, StepPlace::Thread);
-            return Step { src, dst, by, certainty, place };
+            return RouteStep { src, dst, by, certainty, place };
         }
-        let &Link { src, kind, certainty, queue, .. } = self.link(by);
+        let &GraphLink { src, kind, certainty, queue, .. } = self.link(by);
         let place = match () {
             () if queue => StepPlace::Queue,
             () if self.thread(src) == self.thread(dst) => StepPlace::Thread,
             () if self.process(src) == self.process(dst) => StepPlace::Process,
             () => StepPlace::Between,
         };
-        Step { src, dst, by: StepCause::Edge(kind), certainty, place }
+        RouteStep { src, dst, by: StepCause::Edge(kind), certainty, place }
     }
 
     /// Where the step to a vertex comes from.

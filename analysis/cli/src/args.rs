@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use ppt_query::whatif::retime::{Metric, Speed};
-use ppt_query::{Bound, Format};
+use ppt_query::{Bound, ResultFormat};
 use ppt_text::argument;
 
 mod captures;
@@ -16,7 +16,7 @@ mod view;
 
 pub(crate) use captures::{Captures, Hosts};
 use captures::{local, size, threads};
-pub(crate) use view::View;
+pub(crate) use view::ViewArgs;
 
 /// Ask captures: statistics, SQL, other people's formats. `ppt` finds this program by its words:
 /// `ppt stat` is `ppt-analysis stat`.
@@ -36,7 +36,7 @@ pub(crate) enum Command {
     /// Say where the slowest intervals spent their time: running, waiting, for what, and for whom.
     #[command(after_help = examples::WHY)]
     #[command(mut_arg("captures", |captures| captures.help(examples::WHY_CAPTURES)))]
-    Why(Why),
+    Why(WhyArgs),
     /// Say which points lead to which, and where the time goes on the way from one to another.
     Graph(Graph),
     /// Say what a faster part would be worth: by timing the run that was captured once again.
@@ -53,7 +53,7 @@ pub(crate) enum Command {
     Report(Report),
     /// Show captures as a page with a timeline, on this machine, until Ctrl-C.
     #[command(after_help = examples::VIEW)]
-    View(View),
+    View(ViewArgs),
     /// Draw the answer to a query, or the stacks of threads, as SVG.
     #[command(after_help = examples::PLOT)]
     #[command(mut_arg("captures", |captures| captures.help(examples::PLOT_CAPTURES)))]
@@ -65,7 +65,7 @@ pub(crate) enum Command {
     #[command(mut_arg("captures", |captures| captures.help(examples::FIT_CAPTURES)))]
     Fit(Fit),
     /// Say what resources take at a load, and at which load they run out.
-    Model(Model),
+    Model(ModelArgs),
     /// Hold two sets of runs against each other; fail if something became too slow.
     Compare(Compare),
     /// Show what goes on in a capture while it is written.
@@ -156,7 +156,7 @@ pub(crate) struct Stat {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Why {
+pub(crate) struct WhyArgs {
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// Only this kind of frame (`stmt`), or its spans alone (`stmt_spans`).
@@ -449,9 +449,9 @@ pub(crate) struct Sure {
 }
 
 impl Sure {
-    pub(crate) fn options(&self) -> ppt_models::Options {
+    pub(crate) fn options(&self) -> ppt_models::FitOptions {
         let resampling = ppt_models::Resampling { count: self.resamples, seed: self.seed };
-        ppt_models::Options { level: self.level, resampling }
+        ppt_models::FitOptions { level: self.level, resampling }
     }
 }
 
@@ -484,7 +484,7 @@ pub(crate) struct Fit {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Model {
+pub(crate) struct ModelArgs {
     /// The resources and their components.
     #[arg(value_name = "MODEL.toml")]
     pub(crate) model: PathBuf,
@@ -616,12 +616,12 @@ impl Top {
 }
 
 fn kinds() -> PossibleValuesParser {
-    PossibleValuesParser::new(ppt_report::Kind::ALL.map(|it| it.0))
+    PossibleValuesParser::new(ppt_report::PlotForm::ALL.map(|form| form.0))
 }
 
 fn formats(text: &'static str) -> PossibleValuesParser {
-    let words = Format::ALL.into_iter().map(|(word, format)| match format {
-        Format::Aligned => text,
+    let words = ResultFormat::ALL.into_iter().map(|(word, format)| match format {
+        ResultFormat::Aligned => text,
         _ => word,
     });
     PossibleValuesParser::new(words.collect::<Vec<_>>())
@@ -656,24 +656,24 @@ fn delimiter(text: &str) -> Result<u8, String> {
 }
 
 fn level(text: &str) -> Result<f64, String> {
-    let level = text.parse().ok().filter(|it| *it > 0.0 && *it < 1.0);
+    let level = text.parse().ok().filter(|value| *value > 0.0 && *value < 1.0);
     level.ok_or("a level is above 0 and below 1, such as 0.95".into())
 }
 
 fn slowest(text: &str) -> Result<usize, String> {
-    let count = text.parse().ok().filter(|it| (1..=10_000).contains(it));
+    let count = text.parse().ok().filter(|index| (1..=10_000).contains(index));
     count.ok_or("from 1 to 10000".into())
 }
 
 fn factor(text: &str) -> Result<f64, String> {
     let factor = text.strip_suffix('x').unwrap_or(text).parse().ok();
     factor
-        .filter(|it: &f64| *it > 0.0 && it.is_finite())
+        .filter(|factor: &f64| *factor > 0.0 && factor.is_finite())
         .ok_or("a factor above 0, such as 2x".into())
 }
 
 fn resamples(text: &str) -> Result<usize, String> {
-    let count = text.parse().ok().filter(|it| (100..=1_000_000).contains(it));
+    let count = text.parse().ok().filter(|index| (100..=1_000_000).contains(index));
     count.ok_or("from 100 to 1000000".into())
 }
 

@@ -13,7 +13,7 @@ use ppt_models::{
 };
 use ppt_output::OutputError;
 use ppt_query::QueryError;
-use ppt_query::whatif::retime::Refusal;
+use ppt_query::whatif::retime::RetimeRefusal;
 use ppt_report::ReportError;
 use ppt_view_server::ServeError;
 
@@ -88,10 +88,7 @@ impl Failure {
     /// The failure of work that panicked.
     pub(crate) fn of_panic() -> Failure {
         let said = panicked::first().unwrap_or_else(|| "a panic".to_owned());
-        match said.contains("offset overflow") {
-            true => Failure::TextTooLong,
-            false => Failure::Bug(said),
-        }
+        if said.contains("offset overflow") { Failure::TextTooLong } else { Failure::Bug(said) }
     }
 
     fn model(code: &'static str, usage: bool, text: String) -> Failure {
@@ -105,7 +102,7 @@ impl Failure {
 
     /// A formula that cannot be fitted.
     pub(crate) fn fit(error: &FitError, text: &str) -> Failure {
-        let drawn = error.span().map(|it| format!("\n{}", carets(text, &it)));
+        let drawn = error.span().map(|span| format!("\n{}", carets(text, &span)));
         let usage = matches!(error, FitError::NoColumn { .. } | FitError::Level { .. });
         Failure::model("no-fit", usage, format!("{error}{}", drawn.unwrap_or_default()))
     }
@@ -136,7 +133,7 @@ impl Failure {
     }
 
     /// A run that is not timed again.
-    pub(crate) fn refused(error: Refusal) -> Failure {
+    pub(crate) fn refused(error: RetimeRefusal) -> Failure {
         Failure::model("no-retiming", false, error.to_string())
     }
 
@@ -238,7 +235,7 @@ impl Failure {
     }
 
     /// Says it, and what the command ends with.
-    pub(crate) fn tell(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> ExitCode {
         match self {
             // Whoever read it has enough.
             Failure::Write(_, error) | Failure::Query(QueryError::Output(error))

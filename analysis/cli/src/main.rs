@@ -28,7 +28,7 @@ use clap::{CommandFactory, Parser};
 use crate::failure::Failure;
 use crate::memory::Memory;
 use crate::signals::Wakes;
-use crate::supervisor::Question;
+use crate::supervisor::ChildProcess;
 use crate::terms::Terms;
 
 #[global_allocator]
@@ -51,19 +51,19 @@ fn main() -> ExitCode {
         None if args.command.is_question() => supervise(&args),
         None => perform(&args.command),
     };
-    done.unwrap_or_else(|failure| failure.tell())
+    done.unwrap_or_else(|failure| failure.report())
 }
 
 /// Runs the command in a process of its own.
 fn supervise(args: &args::Args) -> Result<ExitCode, Failure> {
     let wakes = Wakes::take().map_err(|error| Failure::System("set up signals", error))?;
-    let memory = Memory::of(args.command.memory());
+    let memory = Memory::new(args.command.memory());
     if let args::Command::Sql(sql) = &args.command
         && cmd::sql::is_prompt(sql)
     {
         return cmd::sql::prompt::run(memory, &wakes);
     }
-    let mut question = Question::start(Terms::new(memory, false), Stdio::inherit())?;
+    let mut question = ChildProcess::start(Terms::new(memory, false), Stdio::inherit())?;
     if args.command.follows() {
         question.be_patient();
     }
@@ -73,7 +73,7 @@ fn supervise(args: &args::Args) -> Result<ExitCode, Failure> {
     }
     // What it leaves is removed first: a signal may be what the command ends with.
     drop(question);
-    Ok(end.tell(memory))
+    Ok(end.report(memory))
 }
 
 fn perform(command: &args::Command) -> Result<ExitCode, Failure> {

@@ -19,7 +19,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// What `--memory` says, or half of what is free: others need memory, too.
-    pub(crate) fn of(given: Option<usize>) -> Memory {
+    pub(crate) fn new(given: Option<usize>) -> Memory {
         Memory { bytes: given.or_else(half_of_what_is_free), is_given: given.is_some() }
     }
 

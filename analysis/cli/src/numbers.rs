@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures::StreamExt;
-use ppt_models::{Formula, Runs, Table};
+use ppt_models::{Formula, RunTable, Runs};
 use ppt_query::arrow::array::{Array, ArrayRef, AsArray};
 use ppt_query::arrow::compute::cast;
 use ppt_query::arrow::datatypes::{DataType, Float64Type, Int64Type};
@@ -18,7 +18,7 @@ use crate::run;
 const MOST: usize = 10_000_000;
 
 /// An answer, by columns.
-pub(crate) struct Numbers {
+pub(crate) struct NumberTable {
     /// Columns of numbers; NULL is NaN, times are ns.
     pub(crate) columns: Vec<(String, Vec<f64>)>,
     /// Rows of each of them that are NULL, in their order.
@@ -28,7 +28,7 @@ pub(crate) struct Numbers {
 }
 
 /// The answer to `sql`, which is one SELECT.
-pub(crate) async fn select(engine: &Engine, sql: &str) -> Result<Numbers, Failure> {
+pub(crate) async fn select(engine: &Engine, sql: &str) -> Result<NumberTable, Failure> {
     let sql = &prepared(sql)?;
     let planned = match engine.context().state().create_logical_plan(sql).await {
         Ok(planned) => planned,
@@ -46,16 +46,17 @@ pub(crate) async fn select(engine: &Engine, sql: &str) -> Result<Numbers, Failur
 }
 
 /// All rows of it.
-pub(crate) async fn numbers(rows: DataFrame) -> Result<Numbers, Failure> {
+pub(crate) async fn numbers(rows: DataFrame) -> Result<NumberTable, Failure> {
     let schema = rows.schema().as_arrow().clone();
     let number = |ty: &DataType| {
         ty.is_numeric() || ty.is_temporal() || matches!(ty, DataType::Boolean | DataType::Null)
     };
-    let mut all = Numbers { columns: Vec::new(), nulls: Vec::new(), words: Vec::new() };
+    let mut all = NumberTable { columns: Vec::new(), nulls: Vec::new(), words: Vec::new() };
     for field in schema.fields() {
-        match number(field.data_type()) {
-            true => all.columns.push((field.name().clone(), Vec::new())),
-            false => all.words.push((field.name().clone(), Vec::new())),
+        if number(field.data_type()) {
+            all.columns.push((field.name().clone(), Vec::new()));
+        } else {
+            all.words.push((field.name().clone(), Vec::new()));
         }
     }
     all.nulls.resize(all.columns.len(), Vec::new());
@@ -77,7 +78,7 @@ pub(crate) async fn numbers(rows: DataFrame) -> Result<Numbers, Failure> {
                 nulls.extend((0..column.len()).filter(is_null).map(|row| first + row));
                 floats(column, &mut values.1)?;
             } else {
-                words.next().map(|it| texts(column, &mut it.1)).transpose()?;
+                words.next().map(|entry| texts(column, &mut entry.1)).transpose()?;
             }
         }
         run::pause().await;
@@ -86,35 +87,35 @@ pub(crate) async fn numbers(rows: DataFrame) -> Result<Numbers, Failure> {
 }
 
 fn converted(column: &ArrayRef, ty: &DataType) -> Result<ArrayRef, Failure> {
-    cast(column, ty).map_err(|it| QueryError::Query(it.into()).into())
+    cast(column, ty).map_err(|error| QueryError::Query(error.into()).into())
 }
 
 fn floats(column: &ArrayRef, into: &mut Vec<f64>) -> Result<(), Failure> {
     if column.data_type().is_temporal() {
         let times = converted(column, &DataType::Int64)?;
         let times = times.as_primitive::<Int64Type>();
-        into.extend(times.iter().map(|it| it.map_or(f64::NAN, |it| it as f64)));
+        into.extend(times.iter().map(|time| time.map_or(f64::NAN, |number| number as f64)));
         return Ok(());
     }
     let column = converted(column, &DataType::Float64)?;
     let column = column.as_primitive::<Float64Type>();
-    into.extend(column.iter().map(|it| it.unwrap_or(f64::NAN)));
+    into.extend(column.iter().map(|value| value.unwrap_or(f64::NAN)));
     Ok(())
 }
 
 fn texts(column: &ArrayRef, into: &mut Vec<String>) -> Result<(), Failure> {
     let column = converted(column, &DataType::Utf8)?;
     let column = column.as_string::<i32>();
-    into.extend(column.iter().map(|it| it.unwrap_or("NULL").to_owned()));
+    into.extend(column.iter().map(|text| text.unwrap_or("NULL").to_owned()));
     Ok(())
 }
 
-impl Numbers {
+impl NumberTable {
     /// What names the run of each row: a column of words or of numbers.
     pub(crate) fn labels(&self, column: &str) -> Option<Vec<String>> {
-        let words = self.words.iter().find(|it| it.0 == column).map(|it| it.1.clone());
+        let words = self.words.iter().find(|entry| entry.0 == column).map(|entry| entry.1.clone());
         words.or_else(|| {
-            let numbers = self.columns.iter().find(|it| it.0 == column)?;
+            let numbers = self.columns.iter().find(|entry| entry.0 == column)?;
             Some(numbers.1.iter().map(ToString::to_string).collect())
         })
     }
@@ -126,21 +127,21 @@ impl Numbers {
         mut self,
         run: Option<&str>,
         formula: &Formula,
-    ) -> Result<(Table, usize), Failure> {
+    ) -> Result<(RunTable, usize), Failure> {
         let labels = self.labels(run.unwrap_or("capture"));
         if let (Some(run), None) = (run, &labels) {
             return Err(Failure::Usage(format!("the query has no column `{run}`")));
         }
         let needed = formula.columns();
         let of_need =
-            self.columns.iter().zip(&self.nulls).filter(|it| needed.contains(&&it.0.0[..]));
-        let out: BTreeSet<usize> = of_need.flat_map(|it| it.1).copied().collect();
+            self.columns.iter().zip(&self.nulls).filter(|entry| needed.contains(&&entry.0.0[..]));
+        let out: BTreeSet<usize> = of_need.flat_map(|entry| entry.1).copied().collect();
         // If none is left, the fit says so.
         let keep = |row: usize| !out.contains(&row);
         if !out.is_empty() {
-            self.columns.iter_mut().for_each(|it| retain(&mut it.1, keep));
+            self.columns.iter_mut().for_each(|column| retain(&mut column.1, keep));
         }
-        let table = Table::new(self.columns).map_err(Failure::table)?;
+        let table = RunTable::new(self.columns).map_err(Failure::table)?;
         let table = match labels {
             Some(mut labels) => {
                 retain(&mut labels, keep);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use ppt_import::frame_dsl::edge::Edge;
 use ppt_output::{FileId, Output, Readers, Rules};
-use ppt_query::{CaptureSet, Engine, Loss, Options, Window, plain};
+use ppt_query::{CaptureLoss, CaptureSet, Engine, EngineOptions, Window, plain};
 
 use crate::args;
 use crate::failure::Failure;
@@ -24,12 +24,12 @@ pub(crate) fn engine_with(
     edges: Option<Vec<Edge>>,
 ) -> Result<Engine, Failure> {
     let window = Window { from: captures.from, to: captures.to, buffers: captures.buffers.clone() };
-    let threads = captures.threads.unwrap_or_else(|| Options::default().threads);
+    let threads = captures.threads.unwrap_or_else(|| EngineOptions::default().threads);
     let memory = terms::memory(captures.memory).bytes;
-    let options = Options { memory, threads, window, pushdown: !captures.no_pushdown };
+    let options = EngineOptions { memory, threads, window, pushdown: !captures.no_pushdown };
     let hosts = &captures.hosts;
     let mut set = CaptureSet::open(&captures.paths())
-        .and_then(|it| it.align(&hosts.sync, hosts.reference.as_deref()))
+        .and_then(|set| set.align(&hosts.sync, hosts.reference.as_deref()))
         .map_err(ppt_query::QueryError::from)?;
     for (host, part) in set.clocks().unbounded() {
         let percent = (1000.0 * part).ceil() / 10.0;
@@ -124,7 +124,7 @@ pub(crate) fn tell_loss(engine: &Engine) {
 }
 
 /// `buffers`: those that miss frames, where others miss none.
-fn tell_missing(loss: Loss, buffers: &[&str]) {
+fn tell_missing(loss: CaptureLoss, buffers: &[&str]) {
     if loss.missing() == 0 {
         return;
     }

@@ -5,7 +5,7 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use ppt_query::{QueryError, Watch};
+use ppt_query::{QueryError, ScanProgress};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::failure::Failure;
@@ -37,7 +37,7 @@ pub(crate) async fn pause() {
 /// Runs `work` after [`signals::end_questions`]. It reads what `watch` watches, and [pauses](pause) now and
 /// then.
 pub(crate) async fn question<T>(
-    watch: &Watch,
+    watch: &ScanProgress,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     watch.reset();

@@ -47,14 +47,14 @@ impl Scratch {
 }
 
 /// The folder of this process, if it is that of a question.
-pub(crate) fn own() -> Option<PathBuf> {
+pub(crate) fn own_folder() -> Option<PathBuf> {
     terms()?;
     env::var_os(VARIABLE).map(PathBuf::from)
 }
 
 /// Removes the folder of this process, which has lost its supervisor.
 pub(crate) fn remove_own() {
-    if let Some(folder) = own() {
+    if let Some(folder) = own_folder() {
         remove(&folder);
     }
 }
@@ -63,7 +63,7 @@ pub(crate) fn remove_own() {
 /// folder is removed.
 pub(crate) fn will_make(path: &Path) -> io::Result<()> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let Some(folder) = own() else { return Ok(()) };
+    let Some(folder) = own_folder() else { return Ok(()) };
     let name = format!("{UNFINISHED}{}", COUNT.fetch_add(1, Relaxed));
     symlink(std::path::absolute(path)?, folder.join(name))
 }
@@ -71,9 +71,10 @@ pub(crate) fn will_make(path: &Path) -> io::Result<()> {
 /// The folder for temporary files that the user has chosen, not the supervisor.
 pub(crate) fn temporary_folder() -> PathBuf {
     let folder = env::temp_dir();
-    match own().as_deref() == Some(&folder) {
-        true => folder.parent().map(Path::to_owned).unwrap_or(folder),
-        false => folder,
+    if own_folder().as_deref() == Some(&folder) {
+        folder.parent().map(Path::to_owned).unwrap_or(folder)
+    } else {
+        folder
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-pub(crate) use self::end::End;
+pub(crate) use self::end::ChildEnd;
 use self::terminal::Terminal;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process that answers.
-pub(crate) struct Question {
+pub(crate) struct ChildProcess {
     child: Child,
     /// How long it may take to end by itself, after a signal.
     grace: Duration,
@@ -44,14 +44,14 @@ pub(crate) struct Question {
 /// What [`Question::wait_or_read`] waited for.
 pub(crate) enum Waited {
     /// The process has ended.
-    Ended(End),
+    Ended(ChildEnd),
     /// The input can be read.
     Readable,
 }
 
-impl Question {
+impl ChildProcess {
     /// Starts a process under these terms.
-    pub(crate) fn start(terms: Terms, stdin: Stdio) -> Result<Question, Failure> {
+    pub(crate) fn start(terms: Terms, stdin: Stdio) -> Result<ChildProcess, Failure> {
         let (scratch, terminal) = (Scratch::new(), Terminal::now());
         // By this path, a program that was replaced meanwhile starts itself, not its successor.
         let mut command = Command::new("/proc/self/exe");
@@ -59,7 +59,7 @@ impl Question {
         terms.hand(&mut command);
         scratch.hand(&mut command);
         let child = command.spawn().map_err(|error| Failure::System("start a process", error))?;
-        Ok(Question { child, grace: GRACE, stopping: None, terminal, scratch })
+        Ok(ChildProcess { child, grace: GRACE, stopping: None, terminal, scratch })
     }
 
     /// Lets it end what it has begun.
@@ -68,7 +68,7 @@ impl Question {
     }
 
     /// Waits until it ends, and makes it end after a signal.
-    pub(crate) fn wait(&mut self, wakes: &Wakes) -> End {
+    pub(crate) fn wait(&mut self, wakes: &Wakes) -> ChildEnd {
         loop {
             if let Waited::Ended(end) = self.wait_or_read(wakes, None) {
                 return end;
@@ -82,7 +82,7 @@ impl Question {
             match self.child.try_wait() {
                 Ok(None) => {}
                 Ok(Some(status)) => return Waited::Ended(self.ended(status)),
-                Err(_) => return Waited::Ended(End::Exited(1)),
+                Err(_) => return Waited::Ended(ChildEnd::Exited(1)),
             }
             match (wakes.stop(), self.stopping) {
                 (Some(signal), None) => {
@@ -116,20 +116,20 @@ impl Question {
         }
     }
 
-    fn kill(&mut self) -> End {
+    fn kill(&mut self) -> ChildEnd {
         let _ = self.child.kill();
         match self.child.wait() {
             Ok(status) => self.ended(status),
-            Err(_) => End::Exited(1),
+            Err(_) => ChildEnd::Exited(1),
         }
     }
 
-    fn ended(&self, status: std::process::ExitStatus) -> End {
-        End::new(status, self.stopping.map(|(_, signal)| signal))
+    fn ended(&self, status: std::process::ExitStatus) -> ChildEnd {
+        ChildEnd::new(status, self.stopping.map(|(_, signal)| signal))
     }
 }
 
-impl Drop for Question {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             let _ = self.child.kill();

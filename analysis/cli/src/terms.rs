@@ -64,5 +64,5 @@ pub(crate) fn terms() -> Option<Terms> {
 
 /// How much memory questions may take that are answered in this process.
 pub(crate) fn memory(given: Option<usize>) -> Memory {
-    terms().map_or_else(|| Memory::of(given), |terms| terms.memory)
+    terms().map_or_else(|| Memory::new(given), |terms| terms.memory)
 }

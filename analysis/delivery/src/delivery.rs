@@ -80,7 +80,8 @@ impl Delivery {
         let name = |progress: &CaptureProgress| format!("{} {}", progress.file, progress.id);
         let theirs: Vec<String> = known.iter().take(3).map(name).collect();
         let ours = captures.iter().take(3);
-        let ours: Vec<String> = ours.map(|it| format!("{} {}", file_of(it), it.id())).collect();
+        let ours: Vec<String> =
+            ours.map(|capture| format!("{} {}", file_of(capture), capture.id())).collect();
         Err(DeliveryError::OtherManifest {
             name: self.target.manifest_name(),
             theirs: theirs.join(", "),
@@ -124,8 +125,10 @@ impl Delivery {
     /// # Errors
     /// See [`DeliveryError`].
     pub fn plan(&mut self, capture: &str, cut: &Cut) -> Result<PlannedRange, DeliveryError> {
-        let (from_chunk, from_byte) =
-            self.manifest.progress(capture).map_or((0, 0), |it| (it.next_chunk, it.bytes));
+        let (from_chunk, from_byte) = self
+            .manifest
+            .progress(capture)
+            .map_or((0, 0), |progress| (progress.next_chunk, progress.bytes));
         let range = PlannedRange {
             capture: capture.to_owned(),
             from_chunk,
@@ -193,11 +196,12 @@ impl Delivery {
     /// Whether each capture is over, and what continues in another file has that file.
     pub fn is_complete(&self) -> bool {
         let all = &self.manifest.captures;
-        let has_next = |it: &CaptureProgress| {
-            all.iter().any(|next| next.series == it.series && next.number > it.number)
+        let has_next = |progress: &CaptureProgress| {
+            all.iter().any(|next| next.series == progress.series && next.number > progress.number)
         };
-        let is_done = |it: &CaptureProgress| {
-            it.state.is_over() && (it.state != CaptureState::Continued || has_next(it))
+        let is_done = |progress: &CaptureProgress| {
+            progress.state.is_over()
+                && (progress.state != CaptureState::Continued || has_next(progress))
         };
         !all.is_empty() && all.iter().all(is_done)
     }
@@ -216,16 +220,16 @@ impl Delivery {
             };
             let mut before: Option<&CaptureProgress> = None;
             for file in files {
-                let (end, number) =
-                    before.map_or((0, 0), |it| (it.frames_before + it.frames, it.number));
-                let is_known = before.is_none_or(|it| it.state.is_over());
+                let (end, number) = before
+                    .map_or((0, 0), |before| (before.frames_before + before.frames, before.number));
+                let is_known = before.is_none_or(|before| before.state.is_over());
                 let gap = file.frames_before.saturating_sub(end);
                 if gap > 0 && is_known {
                     add(absent_files(before, number, file.number), Some(gap));
                 }
                 before = Some(file);
             }
-            if let Some(last) = before.filter(|it| it.state == CaptureState::Gone) {
+            if let Some(last) = before.filter(|before| before.state == CaptureState::Gone) {
                 add(format!("the end of {}", last.file), None);
             }
         }
@@ -239,17 +243,18 @@ impl Delivery {
 
 /// Which files are missing between two of a series.
 fn absent_files(before: Option<&CaptureProgress>, number: u32, next: u32) -> String {
-    let end = before.filter(|it| it.state == CaptureState::Gone);
-    let end = end.map(|it| format!("the end of {}", it.file));
+    let end = before.filter(|before| before.state == CaptureState::Gone);
+    let end = end.map(|end| format!("the end of {}", end.file));
     let files = match (number + 1, next - 1) {
         (first, last) if first > last => None,
         (first, last) if first == last => Some(format!("file {first} of the series")),
         (first, last) => Some(format!("files {first} to {last} of the series")),
     };
     let parts: Vec<String> = end.into_iter().chain(files).collect();
-    match parts.is_empty() {
-        true => "frames between two files of the series".to_owned(),
-        false => parts.join(", and "),
+    if parts.is_empty() {
+        "frames between two files of the series".to_owned()
+    } else {
+        parts.join(", and ")
     }
 }
 

@@ -104,7 +104,7 @@ impl CellParser {
             }
             ColumnType::TimevalSeconds => self.half(frame, 0, word),
             ColumnType::TimevalMicroseconds => self.half(frame, 8, word),
-            ColumnType::Enum { repr, .. } => match self.names.iter().find(|it| it.0 == word) {
+            ColumnType::Enum { repr, .. } => match self.names.iter().find(|name| name.0 == word) {
                 Some((_, value)) => self.number(frame, repr, *value),
                 None => self.int(frame, repr, word).map_err(|_| BadCell::Name(shown())),
             },
@@ -119,7 +119,7 @@ impl CellParser {
                 Ok(())
             }
             ColumnType::Bytes { len } => {
-                let bytes = hex(word).filter(|it| it.len() == len as usize);
+                let bytes = hex(word).filter(|hex| hex.len() == len as usize);
                 self.bytes(frame, &bytes.ok_or_else(|| BadCell::Hex(shown(), len))?);
                 Ok(())
             }
@@ -190,17 +190,17 @@ fn time(word: &str, unit: u64) -> Option<i64> {
     if let Some(ns) = scaled(word, unit) {
         return Some(ns);
     }
-    let with_offset = DateTime::parse_from_rfc3339(word).ok().map(|it| it.to_utc());
+    let with_offset = DateTime::parse_from_rfc3339(word).ok().map(|time| time.to_utc());
     let without = || {
         let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"];
-        formats.iter().find_map(|it| NaiveDateTime::parse_from_str(word, it).ok())
+        formats.iter().find_map(|format| NaiveDateTime::parse_from_str(word, format).ok())
     };
-    with_offset.or_else(|| without().map(|it| it.and_utc()))?.timestamp_nanos_opt()
+    with_offset.or_else(|| without().map(|without| without.and_utc()))?.timestamp_nanos_opt()
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {
     let pair = |pair: &[u8]| {
-        let digits = str::from_utf8(pair).ok().filter(|it| !it.starts_with(['+', '-']))?;
+        let digits = str::from_utf8(pair).ok().filter(|text| !text.starts_with(['+', '-']))?;
         u8::from_str_radix(digits, 16).ok()
     };
     text.len().is_multiple_of(2).then(|| text.as_bytes().chunks(2).map(pair).collect())?

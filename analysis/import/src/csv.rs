@@ -15,7 +15,7 @@ use crate::recording::Recording;
 
 /// How to read a table.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct CsvOptions {
     /// The frame type of each line. None: the only frame type, or the value of the column `frame`.
     pub frame: Option<String>,
     /// Column and header, where they differ.
@@ -42,7 +42,7 @@ const OWN: [&str; 4] = ["ts", "drained", "time", "count"];
 pub fn import<W: Write>(
     input: impl Read,
     schema: &Schema,
-    options: &Options,
+    options: &CsvOptions,
     recording: &mut Recording<W>,
 ) -> Result<(), ImportError> {
     let (delimiter, input) = delimited(input, options.delimiter)?;
@@ -54,7 +54,7 @@ pub fn import<W: Write>(
         .from_reader(input);
     let headings = reader.byte_headers().map_err(|error| fault(error, &[]))?.clone();
     let headings: Vec<String> =
-        headings.iter().map(|it| String::from_utf8_lossy(it).trim().to_owned()).collect();
+        headings.iter().map(|heading| String::from_utf8_lossy(heading).trim().to_owned()).collect();
     let table = Headings::new(schema, options, &headings)?;
 
     let mut record = ByteRecord::new();
@@ -71,7 +71,7 @@ pub fn import<W: Write>(
             LineFrame::One(id) => *id,
             LineFrame::Named(at) => {
                 let name = String::from_utf8_lossy(record.get(*at).unwrap_or_default());
-                let id = schema.frames.iter().position(|it| it.name == name.trim());
+                let id = schema.frames.iter().position(|frame| frame.name == name.trim());
                 id.ok_or_else(|| bad(*at, format!("the frame file has no frame {name:?}")))?
             }
         };
@@ -120,7 +120,7 @@ enum LineFrame {
 impl Headings {
     fn new(
         schema: &Schema,
-        options: &Options,
+        options: &CsvOptions,
         headings: &[String],
     ) -> Result<Headings, ImportError> {
         let mut places = HashMap::new();
@@ -130,7 +130,7 @@ impl Headings {
                 return Err(ImportError::Headings(text));
             }
         }
-        for name in options.names.iter().map(|it| &it.1).chain(&options.skip) {
+        for name in options.names.iter().map(|name| &name.1).chain(&options.skip) {
             if !places.contains_key(name.as_str()) {
                 let near = did_you_mean(&nearest(name, places.keys().copied()));
                 return Err(ImportError::Headings(format!(
@@ -145,18 +145,18 @@ impl Headings {
         for (id, frame) in schema.frames.iter().enumerate() {
             let is_wanted = matches!(kind, LineFrame::Named(_))
                 || matches!(kind, LineFrame::One(it) if it == id);
-            let found = match is_wanted {
-                true => cells_of(schema, frame, options, &places, &mut known)?,
-                false => Vec::new(),
+            let found = if is_wanted {
+                cells_of(schema, frame, options, &places, &mut known)?
+            } else {
+                Vec::new()
             };
             found.iter().for_each(|(at, _)| left[*at] = false);
             cells.push(found);
         }
-        let tid = match known.iter().any(|it| it == "tid") {
-            true => None,
-            false => places.get("tid").copied(),
-        };
-        for name in options.names.iter().map(|it| &it.0).chain(options.units.iter().map(|it| &it.0))
+        let tid =
+            if known.iter().any(|text| text == "tid") { None } else { places.get("tid").copied() };
+        for name in
+            options.names.iter().map(|name| &name.0).chain(options.units.iter().map(|unit| &unit.0))
         {
             if !known.contains(name) {
                 let near = did_you_mean(&nearest(name, known.iter().map(String::as_str)));
@@ -181,14 +181,14 @@ impl Headings {
 
 fn kind(
     schema: &Schema,
-    options: &Options,
+    options: &CsvOptions,
     places: &HashMap<&str, usize>,
 ) -> Result<LineFrame, ImportError> {
     if let Some(name) = &options.frame {
-        let id = schema.frames.iter().position(|it| it.name == *name);
+        let id = schema.frames.iter().position(|frame| frame.name == *name);
         return id.map(LineFrame::One).ok_or_else(|| {
             let near =
-                did_you_mean(&nearest(name, schema.frames.iter().map(|it| it.name.as_str())));
+                did_you_mean(&nearest(name, schema.frames.iter().map(|frame| frame.name.as_str())));
             ImportError::Frames(format!("the frame file has no frame {name}{near}"))
         });
     }
@@ -206,13 +206,13 @@ fn kind(
 fn cells_of(
     schema: &Schema,
     frame: &Frame,
-    options: &Options,
+    options: &CsvOptions,
     places: &HashMap<&str, usize>,
     known: &mut Vec<String>,
 ) -> Result<Vec<(usize, CellParser)>, ImportError> {
     let heading = |column: &str| {
-        let other = options.names.iter().find(|it| it.0 == column);
-        places.get(other.map_or(column, |it| &it.1)).copied()
+        let other = options.names.iter().find(|name| name.0 == column);
+        places.get(other.map_or(column, |entry| &entry.1)).copied()
     };
     let mut cells = Vec::new();
     let texts = columns(schema, frame, Style::Text);
@@ -230,17 +230,17 @@ fn cells_of(
         // A timeval may be two columns, as in the tables of `ppt dump`.
         let halves: Vec<_> = match column.ty {
             ColumnType::Time(TimeType::Timeval) => {
-                texts.iter().filter(|it| it.offset == column.offset).cloned().collect()
+                texts.iter().filter(|text| text.offset == column.offset).cloned().collect()
             }
             _ => Vec::new(),
         };
-        let names = || std::iter::once(&column).chain(&halves).map(|it| it.name.clone());
+        let names = || std::iter::once(&column).chain(&halves).map(|column| column.name.clone());
         known.extend(names());
         let whole = heading(&column.name).map(|at| vec![(at, &column)]);
         let parts = || {
             let found: Option<Vec<_>> =
-                halves.iter().map(|it| Some((heading(&it.name)?, it))).collect();
-            found.filter(|it| !it.is_empty())
+                halves.iter().map(|halve| Some((heading(&halve.name)?, halve))).collect();
+            found.filter(|found| !found.is_empty())
         };
         let Some(found) = whole.or_else(parts) else {
             let near = did_you_mean(&nearest(&column.name, places.keys().copied()));
@@ -251,8 +251,9 @@ fn cells_of(
             )));
         };
         for (at, part) in found {
-            let unit = options.units.iter().find(|it| it.0 == part.name);
-            let Some(cell) = CellParser::for_column(schema, part, unit.map_or(1, |it| it.1)) else {
+            let unit = options.units.iter().find(|unit| unit.0 == part.name);
+            let Some(cell) = CellParser::for_column(schema, part, unit.map_or(1, |unit| unit.1))
+            else {
                 continue;
             };
             if unit.is_some() && !cell.has_unit() {
@@ -287,7 +288,7 @@ fn delimited(mut input: impl Read, stated: Option<u8>) -> Result<(u8, impl Read)
         return Err(ImportError::Format(text.into()));
     }
     let skipped = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let line = head.split(|&it| it == b'\n').next().unwrap_or_default();
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let found = if line.contains(&b'\t') { b'\t' } else { b',' };
     let rest = std::io::Cursor::new(head.split_off(skipped)).chain(input);
     Ok((stated.unwrap_or(found), rest))
@@ -297,7 +298,7 @@ fn fault(error: csv::Error, headings: &[String]) -> ImportError {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => ImportError::Read(error),
         csv::ErrorKind::UnequalLengths { pos, len, .. } => ImportError::Row {
-            line: pos.map_or(0, |it| it.line()),
+            line: pos.map_or(0, |po| po.line()),
             column: None,
             what: format!("the line has {len} cells, and the first line {}", headings.len()),
         },

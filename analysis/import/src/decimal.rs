@@ -9,7 +9,7 @@ pub(crate) fn scaled(text: &str, scale: u64) -> Option<i64> {
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_plain = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
+    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if !is_plain(whole) || !is_plain(fraction) || whole.len() + fraction.len() == 0 {
         return exponent(text, scale);
     }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use ppt_capture::{Capture, CaptureError, Chunk, ClockTable, Item};
+use ppt_capture::{Capture, CaptureError, CaptureItem, Chunk, ClockTable};
 
 /// The host with the clocks of an input.
 #[derive(Debug, Clone, Default)]
-pub struct Host {
+pub struct ImportHost {
     /// Its name.
     pub name: String,
     /// The boot id of the clocks; empty if unknown.
@@ -17,32 +17,38 @@ pub struct Host {
     pub asleep_ns: u64,
 }
 
-impl Host {
+impl ImportHost {
     /// The host on which a capture was made. None if the capture lacks the boot id or
     /// CLOCK_REALTIME.
     ///
     /// # Errors
     /// The capture cannot be read.
-    pub fn of(capture: &Path) -> Result<Option<Host>, CaptureError> {
+    pub fn from_capture(capture: &Path) -> Result<Option<ImportHost>, CaptureError> {
         let mut capture = Capture::open(capture)?;
-        let header = capture.header().filter(|it| !it.boot_id.is_empty());
-        let Some((name, boot_id)) = header.map(|it| (it.host.clone(), it.boot_id.clone())) else {
+        let header = capture.header().filter(|header| !header.boot_id.is_empty());
+        let Some((name, boot_id)) =
+            header.map(|header| (header.host.clone(), header.boot_id.clone()))
+        else {
             return Ok(None);
         };
         let mut clocks = ClockTable::default();
         while let Some(item) = capture.read_heads()? {
-            if let Item::Chunk(Chunk::Clock(readings)) = item {
+            if let CaptureItem::Chunk(Chunk::Clock(readings)) = item {
                 clocks.add(&readings);
             }
             if clocks.boottime_offset().is_some() {
                 break; // all that is asked for
             }
         }
-        let Some(epoch_ns) = clocks.epoch_offset().and_then(|it| u64::try_from(it).ok()) else {
+        let Some(epoch_ns) =
+            clocks.epoch_offset().and_then(|epoch_offset| u64::try_from(epoch_offset).ok())
+        else {
             return Ok(None);
         };
-        let asleep = clocks.boottime_offset().map_or(0, |it| i128::from(epoch_ns) - it);
+        let asleep = clocks
+            .boottime_offset()
+            .map_or(0, |boottime_offset| i128::from(epoch_ns) - boottime_offset);
         let asleep_ns = u64::try_from(asleep).unwrap_or(0);
-        Ok(Some(Host { name, boot_id, epoch_ns, asleep_ns }))
+        Ok(Some(ImportHost { name, boot_id, epoch_ns, asleep_ns }))
     }
 }

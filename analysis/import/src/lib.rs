@@ -18,6 +18,6 @@ pub mod pcap;
 mod recording;
 
 pub use error::ImportError;
-pub use host::Host;
+pub use host::ImportHost;
 pub use ppt_frame_dsl as frame_dsl;
 pub use recording::{Origin, Recording};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use ppt_capture::columns::{Scale, Time};
+use ppt_capture::columns::{Time, TimeScale};
 use ppt_capture::frame_dsl::schema::{Clock, FRAME_ID_OFFSET, Schema};
 use ppt_capture::stamps::Stamps;
 use ppt_capture::{
@@ -12,7 +12,7 @@ use ppt_capture::{
 };
 use rustix::rand::GetRandomFlags;
 
-use crate::host::Host;
+use crate::host::ImportHost;
 
 /// Size of a full chunk in bytes.
 const CHUNK: usize = 64 << 10;
@@ -27,7 +27,7 @@ const BEGIN: u64 = 1_000_000_000;
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
     /// The host with the clocks of the input.
-    pub host: Host,
+    pub host: ImportHost,
     /// The largest error of its times against these clocks, in ns.
     pub error_ns: u64,
     /// Id of the process; 0 = unknown.
@@ -104,7 +104,7 @@ impl<W: Write> Recording<W> {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let json = schema.to_json().into_bytes();
-        let times = schema.frames.iter().map(|frame| frame.at().and_then(Time::of));
+        let times = schema.frames.iter().map(|frame| frame.at().and_then(Time::from_field));
         let mut at: Vec<Option<Time>> = times.collect();
         let scale = at.iter().flatten().next().map(|time| time.scale());
         if at.iter().flatten().any(|time| Some(time.scale()) != scale) {
@@ -126,7 +126,7 @@ impl<W: Write> Recording<W> {
         Ok(Recording {
             out: CaptureOut::Waiting(out),
             id,
-            stamps: Stamps::of(&json),
+            stamps: Stamps::from_json(&json),
             source: Source { schema_json: json, ..source },
             origin,
             at,
@@ -198,7 +198,7 @@ impl<W: Write> Recording<W> {
         }
         self.write_all()?;
         let mut rings: Vec<RingEnd> = self.rings.values().map(RecordedRing::end).collect();
-        rings.sort_by_key(|it| (it.nonce, it.ring));
+        rings.sort_by_key(|ring| (ring.nonce, ring.ring));
         let past = self.clock.past();
         let end = End {
             reason: EndReason::Stopped,
@@ -217,16 +217,16 @@ impl<W: Write> Recording<W> {
     /// Writes the chunks before the first frame, which has the time `time`.
     fn begin(&mut self, time: Option<Time>, word: u64) -> io::Result<()> {
         let Origin { host, error_ns, now_ns, .. } = &self.origin;
-        let Host { boot_id, epoch_ns, asleep_ns, .. } = host;
+        let ImportHost { boot_id, epoch_ns, asleep_ns, .. } = host;
         // With an unknown clock, the capture counts from its own start.
         let since = |realtime: u64| match boot_id.as_str() {
             "" => BEGIN,
             _ => realtime.saturating_sub(*epoch_ns).max(1),
         };
         let (realtime, monotonic) = match time.map(Time::scale).filter(|_| word != 0) {
-            Some(Scale::Ns(Clock::Realtime)) => (word, since(word)),
-            Some(Scale::Ns(Clock::Monotonic)) => (epoch_ns.saturating_add(word), word),
-            Some(Scale::Ns(Clock::Boottime)) => {
+            Some(TimeScale::Ns(Clock::Realtime)) => (word, since(word)),
+            Some(TimeScale::Ns(Clock::Monotonic)) => (epoch_ns.saturating_add(word), word),
+            Some(TimeScale::Ns(Clock::Boottime)) => {
                 let monotonic = word.saturating_sub(*asleep_ns);
                 (epoch_ns.saturating_add(monotonic), monotonic)
             }
@@ -283,10 +283,10 @@ impl<W: Write> Recording<W> {
     }
 
     fn open_ring(&mut self, tid: u32) -> io::Result<()> {
-        if self.source.segments.last().is_none_or(|it| it.rings == self.segment_rings) {
+        if self.source.segments.last().is_none_or(|segment| segment.rings == self.segment_rings) {
             self.open_segment()?;
         }
-        let nonce = self.source.segments.last().map_or(0, |it| it.nonce);
+        let nonce = self.source.segments.last().map_or(0, |segment| segment.nonce);
         let number = self.segment_rings;
         self.segment_rings += 1;
         self.rings.insert(tid, RecordedRing { nonce, number, next_seq: 1, open: Vec::new() });
@@ -303,7 +303,7 @@ impl<W: Write> Recording<W> {
     fn write(&mut self, tid: u32) -> io::Result<()> {
         let words = self.words;
         let drained = self.clock.monotonic.saturating_add(self.clock.past());
-        let Some(ring) = self.rings.get_mut(&tid).filter(|it| !it.open.is_empty()) else {
+        let Some(ring) = self.rings.get_mut(&tid).filter(|ring| !ring.open.is_empty()) else {
             return Ok(());
         };
         let stamp = self.stamps.stamp(&ring.open, words);

@@ -36,7 +36,7 @@ fn frames_hold_what_scapy_reads() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let python = root.join("target/oracles/bin/python");
     let there = Command::new(&python).args(["-c", "import scapy"]).output();
-    if !there.is_ok_and(|it| it.status.success()) {
+    if !there.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: scapy is not installed (analysis/oracles/install)");
         return;
     }
@@ -173,7 +173,7 @@ fn fields_that_no_packet_fills_are_said() {
     let bytes = file(101, &[(3, &udp(b"abc"))]);
     let said = |fields: &str| {
         let file = format!("option time ns realtime; {fields}");
-        imported(&file, &bytes).err().map(|it| it.to_string()).unwrap_or_default()
+        imported(&file, &bytes).err().map(|error| error.to_string()).unwrap_or_default()
     };
     assert!(
         said("frame p { u16 sport; }").contains("p.sport"),

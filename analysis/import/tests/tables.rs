@@ -3,22 +3,22 @@
 #[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
 mod support;
 
-use ppt_capture::{Capture, Chunk, Item};
-use ppt_dump::Format;
-use ppt_import::csv::{self, Options};
+use ppt_capture::{Capture, CaptureItem, Chunk};
+use ppt_dump::TableFormat;
+use ppt_import::csv::{self, CsvOptions};
 use ppt_import::frame_dsl::Schema;
-use ppt_import::{Host, ImportError, Recording};
+use ppt_import::{ImportError, ImportHost, Recording};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{File, captured, captured_at, captured_of, schema};
 
-fn imported(schema: &Schema, options: &Options, table: &str) -> Result<File, ImportError> {
+fn imported(schema: &Schema, options: &CsvOptions, table: &str) -> Result<File, ImportError> {
     let import =
         |recording: &mut Recording<_>| csv::import(table.as_bytes(), schema, options, recording);
     Ok(File::new(&captured(schema, import)?))
 }
 
-fn said(file: &str, options: &Options, table: &str) -> String {
+fn said(file: &str, options: &CsvOptions, table: &str) -> String {
     imported(&schema(file), options, table).err().expect("an error").to_string()
 }
 
@@ -32,7 +32,7 @@ fn a_line_is_a_frame() {
                  a,1.5,2026-11-21T15:04:05.5Z,ON,-1,2\r\n\
                  \"b,c\",-0.25,1795273446000000000,OFF,3,4\r\n\
                  \"\",nan,,1,0,0\r\n";
-    let file = imported(&schema(READINGS), &Options::default(), table).unwrap();
+    let file = imported(&schema(READINGS), &CsvOptions::default(), table).unwrap();
     let rows = file.rows();
     let row = |at: Value, state: &str, volts: Value, probe: &str, raw: [i32; 2]| {
         (at, json!(state), volts, json!(probe), json!(raw[0]), json!(raw[1]))
@@ -57,19 +57,19 @@ fn a_line_is_a_frame() {
 #[test]
 fn headings_threads_and_units_are_as_told() {
     let file = schema("option time ns monotonic; frame f { time at; duration took; u32 n; }");
-    let options = Options {
+    let options = CsvOptions {
         names: vec![("n".to_owned(), "Number of things".to_owned())],
         skip: vec!["note".to_owned()],
         units: vec![("at".to_owned(), 1_000_000_000), ("took".to_owned(), 1_000_000)],
         delimiter: Some(b';'),
-        ..Options::default()
+        ..CsvOptions::default()
     };
     let table = "at;took;Number of things;note;tid\n1.5;0.25;7;x;40\n2.5;1;8;y;41\n3;0;9;;40\n";
     let import =
         |recording: &mut Recording<_>| csv::import(table.as_bytes(), &file, &options, recording);
     let epoch = 1_700_000_000_000_000_000;
     let found = File::new(&captured_at(&file, epoch, import).unwrap());
-    let text = found.table(Format::Tsv);
+    let text = found.table(TableFormat::Tsv);
     let expected = "seqno\tring\ttid\tat\ttook\tn\n1\t0\t40\t1500000000\t250000\t7\n\
                     2\t0\t40\t3000000000\t0\t9\n1\t1\t41\t2500000000\t1000000\t8\n";
     assert_eq!(text, expected);
@@ -81,18 +81,18 @@ fn headings_threads_and_units_are_as_told() {
 fn a_column_says_which_frame_a_line_is() {
     let file = "option time ns realtime; frame a { time at; u8 x; } frame b { time at; u8 y; }";
     let table = "frame,at,x,y\na,5,1,\nb,6,,2\n";
-    let rows = imported(&schema(file), &Options::default(), table).unwrap().rows();
+    let rows = imported(&schema(file), &CsvOptions::default(), table).unwrap().rows();
     assert_eq!((&rows[0]["x"], &rows[1]["y"]), (&json!(1), &json!(2)));
-    assert!(said(file, &Options::default(), "at,x,y\n5,1,2\n").contains("--frame"));
-    assert!(said(file, &Options::default(), "frame,at,x,y\nc,5,1,2\n").contains("line 2"));
-    let one = Options { frame: Some("b".to_owned()), ..Options::default() };
+    assert!(said(file, &CsvOptions::default(), "at,x,y\n5,1,2\n").contains("--frame"));
+    assert!(said(file, &CsvOptions::default(), "frame,at,x,y\nc,5,1,2\n").contains("line 2"));
+    let one = CsvOptions { frame: Some("b".to_owned()), ..CsvOptions::default() };
     let rows = imported(&schema(file), &one, "at,y\n5,9\n").unwrap().rows();
     assert_eq!((&rows[0]["frame"], &rows[0]["y"]), (&json!("b"), &json!(9)));
 }
 
 #[test]
 fn what_does_not_fit_is_said_with_its_place() {
-    let none = Options::default();
+    let none = CsvOptions::default();
     let file = "option time ns realtime; frame f { time at; u8 level; }";
     for (table, text) in [
         ("", "empty"),
@@ -107,9 +107,10 @@ fn what_does_not_fit_is_said_with_its_place() {
         let said = said(file, &none, table);
         assert!(said.contains(text), "{table:?}: {said}");
     }
-    let units = Options { units: vec![("level".to_owned(), 1000)], ..Options::default() };
+    let units = CsvOptions { units: vec![("level".to_owned(), 1000)], ..CsvOptions::default() };
     assert!(said(file, &units, "at,level\n5,1\n").contains("no --unit"));
-    let names = Options { names: vec![("lvl".to_owned(), "at".to_owned())], ..Options::default() };
+    let names =
+        CsvOptions { names: vec![("lvl".to_owned(), "at".to_owned())], ..CsvOptions::default() };
     assert!(said(file, &names, "at,level\n5,1\n").contains("no frame has a column lvl"));
     let ticks = "option time tsc; frame f { time at; }";
     assert!(said(ticks, &none, "at\n5\n").contains("ticks"));
@@ -122,7 +123,7 @@ fn ten_thousand_threads_have_rings_of_their_own() {
     for line in 0..30_000 {
         table += &format!("{},{line},{}\n", 1_000 + line, 1 + line % 10_000);
     }
-    let file = imported(&file, &Options::default(), &table).unwrap();
+    let file = imported(&file, &CsvOptions::default(), &table).unwrap();
     let rows = file.rows();
     assert_eq!(rows.len(), 30_000);
     let mut found: Vec<_> = rows
@@ -140,7 +141,7 @@ fn ten_thousand_threads_have_rings_of_their_own() {
 
 /// Text that survives a cell: no NUL, and not more than 12 bytes.
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof!["[^\u{0}]{0,3}", "[a-z,\" é]{0,9}"].prop_filter("too long", |it| it.len() <= 12)
+    prop_oneof!["[^\u{0}]{0,3}", "[a-z,\" é]{0,9}"].prop_filter("too long", |text| text.len() <= 12)
 }
 
 proptest! {
@@ -174,7 +175,7 @@ proptest! {
                  {seconds}\t{micros}\t\t\t{tid}\n"
             );
         }
-        let first = imported(&file, &Options::default(), &table).unwrap();
+        let first = imported(&file, &CsvOptions::default(), &table).unwrap();
         let rows = first.rows();
         prop_assert_eq!(rows.len(), lines.len());
         // Frames of one thread keep their order.
@@ -196,9 +197,9 @@ proptest! {
         }
         // Other programs' CSV has no escapes, so those of `ppt dump` are text there.
         let is_plain = lines.iter().all(|it| !it.5.contains(|it: char| ppt_text::is_unsafe(it) || it == '\\'));
-        let formats = if is_plain { &[Format::Tsv, Format::Csv][..] } else { &[Format::Tsv] };
+        let formats = if is_plain { &[TableFormat::Tsv, TableFormat::Csv][..] } else { &[TableFormat::Tsv] };
         for &format in formats {
-            let again = imported(&file, &Options::default(), &first.table(format)).unwrap();
+            let again = imported(&file, &CsvOptions::default(), &first.table(format)).unwrap();
             // Rings are numbered in the order in which threads appear.
             let values = |file: &File| {
                 let mut rows = file.rows();
@@ -212,15 +213,15 @@ proptest! {
 
 /// Text as `ppt dump` writes it between tabs.
 fn escaped(text: &str) -> String {
-    let escape = |it: char| match it {
+    let escape = |c: char| match c {
         '\\' => "\\\\".to_owned(),
         '\t' => "\\t".to_owned(),
         '\n' => "\\n".to_owned(),
-        it if it.is_control() => {
+        c if c.is_control() => {
             let mut bytes = [0; 4];
-            it.encode_utf8(&mut bytes).bytes().map(|byte| format!("\\x{byte:02x}")).collect()
+            c.encode_utf8(&mut bytes).bytes().map(|byte| format!("\\x{byte:02x}")).collect()
         }
-        it => it.to_string(),
+        c => c.to_string(),
     };
     text.chars().map(escape).collect()
 }
@@ -228,7 +229,7 @@ fn escaped(text: &str) -> String {
 #[test]
 fn an_input_may_have_the_clocks_of_a_host() {
     let epoch = 1_795_000_000_000_000_000;
-    let host = Host {
+    let host = ImportHost {
         name: "desk".to_owned(),
         boot_id: "11111111-2222-3333-4444-555555555555".to_owned(),
         epoch_ns: epoch,
@@ -238,7 +239,7 @@ fn an_input_may_have_the_clocks_of_a_host() {
         let schema = schema(&format!("option time ns {clock}; frame f {{ time at; u32 n; }}"));
         let table = format!("at,n\n{word},1\n{},2\n", word + 50);
         let import = |recording: &mut Recording<_>| {
-            csv::import(table.as_bytes(), &schema, &Options::default(), recording)
+            csv::import(table.as_bytes(), &schema, &CsvOptions::default(), recording)
         };
         File::new(&captured_of(&schema, host.clone(), 300, import).unwrap())
     };
@@ -250,19 +251,20 @@ fn an_input_may_have_the_clocks_of_a_host() {
         let info = file.info();
         let capture = info.capture.unwrap();
         assert_eq!((capture.host, capture.boot_id), (host.name.clone(), host.boot_id.clone()));
-        let found = Host::of(&file.path).unwrap().expect("a host");
+        let found = ImportHost::from_capture(&file.path).unwrap().expect("a host");
         assert_eq!((found.epoch_ns, found.asleep_ns), (epoch, 700), "{clock}");
         let mut capture = Capture::open(&file.path).unwrap();
         let mut readings = Vec::new();
         while let Some(item) = capture.read().unwrap() {
-            if let Item::Chunk(Chunk::Clock(some)) = item {
+            if let CaptureItem::Chunk(Chunk::Clock(some)) = item {
                 readings.extend(some);
             }
         }
-        let widths: Vec<_> = readings.iter().map(|it| (it.a_before, it.a_after)).collect();
+        let widths: Vec<_> =
+            readings.iter().map(|reading| (reading.a_before, reading.a_after)).collect();
         assert_eq!(widths, [(9_000 - 300, 9_000 + 300); 2], "{clock}");
     }
     // A capture without a boot id gives no clocks.
     let without = captured(&schema("frame f { u32 n; }"), |_| Ok(())).unwrap();
-    assert!(Host::of(&File::new(&without).path).unwrap().is_none());
+    assert!(ImportHost::from_capture(&File::new(&without).path).unwrap().is_none());
 }

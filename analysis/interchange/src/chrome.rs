@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use ppt_tables::Processes;
 
-use crate::event::{Kind, Rows, Trace, What};
+use crate::event::{EventRole, EventRows, EventSchema, Trace};
 use crate::lanes::Lanes;
 use crate::threads::{PidScope, Threads, Who};
-use crate::values::{Value, hex};
+use crate::values::{FieldValue, hex};
 
 /// What a script knows exactly; larger numbers are text.
 const EXACT: u64 = 1 << 53;
@@ -23,7 +23,7 @@ const OWN: u64 = 1 << 32;
 #[derive(Debug)]
 pub struct Chrome<W> {
     out: W,
-    kinds: Vec<Arc<Written>>,
+    kinds: Vec<Arc<ChromeFile>>,
     threads: Threads,
     lanes: Vec<Lanes>,
     /// When the trace begins.
@@ -35,8 +35,8 @@ pub struct Chrome<W> {
 }
 
 #[derive(Debug)]
-struct Written {
-    kind: Kind,
+struct ChromeFile {
+    kind: EventSchema,
     label: String,
     named_by: Option<usize>,
     flow: Option<usize>,
@@ -48,12 +48,12 @@ impl<W: Write> Chrome<W> {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn new(mut out: W, kinds: &[Kind], processes: Processes) -> io::Result<Self> {
-        let written = |kind: &Kind| {
-            Arc::new(Written {
+    pub fn new(mut out: W, kinds: &[EventSchema], processes: Processes) -> io::Result<Self> {
+        let written = |kind: &EventSchema| {
+            Arc::new(ChromeFile {
                 label: kind.label(),
-                named_by: kind.marked(|it| it.name),
-                flow: kind.marked(|it| it.flow),
+                named_by: kind.marked(|marks| marks.name),
+                flow: kind.marked(|marks| marks.flow),
                 counters: kind.counters(),
                 kind: kind.clone(),
             })
@@ -140,7 +140,7 @@ impl<W: Write> Chrome<W> {
 
     fn args<'a>(
         &mut self,
-        all: impl Iterator<Item = (&'a str, Option<Value<'a>>)>,
+        all: impl Iterator<Item = (&'a str, Option<FieldValue<'a>>)>,
     ) -> io::Result<()> {
         self.out.write_all(b",\"args\":{")?;
         let mut between: &[u8] = b"";
@@ -155,14 +155,16 @@ impl<W: Write> Chrome<W> {
         self.out.write_all(b"}}")
     }
 
-    fn counters(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+    fn counters(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
         if !rows.first(row) {
             return Ok(());
         }
         let of = self.kinds[number].clone();
         for &field in &of.counters {
-            let Some(value) = rows.fields.get(field).and_then(|it| it.get(row)) else { continue };
-            let thread = self.threads.of(number, &of.kind, rows, row);
+            let Some(value) = rows.fields.get(field).and_then(|field| field.get(row)) else {
+                continue;
+            };
+            let thread = self.threads.thread(number, &of.kind, rows, row);
             let place = self.lane(thread, 0)?;
             let kind = &of.kind;
             let name = kind.curve(field);
@@ -171,8 +173,8 @@ impl<W: Write> Chrome<W> {
             self.event_at('C', &name, &kind.buffer, place, rows.end(row))?;
             write!(self.out, ",\"id\":{}", place.1)?;
             let value = match value {
-                Value::Int(value) => Value::Float(value as f64),
-                Value::Uint(value) => Value::Float(value as f64),
+                FieldValue::Int(value) => FieldValue::Float(value as f64),
+                FieldValue::Uint(value) => FieldValue::Float(value as f64),
                 other => other,
             };
             self.args(std::iter::once((unit, Some(value))))?;
@@ -182,15 +184,15 @@ impl<W: Write> Chrome<W> {
 }
 
 impl<W: Write> Trace for Chrome<W> {
-    fn turn_to(&mut self, kind: usize, rows: &Rows) {
+    fn turn_to(&mut self, kind: usize, rows: &EventRows) {
         self.threads.turn_to(kind, rows);
     }
 
-    fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
-        if self.kinds[number].kind.what == What::Counter {
+    fn event(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
+        if self.kinds[number].kind.what == EventRole::Counter {
             return self.counters(number, rows, row);
         }
-        let thread = self.threads.of(number, &self.kinds[number].kind, rows, row);
+        let thread = self.threads.thread(number, &self.kinds[number].kind, rows, row);
         if self.lanes.len() <= thread {
             self.lanes.resize_with(thread + 1, Lanes::default);
         }
@@ -201,16 +203,18 @@ impl<W: Write> Trace for Chrome<W> {
         };
         let place = self.lane(thread, lane.unwrap_or(0))?;
         let of = self.kinds[number].clone();
-        let is_missing = of.kind.what == What::Missing;
+        let is_missing = of.kind.what == EventRole::Missing;
         let value = |field: Option<usize>| rows.fields.get(field?)?.get(row);
         let name = match value(of.named_by) {
             _ if is_missing => rows.missing_in_words(row),
-            Some(Value::Word(name) | Value::Text(name)) if !name.is_empty() => name.to_owned(),
+            Some(FieldValue::Word(name) | FieldValue::Text(name)) if !name.is_empty() => {
+                name.to_owned()
+            }
             _ => of.label.clone(),
         };
         let flow = match value(of.flow) {
-            Some(Value::Int(flow)) => Some(flow as u64),
-            Some(Value::Uint(flow)) => Some(flow),
+            Some(FieldValue::Int(flow)) => Some(flow as u64),
+            Some(FieldValue::Uint(flow)) => Some(flow),
             _ => None,
         };
         let category = rows.buffer.get(row).unwrap_or("");
@@ -219,7 +223,7 @@ impl<W: Write> Trace for Chrome<W> {
                 self.event_at('X', &name, category, place, begin)?;
                 let dur = end - begin;
                 write!(self.out, ",\"dur\":{}.{:03}", dur / 1000, dur % 1000)?;
-                if let Some(flow) = flow.filter(|&it| it != 0) {
+                if let Some(flow) = flow.filter(|&flow| flow != 0) {
                     write!(
                         self.out,
                         ",\"bind_id\":\"0x{flow:x}\",\"flow_in\":true,\"flow_out\":true"
@@ -232,14 +236,14 @@ impl<W: Write> Trace for Chrome<W> {
             }
         }
         let identity = [
-            ("segment", rows.segment.get(row).map(Value::Word)),
-            ("ring", rows.ring(row).map(|it| Value::Int(it.into()))),
-            (of.kind.seqno.as_str(), rows.seqno(row).map(Value::Int)),
+            ("segment", rows.segment.get(row).map(FieldValue::Word)),
+            ("ring", rows.ring(row).map(|ring| FieldValue::Int(ring.into()))),
+            (of.kind.seqno.as_str(), rows.seqno(row).map(FieldValue::Int)),
         ];
-        let names = || of.kind.fields.iter().map(|it| it.name().as_str());
-        let fields = names().zip(rows.fields.iter().map(|it| it.get(row)));
+        let names = || of.kind.fields.iter().map(|field| field.name().as_str());
+        let fields = names().zip(rows.fields.iter().map(|field| field.get(row)));
         // A field that has a name twice would hide the other.
-        let identity = identity.into_iter().filter(|it| names().all(|name| name != it.0));
+        let identity = identity.into_iter().filter(|entry| names().all(|name| name != entry.0));
         self.args(identity.chain(fields))?;
         self.counters(number, rows, row)
     }
@@ -260,16 +264,16 @@ fn text(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(&json)
 }
 
-fn put(out: &mut impl Write, value: Value<'_>) -> io::Result<()> {
+fn put(out: &mut impl Write, value: FieldValue<'_>) -> io::Result<()> {
     match value {
-        Value::Int(value) if value.unsigned_abs() < EXACT => write!(out, "{value}"),
-        Value::Int(value) => write!(out, "\"{value}\""),
-        Value::Uint(value) if value < EXACT => write!(out, "{value}"),
-        Value::Uint(value) => write!(out, "\"{value}\""),
-        Value::Float(value) if value.is_finite() => Ok(serde_json::to_writer(out, &value)?),
-        Value::Float(value) => write!(out, "\"{value}\""),
-        Value::Bool(value) => write!(out, "{value}"),
-        Value::Word(it) | Value::Text(it) => text(out, it),
-        Value::Bytes(bytes) => text(out, &hex(bytes)),
+        FieldValue::Int(value) if value.unsigned_abs() < EXACT => write!(out, "{value}"),
+        FieldValue::Int(value) => write!(out, "\"{value}\""),
+        FieldValue::Uint(value) if value < EXACT => write!(out, "{value}"),
+        FieldValue::Uint(value) => write!(out, "\"{value}\""),
+        FieldValue::Float(value) if value.is_finite() => Ok(serde_json::to_writer(out, &value)?),
+        FieldValue::Float(value) => write!(out, "\"{value}\""),
+        FieldValue::Bool(value) => write!(out, "{value}"),
+        FieldValue::Word(word) | FieldValue::Text(word) => text(out, word),
+        FieldValue::Bytes(bytes) => text(out, &hex(bytes)),
     }
 }

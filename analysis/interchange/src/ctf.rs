@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use arrow_schema::DataType;
 
-use crate::event::{Kind, Rows, Trace, What, is_loss};
-use crate::values::{Value, Words};
+use crate::event::{EventRole, EventRows, EventSchema, Trace, is_loss};
+use crate::values::{FieldValue, WordColumn};
 
 /// Bytes of a packet, about.
 const PACKET: usize = 1 << 18;
@@ -25,30 +25,30 @@ const MAGIC: u32 = 0xC1FC_1FC1;
 #[derive(Debug)]
 pub struct Ctf {
     folder: PathBuf,
-    kinds: Vec<Written>,
+    kinds: Vec<CtfFile>,
     streams: Vec<Stream>,
-    numbers: HashMap<Ring, usize>,
+    numbers: HashMap<StreamKey, usize>,
     /// Bytes that wait in streams.
     waiting: usize,
     /// By kind: of its batch, by the keys of the words there.
-    batches: Vec<Batch>,
+    batches: Vec<StreamBatch>,
 }
 
 /// The streams of keys.
 #[derive(Debug, Default)]
-struct Batch {
+struct StreamBatch {
     /// The lists of captures, buffers and segments that keys are numbers of.
-    lists: Option<[Words; 3]>,
-    known: HashMap<Keys, usize>,
+    lists: Option<[WordColumn; 3]>,
+    known: HashMap<StreamKeys, usize>,
 }
 
 /// Capture, buffer, segment, ring; what has no ring belongs to a process.
-type Ring = (String, String, Option<String>, Option<i32>, Option<i32>);
-type Keys = (Option<i32>, Option<i32>, Option<i32>, Option<i32>, Option<i32>);
+type StreamKey = (String, String, Option<String>, Option<i32>, Option<i32>);
+type StreamKeys = (Option<i32>, Option<i32>, Option<i32>, Option<i32>, Option<i32>);
 
 #[derive(Debug)]
-struct Written {
-    kind: Kind,
+struct CtfFile {
+    kind: EventSchema,
     fields: Vec<FieldLayout>,
 }
 
@@ -80,10 +80,10 @@ impl Ctf {
     ///
     /// # Errors
     /// A field has a type that no trace has.
-    pub fn new(folder: &Path, kinds: &[Kind]) -> io::Result<Self> {
-        let written = |kind: &Kind| {
-            let fields = kind.fields.iter().map(|it| layout(it.data_type()));
-            Ok(Written { kind: kind.clone(), fields: fields.collect::<io::Result<_>>()? })
+    pub fn new(folder: &Path, kinds: &[EventSchema]) -> io::Result<Self> {
+        let written = |kind: &EventSchema| {
+            let fields = kind.fields.iter().map(|field| layout(field.data_type()));
+            Ok(CtfFile { kind: kind.clone(), fields: fields.collect::<io::Result<_>>()? })
         };
         Ok(Ctf {
             folder: folder.to_owned(),
@@ -91,11 +91,11 @@ impl Ctf {
             streams: Vec::new(),
             numbers: HashMap::new(),
             waiting: 0,
-            batches: kinds.iter().map(|_| Batch::default()).collect(),
+            batches: kinds.iter().map(|_| StreamBatch::default()).collect(),
         })
     }
 
-    fn stream(&mut self, kind: usize, rows: &Rows, row: usize) -> usize {
+    fn stream(&mut self, kind: usize, rows: &EventRows, row: usize) -> usize {
         let key = (
             rows.capture.key(row),
             rows.buffer.key(row),
@@ -152,9 +152,11 @@ impl Ctf {
     /// What the folder says of itself.
     fn metadata(&self) -> String {
         let mut out = String::from(HEAD);
-        for (id, Written { kind, fields }) in self.kinds.iter().enumerate() {
+        for (id, CtfFile { kind, fields }) in self.kinds.iter().enumerate() {
             let name = match kind.what {
-                What::Frames | What::Counter | What::Histogram if !kind.buffer.is_empty() => {
+                EventRole::Frames | EventRole::Counter | EventRole::Histogram
+                    if !kind.buffer.is_empty() =>
+                {
                     format!("{}:{}", kind.buffer, kind.label())
                 }
                 _ => kind.label(),
@@ -184,19 +186,20 @@ impl Ctf {
 }
 
 impl Trace for Ctf {
-    fn turn_to(&mut self, kind: usize, rows: &Rows) {
+    fn turn_to(&mut self, kind: usize, rows: &EventRows) {
         let lists = [&rows.capture, &rows.buffer, &rows.segment];
         let batch = &mut self.batches[kind];
-        let is_same = |known: &[Words; 3]| (0..3).all(|at| known[at].is_of_list(lists[at]));
+        let is_same = |known: &[WordColumn; 3]| (0..3).all(|at| known[at].is_of_list(lists[at]));
         if !batch.lists.as_ref().is_some_and(is_same) {
-            *batch = Batch { lists: Some(lists.map(Words::clone)), known: HashMap::new() };
+            *batch =
+                StreamBatch { lists: Some(lists.map(WordColumn::clone)), known: HashMap::new() };
         }
     }
 
-    fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+    fn event(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
         let at = self.stream(number, rows, row);
         let time = rows.begin(row) as u64;
-        if self.kinds[number].kind.what == What::Missing {
+        if self.kinds[number].kind.what == EventRole::Missing {
             self.flush(at)?;
             let (count, cause) = rows.missing(row);
             if is_loss(cause) {
@@ -220,11 +223,11 @@ impl Trace for Ctf {
         out.extend(time.to_le_bytes());
         out.extend(rows.tid(row).unwrap_or(-1).to_le_bytes());
         out.extend(rows.seqno(row).unwrap_or(-1).to_le_bytes());
-        let Written { kind, fields } = &self.kinds[number];
+        let CtfFile { kind, fields } = &self.kinds[number];
         let mut nulls = String::new();
         for ((column, layout), field) in rows.fields.iter().zip(fields).zip(&kind.fields) {
             let value = column.get(row);
-            if matches!(value, None | Some(Value::Text("") | Value::Word(""))) {
+            if matches!(value, None | Some(FieldValue::Text("") | FieldValue::Word(""))) {
                 nulls.push_str(if nulls.is_empty() { "" } else { " " });
                 nulls.push_str(field.name());
             }
@@ -304,31 +307,31 @@ fn layout(ty: &DataType) -> io::Result<FieldLayout> {
 
 impl FieldLayout {
     /// Appends a value; what is NULL is 0 or empty.
-    fn put(self, value: Option<Value<'_>>, out: &mut Vec<u8>) {
+    fn put(self, value: Option<FieldValue<'_>>, out: &mut Vec<u8>) {
         match self {
             FieldLayout::Int { bytes, .. } => {
                 let word = match value {
-                    Some(Value::Int(value)) => value as u64,
-                    Some(Value::Uint(value)) => value,
-                    Some(Value::Bool(value)) => value.into(),
+                    Some(FieldValue::Int(value)) => value as u64,
+                    Some(FieldValue::Uint(value)) => value,
+                    Some(FieldValue::Bool(value)) => value.into(),
                     _ => 0,
                 };
                 out.extend(&word.to_le_bytes()[..bytes]);
             }
             FieldLayout::Single | FieldLayout::Double => {
-                let value = if let Some(Value::Float(value)) = value { value } else { 0.0 };
+                let value = if let Some(FieldValue::Float(value)) = value { value } else { 0.0 };
                 match self {
                     FieldLayout::Single => out.extend((value as f32).to_le_bytes()),
                     _ => out.extend(value.to_le_bytes()),
                 }
             }
             FieldLayout::Text => match value {
-                Some(Value::Word(text) | Value::Text(text)) => put_text(out, text),
+                Some(FieldValue::Word(text) | FieldValue::Text(text)) => put_text(out, text),
                 _ => put_text(out, ""),
             },
             FieldLayout::Bytes(len) => {
                 let end = out.len() + len;
-                if let Some(Value::Bytes(bytes)) = value {
+                if let Some(FieldValue::Bytes(bytes)) = value {
                     out.extend(bytes);
                 }
                 out.resize(end, 0);
@@ -339,9 +342,10 @@ impl FieldLayout {
 
 /// Text ends with 0; one that is in it is replaced.
 fn put_text(out: &mut Vec<u8>, text: &str) {
-    match text.contains('\0') {
-        false => out.extend(text.as_bytes()),
-        true => out.extend(text.replace('\0', "\u{fffd}").as_bytes()),
+    if text.contains('\0') {
+        out.extend(text.replace('\0', "\u{fffd}").as_bytes());
+    } else {
+        out.extend(text.as_bytes());
     }
     out.push(0);
 }
@@ -350,9 +354,9 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
 const NOTHING: &str = "-";
 
 /// The field that names fields without a value, and empty texts.
-fn null_name(kind: &Kind) -> String {
+fn null_name(kind: &EventSchema) -> String {
     let mut name = "null".to_owned();
-    while kind.fields.iter().any(|it| *it.name() == name) || kind.seqno == name {
+    while kind.fields.iter().any(|field| *field.name() == name) || kind.seqno == name {
         name.insert_str(0, "ppt_");
     }
     name

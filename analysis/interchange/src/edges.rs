@@ -3,7 +3,7 @@
 use ppt_query::datafusion::prelude::DataFrame;
 use ppt_query::{Engine, QueryError};
 
-use crate::event::{COLUMNS, Kind, What};
+use crate::event::{COLUMNS, EventRole, EventSchema};
 use crate::source::{column, quoted};
 
 /// Edges that are certain, between frames of these `kinds`; None: no two of them can have any.
@@ -12,11 +12,11 @@ use crate::source::{column, quoted};
 /// [`QueryError::Incomparable`], if times of several hosts cannot be compared; see [`QueryError`].
 pub(crate) async fn edges(
     engine: &Engine,
-    kinds: &[Kind],
-) -> Result<Option<(Kind, DataFrame)>, QueryError> {
-    let may_have = |kind: &&Kind| kind.may_have_edges();
+    kinds: &[EventSchema],
+) -> Result<Option<(EventSchema, DataFrame)>, QueryError> {
+    let may_have = |kind: &&EventSchema| kind.may_have_edges();
     let mut told: Vec<_> =
-        kinds.iter().filter(may_have).map(|it| (&it.buffer, &it.frame)).collect();
+        kinds.iter().filter(may_have).map(|kind| (&kind.buffer, &kind.frame)).collect();
     told.sort_unstable();
     told.dedup();
     if told.is_empty() {
@@ -46,8 +46,8 @@ pub(crate) async fn edges(
     // Whether hosts can be compared is known once it is planned.
     rows.clone().create_physical_plan().await?;
     let fields = rows.schema().as_arrow().fields().iter().skip(COLUMNS.len());
-    let kind = Kind {
-        what: What::Edge,
+    let kind = EventSchema {
+        what: EventRole::Edge,
         buffer: String::new(),
         frame: String::new(),
         interval: None,

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::Field;
 
 use crate::frame_kind::{EventColumns, Lengths, Longs};
-use crate::values::{Column, Value, Words, unexpected};
+use crate::values::{Column, FieldValue, WordColumn, unexpected};
 
 /// The columns that the rows of every kind begin with; fields follow.
 ///
@@ -26,7 +26,7 @@ pub(crate) const MAY_FALL: &str = "may_fall";
 
 /// The format of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum TraceFormat {
     /// Perfetto's packets.
     Perfetto,
     /// Chrome's JSON.
@@ -39,7 +39,7 @@ pub enum Form {
 
 /// What the rows of a kind are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum EventRole {
     /// Frames, or one interval of each.
     Frames,
     /// Spans that were begun and ended. They are in no thread: each kind has a track in its process.
@@ -72,18 +72,18 @@ pub struct Marks {
 
 impl Marks {
     /// Those in the metadata of a field.
-    pub fn of(field: &Field) -> Marks {
+    pub fn from_field(field: &Field) -> Marks {
         let said = field.metadata().get("attributes");
-        let has = |name| said.is_some_and(|it| it.split(' ').any(|it| it == name));
+        let has = |name| said.is_some_and(|text| text.split(' ').any(|piece| piece == name));
         Marks { name: has("name"), flow: has("flow"), counter: has("counter") }
     }
 }
 
 /// Events that have the same fields.
 #[derive(Debug, Clone)]
-pub struct Kind {
+pub struct EventSchema {
     /// What they are.
-    pub what: What,
+    pub what: EventRole,
     /// The buffer of all of them; empty: of several.
     pub buffer: String,
     /// The frame's name.
@@ -96,39 +96,45 @@ pub struct Kind {
     pub seqno: String,
 }
 
-impl Kind {
+impl EventSchema {
     /// What its events are called.
     pub(crate) fn label(&self) -> String {
         match (&self.interval, self.what) {
             (Some(interval), _) => format!("{}.{interval}", self.frame),
-            (None, What::Frames | What::Spans | What::States | What::Counter | What::Histogram) => {
-                self.frame.clone()
-            }
-            (None, What::Unknown) => "unknown frame".to_owned(),
-            (None, What::Missing) => "missing frames".to_owned(),
-            (None, What::Edge) => "edge".to_owned(),
+            (
+                None,
+                EventRole::Frames
+                | EventRole::Spans
+                | EventRole::States
+                | EventRole::Counter
+                | EventRole::Histogram,
+            ) => self.frame.clone(),
+            (None, EventRole::Unknown) => "unknown frame".to_owned(),
+            (None, EventRole::Missing) => "missing frames".to_owned(),
+            (None, EventRole::Edge) => "edge".to_owned(),
         }
     }
 
     /// The place of the first field with that mark.
     pub(crate) fn marked(&self, mark: impl Fn(Marks) -> bool) -> Option<usize> {
-        self.fields.iter().position(|it| mark(Marks::of(it)))
+        self.fields.iter().position(|field| mark(Marks::from_field(field)))
     }
 
     /// The places of the keys of a chain, if they are frames of one.
     pub(crate) fn chain(&self) -> Option<Vec<usize>> {
-        let role = |it: &Field| it.metadata().get("role").cloned().unwrap_or_default();
-        let is_chain = self.what == What::Frames && self.fields.iter().any(|it| role(it) == "step");
-        let keys = || (0..self.fields.len()).filter(|&it| role(&self.fields[it]) == "key");
+        let role = |field: &Field| field.metadata().get("role").cloned().unwrap_or_default();
+        let is_chain =
+            self.what == EventRole::Frames && self.fields.iter().any(|field| role(field) == "step");
+        let keys = || (0..self.fields.len()).filter(|&index| role(&self.fields[index]) == "key");
         is_chain.then(|| keys().collect())
     }
 
     /// What enters and leaves, if they are points: the places of the fields, each with its hash type.
     pub(crate) fn identities(&self) -> Vec<(usize, String)> {
-        let fields = self.fields.iter().enumerate().filter(|_| self.what == What::Frames);
+        let fields = self.fields.iter().enumerate().filter(|_| self.what == EventRole::Frames);
         let of = |(at, field): (usize, &Field)| {
             let types = ["in", "out"].map(|side| field.metadata().get(side).cloned());
-            types.into_iter().flatten().map(move |it| (at, it)).collect::<Vec<_>>()
+            types.into_iter().flatten().map(move |text| (at, text)).collect::<Vec<_>>()
         };
         let mut all: Vec<_> = fields.flat_map(of).collect();
         all.dedup();
@@ -137,13 +143,14 @@ impl Kind {
 
     /// Whether its frames are the begins and the ends of spans.
     pub(crate) fn is_end_of_span(&self) -> bool {
-        let is_edge = |field: &Field| field.metadata().get("role").is_some_and(|it| it == "edge");
-        self.what == What::Frames && self.fields.iter().any(is_edge)
+        let is_edge =
+            |field: &Field| field.metadata().get("role").is_some_and(|metadata| metadata == "edge");
+        self.what == EventRole::Frames && self.fields.iter().any(is_edge)
     }
 
     /// Whether each row is of one frame of a known kind.
     pub(crate) fn is_of_frames(&self) -> bool {
-        matches!(self.what, What::Frames | What::Spans)
+        matches!(self.what, EventRole::Frames | EventRole::Spans)
     }
 
     /// Whether its frames may cause others, or others them.
@@ -159,34 +166,40 @@ impl Kind {
     /// The number of the flow that goes through the points that an identity passes, of a boot.
     pub(crate) fn flow_of_point(
         of: &(usize, String),
-        rows: &Rows,
+        rows: &EventRows,
         row: usize,
         boot: &str,
     ) -> Option<u64> {
         let mut hash = DefaultHasher::new();
         ("point", boot, &of.1).hash(&mut hash);
         match rows.fields.get(of.0)?.get(row)? {
-            Value::Uint(value) => value.hash(&mut hash),
-            Value::Bytes(bytes) => bytes.hash(&mut hash),
+            FieldValue::Uint(value) => value.hash(&mut hash),
+            FieldValue::Bytes(bytes) => bytes.hash(&mut hash),
             _ => return None,
         }
         Some(hash.finish().max(1))
     }
 
     /// The number of the flow that goes through the steps of a chain of these `keys`, of a boot.
-    pub(crate) fn flow_of_chain(&self, keys: &[usize], rows: &Rows, row: usize, boot: &str) -> u64 {
+    pub(crate) fn flow_of_chain(
+        &self,
+        keys: &[usize],
+        rows: &EventRows,
+        row: usize,
+        boot: &str,
+    ) -> u64 {
         let mut hash = DefaultHasher::new();
         (boot, &self.buffer, &self.frame).hash(&mut hash);
         for value in keys.iter().map(|&key| rows.fields.get(key)?.get(row)) {
             match value {
                 None => 0.hash(&mut hash),
-                Some(Value::Int(value)) => i128::from(value).hash(&mut hash),
-                Some(Value::Uint(value)) => i128::from(value).hash(&mut hash),
-                Some(Value::Bool(value)) => value.hash(&mut hash),
-                Some(Value::Word(text) | Value::Text(text)) => text.hash(&mut hash),
-                Some(Value::Bytes(bytes)) => bytes.hash(&mut hash),
+                Some(FieldValue::Int(value)) => i128::from(value).hash(&mut hash),
+                Some(FieldValue::Uint(value)) => i128::from(value).hash(&mut hash),
+                Some(FieldValue::Bool(value)) => value.hash(&mut hash),
+                Some(FieldValue::Word(text) | FieldValue::Text(text)) => text.hash(&mut hash),
+                Some(FieldValue::Bytes(bytes)) => bytes.hash(&mut hash),
                 // No key is one.
-                Some(Value::Float(_)) => {}
+                Some(FieldValue::Float(_)) => {}
             }
         }
         // 0 is no flow.
@@ -196,18 +209,19 @@ impl Kind {
     /// What the curve of a field is called.
     pub(crate) fn curve(&self, field: usize) -> String {
         match self.what {
-            What::Counter | What::Histogram => format!("{}.{}", self.buffer, self.frame),
+            EventRole::Counter | EventRole::Histogram => format!("{}.{}", self.buffer, self.frame),
             _ => format!("{}.{}", self.frame, self.fields[field].name()),
         }
     }
 
     /// The places of counters.
     pub(crate) fn counters(&self) -> Vec<usize> {
-        if self.what == What::Counter {
+        if self.what == EventRole::Counter {
             return vec![0];
         }
-        let is_one = |it: &usize| {
-            Marks::of(&self.fields[*it]).counter && self.fields[*it].data_type().is_numeric()
+        let is_one = |index: &usize| {
+            Marks::from_field(&self.fields[*index]).counter
+                && self.fields[*index].data_type().is_numeric()
         };
         (0..self.fields.len()).filter(is_one).collect()
     }
@@ -215,7 +229,7 @@ impl Kind {
 
 /// Rows of one kind.
 #[derive(Debug, Clone)]
-pub struct Rows {
+pub struct EventRows {
     begin: Longs,
     /// None: NULL in all rows.
     dur: Option<Longs>,
@@ -223,23 +237,23 @@ pub struct Rows {
     placed: Option<BooleanArray>,
     /// None: true in all rows.
     first: Option<BooleanArray>,
-    pub(crate) capture: Words,
-    pub(crate) buffer: Words,
-    pub(crate) segment: Words,
+    pub(crate) capture: WordColumn,
+    pub(crate) buffer: WordColumn,
+    pub(crate) segment: WordColumn,
     ring: PrimitiveArray<Int32Type>,
     seqno: PrimitiveArray<Int64Type>,
-    pub(crate) host: Words,
+    pub(crate) host: WordColumn,
     pid: PrimitiveArray<Int32Type>,
     tid: PrimitiveArray<Int32Type>,
     pub(crate) fields: Vec<Column>,
 }
 
-impl Rows {
+impl EventRows {
     /// The rows of a batch whose columns are [`COLUMNS`] and fields.
     ///
     /// # Errors
     /// They are not.
-    pub fn of(batch: &RecordBatch) -> io::Result<Rows> {
+    pub fn from_batch(batch: &RecordBatch) -> io::Result<EventRows> {
         let columns = batch.columns();
         if columns.len() < COLUMNS.len() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "columns are missing"));
@@ -256,8 +270,8 @@ impl Rows {
             let column = columns[at].as_boolean_opt();
             column.cloned().ok_or_else(|| unexpected(columns[at].data_type()))
         };
-        let words = |at: usize| Words::of(&columns[at]);
-        Ok(Rows {
+        let words = |at: usize| WordColumn::from_column(&columns[at]);
+        Ok(EventRows {
             begin: long(0)?,
             dur: Some(long(1)?),
             placed: Some(bool(2)?),
@@ -270,7 +284,10 @@ impl Rows {
             host: words(9)?,
             pid: int(10)?,
             tid: int(11)?,
-            fields: columns[COLUMNS.len()..].iter().map(Column::of).collect::<Result<_, _>>()?,
+            fields: columns[COLUMNS.len()..]
+                .iter()
+                .map(Column::from_column)
+                .collect::<Result<_, _>>()?,
         })
     }
 
@@ -280,8 +297,8 @@ impl Rows {
         batch: &RecordBatch,
         layout: &EventColumns,
         (interval, start): (Option<usize>, i64),
-    ) -> io::Result<Rows> {
-        let (columns, times) = (batch.columns(), layout.times.of(batch));
+    ) -> io::Result<EventRows> {
+        let (columns, times) = (batch.columns(), layout.times.times(batch));
         let rows = 0..batch.num_rows();
         let of_rows = |what: &dyn Fn(usize) -> bool| {
             BooleanArray::from_iter(rows.clone().map(|row| Some(what(row))))
@@ -306,18 +323,18 @@ impl Rows {
             ints.cloned().ok_or_else(|| unexpected(column.data_type()))
         };
         let numbers = seqno.as_primitive_opt::<Int64Type>();
-        let fields = layout.fields.iter().map(|&at| Column::of(&columns[at]));
-        Ok(Rows {
+        let fields = layout.fields.iter().map(|&at| Column::from_column(&columns[at]));
+        Ok(EventRows {
             begin,
             dur,
             placed,
             first,
-            capture: Words::of(capture)?,
-            buffer: Words::of(buffer)?,
-            segment: Words::of(segment)?,
+            capture: WordColumn::from_column(capture)?,
+            buffer: WordColumn::from_column(buffer)?,
+            segment: WordColumn::from_column(segment)?,
             ring: int(ring)?,
             seqno: numbers.cloned().ok_or_else(|| unexpected(seqno.data_type()))?,
-            host: Words::of(host)?,
+            host: WordColumn::from_column(host)?,
             pid: int(pid)?,
             tid: int(tid)?,
             fields: fields.collect::<Result<_, _>>()?,
@@ -347,7 +364,7 @@ impl Rows {
 
     /// Whether its time is its own.
     pub fn placed(&self, row: usize) -> bool {
-        self.placed.as_ref().is_none_or(|it| it.is_valid(row) && it.value(row))
+        self.placed.as_ref().is_none_or(|placed| placed.is_valid(row) && placed.value(row))
     }
 
     pub(crate) fn end(&self, row: usize) -> i64 {
@@ -355,7 +372,7 @@ impl Rows {
     }
 
     pub(crate) fn first(&self, row: usize) -> bool {
-        self.first.as_ref().is_none_or(|it| it.is_valid(row) && it.value(row))
+        self.first.as_ref().is_none_or(|first| first.is_valid(row) && first.value(row))
     }
 
     pub(crate) fn ring(&self, row: usize) -> Option<i32> {
@@ -382,12 +399,12 @@ impl Rows {
 
     /// What is missing: how many frames, and why.
     pub(crate) fn missing(&self, row: usize) -> (i64, &str) {
-        let count = match self.fields.first().and_then(|it| it.get(row)) {
-            Some(Value::Int(count)) => count,
+        let count = match self.fields.first().and_then(|field| field.get(row)) {
+            Some(FieldValue::Int(count)) => count,
             _ => 0,
         };
-        let cause = match self.fields.get(1).and_then(|it| it.get(row)) {
-            Some(Value::Word(cause) | Value::Text(cause)) => cause,
+        let cause = match self.fields.get(1).and_then(|field| field.get(row)) {
+            Some(FieldValue::Word(cause) | FieldValue::Text(cause)) => cause,
             _ => "",
         };
         (count, cause)
@@ -410,7 +427,7 @@ pub(crate) fn is_loss(cause: &str) -> bool {
 
 /// What two clocks said at one moment, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub struct ClockPair {
     /// CLOCK_MONOTONIC.
     pub monotonic: u64,
     /// CLOCK_REALTIME.
@@ -420,13 +437,13 @@ pub struct Reading {
 /// A trace that is being written.
 pub trait Trace {
     /// Says of which rows the next events of that kind are.
-    fn turn_to(&mut self, kind: usize, rows: &Rows);
+    fn turn_to(&mut self, kind: usize, rows: &EventRows);
 
     /// Takes in a row of the kind of that number.
     ///
     /// # Errors
     /// It cannot be written.
-    fn event(&mut self, kind: usize, rows: &Rows, row: usize) -> io::Result<()>;
+    fn event(&mut self, kind: usize, rows: &EventRows, row: usize) -> io::Result<()>;
 
     /// Writes what is left.
     ///

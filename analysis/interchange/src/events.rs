@@ -5,20 +5,20 @@ use ppt_query::arrow::datatypes::{DataType, Field, Int64Type};
 use ppt_query::datafusion::functions::core::expr_fn::coalesce;
 use ppt_query::datafusion::logical_expr::{Expr, lit};
 use ppt_query::datafusion::prelude::{DataFrame, cast, ident};
-use ppt_query::{Engine, FrameTable, QueryError, Table, dropped_causes};
+use ppt_query::{CaptureTable, Engine, FrameTable, QueryError, dropped_causes};
 
 use crate::edges::edges;
-use crate::event::{COLUMNS, Form, Kind, Reading, What};
-use crate::frame_kind::{FrameKinds, IntervalColumns, Names, fields};
-use crate::metrics::Metrics;
+use crate::event::{COLUMNS, ClockPair, EventRole, EventSchema, TraceFormat};
+use crate::frame_kind::{ColumnNames, FrameKinds, IntervalColumns, fields};
+use crate::metrics::EngineMetrics;
 use crate::selection::TraceSelection;
-use crate::source::{Source, Sources, column, order};
+use crate::source::{Sources, TraceRows, column, order};
 
 /// The events of the captures of an engine, as a format has them.
 #[derive(Debug)]
 pub struct Events<'a> {
     engine: &'a Engine,
-    form: Form,
+    form: TraceFormat,
     /// The time of what has none, ns since the epoch.
     start: i64,
 }
@@ -33,7 +33,7 @@ fn ns(column: &str) -> Expr {
 
 impl<'a> Events<'a> {
     /// The events of `engine`'s captures for a trace of that `form`.
-    pub fn new(engine: &'a Engine, form: Form) -> Events<'a> {
+    pub fn new(engine: &'a Engine, form: TraceFormat) -> Events<'a> {
         Events { engine, form, start: engine.set().began().unwrap_or(0) }
     }
 
@@ -44,75 +44,75 @@ impl<'a> Events<'a> {
     pub async fn sources(
         &self,
         selection: &TraceSelection,
-    ) -> Result<(Vec<Kind>, Sources), QueryError> {
+    ) -> Result<(Vec<EventSchema>, Sources), QueryError> {
         let (mut kinds, mut all) = (Vec::new(), Vec::new());
         let mut tables = Vec::new();
         for frame in &selection.frames {
             let intervals = match self.form {
                 // Events of CTF are points; their fields tell how long things took.
-                Form::Ctf => Vec::new(),
+                TraceFormat::Ctf => Vec::new(),
                 _ => IntervalColumns::all(frame.table.as_ref()),
             };
             let first = kinds.len();
             kinds.extend(intervals.iter().map(|interval| self.kind(frame, Some(interval))));
             kinds.push(self.kind(frame, None));
-            all.resize_with(kinds.len(), || Source::Frames);
+            all.resize_with(kinds.len(), || TraceRows::Frames);
             tables.push(FrameKinds { frame: frame.clone(), intervals, first });
             if let Some((kind, rows)) = self.closed_spans(frame).await? {
                 kinds.push(kind);
-                all.push(Source::Sorted(rows));
+                all.push(TraceRows::Sorted(rows));
             }
         }
         let mut add = |kind, source| {
             kinds.push(kind);
             all.push(source);
         };
-        let frames_table = self.engine.tables().into_iter().find(|it| it.0 == "frames");
+        let frames_table = self.engine.tables().into_iter().find(|table| table.0 == "frames");
         if let (true, Some((_, table))) = (selection.unknown, frames_table) {
             let table = table.as_ref();
-            let drained = fields(table).next().map(|it| table.schema().field(it).clone());
+            let drained = fields(table).next().map(|field| table.schema().field(field).clone());
             let of = self.engine.context().table("frames").await?;
             let of = of.filter(ident("frame").is_null())?;
-            let kind = Kind {
-                what: What::Unknown,
+            let kind = EventSchema {
+                what: EventRole::Unknown,
                 buffer: String::new(),
                 frame: String::new(),
                 interval: None,
                 fields: drained.into_iter().collect(),
-                seqno: Names::of(table).seqno().to_owned(),
+                seqno: ColumnNames::from_table(table).seqno().to_owned(),
             };
             let rows = of.select(self.columns(table, None, lit(true)))?;
-            add(kind, Source::Unknown(rows.sort(order(self.last_is_outer(false)))?));
+            add(kind, TraceRows::Unknown(rows.sort(order(self.last_is_outer(false)))?));
         }
         for frame in &selection.with_spans_alone {
             if let Some((kind, rows)) = self.closed_spans(frame).await? {
-                add(kind, Source::Sorted(rows));
+                add(kind, TraceRows::Sorted(rows));
             }
         }
-        let metrics = Metrics::new(self.engine, self.form, self.start);
+        let metrics = EngineMetrics::new(self.engine, self.form, self.start);
         if selection.counters {
             for (kind, rows) in metrics.counters().await? {
-                add(kind, Source::Sorted(rows));
+                add(kind, TraceRows::Sorted(rows));
             }
         }
         if selection.histograms {
             for (kind, rows) in metrics.histograms().await? {
-                add(kind, Source::Sorted(rows));
+                add(kind, TraceRows::Sorted(rows));
             }
         }
         if selection.states {
             let (kind, rows) = self.states().await?;
-            add(kind, Source::Sorted(rows));
+            add(kind, TraceRows::Sorted(rows));
         }
         let (kind, rows) = self.missing(selection).await?;
-        add(kind, Source::Sorted(rows));
+        add(kind, TraceRows::Sorted(rows));
         let mut edges_are_unknown = None;
-        if self.form == Form::Otlp {
+        if self.form == TraceFormat::Otlp {
             match edges(self.engine, &kinds).await {
                 Ok(None) => {}
                 Ok(Some((kind, rows))) => {
                     kinds.push(kind);
-                    all.push(Source::Sorted(rows));
+                    all.push(TraceRows::Sorted(rows));
                 }
                 // What else there is can be told.
                 Err(QueryError::Incomparable(why)) => edges_are_unknown = Some(why),
@@ -127,14 +127,14 @@ impl<'a> Events<'a> {
     async fn closed_spans(
         &self,
         frame: &FrameTable,
-    ) -> Result<Option<(Kind, DataFrame)>, QueryError> {
-        let spans = self.engine.spans(frame).filter(|_| self.form != Form::Ctf);
+    ) -> Result<Option<(EventSchema, DataFrame)>, QueryError> {
+        let spans = self.engine.spans(frame).filter(|_| self.form != TraceFormat::Ctf);
         let spans = spans.and_then(|spans| Some((IntervalColumns::whole(&spans)?, spans)));
         let Some((interval, spans)) = spans else { return Ok(None) };
         let rows = self.engine.context().table(spans.name.clone()).await?;
         let columns = self.columns(spans.table.as_ref(), Some(&interval), lit(false));
         let rows = rows.filter(interval.is_there())?.select(columns)?;
-        let kind = Kind { what: What::Spans, ..self.kind(&spans, None) };
+        let kind = EventSchema { what: EventRole::Spans, ..self.kind(&spans, None) };
         Ok(Some((kind, rows.sort(order(self.last_is_outer(true)))?)))
     }
 
@@ -176,9 +176,9 @@ impl<'a> Events<'a> {
     }
 
     /// What threads did, as the kernel tells. Waits are called by their calls.
-    async fn states(&self) -> Result<(Kind, DataFrame), QueryError> {
+    async fn states(&self) -> Result<(EventSchema, DataFrame), QueryError> {
         let [begin, dur, placed, first, capture, of_buffer, segment, ring, seqno, host, pid, tid] =
-            COLUMNS.map(|it| format!("AS \"{}\"", column(it)));
+            COLUMNS.map(|text| format!("AS \"{}\"", column(text)));
         let none = |ty: &str| format!("arrow_cast(NULL, '{ty}')");
         let (long, int, word) = (none("Int64"), none("Int32"), none("Dictionary(Int32, Utf8)"));
         let sql = format!(
@@ -191,11 +191,11 @@ impl<'a> Events<'a> {
         );
         let rows = self.engine.sql(&sql).await?;
         let fields = rows.schema().as_arrow().fields().iter().skip(COLUMNS.len());
-        let mut fields: Vec<Field> = fields.map(|it| it.as_ref().clone()).collect();
+        let mut fields: Vec<Field> = fields.map(|field| field.as_ref().clone()).collect();
         let named = ("attributes".to_owned(), "name".to_owned());
         fields[0].set_metadata([named].into());
-        let kind = Kind {
-            what: What::States,
+        let kind = EventSchema {
+            what: EventRole::States,
             buffer: "kernel".to_owned(),
             frame: "thread_states".to_owned(),
             interval: None,
@@ -205,26 +205,26 @@ impl<'a> Events<'a> {
         Ok((kind, rows))
     }
 
-    fn kind(&self, frame: &FrameTable, interval: Option<&IntervalColumns>) -> Kind {
+    fn kind(&self, frame: &FrameTable, interval: Option<&IntervalColumns>) -> EventSchema {
         let table = frame.table.as_ref();
-        Kind {
-            what: What::Frames,
+        EventSchema {
+            what: EventRole::Frames,
             buffer: frame.buffer.clone(),
             frame: frame.frame.clone(),
-            interval: interval.map(|it| it.name.clone()),
-            fields: fields(table).map(|it| table.schema().field(it).clone()).collect(),
-            seqno: Names::of(table).seqno().to_owned(),
+            interval: interval.map(|interval| interval.name.clone()),
+            fields: fields(table).map(|field| table.schema().field(field).clone()).collect(),
+            seqno: ColumnNames::from_table(table).seqno().to_owned(),
         }
     }
 
     /// What is selected of a table: [`COLUMNS`], and the fields.
     fn columns(
         &self,
-        table: &dyn Table,
+        table: &dyn CaptureTable,
         interval: Option<&IntervalColumns>,
         first: Expr,
     ) -> Vec<Expr> {
-        let names = Names::of(table);
+        let names = ColumnNames::from_table(table);
         let time = coalesce(vec![ns(&names.ts), ns(&names.drained)]);
         let placed = match interval {
             Some(_) => lit(true),
@@ -239,7 +239,7 @@ impl<'a> Events<'a> {
             None => cast(lit(ppt_query::datafusion::common::ScalarValue::Null), DataType::Int64),
         };
         let made = [begin, dur, placed, first].into_iter();
-        let identity = names.identity.iter().map(|it| ident(it.as_str()));
+        let identity = names.identity.iter().map(|text| ident(text.as_str()));
         let fixed = made.chain(identity).zip(COLUMNS);
         let mut select: Vec<Expr> = fixed.map(|(expr, name)| expr.alias(column(name))).collect();
         // One that is made is selected beside the field that it is made of.
@@ -250,14 +250,17 @@ impl<'a> Events<'a> {
 
     /// Whether, of equal slices, the one that was written last is around the others.
     pub(crate) fn last_is_outer(&self, is_slice: bool) -> bool {
-        is_slice && self.form != Form::Ctf
+        is_slice && self.form != TraceFormat::Ctf
     }
 
     /// What is missing, of the buffers that are told of.
-    async fn missing(&self, selection: &TraceSelection) -> Result<(Kind, DataFrame), QueryError> {
+    async fn missing(
+        &self,
+        selection: &TraceSelection,
+    ) -> Result<(EventSchema, DataFrame), QueryError> {
         let mut buffers = selection.buffers();
         let words = |words: &[&str]| {
-            let quoted = words.iter().map(|it| format!("'{}'", it.replace('\'', "''")));
+            let quoted = words.iter().map(|text| format!("'{}'", text.replace('\'', "''")));
             quoted.collect::<Vec<_>>().join(", ")
         };
         if buffers.is_empty() {
@@ -266,7 +269,7 @@ impl<'a> Events<'a> {
         let (buffers, causes) = (words(&buffers), words(&dropped_causes()));
         let start = self.start;
         let [begin, dur, placed, first, capture, buffer, segment, ring, seqno, host, pid, tid] =
-            COLUMNS.map(|it| format!("AS \"{}\"", column(it)));
+            COLUMNS.map(|text| format!("AS \"{}\"", column(text)));
         let long = |of: &str| format!("arrow_cast({of}, 'Int64')");
         let (lo, hi, none) = (long("ts_lo"), long("ts_hi"), long("NULL"));
         let int = "arrow_cast(NULL, 'Int32')";
@@ -286,9 +289,9 @@ impl<'a> Events<'a> {
         );
         let rows = self.engine.sql(&sql).await?;
         let schema = rows.schema().as_arrow().clone();
-        let fields = schema.fields()[COLUMNS.len()..].iter().map(|it| it.as_ref().clone());
-        let kind = Kind {
-            what: What::Missing,
+        let fields = schema.fields()[COLUMNS.len()..].iter().map(|field| field.as_ref().clone());
+        let kind = EventSchema {
+            what: EventRole::Missing,
             buffer: String::new(),
             frame: String::new(),
             interval: None,
@@ -302,7 +305,7 @@ impl<'a> Events<'a> {
     ///
     /// # Errors
     /// See [`QueryError`].
-    pub async fn readings(&self) -> Result<Vec<Reading>, QueryError> {
+    pub async fn readings(&self) -> Result<Vec<ClockPair>, QueryError> {
         let sql = "SELECT a_before + (a_after - a_before) / 2 AS a, b FROM clocks \
                    WHERE clock_a = 'monotonic' AND clock_b = 'realtime' \
                      AND (SELECT count(DISTINCT boot_id) FROM captures) = 1 ORDER BY a";
@@ -311,7 +314,7 @@ impl<'a> Events<'a> {
             let long = |at: usize| batch.column(at).as_primitive::<Int64Type>().values().iter();
             let known = long(0).zip(long(1)).filter_map(|(&a, &b)| {
                 let (monotonic, realtime) = (u64::try_from(a).ok()?, u64::try_from(b).ok()?);
-                Some(Reading { monotonic, realtime })
+                Some(ClockPair { monotonic, realtime })
             });
             readings.extend(known);
         }

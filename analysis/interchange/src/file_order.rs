@@ -11,13 +11,13 @@ use ppt_query::arrow::compute::filter_record_batch;
 use ppt_query::datafusion::error::DataFusionError;
 use ppt_query::{Engine, FrameColumns, FramesTogether, Lots, QueryError};
 
-use crate::event::Rows;
+use crate::event::EventRows;
 use crate::events::Events;
 use crate::frame_kind::{EventColumns, FrameKinds, TimeColumns};
 
 /// Rows that were read one after the other.
 #[derive(Debug, Clone, Copy)]
-struct Block {
+struct RowBlock {
     /// How many of its rows are events.
     wanted: usize,
     /// The bytes that are in memory as long as one of them is.
@@ -29,9 +29,9 @@ struct Block {
     last: i64,
 }
 
-impl Block {
-    fn new() -> Block {
-        Block { wanted: 0, bytes: 0, left: 0, first: i64::MAX, last: i64::MIN }
+impl RowBlock {
+    fn new() -> RowBlock {
+        RowBlock { wanted: 0, bytes: 0, left: 0, first: i64::MAX, last: i64::MIN }
     }
 }
 
@@ -39,7 +39,7 @@ impl Block {
 pub(crate) struct FileOrder {
     lots: Option<Lots>,
     /// By lot.
-    blocks: Vec<Block>,
+    blocks: Vec<RowBlock>,
     /// The lot of the next row.
     next: usize,
     kinds: Vec<FrameKinds>,
@@ -57,7 +57,7 @@ pub(crate) struct FileOrder {
 /// Rows of one kind of events that were read together.
 pub(crate) struct Lot {
     pub kind: usize,
-    pub rows: Rows,
+    pub rows: EventRows,
     /// Those that are events, in their order.
     pub order: Vec<u32>,
     pub sorting: Sorting,
@@ -87,7 +87,8 @@ impl FileOrder {
         };
         let measured = LotIndex::read(engine, &order.kinds, (&columns, events.start())).await?;
         let Some(measured) = measured else {
-            order.sorted = order.kinds.iter().flat_map(FrameKinds::each).map(|it| it.0).collect();
+            order.sorted =
+                order.kinds.iter().flat_map(FrameKinds::each).map(|entry| entry.0).collect();
             return Ok(order);
         };
         order.may_be_unknown = measured.may_be_unknown;
@@ -139,8 +140,8 @@ impl FileOrder {
         to: &mut Vec<Lot>,
     ) -> Result<(), QueryError> {
         let (kinds, layout) = (&self.kinds[table], &self.layouts[table]);
-        let times = layout.times.of(batch);
-        for (kind, interval) in kinds.each().filter(|it| !self.sorted.contains(&it.0)) {
+        let times = layout.times.times(batch);
+        for (kind, interval) in kinds.each().filter(|entry| !self.sorted.contains(&entry.0)) {
             let rows = 0..batch.num_rows();
             let mut order: Vec<u32> =
                 rows.filter(|&row| times.is_event(interval, row)).map(|row| row as u32).collect();
@@ -153,9 +154,9 @@ impl FileOrder {
                 let wanted = (0..batch.num_rows()).map(is_event).collect::<BooleanArray>();
                 let own = filter_record_batch(batch, &wanted).map_err(DataFusionError::from)?;
                 order = (0..order.len() as u32).collect();
-                Rows::of_frames(&own, layout, of)?
+                EventRows::of_frames(&own, layout, of)?
             } else {
-                Rows::of_frames(batch, layout, of)?
+                EventRows::of_frames(batch, layout, of)?
             };
             let last_is_outer = interval.is_some() && self.last_is_outer;
             let sorting = Sorting::File { last_is_outer };
@@ -247,7 +248,7 @@ impl LotIndex {
                 let measure = &measures[*table];
                 // Text is part of the frames; the room for it grows by doubling.
                 let text = if measure.has_text { 2 * lot.bytes / rows.max(1) } else { 0 };
-                let times = measure.times.of(batch);
+                let times = measure.times.times(batch);
                 for (kind, interval) in measure.kinds.each() {
                     let (mut wanted, mut first, mut last) = (0, i64::MAX, i64::MIN);
                     for row in 0..batch.num_rows() {
@@ -274,8 +275,8 @@ impl LotIndex {
     }
 
     /// The lots, without the kinds that queries sort.
-    fn blocks(&self, sorted: &BTreeSet<usize>) -> Vec<Block> {
-        let mut blocks = vec![Block::new(); self.lots];
+    fn blocks(&self, sorted: &BTreeSet<usize>) -> Vec<RowBlock> {
+        let mut blocks = vec![RowBlock::new(); self.lots];
         let mut whole = None;
         for entry in self.entries.iter().filter(|entry| !sorted.contains(&entry.kind)) {
             let block = &mut blocks[entry.lot];
@@ -293,12 +294,12 @@ impl LotIndex {
 
     /// How many events of a kind there are.
     fn events(&self, kind: usize) -> usize {
-        self.entries.iter().filter(|it| it.kind == kind).map(|it| it.wanted).sum()
+        self.entries.iter().filter(|entry| entry.kind == kind).map(|entry| entry.wanted).sum()
     }
 
     /// The kinds that queries sort, so that the others hold at most `memory` bytes until what begins
     /// before them is read: as few as possible. And the lots without them.
-    fn divided(&self, memory: usize) -> (BTreeSet<usize>, Vec<Block>) {
+    fn divided(&self, memory: usize) -> (BTreeSet<usize>, Vec<RowBlock>) {
         let mut sorted = BTreeSet::new();
         let mut blocks = self.blocks(&sorted);
         let mut kinds: BTreeSet<usize> = self.entries.iter().map(|entry| entry.kind).collect();
@@ -322,7 +323,7 @@ impl LotIndex {
 
 /// Has each block say of all that follow what it says of itself: when the first row begins, and how many
 /// are wanted.
-fn look_ahead(blocks: &mut [Block]) {
+fn look_ahead(blocks: &mut [RowBlock]) {
     let (mut first, mut left) = (i64::MAX, 0);
     for block in blocks.iter_mut().rev() {
         first = first.min(block.first);
@@ -337,7 +338,7 @@ fn is_sparse(wanted: usize, rows: usize) -> bool {
 }
 
 /// The most bytes of rows that are held until those that begin before them are read.
-fn most_held(blocks: &[Block]) -> usize {
+fn most_held(blocks: &[RowBlock]) -> usize {
     // A block is held until all that follows begins after its last row.
     let mut more = vec![0isize; blocks.len() + 1];
     for (at, block) in blocks.iter().enumerate().filter(|(_, block)| block.wanted > 0) {
@@ -374,14 +375,14 @@ pub(crate) enum Sorting {
 
 impl Sorting {
     /// What tells apart rows of one beginning and length.
-    pub fn ties(self, rows: &Rows, row: usize) -> (i64, Option<i32>) {
+    pub fn ties(self, rows: &EventRows, row: usize) -> (i64, Option<i32>) {
         let Sorting::File { last_is_outer } = self else { return (0, None) };
         let seqno = rows.seqno(row).map(|seqno| if last_is_outer { !seqno } else { seqno });
         (seqno.unwrap_or(i64::MIN), rows.ring(row))
     }
 
     /// Puts rows into the order of events.
-    fn sort(self, rows: &Rows, order: &mut [u32]) {
+    fn sort(self, rows: &EventRows, order: &mut [u32]) {
         let rest = |row: usize| (Reverse(rows.dur(row)), self.ties(rows, row), rows.origin(row));
         let compare = |one: &u32, other: &u32| -> Ordering {
             let (one, other) = (*one as usize, *other as usize);
@@ -397,15 +398,15 @@ impl Sorting {
 mod tests {
     use super::*;
 
-    fn blocks(of: &[(usize, i64, i64)]) -> Vec<Block> {
-        let block = |&(wanted, first, last): &(usize, i64, i64)| Block {
+    fn blocks(of: &[(usize, i64, i64)]) -> Vec<RowBlock> {
+        let block = |&(wanted, first, last): &(usize, i64, i64)| RowBlock {
             wanted,
             bytes: wanted,
             left: 0,
             first,
             last,
         };
-        let mut blocks: Vec<Block> = of.iter().map(block).collect();
+        let mut blocks: Vec<RowBlock> = of.iter().map(block).collect();
         look_ahead(&mut blocks);
         blocks
     }

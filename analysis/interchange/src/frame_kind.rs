@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Field};
 use ppt_query::datafusion::logical_expr::{Expr, lit};
 use ppt_query::datafusion::prelude::ident;
-use ppt_query::{Bounded, FrameColumns, FrameTable, Number, Table, Word};
+use ppt_query::{Bounded, BoundedNumber, BoundedText, CaptureTable, FrameColumns, FrameTable};
 
 /// The frames of a table: a kind of events for each interval, and one for frames without an interval.
 #[derive(Debug)]
@@ -21,34 +21,35 @@ pub(crate) struct FrameKinds {
 }
 
 /// What the columns of a table are called.
-pub(crate) struct Names {
+pub(crate) struct ColumnNames {
     pub ts: String,
     pub drained: String,
     /// As in [`COLUMNS`](crate::COLUMNS), from the capture on.
     pub identity: [String; 8],
 }
 
-impl Names {
-    pub fn of(table: &dyn Table) -> Names {
+impl ColumnNames {
+    pub fn from_table(table: &dyn CaptureTable) -> ColumnNames {
         let schema = table.schema();
         let name = |what: Bounded, known: &str| {
-            let found = (0..schema.fields().len()).find(|&it| table.bounded(it) == Some(what));
-            found.map_or(known.to_owned(), |it| schema.field(it).name().clone())
+            let found =
+                (0..schema.fields().len()).find(|&index| table.bounded(index) == Some(what));
+            found.map_or(known.to_owned(), |found| schema.field(found).name().clone())
         };
         let word = |word, known| name(Bounded::Word(word), known);
         let number = |number, known| name(Bounded::Number(number), known);
-        Names {
-            ts: number(Number::Ts, "ts"),
-            drained: number(Number::Drained, "drained"),
+        ColumnNames {
+            ts: number(BoundedNumber::Ts, "ts"),
+            drained: number(BoundedNumber::Drained, "drained"),
             identity: [
-                word(Word::Capture, "capture"),
-                word(Word::Buffer, "buffer"),
-                word(Word::Segment, "segment"),
-                number(Number::Ring, "ring"),
-                number(Number::Seqno, "seqno"),
-                word(Word::Host, "host"),
-                number(Number::Pid, "pid"),
-                number(Number::Tid, "tid"),
+                word(BoundedText::Capture, "capture"),
+                word(BoundedText::Buffer, "buffer"),
+                word(BoundedText::Segment, "segment"),
+                number(BoundedNumber::Ring, "ring"),
+                number(BoundedNumber::Seqno, "seqno"),
+                word(BoundedText::Host, "host"),
+                number(BoundedNumber::Pid, "pid"),
+                number(BoundedNumber::Tid, "tid"),
             ],
         }
     }
@@ -69,16 +70,17 @@ pub(crate) struct IntervalColumns {
 
 impl IntervalColumns {
     /// Those of a table that have a place in time. CPU time has none.
-    pub fn all(table: &dyn Table) -> Vec<IntervalColumns> {
+    pub fn all(table: &dyn CaptureTable) -> Vec<IntervalColumns> {
         let fields = table.schema().fields();
         let said = |field: &Field, key: &str| field.metadata().get(key).cloned();
-        let lengths = fields.iter().filter(|it| said(it, "role").as_deref() == Some("length"));
+        let lengths =
+            fields.iter().filter(|field| said(field, "role").as_deref() == Some("length"));
         let interval = |length: &Arc<Field>| {
             let name = said(length, "interval")?;
-            let is_start = |it: &&Arc<Field>| {
-                matches!(it.data_type(), DataType::Timestamp(..))
-                    && said(it, "role").as_deref() == Some("start")
-                    && said(it, "interval").as_ref() == Some(&name)
+            let is_start = |field: &&Arc<Field>| {
+                matches!(field.data_type(), DataType::Timestamp(..))
+                    && said(field, "role").as_deref() == Some("start")
+                    && said(field, "interval").as_ref() == Some(&name)
             };
             let mut starts = fields.iter().filter(is_start);
             let start = starts.next()?.name().clone();
@@ -92,9 +94,10 @@ impl IntervalColumns {
     /// The whole of a span.
     pub fn whole(spans: &FrameTable) -> Option<IntervalColumns> {
         let table = spans.table.as_ref();
-        let is_dur = |it: &&Arc<Field>| it.metadata().get("role").is_some_and(|role| role == "dur");
+        let is_dur =
+            |field: &&Arc<Field>| field.metadata().get("role").is_some_and(|role| role == "dur");
         let dur = table.schema().fields().iter().find(is_dur)?;
-        Some(IntervalColumns { name: dur.name().clone(), start: Names::of(table).ts })
+        Some(IntervalColumns { name: dur.name().clone(), start: ColumnNames::from_table(table).ts })
     }
 
     /// Whether a row has it: as [`Lengths::is_there`].
@@ -106,9 +109,9 @@ impl IntervalColumns {
 }
 
 /// The columns that events tell: when the listener had the frame, and the fields.
-pub(crate) fn fields(table: &dyn Table) -> impl Iterator<Item = usize> + '_ {
-    let is_told = |it: &usize| match table.bounded(*it) {
-        None | Some(Bounded::Number(Number::Drained)) => true,
+pub(crate) fn fields(table: &dyn CaptureTable) -> impl Iterator<Item = usize> + '_ {
+    let is_told = |index: &usize| match table.bounded(*index) {
+        None | Some(Bounded::Number(BoundedNumber::Drained)) => true,
         Some(_) => false,
     };
     (0..table.schema().fields().len()).filter(is_told)
@@ -134,14 +137,14 @@ pub(crate) struct EventColumns {
 
 /// Columns of a table that are read.
 struct ReadColumns<'a> {
-    table: &'a dyn Table,
+    table: &'a dyn CaptureTable,
     columns: Vec<usize>,
 }
 
 impl ReadColumns<'_> {
     /// The place of a column among those that are read.
     fn place(&mut self, column: usize) -> usize {
-        let known = self.columns.iter().position(|it| *it == column);
+        let known = self.columns.iter().position(|index| *index == column);
         known.unwrap_or_else(|| {
             self.columns.push(column);
             self.columns.len() - 1
@@ -153,13 +156,13 @@ impl ReadColumns<'_> {
         self.place(column.expect("a name that the table has"))
     }
 
-    fn times(&mut self, names: &Names, intervals: &[IntervalColumns]) -> TimeColumns {
+    fn times(&mut self, names: &ColumnNames, intervals: &[IntervalColumns]) -> TimeColumns {
         TimeColumns {
             ts: self.named(&names.ts),
             drained: self.named(&names.drained),
             intervals: intervals
                 .iter()
-                .map(|it| (self.named(&it.start), self.named(&it.name)))
+                .map(|interval| (self.named(&interval.start), self.named(&interval.name)))
                 .collect(),
         }
     }
@@ -176,14 +179,15 @@ impl FrameKinds {
     pub fn times(&self) -> (FrameColumns, TimeColumns) {
         let table = self.frame.table.as_ref();
         let mut chosen = ReadColumns { table, columns: Vec::new() };
-        let times = chosen.times(&Names::of(table), &self.intervals);
+        let times = chosen.times(&ColumnNames::from_table(table), &self.intervals);
         (FrameColumns { frame: self.frame.clone(), columns: chosen.columns }, times)
     }
 
     /// All columns of events.
     pub fn columns(&self) -> (FrameColumns, EventColumns) {
         let table = self.frame.table.as_ref();
-        let (names, mut chosen) = (Names::of(table), ReadColumns { table, columns: Vec::new() });
+        let (names, mut chosen) =
+            (ColumnNames::from_table(table), ReadColumns { table, columns: Vec::new() });
         let times = chosen.times(&names, &self.intervals);
         let identity = std::array::from_fn(|at| chosen.named(&names.identity[at]));
         let fields = fields(table).map(|column| chosen.place(column)).collect();
@@ -229,7 +233,7 @@ pub(crate) struct Times {
 
 impl TimeColumns {
     /// Those of a batch.
-    pub fn of(&self, batch: &RecordBatch) -> Times {
+    pub fn times(&self, batch: &RecordBatch) -> Times {
         let lengths = |&(start, length): &(usize, usize)| Lengths {
             start: longs(batch.column(start)),
             length: longs(batch.column(length)),

@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn there_are_not_more_lanes_than_anybody_can_see() {
-        let slices: Vec<_> = (0..1000).map(|it| (it, 5000 + it)).collect();
+        let slices: Vec<_> = (0..1000).map(|number| (number, 5000 + number)).collect();
         let (lanes, ends) = placed(&slices);
         assert_eq!(lanes[..MOST], (0..MOST).map(Some).collect::<Vec<_>>());
         assert!(lanes[MOST..].iter().all(Option::is_none) && ends == MOST);

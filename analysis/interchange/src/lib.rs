@@ -27,9 +27,9 @@ mod values;
 
 pub use chrome::Chrome;
 pub use ctf::Ctf;
-pub use event::{COLUMNS, Form, Kind, Marks, Reading, Rows, Trace, What};
+pub use event::{COLUMNS, ClockPair, EventRole, EventRows, EventSchema, Marks, Trace, TraceFormat};
 pub use events::Events;
-pub use merge::{Merge, Run};
+pub use merge::{Merge, RowRun};
 pub use otlp::{Encoding, Otlp, Resources};
 pub use perfetto::Perfetto;
 pub use selection::TraceSelection;

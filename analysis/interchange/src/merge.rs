@@ -7,14 +7,14 @@ use futures::StreamExt;
 use ppt_query::QueryError;
 use ppt_query::datafusion::execution::SendableRecordBatchStream;
 
-use crate::event::Rows;
+use crate::event::EventRows;
 use crate::events::Events;
 use crate::file_order::{FileOrder, Lot, Sorting};
-use crate::source::{Source, Sources};
+use crate::source::{Sources, TraceRows};
 
 /// The place of a row, or of what is still to be read, in the order of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct MergeKey {
     /// When it begins, ns since the epoch.
     begin: i64,
     /// What is still to be read comes before the rows that begin as soon as it may.
@@ -33,7 +33,7 @@ pub struct Merge {
     /// By kind; None: it has no rows of its own.
     sorted: Vec<Option<SendableRecordBatchStream>>,
     frames: Option<FileOrder>,
-    next: BinaryHeap<Reverse<Item>>,
+    next: BinaryHeap<Reverse<HeapItem>>,
     batches: usize,
 }
 
@@ -44,13 +44,13 @@ impl std::fmt::Debug for Merge {
 }
 
 /// What is next in the heap.
-struct Item {
-    key: Key,
+struct HeapItem {
+    key: MergeKey,
     /// The rows; None: frames are to be read.
-    batch: Option<Box<Batch>>,
+    batch: Option<Box<PendingBatch>>,
 }
 
-impl Item {
+impl HeapItem {
     /// What tells apart rows with one key: capture and segment, and of batches the one that was read
     /// first.
     fn tie(&self) -> Option<Tie<'_>> {
@@ -61,29 +61,29 @@ impl Item {
 /// Capture, segment, number of the batch.
 type Tie<'a> = (Option<&'a str>, Option<&'a str>, usize);
 
-impl PartialEq for Item {
+impl PartialEq for HeapItem {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Item {}
+impl Eq for HeapItem {}
 
-impl PartialOrd for Item {
+impl PartialOrd for HeapItem {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Item {
+impl Ord for HeapItem {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key.cmp(&other.key).then_with(|| self.tie().cmp(&other.tie()))
     }
 }
 
 /// A batch on its way.
-struct Batch {
-    rows: Rows,
+struct PendingBatch {
+    rows: EventRows,
     /// The rows that are events, in their order.
     order: Vec<u32>,
     /// How many of them are done.
@@ -92,13 +92,13 @@ struct Batch {
     number: usize,
 }
 
-impl Batch {
+impl PendingBatch {
     /// The place of a row that is not done.
-    fn key(&self, kind: usize, at: usize) -> Key {
+    fn key(&self, kind: usize, at: usize) -> MergeKey {
         let row = self.order[at] as usize;
         let (seqno, ring) = self.sorting.ties(&self.rows, row);
         let (begin, dur) = (self.rows.begin(row), Reverse(self.rows.dur(row)));
-        Key { begin, is_row: true, dur, kind, seqno, ring }
+        MergeKey { begin, is_row: true, dur, kind, seqno, ring }
     }
 
     fn tie(&self, at: usize) -> Tie<'_> {
@@ -107,7 +107,7 @@ impl Batch {
     }
 
     /// Whether a row that is not done comes before another batch.
-    fn is_before(&self, kind: usize, at: usize, other: &Item) -> bool {
+    fn is_before(&self, kind: usize, at: usize, other: &HeapItem) -> bool {
         let row = self.order[at] as usize;
         self.rows.begin(row) < other.key.begin
             || self
@@ -120,11 +120,11 @@ impl Batch {
 
 /// Rows of one kind that follow each other.
 #[derive(Debug, Clone, Copy)]
-pub struct Run<'a> {
+pub struct RowRun<'a> {
     /// The number of the kind.
     pub kind: usize,
     /// The batch.
-    pub rows: &'a Rows,
+    pub rows: &'a EventRows,
     /// Which of its rows, in their order.
     pub which: &'a [u32],
 }
@@ -152,9 +152,9 @@ impl Merge {
         merge.frames = Some(frames);
         for (kind, source) in all.into_iter().enumerate() {
             let rows = match source {
-                Source::Sorted(rows) => Some(rows),
-                Source::Unknown(rows) => Some(rows).filter(|_| may_be_unknown),
-                Source::Frames => None,
+                TraceRows::Sorted(rows) => Some(rows),
+                TraceRows::Unknown(rows) => Some(rows).filter(|_| may_be_unknown),
+                TraceRows::Frames => None,
             };
             if let Some(rows) = rows {
                 merge.sorted[kind] = Some(rows.execute_stream().await?);
@@ -172,7 +172,7 @@ impl Merge {
                 self.sorted[kind] = None;
                 return Ok(());
             };
-            let rows = Rows::of(&batch?)?;
+            let rows = EventRows::from_batch(&batch?)?;
             if !rows.is_empty() {
                 let order = (0..rows.len() as u32).collect();
                 self.push(Lot { kind, rows, order, sorting: Sorting::Sorted });
@@ -188,8 +188,8 @@ impl Merge {
         let lots = frames.read().await?;
         if let Some(begin) = frames.still() {
             let (is_row, dur, kind) = (false, Reverse(Some(i64::MAX)), 0);
-            let key = Key { begin, is_row, dur, kind, seqno: 0, ring: None };
-            self.next.push(Reverse(Item { key, batch: None }));
+            let key = MergeKey { begin, is_row, dur, kind, seqno: 0, ring: None };
+            self.next.push(Reverse(HeapItem { key, batch: None }));
         }
         lots.into_iter().for_each(|lot| self.push(lot));
         Ok(())
@@ -198,9 +198,9 @@ impl Merge {
     fn push(&mut self, lot: Lot) {
         self.batches += 1;
         let Lot { kind, rows, order, sorting } = lot;
-        let batch = Batch { rows, order, done: 0, sorting, number: self.batches };
+        let batch = PendingBatch { rows, order, done: 0, sorting, number: self.batches };
         let key = batch.key(kind, 0);
-        self.next.push(Reverse(Item { key, batch: Some(Box::new(batch)) }));
+        self.next.push(Reverse(HeapItem { key, batch: Some(Box::new(batch)) }));
     }
 
     /// Gives the next rows to `take`; says how many, 0 at the end.
@@ -209,10 +209,10 @@ impl Merge {
     /// Those of the captures, and those of `take`.
     pub async fn next<E: From<QueryError>>(
         &mut self,
-        take: impl FnOnce(Run<'_>) -> Result<(), E>,
+        take: impl FnOnce(RowRun<'_>) -> Result<(), E>,
     ) -> Result<usize, E> {
         loop {
-            let Some(Reverse(Item { key, batch })) = self.next.pop() else { return Ok(0) };
+            let Some(Reverse(HeapItem { key, batch })) = self.next.pop() else { return Ok(0) };
             let kind = key.kind;
             let Some(mut batch) = batch else {
                 self.read_frames().await?;
@@ -227,10 +227,10 @@ impl Merge {
                 end += 1;
             }
             batch.done = end;
-            take(Run { kind, rows: &batch.rows, which: &batch.order[first..end] })?;
+            take(RowRun { kind, rows: &batch.rows, which: &batch.order[first..end] })?;
             if end < batch.order.len() {
                 let key = batch.key(kind, end);
-                self.next.push(Reverse(Item { key, batch: Some(batch) }));
+                self.next.push(Reverse(HeapItem { key, batch: Some(batch) }));
             } else {
                 self.read(kind).await?;
             }

@@ -4,43 +4,45 @@ use ppt_query::arrow::array::{Array, AsArray};
 use ppt_query::datafusion::prelude::DataFrame;
 use ppt_query::{Engine, QueryError, TotalValue};
 
-use crate::event::{COLUMNS, Form, Kind, MAY_FALL, What};
+use crate::event::{COLUMNS, EventRole, EventSchema, MAY_FALL, TraceFormat};
 use crate::source::{column, quoted};
 
 /// The counters and histograms of an engine.
-pub(crate) struct Metrics<'a> {
+pub(crate) struct EngineMetrics<'a> {
     engine: &'a Engine,
-    form: Form,
+    form: TraceFormat,
     /// The time of what has none, ns since the epoch.
     start: i64,
 }
 
-impl<'a> Metrics<'a> {
-    pub fn new(engine: &'a Engine, form: Form, start: i64) -> Metrics<'a> {
-        Metrics { engine, form, start }
+impl<'a> EngineMetrics<'a> {
+    pub fn new(engine: &'a Engine, form: TraceFormat, start: i64) -> EngineMetrics<'a> {
+        EngineMetrics { engine, form, start }
     }
 
     /// Each counter, added up over the threads of a process.
-    pub async fn counters(&self) -> Result<Vec<(Kind, DataFrame)>, QueryError> {
+    pub async fn counters(&self) -> Result<Vec<(EventSchema, DataFrame)>, QueryError> {
         let names = "SELECT DISTINCT arrow_cast(buffer, 'Utf8'), arrow_cast(name, 'Utf8'), \
                             arrow_cast(unit, 'Utf8') FROM counters ORDER BY 1, 2, 3";
         let mut all = Vec::new();
         for [buffer, name, unit] in self.names(names).await? {
-            all.push(self.counter(&buffer, &name, Some(&*unit).filter(|it| !it.is_empty())).await?);
+            all.push(
+                self.counter(&buffer, &name, Some(&*unit).filter(|text| !text.is_empty())).await?,
+            );
         }
         Ok(all)
     }
 
     /// Each histogram.
-    pub async fn histograms(&self) -> Result<Vec<(Kind, DataFrame)>, QueryError> {
+    pub async fn histograms(&self) -> Result<Vec<(EventSchema, DataFrame)>, QueryError> {
         let mut all = Vec::new();
         for total in self.engine.totals()? {
             let TotalValue::Histogram(_, is_time) = total.value else { continue };
             let of = (&*total.buffer, &*total.name);
             let unit = if is_time && total.unit.is_empty() { "ns" } else { &total.unit };
             match self.form {
-                Form::Ctf => all.push(self.histogram(of).await?),
-                Form::Otlp => {
+                TraceFormat::Ctf => all.push(self.histogram(of).await?),
+                TraceFormat::Otlp => {
                     let (mut kind, rows) = self.histogram(of).await?;
                     let said = ("unit".to_owned(), unit.to_owned());
                     kind.fields[0].set_metadata([said].into());
@@ -74,9 +76,9 @@ impl<'a> Metrics<'a> {
     async fn histogram(
         &self,
         (buffer, name): (&str, &str),
-    ) -> Result<(Kind, DataFrame), QueryError> {
+    ) -> Result<(EventSchema, DataFrame), QueryError> {
         let [begin, dur, placed, first, capture, of_buffer, segment, ring, seqno, host, pid, tid] =
-            COLUMNS.map(|it| format!("AS \"{}\"", column(it)));
+            COLUMNS.map(|text| format!("AS \"{}\"", column(text)));
         let long = "arrow_cast(NULL, 'Int64')";
         let sql = format!(
             "SELECT coalesce(arrow_cast(ts, 'Int64'), {start}) {begin}, {long} {dur}, \
@@ -91,12 +93,12 @@ impl<'a> Metrics<'a> {
         );
         let rows = self.engine.sql(&sql).await?;
         let fields = rows.schema().as_arrow().fields().iter().skip(COLUMNS.len());
-        let kind = Kind {
-            what: What::Histogram,
+        let kind = EventSchema {
+            what: EventRole::Histogram,
             buffer: buffer.to_owned(),
             frame: name.to_owned(),
             interval: None,
-            fields: fields.map(|it| it.as_ref().clone()).collect(),
+            fields: fields.map(|field| field.as_ref().clone()).collect(),
             seqno: "seqno".to_owned(),
         };
         Ok((kind, rows))
@@ -109,9 +111,9 @@ impl<'a> Metrics<'a> {
         (buffer, name): (&str, &str),
         what: &str,
         unit: &str,
-    ) -> Result<(Kind, DataFrame), QueryError> {
+    ) -> Result<(EventSchema, DataFrame), QueryError> {
         let [begin, dur, placed, first, capture, of_buffer, segment, ring, seqno, host, pid, tid] =
-            COLUMNS.map(|it| format!("AS \"{}\"", column(it)));
+            COLUMNS.map(|text| format!("AS \"{}\"", column(text)));
         let none = |ty: &str| format!("arrow_cast(NULL, '{ty}')");
         let (long, int, word) = (none("Int64"), none("Int32"), none("Dictionary(Int32, Utf8)"));
         let at = |share: f64| {
@@ -147,8 +149,8 @@ impl<'a> Metrics<'a> {
         let rows = self.engine.sql(&sql).await?;
         let value = rows.schema().as_arrow().field(COLUMNS.len()).clone();
         let said = (!unit.is_empty()).then(|| ("unit".to_owned(), unit.to_owned()));
-        let kind = Kind {
-            what: What::Counter,
+        let kind = EventSchema {
+            what: EventRole::Counter,
             buffer: buffer.to_owned(),
             frame: format!("{name}.{what}"),
             interval: None,
@@ -163,12 +165,13 @@ impl<'a> Metrics<'a> {
         buffer: &str,
         name: &str,
         unit: Option<&str>,
-    ) -> Result<(Kind, DataFrame), QueryError> {
+    ) -> Result<(EventSchema, DataFrame), QueryError> {
         let [begin, dur, placed, first, capture, of_buffer, segment, ring, seqno, host, pid, tid] =
-            COLUMNS.map(|it| format!("AS \"{}\"", column(it)));
+            COLUMNS.map(|text| format!("AS \"{}\"", column(text)));
         let none = |ty: &str| format!("arrow_cast(NULL, '{ty}')");
         let (long, int, word) = (none("Int64"), none("Int32"), none("Dictionary(Int32, Utf8)"));
-        let unit_is = unit.map_or("unit IS NULL".to_owned(), |it| format!("unit = {}", quoted(it)));
+        let unit_is =
+            unit.map_or("unit IS NULL".to_owned(), |unit| format!("unit = {}", quoted(unit)));
         // The rings of a reading have one time.
         let sql = format!(
             "SELECT coalesce(arrow_cast(ts, 'Int64'), {start}) {begin}, {long} {dur}, \
@@ -191,8 +194,8 @@ impl<'a> Metrics<'a> {
         let falls = self.engine.set().may_fall(buffer, name);
         let falls = falls.then(|| (MAY_FALL.to_owned(), String::new()));
         let said = unit.into_iter().chain(falls);
-        let kind = Kind {
-            what: What::Counter,
+        let kind = EventSchema {
+            what: EventRole::Counter,
             buffer: buffer.to_owned(),
             frame: name.to_owned(),
             interval: None,

@@ -25,16 +25,16 @@ use ppt_tables::Processes;
 
 pub use batch::Encoding;
 use batch::write_metrics;
-use histograms::Readings;
-use message::{KeyValue, Number, NumberDataPoint};
-use points::{MetricId, Point, Points};
+use histograms::HistogramReadings;
+use message::{KeyValue, NumberDataPoint, NumberValue};
+use points::{MetricId, MetricPoint, Points};
 pub use resource::Resources;
 use spans::SpanMaker;
 use traced_kind::TracedKind;
 
-use crate::event::{Kind, Rows, Trace, What};
+use crate::event::{EventRole, EventRows, EventSchema, Trace};
 use crate::threads::{PidScope, Threads};
-use crate::values::Value;
+use crate::values::FieldValue;
 
 /// Traces and metrics for OpenTelemetry.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub struct Otlp<W> {
     spans: SpanMaker,
     points: Points,
     /// By process and kind.
-    readings: HashMap<(usize, usize), Readings>,
+    readings: HashMap<(usize, usize), HistogramReadings>,
 }
 
 impl<W: Write> Otlp<W> {
@@ -61,12 +61,12 @@ impl<W: Write> Otlp<W> {
     pub fn new(
         (traces, metrics): (W, Option<W>),
         encoding: Encoding,
-        kinds: &[Kind],
+        kinds: &[EventSchema],
         (processes, resources): (Processes, Resources),
         start: i64,
     ) -> Otlp<W> {
-        let are_known = kinds.iter().any(|kind| kind.what == What::Edge);
-        let told = |kind: &Kind| Arc::new(TracedKind::new(kind, are_known));
+        let are_known = kinds.iter().any(|kind| kind.what == EventRole::Edge);
+        let told = |kind: &EventSchema| Arc::new(TracedKind::new(kind, are_known));
         Otlp {
             traces,
             metrics,
@@ -93,32 +93,32 @@ impl<W: Write> Otlp<W> {
         write_metrics(out, self.encoding, self.points.take(), resource)
     }
 
-    fn span(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+    fn span(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
         let of = self.kinds[number].clone();
-        let thread = self.threads.of(number, &of.kind, rows, row);
+        let thread = self.threads.thread(number, &of.kind, rows, row);
         self.spans.span(&of, (&self.threads, thread), rows, row);
         self.write_spans()
     }
 
     /// The curves of a row: those of a counter are sums, those of frames are values of their threads.
-    fn counters(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+    fn counters(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
         let of = self.kinds[number].clone();
         if of.counters.is_empty() || !rows.first(row) {
             return Ok(());
         }
-        let thread = self.threads.of(number, &of.kind, rows, row);
+        let thread = self.threads.thread(number, &of.kind, rows, row);
         let (process, _) = self.threads.get(thread);
         for &field in &of.counters {
             let value = match rows.fields.get(field).and_then(|column| column.get(row)) {
-                Some(Value::Int(value)) => Number::AsInt(value),
-                Some(Value::Uint(value)) => match i64::try_from(value) {
-                    Ok(value) => Number::AsInt(value),
-                    Err(_) => Number::AsDouble(value as f64),
+                Some(FieldValue::Int(value)) => NumberValue::AsInt(value),
+                Some(FieldValue::Uint(value)) => match i64::try_from(value) {
+                    Ok(value) => NumberValue::AsInt(value),
+                    Err(_) => NumberValue::AsDouble(value as f64),
                 },
-                Some(Value::Float(value)) => Number::AsDouble(value),
+                Some(FieldValue::Float(value)) => NumberValue::AsDouble(value),
                 _ => continue,
             };
-            let is_sum = of.kind.what == What::Counter;
+            let is_sum = of.kind.what == EventRole::Counter;
             let thread = rows.tid(row).filter(|_| !is_sum);
             let thread: Vec<KeyValue> =
                 thread.map(|tid| attributes::int("thread.id", tid.into())).into_iter().collect();
@@ -128,49 +128,47 @@ impl<W: Write> Otlp<W> {
                 attributes: thread,
                 value: Some(value),
             };
-            let point = match is_sum {
-                true => Point::Sum(point, !of.kind.may_fall()),
-                false => Point::Gauge(point),
+            let point = if is_sum {
+                MetricPoint::Sum(point, !of.kind.may_fall())
+            } else {
+                MetricPoint::Gauge(point)
             };
             self.point((process, number, field), point)?;
         }
         Ok(())
     }
 
-    fn histogram(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+    fn histogram(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
         let of = self.kinds[number].clone();
-        let thread = self.threads.of(number, &of.kind, rows, row);
+        let thread = self.threads.thread(number, &of.kind, rows, row);
         let (process, _) = self.threads.get(thread);
         let readings = self.readings.entry((process, number)).or_default();
         match readings.add(rows, row, self.start) {
-            Some(point) => self.point((process, number, 0), Point::Histogram(point)),
+            Some(point) => self.point((process, number, 0), MetricPoint::Histogram(point)),
             None => Ok(()),
         }
     }
 
-    fn point(&mut self, of: MetricId, point: Point) -> io::Result<()> {
+    fn point(&mut self, of: MetricId, point: MetricPoint) -> io::Result<()> {
         let kind = &self.kinds[of.1].kind;
         let name = || {
             let unit = kind.fields[of.2].metadata().get("unit").cloned();
             [kind.curve(of.2), unit.unwrap_or_default()]
         };
-        match self.points.push(of, name, point) {
-            true => self.write_points(),
-            false => Ok(()),
-        }
+        if self.points.push(of, name, point) { self.write_points() } else { Ok(()) }
     }
 }
 
 impl<W: Write> Trace for Otlp<W> {
-    fn turn_to(&mut self, kind: usize, rows: &Rows) {
+    fn turn_to(&mut self, kind: usize, rows: &EventRows) {
         self.threads.turn_to(kind, rows);
     }
 
-    fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+    fn event(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
         match self.kinds[number].kind.what {
-            What::Edge => self.spans.edge(rows, row),
-            What::Counter => self.counters(number, rows, row)?,
-            What::Histogram => self.histogram(number, rows, row)?,
+            EventRole::Edge => self.spans.edge(rows, row),
+            EventRole::Counter => self.counters(number, rows, row)?,
+            EventRole::Histogram => self.histogram(number, rows, row)?,
             _ => {
                 self.span(number, rows, row)?;
                 self.counters(number, rows, row)?;
@@ -187,7 +185,7 @@ impl<W: Write> Trace for Otlp<W> {
         last.sort_by_key(|&(of, _)| of);
         for ((process, number), mut readings) in last {
             if let Some(point) = readings.point(self.start) {
-                self.point((process, number, 0), Point::Histogram(point))?;
+                self.point((process, number, 0), MetricPoint::Histogram(point))?;
             }
         }
         self.write_points()?;

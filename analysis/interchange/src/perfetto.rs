@@ -16,19 +16,19 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use crate::event::{Kind, Reading, Rows, Trace, What, is_loss};
+use crate::event::{ClockPair, EventRole, EventRows, EventSchema, Trace, is_loss};
 use crate::lanes::Lanes;
 use crate::threads::{PidScope, Threads, Who};
-use crate::values::{Column, Value, hex};
-use encode::{Counter, Event, Note};
+use crate::values::{Column, FieldValue, hex};
+use encode::{CounterValue, Event, Note};
 use message::{
-    COUNTER, Clock, ClockSnapshot, CounterDescriptor, DebugAnnotation, INSTANT, InternedData,
-    MONOTONIC, NEEDS_STATE, Named, ProcessDescriptor, REALTIME, RemoteClockSync, SLICE_BEGIN,
-    SLICE_END, STATE_CLEARED, SyncedClocks, ThreadDescriptor, TracePacket, TracePacketDefaults,
-    TrackDescriptor, TrackEvent,
+    COUNTER, ClockMessage, ClockSnapshot, CounterDescriptor, DebugAnnotation, INSTANT,
+    InternedData, InternedName, MONOTONIC, NEEDS_STATE, ProcessDescriptor, REALTIME,
+    RemoteClockSync, SLICE_BEGIN, SLICE_END, STATE_CLEARED, SyncedClocks, ThreadDescriptor,
+    TracePacket, TracePacketDefaults, TrackDescriptor, TrackEvent,
 };
 use ppt_tables::Processes;
-use words::Words;
+use words::InternedWords;
 
 /// The sequence of frames, and that of what is missing: a reader forgets what was interned in a
 /// sequence from which packets were dropped.
@@ -42,12 +42,12 @@ const IDENTITY: [&str; 3] = ["segment", "ring", "seqno"];
 #[derive(Debug)]
 pub struct Perfetto<W> {
     out: W,
-    kinds: Vec<Arc<Written>>,
+    kinds: Vec<Arc<PacketSchema>>,
     threads: Threads,
     lanes: Vec<Lanes>,
     tracks: Tracks,
     /// By machine: the words that are interned there.
-    words: Vec<Words>,
+    words: Vec<InternedWords>,
     packet: Vec<u8>,
     event: Event,
     /// Slices that end: the lane, and when.
@@ -56,8 +56,8 @@ pub struct Perfetto<W> {
 
 /// A kind, as packets refer to it.
 #[derive(Debug)]
-struct Written {
-    kind: Kind,
+struct PacketSchema {
+    kind: EventSchema,
     category: Option<u64>,
     name: u64,
     /// Of the number and the fields.
@@ -97,21 +97,21 @@ impl<W: Write> Perfetto<W> {
     /// It cannot be written.
     pub fn new(
         out: W,
-        kinds: &[Kind],
+        kinds: &[EventSchema],
         processes: Processes,
-        readings: &[Reading],
+        readings: &[ClockPair],
     ) -> io::Result<Self> {
-        let mut names = Names::default();
+        let mut names = InternedNames::default();
         // Rows of nobody are of the first.
         let machines = processes.machine_count().max(1);
-        let written = kinds.iter().map(|kind| Arc::new(names.of(kind))).collect();
+        let written = kinds.iter().map(|kind| Arc::new(names.schema(kind))).collect();
         let mut trace = Perfetto {
             out,
             kinds: written,
             threads: Threads::new(processes, PidScope::Machine),
             lanes: Vec::new(),
             tracks: Tracks::default(),
-            words: (0..machines).map(|_| Words::new(kinds.len())).collect(),
+            words: (0..machines).map(|_| InternedWords::new(kinds.len())).collect(),
             packet: Vec::new(),
             event: Event::default(),
             ends: Vec::new(),
@@ -120,19 +120,19 @@ impl<W: Write> Perfetto<W> {
         Ok(trace)
     }
 
-    fn begin(&mut self, names: Names, readings: &[Reading]) -> io::Result<()> {
-        let clock = |id, ns| Clock { clock_id: Some(id), timestamp: Some(ns) };
-        let mut last = Reading { monotonic: 0, realtime: 0 };
+    fn begin(&mut self, names: InternedNames, readings: &[ClockPair]) -> io::Result<()> {
+        let clock = |id, ns| ClockMessage { clock_id: Some(id), timestamp: Some(ns) };
+        let mut last = ClockPair { monotonic: 0, realtime: 0 };
         // A clock that was set back says nothing.
-        let rising = readings.iter().filter(|it| {
-            let rises = it.monotonic > last.monotonic && it.realtime > last.realtime;
+        let rising = readings.iter().filter(|reading| {
+            let rises = reading.monotonic > last.monotonic && reading.realtime > last.realtime;
             if rises {
-                last = **it;
+                last = **reading;
             }
             rises
         });
-        let mut snapshots: Vec<Vec<Clock>> = rising
-            .map(|it| vec![clock(REALTIME, it.realtime), clock(MONOTONIC, it.monotonic)])
+        let mut snapshots: Vec<Vec<ClockMessage>> = rising
+            .map(|pair| vec![clock(REALTIME, pair.realtime), clock(MONOTONIC, pair.monotonic)])
             .collect();
         if snapshots.is_empty() {
             snapshots.push(vec![clock(REALTIME, 1)]);
@@ -290,8 +290,8 @@ impl<W: Write> Perfetto<W> {
     }
 
     /// What is missing: a packet by itself, which needs nothing that was interned.
-    fn missing(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
-        let thread = self.threads.of(number, &self.kinds[number].kind, rows, row);
+    fn missing(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
+        let thread = self.threads.thread(number, &self.kinds[number].kind, rows, row);
         let track = self.thread(thread)?;
         let (count, cause) = rows.missing(row);
         let note = |name: &str| DebugAnnotation {
@@ -303,16 +303,16 @@ impl<W: Write> Perfetto<W> {
             DebugAnnotation { string_value: Some(cause.to_owned()), ..note("cause") },
         ];
         let word = |name, word: Option<&str>| {
-            word.map(|it| DebugAnnotation { string_value: Some(it.to_owned()), ..note(name) })
+            word.map(|word| DebugAnnotation { string_value: Some(word.to_owned()), ..note(name) })
         };
         let number = |name, number: Option<i64>| {
-            number.map(|it| DebugAnnotation { int_value: Some(it), ..note(name) })
+            number.map(|number| DebugAnnotation { int_value: Some(number), ..note(name) })
         };
         notes.extend(word("buffer", rows.buffer.get(row)));
         notes.extend(word("segment", rows.segment.get(row)));
         notes.extend(number("ring", rows.ring(row).map(Into::into)));
         notes.extend(number("seqno", rows.seqno(row)));
-        if let Some(Value::Int(until)) = rows.fields.get(2).and_then(|it| it.get(row)) {
+        if let Some(FieldValue::Int(until)) = rows.fields.get(2).and_then(|field| field.get(row)) {
             notes.push(DebugAnnotation { int_value: Some(until), ..note("until") });
         }
         let packet = TracePacket {
@@ -333,7 +333,7 @@ impl<W: Write> Perfetto<W> {
     }
 
     /// Adds what a row says of itself to the event.
-    fn annotate(&mut self, machine: usize, number: usize, rows: &Rows, row: usize) {
+    fn annotate(&mut self, machine: usize, number: usize, rows: &EventRows, row: usize) {
         let of = &self.kinds[number];
         let (words, event) = (&mut self.words[machine], &mut self.event);
         let [segment, ring, seqno] = [of.annotations[0], of.annotations[1], of.annotations[2]];
@@ -355,32 +355,34 @@ impl<W: Write> Perfetto<W> {
             }
             match column.get(row) {
                 None => {}
-                Some(Value::Int(value)) => event.note(name, Note::Int(value)),
-                Some(Value::Uint(value)) => event.note(name, Note::Uint(value)),
-                Some(Value::Float(value)) => event.note(name, Note::Double(value)),
-                Some(Value::Bool(value)) => event.note(name, Note::Bool(value)),
-                Some(Value::Word(text) | Value::Text(text)) => event.note(name, Note::Text(text)),
-                Some(Value::Bytes(bytes)) => event.note(name, Note::Text(&hex(bytes))),
+                Some(FieldValue::Int(value)) => event.note(name, Note::Int(value)),
+                Some(FieldValue::Uint(value)) => event.note(name, Note::Uint(value)),
+                Some(FieldValue::Float(value)) => event.note(name, Note::Double(value)),
+                Some(FieldValue::Bool(value)) => event.note(name, Note::Bool(value)),
+                Some(FieldValue::Word(text) | FieldValue::Text(text)) => {
+                    event.note(name, Note::Text(text));
+                }
+                Some(FieldValue::Bytes(bytes)) => event.note(name, Note::Text(&hex(bytes))),
             }
         }
     }
 
-    fn counters(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
+    fn counters(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
         if self.kinds[number].counters.is_empty() || !rows.first(row) {
             return Ok(());
         }
         let of = self.kinds[number].clone();
         for &field in &of.counters {
             let value = match rows.fields.get(field).and_then(|column| column.get(row)) {
-                Some(Value::Int(value)) => Counter::Int(value),
-                Some(Value::Uint(value)) => match i64::try_from(value) {
-                    Ok(value) => Counter::Int(value),
-                    Err(_) => Counter::Double(value as f64),
+                Some(FieldValue::Int(value)) => CounterValue::Int(value),
+                Some(FieldValue::Uint(value)) => match i64::try_from(value) {
+                    Ok(value) => CounterValue::Int(value),
+                    Err(_) => CounterValue::Double(value as f64),
                 },
-                Some(Value::Float(value)) => Counter::Double(value),
+                Some(FieldValue::Float(value)) => CounterValue::Double(value),
                 _ => continue,
             };
-            let thread = self.threads.of(number, &of.kind, rows, row);
+            let thread = self.threads.thread(number, &of.kind, rows, row);
             let track = self.counter(thread, number, field)?;
             self.event.kind(COUNTER);
             self.event.track(track);
@@ -410,18 +412,18 @@ impl<W: Write> Perfetto<W> {
 }
 
 impl<W: Write> Trace for Perfetto<W> {
-    fn turn_to(&mut self, kind: usize, rows: &Rows) {
+    fn turn_to(&mut self, kind: usize, rows: &EventRows) {
         self.threads.turn_to(kind, rows);
     }
 
-    fn event(&mut self, number: usize, rows: &Rows, row: usize) -> io::Result<()> {
-        if self.kinds[number].kind.what == What::Missing {
+    fn event(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
+        if self.kinds[number].kind.what == EventRole::Missing {
             return self.missing(number, rows, row);
         }
-        if self.kinds[number].kind.what == What::Counter {
+        if self.kinds[number].kind.what == EventRole::Counter {
             return self.counters(number, rows, row);
         }
-        let thread = self.threads.of(number, &self.kinds[number].kind, rows, row);
+        let thread = self.threads.thread(number, &self.kinds[number].kind, rows, row);
         if self.lanes.len() <= thread {
             self.lanes.resize_with(thread + 1, Lanes::default);
         }
@@ -452,7 +454,7 @@ impl<W: Write> Trace for Perfetto<W> {
         let (of, event) = (&self.kinds[number], &mut self.event);
         let value = |field: Option<usize>| rows.fields.get(field?)?.get(row);
         let name = match value(of.named_by) {
-            Some(Value::Word(name) | Value::Text(name)) if !name.is_empty() => Some(name),
+            Some(FieldValue::Word(name) | FieldValue::Text(name)) if !name.is_empty() => Some(name),
             _ => None,
         };
         event.kind(kind);
@@ -464,8 +466,8 @@ impl<W: Write> Trace for Perfetto<W> {
             event.name(name);
         }
         let flow = match value(of.flow) {
-            Some(Value::Int(flow)) => flow as u64,
-            Some(Value::Uint(flow)) => flow,
+            Some(FieldValue::Int(flow)) => flow as u64,
+            Some(FieldValue::Uint(flow)) => flow,
             _ => 0,
         };
         // 0 is no flow.
@@ -478,7 +480,7 @@ impl<W: Write> Trace for Perfetto<W> {
                 event.flow(of.kind.flow_of_chain(keys, rows, row, boot));
             }
             let points = of.identities.iter();
-            for flow in points.filter_map(|of| Kind::flow_of_point(of, rows, row, boot)) {
+            for flow in points.filter_map(|of| EventSchema::flow_of_point(of, rows, row, boot)) {
                 event.flow(flow);
             }
         }
@@ -501,7 +503,7 @@ fn machine_id(machine: usize) -> Option<u32> {
 }
 
 /// Says that a clock of a machine is that of the first one. Readers compare two readings at least.
-fn same_clocks(reading: Clock) -> TracePacket {
+fn same_clocks(reading: ClockMessage) -> TracePacket {
     let snapshot =
         || Some(ClockSnapshot { clocks: vec![reading.clone()], ..ClockSnapshot::default() });
     let both = || SyncedClocks { client_clocks: snapshot(), host_clocks: snapshot() };
@@ -521,26 +523,27 @@ fn write(out: &mut impl Write, buffer: &mut Vec<u8>, packet: &TracePacket) -> io
 
 /// Names that are interned from the beginning.
 #[derive(Debug, Default)]
-struct Names {
+struct InternedNames {
     categories: Vec<String>,
     names: Vec<String>,
     annotations: Vec<String>,
 }
 
-impl Names {
-    fn of(&mut self, kind: &Kind) -> Written {
+impl InternedNames {
+    fn schema(&mut self, kind: &EventSchema) -> PacketSchema {
         let category =
             (!kind.buffer.is_empty()).then(|| number(&mut self.categories, &kind.buffer));
         let seqno = [IDENTITY[0], IDENTITY[1], &kind.seqno];
-        let fields = kind.fields.iter().map(|it| it.name().as_str());
+        let fields = kind.fields.iter().map(|field| field.name().as_str());
         let annotations = seqno.into_iter().chain(fields);
-        let annotations = annotations.map(|it| number(&mut self.annotations, it)).collect();
-        Written {
+        let annotations =
+            annotations.map(|annotation| number(&mut self.annotations, annotation)).collect();
+        PacketSchema {
             category,
             name: number(&mut self.names, &kind.label()),
             annotations,
-            named_by: kind.marked(|it| it.name),
-            flow: kind.marked(|it| it.flow),
+            named_by: kind.marked(|marks| marks.name),
+            flow: kind.marked(|marks| marks.flow),
             chain: kind.chain(),
             identities: kind.identities(),
             counters: kind.counters(),
@@ -550,7 +553,7 @@ impl Names {
 
     fn interned(self) -> InternedData {
         let named = |names: Vec<String>| {
-            let named = |(at, name)| Named { iid: Some(at), name: Some(name) };
+            let named = |(at, name)| InternedName { iid: Some(at), name: Some(name) };
             (1..).zip(names).map(named).collect()
         };
         InternedData {
@@ -564,7 +567,7 @@ impl Names {
 
 /// The number of a name, from 1 on.
 fn number(names: &mut Vec<String>, name: &str) -> u64 {
-    let at = names.iter().position(|it| it == name).unwrap_or_else(|| {
+    let at = names.iter().position(|text| text == name).unwrap_or_else(|| {
         names.push(name.to_owned());
         names.len() - 1
     });

@@ -1,8 +1,8 @@
 //! What a trace tells: everything, or what has one name.
 
-use ppt_query::{Engine, FrameTable, KERNEL_BUFFER, QueryError, Unit};
+use ppt_query::{Engine, FrameTable, KERNEL_BUFFER, QueryError, RowUnit};
 
-use crate::event::Form;
+use crate::event::TraceFormat;
 
 /// The kernel's frames that begin and end a system call.
 const CALLS: [&str; 2] = ["syscall_enter", "syscall_exit"];
@@ -28,7 +28,7 @@ impl TraceSelection {
     ///
     /// # Errors
     /// See [`QueryError`].
-    pub fn everything(engine: &Engine, form: Form) -> Result<TraceSelection, QueryError> {
+    pub fn everything(engine: &Engine, form: TraceFormat) -> Result<TraceSelection, QueryError> {
         let frames = engine.frames(None)?;
         let states = has_states(form) && engine.set().has_kernel();
         let (counters, histograms, unknown) = (true, true, true);
@@ -40,7 +40,11 @@ impl TraceSelection {
     ///
     /// # Errors
     /// There is nothing of that name.
-    pub fn named(engine: &Engine, form: Form, name: &str) -> Result<TraceSelection, QueryError> {
+    pub fn named(
+        engine: &Engine,
+        form: TraceFormat,
+        name: &str,
+    ) -> Result<TraceSelection, QueryError> {
         let mut selection = TraceSelection::default();
         for table in engine.exportable(Some(name))? {
             if table.buffer.is_empty() {
@@ -49,7 +53,7 @@ impl TraceSelection {
             }
             match engine.frames_of(&table) {
                 None => selection.frames.push(table),
-                Some((frames, Unit::Span)) if form != Form::Ctf => {
+                Some((frames, RowUnit::Span)) if form != TraceFormat::Ctf => {
                     selection.with_spans_alone.push(frames);
                 }
                 Some((frames, _)) => selection.frames.push(frames),
@@ -59,7 +63,12 @@ impl TraceSelection {
     }
 
     /// Adds a table that belongs to no buffer.
-    fn add_fixed(&mut self, engine: &Engine, form: Form, name: &str) -> Result<(), QueryError> {
+    fn add_fixed(
+        &mut self,
+        engine: &Engine,
+        form: TraceFormat,
+        name: &str,
+    ) -> Result<(), QueryError> {
         match name {
             "counters" => self.counters = true,
             "histograms" => self.histograms = true,
@@ -86,9 +95,9 @@ impl TraceSelection {
     }
 }
 
-fn has_states(form: Form) -> bool {
+fn has_states(form: TraceFormat) -> bool {
     // CTF has the kernel's frames.
-    form != Form::Ctf
+    form != TraceFormat::Ctf
 }
 
 /// Whether the kernel's table `name` is made of such frames.

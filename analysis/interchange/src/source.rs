@@ -8,7 +8,7 @@ use crate::frame_kind::FrameKinds;
 
 /// The rows of a kind.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum TraceRows {
     /// Sorted by their beginning, as a query sorts them.
     Sorted(DataFrame),
     /// The same of frames whose kind their schema does not have.
@@ -21,7 +21,7 @@ pub(crate) enum Source {
 #[derive(Debug)]
 pub struct Sources {
     /// By kind.
-    pub(crate) all: Vec<Source>,
+    pub(crate) all: Vec<TraceRows>,
     /// The kinds that are frames, which are read together.
     pub(crate) frames: Vec<FrameKinds>,
     /// Why nothing is told of what caused what, where something may have.

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use ppt_tables::{Process, Processes};
+use ppt_tables::{ProcessRow, Processes};
 
-use crate::event::{Kind, Rows, What};
-use crate::values::Words;
+use crate::event::{EventRole, EventRows, EventSchema};
+use crate::values::WordColumn;
 
 /// Processes and threads, numbered as they are met.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Threads {
     numbers: HashMap<(usize, Who), usize>,
     threads: Vec<(usize, Who)>,
     /// By kind: of its batch, by the keys of the words there.
-    batches: Vec<Batch>,
+    batches: Vec<ThreadBatch>,
 }
 
 /// Where a pid names one process.
@@ -29,15 +29,15 @@ pub(crate) enum PidScope {
 }
 
 /// Capture, segment, ring, thread.
-type Key = (Option<i32>, Option<i32>, Option<i32>, Option<i32>);
+type RingThread = (Option<i32>, Option<i32>, Option<i32>, Option<i32>);
 
 #[derive(Debug, Default)]
-struct Batch {
+struct ThreadBatch {
     /// The lists of captures and segments that keys are numbers of.
-    lists: Option<[Words; 2]>,
-    known: HashMap<Key, usize>,
+    lists: Option<[WordColumn; 2]>,
+    known: HashMap<RingThread, usize>,
     /// Rows of one thread often follow each other.
-    last: Option<(Key, usize)>,
+    last: Option<(RingThread, usize)>,
 }
 
 /// Which thread of a process.
@@ -60,20 +60,21 @@ impl Threads {
     }
 
     /// The next rows of a kind are of these.
-    pub fn turn_to(&mut self, kind: usize, rows: &Rows) {
+    pub fn turn_to(&mut self, kind: usize, rows: &EventRows) {
         if self.batches.len() <= kind {
-            self.batches.resize_with(kind + 1, Batch::default);
+            self.batches.resize_with(kind + 1, ThreadBatch::default);
         }
         let batch = &mut self.batches[kind];
         let lists = [&rows.capture, &rows.segment];
-        let is_same = |known: &[Words; 2]| (0..2).all(|at| known[at].is_of_list(lists[at]));
+        let is_same = |known: &[WordColumn; 2]| (0..2).all(|at| known[at].is_of_list(lists[at]));
         if !batch.lists.as_ref().is_some_and(is_same) {
-            *batch = Batch { lists: Some(lists.map(Words::clone)), ..Batch::default() };
+            *batch =
+                ThreadBatch { lists: Some(lists.map(WordColumn::clone)), ..ThreadBatch::default() };
         }
     }
 
     /// The number of the thread of a row, or of the spans of its `kind`.
-    pub fn of(&mut self, kind: usize, of: &Kind, rows: &Rows, row: usize) -> usize {
+    pub fn thread(&mut self, kind: usize, of: &EventSchema, rows: &EventRows, row: usize) -> usize {
         let key = (rows.capture.key(row), rows.segment.key(row), rows.ring(row), rows.tid(row));
         let batch = &self.batches[kind];
         if let Some((last, number)) = batch.last
@@ -88,12 +89,12 @@ impl Threads {
         number
     }
 
-    fn find(&mut self, of: &Kind, rows: &Rows, row: usize) -> usize {
+    fn find(&mut self, of: &EventSchema, rows: &EventRows, row: usize) -> usize {
         let (capture, segment) = (rows.capture.get(row), rows.segment.get(row));
         let process = self.known.find(capture.unwrap_or(""), segment, rows.pid(row));
         let who = match (rows.tid(row), segment, rows.ring(row)) {
-            _ if of.what == What::Spans => Who::Spans(format!("{}.{}", of.buffer, of.frame)),
-            (Some(tid), _, _) if of.what == What::States => Who::States(tid),
+            _ if of.what == EventRole::Spans => Who::Spans(format!("{}.{}", of.buffer, of.frame)),
+            (Some(tid), _, _) if of.what == EventRole::States => Who::States(tid),
             (Some(tid), _, _) => Who::Tid(tid),
             (None, Some(segment), Some(ring)) => Who::Ring(segment.to_owned(), ring),
             _ => Who::Process,
@@ -141,7 +142,7 @@ impl Threads {
         }
     }
 
-    pub fn process(&self, process: usize) -> &Process {
+    pub fn process(&self, process: usize) -> &ProcessRow {
         self.known.get(process)
     }
 

@@ -15,7 +15,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 /// A value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Value<'a> {
+pub(crate) enum FieldValue<'a> {
     Int(i64),
     Uint(u64),
     Float(f64),
@@ -28,19 +28,19 @@ pub(crate) enum Value<'a> {
 
 /// Words, each as a number into a list.
 #[derive(Debug, Clone)]
-pub(crate) struct Words {
+pub(crate) struct WordColumn {
     pub keys: PrimitiveArray<Int32Type>,
     words: StringArray,
 }
 
-impl Words {
-    pub fn of(column: &ArrayRef) -> io::Result<Words> {
+impl WordColumn {
+    pub fn from_column(column: &ArrayRef) -> io::Result<WordColumn> {
         let words: &DictionaryArray<Int32Type> = column
             .as_any_dictionary_opt()
             .and_then(|_| column.as_any().downcast_ref())
             .ok_or_else(|| unexpected(column.data_type()))?;
         let list = words.values().as_string_opt().ok_or_else(|| unexpected(column.data_type()))?;
-        Ok(Words { keys: words.keys().clone(), words: list.clone() })
+        Ok(WordColumn { keys: words.keys().clone(), words: list.clone() })
     }
 
     pub fn get(&self, row: usize) -> Option<&str> {
@@ -49,7 +49,7 @@ impl Words {
     }
 
     /// Whether both have one list of words, so that equal numbers are equal words.
-    pub fn is_of_list(&self, other: &Words) -> bool {
+    pub fn is_of_list(&self, other: &WordColumn) -> bool {
         let place = |words: &StringArray| (words.len(), words.value_offsets().as_ptr());
         place(&self.words) == place(&other.words)
             && self.words.values().as_ptr() == other.words.values().as_ptr()
@@ -68,7 +68,7 @@ macro_rules! columns {
         pub(crate) enum Column {
             $($case(PrimitiveArray<$arrow>),)*
             Bool(BooleanArray),
-            Words(Words),
+            Words(WordColumn),
             Text(StringArray),
             Bytes(FixedSizeBinaryArray),
         }
@@ -76,15 +76,15 @@ macro_rules! columns {
         impl Column {
             /// The value in a row; None: NULL.
             #[inline(always)]
-            pub fn get(&self, row: usize) -> Option<Value<'_>> {
+            pub fn get(&self, row: usize) -> Option<FieldValue<'_>> {
                 Some(match self {
                     $(Column::$case(all) => {
-                        all.is_valid(row).then(|| Value::$value(all.value(row) as $as))?
+                        all.is_valid(row).then(|| FieldValue::$value(all.value(row) as $as))?
                     })*
-                    Column::Bool(all) => all.is_valid(row).then(|| Value::Bool(all.value(row)))?,
-                    Column::Words(all) => Value::Word(all.get(row)?),
-                    Column::Text(all) => all.is_valid(row).then(|| Value::Text(all.value(row)))?,
-                    Column::Bytes(all) => all.is_valid(row).then(|| Value::Bytes(all.value(row)))?,
+                    Column::Bool(all) => all.is_valid(row).then(|| FieldValue::Bool(all.value(row)))?,
+                    Column::Words(all) => FieldValue::Word(all.get(row)?),
+                    Column::Text(all) => all.is_valid(row).then(|| FieldValue::Text(all.value(row)))?,
+                    Column::Bytes(all) => all.is_valid(row).then(|| FieldValue::Bytes(all.value(row)))?,
                 })
             }
         }
@@ -106,7 +106,7 @@ columns! {
 }
 
 impl Column {
-    pub fn of(column: &ArrayRef) -> io::Result<Column> {
+    pub fn from_column(column: &ArrayRef) -> io::Result<Column> {
         Ok(match column.data_type() {
             DataType::Int8 => Column::I8(column.as_primitive().clone()),
             DataType::Int16 => Column::I16(column.as_primitive().clone()),
@@ -122,7 +122,7 @@ impl Column {
             DataType::Float32 => Column::F32(column.as_primitive().clone()),
             DataType::Float64 => Column::F64(column.as_primitive().clone()),
             DataType::Boolean => Column::Bool(column.as_boolean().clone()),
-            DataType::Dictionary(..) => Column::Words(Words::of(column)?),
+            DataType::Dictionary(..) => Column::Words(WordColumn::from_column(column)?),
             DataType::Utf8 => Column::Text(column.as_string().clone()),
             DataType::FixedSizeBinary(_) => Column::Bytes(column.as_fixed_size_binary().clone()),
             other => return Err(unexpected(other)),

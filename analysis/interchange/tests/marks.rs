@@ -7,7 +7,9 @@ use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field};
-use ppt_interchange::{COLUMNS, Chrome, Ctf, Kind, Perfetto, Reading, Rows, Trace, What};
+use ppt_interchange::{
+    COLUMNS, Chrome, ClockPair, Ctf, EventRole, EventRows, EventSchema, Perfetto, Trace,
+};
 use ppt_tables::Processes;
 use serde_json::Value;
 
@@ -16,16 +18,16 @@ const HOSTILE: &str = "</script>\"\\\u{1b}[31m\n";
 
 fn words(words: &[&str]) -> ArrayRef {
     let mut builder = StringDictionaryBuilder::<Int32Type>::new();
-    words.iter().for_each(|it| builder.append_value(it));
+    words.iter().for_each(|text| builder.append_value(text));
     Arc::new(builder.finish())
 }
 
 /// Slices of one thread: begin, length.
-fn rows(slices: &[(i64, Option<i64>)]) -> Rows {
+fn rows(slices: &[(i64, Option<i64>)]) -> EventRows {
     let count = slices.len();
     let same = |word: &str| words(&vec![word; count]);
     let longs = |all: Vec<Option<i64>>| Arc::new(Int64Array::from(all)) as ArrayRef;
-    let ints = |it: i32| Arc::new(Int32Array::from(vec![it; count])) as ArrayRef;
+    let ints = |number: i32| Arc::new(Int32Array::from(vec![number; count])) as ArrayRef;
     let yes = || Arc::new(BooleanArray::from(vec![true; count])) as ArrayRef;
     let numbers = |first: u64| {
         Arc::new(UInt64Array::from_iter_values(first..first + count as u64)) as ArrayRef
@@ -48,18 +50,18 @@ fn rows(slices: &[(i64, Option<i64>)]) -> Rows {
         numbers(u64::MAX - 100),
     ];
     let names = COLUMNS.iter().copied().chain(["what", "load", "call"]);
-    Rows::of(&RecordBatch::try_from_iter(names.zip(columns)).unwrap()).unwrap()
+    EventRows::from_batch(&RecordBatch::try_from_iter(names.zip(columns)).unwrap()).unwrap()
 }
 
-fn kind(interval: bool) -> Kind {
+fn kind(interval: bool) -> EventSchema {
     let field = |name: &str, ty, attributes: &str| {
         let said = [("attributes", attributes), ("unit", "B")];
-        let said = said.map(|(key, it)| (key.to_owned(), it.to_owned()));
+        let said = said.map(|(key, text)| (key.to_owned(), text.to_owned()));
         Field::new(name, ty, true).with_metadata(HashMap::from(said))
     };
     let text = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-    Kind {
-        what: What::Frames,
+    EventSchema {
+        what: EventRole::Frames,
         buffer: "b".to_owned(),
         frame: "job".to_owned(),
         interval: interval.then(|| "handle".to_owned()),
@@ -89,7 +91,7 @@ fn chrome_has_names_curves_and_flows() {
     written(&mut trace, &SLICES);
     let whole: Value = serde_json::from_slice(&out).unwrap();
     let all = whole["traceEvents"].as_array().unwrap();
-    let of = |phase: &str| all.iter().filter(|it| it["ph"] == phase).collect::<Vec<_>>();
+    let of = |phase: &str| all.iter().filter(|value| value["ph"] == phase).collect::<Vec<_>>();
     let slices = of("X");
     assert_eq!(slices.len(), 3);
     assert_eq!(slices[0]["name"], HOSTILE);
@@ -98,7 +100,7 @@ fn chrome_has_names_curves_and_flows() {
     assert_ne!(slices[0]["tid"], slices[2]["tid"], "they overlap");
     assert_eq!(slices[2]["ts"], 0.02);
     assert_eq!(of("i").len(), 1);
-    let curve: Vec<_> = of("C").iter().map(|it| it["args"]["B"].as_f64().unwrap()).collect();
+    let curve: Vec<_> = of("C").iter().map(|value| value["args"]["B"].as_f64().unwrap()).collect();
     assert_eq!(curve, [70.0, 71.0, 72.0, 73.0]);
     assert_eq!(of("C")[0]["ts"], 0.05, "when the frame was written");
     assert_eq!(whole["otherData"]["origin_ns_since_the_epoch"], "1000");
@@ -107,7 +109,7 @@ fn chrome_has_names_curves_and_flows() {
 #[test]
 fn perfettos_packets_are_complete() {
     let mut out = Vec::new();
-    let reading = |at| Reading { monotonic: at, realtime: 900 + at };
+    let reading = |at| ClockPair { monotonic: at, realtime: 900 + at };
     let readings = [reading(5), reading(10), reading(7)];
     let mut trace =
         Perfetto::new(&mut out, &[kind(true)], Processes::default(), &readings).unwrap();
@@ -130,7 +132,7 @@ fn perfettos_packets_are_complete() {
     }
     // 2 readings, names, 2 tracks and 1 below, 1 of the curve; 3 begin and end, 1 instant, 4 values.
     assert_eq!(packets, 2 + 1 + 2 + 1 + 1 + 6 + 1 + 4);
-    let text = |needle: &[u8]| out.windows(needle.len()).any(|it| it == needle);
+    let text = |needle: &[u8]| out.windows(needle.len()).any(|window| window == needle);
     assert!(text(HOSTILE.as_bytes()) && text(b"job.load") && text(b"at the same time"));
 }
 

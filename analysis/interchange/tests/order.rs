@@ -5,18 +5,18 @@ use std::path::Path;
 
 use ppt_capture::frame_dsl::schema::Schema;
 use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Segment, Source};
-use ppt_interchange::{Chrome, Events, Form, Merge, Run, Trace, TraceSelection};
-use ppt_query::{Bound, CaptureSet, Engine, Options, Processes, QueryError, Window};
+use ppt_interchange::{Chrome, Events, Merge, RowRun, Trace, TraceFormat, TraceSelection};
+use ppt_query::{Bound, CaptureSet, Engine, EngineOptions, Processes, QueryError, Window};
 
 /// Chrome's JSON of a capture, with so much memory for rows that wait; and the times of its events.
 async fn trace(engine: &Engine, memory: usize) -> (Vec<u8>, Vec<i64>) {
-    let everything = TraceSelection::everything(engine, Form::Chrome).unwrap();
-    let events = Events::new(engine, Form::Chrome);
+    let everything = TraceSelection::everything(engine, TraceFormat::Chrome).unwrap();
+    let events = Events::new(engine, TraceFormat::Chrome);
     let (kinds, sources) = events.sources(&everything).await.unwrap();
     let mut merge = Merge::new(&events, sources, memory).await.unwrap();
     let (mut out, mut times) = (Vec::new(), Vec::new());
     let mut trace = Chrome::new(&mut out, &kinds, Processes::new(engine.set())).unwrap();
-    let mut take = |run: Run<'_>| {
+    let mut take = |run: RowRun<'_>| {
         trace.turn_to(run.kind, run.rows);
         for row in run.which.iter().map(|&row| row as usize) {
             times.push(run.rows.begin(row));
@@ -36,7 +36,7 @@ fn rows_are_merged_as_a_query_sorts_them() {
     for name in ["capture.bin", "written.bin"] {
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dump/tests/golden");
         let set = CaptureSet::open(&[golden.join(name)]).unwrap();
-        let engine = Engine::new(set, &Options::default()).unwrap();
+        let engine = Engine::new(set, &EngineOptions::default()).unwrap();
         let (merged, times) = runtime.block_on(trace(&engine, usize::MAX));
         let (sorted, _) = runtime.block_on(trace(&engine, 0));
         assert!(times.len() > 10, "{name}: {}", times.len());
@@ -121,7 +121,7 @@ fn all_kinds_are_read_at_once() {
     fs::write(&path, &all).unwrap();
     let engine = |window| {
         let set = CaptureSet::open(std::slice::from_ref(&path)).unwrap();
-        Engine::new(set, &Options { window, ..Options::default() }).unwrap()
+        Engine::new(set, &EngineOptions { window, ..EngineOptions::default() }).unwrap()
     };
     let whole = engine(Window::default());
     let (merged, times) = runtime.block_on(trace(&whole, usize::MAX));
@@ -154,15 +154,15 @@ fn rows_of_one_time_have_one_order() {
         fs::write(&path, at_one_time(id, 3)).unwrap();
         path
     });
-    let engine = Engine::new(CaptureSet::open(&paths).unwrap(), &Options::default()).unwrap();
+    let engine = Engine::new(CaptureSet::open(&paths).unwrap(), &EngineOptions::default()).unwrap();
     let order = |memory: usize| {
         runtime.block_on(async {
-            let frames = TraceSelection::named(&engine, Form::Chrome, "tick").unwrap();
-            let events = Events::new(&engine, Form::Chrome);
+            let frames = TraceSelection::named(&engine, TraceFormat::Chrome, "tick").unwrap();
+            let events = Events::new(&engine, TraceFormat::Chrome);
             let (_, sources) = events.sources(&frames).await.unwrap();
             let mut merge = Merge::new(&events, sources, memory).await.unwrap();
             let mut order = Vec::new();
-            let mut take = |run: Run<'_>| {
+            let mut take = |run: RowRun<'_>| {
                 for row in run.which.iter().map(|&row| row as usize) {
                     let (capture, segment) = run.rows.origin(row);
                     let owned = [capture, segment].map(|word| word.unwrap_or_default().to_owned());

@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ppt_capture::{Capture, CaptureError, Item};
+use ppt_capture::{Capture, CaptureError, CaptureItem};
 
 use crate::keep::Latest;
 use crate::picture::Picture;
-use crate::tally::{Span, Tally};
+use crate::tally::{Tally, TallyRange};
 
 /// Interval at which a file is checked for growth.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A capture that is read while it is written.
-pub struct Watch {
-    seen: Arc<Mutex<Seen>>,
+pub struct GrowingCapture {
+    seen: Arc<Mutex<SeenLength>>,
 }
 
-struct Seen {
+struct SeenLength {
     tally: Tally,
     phase: Phase,
     /// The time at which the latest chunk was read.
@@ -45,13 +45,13 @@ pub enum Phase {
     Failed(String),
 }
 
-impl Watch {
+impl GrowingCapture {
     /// Reads `path` from its start, and waits for more; `-` is standard input. `keep`: the number
     /// of bytes of the latest frames that are kept.
     ///
     /// # Errors
     /// It is not a capture, or cannot be read.
-    pub fn start(path: &Path, keep: usize) -> Result<Watch, CaptureError> {
+    pub fn start(path: &Path, keep: usize) -> Result<GrowingCapture, CaptureError> {
         let is_file = path.as_os_str() != "-" && std::fs::metadata(path)?.is_file();
         if is_file {
             match Capture::open(path) {
@@ -62,18 +62,19 @@ impl Watch {
         } else if path.is_dir() {
             return Err(CaptureError::Directory);
         }
-        let seen = Arc::new(Mutex::new(Seen {
-            tally: Tally::new(Span::Latest, keep),
+        let seen = Arc::new(Mutex::new(SeenLength {
+            tally: Tally::new(TallyRange::Latest, keep),
             phase: Phase::Waiting,
             at: Instant::now(),
         }));
         let (path, ours): (PathBuf, _) = (path.to_owned(), seen.clone());
         let body = move || {
-            let opened = match is_file {
-                true => File::open(&path)
+            let opened = if is_file {
+                File::open(&path)
                     .map_err(CaptureError::from)
-                    .and_then(|file| Capture::from_reader(Growing(file))),
-                false => Capture::open(&path),
+                    .and_then(|file| Capture::from_reader(Growing(file)))
+            } else {
+                Capture::open(&path)
             };
             // A file that is not a capture yet may become one.
             let _ = locked(&ours).tally.survey(&path);
@@ -84,7 +85,7 @@ impl Watch {
             }
         };
         thread::Builder::new().name("ppt-watch".to_owned()).spawn(body)?;
-        Ok(Watch { seen })
+        Ok(GrowingCapture { seen })
     }
 
     /// The current picture, and whether more may come.
@@ -95,7 +96,7 @@ impl Watch {
             Phase::Running => seen.at.elapsed().as_nanos() as u64,
             _ => 0,
         };
-        let last = seen.tally.drained.map_or(0, |it| it.1);
+        let last = seen.tally.drained.map_or(0, |drained| drained.1);
         let now = last.saturating_add(since);
         seen.tally.advance(now);
         (seen.tally.picture(now), seen.phase.clone())
@@ -114,13 +115,13 @@ impl Tally {
     /// It is not a capture, or cannot be read.
     pub fn from_capture(path: &Path) -> Result<Tally, CaptureError> {
         let mut capture = Capture::open(path)?;
-        let mut tally = Tally::new(Span::Whole, 0);
+        let mut tally = Tally::new(TallyRange::Whole, 0);
         tally.survey(path)?;
         tally.begin(capture.header());
         while let Some(item) = capture.read()? {
             match item {
-                Item::Chunk(chunk) => tally.add_chunk(&chunk),
-                Item::Damage(_) => tally.damage(),
+                CaptureItem::Chunk(chunk) => tally.add_chunk(&chunk),
+                CaptureItem::Damage(_) => tally.damage(),
             }
         }
         tally.finish();
@@ -134,11 +135,11 @@ impl Tally {
 
     /// CLOCK_MONOTONIC of the latest frames, ns.
     pub fn last(&self) -> u64 {
-        self.drained.map_or(0, |it| it.1)
+        self.drained.map_or(0, |drained| drained.1)
     }
 }
 
-fn read(mut capture: Capture, seen: &Mutex<Seen>) {
+fn read(mut capture: Capture, seen: &Mutex<SeenLength>) {
     {
         let mut seen = locked(seen);
         seen.tally.begin(capture.header());
@@ -156,8 +157,8 @@ fn read(mut capture: Capture, seen: &Mutex<Seen>) {
         let mut seen = locked(seen);
         seen.at = Instant::now();
         match item {
-            Item::Damage(_) => seen.tally.damage(),
-            Item::Chunk(chunk) => {
+            CaptureItem::Damage(_) => seen.tally.damage(),
+            CaptureItem::Chunk(chunk) => {
                 seen.tally.add_chunk(&chunk);
                 if let Some(why) = seen.tally.ended.clone() {
                     seen.phase = Phase::Ended(why);
@@ -172,7 +173,7 @@ fn read(mut capture: Capture, seen: &Mutex<Seen>) {
     }
 }
 
-fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+fn locked(seen: &Mutex<SeenLength>) -> MutexGuard<'_, SeenLength> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

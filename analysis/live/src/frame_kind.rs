@@ -1,14 +1,16 @@
 //! A frame type and the values of its fields.
 
 use ppt_capture::Stamps;
-use ppt_capture::columns::{Access, Fixed, Half, Integer, Names, Reader, Text, Time, Visitor};
+use ppt_capture::columns::{
+    Access, EnumNames, Fixed, FixedText, Integer, Reader, Time, TimevalHalf, Visitor,
+};
 use ppt_capture::frame_dsl::role::SpanHalf;
 use ppt_capture::frame_dsl::schema::{Frame, Schema};
 use ppt_capture::frame_dsl::{Column, ColumnType, Measure, Style, columns};
 use ppt_stats::Budget;
 
 use crate::frequent::Frequent;
-use crate::keys::Keys;
+use crate::keys::RecentKeys;
 use crate::pairs::Pairs;
 use crate::rate::Rate;
 use crate::recent::Recent;
@@ -57,22 +59,22 @@ pub(crate) struct Field {
     pub unit: String,
     pub is_interval: bool,
     reader: Reader,
-    pub values: Values,
+    pub values: LiveValues,
 }
 
 /// The values of a field.
-pub(crate) struct Values {
+pub(crate) struct LiveValues {
     /// None if it has no numbers.
     pub numbers: Option<Recent>,
-    pub words: Seen,
+    pub words: FrequentValues,
     /// For keys and hashes.
-    pub keys: Option<Keys>,
+    pub keys: Option<RecentKeys>,
     /// Whether any value was not 0, which shows that the program sets the field.
     pub is_set: bool,
 }
 
 /// The most frequent values.
-pub(crate) enum Seen {
+pub(crate) enum FrequentValues {
     Nothing,
     Whole(Frequent<i128>),
     Text(Frequent<Vec<u8>>),
@@ -97,7 +99,7 @@ impl FrameKind {
             .filter(|column| !matches!(column.ty, ColumnType::Bytes { .. }) || is_identity(column))
             .collect();
         // Intervals come first, because they are the most informative.
-        all.sort_by_key(|it| !matches!(it.ty, ColumnType::Length { .. }));
+        all.sort_by_key(|column| !matches!(column.ty, ColumnType::Length { .. }));
         let mark = Mark::new(schema, frame);
         let steps = frame.steps(schema);
         let of_steps = all.into_iter().flat_map(|column| {
@@ -123,7 +125,7 @@ impl FrameKind {
             let unit = if field.unit.is_empty() && is_time { "ns" } else { field.unit.as_str() };
             // Words say which they are.
             let is_word = matches!(column.ty, ColumnType::Enum { .. } | ColumnType::Bool);
-            let keys = Keys::new(schema, field, stretch, memory.budget).filter(|_| !is_word);
+            let keys = RecentKeys::new(schema, field, stretch, memory.budget).filter(|_| !is_word);
             let has_numbers = !matches!(
                 column.ty,
                 ColumnType::Enum { .. }
@@ -132,19 +134,19 @@ impl FrameKind {
                     | ColumnType::Text { .. }
             );
             let words = match column.ty {
-                ColumnType::Text { .. } => Seen::Text(Frequent::default()),
+                ColumnType::Text { .. } => FrequentValues::Text(Frequent::default()),
                 ColumnType::Enum { .. }
                 | ColumnType::Bool
                 | ColumnType::Int(_)
-                | ColumnType::Addr => Seen::Whole(Frequent::default()),
-                _ => Seen::Nothing,
+                | ColumnType::Addr => FrequentValues::Whole(Frequent::default()),
+                _ => FrequentValues::Nothing,
             };
             let numbers = (has_numbers && keys.is_none()).then(|| Recent::new(stretch));
             Field {
                 unit: unit.to_owned(),
                 is_interval: matches!(column.ty, ColumnType::Length { .. }),
                 reader: Reader::new(schema, &column),
-                values: Values { numbers, words, keys, is_set: false },
+                values: LiveValues { numbers, words, keys, is_set: false },
                 name: column.name,
                 step,
             }
@@ -188,7 +190,7 @@ impl FrameKind {
 
     /// The fields reported. A step with only zeros does not set a field if another step does; if
     /// none does, one step stands for all.
-    pub fn told(&self) -> impl Iterator<Item = &Field> {
+    pub fn shown_fields(&self) -> impl Iterator<Item = &Field> {
         let all = self.fields.iter().enumerate();
         all.filter(|(at, field)| self.is_told(*at, field)).map(|(_, field)| field)
     }
@@ -207,9 +209,9 @@ impl FrameKind {
     pub fn fade(&mut self) {
         for field in &mut self.fields {
             match &mut field.values.words {
-                Seen::Nothing => {}
-                Seen::Whole(words) => words.fade(),
-                Seen::Text(words) => words.fade(),
+                FrequentValues::Nothing => {}
+                FrequentValues::Whole(words) => words.fade(),
+                FrequentValues::Text(words) => words.fade(),
             }
         }
     }
@@ -259,7 +261,7 @@ impl Field {
 struct Take<'a> {
     rows: &'a [&'a [u8]],
     now: u64,
-    to: &'a mut Values,
+    to: &'a mut LiveValues,
 }
 
 impl Take<'_> {
@@ -289,8 +291,8 @@ impl Take<'_> {
         let is_other = |row: &&[u8]| value(row).is_some_and(|value| value != 0);
         self.to.is_set = self.to.is_set || self.rows.iter().any(is_other);
         let sample: Vec<i128> = self.sample().filter_map(value).collect();
-        if let Seen::Whole(words) = &mut self.to.words {
-            sample.iter().for_each(|it| words.add(it));
+        if let FrequentValues::Whole(words) = &mut self.to.words {
+            sample.iter().for_each(|number| words.add(number));
         }
     }
 }
@@ -299,10 +301,10 @@ impl Visitor for Take<'_> {
     type Output = ();
 
     fn integer<T: Integer>(mut self, value: impl Access<Value = T>) {
-        self.numbers(value, |it| match T::SIGNED {
-            true => it.bits() as i64 as f64,
-            false => it.bits() as f64,
-        });
+        self.numbers(
+            value,
+            |it| if T::SIGNED { it.bits() as i64 as f64 } else { it.bits() as f64 },
+        );
         self.whole(|row| value.get(row).map(Into::into));
     }
 
@@ -311,32 +313,32 @@ impl Visitor for Take<'_> {
     }
 
     fn double(mut self, value: impl Access<Value = f64>) {
-        self.numbers(value, |it| it);
+        self.numbers(value, |value| value);
     }
 
     fn boolean(self, value: impl Access<Value = u8>) {
-        self.whole(|row| value.get(row).map(|it| i128::from(it != 0)));
+        self.whole(|row| value.get(row).map(|byte| i128::from(byte != 0)));
     }
 
     fn duration(mut self, value: impl Access<Value = i64>) {
-        self.numbers(value, |it| it as f64);
+        self.numbers(value, |number| number as f64);
     }
 
     fn time(self, _: Time) {}
 
-    fn half(self, _: Half) {}
+    fn half(self, _: TimevalHalf) {}
 
-    fn name<T: Integer>(self, value: impl Access<Value = T>, _: &Names) {
+    fn name<T: Integer>(self, value: impl Access<Value = T>, _: &EnumNames) {
         self.whole(|row| value.get(row).map(Into::into));
     }
 
-    fn text(self, text: Text) {
+    fn text(self, text: FixedText) {
         let is_other = |row: &&[u8]| text.get(row).is_some_and(|text| !text.is_empty());
         self.to.is_set = self.to.is_set || self.rows.iter().any(is_other);
-        let cut = |row| text.get(row).map(|it| it[..it.len().min(TEXT)].to_vec());
+        let cut = |row| text.get(row).map(|text| text[..text.len().min(TEXT)].to_vec());
         let sample: Vec<Vec<u8>> = self.sample().filter_map(cut).collect();
-        if let Seen::Text(words) = &mut self.to.words {
-            sample.iter().for_each(|it| words.add(it.as_slice()));
+        if let FrequentValues::Text(words) = &mut self.to.words {
+            sample.iter().for_each(|bytes| words.add(bytes.as_slice()));
         }
     }
 

@@ -75,7 +75,7 @@ mod tests {
             }
         }
         assert!(words.counts.len() <= MOST);
-        let found = words.iter().max_by_key(|it| it.1).unwrap();
+        let found = words.iter().max_by_key(|entry| entry.1).unwrap();
         assert_eq!(*found.0, 7);
         assert!(found.1 <= 10_000 && found.1 > 10_000 - words.all() / MOST as u64, "{}", found.1);
         assert_eq!(words.all(), 110_000);
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn few_values_are_counted_exactly() {
         let mut words = Frequent::<Vec<u8>>::default();
-        (0..90).for_each(|it| words.add(&b"abc"[it % 3..][..1]));
+        (0..90).for_each(|index| words.add(&b"abc"[index % 3..][..1]));
         let mut counts: Vec<_> = words.iter().map(|(word, count)| (word.to_vec(), count)).collect();
         counts.sort();
         assert_eq!(counts, [(b"a".to_vec(), 30), (b"b".to_vec(), 30), (b"c".to_vec(), 30)]);

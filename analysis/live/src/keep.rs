@@ -11,7 +11,7 @@ use ppt_capture::{
 };
 
 /// A kept chunk.
-pub(crate) enum Kept {
+pub(crate) enum KeptChunk {
     Frames(FramesHead, Vec<u8>),
     Gap(Gap),
 }
@@ -20,7 +20,7 @@ pub(crate) enum Kept {
 pub(crate) struct Keep {
     most: usize,
     bytes: usize,
-    chunks: VecDeque<Arc<Kept>>,
+    chunks: VecDeque<Arc<KeptChunk>>,
 }
 
 impl Keep {
@@ -32,17 +32,17 @@ impl Keep {
     pub fn frames(&mut self, head: FramesHead, loss_is_new: bool, bytes: &[u8]) {
         if bytes.len() <= self.most {
             let lost_before = if loss_is_new { head.lost_before } else { Lost::default() };
-            self.push(Kept::Frames(FramesHead { lost_before, ..head }, bytes.to_vec()));
+            self.push(KeptChunk::Frames(FramesHead { lost_before, ..head }, bytes.to_vec()));
         }
     }
 
     pub fn gap(&mut self, gap: Gap) {
         if self.most > 0 {
-            self.push(Kept::Gap(gap));
+            self.push(KeptChunk::Gap(gap));
         }
     }
 
-    fn push(&mut self, chunk: Kept) {
+    fn push(&mut self, chunk: KeptChunk) {
         self.bytes += chunk.size();
         self.chunks.push_back(Arc::new(chunk));
         while self.bytes > self.most {
@@ -51,14 +51,15 @@ impl Keep {
         }
     }
 
-    pub fn chunks(&self) -> Vec<Arc<Kept>> {
+    pub fn chunks(&self) -> Vec<Arc<KeptChunk>> {
         self.chunks.iter().cloned().collect()
     }
 }
 
-impl Kept {
+impl KeptChunk {
     fn size(&self) -> usize {
-        size_of::<Kept>() + if let Kept::Frames(_, bytes) = self { bytes.len() } else { 0 }
+        size_of::<KeptChunk>()
+            + if let KeptChunk::Frames(_, bytes) = self { bytes.len() } else { 0 }
     }
 }
 
@@ -67,16 +68,16 @@ pub struct Latest {
     pub(crate) header: FileHeader,
     pub(crate) sources: Vec<(u16, Source)>,
     pub(crate) clocks: Vec<ClockReading>,
-    pub(crate) chunks: Vec<Arc<Kept>>,
+    pub(crate) chunks: Vec<Arc<KeptChunk>>,
     pub(crate) drops: Vec<Drops>,
 }
 
 impl Latest {
     /// The number of frames.
     pub fn frames(&self) -> u64 {
-        let count = |kept: &Arc<Kept>| match &**kept {
-            Kept::Frames(head, _) => u64::from(head.count),
-            Kept::Gap(_) => 0,
+        let count = |kept: &Arc<KeptChunk>| match &**kept {
+            KeptChunk::Frames(head, _) => u64::from(head.count),
+            KeptChunk::Gap(_) => 0,
         };
         self.chunks.iter().map(count).sum()
     }
@@ -98,21 +99,21 @@ impl Latest {
         writer.clock(&self.clocks)?;
         for chunk in &self.chunks {
             match &**chunk {
-                Kept::Frames(head, bytes) => writer.frames(head, bytes)?,
-                Kept::Gap(gap) => writer.gap(gap)?,
+                KeptChunk::Frames(head, bytes) => writer.frames(head, bytes)?,
+                KeptChunk::Gap(gap) => writer.gap(gap)?,
             }
         }
-        self.drops.iter().try_for_each(|it| writer.drops(it))?;
+        self.drops.iter().try_for_each(|drop| writer.drops(drop))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let last = self.chunks.iter().rev().find_map(|it| match &**it {
-            Kept::Frames(head, _) => Some(head.drained_mono_ns),
-            Kept::Gap(_) => None,
+        let last = self.chunks.iter().rev().find_map(|chunk| match &**chunk {
+            KeptChunk::Frames(head, _) => Some(head.drained_mono_ns),
+            KeptChunk::Gap(_) => None,
         });
         writer.finish(&End {
             reason: EndReason::Stopped,
             message: "the latest frames that ppt top had seen".to_owned(),
             rings: Vec::new(),
-            drops: self.drops.iter().map(|it| (it.source, it.dropped)).collect(),
+            drops: self.drops.iter().map(|drop| (drop.source, drop.dropped)).collect(),
             realtime_ns: now.as_nanos() as u64,
             mono_ns: last.unwrap_or(header.created_mono_ns),
         })

@@ -1,11 +1,11 @@
 //! The number of distinct keys in the latest frames.
 
 use ppt_capture::frame_dsl::schema::{Field, FieldType, Schema};
-use ppt_stats::{Budget, Distinct, DistinctCount, Identity};
+use ppt_stats::{Budget, Distinct, DistinctCount, DistinctValue};
 
 /// The keys in the frames of the latest one or two equal periods.
 #[derive(Debug)]
-pub(crate) struct Keys {
+pub(crate) struct RecentKeys {
     place: KeyPlace,
     /// Length of a period in ns; None: a single period.
     stretch: Option<u64>,
@@ -24,14 +24,14 @@ struct KeyPlace {
     is_text: bool,
 }
 
-impl Keys {
+impl RecentKeys {
     /// The key in `field`, if the field identifies objects.
     pub fn new(
         schema: &Schema,
         field: &Field,
         stretch: Option<u64>,
         budget: &Budget,
-    ) -> Option<Keys> {
+    ) -> Option<RecentKeys> {
         let is_identity = field.is_key() || field.hash().is_some();
         let place = KeyPlace {
             at: field.offset as usize,
@@ -40,7 +40,7 @@ impl Keys {
         };
         let halves = [Distinct::new(budget), Distinct::new(budget)];
         let budget = budget.clone();
-        is_identity.then(|| Keys { place, stretch, current: 0, halves, budget })
+        is_identity.then(|| RecentKeys { place, stretch, current: 0, halves, budget })
     }
 
     /// Adds frames drained at `now`.
@@ -55,7 +55,7 @@ impl Keys {
         let KeyPlace { at, len, is_text } = self.place;
         for bytes in rows.iter().filter_map(|row| row.get(at..at + len)) {
             let end = bytes.iter().position(|byte| *byte == 0).filter(|_| is_text).unwrap_or(len);
-            self.halves[1].push(Identity::Bytes(bytes[..end].into()));
+            self.halves[1].push(DistinctValue::Bytes(bytes[..end].into()));
         }
     }
 

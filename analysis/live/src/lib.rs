@@ -19,13 +19,13 @@ mod rate;
 mod recent;
 mod tally;
 
-pub use follow::{Phase, Watch};
+pub use follow::{GrowingCapture, Phase};
 pub use keep::Latest;
 pub use picture::{
-    ClockBound, FieldPicture, KindPicture, Measured, MetricPicture, Numbers, Picture, SpanPicture,
-    ThreadPicture, Words,
+    ClockBound, FieldPicture, KindPicture, MeasuredValues, MetricPicture, NumberSpread, Picture,
+    SpanPicture, ThreadPicture, WordSample,
 };
-pub use ppt_capture::{CaptureError, Cause, Histogram};
+pub use ppt_capture::{CaptureError, Cause, HistogramCells};
 pub use ppt_stats::DistinctCount;
 pub use rate::SECONDS;
-pub use tally::{Span, Tally};
+pub use tally::{Tally, TallyRange};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use ppt_capture::frame_dsl::metric::{Metric, Shape};
-use ppt_capture::{Cells, Histogram, SourceInfo};
+use ppt_capture::frame_dsl::metric::{Metric, MetricShape};
+use ppt_capture::{Cells, HistogramCells, SourceInfo};
 
 use crate::rate::Rate;
 
@@ -22,7 +22,7 @@ const LONGEST: u64 = 2_000_000_000;
 
 /// All metrics.
 #[derive(Default)]
-pub(crate) struct Metrics {
+pub(crate) struct LiveMetrics {
     pub all: Vec<LiveMetric>,
     /// By source: its metrics, and their indices in `all`.
     sources: HashMap<u16, Vec<(Metric, Option<usize>)>>,
@@ -38,7 +38,7 @@ pub(crate) struct LiveMetric {
     pub buffer: String,
     pub name: String,
     pub unit: String,
-    pub shape: Shape,
+    pub shape: MetricShape,
     /// Sums of all cells, by index.
     pub cells: BTreeMap<u32, i128>,
     /// Amounts added, or numbers of values.
@@ -50,10 +50,10 @@ pub(crate) struct LiveMetric {
     current: u64,
 }
 
-impl Metrics {
+impl LiveMetrics {
     /// The latest values cover one or two periods of `stretch` ns; None: all time.
-    pub fn new(stretch: Option<u64>) -> Metrics {
-        Metrics { stretch, ..Metrics::default() }
+    pub fn new(stretch: Option<u64>) -> LiveMetrics {
+        LiveMetrics { stretch, ..LiveMetrics::default() }
     }
 
     pub fn source(&mut self, info: &SourceInfo) {
@@ -62,8 +62,9 @@ impl Metrics {
         }
         let buffer = &info.source.buffer;
         let place = |metric: &Metric| {
-            let is_it = |it: &LiveMetric| {
-                (&it.buffer, &it.name, it.shape) == (buffer, &metric.name, metric.shape)
+            let is_it = |live_metric: &LiveMetric| {
+                (&live_metric.buffer, &live_metric.name, live_metric.shape)
+                    == (buffer, &metric.name, metric.shape)
             };
             if let Some(known) = self.all.iter().position(is_it) {
                 return Some(known);
@@ -93,7 +94,7 @@ impl Metrics {
     pub fn read(&mut self, cells: &Cells<'_>) {
         let head = cells.head;
         let Some(metrics) = self.sources.get(&head.source) else { return };
-        let stretch = self.stretch.map_or(0, |it| head.mono_ns / it);
+        let stretch = self.stretch.map_or(0, |stretch| head.mono_ns / stretch);
         for row in cells.rows() {
             for (cell, value) in row.values() {
                 let key = (head.source, head.nonce, row.ring, cell);
@@ -104,7 +105,7 @@ impl Metrics {
                 if head.is_base {
                     continue;
                 }
-                let at = metrics.partition_point(|it| it.0.cells.end <= cell);
+                let at = metrics.partition_point(|metric| metric.0.cells.end <= cell);
                 let Some((metric, Some(place))) = metrics.get(at) else { continue };
                 let place = cell.checked_sub(metric.cells.start).map(|cell| (*place, cell));
                 if let Some((told, cell)) = place {
@@ -113,7 +114,7 @@ impl Metrics {
                 }
             }
         }
-        if self.readings.back().is_none_or(|it| *it < head.mono_ns) {
+        if self.readings.back().is_none_or(|reading| *reading < head.mono_ns) {
             self.readings.push_back(head.mono_ns);
             if self.readings.len() > MOST_READINGS {
                 self.readings.pop_front();
@@ -127,19 +128,21 @@ impl Metrics {
         if now.saturating_sub(last) > SILENT {
             return 0.0;
         }
-        let before = self.readings.iter().rev().find(|it| **it <= last.saturating_sub(LATELY));
+        let before =
+            self.readings.iter().rev().find(|reading| **reading <= last.saturating_sub(LATELY));
         let from = before.copied().unwrap_or(began).max(last.saturating_sub(LONGEST));
-        let added: i128 = of.latest.iter().filter(|it| it.0 > from).map(|it| it.1).sum();
+        let added: i128 =
+            of.latest.iter().filter(|entry| entry.0 > from).map(|entry| entry.1).sum();
         added as f64 * 1e9 / last.saturating_sub(from).max(1) as f64
     }
 
     /// The latest values of a histogram at `now`.
-    pub fn latest(&self, of: &LiveMetric, now: u64) -> Histogram {
-        let is_over = self.stretch.map_or(0, |it| (now / it).saturating_sub(of.current));
+    pub fn latest(&self, of: &LiveMetric, now: u64) -> HistogramCells {
+        let is_over = self.stretch.map_or(0, |stretch| (now / stretch).saturating_sub(of.current));
         let mut cells: BTreeMap<u32, u64> = BTreeMap::new();
         let [before, last] = &of.halves;
         let told = [(before, is_over == 0), (last, is_over < 2)];
-        for (&cell, &count) in told.iter().filter(|it| it.1).flat_map(|it| it.0) {
+        for (&cell, &count) in told.iter().filter(|entry| entry.1).flat_map(|entry| entry.0) {
             let sum = cells.entry(cell).or_default();
             *sum = sum.saturating_add(count);
         }
@@ -151,7 +154,7 @@ impl LiveMetric {
     fn add(&mut self, cell: u32, delta: u64, now: u64, stretch: u64) {
         // The count of a bucket cannot exceed what a capture holds.
         let signed = match self.shape {
-            Shape::UpDownCounter => i128::from(delta as i64),
+            MetricShape::UpDownCounter => i128::from(delta as i64),
             _ => i128::from(delta),
         };
         let sum = self.cells.entry(cell).or_default();
@@ -162,7 +165,7 @@ impl LiveMetric {
         }
         self.rate.add(now, u64::try_from(signed).unwrap_or_default());
         self.latest.push_back((now, signed));
-        let old = |it: &(u64, i128)| it.0 < now.saturating_sub(2 * LONGEST);
+        let old = |entry: &(u64, i128)| entry.0 < now.saturating_sub(2 * LONGEST);
         while self.latest.len() > 4 * MOST_READINGS || self.latest.front().is_some_and(old) {
             self.latest.pop_front();
         }
@@ -184,14 +187,14 @@ impl LiveMetric {
     }
 
     /// All values of a histogram.
-    pub fn whole(&self) -> Histogram {
+    pub fn whole(&self) -> HistogramCells {
         let count = |(&cell, &sum): (&u32, &i128)| (cell, u64::try_from(sum).unwrap_or_default());
         self.histogram(self.cells.iter().map(count))
     }
 
-    fn histogram(&self, cells: impl Iterator<Item = (u32, u64)>) -> Histogram {
-        let mut histogram = Histogram::default();
-        for (cell, count) in cells.filter(|it| it.1 > 0) {
+    fn histogram(&self, cells: impl Iterator<Item = (u32, u64)>) -> HistogramCells {
+        let mut histogram = HistogramCells::default();
+        for (cell, count) in cells.filter(|cell| cell.1 > 0) {
             if let Some((lo, hi)) = self.shape.bucket(cell) {
                 histogram.count = histogram.count.saturating_add(count);
                 histogram.buckets.push((lo, hi, count));

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use ppt_capture::Stamps;
-use ppt_capture::columns::{Scale, Time};
+use ppt_capture::columns::{Time, TimeScale};
 use ppt_capture::frame_dsl::role::{Across, EDGES};
 use ppt_capture::frame_dsl::schema::{FieldType, Frame, Schema};
 
@@ -25,7 +25,7 @@ const WINDOW: u64 = 1_000_000_000;
 
 /// The spans of a frame type.
 pub(crate) struct Pairs {
-    form: Form,
+    form: PairFields,
     /// Begins and ends with an order that is not known yet, the earliest first.
     pending: BinaryHeap<Reverse<SpanEdge>>,
     /// The number of arrivals.
@@ -51,7 +51,7 @@ struct SpanEdge {
 }
 
 /// How to read the key, the edge and the time of a frame.
-struct Form {
+struct PairFields {
     /// Their offsets and lengths, and whether a 0 byte ends them.
     keys: Vec<(usize, usize, bool)>,
     mark: (usize, usize),
@@ -69,16 +69,16 @@ impl Pairs {
             let is_text = matches!(field.ty, FieldType::Char { .. });
             (field.offset as usize, field.ty.size(schema) as usize, is_text)
         };
-        let keys = frame.fields.iter().filter(|it| it.is_key());
-        let mark = frame.fields.iter().find(|it| it.is_mark())?;
+        let keys = frame.fields.iter().filter(|field| field.is_key());
+        let mark = frame.fields.iter().find(|field| field.is_mark())?;
         let steps = frame.steps(schema);
         let (name, usual) = EDGES[0];
-        let begin = steps.iter().find(|it| it.0 == name).map_or(usual, |it| it.1);
-        let form = Form {
-            keys: keys.map(|it| key(&it)).collect(),
+        let begin = steps.iter().find(|step| step.0 == name).map_or(usual, |step| step.1);
+        let form = PairFields {
+            keys: keys.map(|field| key(&field)).collect(),
             mark: (mark.offset as usize, mark.ty.size(schema) as usize),
             begin: u64::try_from(begin).ok()?,
-            at: Time::of(frame.at()?)?,
+            at: Time::from_field(frame.at()?)?,
             within_process: span.across == Across::Process,
             fifo: span.fifo,
         };
@@ -136,12 +136,12 @@ impl Pairs {
     }
 }
 
-impl Form {
+impl PairFields {
     fn read(&self, row: &[u8], process: u64, stamps: &Stamps<'_>) -> Option<(Vec<u8>, bool, i64)> {
         let mut key = if self.within_process { process.to_le_bytes().to_vec() } else { Vec::new() };
         for &(at, len, is_text) in &self.keys {
             let bytes = row.get(at..at + len)?;
-            let end = bytes.iter().position(|it| *it == 0).filter(|_| is_text).unwrap_or(len);
+            let end = bytes.iter().position(|byte| *byte == 0).filter(|_| is_text).unwrap_or(len);
             key.extend_from_slice(&bytes[..end]);
             // A terminator keeps adjacent texts distinct.
             key.resize(key.len() + len - end, 0);
@@ -151,8 +151,8 @@ impl Form {
         mark.get_mut(..len)?.copy_from_slice(row.get(at..at + len)?);
         let at = match (self.at.scale(), self.at.word(row)) {
             (_, 0) => None,
-            (Scale::Ticks, word) => stamps.epoch(word),
-            (Scale::Ns(_), word) => i64::try_from(word).ok(),
+            (TimeScale::Ticks, word) => stamps.epoch(word),
+            (TimeScale::Ns(_), word) => i64::try_from(word).ok(),
         };
         Some((key, u64::from_le_bytes(mark) == self.begin, at?))
     }
@@ -170,7 +170,7 @@ struct Waiting {
 impl Waiting {
     fn put(&mut self, key: Vec<u8>, at: i64) {
         let times = self.all.entry(key.clone()).or_default();
-        times.insert(times.partition_point(|it| *it <= at), at);
+        times.insert(times.partition_point(|time| *time <= at), at);
         self.count += 1;
         self.order.push_back((key, at));
         while self.count > MOST {
@@ -185,8 +185,8 @@ impl Waiting {
             }
             let mut keep = Vec::new();
             for (key, at) in self.order.iter().rev() {
-                let count = left.get_mut(&(key.as_slice(), *at)).filter(|it| **it > 0);
-                keep.push(count.map(|it| *it -= 1).is_some());
+                let count = left.get_mut(&(key.as_slice(), *at)).filter(|index| **index > 0);
+                keep.push(count.map(|count| *count -= 1).is_some());
             }
             let mut keep = keep.into_iter().rev();
             self.order.retain(|_| keep.next().unwrap_or(false));
@@ -196,9 +196,10 @@ impl Waiting {
     /// The first match, or the last.
     fn take_begin(&mut self, key: &[u8], fits: impl Fn(i64) -> bool, first: bool) -> Option<i64> {
         let times = self.all.get_mut(key)?;
-        let at = match first {
-            true => times.iter().position(|it| fits(*it)),
-            false => times.iter().rposition(|it| fits(*it)),
+        let at = if first {
+            times.iter().position(|time| fits(*time))
+        } else {
+            times.iter().rposition(|time| fits(*time))
         };
         let time = times.remove(at?);
         if times.is_empty() {
@@ -210,7 +211,7 @@ impl Waiting {
 
     fn forget_first(&mut self) {
         if let Some((key, at)) = self.order.pop_front() {
-            self.take_begin(&key, |it| it == at, true);
+            self.take_begin(&key, |number| number == at, true);
         } else {
             // Nothing is in no order.
             self.all.clear();

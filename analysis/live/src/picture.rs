@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use ppt_capture::frame_dsl::metric::Shape;
-use ppt_capture::{Cause, Histogram};
+use ppt_capture::frame_dsl::metric::MetricShape;
+use ppt_capture::{Cause, HistogramCells};
 use ppt_stats::DistinctCount;
 
-use crate::frame_kind::{Field, Seen};
+use crate::frame_kind::{Field, FrequentValues};
 use crate::recent::Recent;
-use crate::tally::{Span, Tally};
+use crate::tally::{Tally, TallyRange};
 
 /// The number of values of a field that are listed.
 const WORDS: usize = 12;
@@ -93,7 +93,7 @@ pub struct SpanPicture {
     /// The number of open spans.
     pub open: u64,
     /// Durations of the latest spans, in ns.
-    pub lengths: Option<Numbers>,
+    pub lengths: Option<NumberSpread>,
 }
 
 /// A counter or a histogram.
@@ -110,12 +110,12 @@ pub struct MetricPicture {
     /// The amount added in each of the last seconds, oldest first.
     pub history: Vec<u64>,
     /// The total.
-    pub value: Measured,
+    pub value: MeasuredValues,
 }
 
 /// The value of a metric.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Measured {
+pub enum MeasuredValues {
     /// The sum since the capture began.
     Counter(i128),
     /// The number of values since the capture began.
@@ -123,7 +123,7 @@ pub enum Measured {
         /// The number.
         count: u64,
         /// The latest values.
-        latest: Histogram,
+        latest: HistogramCells,
         /// Whether the values are durations.
         is_time: bool,
     },
@@ -141,9 +141,9 @@ pub struct FieldPicture {
     /// Whether it is an interval.
     pub is_interval: bool,
     /// The distribution of its numbers, if it has any.
-    pub numbers: Option<Numbers>,
+    pub numbers: Option<NumberSpread>,
     /// Its most frequent values, if it has any.
-    pub words: Option<Words>,
+    pub words: Option<WordSample>,
     /// For keys and hashes: the number of distinct values in the latest frames.
     pub distinct: Option<DistinctCount>,
 }
@@ -160,7 +160,7 @@ impl FieldPicture {
 
 /// The distribution of numbers. Percentiles have three digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Numbers {
+pub struct NumberSpread {
     /// The number of values.
     pub count: u64,
     /// The median.
@@ -175,7 +175,7 @@ pub struct Numbers {
 
 /// The most frequent values in a sample.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Words {
+pub struct WordSample {
     /// Values with their shares, most frequent first.
     pub shares: Vec<(String, f64)>,
     /// Whether there are other values.
@@ -210,7 +210,7 @@ pub struct ThreadPicture {
 impl Picture {
     /// The number of missing frames.
     pub fn missing_in_all(&self) -> u64 {
-        self.missing.iter().fold(0, |sum, it| it.1.saturating_add(sum))
+        self.missing.iter().fold(0, |sum, entry| entry.1.saturating_add(sum))
     }
 }
 
@@ -221,13 +221,19 @@ impl Tally {
         let (first, last) = self.drained.unwrap_or((now, now));
         let now = now.max(last);
         let elapsed = now.saturating_sub(first);
-        let whole = self.span == Span::Whole;
-        let rate = |of: &crate::rate::Rate| match whole {
-            true => of.total() as f64 * 1e9 / (elapsed.max(1) as f64),
-            false => of.per_second(now, first),
+        let whole = self.span == TallyRange::Whole;
+        let rate = |of: &crate::rate::Rate| {
+            if whole {
+                of.total() as f64 * 1e9 / (elapsed.max(1) as f64)
+            } else {
+                of.per_second(now, first)
+            }
         };
-        let processes: BTreeSet<(u32, &str)> =
-            self.sources.values().map(|it| (it.process.pid, it.process.comm.as_str())).collect();
+        let processes: BTreeSet<(u32, &str)> = self
+            .sources
+            .values()
+            .map(|source| (source.process.pid, source.process.comm.as_str()))
+            .collect();
         let (lost, dropped) = (self.lost_by, self.dropped());
         let missing = [
             (Cause::Overrun, lost.overrun),
@@ -243,7 +249,7 @@ impl Tally {
             count: kind.rate.total(),
             rate: rate(&kind.rate),
             history: kind.rate.history(now),
-            fields: kind.told().map(|it| field(it, now, first)).collect(),
+            fields: kind.shown_fields().map(|shown_field| field(shown_field, now, first)).collect(),
             spans: kind.spans.as_ref().map(|spans| SpanPicture {
                 count: spans.rate.total(),
                 rate: rate(&spans.rate),
@@ -253,25 +259,28 @@ impl Tally {
         });
         let metrics = self.metrics.all.iter().map(|told| {
             let value = match told.shape {
-                Shape::Counter | Shape::UpDownCounter => Measured::Counter(told.total()),
-                Shape::Exponential | Shape::Linear { .. } => {
-                    let (all, is_time) = (told.whole(), told.shape == Shape::Exponential);
+                MetricShape::Counter | MetricShape::UpDownCounter => {
+                    MeasuredValues::Counter(told.total())
+                }
+                MetricShape::Exponential | MetricShape::Linear { .. } => {
+                    let (all, is_time) = (told.whole(), told.shape == MetricShape::Exponential);
                     let count = all.count;
                     let latest = if whole { all } else { self.metrics.latest(told, now) };
-                    Measured::Histogram { count, latest, is_time }
+                    MeasuredValues::Histogram { count, latest, is_time }
                 }
             };
             let total = match &value {
-                Measured::Counter(sum) => *sum as f64,
-                Measured::Histogram { count, .. } => *count as f64,
+                MeasuredValues::Counter(sum) => *sum as f64,
+                MeasuredValues::Histogram { count, .. } => *count as f64,
             };
             MetricPicture {
                 buffer: told.buffer.clone(),
                 name: told.name.clone(),
                 unit: told.unit.clone(),
-                rate: match whole {
-                    true => total * 1e9 / elapsed.max(1) as f64,
-                    false => self.metrics.per_second(told, now, first),
+                rate: if whole {
+                    total * 1e9 / elapsed.max(1) as f64
+                } else {
+                    self.metrics.per_second(told, now, first)
                 },
                 history: told.rate.history(now),
                 value,
@@ -294,15 +303,19 @@ impl Tally {
         });
         Picture {
             process_count: processes.len(),
-            processes: processes.iter().take(PROCESSES).map(|it| (it.0, it.1.to_owned())).collect(),
-            host: self.header.as_ref().map_or_else(String::new, |it| it.host.clone()),
+            processes: processes
+                .iter()
+                .take(PROCESSES)
+                .map(|process| (process.0, process.1.to_owned()))
+                .collect(),
+            host: self.header.as_ref().map_or_else(String::new, |header| header.host.clone()),
             elapsed,
             captured: self.all.total(),
             rate: rate(&self.all),
             bytes: rate(&self.bytes),
             history: self.all.history(now),
             clock: self.clock_bound(),
-            missing: missing.into_iter().filter(|it| it.1 > 0).collect(),
+            missing: missing.into_iter().filter(|entry| entry.1 > 0).collect(),
             losing: rate(&self.lost),
             unattended: self.unattended,
             kinds: kinds.collect(),
@@ -334,12 +347,12 @@ impl Tally {
     }
 }
 
-fn numbers(of: &Recent, now: u64) -> Option<Numbers> {
+fn numbers(of: &Recent, now: u64) -> Option<NumberSpread> {
     let (all, _) = of.all(now);
     let max = all.max?;
     // The middle of a bucket may lie above all of its values.
     let quantile = |share| Some(all.sketch.quantile(share)?.min(max));
-    Some(Numbers {
+    Some(NumberSpread {
         count: all.sketch.count(),
         p50: quantile(0.5)?,
         p99: quantile(0.99)?,
@@ -354,22 +367,22 @@ fn field(field: &Field, now: u64, first: u64) -> FieldPicture {
         let span = now.saturating_sub(since.max(first));
         let is_time = field.is_interval && field.unit == "ns";
         let busy = (is_time && span > 0).then(|| all.sum / span as f64);
-        Some(Numbers { busy, ..numbers(recent, now)? })
+        Some(NumberSpread { busy, ..numbers(recent, now)? })
     });
     let words = match &field.values.words {
-        Seen::Nothing => None,
-        Seen::Whole(words) => {
-            Some(shares(words.iter().map(|(it, n)| (field.word(*it), n)), words.all()))
+        FrequentValues::Nothing => None,
+        FrequentValues::Whole(words) => {
+            Some(shares(words.iter().map(|(number, n)| (field.word(*number), n)), words.all()))
         }
-        Seen::Text(words) => {
-            let text = |it: &Vec<u8>| String::from_utf8_lossy(it).into_owned();
-            Some(shares(words.iter().map(|(it, n)| (text(it), n)), words.all()))
+        FrequentValues::Text(words) => {
+            let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+            Some(shares(words.iter().map(|(bytes, n)| (text(bytes), n)), words.all()))
         }
     };
     FieldPicture {
         name: field.name.clone(),
         // A field that no frame sets stands for all steps.
-        step: field.step.as_ref().filter(|_| field.values.is_set).map(|it| it.1.clone()),
+        step: field.step.as_ref().filter(|_| field.values.is_set).map(|step| step.1.clone()),
         unit: field.unit.clone(),
         is_interval: field.is_interval,
         numbers: told,
@@ -378,14 +391,14 @@ fn field(field: &Field, now: u64, first: u64) -> FieldPicture {
     }
 }
 
-fn shares(counts: impl Iterator<Item = (String, u64)>, all: u64) -> Words {
+fn shares(counts: impl Iterator<Item = (String, u64)>, all: u64) -> WordSample {
     let mut counts: Vec<(String, u64)> = counts.collect();
     counts.sort_by(|one, two| two.1.cmp(&one.1).then_with(|| one.0.cmp(&two.0)));
     let many = counts.len() > WORDS;
     counts.truncate(WORDS);
-    let named: u64 = counts.iter().map(|it| it.1).sum();
+    let named: u64 = counts.iter().map(|count| count.1).sum();
     // Decayed counts are rounded.
     let more = many || all.saturating_sub(named) > all / 50;
     let share = |(word, count): (String, u64)| (word, count as f64 / all.max(1) as f64);
-    Words { more, shares: counts.into_iter().map(share).collect() }
+    WordSample { more, shares: counts.into_iter().map(share).collect() }
 }

@@ -27,7 +27,7 @@ impl Rate {
         let second = ns / SECOND;
         if second > self.newest {
             let passed = (second - self.newest).min(SECONDS as u64);
-            (0..passed).for_each(|it| *self.slot(second - it) = 0);
+            (0..passed).for_each(|number| *self.slot(second - number) = 0);
             self.newest = second;
         }
         self.total = self.total.saturating_add(count);
@@ -45,7 +45,7 @@ impl Rate {
     /// The recent rate per second, from the last complete second and the current one.
     pub fn per_second(&self, now: u64, began: u64) -> f64 {
         let second = now / SECOND;
-        let before = second.checked_sub(1).map_or(0, |it| self.in_second(it));
+        let before = second.checked_sub(1).map_or(0, |number| self.in_second(number));
         let count = self.in_second(second).saturating_add(before);
         let span = (SECOND + now % SECOND).min(now.saturating_sub(began)).max(SECOND / 10);
         count as f64 * SECOND as f64 / span as f64
@@ -55,7 +55,7 @@ impl Rate {
     pub fn history(&self, now: u64) -> Vec<u64> {
         let second = now / SECOND;
         let first = second.saturating_sub(SECONDS as u64);
-        (first..second).map(|it| self.in_second(it)).collect()
+        (first..second).map(|number| self.in_second(number)).collect()
     }
 
     fn in_second(&self, second: u64) -> u64 {

@@ -9,12 +9,12 @@ pub(crate) struct Recent {
     stretch: Option<u64>,
     /// The number of the second period.
     current: u64,
-    halves: [Half; 2],
+    halves: [RecentHalf; 2],
 }
 
 /// The values of a period.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Half {
+pub(crate) struct RecentHalf {
     pub sketch: Sketch,
     pub max: Option<f64>,
     pub sum: f64,
@@ -26,21 +26,21 @@ impl Recent {
     }
 
     /// The period to which values at `now` belong.
-    pub fn at(&mut self, now: u64) -> &mut Half {
+    pub fn at(&mut self, now: u64) -> &mut RecentHalf {
         let stretch = self.stretch.map_or(0, |stretch| now / stretch);
         if stretch > self.current {
             let last = std::mem::take(&mut self.halves[1]);
-            self.halves[0] = if stretch == self.current + 1 { last } else { Half::default() };
+            self.halves[0] = if stretch == self.current + 1 { last } else { RecentHalf::default() };
             self.current = stretch;
         }
         &mut self.halves[1]
     }
 
     /// All values remembered at `now`, and the start of their period.
-    pub fn all(&self, now: u64) -> (Half, u64) {
+    pub fn all(&self, now: u64) -> (RecentHalf, u64) {
         let Some(stretch) = self.stretch else { return (self.halves[1].clone(), 0) };
         let is_over = (now / stretch).saturating_sub(self.current);
-        let mut all = if is_over < 2 { self.halves[1].clone() } else { Half::default() };
+        let mut all = if is_over < 2 { self.halves[1].clone() } else { RecentHalf::default() };
         if is_over == 0 {
             all.join(&self.halves[0]);
         }
@@ -48,7 +48,7 @@ impl Recent {
     }
 }
 
-impl Half {
+impl RecentHalf {
     /// Adds a value; NaN is ignored.
     #[inline]
     pub fn add(&mut self, value: f64) {
@@ -60,7 +60,7 @@ impl Half {
         self.sketch.add(value);
     }
 
-    fn join(&mut self, other: &Half) {
+    fn join(&mut self, other: &RecentHalf) {
         self.sketch.join(&other.sketch);
         self.sum += other.sum;
         self.max = match (self.max, other.max) {
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn large_and_small_numbers_are_what_they_are() {
         for value in [1e30, -1e30, 1e-30, f64::MAX, f64::INFINITY] {
-            let mut half = Half::default();
+            let mut half = RecentHalf::default();
             half.add(value);
             half.add(f64::NAN);
             let median = half.sketch.quantile(0.5).unwrap();

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use ppt_capture::columns::frame_id;
 use ppt_capture::{
-    Capture, CaptureError, Cause, Chunk, ChunkFrames, ClockReading, ClockTable, Dropped, Drops,
-    FileHeader, Gap, Item, Lost, Source, SourceInfo, Stamps,
+    Capture, CaptureError, CaptureItem, Cause, Chunk, ChunkFrames, ClockReading, ClockTable,
+    Dropped, Drops, FileHeader, Gap, Lost, Source, SourceInfo, Stamps,
 };
 use ppt_stats::Budget;
 
 use crate::frame_kind::{FrameKind, Memory};
 use crate::keep::{Keep, Latest};
 use crate::last_names::LastNames;
-use crate::metrics::Metrics;
+use crate::metrics::LiveMetrics;
 use crate::rate::Rate;
 
 /// The most frame types distinguished; frames of further types are counted together.
@@ -32,7 +32,7 @@ const STRETCH: u64 = 5_000_000_000;
 
 /// The values reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Span {
+pub enum TallyRange {
     /// Values of the latest 5 to 10 seconds.
     Latest,
     /// All values.
@@ -41,16 +41,16 @@ pub enum Span {
 
 /// The sums so far.
 pub struct Tally {
-    pub(crate) span: Span,
+    pub(crate) span: TallyRange,
     pub(crate) header: Option<FileHeader>,
     pub(crate) sources: BTreeMap<u16, Source>,
     /// By source and frame id: the index of the frame type.
     ids: HashMap<u16, Arc<[Option<usize>]>>,
     pub(crate) kinds: Vec<FrameKind>,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: LiveMetrics,
     fields: usize,
     keys: Budget,
-    pub(crate) threads: HashMap<(u16, u64, u32), Thread>,
+    pub(crate) threads: HashMap<(u16, u64, u32), RingShare>,
     pub(crate) names: LastNames,
     pub(crate) clocks: ClockTable,
     /// The largest errors of ticks and of the monotonic clock, from readings no longer remembered,
@@ -79,8 +79,8 @@ pub struct Tally {
 }
 
 /// The period covered by the reported values.
-fn stretch(span: Span) -> Option<u64> {
-    (span == Span::Latest).then_some(STRETCH)
+fn stretch(span: TallyRange) -> Option<u64> {
+    (span == TallyRange::Latest).then_some(STRETCH)
 }
 
 /// Identifies a process on its host.
@@ -90,7 +90,7 @@ fn process_of(source: &Source) -> u64 {
 }
 
 /// A ring, which belongs to one thread.
-pub(crate) struct Thread {
+pub(crate) struct RingShare {
     pub tid: u32,
     pub rate: Rate,
     pub lost: u64,
@@ -98,14 +98,14 @@ pub(crate) struct Thread {
 
 impl Tally {
     /// An empty tally. `keep`: the number of bytes of the latest frames that are kept.
-    pub fn new(span: Span, keep: usize) -> Tally {
+    pub fn new(span: TallyRange, keep: usize) -> Tally {
         Tally {
             span,
             header: None,
             sources: BTreeMap::new(),
             ids: HashMap::new(),
             kinds: Vec::new(),
-            metrics: Metrics::new(stretch(span)),
+            metrics: LiveMetrics::new(stretch(span)),
             fields: 0,
             keys: Budget::new(KEYS),
             threads: HashMap::new(),
@@ -189,8 +189,8 @@ impl Tally {
         let (buffer, hash) = (info.source.buffer.as_str(), info.source.schema_hash);
         let stretch = stretch(self.span);
         let ids = info.schema.frames.iter().map(|frame| {
-            let is_it = |it: &FrameKind| {
-                it.name == frame.name && it.buffer == buffer && it.schema_hash == hash
+            let is_it = |kind: &FrameKind| {
+                kind.name == frame.name && kind.buffer == buffer && kind.schema_hash == hash
             };
             if let Some(known) = self.kinds.iter().position(is_it) {
                 return Some(known);
@@ -243,7 +243,7 @@ impl Tally {
             }
         }
         self.advance(now);
-        if now.saturating_sub(self.faded) > STRETCH && self.span == Span::Latest {
+        if now.saturating_sub(self.faded) > STRETCH && self.span == TallyRange::Latest {
             self.kinds.iter_mut().for_each(FrameKind::fade);
             self.faded = now;
         }
@@ -279,7 +279,7 @@ impl Tally {
     }
 
     fn gap(&mut self, gap: &Gap) {
-        let now = self.drained.map_or(0, |it| it.1);
+        let now = self.drained.map_or(0, |drained| drained.1);
         self.lose(gap.cause, gap.count, now);
         let is_loss = gap.cause.is_loss();
         if let Some(thread) = self.thread((gap.source, gap.nonce, gap.ring), 0)
@@ -290,11 +290,11 @@ impl Tally {
         self.keep.gap(*gap);
     }
 
-    fn thread(&mut self, key: (u16, u64, u32), tid: u32) -> Option<&mut Thread> {
+    fn thread(&mut self, key: (u16, u64, u32), tid: u32) -> Option<&mut RingShare> {
         if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&key) {
             return None;
         }
-        let new = || Thread { tid, rate: Rate::default(), lost: 0 };
+        let new = || RingShare { tid, rate: Rate::default(), lost: 0 };
         let thread = self.threads.entry(key).or_insert_with(new);
         // A gap does not identify the thread of its ring.
         if tid != 0 {
@@ -327,7 +327,7 @@ impl Tally {
     pub(crate) fn survey(&mut self, path: &Path) -> Result<(), CaptureError> {
         let Some(mut capture) = Capture::survey(path)? else { return Ok(()) };
         while let Some(item) = capture.read()? {
-            if let Item::Chunk(Chunk::Clock(readings)) = item {
+            if let CaptureItem::Chunk(Chunk::Clock(readings)) = item {
                 self.clocks.add(&readings);
                 self.surveyed += readings.len();
             }
@@ -360,7 +360,7 @@ impl Tally {
     /// The sum of what the writers rejected.
     pub(crate) fn dropped(&self) -> Dropped {
         let mut all = Dropped::default();
-        self.dropped.values().for_each(|it| all += it.dropped);
+        self.dropped.values().for_each(|drops| all += drops.dropped);
         all
     }
 

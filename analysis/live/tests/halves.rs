@@ -109,7 +109,7 @@ fn halves_and_keys() {
         "held",
     ];
     assert_eq!(labels, expected);
-    let of = |label: &str| fields.iter().find(|it| it.label() == label).unwrap();
+    let of = |label: &str| fields.iter().find(|field| field.label() == label).unwrap();
     let numbers = |label: &str| {
         let numbers = of(label).numbers.unwrap();
         (numbers.count, numbers.p50, numbers.max)

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use ppt_capture::frame_dsl::schema::Schema;
 use ppt_capture::{
-    Capture, CaptureWriter, Cause, CellRows, CellsHead, Chunk, ClockId, ClockReading, ClockTable,
-    Dropped, End, EndReason, FileHeader, FramesHead, Gap, Item, Lost, Process, Segment, Source,
-    ThreadName, ThreadNames,
+    Capture, CaptureItem, CaptureWriter, Cause, CellRows, CellsHead, Chunk, ClockId, ClockReading,
+    ClockTable, Dropped, End, EndReason, FileHeader, FramesHead, Gap, Lost, Process, Segment,
+    Source, ThreadName, ThreadNames,
 };
-use ppt_live::{ClockBound, Measured, MetricPicture, Phase, Picture, Span, Tally, Watch};
+use ppt_live::{
+    ClockBound, GrowingCapture, MeasuredValues, MetricPicture, Phase, Picture, Tally, TallyRange,
+};
 
 /// Two frame types: `job` with an interval, a number, an enum and a text; `tick` with a number.
 const SCHEMA: &str = r#"{"v":1,"buffer":"dve","slots":16,"stride":64,"enums":[
@@ -123,8 +125,8 @@ fn capture(path: &Path) {
 }
 
 fn field<'a>(picture: &'a Picture, kind: &str, name: &str) -> &'a ppt_live::FieldPicture {
-    let kind = picture.kinds.iter().find(|it| it.name == kind).unwrap();
-    kind.fields.iter().find(|it| it.name == name).unwrap()
+    let kind = picture.kinds.iter().find(|picture| picture.name == kind).unwrap();
+    kind.fields.iter().find(|field| field.name == name).unwrap()
 }
 
 #[test]
@@ -142,16 +144,16 @@ fn all_of_a_capture_is_summed_up() {
     assert_eq!((picture.missing_in_all(), picture.unattended), (19, 100));
     assert_eq!(picture.processes, [(5, "server5".to_owned())]);
     // Every frame, type and thread appears once.
-    let numbers = (1..=10_000_u64).filter(|it| !(5001..=5010).contains(it)).chain(1..=20);
-    let jobs: Vec<u64> = numbers.clone().filter(|it| it % 5 != 0).collect();
-    let kinds: Vec<_> = picture.kinds.iter().map(|it| (it.name.as_str(), it.count)).collect();
+    let numbers = (1..=10_000_u64).filter(|number| !(5001..=5010).contains(number)).chain(1..=20);
+    let jobs: Vec<u64> = numbers.clone().filter(|number| number % 5 != 0).collect();
+    let kinds: Vec<_> = picture.kinds.iter().map(|kind| (kind.name.as_str(), kind.count)).collect();
     assert_eq!(kinds, [("job", jobs.len() as u64), ("tick", 10_010 - jobs.len() as u64)]);
     let mut threads: Vec<_> =
-        picture.threads.iter().map(|it| (it.tid, it.count, it.lost)).collect();
+        picture.threads.iter().map(|thread| (thread.tid, thread.count, thread.lost)).collect();
     threads.sort_unstable();
     assert_eq!(threads, [(100, 9990, 10), (101, 20, 5)]);
 
-    let mut lengths: Vec<u64> = jobs.iter().map(|it| 1000 * (it % 100)).collect();
+    let mut lengths: Vec<u64> = jobs.iter().map(|job| 1000 * (job % 100)).collect();
     lengths.sort_unstable();
     let handle = field(&picture, "job", "handle");
     assert!(handle.is_interval && handle.unit == "ns");
@@ -166,7 +168,7 @@ fn all_of_a_capture_is_summed_up() {
     assert!((told.busy.unwrap() / busy - 1.0).abs() < 1e-9);
 
     let words = field(&picture, "job", "kind").words.as_ref().unwrap();
-    let share = |word: &str| words.shares.iter().find(|it| it.0 == word).unwrap().1;
+    let share = |word: &str| words.shares.iter().find(|share| share.0 == word).unwrap().1;
     assert!((share("UPDATE") - 0.75).abs() < 0.05 && (share("LOGIN") - 0.25).abs() < 0.05);
     let name = field(&picture, "job", "name").words.as_ref().unwrap();
     assert_eq!(
@@ -184,11 +186,11 @@ fn the_latest_frames_are_a_capture_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
     capture(&path);
-    let mut tally = Tally::new(Span::Latest, 3000 * STRIDE);
+    let mut tally = Tally::new(TallyRange::Latest, 3000 * STRIDE);
     let mut capture = Capture::open(&path).unwrap();
     tally.begin(capture.header());
     while let Some(item) = capture.read().unwrap() {
-        if let Item::Chunk(chunk) = item {
+        if let CaptureItem::Chunk(chunk) = item {
             tally.add_chunk(&chunk);
         }
     }
@@ -202,9 +204,11 @@ fn the_latest_frames_are_a_capture_of_their_own() {
     let mut seqs = Vec::new();
     while let Some(item) = again.read().unwrap() {
         match item {
-            Item::Chunk(Chunk::Frames(frames)) => seqs.extend(frames.iter().map(|it| it.0)),
-            Item::Chunk(_) => {}
-            Item::Damage(damage) => panic!("{damage}"),
+            CaptureItem::Chunk(Chunk::Frames(frames)) => {
+                seqs.extend(frames.iter().map(|frame| frame.0));
+            }
+            CaptureItem::Chunk(_) => {}
+            CaptureItem::Damage(damage) => panic!("{damage}"),
         }
     }
     assert_eq!(seqs.len() as u64, latest.frames());
@@ -214,13 +218,13 @@ fn the_latest_frames_are_a_capture_of_their_own() {
 
 #[test]
 fn rates_and_values_are_of_what_came_lately() {
-    let mut tally = Tally::new(Span::Latest, 0);
+    let mut tally = Tally::new(TallyRange::Latest, 0);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
     capture(&path);
     let mut capture = Capture::open(&path).unwrap();
     while let Some(item) = capture.read().unwrap() {
-        if let Item::Chunk(chunk) = item {
+        if let CaptureItem::Chunk(chunk) = item {
             tally.add_chunk(&chunk);
         }
     }
@@ -239,13 +243,13 @@ fn rates_and_values_are_of_what_came_lately() {
 fn a_capture_is_watched_while_it_grows() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
-    assert!(Watch::start(&path, 0).is_err(), "there is none");
+    assert!(GrowingCapture::start(&path, 0).is_err(), "there is none");
     fs::write(&path, "no capture, and long enough to tell").unwrap();
-    assert!(Watch::start(&path, 0).is_err());
-    assert!(Watch::start(folder.path(), 0).is_err());
+    assert!(GrowingCapture::start(&path, 0).is_err());
+    assert!(GrowingCapture::start(folder.path(), 0).is_err());
 
     let file = File::create(&path).unwrap();
-    let watch = Watch::start(&path, 1 << 20).unwrap();
+    let watch = GrowingCapture::start(&path, 1 << 20).unwrap();
     assert_eq!(watch.look().1, Phase::Waiting, "it is empty");
     let mut writer = CaptureWriter::create(file, &FileHeader::default()).unwrap();
     writer.source(0, &source(5)).unwrap();
@@ -258,18 +262,18 @@ fn a_capture_is_watched_while_it_grows() {
     };
     for part in 0..3 {
         chunk(&mut writer, &head(0, 1 + part * 100, 100, (1 + part) * SECOND));
-        wait(&|it| it.0.captured == (part + 1) * 100);
+        wait(&|entry| entry.0.captured == (part + 1) * 100);
         assert_eq!(watch.look().1, Phase::Running);
     }
     end(&mut writer);
-    wait(&|it| it.1 == Phase::Ended("stopped".into()));
+    wait(&|entry| entry.1 == Phase::Ended("stopped".into()));
     assert_eq!(watch.look().0.missing, [(Cause::Nested, 4)]);
     assert_eq!(watch.latest().frames(), 300);
 }
 
 #[test]
 fn memory_does_not_grow_with_what_comes() {
-    let mut tally = Tally::new(Span::Latest, 1 << 16);
+    let mut tally = Tally::new(TallyRange::Latest, 1 << 16);
     // So many sources that some threads and types are not distinguished.
     let mut bytes = Vec::new();
     let mut writer = CaptureWriter::create(&mut bytes, &FileHeader::default()).unwrap();
@@ -282,7 +286,7 @@ fn memory_does_not_grow_with_what_comes() {
     }
     let mut capture = Capture::from_reader(std::io::Cursor::new(bytes)).unwrap();
     while let Some(item) = capture.read().unwrap() {
-        if let Item::Chunk(chunk) = item {
+        if let CaptureItem::Chunk(chunk) = item {
             tally.add_chunk(&chunk);
         }
     }
@@ -340,7 +344,7 @@ fn working(path: &Path) -> Vec<i64> {
         bytes[..8].copy_from_slice(&seq.to_le_bytes());
         bytes[8..10].copy_from_slice(&(kind as u16).to_le_bytes());
         let mut put = |name: &str, value: u64| {
-            let Some(field) = frame.fields.iter().find(|it| it.name == name) else { return };
+            let Some(field) = frame.fields.iter().find(|field| field.name == name) else { return };
             let len = field.ty.size(&schema) as usize;
             let value = value.to_le_bytes();
             bytes[field.offset as usize..][..len].copy_from_slice(&value[..len]);
@@ -388,7 +392,7 @@ fn working(path: &Path) -> Vec<i64> {
         }
         let first = |name: &str| {
             let metrics = schema.metrics();
-            metrics.iter().find(|it| it.name == name).unwrap().cells.start
+            metrics.iter().find(|metric| metric.name == name).unwrap().cells.start
         };
         let since = second + 1;
         let level = -(since as i64);
@@ -420,7 +424,7 @@ fn spans_counters_and_histograms_are_told() {
     let whole = Tally::from_capture(&path).unwrap();
     let whole = whole.picture(whole.last());
     let spans = |picture: &Picture, name: &str| {
-        picture.kinds.iter().find(|it| it.name == name).unwrap().spans.unwrap()
+        picture.kinds.iter().find(|kind| kind.name == name).unwrap().spans.unwrap()
     };
     let near = |told: f64, truth: f64| (told - truth).abs() <= truth.abs() / 100.0;
     let requests = spans(&whole, "request");
@@ -433,31 +437,34 @@ fn spans_counters_and_histograms_are_told() {
     assert_eq!((retries.count, retries.open), (40, 0));
     assert_eq!(retries.lengths.unwrap().max, 12e6, "the first begin belongs to the first end");
     let metric = |picture: &Picture, name: &str| -> MetricPicture {
-        picture.metrics.iter().find(|it| it.name == name).unwrap().clone()
+        picture.metrics.iter().find(|metric| metric.name == name).unwrap().clone()
     };
     let bytes = metric(&whole, "bytes_in");
-    assert_eq!((bytes.value, bytes.unit.as_str()), (Measured::Counter(30_000), "B"));
-    assert_eq!(metric(&whole, "inflight").value, Measured::Counter(-20));
-    let Measured::Histogram { count, latest, is_time } = metric(&whole, "handling").value else {
+    assert_eq!((bytes.value, bytes.unit.as_str()), (MeasuredValues::Counter(30_000), "B"));
+    assert_eq!(metric(&whole, "inflight").value, MeasuredValues::Counter(-20));
+    let MeasuredValues::Histogram { count, latest, is_time } = metric(&whole, "handling").value
+    else {
         panic!("no histogram")
     };
     assert_eq!((count, latest.count, is_time, latest.buckets.len()), (2_000, 2_000, true, 2));
 
     // The latest values cover two periods of 5 seconds.
-    let mut tally = Tally::new(Span::Latest, 0);
+    let mut tally = Tally::new(TallyRange::Latest, 0);
     let mut capture = Capture::open(&path).unwrap();
     while let Some(item) = capture.read().unwrap() {
-        if let Item::Chunk(chunk) = item {
+        if let CaptureItem::Chunk(chunk) = item {
             tally.add_chunk(&chunk);
         }
     }
     let lately = tally.picture(120 * SECOND);
     let bytes = metric(&lately, "bytes_in");
-    assert_eq!((bytes.rate, bytes.value), (1_500.0, Measured::Counter(30_000)));
+    assert_eq!((bytes.rate, bytes.value), (1_500.0, MeasuredValues::Counter(30_000)));
     assert_eq!(metric(&lately, "inflight").rate, -1.0);
     let handling = metric(&lately, "handling");
     assert_eq!(handling.rate, 100.0);
-    let Measured::Histogram { count, latest, .. } = &handling.value else { panic!("no histogram") };
+    let MeasuredValues::Histogram { count, latest, .. } = &handling.value else {
+        panic!("no histogram")
+    };
     assert_eq!(*count, 2_000);
     assert!((500..1_000).contains(&latest.count), "{}", latest.count);
     assert_eq!(latest.quantile(0.9), Some((latest.buckets[0].0, latest.buckets[0].1)));
@@ -535,7 +542,7 @@ fn ticks_are_converted_by_readings_that_come_later() {
     };
     let tally = Tally::from_capture(&path).unwrap();
     check(&tally.picture(tally.last()));
-    let watch = Watch::start(&path, 0).unwrap();
+    let watch = GrowingCapture::start(&path, 0).unwrap();
     let begun = Instant::now();
     let picture = loop {
         let (picture, phase) = watch.look();
@@ -559,7 +566,7 @@ fn the_worst_reading_counts_for_as_long_as_it_matters() {
         a_after: ns + width,
         distrusted: false,
     };
-    let mut tally = Tally::new(Span::Latest, 0);
+    let mut tally = Tally::new(TallyRange::Latest, 0);
     let stamped = Source { clock: "monotonic".to_owned(), ..source(5) };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
@@ -577,7 +584,7 @@ fn the_worst_reading_counts_for_as_long_as_it_matters() {
     let mut capture = Capture::open(&path).unwrap();
     let mut clocks = 0;
     while let Some(item) = capture.read().unwrap() {
-        let Item::Chunk(chunk) = item else { panic!("damaged") };
+        let CaptureItem::Chunk(chunk) = item else { panic!("damaged") };
         clocks += u32::from(matches!(chunk, Chunk::Clock(_)));
         tally.add_chunk(&chunk);
         let expected =
@@ -585,5 +592,5 @@ fn the_worst_reading_counts_for_as_long_as_it_matters() {
         assert_eq!(tally.picture(0).clock, Some(expected));
     }
     assert_eq!(clocks, 29_999);
-    assert_eq!(Tally::new(Span::Latest, 0).picture(0).clock, None);
+    assert_eq!(Tally::new(TallyRange::Latest, 0).picture(0).clock, None);
 }

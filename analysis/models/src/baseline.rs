@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::measured::{CompareError, Measured};
+use crate::measured::{CompareError, MeasuredField};
 
 /// The number of the form; another one is not read.
 const VERSION: u32 = 1;
@@ -28,7 +28,7 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by: BTreeMap<String, String>,
     /// What was measured.
-    pub measured: Measured,
+    pub measured: MeasuredField,
 }
 
 impl Baseline {
@@ -38,9 +38,9 @@ impl Baseline {
     }
 
     /// The one of this field and group.
-    pub fn find(&self, field: &str, by: &BTreeMap<String, String>) -> Option<&Measured> {
-        let entry = self.entries.iter().find(|it| it.field == field && it.by == *by);
-        entry.map(|it| &it.measured)
+    pub fn find(&self, field: &str, by: &BTreeMap<String, String>) -> Option<&MeasuredField> {
+        let entry = self.entries.iter().find(|entry| entry.field == field && entry.by == *by);
+        entry.map(|entry| &entry.measured)
     }
 
     /// As JSON.
@@ -56,12 +56,13 @@ impl Baseline {
     /// It is no baseline, or has values that nobody can have measured.
     pub fn from_json(text: &str) -> Result<Baseline, CompareError> {
         let damaged = |what: String| CompareError::Damaged { what };
-        let found: Baseline = serde_json::from_str(text).map_err(|it| damaged(it.to_string()))?;
+        let found: Baseline =
+            serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
         if found.version != VERSION {
             let what = format!("version {} is unknown, {VERSION} is known", found.version);
             return Err(damaged(what));
         }
-        found.entries.iter().try_for_each(|it| it.measured.check())?;
+        found.entries.iter().try_for_each(|entry| entry.measured.check())?;
         Ok(found)
     }
 }

@@ -5,9 +5,9 @@
 use nalgebra::{DMatrix, DVector};
 use ppt_stats::quantile;
 
-use crate::chance::{Dice, normal_below, t_quantile};
+use crate::chance::{Resampler, normal_below, t_quantile};
 use crate::error::NoBootstrap;
-use crate::interval::Interval;
+use crate::interval::ConfidenceInterval;
 use crate::squares::Squares;
 use crate::table::Runs;
 
@@ -57,7 +57,7 @@ impl Bootstrap {
         }
         let parts = parts(squares, rest, runs);
         // The same runs are drawn for every fit of the same runs: what they share cancels out.
-        let mut dice = Dice::new(resampling.seed ^ hash(&runs.names));
+        let mut dice = Resampler::new(resampling.seed ^ hash(&runs.names));
         let mut whole = DMatrix::zeros(terms, terms);
         let mut answer = DVector::zeros(terms);
         let mut resample = || {
@@ -75,7 +75,7 @@ impl Bootstrap {
             (least > 1e-4).then(|| coefficients + &squares.to_coefficients * solved.solve(&answer))
         };
         let resamples: Vec<_> = (0..resampling.count.max(1)).map(|_| resample()).collect();
-        let failed = resamples.iter().filter(|it| it.is_none()).count();
+        let failed = resamples.iter().filter(|resample| resample.is_none()).count();
         if failed as f64 > FAILING * resamples.len() as f64 {
             return Err(NoBootstrap::Alike { failed, of: resamples.len() });
         }
@@ -89,16 +89,20 @@ impl Bootstrap {
 
     /// What `of` the coefficients is in each resample.
     pub(crate) fn each(&self, mut of: impl FnMut(&DVector<f64>) -> f64) -> Vec<Option<f64>> {
-        self.resamples.iter().map(|it| it.as_ref().map(&mut of)).collect()
+        self.resamples.iter().map(|resample| resample.as_ref().map(&mut of)).collect()
     }
 
     /// Between what `of` the coefficients lies.
-    pub(crate) fn interval(&self, level: f64, of: impl FnMut(&DVector<f64>) -> f64) -> Interval {
+    pub(crate) fn interval(
+        &self,
+        level: f64,
+        of: impl FnMut(&DVector<f64>) -> f64,
+    ) -> ConfidenceInterval {
         self.interval_of(level, self.each(of))
     }
 
     /// Between what these lie, which [`Bootstrap::each`] gave.
-    pub(crate) fn interval_of(&self, level: f64, each: Vec<Option<f64>>) -> Interval {
+    pub(crate) fn interval_of(&self, level: f64, each: Vec<Option<f64>>) -> ConfidenceInterval {
         let values = each.into_iter().flatten().collect();
         expanded(values, level, self.runs as f64, self.freedom)
     }
@@ -132,18 +136,28 @@ fn parts(squares: &Squares, rest: &DVector<f64>, runs: &Runs) -> Vec<(DMatrix<f6
 }
 
 /// [`expanded_by`] where resamples of `units` vary by σ²/units, and σ² has `freedom`.
-pub(crate) fn expanded(values: Vec<f64>, level: f64, units: f64, freedom: f64) -> Interval {
+pub(crate) fn expanded(
+    values: Vec<f64>,
+    level: f64,
+    units: f64,
+    freedom: f64,
+) -> ConfidenceInterval {
     expanded_by(values, level, (units / freedom).sqrt(), freedom)
 }
 
 /// The percentile interval, further out for few units: percentiles of resamples are too narrow, as
 /// they believe to know the variance, and as that of n units is n − 1 parts in n of it (Hesterberg
 /// 2015, "expanded percentile"). `wider` makes up for the latter.
-pub(crate) fn expanded_by(mut values: Vec<f64>, level: f64, wider: f64, freedom: f64) -> Interval {
+pub(crate) fn expanded_by(
+    mut values: Vec<f64>,
+    level: f64,
+    wider: f64,
+    freedom: f64,
+) -> ConfidenceInterval {
     values.sort_unstable_by(f64::total_cmp);
     let tail = normal_below(t_quantile((1.0 - level) / 2.0, freedom) * wider);
     let at = |share: f64| quantile(&values, share).unwrap_or(f64::NAN);
-    Interval { low: at(tail), high: at(1.0 - tail) }
+    ConfidenceInterval { low: at(tail), high: at(1.0 - tail) }
 }
 
 /// FNV-1a: the same runs draw the same numbers.

@@ -7,7 +7,7 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 /// The quantile of Student's t; `freedom` is above 0.
 pub(crate) fn t_quantile(share: f64, freedom: f64) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |it| it.inverse_cdf(share))
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(share))
 }
 
 /// How probable a t at least so far from 0 is, to either side.
@@ -15,7 +15,7 @@ pub(crate) fn t_beyond(t: f64, freedom: f64) -> f64 {
     if t.is_nan() {
         return f64::NAN;
     }
-    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |it| 2.0 * it.sf(t.abs()))
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |students_t| 2.0 * students_t.sf(t.abs()))
 }
 
 /// How probable an F at least so large is.
@@ -23,7 +23,7 @@ pub(crate) fn f_beyond(f: f64, one: f64, other: f64) -> f64 {
     if f.is_nan() {
         return f64::NAN;
     }
-    FisherSnedecor::new(one, other).map_or(f64::NAN, |it| it.sf(f.max(0.0)))
+    FisherSnedecor::new(one, other).map_or(f64::NAN, |snedecor| snedecor.sf(f.max(0.0)))
 }
 
 /// The share of a normal distribution below.
@@ -37,11 +37,11 @@ pub(crate) fn normal_quantile(share: f64) -> f64 {
 }
 
 /// Random places, from a seed.
-pub(crate) struct Dice(ChaCha8Rng);
+pub(crate) struct Resampler(ChaCha8Rng);
 
-impl Dice {
-    pub fn new(seed: u64) -> Dice {
-        Dice(ChaCha8Rng::seed_from_u64(seed))
+impl Resampler {
+    pub fn new(seed: u64) -> Resampler {
+        Resampler(ChaCha8Rng::seed_from_u64(seed))
     }
 
     /// A number below `count`, each as probable as any other to 1 in 2^32.

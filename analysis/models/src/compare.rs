@@ -7,9 +7,9 @@
 use std::fmt;
 
 use crate::bootstrap::{Resampling, expanded_by};
-use crate::chance::{Dice, t_quantile};
-use crate::interval::Interval;
-use crate::measured::{CompareError, Measured, Statistic, Unit, Units};
+use crate::chance::{Resampler, t_quantile};
+use crate::interval::ConfidenceInterval;
+use crate::measured::{CompareError, MeasuredField, Repetition, Statistic, Units};
 
 /// Fewer units say too little for a bootstrap.
 const FEW: usize = 5;
@@ -44,14 +44,14 @@ pub struct Comparison {
     /// Of all values, by their quantiles.
     pub above: f64,
     /// The units of both sides, and how many there are.
-    pub units: [(Unit, usize); 2],
+    pub units: [(Repetition, usize); 2],
 }
 
 impl Comparison {
     /// Whether a side has one run alone: then nothing says how runs differ, and a change may be that
     /// of any two runs.
     pub fn one_run(&self) -> bool {
-        self.units.iter().any(|it| it.0 == Unit::Part)
+        self.units.iter().any(|unit| unit.0 == Repetition::Part)
     }
 }
 
@@ -61,17 +61,17 @@ pub struct Estimate {
     /// Its value.
     pub value: f64,
     /// By Welch's t.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// By resampling units, where each side has at least five.
-    pub bootstrap: Option<Interval>,
+    pub bootstrap: Option<ConfidenceInterval>,
 }
 
 impl Estimate {
     /// What both intervals hold.
-    pub fn believed(&self) -> Interval {
+    pub fn believed(&self) -> ConfidenceInterval {
         let Some(other) = self.bootstrap else { return self.interval };
         let (low, high) = (self.interval.low.min(other.low), self.interval.high.max(other.high));
-        Interval { low, high }
+        ConfidenceInterval { low, high }
     }
 }
 
@@ -117,8 +117,8 @@ impl fmt::Display for Change {
         let statistic = self.statistic;
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         match (&self.ratio, self.direction) {
-            (Some(it), Direction::Higher | Direction::Lower) => {
-                let (by, range) = (percent(it.value), it.believed());
+            (Some(estimate), Direction::Higher | Direction::Lower) => {
+                let (by, range) = (percent(estimate.value), estimate.believed());
                 let (low, high) = (percent(range.low), percent(range.high));
                 write!(
                     f,
@@ -127,12 +127,15 @@ impl fmt::Display for Change {
                     self.direction
                 )
             }
-            (Some(it), Direction::Same) => {
-                let most = percent(it.believed().low).abs().max(percent(it.believed().high).abs());
+            (Some(estimate), Direction::Same) => {
+                let most = percent(estimate.believed().low)
+                    .abs()
+                    .max(percent(estimate.believed().high).abs());
                 write!(f, "{statistic} is the same to {most:.1} %")
             }
-            (Some(it), Direction::Unclear) => {
-                let (low, high) = (percent(it.believed().low), percent(it.believed().high));
+            (Some(estimate), Direction::Unclear) => {
+                let (low, high) =
+                    (percent(estimate.believed().low), percent(estimate.believed().high));
                 write!(f, "{statistic} may have changed by {low:+.1} to {high:+.1} %: not shown")
             }
             (None, Direction::Higher | Direction::Lower) => {
@@ -154,9 +157,9 @@ impl Comparison {
     ///
     /// # Errors
     /// A side has no values, or the first lacks a statistic of the second.
-    pub fn of(
-        first: &Measured,
-        second: &Measured,
+    pub fn between(
+        first: &MeasuredField,
+        second: &MeasuredField,
         options: Comparing,
     ) -> Result<Comparison, CompareError> {
         let level = options.level;
@@ -165,7 +168,7 @@ impl Comparison {
         }
         first.check()?;
         second.check()?;
-        let change = |it: &Units| Ok(change(first.statistic(it.statistic)?, it, options));
+        let change = |units: &Units| Ok(change(first.statistic(units.statistic)?, units, options));
         Ok(Comparison {
             changes: second.statistics.iter().map(change).collect::<Result<_, _>>()?,
             above: above(&first.spread, &second.spread),
@@ -184,8 +187,8 @@ struct UnitMoments {
 impl UnitMoments {
     fn from_units(units: &[f64]) -> UnitMoments {
         let count = units.len() as f64;
-        let mean = units.iter().map(|it| it / count).sum::<f64>();
-        let squares = units.iter().map(|it| (it - mean) * (it - mean)).sum::<f64>();
+        let mean = units.iter().map(|unit| unit / count).sum::<f64>();
+        let squares = units.iter().map(|unit| (unit - mean) * (unit - mean)).sum::<f64>();
         UnitMoments { count, mean, variance: squares / (count - 1.0) / count }
     }
 }
@@ -217,23 +220,23 @@ fn change(first: &Units, second: &Units, options: Comparing) -> Change {
         // Around what was measured, also where that is no mean of the units.
         let off = value - (other.mean - one.mean);
         let bootstrap = drawn.as_ref().map(|drawn| {
-            let each = drawn.iter().map(|it| it[1] - it[0] + off).collect();
+            let each = drawn.iter().map(|values| values[1] - values[0] + off).collect();
             expanded_by(each, level, wider, freedom)
         });
-        Estimate { value, interval: Interval::around(value, wide), bootstrap }
+        Estimate { value, interval: ConfidenceInterval::around(value, wide), bootstrap }
     };
-    let above_0 = first.units.iter().chain(&second.units).chain(&values).all(|it| *it > 0.0);
+    let above_0 = first.units.iter().chain(&second.units).chain(&values).all(|unit| *unit > 0.0);
     let ratio = |level: f64| {
         let value = values[1] / values[0];
-        let part = |it: &UnitMoments| it.variance / (it.mean * it.mean);
+        let part = |moments: &UnitMoments| moments.variance / (moments.mean * moments.mean);
         let freedom = welch(part(&one), part(&other), counts);
         let wide = t_quantile((1.0 + level) / 2.0, freedom) * (part(&one) + part(&other)).sqrt();
         let off = value / (other.mean / one.mean);
         let bootstrap = drawn.as_ref().map(|drawn| {
-            let each = drawn.iter().map(|it| off * it[1] / it[0]).collect();
+            let each = drawn.iter().map(|values| off * values[1] / values[0]).collect();
             expanded_by(each, level, wider, freedom)
         });
-        let interval = Interval { low: value * (-wide).exp(), high: value * wide.exp() };
+        let interval = ConfidenceInterval { low: value * (-wide).exp(), high: value * wide.exp() };
         Estimate { value, interval, bootstrap }
     };
     let pooled = (one.variance * one.count * (one.count - 1.0)
@@ -246,9 +249,14 @@ fn change(first: &Units, second: &Units, options: Comparing) -> Change {
     let margin = if above_0 { options.margin } else { 0.0 };
     let range = decisive.believed();
     let direction = match range {
-        it if it.low > nothing => Direction::Higher,
-        it if it.high < nothing => Direction::Lower,
-        it if it.low >= nothing - margin && it.high <= nothing + margin => Direction::Same,
+        confidence_interval if confidence_interval.low > nothing => Direction::Higher,
+        confidence_interval if confidence_interval.high < nothing => Direction::Lower,
+        confidence_interval
+            if confidence_interval.low >= nothing - margin
+                && confidence_interval.high <= nothing + margin =>
+        {
+            Direction::Same
+        }
         _ => Direction::Unclear,
     };
     Change {
@@ -266,7 +274,7 @@ fn change(first: &Units, second: &Units, options: Comparing) -> Change {
 
 /// The means of both sides, of units drawn with replacement.
 fn draw(first: &[f64], second: &[f64], resampling: Resampling) -> Vec<[f64; 2]> {
-    let mut dice = Dice::new(resampling.seed);
+    let mut dice = Resampler::new(resampling.seed);
     let mut mean = |units: &[f64]| {
         let count = units.len();
         (0..count).map(|_| units[dice.below(count)]).sum::<f64>() / count as f64
@@ -278,8 +286,8 @@ fn draw(first: &[f64], second: &[f64], resampling: Resampling) -> Vec<[f64; 2]> 
 fn above(first: &[f64], second: &[f64]) -> f64 {
     let mut sum = 0.0;
     for value in second {
-        let below = first.partition_point(|it| it < value);
-        let same = first.partition_point(|it| it <= value) - below;
+        let below = first.partition_point(|first| first < value);
+        let same = first.partition_point(|first| first <= value) - below;
         sum += below as f64 + same as f64 / 2.0;
     }
     sum / (first.len() * second.len()) as f64

@@ -7,7 +7,7 @@ use ppt_text::nearest;
 
 use crate::error::FitError;
 use crate::formula::{Formula, Term};
-use crate::table::{Runs, Table};
+use crate::table::{RunTable, Runs};
 
 /// The columns that least squares work on.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub(crate) struct Design {
 }
 
 impl Design {
-    pub fn new(formula: &Formula, table: &Table) -> Result<Design, FitError> {
+    pub fn new(formula: &Formula, table: &RunTable) -> Result<Design, FitError> {
         let mut places = Vec::new();
         for term in std::iter::once(&formula.response).chain(&formula.terms) {
             term.expression.columns(&mut |name, span| places.push((name, span.clone())));
@@ -56,8 +56,9 @@ impl Design {
             columns.push(DVector::from_vec(column));
         }
         let inputs = formula.inputs().into_iter();
-        let columns_of: Vec<_> =
-            inputs.filter_map(|it| Some((it.to_owned(), table.column(it)?.to_vec()))).collect();
+        let columns_of: Vec<_> = inputs
+            .filter_map(|input| Some((input.to_owned(), table.column(input)?.to_vec())))
+            .collect();
         let range = |values: &[f64]| {
             let low = values.iter().copied().fold(f64::INFINITY, f64::min);
             (low, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
@@ -79,7 +80,7 @@ impl Design {
     }
 }
 
-fn check_column(table: &Table, name: &str, span: &Range<usize>) -> Result<(), FitError> {
+fn check_column(table: &RunTable, name: &str, span: &Range<usize>) -> Result<(), FitError> {
     let Some(values) = table.column(name) else {
         let there: Vec<String> = table.names().map(str::to_owned).collect();
         let nearest = nearest(name, table.names()).map(str::to_owned);
@@ -94,15 +95,15 @@ fn check_column(table: &Table, name: &str, span: &Range<usize>) -> Result<(), Fi
 }
 
 fn check_numbers(term: String, span: &Range<usize>, values: &[f64]) -> Result<(), FitError> {
-    let mut bad = values.iter().enumerate().filter(|it| !it.1.is_finite());
+    let mut bad = values.iter().enumerate().filter(|entry| !entry.1.is_finite());
     let Some((row, &value)) = bad.next() else { return Ok(()) };
     let (rows, of) = (1 + bad.count(), values.len());
     Err(FitError::NoNumber { term, span: span.clone(), row, value, rows, of })
 }
 
-fn column_of(term: &Term, table: &Table) -> Result<Vec<f64>, FitError> {
+fn column_of(term: &Term, table: &RunTable) -> Result<Vec<f64>, FitError> {
     let value = |row: usize| {
-        let cell = |name: &str| table.column(name).map_or(f64::NAN, |it| it[row]);
+        let cell = |name: &str| table.column(name).map_or(f64::NAN, |column| column[row]);
         term.expression.value(&cell)
     };
     let values: Vec<f64> = (0..table.rows()).map(value).collect();
@@ -113,5 +114,5 @@ fn column_of(term: &Term, table: &Table) -> Result<Vec<f64>, FitError> {
 /// The value that all of them have.
 fn constant(values: &[f64]) -> Option<f64> {
     let first = *values.first()?;
-    values.iter().all(|it| *it == first).then_some(first)
+    values.iter().all(|value| *value == first).then_some(first)
 }

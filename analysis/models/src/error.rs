@@ -77,10 +77,11 @@ impl FormulaError {
 /// The line of `text` that has `span`, and a line with carets below. `?` replaces characters
 /// that are not shown.
 pub fn carets(text: &str, span: &Range<usize>) -> String {
-    let floor = |at: usize| (0..=at.min(text.len())).rev().find(|&it| text.is_char_boundary(it));
+    let floor =
+        |at: usize| (0..=at.min(text.len())).rev().find(|&index| text.is_char_boundary(index));
     let (start, end) = (floor(span.start).unwrap_or(0), floor(span.end).unwrap_or(0));
-    let from = text[..start].rfind('\n').map_or(0, |it| it + 1);
-    let to = text[start..].find('\n').map_or(text.len(), |it| start + it);
+    let from = text[..start].rfind('\n').map_or(0, |index| index + 1);
+    let to = text[start..].find('\n').map_or(text.len(), |index| start + index);
     let line = masked(&text[from..to], |_| false);
     let before = text[from..start].chars().count();
     let below = text[start..end.clamp(start, to)].chars().count().max(1);
@@ -98,7 +99,7 @@ pub(crate) fn choice(names: &[&'static str]) -> String {
 pub(crate) fn quoted_char(found: Option<char>) -> String {
     match found {
         None => "the end".to_owned(),
-        Some(it) => format!("`{}`", escaped(&it.to_string())),
+        Some(c) => format!("`{}`", escaped(&c.to_string())),
     }
 }
 
@@ -218,7 +219,7 @@ fn constant(response: bool) -> &'static str {
 
 /// Names in quotes, joined by commas.
 pub(crate) fn quoted(names: &[String]) -> String {
-    names.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// Why there is no bootstrap over runs. The fit stands without it.

@@ -8,22 +8,22 @@ use crate::chance::{f_beyond, t_beyond, t_quantile};
 use crate::design::Design;
 use crate::error::{ColumnValues, FitError, NoBootstrap, PredictError};
 use crate::formula::Formula;
-use crate::interval::Interval;
+use crate::interval::ConfidenceInterval;
 use crate::squares::Squares;
-use crate::table::Table;
+use crate::table::RunTable;
 
 /// How sure, and how often resampled.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
+pub struct FitOptions {
     /// Intervals hold the truth in this part of all cases: 0.95.
     pub level: f64,
     /// The bootstrap's.
     pub resampling: Resampling,
 }
 
-impl Default for Options {
+impl Default for FitOptions {
     fn default() -> Self {
-        Options { level: 0.95, resampling: Resampling::default() }
+        FitOptions { level: 0.95, resampling: Resampling::default() }
     }
 }
 
@@ -41,14 +41,14 @@ pub struct Coefficient {
     /// How probable such a t is if the coefficient is 0.
     pub p: f64,
     /// By Student's t, if rows are independent.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// By resampling runs, if there are enough.
-    pub bootstrap: Option<Interval>,
+    pub bootstrap: Option<ConfidenceInterval>,
 }
 
 impl Coefficient {
     /// The interval to believe: over runs, where there are enough.
-    pub fn believed(&self) -> Interval {
+    pub fn believed(&self) -> ConfidenceInterval {
         self.bootstrap.unwrap_or(self.interval)
     }
 
@@ -105,7 +105,7 @@ pub struct Fit {
     pub(crate) design: Design,
     pub(crate) squares: Squares,
     pub(crate) estimate: DVector<f64>,
-    pub(crate) options: Options,
+    pub(crate) options: FitOptions,
 }
 
 /// What a fit says of a point.
@@ -114,23 +114,23 @@ pub struct Prediction {
     /// The value.
     pub value: f64,
     /// Where the mean of many measurements there lies, by Student's t.
-    pub mean: Interval,
+    pub mean: ConfidenceInterval,
     /// Where a single measurement there lies, by Student's t.
-    pub single: Interval,
+    pub single: ConfidenceInterval,
     /// Where the mean lies, by resampling runs.
-    pub bootstrap: Option<Interval>,
+    pub bootstrap: Option<ConfidenceInterval>,
     /// Inputs outside of what was measured.
     pub beyond: Vec<Beyond>,
 }
 
 impl Prediction {
     /// The interval of the mean to believe: over runs, where there are enough.
-    pub fn believed(&self) -> Interval {
+    pub fn believed(&self) -> ConfidenceInterval {
         self.bootstrap.unwrap_or(self.mean)
     }
 
     /// The interval of a single measurement to believe: it is wider than that of the mean.
-    pub fn believed_single(&self) -> Interval {
+    pub fn believed_single(&self) -> ConfidenceInterval {
         self.single.of_one(self.value, self.mean, self.believed())
     }
 }
@@ -143,7 +143,7 @@ pub struct Beyond {
     /// Its value.
     pub at: f64,
     /// The least and the greatest that were measured.
-    pub measured: Interval,
+    pub measured: ConfidenceInterval,
 }
 
 impl Fit {
@@ -151,18 +151,18 @@ impl Fit {
     ///
     /// # Errors
     /// A column is missing or has no number, there are too few rows, or terms depend on each other.
-    pub fn new(formula: &Formula, table: &Table, options: Options) -> Result<Fit, FitError> {
+    pub fn new(formula: &Formula, table: &RunTable, options: FitOptions) -> Result<Fit, FitError> {
         let level = options.level;
         if !(level > 0.0 && level < 1.0) {
             return Err(FitError::Level { level });
         }
         let design = Design::new(formula, table)?;
-        let squares = Squares::new(&design.inputs).map_err(|it| {
+        let squares = Squares::new(&design.inputs).map_err(|error| {
             let name = |at: usize| design.names[at].clone();
-            let place = it.column.checked_sub(usize::from(formula.constant));
+            let place = error.column.checked_sub(usize::from(formula.constant));
             let span = place.map(|at| formula.terms[at].span.clone()).unwrap_or_default();
-            let of = it.of.into_iter().map(name).collect();
-            FitError::Collinear { term: name(it.column), span, of }
+            let of = error.of.into_iter().map(name).collect();
+            FitError::Collinear { term: name(error.column), span, of }
         })?;
         let (place, rest) = squares.nearest(&design.response);
         let estimate = &squares.to_coefficients * place;
@@ -171,7 +171,8 @@ impl Fit {
         let left = rest.norm_squared();
         let middle = if formula.constant { design.response.mean() } else { 0.0 };
         let all = design.response.add_scalar(-middle).norm_squared();
-        if !left.is_finite() || !all.is_finite() || estimate.iter().any(|it| !it.is_finite()) {
+        if !left.is_finite() || !all.is_finite() || estimate.iter().any(|value| !value.is_finite())
+        {
             return Err(FitError::TooLarge);
         }
         let sigma = (left / freedom).sqrt();
@@ -188,8 +189,11 @@ impl Fit {
                 error,
                 t,
                 p: t_beyond(t, freedom),
-                interval: Interval::around(value, wide * error),
-                bootstrap: bootstrap.as_ref().ok().map(|it| it.interval(level, |all| all[at])),
+                interval: ConfidenceInterval::around(value, wide * error),
+                bootstrap: bootstrap
+                    .as_ref()
+                    .ok()
+                    .map(|bootstrap| bootstrap.interval(level, |all| all[at])),
             }
         };
         let coefficients = (0..terms).map(coefficient).collect();
@@ -222,9 +226,10 @@ impl Fit {
     }
 
     /// The least and the greatest measured value of each input.
-    pub fn measured(&self) -> impl Iterator<Item = (&str, Interval)> {
-        let range = |it: &'_ (String, f64, f64)| Interval { low: it.1, high: it.2 };
-        self.design.measured.iter().map(move |it| (&it.0[..], range(it)))
+    pub fn measured(&self) -> impl Iterator<Item = (&str, ConfidenceInterval)> {
+        let range =
+            |entry: &'_ (String, f64, f64)| ConfidenceInterval { low: entry.1, high: entry.2 };
+        self.design.measured.iter().map(move |entry| (&entry.0[..], range(entry)))
     }
 
     /// What each row's response was.
@@ -245,7 +250,8 @@ impl Fit {
             let value = term.expression.value(column);
             if !value.is_finite() {
                 let columns = self.formula.inputs().into_iter();
-                let at = ColumnValues(columns.map(|it| (it.to_owned(), column(it))).collect());
+                let at =
+                    ColumnValues(columns.map(|text| (text.to_owned(), column(text))).collect());
                 return Err(PredictError::NoValue { term: term.to_string(), at });
             }
             weights.push(value);
@@ -266,12 +272,12 @@ impl Fit {
         let inputs = self.formula.inputs();
         for (name, _) in at {
             if !inputs.contains(name) {
-                let there = inputs.iter().map(|&it| it.to_owned()).collect();
+                let there = inputs.iter().map(|&input| input.to_owned()).collect();
                 let nearest = nearest(name, inputs.iter().copied()).map(str::to_owned);
                 return Err(PredictError::Unknown { column: (*name).to_owned(), nearest, there });
             }
         }
-        let given = |name: &str| at.iter().find(|it| it.0 == name).map(|it| it.1);
+        let given = |name: &str| at.iter().find(|entry| entry.0 == name).map(|entry| entry.1);
         if let Some(column) = inputs.iter().find(|&&name| given(name).is_none()) {
             return Err(PredictError::Missing { column: (*column).to_owned() });
         }
@@ -287,9 +293,13 @@ impl Fit {
         });
         Ok(Prediction {
             value,
-            mean: Interval::around(value, wide * variance.sqrt()),
-            single: Interval::around(value, wide * (variance + self.sigma * self.sigma).sqrt()),
-            bootstrap: bootstrap.map(|it| it.interval(self.level, |all| all.dot(&weights))),
+            mean: ConfidenceInterval::around(value, wide * variance.sqrt()),
+            single: ConfidenceInterval::around(
+                value,
+                wide * (variance + self.sigma * self.sigma).sqrt(),
+            ),
+            bootstrap: bootstrap
+                .map(|bootstrap| bootstrap.interval(self.level, |all| all.dot(&weights))),
             beyond: beyond.collect(),
         })
     }

@@ -198,8 +198,8 @@ impl Expression {
 /// Names that need no quotes.
 fn is_plain(name: &str) -> bool {
     let word = |part: &str| {
-        part.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
-            && part.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')
+        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
     name.split('.').all(word)
 }

@@ -55,7 +55,7 @@ pub enum Bound {
 /// What a change is to a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
-pub enum Outcome {
+pub enum GateResult {
     /// Too much: its whole interval is beyond the bound.
     TooMuch,
     /// Not too much: none of its interval is.
@@ -158,7 +158,8 @@ impl FromStr for Gate {
             let mistake = GateMistake::TooLong { bytes: text.len(), most: MOST_BYTES };
             return Err(GateError { mistake, span: 0..text.len() });
         }
-        let mut pairs = GateGrammar::parse(Rule::gate, text).map_err(|it| expected(text, &it))?;
+        let mut pairs =
+            GateGrammar::parse(Rule::gate, text).map_err(|error| expected(text, &error))?;
         let mut gate = Gate {
             field: String::new(),
             span: 0..0,
@@ -217,8 +218,8 @@ impl Gate {
             match part.as_rule() {
                 Rule::statistic => {
                     let statistic = part.as_str().parse();
-                    self.statistic = statistic.map_err(|it: crate::measured::NoStatistic| {
-                        GateError { mistake: it.into(), span }
+                    self.statistic = statistic.map_err(|error: crate::measured::NoStatistic| {
+                        GateError { mistake: error.into(), span }
                     })?;
                 }
                 Rule::field => {
@@ -235,7 +236,7 @@ impl Gate {
     ///
     /// # Errors
     /// No field has such a name.
-    pub fn of<'a>(&self, fields: &[&'a str]) -> Result<Vec<&'a str>, GateError> {
+    pub fn select<'a>(&self, fields: &[&'a str]) -> Result<Vec<&'a str>, GateError> {
         let is_its = |field: &&str| is_called(field, &self.field);
         let found: Vec<&str> = fields.iter().copied().filter(is_its).collect();
         if found.is_empty() {
@@ -250,7 +251,7 @@ impl Gate {
     ///
     /// # Errors
     /// The bound is a ratio, and the change has none: the first side is 0.
-    pub fn judge(&self, change: &Change) -> Result<Outcome, NoRatio> {
+    pub fn judge(&self, change: &Change) -> Result<GateResult, NoRatio> {
         let (estimate, bound): (&Estimate, f64) = match (self.bound, &change.ratio) {
             (Bound::Ratio(bound), Some(_)) => (&change.decisive, bound),
             (Bound::Ratio(_), None) => return Err(NoRatio(change.statistic)),
@@ -262,9 +263,9 @@ impl Gate {
             Relation::Below => (range.high < bound, range.low >= bound),
         };
         Ok(match (beyond, within) {
-            (true, _) => Outcome::TooMuch,
-            (false, true) => Outcome::Fine,
-            (false, false) => Outcome::Unclear,
+            (true, _) => GateResult::TooMuch,
+            (false, true) => GateResult::Fine,
+            (false, false) => GateResult::Unclear,
         })
     }
 }
@@ -310,7 +311,7 @@ mod tests {
     use super::*;
 
     fn gate(text: &str) -> Gate {
-        text.parse().unwrap_or_else(|it: GateError| panic!("{text}: {it}"))
+        text.parse().unwrap_or_else(|error: GateError| panic!("{text}: {error}"))
     }
 
     #[test]
@@ -358,9 +359,12 @@ mod tests {
     #[test]
     fn fields_by_the_end_of_their_names() {
         let fields = ["dve.job.handle", "dve.job.wait", "job.handle", "mishandle"];
-        assert_eq!(gate("handle p99 > 1x").of(&fields).unwrap(), ["dve.job.handle", "job.handle"]);
-        assert_eq!(gate("dve.job.handle p99 > 1x").of(&fields).unwrap(), ["dve.job.handle"]);
-        let error = gate("job.handel p99 > 1x").of(&fields).unwrap_err();
+        assert_eq!(
+            gate("handle p99 > 1x").select(&fields).unwrap(),
+            ["dve.job.handle", "job.handle"]
+        );
+        assert_eq!(gate("dve.job.handle p99 > 1x").select(&fields).unwrap(), ["dve.job.handle"]);
+        let error = gate("job.handel p99 > 1x").select(&fields).unwrap_err();
         assert!(error.to_string().contains("(did you mean `job.handle`?)"), "{error}");
     }
 }

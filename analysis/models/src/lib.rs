@@ -40,15 +40,15 @@ pub use error::{
     ColumnValues, FitError, FormulaError, FormulaMistake, NoBootstrap, PredictError, TableError,
     carets,
 };
-pub use fit::{Beyond, Coefficient, Fit, Options, Prediction, Test};
+pub use fit::{Beyond, Coefficient, Fit, FitOptions, Prediction, Test};
 pub use formula::{Expression, Formula, Function, Operator, Term};
-pub use gate::{Bound, Gate, GateError, GateMistake, NoRatio, Outcome, Relation, is_called};
-pub use interval::Interval;
+pub use gate::{Bound, Gate, GateError, GateMistake, GateResult, NoRatio, Relation, is_called};
+pub use interval::ConfidenceInterval;
 pub use limit::Meets;
-pub use measured::{CompareError, Measured, NoStatistic, Statistic, Unit, Units};
-pub use plan::{Plan, PlanError, PlannedComponent, PlannedResource};
+pub use measured::{CompareError, MeasuredField, NoStatistic, Repetition, Statistic, Units};
+pub use plan::{ModelPlan, PlanError, PlannedComponent, PlannedResource};
 pub use residuals::{Finding, Residuals};
 pub use resource::{Component, ComponentShare, Limit, Resource, ResourceError, Total};
 pub use robust::{Method, Robust, Slope};
-pub use table::{Runs, Table};
+pub use table::{RunTable, Runs};
 pub use verdict::{FormulaVerdict, Judgement, Reason};

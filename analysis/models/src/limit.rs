@@ -54,10 +54,10 @@ const FAR: f64 = 1000.0;
 impl Search {
     pub fn new(low: f64, high: f64) -> Search {
         let step = (high - low) / WITHIN as f64;
-        let mut places: Vec<f64> = (0..WITHIN).map(|it| low + step * it as f64).collect();
+        let mut places: Vec<f64> = (0..WITHIN).map(|index| low + step * index as f64).collect();
         let size = high.abs().max(high - low).max(f64::MIN_POSITIVE);
         let ratio = FAR.powf(1.0 / BEYOND as f64);
-        let grown = |it: usize| high + size * (ratio.powi(it as i32) - 1.0);
+        let grown = |index: usize| high + size * (ratio.powi(index as i32) - 1.0);
         places.extend((0..BEYOND).map(grown));
         places.push(high + size * (FAR - 1.0));
         Search { places }
@@ -71,7 +71,7 @@ impl Search {
         cost: impl Fn(f64) -> f64,
     ) -> Meets {
         let reached = |value: f64| value >= bound;
-        let Some(at) = (0..self.places.len()).find(|&it| reached(known(it))) else {
+        let Some(at) = (0..self.places.len()).find(|&index| reached(known(index))) else {
             return Meets::Never { searched: self.places.last().copied().unwrap_or(0.0) };
         };
         if at == 0 {
@@ -92,7 +92,7 @@ mod tests {
 
     fn first(bound: f64, cost: impl Fn(f64) -> f64) -> Meets {
         let search = Search::new(10.0, 500.0);
-        search.first(bound, |it| cost(search.places[it]), &cost)
+        search.first(bound, |index| cost(search.places[index]), &cost)
     }
 
     #[test]

@@ -37,9 +37,9 @@ impl Statistic {
         ["mean", "median", "p99 (any p0 … p100)", "min", "max", "sd"];
 
     /// Of values that are sorted and not none.
-    fn of(self, sorted: &[f64]) -> f64 {
+    fn compute(self, sorted: &[f64]) -> f64 {
         let count = sorted.len() as f64;
-        let mean = || sorted.iter().map(|it| it / count).sum::<f64>();
+        let mean = || sorted.iter().map(|value| value / count).sum::<f64>();
         match self {
             Statistic::Mean => mean(),
             Statistic::Quantile(share) => {
@@ -49,7 +49,8 @@ impl Statistic {
             Statistic::Max => sorted[sorted.len() - 1],
             Statistic::Deviation => {
                 let mean = mean();
-                let squares = sorted.iter().map(|it| (it - mean) * (it - mean)).sum::<f64>();
+                let squares =
+                    sorted.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>();
                 (squares / (count - 1.0).max(1.0)).sqrt()
             }
         }
@@ -79,8 +80,8 @@ impl FromStr for Statistic {
     fn from_str(word: &str) -> Result<Statistic, NoStatistic> {
         let share = || {
             let digits = word.strip_prefix('p')?;
-            let plain = digits.bytes().all(|it| it.is_ascii_digit() || it == b'.');
-            let share = digits.parse::<f64>().ok().filter(|it| plain && *it <= 100.0)?;
+            let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+            let share = digits.parse::<f64>().ok().filter(|value| plain && *value <= 100.0)?;
             let share = share * 1000.0;
             ((share - share.round()).abs() < 1e-6)
                 .then_some(Statistic::Quantile(share.round() as u32))
@@ -113,7 +114,7 @@ impl TryFrom<String> for Statistic {
 /// What stands for an independent repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Unit {
+pub enum Repetition {
     /// A run of the program.
     Run,
     /// A part of the only run, cut in the order of its values: nothing says how runs differ.
@@ -123,9 +124,9 @@ pub enum Unit {
 /// A field of one side: its statistics in each unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Measured {
+pub struct MeasuredField {
     /// What each unit is.
-    pub unit: Unit,
+    pub unit: Repetition,
     /// Values in all.
     pub values: u64,
     /// Each statistic.
@@ -201,28 +202,32 @@ pub enum CompareError {
     },
 }
 
-impl Measured {
+impl MeasuredField {
     /// Of the values of each run, in the order of time. NaN is none; a run without a value does not
     /// count.
     ///
     /// # Errors
     /// No run has a value, or a value is infinite.
-    pub fn of(runs: &[Vec<f64>], statistics: &[Statistic]) -> Result<Measured, CompareError> {
+    pub fn measure(
+        runs: &[Vec<f64>],
+        statistics: &[Statistic],
+    ) -> Result<MeasuredField, CompareError> {
         for (run, values) in runs.iter().enumerate() {
-            if let Some(row) = values.iter().position(|it| it.is_infinite()) {
+            if let Some(row) = values.iter().position(|value| value.is_infinite()) {
                 return Err(CompareError::NotFinite { run, row, value: values[row] });
             }
         }
         let there = |values: &Vec<f64>| {
-            values.iter().copied().filter(|it| !it.is_nan()).collect::<Vec<f64>>()
+            values.iter().copied().filter(|value| !value.is_nan()).collect::<Vec<f64>>()
         };
-        let mut units: Vec<Vec<f64>> = runs.iter().map(there).filter(|it| !it.is_empty()).collect();
+        let mut units: Vec<Vec<f64>> =
+            runs.iter().map(there).filter(|values| !values.is_empty()).collect();
         let mut all: Vec<f64> = units.concat();
         if all.is_empty() {
             return Err(CompareError::NoValues);
         }
-        let unit = if units.len() > 1 { Unit::Run } else { Unit::Part };
-        if unit == Unit::Part {
+        let unit = if units.len() > 1 { Repetition::Run } else { Repetition::Part };
+        if unit == Repetition::Part {
             let least = 2 * EACH;
             if all.len() < least {
                 return Err(CompareError::TooFew { values: all.len(), least });
@@ -231,18 +236,18 @@ impl Measured {
             let edge = |at: usize| at * all.len() / parts;
             units = (0..parts).map(|at| all[edge(at)..edge(at + 1)].to_vec()).collect();
         }
-        units.iter_mut().for_each(|it| it.sort_unstable_by(f64::total_cmp));
+        units.iter_mut().for_each(|unit| unit.sort_unstable_by(f64::total_cmp));
         all.sort_unstable_by(f64::total_cmp);
         let one = |&statistic: &Statistic| {
-            let units: Vec<f64> = units.iter().map(|it| statistic.of(it)).collect();
+            let units: Vec<f64> = units.iter().map(|unit| statistic.compute(unit)).collect();
             let value = match unit {
-                Unit::Run => units.iter().map(|it| it / units.len() as f64).sum(),
-                Unit::Part => statistic.of(&all),
+                Repetition::Run => units.iter().map(|unit| unit / units.len() as f64).sum(),
+                Repetition::Part => statistic.compute(&all),
             };
             Units { statistic, value, units }
         };
         let step = |at: usize| quantile(&all, at as f64 / STEPS as f64).unwrap_or(f64::NAN);
-        Ok(Measured {
+        Ok(MeasuredField {
             unit,
             values: all.len() as u64,
             statistics: statistics.iter().map(one).collect(),
@@ -252,7 +257,7 @@ impl Measured {
 
     /// How many units there are.
     pub fn units(&self) -> usize {
-        self.statistics.first().map_or(0, |it| it.units.len())
+        self.statistics.first().map_or(0, |statistic| statistic.units.len())
     }
 
     /// One of its statistics.
@@ -260,8 +265,8 @@ impl Measured {
     /// # Errors
     /// It was not measured.
     pub fn statistic(&self, statistic: Statistic) -> Result<&Units, CompareError> {
-        self.statistics.iter().find(|it| it.statistic == statistic).ok_or_else(|| {
-            let there = self.statistics.iter().map(|it| it.statistic).collect();
+        self.statistics.iter().find(|units| units.statistic == statistic).ok_or_else(|| {
+            let there = self.statistics.iter().map(|statistic| statistic.statistic).collect();
             CompareError::NotThere { statistic, there }
         })
     }
@@ -272,15 +277,15 @@ impl Measured {
     /// What is wrong with it.
     pub fn check(&self) -> Result<(), CompareError> {
         let damaged = |what: &str| Err(CompareError::Damaged { what: what.to_owned() });
-        let finite = |values: &[f64]| values.iter().all(|it| it.is_finite());
+        let finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
         if self.statistics.is_empty() || self.units() < 2 {
             return damaged("a field has fewer than two units");
         }
-        for it in &self.statistics {
-            if it.units.len() != self.units() {
+        for statistic in &self.statistics {
+            if statistic.units.len() != self.units() {
                 return damaged("statistics of one field have different numbers of units");
             }
-            if !it.value.is_finite() || !finite(&it.units) {
+            if !statistic.value.is_finite() || !finite(&statistic.units) {
                 return damaged("a statistic is no number");
             }
         }
@@ -308,12 +313,13 @@ mod tests {
 
     #[test]
     fn one_run_is_cut_and_several_are_not() {
-        let one = Measured::of(&[(0..95).map(f64::from).collect()], &Statistic::USUAL).unwrap();
-        assert_eq!((one.unit, one.units(), one.values), (Unit::Part, 10, 95));
+        let one =
+            MeasuredField::measure(&[(0..95).map(f64::from).collect()], &Statistic::USUAL).unwrap();
+        assert_eq!((one.unit, one.units(), one.values), (Repetition::Part, 10, 95));
         assert_eq!(one.statistic(Statistic::MEDIAN).unwrap().value, 47.0);
         let two = [vec![1.0, 2.0, 6.0], vec![5.0, f64::NAN], vec![]];
-        let two = Measured::of(&two, &Statistic::USUAL).unwrap();
-        assert_eq!((two.unit, two.units(), two.values), (Unit::Run, 2, 4));
+        let two = MeasuredField::measure(&two, &Statistic::USUAL).unwrap();
+        assert_eq!((two.unit, two.units(), two.values), (Repetition::Run, 2, 4));
         assert_eq!(two.statistic(Statistic::Mean).unwrap().units, [3.0, 5.0]);
         assert_eq!(two.statistic(Statistic::Mean).unwrap().value, 4.0);
         assert!(two.check().is_ok() && one.check().is_ok());
@@ -321,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured() {
-        let of = |runs: &[Vec<f64>]| Measured::of(runs, &Statistic::USUAL).map(|_| ());
+        let of = |runs: &[Vec<f64>]| MeasuredField::measure(runs, &Statistic::USUAL).map(|_| ());
         assert_eq!(of(&[]), Err(CompareError::NoValues));
         assert_eq!(of(&[vec![f64::NAN]]), Err(CompareError::NoValues));
         assert_eq!(of(&[vec![1.0; 9]]), Err(CompareError::TooFew { values: 9, least: 10 }));

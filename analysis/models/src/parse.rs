@@ -37,7 +37,8 @@ impl FromStr for Formula {
 
 fn read(text: &str) -> Result<Formula, FormulaError> {
     bounded(text)?;
-    let mut pairs = FormulaGrammar::parse(Rule::formula, text).map_err(|it| expected(text, &it))?;
+    let mut pairs =
+        FormulaGrammar::parse(Rule::formula, text).map_err(|error| expected(text, &error))?;
     let mut response = None;
     let mut right = Right { terms: Vec::new(), constant: true };
     for part in pairs.next().into_iter().flat_map(Pair::into_inner) {

@@ -9,7 +9,7 @@ use crate::formula::Formula;
 
 /// What `model.toml` says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct ModelPlan {
     /// The column of all queries that is the load: the number of users.
     pub load: String,
     /// The resources, in their order.
@@ -135,47 +135,52 @@ struct FileComponent {
     formula: Spanned<String>,
 }
 
-impl Plan {
+impl ModelPlan {
     /// From the text of a file.
     ///
     /// # Errors
     /// The line and the mistake.
-    pub fn parse(text: &str) -> Result<Plan, PlanError> {
+    pub fn parse(text: &str) -> Result<ModelPlan, PlanError> {
         let line = |at: usize| {
-            1 + text.as_bytes()[..at.min(text.len())].iter().filter(|it| **it == b'\n').count()
+            1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
         };
-        let file: PlanFile = toml::from_str(text).map_err(|it| PlanError::Toml {
-            line: line(it.span().map_or(0, |it| it.start)),
-            what: it.message().to_owned(),
+        let file: PlanFile = toml::from_str(text).map_err(|error| PlanError::Toml {
+            line: line(error.span().map_or(0, |span| span.start)),
+            what: error.message().to_owned(),
         })?;
         let mut resources: Vec<PlannedResource> = Vec::new();
         for found in file.resources {
             let at = line(found.name.span().start);
             let name = found.name.into_inner();
-            if resources.iter().any(|it| it.name == name) {
+            if resources.iter().any(|resource| resource.name == name) {
                 return Err(PlanError::Twice { line: at, name });
             }
             if found.components.is_empty() {
                 return Err(PlanError::Empty { line: at, name });
             }
-            if let Some(limit) = found.limit.filter(|it| !it.is_finite()) {
+            if let Some(limit) = found.limit.filter(|limit| !limit.is_finite()) {
                 return Err(PlanError::Limit { line: at, name, limit });
             }
             let mut components: Vec<PlannedComponent> = Vec::new();
-            for it in found.components {
-                let at = line(it.name.span().start);
-                let name = it.name.into_inner();
-                if components.iter().any(|it| it.name == name) {
+            for file_component in found.components {
+                let at = line(file_component.name.span().start);
+                let name = file_component.name.into_inner();
+                if components.iter().any(|component| component.name == name) {
                     return Err(PlanError::Twice { line: at, name });
                 }
-                let at = line(it.formula.span().start);
-                let formula = formula(at, &name, &file.load, it.formula.as_ref())?;
-                components.push(PlannedComponent { name, sql: it.sql, run: it.run, formula });
+                let at = line(file_component.formula.span().start);
+                let formula = formula(at, &name, &file.load, file_component.formula.as_ref())?;
+                components.push(PlannedComponent {
+                    name,
+                    sql: file_component.sql,
+                    run: file_component.run,
+                    formula,
+                });
             }
             let (unit, limit) = (found.unit, found.limit);
             resources.push(PlannedResource { name, unit, limit, components });
         }
-        Ok(Plan { load: file.load, resources })
+        Ok(ModelPlan { load: file.load, resources })
     }
 }
 
@@ -187,7 +192,7 @@ fn formula(line: usize, component: &str, load: &str, text: &str) -> Result<Formu
             return Err(PlanError::Formula { line, component, text: text.to_owned(), error });
         }
     };
-    let other = formula.inputs().into_iter().find(|it| *it != load).map(str::to_owned);
+    let other = formula.inputs().into_iter().find(|input| *input != load).map(str::to_owned);
     match other {
         Some(other) => Err(PlanError::NotTheLoad { line, component, load: load.to_owned(), other }),
         None => Ok(formula),
@@ -228,7 +233,7 @@ formula = "bytes ~ n"
 
     #[test]
     fn resources_are_sums_of_components() {
-        let plan = Plan::parse(GOOD).unwrap();
+        let plan = ModelPlan::parse(GOOD).unwrap();
         assert_eq!((&plan.load[..], plan.resources.len()), ("n", 2));
         let cpu = &plan.resources[0];
         assert_eq!((cpu.limit, cpu.components.len()), (Some(0.9), 2));
@@ -240,7 +245,7 @@ formula = "bytes ~ n"
     fn mistakes_have_lines() {
         let told = |from: &str, to: &str| {
             assert!(GOOD.contains(from), "{from}");
-            Plan::parse(&GOOD.replacen(from, to, 1)).unwrap_err().to_string()
+            ModelPlan::parse(&GOOD.replacen(from, to, 1)).unwrap_err().to_string()
         };
         assert_eq!(
             told("n + n^2", "n + n^"),
@@ -262,6 +267,9 @@ formula = "bytes ~ n"
         assert!(told("limit = 0.9", "limits = 0.9").starts_with("line 7: unknown field `limits`"));
         assert!(told("load = \"n\"", "load = ").starts_with("line 2: "));
         let none = "load = \"n\"\n[[resource]]\nname = \"cpu\"\n";
-        assert_eq!(Plan::parse(none).unwrap_err().to_string(), "line 3: `cpu` has no component");
+        assert_eq!(
+            ModelPlan::parse(none).unwrap_err().to_string(),
+            "line 3: `cpu` has no component"
+        );
     }
 }

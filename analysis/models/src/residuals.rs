@@ -3,7 +3,7 @@
 use std::fmt;
 
 use nalgebra::{DMatrix, DVector};
-use ppt_stats::{Histogram, Scale, Sketch};
+use ppt_stats::{BinScale, Histogram, Sketch};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::chance::{f_beyond, normal_below};
@@ -104,7 +104,7 @@ impl fmt::Display for Finding {
                  are not independent"
             ),
             Finding::Modes { at } => {
-                let at: Vec<String> = at.iter().map(|it| format!("{it:.3e}")).collect();
+                let at: Vec<String> = at.iter().map(|value| format!("{value:.3e}")).collect();
                 write!(
                     f,
                     "residuals have several modes, around {}: several kinds of work are in one model",
@@ -112,7 +112,7 @@ impl fmt::Display for Finding {
                 )
             }
             Finding::Decisive { values, distance, .. } => {
-                let value = |it: &(String, f64)| format!("{} = {}", it.0, short(it.1));
+                let value = |entry: &(String, f64)| format!("{} = {}", entry.0, short(entry.1));
                 let values: Vec<String> = values.iter().map(value).collect();
                 write!(
                     f,
@@ -131,9 +131,9 @@ fn by_chance(p: f64) -> String {
 
 impl Residuals {
     /// Of this fit.
-    pub fn of(fit: &Fit) -> Residuals {
+    pub fn from_fit(fit: &Fit) -> Residuals {
         // Rounding leaves patterns of its own where nothing else is left.
-        let largest = fit.response().iter().fold(0.0, |most: f64, it| most.max(it.abs()));
+        let largest = fit.response().iter().fold(0.0, |most: f64, value| most.max(value.abs()));
         if fit.sigma <= largest * 1e-12 {
             return Residuals { bend: None, spread: None, durbin_watson: None, findings: vec![] };
         }
@@ -141,8 +141,8 @@ impl Residuals {
         let spread = spread(fit);
         let (durbin_watson, correlation) = follow(fit).unzip();
         let mut findings = Vec::new();
-        let rare = |it: &Test| it.p < RARE;
-        findings.extend(bend.filter(rare).map(|it| Finding::Bend { p: it.p }));
+        let rare = |test: &Test| test.p < RARE;
+        findings.extend(bend.filter(rare).map(|bend| Finding::Bend { p: bend.p }));
         if let Some((test, times)) = spread
             && test.p < RARE
             && !(1.0 / SPREAD..SPREAD).contains(&times)
@@ -150,10 +150,10 @@ impl Residuals {
             findings.push(Finding::Spread { times, p: test.p });
         }
         let noise = 1.0 / (fit.points as f64).sqrt();
-        let is_rare = |it: &f64| 2.0 * normal_below(-it.abs() / noise) < RARE;
+        let is_rare = |value: &f64| 2.0 * normal_below(-value.abs() / noise) < RARE;
         findings.extend(
             correlation
-                .filter(|it| is_rare(it) && it.abs() >= FOLLOWS)
+                .filter(|correlation| is_rare(correlation) && correlation.abs() >= FOLLOWS)
                 .map(|correlation| Finding::Follow { correlation }),
         );
         let modes = modes(&fit.residuals);
@@ -161,7 +161,7 @@ impl Residuals {
             findings.push(Finding::Modes { at: modes });
         }
         findings.extend(decisive(fit));
-        let spread = spread.map(|it| it.0);
+        let spread = spread.map(|spread| spread.0);
         Residuals { bend, spread, durbin_watson, findings }
     }
 }
@@ -184,7 +184,8 @@ fn more(fit: &Fit, columns: &[DVector<f64>]) -> Option<Test> {
 
 /// Columns beside those that are there.
 pub(crate) fn beside(inputs: &DMatrix<f64>, columns: &[DVector<f64>]) -> DMatrix<f64> {
-    let all: Vec<_> = inputs.column_iter().chain(columns.iter().map(|it| it.column(0))).collect();
+    let all: Vec<_> =
+        inputs.column_iter().chain(columns.iter().map(|column| column.column(0))).collect();
     DMatrix::from_columns(&all)
 }
 
@@ -195,7 +196,7 @@ fn bend(fit: &Fit) -> Option<Test> {
         return None;
     }
     let fitted = fitted / largest;
-    more(fit, &[fitted.map(|it| it * it), fitted.map(|it| it * it * it)])
+    more(fit, &[fitted.map(|value| value * value), fitted.map(|value| value * value * value)])
 }
 
 /// Whether squares of residuals follow from the terms; how many times as wide the upper half is.
@@ -211,7 +212,8 @@ fn spread(fit: &Fit) -> Option<(Test, f64)> {
         fit.design.inputs.clone().insert_column(0, 1.0)
     };
     let squares = Squares::new(&inputs).ok()?;
-    let sizes = DVector::from_iterator(rows, fit.residuals.iter().map(|it| it * it));
+    let sizes =
+        DVector::from_iterator(rows, fit.residuals.iter().map(|residual| residual * residual));
     let left = squares.nearest(&sizes).1.norm_squared();
     let all = sizes.add_scalar(-sizes.mean()).norm_squared();
     let value = rows as f64 * (1.0 - left / all);
@@ -221,19 +223,20 @@ fn spread(fit: &Fit) -> Option<(Test, f64)> {
     // Rows of one input stay together, whatever their order.
     let middle = fit.fitted[order[rows / 2]];
     let same = 1e-9 * middle.abs();
-    let below = |cut: f64| order.partition_point(|&it| fit.fitted[it] < cut);
-    let cut = Some(below(middle - same)).filter(|it| *it > 0).unwrap_or(below(middle + same));
+    let below = |cut: f64| order.partition_point(|&index| fit.fitted[index] < cut);
+    let cut = Some(below(middle - same)).filter(|index| *index > 0).unwrap_or(below(middle + same));
     let (low, high) = order.split_at(cut);
-    let width =
-        |half: &[usize]| (half.iter().map(|&it| sizes[it]).sum::<f64>() / half.len() as f64).sqrt();
+    let width = |half: &[usize]| {
+        (half.iter().map(|&index| sizes[index]).sum::<f64>() / half.len() as f64).sqrt()
+    };
     let times = width(high) / width(low);
     (p.is_finite() && times.is_finite()).then_some((Test { value, p }, times))
 }
 
 /// Durbin and Watson's, and the correlation of neighbours.
 fn follow(fit: &Fit) -> Option<(f64, f64)> {
-    let run = |row: usize| fit.design.runs.as_ref().map(|it| it.of_row[row]);
-    let all: f64 = fit.residuals.iter().map(|it| it * it).sum();
+    let run = |row: usize| fit.design.runs.as_ref().map(|runs| runs.of_row[row]);
+    let all: f64 = fit.residuals.iter().map(|residual| residual * residual).sum();
     let (mut steps, mut products, mut count) = (0.0, 0.0, 0u32);
     for (row, pair) in fit.residuals.windows(2).enumerate() {
         if run(row) == run(row + 1) {
@@ -251,16 +254,16 @@ fn follow(fit: &Fit) -> Option<(f64, f64)> {
 /// Around which values residuals crowd, where chance alone would not part them.
 fn modes(residuals: &[f64]) -> Vec<f64> {
     let mut sketch = Sketch::default();
-    residuals.iter().for_each(|&it| sketch.add(it));
+    residuals.iter().for_each(|&residual| sketch.add(residual));
     let bins = (BINS_OF_ONE * (residuals.len() as f64).cbrt()).min(BINS) as usize;
-    let histogram = Histogram::of(&sketch, bins, Some(Scale::Linear));
+    let histogram = Histogram::from_sketch(&sketch, bins, Some(BinScale::Linear));
     let Some(Histogram { bins, modes, .. }) = histogram else { return Vec::new() };
     // Three bins together.
     let count = |at: usize| {
         let around = &bins[at.saturating_sub(1)..(at + 2).min(bins.len())];
-        around.iter().map(|it| it.count).sum::<u64>() as f64
+        around.iter().map(|bin| bin.count).sum::<u64>() as f64
     };
-    let place = |mode: f64| bins.iter().position(|it| mode < it.to).unwrap_or(0);
+    let place = |mode: f64| bins.iter().position(|bin| mode < bin.to).unwrap_or(0);
     let mut parted: Vec<f64> = Vec::new();
     for mode in modes {
         let Some(&last) = parted.last() else {
@@ -295,6 +298,7 @@ fn decisive(fit: &Fit) -> Option<Finding> {
     };
     let all = fit.squares.leverages().into_iter().enumerate().map(distance);
     let (row, distance) = all.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let values = fit.design.columns.iter().map(|it| (it.0.clone(), it.1[row])).collect();
+    let values =
+        fit.design.columns.iter().map(|column| (column.0.clone(), column.1[row])).collect();
     (distance > DECIDES).then_some(Finding::Decisive { row, values, distance })
 }

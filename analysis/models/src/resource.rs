@@ -7,7 +7,7 @@ use crate::bootstrap::expanded;
 use crate::chance::t_quantile;
 use crate::error::{ColumnValues, PredictError, quoted};
 use crate::fit::{Beyond, Fit};
-use crate::interval::Interval;
+use crate::interval::ConfidenceInterval;
 use crate::limit::{Meets, Search};
 
 /// A part of a resource.
@@ -59,12 +59,12 @@ pub struct Total {
     pub value: f64,
     /// Where the mean of many measurements there lies, by Student's t, as if components were
     /// independent.
-    pub mean: Interval,
+    pub mean: ConfidenceInterval,
     /// Where a single measurement there lies, likewise.
-    pub single: Interval,
+    pub single: ConfidenceInterval,
     /// Where the mean lies, by resampling runs, for all components at once if they are of the same
     /// runs. None where there are too few.
-    pub bootstrap: Option<Interval>,
+    pub bootstrap: Option<ConfidenceInterval>,
     /// Each component's part.
     pub parts: Vec<ComponentShare>,
     /// Whether the load is outside of what was measured.
@@ -73,12 +73,12 @@ pub struct Total {
 
 impl Total {
     /// The interval of the mean to believe: over runs, where there are enough.
-    pub fn believed(&self) -> Interval {
+    pub fn believed(&self) -> ConfidenceInterval {
         self.bootstrap.unwrap_or(self.mean)
     }
 
     /// The interval of a single measurement to believe: it is wider than that of the mean.
-    pub fn believed_single(&self) -> Interval {
+    pub fn believed_single(&self) -> ConfidenceInterval {
         self.single.of_one(self.value, self.mean, self.believed())
     }
 
@@ -130,7 +130,7 @@ impl Resource {
     /// # Errors
     /// A component has another input, or there are none.
     pub fn new(load: &str, components: Vec<Component>) -> Result<Resource, ResourceError> {
-        let Some(level) = components.first().map(|it| it.fit.level) else {
+        let Some(level) = components.first().map(|component| component.fit.level) else {
             return Err(ResourceError::Empty);
         };
         let mut grows = false;
@@ -138,7 +138,7 @@ impl Resource {
             let inputs = it.fit.formula.inputs();
             grows |= inputs.contains(&load);
             let others: Vec<String> =
-                inputs.into_iter().filter(|it| *it != load).map(str::to_owned).collect();
+                inputs.into_iter().filter(|input| *input != load).map(str::to_owned).collect();
             if !others.is_empty() {
                 let (component, load) = (it.name.clone(), load.to_owned());
                 return Err(ResourceError::Others { component, load, others });
@@ -154,7 +154,7 @@ impl Resource {
     ///
     /// # Errors
     /// The formula has another input.
-    pub fn of(load: &str, fit: Fit) -> Result<Resource, ResourceError> {
+    pub fn from_fit(load: &str, fit: Fit) -> Result<Resource, ResourceError> {
         Resource::new(load, vec![Component { name: fit.formula.response.to_string(), fit }])
     }
 
@@ -164,15 +164,20 @@ impl Resource {
     }
 
     /// The least and the greatest load that any component was measured at.
-    pub fn measured(&self) -> Interval {
-        let ranges = self.components.iter().flat_map(|it| it.fit.measured().map(|it| it.1));
-        let all = Interval { low: f64::INFINITY, high: f64::NEG_INFINITY };
-        ranges
-            .fold(all, |all, it| Interval { low: all.low.min(it.low), high: all.high.max(it.high) })
+    pub fn measured(&self) -> ConfidenceInterval {
+        let ranges = self
+            .components
+            .iter()
+            .flat_map(|component| component.fit.measured().map(|entry| entry.1));
+        let all = ConfidenceInterval { low: f64::INFINITY, high: f64::NEG_INFINITY };
+        ranges.fold(all, |all, range| ConfidenceInterval {
+            low: all.low.min(range.low),
+            high: all.high.max(range.high),
+        })
     }
 
     fn weights(&self, load: f64) -> Result<Vec<DVector<f64>>, PredictError> {
-        let weights = |it: &Component| it.fit.weights(&|_: &str| load);
+        let weights = |component: &Component| component.fit.weights(&|_: &str| load);
         self.components.iter().map(weights).collect()
     }
 
@@ -187,31 +192,41 @@ impl Resource {
             noise += it.fit.sigma * it.fit.sigma;
             squares += variance * variance / it.fit.freedom;
         }
-        let least = self.components.iter().map(|it| it.fit.freedom).fold(f64::INFINITY, f64::min);
+        let least = self
+            .components
+            .iter()
+            .map(|component| component.fit.freedom)
+            .fold(f64::INFINITY, f64::min);
         let freedom = mean * mean / squares;
         (value, mean, mean + noise, if freedom.is_finite() { freedom } else { least })
     }
 
     /// The mean's interval at a place.
-    fn band(&self, weights: &[DVector<f64>]) -> Interval {
+    fn band(&self, weights: &[DVector<f64>]) -> ConfidenceInterval {
         let (value, mean, _, freedom) = self.moments(weights);
-        Interval::around(value, t_quantile((1.0 + self.level) / 2.0, freedom) * mean.sqrt())
+        ConfidenceInterval::around(
+            value,
+            t_quantile((1.0 + self.level) / 2.0, freedom) * mean.sqrt(),
+        )
     }
 
     /// Whether each component has a bootstrap of as many resamples as the others.
     fn resampled(&self) -> bool {
-        let counts: Vec<_> =
-            self.components.iter().map(|it| it.fit.options.resampling.count).collect();
-        self.components.iter().all(|it| it.fit.bootstrap.is_ok())
-            && counts.iter().all(|it| *it == counts[0])
+        let counts: Vec<_> = self
+            .components
+            .iter()
+            .map(|component| component.fit.options.resampling.count)
+            .collect();
+        self.components.iter().all(|component| component.fit.bootstrap.is_ok())
+            && counts.iter().all(|count| *count == counts[0])
     }
 
     /// Each component's value in each resample. The same runs drew the same numbers, so that what
     /// they have in common stays together.
     fn resamples(&self, weights: &[DVector<f64>]) -> Vec<Vec<Option<f64>>> {
         let parts = self.components.iter().zip(weights);
-        let parts = parts.filter_map(|(it, weights)| {
-            let bootstrap = it.fit.bootstrap.as_ref().ok()?;
+        let parts = parts.filter_map(|(component, weights)| {
+            let bootstrap = component.fit.bootstrap.as_ref().ok()?;
             Some(bootstrap.each(|all| all.dot(weights)))
         });
         parts.collect()
@@ -220,16 +235,17 @@ impl Resource {
     /// The sums of resamples, the units and the degrees of freedom of the poorest component.
     fn sums(parts: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
         let count = parts.first().map_or(0, Vec::len);
-        (0..count).map(|at| parts.iter().map(|it| it[at]).sum()).collect()
+        (0..count).map(|at| parts.iter().map(|part| part[at]).sum()).collect()
     }
 
     fn units(&self) -> (f64, f64) {
-        let all = self.components.iter().filter_map(|it| it.fit.bootstrap.as_ref().ok());
-        let poorest = all.map(|it| (it.runs() as f64, it.freedom()));
+        let all =
+            self.components.iter().filter_map(|component| component.fit.bootstrap.as_ref().ok());
+        let poorest = all.map(|bootstrap| (bootstrap.runs() as f64, bootstrap.freedom()));
         poorest.min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or((1.0, 1.0))
     }
 
-    fn interval(&self, values: Vec<Option<f64>>) -> Interval {
+    fn interval(&self, values: Vec<Option<f64>>) -> ConfidenceInterval {
         let (units, freedom) = self.units();
         expanded(values.into_iter().flatten().collect(), self.level, units, freedom)
     }
@@ -248,23 +264,27 @@ impl Resource {
         let wide = t_quantile((1.0 + self.level) / 2.0, freedom);
         let resamples = if self.resampled() { self.resamples(&weights) } else { Vec::new() };
         let uncertainty: Vec<f64> = if resamples.is_empty() {
-            let variance = |it: &Component, weights| it.fit.variance(weights) / mean;
-            self.components.iter().zip(&weights).map(|(it, w)| variance(it, w)).collect()
+            let variance = |component: &Component, weights| component.fit.variance(weights) / mean;
+            self.components
+                .iter()
+                .zip(&weights)
+                .map(|(component, w)| variance(component, w))
+                .collect()
         } else {
             shares(&resamples)
         };
         let parts = self.components.iter().zip(&weights).zip(uncertainty);
-        let parts = parts.map(|((it, weights), uncertainty)| ComponentShare {
-            name: it.name.clone(),
-            value: it.fit.estimate.dot(weights),
+        let parts = parts.map(|((component, weights), uncertainty)| ComponentShare {
+            name: component.name.clone(),
+            value: component.fit.estimate.dot(weights),
             uncertainty,
         });
         let parts = parts.collect();
         let measured = self.measured();
         Ok(Total {
             value,
-            mean: Interval::around(value, wide * mean.sqrt()),
-            single: Interval::around(value, wide * single.sqrt()),
+            mean: ConfidenceInterval::around(value, wide * mean.sqrt()),
+            single: ConfidenceInterval::around(value, wide * single.sqrt()),
             bootstrap: (!resamples.is_empty()).then(|| self.interval(Self::sums(&resamples))),
             parts,
             beyond: (!measured.holds(load)).then(|| Beyond {
@@ -287,14 +307,17 @@ impl Resource {
         let search = Search::new(measured.low, measured.high);
         // A term may have no value far out (an exponential); nothing is met there.
         let weights: Vec<Option<Vec<DVector<f64>>>> =
-            search.places.iter().map(|it| self.weights(*it).ok()).collect();
+            search.places.iter().map(|place| self.weights(*place).ok()).collect();
         let first = |of: &dyn Fn(&[DVector<f64>]) -> f64| {
             let known = |at: usize| weights[at].as_deref().map_or(f64::NAN, of);
-            let cost = |load: f64| self.weights(load).map_or(f64::NAN, |it| of(&it));
+            let cost = |load: f64| self.weights(load).map_or(f64::NAN, |weight| of(&weight));
             search.first(bound, known, cost)
         };
-        let meets = first(&|it| self.moments(it).0);
-        let range = (first(&|it| self.band(it).high), first(&|it| self.band(it).low));
+        let meets = first(&|matrixes| self.moments(matrixes).0);
+        let range = (
+            first(&|matrixes| self.band(matrixes).high),
+            first(&|matrixes| self.band(matrixes).low),
+        );
         let at = match meets {
             Meets::At(at) | Meets::FromTheStart(at) => at,
             Meets::Never { .. } => measured.high,
@@ -312,28 +335,28 @@ impl Resource {
         let all: Vec<&[Option<DVector<f64>>]> = self
             .components
             .iter()
-            .filter_map(|it| Some(it.fit.bootstrap.as_ref().ok()?.coefficients()))
+            .filter_map(|component| Some(component.fit.bootstrap.as_ref().ok()?.coefficients()))
             .collect();
-        let count = all.first().map_or(0, |it| it.len());
+        let count = all.first().map_or(0, |matrixes| matrixes.len());
         let each = (0..count).map(|resample| {
             let drawn: Option<Vec<&DVector<f64>>> =
-                all.iter().map(|it| it[resample].as_ref()).collect();
+                all.iter().map(|matrixes| matrixes[resample].as_ref()).collect();
             let drawn = drawn?;
             let cost = |weights: &[DVector<f64>]| {
                 drawn.iter().zip(weights).map(|(one, other)| one.dot(other)).sum::<f64>()
             };
             let known = |at: usize| weights[at].as_deref().map_or(f64::NAN, cost);
-            let at = |load: f64| self.weights(load).map_or(f64::NAN, |it| cost(&it));
+            let at = |load: f64| self.weights(load).map_or(f64::NAN, |weight| cost(&weight));
             Some(search.first(bound, known, at).number())
         });
         let interval = self.interval(each.collect());
         let start = search.places[0];
         let meets = |number: f64| match number {
-            it if it.is_infinite() => {
+            value if value.is_infinite() => {
                 Meets::Never { searched: search.places.last().copied().unwrap_or(start) }
             }
-            it if it <= start => Meets::FromTheStart(start),
-            it => Meets::At(it),
+            value if value <= start => Meets::FromTheStart(start),
+            value => Meets::At(value),
         };
         (meets(interval.low), meets(interval.high))
     }
@@ -342,14 +365,14 @@ impl Resource {
 /// Each one's covariance with the sum, as a part of the sum's variance.
 fn shares(parts: &[Vec<Option<f64>>]) -> Vec<f64> {
     let sums = Resource::sums(parts);
-    let whole: Vec<usize> = (0..sums.len()).filter(|&it| sums[it].is_some()).collect();
+    let whole: Vec<usize> = (0..sums.len()).filter(|&index| sums[index].is_some()).collect();
     let centred = |values: &[Option<f64>]| {
-        let values: Vec<f64> = whole.iter().filter_map(|&it| values[it]).collect();
+        let values: Vec<f64> = whole.iter().filter_map(|&index| values[index]).collect();
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        values.into_iter().map(|it| it - mean).collect::<Vec<_>>()
+        values.into_iter().map(|value| value - mean).collect::<Vec<_>>()
     };
     let sums = centred(&sums);
-    let variance: f64 = sums.iter().map(|it| it * it).sum();
+    let variance: f64 = sums.iter().map(|sum| sum * sum).sum();
     let share = |part: &Vec<Option<f64>>| {
         let products = centred(part).into_iter().zip(&sums).map(|(one, other)| one * other);
         products.sum::<f64>() / variance
@@ -364,7 +387,7 @@ mod tests {
 
     #[test]
     fn runs_of_other_names_draw_other_numbers() {
-        let names = |of: &[&str]| of.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let names = |of: &[&str]| of.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         assert_eq!(hash(&names(&["a", "b"])), hash(&names(&["a", "b"])));
         assert_ne!(hash(&names(&["a", "b"])), hash(&names(&["ab"])));
     }

@@ -3,9 +3,9 @@
 use nalgebra::{DMatrix, DVector};
 use ppt_stats::quantile;
 
-use crate::chance::{Dice, normal_quantile};
+use crate::chance::{Resampler, normal_quantile};
 use crate::fit::Fit;
-use crate::interval::Interval;
+use crate::interval::ConfidenceInterval;
 use crate::squares::Squares;
 
 /// All pairs of rows, up to so many; beyond, as many at random.
@@ -39,12 +39,12 @@ pub struct Slope {
     /// Its value.
     pub estimate: f64,
     /// Where it lies, if rows are independent; Huber's has none.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
 }
 
 impl Robust {
     /// Beside those of least squares; None where the formula has no term.
-    pub fn of(fit: &Fit) -> Option<Robust> {
+    pub fn from_fit(fit: &Fit) -> Option<Robust> {
         beside(fit)
     }
 }
@@ -85,7 +85,7 @@ fn theil_sen(
     level: f64,
     seed: u64,
     most: usize,
-) -> Option<(f64, Interval, Option<usize>)> {
+) -> Option<(f64, ConfidenceInterval, Option<usize>)> {
     let rows = inputs.len();
     let slope = |i: usize, j: usize| {
         let run = inputs[j] - inputs[i];
@@ -95,7 +95,7 @@ fn theil_sen(
     let mut slopes = Vec::with_capacity(all.min(most));
     let taken = (all > most).then_some(most);
     if taken.is_some() {
-        let mut dice = Dice::new(seed);
+        let mut dice = Resampler::new(seed);
         for _ in 0..most {
             slopes.extend(slope(dice.below(rows), dice.below(rows)));
         }
@@ -111,7 +111,7 @@ fn theil_sen(
     let ties = |values: &[f64]| {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
-        let runs = sorted.chunk_by(|one, other| one == other).map(|it| it.len() as f64);
+        let runs = sorted.chunk_by(|one, other| one == other).map(|values| values.len() as f64);
         runs.map(|k| k * (k - 1.0) * (2.0 * k + 5.0)).sum::<f64>()
     };
     let whole = rows * (rows - 1.0) * (2.0 * rows + 5.0);
@@ -121,7 +121,7 @@ fn theil_sen(
     let runs = {
         let mut sorted = inputs.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
-        let same = sorted.chunk_by(|one, other| one == other).map(|it| it.len() as f64);
+        let same = sorted.chunk_by(|one, other| one == other).map(|values| values.len() as f64);
         rows * (rows - 1.0) / 2.0 - same.map(|k| k * (k - 1.0) / 2.0).sum::<f64>()
     };
     let part = slopes.len() as f64 / runs;
@@ -129,7 +129,7 @@ fn theil_sen(
     let rank = |at: f64| slopes[(at.max(0.0) as usize).min(slopes.len() - 1)];
     let high = ((count + z * spread * part) / 2.0).round();
     let low = ((count - z * spread * part) / 2.0).round() - 1.0;
-    Some((middle, Interval { low: rank(low), high: rank(high) }, taken))
+    Some((middle, ConfidenceInterval { low: rank(low), high: rank(high) }, taken))
 }
 
 /// Beyond so many deviations a row counts less.
@@ -144,19 +144,19 @@ fn huber(
     let mut estimate = start.clone();
     for _ in 0..100 {
         let rest = response - inputs * &estimate;
-        let mut sizes: Vec<f64> = rest.iter().map(|it| it.abs()).collect();
+        let mut sizes: Vec<f64> = rest.iter().map(|value| value.abs()).collect();
         sizes.sort_unstable_by(f64::total_cmp);
         // The median deviation of a normal distribution is so much of its standard deviation.
         let scale = quantile(&sizes, 0.5)? / normal_quantile(0.75);
         if scale <= 0.0 {
             return Some(estimate);
         }
-        let weight = |it: f64| (FAR * scale / it.abs()).min(1.0).sqrt();
+        let weight = |value: f64| (FAR * scale / value.abs()).min(1.0).sqrt();
         let mut weighted = inputs.clone();
         let mut answer = response.clone();
-        for (row, &it) in rest.iter().enumerate() {
-            weighted.row_mut(row).scale_mut(weight(it));
-            answer[row] *= weight(it);
+        for (row, &x) in rest.iter().enumerate() {
+            weighted.row_mut(row).scale_mut(weight(x));
+            answer[row] *= weight(x);
         }
         let squares = Squares::new(&weighted).ok()?;
         let next = &squares.to_coefficients * squares.nearest(&answer).0;
@@ -175,10 +175,10 @@ mod tests {
 
     #[test]
     fn pairs_at_random_say_the_same() {
-        let inputs: Vec<f64> = (0..600).map(|it| f64::from(it % 60)).collect();
-        let noise = |it: usize| ((it * 7919) % 601) as f64 / 601.0 - 0.5;
+        let inputs: Vec<f64> = (0..600).map(|number| f64::from(number % 60)).collect();
+        let noise = |index: usize| ((index * 7919) % 601) as f64 / 601.0 - 0.5;
         let response: Vec<f64> =
-            inputs.iter().enumerate().map(|(at, it)| 2.0 * it + 10.0 * noise(at)).collect();
+            inputs.iter().enumerate().map(|(at, value)| 2.0 * value + 10.0 * noise(at)).collect();
         let (all, interval, none) = theil_sen(&inputs, &response, 0.95, 1, PAIRS).unwrap();
         let (some, wide, taken) = theil_sen(&inputs, &response, 0.95, 1, 50_000).unwrap();
         assert_eq!((none, taken), (None, Some(50_000)));

@@ -26,12 +26,13 @@ impl Squares {
     pub fn new(inputs: &DMatrix<f64>) -> Result<Squares, Dependent> {
         let count = inputs.ncols();
         // Columns of one length: what is small then depends on no unit.
-        let lengths: Vec<f64> = inputs.column_iter().map(|it| length(it.as_slice())).collect();
-        if let Some(column) = lengths.iter().position(|it| *it == 0.0) {
+        let lengths: Vec<f64> =
+            inputs.column_iter().map(|matrix| length(matrix.as_slice())).collect();
+        if let Some(column) = lengths.iter().position(|length| *length == 0.0) {
             return Err(Dependent { column, of: Vec::new() });
         }
         let mut scaled = inputs.clone();
-        scaled.column_iter_mut().zip(&lengths).for_each(|(mut it, length)| it /= *length);
+        scaled.column_iter_mut().zip(&lengths).for_each(|(mut matrix, length)| matrix /= *length);
         let decomposed = ColPivQR::new(scaled);
         let triangle = decomposed.r();
         let mut order = RowDVector::from_fn(count, |_, at| at);
@@ -41,7 +42,7 @@ impl Squares {
             let before = triangle.view((0, 0), (at, at)).into_owned();
             let part = triangle.view((0, at), (at, 1)).into_owned();
             let weights = before.solve_upper_triangular(&part).unwrap_or(part);
-            let of = (0..at).filter(|&it| weights[it].abs() > 1e-6).map(|it| order[it]);
+            let of = (0..at).filter(|&index| weights[index].abs() > 1e-6).map(|index| order[index]);
             let mut of: Vec<usize> = of.collect();
             let mut column = order[at];
             // The later one in the formula is the one to leave out.
@@ -80,16 +81,16 @@ impl Squares {
 
     /// How much each row decides about its own fitted value: 0 to 1.
     pub fn leverages(&self) -> Vec<f64> {
-        self.basis.row_iter().map(|it| it.norm_squared()).collect()
+        self.basis.row_iter().map(|matrix| matrix.norm_squared()).collect()
     }
 }
 
 /// Without leaving the range of numbers on the way.
 fn length(values: &[f64]) -> f64 {
-    let largest = values.iter().fold(0.0, |most: f64, it| most.max(it.abs()));
+    let largest = values.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
     if largest == 0.0 {
         return 0.0;
     }
-    let sum: f64 = values.iter().map(|it| (it / largest) * (it / largest)).sum();
+    let sum: f64 = values.iter().map(|value| (value / largest) * (value / largest)).sum();
     largest * sum.sqrt()
 }

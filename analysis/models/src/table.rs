@@ -6,7 +6,7 @@ use crate::error::TableError;
 
 /// Named columns of numbers, and of which run each row is.
 #[derive(Debug, Clone, Default)]
-pub struct Table {
+pub struct RunTable {
     columns: Vec<(String, Vec<f64>)>,
     rows: usize,
     runs: Option<Runs>,
@@ -39,15 +39,15 @@ impl Runs {
     }
 }
 
-impl Table {
+impl RunTable {
     /// Of these columns, which are of one length. NULL is NaN.
     ///
     /// # Errors
     /// Columns are of different lengths, or two have one name.
     pub fn new<T: Into<String>>(
         columns: impl IntoIterator<Item = (T, Vec<f64>)>,
-    ) -> Result<Table, TableError> {
-        let mut table = Table::default();
+    ) -> Result<RunTable, TableError> {
+        let mut table = RunTable::default();
         for (name, values) in columns {
             let column = name.into();
             if table.column(&column).is_some() {
@@ -71,7 +71,7 @@ impl Table {
     ///
     /// # Errors
     /// The runs are not as many as the rows.
-    pub fn with_runs(mut self, runs: Runs) -> Result<Table, TableError> {
+    pub fn with_runs(mut self, runs: Runs) -> Result<RunTable, TableError> {
         if runs.of_row.len() != self.rows {
             let (found, expected) = (runs.of_row.len(), self.rows);
             return Err(TableError::Length { column: "runs".to_owned(), found, expected });
@@ -87,12 +87,12 @@ impl Table {
 
     /// The values of a column.
     pub fn column(&self, name: &str) -> Option<&[f64]> {
-        self.columns.iter().find(|it| it.0 == name).map(|it| &it.1[..])
+        self.columns.iter().find(|column| column.0 == name).map(|column| &column.1[..])
     }
 
     /// The names of its columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.columns.iter().map(|it| &it.0[..])
+        self.columns.iter().map(|column| &column.0[..])
     }
 
     /// Which rows are of one run.

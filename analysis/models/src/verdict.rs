@@ -13,7 +13,7 @@ use crate::bootstrap::Bootstrap;
 use crate::chance::t_quantile;
 use crate::fit::Fit;
 use crate::formula::{Expression, Function, Operator};
-use crate::interval::Interval;
+use crate::interval::ConfidenceInterval;
 use crate::residuals::beside;
 use crate::squares::Squares;
 
@@ -125,8 +125,8 @@ impl fmt::Display for Reason {
 
 impl Judgement {
     /// Of this fit.
-    pub fn of(fit: &Fit) -> Judgement {
-        let largest = fit.fitted.iter().fold(0.0, |most: f64, it| most.max(it.abs()));
+    pub fn from_fit(fit: &Fit) -> Judgement {
+        let largest = fit.fitted.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
         let constant = usize::from(fit.formula.constant);
         let mut reasons = Vec::new();
         let (mut refuted, mut undecided) = (false, false);
@@ -163,7 +163,7 @@ impl Judgement {
             (false, true) => FormulaVerdict::Undecided,
             (false, false) => FormulaVerdict::Confirmed,
         };
-        let weight = |it: &Reason| match it {
+        let weight = |reason: &Reason| match reason {
             Reason::Missing { .. } | Reason::Nothing { .. } => 0,
             Reason::Unsure { .. } | Reason::FewLevels { .. } => 1,
             Reason::Seen { .. } | Reason::Slight { .. } => 2,
@@ -176,7 +176,7 @@ impl Judgement {
 /// How many different inputs there are.
 fn levels(fit: &Fit) -> usize {
     let row = |row: usize| {
-        let cells = fit.design.columns.iter().map(move |it| it.1[row].to_bits());
+        let cells = fit.design.columns.iter().map(move |column| column.1[row].to_bits());
         cells.collect::<Vec<_>>()
     };
     (0..fit.points).map(row).collect::<BTreeSet<_>>().len()
@@ -194,22 +194,23 @@ enum Rival {
 /// The other way to grow that explains most of what is left.
 fn rival(fit: &Fit, largest: f64) -> Rival {
     let candidates: Vec<Rising> =
-        ways(fit).into_iter().filter_map(|it| Rising::new(fit, it)).collect();
+        ways(fit).into_iter().filter_map(|way| Rising::new(fit, way)).collect();
     if candidates.is_empty() {
         let nothing_to_grow_with = fit.formula.terms.is_empty();
         return if nothing_to_grow_with { Rival::None } else { Rival::NoneCanBeSeen };
     }
     // As many are tried, one is seen by chance so many times as often.
     let level = 1.0 - (1.0 - fit.level) / candidates.len() as f64;
-    let seen = candidates.into_iter().filter(|it| !it.interval(fit, level).holds(0.0));
+    let seen =
+        candidates.into_iter().filter(|candidate| !candidate.interval(fit, level).holds(0.0));
     let best = seen.min_by(|one, other| one.left().total_cmp(&other.left()));
     match best {
         None => Rival::None,
-        Some(it) => {
-            let fitted = &fit.design.response - &it.rest;
+        Some(rising) => {
+            let fitted = &fit.design.response - &rising.rest;
             let off = fitted.iter().zip(&fit.fitted).map(|(one, other)| (one - other).abs());
             let moves = off.fold(0.0, f64::max) / largest;
-            Rival::Better { term: it.term.to_string(), moves }
+            Rival::Better { term: rising.term.to_string(), moves }
         }
     }
 }
@@ -235,8 +236,10 @@ fn ways(fit: &Fit) -> Vec<Expression> {
             Expression::Binary(Operator::Multiply, column(name), log),
         ]);
     }
-    let has = |it: &Expression| fit.formula.terms.iter().any(|term| term.expression == *it);
-    all.retain(|it| !has(it));
+    let has = |expression: &Expression| {
+        fit.formula.terms.iter().any(|term| term.expression == *expression)
+    };
+    all.retain(|expression| !has(expression));
     all
 }
 
@@ -251,12 +254,12 @@ struct Rising {
 impl Rising {
     fn new(fit: &Fit, term: Expression) -> Option<Rising> {
         let cell = |name: &str, row: usize| {
-            let column = fit.design.columns.iter().find(|it| it.0 == name);
-            column.map_or(f64::NAN, |it| it.1[row])
+            let column = fit.design.columns.iter().find(|column| column.0 == name);
+            column.map_or(f64::NAN, |column| column.1[row])
         };
         let values = (0..fit.points).map(|row| term.value(&|name: &str| cell(name, row)));
         let column = DVector::from_iterator(fit.points, values);
-        if column.iter().any(|it| !it.is_finite()) {
+        if column.iter().any(|value| !value.is_finite()) {
             return None;
         }
         let inputs = beside(&fit.design.inputs, &[column]);
@@ -275,17 +278,21 @@ impl Rising {
     }
 
     /// Of the added coefficient: over runs, where there are enough.
-    fn interval(&self, fit: &Fit, level: f64) -> Interval {
+    fn interval(&self, fit: &Fit, level: f64) -> ConfidenceInterval {
         let last = self.estimate.len() - 1;
         let runs = fit.design.runs.as_ref();
         let resampling = fit.options.resampling;
-        if let Ok(it) = Bootstrap::new(&self.squares, &self.estimate, &self.rest, runs, resampling)
+        if let Ok(bootstrap) =
+            Bootstrap::new(&self.squares, &self.estimate, &self.rest, runs, resampling)
         {
-            return it.interval(level, |all| all[last]);
+            return bootstrap.interval(level, |all| all[last]);
         }
         let freedom = (self.rest.len() - self.estimate.len()) as f64;
         let sigma = (self.left() / freedom).sqrt();
         let error = sigma * self.squares.to_coefficients.row(last).norm();
-        Interval::around(self.estimate[last], t_quantile((1.0 + level) / 2.0, freedom) * error)
+        ConfidenceInterval::around(
+            self.estimate[last],
+            t_quantile((1.0 + level) / 2.0, freedom) * error,
+        )
     }
 }

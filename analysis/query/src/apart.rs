@@ -48,20 +48,23 @@ impl KeepApart {
             let turned = expr.transform_up(|expr| Ok(turned(expr)))?;
             let mut tests = HashMap::new();
             collect(&turned.data, place, &mut tests)?;
-            tests.retain(|_, it| it.count > 1 && (it.may_be_false || it.equal > 1));
+            tests.retain(|_, test| test.count > 1 && (test.may_be_false || test.equal > 1));
             if tests.is_empty() {
                 return Ok(turned.update_data(|expr| name.restore(expr)));
             }
             let mut count = 0u64;
             let apart = turned.data.transform_up(|expr| {
-                let Some(known) = tested(&expr).filter(|it| tests.contains_key(*it)) else {
+                let Some(known) = tested(&expr).filter(|tested| tests.contains_key(*tested)) else {
                     return Ok(Transformed::no(expr));
                 };
                 let known = known.clone();
                 count += 1;
-                let same = |it: Expr| match *bare(&it) == known {
-                    true => self.as_is.call(vec![it, lit(count)]),
-                    false => it,
+                let same = |expr: Expr| {
+                    if *bare(&expr) == known {
+                        self.as_is.call(vec![expr, lit(count)])
+                    } else {
+                        expr
+                    }
                 };
                 Ok(Transformed::yes(match expr {
                     Expr::InList(InList { expr, list, negated }) => {
@@ -114,18 +117,18 @@ fn collect(expr: &Expr, place: ExpressionContext, tests: &mut HashMap<Expr, Test
     if let Some(value) = tested(expr) {
         let is_negated = match expr {
             Expr::InList(list) => list.negated,
-            Expr::BinaryExpr(it) => it.op == Operator::NotEq,
+            Expr::BinaryExpr(binary_expr) => binary_expr.op == Operator::NotEq,
             _ => false,
         };
         let known = tests.entry(value.clone()).or_default();
         known.count += 1;
-        known.may_be_false |= wanted.is_none_or(|it| it == is_negated);
+        known.may_be_false |= wanted.is_none_or(|flag| flag == is_negated);
         known.equal += usize::from(is_conjunct && !is_negated);
     }
     let within = ExpressionContext { wanted, is_conjunct: false };
     match expr {
         Expr::Not(of) => {
-            collect(of, ExpressionContext { wanted: wanted.map(|it| !it), ..within }, tests)
+            collect(of, ExpressionContext { wanted: wanted.map(|flag| !flag), ..within }, tests)
         }
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
             let place = if *op == Operator::And { place } else { within };
@@ -133,8 +136,8 @@ fn collect(expr: &Expr, place: ExpressionContext, tests: &mut HashMap<Expr, Test
             collect(right, place, tests)
         }
         other => {
-            other.apply_children(|it| {
-                collect(it, ExpressionContext { wanted: None, ..within }, tests)?;
+            other.apply_children(|expr| {
+                collect(expr, ExpressionContext { wanted: None, ..within }, tests)?;
                 Ok(TreeNodeRecursion::Continue)
             })?;
             Ok(())
@@ -188,11 +191,11 @@ fn zeros(of: &Expr) -> Option<Vec<Expr>> {
     let is_zero = value.cast_to(&DataType::Float64).ok()? == ScalarValue::Float64(Some(0.0))
         || value.cast_to(&DataType::Float64).ok()? == ScalarValue::Float64(Some(-0.0));
     let zeros = match ty {
-        DataType::Float32 => [0.0, -0.0].map(|it| ScalarValue::Float32(Some(it))),
-        DataType::Float64 => [0.0, -0.0].map(|it| ScalarValue::Float64(Some(it))),
+        DataType::Float32 => [0.0, -0.0].map(|value| ScalarValue::Float32(Some(value))),
+        DataType::Float64 => [0.0, -0.0].map(|value| ScalarValue::Float64(Some(value))),
         _ => return None,
     };
-    is_zero.then(|| zeros.map(|it| Expr::Literal(it, None)).to_vec())
+    is_zero.then(|| zeros.map(|zero| Expr::Literal(zero, None)).to_vec())
 }
 
 /// The value that a test compares with literals.
@@ -212,8 +215,8 @@ fn tested(expr: &Expr) -> Option<&Expr> {
 /// The value itself: DataFusion takes casts away.
 fn bare(expr: &Expr) -> &Expr {
     match expr {
-        Expr::Cast(it) => bare(&it.expr),
-        Expr::TryCast(it) => bare(&it.expr),
+        Expr::Cast(cast) => bare(&cast.expr),
+        Expr::TryCast(cast) => bare(&cast.expr),
         other => other,
     }
 }

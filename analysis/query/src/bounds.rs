@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Between, BinaryExpr, Case, Cast, Expr, Operator, TryCast};
-use ppt_tables::{Bounded, Bounds, Number, Table};
+use ppt_tables::{Bounded, BoundedNumber, Bounds, CaptureTable};
 
 /// Bounds of all rows that pass every one of `filters`.
-pub(crate) fn of_filters(filters: &[Expr], table: &dyn Table) -> Bounds {
+pub(crate) fn of_filters(filters: &[Expr], table: &dyn CaptureTable) -> Bounds {
     let bounds = filters.iter().filter_map(|filter| of_one(filter, table));
     bounds.fold(Bounds::default(), Bounds::and)
 }
 
-fn of_one(filter: &Expr, table: &dyn Table) -> Option<Bounds> {
+fn of_one(filter: &Expr, table: &dyn CaptureTable) -> Option<Bounds> {
     match filter {
         Expr::Alias(alias) => of_one(&alias.expr, table),
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
@@ -41,7 +41,7 @@ fn of_one(filter: &Expr, table: &dyn Table) -> Option<Bounds> {
         }
         Expr::InList(list) if !list.negated => {
             let what = bounded(&list.expr, table)?;
-            let each = list.list.iter().map(|it| comparison(what, Operator::Eq, literal(it)?));
+            let each = list.list.iter().map(|expr| comparison(what, Operator::Eq, literal(expr)?));
             let each: Option<Vec<Bounds>> = each.collect();
             each?.into_iter().reduce(|all, one| all.or(&one))
         }
@@ -50,12 +50,12 @@ fn of_one(filter: &Expr, table: &dyn Table) -> Option<Bounds> {
 }
 
 /// What an expression is to the heads of chunks.
-fn bounded(expr: &Expr, table: &dyn Table) -> Option<Bounded> {
+fn bounded(expr: &Expr, table: &dyn CaptureTable) -> Option<Bounded> {
     match expr {
         Expr::Column(column) => table.bounded(table.schema().index_of(&column.name).ok()?),
         // Words are compared as text, whatever text it is.
         Expr::Cast(Cast { expr, .. }) | Expr::TryCast(TryCast { expr, .. }) => {
-            bounded(expr, table).filter(|it| matches!(it, Bounded::Word(_)))
+            bounded(expr, table).filter(|bounded| matches!(bounded, Bounded::Word(_)))
         }
         Expr::ScalarFunction(call) if call.name() == "coalesce" => {
             first_of(call.args.first()?, call.args.get(1)?, table)
@@ -71,9 +71,10 @@ fn bounded(expr: &Expr, table: &dyn Table) -> Option<Bounded> {
 }
 
 /// `coalesce(ts, drained)`.
-fn first_of(first: &Expr, second: &Expr, table: &dyn Table) -> Option<Bounded> {
+fn first_of(first: &Expr, second: &Expr, table: &dyn CaptureTable) -> Option<Bounded> {
     let is = |expr, number| bounded(expr, table) == Some(Bounded::Number(number));
-    (is(first, Number::Ts) && is(second, Number::Drained)).then_some(Bounded::Number(Number::Time))
+    (is(first, BoundedNumber::Ts) && is(second, BoundedNumber::Drained))
+        .then_some(Bounded::Number(BoundedNumber::Time))
 }
 
 fn literal(expr: &Expr) -> Option<&ScalarValue> {

@@ -21,12 +21,12 @@ pub struct Causality {
     pub points: Vec<String>,
     /// By vertex: the owner of the frame, and its number in the ring.
     frames: Vec<(u32, i64)>,
-    owners: Vec<Owner>,
+    owners: Vec<FrameOwner>,
 }
 
 /// Whose frames they are: a ring, and the thread that had it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Owner {
+pub struct FrameOwner {
     /// As in the column.
     pub capture: String,
     #[expect(missing_docs, reason = "see `capture`")]
@@ -48,12 +48,13 @@ impl Causality {
             name == text || name.split_once('.').is_some_and(|(_, frame)| frame == text)
         };
         let all = self.points.iter().enumerate();
-        all.filter(|it| is(it.1)).map(|it| it.0 as u32).collect()
+        all.filter(|entry| is(entry.1)).map(|entry| entry.0 as u32).collect()
     }
 
     /// What to say of a name that no point has.
     pub(crate) fn no_point(&self, name: &str) -> String {
-        let mut there: Vec<String> = self.points.iter().map(|it| short(it).to_owned()).collect();
+        let mut there: Vec<String> =
+            self.points.iter().map(|point| short(point).to_owned()).collect();
         there.sort();
         there.dedup();
         let near = did_you_mean(&nearest(name, &there));
@@ -81,7 +82,7 @@ impl Causality {
     }
 
     /// Whose frame a vertex is.
-    pub fn owner(&self, vertex: u32) -> &Owner {
+    pub fn owner(&self, vertex: u32) -> &FrameOwner {
         &self.owners[self.frames[vertex as usize].0 as usize]
     }
 
@@ -93,7 +94,7 @@ impl Causality {
 
 /// The name of a point without its buffer.
 pub fn short(name: &str) -> &str {
-    name.split_once('.').map_or(name, |it| it.1)
+    name.split_once('.').map_or(name, |entry| entry.1)
 }
 
 fn arrow(by: StepCause) -> &'static str {
@@ -126,18 +127,18 @@ pub fn place_word(place: StepPlace) -> &'static str {
 
 /// Numbers for what is seen again.
 #[derive(Debug)]
-pub(crate) struct Numbers<T> {
+pub(crate) struct Numbering<T> {
     all: Vec<T>,
     known: HashMap<T, u32>,
 }
 
-impl<T> Default for Numbers<T> {
+impl<T> Default for Numbering<T> {
     fn default() -> Self {
-        Numbers { all: Vec::new(), known: HashMap::new() }
+        Numbering { all: Vec::new(), known: HashMap::new() }
     }
 }
 
-impl<T: Clone + Eq + std::hash::Hash> Numbers<T> {
+impl<T: Clone + Eq + std::hash::Hash> Numbering<T> {
     /// What was seen, by number.
     pub fn all(&self) -> &[T] {
         &self.all

@@ -15,7 +15,7 @@ use datafusion::parquet::file::metadata::KeyValue;
 use datafusion::parquet::file::properties::WriterProperties;
 use datafusion::parquet::schema::types::ColumnPath;
 
-use crate::output::{Format, TextWriter};
+use crate::output::{ResultFormat, TextWriter};
 
 /// Rows of a row group.
 const ROW_GROUP: usize = 1 << 20;
@@ -51,7 +51,7 @@ impl<W: Write + Send> Encoder<W> {
     ///
     /// # Errors
     /// Those of the output.
-    pub fn new(out: W, format: Format, schema: &SchemaRef) -> io::Result<Encoder<W>> {
+    pub fn new(out: W, format: ResultFormat, schema: &SchemaRef) -> io::Result<Encoder<W>> {
         Encoder::with(out, format, schema, &Parquet::default())
     }
 
@@ -61,19 +61,19 @@ impl<W: Write + Send> Encoder<W> {
     /// Those of the output.
     pub fn with(
         out: W,
-        format: Format,
+        format: ResultFormat,
         schema: &SchemaRef,
         parquet: &Parquet,
     ) -> io::Result<Encoder<W>> {
         let kind = match format {
-            Format::Arrow => {
+            ResultFormat::Arrow => {
                 let options = IpcWriteOptions::default()
                     .try_with_compression(None::<CompressionType>)
                     .map_err(arrow)?;
                 let writer = StreamWriter::try_new_with_options(out, schema, options);
                 FormatWriter::Arrow(Box::new(writer.map_err(arrow)?))
             }
-            Format::Parquet => {
+            ResultFormat::Parquet => {
                 // Without Arrow's own schema: whoever reads words as a dictionary type may fail.
                 let options = ArrowWriterOptions::new()
                     .with_skip_arrow_metadata(true)
@@ -182,7 +182,7 @@ mod tests {
     fn what_a_buffer_still_holds_is_written_or_an_error() {
         let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
         let batch = RecordBatch::try_from_iter([("n", column)]).unwrap();
-        for (word, format) in Format::ALL {
+        for (word, format) in ResultFormat::ALL {
             let out = BufWriter::with_capacity(1 << 20, Full);
             let mut encoder = Encoder::new(out, format, &batch.schema()).unwrap();
             encoder.write(&batch).unwrap();

@@ -14,7 +14,7 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::Expr;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
-use ppt_tables::{CaptureSet, Directory, Loss, Table, Total};
+use ppt_tables::{CaptureLoss, CaptureSet, CaptureTable, Directory, Total};
 use ppt_text::nearest;
 
 use crate::apart::KeepApart;
@@ -30,7 +30,7 @@ pub use frame_names::KERNEL_BUFFER;
 
 /// How queries are answered.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct EngineOptions {
     /// Bytes that sorts, joins and groups may take in memory before they spill; None: any number.
     pub memory: Option<usize>,
     /// Parts that are worked on side by side.
@@ -41,10 +41,10 @@ pub struct Options {
     pub window: Window,
 }
 
-impl Default for Options {
+impl Default for EngineOptions {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Options { memory: None, threads, pushdown: true, window: Window::default() }
+        EngineOptions { memory: None, threads, pushdown: true, window: Window::default() }
     }
 }
 
@@ -72,7 +72,7 @@ impl Engine {
     ///
     /// # Errors
     /// Frames of one name that do not fit into one table.
-    pub fn new(set: CaptureSet, options: &Options) -> Result<Engine, QueryError> {
+    pub fn new(set: CaptureSet, options: &EngineOptions) -> Result<Engine, QueryError> {
         let set = Arc::new(set);
         let directory = Directory::new(&set)?;
         options.window.check(&set)?;
@@ -97,7 +97,7 @@ impl Engine {
         let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
         let catalog = Arc::new(MemoryCatalogProvider::new());
         let tables = directory.buffers().iter().map(|(name, tables)| (name.as_str(), tables));
-        let seen = |name: &str, table: &Arc<dyn Table>| {
+        let seen = |name: &str, table: &Arc<dyn CaptureTable>| {
             let provided = Provided::new(name, table.clone(), options.pushdown, options.memory);
             options.window.applied(Arc::new(provided), table.as_ref(), &set)
         };
@@ -119,7 +119,7 @@ impl Engine {
             }
         }
         context.add_analyzer_rule(Arc::new(KeepApart::new()));
-        let Options { memory, pushdown, ref window, .. } = *options;
+        let EngineOptions { memory, pushdown, ref window, .. } = *options;
         Ok(Engine { context, set, directory, window: window.clone(), pushdown, memory })
     }
 
@@ -139,11 +139,11 @@ impl Engine {
     }
 
     /// Every table: its name as SQL finds it, and the table.
-    pub fn tables(&self) -> Vec<(String, Arc<dyn Table>)> {
+    pub fn tables(&self) -> Vec<(String, Arc<dyn CaptureTable>)> {
         let plain = self.directory.plain().iter();
         let plain = plain.map(|(name, table)| (name.clone(), table.clone()));
         let of_buffers = self.directory.buffers().iter().flat_map(|(buffer, tables)| {
-            let named = |(name, table): (&String, &Arc<dyn Table>)| {
+            let named = |(name, table): (&String, &Arc<dyn CaptureTable>)| {
                 (format!("{buffer}.{name}"), table.clone())
             };
             tables.iter().map(named).collect::<Vec<_>>()
@@ -178,12 +178,12 @@ impl Engine {
     }
 
     /// What is true of the rows of a table that are seen; None: all are.
-    pub(crate) fn filter(&self, table: &dyn Table) -> Result<Option<Expr>, QueryError> {
+    pub(crate) fn filter(&self, table: &dyn CaptureTable) -> Result<Option<Expr>, QueryError> {
         self.window.filter(table, &self.set)
     }
 
     /// What is missing in the buffers that are seen.
-    pub fn loss(&self) -> Loss {
+    pub fn loss(&self) -> CaptureLoss {
         self.set.loss(|buffer| self.window.has_buffer(buffer))
     }
 
@@ -223,9 +223,9 @@ impl Engine {
         if !rest.starts_with(" not found") {
             return error;
         }
-        let name = full.strip_prefix(CATALOG).map_or(full, |it| it.trim_start_matches('.'));
+        let name = full.strip_prefix(CATALOG).map_or(full, |text| text.trim_start_matches('.'));
         let name =
-            name.strip_prefix(Directory::PLAIN).map_or(name, |it| it.trim_start_matches('.'));
+            name.strip_prefix(Directory::PLAIN).map_or(name, |text| text.trim_start_matches('.'));
         if let Some(buffers) = self.directory.ambiguous(name) {
             return QueryError::Ambiguous { name: name.to_owned(), buffers: buffers.to_vec() };
         }
@@ -240,7 +240,7 @@ impl Engine {
 
 /// What a row of a table is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum RowUnit {
     /// A frame.
     Frame,
     /// A span: a begin, an end, or both.
@@ -259,5 +259,5 @@ pub struct FrameTable {
     /// Its table in SQL.
     pub name: TableReference,
     /// The table.
-    pub table: Arc<dyn Table>,
+    pub table: Arc<dyn CaptureTable>,
 }

@@ -205,7 +205,7 @@ impl QueryError {
     /// Every code but those of captures that cannot be read.
     pub fn codes() -> impl Iterator<Item = &'static str> {
         // Those are of the errors in them; nobody is told that he pressed Ctrl-C.
-        let known = |it: &&str| !["set", "capture", "cancelled"].contains(it);
+        let known = |text: &&str| !["set", "capture", "cancelled"].contains(text);
         QueryError::VARIANTS.iter().chain(SetError::VARIANTS).copied().filter(known)
     }
 }
@@ -264,7 +264,8 @@ impl From<DataFusionError> for QueryError {
             },
             DataFusionError::SchemaError(cause, _) => match &**cause {
                 SchemaError::FieldNotFound { field, valid_fields } => {
-                    let there: Vec<_> = valid_fields.iter().map(|it| it.name.clone()).collect();
+                    let there: Vec<_> =
+                        valid_fields.iter().map(|valid_field| valid_field.name.clone()).collect();
                     let name = field.name.clone();
                     QueryError::NoColumn { nearest: nearest(&name, &there).cloned(), name, there }
                 }
@@ -281,7 +282,7 @@ pub(crate) fn external(error: impl std::error::Error + Send + Sync + 'static) ->
 }
 
 fn list(buffers: &[String], name: &str) -> String {
-    let names: Vec<String> = buffers.iter().map(|it| format!("`{it}.{name}`")).collect();
+    let names: Vec<String> = buffers.iter().map(|buffer| format!("`{buffer}.{name}`")).collect();
     names.join(" or ")
 }
 

@@ -7,13 +7,13 @@ use futures::StreamExt;
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::stacks::{StackBatch, StackRow, StackState};
-use crate::why::Why;
+use crate::why::WhyQuestion;
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
 pub struct FlameAsk {
     /// Only stacks within the slowest of these intervals, and the others beside them; None: all stacks.
-    pub slowest: Option<Why>,
+    pub slowest: Option<WhyQuestion>,
     /// Stacks of threads that began to wait, instead of threads that ran.
     pub waits: bool,
 }
@@ -103,13 +103,13 @@ impl Growing {
 }
 
 /// When threads were within one of some intervals.
-struct Within<'a>(HashMap<Thread<'a>, Vec<Interval>>);
+struct Within<'a>(HashMap<FlameThread<'a>, Vec<FlameInterval>>);
 
 /// Host, process and thread.
-type Thread<'a> = (&'a str, i64, i64);
+type FlameThread<'a> = (&'a str, i64, i64);
 
 /// From when to when.
-type Interval = (i64, i64);
+type FlameInterval = (i64, i64);
 
 impl Within<'_> {
     fn has(&self, stack: &StackRow<'_>) -> bool {

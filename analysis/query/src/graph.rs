@@ -14,13 +14,13 @@ use datafusion::functions_aggregate::expr_fn::{count, count_distinct, sum};
 use datafusion::logical_expr::{cast as cast_to, lit};
 use datafusion::prelude::ident;
 use futures::StreamExt;
-use ppt_stats::{Budget, Number, Samples};
+use ppt_stats::{Budget, Samples, SummaryNumber};
 
 use crate::causality::Texts;
 use crate::engine::Engine;
 use crate::error::QueryError;
 pub use wakes::ThreadWakes;
-pub use ways::{Gap, Hop, Open, PlaceShare, Stage, Way, Ways};
+pub use ways::{GraphPath, Hop, MissingEdge, PathGap, PlaceShare, Stage, Ways};
 
 /// Bytes that latencies may take before they are told to three digits.
 const BUDGET: usize = 256 << 20;
@@ -29,7 +29,7 @@ const BUDGET: usize = 256 << 20;
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointGraph {
     /// In the order of their names.
-    pub points: Vec<Point>,
+    pub points: Vec<GraphPoint>,
     /// The most frequent first.
     pub edges: Vec<PointEdge>,
     /// What entered from nowhere, and what left for nowhere.
@@ -44,7 +44,7 @@ pub struct PointGraph {
 
 /// A kind of frames that are points.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Point {
+pub struct GraphPoint {
     /// With its buffer.
     pub name: String,
     /// How many frames there are of it.
@@ -121,7 +121,7 @@ impl Matching {
 impl PointGraph {
     /// How many edges are not certain.
     pub fn possible(&self) -> u64 {
-        self.edges.iter().map(|it| it.possible).sum()
+        self.edges.iter().map(|edge| edge.possible).sum()
     }
 }
 
@@ -139,7 +139,7 @@ impl Engine {
         Ok(PointGraph { points, edges, unmatched, types, unknown, idle })
     }
 
-    async fn all_points(&self) -> Result<Vec<Point>, QueryError> {
+    async fn all_points(&self) -> Result<Vec<GraphPoint>, QueryError> {
         let word = |name: &str| cast_to(ident(name), DataType::Utf8);
         // A frame with two identities has two rows.
         let frame = ["capture", "segment", "ring", "seqno", "buffer", "point", "pid"];
@@ -155,7 +155,7 @@ impl Engine {
         for batch in rows.collect().await? {
             let (buffers, names) = (Texts::new(&batch, 0)?, Texts::new(&batch, 1)?);
             for row in 0..batch.num_rows() {
-                points.push(Point {
+                points.push(GraphPoint {
                     name: format!("{}.{}", buffers.get(row), names.get(row)),
                     frames: long(&batch, 2, row),
                     processes: long(&batch, 3, row),
@@ -192,29 +192,31 @@ impl Engine {
             let mut of_batch: BTreeMap<[usize; 8], (u64, Vec<i64>)> = BTreeMap::new();
             for row in (0..batch.num_rows()).filter(|&row| latency.is_valid(row)) {
                 let key = std::array::from_fn(|at| texts[at].key(row));
-                let it = of_batch.entry(key).or_default();
-                it.0 += u64::from(texts[7].get(row) == "possible");
-                it.1.push(latency.value(row));
+                let entry = of_batch.entry(key).or_default();
+                entry.0 += u64::from(texts[7].get(row) == "possible");
+                entry.1.push(latency.value(row));
             }
             for (key, (possible, times)) in of_batch {
                 let name = (0..7).map(|at| texts[at].of_key(key[at]).to_owned()).collect();
-                let it = found.entry(name).or_insert_with(|| (0, Samples::new(&budget)));
-                it.0 += possible;
-                it.1.extend(&times);
+                let entry = found.entry(name).or_insert_with(|| (0, Samples::new(&budget)));
+                entry.0 += possible;
+                entry.1.extend(&times);
             }
         }
         let edge = |(name, (possible, times)): (Vec<String>, (u64, Samples<i64>))| {
             let told = times.finish();
             let time = match told.sum {
-                Number::Whole(sum) => sum,
-                Number::Real(sum) => sum as i128,
+                SummaryNumber::Whole(sum) => sum,
+                SummaryNumber::Real(sum) => sum as i128,
             };
-            let whole = |it: Option<Number>| match it {
-                Some(Number::Whole(it)) => i64::try_from(it).unwrap_or(i64::MAX),
+            let whole = |number: Option<SummaryNumber>| match number {
+                Some(SummaryNumber::Whole(number)) => i64::try_from(number).unwrap_or(i64::MAX),
                 _ => 0,
             };
             let some = |text: &String| (!text.is_empty()).then(|| text.clone());
-            let [p50, _, p99, _] = told.percentiles_as_floats().map(|it| it.unwrap_or(0.0));
+            let [p50, _, p99, _] = told
+                .percentiles_as_floats()
+                .map(|percentiles_as_float| percentiles_as_float.unwrap_or(0.0));
             PointEdge {
                 from: format!("{}.{}", name[0], name[1]),
                 to: format!("{}.{}", name[2], name[3]),
@@ -232,11 +234,11 @@ impl Engine {
             }
         };
         let mut edges: Vec<PointEdge> = found.into_iter().map(edge).collect();
-        let all: i128 = edges.iter().map(|it| it.time).sum();
+        let all: i128 = edges.iter().map(|edge| edge.time).sum();
         if all > 0 {
-            edges.iter_mut().for_each(|it| it.share = it.time as f64 / all as f64);
+            edges.iter_mut().for_each(|edge| edge.share = edge.time as f64 / all as f64);
         }
-        edges.sort_by_key(|it| std::cmp::Reverse(it.count));
+        edges.sort_by_key(|edge| std::cmp::Reverse(edge.count));
         Ok(edges)
     }
 
@@ -258,8 +260,13 @@ impl Engine {
             }));
         }
         all.sort_by(|a, b| {
-            let key = |it: &Unmatched| {
-                (it.point.clone(), it.side.clone(), it.of.clone(), it.reason.clone())
+            let key = |unmatched: &Unmatched| {
+                (
+                    unmatched.point.clone(),
+                    unmatched.side.clone(),
+                    unmatched.of.clone(),
+                    unmatched.reason.clone(),
+                )
             };
             key(a).cmp(&key(b))
         });
@@ -290,9 +297,9 @@ impl Engine {
 
 fn long(batch: &RecordBatch, column: usize, row: usize) -> u64 {
     let column = cast(batch.column(column), &DataType::Int64);
-    let value = column.ok().and_then(|it| {
-        let it = it.as_primitive::<Int64Type>();
-        it.is_valid(row).then(|| it.value(row))
+    let value = column.ok().and_then(|arc| {
+        let array = arc.as_primitive::<Int64Type>();
+        array.is_valid(row).then(|| array.value(row))
     });
-    value.and_then(|it| u64::try_from(it).ok()).unwrap_or(0)
+    value.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
 }

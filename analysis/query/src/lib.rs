@@ -34,19 +34,19 @@ pub mod why;
 mod window;
 
 pub use encode::{Encoder, Parquet};
-pub use engine::{Engine, FrameTable, KERNEL_BUFFER, Options, Unit};
+pub use engine::{Engine, EngineOptions, FrameTable, KERNEL_BUFFER, RowUnit};
 pub use error::QueryError;
 pub use limits::{MAX_OPERATORS, parsed, prepared, within_limits};
 pub use nesting::{MAX_NESTING, MAX_QUERIES};
-pub use output::{Format, spelled_numbers};
+pub use output::{ResultFormat, spelled_numbers};
 pub use ppt_stats as stats;
 pub use ppt_tables::{
-    Bound, Bounded, CaptureSet, Loss, Lot, NoBound, Number, Processes, SYMBOL, SetError, Table,
-    ThreadFrames, ThreadLabels, TimesOfHeads, Total, TotalValue, Trouble, Watch, Word,
-    dropped_causes,
+    Bound, Bounded, BoundedNumber, BoundedText, CaptureLoss, CaptureSet, CaptureTable, Lot,
+    NoBound, Processes, SYMBOL, ScanProgress, SetError, ThreadFrames, ThreadLabels, TimesOfHeads,
+    Total, TotalValue, Trouble, dropped_causes,
 };
 pub use ppt_text::{escaped as plain, escaped_json as plain_json};
-pub use statement::{Answer, Statement, statements};
+pub use statement::{Statement, StatementResult, statements};
 pub use together::{FrameColumns, FramesTogether, Lots};
 pub use window::Window;
 

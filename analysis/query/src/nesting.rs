@@ -112,7 +112,7 @@ pub(crate) struct Nesting {
 
 /// What is open in a text.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenBracket {
     is_case: bool,
     /// What it is in, and itself.
     nesting: Nesting,
@@ -121,7 +121,7 @@ struct Open {
 impl Nesting {
     /// The greatest depths of a text.
     pub fn deepest(text: &str) -> Nesting {
-        let (mut deepest, mut open): (Nesting, Vec<Open>) = (Nesting::default(), Vec::new());
+        let (mut deepest, mut open): (Nesting, Vec<OpenBracket>) = (Nesting::default(), Vec::new());
         // Signs and prefixes that wait for their operand.
         let mut signs = 0;
         let mut before: Option<Token<'_>> = None;
@@ -133,7 +133,7 @@ impl Nesting {
                     around.levels += 1 + signs;
                     around.queries +=
                         usize::from(before.is_some_and(|token| token.is_one_of(&SLOW_CALLS)));
-                    open.push(Open { is_case, nesting: around });
+                    open.push(OpenBracket { is_case, nesting: around });
                     signs = 0;
                 }
                 b')' | b']' | b'}' => {
@@ -151,7 +151,7 @@ impl Nesting {
                 _ if token.is_one_of(&PREFIXES) => signs += 1,
                 _ if is_case => {
                     around.levels += 1 + signs;
-                    open.push(Open { is_case, nesting: around });
+                    open.push(OpenBracket { is_case, nesting: around });
                     signs = 0;
                 }
                 _ if token.is_one_of(&["end"]) => {

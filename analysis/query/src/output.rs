@@ -13,7 +13,7 @@ use ppt_text::{begins_formula, csv_cell, escape_cell, escaped as plain, json_str
 
 /// What an answer looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ResultFormat {
     /// Columns side by side, for people.
     Aligned,
     /// Tab-separated values, as `ppt dump` writes them.
@@ -34,36 +34,36 @@ pub enum Format {
     Parquet,
 }
 
-impl Format {
+impl ResultFormat {
     /// All of them, by the words that choose them.
-    pub const ALL: [(&'static str, Format); 8] = [
-        ("table", Format::Aligned),
-        ("tsv", Format::Tsv),
-        ("csv", Format::Csv),
-        ("jsonl", Format::JsonLines),
-        ("json", Format::Json),
-        ("md", Format::Markdown),
-        ("arrow", Format::Arrow),
-        ("parquet", Format::Parquet),
+    pub const ALL: [(&'static str, ResultFormat); 8] = [
+        ("table", ResultFormat::Aligned),
+        ("tsv", ResultFormat::Tsv),
+        ("csv", ResultFormat::Csv),
+        ("jsonl", ResultFormat::JsonLines),
+        ("json", ResultFormat::Json),
+        ("md", ResultFormat::Markdown),
+        ("arrow", ResultFormat::Arrow),
+        ("parquet", ResultFormat::Parquet),
     ];
 
     /// The same format for spreadsheets, if there is one.
-    pub fn for_spreadsheet(self) -> Option<Format> {
-        (self == Format::Csv).then_some(Format::CsvForSpreadsheet)
+    pub fn for_spreadsheet(self) -> Option<ResultFormat> {
+        (self == ResultFormat::Csv).then_some(ResultFormat::CsvForSpreadsheet)
     }
 
     /// Whether it is no text: not for a terminal.
     pub fn is_binary(self) -> bool {
-        matches!(self, Format::Arrow | Format::Parquet)
+        matches!(self, ResultFormat::Arrow | ResultFormat::Parquet)
     }
 }
 
-impl FromStr for Format {
+impl FromStr for ResultFormat {
     type Err = String;
 
-    fn from_str(word: &str) -> Result<Format, String> {
-        let found = Format::ALL.into_iter().find(|(known, _)| *known == word);
-        let words = || Format::ALL.map(|(known, _)| known).join(", ");
+    fn from_str(word: &str) -> Result<ResultFormat, String> {
+        let found = ResultFormat::ALL.into_iter().find(|(known, _)| *known == word);
+        let words = || ResultFormat::ALL.map(|(known, _)| known).join(", ");
         found.map(|(_, format)| format).ok_or_else(|| format!("expected one of {}", words()))
     }
 }
@@ -75,7 +75,7 @@ const LOOKED_AT: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct TextWriter<W> {
     out: W,
-    format: Format,
+    format: ResultFormat,
     schema: SchemaRef,
     begun: bool,
     /// Rows of an aligned table that is not begun.
@@ -85,7 +85,7 @@ pub(crate) struct TextWriter<W> {
 
 impl<W: Write> TextWriter<W> {
     /// Writes rows of these columns.
-    pub fn new(out: W, format: Format, schema: SchemaRef) -> TextWriter<W> {
+    pub fn new(out: W, format: ResultFormat, schema: SchemaRef) -> TextWriter<W> {
         let widths = schema.fields().iter().map(|field| width(&plain(field.name()))).collect();
         TextWriter { out, format, schema, begun: false, held: Vec::new(), widths }
     }
@@ -117,14 +117,14 @@ impl<W: Write> TextWriter<W> {
     /// Those of the output.
     pub fn finish(mut self) -> io::Result<W> {
         self.begin()?;
-        if self.format == Format::Json {
+        if self.format == ResultFormat::Json {
             self.out.write_all(b"\n]\n")?;
         }
         Ok(self.out)
     }
 
     fn row(&mut self, cells: Vec<Option<String>>) -> io::Result<()> {
-        if self.format == Format::Aligned && !self.begun {
+        if self.format == ResultFormat::Aligned && !self.begun {
             let cells: Vec<String> =
                 cells.iter().map(|cell| plain(cell.as_deref().unwrap_or_default())).collect();
             for (known, cell) in self.widths.iter_mut().zip(&cells) {
@@ -137,13 +137,15 @@ impl<W: Write> TextWriter<W> {
         self.begin()?;
         let text = |cell: &Option<String>| cell.clone().unwrap_or_default();
         match self.format {
-            Format::Aligned => {
+            ResultFormat::Aligned => {
                 let cells: Vec<String> = cells.iter().map(|cell| plain(&text(cell))).collect();
                 self.aligned(&cells)
             }
-            Format::Tsv => self.line(cells.iter().map(|cell| escaped(&text(cell))), "\t", ""),
-            Format::Csv => self.line(cells.iter().map(|cell| quoted(&text(cell), false)), ",", ""),
-            Format::CsvForSpreadsheet => {
+            ResultFormat::Tsv => self.line(cells.iter().map(|cell| escaped(&text(cell))), "\t", ""),
+            ResultFormat::Csv => {
+                self.line(cells.iter().map(|cell| quoted(&text(cell), false)), ",", "")
+            }
+            ResultFormat::CsvForSpreadsheet => {
                 let fields = self.schema.fields().clone();
                 let cells = fields
                     .iter()
@@ -151,11 +153,11 @@ impl<W: Write> TextWriter<W> {
                     .map(|(field, cell)| quoted(&text(cell), !is_numeric(field)));
                 self.line(cells, ",", "")
             }
-            Format::Markdown => {
+            ResultFormat::Markdown => {
                 self.line(cells.iter().map(|cell| markdown(&text(cell))), " | ", "| ")
             }
-            Format::Json | Format::JsonLines => {
-                let json = self.format == Format::Json;
+            ResultFormat::Json | ResultFormat::JsonLines => {
+                let json = self.format == ResultFormat::Json;
                 if json && !first {
                     self.out.write_all(b",\n")?;
                 }
@@ -163,7 +165,7 @@ impl<W: Write> TextWriter<W> {
                 self.out.write_all(object.as_bytes())?;
                 if json { Ok(()) } else { self.out.write_all(b"\n") }
             }
-            Format::Arrow | Format::Parquet => Err(io::ErrorKind::Unsupported.into()),
+            ResultFormat::Arrow | ResultFormat::Parquet => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -175,24 +177,24 @@ impl<W: Write> TextWriter<W> {
         let names: Vec<String> =
             self.schema.fields().iter().map(|field| field.name().clone()).collect();
         match self.format {
-            Format::Aligned => {
+            ResultFormat::Aligned => {
                 let names: Vec<String> = names.iter().map(|name| plain(name)).collect();
                 self.aligned(&names)?;
                 let held = std::mem::take(&mut self.held);
                 held.iter().try_for_each(|cells| self.aligned(cells))
             }
-            Format::Tsv => self.line(names.iter().map(|name| escaped(name)), "\t", ""),
-            Format::Csv => self.line(names.iter().map(|name| quoted(name, false)), ",", ""),
-            Format::CsvForSpreadsheet => {
+            ResultFormat::Tsv => self.line(names.iter().map(|name| escaped(name)), "\t", ""),
+            ResultFormat::Csv => self.line(names.iter().map(|name| quoted(name, false)), ",", ""),
+            ResultFormat::CsvForSpreadsheet => {
                 self.line(names.iter().map(|name| quoted(name, true)), ",", "")
             }
-            Format::Markdown => {
+            ResultFormat::Markdown => {
                 self.line(names.iter().map(|name| markdown(name)), " | ", "| ")?;
                 self.line(names.iter().map(|_| "---".to_owned()), " | ", "| ")
             }
-            Format::Json => self.out.write_all(b"[\n"),
-            Format::JsonLines => Ok(()),
-            Format::Arrow | Format::Parquet => Err(io::ErrorKind::Unsupported.into()),
+            ResultFormat::Json => self.out.write_all(b"[\n"),
+            ResultFormat::JsonLines => Ok(()),
+            ResultFormat::Arrow | ResultFormat::Parquet => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -315,7 +317,7 @@ mod tests {
 
     use super::*;
 
-    fn written(format: Format) -> String {
+    fn written(format: ResultFormat) -> String {
         let columns: Vec<(&str, ArrayRef)> = vec![
             ("n", Arc::new(Int64Array::from(vec![Some(-7), None]))),
             ("x", Arc::new(Float64Array::from(vec![f64::NAN, 0.5]))),
@@ -340,35 +342,41 @@ mod tests {
             String::from_utf8(output.finish().unwrap()).unwrap()
         };
         let lines = "{\"n\":18446744073709551615}\n{\"n\":0.5}\n{\"n\":\"inf\"}\n";
-        assert_eq!(text(Format::JsonLines), lines);
-        let aligned = text(Format::Aligned);
+        assert_eq!(text(ResultFormat::JsonLines), lines);
+        let aligned = text(ResultFormat::Aligned);
         assert!(aligned.contains("\n                 0.5\n"), "{aligned}");
     }
 
     #[test]
     fn every_format_says_the_same() {
-        assert_eq!(written(Format::Tsv), "n\tx\ttext\n-7\tNaN\t=a\\x1b[1m\n\t0.5\t<b>\\\\,\"\n");
-        assert_eq!(written(Format::Csv), "n,x,text\n-7,NaN,=a\\x1b[1m\n,0.5,\"<b>\\\\,\"\"\"\n");
         assert_eq!(
-            written(Format::CsvForSpreadsheet),
+            written(ResultFormat::Tsv),
+            "n\tx\ttext\n-7\tNaN\t=a\\x1b[1m\n\t0.5\t<b>\\\\,\"\n"
+        );
+        assert_eq!(
+            written(ResultFormat::Csv),
+            "n,x,text\n-7,NaN,=a\\x1b[1m\n,0.5,\"<b>\\\\,\"\"\"\n"
+        );
+        assert_eq!(
+            written(ResultFormat::CsvForSpreadsheet),
             "n,x,text\n-7,NaN,'=a\\x1b[1m\n,0.5,\"<b>\\\\,\"\"\"\n"
         );
         assert_eq!(
-            written(Format::Aligned),
+            written(ResultFormat::Aligned),
             " n    x  text\n-7  NaN  =a\\x1b[1m\n    0.5  <b>\\,\"\n"
         );
         assert_eq!(
-            written(Format::JsonLines),
+            written(ResultFormat::JsonLines),
             "{\"n\":-7,\"x\":\"NaN\",\"text\":\"=a\\u001b[1m\"}\n\
              {\"n\":null,\"x\":0.5,\"text\":\"<b>\\\\,\\\"\"}\n"
         );
         assert_eq!(
-            written(Format::Json),
+            written(ResultFormat::Json),
             "[\n{\"n\":-7,\"x\":\"NaN\",\"text\":\"=a\\u001b[1m\"},\n\
              {\"n\":null,\"x\":0.5,\"text\":\"<b>\\\\,\\\"\"}\n]\n"
         );
         assert_eq!(
-            written(Format::Markdown),
+            written(ResultFormat::Markdown),
             "| n | x | text |\n| --- | --- | --- |\n| -7 | NaN | =a\\\\x1b\\[1m |\n\
              |  | 0.5 | &lt;b>\\\\,\" |\n"
         );

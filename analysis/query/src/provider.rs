@@ -11,7 +11,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::union::UnionExec;
-use ppt_tables::{Bounds, Pass, Request, Scan, Table};
+use ppt_tables::{Bounds, CaptureTable, Pass, Scan, TableRequest};
 
 use crate::bounds;
 use crate::error::external;
@@ -21,7 +21,7 @@ use crate::exec::{PassExec, ScanExec};
 #[derive(Debug)]
 pub(crate) struct Provided {
     name: String,
-    table: Arc<dyn Table>,
+    table: Arc<dyn CaptureTable>,
     pushdown: bool,
     /// Bytes that rows may take in memory which depend on each other.
     memory: Option<usize>,
@@ -30,7 +30,7 @@ pub(crate) struct Provided {
 impl Provided {
     pub fn new(
         name: &str,
-        table: Arc<dyn Table>,
+        table: Arc<dyn CaptureTable>,
         pushdown: bool,
         memory: Option<usize>,
     ) -> Provided {
@@ -46,7 +46,7 @@ impl Provided {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         // Without push-down, what can be done apart is: answers are the same.
         let memory = if self.pushdown { self.memory } else { Some(0) };
-        let request = Request { columns, bounds, limit, parts, memory };
+        let request = TableRequest { columns, bounds, limit, parts, memory };
         let planned = self.table.plan(&request).map_err(external)?;
         let mut all = vec![self.planned(planned.scan, planned.pass)?];
         for beside in planned.beside {
@@ -109,9 +109,10 @@ impl TableProvider for Provided {
     ) -> Result<Vec<TableProviderFilterPushDown>> {
         let understood = |filter: &&Expr| {
             let filter = std::slice::from_ref(*filter);
-            match self.pushdown && !bounds::of_filters(filter, self.table.as_ref()).is_empty() {
-                true => TableProviderFilterPushDown::Inexact,
-                false => TableProviderFilterPushDown::Unsupported,
+            if self.pushdown && !bounds::of_filters(filter, self.table.as_ref()).is_empty() {
+                TableProviderFilterPushDown::Inexact
+            } else {
+                TableProviderFilterPushDown::Unsupported
             }
         };
         Ok(filters.iter().map(understood).collect())

@@ -14,7 +14,7 @@ use ppt_tables::Directory;
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::limits::{parsed, prepared};
-use crate::output::Format;
+use crate::output::ResultFormat;
 
 /// A statement.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl fmt::Display for Statement {
 
 /// What a statement comes to.
 #[derive(Debug)]
-pub enum Answer {
+pub enum StatementResult {
     /// Rows. A statement that only changes the session has none.
     Rows(DataFrame),
     /// Rows for a file.
@@ -38,7 +38,7 @@ pub enum Answer {
         /// Where they go.
         to: String,
         /// How.
-        format: Format,
+        format: ResultFormat,
     },
 }
 
@@ -56,7 +56,7 @@ impl Engine {
     ///
     /// # Errors
     /// See [`QueryError`].
-    pub async fn plan(&self, statement: Statement) -> Result<Answer, QueryError> {
+    pub async fn plan(&self, statement: Statement) -> Result<StatementResult, QueryError> {
         match statement.0 {
             // DataFusion would write over what is there.
             Parsed::CopyTo(copy) => {
@@ -69,12 +69,13 @@ impl Engine {
                 if !copy.options.is_empty() {
                     return not_here("COPY takes no OPTIONS here");
                 }
-                let extension = copy.target.rsplit_once('.').map(|it| it.1.to_owned());
+                let extension =
+                    copy.target.rsplit_once('.').map(|rsplit_once| rsplit_once.1.to_owned());
                 let word = copy.stored_as.or(extension).unwrap_or_default().to_ascii_lowercase();
-                let Ok(format) = word.parse::<Format>() else {
+                let Ok(format) = word.parse::<ResultFormat>() else {
                     return Err(QueryError::NotHere(format!(
                         "COPY knows no format `{word}`: STORED AS one of {}",
-                        Format::ALL.map(|it| it.0).join(", ")
+                        ResultFormat::ALL.map(|it| it.0).join(", ")
                     )));
                 };
                 let source = match copy.source {
@@ -88,9 +89,9 @@ impl Engine {
                     }
                 };
                 let rows = self.rows(Parsed::Statement(Box::new(source))).await?;
-                Ok(Answer::Copy { rows, to: copy.target, format })
+                Ok(StatementResult::Copy { rows, to: copy.target, format })
             }
-            other => Ok(Answer::Rows(self.rows(other).await?)),
+            other => Ok(StatementResult::Rows(self.rows(other).await?)),
         }
     }
 
@@ -106,32 +107,34 @@ impl Engine {
     /// Why a statement is not answered, if it is not. What writes may hide in others: `EXPLAIN ANALYZE`
     /// and `PREPARE` do what they are given.
     fn refused(&self, plan: &LogicalPlan) -> Result<Option<String>, QueryError> {
-        if plan.exists(|it| Ok(matches!(it, LogicalPlan::Copy(_))))? {
+        if plan.exists(|plan| Ok(matches!(plan, LogicalPlan::Copy(_))))? {
             return Ok(Some("there is no plan of COPY: explain its query".to_owned()));
         }
-        if plan.exists(|it| Ok(matches!(it, LogicalPlan::Dml(_))))? {
+        if plan.exists(|plan| Ok(matches!(plan, LogicalPlan::Dml(_))))? {
             let why = "captures are not changed; COPY (SELECT …) TO 'file.parquet' writes a file";
             return Ok(Some(why.to_owned()));
         }
         let LogicalPlan::Ddl(statement) = plan else { return Ok(None) };
-        let known: Vec<String> = self.tables().into_iter().map(|it| it.0).collect();
+        let known: Vec<String> = self.tables().into_iter().map(|table| table.0).collect();
         let is_part = |table: &TableReference| {
             let full = table.schema().map(|schema| format!("{schema}.{}", table.table()));
-            known.iter().any(|it| it == table.table() || Some(it) == full.as_ref())
+            known.iter().any(|text| text == table.table() || Some(text) == full.as_ref())
         };
         let (name, is_part) = match statement {
             DdlStatement::DropTable(drop) => (drop.name.to_string(), is_part(&drop.name)),
             DdlStatement::DropView(drop) => (drop.name.to_string(), is_part(&drop.name)),
             DdlStatement::DropCatalogSchema(drop) => {
                 let name = drop.name.schema_name();
-                let is_buffer = self.frames(None)?.iter().any(|it| it.name.schema() == Some(name));
+                let is_buffer =
+                    self.frames(None)?.iter().any(|frame| frame.name.schema() == Some(name));
                 (name.to_owned(), is_buffer || name == Directory::PLAIN)
             }
             DdlStatement::CreateExternalTable(table) => {
-                let elsewhere = |it: &&String| it.contains("://") && !it.starts_with("file://");
+                let elsewhere =
+                    |text: &&String| text.contains("://") && !text.starts_with("file://");
                 let found = table.locations.iter().find(elsewhere);
                 return Ok(
-                    found.map(|it| format!("LOCATION names files of this machine, not {it}"))
+                    found.map(|found| format!("LOCATION names files of this machine, not {found}"))
                 );
             }
             _ => return Ok(None),

@@ -20,12 +20,12 @@ use datafusion::prelude::ident;
 use futures::StreamExt;
 use ppt_stats::{Budget, Samples};
 
-use crate::engine::{Engine, FrameTable, KERNEL_BUFFER, Unit};
+use crate::engine::{Engine, FrameTable, KERNEL_BUFFER, RowUnit};
 use crate::error::QueryError;
-pub use answer::{Ask, FieldSummary, FrameSummary, Group, Values};
+pub use answer::{Ask, FieldSummary, FrameSummary, Group, SummaryValues};
 use gathered::{extend, whole};
 use part::PartialSummary;
-use plan::Plan;
+use plan::ReadPlan;
 pub use plan::{ends, is_identity, step_column};
 pub use sweep::{Slices, Sweep, Swept, SweptFrames};
 
@@ -39,7 +39,7 @@ impl Engine {
         let (mut plans, mut missing) = (Vec::new(), Vec::new());
         let mut known: Vec<String> = Vec::new();
         for (table, unit) in self.asked(ask)? {
-            match Plan::new(self, ask, (&table, unit)) {
+            match ReadPlan::new(self, ask, (&table, unit)) {
                 Ok(plan) => {
                     known.extend(plan.fields.iter().cloned());
                     plans.push(plan);
@@ -67,11 +67,11 @@ impl Engine {
     }
 
     /// The tables that are asked. A frame is meant before spans or chains of that name.
-    fn asked(&self, ask: &Ask) -> Result<Vec<(FrameTable, Unit)>, QueryError> {
+    fn asked(&self, ask: &Ask) -> Result<Vec<(FrameTable, RowUnit)>, QueryError> {
         if let Some(name) = &ask.frame {
             return self.frames_or_wholes(name);
         }
-        let frames = self.frames(None)?.into_iter().map(|table| (table, Unit::Frame));
+        let frames = self.frames(None)?.into_iter().map(|table| (table, RowUnit::Frame));
         let wholes = if ask.has_wholes() { self.wholes(None) } else { Vec::new() };
         let mut all: Vec<_> = frames.chain(wholes).collect();
         // The program's own frames come first.
@@ -80,7 +80,7 @@ impl Engine {
     }
 }
 
-impl Plan {
+impl ReadPlan {
     async fn run(
         self,
         engine: &Engine,
@@ -133,7 +133,7 @@ impl Plan {
             return Err(QueryError::NotHere(why.to_owned()));
         }
         let Some(group) = summary.groups.first_mut() else { return Ok(()) };
-        for role in self.roles.iter().filter(|it| it.ends.is_some()) {
+        for role in self.roles.iter().filter(|role| role.ends.is_some()) {
             let name = format!("{}.{}", self.frame, role.field.name());
             let is_it = ident("name").eq(lit(name)).and(ident("buffer").eq(lit(&*self.buffer)));
             let slices = engine.context().table(TableReference::bare("slices")).await?;
@@ -149,7 +149,7 @@ impl Plan {
                 name: format!("{}.self", role.field.name()),
                 step: None,
                 unit: "ns".to_owned(),
-                values: Values::Numbers { summary, busy: None, spread: None },
+                values: SummaryValues::Numbers { summary, busy: None, spread: None },
             });
         }
         Ok(())

@@ -5,8 +5,9 @@ pub use ppt_text::{bucket, counted_up, duration, grouped, measured, three};
 /// A time in UTC.
 pub fn time(ns: i64) -> String {
     let since = std::time::Duration::from_nanos(ns.unsigned_abs());
-    match ns >= 0 {
-        true => humantime::format_rfc3339_nanos(std::time::UNIX_EPOCH + since).to_string(),
-        false => format!("{ns} ns"),
+    if ns >= 0 {
+        humantime::format_rfc3339_nanos(std::time::UNIX_EPOCH + since).to_string()
+    } else {
+        format!("{ns} ns")
     }
 }

@@ -34,19 +34,19 @@ pub struct FrameColumns {
 #[derive(Debug)]
 pub struct FramesTogether {
     together: Arc<Together>,
-    seen: Arc<Vec<Seen>>,
+    seen: Arc<Vec<SeenFrames>>,
 }
 
 /// The part of a kind of frames that is seen.
 #[derive(Debug)]
-struct Seen {
+struct SeenFrames {
     /// What is true of rows that are seen; None: all are.
     filter: Option<Arc<dyn PhysicalExpr>>,
     /// How many columns were asked for; those behind them are for the filter.
     columns: usize,
 }
 
-impl Seen {
+impl SeenFrames {
     /// The rows that are seen, with the columns that were asked for.
     fn seen_rows(&self, batch: RecordBatch) -> Result<RecordBatch, DataFusionError> {
         let Some(filter) = &self.filter else { return Ok(batch) };
@@ -93,7 +93,7 @@ impl Engine {
                     Some(self.context().create_physical_expr(filter, &own)?)
                 }
             };
-            seen.push(Seen { filter, columns: asked });
+            seen.push(SeenFrames { filter, columns: asked });
             read.push((table, columns, bounds));
         }
         let tables: Vec<TogetherTable<'_>> = read
@@ -160,7 +160,7 @@ fn of_table(error: TableError) -> QueryError {
     external(error).into()
 }
 
-fn all_seen(lot: Lot, seen: &[Seen]) -> Result<Lot, QueryError> {
+fn all_seen(lot: Lot, seen: &[SeenFrames]) -> Result<Lot, QueryError> {
     let batches =
         lot.batches.into_iter().map(|(kind, batch)| Ok((kind, seen[kind].seen_rows(batch)?)));
     let batches = batches.collect::<Result<Vec<_>, QueryError>>()?;

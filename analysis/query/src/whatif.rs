@@ -8,8 +8,8 @@ pub use ppt_causality::retime;
 
 use crate::engine::Engine;
 use crate::error::QueryError;
+pub use load::LoadedRun;
 use load::Loader;
-pub use load::Run;
 use row::{Columns, RowView};
 
 /// What is read: intervals, points, what caused what, what came from elsewhere, and what the kernel did.
@@ -33,16 +33,16 @@ impl Engine {
     ///
     /// # Errors
     /// See [`QueryError`].
-    pub async fn run(&self) -> Result<Run, QueryError> {
+    pub async fn run(&self) -> Result<LoadedRun, QueryError> {
         let mut loader = Loader::default();
-        self.each(CAPTURES, |it| loader.capture(it)).await?;
+        self.each(CAPTURES, |view| loader.capture(view)).await?;
         // Spans are in no thread; `edges` has both of their ends.
-        self.each(SLICES, |it| loader.slice(it)).await?;
-        self.each(POINTS, |it| loader.point(it)).await?;
-        self.each(EDGES, |it| loader.edge(it)).await?;
-        self.each(UNMATCHED, |it| loader.unmatched(it)).await?;
+        self.each(SLICES, |view| loader.slice(view)).await?;
+        self.each(POINTS, |view| loader.point(view)).await?;
+        self.each(EDGES, |view| loader.edge(view)).await?;
+        self.each(UNMATCHED, |view| loader.unmatched(view)).await?;
         if self.set().has_kernel() {
-            self.each(STATES, |it| loader.state(it)).await?;
+            self.each(STATES, |view| loader.state(view)).await?;
         }
         Ok(loader.finish())
     }

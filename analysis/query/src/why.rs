@@ -19,10 +19,10 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::{Expr, cast as cast_to, lit};
 use datafusion::prelude::ident;
 use ppt_predicate::to_sql;
-use ppt_tables::{Bounded, Number, Table, ThreadLabels, Word};
+use ppt_tables::{Bounded, BoundedNumber, BoundedText, CaptureTable, ThreadLabels};
 use ppt_text::nearest;
 
-use crate::engine::{Engine, FrameTable, Unit};
+use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::summary::ends;
@@ -36,7 +36,7 @@ pub use tail::{Tail, TailCause};
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
-pub struct Why {
+pub struct WhyQuestion {
     /// Only this kind of frames.
     pub frame: Option<String>,
     /// Only this interval of it, or `dur` of a span.
@@ -63,7 +63,7 @@ impl Engine {
     ///
     /// # Errors
     /// See [`QueryError`].
-    pub async fn why(&self, why: &Why) -> Result<WhyAnswer, QueryError> {
+    pub async fn why(&self, why: &WhyQuestion) -> Result<WhyAnswer, QueryError> {
         if !self.set().has_kernel() {
             return Err(QueryError::NoKernel);
         }
@@ -84,7 +84,7 @@ impl Engine {
         if !self.set().has_kernel() {
             return Ok(WhyAnswer::default());
         }
-        match self.slowest(&Why { slowest, ..Why::default() }).await {
+        match self.slowest(&WhyQuestion { slowest, ..WhyQuestion::default() }).await {
             Ok(found) => {
                 let mut answer = self.answered(found).await?;
                 answer.slowest = self.follow_calls(answer.slowest).await?;
@@ -123,7 +123,7 @@ impl Engine {
     }
 
     /// The slowest of all that are asked for, when they were and in which threads, and no more.
-    pub(crate) async fn slowest_only(&self, why: &Why) -> Result<Vec<Slow>, QueryError> {
+    pub(crate) async fn slowest_only(&self, why: &WhyQuestion) -> Result<Vec<Slow>, QueryError> {
         let found = self.slowest(why).await?;
         let mut all: Vec<Slow> = found.into_iter().flat_map(|entry| entry.longest).collect();
         all.sort_by_cached_key(rank);
@@ -132,7 +132,7 @@ impl Engine {
     }
 
     /// So many of each that is asked for.
-    async fn slowest(&self, why: &Why) -> Result<Vec<Longest>, QueryError> {
+    async fn slowest(&self, why: &WhyQuestion) -> Result<Vec<Longest>, QueryError> {
         let (mut all, mut there) = (Vec::new(), Vec::new());
         let (mut found, mut columns) = (false, Vec::new());
         let asked = self.asked_kinds(why.frame.as_deref())?;
@@ -140,10 +140,10 @@ impl Engine {
             let spans = self.spans(&table);
             let intervals = if only_spans { Vec::new() } else { intervals(&table) };
             let intervals = intervals.into_iter().map(|entry| (table.clone(), entry, false));
-            let spans = spans.and_then(|it| Some((it.clone(), of_spans(&it)?, true)));
+            let spans = spans.and_then(|span| Some((span.clone(), of_spans(&span)?, true)));
             for (table, interval, is_span) in intervals.chain(spans) {
                 there.push(interval.field.clone());
-                if why.field.as_ref().is_some_and(|it| *it != interval.field) {
+                if why.field.as_ref().is_some_and(|field| *field != interval.field) {
                     continue;
                 }
                 found = true;
@@ -190,11 +190,11 @@ impl Engine {
         let mut asked = Vec::new();
         for (table, unit) in self.frames_or_wholes(name)? {
             match unit {
-                Unit::Frame => asked.push((table, false)),
-                Unit::Span => {
+                RowUnit::Frame => asked.push((table, false)),
+                RowUnit::Span => {
                     asked.extend(self.frames_of(&table).map(|(frames, _)| (frames, true)));
                 }
-                Unit::Chain => {}
+                RowUnit::Chain => {}
             }
         }
         Ok(asked)
@@ -212,9 +212,9 @@ impl Engine {
 
     async fn slowest_of(
         &self,
-        why: &Why,
+        why: &WhyQuestion,
         of: &FrameTable,
-        interval: &Interval,
+        interval: &WhyInterval,
         is_span: bool,
     ) -> Result<Longest, QueryError> {
         let schema = of.table.schema();
@@ -226,18 +226,18 @@ impl Engine {
             rows = rows.filter(self.context().parse_sql_expr(&to_sql(text), &known)?)?;
         }
         let standard = |what| find(of.table.as_ref(), what).map_or_else(null, column);
-        let number = |it| cast_to(standard(Bounded::Number(it)), DataType::Int64);
-        let word = |it| cast_to(standard(Bounded::Word(it)), DataType::Utf8);
+        let number = |number| cast_to(standard(Bounded::Number(number)), DataType::Int64);
+        let word = |text| cast_to(standard(Bounded::Word(text)), DataType::Utf8);
         let (ts, dur) = (column(interval.start), column(interval.length));
         let select = [
-            word(Word::Capture),
-            word(Word::Buffer),
-            word(Word::Segment),
-            word(Word::Host),
-            number(Number::Ring),
-            number(Number::Seqno),
-            number(Number::Pid),
-            number(Number::Tid),
+            word(BoundedText::Capture),
+            word(BoundedText::Buffer),
+            word(BoundedText::Segment),
+            word(BoundedText::Host),
+            number(BoundedNumber::Ring),
+            number(BoundedNumber::Seqno),
+            number(BoundedNumber::Pid),
+            number(BoundedNumber::Tid),
             cast_to(ts, DataType::Int64),
             dur,
         ];
@@ -267,7 +267,7 @@ impl Engine {
                 if ts.checked_add(dur).is_none() {
                     continue;
                 }
-                let small = |at| long(at).and_then(|it| i32::try_from(it).ok());
+                let small = |at| long(at).and_then(|long| i32::try_from(long).ok());
                 longest.push(Slow {
                     name: name.clone(),
                     capture: text(0),
@@ -312,7 +312,7 @@ impl Engine {
         let mut running: Vec<_> = slow.iter().map(Slow::inner).zip(running).collect();
         let mut asked = Vec::new();
         for slow in &*slow {
-            for part in slow.parts.iter().filter(|it| it.part.is_wait()) {
+            for part in slow.parts.iter().filter(|part| part.part.is_wait()) {
                 let (from, to) = part.spent.longest;
                 let whole = Some((slow.ts, slow.ts + slow.dur));
                 asked.push(During { from, to, whole, ..slow.during() });
@@ -341,37 +341,37 @@ impl Engine {
 }
 
 /// The slowest first.
-fn rank(it: &Slow) -> (i64, i64, Option<i32>, String, Option<i64>) {
-    (-it.dur, it.ts, it.tid, it.name.clone(), it.seqno)
+fn rank(slow: &Slow) -> (i64, i64, Option<i32>, String, Option<i64>) {
+    (-slow.dur, slow.ts, slow.tid, slow.name.clone(), slow.seqno)
 }
 
 /// An interval of a kind of frames: columns.
-struct Interval {
+struct WhyInterval {
     field: String,
     start: usize,
     length: usize,
 }
 
-fn intervals(of: &FrameTable) -> Vec<Interval> {
+fn intervals(of: &FrameTable) -> Vec<WhyInterval> {
     let schema = of.table.schema();
     let fields = schema.fields().iter().enumerate().filter_map(|(length, field)| {
-        let is_length = field.metadata().get("role").is_some_and(|it| it == "length");
+        let is_length = field.metadata().get("role").is_some_and(|metadata| metadata == "length");
         let (start, _) = is_length.then(|| ends(schema, field)).flatten()?;
-        Some(Interval { field: field.name().clone(), start, length })
+        Some(WhyInterval { field: field.name().clone(), start, length })
     });
     fields.collect()
 }
 
-fn of_spans(of: &FrameTable) -> Option<Interval> {
-    let is_dur = |role: Option<&String>| role.is_some_and(|it| it == "dur");
+fn of_spans(of: &FrameTable) -> Option<WhyInterval> {
+    let is_dur = |role: Option<&String>| role.is_some_and(|role| role == "dur");
     let fields = of.table.schema().fields();
-    let length = fields.iter().position(|it| is_dur(it.metadata().get("role")))?;
-    let start = find(of.table.as_ref(), Bounded::Number(Number::Ts))?;
-    Some(Interval { field: fields[length].name().clone(), start, length })
+    let length = fields.iter().position(|field| is_dur(field.metadata().get("role")))?;
+    let start = find(of.table.as_ref(), Bounded::Number(BoundedNumber::Ts))?;
+    Some(WhyInterval { field: fields[length].name().clone(), start, length })
 }
 
-fn find(table: &dyn Table, what: Bounded) -> Option<usize> {
-    (0..table.schema().fields().len()).find(|&it| table.bounded(it) == Some(what))
+fn find(table: &dyn CaptureTable, what: Bounded) -> Option<usize> {
+    (0..table.schema().fields().len()).find(|&index| table.bounded(index) == Some(what))
 }
 
 fn null() -> Expr {

@@ -10,7 +10,7 @@ use datafusion::datasource::provider_as_source;
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, lit};
 use datafusion::prelude::ident;
-use ppt_tables::{Bound, Bounded, CaptureSet, Number, Table, Word};
+use ppt_tables::{Bound, Bounded, BoundedNumber, BoundedText, CaptureSet, CaptureTable};
 use ppt_text::nearest;
 
 use crate::error::QueryError;
@@ -29,13 +29,13 @@ pub struct Window {
 
 impl Window {
     pub(crate) fn has_buffer(&self, buffer: &str) -> bool {
-        self.buffers.is_empty() || self.buffers.iter().any(|it| it == buffer)
+        self.buffers.is_empty() || self.buffers.iter().any(|text| text == buffer)
     }
 
     /// Whether the buffers are there.
     pub(crate) fn check(&self, set: &CaptureSet) -> Result<(), QueryError> {
         let there: BTreeSet<&str> = set.buffers().collect();
-        match self.buffers.iter().find(|it| !there.contains(it.as_str())) {
+        match self.buffers.iter().find(|buffer| !there.contains(buffer.as_str())) {
             None => Ok(()),
             Some(name) => {
                 let there: Vec<String> = there.into_iter().map(str::to_owned).collect();
@@ -49,7 +49,7 @@ impl Window {
     pub(crate) fn applied(
         &self,
         provided: Arc<dyn TableProvider>,
-        table: &dyn Table,
+        table: &dyn CaptureTable,
         set: &CaptureSet,
     ) -> Result<Arc<dyn TableProvider>, QueryError> {
         let Some(filter) = self.filter(table, set)? else { return Ok(provided) };
@@ -61,21 +61,22 @@ impl Window {
     /// What is true of the rows of `table` that are seen; None: all are.
     pub(crate) fn filter(
         &self,
-        table: &dyn Table,
+        table: &dyn CaptureTable,
         set: &CaptureSet,
     ) -> Result<Option<Expr>, QueryError> {
         let schema = table.schema();
         let by_name = |name: &str| schema.index_of(name).ok();
-        let bounded = |what| (0..schema.fields().len()).find(|&it| table.bounded(it) == Some(what));
+        let bounded =
+            |what| (0..schema.fields().len()).find(|&index| table.bounded(index) == Some(what));
         let column = |index: usize| ident(schema.field(index).name().as_str());
         let mut all = Vec::new();
-        let buffer = bounded(Bounded::Word(Word::Buffer)).or_else(|| by_name("buffer"));
+        let buffer = bounded(Bounded::Word(BoundedText::Buffer)).or_else(|| by_name("buffer"));
         if let (false, Some(buffer)) = (self.buffers.is_empty(), buffer) {
-            let words = self.buffers.iter().map(|it| lit(it.as_str())).collect();
+            let words = self.buffers.iter().map(|buffer| lit(buffer.as_str())).collect();
             all.push(column(buffer).in_list(words, false));
         }
         let number = |number| bounded(Bounded::Number(number));
-        let time = match (number(Number::Ts), number(Number::Drained)) {
+        let time = match (number(BoundedNumber::Ts), number(BoundedNumber::Drained)) {
             (Some(ts), Some(drained)) => Some(coalesce(vec![column(ts), column(drained)])),
             // Of slices, when they began.
             (None, None) if by_name("dur").is_some() => by_name("ts").map(column),
@@ -86,7 +87,7 @@ impl Window {
                 None => continue,
                 Some(Bound::Seq(seq)) => {
                     let seq = i64::try_from(seq).unwrap_or(i64::MAX);
-                    (number(Number::Seqno).map(column), lit(seq))
+                    (number(BoundedNumber::Seqno).map(column), lit(seq))
                 }
                 Some(Bound::Epoch(ns)) => (time.clone(), timestamp(i128::from(ns))),
                 Some(Bound::Since(since)) => {

@@ -10,7 +10,7 @@ mod support;
 
 use std::sync::atomic::AtomicBool;
 
-use leaves::{Oracle, Sums, sums};
+use leaves::{LeafSums, Oracle, sums};
 use nested::{Dice, Shape, captures};
 use ppt_view::{Phase, RowId, View, WindowRequest};
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
 }
 
 /// All sums of a view over a window.
-fn told(view: &View, from: i64, to: i64, pixels: u32, phase: Phase) -> Sums {
+fn told(view: &View, from: i64, to: i64, pixels: u32, phase: Phase) -> LeafSums {
     let about = view.about();
     let rows: Vec<RowId> = about.rows.iter().map(|row| row.id).collect();
     let request = WindowRequest { from, to, pixels, rows, phase };
@@ -137,7 +137,7 @@ proptest! {
             std::fs::write(&files.paths[0], &whole[0][..cut]).unwrap();
             let set = ppt_view::CaptureSet::open(&files.paths).unwrap();
             let next = match view {
-                None => View::of(set, None, MEMORY).unwrap(),
+                None => View::from_set(set, None, MEMORY).unwrap(),
                 Some(before) => before.grown(set).unwrap(),
             };
             let cost = next.build(2, &|_| {}, &cancel).unwrap();

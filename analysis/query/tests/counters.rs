@@ -15,13 +15,13 @@ use std::io::Cursor;
 
 use oracles::ask;
 use ppt_capture::frame_dsl::Schema;
-use ppt_capture::frame_dsl::metric::{Metric, Shape};
+use ppt_capture::frame_dsl::metric::{Metric, MetricShape};
 use ppt_capture::{
     CaptureWriter, CellRows, CellsHead, ClockId, ClockReading, End, EndReason, FileHeader, Process,
     Segment, Source,
 };
 use ppt_dump::Info;
-use ppt_query::{Encoder, Format, Options, TotalValue, Window};
+use ppt_query::{Encoder, EngineOptions, ResultFormat, TotalValue, Window};
 use random::Dice;
 use serde_json::{Value, json};
 use support::{Files, Row, batches, number, rows, sorted, with_pushdown, without_pushdown};
@@ -46,7 +46,7 @@ type Cells = BTreeMap<(u16, u64, Option<u32>), BTreeMap<u32, u64>>;
 
 /// What readings state, and what is in the tables for that.
 #[derive(Default)]
-struct Model {
+struct CounterModel {
     counters: Vec<Row>,
     /// What the last reading of a histogram says.
     histograms: BTreeMap<(u16, u64, Option<u32>, String), Vec<Row>>,
@@ -56,7 +56,7 @@ fn text(value: impl ToString) -> Option<String> {
     Some(value.to_string())
 }
 
-impl Model {
+impl CounterModel {
     /// A reading found these cells of a row changed.
     fn read(
         &mut self,
@@ -71,10 +71,10 @@ impl Model {
         let of = |cells: &BTreeMap<u32, u64>, cell: u32| cells.get(&cell).copied().unwrap_or(0);
         let changed =
             |metric: &Metric| metric.cells.clone().any(|cell| of(before, cell) != of(after, cell));
-        for metric in schema.metrics().iter().filter(|it| changed(it)) {
+        for metric in schema.metrics().iter().filter(|metric| changed(metric)) {
             let first = metric.cells.start;
             let fixed = |is_added: bool| {
-                let ring = ring.map(|it| it.to_string());
+                let ring = ring.map(|ring| ring.to_string());
                 let tid = (is_added && tid != 0).then(|| tid.to_string());
                 let id = text(format!("{id:02x}").repeat(8));
                 let segment = text(format!("{nonce:016x}"));
@@ -91,7 +91,8 @@ impl Model {
             let buckets = (first + 1..metric.cells.end).filter(|&cell| of(after, cell) > 0);
             let bucket = |cell: u32| {
                 let (lo, hi) = metric.shape.bucket(cell - first).unwrap();
-                let bound = |it: Option<i128>| it.filter(|it| *it < 1 << 63).and_then(text);
+                let bound =
+                    |number: Option<i128>| number.filter(|number| *number < 1 << 63).and_then(text);
                 let added = of(after, cell) - of(before, cell);
                 let counts =
                     vec![text(of(after, cell)), text(of(after, first) as i64), text(added)];
@@ -106,7 +107,12 @@ impl Model {
 }
 
 /// A capture whose file begins with `base`, if it begins anywhere; what it ends with.
-fn capture(id: u8, dice: &mut Dice, base: Option<&Cells>, model: &mut Model) -> (Vec<u8>, Cells) {
+fn capture(
+    id: u8,
+    dice: &mut Dice,
+    base: Option<&Cells>,
+    model: &mut CounterModel,
+) -> (Vec<u8>, Cells) {
     let header = FileHeader {
         capture_id: [id; 16],
         host: "host".to_owned(),
@@ -159,9 +165,9 @@ fn capture(id: u8, dice: &mut Dice, base: Option<&Cells>, model: &mut Model) -> 
                 for _ in 0..dice.below(4) {
                     let value = dice.below(1000);
                     match metric.shape {
-                        Shape::Counter => add(first, value),
-                        Shape::UpDownCounter => add(first, value.wrapping_sub(500)),
-                        Shape::Exponential | Shape::Linear { .. } => {
+                        MetricShape::Counter => add(first, value),
+                        MetricShape::UpDownCounter => add(first, value.wrapping_sub(500)),
+                        MetricShape::Exponential | MetricShape::Linear { .. } => {
                             add(first, value + 1);
                             add(first + 1 + dice.below(buckets) as u32, 1);
                         }
@@ -202,10 +208,10 @@ fn info(bytes: &[u8]) -> Info {
 fn they_are_what_the_readings_state() {
     for seed in 0..20 {
         let mut dice = Dice::new(seed);
-        let mut model = Model::default();
+        let mut model = CounterModel::default();
         let (first, cells) = capture(1, &mut dice, None, &mut model);
         let (next, _) = capture(2, &mut dice, Some(&cells), &mut model);
-        let (other, _) = capture(3, &mut dice, None, &mut Model::default());
+        let (other, _) = capture(3, &mut dice, None, &mut CounterModel::default());
         let files = Files::new(&[first.clone(), next.clone()]);
         for options in [with_pushdown(), without_pushdown()] {
             let engine = files.engine(&options);
@@ -270,7 +276,7 @@ fn they_are_what_the_readings_state() {
 fn the_last_reading_of_a_histogram_counts() {
     for seed in 50..70 {
         let mut dice = Dice::new(seed);
-        let mut model = Model::default();
+        let mut model = CounterModel::default();
         let (one, _) = capture(1, &mut dice, None, &mut model);
         let engine = Files::new(&[one]);
         let engine = engine.engine(&with_pushdown());
@@ -287,7 +293,7 @@ fn the_last_reading_of_a_histogram_counts() {
 #[test]
 fn duckdb_adds_them_up_to_the_same() {
     let captures: Vec<_> = (1..6u8)
-        .map(|id| capture(id, &mut Dice::new(id.into()), None, &mut Model::default()).0)
+        .map(|id| capture(id, &mut Dice::new(id.into()), None, &mut CounterModel::default()).0)
         .collect();
     let files = Files::new(&captures);
     let engine = files.engine(&with_pushdown());
@@ -315,7 +321,7 @@ fn duckdb_adds_them_up_to_the_same() {
         let what = format!("SELECT * FROM {table}");
         let answer = batches(&engine, &what).unwrap();
         let file = std::fs::File::create(&path).unwrap();
-        let mut encoder = Encoder::new(file, Format::Parquet, &answer[0].schema()).unwrap();
+        let mut encoder = Encoder::new(file, ResultFormat::Parquet, &answer[0].schema()).unwrap();
         answer.iter().for_each(|batch| encoder.write(batch).unwrap());
         encoder.finish().unwrap();
         let Some(answers) = ask("duckdb", &path, &json!(queries)) else { return };
@@ -337,28 +343,34 @@ fn duckdb_adds_them_up_to_the_same() {
 #[test]
 fn totals_of_a_buffer_are_those_of_info() {
     let mut dice = Dice::new(7);
-    let (first, cells) = capture(1, &mut dice, None, &mut Model::default());
-    let (next, _) = capture(2, &mut dice, Some(&cells), &mut Model::default());
+    let (first, cells) = capture(1, &mut dice, None, &mut CounterModel::default());
+    let (next, _) = capture(2, &mut dice, Some(&cells), &mut CounterModel::default());
     let files = Files::new(&[first.clone(), next.clone()]);
     let window = Window { buffers: vec!["alone".to_owned()], ..Window::default() };
-    let engine = files.engine(&Options { window, ..with_pushdown() });
+    let engine = files.engine(&EngineOptions { window, ..with_pushdown() });
     assert_eq!(number(&engine, "SELECT count(DISTINCT buffer) FROM counters"), 1);
     let totals = engine.totals().unwrap();
     assert!(totals.iter().all(|it| it.buffer == "alone"));
     let infos = [info(&first), info(&next)];
-    let buffers = || infos.iter().flat_map(|it| &it.buffers).filter(|it| it.name == "alone");
+    let buffers =
+        || infos.iter().flat_map(|info| &info.buffers).filter(|info| info.name == "alone");
     for total in &totals {
         let name = &total.name;
         match &total.value {
             TotalValue::Counter(sum) => {
-                let all = buffers().flat_map(|it| &it.counters).filter(|it| it.name == *name);
+                let all =
+                    buffers().flat_map(|buffer| &buffer.counters).filter(|info| info.name == *name);
                 assert_eq!(*sum, all.map(|it| it.value).sum::<i128>(), "{name}");
             }
             TotalValue::Histogram(histogram, _) => {
-                let all = || buffers().flat_map(|it| &it.histograms).filter(|it| it.name == *name);
+                let all = || {
+                    buffers()
+                        .flat_map(|buffer| &buffer.histograms)
+                        .filter(|info| info.name == *name)
+                };
                 assert_eq!(histogram.count, all().map(|it| it.count).sum::<u64>(), "{name}");
                 assert_eq!(i128::from(histogram.sum), all().map(|it| it.sum).sum(), "{name}");
-                let counts = histogram.buckets.iter().map(|it| it.2).sum::<u64>();
+                let counts = histogram.buckets.iter().map(|bucket| bucket.2).sum::<u64>();
                 assert_eq!(counts, histogram.count, "{name}");
             }
         }

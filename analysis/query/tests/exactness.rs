@@ -21,8 +21,8 @@ use std::path::Path;
 
 use ppt_capture::frame_dsl::schema::{Clock, Edge, Field, Schema};
 use ppt_capture::frame_dsl::{ColumnType, Measure, Style, TimeType, columns};
-use ppt_capture::{Capture, ClockTable, Item};
-use ppt_dump::{Info, Options as DumpOptions, TimeFormat, dump};
+use ppt_capture::{Capture, CaptureItem, ClockTable};
+use ppt_dump::{DumpRequest as DumpOptions, Info, TimeFormat, dump};
 use ppt_query::Engine;
 use proptest::prelude::*;
 use random::{Dice, capture};
@@ -78,7 +78,7 @@ impl Clocks {
         let mut capture = Capture::open(path).unwrap();
         let mut table = ClockTable::default();
         while let Some(item) = capture.read().unwrap() {
-            if let Item::Chunk(ppt_capture::Chunk::Clock(readings)) = item {
+            if let CaptureItem::Chunk(ppt_capture::Chunk::Clock(readings)) = item {
                 table.add(&readings);
             }
         }
@@ -128,8 +128,8 @@ fn expected(
     let halves = |edge: Edge| {
         let interval = field.interval.as_ref().unwrap();
         let frame = schema.frames.iter().find(|frame| frame.fields.iter().any(|it| it == field));
-        let half = frame.unwrap().fields.iter().find(|it| {
-            it.interval.as_ref().is_some_and(|it| it.name == interval.name && it.edge == edge)
+        let half = frame.unwrap().fields.iter().find(|field| {
+            field.interval.as_ref().is_some_and(|it| it.name == interval.name && it.edge == edge)
         });
         half.unwrap().name.clone()
     };
@@ -165,7 +165,7 @@ fn expected(
                 }
                 Measure::Duration => {
                     let number = |name: &str| cell(name).parse::<i64>().unwrap();
-                    number(&end).checked_sub(number(&start)).map(|it| it.to_string())
+                    number(&end).checked_sub(number(&start)).map(|number| number.to_string())
                 }
                 Measure::Int(int) => {
                     let number = |name: &str| cell(name).parse::<i128>().unwrap();
@@ -187,9 +187,10 @@ fn same(ty: ColumnType, found: &Option<String>, expected: &Option<String>) -> bo
         (Some(found), Some(expected)) if single => {
             let length = matches!(ty, ColumnType::Length { .. });
             let a = found.parse::<f32>().unwrap();
-            let b = match length {
-                true => expected.parse::<f64>().unwrap() as f32,
-                false => expected.parse::<f32>().unwrap(),
+            let b = if length {
+                expected.parse::<f64>().unwrap() as f32
+            } else {
+                expected.parse::<f32>().unwrap()
             };
             // A length is computed in 32 bits, or here in 64.
             a == b || a.is_nan() && b.is_nan() || length && (a - b).abs() <= a.abs() * 1e-6
@@ -217,7 +218,8 @@ fn cells_are_dumps(path: &Path, engine: &Engine) {
         let ahead = (namespace.monotonic, namespace.boottime);
         for frame in &info.schema.frames {
             let columns = columns(&info.schema, frame, Style::Sql);
-            let quoted: Vec<String> = columns.iter().map(|it| format!("\"{}\"", it.name)).collect();
+            let quoted: Vec<String> =
+                columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
             let pid = info.source.process.pid;
             let sql = format!(
                 "SELECT segment, ring, seqno, tid, {} FROM \"{buffer}\".\"{}\" WHERE pid = {pid}",
@@ -226,7 +228,7 @@ fn cells_are_dumps(path: &Path, engine: &Engine) {
             );
             let mut found = rows(engine, &sql);
             let (names, all) = dumped(path, buffer, &frame.name);
-            let place = |name: &str| names.iter().position(|it| it == name);
+            let place = |name: &str| names.iter().position(|text| text == name);
             let of_pid =
                 |row: &&Vec<String>| place("pid").is_none_or(|place| row[place] == pid.to_string());
             let mut rows: Vec<&Vec<String>> = all.iter().filter(of_pid).collect();
@@ -285,7 +287,7 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
             *frames.entry(name.clone()).or_default() += buffer.frames;
             let dropped = &buffer.dropped;
             let others = [("left_out", buffer.left_out), ("absent", buffer.absent)];
-            let others = others.into_iter().filter(|it| it.1 > 0);
+            let others = others.into_iter().filter(|entry| entry.1 > 0);
             let counts = [
                 ("captured", buffer.frames),
                 ("overrun", buffer.lost_by.overrun),
@@ -297,7 +299,7 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
             ];
             for (cause, count) in counts.into_iter().chain(others) {
                 let cells = [&id, &name, &buffer.pid.to_string(), cause, &count.to_string()];
-                account.push(cells.iter().map(|it| Some((*it).to_owned())).collect());
+                account.push(cells.iter().map(|cell| Some((*cell).to_owned())).collect());
             }
             for (cause, count) in buffer.lost_by.by_cause() {
                 *lost.entry((name.clone(), cause.name().to_owned())).or_default() += count;
@@ -309,7 +311,7 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
                 let numbers = [ring.first_seq, ring.next_seq, ring.frames, ring.lost];
                 let others = [ring.left_out, ring.unattended, ring.absent];
                 let names = [&id, &name, &ring.segment, &ring.ring.to_string()].map(Clone::clone);
-                let numbers = numbers.into_iter().chain(others).map(|it| it.to_string());
+                let numbers = numbers.into_iter().chain(others).map(|number| number.to_string());
                 rings.push(names.into_iter().chain(numbers).map(Some).collect());
             }
         }

@@ -14,7 +14,7 @@ mod support;
 use std::path::PathBuf;
 
 use oracles::ask;
-use ppt_query::{Encoder, Engine, Format};
+use ppt_query::{Encoder, Engine, ResultFormat};
 use random::capture;
 use serde_json::{Value, json};
 use support::{Files, batches, number, rows, with_pushdown};
@@ -29,7 +29,7 @@ fn written(what: &str) -> (Files, Engine, PathBuf) {
     let path = files.folder().join("t.parquet");
     let answer = batches(&engine, what).unwrap();
     let file = std::fs::File::create(&path).unwrap();
-    let mut encoder = Encoder::new(file, Format::Parquet, &answer[0].schema()).unwrap();
+    let mut encoder = Encoder::new(file, ResultFormat::Parquet, &answer[0].schema()).unwrap();
     answer.iter().for_each(|batch| encoder.write(batch).unwrap());
     encoder.finish().unwrap();
     batches(&engine, &format!("CREATE VIEW t AS {what}")).unwrap();

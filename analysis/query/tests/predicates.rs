@@ -16,7 +16,7 @@ use ppt_capture::{
     CaptureWriter, ClockId, ClockReading, End, EndReason, FileHeader, FramesHead, Process, Segment,
     Source,
 };
-use ppt_dump::{DumpError, Options as DumpOptions, Predicate, dump, dump_stream};
+use ppt_dump::{DumpError, DumpRequest as DumpOptions, Predicate, dump, dump_stream};
 use ppt_query::Engine;
 use ppt_query::summary::Ask;
 use proptest::prelude::*;
@@ -91,7 +91,7 @@ fn value(dice: &mut Dice, ty: ColumnType) -> Vec<u8> {
         let (least, most) = int.range();
         let all = [least, least + 1, most, most - 1, 0, 1, 2, 5];
         let value = match dice.below(10) {
-            it @ 0..8 => all[it as usize],
+            number @ 0..8 => all[number as usize],
             _ => i128::from(dice.word()),
         };
         value.to_le_bytes()[..int.size() as usize].to_vec()
@@ -248,7 +248,7 @@ fn capture(dice: &mut Dice, schema: &Schema) -> Vec<u8> {
 }
 
 /// A column, with literals that its values may equal.
-struct Asked {
+struct TestQuery {
     name: String,
     ty: ColumnType,
     values: Vec<Option<String>>,
@@ -264,7 +264,7 @@ fn real(ty: ColumnType) -> bool {
     matches!(ty, F32 | F64 | Length { of: Measure::F32 | Measure::F64, .. })
 }
 
-impl Asked {
+impl TestQuery {
     fn is_time(&self) -> bool {
         let clock = |time: ppt_capture::frame_dsl::TimeType| time.clock();
         matches!(self.ty, ColumnType::Time(time) if clock(time).is_none_or(|it| !it.is_cpu()))
@@ -302,13 +302,15 @@ impl Asked {
         ];
         match (self.ty, known) {
             _ if self.is_time() => {
-                let mut ns = self.values.iter().flatten().filter_map(|it| it.parse::<u64>().ok());
+                let mut ns =
+                    self.values.iter().flatten().filter_map(|value| value.parse::<u64>().ok());
                 let known = ns.next_back().filter(|_| !dice.chance(4)).unwrap_or(REAL + SECOND);
                 let known = known + dice.below(3) - 1;
                 let time = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(known);
-                match dice.chance(3) {
-                    true => quoted(&humantime(time).replace('T', " ").replace('Z', "")),
-                    false => quoted(&humantime(time)),
+                if dice.chance(3) {
+                    quoted(&humantime(time).replace('T', " ").replace('Z', ""))
+                } else {
+                    quoted(&humantime(time))
                 }
             }
             (ColumnType::Text { .. }, Some(known)) if !dice.chance(4) => quoted(&known),
@@ -350,7 +352,7 @@ fn name(dice: &mut Dice, name: &str, is_field: bool) -> String {
     }
 }
 
-fn test(dice: &mut Dice, all: &[Asked]) -> String {
+fn test(dice: &mut Dice, all: &[TestQuery]) -> String {
     let one = &all[dice.below(all.len() as u64) as usize];
     let of = name(dice, &one.name, true);
     let not = if dice.chance(3) { "NOT " } else { "" };
@@ -364,9 +366,9 @@ fn test(dice: &mut Dice, all: &[Asked]) -> String {
             let list = (0..1 + dice.below(5)).map(|_| one.literal(dice));
             let mut list: Vec<String> = list.collect();
             // Lists of whole numbers and floats become decimals or floats, by their order.
-            let fraction = |it: &String| whole(one.ty) && it.contains(['.', 'e']);
+            let fraction = |text: &String| whole(one.ty) && text.contains(['.', 'e']);
             let first = fraction(&list[0]);
-            list.retain(|it| fraction(it) == first);
+            list.retain(|text| fraction(text) == first);
             format!("{of} {not}IN ({})", list.join(", "))
         }
         4 | 5 if is_text => {
@@ -379,20 +381,23 @@ fn test(dice: &mut Dice, all: &[Asked]) -> String {
         }
         6 => {
             let number = |ty| whole(ty) || real(ty) || matches!(ty, ColumnType::Duration);
-            let same = all.iter().filter(|it| {
-                number(it.ty) && number(one.ty)
-                    || it.is_time() && one.is_time()
-                    || it.ty == ColumnType::Bool && one.ty == ColumnType::Bool
+            let same = all.iter().filter(|query| {
+                number(query.ty) && number(one.ty)
+                    || query.is_time() && one.is_time()
+                    || query.ty == ColumnType::Bool && one.ty == ColumnType::Bool
                     || matches!(
-                        (it.ty, one.ty),
+                        (query.ty, one.ty),
                         (
                             ColumnType::Text { .. },
                             ColumnType::Text { .. } | ColumnType::Enum { .. }
                         )
                     )
-                    || matches!((it.ty, one.ty), (ColumnType::Enum { .. }, ColumnType::Text { .. }))
+                    || matches!(
+                        (query.ty, one.ty),
+                        (ColumnType::Enum { .. }, ColumnType::Text { .. })
+                    )
             });
-            let same: Vec<&Asked> = same.collect();
+            let same: Vec<&TestQuery> = same.collect();
             match same.len() {
                 0 => format!("{of} {operator} {}", one.literal(dice)),
                 len => {
@@ -426,7 +431,7 @@ fn standard(dice: &mut Dice) -> String {
     all[n as usize].clone()
 }
 
-fn expression(dice: &mut Dice, all: &[Asked], depth: u32) -> String {
+fn expression(dice: &mut Dice, all: &[TestQuery], depth: u32) -> String {
     match dice.below(7) {
         0 | 1 if depth > 0 => {
             let word = if dice.chance(2) { " AND " } else { "\n or " };
@@ -467,11 +472,11 @@ fn dumped(path: &Path, text: &str) -> Result<Vec<Row>, DumpError> {
 }
 
 /// The columns of the frame, with their values.
-fn asked(engine: &Engine, schema: &Schema, frame: &Frame) -> Vec<Asked> {
+fn asked(engine: &Engine, schema: &Schema, frame: &Frame) -> Vec<TestQuery> {
     let columns = columns(schema, frame, Style::Sql);
-    let quoted: Vec<String> = columns.iter().map(|it| format!("\"{}\"", it.name)).collect();
+    let quoted: Vec<String> = columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
     let all = rows(engine, &format!("SELECT {} FROM made.job", quoted.join(", ")));
-    let of = |(place, column): (usize, &ppt_capture::frame_dsl::Column)| Asked {
+    let of = |(place, column): (usize, &ppt_capture::frame_dsl::Column)| TestQuery {
         name: column.name.clone(),
         ty: column.ty,
         values: all.iter().map(|row| row[place].clone()).collect(),
@@ -485,7 +490,7 @@ fn counted(engine: &Engine, text: &str) -> u64 {
         Ask { frame: Some("job".to_owned()), filter: Some(text.to_owned()), ..Ask::default() };
     let answer = runtime().block_on(engine.summary(&ask));
     let answer = answer.unwrap_or_else(|error| panic!("{text}: {error}"));
-    answer.iter().flat_map(|it| &it.groups).map(|it| it.count).sum()
+    answer.iter().flat_map(|summary| &summary.groups).map(|group| group.count).sum()
 }
 
 proptest! {

@@ -77,9 +77,9 @@ fn schema(buffer: &str, frames: &[(&str, Vec<Field>)], size: u32) -> Schema {
 }
 
 /// A chunk: number of the source, ring, thread, and the words of its frames behind their numbers.
-type Part<'a> = (u16, u32, u32, &'a [&'a [u64]]);
+type SetPart<'a> = (u16, u32, u32, &'a [&'a [u64]]);
 
-fn written(id: u8, schemas: &[Schema], parts: &[Part<'_>]) -> CaptureWriter<Vec<u8>> {
+fn written(id: u8, schemas: &[Schema], parts: &[SetPart<'_>]) -> CaptureWriter<Vec<u8>> {
     let header = FileHeader {
         capture_id: [id; 16],
         host: "host".to_owned(),
@@ -92,7 +92,7 @@ fn written(id: u8, schemas: &[Schema], parts: &[Part<'_>]) -> CaptureWriter<Vec<
     let (a_before, a_after) = (1, 1);
     let reading = ClockReading { a, a_before, b, b_value: REAL, a_after, distrusted: false };
     writer.clock(&[reading]).unwrap();
-    let rings = parts.iter().map(|it| it.1 + 1).max().unwrap_or(0).max(4);
+    let rings = parts.iter().map(|part| part.1 + 1).max().unwrap_or(0).max(4);
     for (number, schema) in (0..).zip(schemas) {
         let nonce = NONCE + u64::from(number);
         let source = Source {
@@ -114,7 +114,9 @@ fn written(id: u8, schemas: &[Schema], parts: &[Part<'_>]) -> CaptureWriter<Vec<
         let mut payload = Vec::new();
         for (seq, words) in (first_seq..).zip(*frames) {
             let start = payload.len();
-            payload.extend(std::iter::once(&seq).chain(*words).flat_map(|it| it.to_le_bytes()));
+            payload.extend(
+                std::iter::once(&seq).chain(*words).flat_map(|number| number.to_le_bytes()),
+            );
             payload.resize(start + stride as usize, 0);
         }
         let times = frames.iter().filter_map(|words| words.get(1).copied());
@@ -147,7 +149,7 @@ fn end() -> End {
     }
 }
 
-fn capture(id: u8, schemas: &[Schema], parts: &[Part<'_>]) -> Vec<u8> {
+fn capture(id: u8, schemas: &[Schema], parts: &[SetPart<'_>]) -> Vec<u8> {
     written(id, schemas, parts).end(&end()).unwrap()
 }
 
@@ -156,7 +158,7 @@ fn seconds(id: u8, count: u64) -> Vec<u8> {
     let schema = schema("b", &[("it", interval("run", 8).into())], 24);
     let words: Vec<Vec<u64>> = (0..count).map(|n| vec![at(n), at(n) + 5]).collect();
     let frames: Vec<Vec<&[u64]>> = words.iter().map(|words| vec![&words[..]]).collect();
-    let parts: Vec<Part<'_>> = frames.iter().map(|it| (0, 0, 1, &it[..])).collect();
+    let parts: Vec<SetPart<'_>> = frames.iter().map(|frame| (0, 0, 1, &frame[..])).collect();
     capture(id, &[schema], &parts)
 }
 
@@ -211,7 +213,7 @@ fn schemas_of_one_frame_are_one_table_if_they_fit() {
     let two = vec![field("a", FieldType::U64, 16), field("ts", FieldType::U32, 8)];
     let new = schema("b", &[("it", two)], 24);
     let other = schema("b", &[("it", vec![field("a", FieldType::I32, 8)])], 16);
-    let parts: [Part<'_>; 1] = [(0, 0, 1, &[&[3, 4]])];
+    let parts: [SetPart<'_>; 1] = [(0, 0, 1, &[&[3, 4]])];
     let files = Files::new(&[
         capture(1, &[old], &parts),
         capture(2, &[new], &parts),
@@ -242,7 +244,7 @@ fn names_that_clash_all_have_a_way() {
     let b = schema("b", &[("job", vec![field("n", FieldType::U64, 8)])], 24);
     let hostile = schema("ppt", &[("frames", vec![field("n", FieldType::U64, 8)])], 24);
     let frames: [&[u64]; 5] = [&[0, 10], &[1, 11], &[2, 12], &[3, 13], &[4, 14]];
-    let parts: [Part<'_>; 3] = [(0, 0, 1, &frames), (1, 0, 1, &[&[20]]), (2, 0, 1, &[&[30]])];
+    let parts: [SetPart<'_>; 3] = [(0, 0, 1, &frames), (1, 0, 1, &[&[20]]), (2, 0, 1, &[&[30]])];
     let files = Files::new(&[capture(1, &[a, b, hostile], &parts)]);
     for options in [with_pushdown(), without_pushdown()] {
         let engine = files.engine(&options);
@@ -269,7 +271,7 @@ fn an_interval_takes_the_name_of_a_standard_column() {
     let rows = rows(&engine, "SELECT ts, ppt_ts, ring, ring_ FROM it WHERE ppt_ts IS NOT NULL");
     let second = at(2).to_string();
     assert_eq!(cells(&rows[0]), ["1000000000", &second, "3", "5"]);
-    let schema = engine.tables().into_iter().find(|it| it.0 == "it").unwrap().1;
+    let schema = engine.tables().into_iter().find(|table| table.0 == "it").unwrap().1;
     let meta = |name: &str| schema.schema().field_with_name(name).unwrap().metadata().clone();
     assert_eq!(meta("ts")["role"], "length");
     assert_eq!(meta("ts_end")["role"], "at");
@@ -340,7 +342,7 @@ fn a_damaged_chunk_is_left_out_and_said() {
     let mut bytes = seconds(1, 20);
     let at = bytes.len() / 2;
     // Inside a payload: its checksum alone tells.
-    let frames = bytes.windows(8).position(|it| it == self::at(9).to_le_bytes()).unwrap();
+    let frames = bytes.windows(8).position(|window| window == self::at(9).to_le_bytes()).unwrap();
     bytes[frames] ^= 1;
     assert!(at > 0);
     let files = Files::new(&[bytes]);
@@ -416,7 +418,7 @@ fn overlap_pairs_what_overlaps() {
     let x: [&[u64]; 3] = [&[at(0), at(10)], &[at(20), at(30)], &[at(40), at(40)]];
     let y: [&[u64]; 4] =
         [&[at(5), at(25)], &[at(10), at(12)], &[at(40), at(41)], &[at(29), at(31)]];
-    let parts: [Part<'_>; 3] = [(0, 0, 5, &x), (1, 0, 5, &y), (1, 1, 6, &y)];
+    let parts: [SetPart<'_>; 3] = [(0, 0, 5, &x), (1, 0, 5, &y), (1, 1, 6, &y)];
     let files = Files::new(&[capture(1, &[a, b], &parts)]);
     let engine = files.engine(&with_pushdown());
     for name in ["x", "y"] {
@@ -482,19 +484,20 @@ const UNNUMBERED: [u32; 2] = [u32::MAX - 1, u32::MAX - 2];
 fn nulls_are_where_the_query_has_them() {
     let it = schema("b", &[("it", interval("run", 8).into())], 24);
     let times: Vec<[u64; 2]> = (0..8).map(|n| [at(n), at(n) + 5]).collect();
-    let frames: Vec<&[u64]> = times.iter().map(|it| &it[..]).collect();
-    let parts: Vec<Part<'_>> = [UNNUMBERED[0], 3, UNNUMBERED[1], UNNUMBERED[0], 3, UNNUMBERED[1]]
-        .map(|ring| (0, ring, 1, &frames[..]))
-        .to_vec();
+    let frames: Vec<&[u64]> = times.iter().map(|time| &time[..]).collect();
+    let parts: Vec<SetPart<'_>> =
+        [UNNUMBERED[0], 3, UNNUMBERED[1], UNNUMBERED[0], 3, UNNUMBERED[1]]
+            .map(|ring| (0, ring, 1, &frames[..]))
+            .to_vec();
     let all = Files::new(&[capture(1, std::slice::from_ref(&it), &parts)]);
     // Nothing but these: two rings are not one.
-    let alone: Vec<Part<'_>> = parts.iter().filter(|it| it.1 != 3).copied().collect();
+    let alone: Vec<SetPart<'_>> = parts.iter().filter(|part| part.1 != 3).copied().collect();
     let alone = Files::new(&[capture(2, &[it], &alone)]);
     for files in [&all, &alone] {
         let (with, without) = (files.engine(&with_pushdown()), files.engine(&without_pushdown()));
         for nulls in ["", " NULLS FIRST", " NULLS LAST", " DESC", " DESC NULLS LAST"] {
-            let by =
-                ["capture", "buffer", "segment", "ring", "seqno"].map(|it| format!("{it}{nulls}"));
+            let by = ["capture", "buffer", "segment", "ring", "seqno"]
+                .map(|text| format!("{text}{nulls}"));
             for by in [&by[..], &by[4..]] {
                 let sql = format!("SELECT ring, seqno FROM it ORDER BY {}", by.join(", "));
                 let found = rows(&with, &sql);
@@ -517,7 +520,9 @@ fn nulls_are_where_the_query_has_them() {
 /// A window of a flight recorder says what triggered.
 #[test]
 fn triggers_are_rows() {
-    use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, Segment, Stretch, Trigger, Why};
+    use ppt_capture::{
+        CaptureWriter, End, EndReason, FileHeader, Segment, Stretch, Trigger, TriggerCause,
+    };
     let schema = schema("b", &[("it", interval("run", 8).into())], 24);
     let source = ppt_capture::Source {
         schema_json: schema.to_json().into_bytes(),
@@ -540,7 +545,7 @@ fn triggers_are_rows() {
         mono_ns: 12 * second,
         wanted: Stretch { from_ns: 10 * second, to_ns: 13 * second },
         held: Stretch { from_ns: 10 * second, to_ns: 13 * second },
-        why: Why::On,
+        why: TriggerCause::On,
         ring: Some((7, 1)),
         seqno: Some(5),
         expression: "run > 1ms".into(),
@@ -550,7 +555,7 @@ fn triggers_are_rows() {
     let by_hand = Trigger {
         source: None,
         mono_ns: 13 * second,
-        why: Why::Hand,
+        why: TriggerCause::Hand,
         ring: None,
         seqno: None,
         expression: String::new(),

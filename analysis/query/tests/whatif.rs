@@ -13,7 +13,9 @@ use ppt_capture::{
     Process, Segment, Source,
 };
 use ppt_query::Engine;
-use ppt_query::whatif::retime::{Answer, Metric, Model, Refusal, Resampling, Speeds};
+use ppt_query::whatif::retime::{
+    Metric, Resampling, RetimeModel, RetimeRefusal, SpeedWorth, Speeds,
+};
 use random::Dice;
 use support::{Files, number, runtime, with_pushdown};
 
@@ -48,20 +50,20 @@ fn served(jobs: &[(u64, u64)], times: f64) -> Vec<(u64, u64)> {
     jobs.iter().map(serve).collect()
 }
 
-struct Ring<'a> {
+struct TestRing<'a> {
     schema: &'a Schema,
     frames: Vec<(u16, u64, Vec<u8>)>,
 }
 
-impl Ring<'_> {
+impl TestRing<'_> {
     fn write(&mut self, kind: &str, at: u64, values: &[(&str, u64)]) {
-        let id = self.schema.frames.iter().position(|it| it.name == kind).unwrap();
+        let id = self.schema.frames.iter().position(|frame| frame.name == kind).unwrap();
         let mut bytes = vec![0; self.schema.stride as usize];
         bytes[..8].copy_from_slice(&(self.frames.len() as u64 + 1).to_le_bytes());
         bytes[8..10].copy_from_slice(&(id as u16).to_le_bytes());
         for &(name, value) in values {
             let mut fields = self.schema.frames[id].fields.iter();
-            let field = fields.find(|it| it.name == name).unwrap();
+            let field = fields.find(|field| field.name == name).unwrap();
             let len = field.bytes(self.schema) as usize;
             bytes[field.offset as usize..][..len].copy_from_slice(&value.to_le_bytes()[..len]);
         }
@@ -97,7 +99,7 @@ fn capture(jobs: &[(u64, u64)], shop: Shop) -> Vec<u8> {
                 EDGE"
         .replace("EDGE", edge);
     let schema = ppt_frame_dsl::compile(text.as_bytes(), "shop.frame").unwrap().schema;
-    let mut rings = [0, 1].map(|_| Ring { schema: &schema, frames: Vec::new() });
+    let mut rings = [0, 1].map(|_| TestRing { schema: &schema, frames: Vec::new() });
     let [client, server] = &mut rings;
     for ((id, &(sent, _)), (taken, done)) in (1..).zip(jobs).zip(served(jobs, 1.0)) {
         client.point("sent", sent, id);
@@ -165,10 +167,10 @@ fn capture(jobs: &[(u64, u64)], shop: Shop) -> Vec<u8> {
                 count: part.len() as u32,
                 stride,
                 drained_mono_ns: *last,
-                frame_mask: part.iter().fold(0, |mask, it| mask | 1 << it.0),
+                frame_mask: part.iter().fold(0, |mask, entry| mask | 1 << entry.0),
                 ..FramesHead::default()
             };
-            let payload: Vec<u8> = part.iter().flat_map(|it| it.2.iter().copied()).collect();
+            let payload: Vec<u8> = part.iter().flat_map(|entry| entry.2.iter().copied()).collect();
             writer.frames(&head, &payload).unwrap();
         }
     }
@@ -183,11 +185,11 @@ fn capture(jobs: &[(u64, u64)], shop: Shop) -> Vec<u8> {
     writer.end(&end).unwrap()
 }
 
-fn ask(engine: &Engine, metric: &str, speed: &str) -> Result<Answer, Refusal> {
+fn ask(engine: &Engine, metric: &str, speed: &str) -> Result<SpeedWorth, RetimeRefusal> {
     let run = runtime().block_on(engine.run()).unwrap();
     let metric: Metric = metric.parse().unwrap();
     run.evidence(&metric).judge()?;
-    let model = Model::new(run.recording)?;
+    let model = RetimeModel::new(run.recording)?;
     let speeds = Speeds::new(vec![speed.parse().unwrap()]).unwrap();
     let speeds = model.speeds(&speeds).unwrap();
     model.answer(&model.ask(&metric).unwrap(), &speeds, Resampling::default())
@@ -222,12 +224,12 @@ fn points_that_were_lost_are_no_ground_to_stand_on() {
     let files = Files::new(&[capture(&jobs, Shop { lost: 200..210, ..FROM_START })]);
     let engine = files.engine(&with_pushdown());
     let refused = ask(&engine, "path(sent, taken)", "handle=2x").unwrap_err();
-    assert!(matches!(refused, Refusal::Lost { .. }), "{refused:?}");
+    assert!(matches!(refused, RetimeRefusal::Lost { .. }), "{refused:?}");
     let missing = ask(&engine, "path(nowhere, sent)", "handle=2x").unwrap_err();
-    assert_eq!(missing, Refusal::Missing { point: "nowhere".to_owned() });
+    assert_eq!(missing, RetimeRefusal::Missing { point: "nowhere".to_owned() });
     // Which of a queue was the next one is not known either, once some are missing.
     let refused = ask(&engine, "job.handle", "handle=2x").unwrap_err();
-    assert!(matches!(refused, Refusal::Ambiguous { .. }), "{refused:?}");
+    assert!(matches!(refused, RetimeRefusal::Ambiguous { .. }), "{refused:?}");
 }
 
 #[test]
@@ -251,5 +253,5 @@ fn a_queue_that_was_there_before_the_capture_is_uncertain() {
     assert!(certain > 0 && possible > 0, "{certain} {possible}");
     let files = Files::new(&[capture(&jobs, attached)]);
     let refused = ask(&files.engine(&with_pushdown()), "job.handle", "handle=2x").unwrap_err();
-    assert!(matches!(refused, Refusal::Ambiguous { .. }), "{refused:?}");
+    assert!(matches!(refused, RetimeRefusal::Ambiguous { .. }), "{refused:?}");
 }

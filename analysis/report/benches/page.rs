@@ -10,18 +10,18 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use ppt_query::{CaptureSet, Engine, Options};
+use ppt_query::{CaptureSet, Engine, EngineOptions};
 use ppt_report::{Ask, Facts, page};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut words: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
+    let mut words: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let mut after = |option: &str| {
-        let at = words.iter().position(|it| it == option)?;
+        let at = words.iter().position(|text| text == option)?;
         words.drain(at..).nth(1)
     };
     let (to, only) = (after("-o"), after("-c"));
     let folder = tempfile::tempdir()?;
-    let frames = match words.first().map(|it| it.parse()) {
+    let frames = match words.first().map(|text| text.parse()) {
         None => Some(10_000_000),
         Some(Ok(frames)) => Some(frames),
         Some(Err(_)) => None,
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             vec![path]
         }
     };
-    let engine = Engine::new(CaptureSet::open(&captures)?, &Options::default())?;
+    let engine = Engine::new(CaptureSet::open(&captures)?, &EngineOptions::default())?;
     let runtime = tokio::runtime::Runtime::new()?;
     let began = Instant::now();
     let ask = Ask { command: "ppt report".to_owned(), views: None, memory: 1 << 30 };

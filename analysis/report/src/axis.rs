@@ -28,15 +28,15 @@ impl Axis {
 
     /// The one that shows values best: logarithmic where they are all above 0 and wide apart, from 0
     /// on where they are not.
-    pub fn of(values: impl Iterator<Item = f64> + Clone) -> Axis {
-        let finite = values.filter(|it| it.is_finite());
+    pub fn covering(values: impl Iterator<Item = f64> + Clone) -> Axis {
+        let finite = values.filter(|value| value.is_finite());
         let low = finite.clone().fold(f64::INFINITY, f64::min);
         let high = finite.clone().fold(f64::NEG_INFINITY, f64::max);
         if low > high {
             return Axis::linear(0.0, 1.0);
         }
         // A few zeros do not forbid a logarithm: they lie on its ground.
-        let least = finite.filter(|&it| it > 0.0).fold(f64::INFINITY, f64::min);
+        let least = finite.filter(|&value| value > 0.0).fold(f64::INFINITY, f64::min);
         if low >= 0.0 && least.is_finite() && high / least >= WIDE {
             return Axis::log(least, high);
         }
@@ -50,9 +50,10 @@ impl Axis {
 
     /// Where a value lies: 0 is the beginning, 1 the end.
     pub fn place(&self, value: f64) -> f64 {
-        let place = match self.log {
-            true => (value.max(self.low).ln() - self.low.ln()) / (self.high.ln() - self.low.ln()),
-            false => (value - self.low) / (self.high - self.low),
+        let place = if self.log {
+            (value.max(self.low).ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
+        } else {
+            (value - self.low) / (self.high - self.low)
         };
         if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
     }
@@ -65,13 +66,13 @@ impl Axis {
             let last = self.high.log10().floor() as i32;
             if last - first >= 1 {
                 let step = ((last - first) as usize / count + 1).max(1);
-                return (first..=last).step_by(step).map(|it| 10f64.powi(it)).collect();
+                return (first..=last).step_by(step).map(|number| 10f64.powi(number)).collect();
             }
         }
         let step = round_step((self.high - self.low) / count as f64);
         let first = (self.low / step).ceil() as i64;
-        let ticks = (first..).take(4 * count + 2).map(|it| it as f64 * step);
-        ticks.take_while(|&it| it <= self.high * (1.0 + 1e-9)).collect()
+        let ticks = (first..).take(4 * count + 2).map(|number| number as f64 * step);
+        ticks.take_while(|&tick| tick <= self.high * (1.0 + 1e-9)).collect()
     }
 }
 
@@ -81,7 +82,7 @@ pub fn round_step(least: f64) -> f64 {
         return 1.0;
     }
     let ten = 10f64.powf(least.log10().floor());
-    let each = [1.0, 2.0, 5.0, 10.0].into_iter().find(|it| it * ten >= least * (1.0 - 1e-9));
+    let each = [1.0, 2.0, 5.0, 10.0].into_iter().find(|value| value * ten >= least * (1.0 - 1e-9));
     each.unwrap_or(10.0) * ten
 }
 
@@ -95,9 +96,10 @@ pub fn label(value: f64, unit: &str) -> String {
         _ => three((value * 1e12).round() / 1e12),
     };
     let (number, rest) = text.split_once(' ').unwrap_or((&text, ""));
-    let number = match number.contains('.') && !number.contains('e') {
-        true => number.trim_end_matches('0').trim_end_matches('.'),
-        false => number,
+    let number = if number.contains('.') && !number.contains('e') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
     };
     match (rest, unit) {
         ("", "" | "ns") => number.to_owned(),
@@ -117,18 +119,18 @@ mod tests {
         assert_eq!(Axis::linear(-3.0, 3.0).ticks(3), [-2.0, 0.0, 2.0]);
         assert_eq!(Axis::log(3.0, 3000.0).ticks(5), [10.0, 100.0, 1000.0]);
         assert_eq!(Axis::log(1.0, 1e12).ticks(4).len(), 4);
-        assert_eq!(Axis::of([7.0].into_iter()).ticks(1), [0.0]);
+        assert_eq!(Axis::covering([7.0].into_iter()).ticks(1), [0.0]);
         let huge = Axis::linear(-1e300, 1e300).ticks(4);
         assert!(huge.len() < 20, "{huge:?}");
     }
 
     #[test]
     fn the_values_say_which_axis() {
-        assert!(Axis::of([1.0, 2.0, 200.0].into_iter()).is_log());
-        assert!(Axis::of([0.0, 2.0, 200.0].into_iter()).is_log());
-        assert!(!Axis::of([-1.0, 2.0, 200.0].into_iter()).is_log());
-        assert!(!Axis::of([1.0, 2.0].into_iter()).is_log());
-        assert_eq!(Axis::of([f64::NAN].into_iter()), Axis::linear(0.0, 1.0));
+        assert!(Axis::covering([1.0, 2.0, 200.0].into_iter()).is_log());
+        assert!(Axis::covering([0.0, 2.0, 200.0].into_iter()).is_log());
+        assert!(!Axis::covering([-1.0, 2.0, 200.0].into_iter()).is_log());
+        assert!(!Axis::covering([1.0, 2.0].into_iter()).is_log());
+        assert_eq!(Axis::covering([f64::NAN].into_iter()), Axis::linear(0.0, 1.0));
     }
 
     #[test]

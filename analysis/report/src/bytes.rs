@@ -9,11 +9,11 @@ pub fn base64(bytes: &[u8]) -> String {
 }
 
 /// Numbers of 32 bits.
-pub fn words(numbers: &[u32]) -> String {
-    base64(&numbers.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<_>>())
+pub fn encode_words(numbers: &[u32]) -> String {
+    base64(&numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>())
 }
 
 /// Floating-point numbers of 32 bits.
 pub fn floats(numbers: &[f32]) -> String {
-    base64(&numbers.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<_>>())
+    base64(&numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>())
 }

@@ -5,11 +5,11 @@
 
 use std::fmt::Write;
 
-use ppt_query::stats::{Bin, Histogram, Scale, Summary};
+use ppt_query::stats::{Bin, BinScale, Histogram, Summary};
 
 use crate::axis::{Axis, label};
 use crate::html::text;
-use crate::span::Span;
+use crate::span::ChartSpan;
 
 /// Room below a chart for its labels.
 const FOOT: f64 = 20.0;
@@ -117,14 +117,14 @@ impl Board {
 }
 
 /// Labels of the time that runs across a chart.
-fn times(span: &Span) -> impl Iterator<Item = (f64, String)> {
+fn times(span: &ChartSpan) -> impl Iterator<Item = (f64, String)> {
     let length = span.slices as f64 * span.every as f64;
     let axis = Axis::linear(0.0, length);
     axis.ticks(5).into_iter().map(move |tick| (tick / length, label(tick, "ns")))
 }
 
 /// Where a time lies in a picture that is stretched; `at` in slices.
-fn x(span: &Span, at: f64) -> String {
+fn x(span: &ChartSpan, at: f64) -> String {
     short(1000.0 * at / span.slices as f64)
 }
 
@@ -140,19 +140,19 @@ pub fn percentiles(summary: &Summary) -> [Option<f64>; 3] {
 pub fn bands(
     title: &str,
     over: &[Option<Summary>],
-    span: &Span,
+    span: &ChartSpan,
     unit: &str,
     colour: &str,
 ) -> String {
     // A percentile that a slice does not have lies on the one below: the band above it goes on up to the
     // greatest value.
-    let value = |it: &Summary, which: usize| match which {
-        3 => it.max.map(ppt_query::stats::Number::float),
-        which => percentiles(it)[..=which].iter().rev().find_map(|known| *known),
+    let value = |summary: &Summary, which: usize| match which {
+        3 => summary.max.map(ppt_query::stats::SummaryNumber::float),
+        which => percentiles(summary)[..=which].iter().rev().find_map(|known| *known),
     };
-    let least = over.iter().flatten().filter_map(|it| it.percentiles_as_floats()[0]);
-    let most = over.iter().flatten().filter_map(|it| value(it, 3));
-    let axis = Axis::of(least.chain(most));
+    let least = over.iter().flatten().filter_map(|summary| summary.percentiles_as_floats()[0]);
+    let most = over.iter().flatten().filter_map(|summary| value(summary, 3));
+    let axis = Axis::covering(least.chain(most));
     let slices = format!(" data-chart=\"time\" data-slices=\"{}\"", span.slices);
     let mut board = Board::new(title, &format!("over {colour}"), &slices, 150.0);
     let mut labels = board.lines(&axis, unit);
@@ -164,9 +164,9 @@ pub fn bands(
     let mut paths = String::new();
     for run in runs(over) {
         let corner = |at: usize, which: usize| {
-            let it = over[at].as_ref().and_then(|it| value(it, which)).unwrap_or_default();
+            let number = over[at].as_ref().and_then(|over| value(over, which)).unwrap_or_default();
             let (from, to) = span.part(at);
-            format!("{},{} {},{}", x(span, from), y(it), x(span, to), y(it))
+            format!("{},{} {},{}", x(span, from), y(number), x(span, to), y(number))
         };
         let line = |which: usize| {
             let corners: Vec<String> = run.clone().map(|at| corner(at, which)).collect();
@@ -204,7 +204,7 @@ pub fn bands(
 /// Slices with values, one behind the other.
 fn runs<T>(over: &[Option<T>]) -> Vec<std::ops::Range<usize>> {
     let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
-    for (at, _) in over.iter().enumerate().filter(|it| it.1.is_some()) {
+    for (at, _) in over.iter().enumerate().filter(|entry| entry.1.is_some()) {
         match runs.last_mut() {
             Some(run) if run.end == at => run.end += 1,
             _ => runs.push(at..at + 1),
@@ -214,12 +214,12 @@ fn runs<T>(over: &[Option<T>]) -> Vec<std::ops::Range<usize>> {
 }
 
 /// Frames a second over time: of each slice, over the part of it that was seen.
-pub fn rates(title: &str, counts: &[u64], span: &Span, colour: &str) -> String {
+pub fn rates(title: &str, counts: &[u64], span: &ChartSpan, colour: &str) -> String {
     area(title, &per_second(counts, span), span, "/s", colour)
 }
 
 /// Frames a second in each slice, over the part of it that was seen.
-pub fn per_second(counts: &[u64], span: &Span) -> Vec<f64> {
+pub fn per_second(counts: &[u64], span: &ChartSpan) -> Vec<f64> {
     let length = |part: (f64, f64)| part.1 - part.0;
     let rate = |at: usize| {
         let (mut count, mut seen) = (counts[at], length(span.part(at)));
@@ -236,7 +236,7 @@ pub fn per_second(counts: &[u64], span: &Span) -> Vec<f64> {
 }
 
 /// Values over time, from 0 on: one for each slice.
-pub fn area(title: &str, values: &[f64], span: &Span, unit: &str, colour: &str) -> String {
+pub fn area(title: &str, values: &[f64], span: &ChartSpan, unit: &str, colour: &str) -> String {
     let edge = |pick: fn(f64, f64) -> f64| values.iter().copied().fold(0.0, pick);
     let axis = Axis::linear(edge(f64::min), edge(f64::max));
     let slices = format!(" data-chart=\"time\" data-slices=\"{}\"", span.slices);
@@ -262,17 +262,19 @@ pub fn buckets(
     unit: &str,
     logarithmic: bool,
 ) -> String {
-    let known = all.iter().flat_map(|it| [it.0, it.1]).flatten();
+    let known = all.iter().flat_map(|entry| [entry.0, entry.1]).flatten();
     let (low, high) = (known.clone().min().unwrap_or(0) as f64, known.max().unwrap_or(1) as f64);
     // Values below 1 are one bucket, which a logarithm has no place for.
-    let axis = match logarithmic && low >= 0.0 {
-        true => Axis::log(low.max(0.5), high.max(1.0)),
-        false => Axis::linear(low, high),
+    let axis = if logarithmic && low >= 0.0 {
+        Axis::log(low.max(0.5), high.max(1.0))
+    } else {
+        Axis::linear(low, high)
     };
     const EDGE: f64 = 0.03;
     let inner = 1.0 - 2.0 * EDGE;
-    let place =
-        |it: Option<i128>, open: f64| it.map_or(open, |it| EDGE + inner * axis.place(it as f64));
+    let place = |number: Option<i128>, open: f64| {
+        number.map_or(open, |number| EDGE + inner * axis.place(number as f64))
+    };
     let bars: Vec<(f64, f64, f64)> = all
         .iter()
         .map(|&(lo, hi, count)| {
@@ -281,11 +283,11 @@ pub fn buckets(
             (from, width, count as f64 / width)
         })
         .collect();
-    let most = bars.iter().map(|it| it.2).fold(f64::MIN_POSITIVE, f64::max);
+    let most = bars.iter().map(|bar| bar.2).fold(f64::MIN_POSITIVE, f64::max);
     let mut board = Board::new(title, "spread cx", "", 150.0);
     for ((from, width, dense), &(lo, hi, count)) in bars.into_iter().zip(all) {
         let height = (150.0 * dense / most).max(1.5);
-        let value = |it: i128| label(it as f64, unit);
+        let value = |number: i128| label(number as f64, unit);
         let says = match (lo, hi) {
             (Some(lo), Some(hi)) if lo + 1 == hi => value(lo),
             (Some(lo), Some(hi)) => format!("{} – {}", value(lo), value(hi - 1)),
@@ -305,7 +307,7 @@ pub fn buckets(
         );
     }
     let ticks = axis.ticks(4).into_iter();
-    board.foot(ticks.map(|it| (EDGE + inner * axis.place(it), label(it, unit))));
+    board.foot(ticks.map(|tick| (EDGE + inner * axis.place(tick), label(tick, unit))));
     board.finish("")
 }
 
@@ -323,16 +325,16 @@ pub struct Share {
 pub fn shares(parts: &[Share]) -> String {
     let mut out = String::from("<svg class=shares width=\"100%\" height=\"14\">");
     let mut from = 0.0;
-    for it in parts.iter().filter(|it| it.part > 0.0) {
+    for share in parts.iter().filter(|part| part.part > 0.0) {
         let _ = write!(
             out,
             "<rect class={} x=\"{}%\" width=\"{}%\" height=\"100%\"><title>{}</title></rect>",
-            it.class,
+            share.class,
             percent(from),
-            percent(it.part),
-            text(&it.says)
+            percent(share.part),
+            text(&share.says)
         );
-        from += it.part;
+        from += share.part;
     }
     out + "</svg>"
 }
@@ -340,16 +342,17 @@ pub fn shares(parts: &[Share]) -> String {
 /// How values are spread.
 pub fn spread(title: &str, histogram: &Histogram, unit: &str, colour: &str) -> String {
     let bins = &histogram.bins;
-    let most = bins.iter().map(|it| it.count).max().unwrap_or(0).max(1);
+    let most = bins.iter().map(|bin| bin.count).max().unwrap_or(0).max(1);
     let mut board = Board::new(title, &format!("spread {colour}"), "", 150.0);
     let width = 1.0 / bins.len().max(1) as f64;
-    for (at, bin) in bins.iter().enumerate().filter(|it| it.1.count > 0) {
+    for (at, bin) in bins.iter().enumerate().filter(|entry| entry.1.count > 0) {
         // What is rare is seen, too.
         let height = (150.0 * bin.count as f64 / most as f64).max(1.5);
         let last = last_of(histogram, bin);
-        let says = match last == bin.from {
-            true => label(bin.from, unit),
-            false => format!("{} – {}", label(bin.from, unit), label(last, unit)),
+        let says = if last == bin.from {
+            label(bin.from, unit)
+        } else {
+            format!("{} – {}", label(bin.from, unit), label(last, unit))
         };
         let says = format!("{says}: {}", ppt_query::text::grouped(bin.count));
         let _ = write!(
@@ -364,8 +367,8 @@ pub fn spread(title: &str, histogram: &Histogram, unit: &str, colour: &str) -> S
     }
     if let (Some(first), Some(last)) = (bins.first(), bins.last()) {
         let axis = match histogram.scale {
-            Scale::Logarithmic => Axis::log(first.from, last.to),
-            Scale::Linear => Axis::linear(first.from, last.to),
+            BinScale::Logarithmic => Axis::log(first.from, last.to),
+            BinScale::Linear => Axis::linear(first.from, last.to),
         };
         let mut ticks: Vec<f64> = axis.ticks(4);
         if ticks.len() < 2 {
@@ -374,8 +377,8 @@ pub fn spread(title: &str, histogram: &Histogram, unit: &str, colour: &str) -> S
         // The name of a whole number stands below the middle of its bin.
         let single = last_of(histogram, first) == first.from;
         let aside = if single { width / 2.0 } else { 0.0 };
-        ticks.retain(|&it| !single || it < last.to);
-        board.foot(ticks.into_iter().map(|it| (axis.place(it) + aside, label(it, unit))));
+        ticks.retain(|&tick| !single || tick < last.to);
+        board.foot(ticks.into_iter().map(|tick| (axis.place(tick) + aside, label(tick, unit))));
     }
     board.finish("")
 }
@@ -389,10 +392,10 @@ pub fn last_of(histogram: &Histogram, bin: &Bin) -> f64 {
 pub fn bars(values: &[u64], colour: &str, title: &str) -> String {
     const BARS: usize = 40;
     let each = values.len().div_ceil(BARS).max(1);
-    let sums: Vec<u64> = values.chunks(each).map(|it| it.iter().sum()).collect();
+    let sums: Vec<u64> = values.chunks(each).map(|chunk| chunk.iter().sum()).collect();
     let most = sums.iter().copied().max().unwrap_or(0).max(1) as f64;
     let mut path = String::new();
-    for (at, &sum) in sums.iter().enumerate().filter(|it| *it.1 > 0) {
+    for (at, &sum) in sums.iter().enumerate().filter(|entry| *entry.1 > 0) {
         let top = short(24.0 - (23.0 * sum as f64 / most).max(1.0));
         let _ = write!(path, "M{at},24V{top}h.85V24z");
     }
@@ -416,7 +419,9 @@ pub fn share(value: f64, colour: &str) -> String {
 /// The spread of a group on one line: from the least to the greatest, the middle half of what is
 /// above the median stronger.
 pub fn range(summary: &Summary, axis: &Axis, colour: &str) -> String {
-    let number = |it: Option<ppt_query::stats::Number>| it.map(ppt_query::stats::Number::float);
+    let number = |number: Option<ppt_query::stats::SummaryNumber>| {
+        number.map(ppt_query::stats::SummaryNumber::float)
+    };
     let place = |value: Option<f64>| axis.place(value.unwrap_or_default());
     let [p50, p90, p99, _] = summary.percentiles_as_floats().map(place);
     let (min, max) = (place(number(summary.min)), place(number(summary.max)));
@@ -438,23 +443,24 @@ pub fn range(summary: &Summary, axis: &Axis, colour: &str) -> String {
 
 /// What a range shows.
 pub fn range_words(axis: &Axis) -> &'static str {
-    match axis.is_log() {
-        true => "least – p50 – p90 – p99 – most, logarithmic",
-        false => "least – p50 – p90 – p99 – most",
+    if axis.is_log() {
+        "least – p50 – p90 – p99 – most, logarithmic"
+    } else {
+        "least – p50 – p90 – p99 – most"
     }
 }
 
 /// The axis of ranges.
 pub fn range_axis<'a>(of: impl Iterator<Item = &'a Summary> + Clone) -> Axis {
-    let ends = |it: &Summary| {
+    let ends = |summary: &Summary| {
         [
-            it.percentiles_as_floats()[0],
-            it.min.map(ppt_query::stats::Number::float),
-            it.max.map(ppt_query::stats::Number::float),
+            summary.percentiles_as_floats()[0],
+            summary.min.map(ppt_query::stats::SummaryNumber::float),
+            summary.max.map(ppt_query::stats::SummaryNumber::float),
         ]
     };
-    Axis::of(
-        of.flat_map(move |it| ends(it).into_iter().flatten().collect::<Vec<_>>())
+    Axis::covering(
+        of.flat_map(move |summary| ends(summary).into_iter().flatten().collect::<Vec<_>>())
             .collect::<Vec<_>>()
             .into_iter(),
     )
@@ -473,27 +479,28 @@ mod tests {
 
     #[test]
     fn a_slice_that_was_seen_in_part_has_the_rate_of_that_part() {
-        let span = Span { first: 900, last: 2750, from: 0, every: 1000, slices: 3 };
+        let span = ChartSpan { first: 900, last: 2750, from: 0, every: 1000, slices: 3 };
         // A frame each 10 ns: the first slice is too short to stand alone.
         let chart = rates("", &[10, 100, 75], &span, "c0");
         assert!(
             chart.contains("d=\"M300,64L300,0 333.33,0L333.33,0 666.67,0L666.67,0 916.67,0V64Z\"")
         );
-        let once = Span { first: 5, last: 5, from: 5, every: 1, slices: 1 };
+        let once = ChartSpan { first: 5, last: 5, from: 5, every: 1, slices: 1 };
         assert!(rates("", &[1], &once, "c0").contains("d=\"M0,64L0,0 0,0V64Z\""));
     }
 
     fn summary(count: u64, percentiles: [f64; 4]) -> Summary {
-        let max = Some(ppt_query::stats::Number::Real(percentiles[3]));
+        let max = Some(ppt_query::stats::SummaryNumber::Real(percentiles[3]));
         Summary {
             count,
             nulls: 0,
             min: max,
             max,
-            sum: ppt_query::stats::Number::Real(0.0),
+            sum: ppt_query::stats::SummaryNumber::Real(0.0),
             mean: None,
             sd: None,
-            percentiles: percentiles.map(|it| Some(ppt_query::stats::Number::Real(it))),
+            percentiles: percentiles
+                .map(|percentile| Some(ppt_query::stats::SummaryNumber::Real(percentile))),
             exact: true,
         }
     }
@@ -504,7 +511,7 @@ mod tests {
         assert_eq!(of(5), [Some(1.0), None, None]);
         assert_eq!(of(10), [Some(1.0), Some(2.0), None]);
         assert_eq!(of(100), [Some(1.0), Some(2.0), Some(3.0)]);
-        let span = Span { first: 0, last: 2000, from: 0, every: 1000, slices: 2 };
+        let span = ChartSpan { first: 0, last: 2000, from: 0, every: 1000, slices: 2 };
         let drawn = |counts: [u64; 2]| {
             let over = counts.map(|count| Some(summary(count, [1.0, 2.0, 3.0, 4.0])));
             bands("", &over, &span, "", "c0")
@@ -519,7 +526,7 @@ mod tests {
 
     #[test]
     fn bands_end_where_the_capture_ends() {
-        let span = Span { first: 900, last: 1500, from: 0, every: 1000, slices: 2 };
+        let span = ChartSpan { first: 900, last: 1500, from: 0, every: 1000, slices: 2 };
         let over = [Some(summary(9, [1.0; 4])), Some(summary(9, [1.0; 4]))];
         let chart = bands("", &over, &span, "", "c0");
         assert!(chart.contains("<polyline class=m points=\"450,0 500,0 500,0 750,0\""), "{chart}");
@@ -529,8 +536,13 @@ mod tests {
     fn a_bin_of_one_whole_number_is_named_by_it() {
         let bin = |from: f64, count| Bin { from, to: from + 1.0, count };
         let bins = vec![bin(-1.0, 4), bin(0.0, 9), bin(1.0, 2)];
-        let mut of =
-            Histogram { scale: Scale::Linear, whole: true, bins, infinite: 0, modes: Vec::new() };
+        let mut of = Histogram {
+            scale: BinScale::Linear,
+            whole: true,
+            bins,
+            infinite: 0,
+            modes: Vec::new(),
+        };
         let chart = spread("of kinds", &of, "", "cx");
         assert!(chart.contains("<title>-1: 4</title>") && chart.contains("<title>1: 2</title>"));
         assert!(

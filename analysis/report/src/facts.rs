@@ -17,20 +17,20 @@ use std::cmp::Ordering;
 
 use ppt_query::graph::PointGraph;
 use ppt_query::summary::FrameSummary;
-use ppt_query::{Engine, FrameTable, Loss, Unit, summary, why};
+use ppt_query::{CaptureLoss, Engine, FrameTable, RowUnit, summary, why};
 
 use crate::error::ReportError;
 use crate::frames::{FieldFacts, FrameFacts, SLOWEST};
-use crate::span::{self, Span};
+use crate::span::{self, ChartSpan};
 use crate::timeline::Timeline;
-use crate::views::View;
+use crate::views::ReportView;
 
-pub use account::{Account, Capture, Program};
+pub use account::{Account, CaptureAccount, ProcessAccount};
 pub use clocks::HostClock;
-use fields::Known;
-pub use kernel::{Calls, Kernel, STATES};
-use metrics::Readings;
-pub use metrics::{Counter, Histogram, Metrics};
+use fields::KnownFields;
+pub use kernel::{Calls, KernelFacts, STATES};
+use metrics::ReadingTimes;
+pub use metrics::{CounterFacts, HistogramFacts, MetricFacts};
 use sweep::SweptFacts;
 pub use triggers::Trigger;
 
@@ -49,15 +49,15 @@ pub struct Ask {
 #[derive(Debug)]
 pub struct Facts {
     pub(crate) command: String,
-    pub(crate) loss: Loss,
-    pub(crate) programs: Vec<Program>,
-    pub(crate) captures: Vec<Capture>,
-    pub(crate) span: Option<Span>,
+    pub(crate) loss: CaptureLoss,
+    pub(crate) programs: Vec<ProcessAccount>,
+    pub(crate) captures: Vec<CaptureAccount>,
+    pub(crate) span: Option<ChartSpan>,
     pub(crate) frames: Vec<FrameFacts>,
     /// Spans and chains.
     pub(crate) wholes: Vec<FrameFacts>,
-    pub(crate) metrics: Metrics,
-    pub(crate) kernel: Option<Kernel>,
+    pub(crate) metrics: MetricFacts,
+    pub(crate) kernel: Option<KernelFacts>,
     /// Where the time above the 99th percentile of each interval went.
     pub(crate) tails: Vec<why::Tail>,
     pub(crate) triggers: Vec<Trigger>,
@@ -65,7 +65,7 @@ pub struct Facts {
     pub(crate) clocks: Vec<HostClock>,
     pub(crate) timeline: Timeline,
     pub(crate) account: Account,
-    pub(crate) views: Vec<View>,
+    pub(crate) views: Vec<ReportView>,
 }
 
 impl Facts {
@@ -79,11 +79,11 @@ impl Facts {
         let is_kernel = |table: &FrameTable| engine.set().is_kernel(&table.buffer);
         let frames = engine.frames(None)?.into_iter();
         let frames: Vec<FrameTable> = frames.filter(|table| !is_kernel(table)).collect();
-        let readings = Readings::ask(engine).await?;
+        let readings = ReadingTimes::ask(engine).await?;
         let mut swept = SweptFacts::gather(engine, ask.memory, &frames, &readings).await?;
         let mut tables: Vec<_> = swept.iter().flat_map(SweptFacts::totals).collect();
         let frames = frames.into_iter().filter(|_| swept.is_none());
-        let of_frames = frames.map(|table| (table, Unit::Frame));
+        let of_frames = frames.map(|table| (table, RowUnit::Frame));
         let wholes = engine.wholes(None).into_iter().filter(|(table, _)| !is_kernel(table));
         for (table, unit) in of_frames.chain(wholes) {
             if let Some(total) = fields::total(engine, ask_all.clone(), (&table, unit)).await? {
@@ -94,43 +94,44 @@ impl Facts {
             Some(swept) if !engine.set().has_kernel() => swept.drained,
             _ => account::drained(engine).await?,
         };
-        let times = tables.iter().filter_map(|it| it.1.groups.first()?.time);
+        let times = tables.iter().filter_map(|table| table.1.groups.first()?.time);
         let span = span::shown(times.chain(readings.during()), either(drained, readings.during()));
         let (mut frames, mut wholes) = (Vec::new(), Vec::new());
         for (table, total) in &tables {
-            let known = swept.as_mut().filter(|_| total.unit == Unit::Frame);
+            let known = swept.as_mut().filter(|_| total.unit == RowUnit::Frame);
             let known = known.and_then(|swept| {
                 let is_of_span = swept.is_of(span.as_ref());
                 let known = swept.known(table)?;
-                Some(Known { slices: known.slices.filter(|_| is_of_span), ..known })
+                Some(KnownFields { slices: known.slices.filter(|_| is_of_span), ..known })
             });
             let span = (span.as_ref(), known);
             let facts = fields::frame(engine, &ask_all, (table, total), &tables, span).await?;
-            if total.unit == Unit::Frame { &mut frames } else { &mut wholes }.push(facts);
+            if total.unit == RowUnit::Frame { &mut frames } else { &mut wholes }.push(facts);
         }
         for all in [&mut frames, &mut wholes] {
             all.sort_by(|a, b| {
                 let cost = b.cost().total_cmp(&a.cost());
                 cost.then(b.count.cmp(&a.count)).then(a.label.cmp(&b.label))
             });
-            all.iter_mut().for_each(|it| it.fields.sort_by(by_cost));
+            all.iter_mut().for_each(|facts| facts.fields.sort_by(by_cost));
         }
         let intervals = number(&mut frames, 0);
         let names = [&intervals[..], &number(&mut wholes, intervals.len())].concat();
-        let tables_of = |all: &[FrameFacts]| all.iter().map(|it| find(&tables, it)).collect();
+        let tables_of = |all: &[FrameFacts]| all.iter().map(|facts| find(&tables, facts)).collect();
         let (own, of_wholes): (Vec<_>, Vec<_>) = (tables_of(&frames), tables_of(&wholes));
         slowest::add(engine, &own, &mut frames, swept.as_mut()).await?;
         slowest::add(engine, &of_wholes, &mut wholes, None).await?;
         let answer = engine.why_each(SLOWEST).await?;
         for slow in answer.slowest {
-            let is_its = |it: &&&FrameTable| it.buffer == slow.buffer && it.frame == slow.name;
+            let is_its =
+                |table: &&&FrameTable| table.buffer == slow.buffer && table.frame == slow.name;
             let spans = own.iter().find(is_its).filter(|_| slow.is_span);
-            let spans = spans.and_then(|it| engine.spans(it));
-            let spans = spans.map(|it| it.name.table().to_owned());
+            let spans = spans.and_then(|span| engine.spans(span));
+            let spans = spans.map(|span| span.name.table().to_owned());
             add_why(slow, spans.as_deref(), frames.iter_mut().chain(&mut wholes));
         }
         let account = Account::gather(engine).await?;
-        let kernel = Kernel::gather(engine).await?;
+        let kernel = KernelFacts::gather(engine).await?;
         let triggers = triggers::gather(engine).await?;
         let drawn = lanes::Drawn {
             tables: &own,
@@ -140,7 +141,7 @@ impl Facts {
             triggers: &triggers,
             swept: swept.as_ref(),
         };
-        let named = lanes::Named { names, intervals: intervals.len() };
+        let named = lanes::LaneNames { names, intervals: intervals.len() };
         let timeline = lanes::gather(engine, &drawn, named, span.as_ref()).await?;
         let views = match &ask.views {
             None => Vec::new(),
@@ -151,7 +152,7 @@ impl Facts {
             loss: engine.loss(),
             programs: account::programs(engine).await?,
             captures: account::captures(engine).await?,
-            metrics: Metrics::gather(engine, &readings, span.as_ref()).await?,
+            metrics: MetricFacts::gather(engine, &readings, span.as_ref()).await?,
             clocks: clocks::gather(engine, span.as_ref()).await?,
             span,
             frames,
@@ -182,8 +183,8 @@ fn by_cost(a: &FieldFacts, b: &FieldFacts) -> Ordering {
 fn number(all: &mut [FrameFacts], first: usize) -> Vec<String> {
     let mut intervals: Vec<(f64, usize, usize)> = Vec::new();
     for (at, frame) in all.iter().enumerate() {
-        let of = frame.fields.iter().enumerate().filter(|it| it.1.interval.is_some());
-        intervals.extend(of.map(|(field, it)| (it.cost(), at, field)));
+        let of = frame.fields.iter().enumerate().filter(|entry| entry.1.interval.is_some());
+        intervals.extend(of.map(|(field, facts)| (facts.cost(), at, field)));
     }
     intervals.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut names = Vec::new();
@@ -206,10 +207,10 @@ fn add_why<'a>(
             return None;
         }
         let (frame, unit) = (facts.frame.clone(), facts.unit);
-        facts.fields.iter_mut().filter(|it| it.interval.is_some()).find(|field| match unit {
-            Unit::Frame => !slow.is_span && slow.name == format!("{frame}.{}", field.name),
-            Unit::Span => spans == Some(&frame),
-            Unit::Chain => false,
+        facts.fields.iter_mut().filter(|field| field.interval.is_some()).find(|field| match unit {
+            RowUnit::Frame => !slow.is_span && slow.name == format!("{frame}.{}", field.name),
+            RowUnit::Span => spans == Some(&frame),
+            RowUnit::Chain => false,
         })
     });
     if let Some(field) = found {
@@ -218,8 +219,8 @@ fn add_why<'a>(
 }
 
 fn find<'a>(tables: &'a [(FrameTable, FrameSummary)], facts: &FrameFacts) -> &'a FrameTable {
-    let is_it = |it: &&(FrameTable, FrameSummary)| {
-        (&it.0.buffer, &it.0.frame, it.1.unit) == (&facts.buffer, &facts.frame, facts.unit)
+    let is_it = |entry: &&(FrameTable, FrameSummary)| {
+        (&entry.0.buffer, &entry.0.frame, entry.1.unit) == (&facts.buffer, &facts.frame, facts.unit)
     };
     // Each of them was made of one.
     &tables.iter().find(is_it).unwrap_or(&tables[0]).0

@@ -1,6 +1,6 @@
 //! What is told of a kind of frames.
 
-use ppt_query::Unit;
+use ppt_query::RowUnit;
 use ppt_query::arrow::array::RecordBatch;
 use ppt_query::stats::{DistinctCount, Histogram, Summary};
 use ppt_query::why;
@@ -10,7 +10,7 @@ pub const SLOWEST: usize = 20;
 /// What is told of a kind of frames, of spans or of chains.
 #[derive(Debug)]
 pub struct FrameFacts {
-    pub unit: Unit,
+    pub unit: RowUnit,
     pub buffer: String,
     pub frame: String,
     /// How it is called on the page.
@@ -23,14 +23,14 @@ pub struct FrameFacts {
     pub counts: Vec<u64>,
     pub fields: Vec<FieldFacts>,
     /// Enums and the like: how often each word is there.
-    pub words: Vec<Words>,
+    pub words: Vec<FieldWords>,
     /// Keys and hashes: how many different ones there are.
-    pub keys: Vec<Keys>,
+    pub keys: Vec<FieldKeys>,
 }
 
 /// Values of a field that tell things apart.
 #[derive(Debug)]
-pub struct Keys {
+pub struct FieldKeys {
     pub label: String,
     pub distinct: DistinctCount,
     pub count: u64,
@@ -38,7 +38,7 @@ pub struct Keys {
 
 /// Words of a field.
 #[derive(Debug)]
-pub struct Words {
+pub struct FieldWords {
     /// With the step of a span or a chain whose frames set it.
     pub name: String,
     pub counts: Vec<(String, u64)>,

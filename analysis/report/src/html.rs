@@ -59,16 +59,16 @@ fn shown(value: &Value) -> Value {
 }
 
 /// A table; its first columns hold words, the others numbers.
-pub struct Table {
+pub struct HtmlTable {
     head: String,
     rows: String,
     words: usize,
 }
 
-impl Table {
+impl HtmlTable {
     /// A table of these columns, the first `words` of which hold words. Cells are text.
-    pub fn new(columns: &[&str], words: usize) -> Table {
-        let mut table = Table { head: String::new(), rows: String::new(), words };
+    pub fn new(columns: &[&str], words: usize) -> HtmlTable {
+        let mut table = HtmlTable { head: String::new(), rows: String::new(), words };
         table.head = table.cells("th", columns.iter().map(|name| text(name)));
         table
     }
@@ -95,7 +95,7 @@ impl Table {
 
     /// The element.
     pub fn html(&self, class: &str) -> String {
-        let Table { head, rows, .. } = self;
+        let HtmlTable { head, rows, .. } = self;
         format!(
             "<div class=wide><table class=\"{class}\"><thead><tr>{head}<tbody>\n{rows}</table></div>\n"
         )

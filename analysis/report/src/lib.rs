@@ -33,5 +33,5 @@ pub use error::ReportError;
 pub use facts::{Ask, Facts};
 pub use flame::{FlamePlot, flame};
 pub use page::page;
-pub use panels::{Line, Panel, panels};
-pub use plot::{Kind, Plot, plot};
+pub use panels::{Panel, PanelLine, panels};
+pub use plot::{Plot, PlotForm, plot};

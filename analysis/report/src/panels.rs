@@ -15,14 +15,14 @@ pub struct Panel {
     /// Single points.
     pub points: Vec<(f64, f64)>,
     /// Lines through all of it.
-    pub lines: Vec<Line>,
+    pub lines: Vec<PanelLine>,
     /// A level that something may reach.
     pub level: Option<f64>,
 }
 
 /// A line.
 #[derive(Debug, Clone, Default)]
-pub struct Line {
+pub struct PanelLine {
     /// What it is called, where there are several.
     pub name: String,
     /// Its points, from left to right.
@@ -55,18 +55,18 @@ pub fn panels(title: &str, rows: &[[Panel; 2]]) -> String {
 }
 
 fn draw(panel: &Panel, picture: &mut Picture) {
-    let finite = |it: &&(f64, f64)| it.0.is_finite() && it.1.is_finite();
+    let finite = |entry: &&(f64, f64)| entry.0.is_finite() && entry.1.is_finite();
     let lines = || panel.lines.iter().take(LINES);
-    let all = || panel.points.iter().chain(lines().flat_map(|it| &it.points)).filter(finite);
-    let low = all().map(|it| it.0).fold(f64::INFINITY, f64::min);
-    let high = all().map(|it| it.0).fold(f64::NEG_INFINITY, f64::max);
+    let all = || panel.points.iter().chain(lines().flat_map(|line| &line.points)).filter(finite);
+    let low = all().map(|entry| entry.0).fold(f64::INFINITY, f64::min);
+    let high = all().map(|entry| entry.0).fold(f64::NEG_INFINITY, f64::max);
     if low > high {
         return picture.names(&panel.across, &panel.up);
     }
     let x = Axis::linear(low, high);
-    let edges = lines().flat_map(|it| &it.band).flat_map(|it| [it.0, it.1]);
-    let heights = all().map(|it| it.1).chain(edges).chain(panel.level);
-    let heights: Vec<f64> = heights.filter(|it| it.is_finite()).collect();
+    let edges = lines().flat_map(|line| &line.band).flat_map(|entry| [entry.0, entry.1]);
+    let heights = all().map(|entry| entry.1).chain(edges).chain(panel.level);
+    let heights: Vec<f64> = heights.filter(|height| height.is_finite()).collect();
     // From 0 on, which says how much of a thing there is.
     let y = Axis::linear(
         heights.iter().copied().fold(0.0, f64::min),
@@ -74,12 +74,12 @@ fn draw(panel: &Panel, picture: &mut Picture) {
     );
     picture.axes(&x, &y, "", &panel.unit);
     let each = panel.points.len().div_ceil(POINTS).max(1);
-    let place = |it: &(f64, f64)| (x.place(it.0), y.place(it.1));
+    let place = |entry: &(f64, f64)| (x.place(entry.0), y.place(entry.1));
     for (colour, line) in lines().enumerate() {
         let edges = line.points.iter().zip(&line.band);
         let edges = edges.filter(|(at, _)| finite(at));
         let band: Vec<_> =
-            edges.map(|(at, it)| (x.place(at.0), y.place(it.0), y.place(it.1))).collect();
+            edges.map(|(at, entry)| (x.place(at.0), y.place(entry.0), y.place(entry.1))).collect();
         if !band.is_empty() {
             picture.band(&band, colour);
         }
@@ -91,7 +91,7 @@ fn draw(panel: &Panel, picture: &mut Picture) {
     if let Some(level) = panel.level {
         picture.level(y.place(level));
     }
-    let names: Vec<String> = lines().map(|it| it.name.clone()).collect();
+    let names: Vec<String> = lines().map(|line| line.name.clone()).collect();
     let up = match each {
         1 => panel.up.clone(),
         _ => format!("{} (1 of {each} points is drawn)", panel.up),
@@ -110,12 +110,12 @@ mod tests {
 
     #[test]
     fn what_is_not_finite_is_not_drawn() {
-        let line = Line {
+        let line = PanelLine {
             name: "<fit>".to_owned(),
             points: vec![(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0)],
             band: vec![(0.5, 1.5), (0.0, f64::INFINITY), (2.0, 4.0)],
         };
-        let other = Line { points: vec![(0.0, 0.0), (2.0, 1.0)], ..Line::default() };
+        let other = PanelLine { points: vec![(0.0, 0.0), (2.0, 1.0)], ..PanelLine::default() };
         let panel = Panel {
             across: "n".to_owned(),
             points: vec![(0.0, f64::INFINITY), (1.0, 2.0)],
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn many_points_are_drawn_in_part() {
-        let points = (0..25_000).map(|it| (f64::from(it), 1.0)).collect();
+        let points = (0..25_000).map(|number| (f64::from(number), 1.0)).collect();
         let panel = Panel { up: "ms".to_owned(), points, ..Panel::default() };
         let svg = panels("", &[[panel, Panel::default()]]);
         assert_eq!(svg.matches("h0").count(), 8_334);

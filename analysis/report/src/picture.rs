@@ -114,9 +114,10 @@ impl Picture {
     pub fn word(&mut self, at: f64, word: &str, of: usize) {
         let (x, y) = (self.x(at), self.y(0.0) + 16.0);
         let room = (self.width / of as f64 / 6.5) as usize;
-        let short: String = match word.chars().count() > room.max(2) {
-            true => word.chars().take(room.max(2) - 1).chain(['…']).collect(),
-            false => word.to_owned(),
+        let short: String = if word.chars().count() > room.max(2) {
+            word.chars().take(room.max(2) - 1).chain(['…']).collect()
+        } else {
+            word.to_owned()
         };
         let _ = writeln!(
             self.svg,
@@ -127,7 +128,7 @@ impl Picture {
 
     pub fn line(&mut self, places: &[(f64, f64)], colour: usize) {
         let places: Vec<String> =
-            places.iter().map(|it| format!("{},{}", self.x(it.0), self.y(it.1))).collect();
+            places.iter().map(|place| format!("{},{}", self.x(place.0), self.y(place.1))).collect();
         let _ = writeln!(
             self.svg,
             "<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" stroke-linejoin=\"round\" \
@@ -140,8 +141,8 @@ impl Picture {
     /// The area between two edges: where each place lies, below and above.
     pub fn band(&mut self, places: &[(f64, f64, f64)], colour: usize) {
         let point = |x: f64, y: f64| format!("{},{}", self.x(x), self.y(y));
-        let low = places.iter().map(|it| point(it.0, it.1));
-        let high = places.iter().rev().map(|it| point(it.0, it.2));
+        let low = places.iter().map(|place| point(place.0, place.1));
+        let high = places.iter().rev().map(|place| point(place.0, place.2));
         let points: Vec<String> = low.chain(high).collect();
         let _ = writeln!(
             self.svg,
@@ -165,7 +166,7 @@ impl Picture {
 
     pub fn points(&mut self, places: &[(f64, f64)], colour: usize) {
         // One path of dots is a third of as many circles.
-        let dot = |it: &(f64, f64)| format!("M{},{}h0", self.x(it.0), self.y(it.1));
+        let dot = |entry: &(f64, f64)| format!("M{},{}h0", self.x(entry.0), self.y(entry.1));
         let dots: String = places.iter().map(dot).collect();
         let _ = writeln!(
             self.svg,

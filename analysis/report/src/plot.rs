@@ -17,7 +17,7 @@ use crate::picture::Picture;
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PlotForm {
     /// Lines over the first column.
     Line,
     /// Points over the first column.
@@ -28,22 +28,22 @@ pub enum Kind {
     Histogram,
 }
 
-impl Kind {
+impl PlotForm {
     /// All of them, by the words that choose them.
-    pub const ALL: [(&'static str, Kind); 4] = [
-        ("line", Kind::Line),
-        ("points", Kind::Points),
-        ("bars", Kind::Bars),
-        ("histogram", Kind::Histogram),
+    pub const ALL: [(&'static str, PlotForm); 4] = [
+        ("line", PlotForm::Line),
+        ("points", PlotForm::Points),
+        ("bars", PlotForm::Bars),
+        ("histogram", PlotForm::Histogram),
     ];
 }
 
-impl FromStr for Kind {
+impl FromStr for PlotForm {
     type Err = String;
 
-    fn from_str(word: &str) -> Result<Kind, String> {
-        let found = Kind::ALL.into_iter().find(|(known, _)| *known == word);
-        let words = || Kind::ALL.map(|(known, _)| known).join(", ");
+    fn from_str(word: &str) -> Result<PlotForm, String> {
+        let found = PlotForm::ALL.into_iter().find(|(known, _)| *known == word);
+        let words = || PlotForm::ALL.map(|(known, _)| known).join(", ");
         found.map(|(_, kind)| kind).ok_or_else(|| format!("expected one of {}", words()))
     }
 }
@@ -52,7 +52,7 @@ impl FromStr for Kind {
 #[derive(Debug, Clone)]
 pub struct Plot {
     /// None: as the columns suggest.
-    pub kind: Option<Kind>,
+    pub kind: Option<PlotForm>,
     /// What stands above it.
     pub title: String,
     /// Its size, in pixels.
@@ -95,7 +95,7 @@ pub async fn plot(engine: &Engine, sql: &str, plot: &Plot) -> Result<String, Rep
     crate::views::read_only(&planned, sql)?;
     let rows = engine.context().execute_logical_plan(planned).await?;
     let schema = rows.schema().as_arrow().clone();
-    let shape = Shape::of(&schema, plot.kind)?;
+    let shape = PlotColumns::choose(&schema, plot.kind)?;
     let mut stream = rows.execute_stream().await?;
     let mut data = Data::new(&shape, plot.points);
     while let Some(batch) = stream.next().await {
@@ -105,8 +105,8 @@ pub async fn plot(engine: &Engine, sql: &str, plot: &Plot) -> Result<String, Rep
 }
 
 /// Which columns are drawn as what.
-struct Shape {
-    kind: Kind,
+struct PlotColumns {
+    kind: PlotForm,
     ys: Vec<usize>,
 }
 
@@ -114,8 +114,8 @@ fn is_time(ty: &DataType) -> bool {
     matches!(ty, DataType::Timestamp(..))
 }
 
-impl Shape {
-    fn of(schema: &Schema, kind: Option<Kind>) -> Result<Shape, ReportError> {
+impl PlotColumns {
+    fn choose(schema: &Schema, kind: Option<PlotForm>) -> Result<PlotColumns, ReportError> {
         let not = |why: &str| Err(ReportError::NotDrawn(why.to_owned()));
         let ty = |at: usize| schema.field(at).data_type();
         let count = schema.fields().len();
@@ -124,16 +124,18 @@ impl Shape {
         let kind = match kind {
             Some(kind) => kind,
             None if count == 0 => return not("a plot needs a SELECT with columns"),
-            None if count == 1 && numbers.len() == 1 => Kind::Histogram,
-            None if is_time(ty(0)) || numbers.first() == Some(&0) => Kind::Line,
-            None => Kind::Bars,
+            None if count == 1 && numbers.len() == 1 => PlotForm::Histogram,
+            None if is_time(ty(0)) || numbers.first() == Some(&0) => PlotForm::Line,
+            None => PlotForm::Bars,
         };
         let shape = match kind {
-            Kind::Histogram => Shape { kind, ys: numbers.into_iter().take(1).collect() },
-            Kind::Bars => Shape { kind, ys: (1..count).filter(is_number).take(1).collect() },
-            Kind::Line | Kind::Points if is_time(ty(0)) || is_number(&0) => {
+            PlotForm::Histogram => PlotColumns { kind, ys: numbers.into_iter().take(1).collect() },
+            PlotForm::Bars => {
+                PlotColumns { kind, ys: (1..count).filter(is_number).take(1).collect() }
+            }
+            PlotForm::Line | PlotForm::Points if is_time(ty(0)) || is_number(&0) => {
                 let ys = (1..count).filter(is_number).take(SERIES).collect();
-                Shape { kind, ys }
+                PlotColumns { kind, ys }
             }
             _ => return not("lines and points need a time or a number in the first column"),
         };
@@ -205,20 +207,20 @@ fn extremes(run: &[(f64, f64)], out: &mut Vec<(f64, f64)>) {
 }
 
 impl Data {
-    fn new(shape: &Shape, points: usize) -> Data {
+    fn new(shape: &PlotColumns, points: usize) -> Data {
         let series = shape.ys.iter().map(|_| Thinned::new(points)).collect();
         Data { words: Vec::new(), more: 0, sketch: Sketch::default(), series }
     }
 
-    fn add(&mut self, batch: &RecordBatch, shape: &Shape) -> Result<(), ReportError> {
+    fn add(&mut self, batch: &RecordBatch, shape: &PlotColumns) -> Result<(), ReportError> {
         let floats = |at: usize| cast(batch.column(at), &DataType::Float64);
         match shape.kind {
-            Kind::Histogram => {
+            PlotForm::Histogram => {
                 let values = floats(shape.ys[0])?;
                 let values = values.as_primitive::<Float64Type>();
-                values.iter().flatten().for_each(|it| self.sketch.add(it));
+                values.iter().flatten().for_each(|value| self.sketch.add(value));
             }
-            Kind::Bars => {
+            PlotForm::Bars => {
                 let options = FormatOptions::new();
                 let words = ArrayFormatter::try_new(batch.column(0).as_ref(), &options)?;
                 let values = floats(shape.ys[0])?;
@@ -232,7 +234,7 @@ impl Data {
                     self.words.push((words.value(row).to_string(), value));
                 }
             }
-            Kind::Line | Kind::Points => {
+            PlotForm::Line | PlotForm::Points => {
                 let x = batch.column(0);
                 let x = match is_time(x.data_type()) {
                     // In ns, without what a float cannot hold of the epoch: later, from the first on.
@@ -250,7 +252,7 @@ impl Data {
                         if x.is_null(row) || values.is_null(row) || !values.value(row).is_finite() {
                             continue;
                         }
-                        let x = int.as_ref().map_or(real.value(row), |it| it.value(row) as f64);
+                        let x = int.as_ref().map_or(real.value(row), |int| int.value(row) as f64);
                         series.add((x, values.value(row)));
                     }
                 }
@@ -259,26 +261,31 @@ impl Data {
         Ok(())
     }
 
-    fn svg(mut self, schema: &Schema, shape: &Shape, plot: &Plot) -> Result<String, ReportError> {
+    fn svg(
+        mut self,
+        schema: &Schema,
+        shape: &PlotColumns,
+        plot: &Plot,
+    ) -> Result<String, ReportError> {
         let unit = |at: usize| schema.field(at).metadata().get("unit").cloned().unwrap_or_default();
         let name = |at: usize| schema.field(at).name().clone();
         let y_unit = unit(shape.ys[0]);
         let mut picture = Picture::new(&plot.title, plot.width, plot.height);
         match shape.kind {
-            Kind::Histogram => {
-                let Some(histogram) = Histogram::of(&self.sketch, 60, None) else {
+            PlotForm::Histogram => {
+                let Some(histogram) = Histogram::from_sketch(&self.sketch, 60, None) else {
                     return Err(ReportError::NotDrawn("there are no values to draw".to_owned()));
                 };
                 let bins = &histogram.bins;
-                let most = bins.iter().map(|it| it.count).max().unwrap_or(0) as f64;
+                let most = bins.iter().map(|bin| bin.count).max().unwrap_or(0) as f64;
                 let y = Axis::linear(0.0, most);
                 let (first, last) = (bins[0].from, bins[bins.len() - 1].to);
                 let x = match histogram.scale {
-                    ppt_query::stats::Scale::Logarithmic => Axis::log(first, last),
-                    ppt_query::stats::Scale::Linear => Axis::linear(first, last),
+                    ppt_query::stats::BinScale::Logarithmic => Axis::log(first, last),
+                    ppt_query::stats::BinScale::Linear => Axis::linear(first, last),
                 };
                 picture.axes(&x, &y, &y_unit, "");
-                for bin in bins.iter().filter(|it| it.count > 0) {
+                for bin in bins.iter().filter(|bin| bin.count > 0) {
                     let (from, to) = (x.place(bin.from), x.place(bin.to));
                     picture.bar(from, to - from, y.place(bin.count as f64), 0);
                 }
@@ -288,8 +295,9 @@ impl Data {
                 };
                 picture.names(&scaled(name(shape.ys[0]), &x), &count);
             }
-            Kind::Bars => {
-                let values = || self.words.iter().map(|it| it.1).filter(|it| it.is_finite());
+            PlotForm::Bars => {
+                let values =
+                    || self.words.iter().map(|entry| entry.1).filter(|value| value.is_finite());
                 if values().next().is_none() {
                     return Err(ReportError::NotDrawn("there are no values to draw".to_owned()));
                 }
@@ -308,30 +316,32 @@ impl Data {
                 }
                 picture.names(&below, &name(shape.ys[0]));
             }
-            Kind::Line | Kind::Points => {
+            PlotForm::Line | PlotForm::Points => {
                 self.series.iter_mut().for_each(Thinned::close);
-                let points = || self.series.iter().flat_map(|it| &it.points);
-                let Some(first) = points().map(|it| it.0).reduce(f64::min) else {
+                let points = || self.series.iter().flat_map(|thinned| &thinned.points);
+                let Some(first) = points().map(|point| point.0).reduce(f64::min) else {
                     return Err(ReportError::NotDrawn("there are no values to draw".to_owned()));
                 };
                 let time = is_time(schema.field(0).data_type());
                 // Times are told from the first one on.
                 let origin = if time { first } else { 0.0 };
-                let last = points().map(|it| it.0).fold(first, f64::max);
+                let last = points().map(|point| point.0).fold(first, f64::max);
                 let x = Axis::linear(first - origin, last - origin);
-                let y = Axis::of(points().map(|it| it.1).collect::<Vec<_>>().into_iter());
+                let y =
+                    Axis::covering(points().map(|point| point.1).collect::<Vec<_>>().into_iter());
                 let x_unit = if time { "ns".to_owned() } else { unit(0) };
                 picture.axes(&x, &y, &x_unit, &y_unit);
                 for (at, series) in self.series.iter().enumerate() {
-                    let place = |it: &(f64, f64)| (x.place(it.0 - origin), y.place(it.1));
+                    let place = |entry: &(f64, f64)| (x.place(entry.0 - origin), y.place(entry.1));
                     let places: Vec<_> = series.points.iter().map(place).collect();
                     match shape.kind {
-                        Kind::Line => picture.line(&places, at),
+                        PlotForm::Line => picture.line(&places, at),
                         _ => picture.points(&places, at),
                     }
                 }
                 let below = if time { format!("{} (since the first)", name(0)) } else { name(0) };
-                let names: Vec<String> = shape.ys.iter().map(|&it| scaled(name(it), &y)).collect();
+                let names: Vec<String> =
+                    shape.ys.iter().map(|&index| scaled(name(index), &y)).collect();
                 match &names[..] {
                     [one] => picture.names(&below, one),
                     many => {

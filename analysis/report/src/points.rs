@@ -40,12 +40,12 @@ pub(crate) const MOST: usize = 40;
 pub fn svg(graph: &PointGraph) -> String {
     let mut drawn = VisualGraph::new(Orientation::LeftToRight);
     // Begins and ends of spans are no points.
-    let mut names: Vec<&str> = graph.points.iter().map(|it| it.name.as_str()).collect();
+    let mut names: Vec<&str> = graph.points.iter().map(|point| point.name.as_str()).collect();
     let edges = &graph.edges[..graph.edges.len().min(MOST)];
     if names.len() > MOST {
         names.clear();
     }
-    for name in edges.iter().flat_map(|it| [&it.from, &it.to]) {
+    for name in edges.iter().flat_map(|edge| [&edge.from, &edge.to]) {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }
@@ -58,7 +58,7 @@ pub fn svg(graph: &PointGraph) -> String {
     let nodes: Vec<_> = names
         .iter()
         .map(|name| {
-            let frames = graph.points.iter().find(|it| it.name == *name);
+            let frames = graph.points.iter().find(|point| point.name == *name);
             let text = match frames {
                 Some(point) => format!("{name}\n{}", grouped(point.frames)),
                 None => (*name).to_owned(),
@@ -69,7 +69,7 @@ pub fn svg(graph: &PointGraph) -> String {
         })
         .collect();
     for edge in edges {
-        let place = |name: &str| names.iter().position(|it| *it == name);
+        let place = |name: &str| names.iter().position(|text| *text == name);
         let (Some(from), Some(to)) = (place(&edge.from), place(&edge.to)) else { continue };
         drawn.add_edge(Arrow::simple(&label(edge)), nodes[from], nodes[to]);
     }
@@ -101,7 +101,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ppt_query::graph::Point;
+    use ppt_query::graph::GraphPoint;
 
     use super::*;
 
@@ -124,7 +124,7 @@ mod tests {
         };
         PointGraph {
             points: (0..points)
-                .map(|it| Point { name: name(it), frames: 7, processes: 1 })
+                .map(|index| GraphPoint { name: name(index), frames: 7, processes: 1 })
                 .collect(),
             edges: edges.iter().map(edge).collect(),
             unmatched: Vec::new(),
@@ -139,7 +139,7 @@ mod tests {
     fn every_graph_is_drawn() {
         let all: Vec<(usize, usize)> =
             (0..6).flat_map(|from| (0..6).map(move |to| (from, to))).collect();
-        let long: Vec<(usize, usize)> = (0..60).map(|it| (it, (it + 1) % 60)).collect();
+        let long: Vec<(usize, usize)> = (0..60).map(|index| (index, (index + 1) % 60)).collect();
         let cases: [(usize, &[(usize, usize)]); 6] = [
             (0, &[]),
             (1, &[(0, 0)]),

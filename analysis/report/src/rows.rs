@@ -7,29 +7,32 @@ use ppt_query::{Engine, QueryError};
 use crate::error::ReportError;
 
 /// Rows of text; what is not there is empty.
-pub type Rows = Vec<Vec<String>>;
+pub type TextRows = Vec<Vec<String>>;
 
 /// All rows of an answer that is known to be short.
-pub async fn all(engine: &Engine, sql: &str) -> Result<Rows, ReportError> {
+pub async fn all(engine: &Engine, sql: &str) -> Result<TextRows, ReportError> {
     let batches = engine.sql(sql).await?.collect().await?;
     let mut rows = Vec::new();
     for batch in &batches {
-        rows.extend(of(batch)?);
+        rows.extend(from_batch(batch)?);
     }
     Ok(rows)
 }
 
 /// The rows of a batch.
-pub fn of(batch: &RecordBatch) -> Result<Rows, ReportError> {
+pub fn from_batch(batch: &RecordBatch) -> Result<TextRows, ReportError> {
     let options = FormatOptions::new().with_display_error(true);
     let columns = batch.columns().iter();
     let columns: Vec<_> = columns
         .map(|column| ArrayFormatter::try_new(column.as_ref(), &options))
         .collect::<Result<_, _>>()
         .map_err(|error| QueryError::Failed(error.to_string()))?;
-    let cell = |row: usize, column: usize| match batch.column(column).is_null(row) {
-        true => String::new(),
-        false => columns[column].value(row).to_string(),
+    let cell = |row: usize, column: usize| {
+        if batch.column(column).is_null(row) {
+            String::new()
+        } else {
+            columns[column].value(row).to_string()
+        }
     };
     Ok((0..batch.num_rows())
         .map(|row| (0..columns.len()).map(|column| cell(row, column)).collect())

@@ -6,7 +6,7 @@ use crate::axis::round_step;
 
 /// The time that charts show, in slices. ns since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct ChartSpan {
     /// The first and the last time that was taken.
     pub first: i64,
     pub last: i64,
@@ -21,12 +21,12 @@ pub struct Span {
 /// At most so many slices: a chart is about 1,000 pixels wide.
 const SLICES: f64 = 120.0;
 
-impl Span {
-    fn new(first: i64, last: i64) -> Span {
+impl ChartSpan {
+    fn new(first: i64, last: i64) -> ChartSpan {
         let every = (round_step((last as f64 - first as f64) / SLICES) as i64).max(1);
         let from = first.div_euclid(every) * every;
         let slices = (last.saturating_sub(from) / every) as usize + 1;
-        Span { first, last, from, every, slices }
+        ChartSpan { first, last, from, every, slices }
     }
 
     /// How long it is, in ns.
@@ -63,14 +63,17 @@ impl Span {
 
 /// The time that is shown: what was taken, as far as the listener's own times make it likely. A field
 /// that holds anything else but a time does not stretch all charts.
-pub fn shown(times: impl Iterator<Item = (i64, i64)>, drained: Option<(i64, i64)>) -> Option<Span> {
+pub fn shown(
+    times: impl Iterator<Item = (i64, i64)>,
+    drained: Option<(i64, i64)>,
+) -> Option<ChartSpan> {
     let taken = times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     let (first, last) = taken.or(drained)?;
-    let Some((from, to)) = drained else { return Some(Span::new(first, last)) };
+    let Some((from, to)) = drained else { return Some(ChartSpan::new(first, last)) };
     let slack = to.saturating_sub(from).max(1_000_000_000);
     let (least, most) = (from.saturating_sub(slack), to.saturating_add(slack));
     let first = first.clamp(least, most);
-    Some(Span::new(first, last.clamp(first, most)))
+    Some(ChartSpan::new(first, last.clamp(first, most)))
 }
 
 #[cfg(test)]
@@ -79,11 +82,11 @@ mod tests {
 
     #[test]
     fn slices_are_round_and_hold_everything() {
-        let span = Span::new(1_000_000_123, 6_000_000_000);
+        let span = ChartSpan::new(1_000_000_123, 6_000_000_000);
         assert_eq!(span.every, 50_000_000);
         assert_eq!((span.slice(span.first), span.slice(span.last)), (Some(0), Some(100)));
         assert!(span.slices <= 1 + SLICES as usize);
-        assert_eq!(Span::new(5, 5).slices, 1);
+        assert_eq!(ChartSpan::new(5, 5).slices, 1);
         assert_eq!(span.part(1), (1.0, 2.0));
         let (from, to) = span.part(0);
         assert!(from > 0.0 && from < 1e-5 && to == 1.0);
@@ -100,10 +103,10 @@ mod tests {
     #[test]
     fn a_wild_time_does_not_stretch_the_charts() {
         const S: i64 = 1_000_000_000;
-        let it = shown([(-7 * S, 110 * S)].into_iter(), Some((101 * S, 111 * S))).unwrap();
-        assert_eq!((it.first, it.last), (91 * S, 110 * S));
-        let it = shown([(100 * S, i64::MAX)].into_iter(), Some((101 * S, 111 * S))).unwrap();
-        assert_eq!((it.first, it.last), (100 * S, 121 * S));
+        let span = shown([(-7 * S, 110 * S)].into_iter(), Some((101 * S, 111 * S))).unwrap();
+        assert_eq!((span.first, span.last), (91 * S, 110 * S));
+        let span = shown([(100 * S, i64::MAX)].into_iter(), Some((101 * S, 111 * S))).unwrap();
+        assert_eq!((span.first, span.last), (100 * S, 121 * S));
         assert!(shown([].into_iter(), None).is_none());
     }
 }

@@ -103,14 +103,17 @@ impl Timeline {
             .map(|lane| {
                 let word = |bucket: &Bucket| u32::from(bucket.name) | u32::from(bucket.fill) << 8;
                 let of = |get: fn(&Bucket) -> u32| {
-                    bytes::words(&lane.buckets.iter().map(get).collect::<Vec<_>>())
+                    bytes::encode_words(&lane.buckets.iter().map(get).collect::<Vec<_>>())
                 };
-                let look: Vec<u8> =
-                    lane.buckets.iter().flat_map(|it| (word(it) as u16).to_le_bytes()).collect();
-                let longest: Vec<f32> = lane.buckets.iter().map(|it| it.longest).collect();
-                let busy = !lane.buckets.iter().all(|it| it.name == 0);
-                let states = lane.states.iter().any(|&it| it > 0);
-                let ticks = lane.ticks.iter().any(|&it| it > 0);
+                let look: Vec<u8> = lane
+                    .buckets
+                    .iter()
+                    .flat_map(|bucket| (word(bucket) as u16).to_le_bytes())
+                    .collect();
+                let longest: Vec<f32> = lane.buckets.iter().map(|bucket| bucket.longest).collect();
+                let busy = !lane.buckets.iter().all(|bucket| bucket.name == 0);
+                let states = lane.states.iter().any(|&byte| byte > 0);
+                let ticks = lane.ticks.iter().any(|&tick| tick > 0);
                 json!({
                     "host": lane.host, "pid": lane.pid, "tid": lane.tid, "name": lane.name,
                     "spans": lane.spans,
@@ -119,7 +122,7 @@ impl Timeline {
                     "count": if busy { of(|it| it.count) } else { String::new() },
                     "longest": if busy { bytes::floats(&longest) } else { String::new() },
                     "states": if states { bytes::base64(&lane.states) } else { String::new() },
-                    "ticks": if ticks { bytes::words(&lane.ticks) } else { String::new() },
+                    "ticks": if ticks { bytes::encode_words(&lane.ticks) } else { String::new() },
                 })
             })
             .collect();

@@ -1,36 +1,38 @@
 //! When frames were, and whose: what the columns are called.
 
-use ppt_query::Table;
+use ppt_query::CaptureTable;
 use ppt_query::datafusion::functions::core::expr_fn::coalesce;
 use ppt_query::datafusion::logical_expr::Expr;
 use ppt_query::datafusion::prelude::ident;
 
 /// The columns that say when a frame was: when it was taken, and when the listener had it.
-pub fn time_columns(table: &dyn Table) -> impl Iterator<Item = String> {
-    use ppt_query::{Bounded, Number};
+pub fn time_columns(table: &dyn CaptureTable) -> impl Iterator<Item = String> {
+    use ppt_query::{Bounded, BoundedNumber};
     let schema = table.schema().clone();
     let find = move |number| {
-        (0..schema.fields().len()).find(|&it| table.bounded(it) == Some(Bounded::Number(number)))
+        (0..schema.fields().len())
+            .find(|&index| table.bounded(index) == Some(Bounded::Number(number)))
     };
-    let found: Vec<usize> = [Number::Ts, Number::Drained].into_iter().filter_map(find).collect();
+    let found: Vec<usize> =
+        [BoundedNumber::Ts, BoundedNumber::Drained].into_iter().filter_map(find).collect();
     let schema = table.schema().clone();
-    found.into_iter().map(move |it| schema.field(it).name().clone())
+    found.into_iter().map(move |index| schema.field(index).name().clone())
 }
 
 /// When a frame was.
-pub fn time_of(table: &dyn Table) -> Expr {
+pub fn time_of(table: &dyn CaptureTable) -> Expr {
     coalesce(time_columns(table).map(ident).collect())
 }
 
 /// By time, and then by the numbers of the frames: the same order each time.
-pub fn order(table: &dyn Table) -> Vec<ppt_query::datafusion::logical_expr::SortExpr> {
-    use ppt_query::{Bounded, Number};
+pub fn order(table: &dyn CaptureTable) -> Vec<ppt_query::datafusion::logical_expr::SortExpr> {
+    use ppt_query::{Bounded, BoundedNumber};
     let schema = table.schema();
-    let standard = [Number::Ring, Number::Seqno].into_iter().filter_map(|number| {
-        let is_it = |it: &usize| table.bounded(*it) == Some(Bounded::Number(number));
+    let standard = [BoundedNumber::Ring, BoundedNumber::Seqno].into_iter().filter_map(|number| {
+        let is_it = |index: &usize| table.bounded(*index) == Some(Bounded::Number(number));
         (0..schema.fields().len()).find(is_it)
     });
-    let named = standard.map(|it| ident(schema.field(it).name().as_str()).sort(true, false));
+    let named = standard.map(|index| ident(schema.field(index).name().as_str()).sort(true, false));
     std::iter::once(time_of(table).sort(true, false)).chain(named).collect()
 }
 
@@ -44,14 +46,18 @@ pub fn at(ns: i64) -> Expr {
 }
 
 /// What the columns of the host, the process and the thread are called.
-pub fn standard(table: &dyn Table) -> [String; 3] {
-    use ppt_query::{Bounded, Number, Word};
+pub fn standard(table: &dyn CaptureTable) -> [String; 3] {
+    use ppt_query::{Bounded, BoundedNumber, BoundedText};
     let schema = table.schema();
-    let what =
-        [Bounded::Word(Word::Host), Bounded::Number(Number::Pid), Bounded::Number(Number::Tid)];
+    let what = [
+        Bounded::Word(BoundedText::Host),
+        Bounded::Number(BoundedNumber::Pid),
+        Bounded::Number(BoundedNumber::Tid),
+    ];
     let names = ["host", "pid", "tid"];
     std::array::from_fn(|which| {
-        let found = (0..schema.fields().len()).find(|&it| table.bounded(it) == Some(what[which]));
-        found.map_or(names[which].to_owned(), |it| schema.field(it).name().clone())
+        let found =
+            (0..schema.fields().len()).find(|&index| table.bounded(index) == Some(what[which]));
+        found.map_or(names[which].to_owned(), |found| schema.field(found).name().clone())
     })
 }

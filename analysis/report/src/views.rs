@@ -5,25 +5,25 @@ use ppt_query::datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use ppt_query::{Engine, QueryError, parsed, prepared};
 
 use crate::error::ReportError;
-use crate::rows::{self, Rows};
+use crate::rows::{self, TextRows};
 
 /// Rows of a section.
 pub const MOST: usize = 500;
 
 /// An answer.
 #[derive(Debug)]
-pub struct View {
+pub struct ReportView {
     pub name: String,
     pub columns: Vec<String>,
     /// How many of the first columns hold words.
     pub numeric: Vec<bool>,
-    pub rows: Rows,
+    pub rows: TextRows,
     /// Whether there are more rows.
     pub cut: bool,
 }
 
 /// Answers every statement of `text`: SELECTs, and views, which later statements may use.
-pub async fn all(engine: &Engine, text: &str) -> Result<Vec<View>, ReportError> {
+pub async fn all(engine: &Engine, text: &str) -> Result<Vec<ReportView>, ReportError> {
     let mut views = Vec::new();
     for statement in parsed(&prepared(text)?)? {
         let shown = statement.to_string();
@@ -46,15 +46,15 @@ pub async fn all(engine: &Engine, text: &str) -> Result<Vec<View>, ReportError> 
         let batches = rows.limit(0, Some(MOST + 1))?.collect().await?;
         let mut texts = Vec::new();
         for batch in &batches {
-            texts.extend(rows::of(batch)?);
+            texts.extend(rows::from_batch(batch)?);
         }
         let cut = texts.len() > MOST;
         texts.truncate(MOST);
         let fields = schema.fields().iter();
-        views.push(View {
+        views.push(ReportView {
             name,
-            columns: fields.clone().map(|it| it.name().clone()).collect(),
-            numeric: fields.map(|it| it.data_type().is_numeric()).collect(),
+            columns: fields.clone().map(|field| field.name().clone()).collect(),
+            numeric: fields.map(|field| field.data_type().is_numeric()).collect(),
             rows: texts,
             cut,
         });

@@ -8,44 +8,45 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use made::Shop;
-use ppt_query::{CaptureSet, Engine, Options};
+use ppt_query::{CaptureSet, Engine, EngineOptions};
 use ppt_report::{Ask, Facts, Plot, ReportError};
 
 const HOSTILE: &str =
     "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>";
 
-struct Made {
+struct MadePage {
     folder: tempfile::TempDir,
     captured: u64,
     engine: Engine,
 }
 
-fn engine(shop: &Shop) -> Made {
+fn engine(shop: &Shop) -> MadePage {
     let mut bytes = Vec::new();
     let captured = made::write(shop, &mut bytes);
     engine_of(&bytes, captured)
 }
 
 /// A capture of everything that is told beside plain frames.
-fn kinds(text: &str) -> Made {
+fn kinds(text: &str) -> MadePage {
     let (bytes, captured) = every::write(text);
     engine_of(&bytes, captured)
 }
 
-fn engine_of(bytes: &[u8], captured: u64) -> Made {
+fn engine_of(bytes: &[u8], captured: u64) -> MadePage {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shop.bin");
     std::fs::write(&path, bytes).unwrap();
     let set = CaptureSet::open(&[path]).unwrap();
-    let engine = Engine::new(set, &Options { threads: 2, ..Options::default() }).unwrap();
-    Made { folder, captured, engine }
+    let engine =
+        Engine::new(set, &EngineOptions { threads: 2, ..EngineOptions::default() }).unwrap();
+    MadePage { folder, captured, engine }
 }
 
 fn wait<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Runtime::new().unwrap().block_on(work)
 }
 
-fn page_with(made: &Made, views: Option<&str>) -> Result<String, ReportError> {
+fn page_with(made: &MadePage, views: Option<&str>) -> Result<String, ReportError> {
     let ask = Ask {
         command: "ppt report shop.bin -o report.html".to_owned(),
         views: views.map(str::to_owned),
@@ -54,7 +55,7 @@ fn page_with(made: &Made, views: Option<&str>) -> Result<String, ReportError> {
     Ok(ppt_report::page(&wait(Facts::gather(&made.engine, &ask))?))
 }
 
-fn page(shop: &Shop) -> (Made, String) {
+fn page(shop: &Shop) -> (MadePage, String) {
     let made = engine(shop);
     let page = page_with(&made, None).unwrap();
     (made, page)
@@ -128,7 +129,7 @@ fn a_reader_meets_everything_in_its_order() {
 }
 
 /// All rows of an answer, as text.
-fn asked(made: &Made, sql: &str) -> Vec<Vec<String>> {
+fn asked(made: &MadePage, sql: &str) -> Vec<Vec<String>> {
     let rows = wait(async { made.engine.sql(sql).await.unwrap().collect().await.unwrap() });
     let mut all = Vec::new();
     for batch in &rows {
@@ -228,7 +229,7 @@ fn spans_chains_counters_and_the_kernel_are_told_as_sql_tells_them() {
     // What the kernel says of threads and calls.
     let threads = cells(part(&page, "<figcaption>Threads", "</figure>"));
     for row in asked(&made, "SELECT DISTINCT tid FROM thread_states WHERE tid > 0") {
-        let told = threads.iter().find(|it| it[1] == row[0]).unwrap();
+        let told = threads.iter().find(|thread| thread[1] == row[0]).unwrap();
         for (place, state) in [(3, "running"), (4, "runnable"), (5, "blocked"), (6, "unknown")] {
             let sql = format!(
                 "SELECT coalesce(sum(dur), 0) FROM thread_states WHERE tid = {} AND state = '{state}'",
@@ -258,12 +259,12 @@ fn where_the_slowest_were_adds_up() {
     for (figure, name) in figures.iter().zip(["request", "job.handle"]) {
         let figure = &figure[..figure.find("</figure>").unwrap()];
         let slow = wait(made.engine.why_each(20)).unwrap().slowest;
-        let slow: Vec<_> = slow.into_iter().filter(|it| it.name == name).collect();
+        let slow: Vec<_> = slow.into_iter().filter(|slow| slow.name == name).collect();
         let rows: Vec<&str> = figure.split("<tr").skip(2).collect();
         assert_eq!((rows.len(), slow.len()), (20, 20), "{name}");
-        let longest = slow.iter().map(|it| it.dur).max().unwrap() as f64;
+        let longest = slow.iter().map(|slow| slow.dur).max().unwrap() as f64;
         for (row, slow) in rows.iter().zip(&slow) {
-            let width = |it: &str| it[..it.find('%').unwrap()].parse::<f64>().unwrap();
+            let width = |text: &str| text[..text.find('%').unwrap()].parse::<f64>().unwrap();
             let bars = row.split(" width=\"").skip(2).map(width).sum::<f64>();
             let whole = slow.dur as f64 / longest * 100.0;
             assert!((bars - whole).abs() < 0.1, "{bars} of {whole}: {row}");
@@ -359,12 +360,12 @@ fn plots_are_drawn_as_their_columns_suggest() {
 fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];
-    let all = std::env::split_paths(&path).flat_map(|it| names.map(|name| it.join(name)));
-    all.into_iter().find(|it| it.is_file())
+    let all = std::env::split_paths(&path).flat_map(|path| names.map(|name| path.join(name)));
+    all.into_iter().find(|path| path.is_file())
 }
 
 /// What a browser makes of the page, once its scripts have run.
-fn seen(browser: &Path, made: &Made, page: &str) -> String {
+fn seen(browser: &Path, made: &MadePage, page: &str) -> String {
     let file = made.folder.path().join("page.html");
     std::fs::write(&file, page).unwrap();
     let output = Command::new(browser)

@@ -9,13 +9,13 @@ use crate::Budget;
 const BITS: u32 = 14;
 const REGISTERS: usize = 1 << BITS;
 /// Approximate overhead of a value in bytes, without its own heap memory.
-const EACH: usize = 2 * size_of::<Identity>();
+const EACH: usize = 2 * size_of::<DistinctValue>();
 /// Bytes that are taken from the budget at a time.
 const STEP: usize = 1 << 14;
 
 /// A value as it is compared for distinctness.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Identity {
+pub enum DistinctValue {
     /// A whole number.
     Number(i128),
     /// Text, or any other bytes.
@@ -47,7 +47,7 @@ pub struct Distinct {
 
 #[derive(Debug)]
 enum DistinctSet {
-    All(HashSet<Identity>),
+    All(HashSet<DistinctValue>),
     /// HyperLogLog (Flajolet and others): for each register, the longest run of zeros of a hash,
     /// plus 1.
     Registers(Box<[u8; REGISTERS]>),
@@ -62,15 +62,15 @@ impl Distinct {
     }
 
     /// Adds a value.
-    pub fn push(&mut self, value: Identity) {
+    pub fn push(&mut self, value: DistinctValue) {
         self.values += 1;
         self.is_zero &= match &value {
-            Identity::Number(number) => *number == 0,
-            Identity::Bytes(bytes) => bytes.iter().all(|&byte| byte == 0),
+            DistinctValue::Number(number) => *number == 0,
+            DistinctValue::Bytes(bytes) => bytes.iter().all(|&byte| byte == 0),
         };
         match &mut self.known {
             DistinctSet::All(known) => {
-                let bytes = EACH + if let Identity::Bytes(it) = &value { it.len() } else { 0 };
+                let bytes = EACH + if let DistinctValue::Bytes(it) = &value { it.len() } else { 0 };
                 if known.insert(value) {
                     self.taken += bytes;
                     self.make_room();
@@ -182,7 +182,7 @@ fn reach(ours: &mut [u8; REGISTERS], theirs: &[u8; REGISTERS]) {
     ours.iter_mut().zip(theirs).for_each(|(one, two)| *one = (*one).max(*two));
 }
 
-fn add(registers: &mut [u8; REGISTERS], value: &Identity) {
+fn add(registers: &mut [u8; REGISTERS], value: &DistinctValue) {
     // The keys are fixed, because all parts must hash alike.
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
@@ -197,7 +197,7 @@ fn add(registers: &mut [u8; REGISTERS], value: &Identity) {
 fn estimate(registers: &[u8; REGISTERS]) -> f64 {
     const MOST: usize = (64 - BITS) as usize + 1;
     let mut counts = [0u32; MOST + 1];
-    registers.iter().for_each(|&it| counts[usize::from(it).min(MOST)] += 1);
+    registers.iter().for_each(|&byte| counts[usize::from(byte).min(MOST)] += 1);
     let all = REGISTERS as f64;
     let mut sum = all * tau(1.0 - f64::from(counts[MOST]) / all);
     for &count in counts[1..MOST].iter().rev() {
@@ -243,19 +243,19 @@ fn tau(mut x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn number(value: u64) -> Identity {
-        Identity::Number(value.into())
+    fn number(value: u64) -> DistinctValue {
+        DistinctValue::Number(value.into())
     }
 
     #[test]
     fn what_fits_is_exact() {
         let budget = Budget::new(1 << 20);
         let mut all = Distinct::new(&budget);
-        (0..3000).for_each(|it| all.push(number(it % 1000)));
-        all.push(Identity::Bytes(b"a".as_slice().into()));
+        (0..3000).for_each(|n| all.push(number(n % 1000)));
+        all.push(DistinctValue::Bytes(b"a".as_slice().into()));
         all.push_nulls(4);
         let mut other = Distinct::new(&budget);
-        (500..1500).for_each(|it| other.push(number(it)));
+        (500..1500).for_each(|n| other.push(number(n)));
         assert_eq!(all.count_with(&other), DistinctCount { count: 1501, exact: true });
         all.join(other);
         assert_eq!(all.count(), DistinctCount { count: 1501, exact: true });
@@ -291,7 +291,9 @@ mod tests {
     fn its_memory_does_not_grow() {
         let budget = Budget::new(1 << 16);
         let mut all = Distinct::new(&budget);
-        (0..100_000).for_each(|it| all.push(Identity::Bytes(it.to_string().into_bytes().into())));
+        (0..100_000).for_each(|number| {
+            all.push(DistinctValue::Bytes(number.to_string().into_bytes().into()));
+        });
         assert!(!all.count().exact);
         assert!(budget.take(1 << 16), "values are let go of");
     }

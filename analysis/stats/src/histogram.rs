@@ -4,7 +4,7 @@ use crate::sketch::{Sketch, middle};
 
 /// The widths of bins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
+pub enum BinScale {
     /// All bins are equally wide.
     Linear,
     /// Each bin is wider than the previous one by a constant factor.
@@ -26,7 +26,7 @@ pub struct Bin {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     /// The widths of bins.
-    pub scale: Scale,
+    pub scale: BinScale,
     /// Whether values are whole numbers and each bin holds equally many of them.
     pub whole: bool,
     /// The bins in order, without gaps.
@@ -49,46 +49,46 @@ const FEW: u64 = 50;
 impl Histogram {
     /// At most `bins` bins of all values; None without a finite value. If no scale is given, the
     /// data determine it.
-    pub fn of(sketch: &Sketch, bins: usize, scale: Option<Scale>) -> Option<Histogram> {
-        let finite = |it: &(f64, f64, u64)| it.0.is_finite() && it.1.is_finite();
+    pub fn from_sketch(sketch: &Sketch, bins: usize, scale: Option<BinScale>) -> Option<Histogram> {
+        let finite = |entry: &(f64, f64, u64)| entry.0.is_finite() && entry.1.is_finite();
         let buckets = || sketch.buckets().filter(finite);
         let (first, last) = (buckets().next()?, buckets().last()?);
         let (least, greatest) = (middle(first.0, first.1), middle(last.0, last.1));
         let scale = match scale {
-            Some(Scale::Linear) => Scale::Linear,
-            _ if least <= 0.0 => Scale::Linear,
-            Some(Scale::Logarithmic) => Scale::Logarithmic,
-            None if greatest / least >= WIDE => Scale::Logarithmic,
-            None => Scale::Linear,
+            Some(BinScale::Linear) => BinScale::Linear,
+            _ if least <= 0.0 => BinScale::Linear,
+            Some(BinScale::Logarithmic) => BinScale::Logarithmic,
+            None if greatest / least >= WIDE => BinScale::Logarithmic,
+            None => BinScale::Linear,
         };
-        let all_whole = buckets().all(|it| middle(it.0, it.1).fract() == 0.0);
+        let all_whole = buckets().all(|bucket| middle(bucket.0, bucket.1).fract() == 0.0);
         let mut bins = bins.max(1);
         let (from, to) = match scale {
             // Each bin holds equally many whole numbers.
-            Scale::Linear if all_whole => {
+            BinScale::Linear if all_whole => {
                 let count = greatest - least + 1.0;
                 let each = (count / bins as f64).ceil();
                 bins = (count / each).ceil() as usize;
                 (least, least + each * bins as f64)
             }
-            Scale::Linear => (least, if greatest > least { greatest } else { least + 1.0 }),
-            Scale::Logarithmic => (least.ln(), greatest.ln()),
+            BinScale::Linear => (least, if greatest > least { greatest } else { least + 1.0 }),
+            BinScale::Logarithmic => (least.ln(), greatest.ln()),
         };
         let width = ((to - from) / bins as f64).max(f64::MIN_POSITIVE);
         let edge = |index: usize| {
             let edge = from + width * index as f64;
-            if scale == Scale::Logarithmic { edge.exp() } else { edge }
+            if scale == BinScale::Logarithmic { edge.exp() } else { edge }
         };
         let bin = |index| Bin { from: edge(index), to: edge(index + 1), count: 0 };
         let mut all: Vec<Bin> = (0..bins).map(bin).collect();
         for (low, high, count) in buckets() {
             let value = middle(low, high);
-            let place = if scale == Scale::Logarithmic { value.ln() } else { value };
+            let place = if scale == BinScale::Logarithmic { value.ln() } else { value };
             // The greatest value belongs to the last bin.
             all[(((place - from) / width) as usize).min(bins - 1)].count += count;
         }
         let modes = modes(&all);
-        let whole = all_whole && scale == Scale::Linear;
+        let whole = all_whole && scale == BinScale::Linear;
         let infinite = sketch.count() - all.iter().map(|bin| bin.count).sum::<u64>();
         Some(Histogram { scale, whole, bins: all, infinite, modes })
     }
@@ -96,7 +96,7 @@ impl Histogram {
 
 /// Peaks separated by a valley, after smoothing over neighbours.
 fn modes(bins: &[Bin]) -> Vec<f64> {
-    let count = |index: usize| bins.get(index).map_or(0.0, |it| it.count as f64);
+    let count = |index: usize| bins.get(index).map_or(0.0, |bin| bin.count as f64);
     let smooth: Vec<f64> = (0..bins.len())
         .map(|at| (count(at.wrapping_sub(1)) + 2.0 * count(at) + count(at + 1)) / 4.0)
         .collect();
@@ -114,7 +114,7 @@ fn modes(bins: &[Bin]) -> Vec<f64> {
             }
             Some(_)
                 if valley <= VALLEY * height && height >= LOW * highest && {
-                    let peak = peaks.last().map_or(0.0, |&it| smooth[it]);
+                    let peak = peaks.last().map_or(0.0, |&peak| smooth[peak]);
                     valley <= VALLEY * peak
                 } =>
             {
@@ -127,11 +127,11 @@ fn modes(bins: &[Bin]) -> Vec<f64> {
             valley = if peak == at { height } else { valley.min(height) };
         }
     }
-    peaks.retain(|&it| smooth[it] >= LOW * highest);
-    if bins.iter().map(|it| it.count).sum::<u64>() < FEW {
+    peaks.retain(|&peak| smooth[peak] >= LOW * highest);
+    if bins.iter().map(|bin| bin.count).sum::<u64>() < FEW {
         peaks.truncate(1);
     }
-    let middle = |it: usize| bins[it].from + (bins[it].to - bins[it].from) / 2.0;
+    let middle = |index: usize| bins[index].from + (bins[index].to - bins[index].from) / 2.0;
     peaks.into_iter().map(middle).collect()
 }
 
@@ -142,13 +142,13 @@ mod tests {
     fn of(values: impl Iterator<Item = f64>) -> Histogram {
         let mut sketch = Sketch::default();
         values.for_each(|value| sketch.add(value));
-        Histogram::of(&sketch, 40, None).unwrap()
+        Histogram::from_sketch(&sketch, 40, None).unwrap()
     }
 
     /// A bell around `at`.
     fn bell(at: f64, width: f64) -> impl Iterator<Item = f64> {
-        (0..2000).map(move |it| {
-            let uniform = |k: u64| ((it * 7919 + k * 104_729) % 2000) as f64 / 2000.0;
+        (0..2000).map(move |number| {
+            let uniform = |k: u64| ((number * 7919 + k * 104_729) % 2000) as f64 / 2000.0;
             at + width * ((0..6).map(uniform).sum::<f64>() - 3.0)
         })
     }
@@ -157,7 +157,7 @@ mod tests {
     fn every_value_is_in_a_bin() {
         for histogram in [of(bell(100.0, 5.0)), of((1..5000).map(f64::from)), of([3.0].into_iter())]
         {
-            let all: u64 = histogram.bins.iter().map(|it| it.count).sum();
+            let all: u64 = histogram.bins.iter().map(|bin| bin.count).sum();
             assert!(all == 2000 || all == 4999 || all == 1, "{all}");
             assert!(histogram.bins.windows(2).all(|it| it[0].to == it[1].from));
         }
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn whole_numbers_have_bins_of_their_own() {
         let histogram = of([1.0, 2.0, 2.0, 4.0].into_iter());
-        let bins: Vec<_> = histogram.bins.iter().map(|it| (it.from, it.count)).collect();
+        let bins: Vec<_> = histogram.bins.iter().map(|bin| (bin.from, bin.count)).collect();
         assert_eq!(bins, [(1.0, 1), (2.0, 2), (3.0, 0), (4.0, 1)]);
     }
 
@@ -183,9 +183,9 @@ mod tests {
 
     #[test]
     fn the_data_say_which_scale() {
-        assert_eq!(of((0..20).map(|it| f64::from(1 << it))).scale, Scale::Logarithmic);
-        assert_eq!(of((0..20).map(f64::from)).scale, Scale::Linear);
-        assert_eq!(of([-5.0, 100_000.0].into_iter()).scale, Scale::Linear);
+        assert_eq!(of((0..20).map(|it| f64::from(1 << it))).scale, BinScale::Logarithmic);
+        assert_eq!(of((0..20).map(f64::from)).scale, BinScale::Linear);
+        assert_eq!(of([-5.0, 100_000.0].into_iter()).scale, BinScale::Linear);
     }
 
     #[test]

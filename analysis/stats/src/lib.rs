@@ -14,26 +14,26 @@ mod samples;
 mod sketch;
 mod summary;
 
-pub use distinct::{Distinct, DistinctCount, Identity};
-pub use histogram::{Bin, Histogram, Scale};
+pub use distinct::{Distinct, DistinctCount, DistinctValue};
+pub use histogram::{Bin, BinScale, Histogram};
 pub use quantile::quantile;
 pub use samples::{Budget, Samples};
 pub use sketch::Sketch;
-pub use summary::{Number, PERCENTILES, Summary};
+pub use summary::{PERCENTILES, Summary, SummaryNumber};
 
 /// A value of a column. NaN counts as missing.
-pub trait Value: Copy + PartialOrd + Send + 'static {
+pub trait ColumnValue: Copy + PartialOrd + Send + 'static {
     /// As a number for output, exact where it fits.
-    fn number(self) -> Number;
+    fn number(self) -> SummaryNumber;
     /// For arithmetic.
     fn float(self) -> f64;
     /// Whole values are summed without rounding.
     fn whole(self) -> Option<i128>;
 }
 
-impl Value for i64 {
-    fn number(self) -> Number {
-        Number::Whole(self.into())
+impl ColumnValue for i64 {
+    fn number(self) -> SummaryNumber {
+        SummaryNumber::Whole(self.into())
     }
     fn float(self) -> f64 {
         self as f64
@@ -43,9 +43,9 @@ impl Value for i64 {
     }
 }
 
-impl Value for u64 {
-    fn number(self) -> Number {
-        Number::Whole(self.into())
+impl ColumnValue for u64 {
+    fn number(self) -> SummaryNumber {
+        SummaryNumber::Whole(self.into())
     }
     fn float(self) -> f64 {
         self as f64
@@ -55,9 +55,9 @@ impl Value for u64 {
     }
 }
 
-impl Value for f64 {
-    fn number(self) -> Number {
-        Number::Real(self)
+impl ColumnValue for f64 {
+    fn number(self) -> SummaryNumber {
+        SummaryNumber::Real(self)
     }
     fn float(self) -> f64 {
         self

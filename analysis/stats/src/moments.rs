@@ -1,7 +1,7 @@
 //! Sums, means and squares of values.
 
-use crate::Value;
-use crate::summary::Number;
+use crate::ColumnValue;
+use crate::summary::SummaryNumber;
 
 /// Mean and sum of squares, which can be merged (Chan, Golub, LeVeque).
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,7 +28,7 @@ impl Default for Sum {
 }
 
 impl Sum {
-    fn add(&mut self, value: impl Value) {
+    fn add(&mut self, value: impl ColumnValue) {
         *self = match (*self, value.whole()) {
             (Sum::Whole(sum), Some(whole)) => Sum::Whole(sum.saturating_add(whole)),
             (sum, _) => Sum::Real(sum.float() + value.float()),
@@ -52,7 +52,7 @@ impl Sum {
 
 impl RunningMoments {
     /// The moments of `count` values, one of which is `least`.
-    pub fn new<T: Value>(
+    pub fn new<T: ColumnValue>(
         values: impl Iterator<Item = T> + Clone,
         count: u64,
         least: T,
@@ -63,7 +63,7 @@ impl RunningMoments {
         RunningMoments { count: count as f64, origin, mean, squares, sum }
     }
 
-    pub fn add(&mut self, value: impl Value) {
+    pub fn add(&mut self, value: impl ColumnValue) {
         self.sum.add(value);
         if self.count == 0.0 {
             self.origin = value.whole().unwrap_or_default();
@@ -95,22 +95,26 @@ impl RunningMoments {
 }
 
 /// The distance of a value from a whole one; exact before rounding if both are whole.
-pub(crate) fn from(origin: i128, value: impl Value) -> f64 {
+pub(crate) fn from(origin: i128, value: impl ColumnValue) -> f64 {
     value.whole().map_or(value.float(), |whole| (whole - origin) as f64)
 }
 
-pub(crate) fn number(sum: Sum) -> Number {
+pub(crate) fn number(sum: Sum) -> SummaryNumber {
     match sum {
-        Sum::Whole(sum) => Number::Whole(sum),
-        Sum::Real(sum) => Number::Real(sum),
+        Sum::Whole(sum) => SummaryNumber::Whole(sum),
+        Sum::Real(sum) => SummaryNumber::Real(sum),
     }
 }
 
 /// The mean of `count` values, which lies between `ends`.
-pub(crate) fn mean(sum: Sum, count: u64, ends: Option<(impl Value, impl Value)>) -> Option<Number> {
+pub(crate) fn mean(
+    sum: Sum,
+    count: u64,
+    ends: Option<(impl ColumnValue, impl ColumnValue)>,
+) -> Option<SummaryNumber> {
     let (least, greatest) = ends?;
     let mean = finite(sum.float() / count as f64)?;
-    Some(Number::Real(mean).within(least.number(), greatest.number()))
+    Some(SummaryNumber::Real(mean).within(least.number(), greatest.number()))
 }
 
 fn finite(value: f64) -> Option<f64> {
@@ -121,7 +125,7 @@ pub(crate) fn deviation(squares: f64, count: u64) -> Option<f64> {
     (count > 1).then(|| (squares / (count - 1) as f64).sqrt()).and_then(finite)
 }
 
-pub(crate) fn ends<T: Value>(mut values: impl Iterator<Item = T>) -> Option<(T, T)> {
+pub(crate) fn ends<T: ColumnValue>(mut values: impl Iterator<Item = T>) -> Option<(T, T)> {
     let first = values.next()?;
     let reach = |(least, greatest), value: T| {
         (if value < least { value } else { least }, if value > greatest { value } else { greatest })
@@ -130,16 +134,16 @@ pub(crate) fn ends<T: Value>(mut values: impl Iterator<Item = T>) -> Option<(T, 
 }
 
 /// Memory cannot hold as many values as it would take to overflow 128 bits.
-pub(crate) fn sum<T: Value>(values: impl Iterator<Item = T>, least: T) -> Sum {
+pub(crate) fn sum<T: ColumnValue>(values: impl Iterator<Item = T>, least: T) -> Sum {
     match least.whole() {
-        Some(_) => Sum::Whole(values.filter_map(Value::whole).sum()),
-        None => Sum::Real(values.map(Value::float).sum()),
+        Some(_) => Sum::Whole(values.filter_map(ColumnValue::whole).sum()),
+        None => Sum::Real(values.map(ColumnValue::float).sum()),
     }
 }
 
 /// The sum of squared deviations from the mean, and the mean, minus the origin. Whole values close
 /// to each other may all be the same float.
-pub(crate) fn squares<T: Value>(
+pub(crate) fn squares<T: ColumnValue>(
     values: impl Iterator<Item = T>,
     (sum, count): (Sum, u64),
     origin: i128,

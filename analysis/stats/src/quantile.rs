@@ -1,7 +1,7 @@
 //! Quantiles.
 
-use crate::Value;
-use crate::summary::Number;
+use crate::ColumnValue;
+use crate::summary::SummaryNumber;
 
 /// A quantile of sorted values, interpolated between neighbours as numpy does by default; None
 /// without values. `share` is 0 to 1.
@@ -15,14 +15,18 @@ pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
 
 /// Interpolates from one value to the next at `share`. Where floats cannot represent the values,
 /// the result is rounded to a whole number.
-pub(crate) fn between_values(below: impl Value, above: impl Value, share: f64) -> Number {
+pub(crate) fn between_values(
+    below: impl ColumnValue,
+    above: impl ColumnValue,
+    share: f64,
+) -> SummaryNumber {
     if let (Some(low), Some(high)) = (below.whole(), above.whole())
         && [below.number(), above.number()].iter().any(|number| number.beyond_floats().is_some())
     {
         let step = ((high - low) as f64 * share).round() as i128;
-        return Number::Whole((low + step).min(high));
+        return SummaryNumber::Whole((low + step).min(high));
     }
-    Number::Real(between(below.float(), above.float(), share))
+    SummaryNumber::Real(between(below.float(), above.float(), share))
 }
 
 /// Interpolates as numpy does.

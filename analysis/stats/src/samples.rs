@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-use crate::Value;
+use crate::ColumnValue;
 use crate::moments::{RunningMoments, deviation, ends, mean, number, squares, sum};
 use crate::quantile::between_values;
 use crate::sketch::Sketch;
-use crate::summary::{Number, PERCENTILES, Summary};
+use crate::summary::{PERCENTILES, Summary, SummaryNumber};
 
 /// Bytes that all columns together may take before sketches replace their values.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ impl Budget {
 
 /// The values of a column, in order of arrival.
 #[derive(Debug)]
-pub struct Samples<T: Value> {
+pub struct Samples<T: ColumnValue> {
     kept: KeptValues<T>,
     nulls: u64,
     budget: Budget,
@@ -63,7 +63,7 @@ const FEW: usize = 1024;
 /// Smaller batches go into a sketch value by value.
 const SINGLE: usize = 48;
 
-impl<T: Value> Samples<T> {
+impl<T: ColumnValue> Samples<T> {
     /// An empty collection.
     pub fn new(budget: &Budget) -> Samples<T> {
         Samples { kept: KeptValues::Values(Vec::new()), nulls: 0, budget: budget.clone() }
@@ -223,7 +223,7 @@ impl<T: Value> Samples<T> {
     }
 }
 
-impl<T: Value> Drop for Samples<T> {
+impl<T: ColumnValue> Drop for Samples<T> {
     fn drop(&mut self) {
         if let KeptValues::Values(values) = &self.kept {
             self.budget.give(values.capacity() * size_of::<T>());
@@ -231,7 +231,7 @@ impl<T: Value> Drop for Samples<T> {
     }
 }
 
-impl<T: Value> Sketched<T> {
+impl<T: ColumnValue> Sketched<T> {
     fn new() -> Self {
         Sketched { sketch: Sketch::default(), ends: None, moments: RunningMoments::default() }
     }
@@ -262,7 +262,7 @@ impl<T: Value> Sketched<T> {
             };
             self.reach(low, high);
             let before = self.sketch.count();
-            self.sketch.extend(there().map(Value::float));
+            self.sketch.extend(there().map(ColumnValue::float));
             let count = self.sketch.count() - before;
             none += values.len() as u64 - count;
             self.moments = self.moments.join(RunningMoments::new(there(), count, low));
@@ -290,13 +290,13 @@ impl<T: Value> Sketched<T> {
         Summary {
             count,
             nulls,
-            min: least.map(Value::number),
-            max: greatest.map(Value::number),
+            min: least.map(ColumnValue::number),
+            max: greatest.map(ColumnValue::number),
             sum: number(self.moments.sum),
             mean: mean(self.moments.sum, count, self.ends),
             sd: deviation(self.moments.squares, count),
             percentiles: PERCENTILES.map(|p| {
-                let quantile = Number::Real(self.sketch.quantile(p)?);
+                let quantile = SummaryNumber::Real(self.sketch.quantile(p)?);
                 Some(quantile.within(least?.number(), greatest?.number()))
             }),
             exact: false,
@@ -304,11 +304,11 @@ impl<T: Value> Sketched<T> {
     }
 }
 
-fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
+fn of_values<T: ColumnValue>(values: &mut [T], nulls: u64) -> Summary {
     let count = values.len() as u64;
     let Some((least, greatest)) = ends(values.iter().copied()) else {
         let percentiles = [None; 4];
-        let sum = Number::Whole(0);
+        let sum = SummaryNumber::Whole(0);
         let (min, max, mean, sd) = (None, None, None, None);
         return Summary { count, nulls, min, max, sum, mean, sd, percentiles, exact: true };
     };
@@ -329,7 +329,7 @@ fn of_values<T: Value>(values: &mut [T], nulls: u64) -> Summary {
 }
 
 /// Selects instead of sorting: each percentile among the values above the previous one.
-fn percentiles<T: Value>(values: &mut [T]) -> [Option<Number>; 4] {
+fn percentiles<T: ColumnValue>(values: &mut [T]) -> [Option<SummaryNumber>; 4] {
     let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
     let last = values.len() - 1;
     let (mut rest, mut offset) = (values, 0);
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
     use crate::quantile::between;
 
-    fn of<T: Value>(values: &[T], budget: usize) -> Summary {
+    fn of<T: ColumnValue>(values: &[T], budget: usize) -> Summary {
         let mut samples = Samples::new(&Budget::new(budget));
         values.iter().for_each(|&value| samples.push(value));
         samples.finish()
@@ -366,11 +366,15 @@ mod tests {
         let summary = of(&[3i64, 1, 4, 1, 5, 9, 2, 6], 1 << 20);
         assert_eq!(
             summary.percentiles,
-            [3.5, 6.8999999999999995, 8.79, 8.979000000000001].map(|it| Some(Number::Real(it)))
+            [3.5, 6.8999999999999995, 8.79, 8.979000000000001]
+                .map(|it| Some(SummaryNumber::Real(it)))
         );
-        assert_eq!((summary.mean_as_float(), summary.sum), (Some(3.875), Number::Whole(31)));
+        assert_eq!((summary.mean_as_float(), summary.sum), (Some(3.875), SummaryNumber::Whole(31)));
         assert!((summary.sd.unwrap() - 2.748376143938713).abs() < 1e-12);
-        assert_eq!((summary.min, summary.max), (Some(Number::Whole(1)), Some(Number::Whole(9))));
+        assert_eq!(
+            (summary.min, summary.max),
+            (Some(SummaryNumber::Whole(1)), Some(SummaryNumber::Whole(9)))
+        );
         assert!(summary.exact);
     }
 
@@ -379,12 +383,12 @@ mod tests {
         let none = of::<f64>(&[], 1 << 20);
         assert_eq!((none.count, none.mean, none.percentiles), (0, None, [None; 4]));
         let one = of(&[7u64], 1 << 20);
-        let seven = Some(Number::Real(7.0));
+        let seven = Some(SummaryNumber::Real(7.0));
         assert_eq!((one.mean, one.sd, one.percentiles), (seven, None, [seven; 4]));
         let nan = of(&[f64::NAN, 1.0], 1 << 20);
         assert_eq!((nan.count, nan.nulls), (1, 1));
         let huge = of(&[u64::MAX, u64::MAX], 1 << 20);
-        assert_eq!(huge.sum, Number::Whole(2 * i128::from(u64::MAX)));
+        assert_eq!(huge.sum, SummaryNumber::Whole(2 * i128::from(u64::MAX)));
     }
 
     #[test]
@@ -396,7 +400,7 @@ mod tests {
         for _ in 0..10 {
             let mut samples = Samples::new(&budget);
             let mut other = Samples::new(&budget);
-            (0..10_000i64).for_each(|it| samples.push(it));
+            (0..10_000i64).for_each(|number| samples.push(number));
             other.extend(&[1; 5000]);
             let mut third = Samples::new(&budget);
             third.extend(&[2; 500]);
@@ -426,13 +430,13 @@ mod tests {
     fn percentiles_beyond_floats_are_whole() {
         let first = (1u64 << 53) + 1;
         let exact = of(&[first; 3], 1 << 20);
-        let one = Some(Number::Whole(first.into()));
+        let one = Some(SummaryNumber::Whole(first.into()));
         assert_eq!((exact.min, exact.mean, exact.percentiles), (one, one, [one; 4]));
         let told = of(&[first; 3], 0);
         assert_eq!((told.mean, told.percentiles), (one, [one; 4]));
         let pair = of(&[first, u64::MAX], 1 << 20);
         let middle = i128::from(first) + i128::from(u64::MAX - first) / 2;
-        let Some(Number::Whole(half)) = pair.percentiles[0] else { panic!("{pair:?}") };
+        let Some(SummaryNumber::Whole(half)) = pair.percentiles[0] else { panic!("{pair:?}") };
         assert!((half - middle).abs() <= 1024, "{half} is about {middle}");
     }
 
@@ -440,7 +444,7 @@ mod tests {
     fn the_mean_of_equal_values_is_that_value() {
         // 0.1 + 0.1 + 0.1 is more than 0.3.
         let told = [1 << 20, 0].map(|budget| of(&[0.1; 3], budget).mean);
-        assert_eq!(told, [Some(Number::Real(0.1)); 2]);
+        assert_eq!(told, [Some(SummaryNumber::Real(0.1)); 2]);
     }
 
     proptest! {

@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn values_of_all_sizes_take_bounded_memory() {
         let fine = |sketch: &Sketch| {
-            sketch.octaves.values().filter(|it| matches!(it, Octave::Fine(_))).count()
+            sketch.octaves.values().filter(|octave| matches!(octave, Octave::Fine(_))).count()
         };
         let (mut up, mut down) = (Sketch::default(), Sketch::default());
         for exponent in -1000..1000 {

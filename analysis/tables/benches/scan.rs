@@ -14,7 +14,7 @@ use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{
     CaptureWriter, ClockId, ClockReading, End, EndReason, FileHeader, FramesHead, Segment, Source,
 };
-use ppt_tables::{Bounds, CaptureSet, Directory, Number, Request, Scan};
+use ppt_tables::{BoundedNumber, Bounds, CaptureSet, Directory, Scan, TableRequest};
 
 const STRIDE: u32 = 48;
 /// Frames of a full chunk, as the listener makes them.
@@ -147,7 +147,7 @@ fn scan(set: &Arc<CaptureSet>, columns: &[&str], bounds: &Bounds) -> Arc<dyn Sca
     let index = |name: &&str| table.schema().index_of(name).unwrap();
     let columns: Vec<usize> = columns.iter().map(index).collect();
     table
-        .plan(&Request { columns: &columns, bounds, limit: None, parts: 1, memory: None })
+        .plan(&TableRequest { columns: &columns, bounds, limit: None, parts: 1, memory: None })
         .unwrap()
         .scan
 }
@@ -157,7 +157,7 @@ fn open(path: &Path) -> Arc<CaptureSet> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let frames = std::env::args().filter_map(|it| it.parse().ok()).next().unwrap_or(10_000_000);
+    let frames = std::env::args().filter_map(|arg| arg.parse().ok()).next().unwrap_or(10_000_000);
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let path = folder.join(format!("scan-{frames}.bin"));
     if !path.exists() {
@@ -193,11 +193,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut narrow = Bounds::default();
     let middle = (EPOCH + 1_000_000_000 + frames / 2 * 1000) as i64;
-    narrow.within(Number::Ts, (middle, middle + 1_000_000));
+    narrow.within(BoundedNumber::Ts, (middle, middle + 1_000_000));
     let (time, told) = best(|| {
         let scan = scan(&open(&path), &["c", "ts"], &narrow);
         let rows: usize = scan.read(0).map(|batch| batch.unwrap().num_rows()).sum();
-        (rows, scan.told())
+        (rows, scan.explain_text())
     });
     println!("a ms of it, opening included: {time:.2?}, {told:?}");
     Ok(())

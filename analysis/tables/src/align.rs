@@ -5,15 +5,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ppt_capture::columns::{Scale, Time};
-use ppt_capture::sync::Readings;
-use ppt_capture::times::{Model, Times};
+use ppt_capture::columns::{Time, TimeScale};
+use ppt_capture::sync::ClockReadings;
+use ppt_capture::times::{ClockModel, Times};
 use ppt_capture::{Aligned, Alignment, ClockId, ClockReading, ClockTable};
 
 use crate::builder::Dictionary;
 use crate::catalog::Catalog;
 use crate::error::{SetError, SyncFault};
-use crate::hosts::{Clock, Clocks, TimeBounds};
+use crate::hosts::{CaptureClock, Clocks, TimeBounds};
 use crate::set::{CaptureSet, Opened};
 
 /// So long before the first reading of a capture, and after the last one, times still have bounds.
@@ -33,7 +33,7 @@ impl CaptureSet {
     pub fn align(self, files: &[PathBuf], reference: Option<&str>) -> Result<Self, SetError> {
         let hosts: BTreeSet<_> = self.captures().iter().map(Opened::host_and_boot).collect();
         let alone = files.is_empty() && hosts.len() < 2;
-        let readings = if alone { Readings::default() } else { readings(&self, files)? };
+        let readings = if alone { ClockReadings::default() } else { readings(&self, files)? };
         if let Some(name) = reference {
             let captured = hosts.into_iter().map(|(name, _)| name);
             let read = readings.hosts().iter().map(|host| host.name().to_owned());
@@ -47,12 +47,13 @@ impl CaptureSet {
             return Ok(self);
         }
         let found: Vec<Option<usize>> =
-            self.captures().iter().map(|it| host_of(it, &readings)).collect();
+            self.captures().iter().map(|capture| host_of(capture, &readings)).collect();
         let called = |name: &str| {
             let mut captured = self.captures().iter().zip(&found);
-            let own =
-                captured.find_map(|(it, &found)| found.filter(|_| it.host_and_boot().0 == name));
-            let is_captured = || self.captures().iter().any(|it| it.host_and_boot().0 == name);
+            let own = captured
+                .find_map(|(opened, &found)| found.filter(|_| opened.host_and_boot().0 == name));
+            let is_captured =
+                || self.captures().iter().any(|capture| capture.host_and_boot().0 == name);
             // Of several boots of a host without a capture, the last one that was read counts.
             let read = || readings.hosts().iter().rposition(|host| host.name() == name);
             own.or_else(|| if is_captured() { None } else { read() })
@@ -71,18 +72,19 @@ impl CaptureSet {
     fn told_by(
         self,
         reference: usize,
-        readings: &Readings,
+        readings: &ClockReadings,
         found: &[Option<usize>],
     ) -> Result<Self, SetError> {
-        let times = Times::of(readings, reference, &Model::default()).map_err(SetError::Times)?;
-        let own = self.captures().iter().zip(found).find(|it| *it.1 == Some(reference));
-        let table = table_of(own.map(|it| it.0.catalog().as_ref()), readings, reference);
+        let times = Times::between_hosts(readings, reference, &ClockModel::default())
+            .map_err(SetError::Times)?;
+        let own = self.captures().iter().zip(found).find(|entry| *entry.1 == Some(reference));
+        let table = table_of(own.map(|entry| entry.0.catalog().as_ref()), readings, reference);
         let alignments: Vec<Option<Arc<Alignment>>> = (self.captures().iter().zip(found))
             .map(|(capture, &host)| {
                 let of = OfCapture { capture, host: host?, readings, times: &times, table: &table };
                 // What has no bounds at all cannot be compared.
-                let alignment =
-                    Alignment::new(of.known()).filter(|it| unknown(it, &of.span()) < 1.0);
+                let alignment = Alignment::new(of.known())
+                    .filter(|alignment| unknown(alignment, &of.span()) < 1.0);
                 alignment.map(Arc::new)
             })
             .collect();
@@ -106,9 +108,9 @@ impl CaptureSet {
                 (Some(alignment), Some(host)) => {
                     let host = *host as u32;
                     let bounds = TimeBounds::Aligned(Arc::clone(alignment));
-                    Clock { number: host, host, scale: 0, bounds }
+                    CaptureClock { number: host, host, scale: 0, bounds }
                 }
-                _ => Clock {
+                _ => CaptureClock {
                     number: hosts + number,
                     host: boot,
                     scale: boot,
@@ -119,7 +121,7 @@ impl CaptureSet {
         let of = self.captures().iter().zip(&alignments).zip(found);
         let of = (0..).zip(of).map(clock).collect();
         let name = readings.hosts()[reference].name().to_owned();
-        let clocks = Clocks::new(of, self.captures().iter().map(|it| it.id.clone()))
+        let clocks = Clocks::new(of, self.captures().iter().map(|capture| capture.id.clone()))
             .told_by(name, unbounded);
         Ok(self.with_clocks(clocks, alignments))
     }
@@ -127,36 +129,40 @@ impl CaptureSet {
 
 /// The part of a span of own times, from 0 to 1, for which nothing is known of the bounds.
 fn unknown(alignment: &Alignment, span: &Range<i64>) -> f64 {
-    let known = alignment.times().windows(2).filter(|it| !it[0].gap);
-    let known = known.map(|it| it[1].own.min(span.end).saturating_sub(it[0].own.max(span.start)));
-    let known: i64 = known.filter(|&it| it > 0).sum();
+    let known = alignment.times().windows(2).filter(|window| !window[0].gap);
+    let known = known.map(|aligneds| {
+        aligneds[1].own.min(span.end).saturating_sub(aligneds[0].own.max(span.start))
+    });
+    let known: i64 = known.filter(|&number| number > 0).sum();
     match span.end.saturating_sub(span.start) {
         // A moment.
-        ..=0 => f64::from(u8::from(known == 0 && alignment.times().iter().all(|it| it.gap))),
+        ..=0 => f64::from(u8::from(known == 0 && alignment.times().iter().all(|time| time.gap))),
         length => 1.0 - known as f64 / length as f64,
     }
 }
 
 /// The readings of files that are named, and of those beside the captures.
-fn readings(set: &CaptureSet, files: &[PathBuf]) -> Result<Readings, SetError> {
-    let mut all = Readings::default();
+fn readings(set: &CaptureSet, files: &[PathBuf]) -> Result<ClockReadings, SetError> {
+    let mut all = ClockReadings::default();
     for path in files {
         let bytes = read(path)?;
         if !concerns(set, path, &bytes)? {
-            let mut own = Readings::default();
+            let mut own = ClockReadings::default();
             add(&mut own, path, &bytes)?;
             let host = |name: &str, boot: &str| format!("{name} (boot {boot})");
             let readings = own.hosts().iter().map(|it| host(it.name(), it.boot_id())).collect();
             let captures = set.captures().iter().map(Opened::host_and_boot);
-            let captures: BTreeSet<_> = captures.map(|it| host(&it.0, &it.1)).collect();
+            let captures: BTreeSet<_> =
+                captures.map(|capture| host(&capture.0, &capture.1)).collect();
             let captures = captures.into_iter().collect();
             return Err(SetError::OtherBoot { path: path.clone(), readings, captures });
         }
         add(&mut all, path, &bytes)?;
     }
-    let named: BTreeSet<PathBuf> = files.iter().filter_map(|it| it.canonicalize().ok()).collect();
+    let named: BTreeSet<PathBuf> =
+        files.iter().filter_map(|file| file.canonicalize().ok()).collect();
     for path in beside(set) {
-        let is_named = path.canonicalize().is_ok_and(|it| named.contains(&it));
+        let is_named = path.canonicalize().is_ok_and(|canonicalize| named.contains(&canonicalize));
         if !is_named {
             let bytes = read(&path)?;
             if concerns(set, &path, &bytes)? {
@@ -172,67 +178,75 @@ fn read(path: &Path) -> Result<Vec<u8>, SetError> {
     std::fs::read(path).map_err(fault)
 }
 
-fn add(to: &mut Readings, path: &Path, bytes: &[u8]) -> Result<(), SetError> {
+fn add(to: &mut ClockReadings, path: &Path, bytes: &[u8]) -> Result<(), SetError> {
     let fault = |error| SetError::Sync { path: path.to_owned(), fault: SyncFault::Content(error) };
     to.read(bytes).map_err(fault)
 }
 
 /// Whether it has readings of a host of the set.
 fn concerns(set: &CaptureSet, path: &Path, bytes: &[u8]) -> Result<bool, SetError> {
-    let mut own = Readings::default();
+    let mut own = ClockReadings::default();
     add(&mut own, path, bytes)?;
-    Ok(set.captures().iter().any(|it| host_of(it, &own).is_some()))
+    Ok(set.captures().iter().any(|capture| host_of(capture, &own).is_some()))
 }
 
 /// The `.sync` files in the folders of captures, in the order of their names.
 fn beside(set: &CaptureSet) -> BTreeSet<PathBuf> {
-    let folder = |it: &Opened| it.path.parent().map(Path::to_owned);
+    let folder = |opened: &Opened| opened.path.parent().map(Path::to_owned);
     let folders: BTreeSet<PathBuf> = set.captures().iter().filter_map(folder).collect();
     let files = folders.iter().flat_map(|folder| {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path())
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
     });
-    files.filter(|it| it.extension().is_some_and(|it| it == "sync") && it.is_file()).collect()
+    files
+        .filter(|file| {
+            file.extension().is_some_and(|extension| extension == "sync") && file.is_file()
+        })
+        .collect()
 }
 
 /// The host of a capture among those of readings: of the same boot, and of the same name where several have
 /// that boot.
-fn host_of(capture: &Opened, readings: &Readings) -> Option<usize> {
+fn host_of(capture: &Opened, readings: &ClockReadings) -> Option<usize> {
     let (name, boot) = capture.host_and_boot();
-    let mut same = (0..).zip(readings.hosts()).filter(|it| it.1.boot_id() == boot);
+    let mut same = (0..).zip(readings.hosts()).filter(|entry| entry.1.boot_id() == boot);
     let (first, more) = (same.next()?, same.next());
-    let called =
-        || (0..).zip(readings.hosts()).find(|it| it.1.boot_id() == boot && it.1.name() == name);
+    let called = || {
+        (0..)
+            .zip(readings.hosts())
+            .find(|entry| entry.1.boot_id() == boot && entry.1.name() == name)
+    };
     match more {
         None => Some(first.0),
-        Some(_) => called().map(|it| it.0),
+        Some(_) => called().map(|called| called.0),
     }
 }
 
 /// What the ticks of a host are: as its capture says, and outside of it as its readings say.
-fn table_of(own: Option<&Catalog>, readings: &Readings, host: usize) -> ClockTable {
+fn table_of(own: Option<&Catalog>, readings: &ClockReadings, host: usize) -> ClockTable {
     let mut table = ClockTable::default();
     table.set_tick_hz(readings.hosts()[host].tick_hz());
-    let captured = own.map_or(&[][..], |it| &it.clock_readings);
+    let captured = own.map_or(&[][..], |catalog| &catalog.clock_readings);
     let read = readings.clocks(host);
     // The first offset to realtime counts.
-    let is_offset = |it: &&ClockReading| it.a != ClockId::Tick && it.b != ClockId::Tick;
+    let is_offset =
+        |reading: &&ClockReading| reading.a != ClockId::Tick && reading.b != ClockId::Tick;
     table.add(&captured.iter().chain(read).filter(is_offset).copied().collect::<Vec<_>>());
-    let mono = |it: &ClockReading| match (it.a, it.b) {
-        (ClockId::Tick, ClockId::Monotonic) => Some(it.b_value),
-        (ClockId::Monotonic, ClockId::Tick) => Some(it.a_middle()),
+    let mono = |reading: &ClockReading| match (reading.a, reading.b) {
+        (ClockId::Tick, ClockId::Monotonic) => Some(reading.b_value),
+        (ClockId::Monotonic, ClockId::Tick) => Some(reading.a_middle()),
         _ => None,
     };
     let times = captured.iter().filter_map(mono);
     let range = times.clone().min().zip(times.max());
-    let outside = |it: &&ClockReading| {
+    let outside = |reading: &&ClockReading| {
         const SECOND: u64 = 1_000_000_000;
-        mono(it).is_some_and(|at| {
+        mono(reading).is_some_and(|at| {
             range.is_none_or(|(from, to)| at + SECOND < from || at > to.saturating_add(SECOND))
         })
     };
     let mut all: Vec<ClockReading> =
-        captured.iter().filter(|it| mono(it).is_some()).copied().collect();
+        captured.iter().filter(|reading| mono(reading).is_some()).copied().collect();
     all.extend(read.iter().filter(outside));
     all.sort_by_key(mono);
     table.add(&all);
@@ -259,7 +273,7 @@ struct OfCapture<'a> {
     capture: &'a Opened,
     /// The place of its host in the readings.
     host: usize,
-    readings: &'a Readings,
+    readings: &'a ClockReadings,
     times: &'a Times,
     /// The ticks of the reference.
     table: &'a ClockTable,
@@ -269,7 +283,7 @@ impl OfCapture<'_> {
     /// From its first to its last reading of clocks, by its own clock, in ns since the epoch.
     fn span(&self) -> Range<i64> {
         let catalog = self.capture.catalog();
-        let times = catalog.clocks.tick_points().map(|it| it.0);
+        let times = catalog.clocks.tick_points().map(|tick_point| tick_point.0);
         let own = |tick| {
             let mono = catalog.clocks.tick_to_monotonic(tick, u64::MAX)?;
             i64::try_from(mono + catalog.offset()?).ok()
@@ -297,10 +311,14 @@ impl OfCapture<'_> {
                 for (tick, ends) in self.ticks(&run) {
                     match self.at(tick, clocks, doubt) {
                         Some(time) => known.push(Aligned { gap: ends, ..time }),
-                        None => known.iter_mut().last().into_iter().for_each(|it| it.gap = true),
+                        None => known
+                            .iter_mut()
+                            .last()
+                            .into_iter()
+                            .for_each(|aligned| aligned.gap = true),
                     }
                 }
-                known.iter_mut().last().into_iter().for_each(|it| it.gap = true);
+                known.iter_mut().last().into_iter().for_each(|aligned| aligned.gap = true);
                 run.clear();
             }
         }
@@ -317,7 +335,7 @@ impl OfCapture<'_> {
             run.iter().copied().chain([first, last]).map(|tick| (tick, false)).collect();
         for part in self.times.parts(self.host) {
             let Some(end) = part.last() else { continue };
-            ticks.extend(part.iter().map(|it| (it.tick, it.tick == end.tick)));
+            ticks.extend(part.iter().map(|knot| (knot.tick, knot.tick == end.tick)));
         }
         ticks.retain(|tick, _| (first..=last).contains(tick));
         ticks
@@ -340,7 +358,8 @@ impl OfCapture<'_> {
 fn only_ticks(catalog: &Catalog) -> bool {
     catalog.clocks.distrusted().is_none()
         && catalog.sources.iter().all(|info| {
-            let mut times = info.schema.frames.iter().filter_map(|it| it.at().and_then(Time::of));
-            info.source.clock == "tick" && times.all(|it| it.scale() == Scale::Ticks)
+            let mut times =
+                info.schema.frames.iter().filter_map(|frame| frame.at().and_then(Time::from_field));
+            info.source.clock == "tick" && times.all(|time| time.scale() == TimeScale::Ticks)
         })
 }

@@ -10,7 +10,7 @@ pub type Range = (i64, i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 #[expect(missing_docs, reason = "named after the columns")]
-pub enum Number {
+pub enum BoundedNumber {
     Ts,
     Drained,
     /// `coalesce(ts, drained)`: what `--from` and `--to` bound.
@@ -25,7 +25,7 @@ pub enum Number {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 #[expect(missing_docs, reason = "named after the columns")]
-pub enum Word {
+pub enum BoundedText {
     Capture,
     Buffer,
     Segment,
@@ -38,21 +38,21 @@ pub enum Word {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Bounded {
-    Number(Number),
-    Word(Word),
+    Number(BoundedNumber),
+    Word(BoundedText),
 }
 
 /// Bounds of the rows that are asked for. What is outside of them need not be read; what is read
 /// may still be outside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bounds {
-    numbers: Vec<(Number, Range)>,
-    words: Vec<(Word, BTreeSet<String>)>,
+    numbers: Vec<(BoundedNumber, Range)>,
+    words: Vec<(BoundedText, BTreeSet<String>)>,
 }
 
 impl Bounds {
     /// Bounds `number`, beside what bounds it already.
-    pub fn within(&mut self, number: Number, range: Range) {
+    pub fn within(&mut self, number: BoundedNumber, range: Range) {
         match self.numbers.iter_mut().find(|(known, _)| *known == number) {
             Some((_, known)) => *known = (known.0.max(range.0), known.1.min(range.1)),
             None => self.numbers.push((number, range)),
@@ -60,9 +60,9 @@ impl Bounds {
     }
 
     /// Asks for one of `words`.
-    pub fn one_of(&mut self, word: Word, words: BTreeSet<String>) {
+    pub fn one_of(&mut self, word: BoundedText, words: BTreeSet<String>) {
         match self.words.iter_mut().find(|(known, _)| *known == word) {
-            Some((_, known)) => known.retain(|it| words.contains(it)),
+            Some((_, known)) => known.retain(|text| words.contains(text)),
             None => self.words.push((word, words)),
         }
     }
@@ -91,10 +91,15 @@ impl Bounds {
 
     /// Of these only the bounds of some numbers and words.
     #[must_use]
-    pub fn only(&self, numbers: &[Number], words: &[Word]) -> Bounds {
+    pub fn only(&self, numbers: &[BoundedNumber], words: &[BoundedText]) -> Bounds {
         Bounds {
-            numbers: self.numbers.iter().filter(|it| numbers.contains(&it.0)).copied().collect(),
-            words: self.words.iter().filter(|it| words.contains(&it.0)).cloned().collect(),
+            numbers: self
+                .numbers
+                .iter()
+                .filter(|number| numbers.contains(&number.0))
+                .copied()
+                .collect(),
+            words: self.words.iter().filter(|entry| words.contains(&entry.0)).cloned().collect(),
         }
     }
 
@@ -104,28 +109,29 @@ impl Bounds {
     }
 
     /// The bounds of a number, if it has any.
-    pub fn range(&self, number: Number) -> Option<Range> {
-        self.numbers.iter().find(|it| it.0 == number).map(|it| it.1)
+    pub fn range(&self, number: BoundedNumber) -> Option<Range> {
+        self.numbers.iter().find(|entry| entry.0 == number).map(|number| number.1)
     }
 
     /// Whether `value` is within the bounds of `number`. An unknown value never is: it is NULL.
-    pub fn has(&self, number: Number, value: Option<i64>) -> bool {
-        self.range(number).is_none_or(|(from, to)| value.is_some_and(|it| from <= it && it <= to))
+    pub fn has(&self, number: BoundedNumber, value: Option<i64>) -> bool {
+        self.range(number)
+            .is_none_or(|(from, to)| value.is_some_and(|value| from <= value && value <= to))
     }
 
     /// Whether something from the first to the second value may be.
-    pub fn overlaps(&self, number: Number, values: Range) -> bool {
+    pub fn overlaps(&self, number: BoundedNumber, values: Range) -> bool {
         self.range(number).is_none_or(|(from, to)| values.0 <= to && from <= values.1)
     }
 
     /// Whether `text` is asked for.
-    pub fn has_word(&self, word: Word, text: &str) -> bool {
+    pub fn has_word(&self, word: BoundedText, text: &str) -> bool {
         self.words_of(word).is_none_or(|words| words.contains(text))
     }
 
     /// The words that are asked for, if not all are.
-    pub fn words_of(&self, word: Word) -> Option<&BTreeSet<String>> {
-        self.words.iter().find(|it| it.0 == word).map(|it| &it.1)
+    pub fn words_of(&self, word: BoundedText) -> Option<&BTreeSet<String>> {
+        self.words.iter().find(|entry| entry.0 == word).map(|entry| &entry.1)
     }
 }
 
@@ -156,20 +162,27 @@ mod tests {
     #[test]
     fn bounds_meet() {
         let mut bounds = Bounds::default();
-        assert!(bounds.has(Number::Ts, None) && bounds.is_empty());
-        bounds.within(Number::Ts, (i64::MIN, 10));
-        bounds.within(Number::Ts, (5, i64::MAX));
-        bounds.one_of(Word::Frame, ["a", "b"].map(str::to_owned).into());
-        bounds.one_of(Word::Frame, ["b", "c"].map(str::to_owned).into());
-        assert!(bounds.has(Number::Ts, Some(10)) && !bounds.has(Number::Ts, Some(11)));
-        assert!(!bounds.has(Number::Ts, None), "NULL is no number");
-        assert!(bounds.overlaps(Number::Ts, (10, 20)) && !bounds.overlaps(Number::Ts, (11, 20)));
-        assert!(bounds.has_word(Word::Frame, "b") && !bounds.has_word(Word::Frame, "a"));
+        assert!(bounds.has(BoundedNumber::Ts, None) && bounds.is_empty());
+        bounds.within(BoundedNumber::Ts, (i64::MIN, 10));
+        bounds.within(BoundedNumber::Ts, (5, i64::MAX));
+        bounds.one_of(BoundedText::Frame, ["a", "b"].map(str::to_owned).into());
+        bounds.one_of(BoundedText::Frame, ["b", "c"].map(str::to_owned).into());
+        assert!(
+            bounds.has(BoundedNumber::Ts, Some(10)) && !bounds.has(BoundedNumber::Ts, Some(11))
+        );
+        assert!(!bounds.has(BoundedNumber::Ts, None), "NULL is no number");
+        assert!(
+            bounds.overlaps(BoundedNumber::Ts, (10, 20))
+                && !bounds.overlaps(BoundedNumber::Ts, (11, 20))
+        );
+        assert!(
+            bounds.has_word(BoundedText::Frame, "b") && !bounds.has_word(BoundedText::Frame, "a")
+        );
         assert_eq!(bounds.to_string(), r#"ts=5..=10 frame in {"b"}"#);
-        assert!(bounds.only(&[Number::Pid], &[]).is_empty());
+        assert!(bounds.only(&[BoundedNumber::Pid], &[]).is_empty());
 
         let mut other = Bounds::default();
-        other.one_of(Word::Frame, ["x".to_owned()].into());
+        other.one_of(BoundedText::Frame, ["x".to_owned()].into());
         assert_eq!(bounds.clone().or(&other).to_string(), r#"frame in {"b", "x"}"#);
         assert_eq!(bounds.and(other).to_string(), "ts=5..=10 frame in {}");
     }

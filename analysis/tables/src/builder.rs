@@ -18,13 +18,13 @@ use arrow_buffer::{
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use ppt_capture::Stamps;
 use ppt_capture::columns::{
-    Access, Fixed, Half, Integer, Names, Reader, Scale, Text, Time, Visitor,
+    Access, EnumNames, Fixed, FixedText, Integer, Reader, Time, TimeScale, TimevalHalf, Visitor,
 };
 use ppt_capture::frame_dsl::schema::{Clock, Int};
 use ppt_capture::frame_dsl::{ColumnType, Measure, TimeType};
 use ppt_symbols::Namer;
 
-use crate::rows::Rows;
+use crate::rows::RowsInChunk;
 
 /// A moment: TIMESTAMP in ns, UTC.
 pub(crate) fn timestamp() -> DataType {
@@ -134,7 +134,7 @@ impl Dictionary {
 
 /// Which key of a dictionary each value of an enum has.
 #[derive(Debug, Default)]
-pub(crate) struct Keys {
+pub(crate) struct EnumKeys {
     /// Values from `least` on without large holes; a key below 0 is none.
     least: i128,
     dense: Vec<i32>,
@@ -145,12 +145,12 @@ pub(crate) struct Keys {
 /// Values of an enum that are looked up in one step, if they lie in so narrow a range.
 const DENSE: i128 = 4096;
 
-impl Keys {
+impl EnumKeys {
     /// Those of `names`, whose words are put into `dictionary`.
-    pub fn new(names: &Names, dictionary: &mut Dictionary) -> Keys {
+    pub fn new(names: &EnumNames, dictionary: &mut Dictionary) -> EnumKeys {
         let sparse: Vec<_> =
             names.iter().map(|(value, name)| (value, dictionary.key(name))).collect();
-        let mut keys = Keys { least: 0, dense: Vec::new(), sparse };
+        let mut keys = EnumKeys { least: 0, dense: Vec::new(), sparse };
         if let (Some(&(least, _)), Some(&(most, _))) = (keys.sparse.first(), keys.sparse.last())
             && most - least < DENSE
         {
@@ -167,7 +167,7 @@ impl Keys {
     #[inline]
     pub fn get(&self, value: i128) -> Option<i32> {
         if self.dense.is_empty() {
-            let found = self.sparse.binary_search_by_key(&value, |it| it.0).ok()?;
+            let found = self.sparse.binary_search_by_key(&value, |entry| entry.0).ok()?;
             return Some(self.sparse[found].1);
         }
         let at = usize::try_from(value.checked_sub(self.least)?).ok()?;
@@ -179,12 +179,12 @@ impl Keys {
 #[derive(Debug)]
 pub(crate) struct Builder {
     ty: DataType,
-    values: Values,
+    values: BuilderValues,
     nulls: NullBufferBuilder,
 }
 
 #[derive(Debug)]
-enum Values {
+enum BuilderValues {
     I8(Vec<i8>),
     I16(Vec<i16>),
     I32(Vec<i32>),
@@ -198,11 +198,11 @@ enum Values {
     Bool(Vec<bool>),
     Text(Vec<i32>, Vec<u8>),
     Fixed(usize, Vec<u8>),
-    Words(Words),
+    Words(DictionaryWords),
 }
 
 #[derive(Debug)]
-struct Words {
+struct DictionaryWords {
     keys: Vec<i32>,
     /// What every batch has.
     words: Arc<StringArray>,
@@ -214,7 +214,7 @@ struct Words {
     named: HashMap<Arc<str>, i32>,
 }
 
-impl Words {
+impl DictionaryWords {
     fn number(&mut self, value: i128) -> i32 {
         let next = (self.words.len_of() + self.numbers.len()) as i32;
         *self.found.entry(value).or_insert_with(|| {
@@ -249,19 +249,19 @@ impl Builder {
     /// A column of this type, of words those of `words`.
     pub fn new(ty: &DataType, words: Option<&Arc<StringArray>>) -> Builder {
         let values = match ty {
-            DataType::Int8 => Values::I8(Vec::new()),
-            DataType::Int16 => Values::I16(Vec::new()),
-            DataType::Int32 => Values::I32(Vec::new()),
-            DataType::UInt8 => Values::U8(Vec::new()),
-            DataType::UInt16 => Values::U16(Vec::new()),
-            DataType::UInt32 => Values::U32(Vec::new()),
-            DataType::UInt64 => Values::U64(Vec::new()),
-            DataType::Float32 => Values::F32(Vec::new()),
-            DataType::Float64 => Values::F64(Vec::new()),
-            DataType::Boolean => Values::Bool(Vec::new()),
-            DataType::Utf8 => Values::Text(vec![0], Vec::new()),
-            DataType::FixedSizeBinary(width) => Values::Fixed(*width as usize, Vec::new()),
-            DataType::Dictionary(..) => Values::Words(Words {
+            DataType::Int8 => BuilderValues::I8(Vec::new()),
+            DataType::Int16 => BuilderValues::I16(Vec::new()),
+            DataType::Int32 => BuilderValues::I32(Vec::new()),
+            DataType::UInt8 => BuilderValues::U8(Vec::new()),
+            DataType::UInt16 => BuilderValues::U16(Vec::new()),
+            DataType::UInt32 => BuilderValues::U32(Vec::new()),
+            DataType::UInt64 => BuilderValues::U64(Vec::new()),
+            DataType::Float32 => BuilderValues::F32(Vec::new()),
+            DataType::Float64 => BuilderValues::F64(Vec::new()),
+            DataType::Boolean => BuilderValues::Bool(Vec::new()),
+            DataType::Utf8 => BuilderValues::Text(vec![0], Vec::new()),
+            DataType::FixedSizeBinary(width) => BuilderValues::Fixed(*width as usize, Vec::new()),
+            DataType::Dictionary(..) => BuilderValues::Words(DictionaryWords {
                 keys: Vec::new(),
                 words: words.cloned().unwrap_or_else(|| Dictionary::default().array()),
                 numbers: Vec::new(),
@@ -269,7 +269,7 @@ impl Builder {
                 names: Vec::new(),
                 named: HashMap::new(),
             }),
-            _ => Values::I64(Vec::new()), // and timestamps
+            _ => BuilderValues::I64(Vec::new()), // and timestamps
         };
         Builder { ty: ty.clone(), values, nulls: NullBufferBuilder::new(0) }
     }
@@ -282,8 +282,8 @@ impl Builder {
     /// Appends times, in ns since the epoch.
     pub fn time(&mut self, time: Time, from: &From<'_>) {
         match time.scale() {
-            Scale::Ticks => self.each(from.rows, |frame| from.stamps.epoch(time.word(frame))),
-            Scale::Ns(_) => self.each(from.rows, |frame| from.epoch(time, frame)),
+            TimeScale::Ticks => self.each(from.rows, |frame| from.stamps.epoch(time.word(frame))),
+            TimeScale::Ns(_) => self.each(from.rows, |frame| from.epoch(time, frame)),
         }
     }
 
@@ -291,7 +291,7 @@ impl Builder {
     #[inline(always)]
     pub fn each<T: Copy + Default + Any>(
         &mut self,
-        rows: Rows<'_>,
+        rows: RowsInChunk<'_>,
         mut read: impl FnMut(&[u8]) -> Option<T>,
     ) {
         let Builder { values, nulls, .. } = self;
@@ -313,8 +313,8 @@ impl Builder {
     }
 
     /// Appends the names of the addresses that `reader` finds; NULL where there is none.
-    pub fn names(&mut self, reader: &Reader, rows: Rows<'_>, namer: &mut Namer) {
-        let Builder { values: Values::Words(words), nulls, .. } = self else {
+    pub fn names(&mut self, reader: &Reader, rows: RowsInChunk<'_>, namer: &mut Namer) {
+        let Builder { values: BuilderValues::Words(words), nulls, .. } = self else {
             return self.nulls(rows.len());
         };
         // The same few addresses come again and again.
@@ -341,7 +341,7 @@ impl Builder {
     }
 
     /// Appends whole numbers of a narrower type: see [`wider`].
-    fn widened(&mut self, rows: Rows<'_>, read: impl Fn(&[u8]) -> Option<i128>) {
+    fn widened(&mut self, rows: RowsInChunk<'_>, read: impl Fn(&[u8]) -> Option<i128>) {
         // Each value fits: it is of a narrower type.
         match self.ty {
             DataType::Int16 => self.each(rows, |frame| read(frame).map(|number| number as i16)),
@@ -372,8 +372,10 @@ impl Builder {
     }
 
     /// Appends bytes that `write` writes.
-    pub fn fixed(&mut self, rows: Rows<'_>, mut write: impl FnMut(&[u8], &mut [u8])) {
-        let Values::Fixed(width, bytes) = &mut self.values else { return self.nulls(rows.len()) };
+    pub fn fixed(&mut self, rows: RowsInChunk<'_>, mut write: impl FnMut(&[u8], &mut [u8])) {
+        let BuilderValues::Fixed(width, bytes) = &mut self.values else {
+            return self.nulls(rows.len());
+        };
         rows.each(|frame| {
             let at = bytes.len();
             bytes.resize(at + *width, 0);
@@ -386,31 +388,35 @@ impl Builder {
     pub fn nulls(&mut self, count: usize) {
         self.nulls.append_n_nulls(count);
         match &mut self.values {
-            Values::I8(values) => values.resize(values.len() + count, 0),
-            Values::I16(values) => values.resize(values.len() + count, 0),
-            Values::I32(values) => values.resize(values.len() + count, 0),
-            Values::I64(values) => values.resize(values.len() + count, 0),
-            Values::U8(values) => values.resize(values.len() + count, 0),
-            Values::U16(values) => values.resize(values.len() + count, 0),
-            Values::U32(values) => values.resize(values.len() + count, 0),
-            Values::U64(values) => values.resize(values.len() + count, 0),
-            Values::F32(values) => values.resize(values.len() + count, 0.0),
-            Values::F64(values) => values.resize(values.len() + count, 0.0),
-            Values::Bool(values) => values.resize(values.len() + count, false),
-            Values::Text(ends, text) => ends.resize(ends.len() + count, text.len() as i32),
-            Values::Fixed(width, bytes) => bytes.resize(bytes.len() + *width * count, 0),
-            Values::Words(words) => words.keys.resize(words.keys.len() + count, 0),
+            BuilderValues::I8(values) => values.resize(values.len() + count, 0),
+            BuilderValues::I16(values) => values.resize(values.len() + count, 0),
+            BuilderValues::I32(values) => values.resize(values.len() + count, 0),
+            BuilderValues::I64(values) => values.resize(values.len() + count, 0),
+            BuilderValues::U8(values) => values.resize(values.len() + count, 0),
+            BuilderValues::U16(values) => values.resize(values.len() + count, 0),
+            BuilderValues::U32(values) => values.resize(values.len() + count, 0),
+            BuilderValues::U64(values) => values.resize(values.len() + count, 0),
+            BuilderValues::F32(values) => values.resize(values.len() + count, 0.0),
+            BuilderValues::F64(values) => values.resize(values.len() + count, 0.0),
+            BuilderValues::Bool(values) => values.resize(values.len() + count, false),
+            BuilderValues::Text(ends, text) => ends.resize(ends.len() + count, text.len() as i32),
+            BuilderValues::Fixed(width, bytes) => bytes.resize(bytes.len() + *width * count, 0),
+            BuilderValues::Words(words) => words.keys.resize(words.keys.len() + count, 0),
         }
     }
 
     /// Appends texts that `read` finds.
-    pub fn texts<'a>(&mut self, rows: Rows<'a>, read: impl Fn(&'a [u8]) -> Option<&'a [u8]>) {
+    pub fn texts<'a>(
+        &mut self,
+        rows: RowsInChunk<'a>,
+        read: impl Fn(&'a [u8]) -> Option<&'a [u8]>,
+    ) {
         rows.each(|frame| self.text(read(frame)));
     }
 
     /// Appends a text.
     pub fn text(&mut self, text: Option<&[u8]>) {
-        let Values::Text(ends, bytes) = &mut self.values else { return };
+        let BuilderValues::Text(ends, bytes) = &mut self.values else { return };
         match text {
             None => self.nulls.append_null(),
             Some(text) => {
@@ -427,7 +433,7 @@ impl Builder {
     /// Bytes that the column takes so far, about: text of a batch must stay below 2 GiB.
     pub fn bytes(&self) -> usize {
         match &self.values {
-            Values::Text(_, bytes) | Values::Fixed(_, bytes) => bytes.len(),
+            BuilderValues::Text(_, bytes) | BuilderValues::Fixed(_, bytes) => bytes.len(),
             _ => 0,
         }
     }
@@ -443,33 +449,33 @@ impl Builder {
         let nulls = self.nulls.finish();
         let is_time = matches!(self.ty, DataType::Timestamp(..));
         Ok(match &mut self.values {
-            Values::I8(values) => Arc::new(plain::<Int8Type>(values, nulls)?),
-            Values::I16(values) => Arc::new(plain::<Int16Type>(values, nulls)?),
-            Values::I32(values) => Arc::new(plain::<Int32Type>(values, nulls)?),
-            Values::I64(values) if is_time => {
+            BuilderValues::I8(values) => Arc::new(plain::<Int8Type>(values, nulls)?),
+            BuilderValues::I16(values) => Arc::new(plain::<Int16Type>(values, nulls)?),
+            BuilderValues::I32(values) => Arc::new(plain::<Int32Type>(values, nulls)?),
+            BuilderValues::I64(values) if is_time => {
                 let times = plain::<TimestampNanosecondType>(values, nulls)?;
                 Arc::new(times.with_data_type(self.ty.clone()))
             }
-            Values::I64(values) => Arc::new(plain::<Int64Type>(values, nulls)?),
-            Values::U8(values) => Arc::new(plain::<UInt8Type>(values, nulls)?),
-            Values::U16(values) => Arc::new(plain::<UInt16Type>(values, nulls)?),
-            Values::U32(values) => Arc::new(plain::<UInt32Type>(values, nulls)?),
-            Values::U64(values) => Arc::new(plain::<UInt64Type>(values, nulls)?),
-            Values::F32(values) => Arc::new(plain::<Float32Type>(values, nulls)?),
-            Values::F64(values) => Arc::new(plain::<Float64Type>(values, nulls)?),
-            Values::Bool(values) => {
+            BuilderValues::I64(values) => Arc::new(plain::<Int64Type>(values, nulls)?),
+            BuilderValues::U8(values) => Arc::new(plain::<UInt8Type>(values, nulls)?),
+            BuilderValues::U16(values) => Arc::new(plain::<UInt16Type>(values, nulls)?),
+            BuilderValues::U32(values) => Arc::new(plain::<UInt32Type>(values, nulls)?),
+            BuilderValues::U64(values) => Arc::new(plain::<UInt64Type>(values, nulls)?),
+            BuilderValues::F32(values) => Arc::new(plain::<Float32Type>(values, nulls)?),
+            BuilderValues::F64(values) => Arc::new(plain::<Float64Type>(values, nulls)?),
+            BuilderValues::Bool(values) => {
                 Arc::new(BooleanArray::new(BooleanBuffer::from(std::mem::take(values)), nulls))
             }
-            Values::Text(ends, bytes) => {
+            BuilderValues::Text(ends, bytes) => {
                 let ends = OffsetBuffer::new(std::mem::replace(ends, vec![0]).into());
                 let bytes = Buffer::from_vec(std::mem::take(bytes));
                 Arc::new(StringArray::try_new(ends, bytes, nulls)?)
             }
-            Values::Fixed(width, bytes) => {
+            BuilderValues::Fixed(width, bytes) => {
                 let bytes = Buffer::from_vec(std::mem::take(bytes));
                 Arc::new(FixedSizeBinaryArray::try_new(*width as i32, bytes, nulls)?)
             }
-            Values::Words(words) => {
+            BuilderValues::Words(words) => {
                 let keys = plain::<Int32Type>(&mut words.keys, nulls)?;
                 let all = if words.numbers.is_empty() && words.names.is_empty() {
                     words.words.clone()
@@ -489,23 +495,23 @@ impl Builder {
     }
 }
 
-impl Values {
+impl BuilderValues {
     /// The numbers, if they are of that type; keys of words are i32.
     fn of_type<T: Any>(&mut self) -> Option<&mut Vec<T>> {
         let any: &mut dyn Any = match self {
-            Values::I8(values) => values,
-            Values::I16(values) => values,
-            Values::I32(values) => values,
-            Values::I64(values) => values,
-            Values::U8(values) => values,
-            Values::U16(values) => values,
-            Values::U32(values) => values,
-            Values::U64(values) => values,
-            Values::F32(values) => values,
-            Values::F64(values) => values,
-            Values::Bool(values) => values,
-            Values::Words(words) => &mut words.keys,
-            Values::Text(..) | Values::Fixed(..) => return None,
+            BuilderValues::I8(values) => values,
+            BuilderValues::I16(values) => values,
+            BuilderValues::I32(values) => values,
+            BuilderValues::I64(values) => values,
+            BuilderValues::U8(values) => values,
+            BuilderValues::U16(values) => values,
+            BuilderValues::U32(values) => values,
+            BuilderValues::U64(values) => values,
+            BuilderValues::F32(values) => values,
+            BuilderValues::F64(values) => values,
+            BuilderValues::Bool(values) => values,
+            BuilderValues::Words(words) => &mut words.keys,
+            BuilderValues::Text(..) | BuilderValues::Fixed(..) => return None,
         };
         any.downcast_mut()
     }
@@ -514,12 +520,12 @@ impl Values {
 /// Where values are gathered from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct From<'a> {
-    pub rows: Rows<'a>,
+    pub rows: RowsInChunk<'a>,
     pub stamps: &'a Stamps<'a>,
     /// Realtime − monotonic.
     pub offset: Option<i128>,
     /// Of an enum.
-    pub keys: Option<&'a Keys>,
+    pub keys: Option<&'a EnumKeys>,
 }
 
 impl From<'_> {
@@ -541,17 +547,19 @@ impl Visitor for Append<'_> {
 
     fn integer<T: Integer>(self, value: impl Access<Value = T>) {
         let rows = self.from.rows;
-        match self.builder.has::<T>() {
-            true => self.builder.each(rows, |frame| value.get(frame)),
-            false => self.builder.widened(rows, |frame| value.get(frame).map(T::into)),
+        if self.builder.has::<T>() {
+            self.builder.each(rows, |frame| value.get(frame));
+        } else {
+            self.builder.widened(rows, |frame| value.get(frame).map(T::into));
         }
     }
 
     fn single(self, value: impl Access<Value = f32>) {
         let rows = self.from.rows;
-        match self.builder.has::<f32>() {
-            true => self.builder.each(rows, |frame| value.get(frame)),
-            false => self.builder.each(rows, |frame| value.get(frame).map(f64::from)),
+        if self.builder.has::<f32>() {
+            self.builder.each(rows, |frame| value.get(frame));
+        } else {
+            self.builder.each(rows, |frame| value.get(frame).map(f64::from));
         }
     }
 
@@ -560,7 +568,7 @@ impl Visitor for Append<'_> {
     }
 
     fn boolean(self, value: impl Access<Value = u8>) {
-        self.builder.each(self.from.rows, |frame| value.get(frame).map(|it| it != 0));
+        self.builder.each(self.from.rows, |frame| value.get(frame).map(|byte| byte != 0));
     }
 
     fn duration(self, value: impl Access<Value = i64>) {
@@ -570,19 +578,21 @@ impl Visitor for Append<'_> {
     fn time(self, time: Time) {
         let Append { builder, from } = self;
         match time.scale() {
-            Scale::Ns(clock) if clock.is_cpu() => builder.each(from.rows, |frame| {
+            TimeScale::Ns(clock) if clock.is_cpu() => builder.each(from.rows, |frame| {
                 i64::try_from(time.word(frame)).ok().filter(|&ns| ns != 0)
             }),
-            Scale::Ticks | Scale::Ns(_) => builder.time(time, from),
+            TimeScale::Ticks | TimeScale::Ns(_) => builder.time(time, from),
         }
     }
 
-    fn half(self, half: Half) {
+    fn half(self, half: TimevalHalf) {
         self.builder.each(self.from.rows, |frame| half.get(frame));
     }
 
-    fn name<T: Integer>(self, value: impl Access<Value = T>, _: &Names) {
-        let Builder { values: Values::Words(words), nulls, .. } = self.builder else { return };
+    fn name<T: Integer>(self, value: impl Access<Value = T>, _: &EnumNames) {
+        let Builder { values: BuilderValues::Words(words), nulls, .. } = self.builder else {
+            return;
+        };
         let Some(known) = self.from.keys else { return };
         self.from.rows.each(|frame| match value.get(frame) {
             Some(value) => {
@@ -598,12 +608,12 @@ impl Visitor for Append<'_> {
         });
     }
 
-    fn text(self, text: Text) {
+    fn text(self, text: FixedText) {
         self.from.rows.each(|frame| self.builder.text(text.get(frame)));
     }
 
     fn bytes(self, value: Fixed) {
-        let Builder { values: Values::Fixed(width, bytes), nulls, .. } = self.builder else {
+        let Builder { values: BuilderValues::Fixed(width, bytes), nulls, .. } = self.builder else {
             return;
         };
         self.from.rows.each(|frame| match value.get(frame) {

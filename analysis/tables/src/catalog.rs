@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use ppt_capture::{
-    Account, Capture, CaptureError, CapturePlace, Cause, Chunk, ClockReading, ClockTable, Damage,
-    End, FileHeader, Flip, FramesHead, Gap, Item, ModuleTable, Modules, Passed, ProcessKey,
-    SeriesPart, SourceInfo, ThreadNames, ThreadTable, Trigger,
+    Account, Capture, CaptureError, CaptureItem, CapturePlace, Cause, Chunk, ClockReading,
+    ClockTable, Damage, End, FileHeader, Flip, FramesHead, Gap, ModuleTable, Modules, Passed,
+    ProcessKey, SeriesPart, SourceInfo, ThreadNames, ThreadTable, Trigger,
 };
 
 /// Places of damage that are told; all are counted.
@@ -41,7 +41,7 @@ pub(crate) struct ChunkAt {
 
 /// Whose frames a chunk holds: a ring, and the thread that owned it then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Owner {
+pub(crate) struct ChunkOwner {
     pub source: u16,
     pub nonce: u64,
     pub ring: u32,
@@ -78,7 +78,7 @@ pub(crate) struct Catalog {
     pub clock_readings: Vec<ClockReading>,
     /// In the order of the file.
     pub chunks: Vec<ChunkAt>,
-    pub owners: Vec<Owner>,
+    pub owners: Vec<ChunkOwner>,
     pub gaps: Vec<GapAt>,
     /// How many readings of counters and histograms there are.
     pub readings: usize,
@@ -108,13 +108,13 @@ impl Catalog {
     /// By the heads of chunks alone.
     pub fn by_heads(path: &Path) -> Result<Catalog, CaptureError> {
         let capture = Capture::open(path)?;
-        Ok(Reading::default().read(capture, Capture::read_heads)?)
+        Ok(CatalogReader::default().read(capture, Capture::read_heads)?)
     }
 
     /// The same of the first `bytes` bytes, as if the file ended there.
     pub fn of_beginning(file: &File, bytes: u64) -> Result<Catalog, CaptureError> {
         let capture = Capture::open_beginning(file.try_clone()?, bytes)?;
-        Ok(Reading::default().read(capture, Capture::read_heads)?)
+        Ok(CatalogReader::default().read(capture, Capture::read_heads)?)
     }
 
     /// Leaves out chunks of frames that begin before the byte `from`.
@@ -125,7 +125,7 @@ impl Catalog {
     /// By reading the first `len` bytes as a whole: what `ppt info` says of them.
     pub fn by_all(file: &File, len: u64) -> Result<Catalog, CaptureError> {
         let capture = Capture::from_reader(At { file: file.try_clone()?, offset: 0, end: len })?;
-        let mut catalog = Reading::default().read(capture, Capture::read)?;
+        let mut catalog = CatalogReader::default().read(capture, Capture::read)?;
         catalog.verified = true;
         Ok(catalog)
     }
@@ -169,8 +169,9 @@ impl Catalog {
     /// Realtime − monotonic, ns: as the clocks were read, else as the file header has them.
     pub fn offset(&self) -> Option<i128> {
         let header = self.header.as_ref();
-        let by_header =
-            header.map(|it| i128::from(it.created_realtime_ns) - i128::from(it.created_mono_ns));
+        let by_header = header.map(|header| {
+            i128::from(header.created_realtime_ns) - i128::from(header.created_mono_ns)
+        });
         self.clocks.epoch_offset().or(by_header)
     }
 
@@ -205,48 +206,52 @@ impl Read for At {
 }
 
 #[derive(Default)]
-struct Reading {
+struct CatalogReader {
     catalog: Catalog,
-    owners: HashMap<Owner, u32>,
+    owners: HashMap<ChunkOwner, u32>,
     latest: u64,
     names: Vec<ThreadNames>,
     mapped: Vec<Modules>,
 }
 
-impl Reading {
+impl CatalogReader {
     fn read(
         mut self,
         mut capture: Capture,
-        next: fn(&mut Capture) -> io::Result<Option<Item<'_>>>,
+        next: fn(&mut Capture) -> io::Result<Option<CaptureItem<'_>>>,
     ) -> io::Result<Catalog> {
         self.latest = capture.header().map_or(0, |header| header.created_mono_ns);
         while let Some(item) = next(&mut capture)? {
             match item {
-                Item::Damage(damage) => {
+                CaptureItem::Damage(damage) => {
                     self.catalog.damages += 1;
                     if self.catalog.damaged.len() < MAX_DAMAGED {
                         self.catalog.damaged.push(damage);
                     }
                 }
-                Item::Chunk(Chunk::Clock(readings)) => {
+                CaptureItem::Chunk(Chunk::Clock(readings)) => {
                     self.catalog.clocks.add(&readings);
                     self.catalog.clock_readings.extend(readings);
                 }
-                Item::Chunk(Chunk::Source(info)) => {
+                CaptureItem::Chunk(Chunk::Source(info)) => {
                     if let Some(hz) = info.source.tick_hz {
                         self.catalog.clocks.set_tick_hz(hz);
                     }
                 }
-                Item::Chunk(Chunk::Passed(passed)) => self.chunk(&passed, std::iter::empty()),
-                Item::Chunk(Chunk::Frames(frames)) => self.chunk(&frames.passed(), frames.wrong()),
-                Item::Chunk(Chunk::Gap(gap)) => self.gap(gap, self.latest),
-                Item::Chunk(Chunk::Cells(_)) => self.catalog.readings += 1,
-                Item::Chunk(Chunk::Trigger(trigger)) => self.catalog.triggers.push(trigger),
-                Item::Chunk(Chunk::Series(part)) => self.catalog.part = Some(part),
-                Item::Chunk(Chunk::Masks(flip)) => self.catalog.flips.push(flip),
-                Item::Chunk(Chunk::Threads(names)) => self.names.push(names),
-                Item::Chunk(Chunk::Modules(mapped)) => self.mapped.push(mapped),
-                Item::Chunk(_) => {}
+                CaptureItem::Chunk(Chunk::Passed(passed)) => {
+                    self.chunk(&passed, std::iter::empty());
+                }
+                CaptureItem::Chunk(Chunk::Frames(frames)) => {
+                    self.chunk(&frames.passed(), frames.wrong());
+                }
+                CaptureItem::Chunk(Chunk::Gap(gap)) => self.gap(gap, self.latest),
+                CaptureItem::Chunk(Chunk::Cells(_)) => self.catalog.readings += 1,
+                CaptureItem::Chunk(Chunk::Trigger(trigger)) => self.catalog.triggers.push(trigger),
+                CaptureItem::Chunk(Chunk::Series(part)) => self.catalog.part = Some(part),
+                CaptureItem::Chunk(Chunk::Masks(flip)) => self.catalog.flips.push(flip),
+                CaptureItem::Chunk(Chunk::Threads(names)) => self.names.push(names),
+                CaptureItem::Chunk(Chunk::Modules(mapped)) => self.mapped.push(mapped),
+                CaptureItem::Chunk(_) => {}
             }
         }
         let holes: Vec<Gap> = capture.account().holes().collect();
@@ -300,7 +305,7 @@ impl Reading {
         }
         run.into_iter().for_each(|gap| self.gap(gap, self.latest));
         let owner =
-            Owner { source: head.source, nonce: head.nonce, ring: head.ring, tid: head.tid };
+            ChunkOwner { source: head.source, nonce: head.nonce, ring: head.ring, tid: head.tid };
         let owners = &mut self.catalog.owners;
         let owner = *self.owners.entry(owner).or_insert_with(|| {
             owners.push(owner);

@@ -11,6 +11,6 @@ mod shown;
 pub(crate) use causes::Causes;
 pub(crate) use endpoint::{Endpoints, hex};
 pub(crate) use in_memory::matched_in_memory;
-pub(crate) use known::{Identity, Known};
+pub(crate) use known::{DataIdentity, PointDirectory};
 pub(crate) use matching::{HASH, KEY, Matching, WHEN, asks_drained, reads};
-pub(crate) use shown::{EdgeColumn, End, EndColumn, Shows, edge_column};
+pub(crate) use shown::{EdgeColumn, EndColumn, ShownEnd, Shows, edge_column};

@@ -9,7 +9,7 @@ use ppt_capture::{ChunkFile, Payload, Stamps};
 use crate::catalog::{Catalog, ChunkAt};
 use crate::chunk_table::kind_bit;
 use crate::error::TableError;
-use crate::rows::Rows;
+use crate::rows::RowsInChunk;
 use crate::set::{CaptureSet, OwnerKeys};
 use crate::standard::ChunkRows;
 
@@ -18,19 +18,19 @@ const AHEAD: u64 = 1 << 20;
 
 /// What is known of a capture.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct CaptureFacts {
     pub catalog: Arc<Catalog>,
     pub owners: Vec<OwnerKeys>,
 }
 
-impl Known {
+impl CaptureFacts {
     /// Of each capture of a set.
-    pub fn of_captures(set: &CaptureSet) -> Vec<Known> {
+    pub fn of_captures(set: &CaptureSet) -> Vec<CaptureFacts> {
         let captures = set.captures().iter().enumerate();
         let known = captures.map(|(index, capture)| {
             let catalog = capture.catalog().clone();
             let owners = set.owners(index, &catalog);
-            Known { catalog, owners }
+            CaptureFacts { catalog, owners }
         });
         known.collect()
     }
@@ -38,7 +38,7 @@ impl Known {
     /// Bytes of a frame of a chunk.
     pub fn stride(&self, chunk: &ChunkAt) -> u64 {
         let owner = self.owners.get(chunk.owner as usize);
-        owner.map_or(0, |it| self.catalog.sources[it.info].schema.stride.into())
+        owner.map_or(0, |owner| self.catalog.sources[owner.info].schema.stride.into())
     }
 
     /// Whether a chunk may hold frames whose kind their schema does not have.
@@ -55,7 +55,7 @@ impl Known {
 pub(crate) struct ChunkReader {
     set: Arc<CaptureSet>,
     /// By capture.
-    known: Arc<Vec<Known>>,
+    known: Arc<Vec<CaptureFacts>>,
     /// Chunks by capture and index.
     chosen: Arc<Vec<(u32, u32)>>,
     next: usize,
@@ -68,7 +68,7 @@ impl ChunkReader {
     /// Reads this range of `chosen`.
     pub fn new(
         set: &Arc<CaptureSet>,
-        known: &Arc<Vec<Known>>,
+        known: &Arc<Vec<CaptureFacts>>,
         chosen: &Arc<Vec<(u32, u32)>>,
         range: Range<usize>,
     ) -> ChunkReader {
@@ -81,7 +81,7 @@ impl ChunkReader {
             file: None,
         };
         let chunks = reader.chosen[range].iter();
-        set.watch().plan(chunks.map(|&it| u64::from(reader.chunk(it).len)).sum());
+        set.watch().plan(chunks.map(|&chunk| u64::from(reader.chunk(chunk).len)).sum());
         reader
     }
 
@@ -105,7 +105,7 @@ impl ChunkReader {
         let mut end = first.offset + u64::from(first.len);
         for &(other, index) in &self.chosen[self.next + 1..self.end] {
             let chunk = &known.get(index as usize).filter(|_| other == capture);
-            let follows = chunk.filter(|it| it.offset == end.next_multiple_of(64));
+            let follows = chunk.filter(|chunk| chunk.offset == end.next_multiple_of(64));
             let Some(chunk) = follows else { break };
             let further = chunk.offset + u64::from(chunk.len);
             if further - first.offset > AHEAD {
@@ -152,20 +152,20 @@ impl ChunkReader {
 /// Gives the rows of a chunk of a capture to `take`. None: another chunk is there now, because the file
 /// was written over.
 pub(crate) fn each_chunk<R>(
-    known: &Known,
+    known: &CaptureFacts,
     (capture, at): (usize, &ChunkAt),
     payload: Payload<'_>,
     take: impl FnOnce(&ChunkRows<'_>) -> R,
 ) -> Option<R> {
-    let Known { catalog, owners } = known;
-    let owner = owners.get(at.owner as usize).filter(|it| {
+    let CaptureFacts { catalog, owners } = known;
+    let owner = owners.get(at.owner as usize).filter(|owner| {
         let head = &payload.head;
-        (it.source, it.nonce, at.first_seq, at.count)
+        (owner.source, owner.nonce, at.first_seq, at.count)
             == (head.source, head.nonce, head.first_seq, head.count)
     })?;
     let whole = payload.is_whole();
     let good: Vec<u32> = if whole { Vec::new() } else { payload.good().collect() };
-    let rows = Rows {
+    let rows = RowsInChunk {
         bytes: payload.bytes(),
         stride: payload.head.stride as usize,
         which: (!whole).then_some(&good),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use ppt_capture::frame_dsl::metric::{Metric, Shape};
+use ppt_capture::frame_dsl::metric::{Metric, MetricShape};
 use ppt_capture::{
     Account, Cause, ClockTable, Damage, End, FileHeader, SeriesPart, SourceInfo, Stamps,
 };
@@ -277,7 +277,7 @@ impl Contents {
             let value = changed.cells.get(&cell).copied().unwrap_or_default();
             // A count that does not fit is as large as can be told; a level may be negative.
             let told = |value: u64| match metric.shape {
-                Shape::UpDownCounter => value as i64,
+                MetricShape::UpDownCounter => value as i64,
                 _ => i64::try_from(value).unwrap_or(i64::MAX),
             };
             counters.push(CounterReading {

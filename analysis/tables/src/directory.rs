@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use crate::error::SetError;
 use crate::set::CaptureSet;
-use crate::table::Table;
-use crate::tables::{ALL, Named, TableSubject};
+use crate::table::CaptureTable;
+use crate::tables::{ALL, NamedTable, TableSubject};
 use crate::time_bounds::bracketed;
 
 /// Tables by their names.
-type Tables = BTreeMap<String, Arc<dyn Table>>;
+type Tables = BTreeMap<String, Arc<dyn CaptureTable>>;
 /// The buffer of a table, and the table.
-type Owned = (String, Arc<dyn Table>);
+type Owned = (String, Arc<dyn CaptureTable>);
 
 /// The spans or the chains of a kind of frames.
 #[derive(Debug, Clone)]
-pub struct Whole {
+pub struct SpansOrChains {
     /// The buffer.
     pub buffer: String,
     /// The kind of frames that they are made of.
@@ -27,7 +27,7 @@ pub struct Whole {
     /// The name of the table in its buffer.
     pub name: String,
     /// The table.
-    pub table: Arc<dyn Table>,
+    pub table: Arc<dyn CaptureTable>,
 }
 
 /// The tables of a set by their names.
@@ -40,8 +40,8 @@ pub struct Directory {
     plain: Tables,
     buffers: BTreeMap<String, Tables>,
     /// Each kind of frames once: its buffer, name and table.
-    frames: Vec<(String, String, Arc<dyn Table>)>,
-    wholes: Vec<Whole>,
+    frames: Vec<(String, String, Arc<dyn CaptureTable>)>,
+    wholes: Vec<SpansOrChains>,
     /// Names that several buffers have.
     ambiguous: BTreeMap<String, Vec<String>>,
 }
@@ -76,10 +76,10 @@ impl Directory {
         }
     }
 
-    fn named(all: Vec<Named>) -> Directory {
+    fn named(all: Vec<NamedTable>) -> Directory {
         let mut directory = Directory::default();
         let mut of_buffers = Vec::new();
-        for Named { of, name, table } in all {
+        for NamedTable { of, name, table } in all {
             match of {
                 TableSubject::Set => _ = directory.plain.insert(name, table),
                 TableSubject::Frame(buffer) => {
@@ -88,14 +88,14 @@ impl Directory {
                 }
                 TableSubject::Derived { buffer, frame, is_chain } => {
                     let is_frame = |name: &str| {
-                        directory.frames.iter().any(|it| it.0 == buffer && it.1 == name)
+                        directory.frames.iter().any(|frame| frame.0 == buffer && frame.1 == name)
                     };
                     let mut name = name;
                     while is_frame(&name) {
                         name.insert_str(0, "ppt_");
                     }
                     of_buffers.push((buffer.clone(), name.clone(), table.clone()));
-                    directory.wholes.push(Whole { buffer, frame, is_chain, name, table });
+                    directory.wholes.push(SpansOrChains { buffer, frame, is_chain, name, table });
                 }
             }
         }
@@ -127,22 +127,22 @@ impl Directory {
     }
 
     /// The tables with plain names.
-    pub fn plain(&self) -> &BTreeMap<String, Arc<dyn Table>> {
+    pub fn plain(&self) -> &BTreeMap<String, Arc<dyn CaptureTable>> {
         &self.plain
     }
 
     /// The tables of each buffer.
-    pub fn buffers(&self) -> &BTreeMap<String, BTreeMap<String, Arc<dyn Table>>> {
+    pub fn buffers(&self) -> &BTreeMap<String, BTreeMap<String, Arc<dyn CaptureTable>>> {
         &self.buffers
     }
 
     /// Each kind of frames once: its buffer, its name, and its table.
-    pub fn frames(&self) -> &[(String, String, Arc<dyn Table>)] {
+    pub fn frames(&self) -> &[(String, String, Arc<dyn CaptureTable>)] {
         &self.frames
     }
 
     /// The spans and chains of each kind of frames that has some.
-    pub fn wholes(&self) -> &[Whole] {
+    pub fn wholes(&self) -> &[SpansOrChains] {
         &self.wholes
     }
 

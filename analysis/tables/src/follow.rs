@@ -97,7 +97,7 @@ impl Runner for Following {
         let mut out = Vec::new();
         for row in 0..rows {
             let (group, key) = (groups.value(row) as usize, keys.value(row));
-            let is_same = |it: &&mut OneChain| it.group == group && it.key == key;
+            let is_same = |chain: &&mut OneChain| chain.group == group && chain.key == key;
             let ts = times.is_valid(row).then(|| times.value(row));
             let step = usize::try_from(marks.value(row)).ok();
             if let Some(chain) = self.on_its_way.as_mut().filter(is_same) {
@@ -155,19 +155,21 @@ impl Following {
         let column = |out: &ChainColumn| -> Result<ArrayRef, TableError> {
             let all = chains.iter();
             Ok(match out {
-                ChainColumn::Own(of) => gather(&self.kept, *of, all.map(|it| Some(it.first)))?,
+                ChainColumn::Own(of) => {
+                    gather(&self.kept, *of, all.map(|chain| Some(chain.first)))?
+                }
                 ChainColumn::Total => {
-                    Arc::new(all.map(|it| it.taken.total()).collect::<Int64Array>())
+                    Arc::new(all.map(|chain| chain.taken.total()).collect::<Int64Array>())
                 }
                 ChainColumn::Step(by_plan) => {
-                    let time = |it: &OneChain| it.taken.time(of_plan(by_plan, it)?);
+                    let time = |chain: &OneChain| chain.taken.time(of_plan(by_plan, chain)?);
                     let times = all.map(time).collect::<TimestampNanosecondArray>();
                     Arc::new(times.with_data_type(timestamp()))
                 }
                 ChainColumn::Between(by_plan) => {
-                    let between = |it: &OneChain| {
-                        let from = of_plan(by_plan, it)?;
-                        it.taken.between(from, from + 1)
+                    let between = |chain: &OneChain| {
+                        let from = of_plan(by_plan, chain)?;
+                        chain.taken.between(from, from + 1)
                     };
                     Arc::new(all.map(between).collect::<Int64Array>())
                 }
@@ -186,7 +188,7 @@ impl Following {
     }
 
     fn state(&self, chain: &OneChain) -> String {
-        let missing = self.missing.as_ref().and_then(|it| it.get(chain.group));
+        let missing = self.missing.as_ref().and_then(|missing| missing.get(chain.group));
         let names = |steps: &[usize]| {
             let all = self.steps(chain.group);
             let names: Vec<&str> = steps.iter().map(|&step| all[step].as_str()).collect();

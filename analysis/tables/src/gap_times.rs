@@ -12,12 +12,12 @@ use ppt_capture::{Cause, Gap, Stamps};
 use crate::catalog::{Catalog, ChunkAt, GapAt};
 
 /// A ring of a capture.
-type Ring = (u16, u64, u32);
+type GapRing = (u16, u64, u32);
 
 /// The chunks of each ring by their first number.
 pub(crate) struct Neighbours<'a> {
     catalog: &'a Catalog,
-    rings: HashMap<Ring, BTreeMap<u64, &'a ChunkAt>>,
+    rings: HashMap<GapRing, BTreeMap<u64, &'a ChunkAt>>,
     /// By source: what times are read by.
     at: HashMap<u16, At>,
     /// When the listener looked and found frames, CLOCK_MONOTONIC.
@@ -35,7 +35,7 @@ struct At {
 impl<'a> Neighbours<'a> {
     pub fn new(catalog: &'a Catalog) -> Self {
         // Only rings that have gaps are asked for.
-        let mut rings: HashMap<Ring, BTreeMap<u64, &ChunkAt>> = HashMap::new();
+        let mut rings: HashMap<GapRing, BTreeMap<u64, &ChunkAt>> = HashMap::new();
         for GapAt { gap, .. } in &catalog.gaps {
             rings.entry((gap.source, gap.nonce, gap.ring)).or_default();
         }
@@ -48,9 +48,9 @@ impl<'a> Neighbours<'a> {
         let at = catalog.sources.iter().map(|info| {
             let fields = || info.schema.frames.iter().filter_map(|frame| frame.at());
             let own = fields().all(|field| field.is_own_stamp());
-            (info.id, At { time: fields().filter_map(Time::of).next(), own })
+            (info.id, At { time: fields().filter_map(Time::from_field).next(), own })
         });
-        let looks = catalog.chunks.iter().map(|chunk| chunk.drained).filter(|&it| it != 0);
+        let looks = catalog.chunks.iter().map(|chunk| chunk.drained).filter(|&number| number != 0);
         Neighbours { catalog, rings, at: at.collect(), looks: looks.collect() }
     }
 
@@ -60,7 +60,7 @@ impl<'a> Neighbours<'a> {
         };
         let before = ring.range(..gap.first_seq).next_back();
         let after = ring.range(gap.next_seq()..).next();
-        (before.map(|it| *it.1), after.map(|it| *it.1))
+        (before.map(|before| *before.1), after.map(|after| *after.1))
     }
 
     /// The chunk that should have held what is missing.
@@ -85,21 +85,24 @@ impl<'a> Neighbours<'a> {
         let (before, after) = self.beside(&at.gap);
         let epoch = |mono| self.catalog.epoch(mono);
         let lo = match before {
-            Some(chunk) => self.bounds(chunk).map(|it| it.1).or(epoch(chunk.drained)),
+            Some(chunk) => self.bounds(chunk).map(|bounds| bounds.1).or(epoch(chunk.drained)),
             None => {
-                let created = self.catalog.header.as_ref().map_or(0, |it| it.created_mono_ns);
+                let created =
+                    self.catalog.header.as_ref().map_or(0, |header| header.created_mono_ns);
                 epoch(at.since.map_or(created, |since| since.near))
             }
         };
         // Frames that do not carry their number: their chunk is there.
         let within = self.within(&at.gap);
         let lo = match within {
-            Some(chunk) => self.bounds(chunk).map(|it| it.0).or(lo),
+            Some(chunk) => self.bounds(chunk).map(|bounds| bounds.0).or(lo),
             None => lo,
         };
         let hi = match (within, after) {
-            (Some(chunk), _) => self.bounds(chunk).map(|it| it.1).or(epoch(chunk.drained)),
-            (None, Some(chunk)) => self.bounds(chunk).map(|it| it.0).or(epoch(chunk.drained)),
+            (Some(chunk), _) => self.bounds(chunk).map(|bounds| bounds.1).or(epoch(chunk.drained)),
+            (None, Some(chunk)) => {
+                self.bounds(chunk).map(|bounds| bounds.0).or(epoch(chunk.drained))
+            }
             (None, None) => epoch(at.noticed).or_else(|| self.end()),
         };
         match (lo, hi) {
@@ -116,16 +119,16 @@ impl<'a> Neighbours<'a> {
     pub fn bounds_of_missing(&self, at: &GapAt) -> (Option<i64>, Option<i64>) {
         let gap = &at.gap;
         let (before, after) = self.beside(gap);
-        let is_own = self.at.get(&gap.source).is_some_and(|it| it.own);
+        let is_own = self.at.get(&gap.source).is_some_and(|at| at.own);
         let told = |chunk| self.bounds(chunk).filter(|_| is_own);
-        let created = self.catalog.header.as_ref().map_or(0, |it| it.created_mono_ns);
+        let created = self.catalog.header.as_ref().map_or(0, |header| header.created_mono_ns);
         let within = self.within(gap);
         let lo = match (within, before) {
             // What a chunk says of the frames that are there says nothing of the others.
             (Some(chunk), _) | (None, Some(chunk)) if within.is_some() || told(chunk).is_none() => {
                 self.catalog.epoch(self.look_before(chunk, created))
             }
-            (_, Some(chunk)) => told(chunk).map(|it| it.1),
+            (_, Some(chunk)) => told(chunk).map(|entry| entry.1),
             // Frames that nobody attended may be older than the capture.
             (_, None) if gap.cause == Cause::Unattended => None,
             (_, None) => self.catalog.epoch(at.since.map_or(created, |since| since.bound)),
@@ -151,7 +154,7 @@ impl<'a> Neighbours<'a> {
         let owner = &self.catalog.owners[chunk.owner as usize];
         let ring = self.rings.get(&(owner.source, owner.nonce, owner.ring));
         let before = ring.into_iter().flat_map(|ring| ring.range(..chunk.first_seq).rev());
-        let mut looks = before.map(|it| it.1.drained).filter(|&it| it != 0);
+        let mut looks = before.map(|entry| entry.1.drained).filter(|&number| number != 0);
         looks.find(|&look| look < chunk.drained).unwrap_or(created)
     }
 

@@ -14,7 +14,8 @@ pub(crate) fn gather(
     column: usize,
     rows: impl ExactSizeIterator<Item = Option<BatchRow>>,
 ) -> Result<ArrayRef, ArrowError> {
-    let mut arrays: Vec<ArrayRef> = batches.iter().map(|it| it.column(column).clone()).collect();
+    let mut arrays: Vec<ArrayRef> =
+        batches.iter().map(|batch| batch.column(column).clone()).collect();
     let null = (arrays.len(), 0);
     let rows: Vec<BatchRow> = rows.map(|row| row.unwrap_or(null)).collect();
     let Some(first) = arrays.first() else {

@@ -8,7 +8,7 @@ use ppt_capture::Alignment;
 /// The clocks of the captures of a set, by the number of the capture.
 #[derive(Debug, Clone, Default)]
 pub struct Clocks {
-    of: Vec<Clock>,
+    of: Vec<CaptureClock>,
     /// The name of the host whose clock all times are told by, where there are several.
     reference: Option<String>,
     numbers: HashMap<String, usize>,
@@ -18,7 +18,7 @@ pub struct Clocks {
 
 /// The clock of a capture.
 #[derive(Debug, Clone)]
-pub(crate) struct Clock {
+pub(crate) struct CaptureClock {
     /// Times of one clock are exact beside each other.
     pub number: u32,
     /// Which host, in one boot.
@@ -38,7 +38,7 @@ pub(crate) enum TimeBounds {
 }
 
 impl Clocks {
-    pub(crate) fn new(of: Vec<Clock>, ids: impl Iterator<Item = String>) -> Clocks {
+    pub(crate) fn new(of: Vec<CaptureClock>, ids: impl Iterator<Item = String>) -> Clocks {
         let numbers = ids.zip(0..).collect();
         Clocks { of, reference: None, numbers, unbounded: BTreeMap::new() }
     }
@@ -65,12 +65,12 @@ impl Clocks {
 
     /// The number of a capture's clock: times of one clock are exact beside each other.
     pub fn number(&self, capture: usize) -> u32 {
-        self.of.get(capture).map_or(u32::MAX, |it| it.number)
+        self.of.get(capture).map_or(u32::MAX, |clock| clock.number)
     }
 
     /// The number of a capture's host.
     pub fn host(&self, capture: usize) -> u32 {
-        self.of.get(capture).map_or(u32::MAX, |it| it.host)
+        self.of.get(capture).map_or(u32::MAX, |clock| clock.host)
     }
 
     /// How times of a capture came to be on the clock of the reference.
@@ -83,12 +83,12 @@ impl Clocks {
 
     /// Whether all times are exact beside each other.
     pub(crate) fn are_exact(&self) -> bool {
-        self.of.iter().all(|it| matches!(it.bounds, TimeBounds::Error(0)))
+        self.of.iter().all(|clock| matches!(clock.bounds, TimeBounds::Error(0)))
     }
 
     /// How wide bounds are at most, in ns.
     pub(crate) fn widest(&self) -> i64 {
-        let width = |it: &Clock| match &it.bounds {
+        let width = |clock: &CaptureClock| match &clock.bounds {
             TimeBounds::Error(error) => error.saturating_mul(2),
             TimeBounds::Aligned(alignment) => alignment.widest(),
         };
@@ -97,7 +97,7 @@ impl Clocks {
 
     /// The scale of a capture's times: those of one scale can be compared.
     pub(crate) fn scale(&self, capture: usize) -> u32 {
-        self.of.get(capture).map_or(u32::MAX, |it| it.scale)
+        self.of.get(capture).map_or(u32::MAX, |clock| clock.scale)
     }
 
     /// Between which times a time of a capture was, in ns since the epoch. None where nothing bounds it.

@@ -52,23 +52,23 @@ mod totals;
 mod watch;
 mod whole;
 
-pub use bounds::{Bounded, Bounds, Number, Range, Word};
+pub use bounds::{Bounded, BoundedNumber, BoundedText, Bounds, Range};
 pub use contents::{Contents, CounterReading, FrameChunk, MissingFrames, RingOwner};
-pub use directory::{Directory, Whole};
+pub use directory::{Directory, SpansOrChains};
 pub use error::{Conflict, SetError, SyncFault, TableError};
 pub use hosts::Clocks;
-pub use loss::{Loss, dropped_causes};
+pub use loss::{CaptureLoss, dropped_causes};
 pub use part::capture_files;
-pub use processes::{Process, Processes};
+pub use processes::{ProcessRow, Processes};
 pub use set::{CaptureSet, Trouble};
 pub use standard::{STANDARD, Standard};
-pub use table::{Batches, Chunked, Pass, Planned, Request, Runner, Scan, Start, Table};
+pub use table::{Batches, CaptureTable, Chunked, Pass, Planned, Runner, Scan, Start, TableRequest};
 pub use tables::SYMBOL;
 pub use thread_frames::ThreadFrames;
 pub use thread_labels::ThreadLabels;
 pub use together::{Lot, TimesOfHeads, Together, TogetherTable};
 pub use totals::{Total, TotalValue};
-pub use watch::Watch;
+pub use watch::ScanProgress;
 
 /// The function of a name of an address, without the place in it.
 pub use ppt_symbols::function_part;

@@ -6,7 +6,7 @@ use crate::set::CaptureSet;
 
 /// What is missing in captures, as far as it is known: heads of chunks tell, and what was read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Loss {
+pub struct CaptureLoss {
     /// Frames that are there.
     pub captured: u64,
     /// Frames that were written and are not there.
@@ -19,7 +19,7 @@ pub struct Loss {
     pub absent: u64,
 }
 
-impl Loss {
+impl CaptureLoss {
     /// Frames that are lost or dropped.
     pub fn missing(&self) -> u64 {
         self.lost.saturating_add(self.dropped)
@@ -34,8 +34,8 @@ pub fn dropped_causes() -> [&'static str; 3] {
 
 impl CaptureSet {
     /// What is missing in the buffers that `of` wants.
-    pub fn loss(&self, mut of: impl FnMut(&str) -> bool) -> Loss {
-        let mut loss = Loss::default();
+    pub fn loss(&self, mut of: impl FnMut(&str) -> bool) -> CaptureLoss {
+        let mut loss = CaptureLoss::default();
         for capture in self.captures() {
             let catalog = capture.catalog();
             let wanted: Vec<u16> = catalog
@@ -80,11 +80,11 @@ impl CaptureSet {
         let began = |catalog: &crate::catalog::Catalog| {
             catalog.epoch(catalog.header.as_ref()?.created_mono_ns)
         };
-        self.captures().iter().filter_map(|it| began(it.catalog())).min()
+        self.captures().iter().filter_map(|capture| began(capture.catalog())).min()
     }
 
     /// The captures as they were named.
     pub fn paths(&self) -> impl Iterator<Item = &std::path::Path> {
-        self.captures().iter().map(|it| it.path.as_path())
+        self.captures().iter().map(|capture| capture.path.as_path())
     }
 }

@@ -74,7 +74,7 @@ impl Nest {
 
 /// A slice that may still have children.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenParent {
     /// Number of its batch, and its row there.
     row: (u64, usize),
     end: i64,
@@ -101,7 +101,7 @@ struct Waiting {
 struct Nesting {
     nest: Nest,
     thread: Option<i32>,
-    open: Vec<Open>,
+    open: Vec<OpenParent>,
     /// By the number of the batch: as many as have an open slice.
     waiting: BTreeMap<u64, Waiting>,
     next: u64,
@@ -145,7 +145,7 @@ impl Runner for Nesting {
             }
             let seqno = seqnos.is_valid(row).then(|| seqnos.value(row));
             let (row, owner) = ((number, row), owners.value(row));
-            let open = Open { row, end, covered_to: start, uncovered: length, owner, seqno };
+            let open = OpenParent { row, end, covered_to: start, uncovered: length, owner, seqno };
             self.open.push(open);
         }
         self.done()
@@ -306,7 +306,7 @@ mod tests {
                 let covers =
                     |ns: &i64| children.iter().any(|&c| slices[c].1 <= *ns && *ns < slices[c].2);
                 let covered = (start..end).filter(covers).count() as i64;
-                (b as i64, depth, parent(b).map(|it| it as i64), end - start - covered)
+                (b as i64, depth, parent(b).map(|index| index as i64), end - start - covered)
             })
             .collect()
     }

@@ -9,13 +9,13 @@ use arrow_schema::SchemaRef;
 use ppt_capture::Stamps;
 use ppt_capture::columns::Time;
 
-use crate::bounds::{Bounds, Number, Word};
+use crate::bounds::{BoundedNumber, BoundedText, Bounds};
 use crate::builder::Builder;
 use crate::catalog::ChunkAt;
-use crate::chunk_reader::{ChunkReader, Known};
+use crate::chunk_reader::{CaptureFacts, ChunkReader};
 use crate::error::TableError;
 use crate::set::{CaptureSet, OwnerKeys};
-use crate::table::{Batches, Request, Scan};
+use crate::table::{Batches, Scan, TableRequest};
 
 pub(crate) use crate::chunk_table::{OfChunks, Ts, Wanted, kind_bit};
 
@@ -36,7 +36,7 @@ pub(crate) struct ChunkScan<T> {
     schema: SchemaRef,
     limit: Option<usize>,
     /// By capture: what is known of it, and of the owners of its chunks.
-    known: Arc<Vec<Known>>,
+    known: Arc<Vec<CaptureFacts>>,
     /// Chunks by capture and index, in the order in which they are read.
     chosen: Arc<Vec<(u32, u32)>>,
     /// Where the parts begin in `chosen`, and the end.
@@ -53,10 +53,10 @@ impl<T: OfChunks> ChunkScan<T> {
     pub fn new(
         set: &Arc<CaptureSet>,
         of: &Arc<T>,
-        request: &Request<'_>,
+        request: &TableRequest<'_>,
     ) -> Result<Self, TableError> {
         let bounds = request.bounds;
-        let known = Known::of_captures(set);
+        let known = CaptureFacts::of_captures(set);
         let mut chosen = Vec::new();
         let mut rows = bounds.is_empty().then_some(0usize);
         for (capture, known) in known.iter().enumerate() {
@@ -78,7 +78,7 @@ impl<T: OfChunks> ChunkScan<T> {
             columns: request.columns.to_vec(),
             schema,
             limit: request.limit,
-            all_chunks: known.iter().map(|it| it.catalog.chunks.len()).sum(),
+            all_chunks: known.iter().map(|facts| facts.catalog.chunks.len()).sum(),
             known: Arc::new(known),
             chosen: Arc::new(chosen),
             parts: Vec::new(),
@@ -96,7 +96,7 @@ impl<T: OfChunks> ChunkScan<T> {
     }
 
     fn bytes(&self) -> u64 {
-        self.chosen.iter().map(|&it| u64::from(self.chunk(it).len)).sum()
+        self.chosen.iter().map(|&entry| u64::from(self.chunk(entry).len)).sum()
     }
 
     /// Parts of about as many bytes each.
@@ -132,7 +132,7 @@ impl<T: OfChunks> ChunkScan<T> {
             let seq = self.chunk(*chunk).first_seq;
             std::mem::replace(&mut last, seq) < seq
         };
-        let is_first = |it: &(u32, u32)| ring(it).is_some() && ring(it) == ring(first);
+        let is_first = |entry: &(u32, u32)| ring(entry).is_some() && ring(entry) == ring(first);
         self.chosen.iter().all(is_first) && all.all(rising)
     }
 }
@@ -146,7 +146,7 @@ const SEQNO: usize = 4;
 
 /// What is chosen of a capture.
 pub(crate) struct Choice<'a> {
-    known: &'a Known,
+    known: &'a CaptureFacts,
     /// By owner.
     wanted: Vec<Wanted>,
     offset: Option<i128>,
@@ -157,24 +157,27 @@ impl<'a> Choice<'a> {
         set: &CaptureSet,
         of: &dyn OfChunks,
         capture: usize,
-        known: &'a Known,
+        known: &'a CaptureFacts,
         bounds: &Bounds,
     ) -> Self {
         let catalog = &known.catalog;
-        let of_capture = bounds.has_word(Word::Capture, &set.captures()[capture].id)
-            && bounds.has_word(Word::Host, catalog.host());
+        let of_capture = bounds.has_word(BoundedText::Capture, &set.captures()[capture].id)
+            && bounds.has_word(BoundedText::Host, catalog.host());
         let is_wanted = |owner: &OwnerKeys| {
             let source = &catalog.sources[owner.info].source;
             of_capture
-                && bounds.has_word(Word::Buffer, &source.buffer)
-                && bounds.has_word(Word::Segment, &format!("{:016x}", owner.nonce))
-                && bounds.has(Number::Ring, owner.ring.map(Into::into))
-                && bounds.has(Number::Tid, owner.tid.map(Into::into))
-                && bounds.has(Number::Pid, owner.pid.map(Into::into))
+                && bounds.has_word(BoundedText::Buffer, &source.buffer)
+                && bounds.has_word(BoundedText::Segment, &format!("{:016x}", owner.nonce))
+                && bounds.has(BoundedNumber::Ring, owner.ring.map(Into::into))
+                && bounds.has(BoundedNumber::Tid, owner.tid.map(Into::into))
+                && bounds.has(BoundedNumber::Pid, owner.pid.map(Into::into))
         };
-        let wanted = |owner: &OwnerKeys| match is_wanted(owner) {
-            true => of.wanted(capture, owner.source, bounds),
-            false => Wanted::NOTHING,
+        let wanted = |owner: &OwnerKeys| {
+            if is_wanted(owner) {
+                of.wanted(capture, owner.source, bounds)
+            } else {
+                Wanted::NOTHING
+            }
         };
         let wanted = known.owners.iter().map(wanted).collect();
         Choice { known, wanted, offset: catalog.offset() }
@@ -182,11 +185,11 @@ impl<'a> Choice<'a> {
 
     /// Whether frames of an owner are wanted at all.
     pub fn wants(&self, owner: usize) -> bool {
-        self.wanted.get(owner).is_some_and(|it| it.kinds != 0)
+        self.wanted.get(owner).is_some_and(|wanted| wanted.kinds != 0)
     }
 
     fn each(&self, chunk: &ChunkAt) -> bool {
-        self.wanted.get(chunk.owner as usize).is_some_and(|it| it.each)
+        self.wanted.get(chunk.owner as usize).is_some_and(|wanted| wanted.each)
     }
 
     /// Whether a chunk may hold a wanted row: by the rules of `dump --from`.
@@ -201,13 +204,13 @@ impl<'a> Choice<'a> {
         }
         let last = chunk.first_seq.saturating_add(u64::from(chunk.count) - 1);
         let seq = |seq: u64| i64::try_from(seq).unwrap_or(i64::MAX);
-        if !bounds.overlaps(Number::Seqno, (seq(chunk.first_seq), seq(last))) {
+        if !bounds.overlaps(BoundedNumber::Seqno, (seq(chunk.first_seq), seq(last))) {
             return false;
         }
         let drained = self.known.catalog.epoch(chunk.drained);
         let may_be = match self.drained(chunk) {
-            Some(range) => bounds.overlaps(Number::Drained, range),
-            None => bounds.has(Number::Drained, None),
+            Some(range) => bounds.overlaps(BoundedNumber::Drained, range),
+            None => bounds.has(BoundedNumber::Drained, None),
         };
         if !may_be {
             return false;
@@ -215,10 +218,12 @@ impl<'a> Choice<'a> {
         let by_ts = |number| match wanted.ts {
             Ts::Null => false,
             Ts::Other => true,
-            Ts::At(at) => self.times(chunk, at).is_none_or(|it| bounds.overlaps(number, it)),
+            Ts::At(at) => self.times(chunk, at).is_none_or(|time| bounds.overlaps(number, time)),
         };
-        (bounds.range(Number::Ts).is_none() || by_ts(Number::Ts))
-            && (drained.is_none() || bounds.has(Number::Time, drained) || by_ts(Number::Time))
+        (bounds.range(BoundedNumber::Ts).is_none() || by_ts(BoundedNumber::Ts))
+            && (drained.is_none()
+                || bounds.has(BoundedNumber::Time, drained)
+                || by_ts(BoundedNumber::Time))
     }
 
     /// Between which times the rows of a chunk are: when they were, or else when the listener had them.
@@ -240,7 +245,7 @@ impl<'a> Choice<'a> {
 
     /// Between which times the frames of a chunk are; None: unknown.
     fn times(&self, chunk: &ChunkAt, at: Time) -> Option<(i64, i64)> {
-        let Known { catalog, owners } = self.known;
+        let CaptureFacts { catalog, owners } = self.known;
         let owner = owners.get(chunk.owner as usize)?;
         let namespace = catalog.sources[owner.info].source.process.time_namespace();
         let stamps = Stamps::new(&catalog.clocks, chunk.drained, namespace);
@@ -265,7 +270,7 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
             let words = self.of.dictionary(column);
             Builder::new(self.of.schema().field(column).data_type(), words.as_ref())
         });
-        Box::new(Reading {
+        Box::new(ScanPart {
             builders: builders.collect(),
             of: self.of.clone(),
             columns: self.columns.clone(),
@@ -283,7 +288,7 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
         Some(chunks.iter().map(rows).sum())
     }
 
-    fn told(&self) -> String {
+    fn explain_text(&self) -> String {
         let (read, all) = (self.chosen.len(), self.all_chunks);
         let mut text = format!("chunks={read} of {all} ({} pruned)", all - read);
         let _ = write!(text, ", bytes={}", self.bytes());
@@ -301,8 +306,10 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
     }
 
     fn ordered(&self, columns: &[usize]) -> Option<Arc<dyn Scan>> {
-        let asked: Vec<usize> =
-            columns.iter().map(|&it| self.columns.get(it).copied()).collect::<Option<_>>()?;
+        let asked: Vec<usize> = columns
+            .iter()
+            .map(|&column| self.columns.get(column).copied())
+            .collect::<Option<_>>()?;
         let names = [CAPTURE, BUFFER, SEGMENT, RING, SEQNO];
         if !names.starts_with(&asked) {
             return None;
@@ -311,7 +318,7 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
         let numbered = |&(capture, index): &(u32, u32)| {
             let known = &self.known[capture as usize];
             let owner = known.owners.get(known.catalog.chunks[index as usize].owner as usize);
-            owner.is_none_or(|it| it.ring.is_some())
+            owner.is_none_or(|owner| owner.ring.is_some())
         };
         if !self.chosen.iter().all(numbered) {
             return None;
@@ -322,8 +329,8 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
             let known = &self.known[capture as usize];
             let chunk = &known.catalog.chunks[index as usize];
             let owner = known.owners.get(chunk.owner as usize);
-            let owner = owner.map(|it| {
-                (known.catalog.sources[it.info].source.buffer.clone(), it.nonce, it.ring)
+            let owner = owner.map(|owner| {
+                (known.catalog.sources[owner.info].source.buffer.clone(), owner.nonce, owner.ring)
             });
             (captures[capture as usize].id.clone(), owner, chunk.first_seq)
         });
@@ -371,7 +378,7 @@ impl<T> ChunkScan<T> {
 }
 
 /// A part of a scan on its way.
-struct Reading<T> {
+struct ScanPart<T> {
     of: Arc<T>,
     columns: Vec<usize>,
     schema: SchemaRef,
@@ -380,7 +387,7 @@ struct Reading<T> {
     builders: Vec<Builder>,
 }
 
-impl<T: OfChunks> Iterator for Reading<T> {
+impl<T: OfChunks> Iterator for ScanPart<T> {
     type Item = Result<RecordBatch, TableError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -404,12 +411,12 @@ impl<T: OfChunks> Iterator for Reading<T> {
     }
 }
 
-impl<T: OfChunks> Reading<T> {
+impl<T: OfChunks> ScanPart<T> {
     fn batch(&mut self) -> Result<RecordBatch, TableError> {
         let mut rows = 0;
         while let Some(chunk) = self.chunks.next().filter(|_| rows < FEW.min(self.limit)) {
             let full = rows + chunk.count as usize > MANY
-                || self.builders.iter().any(|it| it.bytes() > MANY_BYTES);
+                || self.builders.iter().any(|builder| builder.bytes() > MANY_BYTES);
             if rows > 0 && full {
                 break;
             }

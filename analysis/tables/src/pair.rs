@@ -19,7 +19,7 @@ use strum::IntoEnumIterator;
 use crate::error::TableError;
 use crate::gather::{BatchRow, gather};
 use crate::table::Runner;
-use crate::whole::{Half, Halves, Missing, NOTHING, Outcome, State};
+use crate::whole::{Halves, Missing, NOTHING, SpanFrame, SpanRow, SpanState};
 
 /// Rows of a batch that comes out.
 const ROWS: usize = 8192;
@@ -79,7 +79,7 @@ impl Pair {
 
 /// The last step that was taken, and when.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct TakenStep {
     number: i32,
     ts: i64,
     frame: BatchRow,
@@ -91,9 +91,9 @@ struct Pairing {
     /// Group and key that are looked at.
     key: Option<(i32, Vec<u8>)>,
     halves: Halves<BatchRow>,
-    step: Option<Step>,
+    step: Option<TakenStep>,
     kept: Vec<RecordBatch>,
-    done: Vec<Outcome<BatchRow>>,
+    done: Vec<SpanRow<BatchRow>>,
     /// By group, once they are known.
     missing: Option<Vec<Missing>>,
 }
@@ -112,7 +112,7 @@ impl Runner for Pairing {
         let number = self.kept.len();
         for row in 0..batch.num_rows() {
             let (group, key) = (groups.value(row), keys.value(row));
-            let same = self.key.as_ref().is_some_and(|it| it.0 == group && it.1 == key);
+            let same = self.key.as_ref().is_some_and(|entry| entry.0 == group && entry.1 == key);
             if !same {
                 if let Some((group, _)) = self.key.replace((group, key.to_owned())) {
                     self.done.extend(self.halves.finish(of(group)));
@@ -123,14 +123,14 @@ impl Runner for Pairing {
             }
             let ts = times.is_valid(row).then(|| times.value(row));
             if self.pair.steps {
-                let step = |ts| Step { number: marks.value(row), ts, frame: (number, row) };
+                let step = |ts| TakenStep { number: marks.value(row), ts, frame: (number, row) };
                 self.take_step(ts.map(step));
                 continue;
             }
             let half = match marks.value(row) {
-                0 => Half::Begin,
-                1 => Half::End,
-                _ => Half::Neither,
+                0 => SpanFrame::Begin,
+                1 => SpanFrame::End,
+                _ => SpanFrame::Neither,
             };
             self.done.extend(self.halves.add_half(half, ts, (number, row), of(group)));
         }
@@ -161,38 +161,38 @@ impl Pairing {
     }
 
     /// The next step of the key; those without a time lead nowhere.
-    fn take_step(&mut self, step: Option<Step>) {
-        let Some(step) = step.filter(|it| it.number >= 0) else { return };
+    fn take_step(&mut self, step: Option<TakenStep>) {
+        let Some(step) = step.filter(|step| step.number >= 0) else { return };
         if let Some(last) = self.step.replace(step)
             && last.number < step.number
         {
             let (begin, end) = (Some(last.frame), Some(step.frame));
             let dur = step.ts.checked_sub(last.ts);
-            self.done.push(Outcome { begin, end, state: State::Closed, dur });
+            self.done.push(SpanRow { begin, end, state: SpanState::Closed, dur });
         }
     }
 
     /// The rows that are done.
     fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         let mut done = std::mem::take(&mut self.done);
-        done.retain(|it| !self.pair.closed || it.state == State::Closed);
+        done.retain(|row| !self.pair.closed || row.state == SpanState::Closed);
         done.chunks(ROWS).map(|rows| self.batch(rows)).collect()
     }
 
-    fn batch(&self, rows: &[Outcome<BatchRow>]) -> Result<RecordBatch, TableError> {
+    fn batch(&self, rows: &[SpanRow<BatchRow>]) -> Result<RecordBatch, TableError> {
         let columns = self.pair.columns.iter().zip(self.pair.schema.fields());
         let column =
             |(out, field): (&PairColumn, &Arc<arrow_schema::Field>)| -> Result<ArrayRef, TableError> {
                 let all = rows.iter();
                 Ok(match out {
-                    PairColumn::Own(of) => gather(&self.kept, *of, all.map(|it| it.begin.or(it.end)))?,
-                    PairColumn::Begin(of) => gather(&self.kept, *of, all.map(|it| it.begin))?,
-                    PairColumn::End(of) => gather(&self.kept, *of, all.map(|it| it.end))?,
-                    PairColumn::Dur => Arc::new(all.map(|it| it.dur).collect::<Int64Array>()),
+                    PairColumn::Own(of) => gather(&self.kept, *of, all.map(|row| row.begin.or(row.end)))?,
+                    PairColumn::Begin(of) => gather(&self.kept, *of, all.map(|row| row.begin))?,
+                    PairColumn::End(of) => gather(&self.kept, *of, all.map(|row| row.end))?,
+                    PairColumn::Dur => Arc::new(all.map(|row| row.dur).collect::<Int64Array>()),
                     PairColumn::State => {
-                        let words = State::iter().map(<&str>::from);
+                        let words = SpanState::iter().map(<&str>::from);
                         let words = Arc::new(StringArray::from_iter_values(words));
-                        let keys = all.map(|it| Some(it.state as i32)).collect::<Int32Array>();
+                        let keys = all.map(|row| Some(row.state as i32)).collect::<Int32Array>();
                         Arc::new(DictionaryArray::try_new(keys, words)?)
                     }
                     PairColumn::Word(word) => {
@@ -241,7 +241,7 @@ mod tests {
     use crate::builder::word_type;
 
     /// A frame: key, mark, time. Its place is what names it.
-    type Frame = (u8, i32, Option<i64>);
+    type PairFrame = (u8, i32, Option<i64>);
 
     fn pairing(fifo: bool, missing: Option<MissingOf>) -> Pairing {
         let field = |name: &str, ty| Field::new(name, ty, true);
@@ -282,9 +282,10 @@ mod tests {
         }
     }
 
-    fn batch(frames: &[Frame], first: i64) -> RecordBatch {
-        let keys = FixedSizeBinaryArray::try_from_iter(frames.iter().map(|it| [it.0])).unwrap();
-        let times: TimestampNanosecondArray = frames.iter().map(|it| it.2).collect();
+    fn batch(frames: &[PairFrame], first: i64) -> RecordBatch {
+        let keys =
+            FixedSizeBinaryArray::try_from_iter(frames.iter().map(|frame| [frame.0])).unwrap();
+        let times: TimestampNanosecondArray = frames.iter().map(|frame| frame.2).collect();
         let columns: Vec<(&str, ArrayRef)> = vec![
             ("group", Arc::new(Int32Array::from(vec![0; frames.len()]))),
             ("key", Arc::new(keys)),
@@ -295,10 +296,10 @@ mod tests {
         RecordBatch::try_from_iter(columns).unwrap()
     }
 
-    type Answer = (Option<i64>, Option<i64>, Option<i64>, Option<i64>, String);
+    type PairTimes = (Option<i64>, Option<i64>, Option<i64>, Option<i64>, String);
 
     /// What comes out for batches of so many frames, and the most rows that were kept.
-    fn paired(mut pairing: Pairing, frames: &[Frame], each: usize) -> (Vec<Answer>, usize) {
+    fn paired(mut pairing: Pairing, frames: &[PairFrame], each: usize) -> (Vec<PairTimes>, usize) {
         let (mut out, mut most) = (Vec::new(), 0);
         for (at, part) in frames.chunks(each).enumerate() {
             out.extend(pairing.push(batch(part, (at * each) as i64)).unwrap());
@@ -355,7 +356,7 @@ mod tests {
             (6, 7, Some(3)),
         ];
         let (rows, _) = paired(pairing(false, Some(gap)), &frames, 3);
-        let states: Vec<_> = rows.iter().map(|it| (it.2.unwrap(), it.4.as_str())).collect();
+        let states: Vec<_> = rows.iter().map(|row| (row.2.unwrap(), row.4.as_str())).collect();
         let mut states = states;
         states.sort_unstable();
         let expected = [
@@ -374,7 +375,7 @@ mod tests {
     /// others while they are open.
     #[test]
     fn what_is_kept_is_what_is_open() {
-        let mut frames: Vec<Frame> = (0..20_000).map(|n| (1, 0, Some(n))).collect();
+        let mut frames: Vec<PairFrame> = (0..20_000).map(|n| (1, 0, Some(n))).collect();
         frames.extend((0..18_000).map(|n| (1, 1, Some(20_000 + n))));
         let long = (1, 0, Some(50_000));
         frames.push(long);
@@ -383,7 +384,7 @@ mod tests {
             let (whole, _) = paired(pairing(fifo, None), &frames, frames.len());
             let (rows, most) = paired(pairing(fifo, None), &frames, 1000);
             assert_eq!(rows, whole);
-            let count = |state: &str| rows.iter().filter(|it| it.4 == state).count();
+            let count = |state: &str| rows.iter().filter(|row| row.4 == state).count();
             assert_eq!((count("closed"), count("open")), (68_000, 2_001));
             assert!(most <= 2 * 20_000 + ROWS + 1000, "{most}");
         }

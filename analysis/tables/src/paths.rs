@@ -42,8 +42,8 @@ fn matching(pattern: &str) -> Result<Vec<PathBuf>, SetError> {
 /// The numbered parts of what would have been written to `name`.
 fn parts(name: &Path) -> Option<Vec<PathBuf>> {
     let stem = name.file_stem()?.to_str()?;
-    let extension = name.extension().and_then(|it| it.to_str());
-    let folder = name.parent().filter(|it| !it.as_os_str().is_empty());
+    let extension = name.extension().and_then(|extension| extension.to_str());
+    let folder = name.parent().filter(|path| !path.as_os_str().is_empty());
     let is_part = |file: &str| {
         let rest = file.strip_prefix(stem)?.strip_prefix('.')?;
         let number = match extension {
@@ -55,9 +55,9 @@ fn parts(name: &Path) -> Option<Vec<PathBuf>> {
     let listed = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
     let mut found: Vec<(u64, PathBuf)> = listed
         .flatten()
-        .filter_map(|it| {
-            let number = is_part(it.file_name().to_str()?)?;
-            Some((number, name.with_file_name(it.file_name())))
+        .filter_map(|entry| {
+            let number = is_part(entry.file_name().to_str()?)?;
+            Some((number, name.with_file_name(entry.file_name())))
         })
         .collect();
     found.sort();
@@ -77,7 +77,7 @@ mod tests {
         let expand = |names: &[&str]| {
             let names: Vec<PathBuf> = names.iter().map(|name| path(name)).collect();
             let found = expand(&names)?.into_iter();
-            let name = |it: PathBuf| it.file_name().unwrap().to_str().unwrap().to_owned();
+            let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
             Ok::<_, SetError>(found.map(name).collect::<Vec<_>>())
         };
         assert_eq!(expand(&["b[1].bin", "a.bin"]).unwrap(), ["b[1].bin", "a.bin"], "as they are");

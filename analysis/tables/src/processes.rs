@@ -6,7 +6,7 @@ use crate::set::CaptureSet;
 
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Process {
+pub struct ProcessRow {
     /// The name of its host.
     pub host: String,
     /// The boot of its host; of a capture whose header is damaged, the capture.
@@ -22,7 +22,7 @@ pub struct Process {
 /// The processes of a set, and which rows are whose.
 #[derive(Debug, Clone, Default)]
 pub struct Processes {
-    all: Vec<Process>,
+    all: Vec<ProcessRow>,
     /// By process: its machine.
     machines: Vec<usize>,
     /// How many machines there are.
@@ -46,9 +46,9 @@ impl Processes {
             for info in &catalog.sources {
                 let process = &info.source.process;
                 let header = catalog.header.as_ref();
-                let found = Process {
+                let found = ProcessRow {
                     host: catalog.host().to_owned(),
-                    boot: header.map_or(&capture.id, |it| &it.boot_id).clone(),
+                    boot: header.map_or(&capture.id, |header| &header.boot_id).clone(),
                     pid: process.pid,
                     start: process.start_time,
                     exe: process.exe.clone(),
@@ -92,8 +92,8 @@ impl Processes {
     }
 
     /// The process of that number; one without a name for any other number.
-    pub fn get(&self, number: usize) -> &Process {
-        static NOBODY: Process = Process {
+    pub fn get(&self, number: usize) -> &ProcessRow {
+        static NOBODY: ProcessRow = ProcessRow {
             host: String::new(),
             boot: String::new(),
             pid: 0,
@@ -111,7 +111,7 @@ impl Processes {
 
     /// Whether they are of more than one host.
     pub fn are_of_several_hosts(&self) -> bool {
-        self.all.windows(2).any(|it| it[0].host != it[1].host)
+        self.all.windows(2).any(|window| window[0].host != window[1].host)
     }
 
     /// The number of the machine of a process: a boot of a host. That of nobody is 0.
@@ -135,6 +135,6 @@ impl Processes {
     /// later, need other names where a pid is one.
     pub fn is_first_of_its_pid(&self, number: usize) -> bool {
         let pid = self.get(number).pid;
-        self.all.iter().take(number).all(|it| it.pid != pid)
+        self.all.iter().take(number).all(|row| row.pid != pid)
     }
 }

@@ -8,7 +8,7 @@ use ppt_capture::{Cells, SourceInfo};
 
 /// One chunk of cells.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct CellChunk {
     source: u16,
     nonce: u64,
     mono_ns: u64,
@@ -24,15 +24,15 @@ struct ChangedRow {
     values: Vec<(u32, u64)>,
 }
 
-impl Reading {
-    pub fn new(cells: &Cells<'_>) -> Reading {
+impl CellChunk {
+    pub fn new(cells: &Cells<'_>) -> CellChunk {
         let head = &cells.head;
         let rows = cells.rows().map(|row| ChangedRow {
             ring: row.ring,
             tid: row.tid,
             values: row.values().collect(),
         });
-        Reading {
+        CellChunk {
             source: head.source,
             nonce: head.nonce,
             mono_ns: head.mono_ns,
@@ -84,13 +84,13 @@ type MetricRow = (usize, u64, Option<u32>, usize);
 /// The changes of a capture, and the values that they lead to.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    readings: std::vec::IntoIter<Reading>,
+    readings: std::vec::IntoIter<CellChunk>,
     pending: VecDeque<Change>,
     values: HashMap<MetricRow, BTreeMap<u32, u64>>,
 }
 
 impl Changes {
-    pub fn new(readings: Vec<Reading>) -> Changes {
+    pub fn new(readings: Vec<CellChunk>) -> Changes {
         Changes { readings: readings.into_iter(), pending: VecDeque::new(), values: HashMap::new() }
     }
 
@@ -109,10 +109,10 @@ impl Changes {
         Some(Changed { change, before, cells })
     }
 
-    fn add_reading(&mut self, reading: Reading, sources: &[SourceInfo]) {
-        let Reading { source, nonce, mono_ns, is_base, rows } = reading;
+    fn add_reading(&mut self, reading: CellChunk, sources: &[SourceInfo]) {
+        let CellChunk { source, nonce, mono_ns, is_base, rows } = reading;
         // The reader checks that there is a source.
-        let Some(info) = sources.iter().position(|it| it.id == source) else { return };
+        let Some(info) = sources.iter().position(|info| info.id == source) else { return };
         let metrics = &sources[info].metrics;
         for ChangedRow { ring, tid, values } in rows {
             for (metric, values) in by_metric(metrics, &values) {
@@ -134,7 +134,7 @@ fn by_metric<'a>(
     metrics: &'a [Metric],
     values: &'a [(u32, u64)],
 ) -> impl Iterator<Item = (usize, &'a [(u32, u64)])> {
-    let of = |cell: u32| metrics.partition_point(|it| it.cells.end <= cell);
+    let of = |cell: u32| metrics.partition_point(|metric| metric.cells.end <= cell);
     let chunks = values.chunk_by(move |a, b| of(a.0) == of(b.0));
-    chunks.map(move |values| (of(values[0].0), values)).filter(|it| it.0 < metrics.len())
+    chunks.map(move |values| (of(values[0].0), values)).filter(|entry| entry.0 < metrics.len())
 }

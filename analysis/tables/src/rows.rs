@@ -4,14 +4,14 @@ use ppt_capture::columns::frame_id;
 
 /// Frames of one chunk.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rows<'a> {
+pub(crate) struct RowsInChunk<'a> {
     pub bytes: &'a [u8],
     pub stride: usize,
     /// Which of them, ascending; None: all.
     pub which: Option<&'a [u32]>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowsInChunk<'a> {
     /// How many.
     pub fn len(&self) -> usize {
         self.which.map_or(self.bytes.len() / self.stride, <[u32]>::len)
@@ -32,7 +32,7 @@ impl<'a> Rows<'a> {
 
     /// Those of the kind `id`, whose places are kept in `own`. Where many kinds are read, [`KindRows`]
     /// finds all of them at once.
-    pub fn of_kind(self, id: u16, own: &'a mut Vec<u32>) -> Rows<'a> {
+    pub fn of_kind(self, id: u16, own: &'a mut Vec<u32>) -> RowsInChunk<'a> {
         own.clear();
         let mut place = 0;
         let which = self.which;
@@ -42,7 +42,7 @@ impl<'a> Rows<'a> {
             }
             place += 1;
         });
-        Rows { which: Some(own), ..self }
+        RowsInChunk { which: Some(own), ..self }
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct KindRows {
 
 impl KindRows {
     /// Finds those of a chunk with so many kinds, in place of the ones before.
-    pub fn find(&mut self, rows: Rows<'_>, kinds: usize) {
+    pub fn find(&mut self, rows: RowsInChunk<'_>, kinds: usize) {
         self.kinds.iter_mut().for_each(Vec::clear);
         self.kinds.resize_with(self.kinds.len().max(kinds), Vec::new);
         self.unknown = 0;
@@ -87,7 +87,7 @@ mod tests {
         let bytes: Vec<u8> = [2, 0, 9, 2, 1].into_iter().flat_map(frame).collect();
         let mut found = KindRows::default();
         for which in [None, Some(&[0, 2, 4][..])] {
-            let rows = Rows { bytes: &bytes, stride: 16, which };
+            let rows = RowsInChunk { bytes: &bytes, stride: 16, which };
             found.find(rows, 3);
             for id in 0..4 {
                 let mut own = Vec::new();

@@ -10,18 +10,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow_array::StringArray;
 use ppt_capture::frame_dsl::edge::Edge;
 use ppt_capture::{
-    Absence, Alignment, Capture, CaptureError, CellTotals, Cells, Chunk, Damage, Item, MAGIC,
-    SourceInfo, Together,
+    Absence, Alignment, Capture, CaptureError, CaptureItem, CellTotals, Cells, Chunk, Damage,
+    MAGIC, SourceInfo, Together,
 };
 use ppt_symbols::{CaptureHost, SearchPaths, Symbols};
 
 use crate::builder::Dictionary;
-use crate::catalog::{Catalog, GapAt, Owner};
+use crate::catalog::{Catalog, ChunkOwner, GapAt};
 use crate::error::{SetError, TableError};
-use crate::hosts::{Clock, Clocks, TimeBounds};
+use crate::hosts::{CaptureClock, Clocks, TimeBounds};
 use crate::paths::expand;
-use crate::readings::Reading;
-use crate::watch::Watch;
+use crate::readings::CellChunk;
+use crate::watch::ScanProgress;
 
 /// What the source of the kernel's frames calls itself.
 pub(crate) const KERNEL: &str = "kernel";
@@ -37,9 +37,9 @@ pub struct CaptureSet {
     /// Numbers between captures that are in none of them.
     absent: Vec<Absence>,
     /// What their rows are named by.
-    names: Names,
+    names: RowNames,
     clocks: Arc<Clocks>,
-    watch: Watch,
+    watch: ScanProgress,
     /// What somebody says instead of what schemas say.
     edges: Option<Vec<Edge>>,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Opened {
 
 /// The words of the columns that name a row, and their keys.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct RowNames {
     pub captures: Arc<StringArray>,
     pub buffers: Arc<StringArray>,
     pub segments: Arc<StringArray>,
@@ -91,13 +91,13 @@ pub(crate) struct Names {
     buffer_keys: Dictionary,
     segment_keys: HashMap<u64, i32>,
     host_keys: Dictionary,
-    processes: HashMap<Process, i32>,
+    processes: HashMap<HostProcess, i32>,
 }
 
 /// A process of any host and boot: numbers come again. Hosts of one boot are namespaces, each with
 /// its own numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Process {
+struct HostProcess {
     host: String,
     boot: String,
     pid: u32,
@@ -144,13 +144,18 @@ impl CaptureSet {
     /// These captures, in this order.
     pub(crate) fn of(mut captures: Vec<Opened>) -> CaptureSet {
         let absent = absent(&captures);
-        for it in &absent {
-            let since = captures[it.before].catalog().since(it.gap.nonce, it.gap.ring);
-            captures[it.behind].lacks(GapAt { gap: it.gap, noticed: 0, since: Some(since) });
+        for absence in &absent {
+            let since =
+                captures[absence.before].catalog().since(absence.gap.nonce, absence.gap.ring);
+            captures[absence.behind].lacks(GapAt {
+                gap: absence.gap,
+                noticed: 0,
+                since: Some(since),
+            });
         }
-        let names = Names::new(&captures);
+        let names = RowNames::new(&captures);
         let clocks = Arc::new(own_clocks(&captures));
-        CaptureSet { captures, absent, names, clocks, watch: Watch::default(), edges: None }
+        CaptureSet { captures, absent, names, clocks, watch: ScanProgress::default(), edges: None }
     }
 
     /// Tells the times of captures by these clocks.
@@ -197,7 +202,7 @@ impl CaptureSet {
     }
 
     /// How far readers are.
-    pub fn watch(&self) -> &Watch {
+    pub fn watch(&self) -> &ScanProgress {
         &self.watch
     }
 
@@ -213,7 +218,7 @@ impl CaptureSet {
 
     /// Whether there are frames that say what the kernel did.
     pub fn has_kernel(&self) -> bool {
-        let mut all = self.captures.iter().flat_map(|it| &it.catalog().sources);
+        let mut all = self.captures.iter().flat_map(|capture| &capture.catalog().sources);
         all.any(|info| info.source.kind == KERNEL)
     }
 
@@ -226,9 +231,10 @@ impl CaptureSet {
 
     /// Whether only ppt itself wrote into this buffer, of which other tables or pictures tell more.
     pub fn is_kernel(&self, buffer: &str) -> bool {
-        let all = self.captures.iter().flat_map(|it| &it.catalog().sources);
-        let mut own = all.filter(|it| it.source.buffer == buffer).peekable();
-        own.peek().is_some() && own.all(|it| [KERNEL, STACKS].contains(&it.source.kind.as_str()))
+        let all = self.captures.iter().flat_map(|capture| &capture.catalog().sources);
+        let mut own = all.filter(|info| info.source.buffer == buffer).peekable();
+        own.peek().is_some()
+            && own.all(|info| [KERNEL, STACKS].contains(&info.source.kind.as_str()))
     }
 
     pub(crate) fn absent(&self) -> &[Absence] {
@@ -256,7 +262,7 @@ impl CaptureSet {
         format!("`{}` (boot {})", opened.catalog().host(), opened.boot())
     }
 
-    pub(crate) fn names(&self) -> &Names {
+    pub(crate) fn names(&self) -> &RowNames {
         &self.names
     }
 
@@ -264,7 +270,7 @@ impl CaptureSet {
     pub(crate) fn owners(&self, capture: usize, catalog: &Catalog) -> Vec<OwnerKeys> {
         let by_id: HashMap<u16, usize> =
             catalog.sources.iter().enumerate().map(|(index, info)| (info.id, index)).collect();
-        let owner = |owner: &Owner| {
+        let owner = |owner: &ChunkOwner| {
             let info = by_id.get(&owner.source).copied()?;
             Some(self.owner(capture, catalog, info, owner))
         };
@@ -278,7 +284,7 @@ impl CaptureSet {
         capture: usize,
         catalog: &Catalog,
         info: usize,
-        owner: &Owner,
+        owner: &ChunkOwner,
     ) -> OwnerKeys {
         let source = &catalog.sources[info];
         let small = |number: u32| i32::try_from(number).ok();
@@ -321,14 +327,14 @@ fn own_clocks(captures: &[Opened]) -> Clocks {
         let next = hosts.len() as u32;
         let host = *hosts.entry(capture.host_and_boot()).or_insert(next);
         let error = if single { 0 } else { capture.time_error() };
-        Clock { number, host, scale, bounds: TimeBounds::Error(error) }
+        CaptureClock { number, host, scale, bounds: TimeBounds::Error(error) }
     };
     let clocks = (0..).zip(captures).map(clock).collect();
-    Clocks::new(clocks, captures.iter().map(|it| it.id.clone()))
+    Clocks::new(clocks, captures.iter().map(|capture| capture.id.clone()))
 }
 
-impl Names {
-    fn new(captures: &[Opened]) -> Names {
+impl RowNames {
+    fn new(captures: &[Opened]) -> RowNames {
         let (mut buffer_keys, mut host_keys) = (Dictionary::default(), Dictionary::default());
         let (mut segments, mut segment_keys) = (Dictionary::default(), HashMap::new());
         let mut processes = HashMap::new();
@@ -345,8 +351,8 @@ impl Names {
                 processes.entry(process(capture, info)).or_insert(next);
             }
         }
-        let ids = captures.iter().map(|it| &it.id);
-        Names {
+        let ids = captures.iter().map(|capture| &capture.id);
+        RowNames {
             captures: Arc::new(StringArray::from_iter_values(ids)),
             buffers: buffer_keys.array(),
             segments: segments.array(),
@@ -371,10 +377,10 @@ impl Names {
     }
 }
 
-fn process(capture: &Opened, info: &SourceInfo) -> Process {
+fn process(capture: &Opened, info: &SourceInfo) -> HostProcess {
     let (host, boot) = capture.host_and_boot();
     let process = &info.source.process;
-    Process { host, boot, pid: process.pid, start: process.start_time }
+    HostProcess { host, boot, pid: process.pid, start: process.start_time }
 }
 
 impl Opened {
@@ -500,9 +506,9 @@ impl Opened {
     }
 
     /// The readings of counters and histograms.
-    pub fn readings(&self) -> Result<Vec<Reading>, TableError> {
+    pub fn readings(&self) -> Result<Vec<CellChunk>, TableError> {
         let mut readings = Vec::new();
-        self.each_reading(|cells| readings.push(Reading::new(cells)))?;
+        self.each_reading(|cells| readings.push(CellChunk::new(cells)))?;
         Ok(readings)
     }
 
@@ -524,7 +530,7 @@ impl Opened {
         let mut capture = Capture::open(&again(&self.file)).map_err(failed)?;
         while left > 0 {
             match capture.read_heads().map_err(|error| failed(error.into()))? {
-                Some(Item::Chunk(Chunk::Cells(cells))) => {
+                Some(CaptureItem::Chunk(Chunk::Cells(cells))) => {
                     left -= 1;
                     each(&cells);
                 }

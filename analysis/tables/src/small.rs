@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::builder::{timestamp, word_type};
 use crate::error::TableError;
 use crate::set::CaptureSet;
-use crate::table::{Batches, Planned, Request, Scan, Table};
+use crate::table::{Batches, CaptureTable, Planned, Scan, TableRequest};
 
 /// A value of a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,22 +77,22 @@ pub(crate) fn schema<'a>(columns: impl IntoIterator<Item = (&'a str, CellType)>)
 }
 
 /// Makes the rows of a table.
-pub(crate) type Rows = fn(&CaptureSet) -> Result<Vec<Vec<Cell>>, TableError>;
+pub(crate) type RowMaker = fn(&CaptureSet) -> Result<Vec<Vec<Cell>>, TableError>;
 
 /// A table of a few rows.
 #[derive(Debug)]
 pub(crate) struct Small {
     pub set: Arc<CaptureSet>,
     pub schema: SchemaRef,
-    pub rows: Rows,
+    pub rows: RowMaker,
 }
 
-impl Table for Small {
+impl CaptureTable for Small {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+    fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let schema = Arc::new(self.schema.project(request.columns)?);
         let columns = request.columns.to_vec();
         let scan = SmallScan { set: self.set.clone(), schema, rows: self.rows, columns };
@@ -104,7 +104,7 @@ impl Table for Small {
 struct SmallScan {
     set: Arc<CaptureSet>,
     schema: SchemaRef,
-    rows: Rows,
+    rows: RowMaker,
     columns: Vec<usize>,
 }
 
@@ -142,7 +142,7 @@ impl Scan for SmallScan {
         None
     }
 
-    fn told(&self) -> String {
+    fn explain_text(&self) -> String {
         "in memory".to_owned()
     }
 }

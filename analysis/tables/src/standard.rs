@@ -9,11 +9,11 @@ use ppt_capture::columns::{Time, frame_id};
 use ppt_capture::frame_dsl::columns::free;
 use ppt_capture::{Stamps, drained_at};
 
-use crate::bounds::{Bounded, Number, Word};
+use crate::bounds::{Bounded, BoundedNumber, BoundedText};
 use crate::builder::{Builder, From, timestamp, word_type};
 use crate::catalog::{Catalog, ChunkAt};
-use crate::rows::{KindRows, Rows};
-use crate::set::{Names, OwnerKeys};
+use crate::rows::{KindRows, RowsInChunk};
+use crate::set::{OwnerKeys, RowNames};
 
 /// A standard column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
@@ -64,16 +64,16 @@ impl Standard {
     /// What bounds it.
     pub(crate) fn bounded(self) -> Bounded {
         match self {
-            Standard::Capture => Bounded::Word(Word::Capture),
-            Standard::Buffer => Bounded::Word(Word::Buffer),
-            Standard::Segment => Bounded::Word(Word::Segment),
-            Standard::Ring => Bounded::Number(Number::Ring),
-            Standard::Seqno => Bounded::Number(Number::Seqno),
-            Standard::Host => Bounded::Word(Word::Host),
-            Standard::Pid => Bounded::Number(Number::Pid),
-            Standard::Tid => Bounded::Number(Number::Tid),
-            Standard::Ts => Bounded::Number(Number::Ts),
-            Standard::Drained => Bounded::Number(Number::Drained),
+            Standard::Capture => Bounded::Word(BoundedText::Capture),
+            Standard::Buffer => Bounded::Word(BoundedText::Buffer),
+            Standard::Segment => Bounded::Word(BoundedText::Segment),
+            Standard::Ring => Bounded::Number(BoundedNumber::Ring),
+            Standard::Seqno => Bounded::Number(BoundedNumber::Seqno),
+            Standard::Host => Bounded::Word(BoundedText::Host),
+            Standard::Pid => Bounded::Number(BoundedNumber::Pid),
+            Standard::Tid => Bounded::Number(BoundedNumber::Tid),
+            Standard::Ts => Bounded::Number(BoundedNumber::Ts),
+            Standard::Drained => Bounded::Number(BoundedNumber::Drained),
         }
     }
 
@@ -91,7 +91,7 @@ impl Standard {
     }
 
     /// The words of the column.
-    pub(crate) fn dictionary(self, names: &Names) -> Option<Arc<StringArray>> {
+    pub(crate) fn dictionary(self, names: &RowNames) -> Option<Arc<StringArray>> {
         match self {
             Standard::Capture => Some(names.captures.clone()),
             Standard::Buffer => Some(names.buffers.clone()),
@@ -111,7 +111,7 @@ pub(crate) struct ChunkRows<'a> {
     pub at: &'a ChunkAt,
     pub owner: &'a OwnerKeys,
     /// The frames that carry their number.
-    pub rows: Rows<'a>,
+    pub rows: RowsInChunk<'a>,
     /// Those by kind, where somebody looked.
     pub kinds: Option<&'a KindRows>,
     pub stamps: &'a Stamps<'a>,
@@ -120,20 +120,20 @@ pub(crate) struct ChunkRows<'a> {
 
 impl<'a> ChunkRows<'a> {
     /// The rows of the kind `id`; their places may be kept in `own`.
-    pub fn of_kind(&self, id: u16, own: &'a mut Vec<u32>) -> Rows<'a> {
+    pub fn of_kind(&self, id: u16, own: &'a mut Vec<u32>) -> RowsInChunk<'a> {
         match self.kinds {
-            Some(kinds) => Rows { which: Some(kinds.get(id)), ..self.rows },
+            Some(kinds) => RowsInChunk { which: Some(kinds.get(id)), ..self.rows },
             None => self.rows.of_kind(id, own),
         }
     }
 
     /// Where to gather `rows` from.
-    pub fn from(&self, rows: Rows<'a>) -> From<'a> {
+    pub fn from(&self, rows: RowsInChunk<'a>) -> From<'a> {
         From { rows, stamps: self.stamps, offset: self.offset, keys: None }
     }
 
     /// Appends a standard column of `rows` to `builder`; `ts` is read by the caller.
-    pub fn standard(&self, column: Standard, rows: Rows<'_>, builder: &mut Builder) {
+    pub fn standard(&self, column: Standard, rows: RowsInChunk<'_>, builder: &mut Builder) {
         let (owner, count) = (self.owner, rows.len());
         match column {
             Standard::Capture => builder.repeat(Some(owner.capture), count),
@@ -159,12 +159,12 @@ impl<'a> ChunkRows<'a> {
     }
 
     /// Appends when each of `rows` was drained.
-    fn drained(&self, rows: Rows<'_>, builder: &mut Builder) {
+    fn drained(&self, rows: RowsInChunk<'_>, builder: &mut Builder) {
         let first = self.catalog.epoch(self.at.drained);
         let by = self.catalog.epoch(self.at.drained_by);
         let (Some(first), Some(_)) = (first, by) else { return builder.repeat(first, rows.len()) };
         let frames = &self.catalog.sources[self.owner.info].schema.frames;
-        let at: Vec<_> = frames.iter().map(|frame| frame.at().and_then(Time::of)).collect();
+        let at: Vec<_> = frames.iter().map(|frame| frame.at().and_then(Time::from_field)).collect();
         let from = self.from(rows);
         builder.each(rows, |frame| {
             let id = if at.len() == 1 { 0 } else { usize::from(frame_id(frame)) };

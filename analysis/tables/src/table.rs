@@ -11,7 +11,7 @@ use crate::chunk_table::OfChunks;
 use crate::error::TableError;
 
 /// A table of a set of captures.
-pub trait Table: Debug + Send + Sync {
+pub trait CaptureTable: Debug + Send + Sync {
     /// Its columns: names, types, and in the metadata of a field its `unit`, `doc` and `role`.
     fn schema(&self) -> &SchemaRef;
 
@@ -25,7 +25,7 @@ pub trait Table: Debug + Send + Sync {
     ///
     /// # Errors
     /// See [`TableError`].
-    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError>;
+    fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError>;
 
     /// What makes its rows out of chunks, if each row is a frame: such tables can be read
     /// [`Together`](crate::Together).
@@ -40,7 +40,7 @@ pub struct Chunked(pub(crate) Arc<dyn OfChunks>);
 
 /// What is asked for of a table.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct TableRequest<'a> {
     /// Indices of the columns, in the order in which they are wanted.
     pub columns: &'a [usize],
     /// What need not be read.
@@ -88,7 +88,7 @@ pub trait Scan: Debug + Send + Sync {
     fn rows(&self, part: Option<usize>) -> Option<usize>;
 
     /// What EXPLAIN says of it: what is read, and what is not.
-    fn told(&self) -> String;
+    fn explain_text(&self) -> String;
 
     /// Columns by which the rows of each part ascend, NULLs last, the first one first; may be empty.
     fn order(&self) -> &[usize] {

@@ -30,10 +30,10 @@ mod threads;
 mod triggers;
 
 pub use frame::SYMBOL;
-pub(crate) use named::{Named, TableSubject};
+pub(crate) use named::{NamedTable, TableSubject};
 
 /// Makes the tables of one kind: one, or one for each frame name.
-type Make = fn(&Arc<CaptureSet>) -> Result<Vec<Named>, SetError>;
+type Make = fn(&Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError>;
 
 /// What makes tables.
 pub(crate) const ALL: [Make; 20] = [

@@ -13,7 +13,7 @@ use crate::builder::timestamp;
 use crate::error::TableError;
 use crate::hosts::Clocks;
 use crate::standard::Standard;
-use crate::table::{Batches, Pass, Planned, Request, Runner, Scan, Start, Table};
+use crate::table::{Batches, CaptureTable, Pass, Planned, Runner, Scan, Start, TableRequest};
 
 /// The columns, behind those of the table.
 const NAMES: [&str; 2] = ["time_lo", "time_hi"];
@@ -21,7 +21,7 @@ const NAMES: [&str; 2] = ["time_lo", "time_hi"];
 /// A table with the bounds of its times.
 #[derive(Debug)]
 pub(crate) struct Bracketed {
-    of: Arc<dyn Table>,
+    of: Arc<dyn CaptureTable>,
     clocks: Arc<Clocks>,
     schema: SchemaRef,
     /// The places of `capture` and `ts`.
@@ -30,9 +30,12 @@ pub(crate) struct Bracketed {
 }
 
 /// The table with the bounds of its times, if it has times of captures.
-pub(crate) fn bracketed(of: &Arc<dyn Table>, clocks: &Arc<Clocks>) -> Option<Arc<dyn Table>> {
+pub(crate) fn bracketed(
+    of: &Arc<dyn CaptureTable>,
+    clocks: &Arc<Clocks>,
+) -> Option<Arc<dyn CaptureTable>> {
     let place =
-        |of: &Arc<dyn Table>, standard: Standard| of.schema().index_of(standard.name()).ok();
+        |of: &Arc<dyn CaptureTable>, standard: Standard| of.schema().index_of(standard.name()).ok();
     let (capture, ts) = (place(of, Standard::Capture)?, place(of, Standard::Ts)?);
     let has_types = of.schema().field(capture).data_type() == &crate::builder::word_type()
         && of.schema().field(ts).data_type() == &timestamp();
@@ -47,7 +50,7 @@ pub(crate) fn bracketed(of: &Arc<dyn Table>, clocks: &Arc<Clocks>) -> Option<Arc
     Some(Arc::new(Bracketed { of, clocks, schema, capture, ts }))
 }
 
-impl Table for Bracketed {
+impl CaptureTable for Bracketed {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -56,22 +59,24 @@ impl Table for Bracketed {
         if column < self.of.schema().fields().len() { self.of.bounded(column) } else { None }
     }
 
-    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+    fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let own = self.of.schema().fields().len();
-        if request.columns.iter().all(|&it| it < own) {
+        if request.columns.iter().all(|&column| column < own) {
             return self.of.plan(request);
         }
-        let mut read: Vec<usize> = request.columns.iter().copied().filter(|&it| it < own).collect();
+        let mut read: Vec<usize> =
+            request.columns.iter().copied().filter(|&column| column < own).collect();
         for needed in [self.capture, self.ts] {
             if !read.contains(&needed) {
                 read.push(needed);
             }
         }
-        let place = |column: usize| read.iter().position(|&it| it == column).unwrap_or_default();
+        let place =
+            |column: usize| read.iter().position(|&index| index == column).unwrap_or_default();
         let made = request.columns.iter().map(|&column| match column.checked_sub(own) {
-            None => Made::Read(place(column)),
-            Some(0) => Made::Lo,
-            Some(_) => Made::Hi,
+            None => BoundColumn::Read(place(column)),
+            Some(0) => BoundColumn::Lo,
+            Some(_) => BoundColumn::Hi,
         });
         let maker = Maker {
             clocks: self.clocks.clone(),
@@ -80,13 +85,13 @@ impl Table for Bracketed {
             capture: place(self.capture),
             ts: place(self.ts),
         };
-        let planned = self.of.plan(&Request { columns: &read, ..*request })?;
+        let planned = self.of.plan(&TableRequest { columns: &read, ..*request })?;
         Ok(with(planned, &Arc::new(maker)))
     }
 }
 
 fn with(planned: Planned, maker: &Arc<Maker>) -> Planned {
-    let beside = planned.beside.into_iter().map(|it| with(it, maker)).collect();
+    let beside = planned.beside.into_iter().map(|planned| with(planned, maker)).collect();
     match planned.pass {
         None => {
             let scan = Arc::new(BracketedScan { of: planned.scan, maker: maker.clone() });
@@ -105,7 +110,7 @@ fn with(planned: Planned, maker: &Arc<Maker>) -> Planned {
 
 /// Where a column comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Made {
+enum BoundColumn {
     Read(usize),
     Lo,
     Hi,
@@ -116,7 +121,7 @@ enum Made {
 struct Maker {
     clocks: Arc<Clocks>,
     schema: SchemaRef,
-    columns: Vec<Made>,
+    columns: Vec<BoundColumn>,
     /// Where these are in what is read.
     capture: usize,
     ts: usize,
@@ -133,14 +138,14 @@ impl Maker {
         };
         let bounds: Vec<Option<(i64, i64)>> = (0..batch.num_rows()).map(bounds).collect();
         let of = |value: fn(&(i64, i64)) -> i64| -> ArrayRef {
-            let all = bounds.iter().map(|it| it.as_ref().map(value));
+            let all = bounds.iter().map(|entry| entry.as_ref().map(value));
             let all = all.collect::<TimestampNanosecondArray>();
             Arc::new(all.with_data_type(timestamp()))
         };
         let columns = self.columns.iter().map(|made| match *made {
-            Made::Read(place) => batch.column(place).clone(),
-            Made::Lo => of(|it| it.0),
-            Made::Hi => of(|it| it.1),
+            BoundColumn::Read(place) => batch.column(place).clone(),
+            BoundColumn::Lo => of(|entry| entry.0),
+            BoundColumn::Hi => of(|entry| entry.1),
         });
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let columns = columns.collect();
@@ -172,14 +177,14 @@ impl Scan for BracketedScan {
         self.of.rows(part)
     }
 
-    fn told(&self) -> String {
-        self.of.told()
+    fn explain_text(&self) -> String {
+        self.of.explain_text()
     }
 
     fn ordered(&self, columns: &[usize]) -> Option<Arc<dyn Scan>> {
         let read = columns.iter().map(|&column| match self.maker.columns[column] {
-            Made::Read(place) => Some(place),
-            Made::Lo | Made::Hi => None,
+            BoundColumn::Read(place) => Some(place),
+            BoundColumn::Lo | BoundColumn::Hi => None,
         });
         let of = self.of.ordered(&read.collect::<Option<Vec<_>>>()?)?;
         Some(Arc::new(BracketedScan { of, maker: self.maker.clone() }))
@@ -193,10 +198,10 @@ struct BracketedRunner {
 
 impl Runner for BracketedRunner {
     fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
-        self.of.push(batch)?.iter().map(|it| self.maker.make(it)).collect()
+        self.of.push(batch)?.iter().map(|batch| self.maker.make(batch)).collect()
     }
 
     fn finish(&mut self) -> Result<Vec<RecordBatch>, TableError> {
-        self.of.finish()?.iter().map(|it| self.maker.make(it)).collect()
+        self.of.finish()?.iter().map(|batch| self.maker.make(batch)).collect()
     }
 }

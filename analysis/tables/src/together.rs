@@ -11,13 +11,13 @@ use ppt_capture::ChunkFile;
 use crate::bounds::Bounds;
 use crate::builder::Builder;
 use crate::catalog::ChunkAt;
-use crate::chunk_reader::{Known, each_chunk};
+use crate::chunk_reader::{CaptureFacts, each_chunk};
 use crate::error::TableError;
 use crate::of_chunks::{Choice, OfChunks};
 use crate::rows::KindRows;
 use crate::set::CaptureSet;
 use crate::standard::ChunkRows;
-use crate::table::Table;
+use crate::table::CaptureTable;
 
 /// Bytes and rows of the frames of a lot, at most about: whoever waits for its last row holds all of it.
 const LOT_BYTES: u64 = 4 << 20;
@@ -29,7 +29,7 @@ const AHEAD: u64 = 1 << 20;
 #[derive(Debug, Clone, Copy)]
 pub struct TogetherTable<'a> {
     /// The table.
-    pub table: &'a dyn Table,
+    pub table: &'a dyn CaptureTable,
     /// Indices of the columns, in the order in which they are wanted.
     pub columns: &'a [usize],
     /// What need not be read. Rows may be more than the bounds ask for, never fewer.
@@ -41,7 +41,7 @@ pub struct TogetherTable<'a> {
 pub struct Together {
     set: Arc<CaptureSet>,
     members: Vec<Member>,
-    known: Vec<Known>,
+    known: Vec<CaptureFacts>,
     /// Chunks by capture and index, in the order in which they are read.
     chosen: Vec<(u32, u32)>,
     /// Where lots begin in `chosen`, and the end.
@@ -117,7 +117,7 @@ impl Together {
             let words = asked.columns.iter().map(|&column| chunked.0.dictionary(column)).collect();
             members.push(Member { of: chunked.0, columns: asked.columns.to_vec(), schema, words });
         }
-        let known = Known::of_captures(set);
+        let known = CaptureFacts::of_captures(set);
         let mut together = Together {
             set: set.clone(),
             members,
@@ -136,8 +136,8 @@ impl Together {
             });
             let choices: Vec<_> = choices.collect();
             let reads = |owner: usize| {
-                let wants = |it: &(usize, &(Choice<'_>, &Bounds))| it.1.0.wants(owner);
-                choices.iter().enumerate().filter(wants).map(|it| it.0).collect::<Vec<_>>()
+                let wants = |entry: &(usize, &(Choice<'_>, &Bounds))| entry.1.0.wants(owner);
+                choices.iter().enumerate().filter(wants).map(|entry| entry.0).collect::<Vec<_>>()
             };
             let readers: Vec<Vec<usize>> = (0..of.owners.len()).map(reads).collect();
             for (index, chunk) in of.catalog.chunks.iter().enumerate() {
@@ -196,9 +196,9 @@ impl Together {
         lots: Range<usize>,
     ) -> impl Iterator<Item = Result<Lot, TableError>> + Send + use<> {
         let chosen = &self.chosen[self.lots[lots.start]..self.lots[lots.end]];
-        let bytes = chosen.iter().map(|&it| u64::from(self.chunk(it).len)).sum();
+        let bytes = chosen.iter().map(|&entry| u64::from(self.chunk(entry).len)).sum();
         self.set.watch().plan(bytes);
-        let mut reading = Reading {
+        let mut reading = JoinedScan {
             of: self.clone(),
             builders: self.members.iter().map(Member::builders).collect(),
             rows: vec![0; self.members.len()],
@@ -230,7 +230,7 @@ impl Together {
 }
 
 /// Lots on their way.
-struct Reading {
+struct JoinedScan {
     of: Arc<Together>,
     /// By table.
     builders: Vec<Vec<Builder>>,
@@ -241,7 +241,7 @@ struct Reading {
     file: Option<(u32, ChunkFile)>,
 }
 
-impl Reading {
+impl JoinedScan {
     fn lot(&mut self, lot: usize) -> Result<Lot, TableError> {
         let of = self.of.clone();
         let mut read = Lot { batches: Vec::new(), bytes: 0, unknown: 0 };

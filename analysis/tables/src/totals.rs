@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ppt_capture::Histogram;
-use ppt_capture::frame_dsl::metric::{Metric, Shape};
+use ppt_capture::HistogramCells;
+use ppt_capture::frame_dsl::metric::{Metric, MetricShape};
 
 use crate::error::TableError;
 use crate::set::CaptureSet;
@@ -27,7 +27,7 @@ pub enum TotalValue {
     /// The sum of a counter.
     Counter(i128),
     /// The values of a histogram, and whether they are lengths of time.
-    Histogram(Histogram, bool),
+    Histogram(HistogramCells, bool),
 }
 
 impl CaptureSet {
@@ -36,7 +36,7 @@ impl CaptureSet {
         let sources = self.captures().iter().flat_map(|capture| &capture.catalog().sources);
         let of_buffer = sources.filter(|info| info.source.buffer == buffer);
         let mut metrics = of_buffer.flat_map(|info| info.metrics.iter());
-        metrics.any(|metric| metric.name == counter && metric.shape == Shape::UpDownCounter)
+        metrics.any(|metric| metric.name == counter && metric.shape == MetricShape::UpDownCounter)
     }
 
     /// What the counters and histograms of these buffers come to, by buffer, in declared order.
@@ -51,7 +51,7 @@ impl CaptureSet {
                 if info.metrics.is_empty() || !of(&info.source.buffer) {
                     continue;
                 }
-                let sums = cells.of(info.id);
+                let sums = cells.sums(info.id);
                 for metric in &info.metrics {
                     let total = Total::new(&info.source.buffer, metric, &sums);
                     match all.iter_mut().find(|it| it.is_of(&total)) {
@@ -71,17 +71,21 @@ impl Total {
     fn new(buffer: &str, metric: &Metric, sums: &BTreeMap<u32, u64>) -> Total {
         let sum = || sums.get(&metric.cells.start).copied().unwrap_or_default();
         let value = match metric.shape {
-            Shape::Counter => TotalValue::Counter(sum().into()),
-            Shape::UpDownCounter => TotalValue::Counter((sum() as i64).into()),
-            Shape::Exponential => TotalValue::Histogram(Histogram::of(metric, sums), true),
-            Shape::Linear { .. } => TotalValue::Histogram(Histogram::of(metric, sums), false),
+            MetricShape::Counter => TotalValue::Counter(sum().into()),
+            MetricShape::UpDownCounter => TotalValue::Counter((sum() as i64).into()),
+            MetricShape::Exponential => {
+                TotalValue::Histogram(HistogramCells::from_sums(metric, sums), true)
+            }
+            MetricShape::Linear { .. } => {
+                TotalValue::Histogram(HistogramCells::from_sums(metric, sums), false)
+            }
         };
         let (buffer, name) = (buffer.to_owned(), metric.name.clone());
         Total { buffer, name, unit: metric.unit.clone(), value }
     }
 
     fn is_of(&self, other: &Total) -> bool {
-        let kind = |it: &Total| match &it.value {
+        let kind = |total: &Total| match &total.value {
             TotalValue::Counter(_) => None,
             TotalValue::Histogram(_, is_time) => Some(*is_time),
         };
@@ -103,7 +107,8 @@ impl Total {
                     let known = all.entry((lo, hi.unwrap_or(i128::MAX))).or_default();
                     *known = known.wrapping_add(count);
                 }
-                let bucket = |((lo, hi), count)| (lo, Some(hi).filter(|it| *it < i128::MAX), count);
+                let bucket =
+                    |((lo, hi), count)| (lo, Some(hi).filter(|number| *number < i128::MAX), count);
                 of.buckets = all.into_iter().map(bucket).collect();
             }
             // Of one kind, see `is_of`.

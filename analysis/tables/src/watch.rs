@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// How far readers of a set are, and whether anybody still waits for them. Any thread may ask.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct ScanProgress {
     planned: AtomicU64,
     read: AtomicU64,
     cancelled: AtomicBool,
 }
 
-impl Watch {
+impl ScanProgress {
     /// Bytes of captures that were read, and that are to be read by what has begun.
     pub fn bytes(&self) -> (u64, u64) {
         let read = self.read.load(Relaxed);

@@ -7,4 +7,4 @@ mod span;
 
 pub(crate) use chain::{Judged, Taken};
 pub(crate) use missing::{Missing, NOTHING};
-pub(crate) use span::{Half, Halves, Outcome, State};
+pub(crate) use span::{Halves, SpanFrame, SpanRow, SpanState};

@@ -141,8 +141,8 @@ fn cpu() -> Duration {
 
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|it| it.starts_with("VmHWM:")).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|it| it.parse().ok()).unwrap_or(0)
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
 fn timed<T>(what: &str, run: impl FnOnce() -> T) -> (Duration, T) {
@@ -169,7 +169,7 @@ fn windows(view: &View, rows: &[RowId], (from, to): (i64, i64), phase: Phase) ->
             let request = WindowRequest { from, to, pixels: 2000, rows, phase };
             let start = Instant::now();
             let rows = view.window(&request, &cancel);
-            let cells: usize = rows.map(|row| row.map_or(0, |it| it.cells.len())).sum();
+            let cells: usize = rows.map(|row| row.map_or(0, |row| row.cells.len())).sum();
             std::hint::black_box(cells);
             start.elapsed()
         })
@@ -179,7 +179,7 @@ fn windows(view: &View, rows: &[RowId], (from, to): (i64, i64), phase: Phase) ->
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1).filter_map(|it| it.parse().ok());
+    let mut arguments = std::env::args().skip(1).filter_map(|arg| arg.parse().ok());
     let frames = arguments.next().unwrap_or(10_000_000);
     let threads = arguments.next().unwrap_or(1) as usize;
     let folder = tempfile::tempdir()?;
@@ -207,7 +207,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let is_depth = |row: &RowId| matches!(row, RowId::Depth { .. });
     let rows: Vec<RowId> = about.rows.iter().map(|row| row.id).filter(is_depth).collect();
     let range = (about.from.unwrap_or(0), about.to.unwrap_or(1));
-    let slices: u64 = about.rows.iter().filter(|it| is_depth(&it.id)).map(|it| it.count).sum();
+    let slices: u64 = about.rows.iter().filter(|row| is_depth(&row.id)).map(|row| row.count).sum();
     println!("rows: {}, slices: {slices}", rows.len());
     for phase in [Phase::Index, Phase::Frames] {
         let times = windows(&view, &rows, range, phase);

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ppt_tables::Process;
+use ppt_tables::ProcessRow;
 
 use crate::build::Progress;
 use crate::index::{RowKey, TrackIndex};
-use crate::layout::{Layout, Name, Track};
+use crate::layout::{SliceName, Track, ViewLayout};
 use crate::row::RowId;
 
 /// What there is to be seen. All texts are those of others: escape them before you show them.
@@ -15,11 +15,11 @@ pub struct About {
     /// The captures.
     pub captures: Vec<AboutCapture>,
     /// The processes, by the numbers of their rows.
-    pub processes: Vec<Process>,
+    pub processes: Vec<ProcessRow>,
     /// The rows, each behind the one that it belongs to.
     pub rows: Vec<AboutRow>,
     /// What slices are called, by the numbers that cells have.
-    pub names: Vec<Name>,
+    pub names: Vec<SliceName>,
     /// From when on there is something, ns since the epoch; None: nobody knows of anything.
     pub from: Option<i64>,
     /// Up to when there is something.
@@ -72,7 +72,7 @@ pub struct AboutRow {
     pub to: Option<i64>,
 }
 
-pub(crate) fn captures(layout: &Layout) -> Vec<AboutCapture> {
+pub(crate) fn captures(layout: &ViewLayout) -> Vec<AboutCapture> {
     let about = layout.captures.iter().map(|contents| {
         let account = contents.account();
         let (mut captured, mut lost) = (0u64, 0u64);
@@ -80,7 +80,7 @@ pub(crate) fn captures(layout: &Layout) -> Vec<AboutCapture> {
             captured = captured.saturating_add(ring.captured);
             lost = lost.saturating_add(ring.lost_with_damage().total());
         }
-        let dropped = contents.sources().iter().map(|it| account.dropped(it.id).total());
+        let dropped = contents.sources().iter().map(|source| account.dropped(source.id).total());
         AboutCapture {
             id: contents.id().to_owned(),
             path: contents.path().to_owned(),
@@ -97,7 +97,7 @@ pub(crate) fn captures(layout: &Layout) -> Vec<AboutCapture> {
 
 /// The rows of a layout; `index` is that of a track, once it is built.
 pub(crate) fn rows(
-    layout: &Layout,
+    layout: &ViewLayout,
     index: impl Fn(usize) -> Option<Arc<TrackIndex>>,
 ) -> Vec<AboutRow> {
     let mut rows = Vec::new();
@@ -118,13 +118,13 @@ pub(crate) fn rows(
                 rows.extend(parts(layout, track_number, thread, &index));
             }
         }
-        let counters = (0..).zip(&layout.counters.0).filter(|(_, it)| it.process == number);
+        let counters = (0..).zip(&layout.counters.0).filter(|(_, track)| track.process == number);
         rows.extend(counters.map(|(number, counter)| AboutRow {
             label: format!("{}.{}", counter.buffer, counter.name),
             unit: counter.unit.clone(),
             count: counter.points.len() as u64,
-            from: counter.points.first().map(|it| it.0),
-            to: counter.points.last().map(|it| it.0),
+            from: counter.points.first().map(|point| point.0),
+            to: counter.points.last().map(|point| point.0),
             ..row(RowId::Counter(number), Some(id))
         }));
         if let Some((of, parts)) = rows[first..].split_first_mut() {
@@ -144,9 +144,9 @@ fn widen(of: &mut AboutRow, own: &AboutRow) {
     of.to = of.to.into_iter().chain(own.to).max();
 }
 
-fn thread(layout: &Layout, number: u32, track: &Track, process: RowId) -> AboutRow {
-    let chunks = || track.chunks.iter().map(|&it| &layout.chunks[it].chunk);
-    let losses = track.losses.iter().filter(|it| it.cause.is_loss());
+fn thread(layout: &ViewLayout, number: u32, track: &Track, process: RowId) -> AboutRow {
+    let chunks = || track.chunks.iter().map(|&chunk| &layout.chunks[chunk].chunk);
+    let losses = track.losses.iter().filter(|loss| loss.cause.is_loss());
     let label = match (track.tid, &track.name) {
         (Some(tid), Some(name)) => format!("{tid} ({name})"),
         (Some(tid), None) => tid.to_string(),
@@ -155,16 +155,16 @@ fn thread(layout: &Layout, number: u32, track: &Track, process: RowId) -> AboutR
     AboutRow {
         label,
         tid: track.tid,
-        count: chunks().map(|it| u64::from(it.count)).sum(),
+        count: chunks().map(|chunk| u64::from(chunk.count)).sum(),
         lost: losses.fold(0, |sum, loss| sum.saturating_add(loss.count)),
-        from: chunks().filter_map(|it| it.times).map(|it| it.0).min(),
-        to: chunks().filter_map(|it| it.times).map(|it| it.1).max(),
+        from: chunks().filter_map(|chunk| chunk.times).map(|entry| entry.0).min(),
+        to: chunks().filter_map(|chunk| chunk.times).map(|entry| entry.1).max(),
         ..row(RowId::Thread(number), Some(process))
     }
 }
 
 fn parts<'a>(
-    layout: &'a Layout,
+    layout: &'a ViewLayout,
     thread: u32,
     parent: RowId,
     index: &'a TrackIndex,
@@ -174,7 +174,7 @@ fn parts<'a>(
         let (id, label) = match *key {
             RowKey::Depth(depth) => (RowId::Depth { thread, depth }, depth.to_string()),
             RowKey::Moments(name) => {
-                let label = layout.names.get(name as usize).map(|it| it.name.clone());
+                let label = layout.names.get(name as usize).map(|name| name.name.clone());
                 (RowId::Moments { thread, name }, label.unwrap_or_default())
             }
         };

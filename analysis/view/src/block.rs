@@ -17,7 +17,7 @@ pub(crate) const FAN: usize = 8;
 
 /// What the index keeps of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Block {
+pub(crate) struct IndexBlock {
     /// How far its slices reach; None: it has none.
     pub reach: Option<Reach>,
     pub clocks: ClockMark,
@@ -87,7 +87,7 @@ pub(crate) fn mark(around: &Surroundings) -> u64 {
     hash.digest().max(1)
 }
 
-impl Block {
+impl IndexBlock {
     /// The rows of a chunk whose slices lie so deep.
     pub fn rows(slices: &ChunkSlices, depths: &[u32]) -> Vec<BlockRow> {
         let mut rows: Vec<RowBuilder> = Vec::new();
@@ -100,10 +100,10 @@ impl Block {
         }
         // A row may have none: all slices of that depth are of other chunks.
         let built = (0..).zip(rows).map(|(depth, row)| row.finish(BlockKey::Depth(depth)));
-        let mut built: Vec<BlockRow> = built.filter(|it| !it.leaves.is_empty()).collect();
+        let mut built: Vec<BlockRow> = built.filter(|row| !row.leaves.is_empty()).collect();
         for moments in slices.moments.chunk_by(|a, b| a.kind == b.kind) {
             let mut row = RowBuilder::default();
-            moments.iter().for_each(|it| row.push(it));
+            moments.iter().for_each(|moment| row.push(moment));
             built.push(row.finish(BlockKey::Moments(moments[0].kind)));
         }
         built
@@ -124,7 +124,7 @@ impl RowBuilder {
     fn push(&mut self, slice: &Slice) {
         let (length, end) = (slice.length(), slice.end());
         self.lengths[bucket(length)] += 1;
-        match self.kinds.iter_mut().find(|it| it.0 == slice.kind) {
+        match self.kinds.iter_mut().find(|kind| kind.0 == slice.kind) {
             Some(kind) => (kind.1, kind.2) = (kind.1.saturating_add(length), kind.2 + 1),
             None => self.kinds.push((slice.kind, length, 1)),
         }
@@ -159,7 +159,7 @@ impl RowBuilder {
 
     fn close(&mut self) {
         let Some(mut leaf) = self.open.take() else { return };
-        let most = self.kinds.iter().max_by_key(|it| (it.1, it.2, std::cmp::Reverse(it.0)));
+        let most = self.kinds.iter().max_by_key(|kind| (kind.1, kind.2, std::cmp::Reverse(kind.0)));
         if let Some(&(kind, busy, count)) = most {
             leaf.kind = kind;
             leaf.share = match leaf.busy {
@@ -173,7 +173,7 @@ impl RowBuilder {
 
     fn finish(mut self, key: BlockKey) -> BlockRow {
         self.close();
-        let full = (0..).zip(self.lengths).filter(|it| it.1 > 0);
+        let full = (0..).zip(self.lengths).filter(|entry| entry.1 > 0);
         BlockRow { key, leaves: self.leaves, lengths: full.collect() }
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::block::{self, Block};
+use crate::block::{self, IndexBlock};
 use crate::chunks::ChunkReader;
 use crate::error::ViewError;
 use crate::index::{TrackIndex, surroundings};
-use crate::layout::Layout;
+use crate::layout::ViewLayout;
 use crate::reach::Reach;
 use crate::slice::{ChunkSlices, Slice};
 
@@ -36,14 +36,14 @@ pub struct BuildCost {
 
 /// Builds the index of all tracks.
 pub(crate) struct Builder<'a> {
-    pub layout: &'a Layout,
+    pub layout: &'a ViewLayout,
     pub threads: usize,
     /// All frames.
     pub frames: u64,
     /// Bytes of slices that are held at once, about.
     pub memory: usize,
     /// A block of a chunk that was built before.
-    pub stored: &'a (dyn Fn(usize) -> Option<Arc<Block>> + Sync),
+    pub stored: &'a (dyn Fn(usize) -> Option<Arc<IndexBlock>> + Sync),
     /// Takes the index of a track.
     pub publish: &'a (dyn Fn(usize, TrackIndex) + Sync),
     pub progress: &'a (dyn Fn(Progress) + Sync),
@@ -54,12 +54,12 @@ pub(crate) struct Builder<'a> {
 struct Scanned {
     reach: Option<Reach>,
     slices: Option<Arc<ChunkSlices>>,
-    stored: Option<Arc<Block>>,
+    stored: Option<Arc<IndexBlock>>,
     clocks: block::ClockMark,
 }
 
 #[derive(Default)]
-struct Sums {
+struct CellSums {
     kept: AtomicU64,
     built: AtomicU64,
     decoded: AtomicU64,
@@ -68,30 +68,31 @@ struct Sums {
 
 impl Builder<'_> {
     pub fn run(&self) -> Result<BuildCost, ViewError> {
-        let sums = Sums::default();
+        let sums = CellSums::default();
         let tracks = &self.layout.tracks;
         let mut next = 0;
         while next < tracks.len() {
             let first = next;
             let mut frames = 0;
             while next < tracks.len() && (next == first || frames < TOGETHER) {
-                let counts = tracks[next].chunks.iter().map(|&it| &self.layout.chunks[it].chunk);
-                frames += counts.map(|it| u64::from(it.count)).sum::<u64>();
+                let counts =
+                    tracks[next].chunks.iter().map(|&chunk| &self.layout.chunks[chunk].chunk);
+                frames += counts.map(|count| u64::from(count.count)).sum::<u64>();
                 next += 1;
             }
             self.batch(first..next, &sums)?;
         }
-        let told = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        let told = |atomic: &AtomicU64| atomic.load(Ordering::Relaxed);
         let (kept, built) = (told(&sums.kept), told(&sums.built));
         Ok(BuildCost { kept, built, decoded: told(&sums.decoded) })
     }
 
-    fn batch(&self, tracks: std::ops::Range<usize>, sums: &Sums) -> Result<(), ViewError> {
+    fn batch(&self, tracks: std::ops::Range<usize>, sums: &CellSums) -> Result<(), ViewError> {
         let mut chunks = Vec::new();
         let mut starts = Vec::new();
         for track in tracks.clone() {
             starts.push(chunks.len());
-            chunks.extend((0..self.layout.tracks[track].chunks.len()).map(|it| (track, it)));
+            chunks.extend((0..self.layout.tracks[track].chunks.len()).map(|index| (track, index)));
         }
         let number = |(track, place): (usize, usize)| self.layout.tracks[track].chunks[place];
         let mut scanned: Vec<Scanned> = Vec::new();
@@ -117,7 +118,7 @@ impl Builder<'_> {
                 (self.progress)(Progress { done, frames: self.frames });
                 Ok(block)
             })?);
-            scanned[run.clone()].iter_mut().for_each(|it| it.slices = None);
+            scanned[run.clone()].iter_mut().for_each(|scanned| scanned.slices = None);
         }
         if runs.len() > 1 {
             // Slices that begin long before they end may be around chunks of an earlier run.
@@ -158,7 +159,7 @@ impl Builder<'_> {
         &self,
         reader: &mut ChunkReader<'_>,
         number: usize,
-        sums: &Sums,
+        sums: &CellSums,
     ) -> Result<Scanned, ViewError> {
         let entry = &self.layout.chunks[number];
         if let Some(stored) = (self.stored)(number)
@@ -169,7 +170,7 @@ impl Builder<'_> {
         }
         let slices = self.read(reader, number, sums)?;
         Ok(Scanned {
-            reach: Reach::of(&slices.slices),
+            reach: Reach::spanning(&slices.slices),
             clocks: self.layout.clock_mark(entry, slices.ticks),
             slices: Some(Arc::new(slices)),
             stored: None,
@@ -180,7 +181,7 @@ impl Builder<'_> {
         &self,
         reader: &mut ChunkReader<'_>,
         number: usize,
-        sums: &Sums,
+        sums: &CellSums,
     ) -> Result<ChunkSlices, ViewError> {
         sums.decoded.fetch_add(1, Ordering::Relaxed);
         reader.slices(number)
@@ -192,9 +193,9 @@ impl Builder<'_> {
         &self,
         reader: &mut ChunkReader<'_>,
         (track, place): (usize, usize),
-        (scanned, known): (&[Scanned], Option<&Arc<Block>>),
-        sums: &Sums,
-    ) -> Result<(Arc<Block>, u32), ViewError> {
+        (scanned, known): (&[Scanned], Option<&Arc<IndexBlock>>),
+        sums: &CellSums,
+    ) -> Result<(Arc<IndexBlock>, u32), ViewError> {
         let track = &self.layout.tracks[track];
         let own = &scanned[place];
         let entry = &self.layout.chunks[track.chunks[place]];
@@ -205,15 +206,15 @@ impl Builder<'_> {
         let reach = |place: usize| scanned.get(place)?.reach.as_ref();
         let around = surroundings(self.layout, track, place, reach, &mut slices)?;
         let inner = block::mark(&around);
-        if let Some(known) = known.filter(|it| it.inner == inner) {
+        if let Some(known) = known.filter(|block| block.inner == inner) {
             sums.kept.fetch_add(1, Ordering::Relaxed);
             return Ok((known.clone(), around.depth));
         }
         sums.built.fetch_add(1, Ordering::Relaxed);
         let slices = slices(place)?;
-        let depths = around.depths(&slices.slices, |it| Layout::placed(entry, *it));
+        let depths = around.depths(&slices.slices, |slice| ViewLayout::placed(entry, *slice));
         let (reach, clocks) = (own.reach.clone(), own.clocks);
-        let block = Block { reach, clocks, inner, rows: Block::rows(&slices, &depths) };
+        let block = IndexBlock { reach, clocks, inner, rows: IndexBlock::rows(&slices, &depths) };
         Ok((Arc::new(block), around.depth))
     }
 
@@ -234,9 +235,10 @@ impl Builder<'_> {
                 if number >= count || is_failed.load(Ordering::Relaxed) {
                     return;
                 }
-                let result = match self.cancel.load(Ordering::Relaxed) {
-                    true => Err(ViewError::Cancelled),
-                    false => make(&mut reader, number),
+                let result = if self.cancel.load(Ordering::Relaxed) {
+                    Err(ViewError::Cancelled)
+                } else {
+                    make(&mut reader, number)
                 };
                 match result {
                     Ok(it) => _ = made[number].set(it),
@@ -258,6 +260,6 @@ impl Builder<'_> {
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }
-        made.into_iter().map(|it| it.into_inner().ok_or(ViewError::Cancelled)).collect()
+        made.into_iter().map(|lock| lock.into_inner().ok_or(ViewError::Cancelled)).collect()
     }
 }

@@ -14,9 +14,9 @@ use std::time::SystemTime;
 use ppt_output::{Output, Readers, Rules};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::block::Block;
+use crate::block::IndexBlock;
 use crate::error::ViewError;
-use crate::record::{self, Bytes};
+use crate::record::{self, UnreadBytes};
 
 /// The version of what is in the files. It is part of their names.
 pub const INDEX_VERSION: u32 = 1;
@@ -32,7 +32,7 @@ pub(crate) type BlockId = (u64, u32);
 /// The blocks of a capture, as bytes.
 pub(crate) fn encode<'a>(
     capture: &str,
-    blocks: impl Iterator<Item = (BlockId, &'a Block)>,
+    blocks: impl Iterator<Item = (BlockId, &'a IndexBlock)>,
 ) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(INDEX_VERSION.to_le_bytes());
@@ -62,10 +62,10 @@ pub(crate) fn decode(
     bytes: &[u8],
     capture: &str,
     limits: impl Fn(BlockId) -> Option<(u32, usize)>,
-) -> HashMap<BlockId, Arc<Block>> {
+) -> HashMap<BlockId, Arc<IndexBlock>> {
     let mut blocks = HashMap::new();
-    let mut from = Bytes(bytes);
-    let head = |from: &mut Bytes<'_>| {
+    let mut from = UnreadBytes(bytes);
+    let head = |from: &mut UnreadBytes<'_>| {
         let is_right = from.take()? == MAGIC && from.number()? == INDEX_VERSION;
         let len = from.count()?;
         Some(is_right && from.some(len)? == capture.as_bytes())
@@ -81,7 +81,7 @@ pub(crate) fn decode(
 }
 
 /// The next block's chunk, and its bytes.
-fn record<'a>(from: &mut Bytes<'a>) -> Option<(BlockId, &'a [u8])> {
+fn record<'a>(from: &mut UnreadBytes<'a>) -> Option<(BlockId, &'a [u8])> {
     let id = (from.word()?, from.number()?);
     let (len, sum) = (from.count()?, from.word()?);
     let body = from.some(len)?;
@@ -163,7 +163,7 @@ impl Cache {
             }
         }
         files.sort();
-        let mut all: u64 = files.iter().map(|it| it.1).sum();
+        let mut all: u64 = files.iter().map(|file| file.1).sum();
         for (_, len, path) in files {
             if all <= MOST {
                 break;

@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ppt_capture::ChunkFile;
 
 use crate::error::ViewError;
-use crate::layout::Layout;
+use crate::layout::ViewLayout;
 use crate::slice::{ChunkSlices, Slice};
 
 /// Reads chunks, for one thread.
 pub(crate) struct ChunkReader<'a> {
-    layout: &'a Layout,
+    layout: &'a ViewLayout,
     /// The capture that is being read.
     file: Option<(usize, ChunkFile)>,
 }
 
 impl<'a> ChunkReader<'a> {
-    pub fn new(layout: &'a Layout) -> Self {
+    pub fn new(layout: &'a ViewLayout) -> Self {
         ChunkReader { layout, file: None }
     }
 
@@ -48,7 +48,7 @@ impl<'a> ChunkReader<'a> {
     ) -> Result<Option<R>, ViewError> {
         let taken = self.payload(number, |payload| {
             let stride = payload.head.stride as usize;
-            let is_good = payload.is_whole() || payload.good().any(|it| it == frame);
+            let is_good = payload.is_whole() || payload.good().any(|number| number == frame);
             let bytes = payload.bytes().chunks_exact(stride).nth(frame as usize);
             bytes.filter(|_| is_good).map(take)
         })?;
@@ -106,10 +106,10 @@ fn bytes(slices: &ChunkSlices) -> usize {
 
 /// Chunks that were opened last.
 #[derive(Debug, Default)]
-pub(crate) struct Recent(Mutex<Kept>);
+pub(crate) struct Recent(Mutex<CachedChunk>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedChunk {
     chunks: HashMap<usize, (Arc<OpenChunk>, u64)>,
     bytes: usize,
     /// Counts uses.
@@ -117,7 +117,7 @@ struct Kept {
 }
 
 impl Recent {
-    fn locked(&self) -> MutexGuard<'_, Kept> {
+    fn locked(&self) -> MutexGuard<'_, CachedChunk> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -140,7 +140,7 @@ impl Recent {
             kept.bytes -= old.bytes();
         }
         while kept.bytes > most {
-            let oldest = kept.chunks.iter().min_by_key(|it| it.1.1).map(|it| *it.0);
+            let oldest = kept.chunks.iter().min_by_key(|chunk| chunk.1.1).map(|chunk| *chunk.0);
             let Some((old, _)) = oldest.and_then(|number| kept.chunks.remove(&number)) else {
                 break;
             };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ppt_tables::{Contents, TableError};
 
-use crate::tree::Scale;
+use crate::tree::PixelScale;
 
 /// What readings of a counter found in a stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +26,11 @@ pub struct CounterCell {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counters(pub Vec<Counter>);
+pub(crate) struct Counters(pub Vec<CounterTrack>);
 
 /// A counter of a process in a capture.
 #[derive(Debug)]
-pub(crate) struct Counter {
+pub(crate) struct CounterTrack {
     pub process: usize,
     pub buffer: String,
     pub name: String,
@@ -40,7 +40,7 @@ pub(crate) struct Counter {
 }
 
 impl Counters {
-    pub fn of(captures: &[Contents]) -> Result<Counters, TableError> {
+    pub fn read(captures: &[Contents]) -> Result<Counters, TableError> {
         let mut counters = Counters::default();
         for contents in captures {
             let mut known: HashMap<(usize, usize), usize> = HashMap::new();
@@ -54,7 +54,7 @@ impl Counters {
                 let number = *known.entry((reading.source, reading.metric)).or_insert(next);
                 if number == next {
                     sums.push(0);
-                    counters.0.push(Counter {
+                    counters.0.push(CounterTrack {
                         process: contents.process(reading.source) as usize,
                         buffer: info.source.buffer.clone(),
                         name: metric.name.clone(),
@@ -75,17 +75,17 @@ impl Counters {
                 }
             }
         }
-        counters.0.iter_mut().for_each(|it| it.points.sort_by_key(|point| point.0));
+        counters.0.iter_mut().for_each(|track| track.points.sort_by_key(|point| point.0));
         Ok(counters)
     }
 }
 
-impl Counter {
+impl CounterTrack {
     /// The readings in a window, those of a pixel in one cell; with the last reading before it, which says
     /// what held when it began.
-    pub fn cells(&self, scale: &Scale) -> Vec<CounterCell> {
-        let first = self.points.partition_point(|it| it.0 < scale.from);
-        let last = self.points.partition_point(|it| it.0 < scale.to);
+    pub fn cells(&self, scale: &PixelScale) -> Vec<CounterCell> {
+        let first = self.points.partition_point(|point| point.0 < scale.from);
+        let last = self.points.partition_point(|point| point.0 < scale.to);
         let mut cells: Vec<CounterCell> = Vec::new();
         for &(ts, value) in &self.points[first.saturating_sub(1)..last] {
             let cell = CounterCell {

@@ -1,7 +1,9 @@
 //! One frame: what it is called, and what its fields hold.
 
 use ppt_capture::Stamps;
-use ppt_capture::columns::{Access, Fixed, Half, Integer, Names, Reader, Text, Time, Visitor};
+use ppt_capture::columns::{
+    Access, EnumNames, Fixed, FixedText, Integer, Reader, Time, TimevalHalf, Visitor,
+};
 use ppt_capture::frame_dsl::schema::{Frame, Schema};
 use ppt_capture::frame_dsl::{Style, columns};
 
@@ -127,7 +129,7 @@ impl Visitor for Take<'_> {
 
     fn time(self, time: Time) -> Option<Content> {
         let word = time.word(self.bytes);
-        if let ppt_capture::columns::Scale::Ns(clock) = time.scale()
+        if let ppt_capture::columns::TimeScale::Ns(clock) = time.scale()
             && clock.is_cpu()
         {
             return i64::try_from(word).ok().filter(|&ns| ns != 0).map(Content::CpuTime);
@@ -136,20 +138,20 @@ impl Visitor for Take<'_> {
         i64::try_from(ns).ok().map(Content::Time)
     }
 
-    fn half(self, half: Half) -> Option<Content> {
-        half.get(self.bytes).map(|it| Content::Integer(it.into()))
+    fn half(self, half: TimevalHalf) -> Option<Content> {
+        half.get(self.bytes).map(|half| Content::Integer(half.into()))
     }
 
-    fn name<T: Integer>(self, value: impl Access<Value = T>, names: &Names) -> Option<Content> {
+    fn name<T: Integer>(self, value: impl Access<Value = T>, names: &EnumNames) -> Option<Content> {
         let number: i128 = value.get(self.bytes)?.into();
         Some(Content::Enum(names.get(number).map(str::to_owned), number))
     }
 
-    fn text(self, text: Text) -> Option<Content> {
-        text.get(self.bytes).map(|it| Content::Text(it.to_vec()))
+    fn text(self, text: FixedText) -> Option<Content> {
+        text.get(self.bytes).map(|text| Content::Text(text.to_vec()))
     }
 
     fn bytes(self, bytes: Fixed) -> Option<Content> {
-        bytes.get(self.bytes).map(|it| Content::Bytes(it.to_vec()))
+        bytes.get(self.bytes).map(|byte| Content::Bytes(byte.to_vec()))
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::block::{Block, BlockKey, Leaf};
+use crate::block::{BlockKey, IndexBlock, Leaf};
 use crate::cell::{BUCKETS, Cell, FramePlace, NO_NAME, SINGLE};
-use crate::layout::{Layout, Track};
+use crate::layout::{Track, ViewLayout};
 use crate::reach::{Around, Surroundings};
 use crate::slice::{ChunkSlices, Placed};
-use crate::tree::{RowTree, Scale};
+use crate::tree::{PixelScale, RowTree};
 
 /// A row of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,7 +22,7 @@ pub(crate) enum RowKey {
 #[derive(Debug)]
 pub(crate) struct TrackIndex {
     /// By the chunks of the track.
-    pub blocks: Vec<Arc<Block>>,
+    pub blocks: Vec<Arc<IndexBlock>>,
     /// By the chunks of the track: how many slices are around all of it.
     pub depths: Vec<u32>,
     pub rows: BTreeMap<RowKey, RowTree>,
@@ -31,9 +31,9 @@ pub(crate) struct TrackIndex {
 impl TrackIndex {
     /// Of all blocks of a track.
     pub fn new(
-        layout: &Layout,
+        layout: &ViewLayout,
         track: &Track,
-        blocks: Vec<Arc<Block>>,
+        blocks: Vec<Arc<IndexBlock>>,
         depths: Vec<u32>,
     ) -> TrackIndex {
         let mut leaves: BTreeMap<RowKey, Vec<(Cell, u32)>> = BTreeMap::new();
@@ -57,7 +57,13 @@ impl TrackIndex {
 
     /// How many slices of a row have a length in each bucket, in the chunks of the track that overlap a
     /// window.
-    pub fn lengths(&self, layout: &Layout, track: &Track, row: RowKey, scale: &Scale) -> Vec<u64> {
+    pub fn lengths(
+        &self,
+        layout: &ViewLayout,
+        track: &Track,
+        row: RowKey,
+        scale: &PixelScale,
+    ) -> Vec<u64> {
         let mut lengths = vec![0; BUCKETS];
         for ((&number, block), &depth) in track.chunks.iter().zip(&self.blocks).zip(&self.depths) {
             let entry = &layout.chunks[number];
@@ -70,9 +76,10 @@ impl TrackIndex {
                 }
                 _ => false,
             };
-            let overlaps =
-                |leaves: &[Leaf]| leaves.iter().any(|it| it.from < scale.to && it.to >= scale.from);
-            let rows = block.rows.iter().filter(|it| is_wanted(it.key) && overlaps(&it.leaves));
+            let overlaps = |leaves: &[Leaf]| {
+                leaves.iter().any(|leave| leave.from < scale.to && leave.to >= scale.from)
+            };
+            let rows = block.rows.iter().filter(|row| is_wanted(row.key) && overlaps(&row.leaves));
             for (bucket, count) in rows.flat_map(|row| &row.lengths) {
                 lengths[usize::from(*bucket)] += u64::from(*count);
             }
@@ -120,7 +127,7 @@ pub(crate) fn heads_cell(from: i64, to: i64, count: u64, chunk: u32) -> Cell {
 /// # Errors
 /// Those of `all`.
 pub(crate) fn surroundings<'a, E>(
-    layout: &Layout,
+    layout: &ViewLayout,
     track: &Track,
     place: usize,
     reach: impl Fn(usize) -> Option<&'a crate::reach::Reach>,
@@ -128,7 +135,7 @@ pub(crate) fn surroundings<'a, E>(
 ) -> Result<Surroundings, E> {
     let Some(own) = reach(place) else { return Ok(Surroundings::default()) };
     let mut others: Vec<Placed> = Vec::new();
-    for (other, &number) in track.chunks.iter().enumerate().filter(|it| it.0 != place) {
+    for (other, &number) in track.chunks.iter().enumerate().filter(|entry| entry.0 != place) {
         let Some(reach) = reach(other) else { continue };
         let kept;
         let from = match reach.extent.around(&own.extent) {
@@ -141,8 +148,8 @@ pub(crate) fn surroundings<'a, E>(
             }
         };
         let entry = &layout.chunks[number];
-        let may = from.iter().filter(|it| own.extent.may_be_in(it));
-        others.extend(may.map(|it| Layout::placed(entry, *it)));
+        let may = from.iter().filter(|slice| own.extent.may_be_in(slice));
+        others.extend(may.map(|slice| ViewLayout::placed(entry, *slice)));
     }
-    Ok(Surroundings::of(others, &own.extent))
+    Ok(Surroundings::around(others, &own.extent))
 }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ppt_capture::Cause;
-use ppt_tables::{CaptureSet, Contents, FrameChunk, MissingFrames, Process, Processes, TableError};
+use ppt_tables::{
+    CaptureSet, Contents, FrameChunk, MissingFrames, ProcessRow, Processes, TableError,
+};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::block::ClockMark;
@@ -13,12 +15,12 @@ use crate::slice::{Placed, Slice, SourceKinds};
 
 /// What there is, by the heads of chunks.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct ViewLayout {
     pub captures: Vec<Contents>,
-    pub processes: Vec<Process>,
+    pub processes: Vec<ProcessRow>,
     pub chunks: Vec<ChunkEntry>,
     pub tracks: Vec<Track>,
-    pub names: Vec<Name>,
+    pub names: Vec<SliceName>,
     /// By capture and source.
     sources: Vec<Vec<SourceEntry>>,
     /// By capture.
@@ -28,7 +30,7 @@ pub(crate) struct Layout {
 
 /// What slices are called.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Name {
+pub struct SliceName {
     /// `job.handle` of an interval, `job` of a frame that has none.
     pub name: String,
     /// The buffer.
@@ -54,12 +56,12 @@ pub(crate) struct Track {
     pub name: Option<String>,
     /// The numbers of its chunks, in the order of the captures.
     pub chunks: Vec<usize>,
-    pub losses: Vec<Loss>,
+    pub losses: Vec<LostFrames>,
 }
 
 /// Frames that are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Loss {
+pub struct LostFrames {
     /// When they were written at the earliest, ns since the epoch.
     pub from: i64,
     /// When they were written at the latest.
@@ -80,11 +82,11 @@ struct SourceEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum TrackKey {
     Thread(u32, u32),
-    Ring(Ring),
+    Ring(ViewRing),
 }
 
 /// Capture, source, segment, ring.
-type Ring = (usize, usize, u64, u32);
+type ViewRing = (usize, usize, u64, u32);
 
 #[derive(Debug, Default)]
 struct Tracks {
@@ -93,7 +95,7 @@ struct Tracks {
 }
 
 impl Tracks {
-    fn number(&mut self, process: u32, tid: Option<u32>, ring: Ring) -> usize {
+    fn number(&mut self, process: u32, tid: Option<u32>, ring: ViewRing) -> usize {
         let key = tid.map_or(TrackKey::Ring(ring), |tid| TrackKey::Thread(process, tid));
         let process = process as usize;
         *self.known.entry(key).or_insert_with(|| {
@@ -104,8 +106,8 @@ impl Tracks {
     }
 }
 
-impl Layout {
-    pub fn of(set: &Arc<CaptureSet>) -> Result<Layout, TableError> {
+impl ViewLayout {
+    pub fn read(set: &Arc<CaptureSet>) -> Result<ViewLayout, TableError> {
         let captures = set.contents();
         let known = Processes::new(set);
         let (mut tracks, mut rings) = (Tracks::default(), HashMap::new());
@@ -115,16 +117,16 @@ impl Layout {
         let mut last_process = None;
         for (capture, contents) in captures.iter().enumerate() {
             let of_source = |info: &ppt_capture::SourceInfo| {
-                let kinds = SourceKinds::of(&info.schema);
+                let kinds = SourceKinds::from_schema(&info.schema);
                 let number = |name: &str| {
                     let buffer = info.source.buffer.clone();
-                    let name = Name { name: name.to_owned(), buffer };
+                    let name = SliceName { name: name.to_owned(), buffer };
                     *name_numbers.entry(name.clone()).or_insert_with(|| {
                         names.push(name);
                         names.len() as u32 - 1
                     })
                 };
-                let names = kinds.kinds.iter().map(|it| it.name.as_str()).map(number).collect();
+                let names = kinds.kinds.iter().map(|kind| kind.name.as_str()).map(number).collect();
                 SourceEntry { kinds: Arc::new(kinds), names }
             };
             sources.push(contents.sources().iter().map(of_source).collect::<Vec<_>>());
@@ -167,11 +169,11 @@ impl Layout {
         for (track, gap) in missing {
             tracks[track].losses.extend(loss(&gap));
         }
-        tracks.iter_mut().for_each(|it| it.losses.sort_by_key(|loss| (loss.from, loss.to)));
-        let processes = 0..last_process.map_or(0, |it| it as usize + 1);
-        Ok(Layout {
+        tracks.iter_mut().for_each(|track| track.losses.sort_by_key(|loss| (loss.from, loss.to)));
+        let processes = 0..last_process.map_or(0, |last_process| last_process as usize + 1);
+        Ok(ViewLayout {
             clocks: captures.iter().map(clock_mark).collect(),
-            counters: Counters::of(&captures)?,
+            counters: Counters::read(&captures)?,
             processes: processes.map(|number| known.get(number).clone()).collect(),
             captures,
             chunks,
@@ -224,13 +226,13 @@ impl Layout {
     }
 }
 
-fn loss(gap: &MissingFrames) -> Option<Loss> {
+fn loss(gap: &MissingFrames) -> Option<LostFrames> {
     let (from, to) = match gap.times {
         (Some(from), Some(to)) => (from, to),
         (Some(one), None) | (None, Some(one)) => (one, one),
         (None, None) => return None,
     };
-    Some(Loss { from, to, count: gap.count, cause: gap.cause })
+    Some(LostFrames { from, to, count: gap.count, cause: gap.cause })
 }
 
 fn clock_mark(contents: &Contents) -> ClockMark {
@@ -251,7 +253,7 @@ fn clock_mark(contents: &Contents) -> ClockMark {
     let rate: Vec<u8> = contents
         .sources()
         .iter()
-        .flat_map(|it| it.source.tick_hz.unwrap_or(0).to_le_bytes())
+        .flat_map(|source| source.source.tick_hz.unwrap_or(0).to_le_bytes())
         .collect();
     let base = xxh3_64(base.as_bytes());
     let all = xxh3_64(&[&base.to_le_bytes()[..], &points, &rate].concat()).max(1);

@@ -74,9 +74,9 @@ pub use error::ViewError;
 pub use frame::{Content, FieldContent, FrameFields, FrameName};
 #[doc(hidden)]
 pub use hostile::{read_index, sealed_index};
-pub use layout::{Loss, Name};
+pub use layout::{LostFrames, SliceName};
 pub use ppt_capture::Cause;
-pub use ppt_tables::{CaptureSet, Process, SetError, Trouble};
+pub use ppt_tables::{CaptureSet, ProcessRow, SetError, Trouble};
 pub use row::RowId;
 pub use view::View;
 pub use window::{Phase, WIDE, WindowRequest, WindowRow, begins_within, give_lanes};

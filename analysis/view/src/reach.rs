@@ -36,13 +36,13 @@ pub(crate) enum Around {
 
 impl Reach {
     /// Of slices in the order in which they nest; None: there are none.
-    pub fn of(slices: &[Slice]) -> Option<Reach> {
+    pub fn spanning(slices: &[Slice]) -> Option<Reach> {
         let (first, last) = (slices.first()?, slices.last()?);
         let least = slices.iter().map(Slice::end).min()?;
         let most = slices.iter().map(Slice::end).max()?;
         let extent = Extent { start: (first.start, last.start), end: (least, most) };
-        let early = slices.iter().take_while(|it| it.start <= least).copied().collect();
-        let late = slices.iter().filter(|it| it.end() >= last.start).copied().collect();
+        let early = slices.iter().take_while(|slice| slice.start <= least).copied().collect();
+        let late = slices.iter().filter(|slice| slice.end() >= last.start).copied().collect();
         Some(Reach { extent, early, late })
     }
 }
@@ -83,17 +83,17 @@ pub(crate) struct Surroundings {
 
 impl Surroundings {
     /// Of these slices of other chunks, in any order, around those of a chunk with this extent.
-    pub fn of(mut others: Vec<Placed>, extent: &Extent) -> Surroundings {
+    pub fn around(mut others: Vec<Placed>, extent: &Extent) -> Surroundings {
         others.sort_unstable_by(Placed::order);
         let (outer, inner): (Vec<Placed>, Vec<Placed>) =
-            others.iter().copied().partition(|it| extent.is_in(&it.slice));
+            others.iter().copied().partition(|placed| extent.is_in(&placed.slice));
         let Some(innermost) = outer.last() else { return Surroundings { depth: 0, inner } };
         // Who is in the innermost is in nothing else of `outer` more closely.
-        if !inner.iter().all(|it| innermost.contains(it)) {
+        if !inner.iter().all(|placed| innermost.contains(placed)) {
             return Surroundings { depth: 0, inner: others };
         }
         let mut nest = Nest::default();
-        let depth = outer.iter().map(|it| nest.push(&it.slice)).last().unwrap_or(0) + 1;
+        let depth = outer.iter().map(|placed| nest.push(&placed.slice)).last().unwrap_or(0) + 1;
         Surroundings { depth, inner }
     }
 
@@ -105,7 +105,7 @@ impl Surroundings {
             // Few chunks have any around them that begin within.
             if inner.peek().is_some() {
                 let own = placed(slice);
-                while let Some(other) = inner.next_if(|it| it.order(&own).is_lt()) {
+                while let Some(other) = inner.next_if(|placed| placed.order(&own).is_lt()) {
                     nest.push(&other.slice);
                 }
             }
@@ -140,9 +140,9 @@ mod tests {
     use super::*;
 
     /// Numbers that look random.
-    struct Dice(u64);
+    struct PseudoRandom(u64);
 
-    impl Dice {
+    impl PseudoRandom {
         fn below(&mut self, most: u64) -> i64 {
             self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             ((self.0 >> 33) % most) as i64
@@ -157,7 +157,7 @@ mod tests {
     fn expected(all: &[Placed], of: &Placed) -> u32 {
         let (mut depth, mut at) = (0, *of);
         let parent = |at: &Placed| {
-            all.iter().filter(|it| it.contains(at)).max_by(|a, b| a.order(b)).copied()
+            all.iter().filter(|placed| placed.contains(at)).max_by(|a, b| a.order(b)).copied()
         };
         while let Some(up) = parent(&at) {
             depth += 1;
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_chunks_keep_of_each_other_tells_how_deep_slices_lie() {
-        let mut dice = Dice(3);
+        let mut dice = PseudoRandom(3);
         let mut deepest = 0;
         for round in 0..400 {
             let spread = [3, 12, 100][round % 3];
@@ -192,24 +192,25 @@ mod tests {
             let all: Vec<Placed> = chunks
                 .iter()
                 .enumerate()
-                .flat_map(|(chunk, slices)| slices.iter().map(move |it| place(*it, chunk)))
+                .flat_map(|(chunk, slices)| slices.iter().map(move |slice| place(*slice, chunk)))
                 .collect();
-            let reaches: Vec<Reach> = chunks.iter().filter_map(|it| Reach::of(it)).collect();
+            let reaches: Vec<Reach> =
+                chunks.iter().filter_map(|chunk| Reach::spanning(chunk)).collect();
             for (chunk, slices) in chunks.iter().enumerate() {
                 let extent = &reaches[chunk].extent;
                 let mut others = Vec::new();
-                for (other, reach) in reaches.iter().enumerate().filter(|it| it.0 != chunk) {
+                for (other, reach) in reaches.iter().enumerate().filter(|entry| entry.0 != chunk) {
                     let from: &[Slice] = match reach.extent.around(extent) {
                         Around::Nothing => &[],
                         Around::Early => &reach.early,
                         Around::Late => &reach.late,
                         Around::All => &chunks[other],
                     };
-                    let may = from.iter().filter(|it| extent.may_be_in(it));
-                    others.extend(may.map(|it| place(*it, other)));
+                    let may = from.iter().filter(|slice| extent.may_be_in(slice));
+                    others.extend(may.map(|slice| place(*slice, other)));
                 }
-                let around = Surroundings::of(others, extent);
-                let depths = around.depths(slices, |it| place(*it, chunk));
+                let around = Surroundings::around(others, extent);
+                let depths = around.depths(slices, |slice| place(*slice, chunk));
                 for (slice, depth) in slices.iter().zip(depths) {
                     let told = around.depth + depth;
                     assert_eq!(told, expected(&all, &place(*slice, chunk)), "{round}: {chunks:?}");

@@ -1,6 +1,6 @@
 //! Blocks as bytes. What is read may be anything: it is checked, and takes no more memory than its bytes.
 
-use crate::block::{Block, BlockKey, BlockRow, ClockMark, LEAF, Leaf};
+use crate::block::{BlockKey, BlockRow, ClockMark, IndexBlock, LEAF, Leaf};
 use crate::cell::BUCKETS;
 use crate::reach::{Extent, Reach};
 use crate::slice::Slice;
@@ -10,7 +10,7 @@ const SLICE: usize = 22;
 const LEAF_LEN: usize = 48;
 
 /// Appends a block to `bytes`.
-pub(crate) fn write(block: &Block, bytes: &mut Vec<u8>) {
+pub(crate) fn write(block: &IndexBlock, bytes: &mut Vec<u8>) {
     for word in [block.clocks.base, block.clocks.all, block.inner] {
         bytes.extend(word.to_le_bytes());
     }
@@ -19,14 +19,16 @@ pub(crate) fn write(block: &Block, bytes: &mut Vec<u8>) {
         Some(reach) => {
             bytes.push(1);
             let Extent { start, end } = reach.extent;
-            [start.0, start.1, end.0, end.1].iter().for_each(|it| bytes.extend(it.to_le_bytes()));
+            [start.0, start.1, end.0, end.1]
+                .iter()
+                .for_each(|number| bytes.extend(number.to_le_bytes()));
             for slices in [&reach.early, &reach.late] {
                 bytes.extend((slices.len() as u32).to_le_bytes());
-                for it in slices {
-                    bytes.extend(it.start.to_le_bytes());
-                    bytes.extend(it.len.to_le_bytes());
-                    bytes.extend(it.frame.to_le_bytes());
-                    bytes.extend(it.kind.to_le_bytes());
+                for slice in slices {
+                    bytes.extend(slice.start.to_le_bytes());
+                    bytes.extend(slice.len.to_le_bytes());
+                    bytes.extend(slice.frame.to_le_bytes());
+                    bytes.extend(slice.kind.to_le_bytes());
                 }
             }
         }
@@ -60,11 +62,11 @@ pub(crate) fn write(block: &Block, bytes: &mut Vec<u8>) {
 }
 
 /// The block that `bytes` are, of a chunk with so many frames and kinds of slices; None: they are none.
-pub(crate) fn read(bytes: &[u8], frames: u32, kinds: usize) -> Option<Block> {
-    let mut from = Bytes(bytes);
+pub(crate) fn read(bytes: &[u8], frames: u32, kinds: usize) -> Option<IndexBlock> {
+    let mut from = UnreadBytes(bytes);
     let clocks = ClockMark { base: from.word()?, all: from.word()? };
     let inner = from.word()?;
-    let limits = Limits { frames, kinds };
+    let limits = RecordLimits { frames, kinds };
     let reach = match from.take::<1>()? {
         [0] => None,
         [1] => Some(limits.reach(&mut from)?),
@@ -78,27 +80,27 @@ pub(crate) fn read(bytes: &[u8], frames: u32, kinds: usize) -> Option<Block> {
             return None;
         }
         let is_moments = usize::from(matches!(row.key, BlockKey::Moments(_)));
-        counts[is_moments] += row.leaves.iter().map(|it| u64::from(it.count)).sum::<u64>();
+        counts[is_moments] += row.leaves.iter().map(|leave| u64::from(leave.count)).sum::<u64>();
         rows.push(row);
     }
     // A frame has as many slices as it has intervals, at most.
     let most = u64::from(frames).checked_mul(kinds as u64)?;
     let fits = counts[0] <= most && counts[1] <= u64::from(frames);
     let agrees = reach.is_some() == (counts[0] > 0);
-    (from.0.is_empty() && fits && agrees).then_some(Block { reach, clocks, inner, rows })
+    (from.0.is_empty() && fits && agrees).then_some(IndexBlock { reach, clocks, inner, rows })
 }
 
-struct Limits {
+struct RecordLimits {
     frames: u32,
     kinds: usize,
 }
 
-impl Limits {
+impl RecordLimits {
     fn has(&self, frame: u32, kind: u16) -> bool {
         frame < self.frames && usize::from(kind) < self.kinds
     }
 
-    fn reach(&self, from: &mut Bytes<'_>) -> Option<Reach> {
+    fn reach(&self, from: &mut UnreadBytes<'_>) -> Option<Reach> {
         let mut time = || Some(from.word()? as i64);
         let extent = Extent { start: (time()?, time()?), end: (time()?, time()?) };
         let (early, late) = (self.slices(from)?, self.slices(from)?);
@@ -106,10 +108,10 @@ impl Limits {
         is_right.then_some(Reach { extent, early, late })
     }
 
-    fn slices(&self, from: &mut Bytes<'_>) -> Option<Vec<Slice>> {
+    fn slices(&self, from: &mut UnreadBytes<'_>) -> Option<Vec<Slice>> {
         let count = from.count()?;
         // A length takes memory only if there are as many bytes.
-        let mut bytes = Bytes(from.some(count.checked_mul(SLICE)?)?);
+        let mut bytes = UnreadBytes(from.some(count.checked_mul(SLICE)?)?);
         let mut slices = Vec::with_capacity(count);
         for _ in 0..count {
             let (start, len) = (bytes.word()? as i64, bytes.word()? as i64);
@@ -122,7 +124,7 @@ impl Limits {
         Some(slices)
     }
 
-    fn row(&self, from: &mut Bytes<'_>) -> Option<BlockRow> {
+    fn row(&self, from: &mut UnreadBytes<'_>) -> Option<BlockRow> {
         let [is_moments] = from.take()?;
         let number = from.number()?;
         let key = match is_moments {
@@ -148,7 +150,7 @@ impl Limits {
             lengths.push((bucket, count));
         }
         let count = from.count()?;
-        let mut bytes = Bytes(from.some(count.checked_mul(LEAF_LEN)?)?);
+        let mut bytes = UnreadBytes(from.some(count.checked_mul(LEAF_LEN)?)?);
         let mut leaves: Vec<Leaf> = Vec::with_capacity(count);
         for _ in 0..count {
             let leaf = Leaf {
@@ -175,16 +177,16 @@ impl Limits {
             }
             leaves.push(leaf);
         }
-        let told: u64 = lengths.iter().map(|it| u64::from(it.1)).sum();
-        let there: u64 = leaves.iter().map(|it| u64::from(it.count)).sum();
+        let told: u64 = lengths.iter().map(|length| u64::from(length.1)).sum();
+        let there: u64 = leaves.iter().map(|leave| u64::from(leave.count)).sum();
         (told == there && there > 0).then_some(BlockRow { key, leaves, lengths })
     }
 }
 
 /// Bytes that are not read yet.
-pub(crate) struct Bytes<'a>(pub &'a [u8]);
+pub(crate) struct UnreadBytes<'a>(pub &'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> UnreadBytes<'a> {
     pub fn some(&mut self, count: usize) -> Option<&'a [u8]> {
         let (some, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -208,6 +210,6 @@ impl<'a> Bytes<'a> {
     }
 
     pub fn count(&mut self) -> Option<usize> {
-        self.number().map(|it| it as usize)
+        self.number().map(|number| number as usize)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use ppt_capture::columns::{Scale, Time, frame_id};
+use ppt_capture::columns::{Time, TimeScale, frame_id};
 use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame, Schema};
 use ppt_capture::{Payload, Stamps};
 
@@ -44,8 +44,14 @@ pub(crate) struct Placed {
 impl Placed {
     /// The order in which slices nest: a slice is around those behind it.
     pub fn order(&self, other: &Placed) -> Ordering {
-        let key = |it: &Placed| {
-            (it.slice.start, Reverse(it.slice.len), Reverse(it.seqno), it.ring, it.slice.kind)
+        let key = |placed: &Placed| {
+            (
+                placed.slice.start,
+                Reverse(placed.slice.len),
+                Reverse(placed.seqno),
+                placed.ring,
+                placed.slice.kind,
+            )
         };
         key(self).cmp(&key(other))
     }
@@ -82,7 +88,7 @@ struct FrameSlices {
 }
 
 impl SourceKinds {
-    pub fn of(schema: &Schema) -> SourceKinds {
+    pub fn from_schema(schema: &Schema) -> SourceKinds {
         let mut kinds = Vec::new();
         let mut number = |name: String, is_moment: bool| {
             let number = u16::try_from(kinds.len()).ok()?;
@@ -97,7 +103,7 @@ impl SourceKinds {
                 }
             }
             if slices.intervals.is_empty()
-                && let Some(at) = frame.at().and_then(Time::of)
+                && let Some(at) = frame.at().and_then(Time::from_field)
             {
                 slices.moment = number(frame.name.clone(), true).map(|kind| (at, kind));
             }
@@ -109,14 +115,14 @@ impl SourceKinds {
 
     /// How many slices a frame has at most; at least 1.
     pub fn most_of_a_frame(&self) -> usize {
-        self.frames.iter().map(|it| it.intervals.len()).max().unwrap_or(0).max(1)
+        self.frames.iter().map(|frame| frame.intervals.len()).max().unwrap_or(0).max(1)
     }
 }
 
 /// The intervals of time of a kind of frames. CPU time has no place in time.
 fn intervals(frame: &Frame) -> impl Iterator<Item = (Time, Time, &str)> {
     let ends = frame.fields.iter().filter_map(|field| {
-        let interval = field.interval.as_ref().filter(|it| it.edge == Edge::End)?;
+        let interval = field.interval.as_ref().filter(|interval| interval.edge == Edge::End)?;
         Some((field, interval))
     });
     ends.filter(|(field, _)| !field.ty.clock().is_some_and(Clock::is_cpu)).filter_map(
@@ -128,7 +134,7 @@ fn intervals(frame: &Frame) -> impl Iterator<Item = (Time, Time, &str)> {
                     .is_some_and(|it| it.edge == Edge::Start && it.name == interval.name);
                 is_start && other.ty == field.ty
             })?;
-            Some((Time::of(start)?, Time::of(field)?, interval.name.as_str()))
+            Some((Time::from_field(start)?, Time::from_field(field)?, interval.name.as_str()))
         },
     )
 }
@@ -175,18 +181,19 @@ impl ChunkSlices {
                 read.found.moments.push(Slice { start, len: 0, frame: row, kind });
             }
         };
-        match whole {
-            true => (0..).zip(payload.bytes().chunks_exact(stride)).for_each(&mut take),
-            false => good
-                .iter()
+        if whole {
+            (0..).zip(payload.bytes().chunks_exact(stride)).for_each(&mut take);
+        } else {
+            good.iter()
                 .map(|&row| (row, &payload.bytes()[row as usize * stride..][..stride]))
-                .for_each(&mut take),
+                .for_each(&mut take);
         }
         let Read { mut found, least, most } = read;
         found.ticks = (least <= most).then_some((least, most));
-        let key = |it: &Slice| (it.start, Reverse(it.len), Reverse(it.frame), it.kind);
+        let key =
+            |slice: &Slice| (slice.start, Reverse(slice.len), Reverse(slice.frame), slice.kind);
         found.slices.sort_unstable_by_key(key);
-        found.moments.sort_unstable_by_key(|it| (it.kind, it.start, it.frame));
+        found.moments.sort_unstable_by_key(|moment| (moment.kind, moment.start, moment.frame));
         found
     }
 }
@@ -207,7 +214,7 @@ impl Read {
         offset: Option<i128>,
     ) -> Option<i64> {
         let word = time.word(frame);
-        if time.scale() == Scale::Ticks {
+        if time.scale() == TimeScale::Ticks {
             if word & IS_MONOTONIC == 0 && word != 0 {
                 self.least = self.least.min(word);
                 self.most = self.most.max(word);

@@ -14,17 +14,17 @@ pub(crate) struct RowTree {
 
 /// A window of time, from its first ns up to the one after its last, and how long a pixel is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Scale {
+pub(crate) struct PixelScale {
     pub from: i64,
     pub to: i64,
     pub pixel: u64,
 }
 
-impl Scale {
-    pub fn new(from: i64, to: i64, pixels: u32) -> Scale {
+impl PixelScale {
+    pub fn new(from: i64, to: i64, pixels: u32) -> PixelScale {
         let width = i128::from(to) - i128::from(from);
         let width = u64::try_from(width).unwrap_or(0);
-        Scale { from, to, pixel: width.div_ceil(pixels.max(1).into()).max(1) }
+        PixelScale { from, to, pixel: width.div_ceil(pixels.max(1).into()).max(1) }
     }
 
     pub fn overlaps(&self, cell: &Cell) -> bool {
@@ -48,11 +48,11 @@ impl RowTree {
         leaves.sort_by_key(|(cell, place)| (cell.from, cell.best.chunk, *place));
         let (cells, places): (Vec<Cell>, Vec<u32>) = leaves.into_iter().unzip();
         let mut levels = vec![cells];
-        while let Some(below) = levels.last().filter(|it| it.len() > 1) {
+        while let Some(below) = levels.last().filter(|level| level.len() > 1) {
             let above = below.chunks(FAN).filter_map(|cells| {
                 let (first, rest) = cells.split_first()?;
                 let mut sum = *first;
-                rest.iter().for_each(|it| sum.append(it));
+                rest.iter().for_each(|cell| sum.append(cell));
                 Some(sum)
             });
             let above = above.collect();
@@ -68,7 +68,7 @@ impl RowTree {
 
     /// Gives cells that overlap the window to `take`, in the order of `from`: those that are no longer than
     /// a pixel and within it, or else leaves, with their number.
-    pub fn visit(&self, scale: &Scale, take: &mut impl FnMut(&Cell, Option<usize>)) {
+    pub fn visit(&self, scale: &PixelScale, take: &mut impl FnMut(&Cell, Option<usize>)) {
         if let Some(top) = self.levels.len().checked_sub(1) {
             self.descend(top, 0, scale, take);
         }
@@ -78,7 +78,7 @@ impl RowTree {
         &self,
         level: usize,
         first: usize,
-        scale: &Scale,
+        scale: &PixelScale,
         take: &mut impl FnMut(&Cell, Option<usize>),
     ) {
         for (number, cell) in self.levels[level].iter().enumerate().skip(first).take(FAN) {
@@ -100,12 +100,12 @@ impl RowTree {
 /// Puts cells of one pixel together.
 #[derive(Debug)]
 pub(crate) struct Pixels {
-    scale: Scale,
+    scale: PixelScale,
     pub cells: Vec<Cell>,
 }
 
 impl Pixels {
-    pub fn new(scale: Scale) -> Pixels {
+    pub fn new(scale: PixelScale) -> Pixels {
         Pixels { scale, cells: Vec::new() }
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use ppt_tables::{CaptureSet, Trouble};
 
 use crate::about::{self, About};
-use crate::block::{Block, LEAF};
+use crate::block::{IndexBlock, LEAF};
 use crate::build::{BuildCost, Builder, Progress};
 use crate::cache::{self, BlockId, Cache};
 use crate::cell::{Cell, FramePlace};
@@ -16,10 +16,10 @@ use crate::chunks::{ChunkReader, OpenChunk, Recent};
 use crate::error::ViewError;
 use crate::frame::{self, FrameFields, FrameName};
 use crate::index::{RowKey, TrackIndex, heads_cell, surroundings};
-use crate::layout::Layout;
+use crate::layout::ViewLayout;
 use crate::row::RowId;
 use crate::slice::Slice;
-use crate::tree::{Pixels, RowTree, Scale};
+use crate::tree::{PixelScale, Pixels, RowTree};
 use crate::window::{self, Phase, WIDE, WindowRequest, WindowRow};
 
 /// Captures, as one looks at them over time.
@@ -28,11 +28,11 @@ use crate::window::{self, Phase, WIDE, WindowRequest, WindowRow};
 #[derive(Debug)]
 pub struct View {
     set: Arc<CaptureSet>,
-    layout: Layout,
+    layout: ViewLayout,
     /// By track, once it is built.
     index: Vec<RwLock<Option<Arc<TrackIndex>>>>,
     /// Blocks that were there before, by capture.
-    stored: Mutex<Vec<HashMap<BlockId, Arc<Block>>>>,
+    stored: Mutex<Vec<HashMap<BlockId, Arc<IndexBlock>>>>,
     cache: Option<Cache>,
     recent: Recent,
     progress: Mutex<Progress>,
@@ -49,7 +49,7 @@ impl View {
         cache: Option<&Path>,
         memory: usize,
     ) -> Result<View, ViewError> {
-        View::of(CaptureSet::open(captures)?, cache, memory)
+        View::from_set(CaptureSet::open(captures)?, cache, memory)
     }
 
     /// Looks at captures, of which only the heads of chunks are read. `cache`: the folder where indexes are
@@ -58,9 +58,13 @@ impl View {
     ///
     /// # Errors
     /// Counters cannot be read.
-    pub fn of(set: CaptureSet, cache: Option<&Path>, memory: usize) -> Result<View, ViewError> {
+    pub fn from_set(
+        set: CaptureSet,
+        cache: Option<&Path>,
+        memory: usize,
+    ) -> Result<View, ViewError> {
         let set = Arc::new(set);
-        let layout = Layout::of(&set)?;
+        let layout = ViewLayout::read(&set)?;
         let cache = cache.map(Cache::new);
         let mut view = View {
             index: layout.tracks.iter().map(|_| RwLock::new(None)).collect(),
@@ -81,12 +85,13 @@ impl View {
     /// # Errors
     /// As [`View::of`].
     pub fn grown(&self, set: CaptureSet) -> Result<View, ViewError> {
-        let mut view = View::of(set, None, self.memory)?;
+        let mut view = View::from_set(set, None, self.memory)?;
         view.cache.clone_from(&self.cache);
         let own = self.blocks();
         let stored = self.stored();
         let of = |capture: &ppt_tables::Contents| {
-            let place = self.layout.captures.iter().position(|it| it.id() == capture.id());
+            let place =
+                self.layout.captures.iter().position(|contents| contents.id() == capture.id());
             let mut blocks = HashMap::new();
             if let Some(place) = place {
                 blocks
@@ -112,14 +117,14 @@ impl View {
                 let entry = &self.layout.chunks[*chunks.get(&id)?];
                 Some((entry.chunk.count, self.layout.kinds(entry).kinds.len()))
             };
-            let bytes = self.cache.as_ref().map_or_else(Vec::new, |it| it.load(capture.id()));
+            let bytes = self.cache.as_ref().map_or_else(Vec::new, |cache| cache.load(capture.id()));
             cache::decode(&bytes, capture.id(), limits)
         };
         let stored = self.layout.captures.iter().zip(&chunks).map(of).collect();
         self.stored = Mutex::new(stored);
     }
 
-    fn stored(&self) -> MutexGuard<'_, Vec<HashMap<BlockId, Arc<Block>>>> {
+    fn stored(&self) -> MutexGuard<'_, Vec<HashMap<BlockId, Arc<IndexBlock>>>> {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -129,8 +134,8 @@ impl View {
         About {
             captures: about::captures(&self.layout),
             processes: self.layout.processes.clone(),
-            from: rows.iter().filter_map(|it| it.from).min(),
-            to: rows.iter().filter_map(|it| it.to).max(),
+            from: rows.iter().filter_map(|row| row.from).min(),
+            to: rows.iter().filter_map(|row| row.to).max(),
             rows,
             names: self.layout.names.clone(),
             progress: *self.progress.lock().unwrap_or_else(PoisonError::into_inner),
@@ -174,7 +179,7 @@ impl View {
             drop(last);
             progress(now);
         };
-        let frames = self.layout.chunks.iter().map(|it| u64::from(it.chunk.count)).sum();
+        let frames = self.layout.chunks.iter().map(|chunk| u64::from(chunk.chunk.count)).sum();
         let builder = Builder {
             layout: &self.layout,
             threads,
@@ -208,8 +213,8 @@ impl View {
     }
 
     /// The blocks that are built, by capture, in the order of the file.
-    fn blocks(&self) -> Vec<Vec<(BlockId, Arc<Block>)>> {
-        let mut blocks: Vec<Vec<(BlockId, Arc<Block>)>> =
+    fn blocks(&self) -> Vec<Vec<(BlockId, Arc<IndexBlock>)>> {
+        let mut blocks: Vec<Vec<(BlockId, Arc<IndexBlock>)>> =
             self.layout.captures.iter().map(|_| Vec::new()).collect();
         for (number, track) in self.layout.tracks.iter().enumerate() {
             let Some(index) = self.track(number) else { continue };
@@ -218,7 +223,7 @@ impl View {
                 blocks[capture].push((block_id(&self.layout, chunk), block.clone()));
             }
         }
-        blocks.iter_mut().for_each(|it| it.sort_by_key(|it| it.0));
+        blocks.iter_mut().for_each(|block| block.sort_by_key(|entry| entry.0));
         blocks
     }
 
@@ -232,14 +237,14 @@ impl View {
         request: &'a WindowRequest,
         cancel: &'a AtomicBool,
     ) -> impl Iterator<Item = Result<WindowRow, ViewError>> + 'a {
-        let scale = Scale::new(request.from, request.to, request.pixels);
+        let scale = PixelScale::new(request.from, request.to, request.pixels);
         request.rows.iter().map(move |&row| self.row(row, &scale, request.phase, cancel))
     }
 
     fn row(
         &self,
         id: RowId,
-        scale: &Scale,
+        scale: &PixelScale,
         phase: Phase,
         cancel: &AtomicBool,
     ) -> Result<WindowRow, ViewError> {
@@ -296,17 +301,17 @@ impl View {
     }
 
     /// How many frames of a track there are, by the heads of its chunks.
-    fn heads(&self, track: usize, scale: &Scale) -> Vec<Cell> {
+    fn heads(&self, track: usize, scale: &PixelScale) -> Vec<Cell> {
         let chunks = self.layout.tracks[track].chunks.iter();
         let cells = chunks.filter_map(|&number| {
             let chunk = &self.layout.chunks[number].chunk;
             let (from, to) = chunk.times?;
             Some(heads_cell(from, to.max(from), chunk.count.into(), number as u32))
         });
-        let mut cells: Vec<Cell> = cells.filter(|it| scale.overlaps(it)).collect();
-        cells.sort_by_key(|it| it.from);
+        let mut cells: Vec<Cell> = cells.filter(|cell| scale.overlaps(cell)).collect();
+        cells.sort_by_key(|cell| cell.from);
         let mut pixels = Pixels::new(*scale);
-        cells.iter().for_each(|it| pixels.push(it));
+        cells.iter().for_each(|cell| pixels.push(cell));
         pixels.cells
     }
 
@@ -316,7 +321,7 @@ impl View {
         (track, key): (usize, RowKey),
         (tree, wide): (&RowTree, &[(Cell, usize)]),
         index: &TrackIndex,
-        scale: &Scale,
+        scale: &PixelScale,
         cancel: &AtomicBool,
     ) -> Result<Vec<Cell>, ViewError> {
         let mut cells = Vec::new();
@@ -354,9 +359,9 @@ impl View {
                 }
             }
         }
-        cells.sort_by_key(|it| (it.from, it.best.chunk, it.best.frame));
+        cells.sort_by_key(|cell| (cell.from, cell.best.chunk, cell.best.frame));
         let mut pixels = Pixels::new(*scale);
-        cells.iter().for_each(|it| pixels.push(it));
+        cells.iter().for_each(|cell| pixels.push(cell));
         Ok(pixels.cells)
     }
 
@@ -369,16 +374,18 @@ impl View {
         index: &TrackIndex,
     ) -> Vec<Slice> {
         let entry = &self.layout.chunks[chunk];
-        let place = self.layout.tracks[track].chunks.iter().position(|&it| it == chunk);
+        let place = self.layout.tracks[track].chunks.iter().position(|&index| index == chunk);
         let outer = place.map_or(0, |place| index.depths[place]);
         match key {
             RowKey::Depth(depth) => {
                 let all = open.slices.slices.iter().zip(&open.depths);
-                all.filter(|it| outer.saturating_add(*it.1) == depth).map(|it| *it.0).collect()
+                all.filter(|entry| outer.saturating_add(*entry.1) == depth)
+                    .map(|entry| *entry.0)
+                    .collect()
             }
             RowKey::Moments(name) => {
                 let all = open.slices.moments.iter();
-                all.filter(|it| self.layout.name(entry, it.kind) == name).copied().collect()
+                all.filter(|slice| self.layout.name(entry, slice.kind) == name).copied().collect()
             }
         }
     }
@@ -398,7 +405,7 @@ impl View {
         let entry = &self.layout.chunks[chunk];
         let slices = Arc::new(reader.slices(chunk)?);
         let mut depths = vec![0; slices.slices.len()];
-        if let Some(place) = of.chunks.iter().position(|&it| it == chunk) {
+        if let Some(place) = of.chunks.iter().position(|&index| index == chunk) {
             let reach = |place: usize| index.blocks[place].reach.as_ref();
             let around = surroundings(&self.layout, of, place, reach, |other| {
                 let number = of.chunks[other];
@@ -407,7 +414,7 @@ impl View {
                     None => reader.slices(number).map(Arc::new),
                 }
             })?;
-            depths = around.depths(&slices.slices, |it| Layout::placed(entry, *it));
+            depths = around.depths(&slices.slices, |slice| ViewLayout::placed(entry, *slice));
         }
         let open = Arc::new(OpenChunk { slices, depths });
         self.recent.keep(chunk, &open, self.memory);
@@ -427,9 +434,9 @@ impl View {
         };
         let track = self.layout.tracks.get(thread);
         let Some(track) = track else { return Err(ViewError::NoSuchRow(row.to_string())) };
-        let scale = Scale::new(from, to, 1);
+        let scale = PixelScale::new(from, to, 1);
         let index = self.track(thread);
-        Ok(index.map_or_else(Vec::new, |it| it.lengths(&self.layout, track, key, &scale)))
+        Ok(index.map_or_else(Vec::new, |index| index.lengths(&self.layout, track, key, &scale)))
     }
 
     /// What a frame is called; None for a place where no frame is.
@@ -461,9 +468,10 @@ impl View {
         let tid = contents.owners()[entry.chunk.owner].tid;
         let stamps = contents.stamps(&entry.chunk);
         let read = ChunkReader::new(&self.layout).frame(chunk, frame, |bytes| {
-            let id = match info.schema.multi() {
-                true => usize::from(ppt_capture::columns::frame_id(bytes)),
-                false => 0,
+            let id = if info.schema.multi() {
+                usize::from(ppt_capture::columns::frame_id(bytes))
+            } else {
+                0
             };
             let kind = info.schema.frames.get(id)?;
             Some(FrameFields {
@@ -488,14 +496,15 @@ impl View {
 
     /// The chunk of a frame, and its place in it.
     fn find(&self, name: &FrameName) -> Option<(usize, u32)> {
-        let capture = self.layout.captures.iter().position(|it| it.id() == name.capture)?;
+        let capture =
+            self.layout.captures.iter().position(|capture| capture.id() == name.capture)?;
         let contents = &self.layout.captures[capture];
         let owners: Vec<bool> = contents
             .owners()
             .iter()
-            .map(|it| {
-                (it.segment, it.ring) == (name.segment, name.ring)
-                    && contents.sources()[it.source].source.buffer == name.buffer
+            .map(|owner| {
+                (owner.segment, owner.ring) == (name.segment, name.ring)
+                    && contents.sources()[owner.source].source.buffer == name.buffer
             })
             .collect();
         let mut chunks = self.layout.chunks.iter().enumerate();
@@ -505,13 +514,13 @@ impl View {
                 return None;
             }
             let frame = name.seqno.checked_sub(chunk.first_seq)?;
-            let frame = u32::try_from(frame).ok().filter(|&it| it < chunk.count)?;
+            let frame = u32::try_from(frame).ok().filter(|&number| number < chunk.count)?;
             Some((number, frame))
         })
     }
 }
 
-fn block_id(layout: &Layout, chunk: usize) -> BlockId {
+fn block_id(layout: &ViewLayout, chunk: usize) -> BlockId {
     let chunk = &layout.chunks[chunk].chunk;
     (chunk.ordinal, chunk.crc)
 }

@@ -2,10 +2,10 @@
 
 use crate::cell::{BEGINS_BEFORE, Cell, FramePlace, SINGLE};
 use crate::counters::CounterCell;
-use crate::layout::Loss;
+use crate::layout::LostFrames;
 use crate::row::RowId;
 use crate::slice::Slice;
-use crate::tree::Scale;
+use crate::tree::PixelScale;
 
 /// What is asked of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct WindowRow {
     /// Of a counter; the first one may be before the window.
     pub counters: Vec<CounterCell>,
     /// Of a row of a thread: frames of the thread that are missing, in the order of `from`.
-    pub losses: Vec<Loss>,
+    pub losses: Vec<LostFrames>,
     /// The index of the row is built. If not, cells are missing.
     pub is_built: bool,
     /// There are leaves that are wider than [`WIDE`] pixels: [`Phase::Frames`] tells more.
@@ -72,7 +72,7 @@ pub(crate) fn single(slice: &Slice, chunk: u32, name: u32) -> Cell {
 /// Gives single slices that overlap lanes of their own. They are in the order of their starts.
 pub fn give_lanes(cells: &mut [Cell]) {
     let mut ends: Vec<i64> = Vec::new();
-    for cell in cells.iter_mut().filter(|it| it.flags & SINGLE != 0) {
+    for cell in cells.iter_mut().filter(|cell| cell.flags & SINGLE != 0) {
         let free = ends.iter().position(|&end| end <= cell.from);
         let lane = free.unwrap_or(ends.len());
         match free {
@@ -84,18 +84,19 @@ pub fn give_lanes(cells: &mut [Cell]) {
 }
 
 /// Losses in a window; those of a pixel and a cause are one.
-pub(crate) fn losses(all: &[Loss], scale: &Scale) -> Vec<Loss> {
-    let mut losses: Vec<Loss> = Vec::new();
-    for loss in all.iter().filter(|it| it.from < scale.to && it.to >= scale.from) {
-        let is_narrow = |it: &Loss| {
-            it.from >= scale.from && (it.to.saturating_sub(it.from) as u64) <= scale.pixel
+pub(crate) fn losses(all: &[LostFrames], scale: &PixelScale) -> Vec<LostFrames> {
+    let mut losses: Vec<LostFrames> = Vec::new();
+    for loss in all.iter().filter(|frames| frames.from < scale.to && frames.to >= scale.from) {
+        let is_narrow = |frames: &LostFrames| {
+            frames.from >= scale.from
+                && (frames.to.saturating_sub(frames.from) as u64) <= scale.pixel
         };
         let mut behind = losses.iter_mut().rev().take(4);
-        let same = behind.find(|it| {
-            it.cause == loss.cause
-                && is_narrow(it)
+        let same = behind.find(|frames| {
+            frames.cause == loss.cause
+                && is_narrow(frames)
                 && is_narrow(loss)
-                && scale.pixel(it.from) == scale.pixel(loss.from)
+                && scale.pixel(frames.from) == scale.pixel(loss.from)
         });
         match same {
             Some(same) => {

@@ -13,17 +13,17 @@ use ppt_view::{BuildCost, INDEX_VERSION, Phase, View, ViewError, WindowRequest};
 const SHAPE: Shape =
     Shape { seed: 5, slices: 4000, threads: 2, chunk: 300, buffers: 2, overlap: true, captures: 1 };
 
-struct Kept {
+struct KeptIndex {
     folder: tempfile::TempDir,
     capture: PathBuf,
 }
 
-impl Kept {
-    fn new() -> Kept {
+impl KeptIndex {
+    fn new() -> KeptIndex {
         let folder = tempfile::tempdir().unwrap();
         let capture = folder.path().join("0.bin");
         fs::write(&capture, &captures(SHAPE)[0]).unwrap();
-        Kept { folder, capture }
+        KeptIndex { folder, capture }
     }
 
     fn cache(&self) -> PathBuf {
@@ -50,7 +50,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn a_kept_index_is_not_built_again() {
-    let kept = Kept::new();
+    let kept = KeptIndex::new();
     let first = kept.open();
     let cost = build(&first);
     assert_eq!(cost.kept, 0);
@@ -67,7 +67,7 @@ fn a_kept_index_is_not_built_again() {
 
 #[test]
 fn a_chunk_that_changed_costs_its_own_block() {
-    let kept = Kept::new();
+    let kept = KeptIndex::new();
     let first = kept.open();
     let cost = build(&first);
     first.save().unwrap();
@@ -107,7 +107,7 @@ fn change_a_frame(bytes: &mut [u8]) {
 
 #[test]
 fn whatever_an_index_holds_answers_are_the_same() {
-    let kept = Kept::new();
+    let kept = KeptIndex::new();
     let view = kept.open();
     build(&view);
     view.save().unwrap();
@@ -132,7 +132,7 @@ fn whatever_an_index_holds_answers_are_the_same() {
 
 #[test]
 fn a_folder_of_others_is_refused() {
-    let kept = Kept::new();
+    let kept = KeptIndex::new();
     fs::create_dir_all(kept.cache()).unwrap();
     fs::set_permissions(kept.cache(), fs::Permissions::from_mode(0o770)).unwrap();
     let view = kept.open();
@@ -145,7 +145,7 @@ fn a_folder_of_others_is_refused() {
 
 #[test]
 fn heads_alone_tell_rows_and_losses() {
-    let kept = Kept::new();
+    let kept = KeptIndex::new();
     let view = kept.open();
     let about = view.about();
     let frames: u64 = about.captures[0].captured;
@@ -153,11 +153,11 @@ fn heads_alone_tell_rows_and_losses() {
         about.rows.iter().filter(|row| row.id.to_string().starts_with("thread")).collect();
     assert_eq!(threads.len(), 2);
     assert_eq!(threads.iter().map(|it| it.count).sum::<u64>(), frames);
-    let lost: u64 = threads.iter().map(|it| it.lost).sum();
+    let lost: u64 = threads.iter().map(|thread| thread.lost).sum();
     assert!(lost > 0);
     assert_eq!(lost, about.captures[0].lost);
     let (from, to) = (about.from.unwrap(), about.to.unwrap() + 1);
-    let rows = threads.iter().map(|it| it.id).collect();
+    let rows = threads.iter().map(|thread| thread.id).collect();
     let request = WindowRequest { from, to, pixels: 100, rows, phase: Phase::Index };
     let cancel = AtomicBool::new(false);
     let rows: Vec<_> = view.window(&request, &cancel).map(Result::unwrap).collect();
@@ -169,12 +169,12 @@ fn heads_alone_tell_rows_and_losses() {
 
 #[test]
 fn a_cell_leads_to_its_frame() {
-    let kept = Kept::new();
+    let kept = KeptIndex::new();
     let view = kept.open();
     build(&view);
     let about = view.about();
     let (from, to) = (about.from.unwrap(), about.to.unwrap() + 1);
-    let depth = about.rows.iter().find(|it| it.id.to_string().starts_with("depth")).unwrap();
+    let depth = about.rows.iter().find(|row| row.id.to_string().starts_with("depth")).unwrap();
     let rows = vec![depth.id];
     let request = WindowRequest { from, to, pixels: 50, rows, phase: Phase::Index };
     let cancel = AtomicBool::new(false);
@@ -184,14 +184,14 @@ fn a_cell_leads_to_its_frame() {
         let frame = view.frame(&name).unwrap();
         assert_eq!((frame.frame.as_str(), frame.pid), ("job", 40));
         let time = |name: &str| {
-            let field = frame.fields.iter().find(|it| it.name == name).unwrap();
+            let field = frame.fields.iter().find(|field| field.name == name).unwrap();
             match field.content {
                 Some(ppt_view::Content::Time(time)) => time,
                 ref other => panic!("{other:?}"),
             }
         };
         assert_eq!(time("handle_end") - time("handle_start"), cell.longest as i64);
-        let size = frame.fields.iter().find(|it| it.name == "size").unwrap();
+        let size = frame.fields.iter().find(|field| field.name == "size").unwrap();
         assert_eq!(size.unit, "B");
         assert_eq!(size.content, Some(ppt_view::Content::Integer(name.seqno.into())));
     }

@@ -138,11 +138,11 @@ impl Fixed {
 
 /// Text that ends at its first NUL.
 #[derive(Debug, Clone, Copy)]
-pub struct Text(Fixed);
+pub struct FixedText(Fixed);
 
-impl Text {
+impl FixedText {
     pub(crate) fn new(at: usize, len: u32) -> Self {
-        Text(Fixed::new(at, len))
+        FixedText(Fixed::new(at, len))
     }
 
     /// The text in `frame`, which need not be UTF-8.

@@ -4,19 +4,19 @@ use ppt_frame_dsl::schema::Enum;
 
 /// Names by value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct EnumNames {
     /// Sorted by value, each value once.
     names: Vec<(i128, String)>,
 }
 
-impl Names {
+impl EnumNames {
     /// The names of `declared`. If two names share a value, the first declared one is used.
-    pub fn of(declared: &Enum) -> Names {
+    pub fn from_enum(declared: &Enum) -> EnumNames {
         let values = declared.values.iter();
         let mut names: Vec<_> = values.map(|(name, value)| (*value, name.clone())).collect();
         names.sort_by_key(|(value, _)| *value);
         names.dedup_by_key(|(value, _)| *value);
-        Names { names }
+        EnumNames { names }
     }
 
     /// The name of `value`, or None if it has none.

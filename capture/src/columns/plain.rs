@@ -9,7 +9,7 @@ use super::access::PlainNumber;
 /// An integer of any size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Plain {
+pub enum PlainInteger {
     Signed(i64),
     Unsigned(u64),
 }
@@ -47,17 +47,17 @@ impl Shortcut {
     }
 
     #[inline(always)]
-    pub fn read(self, at: usize, frame: &[u8], stamps: &Stamps<'_>) -> Option<Plain> {
+    pub fn read(self, at: usize, frame: &[u8], stamps: &Stamps<'_>) -> Option<PlainInteger> {
         Some(match self {
-            Shortcut::I8 => Plain::Signed(i8::read(frame, at)?.into()),
-            Shortcut::I16 => Plain::Signed(i16::read(frame, at)?.into()),
-            Shortcut::I32 => Plain::Signed(i32::read(frame, at)?.into()),
-            Shortcut::I64 => Plain::Signed(i64::read(frame, at)?),
-            Shortcut::U8 => Plain::Unsigned(u8::read(frame, at)?.into()),
-            Shortcut::U16 => Plain::Unsigned(u16::read(frame, at)?.into()),
-            Shortcut::U32 => Plain::Unsigned(u32::read(frame, at)?.into()),
-            Shortcut::U64 => Plain::Unsigned(u64::read(frame, at)?),
-            Shortcut::Ticks => Plain::Signed(stamps.epoch(u64::read(frame, at)?)?),
+            Shortcut::I8 => PlainInteger::Signed(i8::read(frame, at)?.into()),
+            Shortcut::I16 => PlainInteger::Signed(i16::read(frame, at)?.into()),
+            Shortcut::I32 => PlainInteger::Signed(i32::read(frame, at)?.into()),
+            Shortcut::I64 => PlainInteger::Signed(i64::read(frame, at)?),
+            Shortcut::U8 => PlainInteger::Unsigned(u8::read(frame, at)?.into()),
+            Shortcut::U16 => PlainInteger::Unsigned(u16::read(frame, at)?.into()),
+            Shortcut::U32 => PlainInteger::Unsigned(u32::read(frame, at)?.into()),
+            Shortcut::U64 => PlainInteger::Unsigned(u64::read(frame, at)?),
+            Shortcut::Ticks => PlainInteger::Signed(stamps.epoch(u64::read(frame, at)?)?),
             Shortcut::Other => return None,
         })
     }

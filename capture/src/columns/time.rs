@@ -17,7 +17,7 @@ pub struct Time {
 
 /// The clock and unit of a time. Numbers of one scale can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
+pub enum TimeScale {
     /// Ticks of the CPU's counter. If bit 63 is set, ns of the monotonic clock.
     Ticks,
     /// Nanoseconds of a clock.
@@ -30,14 +30,14 @@ impl Time {
     }
 
     /// The reader of `field`, if it holds a time.
-    pub fn of(field: &Field) -> Option<Time> {
+    pub fn from_field(field: &Field) -> Option<Time> {
         Some(Time { at: field.offset as usize, ty: TimeType::for_field_type(&field.ty)? })
     }
 
     /// The scale of its number.
     #[inline]
-    pub fn scale(self) -> Scale {
-        self.ty.clock().map_or(Scale::Ticks, Scale::Ns)
+    pub fn scale(self) -> TimeScale {
+        self.ty.clock().map_or(TimeScale::Ticks, TimeScale::Ns)
     }
 
     /// The time in `frame` in the form of a chunk's head, as a number of its scale. 0 if it was not
@@ -65,13 +65,13 @@ impl Time {
     pub fn epoch(self, word: u64, stamps: &Stamps<'_>, offset: Option<i128>) -> Option<i128> {
         match (self.scale(), word) {
             (_, 0) => None,
-            (Scale::Ticks, word) => stamps.epoch(word).map(i128::from),
-            (Scale::Ns(Clock::Realtime), ns) => Some(stamps.aligned(ns.into())),
-            (Scale::Ns(Clock::Monotonic), ns) => {
+            (TimeScale::Ticks, word) => stamps.epoch(word).map(i128::from),
+            (TimeScale::Ns(Clock::Realtime), ns) => Some(stamps.aligned(ns.into())),
+            (TimeScale::Ns(Clock::Monotonic), ns) => {
                 Some(stamps.aligned(stamps.monotonic(ns) + offset?))
             }
-            (Scale::Ns(Clock::Boottime), ns) => stamps.boottime_to_epoch(ns),
-            (Scale::Ns(Clock::ThreadCpu | Clock::ProcessCpu), _) => None,
+            (TimeScale::Ns(Clock::Boottime), ns) => stamps.boottime_to_epoch(ns),
+            (TimeScale::Ns(Clock::ThreadCpu | Clock::ProcessCpu), _) => None,
         }
     }
 
@@ -85,7 +85,7 @@ impl Time {
         offset: Option<i128>,
     ) -> Option<(i128, i128)> {
         // If the counter jumped, its smallest and largest values are not the first and last times.
-        if self.scale() == Scale::Ticks && !clocks.tick_steps().is_empty() {
+        if self.scale() == TimeScale::Ticks && !clocks.tick_steps().is_empty() {
             return None;
         }
         let time = |word| self.epoch(word, stamps, offset);
@@ -129,8 +129,8 @@ impl Access for TimeLength<'_> {
     fn get(self, frame: &[u8]) -> Option<i64> {
         let ns = |time: Time| match (time.scale(), time.word(frame)) {
             (_, 0) => None,
-            (Scale::Ticks, word) => self.stamps.epoch(word),
-            (Scale::Ns(_), word) => i64::try_from(word).ok(),
+            (TimeScale::Ticks, word) => self.stamps.epoch(word),
+            (TimeScale::Ns(_), word) => i64::try_from(word).ok(),
         };
         ns(self.end)?.checked_sub(ns(self.start)?)
     }
@@ -138,20 +138,20 @@ impl Access for TimeLength<'_> {
 
 /// One half of a timeval. `None` if both halves are 0.
 #[derive(Debug, Clone, Copy)]
-pub struct Half {
+pub struct TimevalHalf {
     /// Offset of the timeval.
     at: usize,
     /// Offset of the half from there, in bytes.
     half: usize,
 }
 
-impl Half {
-    pub(crate) fn seconds(at: usize) -> Half {
-        Half { at, half: 0 }
+impl TimevalHalf {
+    pub(crate) fn seconds(at: usize) -> TimevalHalf {
+        TimevalHalf { at, half: 0 }
     }
 
-    pub(crate) fn microseconds(at: usize) -> Half {
-        Half { at, half: 8 }
+    pub(crate) fn microseconds(at: usize) -> TimevalHalf {
+        TimevalHalf { at, half: 8 }
     }
 
     /// The number in `frame`.

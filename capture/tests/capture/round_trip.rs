@@ -3,7 +3,7 @@
 
 use std::io::Cursor;
 
-use ppt_capture::{Capture, Chunk, Item, Lost};
+use ppt_capture::{Capture, CaptureItem, Chunk, Lost};
 use proptest::prelude::*;
 
 use crate::support::{Op, header, ops, read_all, schema, source, write};
@@ -57,12 +57,12 @@ fn a_long_capture_has_indexes_that_lead_back() {
     let mut capture = Capture::from_reader(Cursor::new(written.bytes.clone())).unwrap();
     let mut indexes = Vec::new();
     while let Some(item) = capture.read().unwrap() {
-        if let Item::Chunk(Chunk::Index(previous, entries)) = item {
+        if let CaptureItem::Chunk(Chunk::Index(previous, entries)) = item {
             indexes.push((previous, entries));
         }
     }
     assert_eq!(indexes.len(), 3);
-    let frames = indexes.iter().flat_map(|(_, entries)| entries).filter(|it| it.count == 1);
+    let frames = indexes.iter().flat_map(|(_, entries)| entries).filter(|entry| entry.count == 1);
     assert_eq!(frames.count(), 10_000);
     // From the last bytes of the file: the end, the last index, and the earlier ones.
     let word = |at: usize| u64::from_le_bytes(written.bytes[at..at + 8].try_into().unwrap());

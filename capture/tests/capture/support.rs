@@ -5,10 +5,10 @@ use std::io::Cursor;
 
 use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{
-    Capture, CaptureError, CaptureWriter, Cause, Chosen, Chunk, ClockId, ClockReading, Codec,
-    Damage, Dropped, Drops, End, EndReason, FileHeader, Flip, FlipRing, FramesHead, Gap, Item,
+    Capture, CaptureError, CaptureItem, CaptureWriter, Cause, Chosen, Chunk, ClockId, ClockReading,
+    Codec, Damage, Dropped, Drops, End, EndReason, FileHeader, Flip, FlipRing, FramesHead, Gap,
     Lost, Module, Modules, Packer, RingEnd, Segment, Source, Stretch, ThreadName, ThreadNames,
-    Trigger, Why,
+    Trigger, TriggerCause,
 };
 use proptest::prelude::*;
 
@@ -252,7 +252,7 @@ fn trigger(at: u64) -> Trigger {
         mono_ns: at,
         wanted: Stretch { from_ns: at / 2, to_ns: 2 * at },
         held: Stretch { from_ns: at, to_ns: at },
-        why: if of_frame { Why::On } else { Why::Hand },
+        why: if of_frame { TriggerCause::On } else { TriggerCause::Hand },
         ring: of_frame.then_some((NONCE, at as u32 % 4)),
         seqno: of_frame.then_some(at + 1),
         expression: "a > 1".repeat(at as usize % 3),
@@ -276,17 +276,18 @@ pub fn read_all(capture: &mut Capture) -> ReadCapture {
     let mut all = ReadCapture::default();
     while let Some(item) = capture.read().unwrap() {
         match item {
-            Item::Damage(damage) => all.damaged.push(damage),
-            Item::Chunk(Chunk::Frames(frames)) => {
+            CaptureItem::Damage(damage) => all.damaged.push(damage),
+            CaptureItem::Chunk(Chunk::Frames(frames)) => {
                 let (source, ring) = (frames.head.source, frames.head.ring);
-                all.rows.extend(frames.iter().map(|(seq, it)| (source, ring, seq, it.to_vec())));
+                all.rows
+                    .extend(frames.iter().map(|(seq, bytes)| (source, ring, seq, bytes.to_vec())));
             }
-            Item::Chunk(Chunk::Other(kind)) => all.kinds.push(kind),
-            Item::Chunk(Chunk::Trigger(trigger)) => all.triggers.push(trigger),
-            Item::Chunk(Chunk::Masks(flip)) => all.flips.push(flip),
-            Item::Chunk(Chunk::Threads(names)) => all.names.push(names),
-            Item::Chunk(Chunk::Modules(modules)) => all.modules.push(modules),
-            Item::Chunk(_) => {}
+            CaptureItem::Chunk(Chunk::Other(kind)) => all.kinds.push(kind),
+            CaptureItem::Chunk(Chunk::Trigger(trigger)) => all.triggers.push(trigger),
+            CaptureItem::Chunk(Chunk::Masks(flip)) => all.flips.push(flip),
+            CaptureItem::Chunk(Chunk::Threads(names)) => all.names.push(names),
+            CaptureItem::Chunk(Chunk::Modules(modules)) => all.modules.push(modules),
+            CaptureItem::Chunk(_) => {}
         }
     }
     all.cut = capture.finish().cut;

@@ -13,7 +13,7 @@ use crate::ClockReading;
 /// A host in two files is one host if its name and its boot id are the same in both. Records of
 /// `Readings` identify hosts by their index in [`Readings::hosts`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Readings {
+pub struct ClockReadings {
     hosts: Vec<Host>,
     /// By host.
     clocks: Vec<Vec<ClockReading>>,
@@ -26,7 +26,7 @@ pub struct Readings {
     cut: u64,
 }
 
-impl Readings {
+impl ClockReadings {
     /// Adds the readings of a file.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Readings {
                 header(line)?;
                 continue;
             }
-            let added = Record::parse(line).and_then(|it| match it {
+            let added = Record::parse(line).and_then(|option| match option {
                 Some(record) => file.add(record, &mut indices),
                 None => {
                     file.unknown += 1;
@@ -70,16 +70,18 @@ impl Readings {
                 indices.insert(index, place);
             }
             Record::Clock(host, reading) => self.clocks[place(host)? as usize].push(reading),
-            Record::Probe(it) => {
-                let (from, to) = different(place(it.from)?, place(it.to)?)?;
-                self.probes.push(Probe { from, to, ..it });
+            Record::Probe(probe) => {
+                let (from, to) = different(place(probe.from)?, place(probe.to)?)?;
+                self.probes.push(Probe { from, to, ..probe });
             }
-            Record::OneWay(it) => {
-                let (from, to) = different(place(it.from)?, place(it.to)?)?;
-                self.one_ways.push(OneWay { from, to, ..it });
+            Record::OneWay(way) => {
+                let (from, to) = different(place(way.from)?, place(way.to)?)?;
+                self.one_ways.push(OneWay { from, to, ..way });
             }
-            Record::Pulse(it) => self.pulses.push(Pulse { host: place(it.host)?, ..it }),
-            Record::Said(it) => self.said.push(TimeSourceReport { host: place(it.host)?, ..it }),
+            Record::Pulse(pulse) => self.pulses.push(Pulse { host: place(pulse.host)?, ..pulse }),
+            Record::Said(report) => {
+                self.said.push(TimeSourceReport { host: place(report.host)?, ..report });
+            }
             Record::Count(what, n) => {
                 let sum = self.counts.entry(what).or_default();
                 *sum = sum.saturating_add(n);
@@ -104,7 +106,8 @@ impl Readings {
     /// Adds all of a file or nothing.
     fn merge(&mut self, file: Self) -> Result<(), RecordError> {
         let known = self.hosts.len();
-        let places: Result<Vec<_>, _> = file.hosts.into_iter().map(|it| self.place(it)).collect();
+        let places: Result<Vec<_>, _> =
+            file.hosts.into_iter().map(|host| self.place(host)).collect();
         let places = places.inspect_err(|_| {
             self.hosts.truncate(known);
             self.clocks.truncate(known);
@@ -113,13 +116,14 @@ impl Readings {
         for (readings, &place) in file.clocks.into_iter().zip(&places) {
             self.clocks[place as usize].extend(readings);
         }
-        let probe = |it: Probe| Probe { from: place(it.from), to: place(it.to), ..it };
+        let probe = |probe: Probe| Probe { from: place(probe.from), to: place(probe.to), ..probe };
         self.probes.extend(file.probes.into_iter().map(probe));
-        let one_way = |it: OneWay| OneWay { from: place(it.from), to: place(it.to), ..it };
+        let one_way = |way: OneWay| OneWay { from: place(way.from), to: place(way.to), ..way };
         self.one_ways.extend(file.one_ways.into_iter().map(one_way));
-        let pulse = |it: Pulse| Pulse { host: place(it.host), ..it };
+        let pulse = |pulse: Pulse| Pulse { host: place(pulse.host), ..pulse };
         self.pulses.extend(file.pulses.into_iter().map(pulse));
-        let said = |it: TimeSourceReport| TimeSourceReport { host: place(it.host), ..it };
+        let said =
+            |report: TimeSourceReport| TimeSourceReport { host: place(report.host), ..report };
         self.said.extend(file.said.into_iter().map(said));
         for (what, n) in file.counts {
             let sum = self.counts.entry(what).or_default();
@@ -157,7 +161,7 @@ impl Readings {
     }
 
     /// The reports of other programs.
-    pub fn said(&self) -> &[TimeSourceReport] {
+    pub fn time_sources(&self) -> &[TimeSourceReport] {
         &self.said
     }
 
@@ -179,10 +183,7 @@ impl Readings {
 
 /// Fails if both indices declare the same host.
 fn different(from: u32, to: u32) -> Result<(u32, u32), RecordError> {
-    match from == to {
-        true => Err(RecordError::SameHost { host: from }),
-        false => Ok((from, to)),
-    }
+    if from == to { Err(RecordError::SameHost { host: from }) } else { Ok((from, to)) }
 }
 
 const BEFORE_VERSION: &str = "ppt sync ";
@@ -192,8 +193,10 @@ fn header(line: &[u8]) -> Result<(), SyncError> {
         return Ok(());
     }
     let version = line.strip_prefix(BEFORE_VERSION.as_bytes());
-    let found = version.and_then(|it| std::str::from_utf8(it).ok()?.parse().ok());
-    Err(found.filter(|&it| it > 1).map_or(SyncError::NotSync, |found| SyncError::Newer { found }))
+    let found = version.and_then(|version| std::str::from_utf8(version).ok()?.parse().ok());
+    Err(found
+        .filter(|&found| found > 1)
+        .map_or(SyncError::NotSync, |found| SyncError::Newer { found }))
 }
 
 /// Whether a truncated line may be a header.

@@ -177,9 +177,9 @@ impl fmt::Display for Record {
                 let (name, boot_id, tick_hz) = (host.name(), host.boot_id(), host.tick_hz());
                 write!(f, "host\t{index}\t{name}\t{boot_id}\t{tick_hz}")
             }
-            Self::Clock(host, it) => {
-                let (a, b) = (it.a.name(), it.b.name());
-                let ClockReading { a_before, b_value, a_after, .. } = it;
+            Self::Clock(host, reading) => {
+                let (a, b) = (reading.a.name(), reading.b.name());
+                let ClockReading { a_before, b_value, a_after, .. } = reading;
                 write!(f, "clock\t{host}\t{a}\t{b}\t{a_before}\t{b_value}\t{a_after}")
             }
             Self::Probe(Probe { from, to, from_tick, to_tick, t1, t2, t3, t4 }) => {

@@ -38,7 +38,7 @@ impl<'a> RecordFields<'a> {
         let digits = self.fields[field];
         for digit in digits {
             let more = digit.is_ascii_digit().then(|| u64::from(digit - b'0'));
-            let sum = more.and_then(|it| number.checked_mul(10)?.checked_add(it));
+            let sum = more.and_then(|n| number.checked_mul(10)?.checked_add(n));
             number = sum.ok_or(RecordError::Number { field })?;
         }
         match digits {
@@ -64,30 +64,28 @@ impl<'a> RecordFields<'a> {
     }
 
     pub(super) fn name(&self, field: usize) -> Result<&'a str, RecordError> {
-        let name = std::str::from_utf8(self.fields[field]).ok().filter(|it| is_name(it));
+        let name = std::str::from_utf8(self.fields[field]).ok().filter(|text| is_name(text));
         name.ok_or(RecordError::Name { field })
     }
 
     pub(super) fn clock(&self, field: usize) -> Result<ClockId, RecordError> {
-        let clock = ClockId::ALL.into_iter().find(|it| it.name().as_bytes() == self.fields[field]);
+        let clock = ClockId::ALL.into_iter().find(|id| id.name().as_bytes() == self.fields[field]);
         clock.ok_or(RecordError::Clock { field })
     }
 
     /// Two readings of one clock, before and after an event.
     pub(super) fn around(&self, before: usize, after: usize) -> Result<(u64, u64), RecordError> {
         let (before, after) = (self.number(before)?, self.number(after)?);
-        match before <= after {
-            true => Ok((before, after)),
-            false => Err(RecordError::Backwards { before, after }),
+        if before <= after {
+            Ok((before, after))
+        } else {
+            Err(RecordError::Backwards { before, after })
         }
     }
 
     /// Two hosts.
     pub(super) fn hosts(&self) -> Result<(u32, u32), RecordError> {
         let (from, to) = (self.index(1)?, self.index(2)?);
-        match from == to {
-            true => Err(RecordError::SameHost { host: from }),
-            false => Ok((from, to)),
-        }
+        if from == to { Err(RecordError::SameHost { host: from }) } else { Ok((from, to)) }
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Bounds {
 /// A second, and the points of both hulls in it: the offset from its middle, in blocks, and a bound
 /// of the tangent of θ in the middle, including the allowance for curvature.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Block {
+pub(super) struct HullBlock {
     pub index: i64,
     start: usize,
     lower: usize,
@@ -30,7 +30,7 @@ pub(super) struct Block {
 /// All blocks with points.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<HullBlock>,
     points: Vec<HullPoint>,
     /// The value to which all bounds are relative.
     pub pivot: f64,
@@ -53,19 +53,22 @@ impl Blocks {
         bounds.upper.sort_by(|a, b| a.0.total_cmp(&b.0));
         bounds.lower.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (mut upper, mut lower) = (bounds.upper.as_slice(), bounds.lower.as_slice());
-        let least = upper.iter().map(|it| it.1).min_by(f64::total_cmp);
-        let most = || lower.iter().map(|it| it.1).max_by(f64::total_cmp);
+        let least = upper.iter().map(|entry| entry.1).min_by(f64::total_cmp);
+        let most = || lower.iter().map(|entry| entry.1).max_by(f64::total_cmp);
         let pivot = least.or_else(most).unwrap_or(0.0);
         let mut all = Self { pivot, ..Self::default() };
         let mut hull = Vec::new();
         loop {
-            let next = [upper, lower].into_iter().filter_map(|it| Some(index(it.first()?.0))).min();
+            let next = [upper, lower]
+                .into_iter()
+                .filter_map(|entries| Some(index(entries.first()?.0)))
+                .min();
             let Some(index) = next else { return all };
             let start = all.points.len();
             all.hull(&mut upper, index, 1.0, curve, &mut hull);
             let split = all.points.len();
             all.hull(&mut lower, index, -1.0, curve, &mut hull);
-            all.blocks.push(Block { index, start, lower: split, end: all.points.len() });
+            all.blocks.push(HullBlock { index, start, lower: split, end: all.points.len() });
         }
     }
 
@@ -78,26 +81,26 @@ impl Blocks {
         curve: f64,
         hull: &mut Vec<HullPoint>,
     ) {
-        let count = rest.iter().take_while(|it| index(it.0) == at).count();
+        let count = rest.iter().take_while(|entry| index(entry.0) == at).count();
         let (points, after) = rest.split_at(count);
         *rest = after;
         let middle = middle(at);
         hull.clear();
-        hull.extend(points.iter().map(|it| {
-            let x = (it.0 - middle) / BLOCK;
-            (x, sign * (it.1 - self.pivot) + curve * x * x / 2.0)
+        hull.extend(points.iter().map(|point| {
+            let x = (point.0 - middle) / BLOCK;
+            (x, sign * (point.1 - self.pivot) + curve * x * x / 2.0)
         }));
         hull::lower(hull);
-        self.points.extend(hull.iter().map(|it| (it.0, sign * it.1)));
+        self.points.extend(hull.iter().map(|entry| (entry.0, sign * entry.1)));
     }
 
     /// Upper bounds.
-    pub fn upper(&self, block: Block) -> &[HullPoint] {
+    pub fn upper(&self, block: HullBlock) -> &[HullPoint] {
         &self.points[block.start..block.lower]
     }
 
     /// Lower bounds.
-    pub fn lower(&self, block: Block) -> &[HullPoint] {
+    pub fn lower(&self, block: HullBlock) -> &[HullPoint] {
         &self.points[block.lower..block.end]
     }
 }

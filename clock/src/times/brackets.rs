@@ -6,7 +6,7 @@
 //! not used. Smaller steps are found in `offsets`.
 
 use super::offsets;
-use super::scale::{ROUNDING, Scale};
+use super::scale::{ROUNDING, TickOrigin};
 use super::search::partition_near;
 use crate::{ClockId, ClockReading};
 
@@ -48,11 +48,12 @@ pub(super) struct BracketedMoment {
 }
 
 impl Brackets {
-    pub fn from_readings(readings: &[ClockReading], scale: Scale, slew: f64) -> Self {
-        let brackets = readings.iter().filter_map(|it| {
-            let stamps = (it.a, it.b) == (ClockId::Tick, ClockId::Realtime) && !it.distrusted;
-            let (before, after) = (scale.ns(it.a_before)?, scale.ns(it.a_after)?);
-            let value = it.b_value;
+    pub fn from_readings(readings: &[ClockReading], scale: TickOrigin, slew: f64) -> Self {
+        let brackets = readings.iter().filter_map(|reading| {
+            let stamps =
+                (reading.a, reading.b) == (ClockId::Tick, ClockId::Realtime) && !reading.distrusted;
+            let (before, after) = (scale.ns(reading.a_before)?, scale.ns(reading.a_after)?);
+            let value = reading.b_value;
             (stamps && before <= after).then_some(Bracket { before, after, value, run: 0 })
         });
         let mut all: Vec<_> = brackets.collect();
@@ -82,12 +83,12 @@ impl Brackets {
 
     /// What the clock showed at `tick`: a value, and the bounds of what must be added to it.
     pub fn shown(&self, tick: f64, hint: &mut usize) -> Result<(u64, f64, f64), Unplaced> {
-        *hint = partition_near(&self.all, *hint, |it| it.before <= tick);
+        *hint = partition_near(&self.all, *hint, |bracket| bracket.before <= tick);
         let (Some(last), Some(to)) = (hint.checked_sub(1), self.all.get(*hint)) else {
             return Err(Unplaced::Far);
         };
         let from = self.all[last];
-        let stepped = self.steps.iter().any(|it| it.0 <= tick && tick <= it.1);
+        let stepped = self.steps.iter().any(|step| step.0 <= tick && tick <= step.1);
         if stepped || from.run != to.run {
             return Err(Unplaced::Stepped);
         }
@@ -106,7 +107,7 @@ impl Brackets {
         hint: &mut usize,
     ) -> Result<BracketedMoment, Unplaced> {
         // The readings on both sides of `near`, and those of the same run.
-        *hint = partition_near(&self.all, *hint, |it| it.before <= near);
+        *hint = partition_near(&self.all, *hint, |bracket| bracket.before <= near);
         let last = hint.checked_sub(1).ok_or(Unplaced::Far)?;
         let run = self.all[last].run as usize;
         let (start, end) = (self.runs[run], *self.runs.get(run + 1).unwrap_or(&self.all.len()));
@@ -115,19 +116,20 @@ impl Brackets {
         }
         // Among them, those on both sides of the value.
         let same = &self.all[start..end];
-        let next = partition_near(same, last - start, |it| it.value <= value);
+        let next = partition_near(same, last - start, |bracket| bracket.value <= value);
         if next == 0 || next == same.len() {
             let stepped = if next == 0 { start > 0 } else { end < self.all.len() };
             return Err(if stepped { Unplaced::Stepped } else { Unplaced::Far });
         }
         // The most precise of the readings next to it, because some took long.
         let around = &same[next.saturating_sub(2)..(next + 2).min(same.len())];
-        let moments = around.iter().map(|&it| self.from(it, value));
+        let moments = around.iter().map(|&bracket| self.from(bracket, value));
         let moment = moments.min_by(|a, b| (a.hi - a.lo).total_cmp(&(b.hi - b.lo)));
         let moment = moment.ok_or(Unplaced::Far)?;
-        match self.steps.iter().any(|it| it.0 <= moment.hi && moment.lo <= it.1) {
-            true => Err(Unplaced::Stepped),
-            false => Ok(moment),
+        if self.steps.iter().any(|step| step.0 <= moment.hi && moment.lo <= step.1) {
+            Err(Unplaced::Stepped)
+        } else {
+            Ok(moment)
         }
     }
 }

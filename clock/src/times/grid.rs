@@ -23,7 +23,9 @@ pub(super) fn fill(data: &[i64], before: bool, after: bool) -> Vec<i64> {
         let half = (next - index) / 2;
         all.extend(doubled(half).map(|by| index + by));
         let from = all.len();
-        all.extend(doubled(half).map(|by| next - by).filter(|&it| it > index + largest(half)));
+        all.extend(
+            doubled(half).map(|by| next - by).filter(|&number| number > index + largest(half)),
+        );
         all[from..].reverse();
     }
     if after {

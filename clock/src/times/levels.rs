@@ -5,7 +5,7 @@
 //! leave their line to the same side, by much more than their usual scatter, θ stepped (or a route
 //! changed in a way that cannot be distinguished from a step).
 
-use super::blocks::{Block, Blocks};
+use super::blocks::{Blocks, HullBlock};
 use super::hull::HullPoint;
 
 /// Blocks on each side that are compared.
@@ -44,23 +44,24 @@ pub(super) fn steps(all: &Blocks, curve: f64) -> Vec<usize> {
         let own = start..(start + CHUNK).min(blocks.len());
         let around = own.start.saturating_sub(SIDE)..(own.end + SIDE).min(blocks.len());
         let levels = flat(all, &blocks[around]);
-        let sides =
-            levels.windows(2 * SIDE + 1).filter_map(|it| Some((it[SIDE].at, excess(it, most)?)));
-        found.extend(sides.filter(|it| own.contains(&it.0)));
+        let sides = levels
+            .windows(2 * SIDE + 1)
+            .filter_map(|window| Some((window[SIDE].at, excess(window, most)?)));
+        found.extend(sides.filter(|side| own.contains(&side.0)));
     }
     // A step next to a block is detected for both.
     let mut steps: Vec<(usize, f64)> = Vec::new();
-    for it in found {
+    for entry in found {
         match steps.last_mut() {
-            Some(last) if last.0 + SIDE >= it.0 => {
-                if it.1 > last.1 {
-                    *last = it;
+            Some(last) if last.0 + SIDE >= entry.0 => {
+                if entry.1 > last.1 {
+                    *last = entry;
                 }
             }
-            _ => steps.push(it),
+            _ => steps.push(entry),
         }
     }
-    steps.into_iter().map(|it| it.0).collect()
+    steps.into_iter().map(|step| step.0).collect()
 }
 
 /// How far the levels on both sides of the middle differ beyond their scatter.
@@ -70,17 +71,21 @@ fn excess(levels: &[Level], most_slope: f64) -> Option<f64> {
     }
     let own = own_slope(levels).clamp(-most_slope, most_slope);
     // The part that the clocks' wander explains does not count as scatter.
-    let flat = |it: &Level| {
-        let rise = own * (it.index - levels[SIDE].index) as f64;
-        Level { upper: it.upper - rise, lower: it.lower - rise, ..*it }
+    let flat = |level: &Level| {
+        let rise = own * (level.index - levels[SIDE].index) as f64;
+        Level { upper: level.upper - rise, lower: level.lower - rise, ..*level }
     };
     let levels: [Level; 2 * SIDE + 1] = std::array::from_fn(|i| flat(&levels[i]));
     let (before, after) = (&levels[..SIDE], &levels[SIDE + 1..]);
     let range = |all: &mut dyn Iterator<Item = f64>| {
-        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), it| (lo.min(it), hi.max(it)))
+        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), value| {
+            (lo.min(value), hi.max(value))
+        })
     };
-    let [(a, b), (c, d)] = [before, after].map(|it| range(&mut it.iter().map(|it| it.upper)));
-    let [(e, f), (g, h)] = [before, after].map(|it| range(&mut it.iter().map(|it| it.lower)));
+    let [(a, b), (c, d)] =
+        [before, after].map(|levels| range(&mut levels.iter().map(|level| level.upper)));
+    let [(e, f), (g, h)] =
+        [before, after].map(|levels| range(&mut levels.iter().map(|level| level.lower)));
     let scatter = [b - a, d - c, f - e, h - g].into_iter().fold(0.0, f64::max);
     let up = (c - b).min(g - f);
     let down = (a - d).min(e - h);
@@ -93,7 +98,7 @@ fn own_slope(levels: &[Level]) -> f64 {
     let (mut products, mut squares) = (0.0, 0.0);
     for side in [&levels[..SIDE], &levels[SIDE + 1..]] {
         let mean = |of: fn(&Level) -> f64| side.iter().map(of).sum::<f64>() / SIDE as f64;
-        let (x, y) = (mean(|it| it.index as f64), mean(Level::middle));
+        let (x, y) = (mean(|level| level.index as f64), mean(Level::middle));
         for it in side {
             let off = it.index as f64 - x;
             products += off * (it.middle() - y);
@@ -104,13 +109,13 @@ fn own_slope(levels: &[Level]) -> f64 {
 }
 
 /// The levels of blocks, without their common slope.
-fn flat(all: &Blocks, blocks: &[(usize, Block)]) -> Vec<Level> {
+fn flat(all: &Blocks, blocks: &[(usize, HullBlock)]) -> Vec<Level> {
     let mut slope = 0.0;
     let mut levels = Vec::new();
     // The first slope is rough, because readings may be anywhere in a block.
     for _ in 0..4 {
-        let level = |&(at, block): &(usize, Block)| {
-            let flat = |it: &HullPoint| it.1 - slope * (block.index as f64 + it.0);
+        let level = |&(at, block): &(usize, HullBlock)| {
+            let flat = |entry: &HullPoint| entry.1 - slope * (block.index as f64 + entry.0);
             let upper = all.upper(block).iter().map(flat).min_by(f64::total_cmp)?;
             let lower = all.lower(block).iter().map(flat).max_by(f64::total_cmp)?;
             Some(Level { at, index: block.index, upper, lower })

@@ -1,8 +1,8 @@
 //! The result for one host: its ticks as ticks of the reference, with bounds.
 
-use super::model::{BLOCK, Model};
+use super::model::{BLOCK, ClockModel};
 use super::path::SteadyStretch;
-use super::scale::Scale;
+use super::scale::TickOrigin;
 use super::track;
 
 /// The time of a tick, in ticks of the reference host.
@@ -30,12 +30,17 @@ pub struct Knot {
 
 /// Converts what a host reads when the reference reads `x` (θ is their difference) into knots in
 /// the order of the host's own ticks.
-pub(super) fn turn(knots: &[track::Knot], model: &Model, host: Scale, to: Scale) -> Vec<Knot> {
+pub(super) fn turn(
+    knots: &[track::Knot],
+    model: &ClockModel,
+    host: TickOrigin,
+    to: TickOrigin,
+) -> Vec<Knot> {
     // So that the bounds also hold on the lines between knots.
-    let at: Vec<_> = knots.iter().map(|it| it.x / BLOCK).collect();
-    let loose = knots.iter().enumerate().map(|(i, it)| {
+    let at: Vec<_> = knots.iter().map(|knot| knot.x / BLOCK).collect();
+    let loose = knots.iter().enumerate().map(|(i, knot)| {
         let slack = slack(&at, i, model);
-        track::Knot { x: it.x, lo: it.lo - slack, hi: it.hi + slack }
+        track::Knot { x: knot.x, lo: knot.lo - slack, hi: knot.hi + slack }
     });
     let lines = SteadyStretch::new(loose.collect());
     let mut found: Vec<(u64, f64, f64)> = Vec::with_capacity(knots.len());
@@ -45,9 +50,9 @@ pub(super) fn turn(knots: &[track::Knot], model: &Model, host: Scale, to: Scale)
             let ns = host.ns(tick)?;
             Some((tick, lines.ahead(ns)?, lines.reached(ns)?))
         });
-        found.extend(turned.filter(|it| found.last().is_none_or(|last| last.0 < it.0)));
+        found.extend(turned.filter(|turned| found.last().is_none_or(|last| last.0 < turned.0)));
     }
-    let blocks = |it: &(u64, f64, f64)| host.ns(it.0).unwrap_or(f64::INFINITY) / BLOCK;
+    let blocks = |entry: &(u64, f64, f64)| host.ns(entry.0).unwrap_or(f64::INFINITY) / BLOCK;
     let at: Vec<_> = found.iter().map(blocks).collect();
     let knot = |(i, &(tick, lo, hi)): (usize, &(u64, f64, f64))| {
         let slack = slack(&at, i, model);
@@ -58,15 +63,15 @@ pub(super) fn turn(knots: &[track::Knot], model: &Model, host: Scale, to: Scale)
 
 /// Largest deviation of a difference from the line to a neighbour of the knot `i`. Knots are `at`
 /// these blocks.
-fn slack(at: &[f64], i: usize, model: &Model) -> f64 {
-    let left = i.checked_sub(1).map_or(0.0, |it| at[i] - at[it]);
-    let far = at.get(i + 1).map_or(left, |it| left.max(it - at[i]));
+fn slack(at: &[f64], i: usize, model: &ClockModel) -> f64 {
+    let left = i.checked_sub(1).map_or(0.0, |index| at[i] - at[index]);
+    let far = at.get(i + 1).map_or(left, |value| left.max(value - at[i]));
     model.curve() * far * far / 8.0
 }
 
 /// The time of `tick` on the line between the knots around it.
 pub(super) fn at(knots: &[Knot], tick: u64) -> Option<TickBounds> {
-    let after = knots.partition_point(|it| it.tick < tick);
+    let after = knots.partition_point(|knot| knot.tick < tick);
     let to = knots.get(after)?;
     let (lo, hi) = if to.tick == tick {
         (to.lo, to.hi)

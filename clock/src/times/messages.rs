@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::blocks::Bounds;
 use super::brackets::{Brackets, Unplaced};
 use super::clocks::HostClocks;
-use super::model::Model;
+use super::model::ClockModel;
 use super::scale::ROUNDING;
-use crate::sync::Readings;
+use crate::sync::ClockReadings;
 
 /// Number of unused stamps, by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,32 +21,37 @@ pub struct Unused {
 
 /// All bounds between clocks. In each pair, the clock that is earlier in `rank` comes first.
 pub(super) fn bounds(
-    readings: &Readings,
+    readings: &ClockReadings,
     clocks: &HostClocks,
-    model: &Model,
+    model: &ClockModel,
     rank: &[usize],
 ) -> (BTreeMap<(usize, usize), Bounds>, Unused) {
     let mut pairs: BTreeMap<(usize, usize), Bounds> = BTreeMap::new();
     let mut add = |from: usize, to: usize, sent: f64, received: f64| {
         let near = rank[from] <= rank[to];
         let pair = pairs.entry(if near { (from, to) } else { (to, from) }).or_default();
-        match near {
-            true => pair.upper.push((sent, received - sent)),
-            false => pair.lower.push((received, sent - received)),
+        if near {
+            pair.upper.push((sent, received - sent));
+        } else {
+            pair.lower.push((received, sent - received));
         }
     };
     let mut unused = Unused::default();
     let brackets: Vec<_> = (0..clocks.of.len())
-        .map(|it| {
-            Brackets::from_readings(readings.clocks(it), clocks.scales[clocks.of[it]], model.slew())
+        .map(|index| {
+            Brackets::from_readings(
+                readings.clocks(index),
+                clocks.scales[clocks.of[index]],
+                model.slew(),
+            )
         })
         .collect();
     let mut hints = vec![0; clocks.of.len()];
-    for it in readings.probes() {
+    for probe in readings.probes() {
         let mut place = |host: u32, stamp: u64, tick: u64| {
             let host = host as usize;
             let near = clocks.scales[clocks.of[host]].ns(tick).ok_or(Unplaced::Far);
-            let moment = near.and_then(|it| brackets[host].place(stamp, it, &mut hints[host]));
+            let moment = near.and_then(|near| brackets[host].place(stamp, near, &mut hints[host]));
             match moment {
                 Ok(_) => {}
                 Err(Unplaced::Stepped) => unused.stepped += 1,
@@ -54,11 +59,11 @@ pub(super) fn bounds(
             }
             moment.ok()
         };
-        let sent = place(it.from, it.t1, it.from_tick);
-        let back = place(it.from, it.t4, it.from_tick);
-        let received = place(it.to, it.t2, it.to_tick);
-        let answered = place(it.to, it.t3, it.to_tick);
-        let (from, to) = (clocks.of[it.from as usize], clocks.of[it.to as usize]);
+        let sent = place(probe.from, probe.t1, probe.from_tick);
+        let back = place(probe.from, probe.t4, probe.from_tick);
+        let received = place(probe.to, probe.t2, probe.to_tick);
+        let answered = place(probe.to, probe.t3, probe.to_tick);
+        let (from, to) = (clocks.of[probe.from as usize], clocks.of[probe.to as usize]);
         if let (Some(sent), Some(received)) = (sent, received) {
             add(from, to, sent.lo, received.hi);
         }
@@ -66,21 +71,21 @@ pub(super) fn bounds(
             add(to, from, answered.lo, back.hi);
         }
     }
-    for it in readings.one_ways() {
-        let (from, to) = (clocks.of[it.from as usize], clocks.of[it.to as usize]);
+    for one_way in readings.one_ways() {
+        let (from, to) = (clocks.of[one_way.from as usize], clocks.of[one_way.to as usize]);
         let (sent, received) =
-            (clocks.scales[from].ns(it.from_tick), clocks.scales[to].ns(it.to_tick));
+            (clocks.scales[from].ns(one_way.from_tick), clocks.scales[to].ns(one_way.to_tick));
         match (sent, received) {
             (Some(sent), Some(received)) => add(from, to, sent - ROUNDING, received + ROUNDING),
             _ => unused.far += 1,
         }
     }
-    for it in readings.pulses() {
+    for pulse in readings.pulses() {
         // True time leaves its second after the tick before, and arrives before the tick after.
-        let clock = clocks.of[it.host as usize];
-        let second = clocks.scales[clocks.truth].ns(it.second);
+        let clock = clocks.of[pulse.host as usize];
+        let second = clocks.scales[clocks.truth].ns(pulse.second);
         let (before, after) =
-            (clocks.scales[clock].ns(it.tick_before), clocks.scales[clock].ns(it.tick_after));
+            (clocks.scales[clock].ns(pulse.tick_before), clocks.scales[clock].ns(pulse.tick_after));
         match (before, second, after) {
             (Some(before), Some(second), Some(after)) => {
                 add(clock, clocks.truth, before - ROUNDING, second + ROUNDING);
@@ -89,15 +94,17 @@ pub(super) fn bounds(
             _ => unused.far += 1,
         }
     }
-    for it in readings.said().iter().filter(|_| model.believes_said) {
-        let host = it.host as usize;
+    for time_source in readings.time_sources().iter().filter(|_| model.believes_said) {
+        let host = time_source.host as usize;
         let (clock, truth) = (clocks.of[host], clocks.scales[clocks.truth]);
-        let shown = clocks.scales[clock].ns(it.tick).ok_or(Unplaced::Far).and_then(|tick| {
-            let (value, lo, hi) = brackets[host].shown(tick, &mut hints[host])?;
-            let (off, error) = (it.offset_ns as f64, it.error_ns as f64 + ROUNDING);
-            let value = truth.ns(value).ok_or(Unplaced::Far)? + off;
-            Ok((tick, value + lo - error, value + hi + error))
-        });
+        let shown =
+            clocks.scales[clock].ns(time_source.tick).ok_or(Unplaced::Far).and_then(|tick| {
+                let (value, lo, hi) = brackets[host].shown(tick, &mut hints[host])?;
+                let (off, error) =
+                    (time_source.offset_ns as f64, time_source.error_ns as f64 + ROUNDING);
+                let value = truth.ns(value).ok_or(Unplaced::Far)? + off;
+                Ok((tick, value + lo - error, value + hi + error))
+            });
         match shown {
             Ok((tick, lo, hi)) => {
                 add(clock, clocks.truth, tick - ROUNDING, hi);
@@ -112,17 +119,17 @@ pub(super) fn bounds(
 
 /// The clocks that the readings connect.
 pub(super) fn joined(
-    readings: &Readings,
+    readings: &ClockReadings,
     clocks: &HostClocks,
-    model: &Model,
+    model: &ClockModel,
 ) -> Vec<BTreeSet<usize>> {
     let mut joined = vec![BTreeSet::new(); clocks.scales.len()];
     let of = |host: u32| clocks.of[host as usize];
-    let probes = readings.probes().iter().map(|it| (of(it.from), of(it.to)));
-    let one_ways = readings.one_ways().iter().map(|it| (of(it.from), of(it.to)));
-    let pulses = readings.pulses().iter().map(|it| (of(it.host), clocks.truth));
-    let said = readings.said().iter().filter(|_| model.believes_said);
-    let said = said.map(|it| (of(it.host), clocks.truth));
+    let probes = readings.probes().iter().map(|probe| (of(probe.from), of(probe.to)));
+    let one_ways = readings.one_ways().iter().map(|one_way| (of(one_way.from), of(one_way.to)));
+    let pulses = readings.pulses().iter().map(|pulse| (of(pulse.host), clocks.truth));
+    let said = readings.time_sources().iter().filter(|_| model.believes_said);
+    let said = said.map(|report| (of(report.host), clocks.truth));
     for (a, b) in probes.chain(one_ways).chain(pulses).chain(said) {
         joined[a].insert(b);
         joined[b].insert(a);

@@ -4,7 +4,7 @@
 ///
 /// Readings that contradict them appear as steps ([`crate::times::ClockStep`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Model {
+pub struct ClockModel {
     /// Largest change of the tick rate of one host against true time, in ppm per minute. Two hosts
     /// change by up to twice as much against each other.
     pub wander_ppm_per_min: f64,
@@ -18,7 +18,7 @@ pub struct Model {
     pub believes_said: bool,
 }
 
-impl Default for Model {
+impl Default for ClockModel {
     fn default() -> Self {
         Self { wander_ppm_per_min: 1.0, rate_ppm: 500.0, slew_ppm: 600.0, believes_said: false }
     }
@@ -27,7 +27,7 @@ impl Default for Model {
 /// Distance of knots where there are readings, in ns.
 pub(super) const BLOCK: f64 = 1e9;
 
-impl Model {
+impl ClockModel {
     /// Curvature of the difference of two hosts: the change of its slope in one block, in ns per
     /// block.
     pub(super) fn curve(&self) -> f64 {

@@ -61,10 +61,7 @@ impl NetworkMoment {
 
     /// Follows one edge from `from` to `to`. Returns whether that tightened a bound.
     fn follow(&mut self, edge: &HostEdge, from: usize, to: usize) -> bool {
-        let over = |x: f64| match from == edge.near {
-            true => edge.far(x),
-            false => edge.near(x),
-        };
+        let over = |x: f64| if from == edge.near { edge.far(x) } else { edge.near(x) };
         let mut better = false;
         if self.lo[from].is_finite()
             && let Some((lo, _)) = over(self.lo[from])
@@ -95,7 +92,7 @@ impl NetworkMoment {
                 at = from;
             }
         }
-        hosts.retain(|&it| it != reference);
+        hosts.retain(|&host| host != reference);
         hosts.sort_unstable();
         hosts.dedup();
         Wrong(hosts)

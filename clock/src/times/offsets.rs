@@ -3,7 +3,7 @@
 //! Both are slewed together, so only steps change the offset: a step of any size is visible between
 //! two readings of the two. Two opposite steps between two readings are not.
 
-use super::scale::Scale;
+use super::scale::TickOrigin;
 use crate::{ClockId, ClockReading};
 
 /// Most steps that are kept, as ranges of a host's ns. With more steps, the last range has no end.
@@ -25,7 +25,7 @@ struct Offset {
 
 /// The intervals in which CLOCK_REALTIME was stepped. The readings of one file are in chronological
 /// order, so the readings of ticks before and after a reading of other clocks bound its time.
-pub(super) fn steps(readings: &[ClockReading], scale: Scale) -> Vec<(f64, f64)> {
+pub(super) fn steps(readings: &[ClockReading], scale: TickOrigin) -> Vec<(f64, f64)> {
     let (mut all, mut open): (Vec<Offset>, usize) = (Vec::new(), 0);
     let mut tick = None;
     for reading in readings {
@@ -45,8 +45,9 @@ pub(super) fn steps(readings: &[ClockReading], scale: Scale) -> Vec<(f64, f64)> 
     }
     all.sort_by(|a, b| a.since.total_cmp(&b.since));
     let differ = |a: &Offset, b: &Offset| a.most < b.least || b.most < a.least;
-    let pairs = all.windows(2).filter(|it| differ(&it[0], &it[1]));
-    let mut steps: Vec<_> = pairs.map(|it| (it[0].since - ORDER, it[1].until + ORDER)).collect();
+    let pairs = all.windows(2).filter(|window| differ(&window[0], &window[1]));
+    let mut steps: Vec<_> =
+        pairs.map(|pair| (pair[0].since - ORDER, pair[1].until + ORDER)).collect();
     if steps.len() > MOST {
         steps.truncate(MOST);
         steps[MOST - 1].1 = f64::INFINITY;
@@ -55,10 +56,10 @@ pub(super) fn steps(readings: &[ClockReading], scale: Scale) -> Vec<(f64, f64)> 
 }
 
 /// CLOCK_REALTIME − CLOCK_MONOTONIC: the minimum and the maximum.
-fn offset(it: &ClockReading) -> Option<(i128, i128)> {
+fn offset(reading: &ClockReading) -> Option<(i128, i128)> {
     let (before, value, after) =
-        (i128::from(it.a_before), i128::from(it.b_value), i128::from(it.a_after));
-    match (it.a, it.b) {
+        (i128::from(reading.a_before), i128::from(reading.b_value), i128::from(reading.a_after));
+    match (reading.a, reading.b) {
         (ClockId::Realtime, ClockId::Monotonic) => Some((before - value, after - value)),
         (ClockId::Monotonic, ClockId::Realtime) => Some((value - after, value - before)),
         _ => None,

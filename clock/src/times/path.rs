@@ -25,11 +25,11 @@ pub(super) struct SteadyStretch {
 
 impl SteadyStretch {
     pub fn new(knots: Vec<Knot>) -> Self {
-        let mut reached: Vec<_> = knots.iter().map(|it| it.x + it.lo).collect();
+        let mut reached: Vec<_> = knots.iter().map(|knot| knot.x + knot.lo).collect();
         for i in 1..reached.len() {
             reached[i] = reached[i].max(reached[i - 1]);
         }
-        let mut ahead: Vec<_> = knots.iter().map(|it| it.x + it.hi).collect();
+        let mut ahead: Vec<_> = knots.iter().map(|knot| knot.x + knot.hi).collect();
         for i in (1..ahead.len()).rev() {
             ahead[i - 1] = ahead[i - 1].min(ahead[i]);
         }
@@ -38,7 +38,7 @@ impl SteadyStretch {
 
     /// The bounds of θ at `x`.
     fn at(&self, x: f64) -> Option<(f64, f64)> {
-        let after = self.knots.partition_point(|it| it.x < x);
+        let after = self.knots.partition_point(|knot| knot.x < x);
         let to = self.knots.get(after)?;
         if to.x == x {
             return Some((to.lo, to.hi));
@@ -55,7 +55,7 @@ impl SteadyStretch {
 
     /// A reading of the near host at which the far one has certainly reached `far`.
     pub fn reached(&self, far: f64) -> Option<f64> {
-        let at = self.reached.partition_point(|&it| it < far);
+        let at = self.reached.partition_point(|&value| value < far);
         let to = self.knots.get(at)?;
         let from = self.knots[at.checked_sub(1)?];
         let (low, high) = (from.x + from.lo, to.x + to.lo);
@@ -64,7 +64,7 @@ impl SteadyStretch {
 
     /// A reading of the near host at which the far one has certainly not passed `far`.
     pub fn ahead(&self, far: f64) -> Option<f64> {
-        let at = self.ahead.partition_point(|&it| it <= far);
+        let at = self.ahead.partition_point(|&value| value <= far);
         let to = self.knots.get(at)?;
         let from = self.knots[at.checked_sub(1)?];
         let (low, high) = (from.x + from.hi, to.x + to.hi);
@@ -86,7 +86,8 @@ impl HostEdge {
 
     /// The part that covers `x`.
     fn part(&self, x: f64) -> Option<&SteadyStretch> {
-        let after = self.parts.partition_point(|it| it.knots.first().is_some_and(|it| it.x <= x));
+        let after =
+            self.parts.partition_point(|part| part.knots.first().is_some_and(|knot| knot.x <= x));
         self.parts.get(after.checked_sub(1)?)
     }
 
@@ -99,7 +100,8 @@ impl HostEdge {
     /// The bounds of the near host's reading when the far one reads `far`. `None` after a step
     /// back, where a reading occurs twice.
     pub fn near(&self, far: f64) -> Option<(f64, f64)> {
-        let parts = self.parts.iter().filter_map(|it| Some((it.ahead(far)?, it.reached(far)?)));
+        let parts =
+            self.parts.iter().filter_map(|part| Some((part.ahead(far)?, part.reached(far)?)));
         let mut found = parts.take(2);
         match (found.next(), found.next()) {
             (found, None) => found,
@@ -109,6 +111,6 @@ impl HostEdge {
 
     /// All knots.
     pub fn knots(&self) -> impl Iterator<Item = &Knot> {
-        self.parts.iter().flat_map(|it| &it.knots)
+        self.parts.iter().flat_map(|part| &part.knots)
     }
 }

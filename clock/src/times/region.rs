@@ -59,8 +59,8 @@ impl Region {
     #[must_use]
     pub fn cut(&mut self, sign: f64, at: f64, most: f64) -> bool {
         let most = sign * most + ROUNDING;
-        let over = |it: &ValueAndSlope| sign * (it.0 + at * it.1) - most;
-        if self.corners.iter().all(|it| over(it) <= 0.0) {
+        let over = |entry: &ValueAndSlope| sign * (entry.0 + at * entry.1) - most;
+        if self.corners.iter().all(|corner| over(corner) <= 0.0) {
             return true;
         }
         self.spare.clear();
@@ -115,12 +115,12 @@ impl Region {
 
     /// Keeps the states whose slope is at most `most`, for `sign` 1; at least, for −1.
     fn cut_slope(&mut self, sign: f64, most: f64) -> bool {
-        if self.corners.iter().all(|it| sign * (it.1 - most) <= ROUNDING) {
+        if self.corners.iter().all(|corner| sign * (corner.1 - most) <= ROUNDING) {
             return true;
         }
-        let flip = |it: &mut Vec<ValueAndSlope>| {
-            it.iter_mut().for_each(|it| *it = (it.1, it.0));
-            it.reverse();
+        let flip = |entries: &mut Vec<ValueAndSlope>| {
+            entries.iter_mut().for_each(|entry| *entry = (entry.1, entry.0));
+            entries.reverse();
         };
         flip(&mut self.corners);
         let any = self.cut(sign, 0.0, most);
@@ -150,7 +150,7 @@ impl Region {
         let side = |a: ValueAndSlope, b: ValueAndSlope| (b.1 - a.1) * by.0 - (b.0 - a.0) * by.1;
         let count = self.corners.len();
         let edge = |i: usize| side(self.corners[i % count], self.corners[(i + 1) % count]);
-        let start = (0..count).find(|&it| edge(it) != 0.0);
+        let start = (0..count).find(|&index| edge(index) != 0.0);
         let Some(start) = start else { return };
         let mut sign = edge(start).signum();
         self.spare.clear();
@@ -190,8 +190,10 @@ impl Region {
 
     /// The minimum and the maximum value of a state, `blocks` from here.
     pub fn values(&self, blocks: f64) -> (f64, f64) {
-        let values = self.corners.iter().map(|it| it.0 + it.1 * blocks);
-        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), it| (lo.min(it), hi.max(it)))
+        let values = self.corners.iter().map(|corner| corner.0 + corner.1 * blocks);
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), value| {
+            (lo.min(value), hi.max(value))
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// The origin and the nominal rate of one host's ticks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scale {
+pub(super) struct TickOrigin {
     /// The tick at 0 ns.
     pub base: u64,
     pub hz: u64,
@@ -11,7 +11,7 @@ pub(super) struct Scale {
 /// Nearly two weeks. Within it a nanosecond count in `f64` is exact to an eighth of a ns.
 pub(super) const SPAN: f64 = (1u64 << 50) as f64;
 
-impl Scale {
+impl TickOrigin {
     /// The ns from the origin to `tick`; `None` if it is too far away to be exact.
     pub fn ns(&self, tick: u64) -> Option<f64> {
         let ticks = i128::from(tick) - i128::from(self.base);

@@ -9,12 +9,12 @@ use super::clocks::HostClocks;
 use super::levels;
 use super::line::{self, Knot, TickBounds};
 use super::messages::{self, Unused};
-use super::model::Model;
+use super::model::ClockModel;
 use super::network::{NetworkMoment, Wrong};
 use super::path::HostEdge;
-use super::scale::Scale;
-use super::track::{self, Limits, Tracker};
-use crate::sync::Readings;
+use super::scale::TickOrigin;
+use super::track::{self, TrackLimits, Tracker};
+use crate::sync::ClockReadings;
 
 /// The ticks of all hosts as ticks of a reference.
 #[derive(Debug)]
@@ -78,7 +78,11 @@ impl Times {
     ///
     /// # Errors
     /// There is no such host.
-    pub fn of(readings: &Readings, reference: usize, model: &Model) -> Result<Self, TimesError> {
+    pub fn between_hosts(
+        readings: &ClockReadings,
+        reference: usize,
+        model: &ClockModel,
+    ) -> Result<Self, TimesError> {
         let hosts = readings.hosts().len();
         if reference >= hosts {
             return Err(TimesError::NoHost { host: reference, hosts });
@@ -93,20 +97,26 @@ impl Times {
     ///
     /// # Errors
     /// No reading is related to true time.
-    pub fn of_truth(readings: &Readings, model: &Model) -> Result<Self, TimesError> {
+    pub fn of_truth(readings: &ClockReadings, model: &ClockModel) -> Result<Self, TimesError> {
         let clocks = HostClocks::from_readings(readings);
         let root = clocks.truth;
-        let said = model.believes_said && !readings.said().is_empty();
-        match said || !readings.pulses().is_empty() {
-            true => Ok(Self::compare(readings, clocks, root, model)),
-            false => Err(TimesError::NoTruth),
+        let said = model.believes_said && !readings.time_sources().is_empty();
+        if said || !readings.pulses().is_empty() {
+            Ok(Self::compare(readings, clocks, root, model))
+        } else {
+            Err(TimesError::NoTruth)
         }
     }
 
-    fn compare(readings: &Readings, clocks: HostClocks, root: usize, model: &Model) -> Self {
+    fn compare(
+        readings: &ClockReadings,
+        clocks: HostClocks,
+        root: usize,
+        model: &ClockModel,
+    ) -> Self {
         let (rank, parents) = ranks(&messages::joined(readings, &clocks, model), root);
         let (pairs, unused) = messages::bounds(readings, &clocks, model, &rank);
-        let limits = Limits { curve: model.curve(), slope: model.slope() };
+        let limits = TrackLimits { curve: model.curve(), slope: model.slope() };
         let pairs = pairs.into_iter().filter(|&((near, _), _)| rank[near] < usize::MAX);
         let edge = |((near, far), bounds)| {
             let blocks = Blocks::from_bounds(bounds, limits.curve);
@@ -114,7 +124,7 @@ impl Times {
             HostEdge::new(near, far, Tracker::new(&blocks, limits).track(&steps))
         };
         let mut edges: Vec<HostEdge> = pairs.map(edge).collect();
-        edges.sort_by_key(|it| (rank[it.near], rank[it.far]));
+        edges.sort_by_key(|edge| (rank[edge.near], rank[edge.far]));
         let step = |edge: &HostEdge, jump: &track::Jump| {
             let scale = clocks.scales[edge.near];
             let between = (scale.tick_before(jump.between.0), scale.tick_after(jump.between.1));
@@ -122,19 +132,20 @@ impl Times {
             let (from, to) = (clocks.host(edge.near), clocks.host(edge.far));
             ClockStep { from, to, between, by_ns }
         };
-        let steps = edges.iter().flat_map(|edge| edge.jumps.iter().map(move |it| step(edge, it)));
+        let steps =
+            edges.iter().flat_map(|edge| edge.jumps.iter().map(move |jump| step(edge, jump)));
         let steps = steps.collect();
         let moments = moments(&edges, &parents, root);
         let wrong = wrong(&mut edges, &moments, root, clocks.scales.len());
         let (tracks, loops) = tracks(&edges, &moments, &parents, root, &clocks);
-        let scale = |clock: usize| -> Scale { clocks.scales[clock] };
+        let scale = |clock: usize| -> TickOrigin { clocks.scales[clock] };
         let line = |(clock, parts): (usize, Vec<Vec<track::Knot>>)| {
-            let parts = parts.iter().map(|it| line::turn(it, model, scale(clock), scale(root)));
-            parts.filter(|it| !it.is_empty()).collect()
+            let parts = parts.iter().map(|part| line::turn(part, model, scale(clock), scale(root)));
+            parts.filter(|part| !part.is_empty()).collect()
         };
         let lines = tracks.into_iter().enumerate().map(line).collect();
-        let of = |it: &usize| wrong.contains(it);
-        let wrong = (0..clocks.of.len()).filter(|&it| of(&clocks.of[it])).collect();
+        let of = |index: &usize| wrong.contains(index);
+        let wrong = (0..clocks.of.len()).filter(|&index| of(&clocks.of[index])).collect();
         Self { root, clocks, lines, steps, loops, wrong, unused }
     }
 
@@ -147,7 +158,7 @@ impl Times {
             let tick = tick.into();
             return Some(TickBounds { lo: tick, mid: tick, hi: tick });
         }
-        let mut found = self.lines[clock].iter().filter_map(|it| line::at(it, tick)).take(2);
+        let mut found = self.lines[clock].iter().filter_map(|knots| line::at(knots, tick)).take(2);
         match (found.next(), found.next()) {
             (found, None) => found,
             // After a step back, a tick occurs twice.
@@ -164,7 +175,7 @@ impl Times {
     /// between parts. Empty for the reference itself, and for hosts that are not comparable.
     pub fn parts(&self, host: usize) -> impl Iterator<Item = &[Knot]> {
         let clock = self.clocks.of.get(host).filter(|_| !self.is_reference(host));
-        clock.into_iter().flat_map(|&it| &self.lines[it]).map(Vec::as_slice)
+        clock.into_iter().flat_map(|&index| &self.lines[index]).map(Vec::as_slice)
     }
 
     /// The differences that changed by more than the model allows.
@@ -211,12 +222,12 @@ fn ranks(joined: &[BTreeSet<usize>], root: usize) -> (Vec<usize>, Vec<Option<usi
 fn moments(edges: &[HostEdge], parents: &[Option<usize>], root: usize) -> Vec<f64> {
     let mut indices = Vec::new();
     for edge in edges {
-        let untold = edge.untold.iter().map(|&it| blocks::middle(it));
-        for mut x in edge.knots().map(|it| it.x).chain(untold) {
+        let untold = edge.untold.iter().map(|&number| blocks::middle(number));
+        for mut x in edge.knots().map(|knot| knot.x).chain(untold) {
             let mut at = edge.near;
             while let Some(parent) = parents[at] {
-                let joins = |it: &&HostEdge| (it.near, it.far) == (parent, at);
-                let back = edges.iter().find(joins).and_then(|it| it.near(x));
+                let joins = |edge: &&HostEdge| (edge.near, edge.far) == (parent, at);
+                let back = edges.iter().find(joins).and_then(|edge| edge.near(x));
                 let Some((lo, hi)) = back else { break };
                 (x, at) = (lo.midpoint(hi), parent);
             }
@@ -251,21 +262,25 @@ fn wrong(edges: &mut Vec<HostEdge>, moments: &[f64], root: usize, count: usize) 
         }
         // Which host's removal leaves the fewest contradictions?
         let some = found.iter().step_by(found.len().div_ceil(64));
-        let at: Vec<_> = some.map(|it| it.0).collect();
-        let mut hosts: Vec<_> = found.into_iter().flat_map(|it| it.1).collect();
+        let at: Vec<_> = some.map(|entry| entry.0).collect();
+        let mut hosts: Vec<_> = found.into_iter().flat_map(|entry| entry.1).collect();
         hosts.sort_unstable();
         hosts.dedup();
         let mut left = Vec::new();
         for &host in &hosts {
             let (without, with): (Vec<_>, Vec<_>) =
-                edges.drain(..).partition(|it| it.near != host && it.far != host);
+                edges.drain(..).partition(|edge| edge.near != host && edge.far != host);
             left.push(against(&without, &at).len());
             edges.extend(without.into_iter().chain(with));
         }
         let least = left.iter().min().copied();
-        let liars: Vec<_> =
-            hosts.into_iter().zip(left).filter(|it| Some(it.1) == least).map(|it| it.0).collect();
-        edges.retain(|it| !liars.contains(&it.near) && !liars.contains(&it.far));
+        let liars: Vec<_> = hosts
+            .into_iter()
+            .zip(left)
+            .filter(|entry| Some(entry.1) == least)
+            .map(|entry| entry.0)
+            .collect();
+        edges.retain(|edge| !liars.contains(&edge.near) && !liars.contains(&edge.far));
         if liars.is_empty() {
             return out; // Never: every contradiction has a host.
         }
@@ -285,15 +300,15 @@ fn tracks(
     let count = clocks.scales.len();
     let mut tracks: Vec<Vec<Vec<track::Knot>>> = vec![Vec::new(); count];
     let mut open = vec![false; count];
-    let loops = edges.iter().filter(|it| parents[it.far] != Some(it.near));
-    let mut loops: Vec<_> = loops.map(|it| (it, 0.0, 0.0, 0.0f64)).collect();
+    let loops = edges.iter().filter(|edge| parents[edge.far] != Some(edge.near));
+    let mut loops: Vec<_> = loops.map(|edge| (edge, 0.0, 0.0, 0.0f64)).collect();
     let mut moment = NetworkMoment::new(count);
     for &x in moments {
         if moment.find(edges, root, x).is_err() {
             open.fill(false);
             continue;
         }
-        for clock in (0..count).filter(|&it| it != root) {
+        for clock in (0..count).filter(|&index| index != root) {
             let (lo, hi) = (moment.lo[clock], moment.hi[clock]);
             let told = lo.is_finite() && hi.is_finite();
             if told && !open[clock] {
@@ -306,7 +321,7 @@ fn tracks(
             open[clock] = told;
         }
         for (edge, sum, number, worst) in &mut loops {
-            let middle = |it: usize| moment.lo[it].midpoint(moment.hi[it]);
+            let middle = |index: usize| moment.lo[index].midpoint(moment.hi[index]);
             let Some((lo, hi)) = edge.far(middle(edge.near)) else { continue };
             let off = lo.midpoint(hi) - middle(edge.far);
             if off.is_finite() {
@@ -316,11 +331,12 @@ fn tracks(
             }
         }
     }
-    let loops = loops.into_iter().filter(|it| it.2 > 0.0).map(|(edge, sum, number, worst)| Loop {
-        from: clocks.host(edge.near),
-        to: clocks.host(edge.far),
-        mean_ns: sum / number,
-        worst_ns: worst,
-    });
+    let loops =
+        loops.into_iter().filter(|entry| entry.2 > 0.0).map(|(edge, sum, number, worst)| Loop {
+            from: clocks.host(edge.near),
+            to: clocks.host(edge.far),
+            mean_ns: sum / number,
+            worst_ns: worst,
+        });
     (tracks, loops.collect())
 }

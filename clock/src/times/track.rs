@@ -1,12 +1,12 @@
 //! The bounds of the difference of two hosts over the time of their readings.
 
-use super::blocks::{Block, Blocks, middle};
+use super::blocks::{Blocks, HullBlock, middle};
 use super::grid;
 use super::region::{Region, UNBOUNDED};
 
 /// Limits of curvature and slope, in ns and blocks.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct TrackLimits {
     pub curve: f64,
     pub slope: f64,
 }
@@ -41,11 +41,11 @@ pub(super) struct Track {
 /// Makes tracks.
 pub(super) struct Tracker<'a> {
     blocks: &'a Blocks,
-    limits: Limits,
+    limits: TrackLimits,
 }
 
 impl<'a> Tracker<'a> {
-    pub fn new(blocks: &'a Blocks, limits: Limits) -> Self {
+    pub fn new(blocks: &'a Blocks, limits: TrackLimits) -> Self {
         Self { blocks, limits }
     }
 
@@ -54,16 +54,17 @@ impl<'a> Tracker<'a> {
         let all = self.blocks.blocks.len();
         let mut track = Track::default();
         let ends = steps.iter().copied().chain([all]);
-        let starts = [0].into_iter().chain(steps.iter().map(|it| it + 1));
+        let starts = [0].into_iter().chain(steps.iter().map(|step| step + 1));
         let mut parts: Vec<Vec<usize>> = Vec::new();
         for (start, end) in starts.zip(ends) {
             let range: Vec<_> = (start..end).collect();
-            match self.fits(&range) {
-                true => parts.push(range),
-                false => parts.extend(self.divide(start, end)),
+            if self.fits(&range) {
+                parts.push(range);
+            } else {
+                parts.extend(self.divide(start, end));
             }
         }
-        parts.retain(|it| !it.is_empty());
+        parts.retain(|part| !part.is_empty());
         let told: Vec<_> = parts.iter().flatten().copied().collect();
         let mut told = told.into_iter().peekable();
         for i in 0..all {
@@ -83,10 +84,10 @@ impl<'a> Tracker<'a> {
     }
 
     /// Keeps in `region` what the readings of `block` allow.
-    fn apply(&self, region: &mut Region, block: Block) -> bool {
+    fn apply(&self, region: &mut Region, block: HullBlock) -> bool {
         let blocks = self.blocks;
-        blocks.upper(block).iter().all(|it| region.cut(1.0, it.0, it.1))
-            && blocks.lower(block).iter().all(|it| region.cut(-1.0, it.0, it.1))
+        blocks.upper(block).iter().all(|entry| region.cut(1.0, entry.0, entry.1))
+            && blocks.lower(block).iter().all(|entry| region.cut(-1.0, entry.0, entry.1))
     }
 
     /// The region after the last of `blocks`, or the first of them that is inconsistent.
@@ -159,7 +160,7 @@ impl<'a> Tracker<'a> {
 
     /// Knots that use all of `part`, before and after them.
     fn smooth(&self, part: &[usize], before: bool, after: bool) -> Vec<Knot> {
-        let data: Vec<_> = part.iter().map(|&it| self.blocks.blocks[it].index).collect();
+        let data: Vec<_> = part.iter().map(|&index| self.blocks.blocks[index].index).collect();
         let grid = grid::fill(&data, before, after);
         let mut corners = Vec::new();
         let mut ends = Vec::with_capacity(grid.len());
@@ -188,14 +189,14 @@ impl<'a> Tracker<'a> {
                 next -= 1;
                 let _ = self.apply(&mut region, self.blocks.blocks[part[next]]);
             }
-            forward.set(&corners[i.checked_sub(1).map_or(0, |it| ends[it])..ends[i]]);
+            forward.set(&corners[i.checked_sub(1).map_or(0, |index| ends[index])..ends[i]]);
             both.set(region.corners());
             // If rounding makes the region empty, one of the two is still right.
             if !both.meet(&forward) {
                 both.set(forward.corners());
             }
             let gap = |a: usize, b: usize| Some((grid.get(b)? - grid.get(a)?) as f64);
-            let left = i.checked_sub(1).and_then(|it| gap(it, i)).unwrap_or(0.0);
+            let left = i.checked_sub(1).and_then(|index| gap(index, i)).unwrap_or(0.0);
             let far = left.max(gap(i, i + 1).unwrap_or(0.0));
             let slack = self.limits.curve * far * far / 8.0;
             let (lo, hi) = both.values(0.0);

@@ -136,7 +136,10 @@ impl RigClock {
             steps.push((random.between(0.1, 0.5) * span, cell.step_ns));
             steps.push((random.between(0.5, 0.9) * span, -cell.step_ns));
         }
-        let ticks_step = cell.tick_step.filter(|it| it.host == host).map(|it| (it.at_ns, it.by_ns));
+        let ticks_step = cell
+            .tick_step
+            .filter(|tick_step| tick_step.host == host)
+            .map(|tick_step| (tick_step.at_ns, tick_step.by_ns));
         Self {
             hz: [2.5e9, 2.1e9, 3.593e9, 1e9][host % 4],
             base: (1 << 50) + random.next() % (1 << 50),
@@ -151,7 +154,8 @@ impl RigClock {
 
     /// The count of its oscillator, in its own ns.
     fn own(&self, t: f64) -> f64 {
-        let [at, rate, sum, by] = self.wander[self.wander.partition_point(|it| it[0] <= t) - 1];
+        let [at, rate, sum, by] =
+            self.wander[self.wander.partition_point(|values| values[0] <= t) - 1];
         let d = t - at;
         t + self.rate * t + sum + rate * d + by * d * d / 2.0
     }
@@ -166,13 +170,13 @@ impl RigClock {
     /// CLOCK_MONOTONIC, from the start of the record.
     fn monotonic(&self, t: f64) -> f64 {
         let own = self.own(t);
-        let (at, slew, sum) = self.slews[self.slews.partition_point(|it| it.0 <= own) - 1];
+        let (at, slew, sum) = self.slews[self.slews.partition_point(|slew| slew.0 <= own) - 1];
         own + sum + slew * (own - at)
     }
 
     /// CLOCK_REALTIME.
     pub fn realtime(&self, t: f64) -> u64 {
-        let stepped: f64 = self.steps.iter().filter(|it| t >= it.0).map(|it| it.1).sum();
+        let stepped: f64 = self.steps.iter().filter(|step| t >= step.0).map(|step| step.1).sum();
         let small = self.monotonic(t) + stepped;
         (self.epoch as u64).wrapping_add_signed(small.floor() as i64)
     }
@@ -192,7 +196,7 @@ impl Rig {
     pub fn new(cell: &RigCell) -> Self {
         let mut random = Random(cell.seed);
         let clocks: Vec<_> =
-            (0..cell.hosts).map(|it| RigClock::new(cell, it, &mut random)).collect();
+            (0..cell.hosts).map(|index| RigClock::new(cell, index, &mut random)).collect();
         let none = vec![Vec::new(); cell.hosts];
         let mut rig = Self { clocks, text: String::new(), there: none.clone(), back: none, random };
         rig.measure(cell);
@@ -204,9 +208,9 @@ impl Rig {
         for (i, clock) in self.clocks.iter().enumerate() {
             writeln!(self.text, "host\t{i}\thost-{i}\tboot-{i}\t{}", clock.hz as u64).unwrap();
         }
-        let mut pairs: Vec<_> = (1..cell.hosts).map(|it| (0, it)).collect();
+        let mut pairs: Vec<_> = (1..cell.hosts).map(|index| (0, index)).collect();
         if cell.ring {
-            pairs.extend((1..cell.hosts.saturating_sub(1)).map(|it| (it, it + 1)));
+            pairs.extend((1..cell.hosts.saturating_sub(1)).map(|index| (index, index + 1)));
         }
         // Readings of a host's clocks are in chronological order.
         let mut lines: Vec<Vec<(f64, String)>> = vec![Vec::new(); cell.hosts];
@@ -245,9 +249,10 @@ impl Rig {
 
     fn bracket(&mut self, host: usize, t: f64, lines: &mut Vec<(f64, String)>) {
         let clock = &self.clocks[host];
-        let (before, after) = match self.random.part() < 0.02 {
-            true => (self.random.between(20.0, 5e3), self.random.between(20.0, 5e3)),
-            false => (self.random.between(8.0, 20.0), self.random.between(8.0, 20.0)),
+        let (before, after) = if self.random.part() < 0.02 {
+            (self.random.between(20.0, 5e3), self.random.between(20.0, 5e3))
+        } else {
+            (self.random.between(8.0, 20.0), self.random.between(8.0, 20.0))
         };
         let (before, after) = (clock.tick(t - before), clock.tick(t + after));
         if before <= after {
@@ -275,10 +280,7 @@ impl Rig {
         let lost = |random: &mut Random| cell.delay == Delay::Loss && random.part() < 0.3;
         let lost = lost(&mut self.random) || lost(&mut self.random);
         let late = sent + 20e6 + 2.0 * cell.base_ns;
-        let ends = match lost {
-            true => late,
-            false => (arrived + self.random.between(2e3, 20e3)).min(late),
-        };
+        let ends = if lost { late } else { (arrived + self.random.between(2e3, 20e3)).min(late) };
         self.bracket(from, ends, &mut lines[from]);
         if lost {
             return;
@@ -315,8 +317,8 @@ impl Rig {
         for start in 0..(seconds as usize).saturating_sub(1) {
             let (from, to) = (start as f64 * 1e9, (start + 2) as f64 * 1e9);
             let least = |of: &[(f64, f64)]| {
-                let within = of.iter().filter(|it| it.0 >= from && it.0 < to);
-                within.map(|it| it.1).fold(f64::INFINITY, f64::min)
+                let within = of.iter().filter(|entry| entry.0 >= from && entry.0 < to);
+                within.map(|entry| entry.1).fold(f64::INFINITY, f64::min)
             };
             let both = least(&self.there[host]) + least(&self.back[host]);
             if both.is_finite() {
@@ -332,12 +334,12 @@ impl Rig {
     pub fn scatter(&self, host: usize, at_ns: f64) -> f64 {
         let second = (at_ns / 1e9).floor();
         let least = |of: &[(f64, f64)], second: f64| {
-            let within = of.iter().filter(|it| (it.0 / 1e9).floor() == second);
-            within.map(|it| it.1).fold(f64::INFINITY, f64::min)
+            let within = of.iter().filter(|entry| (entry.0 / 1e9).floor() == second);
+            within.map(|entry| entry.1).fold(f64::INFINITY, f64::min)
         };
         let range = |of: &[(f64, f64)], from: f64| {
-            let all = (0..4).map(|it| least(of, from + f64::from(it)));
-            let all: Vec<_> = all.filter(|it| it.is_finite()).collect();
+            let all = (0..4).map(|number| least(of, from + f64::from(number)));
+            let all: Vec<_> = all.filter(|value| value.is_finite()).collect();
             all.iter().copied().fold(0.0, f64::max) - all.into_iter().fold(f64::INFINITY, f64::min)
         };
         let ways = [&self.there[host], &self.back[host]];

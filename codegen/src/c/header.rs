@@ -33,7 +33,7 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
     out.blank();
     hashes(model, &mut out);
     let frames = model.frames.iter().map(|frame| ("frame", frame.name));
-    let metrics = model.metrics.iter().map(|it| (it.shape.kind(), it.name.as_str()));
+    let metrics = model.metrics.iter().map(|metric| (metric.shape.kind(), metric.name.as_str()));
     let names = frames.chain(metrics).chain([("buffer", model.buffer())]);
     claim(model, &format!("{}.h", model.stem), names, &mut out);
     out.line("#ifdef __cplusplus");
@@ -328,7 +328,8 @@ pub(crate) fn close(
     if !frame.is_completed() {
         return;
     }
-    let mark = frame.mark().map_or(String::new(), |it| format!(", {} ppt_mark", mark_type(it.of)));
+    let mark =
+        frame.mark().map_or(String::new(), |mark| format!(", {} ppt_mark", mark_type(mark.of)));
     out.line("/* Sets what ppt sets of a frame, over what is there, and stores the frame. */");
     out.open(&format!(
         "static inline __attribute__((always_inline)) void {}({ty} *f{mark}{}) {{",
@@ -412,7 +413,7 @@ fn write_frame_head(
 /// Typed copies for array fields of the macro form.
 fn setters(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut GeneratedText) {
     let symbol = model.symbol(&format!("frame_{}", frame.name));
-    for field in frame.given().filter(|it| it.length().is_some()) {
+    for field in frame.given().filter(|model| model.length().is_some()) {
         let name = field.name;
         let function = model.symbol(&format!("set_{}_{name}", frame.name));
         let ty = element_type(field.stored);

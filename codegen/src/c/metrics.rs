@@ -1,6 +1,6 @@
 //! Counters and histograms in C and C++.
 
-use ppt_frame_dsl::metric::{Metric, Shape};
+use ppt_frame_dsl::metric::{Metric, MetricShape};
 use ppt_frame_dsl::names::block_macro;
 
 use super::comment::{comment, doc};
@@ -19,10 +19,10 @@ pub(crate) fn symbols(model: &BufferModel<'_>, out: &mut GeneratedText) {
 /// The type of a value, and the name of the argument that has it.
 pub(crate) fn argument(metric: &Metric) -> (&'static str, &'static str) {
     match metric.shape {
-        Shape::Counter => ("uint64_t", "n"),
-        Shape::UpDownCounter => ("int64_t", "n"),
-        Shape::Exponential => ("int64_t", "ns"),
-        Shape::Linear { .. } => ("uint32_t", "value"),
+        MetricShape::Counter => ("uint64_t", "n"),
+        MetricShape::UpDownCounter => ("int64_t", "n"),
+        MetricShape::Exponential => ("int64_t", "ns"),
+        MetricShape::Linear { .. } => ("uint32_t", "value"),
     }
 }
 
@@ -31,12 +31,12 @@ pub(crate) fn call(model: &BufferModel<'_>, metric: &Metric) -> String {
     let (first, (_, value)) = (metric.cells.start, argument(metric));
     let (add, observe) = (model.symbol("add"), model.symbol("observe"));
     match metric.shape {
-        Shape::Counter => format!("{add}({first}, {value})"),
-        Shape::UpDownCounter => format!("{add}({first}, ppt1_i64({value}))"),
-        Shape::Exponential => {
+        MetricShape::Counter => format!("{add}({first}, {value})"),
+        MetricShape::UpDownCounter => format!("{add}({first}, ppt1_i64({value}))"),
+        MetricShape::Exponential => {
             format!("{observe}({first}, {first} + ppt1_exponential({value}), ppt1_i64({value}))")
         }
-        Shape::Linear { from, to, buckets } => {
+        MetricShape::Linear { from, to, buckets } => {
             let range = format!("UINT64_C({from}), UINT64_C({to}), {buckets}");
             let bucket = format!("{first} + ppt1_linear({value}, {range})");
             format!("{observe}({first}, {bucket}, ppt1_u32({value}))")
@@ -49,10 +49,10 @@ pub(crate) fn about(metric: &Metric) -> String {
     let Metric { name, unit, .. } = metric;
     let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
     comment(&match metric.shape {
-        Shape::Counter => format!("Adds to counter `{name}`{unit}"),
-        Shape::UpDownCounter => format!("Adds to counter `{name}`{unit}, or takes from it"),
-        Shape::Exponential => format!("Counts a length of time in histogram `{name}`"),
-        Shape::Linear { .. } => format!("Counts a value in histogram `{name}`{unit}"),
+        MetricShape::Counter => format!("Adds to counter `{name}`{unit}"),
+        MetricShape::UpDownCounter => format!("Adds to counter `{name}`{unit}, or takes from it"),
+        MetricShape::Exponential => format!("Counts a length of time in histogram `{name}`"),
+        MetricShape::Linear { .. } => format!("Counts a value in histogram `{name}`{unit}"),
     })
 }
 

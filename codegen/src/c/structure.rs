@@ -40,7 +40,8 @@ pub(crate) fn assertions(
     out: &mut GeneratedText,
 ) {
     out.line(&format!("PPT1_ASSERT(sizeof({name}) == {}, \"layout of {name}\");", frame.size));
-    for member in frame.members.iter().filter(|it| matches!(it.what, MemberKind::Field(_))) {
+    for member in frame.members.iter().filter(|member| matches!(member.what, MemberKind::Field(_)))
+    {
         out.line(&format!(
             "PPT1_ASSERT(__builtin_offsetof({name}, {}) == {}, \"layout of {name}\");",
             frame.member_name(member, half),

@@ -1,7 +1,7 @@
 //! `frames_cgo.go`: puts a frame where C has its fields, and passes it on.
 
 use ppt_frame_dsl::Stored;
-use ppt_frame_dsl::metric::{Metric, Shape};
+use ppt_frame_dsl::metric::{Metric, MetricShape};
 use ppt_frame_dsl::names::upper_camel;
 use ppt_frame_dsl::role::SpanHalf;
 
@@ -156,9 +156,9 @@ fn pass(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
 /// The types of what C and Go pass for a counter or a histogram.
 pub(super) fn added(metric: &Metric) -> (&'static str, &'static str) {
     match metric.shape {
-        Shape::Counter => ("uint64_t", "uint64"),
-        Shape::UpDownCounter | Shape::Exponential => ("int64_t", "int64"),
-        Shape::Linear { .. } => ("uint32_t", "uint32"),
+        MetricShape::Counter => ("uint64_t", "uint64"),
+        MetricShape::UpDownCounter | MetricShape::Exponential => ("int64_t", "int64"),
+        MetricShape::Linear { .. } => ("uint32_t", "uint32"),
     }
 }
 

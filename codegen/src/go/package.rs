@@ -1,6 +1,6 @@
 //! `frames.go`: what the program sees.
 
-use ppt_frame_dsl::metric::{Metric, Shape};
+use ppt_frame_dsl::metric::{Metric, MetricShape};
 use ppt_frame_dsl::names::upper_camel;
 use ppt_frame_dsl::schema::Enum;
 
@@ -114,7 +114,7 @@ fn metric(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {
     out.open(&format!("func {function}({argument} {ty}) {{"));
     out.open("if ppt_on() {");
     let value = match metric.shape {
-        Shape::Exponential => format!("int64({argument})"),
+        MetricShape::Exponential => format!("int64({argument})"),
         _ => argument.into(),
     };
     out.line(&format!("ppt_{verb}_{name}({value})"));

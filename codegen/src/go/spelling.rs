@@ -1,7 +1,7 @@
 //! Names and types that the files of a package spell alike.
 
 use ppt_frame_dsl::Stored;
-use ppt_frame_dsl::metric::{Metric, Shape};
+use ppt_frame_dsl::metric::{Metric, MetricShape};
 use ppt_frame_dsl::names::upper_camel;
 use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::{Enum, FieldType, Int};
@@ -132,10 +132,10 @@ pub(super) fn passed(form: &WriteForm<'_>, frame: &str) -> String {
 /// The type of what a counter or a histogram takes, and the name of the argument that has it.
 pub(super) fn added(metric: &Metric) -> (&'static str, &'static str) {
     match metric.shape {
-        Shape::Counter => ("n", "uint64"),
-        Shape::UpDownCounter => ("n", "int64"),
-        Shape::Exponential => ("length", "time.Duration"),
-        Shape::Linear { .. } => ("value", "uint32"),
+        MetricShape::Counter => ("n", "uint64"),
+        MetricShape::UpDownCounter => ("n", "int64"),
+        MetricShape::Exponential => ("length", "time.Duration"),
+        MetricShape::Linear { .. } => ("value", "uint32"),
     }
 }
 
@@ -144,7 +144,7 @@ pub(super) fn has_lengths(model: &BufferModel<'_>) -> bool {
     let mut fields = model.frames.iter().flat_map(FrameModel::given);
     model.stamps.iter().any(|stamp| stamp.length().is_some())
         || fields.any(|field| *field.ty == FieldType::Duration)
-        || model.metrics.iter().any(|metric| metric.shape == Shape::Exponential)
+        || model.metrics.iter().any(|metric| metric.shape == MetricShape::Exponential)
 }
 
 /// The function without exported name that reads a clock: `ppt_now`.

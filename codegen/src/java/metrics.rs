@@ -1,6 +1,6 @@
 //! The classes of counters and histograms.
 
-use ppt_frame_dsl::metric::{Metric, Shape};
+use ppt_frame_dsl::metric::{Metric, MetricShape};
 use ppt_frame_dsl::names::upper_camel;
 
 use super::comment::{banner, javadoc, text};
@@ -28,10 +28,10 @@ pub(super) fn emit(model: &BufferModel<'_>, metric: &Metric) -> String {
     out.blank();
     let (verb, (_, value)) = (metric.shape.verb(), argument(metric));
     let unit = match metric.shape {
-        Shape::Counter => "how much; unsigned",
-        Shape::UpDownCounter => "how much; negative to take from it",
-        Shape::Exponential => "nanoseconds",
-        Shape::Linear { .. } => "from 0 to 4294967295",
+        MetricShape::Counter => "how much; unsigned",
+        MetricShape::UpDownCounter => "how much; negative to take from it",
+        MetricShape::Exponential => "nanoseconds",
+        MetricShape::Linear { .. } => "from 0 to 4294967295",
     };
     let unit = match metric.unit.as_str() {
         "" => unit.to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn emit(model: &BufferModel<'_>, metric: &Metric) -> String {
     out.open(&format!("public static void {verb}(long {value}) {{"));
     out.line(&format!("if (PptRuntime.isWanted({bit}))"));
     let given = match metric.shape {
-        Shape::Linear { .. } => {
+        MetricShape::Linear { .. } => {
             let place = format!("\"{} ({})\"", metric.name, metric.shape.ty());
             format!("PptRuntime.fits({value}, 0, 4294967295L, {place})")
         }

@@ -25,11 +25,9 @@ pub(super) enum Passing {
 /// How it passes.
 pub(super) fn passing(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> Passing {
     let words: u32 = frame.given_in(half).filter_map(packed).sum();
-    let slots: u32 = frame.given_in(half).map(|field| packed(field).map_or(2, |it| it * 2)).sum();
-    match words <= MAX_WORDS && slots <= MAX_SLOTS {
-        true => Passing::Arguments,
-        false => Passing::Words,
-    }
+    let slots: u32 =
+        frame.given_in(half).map(|field| packed(field).map_or(2, |packed| packed * 2)).sum();
+    if words <= MAX_WORDS && slots <= MAX_SLOTS { Passing::Arguments } else { Passing::Words }
 }
 
 /// Whether a method can have an argument for each field.

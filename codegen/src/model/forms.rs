@@ -48,7 +48,7 @@ pub(super) fn forms<'a>(schema: &'a Schema, frame: &'a schema::Frame) -> Vec<Wri
     });
     let mark = |verb: &str| {
         let (field, of) = of?;
-        let named = of.values.iter().map(|it| it.0.as_str()).find(|value| *value == verb);
+        let named = of.values.iter().map(|value| value.0.as_str()).find(|value| *value == verb);
         let in_c = |value| enumerator(&schema.buffer, &frame.name, value);
         let value = match named {
             Some(value) if frame.verbs().len() > 1 => MarkValue::Named(value, in_c(value)),

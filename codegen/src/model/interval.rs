@@ -22,8 +22,8 @@ pub(super) fn interval(frame: &Frame) -> Option<ScopeInterval<usize>> {
     if frame.fields.iter().any(Field::is_own) {
         return None;
     }
-    let of = |field: &Field| field.interval.as_ref().map(|it| it.name.clone());
-    let last = || frame.fields.iter().rev().filter(|it| it.is_stamped()).find_map(of);
+    let of = |field: &Field| field.interval.as_ref().map(|interval| interval.name.clone());
+    let last = || frame.fields.iter().rev().filter(|field| field.is_stamped()).find_map(of);
     let name = frame.at().and_then(of).or_else(last);
     let find = |edge: Edge, plain: &str| {
         frame.fields.iter().position(|field| {

@@ -42,7 +42,7 @@ pub(super) fn stamps(schema: &Schema) -> Vec<Stamp<'_>> {
         fields.filter(|field| field.is_stamped())
     };
     let plain = |field: &&Field| {
-        !field.is_own_stamp() && !field.attributes.iter().any(|it| it.name == "clock")
+        !field.is_own_stamp() && !field.attributes.iter().any(|attribute| attribute.name == "clock")
     };
     let first = times().find(plain).or_else(|| times().next());
     let mut stamps: Vec<Stamp<'_>> = Vec::new();
@@ -51,9 +51,10 @@ pub(super) fn stamps(schema: &Schema) -> Vec<Stamp<'_>> {
             continue;
         }
         let clock = field.ty.clock();
-        let name = match stamps.is_empty() {
-            true => "now".into(),
-            false => format!("now_{}", clock.map_or("tsc", Clock::word)),
+        let name = if stamps.is_empty() {
+            "now".into()
+        } else {
+            format!("now_{}", clock.map_or("tsc", Clock::word))
         };
         stamps.push(Stamp { name, ty: &field.ty, stored: stored(schema, &field.ty), clock });
     }

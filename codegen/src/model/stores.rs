@@ -103,7 +103,7 @@ pub(super) fn stores(schema: &Schema, frame: &Frame, id: usize) -> Vec<Store> {
     let mut stores = Vec::new();
     let mut index = 1;
     while index < words.len() as u32 {
-        match arrays.iter().find(|it| it.0 == index) {
+        match arrays.iter().find(|array| array.0 == index) {
             Some(&(first, words, field, from)) => {
                 stores.push(Store::Array { first, words, field, from });
                 index += words;
@@ -181,16 +181,20 @@ mod tests {
     #[test]
     fn every_byte_is_stored_once() {
         let goldens = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden"));
-        let paths = goldens.unwrap().map(|it| it.unwrap().path());
+        let paths = goldens.unwrap().map(|golden| golden.unwrap().path());
         let mut arrays = 0;
-        for path in paths.filter(|it| it.extension().is_some_and(|it| it == "frame")) {
+        for path in
+            paths.filter(|path| path.extension().is_some_and(|extension| extension == "frame"))
+        {
             let name = path.file_name().unwrap().to_str().unwrap();
             let frames = crate::parse(&std::fs::read(&path).unwrap(), name).unwrap();
             for frame in &BufferModel::new(&frames.schema, "a", name).frames {
                 let mut stored = vec![0; frame.size as usize];
                 let mut next = 1;
                 let mut store = |from: u32, bytes: u32| {
-                    stored[from as usize..][..bytes as usize].iter_mut().for_each(|it| *it += 1);
+                    stored[from as usize..][..bytes as usize]
+                        .iter_mut()
+                        .for_each(|number| *number += 1);
                 };
                 for one in &frame.stores {
                     let (first, words) = match one {

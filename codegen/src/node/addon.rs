@@ -69,9 +69,10 @@ fn function(name: &str, area: bool, body: &[String], out: &mut GeneratedText) {
     let head =
         format!("static napi_value pptnode_{name}(napi_env env, napi_callback_info info) {{");
     out.open(&head);
-    match area {
-        true => out.line("char *area = pptnode_area(env, info);"),
-        false => out.lines(["(void)env;", "(void)info;"]),
+    if area {
+        out.line("char *area = pptnode_area(env, info);");
+    } else {
+        out.lines(["(void)env;", "(void)info;"]);
     }
     out.lines(body.iter().map(String::as_str));
     out.line("return 0;");

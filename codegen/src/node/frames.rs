@@ -4,7 +4,9 @@ use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::role::SpanHalf;
 
 use super::comment::{about_field, doc};
-use super::spelling::{Put, chosen, field_at, half_name, of_form, place, put, range, stamp_bit};
+use super::spelling::{
+    AreaWrite, chosen, field_at, half_name, of_form, place, put, range, stamp_bit,
+};
 use crate::model::{BufferModel, FieldModel, FrameModel, ScopeInterval, WriteForm};
 use crate::text::GeneratedText;
 
@@ -53,7 +55,7 @@ fn given<'m, 'a>(
     scope: Option<ScopeInterval<&'m FieldModel<'a>>>,
 ) -> impl Iterator<Item = &'m FieldModel<'a>> {
     frame.given_in(half).filter(move |field| {
-        scope.is_none_or(|it| field.name != it.start.name && field.name != it.end.name)
+        scope.is_none_or(|scope| field.name != scope.start.name && field.name != scope.end.name)
     })
 }
 
@@ -97,7 +99,7 @@ fn put_fields(
 ) {
     let arguments: Vec<_> = frame.given_in(half).map(|field| field.name.to_owned()).collect();
     open(&format!("function ppt_put_of_{}", half_name(frame, half)), &arguments, out);
-    let stamped = frame.given().filter(|it| it.stamp.is_some()).count() as u32;
+    let stamped = frame.given().filter(|model| model.stamp.is_some()).count() as u32;
     for word in 0..stamped.div_ceil(32) {
         out.line(&format!("ppt_u32[{}] = 0;", 6 + word));
     }
@@ -119,7 +121,7 @@ fn put_fields(
 
 fn put_field(model: &BufferModel<'_>, frame: &FrameModel<'_>, field: &FieldModel<'_>) -> String {
     let (name, place) = (field.name, place(frame, field));
-    let Put { what, unit } = put(field.stored);
+    let AreaWrite { what, unit } = put(field.stored);
     let at = field_at(model, frame, field) / unit;
     match (field.stored, field.array) {
         (Stored::Text { len } | Stored::Bytes { len }, _) => {
@@ -277,9 +279,10 @@ fn stamps_or(
     ScopeInterval { start, end }: ScopeInterval<&FieldModel<'_>>,
     of: &str,
 ) -> String {
-    match field.name == start.name || field.name == end.name {
-        true => "0".into(),
-        false => format!("{of}{}", field.name),
+    if field.name == start.name || field.name == end.name {
+        "0".into()
+    } else {
+        format!("{of}{}", field.name)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `index.js`: an object for each frame, enum, counter and histogram.
 
 use ppt_frame_dsl::Stored;
-use ppt_frame_dsl::metric::{Metric, Shape};
+use ppt_frame_dsl::metric::{Metric, MetricShape};
 use ppt_frame_dsl::schema::Enum;
 
 use super::comment::{banner, doc};
@@ -140,10 +140,10 @@ fn enumeration(it: &Enum, out: &mut GeneratedText) {
 /// What a counter or a histogram takes.
 pub(super) fn about_value(metric: &Metric) -> String {
     let what = match metric.shape {
-        Shape::Counter => "how much; unsigned",
-        Shape::UpDownCounter => "how much; negative to take from it",
-        Shape::Exponential => "nanoseconds",
-        Shape::Linear { .. } => "from 0 to 4294967295",
+        MetricShape::Counter => "how much; unsigned",
+        MetricShape::UpDownCounter => "how much; negative to take from it",
+        MetricShape::Exponential => "nanoseconds",
+        MetricShape::Linear { .. } => "from 0 to 4294967295",
     };
     let unit = if metric.unit.is_empty() { String::new() } else { format!("; in {}", metric.unit) };
     let unit = crate::c::comment::comment(&unit).replace('@', "(at)");
@@ -167,11 +167,11 @@ fn metric(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {
     let place = format!("'{name} ({})'", metric.shape.ty());
     let needed = format!("ppt_needed({value}, {place})");
     match metric.shape {
-        Shape::Counter => out.line(&format!("ppt_put_u64(0, {needed}, {place});")),
-        Shape::UpDownCounter | Shape::Exponential => {
+        MetricShape::Counter => out.line(&format!("ppt_put_u64(0, {needed}, {place});")),
+        MetricShape::UpDownCounter | MetricShape::Exponential => {
             out.line(&format!("ppt_put_i64(0, {needed}, {place});"));
         }
-        Shape::Linear { .. } => out.line(&format!("ppt_put_u32(0, {needed}, {place});")),
+        MetricShape::Linear { .. } => out.line(&format!("ppt_put_u32(0, {needed}, {place});")),
     }
     out.line(&format!("ppt_native.{verb}_{name}();"));
     out.close("},");

@@ -22,8 +22,8 @@ pub(super) fn modules(model: &BufferModel<'_>) -> String {
 pub(super) fn exports(model: &BufferModel<'_>) -> Vec<String> {
     let fixed = ["NOW", "on", "failure", "prepare", "allowAttach"].map(String::from);
     let enums = model.schema.enums.iter().map(|it| it.name.clone());
-    let frames = model.frames.iter().map(|it| it.name.to_owned());
-    let metrics = model.metrics.iter().map(|it| it.name.clone());
+    let frames = model.frames.iter().map(|frame| frame.name.to_owned());
+    let metrics = model.metrics.iter().map(|metric| metric.name.clone());
     let functions = functions(model).collect::<Vec<_>>();
     fixed.into_iter().chain(functions).chain(enums).chain(frames).chain(metrics).collect()
 }

@@ -40,7 +40,7 @@ pub(super) fn functions(model: &BufferModel<'_>) -> impl Iterator<Item = String>
 
 /// Words of the bits that say which fields are stamped: enough for every frame.
 fn stamped_words(model: &BufferModel<'_>) -> u32 {
-    let of = |frame: &FrameModel<'_>| frame.given().filter(|it| it.stamp.is_some()).count();
+    let of = |frame: &FrameModel<'_>| frame.given().filter(|model| model.stamp.is_some()).count();
     let most = model.frames.iter().map(of).max().unwrap_or(0);
     (most as u32).div_ceil(32)
 }
@@ -59,8 +59,8 @@ pub(super) fn area_bytes(model: &BufferModel<'_>) -> u32 {
 /// The bit of a field that can be stamped, among those of its frame.
 pub(super) fn stamp_bit(frame: &FrameModel<'_>, field: &FieldModel<'_>) -> Option<u32> {
     field.stamp?;
-    let mut stamped = frame.given().filter(|it| it.stamp.is_some());
-    stamped.position(|it| it.name == field.name).map(|bit| bit as u32)
+    let mut stamped = frame.given().filter(|model| model.stamp.is_some());
+    stamped.position(|model| model.name == field.name).map(|bit| bit as u32)
 }
 
 /// Bytes from the start of the area to a field.
@@ -73,12 +73,12 @@ pub(super) fn field_at(
         MemberKind::Field(index) => frame.fields[index].name == field.name,
         _ => false,
     };
-    let member = frame.members.iter().find(|it| is_field(it.what));
+    let member = frame.members.iter().find(|member| is_field(member.what));
     frame_at(model) + member.expect("every field is a member").offset
 }
 
 /// How a value is put into the area.
-pub(super) struct Put {
+pub(super) struct AreaWrite {
     /// The function of the fixed part is `ppt_put_` and this.
     pub what: &'static str,
     /// Bytes of an element of the array that it indexes.
@@ -86,7 +86,7 @@ pub(super) struct Put {
 }
 
 /// The same of an element of a field.
-pub(super) fn put(stored: Stored<'_>) -> Put {
+pub(super) fn put(stored: Stored<'_>) -> AreaWrite {
     let (what, unit) = match stored {
         Stored::Int(int) => of_int(int),
         Stored::Enum(it) => of_int(it.repr),
@@ -98,7 +98,7 @@ pub(super) fn put(stored: Stored<'_>) -> Put {
         Stored::Text { .. } => ("text", 1),
         Stored::Bytes { .. } => ("bytes", 1),
     };
-    Put { what, unit }
+    AreaWrite { what, unit }
 }
 
 fn of_int(int: Int) -> (&'static str, u32) {

@@ -124,9 +124,10 @@ fn of_frame(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut Generated
             .given()
             .filter(|field| field.name != interval.start.name && field.name != interval.end.name);
         let others: Vec<_> = others.collect();
-        let tags = others.iter().map(|it| format!("@param {} {}", it.name, about_field(it)));
+        let tags =
+            others.iter().map(|model| format!("@param {} {}", model.name, about_field(model)));
         doc("Writes the frame.", "", &tags.collect::<Vec<_>>(), out);
-        let arguments = others.iter().map(|it| format!("{}?: {}", it.name, hint(it)));
+        let arguments = others.iter().map(|model| format!("{}?: {}", model.name, hint(model)));
         out.line(&format!("end({}): void;", arguments.collect::<Vec<_>>().join(", ")));
         if !others.is_empty() {
             doc(&filled(), "", &[], out);

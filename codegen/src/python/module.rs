@@ -1,7 +1,7 @@
 //! `STEM_python.c`: tables of what the frames are, a function or two for each, and the module.
 
 use ppt_frame_dsl::Stored;
-use ppt_frame_dsl::metric::{Metric, Shape};
+use ppt_frame_dsl::metric::{Metric, MetricShape};
 use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::Edge;
 
@@ -114,7 +114,8 @@ fn table(model: &BufferModel<'_>, of: OfHalf<'_, '_>, first: usize, out: &mut Ge
     out.close("};");
     out.blank();
     let edges = frame.interval();
-    for (edge, field) in edges.iter().flat_map(|it| [(Edge::Start, it.start), (Edge::End, it.end)])
+    for (edge, field) in
+        edges.iter().flat_map(|edge| [(Edge::Start, edge.start), (Edge::End, edge.end)])
     {
         let stamp = model.stamp_of(field);
         out.open(&format!("static void pptpy_{}_{name}(void *frame) {{", word(edge)));
@@ -230,9 +231,9 @@ fn add(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {
     out.line("    Py_RETURN_NONE;");
     out.line(&format!("{ty} {value} = 0;"));
     let setter = match shape {
-        Shape::Counter => "u64",
-        Shape::UpDownCounter | Shape::Exponential => "i64",
-        Shape::Linear { .. } => "u32",
+        MetricShape::Counter => "u64",
+        MetricShape::UpDownCounter | MetricShape::Exponential => "i64",
+        MetricShape::Linear { .. } => "u32",
     };
     let place = string(&format!("{name} ({})", shape.ty()));
     out.line(&format!("if (pptpy_{setter}(given, &{value}, sizeof {value}, {place}) != 0)"));

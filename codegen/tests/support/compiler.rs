@@ -51,8 +51,8 @@ pub enum Dialect {
 impl Compiler {
     /// gcc, which the tests need, and clang, which they would like.
     pub fn all() -> Vec<Compiler> {
-        let there = |it: &Compiler| {
-            [it.c, it.cpp].iter().all(|name| {
+        let there = |compiler: &Compiler| {
+            [compiler.c, compiler.cpp].iter().all(|name| {
                 let found = Command::new(name).arg("--version").output();
                 found.is_ok_and(|output| output.status.success())
             })

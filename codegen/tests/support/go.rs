@@ -63,7 +63,8 @@ pub fn go(folder: &Path, arguments: &[&str]) -> Command {
 /// What it printed on stdout.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
-    let [said, errors] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+    let [said, errors] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert!(output.status.success(), "{command:?}:\n{said}{errors}");
     said
 }

@@ -17,7 +17,7 @@ impl Jdk {
         let home = std::env::var_os("JAVA_HOME").map(PathBuf::from).or_else(|| {
             let path = std::env::var_os("PATH")?;
             let javac = std::env::split_paths(&path).map(|folder| folder.join("javac"));
-            let javac = javac.filter_map(|it| fs::canonicalize(it).ok()).next()?;
+            let javac = javac.filter_map(|path| fs::canonicalize(path).ok()).next()?;
             Some(javac.parent()?.parent()?.to_owned())
         });
         let home = home.filter(|home| home.join("include/jni.h").exists());
@@ -65,7 +65,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         let path = found.unwrap().path();
         if path.is_dir() {
             sources.extend(self::sources(&path));
-        } else if path.extension().is_some_and(|it| it == "java") {
+        } else if path.extension().is_some_and(|extension| extension == "java") {
             sources.push(path);
         }
     }

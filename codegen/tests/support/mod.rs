@@ -102,7 +102,7 @@ impl Generated {
         let name = path.file_name().unwrap().to_str().unwrap();
         let source = fs::read_to_string(path).unwrap();
         let mut generated = Generated::new(&source, name, Language::Java);
-        let is_class = |it: &mut GeneratedFile| it.name.ends_with(".java");
+        let is_class = |file: &mut GeneratedFile| file.name.ends_with(".java");
         let mut text = String::new();
         for class in generated.outputs.extract_if(.., is_class) {
             text += &format!("// ---- {} ----\n{}\n", class.name, class.text);
@@ -118,7 +118,7 @@ impl Generated {
         let source = fs::read_to_string(path).unwrap();
         let mut generated = Generated::new(&source, name, Language::Node);
         let of_c = [".h", ".c"];
-        let is_more = |it: &mut GeneratedFile| !of_c.iter().any(|end| it.name.ends_with(end));
+        let is_more = |file: &mut GeneratedFile| !of_c.iter().any(|end| file.name.ends_with(end));
         let mut text = String::new();
         for file in generated.outputs.extract_if(.., is_more) {
             text += &format!("// ---- {} ----\n{}\n", file.name, file.text);
@@ -133,13 +133,13 @@ impl Generated {
         let name = path.file_name().unwrap().to_str().unwrap();
         let source = fs::read_to_string(path).unwrap();
         let mut generated = Generated::new(&source, name, Language::Go);
-        let is_more = |it: &mut GeneratedFile| it.name.starts_with("frames");
+        let is_more = |file: &mut GeneratedFile| file.name.starts_with("frames");
         let mut text = String::new();
         for file in generated.outputs.extract_if(.., is_more) {
             text += &format!("// ---- {} ----\n{}\n", file.name, file.text);
         }
         // C's source is that of C, but for a line, which keeps it from Go without cgo.
-        for file in generated.outputs.iter_mut().filter(|it| it.name.ends_with(".c")) {
+        for file in generated.outputs.iter_mut().filter(|output| output.name.ends_with(".c")) {
             assert_eq!(file.text.matches("*/\n\n//go:build cgo\n\n").count(), 1);
             file.text = file.text.replacen("\n//go:build cgo\n\n", "", 1);
         }
@@ -158,7 +158,7 @@ impl Generated {
 
     fn text(&self, extension: &str) -> &str {
         let name = format!("{}.{extension}", self.stem);
-        &self.outputs.iter().find(|it| it.name == name).expect("generated").text
+        &self.outputs.iter().find(|output| output.name == name).expect("generated").text
     }
 
     /// The linker's name of `name`.

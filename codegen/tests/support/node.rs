@@ -16,9 +16,9 @@ impl Node {
     pub fn find() -> Option<Node> {
         let path = std::env::var_os("PATH")?;
         let found = std::env::split_paths(&path).map(|folder| folder.join("node"));
-        let found = found.filter_map(|it| fs::canonicalize(it).ok()).next();
-        let include = found.and_then(|it| Some(it.parent()?.parent()?.join("include/node")));
-        let include = include.filter(|it| it.join("node_api.h").exists());
+        let found = found.filter_map(|path| fs::canonicalize(path).ok()).next();
+        let include = found.and_then(|found| Some(found.parent()?.parent()?.join("include/node")));
+        let include = include.filter(|include| include.join("node_api.h").exists());
         if include.is_none() {
             println!("Node is skipped: there is no node with node_api.h");
         }

@@ -22,7 +22,7 @@ pub fn check(texts: &[(String, String)]) -> Result<(), String> {
         ppt_codegen::write_outputs(folder.path(), &outputs).unwrap();
         writeln!(program, "include!(\"{}\");", outputs[0].name).unwrap();
         let frames_of = compiled.schema.frames.iter().enumerate();
-        for (id, frame) in frames_of.filter(|it| !it.1.is_hidden()) {
+        for (id, frame) in frames_of.filter(|entry| !entry.1.is_hidden()) {
             check_frame(&compiled.schema, number, id, frame, &mut program);
             writeln!(calls, "    check_{number}_{id}();").unwrap();
             frames += 1;
@@ -120,13 +120,13 @@ fn check_frame(schema: &Schema, number: usize, id: usize, frame: &Frame, text: &
         )
         .unwrap();
         let all: Vec<_> = super::user::given(frame, verb).map(value).collect();
-        let block: String = all.iter().map(|it| format!("f.{it}; ")).collect();
+        let block: String = all.iter().map(|text| format!("f.{text}; ")).collect();
         for field in frame.fields.iter().filter(|field| field.is_own()) {
             let value = match &field.ty {
                 FieldType::Enum { name } => {
                     let values = &schema.enum_named(name).unwrap().values;
                     // Of a chain the last step.
-                    let named = values.iter().find(|it| it.0 == *verb).or(values.last());
+                    let named = values.iter().find(|value| value.0 == *verb).or(values.last());
                     format!("{}u8", named.unwrap().1)
                 }
                 _ => "writer::STAMP".into(),

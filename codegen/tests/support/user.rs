@@ -62,7 +62,8 @@ fn macro_form(schema: &Schema, frame: &Frame, text: &mut String) {
         text.push_str("    }\n");
     }
     for verb in frame.verbs() {
-        let step = steps(schema, frame).map(|it| format!("{}_{it}", frame_prefix(schema, frame)));
+        let step =
+            steps(schema, frame).map(|step| format!("{}_{step}", frame_prefix(schema, frame)));
         let step = step.unwrap_or_default();
         writeln!(text, "    ppt_{verb}_{}_frame({step});", frame.name).unwrap();
     }

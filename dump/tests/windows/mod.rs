@@ -7,8 +7,8 @@ use ppt_capture::frame_dsl::schema::{
     Clock, Extra, Field, FieldType, Frame, STAMP_IS_MONOTONIC, Schema,
 };
 use ppt_capture::{
-    Capture, CaptureWriter, Cause, Chunk, ClockId, ClockReading, ClockTable, Codec, End, EndReason,
-    FileHeader, FramesHead, Gap, Item, Lost, Packer, Process, Segment, Source,
+    Capture, CaptureItem, CaptureWriter, Cause, Chunk, ClockId, ClockReading, ClockTable, Codec,
+    End, EndReason, FileHeader, FramesHead, Gap, Lost, Packer, Process, Segment, Source,
 };
 use proptest::prelude::*;
 
@@ -174,7 +174,7 @@ impl CaptureModel {
             ring: 0,
             lost: 0,
             times: times.to_vec(),
-            drained: times.last().map(|&it| if let FrameTime::At(it) = it { it } else { 0 }),
+            drained: times.last().map(|&time| if let FrameTime::At(at) = time { at } else { 0 }),
             stated: true,
             packed: false,
         };
@@ -239,7 +239,7 @@ impl CaptureModel {
             let next = next.entry((part.source, part.ring)).or_insert(1);
             let first_seq = *next + part.lost;
             *next = first_seq + part.times.len() as u64;
-            let mono = part.drained.map_or(0, |it| MONO.checked_add_signed(it).unwrap());
+            let mono = part.drained.map_or(0, |drained| MONO.checked_add_signed(drained).unwrap());
             let words: Vec<u64> = part
                 .times
                 .iter()
@@ -283,7 +283,7 @@ impl CaptureModel {
                     &packer.pack(&payload),
                 )
                 .unwrap();
-            while part.drained.is_some_and(|it| it > second * SECOND) {
+            while part.drained.is_some_and(|drained| drained > second * SECOND) {
                 writer.clock(&readings(second, clocks)).unwrap();
                 second += 1;
             }
@@ -304,14 +304,15 @@ impl CaptureModel {
         let mut survey = Capture::survey(path).unwrap().unwrap();
         let mut clocks = ClockTable::default();
         while let Some(item) = survey.read().unwrap() {
-            if let Item::Chunk(Chunk::Clock(readings)) = item {
+            if let CaptureItem::Chunk(Chunk::Clock(readings)) = item {
                 clocks.add(&readings);
             }
         }
         let header = survey.header();
-        let by_header =
-            header.map(|it| i128::from(it.created_realtime_ns) - i128::from(it.created_mono_ns));
-        let mut sources = survey.sources().map(|it| it.id);
+        let by_header = header.map(|header| {
+            i128::from(header.created_realtime_ns) - i128::from(header.created_mono_ns)
+        });
+        let mut sources = survey.sources().map(|source| source.id);
         let sole = sources.next().filter(|_| sources.next().is_none());
         CaptureModel { offset: clocks.epoch_offset().or(by_header), sole, ..self.clone() }
     }
@@ -416,7 +417,7 @@ impl Arbitrary for Damage {
 
     fn arbitrary_with((): ()) -> Self::Strategy {
         let at = any::<prop::sample::Index>;
-        let blocks = || (1usize..20).prop_map(|it| it * 64);
+        let blocks = || (1usize..20).prop_map(|index| index * 64);
         prop_oneof![
             at().prop_map(Damage::Cut),
             (at(), 0u8..8).prop_map(|(at, bit)| Damage::Flip(at, bit)),

@@ -1,6 +1,6 @@
 //! Warnings about text that is allowed but probably a mistake.
 
-use super::frames::Places;
+use super::frames::FramePlaces;
 use super::options;
 use ppt_text::nearest;
 
@@ -39,7 +39,7 @@ pub(super) fn allowed(file: &FrameFile, sink: &mut DiagnosticSink) {
 pub(super) fn buffer(
     file: &FrameFile,
     schema: &Schema,
-    places: &[Places],
+    places: &[FramePlaces],
     sink: &mut DiagnosticSink,
 ) {
     uneven(schema, places, sink);
@@ -53,7 +53,7 @@ pub(super) fn buffer(
 }
 
 /// Checks the unused room: all frames of a buffer have slots of one size.
-fn uneven(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
+fn uneven(schema: &Schema, places: &[FramePlaces], sink: &mut DiagnosticSink) {
     let wasteful = |frame: &Frame| {
         frame.size < schema.stride / UNEVEN && schema.stride - frame.size >= UNUSED_BYTES
     };
@@ -78,7 +78,7 @@ fn uneven(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
 }
 
 /// Checks for a frame without a time among frames that have one.
-fn timeless(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
+fn timeless(schema: &Schema, places: &[FramePlaces], sink: &mut DiagnosticSink) {
     let timed = |frame: &Frame| frame.fields.iter().any(|field| field.ty.is_time());
     if !schema.frames.iter().any(timed) {
         return;

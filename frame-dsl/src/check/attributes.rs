@@ -7,7 +7,7 @@ use super::options::{self, ChosenClock};
 use ppt_text::nearest;
 
 use crate::ast;
-use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::mistake::{Mistake, NameKind};
 use crate::role::{IN, OUT, SpanHalf};
 use crate::schema::Attribute;
@@ -21,18 +21,18 @@ const KNOWN: [&str; 17] = [
 #[derive(Default)]
 pub(super) struct FieldAttributes {
     /// The span of `@at`.
-    pub at: Option<Span>,
+    pub at: Option<SourceRange>,
     /// The span of `@key`.
-    pub key: Option<Span>,
+    pub key: Option<SourceRange>,
     /// The span of `@raw`.
-    pub raw: Option<Span>,
+    pub raw: Option<SourceRange>,
     /// `@in(…)` and `@out(…)`.
     pub sides: Vec<PointSide>,
     /// `@begin` and `@end`, with their spans.
-    pub halves: Vec<(SpanHalf, Span)>,
+    pub halves: Vec<(SpanHalf, SourceRange)>,
     pub unit: String,
     /// `@clock(…)` with its span.
-    pub clock: Option<(ChosenClock, Span)>,
+    pub clock: Option<(ChosenClock, SourceRange)>,
     /// All attributes, as kept in the schema.
     pub kept: Vec<Attribute>,
 }
@@ -42,9 +42,9 @@ pub(super) struct FieldAttributes {
 pub(super) struct PointSide {
     /// Key in JSON, and name of the attribute.
     pub key: &'static str,
-    pub ty: ast::Word,
+    pub ty: ast::SourceWord,
     /// From `@` to the closing bracket.
-    pub place: Span,
+    pub place: SourceRange,
 }
 
 /// The attributes of a field.
@@ -159,7 +159,7 @@ fn side(
     };
     names::check(NameKind::HashType, ty, sink);
     // If it is given twice, the first counts.
-    if said.sides.iter().all(|it| it.key != key) {
+    if said.sides.iter().all(|side| side.key != key) {
         said.sides.push(PointSide { key, ty: ty.clone(), place: attribute.span.clone() });
     }
 }
@@ -196,7 +196,7 @@ fn group(attribute: &ast::Attribute, sink: &mut DiagnosticSink) {
     }
 }
 
-fn only_argument(attribute: &ast::Attribute) -> Option<&ast::Word> {
+fn only_argument(attribute: &ast::Attribute) -> Option<&ast::SourceWord> {
     match attribute.arguments.as_slice() {
         [one] => Some(&one.word),
         _ => None,

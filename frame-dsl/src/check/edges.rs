@@ -6,8 +6,8 @@ use super::frames::Draft;
 use super::names;
 use ppt_text::nearest;
 
-use crate::ast::{self, EdgeEnd, FrameFile, Word};
-use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::ast::{self, EdgeEnd, FrameFile, SourceWord};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::edge::{self, EDGES, Edge, MAX_EDGES, Policy};
 use crate::mistake::{DurationFault, Mistake, NameKind};
 use crate::role::{IN, OUT, POINT};
@@ -41,10 +41,10 @@ pub(super) fn of_buffer(
     sink: &mut DiagnosticSink,
 ) -> Vec<Edge> {
     let edges = edges(file, Some(buffer), sink);
-    for it in file.edges.iter().take(MAX_EDGES) {
-        let [from, to] = [&it.from, &it.to].map(|end| own(end, file, buffer, drafts, sink));
+    for edge in file.edges.iter().take(MAX_EDGES) {
+        let [from, to] = [&edge.from, &edge.to].map(|end| own(end, file, buffer, drafts, sink));
         if let (Some(from), Some(to)) = (from, to) {
-            never_matches(it, from, to, sink);
+            never_matches(edge, from, to, sink);
         }
     }
     edges
@@ -55,34 +55,34 @@ fn edges(file: &FrameFile, buffer: Option<&str>, sink: &mut DiagnosticSink) -> V
         let mistake = Mistake::TooManyEdges { count: file.edges.len() };
         sink.report(first.span.clone(), mistake);
     }
-    let mut declared: HashMap<_, (Edge, &Span)> = HashMap::new();
+    let mut declared: HashMap<_, (Edge, &SourceRange)> = HashMap::new();
     let mut edges = Vec::new();
-    for it in file.edges.iter().take(MAX_EDGES) {
-        for word in [&it.from, &it.to].into_iter().flat_map(end_words) {
+    for decl in file.edges.iter().take(MAX_EDGES) {
+        for word in [&decl.from, &decl.to].into_iter().flat_map(end_words) {
             // Names of other programs can only be checked for their length.
             if word.span.len() > MAX_NAME_BYTES {
                 names::check(NameKind::Frame, word, sink);
             }
         }
-        let within = it.within.as_ref().and_then(|word| duration(word, sink));
-        let policy = it.policy.as_ref().and_then(|word| policy(word, sink));
-        let [from, to] = [&it.from, &it.to].map(text);
+        let within = decl.within.as_ref().and_then(|word| duration(word, sink));
+        let policy = decl.policy.as_ref().and_then(|word| policy(word, sink));
+        let [from, to] = [&decl.from, &decl.to].map(text);
         let edge = Edge { from, to, within, policy: policy.unwrap_or_default() };
-        let ends = [&it.from, &it.to].map(|end| unqualified(end, buffer));
+        let ends = [&decl.from, &decl.to].map(|end| unqualified(end, buffer));
         let Some((first, place)) = declared.get(&ends) else {
-            declared.insert(ends, (edge.clone(), &it.span));
+            declared.insert(ends, (edge.clone(), &decl.span));
             edges.push(edge);
             continue;
         };
         let note = DiagnosticNote { span: (*place).clone(), label: "first given here".to_owned() };
         let same = (first.within, first.policy) == (edge.within, edge.policy);
         let mistake = Mistake::EdgeTwice { from: edge.from, to: edge.to, same };
-        sink.report_with(it.span.clone(), mistake, [note]);
+        sink.report_with(decl.span.clone(), mistake, [note]);
     }
     edges
 }
 
-fn end_words(end: &EdgeEnd) -> impl Iterator<Item = &Word> {
+fn end_words(end: &EdgeEnd) -> impl Iterator<Item = &SourceWord> {
     end.buffer.iter().chain([&end.frame])
 }
 
@@ -97,7 +97,7 @@ fn text(end: &EdgeEnd) -> String {
 /// The names of an end, without the name of the file's own buffer.
 fn unqualified<'a>(end: &'a EdgeEnd, own: Option<&str>) -> (Option<&'a str>, &'a str) {
     let buffer = end.buffer.as_ref().map(|word| word.text.as_str());
-    (buffer.filter(|it| Some(*it) != own), &end.frame.text)
+    (buffer.filter(|buffer| Some(*buffer) != own), &end.frame.text)
 }
 
 /// The point of this file that an end names.
@@ -109,7 +109,7 @@ fn own<'a>(
     sink: &mut DiagnosticSink,
 ) -> Option<&'a Draft> {
     let (None, name) = unqualified(end, Some(buffer)) else { return None };
-    if let Some(draft) = drafts.iter().find(|it| it.frame.name == name) {
+    if let Some(draft) = drafts.iter().find(|draft| draft.frame.name == name) {
         if draft.frame.kind != POINT {
             let note =
                 DiagnosticNote { span: draft.places.name.clone(), label: "the frame".to_owned() };
@@ -121,8 +121,8 @@ fn own<'a>(
     }
     // An end without a buffer may be of another program, and a frame with mistakes may have no
     // draft.
-    let frames = || file.frames.iter().map(|it| it.name.text.as_str());
-    if end.buffer.is_some() && !file.damaged && !frames().any(|it| it == name) {
+    let frames = || file.frames.iter().map(|frame| frame.name.text.as_str());
+    if end.buffer.is_some() && !file.damaged && !frames().any(|frame| frame == name) {
         let suggestion = if sink.is_full() { None } else { nearest(name, frames()) };
         let mistake = Mistake::NoSuchPoint {
             buffer: buffer.to_owned(),
@@ -136,7 +136,7 @@ fn own<'a>(
 
 /// Checks that values of one hash type have one length. Otherwise they never match.
 pub(super) fn widths(drafts: &[Draft], sink: &mut DiagnosticSink) {
-    let mut first: HashMap<&str, (&FieldType, &Span)> = HashMap::new();
+    let mut first: HashMap<&str, (&FieldType, &SourceRange)> = HashMap::new();
     for Draft { frame, places, .. } in drafts {
         for (field, place) in frame.fields.iter().zip(&places.fields) {
             let types = [IN, OUT].into_iter().filter_map(|key| field.extra.get(key)?.as_str());
@@ -156,7 +156,7 @@ pub(super) fn widths(drafts: &[Draft], sink: &mut DiagnosticSink) {
 }
 
 /// Reports an edge whose source has no outgoing identity type that the target takes in.
-fn never_matches(it: &ast::EdgeDecl, from: &Draft, to: &Draft, sink: &mut DiagnosticSink) {
+fn never_matches(decl: &ast::EdgeDecl, from: &Draft, to: &Draft, sink: &mut DiagnosticSink) {
     // Points with mistakes have no sides.
     let (Some(first), Some(second)) = (from.frame.point(), to.frame.point()) else { return };
     let outs = if first.implied() { &first.ins } else { &first.outs };
@@ -170,10 +170,10 @@ fn never_matches(it: &ast::EdgeDecl, from: &Draft, to: &Draft, sink: &mut Diagno
         out: types(outs),
         ins: types(&second.ins),
     };
-    sink.report(it.from.span.start..it.to.span.end, mistake);
+    sink.report(decl.from.span.start..decl.to.span.end, mistake);
 }
 
-fn policy(word: &Word, sink: &mut DiagnosticSink) -> Option<Policy> {
+fn policy(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<Policy> {
     let known = Policy::of_word(&word.text);
     if known.is_none() {
         let suggestion = nearest(&word.text, Policy::ALL.map(Policy::word));
@@ -183,7 +183,7 @@ fn policy(word: &Word, sink: &mut DiagnosticSink) -> Option<Policy> {
     known
 }
 
-fn duration(word: &Word, sink: &mut DiagnosticSink) -> Option<u64> {
+fn duration(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<u64> {
     match nanoseconds(&word.text) {
         Ok(within) => Some(within),
         Err(fault) => {
@@ -199,7 +199,7 @@ fn nanoseconds(text: &str) -> Result<u64, DurationFault> {
     let unit = text.find(|c: char| c.is_ascii_alphabetic() || c == '_').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit);
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
-    let is_digits = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit());
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !is_digits(whole) || !is_digits(part) {
         return Err(DurationFault::Malformed);
     }
@@ -210,7 +210,7 @@ fn nanoseconds(text: &str) -> Result<u64, DurationFault> {
         });
     };
     let scale = 10u128.checked_pow(part.len() as u32).ok_or(DurationFault::Malformed)?;
-    let digits = |it: &str| it.parse::<u128>().map_err(|_| DurationFault::TooLong);
+    let digits = |text: &str| text.parse::<u128>().map_err(|_| DurationFault::TooLong);
     let total = digits(whole)?.checked_mul(each.into()).ok_or(DurationFault::TooLong)?;
     let rest = digits(part)?.checked_mul(each.into()).ok_or(DurationFault::Malformed)?;
     match total + rest / scale {

@@ -6,7 +6,7 @@ use super::{names, number};
 use ppt_text::nearest;
 
 use crate::ast::{self, FrameFile};
-use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::foreign_types::from_elsewhere;
 use crate::mistake::{Mistake, NameKind};
 use crate::schema::{Enum, Extra, Int, MAX_ENUMS, MAX_VALUES};
@@ -17,8 +17,8 @@ pub(super) fn count(file: &FrameFile, own: usize, sink: &mut DiagnosticSink) {
     let count = file.enums.len() + own;
     if count > MAX_ENUMS {
         let first = file.enums.get(MAX_ENUMS).map(|it| &it.name);
-        let place = first.or(file.frames.last().map(|it| &it.name));
-        let place = place.map_or(file.end..file.end, |it| it.span.clone());
+        let place = first.or(file.frames.last().map(|frame| &frame.name));
+        let place = place.map_or(file.end..file.end, |place| place.span.clone());
         sink.report(place, Mistake::TooManyEnums { count, own });
     }
 }
@@ -82,7 +82,7 @@ fn integer(it: &ast::Enum, sink: &mut DiagnosticSink) -> Int {
 fn values(it: &ast::Enum, repr: Int, sink: &mut DiagnosticSink) -> Vec<(String, i128)> {
     let (least, most) = repr.range();
     let mut declared = names::Declared::default();
-    let mut by_value: HashMap<i128, (&str, Span)> = HashMap::new();
+    let mut by_value: HashMap<i128, (&str, SourceRange)> = HashMap::new();
     let mut values = Vec::new();
     let mut next = 0;
     for value in it.values.iter().take(MAX_VALUES) {

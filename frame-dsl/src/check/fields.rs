@@ -7,8 +7,8 @@ use super::number;
 use super::options::{ChosenClock, TimeMeaning};
 use ppt_text::nearest;
 
-use crate::ast::{self, FrameFile, Word};
-use crate::diagnostic::{DiagnosticSink, Span};
+use crate::ast::{self, FrameFile, SourceWord};
+use crate::diagnostic::{DiagnosticSink, SourceRange};
 use crate::foreign_types::from_elsewhere;
 use crate::mistake::Mistake;
 use crate::reserved::LATER;
@@ -30,15 +30,15 @@ pub(super) struct Types<'a> {
 /// A field without an offset, and its spans.
 pub(super) struct DraftField {
     pub field: Field,
-    pub place: Span,
+    pub place: SourceRange,
     /// The span of its `@at`.
-    pub at: Option<Span>,
+    pub at: Option<SourceRange>,
     /// The span of its `@key`.
-    pub key: Option<Span>,
+    pub key: Option<SourceRange>,
     /// Its `@in` and `@out`.
     pub sides: Vec<PointSide>,
     /// Its `@begin` and `@end`.
-    pub halves: Vec<(SpanHalf, Span)>,
+    pub halves: Vec<(SpanHalf, SourceRange)>,
 }
 
 impl<'a> Types<'a> {
@@ -123,7 +123,7 @@ impl<'a> Types<'a> {
         Some((ty, length))
     }
 
-    fn unknown(&self, word: &Word, sink: &mut DiagnosticSink) {
+    fn unknown(&self, word: &SourceWord, sink: &mut DiagnosticSink) {
         let text = word.text.as_str();
         if self.lost.contains(text) {
             return;
@@ -147,7 +147,7 @@ impl<'a> Types<'a> {
 }
 
 /// The number in brackets.
-fn length(word: &Word, sink: &mut DiagnosticSink) -> Option<u32> {
+fn length(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<u32> {
     let length = number::value(word, sink)?;
     match u32::try_from(length) {
         Ok(length @ 1..=MAX_FRAME_BYTES) => Some(length),

@@ -10,7 +10,7 @@ use super::names::{self, Declared};
 use super::options::TimeMeaning;
 use super::points;
 use crate::ast::{self, FrameFile};
-use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::mistake::{Mistake, NameKind};
 use crate::schema::{Edge, Field, Frame, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, Schema};
 
@@ -22,15 +22,15 @@ const MANY_STAMPS: usize = 3;
 /// A frame without offsets.
 pub(super) struct Draft {
     pub frame: Frame,
-    pub places: Places,
+    pub places: FramePlaces,
     /// The enum of the field that ppt adds to it.
     pub own: Option<OwnEnum>,
 }
 
 /// The spans of a frame and its fields in the file.
-pub(super) struct Places {
-    pub name: Span,
-    pub fields: Vec<Span>,
+pub(super) struct FramePlaces {
+    pub name: SourceRange,
+    pub fields: Vec<SourceRange>,
 }
 
 /// The frames of a file. A name that is declared twice appears once.
@@ -93,7 +93,7 @@ fn draft(frame: &ast::FrameDecl, types: &Types<'_>, sink: &mut DiagnosticSink) -
     let extra = said.as_ref().map(kinds::RoleAttribute::extra).unwrap_or_default();
     Some(Draft {
         frame: Frame { name, kind, size: 0, fields, doc, attributes, extra },
-        places: Places { name: frame.name.span.clone(), fields: places },
+        places: FramePlaces { name: frame.name.span.clone(), fields: places },
         own,
     })
 }
@@ -122,12 +122,12 @@ fn names_are_distinct(fields: &mut Vec<DraftField>, sink: &mut DiagnosticSink) {
 /// Marks the field that gives the frame its time: the one with `@at`, or else the end of the last
 /// time interval, or else the last time. CPU time does not qualify.
 fn place_in_time(fields: &mut [DraftField], sink: &mut DiagnosticSink) {
-    let marked: Vec<(usize, Span)> = fields
+    let marked: Vec<(usize, SourceRange)> = fields
         .iter()
         .enumerate()
         .filter_map(|(index, draft)| draft.at.clone().map(|place| (index, place)))
         .collect();
-    let mut chosen: Option<&(usize, Span)> = None;
+    let mut chosen: Option<&(usize, SourceRange)> = None;
     for one in &marked {
         if let Some(mistake) = not_in_time(&fields[one.0].field) {
             sink.report(one.1.clone(), mistake);
@@ -141,7 +141,8 @@ fn place_in_time(fields: &mut [DraftField], sink: &mut DiagnosticSink) {
     let last = |fits: &dyn Fn(&Field) -> bool| {
         fields.iter().rposition(|draft| not_in_time(&draft.field).is_none() && fits(&draft.field))
     };
-    let is_end = |field: &Field| field.interval.as_ref().is_some_and(|it| it.edge == Edge::End);
+    let is_end =
+        |field: &Field| field.interval.as_ref().is_some_and(|interval| interval.edge == Edge::End);
     let at = match chosen {
         Some((index, _)) => Some(*index),
         None => last(&is_end).or_else(|| last(&|_| true)),
@@ -164,7 +165,7 @@ fn not_in_time(field: &Field) -> Option<Mistake> {
 }
 
 /// Checks the size of frames: more than [`MAX_FRAME_BYTES`] is an error, more than usual a hint.
-pub(super) fn sizes(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
+pub(super) fn sizes(schema: &Schema, places: &[FramePlaces], sink: &mut DiagnosticSink) {
     for (frame, place) in schema.frames.iter().zip(places) {
         let (name, bytes) = (frame.name.clone(), frame.size);
         if bytes > MAX_FRAME_BYTES {
@@ -181,11 +182,11 @@ pub(super) fn sizes(schema: &Schema, places: &[Places], sink: &mut DiagnosticSin
 
 /// Reading system clocks several times costs more than writing the frame. Fields with an explicit
 /// clock (`@clock`) do not count.
-pub(super) fn stamps(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
+pub(super) fn stamps(schema: &Schema, places: &[FramePlaces], sink: &mut DiagnosticSink) {
     let by_system = |field: &&Field| {
         field.ty.clock().is_some_and(|clock| !clock.is_cpu())
             && field.array.is_none()
-            && !field.attributes.iter().any(|it| it.name == "clock")
+            && !field.attributes.iter().any(|attribute| attribute.name == "clock")
     };
     for (frame, place) in schema.frames.iter().zip(places) {
         let stamps = frame.fields.iter().filter(by_system).count();

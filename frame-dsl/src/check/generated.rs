@@ -14,7 +14,7 @@ use super::frames::Draft;
 use super::kinds::OwnEnum;
 use super::names;
 use crate::ast::FrameFile;
-use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::language::Language;
 use crate::metric::Metric;
 use crate::mistake::{Mistake, NameKind};
@@ -26,7 +26,7 @@ pub(super) fn distinct(
     buffer: &str,
     file: &FrameFile,
     drafts: &[Draft],
-    metrics: &[(Metric, Span)],
+    metrics: &[(Metric, SourceRange)],
     sink: &mut DiagnosticSink,
 ) {
     let has_c = sink.languages().iter().any(|language| language.has_c_headers());
@@ -59,7 +59,7 @@ fn c_names_of_all<'a>(
     buffer: &str,
     file: &'a FrameFile,
     drafts: &'a [Draft],
-    metrics: &'a [(Metric, Span)],
+    metrics: &'a [(Metric, SourceRange)],
 ) -> Vec<Generated<'a>> {
     let mut c = c_names(buffer, file, drafts);
     c.extend(metrics.iter().flat_map(metric_macros));
@@ -69,7 +69,7 @@ fn c_names_of_all<'a>(
 fn clashes_of_rust(
     file: &FrameFile,
     drafts: &[Draft],
-    metrics: &[(Metric, Span)],
+    metrics: &[(Metric, SourceRange)],
     clashes: &mut Clashes<'_>,
 ) {
     let mut types = types(file, drafts);
@@ -116,7 +116,7 @@ fn c_names<'a>(buffer: &str, file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Ge
             }
         }
         let fields = frame.fields.iter().zip(&places.fields);
-        for (field, place) in fields.filter(|it| !it.0.is_own()) {
+        for (field, place) in fields.filter(|field| !field.0.is_own()) {
             let of = format!("`{}` of frame `{}`", field.name, frame.name);
             if field.is_stamped() {
                 add(stamp_macro(&frame.name, &field.name), of.clone(), &field.name, place);
@@ -138,14 +138,14 @@ fn c_names<'a>(buffer: &str, file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Ge
     names
 }
 
-fn metric_macros((metric, place): &(Metric, Span)) -> [Generated<'_>; 2] {
+fn metric_macros((metric, place): &(Metric, SourceRange)) -> [Generated<'_>; 2] {
     let Metric { name, shape, .. } = metric;
     let macros = [block_macro(shape.verb(), name), claim_macro(shape.kind(), name)];
     let of = format!("{} `{name}`", shape.kind());
     macros.map(|generated| Generated { name: generated, of: of.clone(), declared: name, place })
 }
 
-fn metric_type((metric, place): &(Metric, Span)) -> Generated<'_> {
+fn metric_type((metric, place): &(Metric, SourceRange)) -> Generated<'_> {
     Generated {
         name: upper_camel(&metric.name),
         of: format!("{} `{}`", metric.shape.kind(), metric.name),
@@ -158,13 +158,13 @@ fn metric_type((metric, place): &(Metric, Span)) -> Generated<'_> {
 fn exports<'a>(
     file: &'a FrameFile,
     drafts: &'a [Draft],
-    metrics: &'a [(Metric, Span)],
+    metrics: &'a [(Metric, SourceRange)],
 ) -> Vec<Generated<'a>> {
     let mut exports = types(file, drafts);
     exports.extend(metrics.iter().map(metric_type));
-    for it in &mut exports {
-        if !it.of.starts_with(OF_PPT) {
-            it.name = it.declared.to_owned();
+    for export in &mut exports {
+        if !export.of.starts_with(OF_PPT) {
+            export.name = export.declared.to_owned();
         }
     }
     exports

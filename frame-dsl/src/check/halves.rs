@@ -19,7 +19,7 @@ pub(super) fn halves(
         // The fields of an interval have one span.
         let is_first = field.interval.as_ref().is_none_or(|interval| interval.edge == Edge::Start);
         let name = half.word();
-        let said = |span: &crate::diagnostic::Span, label: &str| {
+        let said = |span: &crate::diagnostic::SourceRange, label: &str| {
             Some(DiagnosticNote { span: span.clone(), label: label.to_owned() })
         };
         let (mistake, note) = match (kind, rest, key, at) {

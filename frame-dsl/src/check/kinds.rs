@@ -6,8 +6,8 @@ use super::fields::DraftField;
 use super::names;
 use ppt_text::nearest;
 
-use crate::ast::{self, Word};
-use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::ast::{self, SourceWord};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::mistake::{Mistake, NameKind};
 use crate::names::mark_enum;
 use crate::role::{
@@ -23,7 +23,7 @@ const POINT_FORM: &str = "@point";
 pub(super) struct RoleAttribute {
     what: RoleKind,
     /// From `@` to the closing bracket.
-    place: Span,
+    place: SourceRange,
 }
 
 enum RoleKind {
@@ -32,15 +32,15 @@ enum RoleKind {
         fifo: bool,
     },
     /// Its steps.
-    Chain(Vec<Word>),
+    Chain(Vec<SourceWord>),
     Point,
 }
 
 /// An enum that no line of the file declares, and the origin of it and of its values.
 pub(super) struct OwnEnum {
     pub declared: Enum,
-    pub place: Span,
-    pub values: Vec<Span>,
+    pub place: SourceRange,
+    pub values: Vec<SourceRange>,
 }
 
 /// The content of `@span`, `@chain` or `@point`, if the frame has one. Invalid parts are treated as
@@ -49,10 +49,10 @@ pub(super) fn find_role_attribute(
     attributes: &[ast::Attribute],
     sink: &mut DiagnosticSink,
 ) -> Option<RoleAttribute> {
-    let named = |name: &str| attributes.iter().find(|it| it.name.text == name);
+    let named = |name: &str| attributes.iter().find(|attribute| attribute.name.text == name);
     let kinds: Vec<_> = [SPAN, CHAIN, POINT].into_iter().filter_map(named).collect();
-    let first = kinds.iter().min_by_key(|it| it.span.start)?;
-    for other in kinds.iter().filter(|it| it.span != first.span) {
+    let first = kinds.iter().min_by_key(|kind| kind.span.start)?;
+    for other in kinds.iter().filter(|kind| kind.span != first.span) {
         let note = DiagnosticNote { span: first.span.clone(), label: "one kind".to_owned() };
         sink.report_with(other.span.clone(), Mistake::TwoKinds, [note]);
     }
@@ -101,14 +101,14 @@ fn span_of(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> RoleKind {
 }
 
 /// The steps of a chain. Their names follow the rules for enum values.
-fn steps(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> Vec<Word> {
+fn steps(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> Vec<SourceWord> {
     let count = attribute.arguments.len();
     if count < 2 {
         wrong_form(attribute, CHAIN_FORM, sink);
     } else if count > MAX_VALUES {
         sink.report(attribute.span.clone(), Mistake::TooManySteps { count });
     }
-    let mut declared: HashMap<&str, Span> = HashMap::new();
+    let mut declared: HashMap<&str, SourceRange> = HashMap::new();
     let mut steps = Vec::new();
     for argument in attribute.arguments.iter().take(MAX_VALUES) {
         let word = &argument.word;
@@ -142,10 +142,10 @@ pub(super) fn keys(
     fields: &mut [DraftField],
     sink: &mut DiagnosticSink,
 ) {
-    let said = said.filter(|it| it.mark().is_some());
+    let said = said.filter(|attribute| attribute.mark().is_some());
     for DraftField { field, key, .. } in fields {
         let Some(place) = key.clone() else { continue };
-        let start = field.interval.as_ref().is_none_or(|it| it.edge == Edge::Start);
+        let start = field.interval.as_ref().is_none_or(|interval| interval.edge == Edge::Start);
         let mistake = match said {
             None => Mistake::KeyOfPlain { name: frame.name.text.clone() },
             Some(_) if field.interval.is_some() => Mistake::KeyType { what: "an interval" },
@@ -164,7 +164,9 @@ pub(super) fn keys(
             sink.report(place, mistake);
         }
     }
-    let is_key = |field: &ast::FieldDecl| field.attributes.iter().any(|it| it.name.text == "key");
+    let is_key = |field: &ast::FieldDecl| {
+        field.attributes.iter().any(|attribute| attribute.name.text == "key")
+    };
     if let Some(said) = said
         && !frame.damaged
         && !frame.fields.iter().any(is_key)
@@ -245,7 +247,11 @@ impl RoleAttribute {
 
 /// Reports the first rule that the name of a field breaks. If ppt adds a field with this name, the
 /// error states that, even if the name is reserved everywhere.
-pub(super) fn field_name(said: Option<&RoleAttribute>, word: &Word, sink: &mut DiagnosticSink) {
+pub(super) fn field_name(
+    said: Option<&RoleAttribute>,
+    word: &SourceWord,
+    sink: &mut DiagnosticSink,
+) {
     let adds = |said: &&RoleAttribute| {
         let mut own = said.mark().into_iter().chain([AT]);
         own.any(|own| own.eq_ignore_ascii_case(&word.text))

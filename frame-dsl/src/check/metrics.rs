@@ -1,15 +1,15 @@
 //! Counters and histograms, and the stand-in frame of a buffer without frames.
 
 use super::attributes;
-use super::frames::{Draft, Places};
+use super::frames::{Draft, FramePlaces};
 use super::names::{self, Declared};
 use super::number;
 use ppt_text::nearest;
 
-use crate::ast::{self, FrameFile, Word};
-use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::ast::{self, FrameFile, SourceWord};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::language::Language;
-use crate::metric::{self, HIDDEN, HIDDEN_FRAME, MAX_BUCKETS, MAX_METRICS, Metric, Shape};
+use crate::metric::{self, HIDDEN, HIDDEN_FRAME, MAX_BUCKETS, MAX_METRICS, Metric, MetricShape};
 use crate::mistake::{Mistake, NameKind};
 use crate::schema::{Extra, Field, FieldType, Frame};
 
@@ -18,38 +18,38 @@ const METHODS: [&str; 2] = ["add", "observe"];
 
 /// The metrics of a file, each with the span of its name. A name that is declared twice appears
 /// once.
-pub(super) fn metrics(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<(Metric, Span)> {
+pub(super) fn metrics(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<(Metric, SourceRange)> {
     if let Some(first) = file.metrics.get(MAX_METRICS) {
         let mistake = Mistake::TooManyMetrics { count: file.metrics.len() };
         sink.report(first.name.span.clone(), mistake);
     }
     let mut declared = Declared::default();
-    let mut metrics: Vec<(Metric, Span)> = Vec::new();
-    for it in file.metrics.iter().take(MAX_METRICS) {
-        let kind = kind(it);
-        name(file, it, kind, sink);
-        let said = attributes::of_metric(&it.attributes, sink);
-        let shape = shape(it, sink);
+    let mut metrics: Vec<(Metric, SourceRange)> = Vec::new();
+    for declaration in file.metrics.iter().take(MAX_METRICS) {
+        let kind = kind(declaration);
+        name(file, declaration, kind, sink);
+        let said = attributes::of_metric(&declaration.attributes, sink);
+        let shape = shape(declaration, sink);
         let Some(shape) = shape else { continue };
-        if !declared.insert(kind, &it.name.text, &it.name.span, sink) {
+        if !declared.insert(kind, &declaration.name.text, &declaration.name.span, sink) {
             continue;
         }
         let first = metrics.last().map_or(0, |(last, _)| last.cells.end);
         let metric = Metric {
-            name: it.name.text.clone(),
+            name: declaration.name.text.clone(),
             shape,
             unit: said.unit,
-            doc: it.doc.clone(),
+            doc: declaration.doc.clone(),
             attributes: said.kept,
             cells: first..first + shape.cells(),
         };
-        metrics.push((metric, it.name.span.clone()));
+        metrics.push((metric, declaration.name.span.clone()));
     }
     metrics
 }
 
-fn kind(it: &ast::Metric) -> NameKind {
-    if it.is_histogram { NameKind::Histogram } else { NameKind::Counter }
+fn kind(declaration: &ast::MetricDeclaration) -> NameKind {
+    if declaration.is_histogram { NameKind::Histogram } else { NameKind::Counter }
 }
 
 /// The key of a schema that lists them.
@@ -57,28 +57,36 @@ pub(super) fn extra(metrics: &[Metric]) -> Option<(String, serde_json::Value)> {
     (!metrics.is_empty()).then(|| (metric::METRICS.to_owned(), metric::to_json(metrics)))
 }
 
-fn name(file: &FrameFile, it: &ast::Metric, kind: NameKind, sink: &mut DiagnosticSink) {
-    names::check(kind, &it.name, sink);
-    let name = &it.name.text;
+fn name(
+    file: &FrameFile,
+    declaration: &ast::MetricDeclaration,
+    kind: NameKind,
+    sink: &mut DiagnosticSink,
+) {
+    names::check(kind, &declaration.name, sink);
+    let name = &declaration.name.text;
     if METHODS.contains(&&**name) && sink.languages().contains(&Language::Cpp) {
-        sink.report(it.name.span.clone(), Mistake::MetricMethod { kind, name: name.clone() });
+        sink.report(
+            declaration.name.span.clone(),
+            Mistake::MetricMethod { kind, name: name.clone() },
+        );
     }
-    let frames = file.frames.iter().map(|it| (NameKind::Frame, &it.name));
+    let frames = file.frames.iter().map(|frame| (NameKind::Frame, &frame.name));
     let enums = file.enums.iter().map(|it| (NameKind::Enum, &it.name));
     if let Some((other, word)) = frames.chain(enums).find(|(_, word)| word.text == *name) {
         let note = DiagnosticNote { span: word.span.clone(), label: format!("the {other}") };
         let mistake = Mistake::MetricAndOther { kind, name: name.clone(), other };
-        sink.report_with(it.name.span.clone(), mistake, [note]);
+        sink.report_with(declaration.name.span.clone(), mistake, [note]);
     }
 }
 
-fn shape(it: &ast::Metric, sink: &mut DiagnosticSink) -> Option<Shape> {
-    let ty = it.ty.as_ref();
-    let word = |ty: &Word| ty.text.clone();
-    if !it.is_histogram {
+fn shape(declaration: &ast::MetricDeclaration, sink: &mut DiagnosticSink) -> Option<MetricShape> {
+    let ty = declaration.ty.as_ref();
+    let word = |ty: &SourceWord| ty.text.clone();
+    if !declaration.is_histogram {
         return match ty.map(|ty| ty.text.as_str()) {
-            None | Some("u64") => Some(Shape::Counter),
-            Some("i64") => Some(Shape::UpDownCounter),
+            None | Some("u64") => Some(MetricShape::Counter),
+            Some("i64") => Some(MetricShape::UpDownCounter),
             Some(text) => {
                 let ty = ty?;
                 let suggestion = nearest(text, ["u64", "i64"]);
@@ -88,8 +96,8 @@ fn shape(it: &ast::Metric, sink: &mut DiagnosticSink) -> Option<Shape> {
         };
     }
     let ty = ty?;
-    match (ty.text.as_str(), &it.range) {
-        ("duration", None) => Some(Shape::Exponential),
+    match (ty.text.as_str(), &declaration.range) {
+        ("duration", None) => Some(MetricShape::Exponential),
         ("duration", Some((_, place))) => {
             sink.report(place.clone(), Mistake::RangeOfDurations);
             None
@@ -107,7 +115,11 @@ fn shape(it: &ast::Metric, sink: &mut DiagnosticSink) -> Option<Shape> {
     }
 }
 
-fn linear(numbers: &[Word], place: &Span, sink: &mut DiagnosticSink) -> Option<Shape> {
+fn linear(
+    numbers: &[SourceWord],
+    place: &SourceRange,
+    sink: &mut DiagnosticSink,
+) -> Option<MetricShape> {
     let [first, second, third] = numbers else {
         sink.report(place.clone(), Mistake::RangeForm { count: numbers.len() });
         return None;
@@ -133,11 +145,11 @@ fn linear(numbers: &[Word], place: &Span, sink: &mut DiagnosticSink) -> Option<S
         return None;
     }
     let buckets = u32::try_from(buckets).ok()?;
-    Some(Shape::Linear { from: low, to: high, buckets })
+    Some(MetricShape::Linear { from: low, to: high, buckets })
 }
 
 /// The frame of a buffer without frames: readers of the first release expect one, with a field.
-pub(super) fn hidden(place: &Span) -> Draft {
+pub(super) fn hidden(place: &SourceRange) -> Draft {
     let (frame, field) = HIDDEN_FRAME;
     let field = Field {
         name: field.to_owned(),
@@ -161,7 +173,7 @@ pub(super) fn hidden(place: &Span) -> Draft {
             attributes: Vec::new(),
             extra: [(HIDDEN.to_owned(), true.into())].into(),
         },
-        places: Places { name: place.clone(), fields: vec![place.clone()] },
+        places: FramePlaces { name: place.clone(), fields: vec![place.clone()] },
         own: None,
     }
 }

@@ -18,7 +18,7 @@ mod points;
 mod tables;
 
 use crate::ast::{self, FrameFile};
-use crate::diagnostic::{DiagnosticSink, Span};
+use crate::diagnostic::{DiagnosticSink, SourceRange};
 use crate::edge::Edge;
 use crate::language::Language;
 use crate::layout;
@@ -39,29 +39,30 @@ pub(crate) struct Checked {
 #[derive(Debug, Clone)]
 pub(crate) struct Declarations {
     /// `None` if the buffer is named after the file.
-    pub buffer: Option<Span>,
+    pub buffer: Option<SourceRange>,
     /// Each enum and its values.
-    pub enums: Vec<(Span, Vec<Span>)>,
+    pub enums: Vec<(SourceRange, Vec<SourceRange>)>,
     /// Each frame and its fields.
-    pub frames: Vec<(Span, Vec<Span>)>,
+    pub frames: Vec<(SourceRange, Vec<SourceRange>)>,
     /// Each counter and histogram.
-    pub metrics: Vec<Span>,
+    pub metrics: Vec<SourceRange>,
 }
 
 impl Declarations {
     /// `own` are the enums that no line declares.
     fn from_file(
         file: &FrameFile,
-        own: Vec<(Span, Vec<Span>)>,
-        frames: Vec<frames::Places>,
-        metrics: Vec<Span>,
+        own: Vec<(SourceRange, Vec<SourceRange>)>,
+        frames: Vec<frames::FramePlaces>,
+        metrics: Vec<SourceRange>,
     ) -> Declarations {
-        let values = |it: &ast::Enum| it.values.iter().map(|it| it.name.span.clone()).collect();
+        let values =
+            |it: &ast::Enum| it.values.iter().map(|value| value.name.span.clone()).collect();
         let declared = file.enums.iter().map(|it| (it.name.span.clone(), values(it)));
         Declarations {
-            buffer: file.buffers.first().map(|it| it.name.span.clone()),
+            buffer: file.buffers.first().map(|buffer| buffer.name.span.clone()),
             enums: declared.chain(own).collect(),
-            frames: frames.into_iter().map(|it| (it.name, it.fields)).collect(),
+            frames: frames.into_iter().map(|frame| (frame.name, frame.fields)).collect(),
             metrics,
         }
     }
@@ -110,12 +111,13 @@ pub(crate) fn check(
 
     let own: Vec<_> = drafts.iter_mut().filter_map(|draft| draft.own.take()).collect();
     enums::count(file, own.len(), sink);
-    let declarations = own.iter().map(|it| (it.place.clone(), it.values.clone())).collect();
-    enums.extend(own.into_iter().map(|it| it.declared));
+    let declarations =
+        own.iter().map(|own_enum| (own_enum.place.clone(), own_enum.values.clone())).collect();
+    enums.extend(own.into_iter().map(|own_enum| own_enum.declared));
     let (frames, places): (Vec<_>, Vec<_>) =
         drafts.into_iter().map(|draft| (draft.frame, draft.places)).unzip();
     // An explicit number that equals the default.
-    let stated = slots.filter(|&it| it == DEFAULT_SLOTS);
+    let stated = slots.filter(|&slot| slot == DEFAULT_SLOTS);
     let stated = stated.map(|_| (SLOTS_STATED.to_owned(), true.into()));
     let extra = stated.into_iter().chain(metrics::extra(&metrics));
     let extra = extra.chain(edges::extra(&edges)).collect();

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::ast::Word;
-use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::ast::SourceWord;
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::language::Language;
 use crate::mistake::{Mistake, NameKind};
 use crate::names::upper_camel;
@@ -14,7 +14,7 @@ use crate::schema::MAX_NAME_BYTES;
 const METHODS: [&str; 4] = ["write", "scope", "begin", "end"];
 
 /// Reports the first rule that a declared name breaks.
-pub(super) fn check(kind: NameKind, word: &Word, sink: &mut DiagnosticSink) {
+pub(super) fn check(kind: NameKind, word: &SourceWord, sink: &mut DiagnosticSink) {
     if let Some(mistake) = fault(kind, &word.text, word.span.len(), sink.languages()) {
         sink.report(word.span.clone(), mistake);
     }
@@ -73,13 +73,13 @@ pub(super) fn fault(
 /// `ppt`.
 fn is_ours(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    name == "ppt" || ["ppt_", "ppt1_", "pptframe"].iter().any(|it| name.starts_with(it))
+    name == "ppt" || ["ppt_", "ppt1_", "pptframe"].iter().any(|text| name.starts_with(text))
 }
 
 /// Declared names with their spans.
 #[derive(Default)]
 pub(super) struct Declared<'a> {
-    places: HashMap<&'a str, Span>,
+    places: HashMap<&'a str, SourceRange>,
 }
 
 impl<'a> Declared<'a> {
@@ -88,7 +88,7 @@ impl<'a> Declared<'a> {
         &mut self,
         kind: NameKind,
         name: &'a str,
-        place: &Span,
+        place: &SourceRange,
         sink: &mut DiagnosticSink,
     ) -> bool {
         let Some(first) = self.places.get(name) else {

@@ -1,12 +1,12 @@
 //! Numbers.
 
-use crate::ast::Word;
+use crate::ast::SourceWord;
 use crate::diagnostic::DiagnosticSink;
 use crate::mistake::{Mistake, NumberFault};
 use crate::schema::MAX_NAME_BYTES;
 
 /// The value of a decimal or hexadecimal number. Anything else is reported.
-pub(super) fn value(word: &Word, sink: &mut DiagnosticSink) -> Option<i128> {
+pub(super) fn value(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<i128> {
     match read(&word.text) {
         Ok(value) => Some(value),
         Err(fault) => {

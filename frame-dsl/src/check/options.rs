@@ -3,7 +3,7 @@
 use super::{names, number};
 use ppt_text::nearest;
 
-use crate::ast::{Argument, FrameFile, Setting, Word};
+use crate::ast::{Argument, FrameFile, Setting, SourceWord};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::language::Language;
 use crate::mistake::{Mistake, NameKind};
@@ -86,7 +86,7 @@ fn named_after_file(file: &FrameFile, stem: &str, sink: &mut DiagnosticSink) -> 
     name
 }
 
-fn slots(word: &Word, sink: &mut DiagnosticSink) -> Option<u32> {
+fn slots(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<u32> {
     let value = number::value(word, sink)?;
     match u64::try_from(value) {
         Ok(slots) if is_slot_count(slots) => u32::try_from(slots).ok(),
@@ -179,7 +179,7 @@ pub(super) enum ChosenClock {
 }
 
 /// The clock of `option time KIND CLOCK`.
-fn clock(word: &Word, kind: &'static str, sink: &mut DiagnosticSink) -> Option<Clock> {
+fn clock(word: &SourceWord, kind: &'static str, sink: &mut DiagnosticSink) -> Option<Clock> {
     if word.text == "tsc" {
         sink.report(word.span.clone(), Mistake::TscIsNoClock { kind });
         return None;
@@ -194,7 +194,7 @@ fn clock(word: &Word, kind: &'static str, sink: &mut DiagnosticSink) -> Option<C
 }
 
 /// The clock of `@clock(CLOCK)`.
-pub(super) fn field_clock(word: &Word, sink: &mut DiagnosticSink) -> Option<ChosenClock> {
+pub(super) fn field_clock(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<ChosenClock> {
     if word.text == "tsc" {
         return Some(ChosenClock::Tsc);
     }
@@ -209,7 +209,7 @@ pub(super) fn field_clock(word: &Word, sink: &mut DiagnosticSink) -> Option<Chos
 }
 
 /// A clock by its word. A CPU-time clock gives a warning.
-fn system_clock(word: &Word, sink: &mut DiagnosticSink) -> Option<Clock> {
+fn system_clock(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<Clock> {
     let clock = Clock::ALL.into_iter().find(|clock| clock.word() == word.text)?;
     if clock.is_cpu() {
         sink.report(word.span.clone(), Mistake::CpuClock { word: clock.word() });

@@ -3,7 +3,7 @@
 use super::attributes::PointSide;
 use super::fields::DraftField;
 use crate::ast;
-use crate::diagnostic::{DiagnosticNote, DiagnosticSink, Span};
+use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::mistake::Mistake;
 use crate::role::{IN, MAX_IDENTITIES, OUT, POINT};
 use crate::schema::Edge;
@@ -11,17 +11,18 @@ use crate::schema::Edge;
 /// Marks the incoming and outgoing identities among the fields. Reports invalid ones, and a point
 /// without any.
 pub(super) fn sides(frame: &ast::FrameDecl, fields: &mut [DraftField], sink: &mut DiagnosticSink) {
-    let is_point = frame.attributes.iter().any(|it| it.name.text == POINT);
+    let is_point = frame.attributes.iter().any(|attribute| attribute.name.text == POINT);
     let name = &frame.name.text;
     let mut seen: Vec<PointSide> = Vec::new();
     for DraftField { field, sides, .. } in fields.iter_mut() {
         // The halves of an interval have one span.
-        if field.interval.as_ref().is_some_and(|it| it.edge == Edge::End) {
+        if field.interval.as_ref().is_some_and(|interval| interval.edge == Edge::End) {
             continue;
         }
-        for it in sides {
-            let side = it.key;
-            let again = seen.iter().find(|other| other.key == side && other.ty.text == it.ty.text);
+        for point_side in sides {
+            let side = point_side.key;
+            let again =
+                seen.iter().find(|other| other.key == side && other.ty.text == point_side.ty.text);
             let note = again.map(|first| first_given(&first.place));
             let count = seen.iter().filter(|other| other.key == side).count();
             let mistake = if !is_point {
@@ -29,24 +30,24 @@ pub(super) fn sides(frame: &ast::FrameDecl, fields: &mut [DraftField], sink: &mu
             } else if field.hash().is_none() {
                 Mistake::SideOfNoHash { side }
             } else if again.is_some() {
-                Mistake::SideTwice { side, ty: it.ty.text.clone(), name: name.clone() }
+                Mistake::SideTwice { side, ty: point_side.ty.text.clone(), name: name.clone() }
             } else if count == MAX_IDENTITIES {
                 Mistake::TooManySides { side }
             } else {
-                field.extra.insert(side.to_owned(), it.ty.text.as_str().into());
-                seen.push(it.clone());
+                field.extra.insert(side.to_owned(), point_side.ty.text.as_str().into());
+                seen.push(point_side.clone());
                 continue;
             };
-            sink.report_with(it.place.clone(), mistake, note);
+            sink.report_with(point_side.place.clone(), mistake, note);
         }
     }
-    let is_side = |it: &ast::Attribute| [IN, OUT].contains(&&*it.name.text);
+    let is_side = |attribute: &ast::Attribute| [IN, OUT].contains(&&*attribute.name.text);
     let says = frame.fields.iter().any(|field| field.attributes.iter().any(is_side));
     if is_point && !says && !frame.damaged {
         sink.report(frame.name.span.clone(), Mistake::NoSides { name: name.clone() });
     }
 }
 
-fn first_given(place: &Span) -> DiagnosticNote {
+fn first_given(place: &SourceRange) -> DiagnosticNote {
     DiagnosticNote { span: place.clone(), label: "first given here".to_owned() }
 }

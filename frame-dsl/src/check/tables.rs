@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::frames::Places;
+use super::frames::FramePlaces;
 use crate::columns::{
-    self, ColumnType, Part, STANDARD_COLUMNS, Style, WholeColumn, whole_columns, whole_table,
+    self, ColumnType, STANDARD_COLUMNS, Style, WholeColumn, WholePart, whole_columns, whole_table,
 };
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::mistake::Mistake;
@@ -12,7 +12,7 @@ use crate::schema::{Frame, MAX_FRAME_BYTES, Schema};
 
 /// Checks that no two columns have one name in any style of table, and that none has a standard
 /// name. SQL ignores case.
-pub(super) fn columns(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
+pub(super) fn columns(schema: &Schema, places: &[FramePlaces], sink: &mut DiagnosticSink) {
     for (frame, place) in schema.frames.iter().zip(places) {
         // Bounds the number of cells; a larger frame has been reported.
         if frame.size > MAX_FRAME_BYTES {
@@ -22,7 +22,7 @@ pub(super) fn columns(schema: &Schema, places: &[Places], sink: &mut DiagnosticS
         let mut reported = Vec::new();
         let columns = columns::columns(schema, frame, Style::Sql).into_iter();
         // The length of an interval gets another name in a conflict, so it reserves none.
-        for column in columns.filter(|it| !matches!(it.ty, ColumnType::Length { .. })) {
+        for column in columns.filter(|column| !matches!(column.ty, ColumnType::Length { .. })) {
             let folded = column.name.to_ascii_lowercase();
             let name = |index: usize| frame.fields[index].name.clone();
             let span = place.fields[column.field].clone();
@@ -60,10 +60,10 @@ fn differ_in_case_only(frame: &Frame, field: usize, other: Option<usize>) -> boo
 
 /// Checks the tables of whole spans and chains: no two columns with one name, and no frame with the
 /// name of a table. SQL ignores case.
-pub(super) fn whole(schema: &Schema, places: &[Places], sink: &mut DiagnosticSink) {
+pub(super) fn whole(schema: &Schema, places: &[FramePlaces], sink: &mut DiagnosticSink) {
     for (frame, place) in schema.frames.iter().zip(places) {
         let Some(table) = whole_table(frame) else { continue };
-        let at = schema.frames.iter().position(|it| it.name.eq_ignore_ascii_case(&table));
+        let at = schema.frames.iter().position(|frame| frame.name.eq_ignore_ascii_case(&table));
         if let Some(at) = at {
             let (table, of) = (schema.frames[at].name.clone(), frame.name.clone());
             sink.report(places[at].name.clone(), Mistake::WholeTable { table, of });
@@ -76,8 +76,8 @@ pub(super) fn whole(schema: &Schema, places: &[Places], sink: &mut DiagnosticSin
         let mut keys: HashMap<String, usize> = HashMap::new();
         for WholeColumn { name: column, part } in whole_columns(schema, frame) {
             let folded = column.to_ascii_lowercase();
-            let is_key = matches!(part, Part::Key(_));
-            if let Part::Key(key) = part {
+            let is_key = matches!(part, WholePart::Key(_));
+            if let WholePart::Key(key) = part {
                 keys.insert(folded.clone(), key.field);
             }
             // Two keys with one name are reported as fields.

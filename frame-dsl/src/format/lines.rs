@@ -87,7 +87,7 @@ impl FormattedLines {
             let alike = |(number, line): &(usize, &FormattedLine)| {
                 line.indent == indent && line.is_aligned() && (*number == 0 || !line.empty_before)
             };
-            let length = run.iter().enumerate().take_while(|it| alike(it)).count();
+            let length = run.iter().enumerate().take_while(|entry| alike(entry)).count();
             align(&mut run[..length]);
             from += length.max(1);
         }

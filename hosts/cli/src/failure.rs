@@ -10,7 +10,7 @@ use ppt_text::message;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum LabFailure {
     #[error(transparent)]
     Output(#[from] OutputError),
     /// A message with its code, and whether the command line was wrong.
@@ -25,58 +25,58 @@ pub(crate) enum Failure {
     System(&'static str, #[source] io::Error),
 }
 
-impl Failure {
-    fn coded(code: &'static str, is_usage: bool, error: impl Display) -> Failure {
-        Failure::Coded { code, text: error.to_string(), is_usage }
+impl LabFailure {
+    fn coded(code: &'static str, is_usage: bool, error: impl Display) -> LabFailure {
+        LabFailure::Coded { code, text: error.to_string(), is_usage }
     }
 
     /// The clocks of other hosts cannot be read.
-    pub(crate) fn no_sync(error: impl Display) -> Failure {
-        Failure::coded("no-sync", false, error)
+    pub(crate) fn no_sync(error: impl Display) -> LabFailure {
+        LabFailure::coded("no-sync", false, error)
     }
 
     /// The key is not usable.
-    pub(crate) fn sync_key(error: impl Display) -> Failure {
-        Failure::coded("sync-key", true, error)
+    pub(crate) fn sync_key(error: impl Display) -> LabFailure {
+        LabFailure::coded("sync-key", true, error)
     }
 
     /// The experiment did not start.
-    pub(crate) fn lab(error: LabError) -> Failure {
+    pub(crate) fn lab(error: LabError) -> LabFailure {
         match error {
             LabError::Plan { .. }
             | LabError::Exists(_)
             | LabError::Manifest { .. }
-            | LabError::File { what: "read", .. } => Failure::coded("lab-file", true, error),
-            LabError::NoAnalysis => Failure::coded("no-analysis", false, error),
-            other => Failure::no_lab(other),
+            | LabError::File { what: "read", .. } => LabFailure::coded("lab-file", true, error),
+            LabError::NoAnalysis => LabFailure::coded("no-analysis", false, error),
+            other => LabFailure::no_lab(other),
         }
     }
 
     /// The experiment names a host that does not exist.
-    pub(crate) fn no_lab(error: impl Display) -> Failure {
-        Failure::coded("no-lab", false, error)
+    pub(crate) fn no_lab(error: impl Display) -> LabFailure {
+        LabFailure::coded("no-lab", false, error)
     }
 
     /// An experiment with cells that failed, or without its report.
-    pub(crate) fn lab_failed(text: String) -> Failure {
-        Failure::coded("lab-failed", false, text)
+    pub(crate) fn lab_failed(text: String) -> LabFailure {
+        LabFailure::coded("lab-failed", false, text)
     }
 
     /// Reports the failure and returns the exit status.
     pub(crate) fn report(&self) -> ExitCode {
         let (code, is_usage) = match self {
             // A reader that closed the pipe has seen enough.
-            Failure::Write(_, error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            LabFailure::Write(_, error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 return ExitCode::SUCCESS;
             }
-            Failure::Usage(text) => {
+            LabFailure::Usage(text) => {
                 message::note(text);
                 return ExitCode::from(2);
             }
-            Failure::Output(error) => (error.code(), false),
-            Failure::Coded { code, is_usage, .. } => (*code, *is_usage),
-            Failure::Write(..) => ("cannot-write", false),
-            Failure::System(..) => ("system", false),
+            LabFailure::Output(error) => (error.code(), false),
+            LabFailure::Coded { code, is_usage, .. } => (*code, *is_usage),
+            LabFailure::Write(..) => ("cannot-write", false),
+            LabFailure::System(..) => ("system", false),
         };
         message::error(code, self);
         ExitCode::from(if is_usage { 2 } else { 1 })

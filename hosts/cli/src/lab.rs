@@ -9,43 +9,46 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ppt_hosts::lab::{self, DifferenceKind, Options, SelfStart, Summary};
+use ppt_hosts::lab::{self, DifferenceKind, LabOptions, SelfStart, Summary};
 use ppt_output::Invoker;
 use ppt_text::message;
 
 use crate::args::{Lab, LabCommand, LabRun};
-use crate::failure::Failure;
+use crate::failure::LabFailure;
 use crate::signals;
 use progress::ProgressMessages;
 
-pub(crate) fn run(args: &Lab) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &Lab) -> Result<ExitCode, LabFailure> {
     match &args.command {
         LabCommand::Plan { file } => {
-            let plan = lab::plan(file).map_err(Failure::lab)?;
+            let plan = lab::plan(file).map_err(LabFailure::lab)?;
             print(&text::plan(&plan))
         }
         LabCommand::Run { file, how } => {
             signals::end_the_work();
             let told = lab::run(file, &options(how)?, &mut ProgressMessages::default());
-            ended(&told.map_err(Failure::lab)?)
+            ended(&told.map_err(LabFailure::lab)?)
         }
         LabCommand::Rerun { folder, how } => {
             signals::end_the_work();
             let told = lab::rerun(folder, &options(how)?, &mut ProgressMessages::default());
-            ended(&told.map_err(Failure::lab)?)
+            ended(&told.map_err(LabFailure::lab)?)
         }
         LabCommand::Diff { a, b } => {
-            let differences = lab::diff(a, b).map_err(Failure::lab)?;
+            let differences = lab::diff(a, b).map_err(LabFailure::lab)?;
             print(&text::differences(&differences))?;
-            let differs = differences.iter().any(|it| it.kind != DifferenceKind::Content);
+            let differs =
+                differences.iter().any(|difference| difference.kind != DifferenceKind::Content);
             Ok(ExitCode::from(u8::from(differs)))
         }
-        LabCommand::Host { arguments } => lab::host(&own()?, arguments).map_err(Failure::no_lab),
+        LabCommand::Host { arguments } => {
+            lab::host(&self_start()?, arguments).map_err(LabFailure::no_lab)
+        }
     }
 }
 
 /// Prints how many cells passed.
-fn ended(summary: &Summary) -> Result<ExitCode, Failure> {
+fn ended(summary: &Summary) -> Result<ExitCode, LabFailure> {
     let folder = summary.folder.display();
     if summary.interrupted {
         message::note(format_args!("interrupted; what ran until then is there: {folder}"));
@@ -53,22 +56,23 @@ fn ended(summary: &Summary) -> Result<ExitCode, Failure> {
     }
     if summary.failed > 0 {
         let text = format!("{} of {} cells failed: {folder}", summary.failed, summary.cells);
-        return Err(Failure::lab_failed(text));
+        return Err(LabFailure::lab_failed(text));
     }
     match summary.cells {
         1 => message::note(format_args!("the cell passed: {folder}")),
         cells => message::note(format_args!("all {cells} cells passed: {folder}")),
     }
-    match summary.reported {
-        true => Ok(ExitCode::SUCCESS),
-        false => Err(Failure::lab_failed(format!("there is no report: {folder}"))),
+    if summary.reported {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Err(LabFailure::lab_failed(format!("there is no report: {folder}")))
     }
 }
 
-fn options(how: &LabRun) -> Result<Options, Failure> {
-    let own = own()?;
+fn options(how: &LabRun) -> Result<LabOptions, LabFailure> {
+    let own = self_start()?;
     let beside = own.program.with_file_name("ppt");
-    Ok(Options {
+    Ok(LabOptions {
         analysis: analysis(&own.program),
         own,
         ppt: if beside.is_file() { beside } else { PathBuf::from("ppt") },
@@ -108,16 +112,16 @@ fn invoker() -> Option<Invoker> {
 }
 
 /// How this program starts itself on a host.
-fn own() -> Result<SelfStart, Failure> {
+fn self_start() -> Result<SelfStart, LabFailure> {
     let program = std::env::current_exe();
-    let program = program.map_err(|error| Failure::System("find this program", error))?;
+    let program = program.map_err(|error| LabFailure::System("find this program", error))?;
     Ok(SelfStart { program, words: vec!["lab".into(), "host".into()] })
 }
 
-fn print(text: &str) -> Result<ExitCode, Failure> {
+fn print(text: &str) -> Result<ExitCode, LabFailure> {
     stdout()
         .write_all(text.as_bytes())
-        .map_err(|error| Failure::Write("stdout".to_owned(), error))?;
+        .map_err(|error| LabFailure::Write("stdout".to_owned(), error))?;
     Ok(ExitCode::SUCCESS)
 }
 

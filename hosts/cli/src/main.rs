@@ -19,7 +19,7 @@ use clap::{CommandFactory, Parser};
 use ppt_text::message;
 
 use crate::args::{Args, Command};
-use crate::failure::Failure;
+use crate::failure::LabFailure;
 
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Args::command)
@@ -34,12 +34,12 @@ fn main() -> ExitCode {
         }
     };
     let done = signals::take()
-        .map_err(|error| Failure::System("set up signals", error))
+        .map_err(|error| LabFailure::System("set up signals", error))
         .and_then(|()| perform(&args.command));
     done.unwrap_or_else(|failure| failure.report())
 }
 
-fn perform(command: &Command) -> Result<ExitCode, Failure> {
+fn perform(command: &Command) -> Result<ExitCode, LabFailure> {
     match command {
         Command::Sync(args) => sync::run(args),
         Command::Lab(args) => lab::run(args),

@@ -10,13 +10,13 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 
 use crate::args::Args;
-use crate::failure::Failure;
+use crate::failure::LabFailure;
 
 /// Sections that only man pages have.
 const SECTIONS: &str = include_str!("../../../packaging/man/other.roff");
 
 /// Writes a page for each command. The page of `ppt lab` also serves `ppt-lab`.
-pub(crate) fn write(folder: &Path) -> Result<ExitCode, Failure> {
+pub(crate) fn write(folder: &Path) -> Result<ExitCode, LabFailure> {
     let mut all = Args::command();
     all.build();
     for word in
@@ -27,7 +27,7 @@ pub(crate) fn write(folder: &Path) -> Result<ExitCode, Failure> {
         let page = page::page(command.display_name(name.clone()), &name, "ppt-lab", SECTIONS);
         let path = folder.join(format!("{name}.1"));
         let written = page.and_then(|page| fs::write(&path, page));
-        written.map_err(|error| Failure::Write(path.display().to_string(), error))?;
+        written.map_err(|error| LabFailure::Write(path.display().to_string(), error))?;
     }
     Ok(ExitCode::SUCCESS)
 }

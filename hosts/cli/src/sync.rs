@@ -7,35 +7,36 @@ use std::thread;
 use std::time::Duration;
 
 use ppt_hosts::probe::{
-    Asked, Event, HostClock, Identity, Key, LinkCounts, MeasureError, Measurement, Options, PORT,
-    Server, ServerEvent, SyncFile, TimeSource, resolve,
+    Event, HostClock, LinkCounts, MeasureError, Measurement, PORT, PeerIdentity, ProbeOptions,
+    ProbeServer, ProbedHost, ServerEvent, SharedKey, SyncFile, TimeSource, resolve,
 };
 use ppt_output::{Readers, Rules};
 use ppt_text::message::{self, StatusLine};
 use ppt_text::{duration, grouped};
 
 use crate::args::{Serve, Sync, SyncCommand};
-use crate::failure::Failure;
+use crate::failure::LabFailure;
 use crate::signals;
 
 /// Interval at which signals are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-pub(crate) fn run(args: &Sync) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &Sync) -> Result<ExitCode, LabFailure> {
     match &args.command {
         Some(SyncCommand::Serve(serve)) => self::serve(serve),
         None => ask(args),
     }
 }
 
-fn serve(args: &Serve) -> Result<ExitCode, Failure> {
-    let (key, clock) = own(args.key.as_deref())?;
-    let me = Identity::of_this_host(args.name.as_deref(), &clock).map_err(Failure::no_sync)?;
+fn serve(args: &Serve) -> Result<ExitCode, LabFailure> {
+    let (key, clock) = own_key_and_clock(args.key.as_deref())?;
+    let me =
+        PeerIdentity::of_this_host(args.name.as_deref(), &clock).map_err(LabFailure::no_sync)?;
     let text = args.address.clone().unwrap_or_else(|| format!("0.0.0.0:{PORT}"));
-    let address = resolve(&text).map_err(Failure::no_sync)?[0];
+    let address = resolve(&text).map_err(LabFailure::no_sync)?[0];
     let name = me.host.name().to_owned();
-    let mut server = Server::bind(address, key, me, clock).map_err(Failure::no_sync)?;
-    let address = server.address().map_err(Failure::no_sync)?;
+    let mut server = ProbeServer::bind(address, key, me, clock).map_err(LabFailure::no_sync)?;
+    let address = server.address().map_err(LabFailure::no_sync)?;
     message::note(format_args!("host {name} answers on {address} (UDP); Ctrl-C ends it"));
     let mut tell = |event| match event {
         ServerEvent::Greeted { address, identity } => {
@@ -48,7 +49,7 @@ fn serve(args: &Serve) -> Result<ExitCode, Failure> {
             ),
         ),
     };
-    let counts = until_signal(|stop| server.run(stop, &mut tell)).map_err(Failure::no_sync)?;
+    let counts = until_signal(|stop| server.run(stop, &mut tell)).map_err(LabFailure::no_sync)?;
     let refused = counts.foreign + counts.replayed + counts.late + counts.unknown + counts.crowded;
     message::note(format_args!(
         "{} questions were answered, and {} packets were not: {} of another key or none, {} had come \
@@ -64,18 +65,19 @@ fn serve(args: &Serve) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn ask(args: &Sync) -> Result<ExitCode, Failure> {
-    let (key, clock) = own(args.key.as_deref())?;
-    let me = Identity::of_this_host(args.name.as_deref(), &clock).map_err(Failure::no_sync)?;
+fn ask(args: &Sync) -> Result<ExitCode, LabFailure> {
+    let (key, clock) = own_key_and_clock(args.key.as_deref())?;
+    let me =
+        PeerIdentity::of_this_host(args.name.as_deref(), &clock).map_err(LabFailure::no_sync)?;
     let asked = |name: &String| {
-        let addresses = resolve(name).map_err(Failure::no_sync)?;
-        Ok(Asked { name: name.clone(), addresses })
+        let addresses = resolve(name).map_err(LabFailure::no_sync)?;
+        Ok(ProbedHost { name: name.clone(), addresses })
     };
-    let hosts = args.hosts.iter().map(asked).collect::<Result<Vec<_>, Failure>>()?;
+    let hosts = args.hosts.iter().map(asked).collect::<Result<Vec<_>, LabFailure>>()?;
     let rules = Rules { force: args.force, readers: Readers::ByUmask, ..Rules::default() };
     let mut file = SyncFile::create(&args.output, &rules)?;
     let (duration, sources) = (args.duration, sources(args));
-    let options = Options { duration, rate: args.rate, sources, ..Options::default() };
+    let options = ProbeOptions { duration, rate: args.rate, sources, ..ProbeOptions::default() };
     let measurement =
         Measurement { hosts: &hosts, key: &key, me: &me, clock: &clock, options: &options };
     let mut status = StatusLine::default();
@@ -97,7 +99,7 @@ fn ask(args: &Sync) -> Result<ExitCode, Failure> {
         }
         Event::Second(counts) => {
             seconds += 1;
-            let complete: u64 = counts.iter().map(|it| it.complete).sum();
+            let complete: u64 = counts.iter().map(|count| count.complete).sum();
             status.show(format_args!("ppt: {seconds} s, {} probes", grouped(complete)));
         }
     };
@@ -108,10 +110,10 @@ fn ask(args: &Sync) -> Result<ExitCode, Failure> {
     for (host, counts) in hosts.iter().zip(&counts) {
         let _ = writeln!(said, "{}", summary(&host.name, counts));
     }
-    let none = hosts.iter().zip(&counts).find(|it| it.1.complete == 0);
+    let none = hosts.iter().zip(&counts).find(|entry| entry.1.complete == 0);
     match none {
         None => Ok(ExitCode::SUCCESS),
-        Some((host, counts)) => Err(Failure::no_sync(nothing(&host.name, counts))),
+        Some((host, counts)) => Err(LabFailure::no_sync(nothing(&host.name, counts))),
     }
 }
 
@@ -124,16 +126,16 @@ fn sources(args: &Sync) -> Vec<TimeSource> {
 }
 
 /// The key and the clocks of this host.
-fn own(key: Option<&std::path::Path>) -> Result<(Key, HostClock), Failure> {
+fn own_key_and_clock(key: Option<&std::path::Path>) -> Result<(SharedKey, HostClock), LabFailure> {
     let Some(key) = key else {
-        return Err(Failure::Usage(
+        return Err(LabFailure::Usage(
             "--key FILE is needed: both sides read the same one (`head -c 32 /dev/urandom > key; chmod \
              600 key`)"
                 .to_owned(),
         ));
     };
-    let key = Key::read(key).map_err(Failure::sync_key)?;
-    Ok((key, HostClock::of_this_host().map_err(Failure::no_sync)?))
+    let key = SharedKey::read(key).map_err(LabFailure::sync_key)?;
+    Ok((key, HostClock::of_this_host().map_err(LabFailure::no_sync)?))
 }
 
 /// Runs `work` until a signal sets its stop flag.
@@ -177,9 +179,9 @@ fn nothing(name: &str, counts: &LinkCounts) -> String {
     format!("{name}: no probe came back")
 }
 
-fn measured(error: MeasureError) -> Failure {
+fn measured(error: MeasureError) -> LabFailure {
     match error {
-        MeasureError::Write(error) => Failure::Write("the readings".to_owned(), error),
-        other => Failure::no_sync(other),
+        MeasureError::Write(error) => LabFailure::Write("the readings".to_owned(), error),
+        other => LabFailure::no_sync(other),
     }
 }

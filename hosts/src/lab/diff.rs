@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::error::LabError;
 use super::manifest::{CellRecord, HostRecord, Manifest};
-use super::wire::Identity;
+use super::wire::FileIdentity;
 
 /// A difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,22 +50,22 @@ pub fn diff(a: &Path, b: &Path) -> Result<Vec<Difference>, LabError> {
     Ok(differences)
 }
 
-type Named = BTreeMap<(DifferenceKind, String), String>;
+type NamedDifferences = BTreeMap<(DifferenceKind, String), String>;
 
 /// Every fact of a manifest except times, by name.
-fn facts(manifest: &Manifest) -> Named {
-    let mut facts = Named::new();
+fn facts(manifest: &Manifest) -> NamedDifferences {
+    let mut facts = NamedDifferences::new();
     let mut setup =
         |what: &str, value: String| facts.insert((DifferenceKind::Setup, what.to_owned()), value);
     setup("version of ppt", manifest.version.clone());
     setup("seed", manifest.seed.to_string());
-    let order: Vec<&str> = manifest.cells.iter().map(|it| &*it.key).collect();
+    let order: Vec<&str> = manifest.cells.iter().map(|cell| &*cell.key).collect();
     setup("order of the cells", order.join(" "));
     for (number, line) in manifest.text.lines().enumerate() {
         setup(&format!("experiment, line {:4}", number + 1), line.to_owned());
     }
-    manifest.hosts.iter().for_each(|it| host(it, &mut facts));
-    manifest.cells.iter().for_each(|it| cell(it, &mut facts));
+    manifest.hosts.iter().for_each(|record| host(record, &mut facts));
+    manifest.cells.iter().for_each(|record| cell(record, &mut facts));
     facts.insert(
         (DifferenceKind::Result, "state".to_owned()),
         format!("{:?}", manifest.state).to_lowercase(),
@@ -73,8 +73,8 @@ fn facts(manifest: &Manifest) -> Named {
     facts
 }
 
-fn host(host: &HostRecord, facts: &mut Named) {
-    let it = &host.facts;
+fn host(host: &HostRecord, facts: &mut NamedDifferences) {
+    let fact = &host.facts;
     let mut add = |what: &str, value: &str| {
         facts.insert(
             (DifferenceKind::Setup, format!("host {}: {what}", host.name)),
@@ -83,21 +83,21 @@ fn host(host: &HostRecord, facts: &mut Named) {
     };
     add("via", &host.via);
     add("address", host.addr.as_deref().unwrap_or("none"));
-    add("boot", &it.boot_id);
-    add("kernel", &it.kernel);
-    add("machine", &it.machine);
-    add("CPU", &it.cpu);
-    add("CPUs", &it.cpus.to_string());
-    add("governor", &it.governor);
-    add("clock source", &it.clock_source);
-    add("isolation", &format!("{:?}", it.isolation).to_lowercase());
-    for (name, value) in &it.environment {
+    add("boot", &fact.boot_id);
+    add("kernel", &fact.kernel);
+    add("machine", &fact.machine);
+    add("CPU", &fact.cpu);
+    add("CPUs", &fact.cpus.to_string());
+    add("governor", &fact.governor);
+    add("clock source", &fact.clock_source);
+    add("isolation", &format!("{:?}", fact.isolation).to_lowercase());
+    for (name, value) in &fact.environment {
         add(&format!("variable {name}"), value);
     }
     for (word, identity) in &host.programs {
         match identity {
-            Identity::Missing { .. } => add(&format!("program {word}"), "missing"),
-            Identity::Found { path, sha256, build_id } => {
+            FileIdentity::Missing { .. } => add(&format!("program {word}"), "missing"),
+            FileIdentity::Found { path, sha256, build_id } => {
                 add(&format!("program {word}: path"), path);
                 add(&format!("program {word}: sha256"), sha256);
                 let build = build_id.as_deref().unwrap_or("none");
@@ -107,7 +107,7 @@ fn host(host: &HostRecord, facts: &mut Named) {
     }
 }
 
-fn cell(cell: &CellRecord, facts: &mut Named) {
+fn cell(cell: &CellRecord, facts: &mut NamedDifferences) {
     let name = match cell.attempt {
         1 => format!("cell {}", cell.key),
         attempt => format!("cell {}, attempt {attempt}", cell.key),
@@ -117,21 +117,33 @@ fn cell(cell: &CellRecord, facts: &mut Named) {
     };
     let passed = if cell.passed { "passed" } else { "failed" };
     add(DifferenceKind::Result, "result".to_owned(), passed.to_owned());
-    for it in &cell.ran.commands {
-        let env = it.env.iter().map(|(name, value)| format!("{name}={value} "));
-        let command = env.collect::<String>() + &it.words.join(" ");
-        add(DifferenceKind::Setup, format!("phase {}, host {}", it.phase, it.host), command);
+    for ran_command in &cell.ran.commands {
+        let env = ran_command.env.iter().map(|(name, value)| format!("{name}={value} "));
+        let command = env.collect::<String>() + &ran_command.words.join(" ");
+        add(
+            DifferenceKind::Setup,
+            format!("phase {}, host {}", ran_command.phase, ran_command.host),
+            command,
+        );
     }
-    for it in &cell.ran.ends {
-        let end = if it.ended.stopped { "was stopped".into() } else { it.ended.end.to_string() };
-        add(DifferenceKind::Result, format!("phase {}, host {}", it.ended.phase, it.host), end);
+    for ran_end in &cell.ran.ends {
+        let end = if ran_end.ended.stopped {
+            "was stopped".into()
+        } else {
+            ran_end.ended.end.to_string()
+        };
+        add(
+            DifferenceKind::Result,
+            format!("phase {}, host {}", ran_end.ended.phase, ran_end.host),
+            end,
+        );
     }
-    for it in &cell.checks {
-        let passed = if it.passed { "true" } else { "not true" };
-        add(DifferenceKind::Result, format!("check {}", it.sql), passed.to_owned());
+    for check in &cell.checks {
+        let passed = if check.passed { "true" } else { "not true" };
+        add(DifferenceKind::Result, format!("check {}", check.sql), passed.to_owned());
     }
-    for it in &cell.ran.outputs {
-        add(DifferenceKind::Result, format!("file {}", it.name), "there".to_owned());
-        add(DifferenceKind::Content, format!("file {}", it.name), it.sha256.clone());
+    for output in &cell.ran.outputs {
+        add(DifferenceKind::Result, format!("file {}", output.name), "there".to_owned());
+        add(DifferenceKind::Content, format!("file {}", output.name), output.sha256.clone());
     }
 }

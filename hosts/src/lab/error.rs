@@ -8,7 +8,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::lab::plan::PlanError;
-use crate::lab::wire::Failure;
+use crate::lab::wire::HelperFailure;
 
 /// Why an experiment did not run.
 #[derive(Debug, Error)]
@@ -74,7 +74,7 @@ pub enum CellFailure {
         /// The host.
         host: String,
         /// What happened.
-        failure: Box<Failure>,
+        failure: Box<HelperFailure>,
     },
     /// The phase took too long.
     #[error("phase {phase} has not ended after {timeout:?}{}", late(.phase, .unfinished, .silent))]
@@ -84,7 +84,7 @@ pub enum CellFailure {
         /// Its time limit.
         timeout: Duration,
         /// The programs that are not done, by host.
-        unfinished: Vec<(String, Failure)>,
+        unfinished: Vec<(String, HelperFailure)>,
         /// The hosts that do not answer.
         silent: Vec<String>,
     },
@@ -164,7 +164,7 @@ impl CellFailure {
     }
 }
 
-fn program(phase: &str, failure: &Failure) -> String {
+fn program(phase: &str, failure: &HelperFailure) -> String {
     let mut text = format!("`{}`", failure.words.join(" "));
     if failure.phase != phase {
         let _ = write!(text, " of phase {}", failure.phase);
@@ -176,7 +176,7 @@ fn program(phase: &str, failure: &Failure) -> String {
     text
 }
 
-fn late(phase: &str, unfinished: &[(String, Failure)], silent: &[String]) -> String {
+fn late(phase: &str, unfinished: &[(String, HelperFailure)], silent: &[String]) -> String {
     let mut text = String::new();
     for (host, failure) in unfinished {
         let _ = write!(text, "\nhost {host}: {}", program(phase, failure));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::error::LabError;
 use super::plan::ParameterValue;
 use super::progress::Basis;
-use super::wire::{Ended, Facts, Identity};
+use super::wire::{Ended, Facts, FileIdentity};
 
 /// The name of the file.
 pub const MANIFEST: &str = "MANIFEST.json";
@@ -76,7 +76,7 @@ pub struct HostRecord {
     #[serde(flatten)]
     pub facts: Facts,
     /// The files of its programs, by the first words of their commands.
-    pub programs: Vec<(String, Identity)>,
+    pub programs: Vec<(String, FileIdentity)>,
 }
 
 /// A cell.
@@ -100,14 +100,14 @@ pub struct CellRecord {
     pub took_ns: u64,
     /// What ran.
     #[serde(flatten)]
-    pub ran: Ran,
+    pub ran: CellPrograms,
     /// Its checks.
     pub checks: Vec<CheckRecord>,
 }
 
 /// What ran in a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Ran {
+pub struct CellPrograms {
     /// The phases that ended.
     pub phases: Vec<RanPhase>,
     /// Programs, in the order of the plan.
@@ -207,12 +207,12 @@ impl Manifest {
     pub fn read(folder: &Path) -> Result<Self, LabError> {
         let path = folder.join(MANIFEST);
         let wrong = |why: String| LabError::Manifest { path: path.clone(), why };
-        let length = fs::metadata(&path).map_err(|it| wrong(it.to_string()))?.len();
+        let length = fs::metadata(&path).map_err(|error| wrong(error.to_string()))?.len();
         if length > MOST_BYTES {
             return Err(wrong(format!("it has {length} bytes")));
         }
-        let text = fs::read_to_string(&path).map_err(|it| wrong(it.to_string()))?;
-        let read: Self = serde_json::from_str(&text).map_err(|it| wrong(it.to_string()))?;
+        let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+        let read: Self = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         if read.format != FORMAT {
             return Err(wrong(format!("its format is {}, this ppt knows {FORMAT}", read.format)));
         }
@@ -240,7 +240,7 @@ impl Manifest {
             let mut file = tempfile::Builder::new().prefix(".manifest").tempfile_in(folder)?;
             serde_json::to_writer_pretty(&mut file, self)?;
             file.write_all(b"\n")?;
-            file.persist(&path).map(drop).map_err(|it| it.error)
+            file.persist(&path).map(drop).map_err(|error| error.error)
         };
         write().map_err(|cause| LabError::File { what: "write", path: path.clone(), cause })
     }

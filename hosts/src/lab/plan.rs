@@ -10,7 +10,7 @@ mod template;
 mod types;
 mod when;
 
-pub use action::{Action, Clock, Command, Ready, Resolved, Stop};
+pub use action::{Action, ClockCondition, Readiness, Resolved, ShellCommand, Stop};
 pub use error::{Mistake, PlanError};
 pub use matrix::{Axis, Cell, ParameterValue};
-pub use types::{Host, Plan, Report, Via};
+pub use types::{LabPlan, PlannedHost, Report, Via};

@@ -9,7 +9,7 @@ use super::wire::Facts;
 /// Receives a run's progress, and may interrupt the run.
 pub trait Progress {
     /// Reports an event.
-    fn tell(&mut self, event: &Event<'_>);
+    fn report(&mut self, event: &Event<'_>);
 
     /// Whether the user interrupted the run. The running cell then fails, its programs' output is
     /// fetched, and no other cell runs.

@@ -10,4 +10,4 @@ mod team;
 mod via;
 
 pub use experiment::{Summary, plan, rerun, run};
-pub use options::Options;
+pub use options::LabOptions;

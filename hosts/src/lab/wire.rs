@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::plan::{Clock, Command};
+use super::plan::{ClockCondition, ShellCommand};
 
 /// Version of the protocol; a peer with another version is reported.
 pub(super) const VERSION: u32 = 1;
@@ -28,7 +28,7 @@ pub(super) enum HelperRequest {
     Begin,
     /// Starts a program at a time of the host's REALTIME, in ns: [`HelperMessage::Done`] once it is ready or
     /// has ended, or [`HelperMessage::Failed`].
-    Start { phase: String, command: Command, capture: Option<Capture>, at: i64 },
+    Start { phase: String, command: ShellCommand, capture: Option<CaptureRequest>, at: i64 },
     /// Measures clocks, from now on until it is stopped as a program is: [`HelperMessage::Done`] once that
     /// goes on, and clocks are known.
     Measure { phase: String, name: String, key: Vec<u8>, part: ClockRole },
@@ -53,12 +53,12 @@ pub(super) enum ClockRole {
     /// It answers probes at this address.
     Answer(String),
     /// It probes these hosts (NAME=ADDRESS) until their clocks are known, and continues.
-    Ask { clock: Clock, others: Vec<String> },
+    Ask { clock: ClockCondition, others: Vec<String> },
 }
 
 /// How frames of a program are captured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Capture {
+pub(super) struct CaptureRequest {
     /// The program `ppt`.
     pub ppt: String,
     /// The name of the capture.
@@ -71,16 +71,16 @@ pub(super) struct Capture {
 pub(super) enum HelperMessage {
     Hello(Box<Facts>),
     /// In the order of the request.
-    Identified(Vec<Identity>),
+    Identified(Vec<FileIdentity>),
     Tool {
-        end: End,
+        end: ProgramEnd,
         output: String,
     },
     Begun,
     Done {
         started: i64,
     },
-    Failed(Box<Failure>),
+    Failed(Box<HelperFailure>),
     Stopped,
     /// What REALTIME shows now; by the names of other hosts, how far ahead it is there, and by how
     /// much that may be wrong: ns.
@@ -88,7 +88,7 @@ pub(super) enum HelperMessage {
         now: i64,
         others: Vec<(String, i64, i64)>,
     },
-    Unfinished(Vec<Failure>),
+    Unfinished(Vec<HelperFailure>),
     /// A file: data frames follow, then `FileEnd`.
     File {
         name: String,
@@ -141,7 +141,7 @@ pub enum Isolation {
 /// The file of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Identity {
+pub enum FileIdentity {
     /// The file was found.
     Found {
         /// Its path.
@@ -161,7 +161,7 @@ pub enum Identity {
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum End {
+pub enum ProgramEnd {
     /// By exit(3).
     Code(i32),
     /// By a signal.
@@ -174,7 +174,7 @@ pub struct Ended {
     /// The phase that started it.
     pub phase: String,
     /// How it ended.
-    pub end: End,
+    pub end: ProgramEnd,
     /// Whether ppt asked it to.
     pub stopped: bool,
     /// The number of bytes of its output that were dropped.
@@ -188,7 +188,7 @@ fn is_zero(number: &u64) -> bool {
 
 /// A program that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct HelperFailure {
     /// The phase that started it.
     pub phase: String,
     /// Its words.
@@ -206,18 +206,18 @@ pub enum Problem {
     /// It was not started.
     NotStarted(String),
     /// It ended early or with the wrong status.
-    Ended(End),
+    Ended(ProgramEnd),
     /// It runs, but is not ready: this condition is missing.
     NotReady(String),
     /// It still runs.
     Running,
 }
 
-impl std::fmt::Display for End {
+impl std::fmt::Display for ProgramEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            End::Code(code) => write!(f, "ended with status {code}"),
-            End::Signal(signal) => write!(f, "was ended by signal {signal}"),
+            ProgramEnd::Code(code) => write!(f, "ended with status {code}"),
+            ProgramEnd::Signal(signal) => write!(f, "was ended by signal {signal}"),
         }
     }
 }
@@ -235,7 +235,7 @@ impl std::fmt::Display for Problem {
 
 /// A frame.
 #[derive(Debug, PartialEq)]
-pub(super) enum Frame<M> {
+pub(super) enum WireFrame<M> {
     Message(M),
     Data(Vec<u8>),
 }
@@ -283,7 +283,7 @@ fn write_frame(to: &mut impl Write, kind: u8, payload: &[u8]) -> io::Result<()> 
 /// Reads one frame; None at the end.
 pub(super) fn read<M: DeserializeOwned>(
     from: &mut impl Read,
-) -> Result<Option<Frame<M>>, WireError> {
+) -> Result<Option<WireFrame<M>>, WireError> {
     let mut head = [0; 5];
     let mut got = 0;
     while got < head.len() {
@@ -314,8 +314,8 @@ pub(super) fn read<M: DeserializeOwned>(
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
     Ok(Some(match head[0] {
-        b'm' => Frame::Message(serde_json::from_slice(&payload)?),
-        _ => Frame::Data(payload),
+        b'm' => WireFrame::Message(serde_json::from_slice(&payload)?),
+        _ => WireFrame::Data(payload),
     }))
 }
 
@@ -331,9 +331,12 @@ mod tests {
         let mut from = &bytes[..];
         assert_eq!(
             read::<HelperRequest>(&mut from).unwrap(),
-            Some(Frame::Message(HelperRequest::Begin))
+            Some(WireFrame::Message(HelperRequest::Begin))
         );
-        assert_eq!(read::<HelperRequest>(&mut from).unwrap(), Some(Frame::Data(b"abc".to_vec())));
+        assert_eq!(
+            read::<HelperRequest>(&mut from).unwrap(),
+            Some(WireFrame::Data(b"abc".to_vec()))
+        );
         assert_eq!(read::<HelperRequest>(&mut from).unwrap(), None);
         // A stream cut at any byte gives an error or the end.
         for cut in 1..bytes.len() {

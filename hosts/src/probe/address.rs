@@ -32,7 +32,7 @@ pub fn resolve(text: &str) -> Result<Vec<SocketAddr>, AddressError> {
     if let Ok(address) = text.parse::<SocketAddr>() {
         return Ok(vec![address]);
     }
-    let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     if let Some(address) = bare {
         let address: Ipv6Addr = address.parse().map_err(|_| form())?;
         return Ok(vec![(address, PORT).into()]);
@@ -44,7 +44,7 @@ pub fn resolve(text: &str) -> Result<Vec<SocketAddr>, AddressError> {
         Some((name, port)) => (name, port.parse().map_err(|_| form())?),
         None => (text, PORT),
     };
-    if name.is_empty() || name.contains(|it: char| it.is_whitespace() || it.is_control()) {
+    if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(form());
     }
     let unknown = |cause| AddressError::Unknown { name: name.to_owned(), cause };
@@ -54,10 +54,7 @@ pub fn resolve(text: &str) -> Result<Vec<SocketAddr>, AddressError> {
             found.push(address);
         }
     }
-    match found.is_empty() {
-        true => Err(unknown(io::ErrorKind::NotFound.into())),
-        false => Ok(found),
-    }
+    if found.is_empty() { Err(unknown(io::ErrorKind::NotFound.into())) } else { Ok(found) }
 }
 
 #[cfg(test)]

@@ -13,11 +13,11 @@ use ppt_clock::sync::{Host, Probe, Record};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::clock::{ClockError, HostClock};
-use super::key::Key;
-use super::link::{Learnt, Link, LinkCounts};
-use super::packet::{Identity, OTHER_CLOCKS, VERSION};
+use super::key::SharedKey;
+use super::link::{Learnt, LinkCounts, ProbeLink};
+use super::packet::{OTHER_CLOCKS, PeerIdentity, VERSION};
 use super::random::random;
-use super::true_time::{TimeSource, TimeSourceError, Watch};
+use super::true_time::{TimeSource, TimeSourceError, TimeSources};
 
 /// How many bursts a second there may be. Fewer leave readings of the other host's clocks too far from
 /// each other to tell what stamps mean.
@@ -39,7 +39,7 @@ const PAIR: u32 = 2;
 
 /// A host to probe.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ProbedHost {
     /// Its name as the user gave it.
     pub name: String,
     /// Its candidate addresses; the first that answers is used.
@@ -48,7 +48,7 @@ pub struct Asked {
 
 /// Options of a measurement.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ProbeOptions {
     /// Duration; `None` is until the stop.
     pub duration: Option<Duration>,
     /// Pairs of probes per second to each host. Values outside [`RATES`] are clamped.
@@ -59,7 +59,7 @@ pub struct Options {
     pub sources: Vec<TimeSource>,
 }
 
-impl Default for Options {
+impl Default for ProbeOptions {
     fn default() -> Self {
         let (duration, patience) = (Some(Duration::from_secs(60)), Duration::from_secs(5));
         Self { duration, rate: 10.0, patience, sources: Vec::new() }
@@ -90,7 +90,7 @@ pub enum Event {
         /// Its address.
         address: SocketAddr,
         /// Its identity.
-        identity: Identity,
+        identity: PeerIdentity,
     },
     /// A host stopped answering. Probing continues.
     Silent {
@@ -176,15 +176,15 @@ fn silence(is_refused: bool, foreign: u64) -> &'static str {
 #[derive(Debug)]
 pub struct Measurement<'a> {
     /// The hosts to probe.
-    pub hosts: &'a [Asked],
+    pub hosts: &'a [ProbedHost],
     /// The shared key.
-    pub key: &'a Key,
+    pub key: &'a SharedKey,
     /// This host's identity.
-    pub me: &'a Identity,
+    pub me: &'a PeerIdentity,
     /// This host's clocks.
     pub clock: &'a HostClock,
     /// The options.
-    pub options: &'a Options,
+    pub options: &'a ProbeOptions,
 }
 
 impl Measurement<'_> {
@@ -205,9 +205,9 @@ impl Measurement<'_> {
             (SECOND_NS as f64 / self.options.rate.clamp(*RATES.start(), *RATES.end())) as u64;
         let now_ns = ppt_now::monotonic();
         let count = self.hosts.len() as u64;
-        let hosts = self.hosts.iter().zip(0..).map(|(asked, place): (_, u64)| Measured {
+        let hosts = self.hosts.iter().zip(0..).map(|(asked, place): (_, u64)| MeasuredHost {
             asked,
-            link: Link::new(asked.addresses.clone()),
+            link: ProbeLink::new(asked.addresses.clone()),
             index: None,
             // Hosts are probed in turn, so that their packets do not collide.
             due_ns: now_ns + every_ns * place / count,
@@ -220,23 +220,32 @@ impl Measurement<'_> {
         let sources = &self.options.sources;
         let (over, hz) = (AtomicBool::new(false), self.me.host.tick_hz());
         thread::scope(|scope| {
-            let watch = Watch::start(sources, self.clock, hz, &over, scope)?;
+            let watch = TimeSources::start(sources, self.clock, hz, &over, scope)?;
             let left_out = vec![None; sources.len()];
-            let mut run =
-                Run { of: self, hosts, known, every_ns, watch, left_out, unsaid: 0, sink, tell };
+            let mut run = ProbeRun {
+                of: self,
+                hosts,
+                known,
+                every_ns,
+                watch,
+                left_out,
+                unsaid: 0,
+                sink,
+                tell,
+            };
             run.greet(stop)?;
             if !stop.load(Relaxed) {
                 run.measure(stop)?;
             }
-            Ok(run.hosts.iter().map(|it| it.link.counts).collect())
+            Ok(run.hosts.iter().map(|host| host.link.counts).collect())
         })
     }
 }
 
 /// A host that is measured.
-struct Measured<'a> {
-    asked: &'a Asked,
-    link: Link,
+struct MeasuredHost<'a> {
+    asked: &'a ProbedHost,
+    link: ProbeLink,
     /// Its index in the file.
     index: Option<u32>,
     /// The time of the next burst.
@@ -249,13 +258,13 @@ struct Measured<'a> {
     is_refused: bool,
 }
 
-struct Run<'a> {
+struct ProbeRun<'a> {
     of: &'a Measurement<'a>,
-    hosts: Vec<Measured<'a>>,
+    hosts: Vec<MeasuredHost<'a>>,
     /// The hosts of the file, by their index.
     known: Vec<Host>,
     every_ns: u64,
-    watch: Watch<'a>,
+    watch: TimeSources<'a>,
     /// For each source of true time, why its last reading was dropped.
     left_out: Vec<Option<TimeSourceError>>,
     /// The number of dropped readings.
@@ -264,27 +273,29 @@ struct Run<'a> {
     tell: &'a mut dyn FnMut(Event),
 }
 
-impl Run<'_> {
+impl ProbeRun<'_> {
     /// Runs until all hosts have answered.
     fn greet(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
         let end_ns =
             ppt_now::monotonic().saturating_add(self.of.options.patience.as_nanos() as u64);
         // Before all hosts have answered, they only send their identities.
         let mut records = Vec::new();
-        while self.hosts.iter().any(|it| !it.link.is_open()) {
+        while self.hosts.iter().any(|host| !host.link.is_open()) {
             let now_ns = ppt_now::monotonic();
             if stop.load(Relaxed) {
                 return Ok(());
             }
-            if let Some(it) = self.hosts.iter().find(|it| !it.link.is_open())
+            if let Some(measured_host) = self.hosts.iter().find(|host| !host.link.is_open())
                 && now_ns >= end_ns
             {
-                let (name, address) = (it.asked.name.clone(), it.link.address());
-                let (is_refused, foreign) = (it.is_refused, it.link.counts.foreign);
+                let (name, address) =
+                    (measured_host.asked.name.clone(), measured_host.link.address());
+                let (is_refused, foreign) =
+                    (measured_host.is_refused, measured_host.link.counts.foreign);
                 return Err(MeasureError::NoAnswer { name, address, is_refused, foreign });
             }
             self.greet_due(now_ns)?;
-            let next_ns = self.hosts.iter().map(|it| it.greet_ns).min().unwrap_or(end_ns);
+            let next_ns = self.hosts.iter().map(|host| host.greet_ns).min().unwrap_or(end_ns);
             self.wait(next_ns.min(end_ns))?;
             self.receive(&mut records)?;
         }
@@ -315,12 +326,15 @@ impl Run<'_> {
 
     fn measure(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
         let start_ns = ppt_now::monotonic();
-        let end_ns =
-            self.of.options.duration.map(|it| start_ns.saturating_add(it.as_nanos() as u64));
+        let end_ns = self
+            .of
+            .options
+            .duration
+            .map(|duration| start_ns.saturating_add(duration.as_nanos() as u64));
         let (mut clocks_ns, mut second_ns) = (start_ns, start_ns + SECOND_NS);
         loop {
             let now_ns = ppt_now::monotonic();
-            if stop.load(Relaxed) || end_ns.is_some_and(|it| now_ns >= it) {
+            if stop.load(Relaxed) || end_ns.is_some_and(|end_ns| now_ns >= end_ns) {
                 break;
             }
             if now_ns >= clocks_ns {
@@ -333,8 +347,10 @@ impl Run<'_> {
             }
             self.greet_due(now_ns)?;
             self.ask_due(now_ns)?;
-            let due =
-                self.hosts.iter().map(|it| if it.link.is_open() { it.due_ns } else { it.greet_ns });
+            let due = self
+                .hosts
+                .iter()
+                .map(|host| if host.link.is_open() { host.due_ns } else { host.greet_ns });
             let next_ns =
                 due.chain([clocks_ns, second_ns]).chain(end_ns).min().unwrap_or(clocks_ns);
             self.wait(next_ns)?;
@@ -348,13 +364,13 @@ impl Run<'_> {
     fn finish(&mut self) -> Result<(), MeasureError> {
         self.other_clocks()?;
         for _ in 0..LAST_TRIES {
-            self.hosts.iter_mut().for_each(|it| it.link.probe_last(self.of.key, self.of.clock));
+            self.hosts.iter_mut().for_each(|host| host.link.probe_last(self.of.key, self.of.clock));
             let end_ns = ppt_now::monotonic() + LAST_NS;
-            while ppt_now::monotonic() < end_ns && self.hosts.iter().any(|it| it.link.lacks()) {
+            while ppt_now::monotonic() < end_ns && self.hosts.iter().any(|host| host.link.lacks()) {
                 self.wait(end_ns)?;
                 self.receive_and_put()?;
             }
-            if !self.hosts.iter().any(|it| it.link.lacks()) {
+            if !self.hosts.iter().any(|host| host.link.lacks()) {
                 break;
             }
         }
@@ -370,8 +386,8 @@ impl Run<'_> {
 
     fn sums(&self) -> Vec<(&'static str, u64)> {
         let sum =
-            |of: fn(&LinkCounts) -> u64| self.hosts.iter().map(|it| of(&it.link.counts)).sum();
-        let lost_there = |it: &LinkCounts| it.lost_there.min(it.unanswered);
+            |of: fn(&LinkCounts) -> u64| self.hosts.iter().map(|host| of(&host.link.counts)).sum();
+        let lost_there = |counts: &LinkCounts| counts.lost_there.min(counts.unanswered);
         vec![
             ("lost_there", sum(|it| it.lost_there.min(it.unanswered))),
             (
@@ -418,7 +434,7 @@ impl Run<'_> {
             let reading = self.of.clock.reading(a, b);
             self.put(&Record::Clock(0, reading))?;
         }
-        self.hosts.iter_mut().for_each(|it| it.link.ask_clocks(self.of.key));
+        self.hosts.iter_mut().for_each(|host| host.link.ask_clocks(self.of.key));
         Ok(())
     }
 
@@ -435,7 +451,7 @@ impl Run<'_> {
             }
         }
         self.sink.keep().map_err(MeasureError::Write)?;
-        let counts = self.hosts.iter().map(|it| it.link.counts).collect();
+        let counts = self.hosts.iter().map(|host| host.link.counts).collect();
         (self.tell)(Event::Second(counts));
         Ok(())
     }
@@ -470,8 +486,8 @@ impl Run<'_> {
     fn wait(&mut self, until_ns: u64) -> Result<(), MeasureError> {
         let left_ns = until_ns.saturating_sub(ppt_now::monotonic()).min(SECOND_NS / 4);
         let timeout = Timespec { tv_sec: 0, tv_nsec: left_ns as i64 };
-        let sockets = self.hosts.iter().filter_map(|it| it.link.socket());
-        let mut fds: Vec<_> = sockets.map(|it| PollFd::new(it, PollFlags::IN)).collect();
+        let sockets = self.hosts.iter().filter_map(|host| host.link.socket());
+        let mut fds: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(MeasureError::System(error.into())),
@@ -484,7 +500,7 @@ impl Run<'_> {
             // The arrival lies between this reading and the one before the burst.
             self.read_clocks()?;
         }
-        records.iter().try_for_each(|it| self.put(it))
+        records.iter().try_for_each(|record| self.put(record))
     }
 
     /// Receives the packets that have arrived; returns whether there were any.
@@ -522,7 +538,7 @@ impl Run<'_> {
             }
             Learnt::Reading(reading) => {
                 host.heard_ns = ppt_now::monotonic();
-                records.extend(host.index.map(|it| Record::Clock(it, reading)));
+                records.extend(host.index.map(|index| Record::Clock(index, reading)));
             }
             Learnt::Probe(probe) => {
                 records.extend(host.index.map(|to| Record::Probe(Probe { from: 0, to, ..probe })));
@@ -548,9 +564,9 @@ impl Run<'_> {
             return Err(MeasureError::Oneself { name, host: host.name().to_owned() });
         }
         // The host may have been another boot of itself before.
-        let others = self.hosts.iter().enumerate().filter(|it| it.0 != place);
+        let others = self.hosts.iter().enumerate().filter(|entry| entry.0 != place);
         let mut others =
-            others.filter_map(|(_, it)| Some((it.asked, &self.known[it.index? as usize])));
+            others.filter_map(|(_, host)| Some((host.asked, &self.known[host.index? as usize])));
         let me = Some(("this host", &self.known[0]));
         let others = others.by_ref().map(|(asked, host)| (&*asked.name, host)).chain(me);
         for (first, other) in others {

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use ppt_clock::{ClockId, ClockReading};
-use ppt_now::{Counter, Distrust};
+use ppt_now::{CpuCounter, Distrust};
 
 use super::theta::Shift;
 
@@ -107,13 +107,13 @@ impl HostClock {
     }
 
     fn shown(&self, clock: ClockId, value: u64) -> u64 {
-        self.shifted.as_ref().map_or(value, |it| it.shown(clock, value))
+        self.shifted.as_ref().map_or(value, |shifted| shifted.shown(clock, value))
     }
 }
 
 impl Shifted {
     fn shown(&self, clock: ClockId, value: u64) -> u64 {
-        let Some((_, origin)) = self.origins.iter().find(|it| it.0 == clock) else {
+        let Some((_, origin)) = self.origins.iter().find(|origin| origin.0 == clock) else {
             return self.shift.ticks(value);
         };
         let t = (i128::from(value) - origin) as f64;
@@ -126,7 +126,7 @@ fn check() -> Result<(), ClockError> {
     let source: io::Result<String> = fs::read_to_string(CLOCKSOURCE);
     let source = source.ok();
     let source = source.as_deref().map(str::trim_end);
-    ppt_now::trusted(Counter::of_this_cpu(), source).map_err(ClockError::Distrusted)
+    ppt_now::trusted(CpuCounter::of_this_cpu(), source).map_err(ClockError::Distrusted)
 }
 
 #[cfg(test)]
@@ -153,14 +153,14 @@ mod tests {
         for (steps, realtime) in
             [(vec![], 0), (vec![(9e9, 2e9)], 2), (vec![(9e9, 2e9), (1e15, 7e9)], 2)]
         {
-            let it = shift(steps);
+            let host_clock = shift(steps);
             for clock in [ClockId::Monotonic, ClockId::MonotonicRaw, ClockId::Boottime] {
-                assert_eq!(ahead(&it, clock) / 1_000_000_000, 4, "{clock:?}");
+                assert_eq!(ahead(&host_clock, clock) / 1_000_000_000, 4, "{clock:?}");
             }
-            assert_eq!(ahead(&it, ClockId::Realtime) / 1_000_000_000, 4 + realtime);
-            assert_eq!(ahead(&it, ClockId::Tick) / hz, 4);
+            assert_eq!(ahead(&host_clock, ClockId::Realtime) / 1_000_000_000, 4 + realtime);
+            assert_eq!(ahead(&host_clock, ClockId::Tick) / hz, 4);
             let stamp = ppt_now::realtime();
-            assert_eq!(it.stamp(stamp), it.shown(ClockId::Realtime, stamp));
+            assert_eq!(host_clock.stamp(stamp), host_clock.shown(ClockId::Realtime, stamp));
         }
     }
 }

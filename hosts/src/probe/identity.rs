@@ -6,7 +6,7 @@ use ppt_clock::sync::{Host, RecordError};
 use ppt_text::escaped;
 
 use super::clock::HostClock;
-use super::packet::Identity;
+use super::packet::PeerIdentity;
 
 /// The file with the kernel's boot id.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -27,7 +27,7 @@ pub enum IdentityError {
     },
 }
 
-impl Identity {
+impl PeerIdentity {
     /// This host, named `name` or by its host name.
     ///
     /// # Errors

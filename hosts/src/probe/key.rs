@@ -19,7 +19,7 @@ pub const TAG: usize = 16;
 
 /// A key. No output shows its bytes.
 #[derive(Clone)]
-pub struct Key(Hmac<Sha256>);
+pub struct SharedKey(Hmac<Sha256>);
 
 /// Why a file is not a usable key.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +66,7 @@ pub enum KeyError {
     Long(PathBuf),
 }
 
-impl Key {
+impl SharedKey {
     /// A key of these bytes. `None` if they are fewer than [`MIN_KEY`].
     pub fn new(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < MIN_KEY {
@@ -86,9 +86,9 @@ impl Key {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = match openat(CWD, path, flags, Mode::empty()) {
             Err(rustix::io::Errno::LOOP) => return Err(KeyError::NotAFile(path.into())),
-            opened => opened.map_err(|it| system(it.into()))?,
+            opened => opened.map_err(|error| system(error.into()))?,
         };
-        let found = fstat(&opened).map_err(|it| system(it.into()))?;
+        let found = fstat(&opened).map_err(|error| system(error.into()))?;
         if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
             return Err(KeyError::NotAFile(path.into()));
         }
@@ -123,7 +123,7 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for SharedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key")
     }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn the_tag_is_the_left_half_of_hmac_sha256() {
         // RFC 4231, test case 3.
-        let key = Key::new(&[0xaa; 20]).unwrap();
+        let key = SharedKey::new(&[0xaa; 20]).unwrap();
         let data = [0xdd; 50];
         let tag = [
             0x77, 0x3e, 0xa9, 0x1e, 0x36, 0x80, 0x0e, 0x46, 0x85, 0x4d, 0xb8, 0xeb, 0xd0, 0x91,
@@ -159,24 +159,24 @@ mod tests {
             forged[bit / 8] ^= 1 << (bit % 8);
             assert!(!key.is_authentic(&data, &forged), "bit {bit}");
         }
-        assert!(!Key::new(&[0xab; 20]).unwrap().is_authentic(&data, &tag));
+        assert!(!SharedKey::new(&[0xab; 20]).unwrap().is_authentic(&data, &tag));
     }
 
     #[test]
     fn a_key_is_the_owners_alone() {
         let folder = tempfile::tempdir().unwrap();
         let secret = b"0123456789abcdef";
-        let tag = Key::new(secret).unwrap().tag(b"it");
+        let tag = SharedKey::new(secret).unwrap().tag(b"it");
         for content in [&secret[..], b"0123456789abcdef\n", b"0123456789abcdef\r\n"] {
             for mode in [0o600, 0o400] {
-                let key = Key::read(&file(folder.path(), content, mode)).unwrap();
+                let key = SharedKey::read(&file(folder.path(), content, mode)).unwrap();
                 assert_eq!(key.tag(b"it"), tag);
                 assert_eq!(format!("{key:?}"), "Key");
                 fs::remove_file(folder.path().join("key")).unwrap();
             }
         }
         for mode in [0o640, 0o604, 0o620, 0o602, 0o601, 0o666] {
-            let error = Key::read(&file(folder.path(), secret, mode)).unwrap_err();
+            let error = SharedKey::read(&file(folder.path(), secret, mode)).unwrap_err();
             assert!(matches!(error, KeyError::Open { mode: it, .. } if it == mode), "{error}");
         }
     }
@@ -185,16 +185,16 @@ mod tests {
     fn other_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = file(folder.path(), b"0123456789abcde\n", 0o600);
-        let error = Key::read(&path).unwrap_err();
+        let error = SharedKey::read(&path).unwrap_err();
         assert!(matches!(error, KeyError::Short { length: 15, .. }), "{error}");
         let path = file(folder.path(), &[b'x'; MAX_KEY + 1], 0o600);
-        assert!(matches!(Key::read(&path), Err(KeyError::Long(_))));
+        assert!(matches!(SharedKey::read(&path), Err(KeyError::Long(_))));
         let link = folder.path().join("link");
         symlink(&path, &link).unwrap();
-        assert!(matches!(Key::read(&link), Err(KeyError::NotAFile(_))));
-        assert!(matches!(Key::read(folder.path()), Err(KeyError::NotAFile(_))));
-        assert!(matches!(Key::read("/dev/zero".as_ref()), Err(KeyError::NotAFile(_))));
-        let nowhere = Key::read(&folder.path().join("nowhere")).unwrap_err();
+        assert!(matches!(SharedKey::read(&link), Err(KeyError::NotAFile(_))));
+        assert!(matches!(SharedKey::read(folder.path()), Err(KeyError::NotAFile(_))));
+        assert!(matches!(SharedKey::read("/dev/zero".as_ref()), Err(KeyError::NotAFile(_))));
+        let nowhere = SharedKey::read(&folder.path().join("nowhere")).unwrap_err();
         assert!(nowhere.to_string().ends_with("No such file or directory (os error 2)"));
     }
 }

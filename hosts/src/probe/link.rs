@@ -8,8 +8,10 @@ use ppt_clock::ClockReading;
 use ppt_clock::sync::Probe;
 
 use super::clock::HostClock;
-use super::key::Key;
-use super::packet::{Answer, Answered, EARLIER, Head, Identity, MAX_PACKET, Question, Refused};
+use super::key::SharedKey;
+use super::packet::{
+    Answered, EARLIER, Head, MAX_PACKET, PacketRefusal, PeerIdentity, ProbeQuestion, ProbeReply,
+};
 use super::random::random;
 use super::stamps::Stamped;
 
@@ -18,18 +20,18 @@ const PATIENCE_NS: u64 = 2_000_000_000;
 
 /// A probed host.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct ProbeLink {
     addresses: Vec<SocketAddr>,
     /// The address in use.
     at: usize,
-    open: Option<Open>,
+    open: Option<Conversation>,
     /// The counts.
     pub counts: LinkCounts,
 }
 
 /// A conversation.
 #[derive(Debug)]
-struct Open {
+struct Conversation {
     socket: Stamped<u64>,
     conversation: u64,
     /// When it started.
@@ -41,7 +43,7 @@ struct Open {
     /// The token from the answer to the hello.
     token: Option<u64>,
     /// Questions without an answer or without all timestamps, by consecutive number.
-    asked: VecDeque<Asked>,
+    asked: VecDeque<SentQuestion>,
     /// The number of the next question.
     next: u64,
     /// The highest number answered.
@@ -50,7 +52,7 @@ struct Open {
 
 /// A question.
 #[derive(Debug, Default)]
-struct Asked {
+struct SentQuestion {
     number: u64,
     /// The time sent, on the monotonic clock.
     at_ns: u64,
@@ -103,7 +105,7 @@ pub struct LinkCounts {
 #[derive(Debug)]
 pub(super) enum Learnt {
     /// The host's identity.
-    Identity(Identity),
+    Identity(PeerIdentity),
     /// The readings of its clocks.
     Reading(ClockReading),
     /// A probe with all timestamps; hosts are numbered by the caller.
@@ -114,7 +116,7 @@ pub(super) enum Learnt {
     Refused,
 }
 
-impl Link {
+impl ProbeLink {
     pub fn new(addresses: Vec<SocketAddr>) -> Self {
         Self { addresses, at: 0, open: None, counts: LinkCounts::default() }
     }
@@ -125,29 +127,35 @@ impl Link {
     }
 
     pub fn socket(&self) -> Option<&Stamped<u64>> {
-        self.open.as_ref().map(|it| &it.socket)
+        self.open.as_ref().map(|conversation| &conversation.socket)
     }
 
     /// Whether the host has answered the hello of this conversation.
     pub fn is_open(&self) -> bool {
-        self.open.as_ref().is_some_and(|it| it.token.is_some())
+        self.open.as_ref().is_some_and(|conversation| conversation.token.is_some())
     }
 
     /// Sends a hello: to the same address if it has answered, else to the next one.
-    pub fn greet(&mut self, me: &Identity, key: &Key, clock: &HostClock) -> io::Result<()> {
+    pub fn greet(
+        &mut self,
+        me: &PeerIdentity,
+        key: &SharedKey,
+        clock: &HostClock,
+    ) -> io::Result<()> {
         let now_ns = ppt_now::monotonic();
-        let goes_on =
-            |it: &Open| !it.is_refused && now_ns.saturating_sub(it.since_ns) < PATIENCE_NS;
-        if self.open.as_ref().is_some_and(|it| !goes_on(it)) {
+        let goes_on = |conversation: &Conversation| {
+            !conversation.is_refused && now_ns.saturating_sub(conversation.since_ns) < PATIENCE_NS
+        };
+        if self.open.as_ref().is_some_and(|conversation| !goes_on(conversation)) {
             self.open = None;
             self.at = (self.at + 1) % self.addresses.len();
         }
         let open = match self.open.take() {
             Some(open) => open,
-            None => Open::new(self.address(), clock, now_ns, self.counts.lost_there)?,
+            None => Conversation::new(self.address(), clock, now_ns, self.counts.lost_there)?,
         };
         let open = self.open.insert(open);
-        let packet = Question::Hello(me.clone()).seal(open.head(), key);
+        let packet = ProbeQuestion::Hello(me.clone()).seal(open.head(), key);
         if open.send(&packet, None, now_ns).is_err() {
             self.counts.unsent += 1;
         }
@@ -155,10 +163,10 @@ impl Link {
     }
 
     /// Sends a probe.
-    pub fn probe(&mut self, key: &Key, clock: &HostClock) {
+    pub fn probe(&mut self, key: &SharedKey, clock: &HostClock) {
         let Some(open) = &mut self.open else { return };
         let Some(token) = open.token else { return };
-        let packet = Question::Probe { token }.seal(open.head(), key);
+        let packet = ProbeQuestion::Probe { token }.seal(open.head(), key);
         let now_ns = ppt_now::monotonic();
         let sent = open.send(&packet, Some(clock.ticks()), now_ns);
         match sent {
@@ -168,28 +176,30 @@ impl Link {
     }
 
     /// Sends a probe only for the timestamps of earlier probes in its answer.
-    pub fn probe_last(&mut self, key: &Key, clock: &HostClock) {
+    pub fn probe_last(&mut self, key: &SharedKey, clock: &HostClock) {
         let asked = self.counts.asked;
         self.probe(key, clock);
         let sent = self.counts.asked > asked;
         self.counts.asked = asked;
-        if let Some(last) = self.open.as_mut().and_then(|it| it.asked.back_mut()) {
+        if let Some(last) =
+            self.open.as_mut().and_then(|conversation| conversation.asked.back_mut())
+        {
             last.is_last = sent;
         }
     }
 
     /// Requests the clocks that are read four times a second.
-    pub fn ask_clocks(&mut self, key: &Key) {
+    pub fn ask_clocks(&mut self, key: &SharedKey) {
         let Some(open) = &mut self.open else { return };
         let Some(token) = open.token else { return };
-        let packet = Question::Clocks { token }.seal(open.head(), key);
+        let packet = ProbeQuestion::Clocks { token }.seal(open.head(), key);
         if open.send(&packet, None, ppt_now::monotonic()).is_err() {
             self.counts.unsent += 1;
         }
     }
 
     /// Receives the packets that have arrived; returns whether there were any.
-    pub fn receive(&mut self, key: &Key, learn: &mut dyn FnMut(Learnt)) -> io::Result<bool> {
+    pub fn receive(&mut self, key: &SharedKey, learn: &mut dyn FnMut(Learnt)) -> io::Result<bool> {
         let mut came = false;
         let Some(open) = &mut self.open else { return Ok(false) };
         open.note_left(&mut self.counts, learn)?;
@@ -210,14 +220,16 @@ impl Link {
             };
             came = true;
             let opened = match buffer.get(..packet.length) {
-                Some(bytes) => Answer::open(bytes, key),
-                None => Err(Refused::Foreign),
+                Some(bytes) => ProbeReply::open(bytes, key),
+                None => Err(PacketRefusal::Foreign),
             };
             match opened {
                 Ok((head, answer)) => {
                     open.answered(head, answer, packet.stamp, &mut self.counts, learn);
                 }
-                Err(Refused::Version(version, head)) if head.conversation == open.conversation => {
+                Err(PacketRefusal::Version(version, head))
+                    if head.conversation == open.conversation =>
+                {
                     learn(Learnt::OtherVersion(version));
                 }
                 Err(_) => self.counts.foreign += 1,
@@ -240,7 +252,7 @@ impl Link {
 
     /// Gives up all questions at the end.
     pub fn close(&mut self) {
-        for asked in self.open.iter_mut().flat_map(|it| it.asked.drain(..)) {
+        for asked in self.open.iter_mut().flat_map(|conversation| conversation.asked.drain(..)) {
             asked.count(&mut self.counts);
         }
         self.open = None;
@@ -248,12 +260,12 @@ impl Link {
 
     /// Whether a probe has no answer or lacks a timestamp.
     pub fn lacks(&self) -> bool {
-        let mut asked = self.open.iter().flat_map(|it| &it.asked);
-        asked.any(|it| it.from_tick.is_some() && !it.is_last && !it.is_done)
+        let mut asked = self.open.iter().flat_map(|conversation| &conversation.asked);
+        asked.any(|question| question.from_tick.is_some() && !question.is_last && !question.is_done)
     }
 }
 
-impl Asked {
+impl SentQuestion {
     fn count(&self, counts: &mut LinkCounts) {
         if !self.is_done && !self.is_last && self.from_tick.is_some() {
             match self.back {
@@ -264,7 +276,7 @@ impl Asked {
     }
 }
 
-impl Open {
+impl Conversation {
     fn new(
         address: SocketAddr,
         clock: &HostClock,
@@ -298,13 +310,13 @@ impl Open {
         let number = self.next;
         // A number is used up even if sending fails: no two questions may share one.
         self.next += 1;
-        let asked = Asked { number, at_ns, from_tick, ..Asked::default() };
+        let asked = SentQuestion { number, at_ns, from_tick, ..SentQuestion::default() };
         let sent = self.socket.send(packet, None, number);
-        self.asked.push_back(Asked { is_done: sent.is_err(), ..asked });
+        self.asked.push_back(SentQuestion { is_done: sent.is_err(), ..asked });
         sent
     }
 
-    fn find(&mut self, number: u64) -> Option<&mut Asked> {
+    fn find(&mut self, number: u64) -> Option<&mut SentQuestion> {
         let first = self.asked.front()?.number;
         let at = usize::try_from(number.checked_sub(first)?).ok()?;
         self.asked.get_mut(at)
@@ -329,7 +341,7 @@ impl Open {
     fn answered(
         &mut self,
         head: Head,
-        answer: Answer,
+        answer: ProbeReply,
         stamp: Option<u64>,
         counts: &mut LinkCounts,
         learn: &mut dyn FnMut(Learnt),
@@ -347,8 +359,10 @@ impl Open {
         };
         let is_probe = asked.from_tick.is_some();
         match answer {
-            Answer::Hello { .. } | Answer::Clocks(_) if asked.is_done => counts.replayed += 1,
-            Answer::Hello { token, identity } if !is_probe => {
+            ProbeReply::Hello { .. } | ProbeReply::Clocks(_) if asked.is_done => {
+                counts.replayed += 1;
+            }
+            ProbeReply::Hello { token, identity } if !is_probe => {
                 asked.is_done = true;
                 // Only the first answer to several hellos counts.
                 if self.token.is_none() {
@@ -356,19 +370,19 @@ impl Open {
                     learn(Learnt::Identity(identity));
                 }
             }
-            Answer::Clocks(readings) if !is_probe => {
+            ProbeReply::Clocks(readings) if !is_probe => {
                 asked.is_done = true;
                 if in_order {
-                    readings.into_iter().for_each(|it| learn(Learnt::Reading(it)));
+                    readings.into_iter().for_each(|reading| learn(Learnt::Reading(reading)));
                 }
             }
-            Answer::Probe(it) if is_probe => {
+            ProbeReply::Probe(probe) if is_probe => {
                 if asked.back.is_some() {
                     counts.replayed += 1;
                     return;
                 }
                 counts.answered += u64::from(!asked.is_last);
-                let Answered { t2, tick, earlier, now, questions } = it;
+                let Answered { t2, tick, earlier, now, questions } = probe;
                 // Without a timestamp on either host, the probe stays incomplete.
                 asked.back = Some(Back { to_tick: tick, t2, t4: stamp.unwrap_or(0) });
                 if in_order {
@@ -379,7 +393,7 @@ impl Open {
                 self.complete(number, counts, learn);
                 self.note_earlier(number, earlier, counts, learn);
             }
-            Answer::OtherVersion => {}
+            ProbeReply::OtherVersion => {}
             _ => {
                 counts.foreign += 1;
                 return;
@@ -395,7 +409,7 @@ impl Open {
         counts: &mut LinkCounts,
         learn: &mut dyn FnMut(Learnt),
     ) {
-        for (back, stamp) in earlier.into_iter().enumerate().filter(|it| it.1 > 0) {
+        for (back, stamp) in earlier.into_iter().enumerate().filter(|entry| entry.1 > 0) {
             let Some(before) = number.checked_sub(back as u64 + 1) else { break };
             if let Some(asked) = self.find(before) {
                 asked.t3 = Some(stamp);
@@ -405,7 +419,7 @@ impl Open {
     }
 
     fn complete(&mut self, number: u64, counts: &mut LinkCounts, learn: &mut dyn FnMut(Learnt)) {
-        let Some(asked) = self.find(number).filter(|it| !it.is_done) else { return };
+        let Some(asked) = self.find(number).filter(|question| !question.is_done) else { return };
         let (Some(from_tick), Some(t1)) = (asked.from_tick, asked.t1) else { return };
         let (Some(Back { to_tick, t2, t4 }), Some(t3)) = (asked.back, asked.t3) else { return };
         if t2 == 0 || t4 == 0 {
@@ -417,7 +431,7 @@ impl Open {
         }
         counts.complete += 1;
         let took = t4.saturating_sub(t1).saturating_sub(t3.saturating_sub(t2));
-        counts.least_ns = Some(counts.least_ns.map_or(took, |it| it.min(took)));
+        counts.least_ns = Some(counts.least_ns.map_or(took, |least_ns| least_ns.min(took)));
         learn(Learnt::Probe(Probe { from: 0, to: 0, from_tick, to_tick, t1, t2, t3, t4 }));
     }
 }

@@ -17,7 +17,7 @@
 use ppt_clock::sync::{Host, MAX_NAME};
 use ppt_clock::{ClockId, ClockReading};
 
-use super::key::{Key, TAG};
+use super::key::{SharedKey, TAG};
 
 /// The first bytes of a packet.
 const MAGIC: [u8; 4] = *b"pptS";
@@ -49,7 +49,7 @@ pub struct Head {
 
 /// The identity of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct PeerIdentity {
     /// Its name, boot id and tick rate.
     pub host: Host,
     /// The version of its program.
@@ -59,9 +59,9 @@ pub struct Identity {
 /// A question. `token` comes from the answer to the conversation's hello.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each says what it is")]
-pub enum Question {
+pub enum ProbeQuestion {
     /// Hello: states the sender's identity and requests the receiver's.
-    Hello(Identity),
+    Hello(PeerIdentity),
     /// A probe: requests its arrival time and the sending times of earlier answers.
     Probe { token: u64 },
     /// Requests the readings of the other clocks.
@@ -71,11 +71,11 @@ pub enum Question {
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each says what it is")]
-pub enum Answer {
+pub enum ProbeReply {
     /// The identity of the answering host, and the token of the conversation.
     Hello {
         token: u64,
-        identity: Identity,
+        identity: PeerIdentity,
     },
     Probe(Answered),
     /// [`OTHER_CLOCKS`].
@@ -102,7 +102,7 @@ pub struct Answered {
 
 /// Why a packet is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum PacketRefusal {
     /// It is not signed with the key.
     Foreign,
     /// It is authentic, but of this other version.
@@ -136,21 +136,21 @@ impl PacketKind {
     }
 }
 
-impl Question {
+impl ProbeQuestion {
     /// Encodes this question.
-    pub fn seal(&self, head: Head, key: &Key) -> Vec<u8> {
+    pub fn seal(&self, head: Head, key: &SharedKey) -> Vec<u8> {
         let kind = match self {
-            Question::Hello(_) => PacketKind::Hello,
-            Question::Probe { .. } => PacketKind::Probe,
-            Question::Clocks { .. } => PacketKind::Clocks,
+            ProbeQuestion::Hello(_) => PacketKind::Hello,
+            ProbeQuestion::Probe { .. } => PacketKind::Probe,
+            ProbeQuestion::Clocks { .. } => PacketKind::Clocks,
         };
         let mut packet = begin(VERSION, kind as u8, head);
         match self {
-            Question::Hello(identity) => {
+            ProbeQuestion::Hello(identity) => {
                 packet.extend([0; 8]);
                 put_identity(&mut packet, identity);
             }
-            Question::Probe { token } | Question::Clocks { token } => {
+            ProbeQuestion::Probe { token } | ProbeQuestion::Clocks { token } => {
                 packet.extend(token.to_le_bytes());
             }
         }
@@ -161,56 +161,58 @@ impl Question {
     ///
     /// # Errors
     /// It has another length, kind or version, or the tag is of another key.
-    pub fn open(packet: &[u8], key: &Key) -> Result<(Head, Self), Refused> {
+    pub fn open(packet: &[u8], key: &SharedKey) -> Result<(Head, Self), PacketRefusal> {
         let (kind, head, mut body) = open(packet, key)?;
         let length = |kind: PacketKind| {
-            (packet.len() == kind.length()).then_some(()).ok_or(Refused::Malformed)
+            (packet.len() == kind.length()).then_some(()).ok_or(PacketRefusal::Malformed)
         };
         let question = match kind {
-            it if it == PacketKind::Hello as u8 => {
+            byte if byte == PacketKind::Hello as u8 => {
                 length(PacketKind::Hello)?;
                 body.number()?;
-                Question::Hello(body.identity()?)
+                ProbeQuestion::Hello(body.identity()?)
             }
-            it if it == PacketKind::Probe as u8 => {
+            byte if byte == PacketKind::Probe as u8 => {
                 length(PacketKind::Probe)?;
-                Question::Probe { token: body.number()? }
+                ProbeQuestion::Probe { token: body.number()? }
             }
-            it if it == PacketKind::Clocks as u8 => {
+            byte if byte == PacketKind::Clocks as u8 => {
                 length(PacketKind::Clocks)?;
-                Question::Clocks { token: body.number()? }
+                ProbeQuestion::Clocks { token: body.number()? }
             }
-            _ => return Err(Refused::Malformed),
+            _ => return Err(PacketRefusal::Malformed),
         };
         Ok((head, question))
     }
 }
 
-impl Answer {
+impl ProbeReply {
     /// Encodes this answer to a question of `length` bytes; the answer is never longer.
-    pub fn seal(&self, head: Head, length: usize, key: &Key) -> Vec<u8> {
+    pub fn seal(&self, head: Head, length: usize, key: &SharedKey) -> Vec<u8> {
         let kind = match self {
-            Answer::Hello { .. } => PacketKind::Hello,
-            Answer::Probe(_) => PacketKind::Probe,
-            Answer::Clocks(_) => PacketKind::Clocks,
-            Answer::OtherVersion => PacketKind::Version,
+            ProbeReply::Hello { .. } => PacketKind::Hello,
+            ProbeReply::Probe(_) => PacketKind::Probe,
+            ProbeReply::Clocks(_) => PacketKind::Clocks,
+            ProbeReply::OtherVersion => PacketKind::Version,
         };
         let code = if kind == PacketKind::Version { kind as u8 } else { kind as u8 + 1 };
         let mut packet = begin(VERSION, code, head);
         match self {
-            Answer::Hello { token, identity } => {
+            ProbeReply::Hello { token, identity } => {
                 packet.extend(token.to_le_bytes());
                 put_identity(&mut packet, identity);
             }
-            Answer::Probe(it) => {
-                packet.extend(it.t2.to_le_bytes());
-                packet.extend(it.tick.to_le_bytes());
-                it.earlier.iter().for_each(|it| packet.extend(it.to_le_bytes()));
-                put_reading(&mut packet, &it.now);
-                packet.extend(it.questions.to_le_bytes());
+            ProbeReply::Probe(answered) => {
+                packet.extend(answered.t2.to_le_bytes());
+                packet.extend(answered.tick.to_le_bytes());
+                answered.earlier.iter().for_each(|number| packet.extend(number.to_le_bytes()));
+                put_reading(&mut packet, &answered.now);
+                packet.extend(answered.questions.to_le_bytes());
             }
-            Answer::Clocks(readings) => readings.iter().for_each(|it| put_reading(&mut packet, it)),
-            Answer::OtherVersion => {}
+            ProbeReply::Clocks(readings) => {
+                readings.iter().for_each(|reading| put_reading(&mut packet, reading));
+            }
+            ProbeReply::OtherVersion => {}
         }
         end(packet, kind.length().min(length), key)
     }
@@ -219,31 +221,31 @@ impl Answer {
     ///
     /// # Errors
     /// It has another length, kind or version, or the tag is of another key.
-    pub fn open(packet: &[u8], key: &Key) -> Result<(Head, Self), Refused> {
+    pub fn open(packet: &[u8], key: &SharedKey) -> Result<(Head, Self), PacketRefusal> {
         let (kind, head, mut body) = open(packet, key)?;
         let answer = match kind {
-            it if it == PacketKind::Hello as u8 + 1 => {
-                Answer::Hello { token: body.number()?, identity: body.identity()? }
+            byte if byte == PacketKind::Hello as u8 + 1 => {
+                ProbeReply::Hello { token: body.number()?, identity: body.identity()? }
             }
-            it if it == PacketKind::Probe as u8 + 1 => {
+            byte if byte == PacketKind::Probe as u8 + 1 => {
                 let (t2, tick) = (body.number()?, body.number()?);
                 let mut earlier = [0; EARLIER];
-                for it in &mut earlier {
-                    *it = body.number()?;
+                for number in &mut earlier {
+                    *number = body.number()?;
                 }
                 let now = body.reading(ClockId::Tick, ClockId::Realtime)?;
-                Answer::Probe(Answered { t2, tick, earlier, now, questions: body.number()? })
+                ProbeReply::Probe(Answered { t2, tick, earlier, now, questions: body.number()? })
             }
-            it if it == PacketKind::Clocks as u8 + 1 => {
+            byte if byte == PacketKind::Clocks as u8 + 1 => {
                 let [x, y, z] = OTHER_CLOCKS;
-                Answer::Clocks([
+                ProbeReply::Clocks([
                     body.reading(x.0, x.1)?,
                     body.reading(y.0, y.1)?,
                     body.reading(z.0, z.1)?,
                 ])
             }
-            it if it == PacketKind::Version as u8 => Answer::OtherVersion,
-            _ => return Err(Refused::Malformed),
+            byte if byte == PacketKind::Version as u8 => ProbeReply::OtherVersion,
+            _ => return Err(PacketRefusal::Malformed),
         };
         Ok((head, answer))
     }
@@ -259,7 +261,7 @@ fn begin(version: u8, kind: u8, head: Head) -> Vec<u8> {
 }
 
 /// Pads with zeros, and signs.
-fn end(mut packet: Vec<u8>, length: usize, key: &Key) -> Vec<u8> {
+fn end(mut packet: Vec<u8>, length: usize, key: &SharedKey) -> Vec<u8> {
     packet.resize(length - TAG, 0);
     let tag = key.tag(&packet);
     packet.extend(tag);
@@ -267,24 +269,24 @@ fn end(mut packet: Vec<u8>, length: usize, key: &Key) -> Vec<u8> {
 }
 
 /// The type, header and body of an authentic packet of this version.
-fn open<'a>(packet: &'a [u8], key: &Key) -> Result<(u8, Head, Body<'a>), Refused> {
+fn open<'a>(packet: &'a [u8], key: &SharedKey) -> Result<(u8, Head, Body<'a>), PacketRefusal> {
     if packet.len() > MAX_PACKET || packet.len() < HEAD + TAG {
-        return Err(Refused::Foreign);
+        return Err(PacketRefusal::Foreign);
     }
-    let (signed, tag) = packet.split_last_chunk::<TAG>().ok_or(Refused::Foreign)?;
+    let (signed, tag) = packet.split_last_chunk::<TAG>().ok_or(PacketRefusal::Foreign)?;
     let mut body = Body(signed);
     if body.bytes::<4>() != Ok(MAGIC) || !key.is_authentic(signed, tag) {
-        return Err(Refused::Foreign);
+        return Err(PacketRefusal::Foreign);
     }
     let [version, kind, _, _] = body.bytes()?;
     let head = Head { conversation: body.number()?, number: body.number()? };
     if version != VERSION {
-        return Err(Refused::Version(version, head));
+        return Err(PacketRefusal::Version(version, head));
     }
     Ok((kind, head, body))
 }
 
-fn put_identity(packet: &mut Vec<u8>, identity: &Identity) {
+fn put_identity(packet: &mut Vec<u8>, identity: &PeerIdentity) {
     packet.extend(identity.host.tick_hz().to_le_bytes());
     put_text::<MAX_NAME>(packet, identity.host.name());
     put_text::<MAX_NAME>(packet, identity.host.boot_id());
@@ -299,45 +301,47 @@ fn put_text<const N: usize>(packet: &mut Vec<u8>, text: &str) {
 
 fn put_reading(packet: &mut Vec<u8>, reading: &ClockReading) {
     let ClockReading { a_before, b_value, a_after, .. } = reading;
-    [a_before, b_value, a_after].iter().for_each(|it| packet.extend(it.to_le_bytes()));
+    [a_before, b_value, a_after].iter().for_each(|number| packet.extend(number.to_le_bytes()));
 }
 
 /// The bytes not read yet.
 struct Body<'a>(&'a [u8]);
 
 impl Body<'_> {
-    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Refused> {
-        let (bytes, rest) = self.0.split_first_chunk().ok_or(Refused::Malformed)?;
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], PacketRefusal> {
+        let (bytes, rest) = self.0.split_first_chunk().ok_or(PacketRefusal::Malformed)?;
         self.0 = rest;
         Ok(*bytes)
     }
 
-    fn number(&mut self) -> Result<u64, Refused> {
+    fn number(&mut self) -> Result<u64, PacketRefusal> {
         self.bytes().map(u64::from_le_bytes)
     }
 
-    fn text<const N: usize>(&mut self) -> Result<String, Refused> {
+    fn text<const N: usize>(&mut self) -> Result<String, PacketRefusal> {
         let bytes = self.bytes::<N>()?;
-        let text = bytes.split(|&it| it == 0).next().unwrap_or_default();
-        String::from_utf8(text.to_owned()).map_err(|_| Refused::Malformed)
+        let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+        String::from_utf8(text.to_owned()).map_err(|_| PacketRefusal::Malformed)
     }
 
-    fn identity(&mut self) -> Result<Identity, Refused> {
+    fn identity(&mut self) -> Result<PeerIdentity, PacketRefusal> {
         let hz = self.number()?;
         let (name, boot) = (self.text::<MAX_NAME>()?, self.text::<MAX_NAME>()?);
-        let host = Host::new(&name, &boot, hz).map_err(|_| Refused::Malformed)?;
+        let host = Host::new(&name, &boot, hz).map_err(|_| PacketRefusal::Malformed)?;
         let program = self.text::<PROGRAM>()?;
-        match program.chars().any(char::is_control) {
-            true => Err(Refused::Malformed),
-            false => Ok(Identity { host, program }),
+        if program.chars().any(char::is_control) {
+            Err(PacketRefusal::Malformed)
+        } else {
+            Ok(PeerIdentity { host, program })
         }
     }
 
-    fn reading(&mut self, a: ClockId, b: ClockId) -> Result<ClockReading, Refused> {
+    fn reading(&mut self, a: ClockId, b: ClockId) -> Result<ClockReading, PacketRefusal> {
         let (a_before, b_value, a_after) = (self.number()?, self.number()?, self.number()?);
-        match a_before <= a_after {
-            true => Ok(ClockReading { a, a_before, b, b_value, a_after, distrusted: false }),
-            false => Err(Refused::Malformed),
+        if a_before <= a_after {
+            Ok(ClockReading { a, a_before, b, b_value, a_after, distrusted: false })
+        } else {
+            Err(PacketRefusal::Malformed)
         }
     }
 }
@@ -348,27 +352,27 @@ mod tests {
 
     use super::*;
 
-    fn key() -> Key {
-        Key::new(b"0123456789abcdef").unwrap()
+    fn key() -> SharedKey {
+        SharedKey::new(b"0123456789abcdef").unwrap()
     }
 
     fn heads() -> impl Strategy<Value = Head> {
         any::<(u64, u64)>().prop_map(|(conversation, number)| Head { conversation, number })
     }
 
-    fn identities() -> impl Strategy<Value = Identity> {
+    fn identities() -> impl Strategy<Value = PeerIdentity> {
         ("[a-zäß ]{1,20}|[a-z]{64}", "[0-9a-f-]{36}", 1u64..5_000_000_000, "[0-9a-z.+-]{0,32}")
-            .prop_map(|(name, boot, hz, program)| Identity {
+            .prop_map(|(name, boot, hz, program)| PeerIdentity {
                 host: Host::new(&name, &boot, hz).unwrap(),
                 program,
             })
     }
 
-    fn questions() -> impl Strategy<Value = Question> {
+    fn questions() -> impl Strategy<Value = ProbeQuestion> {
         prop_oneof![
-            identities().prop_map(Question::Hello),
-            any::<u64>().prop_map(|token| Question::Probe { token }),
-            any::<u64>().prop_map(|token| Question::Clocks { token }),
+            identities().prop_map(ProbeQuestion::Hello),
+            any::<u64>().prop_map(|token| ProbeQuestion::Probe { token }),
+            any::<u64>().prop_map(|token| ProbeQuestion::Clocks { token }),
         ]
     }
 
@@ -379,18 +383,18 @@ mod tests {
         })
     }
 
-    fn answers() -> impl Strategy<Value = Answer> {
+    fn answers() -> impl Strategy<Value = ProbeReply> {
         let [x, y, z] = OTHER_CLOCKS.map(|(a, b)| readings(a, b));
         let probe =
             (any::<(u64, u64, u64, [u64; EARLIER])>(), readings(ClockId::Tick, ClockId::Realtime));
         prop_oneof![
             (any::<u64>(), identities())
-                .prop_map(|(token, identity)| Answer::Hello { token, identity }),
+                .prop_map(|(token, identity)| ProbeReply::Hello { token, identity }),
             probe.prop_map(|((t2, tick, questions, earlier), now)| {
-                Answer::Probe(Answered { t2, tick, earlier, now, questions })
+                ProbeReply::Probe(Answered { t2, tick, earlier, now, questions })
             }),
-            (x, y, z).prop_map(|(x, y, z)| Answer::Clocks([x, y, z])),
-            Just(Answer::OtherVersion),
+            (x, y, z).prop_map(|(x, y, z)| ProbeReply::Clocks([x, y, z])),
+            Just(ProbeReply::OtherVersion),
         ]
     }
 
@@ -398,9 +402,9 @@ mod tests {
         #[test]
         fn what_is_sealed_is_opened(head in heads(), question in questions(), answer in answers()) {
             let packet = question.seal(head, &key());
-            prop_assert_eq!(Question::open(&packet, &key()), Ok((head, question)));
+            prop_assert_eq!(ProbeQuestion::open(&packet, &key()), Ok((head, question)));
             let packet = answer.seal(head, MAX_PACKET, &key());
-            prop_assert_eq!(Answer::open(&packet, &key()), Ok((head, answer)));
+            prop_assert_eq!(ProbeReply::open(&packet, &key()), Ok((head, answer)));
         }
 
         /// Only the complete packet is accepted: no bit may change, no byte may be missing or
@@ -411,21 +415,21 @@ mod tests {
             let mut forged = packet.clone();
             let bit = at.index(packet.len() * 8);
             forged[bit / 8] ^= 1 << (bit % 8);
-            prop_assert_eq!(Question::open(&forged, &key()), Err(Refused::Foreign));
+            prop_assert_eq!(ProbeQuestion::open(&forged, &key()), Err(PacketRefusal::Foreign));
             let cut = &packet[..at.index(packet.len())];
-            prop_assert_eq!(Question::open(cut, &key()), Err(Refused::Foreign));
+            prop_assert_eq!(ProbeQuestion::open(cut, &key()), Err(PacketRefusal::Foreign));
             let longer = [&packet[..], &vec![0; at.index(600) + 1]].concat();
-            prop_assert_eq!(Question::open(&longer, &key()), Err(Refused::Foreign));
-            let other = Key::new(b"0123456789abcdeF").unwrap();
-            prop_assert_eq!(Question::open(&packet, &other), Err(Refused::Foreign));
+            prop_assert_eq!(ProbeQuestion::open(&longer, &key()), Err(PacketRefusal::Foreign));
+            let other = SharedKey::new(b"0123456789abcdeF").unwrap();
+            prop_assert_eq!(ProbeQuestion::open(&packet, &other), Err(PacketRefusal::Foreign));
         }
 
         #[test]
         fn a_question_is_no_answer(head in heads(), question in questions(), answer in answers()) {
             let packet = question.seal(head, &key());
-            prop_assert_eq!(Answer::open(&packet, &key()), Err(Refused::Malformed));
+            prop_assert_eq!(ProbeReply::open(&packet, &key()), Err(PacketRefusal::Malformed));
             let packet = answer.seal(head, MAX_PACKET, &key());
-            prop_assert_eq!(Question::open(&packet, &key()), Err(Refused::Malformed));
+            prop_assert_eq!(ProbeQuestion::open(&packet, &key()), Err(PacketRefusal::Malformed));
         }
 
         /// A holder of the key may send anything.
@@ -438,19 +442,19 @@ mod tests {
             let length = HEAD + body.len() + TAG;
             packet.extend(body);
             let packet = end(packet, length, &key());
-            for refused in [Question::open(&packet, &key()).err(), Answer::open(&packet, &key()).err()] {
+            for refused in [ProbeQuestion::open(&packet, &key()).err(), ProbeReply::open(&packet, &key()).err()] {
                 if version != VERSION {
-                    prop_assert_eq!(refused, Some(Refused::Version(version, head)));
+                    prop_assert_eq!(refused, Some(PacketRefusal::Version(version, head)));
                 } else {
-                    prop_assert!(matches!(refused, None | Some(Refused::Malformed)));
+                    prop_assert!(matches!(refused, None | Some(PacketRefusal::Malformed)));
                 }
             }
         }
 
         #[test]
         fn no_bytes_are_too_bad(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
-            prop_assert_eq!(Question::open(&bytes, &key()), Err(Refused::Foreign));
-            prop_assert_eq!(Answer::open(&bytes, &key()), Err(Refused::Foreign));
+            prop_assert_eq!(ProbeQuestion::open(&bytes, &key()), Err(PacketRefusal::Foreign));
+            prop_assert_eq!(ProbeReply::open(&bytes, &key()), Err(PacketRefusal::Foreign));
         }
     }
 
@@ -458,20 +462,20 @@ mod tests {
     fn an_answer_is_as_long_as_its_question() {
         let head = Head { conversation: 1, number: 2 };
         let host = Host::new("name", "boot", 1).unwrap();
-        let identity = Identity { host, program: "1.2.3".into() };
+        let identity = PeerIdentity { host, program: "1.2.3".into() };
         let reading =
             |(a, b)| ClockReading { a, a_before: 1, b, b_value: 2, a_after: 3, distrusted: false };
         let now = reading((ClockId::Tick, ClockId::Realtime));
         let answered = Answered { t2: 1, tick: 2, earlier: [3; EARLIER], now, questions: 4 };
         for (question, answer) in [
-            (Question::Hello(identity.clone()), Answer::Hello { token: 5, identity }),
-            (Question::Probe { token: 5 }, Answer::Probe(answered)),
-            (Question::Clocks { token: 5 }, Answer::Clocks(OTHER_CLOCKS.map(reading))),
+            (ProbeQuestion::Hello(identity.clone()), ProbeReply::Hello { token: 5, identity }),
+            (ProbeQuestion::Probe { token: 5 }, ProbeReply::Probe(answered)),
+            (ProbeQuestion::Clocks { token: 5 }, ProbeReply::Clocks(OTHER_CLOCKS.map(reading))),
         ] {
             let question = question.seal(head, &key());
             assert_eq!(answer.seal(head, question.len(), &key()).len(), question.len());
             assert!(
-                Answer::OtherVersion.seal(head, question.len(), &key()).len() <= question.len()
+                ProbeReply::OtherVersion.seal(head, question.len(), &key()).len() <= question.len()
             );
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use super::packet::EARLIER;
-use super::window::{Seen, Window};
+use super::window::{NumberState, Window};
 
 /// The most conversations at a time.
 pub const MAX_PEERS: usize = 64;
@@ -77,7 +77,7 @@ impl Peers {
         address: SocketAddr,
         now_ns: u64,
     ) -> Result<&mut Peer, Unanswered> {
-        let peer = self.all.get_mut(&conversation).filter(|it| it.token == token);
+        let peer = self.all.get_mut(&conversation).filter(|peer| peer.token == token);
         peer.ok_or(Unanswered::Unknown)?.alive = true;
         self.take(conversation, number, address, now_ns)
     }
@@ -89,12 +89,12 @@ impl Peers {
         address: SocketAddr,
         now_ns: u64,
     ) -> Result<&mut Peer, Unanswered> {
-        let peer = self.all.get_mut(&conversation).filter(|it| it.address == address);
+        let peer = self.all.get_mut(&conversation).filter(|peer| peer.address == address);
         let peer = peer.ok_or(Unanswered::Unknown)?;
         match peer.window.take(number) {
-            Seen::Replayed => return Err(Unanswered::Replayed),
-            Seen::Late => return Err(Unanswered::Late),
-            Seen::Fresh => {}
+            NumberState::Replayed => return Err(Unanswered::Replayed),
+            NumberState::Late => return Err(Unanswered::Late),
+            NumberState::Fresh => {}
         }
         (peer.asked_ns, peer.questions) = (now_ns, peer.questions + 1);
         Ok(peer)
@@ -113,9 +113,9 @@ impl Peers {
         if self.all.len() < MAX_PEERS {
             return Ok(());
         }
-        let idle = |it: &Peer| now_ns.saturating_sub(it.asked_ns) > IDLE_NS;
-        let least = self.all.iter().filter(|(_, it)| !it.alive || idle(it));
-        let least = least.min_by_key(|(_, it)| (it.alive, it.asked_ns));
+        let idle = |peer: &Peer| now_ns.saturating_sub(peer.asked_ns) > IDLE_NS;
+        let least = self.all.iter().filter(|(_, peer)| !peer.alive || idle(peer));
+        let least = least.min_by_key(|(_, peer)| (peer.alive, peer.asked_ns));
         let conversation = *least.ok_or(Unanswered::Full)?.0;
         self.all.remove(&conversation);
         Ok(())
@@ -126,9 +126,9 @@ impl Peer {
     /// The sending times of the answers before `number`; 0 where unknown.
     pub fn earlier(&self, number: u64) -> [u64; EARLIER] {
         std::array::from_fn(|back| {
-            let wanted = number.checked_sub(back as u64 + 1).filter(|&it| it > 0);
-            let found = self.left.iter().find(|it| Some(it.0) == wanted);
-            found.map_or(0, |it| it.1)
+            let wanted = number.checked_sub(back as u64 + 1).filter(|&number| number > 0);
+            let found = self.left.iter().find(|entry| Some(entry.0) == wanted);
+            found.map_or(0, |found| found.1)
         })
     }
 }

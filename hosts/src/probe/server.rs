@@ -8,9 +8,10 @@ use ppt_clock::ClockId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::clock::{ClockError, HostClock};
-use super::key::Key;
+use super::key::SharedKey;
 use super::packet::{
-    Answer, Answered, Head, Identity, MAX_PACKET, OTHER_CLOCKS, Question, Refused,
+    Answered, Head, MAX_PACKET, OTHER_CLOCKS, PacketRefusal, PeerIdentity, ProbeQuestion,
+    ProbeReply,
 };
 use super::peers::{Peers, Unanswered};
 use super::random::random;
@@ -26,11 +27,11 @@ const AT_ONCE: u32 = 64;
 
 /// Answers questions on one address.
 #[derive(Debug)]
-pub struct Server {
+pub struct ProbeServer {
     socket: Stamped<Head>,
-    key: Key,
+    key: SharedKey,
     clock: HostClock,
-    identity: Identity,
+    identity: PeerIdentity,
     peers: Peers,
     counts: Counts,
 }
@@ -64,7 +65,7 @@ pub enum ServerEvent {
         /// Its address.
         address: SocketAddr,
         /// Its identity.
-        identity: Identity,
+        identity: PeerIdentity,
     },
     /// A host of another version asked for the first time.
     OtherVersion {
@@ -97,15 +98,15 @@ pub enum ServeError {
     Clock(#[from] ClockError),
 }
 
-impl Server {
+impl ProbeServer {
     /// Binds to an address.
     ///
     /// # Errors
     /// Another program uses the address, or it cannot be listened on.
     pub fn bind(
         address: SocketAddr,
-        key: Key,
-        identity: Identity,
+        key: SharedKey,
+        identity: PeerIdentity,
         clock: HostClock,
     ) -> Result<Self, ServeError> {
         let socket = UdpSocket::bind(address).map_err(|cause| match cause.kind() {
@@ -183,27 +184,27 @@ impl Server {
         stamp: Option<u64>,
         tick: u64,
         tell: &mut dyn FnMut(ServerEvent),
-    ) -> Result<Option<(Head, Answer)>, ServeError> {
+    ) -> Result<Option<(Head, ProbeReply)>, ServeError> {
         let now_ns = ppt_now::monotonic();
-        let opened = Question::open(packet, &self.key);
+        let opened = ProbeQuestion::open(packet, &self.key);
         let (head, question) = match opened {
             Ok(opened) => opened,
-            Err(Refused::Version(version, head)) => {
+            Err(PacketRefusal::Version(version, head)) => {
                 self.counts.other_version += 1;
                 let peer = self.peers.greeted(head.conversation, head.number, from, now_ns, random);
-                let peer = peer.map(|it| it.questions);
+                let peer = peer.map(|peer| peer.questions);
                 return Ok(self.unless(peer).map(|questions| {
                     if questions == 1 {
                         tell(ServerEvent::OtherVersion { address: from, version });
                     }
-                    (head, Answer::OtherVersion)
+                    (head, ProbeReply::OtherVersion)
                 }));
             }
-            Err(Refused::Foreign) => {
+            Err(PacketRefusal::Foreign) => {
                 self.counts.foreign += 1;
                 return Ok(None);
             }
-            Err(Refused::Malformed) => {
+            Err(PacketRefusal::Malformed) => {
                 self.counts.unknown += 1;
                 return Ok(None);
             }
@@ -214,29 +215,29 @@ impl Server {
             Ok((peer.earlier(number), peer.questions))
         };
         let answer = match question {
-            Question::Hello(identity) => {
+            ProbeQuestion::Hello(identity) => {
                 let peer = self.peers.greeted(conversation, number, from, now_ns, random);
-                let peer = peer.map(|it| (it.token, it.questions));
+                let peer = peer.map(|peer| (peer.token, peer.questions));
                 let Some((token, questions)) = self.unless(peer) else { return Ok(None) };
                 if questions == 1 {
                     tell(ServerEvent::Greeted { address: from, identity });
                 }
-                Answer::Hello { token, identity: self.identity.clone() }
+                ProbeReply::Hello { token, identity: self.identity.clone() }
             }
-            Question::Probe { token } => {
+            ProbeQuestion::Probe { token } => {
                 let peer = asked(&mut self.peers, token);
                 let Some((earlier, questions)) = self.unless(peer) else { return Ok(None) };
                 let now = self.clock.reading(ClockId::Tick, ClockId::Realtime);
                 let t2 = stamp.unwrap_or(0);
-                Answer::Probe(Answered { t2, tick, earlier, now, questions })
+                ProbeReply::Probe(Answered { t2, tick, earlier, now, questions })
             }
-            Question::Clocks { token } => {
+            ProbeQuestion::Clocks { token } => {
                 let peer = asked(&mut self.peers, token);
                 if self.unless(peer).is_none() {
                     return Ok(None);
                 }
                 self.clock.check()?;
-                Answer::Clocks(OTHER_CLOCKS.map(|(a, b)| self.clock.reading(a, b)))
+                ProbeReply::Clocks(OTHER_CLOCKS.map(|(a, b)| self.clock.reading(a, b)))
             }
         };
         Ok(Some((head, answer)))

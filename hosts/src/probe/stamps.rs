@@ -53,9 +53,9 @@ impl<M> Stamped<M> {
     /// Enables timestamps for packets that `socket` sends and receives.
     pub fn new(socket: UdpSocket, clock: HostClock) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let mut it = Self { socket, clock, next: 0, sent: VecDeque::new() };
-        it.renumber()?;
-        Ok(it)
+        let mut stamped = Self { socket, clock, next: 0, sent: VecDeque::new() };
+        stamped.renumber()?;
+        Ok(stamped)
     }
 
     /// Restarts the kernel's numbering at 0, because it may have counted a packet that was not
@@ -110,12 +110,14 @@ impl<M> Stamped<M> {
             message => message?,
         };
         let tick = self.clock.ticks();
-        let stamp = message.cmsgs()?.find_map(|it| match it {
-            ControlMessageOwned::ScmTimestampsns(it) => nanoseconds(it.system),
+        let stamp = message.cmsgs()?.find_map(|owned| match owned {
+            ControlMessageOwned::ScmTimestampsns(scm_timestampsns) => {
+                nanoseconds(scm_timestampsns.system)
+            }
             _ => None,
         });
         let from = message.address.as_ref().and_then(address);
-        let stamp = stamp.map(|it| self.clock.stamp(it));
+        let stamp = stamp.map(|stamp| self.clock.stamp(stamp));
         Ok(Some(Received { length: message.bytes, from, stamp, tick }))
     }
 
@@ -130,16 +132,22 @@ impl<M> Stamped<M> {
                 message => message?,
             };
             let (mut stamp, mut id) = (None, None);
-            for it in message.cmsgs()? {
-                match it {
-                    ControlMessageOwned::ScmTimestampsns(it) => stamp = nanoseconds(it.system),
-                    ControlMessageOwned::Ipv4RecvErr(it, _) => id = Some(it.ee_data),
-                    ControlMessageOwned::Ipv6RecvErr(it, _) => id = Some(it.ee_data),
+            for cmsg in message.cmsgs()? {
+                match cmsg {
+                    ControlMessageOwned::ScmTimestampsns(scm_timestampsns) => {
+                        stamp = nanoseconds(scm_timestampsns.system);
+                    }
+                    ControlMessageOwned::Ipv4RecvErr(ipv4_recv_err, _) => {
+                        id = Some(ipv4_recv_err.ee_data);
+                    }
+                    ControlMessageOwned::Ipv6RecvErr(ipv6_recv_err, _) => {
+                        id = Some(ipv6_recv_err.ee_data);
+                    }
                     _ => {}
                 }
             }
             let (Some(stamp), Some(id)) = (stamp, id) else { continue };
-            let Some(at) = self.sent.iter().position(|it| it.id == id) else { continue };
+            let Some(at) = self.sent.iter().position(|sent| sent.id == id) else { continue };
             let Some(sent) = self.sent.remove(at) else { continue };
             // A timestamp of an earlier packet, if the kernel's numbering differs from the expected
             // one.
@@ -160,12 +168,12 @@ impl<M> AsFd for Stamped<M> {
 
 fn nanoseconds(time: TimeSpec) -> Option<u64> {
     let (seconds, rest) = (u64::try_from(time.tv_sec()).ok()?, u64::try_from(time.tv_nsec()).ok()?);
-    seconds.checked_mul(1_000_000_000)?.checked_add(rest).filter(|&it| it > 0)
+    seconds.checked_mul(1_000_000_000)?.checked_add(rest).filter(|&number| number > 0)
 }
 
 fn address(from: &SockaddrStorage) -> Option<SocketAddr> {
-    let v4 = from.as_sockaddr_in().map(|it| SocketAddr::V4((*it).into()));
-    v4.or_else(|| from.as_sockaddr_in6().map(|it| SocketAddr::V6((*it).into())))
+    let v4 = from.as_sockaddr_in().map(|sockaddr_in| SocketAddr::V4((*sockaddr_in).into()));
+    v4.or_else(|| from.as_sockaddr_in6().map(|in6| SocketAddr::V6((*in6).into())))
 }
 
 #[cfg(test)]
@@ -176,7 +184,7 @@ mod tests {
         let there = UdpSocket::bind(address).ok()?;
         let here = UdpSocket::bind(address).unwrap();
         here.connect(there.local_addr().unwrap()).unwrap();
-        let stamped = |it| Stamped::new(it, HostClock::default()).unwrap();
+        let stamped = |socket| Stamped::new(socket, HostClock::default()).unwrap();
         Some((stamped(here), stamped(there)))
     }
 
@@ -192,7 +200,7 @@ mod tests {
             here.send(b"it", None, 0).unwrap();
             here.left(|_, _| ()).unwrap();
             wait(there.socket());
-            if there.receive(&mut [0; 16]).unwrap().is_some_and(|it| it.stamp.is_some()) {
+            if there.receive(&mut [0; 16]).unwrap().is_some_and(|receive| receive.stamp.is_some()) {
                 return;
             }
         }

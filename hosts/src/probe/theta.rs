@@ -31,7 +31,7 @@ impl Theta {
 
     /// The steps up to `t`, in ns.
     pub fn stepped(&self, t: f64) -> f64 {
-        self.steps.iter().filter(|it| it.0 <= t).map(|it| it.1).sum()
+        self.steps.iter().filter(|step| step.0 <= t).map(|step| step.1).sum()
     }
 }
 
@@ -94,7 +94,7 @@ impl FromStr for ClockEquation {
 
     fn from_str(text: &str) -> Result<Self, NoShift> {
         let mut said = Self::default();
-        for part in text.split(',').filter(|it| !it.is_empty()) {
+        for part in text.split(',').filter(|piece| !piece.is_empty()) {
             said.part(part).ok_or_else(|| NoShift(part.to_owned()))?;
         }
         Ok(said)
@@ -123,12 +123,12 @@ impl ClockEquation {
 /// In ns.
 fn duration(text: &str) -> Option<f64> {
     let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", NS)];
-    let (value, unit) = units.iter().find_map(|it| Some((text.strip_suffix(it.0)?, it.1)))?;
+    let (value, unit) = units.iter().find_map(|unit| Some((text.strip_suffix(unit.0)?, unit.1)))?;
     Some(number(value)? * unit)
 }
 
 fn number(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|it: &f64| it.is_finite())
+    text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
         let theta = Theta { ppm: -500.0, wander: -3.0, ..Theta::default() };
         let shift = Shift { theta, origin: 1 << 40, hz: 2_100_000_000 };
         let mut last = 0;
-        for tick in (0..100_000).map(|it| (1 << 40) + it) {
+        for tick in (0..100_000).map(|number| (1 << 40) + number) {
             let shown = shift.ticks(tick);
             assert!(shown >= last, "{tick}");
             last = shown;

@@ -52,13 +52,13 @@ pub enum TimeSource {
 pub(super) type SourceReading = (usize, Result<Record, TimeSourceError>);
 
 /// The threads of all sources; they end when this is dropped.
-pub(super) struct Watch<'a> {
+pub(super) struct TimeSources<'a> {
     over: &'a AtomicBool,
     threads: Vec<Thread>,
     told: Receiver<SourceReading>,
 }
 
-impl<'scope> Watch<'scope> {
+impl<'scope> TimeSources<'scope> {
     /// Starts the threads. `over` must be false; the threads stop when this sets it.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl<'scope> Watch<'scope> {
             let thread = scope.spawn(move || {
                 while !over.load(Relaxed) {
                     // The receiver may be gone; then the thread ends.
-                    source.look(&mut |it| drop(tell.send((place, it))));
+                    source.look(&mut |result| drop(tell.send((place, result))));
                     thread::park_timeout(source.pause());
                 }
             });
@@ -100,7 +100,7 @@ impl<'scope> Watch<'scope> {
     }
 }
 
-impl Drop for Watch<'_> {
+impl Drop for TimeSources<'_> {
     fn drop(&mut self) {
         self.over.store(true, Relaxed);
         self.threads.iter().for_each(Thread::unpark);

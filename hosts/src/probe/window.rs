@@ -14,7 +14,7 @@ pub(super) struct Window {
 
 /// The status of a sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum NumberState {
     /// New, and now recorded.
     Fresh,
     /// Seen before.
@@ -24,24 +24,24 @@ pub(super) enum Seen {
 }
 
 impl Window {
-    pub fn take(&mut self, number: u64) -> Seen {
+    pub fn take(&mut self, number: u64) -> NumberState {
         if number > self.top {
             let by = number - self.top;
             self.seen = if by < WIDTH { self.seen << by | 1 } else { 1 };
             self.top = number;
-            return Seen::Fresh;
+            return NumberState::Fresh;
         }
         let below = self.top - number;
         // Numbers start at 1, so 0 is never new.
         if below >= WIDTH || number == 0 {
-            return Seen::Late;
+            return NumberState::Late;
         }
         let bit = 1 << below;
         if self.seen & bit != 0 {
-            return Seen::Replayed;
+            return NumberState::Replayed;
         }
         self.seen |= bit;
-        Seen::Fresh
+        NumberState::Fresh
     }
 }
 
@@ -63,11 +63,11 @@ mod tests {
             for number in numbers {
                 let seen = window.take(number);
                 if number == 0 || top >= WIDTH && number <= top - WIDTH {
-                    prop_assert_eq!(seen, Seen::Late);
+                    prop_assert_eq!(seen, NumberState::Late);
                 } else if all.insert(number) {
-                    prop_assert_eq!(seen, Seen::Fresh);
+                    prop_assert_eq!(seen, NumberState::Fresh);
                 } else {
-                    prop_assert_eq!(seen, Seen::Replayed);
+                    prop_assert_eq!(seen, NumberState::Replayed);
                 }
                 top = top.max(number);
             }

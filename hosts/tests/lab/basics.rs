@@ -3,11 +3,11 @@
 use std::fs;
 
 use libtest_mimic::Trial;
-use ppt_clock::sync::Readings;
-use ppt_hosts::lab::{self, DifferenceKind, End, Identity, RunState};
+use ppt_clock::sync::ClockReadings;
+use ppt_hosts::lab::{self, DifferenceKind, FileIdentity, ProgramEnd, RunState};
 use ppt_hosts::probe::HostClock;
 
-use crate::rig::{Outcome, Rig, contains, is_root, same, skip, trial};
+use crate::rig::{Rig, RigResult, contains, is_root, same, skip, trial};
 
 pub(crate) fn tests() -> Vec<Trial> {
     vec![
@@ -36,7 +36,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     ]
 }
 
-fn every_cell() -> Outcome {
+fn every_cell() -> RigResult {
     let mut rig = Rig::new(
         r#"
 name = "all"
@@ -65,17 +65,19 @@ a = { run = ["OWN", "program", "say", "loaded"] }
         let loaded = load.to_string() == "cpu";
         assert_eq!(cell.ran.commands.len(), if loaded { 3 } else { 2 });
         assert_eq!(cell.ran.outputs.iter().any(|it| it.name == "say.a.out"), loaded);
-        assert!(cell.ran.ends.iter().all(|it| it.ended.end == End::Code(0)));
+        assert!(cell.ran.ends.iter().all(|it| it.ended.end == ProgramEnd::Code(0)));
     }
-    let order: Vec<_> = manifest.cells.iter().map(|it| it.key.clone()).collect();
+    let order: Vec<_> = manifest.cells.iter().map(|cell| cell.key.clone()).collect();
     let planned = lab::plan(&rig.file()).unwrap();
     assert_eq!(order, planned.cells.iter().map(|it| it.key.clone()).collect::<Vec<_>>());
     let host = &manifest.hosts[0];
-    assert!(matches!(&host.programs[0].1, Identity::Found { sha256, .. } if sha256.len() == 64));
+    assert!(
+        matches!(&host.programs[0].1, FileIdentity::Found { sha256, .. } if sha256.len() == 64)
+    );
     same(&rig.read("experiment.toml"), &fs::read_to_string(rig.file()).unwrap())
 }
 
-fn barriers() -> Outcome {
+fn barriers() -> RigResult {
     let mut rig = Rig::new(
         r#"
 name = "barriers"
@@ -94,19 +96,19 @@ all = { stop = true, collect = ["x", "nothing*"] }
     );
     let manifest = rig.passes();
     let cell = &manifest.cells[0];
-    let names: Vec<_> = cell.ran.phases.iter().map(|it| &*it.name).collect();
+    let names: Vec<_> = cell.ran.phases.iter().map(|phase| &*phase.name).collect();
     assert_eq!(names, ["serve", "write", "stop"]);
     let at = |phase: usize| cell.ran.phases[phase].started[0].1;
     assert!(at(0) < at(1));
-    let ended = &cell.ran.ends.iter().find(|it| it.host == "b").unwrap().ended;
+    let ended = &cell.ran.ends.iter().find(|end| end.host == "b").unwrap().ended;
     assert!(ended.stopped, "{ended:?}");
-    assert_eq!(ended.end, End::Signal(15));
+    assert_eq!(ended.end, ProgramEnd::Signal(15));
     same(&rig.read("r1/serve.b.out"), "listening\n")?;
     same(&rig.read("r1/a/x"), "1")?;
     contains(&rig.told.0.join("\n"), r#"Unmatched { host: "b", pattern: "x" }"#)
 }
 
-fn ready() -> Outcome {
+fn ready() -> RigResult {
     if !is_root() {
         return skip("only in a namespace of one's own is a port surely free: that needs root");
     }
@@ -130,7 +132,7 @@ a = { start = ["OWN", "program", "write", "there", "x"], ready = { file = "there
     Ok(())
 }
 
-fn environment() -> Outcome {
+fn environment() -> RigResult {
     let mut rig = Rig::new(
         r#"
 name = "environment"
@@ -143,7 +145,7 @@ a = { run = ["OWN", "program", "environment"], env = { SIZE = "{seed}" } }
     let manifest = rig.passes();
     let mut expected = manifest.hosts[0].facts.environment.clone();
     expected.push(("SIZE".to_owned(), "0".to_owned()));
-    let mut lines: Vec<_> = expected.iter().map(|(name, it)| format!("{name}={it}")).collect();
+    let mut lines: Vec<_> = expected.iter().map(|(name, text)| format!("{name}={text}")).collect();
     lines.sort();
     let text = rig.read("r1/run.a.out");
     let mut found: Vec<_> = text.lines().map(str::to_owned).collect();
@@ -152,7 +154,7 @@ a = { run = ["OWN", "program", "environment"], env = { SIZE = "{seed}" } }
     same(&found.join("\n"), &lines.join("\n"))
 }
 
-fn failure() -> Outcome {
+fn failure() -> RigResult {
     let mut rig = Rig::new(
         r#"
 name = "failure"
@@ -184,7 +186,7 @@ b = { run = ["OWN", "program", "exit", "7"] }
     Ok(())
 }
 
-fn dies_later() -> Outcome {
+fn dies_later() -> RigResult {
     let mut rig = Rig::new(
         r#"
 name = "later"
@@ -218,7 +220,7 @@ b = { run = ["OWN", "program", "provoke", "FIFO"] }
 
 /// The error of a phase that takes too long. On a busy machine the program may not even have
 /// started by then, which proves nothing.
-fn late(step: &str, expected: &str) -> Outcome {
+fn late(step: &str, expected: &str) -> RigResult {
     let mut told = String::new();
     for seconds in [1, 4, 16, 64] {
         let mut rig = Rig::new(&format!(
@@ -241,11 +243,11 @@ a = {step}
     Err(told.into())
 }
 
-fn never_ends() -> Outcome {
+fn never_ends() -> RigResult {
     late(r#"{ run = ["sleep", "1000000"] }"#, "`sleep 1000000` still runs")
 }
 
-fn never_ready() -> Outcome {
+fn never_ready() -> RigResult {
     late(
         r#"{ start = ["sleep", "1000000"], ready = "listening" }"#,
         "`sleep 1000000` is not ready: it has not written `listening`",
@@ -263,7 +265,7 @@ a = { start = ["sleep", "0"], ready = "listening" }
     same(&rig.fails(), "phase run: host a: `sleep 0` ended with status 0")
 }
 
-fn retry() -> Outcome {
+fn retry() -> RigResult {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mark");
     let mut rig = Rig::new(&format!(
@@ -280,12 +282,13 @@ a = {{ run = ["OWN", "program", "second-time", "{}"] }}
     let summary = rig.run().unwrap();
     assert_eq!((summary.cells, summary.failed), (1, 0));
     let cells = rig.manifest().cells;
-    let seen: Vec<_> = cells.iter().map(|it| (it.attempt, it.passed, &*it.folder)).collect();
+    let seen: Vec<_> =
+        cells.iter().map(|cell| (cell.attempt, cell.passed, &*cell.folder)).collect();
     assert_eq!(seen, [(1, false, "r1"), (2, true, "r1-try2")]);
     contains(&rig.told.0.join("\n"), "failed r1 true: phase run: host a: ")
 }
 
-fn stop() -> Outcome {
+fn stop() -> RigResult {
     let mut rig = Rig::new(
         r#"
 name = "stop"
@@ -306,13 +309,13 @@ a = { run = ["sleep", "0"] }
     );
     let manifest = rig.passes();
     let ends = &manifest.cells[0].ran.ends;
-    let ends: Vec<_> = ends.iter().map(|it| (&*it.ended.phase, it.ended.end)).collect();
-    assert_eq!(ends[0], ("first", End::Signal(9)));
-    assert_eq!(ends[1], ("second", End::Signal(15)));
+    let ends: Vec<_> = ends.iter().map(|end| (&*end.ended.phase, end.ended.end)).collect();
+    assert_eq!(ends[0], ("first", ProgramEnd::Signal(9)));
+    assert_eq!(ends[1], ("second", ProgramEnd::Signal(15)));
     Ok(())
 }
 
-fn checks() -> Outcome {
+fn checks() -> RigResult {
     let rig = |sql: &str, capture: bool| {
         Rig::new(&format!(
             r#"
@@ -361,7 +364,7 @@ pub(crate) fn fake_ppt(folder: &std::path::Path) {
     assert!(made.unwrap().success());
 }
 
-fn report() -> Outcome {
+fn report() -> RigResult {
     let mut rig = Rig::new(
         r#"
 name = "report"
@@ -399,7 +402,7 @@ name = "run"
 a = { run = ["OWN", "program", "say", "x"] }
 "#;
 
-fn never_over() -> Outcome {
+fn never_over() -> RigResult {
     let mut rig = Rig::new(SMALL);
     rig.passes();
     let before = rig.read("MANIFEST.json");
@@ -408,7 +411,7 @@ fn never_over() -> Outcome {
     same(&rig.read("MANIFEST.json"), &before)
 }
 
-fn missing() -> Outcome {
+fn missing() -> RigResult {
     let mut rig = Rig::new(&SMALL.replace("OWN", "./not-there"));
     let error = rig.run().unwrap_err().to_string();
     contains(&error, "host a: ")?;
@@ -420,7 +423,7 @@ fn missing() -> Outcome {
     same(&error, "host a: there is no program `not-there` along PATH")
 }
 
-fn differs() -> Outcome {
+fn differs() -> RigResult {
     let mut rig = Rig::new(
         r#"
 name = "differs"
@@ -442,7 +445,7 @@ all = { run = ["./program", "0"] }
     contains(&rig.told.0.join("\n"), r#"Differs { program: "./program", hosts: [("a", ""#)
 }
 
-fn rerun() -> Outcome {
+fn rerun() -> RigResult {
     let mut rig = Rig::new(
         r#"
 name = "again"
@@ -466,7 +469,8 @@ a = { stop = true }
     rig.options.folder = Some(again.clone());
     lab::rerun(&rig.results(), &rig.options, &mut rig.told).unwrap();
     let differences = lab::diff(&rig.results(), &again).unwrap();
-    let setup: Vec<_> = differences.iter().filter(|it| it.kind == DifferenceKind::Setup).collect();
+    let setup: Vec<_> =
+        differences.iter().filter(|difference| difference.kind == DifferenceKind::Setup).collect();
     assert!(setup.is_empty(), "{setup:?}");
     // Another experiment does differ.
     let other = fs::read_to_string(rig.file()).unwrap().replace("seed = 5", "seed = 6");
@@ -474,14 +478,14 @@ a = { stop = true }
     rig.options.folder = Some(rig.folder.path().join("other"));
     rig.run().unwrap();
     let differences = lab::diff(&rig.results(), &rig.folder.path().join("other")).unwrap();
-    let told: Vec<_> = differences.iter().map(|it| &*it.what).collect();
+    let told: Vec<_> = differences.iter().map(|difference| &*difference.what).collect();
     assert!(told.contains(&"seed") && told.contains(&"order of the cells"), "{told:?}");
     assert!(told.contains(&"experiment, line    4"), "{told:?}");
     let error = lab::diff(&rig.results(), rig.folder.path()).unwrap_err();
     contains(&error.to_string(), "is no manifest of ppt lab")
 }
 
-fn links() -> Outcome {
+fn links() -> RigResult {
     let mut rig = Rig::new(
         r#"
 name = "links"
@@ -504,7 +508,7 @@ a = { run = ["sleep", "0"], collect = ["*.txt", "etc/hosts"] }
     contains(&told, r#"LeftOut { host: "a", name: "etc/hosts" }"#)
 }
 
-fn namespaces() -> Outcome {
+fn namespaces() -> RigResult {
     if !is_root() {
         return skip("network namespaces need root");
     }
@@ -541,13 +545,13 @@ all = { run = ["uname", "-n"] }
     Ok(())
 }
 
-fn named() -> Outcome {
+fn named() -> RigResult {
     if !is_root() {
         return skip("network namespaces need root");
     }
     let name = format!("ppt-lab-test-{}", std::process::id());
     let ip = |words: &[&str]| {
-        std::process::Command::new("ip").args(words).status().is_ok_and(|it| it.success())
+        std::process::Command::new("ip").args(words).status().is_ok_and(|status| status.success())
     };
     if !ip(&["netns", "add", &name]) {
         return skip("ip netns is not there");
@@ -571,7 +575,7 @@ a = {{ run = ["ip", "-o", "link"] }}
     contains(&links, "lo: <LOOPBACK>")
 }
 
-fn clocks() -> Outcome {
+fn clocks() -> RigResult {
     if !is_root() || HostClock::of_this_host().is_err() {
         return skip("it needs root, and ticks that can be trusted");
     }
@@ -609,9 +613,9 @@ all = {{ run = ["sleep", "0"] }}
         assert!(*half > 0);
     }
     assert_eq!(phases[3].began, None);
-    let mut readings = Readings::default();
+    let mut readings = ClockReadings::default();
     readings.read(rig.read("r1/sync.a.sync").as_bytes()).unwrap();
-    let mut names: Vec<_> = readings.hosts().iter().map(|it| it.name()).collect();
+    let mut names: Vec<_> = readings.hosts().iter().map(|host| host.name()).collect();
     // The asking host, then the others in the order of their first answers.
     names[1..].sort_unstable();
     assert_eq!(names, ["a", "b", "c"]);
@@ -624,12 +628,12 @@ all = {{ run = ["sleep", "0"] }}
     contains(&told, "that is not within 1ns")
 }
 
-fn page() -> Outcome {
+fn page() -> RigResult {
     let is_there = |program: &str| {
         std::process::Command::new(program)
             .arg("--version")
             .output()
-            .is_ok_and(|it| it.status.success())
+            .is_ok_and(|output| output.status.success())
     };
     if !is_root() || !is_there("python3") || !is_there("curl") {
         return skip("it needs root, python3 and curl");
@@ -644,7 +648,7 @@ fn page() -> Outcome {
     Ok(())
 }
 
-fn plain() -> Outcome {
+fn plain() -> RigResult {
     let marker = crate::kills::Marker::new();
     let mut rig = Rig::new(&format!(
         r#"

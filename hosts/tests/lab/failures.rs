@@ -8,7 +8,7 @@ use ppt_hosts::lab::{Manifest, RunState};
 use ppt_output::Invoker;
 
 use crate::basics::fake_ppt;
-use crate::rig::{Outcome, Rig, contains, is_root, own, same, skip, trial};
+use crate::rig::{Rig, RigResult, contains, is_root, own, same, skip, trial};
 
 pub(crate) fn tests() -> Vec<Trial> {
     vec![
@@ -20,7 +20,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     ]
 }
 
-fn endless() -> Outcome {
+fn endless() -> RigResult {
     const KEPT: usize = 64 << 20;
     let mut rig = Rig::new(
         r#"
@@ -49,7 +49,7 @@ a = { run = ["OWN", "program", "say", "it went on"] }
     contains(told.map_or("", |line| line), &format!("left_out: {left_out}"))
 }
 
-fn dead_host() -> Outcome {
+fn dead_host() -> RigResult {
     // Host b disappears once a has started, so that there are files to fetch.
     let folder = tempfile::tempdir().unwrap();
     let begun = folder.path().join("begun");
@@ -93,7 +93,7 @@ b = {{ run = ["sh", "-c", "until rm {begun} 2>/dev/null; do sleep 0.01; done; ki
     Ok(())
 }
 
-fn shared_memory() -> Outcome {
+fn shared_memory() -> RigResult {
     if !is_root() {
         return skip("namespaces are made by root");
     }
@@ -119,7 +119,7 @@ a = {{ start = ["sh", "-c", "mkdir /dev/shm/{name}-folder; echo x > /dev/shm/{na
     Ok(())
 }
 
-fn full_disk() -> Outcome {
+fn full_disk() -> RigResult {
     if !is_root() {
         return skip("file systems are mounted by root");
     }
@@ -148,7 +148,7 @@ a = { run = ["head", "-c", "3000000", "/dev/zero"] }
     Ok(())
 }
 
-fn unprivileged() -> Outcome {
+fn unprivileged() -> RigResult {
     if !is_root() {
         return skip("it needs root");
     }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use crate::rig::{Outcome, Rig, contains, own, same, trial};
+use crate::rig::{Rig, RigResult, contains, own, same, trial};
 
 pub(crate) fn tests() -> Vec<Trial> {
     vec![
@@ -49,16 +49,16 @@ all = { stop = true, collect = "*" }
 
 /// The host `a`.
 pub(crate) fn play(kind: &str) -> ExitCode {
-    let mut host = Host { kind: kind.to_owned() };
+    let mut host = HostileHost { kind: kind.to_owned() };
     let _ = host.serve();
     ExitCode::SUCCESS
 }
 
-struct Host {
+struct HostileHost {
     kind: String,
 }
 
-impl Host {
+impl HostileHost {
     fn tell(&self, message: &Value) -> std::io::Result<()> {
         self.frame(b'm', message.to_string().as_bytes())
     }
@@ -182,7 +182,7 @@ fn told(rig: &mut Rig) -> String {
     }
 }
 
-fn nonsense() -> Outcome {
+fn nonsense() -> RigResult {
     let not = "host a is not trusted any more";
     for (kind, why) in [
         (
@@ -209,7 +209,7 @@ fn nonsense() -> Outcome {
     contains(&told(&mut rig("flood")), "host a")
 }
 
-fn files() -> Outcome {
+fn files() -> RigResult {
     let outside = tempfile::tempdir().unwrap();
     let target = outside.path().join("x");
     let absolute = format!("file {}", target.display());
@@ -236,7 +236,7 @@ fn files() -> Outcome {
     Ok(())
 }
 
-fn silent() -> Outcome {
+fn silent() -> RigResult {
     let mut rig = rig("silent");
     let text = fs::read_to_string(rig.file()).unwrap();
     fs::write(rig.file(), text.replacen("1h", "1s", 1)).unwrap();
@@ -245,7 +245,7 @@ fn silent() -> Outcome {
     contains(&found, "host a does not answer")
 }
 
-fn disappears() -> Outcome {
+fn disappears() -> RigResult {
     for (at, phase) in [
         ("identify", "setup"),
         ("begin", "begin"),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 
-use crate::rig::{Outcome, Rig, is_root, own, trial};
+use crate::rig::{Rig, RigResult, is_root, own, trial};
 
 pub(crate) fn tests() -> Vec<Trial> {
     vec![
@@ -32,10 +32,10 @@ impl Marker {
     fn processes(&self) -> Vec<(u32, String)> {
         let entry = format!("LAB_TEST={}", self.0);
         let pids = fs::read_dir("/proc").unwrap().flatten();
-        let pids = pids.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+        let pids = pids.filter_map(|pid| pid.file_name().to_str()?.parse::<u32>().ok());
         let has = |pid: &u32| {
             let variables = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            variables.split(|it| *it == 0).any(|it| it == entry.as_bytes())
+            variables.split(|byte| *byte == 0).any(|piece| piece == entry.as_bytes())
         };
         let words = |pid: u32| {
             let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -46,7 +46,7 @@ impl Marker {
 
     /// Waits until no marked process is left. A process that remains after a minute counts as
     /// leaked.
-    pub(crate) fn is_gone(&self) -> Outcome {
+    pub(crate) fn is_gone(&self) -> RigResult {
         let limit = Instant::now() + Duration::from_secs(60);
         loop {
             let left = self.processes();
@@ -63,7 +63,7 @@ impl Marker {
     /// Waits for a process with all of these parts in its command.
     fn wait_for(&self, parts: &[&str], controller: &mut Child) -> Option<u32> {
         loop {
-            let is_it = |it: &&(u32, String)| parts.iter().all(|part| it.1.contains(part));
+            let is_it = |entry: &&(u32, String)| parts.iter().all(|part| entry.1.contains(part));
             if let Some(found) = self.processes().iter().find(is_it) {
                 return Some(found.0);
             }
@@ -84,7 +84,7 @@ enum Victim {
 
 /// The number of rounds per test, each with another moment.
 fn rounds() -> u64 {
-    std::env::var("LAB_KILLS").map_or(5, |it| it.parse().unwrap())
+    std::env::var("LAB_KILLS").map_or(5, |text| text.parse().unwrap())
 }
 
 fn experiment(marker: &Marker, isolate: bool) -> Rig {
@@ -118,7 +118,7 @@ a = {{ run = ["sleep", "1000000"], env = {{ LAB_TEST = "{0}" }} }}
 
 /// Kills a process at a moment that differs from round to round, from before the helpers start
 /// until all programs run.
-fn kill(victim: Victim, round: u64, rounds: u64, isolate: bool) -> Outcome {
+fn kill(victim: Victim, round: u64, rounds: u64, isolate: bool) -> RigResult {
     let marker = Marker::new();
     let rig = experiment(&marker, isolate);
     let temporary = tempfile::tempdir().unwrap();
@@ -146,7 +146,7 @@ fn kill(victim: Victim, round: u64, rounds: u64, isolate: bool) -> Outcome {
     marker.is_gone()?;
     // What keepers clear up is gone, too, and so are namespaces: nothing but processes held them.
     let left: Vec<_> =
-        fs::read_dir(temporary.path()).unwrap().flatten().map(|it| it.path()).collect();
+        fs::read_dir(temporary.path()).unwrap().flatten().map(|entry| entry.path()).collect();
     if !left.is_empty() {
         return Err(format!("left: {left:?}").into());
     }
@@ -156,11 +156,11 @@ fn kill(victim: Victim, round: u64, rounds: u64, isolate: bool) -> Outcome {
     Ok(())
 }
 
-fn kills(victim: Victim) -> Outcome {
+fn kills(victim: Victim) -> RigResult {
     (0..rounds()).try_for_each(|round| kill(victim, round, rounds(), true))
 }
 
-fn plain() -> Outcome {
+fn plain() -> RigResult {
     (0..rounds()).try_for_each(|round| {
         let victim = if round % 2 == 0 { Victim::Worker } else { Victim::Keeper };
         kill(victim, round, rounds(), false)

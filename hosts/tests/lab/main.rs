@@ -16,7 +16,7 @@ use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    match arguments.first().and_then(|it| it.to_str()) {
+    match arguments.first().and_then(|argument| argument.to_str()) {
         Some("lab" | "program" | "controller" | "hostile" | "sql" | "report") => {
             programs::play(&arguments)
         }

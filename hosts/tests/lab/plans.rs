@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use libtest_mimic::Trial;
-use ppt_hosts::lab::Plan;
+use ppt_hosts::lab::LabPlan;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::rig::{Outcome, same, trial};
+use crate::rig::{RigResult, same, trial};
 
 pub(crate) fn tests() -> Vec<Trial> {
     vec![
@@ -101,12 +101,12 @@ const BAD: [(&str, &str); 50] = [
     ("[report]\nsql = \"views.sql\"\nhtml = \"report.html\"", "[report]"),
 ];
 
-fn mistakes() -> Outcome {
+fn mistakes() -> RigResult {
     let mut told = String::new();
     for (part, wrong) in BAD {
         assert!(GOOD.contains(part), "{part}");
         let text = GOOD.replacen(part, wrong, 1);
-        let error = match Plan::parse(&text, Path::new("/x")) {
+        let error = match LabPlan::parse(&text, Path::new("/x")) {
             Ok(_) => return Err(format!("it is read:\n{text}").into()),
             Err(error) => error,
         };
@@ -120,18 +120,19 @@ fn mistakes() -> Outcome {
     same(&told, &std::fs::read_to_string(&expected).unwrap_or_default())
 }
 
-fn example() -> Outcome {
-    let plan = Plan::parse(GOOD, Path::new("/x")).map_err(|it| it.drawn("exp.toml", GOOD))?;
+fn example() -> RigResult {
+    let plan =
+        LabPlan::parse(GOOD, Path::new("/x")).map_err(|error| error.drawn("exp.toml", GOOD))?;
     assert_eq!((plan.cells.len(), plan.hosts.len(), plan.checks(&plan.cells[0]).len()), (20, 2, 2));
-    let loaded = |it: &&ppt_hosts::lab::Cell| it.parameters[0].to_string() == "cpu";
+    let loaded = |cell: &&ppt_hosts::lab::Cell| cell.parameters[0].to_string() == "cpu";
     let cell = plan.cells.iter().find(loaded).unwrap();
     let phases = plan.resolve(cell);
-    let names: Vec<_> = phases.iter().map(|it| &*it.name).collect();
+    let names: Vec<_> = phases.iter().map(|phase| &*phase.name).collect();
     assert_eq!(names, ["sync", "attach", "load", "run", "stop"]);
     let command = phases[3].actions[0].1.command.as_ref().unwrap();
     assert_eq!(command.words[3], cell.parameters[1].to_string());
     let text = page();
-    Plan::parse(&text, Path::new("/x")).map_err(|it| it.drawn("lab.md", &text))?;
+    LabPlan::parse(&text, Path::new("/x")).map_err(|error| error.drawn("lab.md", &text))?;
     Ok(())
 }
 
@@ -143,20 +144,20 @@ pub(crate) fn page() -> String {
 }
 
 /// Pieces of experiments, and random bytes, in any order.
-fn any_text() -> Outcome {
+fn any_text() -> RigResult {
     let lines: Vec<&'static str> = GOOD.lines().collect();
     let piece = prop_oneof![
         4 => proptest::sample::select(lines).prop_map(str::to_owned),
         1 => "\\PC{0,20}",
         1 => "[\\[\\]{}=\"'a-z0-9 .,:\\\\\n]{0,30}",
     ];
-    let text = proptest::collection::vec(piece, 0..30).prop_map(|it| it.join("\n"));
+    let text = proptest::collection::vec(piece, 0..30).prop_map(|texts| texts.join("\n"));
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
     let tested = runner.run(&text, |text| {
-        match Plan::parse(&text, Path::new("/x")) {
+        match LabPlan::parse(&text, Path::new("/x")) {
             Ok(plan) => {
                 let cell = plan.cells.first().cloned();
-                let phases = cell.map(|it| plan.resolve(&it)).unwrap_or_default();
+                let phases = cell.map(|cell| plan.resolve(&cell)).unwrap_or_default();
                 // `when` may leave none.
                 prop_assert!(phases.len() <= text.matches("phase").count());
             }
@@ -169,5 +170,5 @@ fn any_text() -> Outcome {
         }
         Ok(())
     });
-    tested.map_err(|it| it.to_string().into())
+    tested.map_err(|error| error.to_string().into())
 }

@@ -12,7 +12,7 @@ use ppt_hosts::lab::{self, SelfStart};
 use crate::{hostile, rig};
 
 pub(crate) fn play(words: &[OsString]) -> ExitCode {
-    let text: Vec<&str> = words.iter().map(|it| it.to_str().unwrap()).collect();
+    let text: Vec<&str> = words.iter().map(|name| name.to_str().unwrap()).collect();
     match text[..] {
         ["lab", "host", ..] => {
             let own = SelfStart { program: rig::own(), words: vec!["lab".into(), "host".into()] };
@@ -23,7 +23,7 @@ pub(crate) fn play(words: &[OsString]) -> ExitCode {
         }
         ["controller", file, folder] => {
             let options = rig::options(Some(PathBuf::from(folder)));
-            match lab::run(Path::new(file), &options, &mut rig::Told::default()) {
+            match lab::run(Path::new(file), &options, &mut rig::RigMessages::default()) {
                 Ok(summary) => ExitCode::from(u8::from(summary.failed > 0)),
                 Err(error) => {
                     eprintln!("{error}");

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
-use ppt_hosts::lab::{self, Event, LabError, Manifest, Options, Progress, SelfStart, Summary};
+use ppt_hosts::lab::{self, Event, LabError, LabOptions, Manifest, Progress, SelfStart, Summary};
 
-pub(crate) type Outcome = Result<(), Failed>;
+pub(crate) type RigResult = Result<(), Failed>;
 
-pub(crate) fn trial(name: &str, test: fn() -> Outcome) -> Trial {
+pub(crate) fn trial(name: &str, test: fn() -> RigResult) -> Trial {
     Trial::test(name, test)
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn own() -> PathBuf {
 }
 
 /// Skips a test that cannot run here.
-pub(crate) fn skip(why: &str) -> Outcome {
+pub(crate) fn skip(why: &str) -> RigResult {
     eprintln!("skipped: {why}");
     Ok(())
 }
@@ -28,22 +28,22 @@ pub(crate) fn is_root() -> bool {
     std::process::Command::new("unshare")
         .args(["--net", "true"])
         .output()
-        .is_ok_and(|it| it.status.success())
+        .is_ok_and(|output| output.status.success())
 }
 
 /// An experiment in a folder.
 pub(crate) struct Rig {
     pub(crate) folder: tempfile::TempDir,
-    pub(crate) options: Options,
-    pub(crate) told: Told,
+    pub(crate) options: LabOptions,
+    pub(crate) told: RigMessages,
 }
 
 /// The progress of a run, one event per line.
 #[derive(Default)]
-pub(crate) struct Told(pub(crate) Vec<String>);
+pub(crate) struct RigMessages(pub(crate) Vec<String>);
 
-impl Progress for Told {
-    fn tell(&mut self, event: &Event<'_>) {
+impl Progress for RigMessages {
+    fn report(&mut self, event: &Event<'_>) {
         self.0.push(match event {
             Event::Failed { key, failure, again } => format!("failed {key} {again}: {failure}"),
             Event::Passed { key, .. } => format!("passed {key}"),
@@ -61,7 +61,7 @@ impl Rig {
         fs::write(folder.path().join("exp.toml"), text.replace("OWN", own().to_str().unwrap()))
             .unwrap();
         let results = folder.path().join("results");
-        Rig { options: options(Some(results)), folder, told: Told::default() }
+        Rig { options: options(Some(results)), folder, told: RigMessages::default() }
     }
 
     pub(crate) fn file(&self) -> PathBuf {
@@ -78,16 +78,17 @@ impl Rig {
 
     /// Runs an experiment that must pass, and returns its manifest.
     pub(crate) fn passes(&mut self) -> Manifest {
-        let summary = self.run().unwrap_or_else(|it| panic!("{it}"));
+        let summary = self.run().unwrap_or_else(|error| panic!("{error}"));
         let manifest = self.manifest();
-        let failures: Vec<_> = manifest.cells.iter().filter_map(|it| it.failure.clone()).collect();
+        let failures: Vec<_> =
+            manifest.cells.iter().filter_map(|cell| cell.failure.clone()).collect();
         assert_eq!(summary.failed, 0, "{}\n{:#?}", failures.join("\n"), self.told.0);
         manifest
     }
 
     /// Runs an experiment that must fail, and returns why its last cell failed.
     pub(crate) fn fails(&mut self) -> String {
-        let summary = self.run().unwrap_or_else(|it| panic!("{it}"));
+        let summary = self.run().unwrap_or_else(|error| panic!("{error}"));
         assert!(summary.failed > 0, "{:#?}", self.told.0);
         self.manifest().cells.pop().unwrap().failure.unwrap()
     }
@@ -99,12 +100,12 @@ impl Rig {
     /// A file of a cell.
     pub(crate) fn read(&self, name: &str) -> String {
         let path = self.results().join(name);
-        fs::read_to_string(&path).unwrap_or_else(|it| panic!("{}: {it}", path.display()))
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 }
 
-pub(crate) fn options(folder: Option<PathBuf>) -> Options {
-    Options {
+pub(crate) fn options(folder: Option<PathBuf>) -> LabOptions {
+    LabOptions {
         own: SelfStart { program: own(), words: vec!["lab".into(), "host".into()] },
         analysis: Some(own()),
         ppt: Path::new("ppt").to_owned(),
@@ -115,14 +116,14 @@ pub(crate) fn options(folder: Option<PathBuf>) -> Options {
 }
 
 /// Compares two texts.
-pub(crate) fn same(found: &str, expected: &str) -> Outcome {
+pub(crate) fn same(found: &str, expected: &str) -> RigResult {
     if found == expected {
         return Ok(());
     }
     Err(format!("found:\n{found}\nexpected:\n{expected}").into())
 }
 
-pub(crate) fn contains(found: &str, part: &str) -> Outcome {
+pub(crate) fn contains(found: &str, part: &str) -> RigResult {
     if found.contains(part) {
         return Ok(());
     }

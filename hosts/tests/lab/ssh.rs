@@ -9,28 +9,29 @@ use std::process::{Child, Command, Stdio};
 use libtest_mimic::Trial;
 
 use crate::kills::Marker;
-use crate::rig::{Outcome, Rig, contains, same, skip, trial};
+use crate::rig::{Rig, RigResult, contains, same, skip, trial};
 
 pub(crate) fn tests() -> Vec<Trial> {
     vec![trial("ssh::a_host_via_ssh", via_ssh)]
 }
 
 /// A server that ends with the test.
-struct Server(Child);
+struct SshServer(Child);
 
-impl Drop for Server {
+impl Drop for SshServer {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-fn serve(folder: &Path) -> Option<(Server, u16)> {
-    let sshd = ["/usr/sbin/sshd", "/usr/bin/sshd"].into_iter().find(|it| Path::new(it).exists())?;
+fn serve(folder: &Path) -> Option<(SshServer, u16)> {
+    let sshd =
+        ["/usr/sbin/sshd", "/usr/bin/sshd"].into_iter().find(|text| Path::new(text).exists())?;
     for key in ["host", "user"] {
         let mut keygen = Command::new("ssh-keygen");
         keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(key));
-        keygen.status().ok().filter(|it| it.success())?;
+        keygen.status().ok().filter(|status| status.success())?;
     }
     fs::copy(folder.join("user.pub"), folder.join("authorized")).unwrap();
     // Another process may take the port between its choice and its use.
@@ -47,7 +48,7 @@ fn serve(folder: &Path) -> Option<(Server, u16)> {
         server.args(["-D", "-e", "-f"]).arg(folder.join("sshd.conf"));
         let log = fs::File::create(folder.join("sshd.log")).unwrap();
         server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let mut server = Server(server.spawn().ok()?);
+        let mut server = SshServer(server.spawn().ok()?);
         while server.0.try_wait().unwrap().is_none() {
             let listens = fs::read_to_string(folder.join("sshd.log")).unwrap();
             if listens.contains("Server listening")
@@ -61,7 +62,7 @@ fn serve(folder: &Path) -> Option<(Server, u16)> {
     None
 }
 
-fn via_ssh() -> Outcome {
+fn via_ssh() -> RigResult {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
     // sshd requires this as root.

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use ppt_clock::sync::Host;
 use ppt_hosts::probe::{
-    Answer, Asked, Event, Head, HostClock, Identity, Key, MAX_PACKET, MAX_PEERS, MeasureError,
-    Question, ServeError, Server, ServerEvent, VERSION,
+    Event, Head, HostClock, MAX_PACKET, MAX_PEERS, MeasureError, PeerIdentity, ProbeQuestion,
+    ProbeReply, ProbeServer, ProbedHost, ServeError, ServerEvent, SharedKey, VERSION,
 };
 
-use crate::relay::{More, Relay, Way};
+use crate::relay::{More, Relay, RelayDirection};
 use crate::{Serving, ask, ask_in_vain, asked, identity, key};
 
 /// An attacker's socket.
@@ -27,14 +27,14 @@ impl Peer {
     fn new(serving: &Serving, conversation: u64) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(serving.address).unwrap();
-        let mut it = Self { socket, conversation, token: 0, sent: 0, came: 0 };
-        let hello = it.hello(1);
-        it.send(&hello);
-        let (head, answer) = it.answer();
-        assert_eq!(head, it.head(1));
-        let Answer::Hello { token, .. } = answer else { panic!("{answer:?}") };
-        it.token = token;
-        it
+        let mut peer = Self { socket, conversation, token: 0, sent: 0, came: 0 };
+        let hello = peer.hello(1);
+        peer.send(&hello);
+        let (head, answer) = peer.answer();
+        assert_eq!(head, peer.head(1));
+        let ProbeReply::Hello { token, .. } = answer else { panic!("{answer:?}") };
+        peer.token = token;
+        peer
     }
 
     fn head(&self, number: u64) -> Head {
@@ -43,12 +43,12 @@ impl Peer {
 
     fn hello(&self, number: u64) -> Vec<u8> {
         let host = Host::new("peer", "its boot", 1).unwrap();
-        let me = Identity { host, program: "0".into() };
-        Question::Hello(me).seal(self.head(number), &key())
+        let me = PeerIdentity { host, program: "0".into() };
+        ProbeQuestion::Hello(me).seal(self.head(number), &key())
     }
 
     fn probe(&self, number: u64) -> Vec<u8> {
-        Question::Probe { token: self.token }.seal(self.head(number), &key())
+        ProbeQuestion::Probe { token: self.token }.seal(self.head(number), &key())
     }
 
     fn send(&mut self, packet: &[u8]) {
@@ -56,11 +56,11 @@ impl Peer {
     }
 
     /// Waits for an answer.
-    fn answer(&mut self) -> (Head, Answer) {
+    fn answer(&mut self) -> (Head, ProbeReply) {
         let mut buffer = [0; 2048];
         let length = self.socket.recv(&mut buffer).unwrap();
         self.came += length;
-        Answer::open(&buffer[..length], &key()).unwrap()
+        ProbeReply::open(&buffer[..length], &key()).unwrap()
     }
 
     /// Sends a question that is answered, which proves that all earlier ones were not.
@@ -69,7 +69,7 @@ impl Peer {
         self.send(&probe);
         let (head, answer) = self.answer();
         assert_eq!(head, self.head(number));
-        assert!(matches!(answer, Answer::Probe(_)), "{answer:?}");
+        assert!(matches!(answer, ProbeReply::Probe(_)), "{answer:?}");
     }
 }
 
@@ -85,9 +85,9 @@ fn what_is_not_authentic_gets_no_answer() {
         packet[bit / 8] ^= 1 << (bit % 8);
         packet
     });
-    let cut = (0..genuine.len()).map(|it| genuine[..it].to_vec());
-    let other = Key::new(b"what others know ...").unwrap();
-    let signed = Question::Probe { token: peer.token }.seal(peer.head(3), &other);
+    let cut = (0..genuine.len()).map(|index| genuine[..index].to_vec());
+    let other = SharedKey::new(b"what others know ...").unwrap();
+    let signed = ProbeQuestion::Probe { token: peer.token }.seal(peer.head(3), &other);
     let long = [&genuine[..], &[0; 1300]].concat();
     let odd = [vec![0; genuine.len()], vec![255; MAX_PACKET], signed, long];
     for packet in flipped.chain(cut).chain(odd).collect::<Vec<_>>() {
@@ -110,7 +110,7 @@ fn a_question_is_answered_once_whoever_sends_it() {
     let mut peer = Peer::new(&serving, 1);
     let numbers: Vec<u64> = (2..100).collect();
     // In any order.
-    let packets: Vec<_> = numbers.iter().rev().map(|&it| peer.probe(it)).collect();
+    let packets: Vec<_> = numbers.iter().rev().map(|&number| peer.probe(number)).collect();
     for packet in &packets {
         peer.send(packet);
         peer.answer();
@@ -128,9 +128,10 @@ fn a_question_is_answered_once_whoever_sends_it() {
     let packet = peer.probe(101);
     peer.send(&packet);
     // From an earlier conversation, and with a guessed token.
-    let packet = Question::Probe { token: 1 }.seal(Head { conversation: 2, number: 1 }, &key());
+    let packet =
+        ProbeQuestion::Probe { token: 1 }.seal(Head { conversation: 2, number: 1 }, &key());
     peer.send(&packet);
-    let packet = Question::Clocks { token: peer.token ^ 1 }.seal(peer.head(301), &key());
+    let packet = ProbeQuestion::Clocks { token: peer.token ^ 1 }.seal(peer.head(301), &key());
     peer.send(&packet);
     peer.nothing_but(302);
     thief.set_nonblocking(true).unwrap();
@@ -173,12 +174,12 @@ fn another_version_is_named() {
     peer.conversation = 2;
     let question = other(&peer.hello(1));
     peer.send(&question);
-    assert_eq!(peer.answer(), (peer.head(1), Answer::OtherVersion));
+    assert_eq!(peer.answer(), (peer.head(1), ProbeReply::OtherVersion));
     // It is reported once, and answered once per question.
     peer.send(&question);
     let question = other(&peer.hello(2));
     peer.send(&question);
-    assert_eq!(peer.answer(), (peer.head(2), Answer::OtherVersion));
+    assert_eq!(peer.answer(), (peer.head(2), ProbeReply::OtherVersion));
     assert!(peer.came <= peer.sent);
     let events: Vec<_> = serving.events.try_iter().collect();
     let address = peer.socket.local_addr().unwrap();
@@ -193,8 +194,8 @@ fn another_version_is_named() {
     let answering = std::thread::spawn(move || {
         let mut buffer = [0; 2048];
         let (length, from) = newer.recv_from(&mut buffer).unwrap();
-        let (head, _) = Question::open(&buffer[..length], &key()).unwrap();
-        let answer = Answer::OtherVersion.seal(head, length, &key());
+        let (head, _) = ProbeQuestion::open(&buffer[..length], &key()).unwrap();
+        let answer = ProbeReply::OtherVersion.seal(head, length, &key());
         newer.send_to(&other(&answer), from).unwrap();
     });
     let error = ask_in_vain(&[asked(address)], "a", &key(), Duration::from_secs(600));
@@ -209,7 +210,7 @@ fn who_does_not_answer_is_named() {
     let serving = Serving::new("b");
     let patience = Duration::from_millis(300);
     let hosts = [asked(serving.address)];
-    let other = Key::new(b"what others know ...").unwrap();
+    let other = SharedKey::new(b"what others know ...").unwrap();
     let error = ask_in_vain(&hosts, "a", &other, patience).to_string();
     let why = "does not answer: the address, a firewall or another key may be why";
     assert_eq!(error, format!("{0} ({0}) {why}", serving.address));
@@ -243,7 +244,7 @@ fn two_hosts_of_one_name_are_refused() {
     let mut other = identity("b", &clock);
     other.host = Host::new("b", "another boot", 1).unwrap();
     let first = Serving::new("b");
-    let mut second = Server::bind(([127, 0, 0, 1], 0).into(), key(), other, clock).unwrap();
+    let mut second = ProbeServer::bind(([127, 0, 0, 1], 0).into(), key(), other, clock).unwrap();
     let address = second.address().unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -259,11 +260,11 @@ fn two_hosts_of_one_name_are_refused() {
 fn a_port_has_one_server() {
     let serving = Serving::new("b");
     let clock = HostClock::default();
-    let again = Server::bind(serving.address, key(), identity("c", &clock), clock);
+    let again = ProbeServer::bind(serving.address, key(), identity("c", &clock), clock);
     assert!(matches!(again, Err(ServeError::InUse(it)) if it == serving.address));
     let clock = HostClock::default();
     let foreign: SocketAddr = "192.0.2.1:0".parse().unwrap();
-    let error = Server::bind(foreign, key(), identity("c", &clock), clock).unwrap_err();
+    let error = ProbeServer::bind(foreign, key(), identity("c", &clock), clock).unwrap_err();
     assert!(error.to_string().starts_with("cannot listen on 192.0.2.1:0: "), "{error}");
 }
 
@@ -271,7 +272,12 @@ fn a_port_has_one_server() {
 #[test]
 fn losses_are_counted_each_way() {
     let serving = Serving::new("b");
-    let way = |loss, harm| Way { base: Duration::from_micros(100), more: More::None, loss, harm };
+    let way = |loss, harm| RelayDirection {
+        base: Duration::from_micros(100),
+        more: More::None,
+        loss,
+        harm,
+    };
     let relay = Relay::new(serving.address, way(0.3, 0.05), way(0.1, 0.1));
     let (lines, counts, _) = ask(&[asked(relay.address)], 100.0, 200);
     let counts = counts[0];
@@ -292,10 +298,10 @@ fn losses_are_counted_each_way() {
 fn a_far_host_is_reached_by_one_of_its_addresses() {
     let serving = Serving::new("b");
     let base = Duration::from_millis(300);
-    let way = Way { base, more: More::None, loss: 0.0, harm: 0.0 };
+    let way = RelayDirection { base, more: More::None, loss: 0.0, harm: 0.0 };
     let relay = Relay::new(serving.address, way, way);
     let nobody = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let host = Asked { name: "b".to_owned(), addresses: vec![nobody, relay.address] };
+    let host = ProbedHost { name: "b".to_owned(), addresses: vec![nobody, relay.address] };
     let (lines, counts, events) = ask(&[host], 20.0, 10);
     let Event::Answered { place: 0, address, identity } = &events[0] else { panic!("{events:?}") };
     assert_eq!((*address, identity.host.name()), (relay.address, "b"));

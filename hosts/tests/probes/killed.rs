@@ -6,12 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use ppt_clock::sync::Readings;
+use ppt_clock::sync::ClockReadings;
 
 /// A process that is ended on drop.
-struct Running(Child);
+struct KilledServer(Child);
 
-impl Drop for Running {
+impl Drop for KilledServer {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -32,27 +32,27 @@ fn key(folder: &Path) -> PathBuf {
 }
 
 /// A server, if it gets the address.
-fn serve(address: &str, key: &Path) -> Option<(Running, String, BufReader<ChildStdout>)> {
+fn serve(address: &str, key: &Path) -> Option<(KilledServer, String, BufReader<ChildStdout>)> {
     let mut command = Command::new(program());
     command.args(["serve", address]).arg(key).arg("b");
     let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let mut server = Running(child.unwrap());
+    let mut server = KilledServer(child.unwrap());
     let mut output = BufReader::new(server.0.stdout.take().unwrap());
     let mut address = String::new();
     output.read_line(&mut address).unwrap();
     (!address.is_empty()).then(|| (server, address.trim().to_owned(), output))
 }
 
-fn ask(address: &str, key: &Path, file: &Path) -> Running {
+fn ask(address: &str, key: &Path, file: &Path) -> KilledServer {
     let mut command = Command::new(program());
     command.args(["ask", "a"]).arg(key).arg(file).args(["200", "600", address]);
-    Running(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
+    KilledServer(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
 }
 
 /// The readable content, if there is a file.
-fn read(file: &Path) -> Option<Readings> {
-    let mut readings = Readings::default();
-    readings.read(&fs::read(file).ok()?).unwrap_or_else(|it| panic!("{file:?}: {it}"));
+fn read(file: &Path) -> Option<ClockReadings> {
+    let mut readings = ClockReadings::default();
+    readings.read(&fs::read(file).ok()?).unwrap_or_else(|error| panic!("{file:?}: {error}"));
     Some(readings)
 }
 
@@ -76,7 +76,7 @@ fn who_asks_is_killed() {
     }
     assert!(grown > 0, "nothing was ever kept");
     // No process is left, and the files without names are gone.
-    let names = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name());
+    let names = fs::read_dir(folder.path()).unwrap().map(|result| result.unwrap().file_name());
     for name in names {
         let name = name.into_string().unwrap();
         assert!(name == "key" || name.ends_with(".sync"), "{name}");

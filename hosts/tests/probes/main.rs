@@ -14,19 +14,19 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{io, thread};
 
-use ppt_clock::sync::{HEADER, Readings, Record};
+use ppt_clock::sync::{ClockReadings, HEADER, Record};
 use ppt_hosts::probe::{
-    Asked, Counts, Event, HostClock, Identity, Key, LinkCounts, MeasureError, Measurement, Options,
-    ServeError, Server, ServerEvent, Sink,
+    Counts, Event, HostClock, LinkCounts, MeasureError, Measurement, PeerIdentity, ProbeOptions,
+    ProbeServer, ProbedHost, ServeError, ServerEvent, SharedKey, Sink,
 };
 
-fn key() -> Key {
-    Key::new(b"what only they know").unwrap()
+fn key() -> SharedKey {
+    SharedKey::new(b"what only they know").unwrap()
 }
 
 /// Hosts of this machine, which differ by their names.
-fn identity(name: &str, clock: &HostClock) -> Identity {
-    Identity::of_this_host(Some(name), clock).unwrap()
+fn identity(name: &str, clock: &HostClock) -> PeerIdentity {
+    PeerIdentity::of_this_host(Some(name), clock).unwrap()
 }
 
 /// A server in a thread, until it is dropped.
@@ -55,7 +55,7 @@ impl Serving {
         let (ready, is_ready) = channel();
         let thread = thread::spawn(move || {
             first();
-            let mut server = Server::bind(address, key(), identity, clock)?;
+            let mut server = ProbeServer::bind(address, key(), identity, clock)?;
             ready.send(server.address().unwrap()).unwrap();
             server.run(&stopped, &mut |event| drop(tell.send(event)))
         });
@@ -82,12 +82,12 @@ impl Drop for Serving {
 
 /// What a measurement wrote, as the file would be.
 #[derive(Default)]
-struct Lines {
+struct ProbeLines {
     text: Vec<u8>,
     kept: usize,
 }
 
-impl Sink for Lines {
+impl Sink for ProbeLines {
     fn put(&mut self, record: &Record) -> io::Result<()> {
         if self.text.is_empty() {
             self.text = format!("{HEADER}\n").into_bytes();
@@ -101,30 +101,34 @@ impl Sink for Lines {
     }
 }
 
-impl Lines {
-    fn readings(&self) -> Readings {
-        let mut readings = Readings::default();
+impl ProbeLines {
+    fn readings(&self) -> ClockReadings {
+        let mut readings = ClockReadings::default();
         readings.read(&self.text).unwrap();
         assert_eq!((readings.cut_lines(), readings.unknown_lines()), (0, 0));
         readings
     }
 }
 
-fn asked(address: SocketAddr) -> Asked {
-    Asked { name: address.to_string(), addresses: vec![address] }
+fn asked(address: SocketAddr) -> ProbedHost {
+    ProbedHost { name: address.to_string(), addresses: vec![address] }
 }
 
 /// Asks until so many probes are complete at every host, however long that takes.
-fn ask(hosts: &[Asked], rate: f64, complete: u64) -> (Lines, Vec<LinkCounts>, Vec<Event>) {
-    let (stop, mut lines, mut events) = (AtomicBool::new(false), Lines::default(), Vec::new());
+fn ask(
+    hosts: &[ProbedHost],
+    rate: f64,
+    complete: u64,
+) -> (ProbeLines, Vec<LinkCounts>, Vec<Event>) {
+    let (stop, mut lines, mut events) = (AtomicBool::new(false), ProbeLines::default(), Vec::new());
     let clock = HostClock::default();
     let me = identity("asks", &clock);
     let patience = Duration::from_secs(600);
-    let options = Options { duration: None, rate, patience, ..Options::default() };
+    let options = ProbeOptions { duration: None, rate, patience, ..ProbeOptions::default() };
     let measurement = Measurement { hosts, key: &key(), me: &me, clock: &clock, options: &options };
     let mut tell = |event| {
         if let Event::Second(counts) = &event {
-            stop.store(counts.iter().all(|it| it.complete >= complete), Relaxed);
+            stop.store(counts.iter().all(|count| count.complete >= complete), Relaxed);
         }
         events.push(event);
     };
@@ -134,10 +138,15 @@ fn ask(hosts: &[Asked], rate: f64, complete: u64) -> (Lines, Vec<LinkCounts>, Ve
 }
 
 /// Asks once, with the patience of somebody who expects nothing.
-fn ask_in_vain(hosts: &[Asked], name: &str, key: &Key, patience: Duration) -> MeasureError {
-    let (mut lines, clock) = (Lines::default(), HostClock::default());
+fn ask_in_vain(
+    hosts: &[ProbedHost],
+    name: &str,
+    key: &SharedKey,
+    patience: Duration,
+) -> MeasureError {
+    let (mut lines, clock) = (ProbeLines::default(), HostClock::default());
     let me = identity(name, &clock);
-    let options = Options { duration: None, patience, ..Options::default() };
+    let options = ProbeOptions { duration: None, patience, ..ProbeOptions::default() };
     let measurement = Measurement { hosts, key, me: &me, clock: &clock, options: &options };
     let error = measurement.run(&AtomicBool::new(false), &mut lines, &mut |_| ()).unwrap_err();
     assert!(lines.text.is_empty());

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// How packets go one way.
 #[derive(Debug, Clone, Copy)]
-pub struct Way {
+pub struct RelayDirection {
     /// At least so long.
     pub base: Duration,
     /// And by chance longer.
@@ -38,11 +38,11 @@ pub struct Relay {
 }
 
 impl Relay {
-    pub fn new(to: SocketAddr, there: Way, back: Way) -> Self {
+    pub fn new(to: SocketAddr, there: RelayDirection, back: RelayDirection) -> Self {
         let near = UdpSocket::bind("127.0.0.1:0").unwrap();
         let far = UdpSocket::bind("127.0.0.1:0").unwrap();
         far.connect(to).unwrap();
-        [&near, &far].iter().for_each(|it| it.set_nonblocking(true).unwrap());
+        [&near, &far].iter().for_each(|socket| socket.set_nonblocking(true).unwrap());
         let (address, stop) = (near.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
         let stopped = stop.clone();
         let thread = Some(thread::spawn(move || run(&near, &far, there, back, &stopped)));
@@ -57,7 +57,13 @@ impl Drop for Relay {
     }
 }
 
-fn run(near: &UdpSocket, far: &UdpSocket, there: Way, back: Way, stop: &AtomicBool) {
+fn run(
+    near: &UdpSocket,
+    far: &UdpSocket,
+    there: RelayDirection,
+    back: RelayDirection,
+    stop: &AtomicBool,
+) {
     let mut chance = Chance(0x9E37_79B9_7F4A_7C15);
     // When, in which order, whether there, what.
     let mut due = BinaryHeap::<Reverse<(Instant, u64, bool, Vec<u8>)>>::new();
@@ -79,7 +85,7 @@ fn run(near: &UdpSocket, far: &UdpSocket, there: Way, back: Way, stop: &AtomicBo
                 due.push(Reverse((Instant::now() + chance.delay(way), count, is_there, packet)));
             }
         }
-        while due.peek().is_some_and(|it| it.0.0 <= Instant::now()) {
+        while due.peek().is_some_and(|peek| peek.0.0 <= Instant::now()) {
             let Some(Reverse((_, _, is_there, packet))) = due.pop() else { break };
             // Who has gone gets nothing.
             let _ = match (is_there, asker) {
@@ -88,11 +94,11 @@ fn run(near: &UdpSocket, far: &UdpSocket, there: Way, back: Way, stop: &AtomicBo
                 (false, None) => Ok(0),
             };
         }
-        let next = due.peek().map(|it| it.0.0.saturating_duration_since(Instant::now()));
+        let next = due.peek().map(|peek| peek.0.0.saturating_duration_since(Instant::now()));
         let wait = next.unwrap_or(Duration::from_millis(100)).min(Duration::from_millis(100));
         let wait = rustix::event::Timespec { tv_sec: 0, tv_nsec: wait.as_nanos() as i64 };
         let flags = rustix::event::PollFlags::IN;
-        let mut fds = [near, far].map(|it| rustix::event::PollFd::new(it, flags));
+        let mut fds = [near, far].map(|socket| rustix::event::PollFd::new(socket, flags));
         let _ = rustix::event::poll(&mut fds, Some(&wait));
     }
 }
@@ -109,7 +115,7 @@ impl Chance {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn copies(&mut self, way: Way, packet: Vec<u8>) -> Vec<Vec<u8>> {
+    fn copies(&mut self, way: RelayDirection, packet: Vec<u8>) -> Vec<Vec<u8>> {
         if self.next() < way.loss {
             return Vec::new();
         }
@@ -122,7 +128,7 @@ impl Chance {
         vec![packet.clone(), packet, wrong]
     }
 
-    fn delay(&mut self, way: Way) -> Duration {
+    fn delay(&mut self, way: RelayDirection) -> Duration {
         let rest = 1.0 - self.next();
         let more = match way.more {
             More::None => Duration::ZERO,

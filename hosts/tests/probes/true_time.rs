@@ -10,30 +10,30 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use ppt_clock::sync::{Readings, Record};
-use ppt_clock::times::{Model, Times};
+use ppt_clock::sync::{ClockReadings, Record};
+use ppt_clock::times::{ClockModel, Times};
 use ppt_clock::{ClockId, ClockReading};
 use ppt_hosts::probe::theta::Shift;
 use ppt_hosts::probe::{
-    Event, HostClock, MeasureError, Measurement, Options, Sink, TimeSource, TimeSourceError,
+    Event, HostClock, MeasureError, Measurement, ProbeOptions, Sink, TimeSource, TimeSourceError,
 };
 use rustix::fs::{CWD, Mode, mkfifoat};
 
-use crate::{Lines, Serving, asked, identity, key};
+use crate::{ProbeLines, Serving, asked, identity, key};
 
 /// CLOCK_REALTIME is so much ahead of true time, and drifts.
 const AHEAD_NS: u64 = 2000;
 
 /// True time by ticks.
 #[derive(Debug, Clone, Copy)]
-struct Truth {
+struct TrueTime {
     /// A second begins at this tick.
     tick: u64,
     second: u64,
     hz: u64,
 }
 
-impl Truth {
+impl TrueTime {
     fn new(clock: &HostClock, hz: u64) -> Self {
         let now = clock.reading(ClockId::Tick, ClockId::Realtime);
         let second = now.b_value.next_multiple_of(1_000_000_000);
@@ -60,7 +60,7 @@ fn realtime(a: &ClockReading, b: &ClockReading, tick: u64, hz: u64) -> (u64, u64
 
 /// The kernel, which stamps an edge each true second, until it is over. Returns by how much each stamp may be
 /// wrong, in ns.
-fn edges(fifo: &Path, clock: &HostClock, truth: Truth, over: &AtomicBool) -> BTreeMap<u64, u64> {
+fn edges(fifo: &Path, clock: &HostClock, truth: TrueTime, over: &AtomicBool) -> BTreeMap<u64, u64> {
     // A FIFO that is open for both does not wait for a reader.
     let mut fifo = OpenOptions::new().read(true).write(true).open(fifo).unwrap();
     let mut errors = BTreeMap::new();
@@ -88,7 +88,7 @@ fn edges(fifo: &Path, clock: &HostClock, truth: Truth, over: &AtomicBool) -> BTr
 }
 
 /// ptp4l, which prints the true offset of CLOCK_REALTIME, and a path delay of 3 µs.
-fn ptp4l(log: &Path, clock: &HostClock, truth: Truth, over: &AtomicBool) {
+fn ptp4l(log: &Path, clock: &HostClock, truth: TrueTime, over: &AtomicBool) {
     let mut log = OpenOptions::new().append(true).open(log).unwrap();
     while !over.load(Relaxed) {
         let now = clock.reading(ClockId::Tick, ClockId::Realtime);
@@ -113,14 +113,14 @@ fn chronyc(folder: &Path, name: &str) -> PathBuf {
 fn ask(
     clock: &HostClock,
     sources: Vec<TimeSource>,
-    enough: &dyn Fn(&[Event], &Said) -> bool,
-) -> (Result<(), MeasureError>, Lines, Vec<Event>) {
+    enough: &dyn Fn(&[Event], &ServerText) -> bool,
+) -> (Result<(), MeasureError>, ProbeLines, Vec<Event>) {
     let serving = Serving::new("b");
-    let (stop, mut events, said) = (AtomicBool::new(false), Vec::new(), Said::default());
-    let mut sink = Counting { lines: Lines::default(), said: &said };
+    let (stop, mut events, said) = (AtomicBool::new(false), Vec::new(), ServerText::default());
+    let mut sink = Counting { lines: ProbeLines::default(), said: &said };
     let me = identity("asks", clock);
     let patience = Duration::from_secs(600);
-    let options = Options { duration: None, patience, sources, ..Options::default() };
+    let options = ProbeOptions { duration: None, patience, sources, ..ProbeOptions::default() };
     let hosts = [asked(serving.address)];
     let measurement = Measurement { hosts: &hosts, key: &key(), me: &me, clock, options: &options };
     let mut tell = |event| {
@@ -133,26 +133,26 @@ fn ask(
 
 /// How much sources said.
 #[derive(Default)]
-struct Said {
+struct ServerText {
     pulses: Cell<u32>,
     ptp4l: Cell<u32>,
     chrony: Cell<u32>,
 }
 
 struct Counting<'a> {
-    lines: Lines,
-    said: &'a Said,
+    lines: ProbeLines,
+    said: &'a ServerText,
 }
 
 impl Sink for Counting<'_> {
     fn put(&mut self, record: &Record) -> io::Result<()> {
         let count = match record {
             Record::Pulse(_) => Some(&self.said.pulses),
-            Record::Said(it) if it.source == "ptp4l" => Some(&self.said.ptp4l),
+            Record::Said(report) if report.source == "ptp4l" => Some(&self.said.ptp4l),
             Record::Said(_) => Some(&self.said.chrony),
             _ => None,
         };
-        count.into_iter().for_each(|it| it.set(it.get() + 1));
+        count.into_iter().for_each(|cell| cell.set(cell.get() + 1));
         self.lines.put(record)
     }
 
@@ -162,7 +162,7 @@ impl Sink for Counting<'_> {
 }
 
 fn left_out(events: &[Event]) -> Vec<&Event> {
-    events.iter().filter(|it| matches!(it, Event::LeftOut { .. })).collect()
+    events.iter().filter(|event| matches!(event, Event::LeftOut { .. })).collect()
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn what_references_say_holds_the_truth() {
         TimeSource::Chrony { chronyc: chronyc(folder.path(), "tells") },
     ];
     let over = AtomicBool::new(false);
-    let truth = Truth::new(&clock, hz);
+    let truth = TrueTime::new(&clock, hz);
     let (lines, errors) = thread::scope(|scope| {
         let edges = scope.spawn(|| edges(&fifo, &clock, truth, &over));
         scope.spawn(|| ptp4l(&log, &clock, truth, &over));
@@ -202,33 +202,35 @@ fn what_references_say_holds_the_truth() {
     let readings = lines.readings();
     assert_eq!(readings.counts().find(|it| it.0 == "unsaid"), Some(("unsaid", 0)));
 
-    for it in readings.pulses() {
-        let error = i128::from(errors[&it.second]);
-        let (second, before) = (i128::from(it.second), truth.at(it.tick_before));
-        let after = truth.at(it.tick_after);
+    for pulse in readings.pulses() {
+        let error = i128::from(errors[&pulse.second]);
+        let (second, before) = (i128::from(pulse.second), truth.at(pulse.tick_before));
+        let after = truth.at(pulse.tick_after);
         assert!(
             before <= second + error && second <= after + 1 + error,
-            "{it:?}: {before} {after}"
+            "{pulse:?}: {before} {after}"
         );
         println!("pulse: {} ns wide", after - before);
     }
-    let chrony = readings.said().iter().find(|it| it.source == "chrony").unwrap();
+    let chrony =
+        readings.time_sources().iter().find(|time_source| time_source.source == "chrony").unwrap();
     assert!(chrony.offset_ns == 1404 && chrony.error_ns >= 976 + 654, "{chrony:?}");
 
     // What pulses say alone, and what ptp4l says alone.
     let error = i128::from(errors.values().copied().max().unwrap()) + 1000;
     for (leave, believes_said) in [("said\t", false), ("pulse\t", true)] {
-        let is_kept = |it: &&str| !it.starts_with(leave) && !it.contains("\tchrony\t");
+        let is_kept = |text: &&str| !text.starts_with(leave) && !text.contains("\tchrony\t");
         let text = String::from_utf8(lines.text.clone()).unwrap();
         let text: String = text.split_inclusive('\n').filter(is_kept).collect();
-        let mut readings = Readings::default();
+        let mut readings = ClockReadings::default();
         readings.read(text.as_bytes()).unwrap();
-        let model = Model { believes_said, ..Model::default() };
+        let model = ClockModel { believes_said, ..ClockModel::default() };
         let times = Times::of_truth(&readings, &model).unwrap();
         assert_eq!(times.steps(), []);
-        let ticks: Vec<_> = readings.clocks(0).iter().filter(|it| it.a == ClockId::Tick).collect();
-        for it in &ticks {
-            let (tick, at) = (it.a_before, times.at(0, it.a_before).unwrap());
+        let ticks: Vec<_> =
+            readings.clocks(0).iter().filter(|clock| clock.a == ClockId::Tick).collect();
+        for reading in &ticks {
+            let (tick, at) = (reading.a_before, times.at(0, reading.a_before).unwrap());
             let true_ns = truth.at(tick);
             assert!(at.lo <= true_ns + error && true_ns <= at.hi + error, "{at:?} {true_ns}");
         }
@@ -299,7 +301,7 @@ fn what_references_say_in_vain_is_told_and_counted() {
                 thread::sleep(Duration::from_millis(100));
             }
         });
-        let asked = ask(&clock, sources, &|it, _| left_out(it).len() >= 3);
+        let asked = ask(&clock, sources, &|events, _| left_out(events).len() >= 3);
         over.store(true, Relaxed);
         asked
     });
@@ -312,7 +314,7 @@ fn what_references_say_in_vain_is_told_and_counted() {
     }
     assert_eq!(left_out(&events).len(), 3, "{events:?}");
     let readings = lines.readings();
-    let unsaid = readings.counts().find(|it| it.0 == "unsaid").unwrap().1;
+    let unsaid = readings.counts().find(|count| count.0 == "unsaid").unwrap().1;
     assert!(unsaid >= 4, "{unsaid}");
-    assert!(readings.pulses().is_empty() && readings.said().is_empty());
+    assert!(readings.pulses().is_empty() && readings.time_sources().is_empty());
 }

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::gettid;
-use ppt_clock::sync::{Probe, Readings};
-use ppt_clock::times::{Model, Times};
+use ppt_clock::sync::{ClockReadings, Probe};
+use ppt_clock::times::{ClockModel, Times};
 use ppt_clock::{ClockId, ClockReading};
 use ppt_hosts::probe::HostClock;
 use ppt_hosts::probe::theta::{ClockEquation, Shift};
 
-use crate::relay::{More, Relay, Way};
-use crate::{Lines, Serving, ask, asked};
+use crate::relay::{More, Relay, RelayDirection};
+use crate::{ProbeLines, Serving, ask, asked};
 
 /// Moments at which bounds are looked at.
 const MOMENTS: u64 = 100_000;
@@ -29,19 +29,21 @@ fn shift(text: &str) -> Shift {
 /// Ticks of a host at a stamp of its kernel: at least, and at most. `None` where its REALTIME
 /// stepped.
 fn ticks(brackets: &[ClockReading], hz: f64, near: u64, stamp: u64) -> Option<(u64, u64)> {
-    let at = brackets.partition_point(|it| it.a_middle() <= near);
+    let at = brackets.partition_point(|bracket| bracket.a_middle() <= near);
     let around = &brackets[at.saturating_sub(3)..(at + 3).min(brackets.len())];
-    let away = |it: &ClockReading| it.b_value.abs_diff(stamp);
-    let it = around.iter().min_by_key(|it| away(it))?;
-    let place = |it: &ClockReading| {
-        let since = stamp as i128 - i128::from(it.b_value);
-        let middle = it.a_middle() as f64 + since as f64 * hz / 1e9;
+    let away = |reading: &ClockReading| reading.b_value.abs_diff(stamp);
+    let clock_reading = around.iter().min_by_key(|reading| away(reading))?;
+    let place = |reading: &ClockReading| {
+        let since = stamp as i128 - i128::from(reading.b_value);
+        let middle = reading.a_middle() as f64 + since as f64 * hz / 1e9;
         // REALTIME goes wrong by 500 ppm at most; hz is nominal.
-        let error = (it.a_after - it.a_before) as f64 + away(it) as f64 * hz / 1e9 * 600e-6 + 2.0;
+        let error = (reading.a_after - reading.a_before) as f64
+            + away(reading) as f64 * hz / 1e9 * 600e-6
+            + 2.0;
         (middle - error, middle + error)
     };
-    let (low, high) = place(it);
-    let agree = |it: &ClockReading| place(it).0 <= high && place(it).1 >= low;
+    let (low, high) = place(clock_reading);
+    let agree = |reading: &ClockReading| place(reading).0 <= high && place(reading).1 >= low;
     around.iter().all(agree).then(|| (low as u64, high.ceil() as u64))
 }
 
@@ -55,10 +57,10 @@ struct Beside {
     impossible: u64,
 }
 
-fn beside(readings: &Readings, shift: &Shift) -> Beside {
+fn beside(readings: &ClockReadings, shift: &Shift) -> Beside {
     let brackets = |host| {
         let all = readings.clocks(host).iter();
-        all.filter(|it| (it.a, it.b) == (ClockId::Tick, ClockId::Realtime)).copied()
+        all.filter(|reading| (reading.a, reading.b) == (ClockId::Tick, ClockId::Realtime)).copied()
     };
     let (here, there): (Vec<_>, Vec<_>) = (brackets(0).collect(), brackets(1).collect());
     let hz = |host: usize| readings.hosts()[host].tick_hz() as f64;
@@ -82,7 +84,7 @@ fn beside(readings: &Readings, shift: &Shift) -> Beside {
 }
 
 /// The truth is possible, and what is not the truth is not. It is within all bounds.
-fn holds(lines: &Lines, shift: &Shift, off_ns: f64) {
+fn holds(lines: &ProbeLines, shift: &Shift, off_ns: f64) {
     let readings = lines.readings();
     let found = beside(&readings, shift);
     assert_eq!(found.impossible, 0, "of {}", found.probes);
@@ -97,22 +99,22 @@ fn holds(lines: &Lines, shift: &Shift, off_ns: f64) {
 }
 
 /// A hundred thousand moments: what the ticks of the other host are then, as ticks of this one.
-fn within_bounds(readings: &Readings, shift: &Shift, off_ns: f64) {
+fn within_bounds(readings: &ClockReadings, shift: &Shift, off_ns: f64) {
     let wander_ppm_per_min = shift.theta.wander.max(0.01);
-    let model = Model { wander_ppm_per_min, ..Model::default() };
-    let times = Times::of(readings, 0, &model).unwrap();
+    let model = ClockModel { wander_ppm_per_min, ..ClockModel::default() };
+    let times = Times::between_hosts(readings, 0, &model).unwrap();
     assert_eq!(times.steps(), []);
-    let ticks = readings.probes().iter().map(|it| it.from_tick);
+    let ticks = readings.probes().iter().map(|probe| probe.from_tick);
     let (first, last) = (ticks.clone().min().unwrap(), ticks.max().unwrap());
     let (mut told, mut widest, mut worst, mut sum) = (0, 0, 0, 0);
     for i in 0..MOMENTS {
         let tick = first + (last - first) / MOMENTS * i;
-        let Some(it) = times.at(1, shift.ticks(tick)) else { continue };
+        let Some(bounds) = times.at(1, shift.ticks(tick)) else { continue };
         // Half of a tick is what the ticks of the other host are rounded by.
         let tick = i128::from(tick);
-        assert!(it.lo <= tick + 1 && tick <= it.hi + 1, "{tick} {it:?}, {i}");
-        (told, widest) = (told + 1, widest.max(it.hi - it.lo));
-        (worst, sum) = (worst.max(it.mid.abs_diff(tick)), sum + (it.hi - it.lo));
+        assert!(bounds.lo <= tick + 1 && tick <= bounds.hi + 1, "{tick} {bounds:?}, {i}");
+        (told, widest) = (told + 1, widest.max(bounds.hi - bounds.lo));
+        (worst, sum) = (worst.max(bounds.mid.abs_diff(tick)), sum + (bounds.hi - bounds.lo));
     }
     assert_eq!(told, MOMENTS);
     let ns = |ticks: i128| ticks as f64 * 1e9 / shift.hz as f64;
@@ -126,10 +128,11 @@ fn within_bounds(readings: &Readings, shift: &Shift, off_ns: f64) {
 
 fn ip(words: &str) -> Result<(), String> {
     let output = Command::new("ip").args(words.split(' ')).output();
-    let output = output.map_err(|it| format!("ip: {it}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!("ip {words}: {}", String::from_utf8_lossy(&output.stderr))),
+    let output = output.map_err(|error| format!("ip: {error}"))?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!("ip {words}: {}", String::from_utf8_lossy(&output.stderr)))
     }
 }
 
@@ -142,7 +145,7 @@ fn in_namespaces<T: Send>(
     asks: impl FnOnce(SocketAddr) -> T + Send,
 ) -> Option<T> {
     let asking = move || {
-        unshare(CloneFlags::CLONE_NEWNET).map_err(|it| it.to_string())?;
+        unshare(CloneFlags::CLONE_NEWNET).map_err(|error| error.to_string())?;
         ip("link set lo up")?;
         let (say, said) = channel();
         let (cable, is_there) = channel();
@@ -217,7 +220,7 @@ fn over_a_bad_network_the_truth_is_possible() {
         let shift = shift("offset=55ms,ppm=-200,wander=3ppm/min,step=50us@700ms");
         let clock = HostClock::shifted(shift.clone());
         let serving = Serving::at(([127, 0, 0, 1], 0).into(), "b", clock, || {});
-        let way = |base, more| Way { base: micros(base), more, loss: 0.15, harm: 0.05 };
+        let way = |base, more| RelayDirection { base: micros(base), more, loss: 0.15, harm: 0.05 };
         let relay = Relay::new(serving.address, way(100, there), way(300, back));
         let (lines, counts, _) = ask(&[asked(relay.address)], 100.0, 600);
         assert!(counts[0].unanswered > 0, "{counts:?}");
@@ -237,14 +240,14 @@ fn several_hosts_are_asked_at_once() {
             Serving::at(([127, 0, 0, 1], 0).into(), name, clock, || {})
         })
         .collect();
-    let hosts: Vec<_> = serving.iter().map(|it| asked(it.address)).collect();
+    let hosts: Vec<_> = serving.iter().map(|serving| asked(serving.address)).collect();
     let (lines, _, _) = ask(&hosts, 50.0, 50);
     let readings = lines.readings();
-    let names: Vec<_> = readings.hosts().iter().map(|it| it.name()).collect();
+    let names: Vec<_> = readings.hosts().iter().map(|host| host.name()).collect();
     assert_eq!((names.len(), names[0]), (4, "asks"));
     for (name, shift) in ["b", "c", "d"].iter().zip(&shifts) {
         // The file as if it had asked this host alone.
-        let place = names.iter().position(|it| it == name).unwrap();
+        let place = names.iter().position(|text| text == name).unwrap();
         let text = String::from_utf8(lines.text.clone()).unwrap();
         let is_of = |line: &&str| {
             let words: Vec<_> = line.split('\t').collect();
@@ -256,6 +259,6 @@ fn several_hosts_are_asked_at_once() {
             }
         };
         let one: String = text.split_inclusive('\n').filter(is_of).collect();
-        holds(&Lines { text: one.into_bytes(), kept: 0 }, shift, 1e6);
+        holds(&ProbeLines { text: one.into_bytes(), kept: 0 }, shift, 1e6);
     }
 }

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ppt_capture::{Stretch, Why};
+use ppt_capture::{Stretch, TriggerCause};
 
 use super::store::HeldMemory;
 use super::watch::Fired;
 use super::window::Content;
-use crate::queue::Queue;
+use crate::queue::SinkQueue;
 
 /// What happened to a window.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Shared {
         std::mem::take(&mut *locked(&self.asked))
     }
 
-    pub fn tell(&self, news: News) {
+    pub fn send(&self, news: News) {
         locked(&self.news).push(news);
     }
 
@@ -110,7 +110,7 @@ impl Shared {
 
     pub fn written(&self, news: News) {
         self.written.fetch_add(1, Relaxed);
-        self.tell(news);
+        self.send(news);
     }
 
     pub fn lose_window(&self) {
@@ -132,7 +132,8 @@ impl Shared {
     pub fn pause(&self, time: Duration) {
         let ends = locked(&self.ends);
         let is_over = ends.is_some();
-        let wait = self.ended.wait_timeout_while(ends, time, |it| it.is_some() == is_over);
+        let wait =
+            self.ended.wait_timeout_while(ends, time, |instant| instant.is_some() == is_over);
         drop(wait.unwrap_or_else(PoisonError::into_inner));
     }
 }
@@ -141,16 +142,16 @@ impl Shared {
 #[derive(Debug, Clone)]
 pub struct Flight {
     shared: Arc<Shared>,
-    queue: Arc<Queue>,
+    queue: Arc<SinkQueue>,
 }
 
 impl Flight {
-    pub(crate) fn new(shared: Arc<Shared>, queue: Arc<Queue>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, queue: Arc<SinkQueue>) -> Self {
         Self { shared, queue }
     }
 
     /// Triggers now, regardless of the cooldown. `feed` is the feed that it concerns, if any.
-    pub fn trigger(&self, why: Why, feed: Option<usize>, note: String) {
+    pub fn trigger(&self, why: TriggerCause, feed: Option<usize>, note: String) {
         locked(&self.shared.asked)
             .push((ppt_now::monotonic(), Fired::without_frame(why, feed, note)));
         self.queue.call();

@@ -107,7 +107,7 @@ impl Arrival {
         ITEM + match self {
             Self::Frames { frames, .. } => frames.weight(),
             Self::Clocks(readings) => size_of_val(&**readings),
-            Self::Cells(read) => read.rows.iter().map(|it| 64 + 16 * it.values.len()).sum(),
+            Self::Cells(read) => read.rows.iter().map(|row| 64 + 16 * row.values.len()).sum(),
             Self::Masks(_, flip) => bytes(flip),
             Self::Threads(_, changes) => changes.bytes(),
             Self::Modules(_, modules) => modules.payload_len(),
@@ -223,7 +223,7 @@ impl Store {
 
     /// Time of arrival of the oldest item.
     pub fn oldest(&self) -> Option<u64> {
-        self.items.front().map(|it| it.come_ns)
+        self.items.front().map(|item| item.come_ns)
     }
 
     /// Adds an entry that arrived at `come_ns`. The caller has made room for it.
@@ -276,15 +276,15 @@ impl Store {
 
     /// All items that arrived since `from_ns`, and the state at that time.
     pub fn since(&self, from_ns: u64) -> (Base, Vec<TimedArrival>) {
-        let first = self.items.partition_point(|it| it.come_ns < from_ns);
+        let first = self.items.partition_point(|item| item.come_ns < from_ns);
         let mut base = self.base.clone();
-        self.items.range(..first).for_each(|it| base.take(&it.entry));
+        self.items.range(..first).for_each(|arrival| base.take(&arrival.entry));
         (base, self.items.range(first..).cloned().collect())
     }
 
     /// Whether an item of `feed` is stored.
     pub fn has(&self, feed: usize) -> bool {
-        self.items.iter().any(|it| it.entry.feed() == Some(feed))
+        self.items.iter().any(|item| item.entry.feed() == Some(feed))
     }
 
     /// Forgets the state of a feed of which nothing is stored any more.
@@ -345,7 +345,7 @@ mod tests {
         let known = |from| {
             let (base, items) = store.since(from);
             let row = base.cells.get(&PLACE).and_then(|rows| rows.get(&Some(1)).cloned());
-            let dropped = base.dropped.get(&0).map_or(0, |it| it.nested);
+            let dropped = base.dropped.get(&0).map_or(0, |dropped| dropped.nested);
             (row.unwrap_or_default().into_iter().collect::<Vec<_>>(), dropped, items.len())
         };
         assert_eq!(known(0), (vec![(0, 5), (2, 1)], 0, 3));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use ppt_capture::{ClockReading, FramesHead, Source, Why};
+use ppt_capture::{ClockReading, FramesHead, Source, TriggerCause};
 
 /// Evaluates triggers. The recorder's own thread calls it, never the one that drains.
 pub trait TriggerWatch: fmt::Debug + Send {
@@ -35,7 +35,7 @@ pub struct TriggerHit {
 /// A trigger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fired {
-    pub why: Why,
+    pub why: TriggerCause,
     pub expression: Arc<str>,
     pub feed: Option<usize>,
     /// Nonce of the segment, and number of the ring.
@@ -46,7 +46,7 @@ pub(crate) struct Fired {
 
 impl Fired {
     /// A trigger that does not come from a frame.
-    pub fn without_frame(why: Why, feed: Option<usize>, note: String) -> Self {
+    pub fn without_frame(why: TriggerCause, feed: Option<usize>, note: String) -> Self {
         Self { why, expression: "".into(), feed, ring: None, seqno: None, note }
     }
 }

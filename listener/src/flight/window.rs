@@ -100,18 +100,18 @@ impl<W: Write> WindowFile<'_, W> {
             self.writer.clock(readings)?;
         }
         let FinishedWindow { asked, held, .. } = self.window;
-        for Triggered { at, by: it, .. } in &asked.triggers {
-            let source = it.feed.and_then(|feed| self.sources.get(&feed).copied());
+        for Triggered { at, by: trigger, .. } in &asked.triggers {
+            let source = trigger.feed.and_then(|feed| self.sources.get(&feed).copied());
             self.writer.trigger(&Trigger {
                 source,
                 mono_ns: *at,
                 wanted: asked.wanted,
                 held: *held,
-                why: it.why,
-                ring: it.ring.filter(|_| source.is_some()),
-                seqno: it.seqno.filter(|_| source.is_some()),
-                expression: it.expression.to_string(),
-                note: it.note.clone(),
+                why: trigger.why,
+                ring: trigger.ring.filter(|_| source.is_some()),
+                seqno: trigger.seqno.filter(|_| source.is_some()),
+                expression: trigger.expression.to_string(),
+                note: trigger.note.clone(),
             })?;
         }
         if asked.more > 0 {
@@ -180,7 +180,7 @@ impl<W: Write> WindowFile<'_, W> {
             Arrival::Lost { place, ring, first_seq, lost } => {
                 let Some(&source) = self.sources.get(&place.feed) else { return Ok(()) };
                 let mut next = *first_seq;
-                for (cause, count) in lost.by_cause().into_iter().filter(|it| it.1 > 0) {
+                for (cause, count) in lost.by_cause().into_iter().filter(|entry| entry.1 > 0) {
                     let nonce = place.nonce;
                     let gap = Gap { source, nonce, ring: *ring, first_seq: next, count, cause };
                     self.writer.gap(&gap)?;
@@ -244,8 +244,8 @@ impl<W: Write> WindowFile<'_, W> {
         let Some(&source) = self.sources.get(&place.feed) else { return Ok(()) };
         let before = self.window.base.not_mapped.get(&place.feed).copied().unwrap_or_default();
         let mut chunk = CellRows::default();
-        for it in rows {
-            chunk.push(it.ring, it.tid, it.values.iter().copied());
+        for row in rows {
+            chunk.push(row.ring, row.tid, row.values.iter().copied());
         }
         let head = CellsHead {
             source,
@@ -298,6 +298,6 @@ fn in_chunk(rows: &CellValues) -> CellRows {
 impl FinishedWindow {
     /// The feeds of these items.
     pub fn feeds_of(items: &[TimedArrival]) -> BTreeSet<usize> {
-        items.iter().filter_map(|it| it.entry.feed()).collect()
+        items.iter().filter_map(|item| item.entry.feed()).collect()
     }
 }

@@ -34,7 +34,7 @@ impl Reach {
     /// For a recorder that keeps `keep` of history.
     pub fn new(before: Duration, after: Duration, cooldown: Duration, keep: Duration) -> Self {
         let [before_ns, after_ns, cooldown_ns, keep_ns] = [before, after, cooldown, keep]
-            .map(|it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX));
+            .map(|duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
         let longest_ns = keep_ns.max(after_ns).max(SHORTEST_NS);
         Self { before_ns, after_ns, cooldown_ns, longest_ns }
     }
@@ -110,13 +110,13 @@ impl<T> Pending<T> {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
         self.more = self.more.saturating_add(other.more);
-        for it in other.triggers {
+        for trigger in other.triggers {
             let listed = self.triggers.len() - self.urgent;
-            if it.can_wait && listed >= LISTED {
+            if trigger.can_wait && listed >= LISTED {
                 self.more = self.more.saturating_add(1);
             } else {
-                self.urgent += usize::from(!it.can_wait);
-                self.triggers.push(it);
+                self.urgent += usize::from(!trigger.can_wait);
+                self.triggers.push(trigger);
             }
         }
     }
@@ -162,26 +162,26 @@ impl<T> Windows<T> {
         }
         let wanted = self.reach.around(at);
         let mut extent = Extent { first: at, last: at, urgent: usize::from(!can_wait) };
-        let joins = |it: &Pending<T>, extent: Extent| {
-            it.overlaps(wanted).then(|| extent.with(it, longest_ns)).flatten()
+        let joins = |pending: &Pending<T>, extent: Extent| {
+            pending.overlaps(wanted).then(|| extent.with(pending, longest_ns)).flatten()
         };
-        let is_full =
-            self.pending.len() >= OPEN && self.pending.iter().all(|it| joins(it, extent).is_none());
+        let is_full = self.pending.len() >= OPEN
+            && self.pending.iter().all(|pending| joins(pending, extent).is_none());
         if is_full && can_wait {
             return TriggerOutcome::TooMany;
         }
         self.quiet_until = self.quiet_until.max(at.saturating_add(cooldown_ns));
         let mut joined = Pending::new(wanted, Triggered { at, can_wait, by });
         // The merged windows are in order; this trigger arrived last.
-        let overlapping = self.pending.extract_if(.., |it| match joins(it, extent) {
+        let overlapping = self.pending.extract_if(.., |pending| match joins(pending, extent) {
             Some(both) => {
                 extent = both;
                 true
             }
             None => false,
         });
-        let all = overlapping.reduce(|mut all, it| {
-            all.join(it);
+        let all = overlapping.reduce(|mut all, pending| {
+            all.join(pending);
             all
         });
         let last = if is_full { self.pending.pop() } else { None };
@@ -189,7 +189,8 @@ impl<T> Windows<T> {
             all.join(joined);
             joined = all;
         }
-        let place = self.pending.partition_point(|it| it.wanted.from_ns < joined.wanted.from_ns);
+        let place =
+            self.pending.partition_point(|pending| pending.wanted.from_ns < joined.wanted.from_ns);
         self.pending.insert(place, joined);
         TriggerOutcome::Counts
     }
@@ -197,17 +198,17 @@ impl<T> Windows<T> {
     /// Removes and returns the windows that are over, given that everything up to `upto` has
     /// arrived.
     pub fn over(&mut self, upto: u64) -> Vec<Pending<T>> {
-        self.pending.extract_if(.., |it| it.wanted.to_ns <= upto).collect()
+        self.pending.extract_if(.., |pending| pending.wanted.to_ns <= upto).collect()
     }
 
     /// Removes and returns the windows with a trigger at or before `at`.
     pub fn triggered_by(&mut self, at: u64) -> Vec<Pending<T>> {
-        self.pending.extract_if(.., |it| it.first <= at).collect()
+        self.pending.extract_if(.., |pending| pending.first <= at).collect()
     }
 
     /// The start of the earliest window.
     pub fn begin(&self) -> Option<u64> {
-        self.pending.first().map(|it| it.wanted.from_ns)
+        self.pending.first().map(|pending| pending.wanted.from_ns)
     }
 
     /// Whether no window is open.
@@ -251,8 +252,8 @@ mod tests {
         fn windows(&self, reach: Reach) -> Vec<(u64, u64, Vec<usize>)> {
             const END: u64 = 3000;
             let covers = |at: u64, moment: u64| {
-                let it = reach.around(at);
-                it.from_ns <= moment && moment <= it.to_ns
+                let around = reach.around(at);
+                around.from_ns <= moment && moment <= around.to_ns
             };
             let mut windows: Vec<(u64, u64, Vec<usize>)> = Vec::new();
             // Overlapping intervals share a moment; adjacent ones do not.
@@ -260,8 +261,8 @@ mod tests {
             for one in 0..self.open.len() {
                 let touches = |group: &Vec<usize>| {
                     group.iter().any(|&other| {
-                        (0..END).any(|it| {
-                            covers(self.open[one].0, it) && covers(self.open[other].0, it)
+                        (0..END).any(|number| {
+                            covers(self.open[one].0, number) && covers(self.open[other].0, number)
                         })
                     })
                 };
@@ -272,9 +273,9 @@ mod tests {
                 groups.push(together.concat());
             }
             for group in groups {
-                let inside = |moment| group.iter().any(|&it| covers(self.open[it].0, moment));
-                let all: Vec<u64> = (0..END).filter(|&it| inside(it)).collect();
-                let mut steps: Vec<usize> = group.iter().map(|&it| self.open[it].1).collect();
+                let inside = |moment| group.iter().any(|&index| covers(self.open[index].0, moment));
+                let all: Vec<u64> = (0..END).filter(|&number| inside(number)).collect();
+                let mut steps: Vec<usize> = group.iter().map(|&index| self.open[index].1).collect();
                 steps.sort_unstable();
                 windows.push((all[0], all[all.len() - 1], steps));
             }
@@ -358,8 +359,12 @@ mod tests {
             assert_eq!(windows.trigger(1000 + at / 1000, can_wait, at), TriggerOutcome::Counts);
         }
         let over = windows.over(u64::MAX);
-        let urgent: Vec<u64> =
-            over[0].triggers.iter().filter(|it| !it.can_wait).map(|it| it.by).collect();
+        let urgent: Vec<u64> = over[0]
+            .triggers
+            .iter()
+            .filter(|trigger| !trigger.can_wait)
+            .map(|trigger| trigger.by)
+            .collect();
         assert_eq!(urgent, [999, 1999, 2999, 3999, 4999]);
         assert_eq!((over.len(), over[0].count()), (1, 5 * LISTED as u64));
 
@@ -382,7 +387,8 @@ mod tests {
         }
         assert_eq!(over.len(), 9, "while it lasts");
         over.extend(windows.over(u64::MAX));
-        let spans: Vec<_> = over.iter().map(|it| (it.wanted.from_ns, it.wanted.to_ns)).collect();
+        let spans: Vec<_> =
+            over.iter().map(|pending| (pending.wanted.from_ns, pending.wanted.to_ns)).collect();
         assert_eq!(spans[..2], [(970, 1105), (1072, 1207)], "each is whole in itself");
         assert_eq!(over.iter().map(Pending::count).sum::<u64>(), 500, "each is in one of them");
     }

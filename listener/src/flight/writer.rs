@@ -59,12 +59,12 @@ pub(super) fn run(
             };
             files.discard();
             if shared.gives_up() {
-                shared.tell(News::GivenUp(error));
+                shared.send(News::GivenUp(error));
                 shared.lose_window();
                 break;
             }
             if !std::mem::replace(&mut told, true) {
-                shared.tell(News::Waits(error));
+                shared.send(News::Waits(error));
             }
             shared.pause(AGAIN);
         }

@@ -22,11 +22,11 @@ impl<W: Write> Recording<W> {
             return;
         }
         self.gaps(None);
-        let size = self.rotation.as_ref().and_then(|it| it.size);
+        let size = self.rotation.as_ref().and_then(|rotation| rotation.size);
         self.cells(None, Room::Of(size));
         let readings = self.clocks.readings();
         self.written(|file| file.write(|writer| writer.clock(&readings)));
-        let told = self.origins.told().clone();
+        let told = self.origins.reported().clone();
         let end = self.end_chunk(EndReason::Rotated, String::new(), &told);
         let Some(rotation) = self.rotation.as_mut().filter(|_| self.file.is_open()) else { return };
         let next = rotation.files.next();
@@ -48,7 +48,7 @@ impl<W: Write> Recording<W> {
                         self.file.source(feed, source);
                     }
                 }
-                self.rotation.iter_mut().for_each(|it| it.files.ended());
+                self.rotation.iter_mut().for_each(|rotation| rotation.files.ended());
             }
             Err(error) => self.file.refuse(error),
         }
@@ -79,12 +79,13 @@ impl<W: Write> Recording<W> {
     ) -> io::Result<OpenFile<W>> {
         let mut tries = 0..TRIES;
         loop {
-            let error = match opened.and_then(|(out, it)| self.begin_file(out, &it, staying)) {
-                Ok(former) => return Ok(former),
-                Err(error) => error,
-            };
+            let error =
+                match opened.and_then(|(out, header)| self.begin_file(out, &header, staying)) {
+                    Ok(former) => return Ok(former),
+                    Err(error) => error,
+                };
             let files = self.rotation.as_mut().filter(|_| tries.next().is_some());
-            match files.and_then(|it| it.files.instead(&error)) {
+            match files.and_then(|file| file.files.instead(&error)) {
                 Some(another) => opened = another,
                 None => return Err(error),
             }
@@ -102,7 +103,7 @@ impl<W: Write> Recording<W> {
         let keep = self.rotation.as_ref().and_then(|rotation| rotation.keep).unwrap_or(0);
         file.continues(&self.file, keep, self.ledger().captured());
         file.begin(self.origins.sources(staying), &self.clocks)?;
-        self.rotation.as_mut().map_or(Ok(()), |it| it.files.begun())?;
+        self.rotation.as_mut().map_or(Ok(()), |rotation| rotation.files.begun())?;
         Ok(std::mem::replace(&mut self.file, file))
     }
 

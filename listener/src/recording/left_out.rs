@@ -43,8 +43,8 @@ impl<W: Write> Recording<W> {
             entry.lose(lost);
             (entry.is_told(), entry.account)
         });
-        let rings = self.ledger().told() + u64::from(!told);
-        let size = self.rotation.as_ref().and_then(|it| it.size);
+        let rings = self.ledger().reported() + u64::from(!told);
+        let size = self.rotation.as_ref().and_then(|rotation| rotation.size);
         if !self.file.written(rings).fits(size, limit::GAPS) && self.has_content() {
             self.rotate();
         }
@@ -64,17 +64,15 @@ impl<W: Write> Recording<W> {
                 file.write(|writer| writer.gap(&gap))
             });
         let (account, cursor) = self.ledger().with(segment_number, ring, |entry| {
-            match stated {
-                true => entry.leave_out(count),
-                false => entry.lose(Lost { disk: count, ..Lost::default() }),
+            if stated {
+                entry.leave_out(count);
+            } else {
+                entry.lose(Lost { disk: count, ..Lost::default() });
             }
             (entry.account, entry.stated())
         });
         self.attended(&account, cursor);
         self.states_more |= stated;
-        match stated {
-            true => self.counters.left_out(count),
-            false => self.counters.lost(count),
-        }
+        if stated { self.counters.left_out(count) } else { self.counters.lost(count) }
     }
 }

@@ -12,7 +12,7 @@ impl<W: Write> Recording<W> {
     /// States changes of masks. If there is no room, the capture continues in another file, or is
     /// full: its statements about later frames would be wrong.
     pub(super) fn flipped(&mut self, feed: usize, flip: &Arc<Flip>) {
-        let rotates = self.rotation.as_ref().and_then(|it| it.size);
+        let rotates = self.rotation.as_ref().and_then(|rotation| rotation.size);
         if !self.file.has_room(rotates.or(self.max_size), [bytes(flip)].into_iter()) {
             match rotates {
                 Some(_) if self.has_content() => self.rotate(),

@@ -25,7 +25,9 @@ impl<W: Write> Recording<W> {
     /// The same for files that rotate by size: in another file if this one has no room. A file has
     /// room for one reading of any size. Returns whether the files rotate by size.
     pub(super) fn cells_or_rotate(&mut self, of: Option<usize>) -> bool {
-        let Some(size) = self.rotation.as_ref().and_then(|it| it.size) else { return false };
+        let Some(size) = self.rotation.as_ref().and_then(|rotation| rotation.size) else {
+            return false;
+        };
         if !self.cells(of, Room::Of(Some(size))) {
             if self.has_content() {
                 self.rotate();
@@ -80,7 +82,7 @@ impl<W: Write> Recording<W> {
     /// States the values at the start of a file. If they do not fit, the file counts from 0.
     pub(super) fn begin_cells(&mut self) {
         let now = ppt_now::monotonic();
-        let size = self.rotation.as_ref().and_then(|it| it.size).or(self.max_size);
+        let size = self.rotation.as_ref().and_then(|rotation| rotation.size).or(self.max_size);
         let (file, adds) = (&mut self.file, &self.adds);
         self.origins.state_cells(None, adds, |feed, _, readings| {
             let Some(source) = file.source_of(feed) else { return true };

@@ -14,7 +14,7 @@ const PART: u64 = 4;
 impl<W: Write> Recording<W> {
     /// Maximum size of the file in bytes, if it is bounded.
     pub(super) fn bound(&self) -> Option<u64> {
-        self.rotation.as_ref().and_then(|it| it.size).or(self.max_size)
+        self.rotation.as_ref().and_then(|rotation| rotation.size).or(self.max_size)
     }
 
     /// Most bytes that the names of a process may take at the start of a file; the same for its

@@ -8,7 +8,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
-use ppt_capture::{Account, Capture, CellTotals, Chunk, End, FileHeader, Item, SeriesPart, Source};
+use ppt_capture::{
+    Account, Capture, CaptureItem, CellTotals, Chunk, End, FileHeader, SeriesPart, Source,
+};
 use ppt_listener::{CaptureSummary, ListedSegment, Listener};
 use ppt_segment::abi::{PAGE, RING_PITCH};
 use ppt_segment::{Created, Geometry, RingWriter, RowGeometry, Segment, SegmentIdentity};
@@ -286,17 +288,17 @@ pub fn read(bytes: Vec<u8>) -> Back {
     let mut part = None;
     while let Some(item) = capture.read().unwrap() {
         match item {
-            Item::Damage(damage) => panic!("{damage}"),
-            Item::Chunk(Chunk::Clock(_)) => clocks += 1,
-            Item::Chunk(Chunk::Series(it)) => {
+            CaptureItem::Damage(damage) => panic!("{damage}"),
+            CaptureItem::Chunk(Chunk::Clock(_)) => clocks += 1,
+            CaptureItem::Chunk(Chunk::Series(series_part)) => {
                 assert!(frames.is_empty() && part.is_none());
-                part = Some(it);
+                part = Some(series_part);
             }
-            Item::Chunk(Chunk::Cells(chunk)) => {
+            CaptureItem::Chunk(Chunk::Cells(chunk)) => {
                 readings += usize::from(!chunk.head.is_base);
                 cells.add(&chunk);
             }
-            Item::Chunk(Chunk::Frames(chunk)) => {
+            CaptureItem::Chunk(Chunk::Frames(chunk)) => {
                 let head = chunk.head;
                 assert_eq!(head.frame_mask, 1);
                 assert!(
@@ -317,7 +319,7 @@ pub fn read(bytes: Vec<u8>) -> Back {
                     ring.push((seq, head.tid));
                 }
             }
-            Item::Chunk(_) => {}
+            CaptureItem::Chunk(_) => {}
         }
     }
     let end = capture.finish().end.cloned();
@@ -325,7 +327,7 @@ pub fn read(bytes: Vec<u8>) -> Back {
     if let Some(end) = &end {
         assert_eq!(account.mismatches(end), []);
     }
-    let sources = capture.sources().map(|it| (it.id, it.source.clone())).collect();
+    let sources = capture.sources().map(|source| (source.id, source.source.clone())).collect();
     Back { frames, account, sources, end, part, clocks, cells, readings }
 }
 

@@ -10,13 +10,15 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use super::programs::{Program, Running, Source, build, hand_over, new_folder, ppt, step, text};
+use super::programs::{
+    BuiltProgram, RunningProgram, SourceFile, build, hand_over, new_folder, ppt, step, text,
+};
 use crate::args;
 use crate::cmd::other;
 use crate::stdout;
 
 /// The files of the example.
-const SOURCES: [Source; 6] = [
+const SOURCES: [SourceFile; 6] = [
     ("example.frame", include_str!("../../../examples/dve/example.frame")),
     ("protocol.h", include_str!("../../../examples/dve/protocol.h")),
     ("server.c", include_str!("../../../examples/dve/server.c")),
@@ -25,9 +27,9 @@ const SOURCES: [Source; 6] = [
     ("world.h", include_str!("../../../examples/dve/world.h")),
 ];
 
-const PROGRAMS: [Program; 2] = [
-    Program { name: "server", sources: &["server.c", "world.c", "example.c"] },
-    Program { name: "users", sources: &["users.c"] },
+const PROGRAMS: [BuiltProgram; 2] = [
+    BuiltProgram { name: "server", sources: &["server.c", "world.c", "example.c"] },
+    BuiltProgram { name: "users", sources: &["users.c"] },
 ];
 
 /// The meanings of the example's `kind`.
@@ -39,12 +41,13 @@ pub(super) fn run(args: &args::Demo) -> Result<(), String> {
     step(format_args!("building the example server in {}", folder.display()));
     build(&folder, &SOURCES, &PROGRAMS)?;
 
-    let (mut server, mut says) = Running::start(Command::new(folder.join("server")), "the server")?;
+    let (mut server, mut says) =
+        RunningProgram::start(Command::new(folder.join("server")), "the server")?;
     let address = says.wait_for("listening on ")?;
     let port = address.rsplit(':').next().unwrap_or_default().to_string();
     let mut command = Command::new(folder.join("users"));
     command.args(["--port", &port, "--users", &args.users.unwrap_or(70).to_string()]);
-    let (mut users, mut users_say) = Running::start(command, "the users")?;
+    let (mut users, mut users_say) = RunningProgram::start(command, "the users")?;
     step(format_args!("server with pid {} is running; users log in", server.pid()));
     // ppt attaches while the users log in, so that the first rows show logins.
     let capture = folder.join("out.bin");

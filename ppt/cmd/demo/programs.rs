@@ -14,10 +14,10 @@ use nix::unistd::{Pid, geteuid};
 use crate::{privileges, report, stdout};
 
 /// A source file: its name and its text.
-pub(super) type Source = (&'static str, &'static str);
+pub(super) type SourceFile = (&'static str, &'static str);
 
 /// A program to build.
-pub(super) struct Program {
+pub(super) struct BuiltProgram {
     pub(super) name: &'static str,
     /// The C files that it consists of.
     pub(super) sources: &'static [&'static str],
@@ -55,7 +55,11 @@ pub(super) fn hand_over(folder: &Path) -> Result<(), String> {
 }
 
 /// Writes the sources into the folder, the first of which is the frame file, and builds `programs`.
-pub(super) fn build(folder: &Path, sources: &[Source], programs: &[Program]) -> Result<(), String> {
+pub(super) fn build(
+    folder: &Path,
+    sources: &[SourceFile],
+    programs: &[BuiltProgram],
+) -> Result<(), String> {
     for (name, text) in sources {
         let path = folder.join(name);
         fs::write(&path, text)
@@ -68,7 +72,7 @@ pub(super) fn build(folder: &Path, sources: &[Source], programs: &[Program]) -> 
         .map_err(|error| error.to_string())?;
     ppt_codegen::write_outputs(folder, &outputs).map_err(|error| error.to_string())?;
     let compiler = std::env::var("CC").unwrap_or("cc".into());
-    for Program { name, sources } in programs {
+    for BuiltProgram { name, sources } in programs {
         let status = Command::new(&compiler)
             .current_dir(folder)
             .args(["-O2", "-g", "-o", name])
@@ -89,9 +93,12 @@ pub(super) fn build(folder: &Path, sources: &[Source], programs: &[Program]) -> 
 }
 
 /// Prints a command line of this very program, and starts it.
-pub(super) fn ppt(words: &[&str]) -> Result<Running, String> {
+pub(super) fn ppt(words: &[&str]) -> Result<RunningProgram, String> {
     let child = command_line(words)?.spawn();
-    Ok(Running { child: child.map_err(|error| format!("cannot run ppt: {error}"))?, name: "ppt" })
+    Ok(RunningProgram {
+        child: child.map_err(|error| format!("cannot run ppt: {error}"))?,
+        name: "ppt",
+    })
 }
 
 /// The same, but waits for its end, and prints what it has written; None if it failed.
@@ -122,26 +129,29 @@ pub(super) fn text(path: &Path) -> Result<&str, String> {
 }
 
 /// A program that the demo started. It never outlives the demo.
-pub(super) struct Running {
+pub(super) struct RunningProgram {
     child: Child,
     name: &'static str,
 }
 
 /// Its output, line by line.
-pub(super) struct Lines {
+pub(super) struct OutputLines {
     stdout: BufReader<ChildStdout>,
     name: &'static str,
 }
 
-impl Running {
-    pub(super) fn start(mut command: Command, name: &'static str) -> Result<(Self, Lines), String> {
+impl RunningProgram {
+    pub(super) fn start(
+        mut command: Command,
+        name: &'static str,
+    ) -> Result<(Self, OutputLines), String> {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| format!("cannot start {name}: {error}"))?;
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
-        Ok((Self { child, name }, Lines { stdout, name }))
+        Ok((Self { child, name }, OutputLines { stdout, name }))
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -164,14 +174,14 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Lines {
+impl OutputLines {
     /// The rest of the next line that starts with `prefix`.
     pub(super) fn wait_for(&mut self, prefix: &str) -> Result<String, String> {
         let mut line = String::new();

@@ -10,13 +10,13 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use super::programs::{
-    Program, Running, Source, answer, build, hand_over, new_folder, ppt, step, text,
+    BuiltProgram, RunningProgram, SourceFile, answer, build, hand_over, new_folder, ppt, step, text,
 };
 use crate::args;
 use crate::cmd::other;
 use crate::stdout;
 
-const SOURCES: [Source; 4] = [
+const SOURCES: [SourceFile; 4] = [
     ("store.frame", include_str!("../../../examples/slow/store.frame")),
     ("protocol.h", include_str!("../../../examples/slow/protocol.h")),
     ("server.c", SERVER),
@@ -25,9 +25,9 @@ const SOURCES: [Source; 4] = [
 
 const SERVER: &str = include_str!("../../../examples/slow/server.c");
 
-const PROGRAMS: [Program; 2] = [
-    Program { name: "server", sources: &["server.c", "store.c"] },
-    Program { name: "clients", sources: &["clients.c"] },
+const PROGRAMS: [BuiltProgram; 2] = [
+    BuiltProgram { name: "server", sources: &["server.c", "store.c"] },
+    BuiltProgram { name: "clients", sources: &["clients.c"] },
 ];
 
 /// A comment of the server's source has these words at the line that is to blame.
@@ -49,7 +49,7 @@ fn record(args: &args::Demo, folder: &Path, capture: &str) -> Result<(), String>
         let mut command = Command::new(folder.join(name));
         // The path of a socket is short.
         command.current_dir(folder).args(arguments);
-        Running::start(command, shown)
+        RunningProgram::start(command, shown)
     };
     let (mut server, mut says) = start("server", "the server", &["."])?;
     let socket = says.wait_for("listening on ")?;

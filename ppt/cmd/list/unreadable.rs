@@ -44,9 +44,10 @@ impl Unreadable {
             before => format!("{} and {last}", before.join(", ")),
         };
         let was = if self.0.values().sum::<usize>() == 1 { "was" } else { "were" };
-        let advice = match geteuid().is_root() {
-            true => "`ppt doctor PID` says why",
-            false => "`sudo ppt list` lists the buffers of every process",
+        let advice = if geteuid().is_root() {
+            "`ppt doctor PID` says why"
+        } else {
+            "`sudo ppt list` lists the buffers of every process"
         };
         Some(format!("{all} {was} not readable; {advice}"))
     }

@@ -18,7 +18,7 @@ use crate::preload;
 use crate::signals::{Before, Signals};
 
 /// A started command.
-pub(super) struct Command {
+pub(super) struct ChildCommand {
     child: RefCell<Child>,
     name: String,
 }
@@ -58,7 +58,7 @@ impl CommandEnd {
     }
 }
 
-impl Command {
+impl ChildCommand {
     /// Starts `words` (at least one) with `guest` as the socket to say hello on, and `preload` as
     /// `LD_PRELOAD`. Signals are handled as ppt itself inherited them.
     pub(super) fn start(

@@ -17,7 +17,7 @@ pub(super) struct Missed {
     never_fetched: u64,
     spared: u64,
     late: Vec<Late>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedProcesses>,
 }
 
 /// A process that was captured, but not from its start.
@@ -36,7 +36,7 @@ pub(super) enum LateAs {
 }
 
 /// Processes that were refused for one reason, with the message of the first one.
-struct Refused {
+struct RefusedProcesses {
     code: &'static str,
     message: String,
     others: Vec<String>,
@@ -62,7 +62,7 @@ impl Missed {
     /// Remembers a refused process.
     pub(super) fn refused(&mut self, pid: i32, comm: String, why: Failure) {
         let (code, reasons) = (why.code(), self.refused.len());
-        match self.refused.iter_mut().find(|it| it.code == code) {
+        match self.refused.iter_mut().find(|processes| processes.code == code) {
             Some(reason) => {
                 reason.count += 1;
                 if reason.others.len() < NAMED {
@@ -71,7 +71,7 @@ impl Missed {
             }
             None if reasons < REASONS => {
                 let message = format!("process {pid} ({comm}) was not captured: {}", why.message());
-                self.refused.push(Refused { code, message, others: Vec::new(), count: 0 });
+                self.refused.push(RefusedProcesses { code, message, others: Vec::new(), count: 0 });
             }
             None => {}
         }
@@ -84,10 +84,10 @@ impl Missed {
 
     /// Forgets it again: its hello was on the way, and it has written no frame yet.
     pub(super) fn said_hello(&mut self, pid: i32) {
-        self.late.retain(|it| it.pid != pid);
+        self.late.retain(|late| late.pid != pid);
     }
 
-    pub(super) fn tell(&self) {
+    pub(super) fn report(&self) {
         if self.gone > 0 {
             let (count, s) = (self.gone, if self.gone == 1 { "" } else { "es" });
             report::warning(
@@ -141,7 +141,7 @@ impl Missed {
                 format_args!("{more} more processes did not report to ppt"),
             );
         }
-        for Refused { message, others, count, .. } in &self.refused {
+        for RefusedProcesses { message, others, count, .. } in &self.refused {
             let others = match count - others.len() {
                 _ if others.is_empty() => String::new(),
                 0 => format!("\n  the same of {}", others.join(", ")),

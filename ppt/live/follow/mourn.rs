@@ -25,7 +25,7 @@ const UNKNOWN: u32 = 4;
 impl Follow {
     /// Whether the children of that origin are to be left alone.
     pub(super) fn spares(&self, origin: Origin) -> bool {
-        self.known.get(&origin).is_some_and(|it| it.spared)
+        self.known.get(&origin).is_some_and(|facts| facts.spared)
     }
 
     /// A child is left alone; once is enough.
@@ -60,7 +60,7 @@ impl Live<'_> {
     /// Learns from the ends of the newest children of that origin.
     pub(super) fn mourn_newest(&mut self, origin: Origin) {
         let newest = self.members.iter().enumerate().rev();
-        let of_origin = newest.filter(|(_, it)| it.origin == Some(origin) && it.forked);
+        let of_origin = newest.filter(|(_, member)| member.origin == Some(origin) && member.forked);
         let newest: Vec<_> = of_origin.take(NEWEST).map(|(index, _)| index).collect();
         // In the order in which they came: what one did counts for those after it.
         newest.into_iter().rev().for_each(|index| self.mourn(index, false));
@@ -122,10 +122,10 @@ impl Live<'_> {
         let Some(follow) = &mut self.follow else { return };
         for origin in std::mem::take(&mut follow.alarms) {
             for index in (0..self.members.len()).rev() {
-                let it = &self.members[index];
-                if it.forked && it.origin == Some(origin) && it.session.begun() == 0 {
+                let member = &self.members[index];
+                if member.forked && member.origin == Some(origin) && member.session.begun() == 0 {
                     let end = CaptureEnd::new(EndReason::Other, "");
-                    let why = it.session.target().ended().then_some(BufferEnd::Exited);
+                    let why = member.session.target().ended().then_some(BufferEnd::Exited);
                     self.leave(index, end, why);
                 }
             }

@@ -63,11 +63,11 @@ pub(super) struct Hello {
     pub(super) who: Who,
     /// Its pid, in ppt's namespace.
     pub(super) pid: i32,
-    answer: Answer,
+    answer: ReceptionReply,
 }
 
 /// How ppt answers.
-enum Answer {
+enum ReceptionReply {
     /// By a byte: the sender may have forked, which copied ppt's end of the pipe.
     Pipe(OwnedFd),
     /// By closing the connection.
@@ -162,7 +162,7 @@ impl Reception {
 
     /// Readable if a hello has arrived.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let programs = self.programs.as_ref().map(|it| it.fd.as_fd());
+        let programs = self.programs.as_ref().map(|program| program.fd.as_fd());
         let inherited = self.inherited.as_ref().map(AsFd::as_fd);
         [Some(self.children.fd.as_fd()), programs, inherited].into_iter().flatten()
     }
@@ -183,7 +183,11 @@ impl Reception {
             {
                 *left -= 1;
                 if pid > 0 && knows(user) {
-                    return Ok(Some(Hello { who, pid, answer: Answer::Connection { _fd: fd } }));
+                    return Ok(Some(Hello {
+                        who,
+                        pid,
+                        answer: ReceptionReply::Connection { _fd: fd },
+                    }));
                 }
             }
         }
@@ -220,7 +224,7 @@ fn inherited_hello(socket: &OwnedFd) -> Result<Option<Hello>, Failure> {
         }
     }
     let answer = passed.pop().filter(|_| pid > 0 && passed.is_empty());
-    Ok(answer.map(|answer| Hello { who: Who::Program, pid, answer: Answer::Pipe(answer) }))
+    Ok(answer.map(|answer| Hello { who: Who::Program, pid, answer: ReceptionReply::Pipe(answer) }))
 }
 
 impl Hello {
@@ -229,8 +233,8 @@ impl Hello {
     /// number; the number of a killed sender may belong to another process.
     pub(super) fn is_of_us(&self) -> Option<bool> {
         match &self.answer {
-            Answer::Pipe(pipe) => Some(has_reader(pipe)),
-            Answer::Connection { .. } => None,
+            ReceptionReply::Pipe(pipe) => Some(has_reader(pipe)),
+            ReceptionReply::Connection { .. } => None,
         }
     }
 
@@ -238,7 +242,7 @@ impl Hello {
     pub(super) fn answer(self) {
         // Writing into another kind of file, or into a full pipe, could block ppt. The sender never
         // passes such a descriptor.
-        if let Answer::Pipe(pipe) = self.answer
+        if let ReceptionReply::Pipe(pipe) = self.answer
             && has_reader(&pipe)
         {
             let _ = std::fs::File::from(pipe).write(&[0]);

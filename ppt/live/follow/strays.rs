@@ -35,7 +35,8 @@ impl Strays {
             // A parent may have the higher pid.
             let before = left.len();
             left.retain(|&pid| {
-                let is_ours = parent(&system, pid).is_some_and(|it| self.family.contains(&it));
+                let is_ours =
+                    parent(&system, pid).is_some_and(|number| self.family.contains(&number));
                 if is_ours {
                     self.add(pid);
                 }
@@ -71,7 +72,7 @@ impl Strays {
 
     /// Some of the processes that had the time to say hello, each once.
     pub(super) fn due(&mut self) -> Vec<i32> {
-        let due = |it: &&(i32, Instant)| it.1.elapsed() >= PATIENCE;
+        let due = |entry: &&(i32, Instant)| entry.1.elapsed() >= PATIENCE;
         let count = self.waiting.iter().take(AT_ONCE).take_while(due).count();
         self.waiting.drain(..count).map(|(pid, _)| pid).collect()
     }

@@ -10,7 +10,7 @@ use ppt_agent::{
 
 use super::missed::LateAs;
 use super::reception::{Hello, Who};
-use super::{Command, ProgramFacts, is_gone};
+use super::{FollowedCommand, ProgramFacts, is_gone};
 use crate::code::Code;
 use crate::descriptors;
 use crate::failure::Failure;
@@ -41,10 +41,11 @@ enum Failed {
 }
 
 impl Failed {
-    fn of(comm: &str, why: AgentError) -> Self {
-        match is_gone(&why) {
-            true => Self::Gone,
-            false => Self::Refused { comm: comm.into(), why: why.into() },
+    fn new(comm: &str, why: AgentError) -> Self {
+        if is_gone(&why) {
+            Self::Gone
+        } else {
+            Self::Refused { comm: comm.into(), why: why.into() }
         }
     }
 }
@@ -62,7 +63,7 @@ impl Live<'_> {
         self.command()?.without.take()
     }
 
-    fn command(&mut self) -> Option<&mut Command> {
+    fn command(&mut self) -> Option<&mut FollowedCommand> {
         self.follow.as_mut()?.command.as_mut()
     }
 
@@ -90,10 +91,12 @@ impl Live<'_> {
     fn next_hello(&mut self, left: &mut usize) -> Option<Hello> {
         let (follow, members) = (self.follow.as_mut()?, &self.members);
         let us = nix::unistd::geteuid().as_raw();
-        let of_member = |user| members.iter().any(|it| it.session.target().owner().0 == user);
+        let of_member =
+            |user| members.iter().any(|member| member.session.target().owner().0 == user);
         // The parent may have ended.
         let known = &follow.known;
-        let of_known = |user| known.values().any(|it| it.owners.iter().any(|it| it.0 == user));
+        let of_known =
+            |user| known.values().any(|facts| facts.owners.iter().any(|owner| owner.0 == user));
         let knows = |user| user == us || of_member(user) || of_known(user);
         match follow.reception.as_mut()?.next(left, knows) {
             Ok(hello) => hello,
@@ -117,7 +120,7 @@ impl Live<'_> {
     pub(in crate::live) fn look_around(&mut self) {
         let Some(follow) = &mut self.follow else { return };
         follow.looked = Instant::now();
-        self.members.iter_mut().for_each(|it| it.session.mind_filters());
+        self.members.iter_mut().for_each(|member| member.session.mind_filters());
         let newcomers = follow.newcomers.look();
         // One that is new may be about to say hello. It is looked at by the next look.
         let seen = std::mem::replace(&mut follow.sighted, newcomers.clone());
@@ -140,7 +143,7 @@ impl Live<'_> {
         follow.refused.retain(|&pid| follow.newcomers.lives(pid));
         follow.taken.retain(|&pid| follow.newcomers.lives(pid));
         let has_member =
-            |origin: &Origin| members.iter().any(|it| it.origin.as_ref() == Some(origin));
+            |origin: &Origin| members.iter().any(|member| member.origin.as_ref() == Some(origin));
         if !follow.known.keys().all(has_member) {
             // Children of ended processes may not have run yet. This list has all of them.
             let newcomers = follow.newcomers.list();
@@ -228,7 +231,7 @@ impl Live<'_> {
             Ok(target) => target,
             // Processes that ppt may not read are no children of captured processes.
             Err(_) if by == By::Look => return Ok(()),
-            Err(error) => return Err(Failed::of("", error)),
+            Err(error) => return Err(Failed::new("", error)),
         };
         let (Some(origin), Some(follow)) = (target.origin(), &self.follow) else { return Ok(()) };
         if !follow.known.contains_key(&origin) {
@@ -247,13 +250,13 @@ impl Live<'_> {
         let waits = by == By::Hello && follow.command.is_some();
         let Some(known) = follow.known.get(&origin) else { return Ok(()) };
         let copies =
-            target.copies_of(&known.buffers).map_err(|error| Failed::of(target.comm(), error))?;
-        let new = copies.into_iter().filter(|it| !self.holds(&target, it)).collect();
+            target.copies_of(&known.buffers).map_err(|error| Failed::new(target.comm(), error))?;
+        let new = copies.into_iter().filter(|copy| !self.holds(&target, copy)).collect();
         let (before, comm, age) = (self.members.len(), target.comm().to_owned(), target.age());
         self.take_in(target, new, Hold::Free, waits)?;
-        for it in &mut self.members[before..] {
+        for member in &mut self.members[before..] {
             // The process may have ended by now.
-            (it.origin, it.forked) = (Some(origin), true);
+            (member.origin, member.forked) = (Some(origin), true);
         }
         if let (By::Look, Some(follow)) = (by, &mut self.follow)
             && self.members.len() > before
@@ -275,7 +278,7 @@ impl Live<'_> {
     fn take_in_program(&mut self, hello: &Hello) -> Result<(), Failed> {
         let pid = hello.pid;
         let target =
-            Target::open(&System::default(), pid).map_err(|error| Failed::of("", error))?;
+            Target::open(&System::default(), pid).map_err(|error| Failed::new("", error))?;
         let (Some(follow), of_us) = (&mut self.follow, hello.is_of_us()) else { return Ok(()) };
         let Some(command) = &follow.command else { return Ok(()) };
         if !of_us.unwrap_or_else(|| was_started_with(&System::default(), pid, &command.variable)) {
@@ -296,10 +299,10 @@ impl Live<'_> {
         by: By,
     ) -> Result<bool, Failed> {
         let (pid, wanted) = (target.pid(), &self.options.buffers);
-        let failed = |error| Failed::of(target.comm(), error);
+        let failed = |error| Failed::new(target.comm(), error);
         let found = searcher.buffers(&target).map_err(failed)?;
         if wanted.is_empty() {
-            found.refused.iter().for_each(|it| report::warning(Code::BufferRefused, it));
+            found.refused.iter().for_each(|text| report::warning(Code::BufferRefused, text));
         }
         let mut there = match target.choose(found, &[]) {
             Ok(there) => there,
@@ -309,13 +312,14 @@ impl Live<'_> {
             }
             Err(error) => return Err(failed(error)),
         };
-        let names: Vec<_> = there.iter().map(|it| it.name.clone()).collect();
+        let names: Vec<_> = there.iter().map(|buffer| buffer.name.clone()).collect();
         let command = self.follow.as_ref().and_then(|follow| follow.command.as_ref());
-        let leaves_out = |it: &Buffer| command.is_some_and(|command| command.leaves_out(it));
+        let leaves_out =
+            |buffer: &Buffer| command.is_some_and(|command| command.leaves_out(buffer));
         if wanted.is_empty() {
-            there.retain(|it| !leaves_out(it));
+            there.retain(|buffer| !leaves_out(buffer));
         } else {
-            there.retain(|it| wanted.iter().any(|name| it.answers_to(name)));
+            there.retain(|buffer| wanted.iter().any(|name| buffer.answers_to(name)));
         }
         if there.is_empty() {
             if let Some(command) = self.command() {
@@ -323,7 +327,7 @@ impl Live<'_> {
             }
             return Ok(false);
         }
-        there.retain(|it| !self.holds(&target, it));
+        there.retain(|buffer| !self.holds(&target, buffer));
         let is_new = !there.is_empty();
         self.take_in(target, there, Hold::Held, by == By::Hello).map(|()| is_new)
     }
@@ -339,8 +343,8 @@ impl Live<'_> {
     ) -> Result<(), Failed> {
         let Some(follow) = self.follow.as_ref().filter(|_| !new.is_empty()) else { return Ok(()) };
         // Another process had that number, and may not have left yet.
-        let before = self.members.iter().map(|it| it.session.target());
-        if before.filter(|it| it.pid() == target.pid()).any(|it| it.ended()) {
+        let before = self.members.iter().map(|member| member.session.target());
+        if before.filter(|before| before.pid() == target.pid()).any(|target| target.ended()) {
             self.choice.forget(target.pid());
         }
         let choose: Arc<dyn ppt_agent::Choose> = self.choice.clone();
@@ -348,13 +352,13 @@ impl Live<'_> {
         let mut options = AttachOptions { choose: Some(choose), ..options };
         let family = target.origin();
         let origin = family.filter(|_| options.segment == SegmentChoice::Auto);
-        let known = origin.and_then(|it| follow.known.get(&it));
+        let known = origin.and_then(|origin| follow.known.get(&origin));
         if known.is_some_and(ProgramFacts::makes_its_own) {
             options.segment = SegmentChoice::Memfd;
         }
         let (pid, comm) = (target.pid(), target.comm().to_owned());
         if !descriptors::has_room() {
-            return Err(Failed::of(&comm, descriptors::no_room(pid)));
+            return Err(Failed::new(&comm, descriptors::no_room(pid)));
         }
         let session = match Session::attach(target, new, &AttachOptions { hold, ..options }) {
             Ok(session) => session,
@@ -365,7 +369,7 @@ impl Live<'_> {
                     self.status.clear();
                     follow.refused_by_filter(origin, &error);
                 }
-                return Err(Failed::of(&comm, error));
+                return Err(Failed::new(&comm, error));
             }
         };
         self.add(session, waits).map_err(|why| Failed::Refused { comm, why })

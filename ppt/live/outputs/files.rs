@@ -49,7 +49,7 @@ struct Opened {
 
 impl Files {
     /// Opens the output that the command line names.
-    pub(in crate::live) fn open(args: &args::Capture) -> Result<Self, Failure> {
+    pub(in crate::live) fn open(args: &args::CaptureArgs) -> Result<Self, Failure> {
         let rules = Rules {
             force: args.force,
             readers: Readers::Owner,
@@ -242,7 +242,7 @@ impl Opened {
         }
     }
 
-    fn tell(&mut self, displaced: Displaced, name: &str) {
+    fn report(&mut self, displaced: Displaced, name: &str) {
         match displaced {
             Displaced::Emptied | Displaced::Removed => self.lost = true,
             Displaced::Changed { .. } | Displaced::Overwritten => self.moved_on = true,
@@ -325,7 +325,7 @@ impl ppt_listener::CaptureFiles<Sink> for Opener {
             }
         };
         if opened.is_ok() {
-            files.tell(displaced, &name);
+            files.report(displaced, &name);
         }
         Some(opened)
     }
@@ -337,10 +337,7 @@ fn direct(
     behind: &Arc<AtomicBool>,
 ) -> impl FnOnce(std::fs::File) -> DirectFile + use<> {
     let (is_stdout, behind) = (locked(output).is_stdout(), behind.clone());
-    move |file| match is_stdout {
-        true => DirectFile::plain(file),
-        false => DirectFile::new(file, behind),
-    }
+    move |file| if is_stdout { DirectFile::plain(file) } else { DirectFile::new(file, behind) }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -32,9 +32,10 @@ pub(crate) struct Windows {
 
 impl Windows {
     /// Makes the folder if there is none, and finds out whether files can be made there.
-    pub(super) fn open(args: &args::Capture) -> Result<Self, Failure> {
+    pub(super) fn open(args: &args::CaptureArgs) -> Result<Self, Failure> {
         let folder = args.output.clone();
-        let is_other = args.to_stdout() || fs::metadata(&folder).is_ok_and(|it| !it.is_dir());
+        let is_other =
+            args.to_stdout() || fs::metadata(&folder).is_ok_and(|metadata| !metadata.is_dir());
         if is_other {
             let what = "is no folder, and --flight writes a capture for each window; choose a \
                         folder with -o";

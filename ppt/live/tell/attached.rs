@@ -1,16 +1,16 @@
 //! Messages about an attached process.
 
-use ppt_agent::{Attached, SegmentKind, Session, StampClock, Target};
+use ppt_agent::{AttachedBuffer, SegmentKind, Session, StampClock, Target};
 
 use crate::args;
 use crate::code::Code;
-use crate::live::Kind;
+use crate::live::CaptureForm;
 use crate::measure::{bytes, grouped};
 use crate::report;
 
 /// Reports the buffers, and how ppt reached them. Scripts wait for the last line, so it always
 /// comes, except for the processes of a quiet `ppt run`.
-pub(in crate::live) fn attached(args: &args::Capture, kind: Kind, session: &Session) {
+pub(in crate::live) fn attached(args: &args::CaptureArgs, kind: CaptureForm, session: &Session) {
     owner(args, session.target());
     if session.filtered {
         report::warning(
@@ -19,7 +19,7 @@ pub(in crate::live) fn attached(args: &args::Capture, kind: Kind, session: &Sess
              filter that does not allow them may end the program",
         );
     }
-    session.attached().iter().for_each(|it| buffer(args, it));
+    session.attached().iter().for_each(|attached| buffer(args, attached));
     if args.verbose {
         report::note(format_args!(
             "wrote by {}, held the target for {} µs",
@@ -27,10 +27,11 @@ pub(in crate::live) fn attached(args: &args::Capture, kind: Kind, session: &Sess
             session.held.as_micros()
         ));
     }
-    if args.quiet && kind == Kind::Command {
+    if args.quiet && kind == CaptureForm::Command {
         return;
     }
-    let buffers: Vec<_> = session.attached().iter().map(|it| it.buffer.name.as_str()).collect();
+    let buffers: Vec<_> =
+        session.attached().iter().map(|buffer| buffer.buffer.name.as_str()).collect();
     let buffers = match buffers[..] {
         [] => "no buffers".to_owned(),
         _ => format!("buffers {}", buffers.join(", ")),
@@ -39,7 +40,7 @@ pub(in crate::live) fn attached(args: &args::Capture, kind: Kind, session: &Sess
 }
 
 /// Reports the owner of a process that belongs to another user.
-fn owner(args: &args::Capture, target: &Target) {
+fn owner(args: &args::CaptureArgs, target: &Target) {
     let (uid, us) = (target.owner().0, nix::unistd::geteuid().as_raw());
     if uid != us && !args.quiet {
         report::note(format_args!(
@@ -49,39 +50,39 @@ fn owner(args: &args::Capture, target: &Target) {
     }
 }
 
-fn buffer(args: &args::Capture, it: &Attached) {
-    let name = &it.buffer.name;
-    if let Some(holder) = &it.took_over {
+fn buffer(args: &args::CaptureArgs, attached_buffer: &AttachedBuffer) {
+    let name = &attached_buffer.buffer.name;
+    if let Some(holder) = &attached_buffer.took_over {
         report::note(format_args!(
             "{name}: took over from {holder}, which {}",
             if holder.alive == Some(false) { "died" } else { "was attached" }
         ));
     }
-    let geometry = it.plan.geometry;
-    if args.verbose || (it.plan.reduced && !args.quiet) {
+    let geometry = attached_buffer.plan.geometry;
+    if args.verbose || (attached_buffer.plan.reduced && !args.quiet) {
         report::note(format_args!(
             "{name}: {} rings of {} slots of {} bytes ({}){}",
             geometry.rings(),
             grouped(geometry.slots()),
             geometry.stride(),
             bytes(geometry.size()),
-            if it.plan.reduced { ", to stay within --memory" } else { "" }
+            if attached_buffer.plan.reduced { ", to stay within --memory" } else { "" }
         ));
     }
     if args.verbose {
         report::note(format_args!(
             "{name}: found by {} in {}; {} segment {:016x}",
-            it.buffer.path,
-            it.buffer.object,
-            match (it.adopted, it.kind) {
+            attached_buffer.buffer.path,
+            attached_buffer.buffer.object,
+            match (attached_buffer.adopted, attached_buffer.kind) {
                 (true, SegmentKind::SysV) => "adopted",
                 (false, SegmentKind::SysV) => "made",
                 (true, SegmentKind::Memfd) => "adopted memfd",
                 (false, SegmentKind::Memfd) => "awaiting memfd",
             },
-            it.segment.nonce()
+            attached_buffer.segment.nonce()
         ));
-        match &it.clock {
+        match &attached_buffer.clock {
             None => {}
             Some(StampClock::Ticks) => report::note(format_args!("{name}: stamps are ticks")),
             Some(StampClock::Monotonic) => {

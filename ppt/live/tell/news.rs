@@ -1,7 +1,7 @@
 //! Messages about changes of an attached buffer.
 
 use nix::errno::Errno;
-use ppt_agent::{Attached, BufferEnd, Distrust, SegmentKind, Stuck, Target};
+use ppt_agent::{AttachedBuffer, BufferEnd, Distrust, SegmentKind, Stuck, Target};
 use ppt_listener::EndReason;
 
 use crate::args;
@@ -9,20 +9,20 @@ use crate::measure::{bytes, grouped};
 use crate::wording;
 
 /// A target that cannot map ppt's segment has to make the segment itself.
-pub(in crate::live) fn fell_over(it: &Attached, errno: i32) -> String {
+pub(in crate::live) fn fell_over(buffer: &AttachedBuffer, errno: i32) -> String {
     let errno = Errno::from_raw(errno);
     format!(
         "{}: shmat(2) failed with {errno}; the program makes its segment itself",
-        it.buffer.name
+        buffer.buffer.name
     )
 }
 
 /// A buffer has larger rings from now on.
-pub(in crate::live) fn grew(it: &Attached, before: u64) -> String {
-    let geometry = it.plan.geometry;
+pub(in crate::live) fn grew(buffer: &AttachedBuffer, before: u64) -> String {
+    let geometry = buffer.plan.geometry;
     format!(
         "rings of {} grew from {} to {} slots: they were nearly full or overrun ({} rings, {})",
-        it.buffer.name,
+        buffer.buffer.name,
         grouped(before),
         grouped(geometry.slots()),
         geometry.rings(),
@@ -31,8 +31,12 @@ pub(in crate::live) fn grew(it: &Attached, before: u64) -> String {
 }
 
 /// Why the rings did not grow.
-pub(in crate::live) fn stuck(it: &Attached, stuck: &Stuck, args: &args::Capture) -> String {
-    let (name, slots) = (&it.buffer.name, grouped(it.plan.geometry.slots()));
+pub(in crate::live) fn stuck(
+    buffer: &AttachedBuffer,
+    stuck: &Stuck,
+    args: &args::CaptureArgs,
+) -> String {
+    let (name, slots) = (&buffer.buffer.name, grouped(buffer.plan.geometry.slots()));
     let why = match stuck {
         Stuck::Refused(error) => wording::message(error),
         Stuck::Memory | Stuck::NotNow => format!("--memory {} allows no more", bytes(args.memory)),
@@ -41,30 +45,30 @@ pub(in crate::live) fn stuck(it: &Attached, stuck: &Stuck, args: &args::Capture)
 }
 
 /// A larger segment would not help.
-pub(in crate::live) fn went_back(it: &Attached, errno: i32) -> String {
+pub(in crate::live) fn went_back(buffer: &AttachedBuffer, errno: i32) -> String {
     format!(
         "rings of {} are back at {} slots, because the target could not map larger ones: {}",
-        it.buffer.name,
-        grouped(it.plan.geometry.slots()),
+        buffer.buffer.name,
+        grouped(buffer.plan.geometry.slots()),
         nix::errno::Errno::from_raw(errno)
     )
 }
 
 /// A segment that the target made vanished when the target ended.
-pub(in crate::live) fn never_fetched(it: &Attached) -> String {
+pub(in crate::live) fn never_fetched(buffer: &AttachedBuffer) -> String {
     format!(
         "{}: the program ended before its segment was fetched: the frames of its last moments, if \
          any, are not in the capture",
-        it.buffer.name
+        buffer.buffer.name
     )
 }
 
 pub(in crate::live) fn ended(
     target: &Target,
-    it: &Attached,
+    buffer: &AttachedBuffer,
     end: BufferEnd,
 ) -> (EndReason, String) {
-    let (pid, name) = (target.pid(), &it.buffer.name);
+    let (pid, name) = (target.pid(), &buffer.buffer.name);
     match end {
         BufferEnd::Exited => (EndReason::Exited, format!("process {pid} ended")),
         BufferEnd::Exec => {
@@ -95,10 +99,10 @@ pub(in crate::live) fn miscounts(name: &str) -> String {
 }
 
 /// Why a target cannot map its segment, and what helps.
-pub(in crate::live) fn unmappable(it: &Attached, errno: i32) -> String {
+pub(in crate::live) fn unmappable(buffer: &AttachedBuffer, errno: i32) -> String {
     let errno = Errno::from_raw(errno);
-    let why = why_unmappable(errno, it.kind == SegmentKind::Memfd);
-    format!("{}: the target could not map the segment: {errno}\n  {why}", it.buffer.name)
+    let why = why_unmappable(errno, buffer.kind == SegmentKind::Memfd);
+    format!("{}: the target could not map the segment: {errno}\n  {why}", buffer.buffer.name)
 }
 
 /// The meaning of an errno of the slow path. `made`: the target makes the segment itself.

@@ -23,7 +23,7 @@ pub(in crate::live) fn problems(
         Kept::None => "there is no file any more: the frames captured before that are lost",
     };
     // The reader of a pipe may stop reading.
-    let error = summary.error.as_ref().filter(|it| !stdout::is_closed(it));
+    let error = summary.error.as_ref().filter(|error| !stdout::is_closed(error));
     if let Some(error) = error {
         report::error(Code::CaptureFailed, format_args!("{name}: {error}\n  {before}"));
         ok = false;
@@ -80,8 +80,8 @@ pub(in crate::live) fn summary(
     let causes = |counts: [(Cause, u64); 3]| {
         let named: Vec<_> = counts
             .iter()
-            .filter(|it| it.1 > 0)
-            .map(|(cause, count)| format!("{} {}", cause.words(), grouped(*count)))
+            .filter(|count| count.1 > 0)
+            .map(|(cause, count)| format!("{} {}", cause.text(), grouped(*count)))
             .collect();
         if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
     };
@@ -99,8 +99,11 @@ pub(in crate::live) fn summary(
         grouped(dropped.total()),
         causes(dropped.by_cause()),
     ));
-    let enough =
-        summary.feeds.iter().filter(|it| it.lost.overrun > 0).filter_map(|it| it.enough_slots);
+    let enough = summary
+        .feeds
+        .iter()
+        .filter(|feed| feed.lost.overrun > 0)
+        .filter_map(|feed| feed.enough_slots);
     if let Some(slots) = enough.max() {
         report::note(format_args!("--slots {slots} would have sufficed"));
     }

@@ -55,7 +55,7 @@ fn threads_come_and_go<const W: u8>() {
         rows.visit(1);
         let (first, second) = (rows.sum(), rows.sum());
         assert!(first <= second && second <= 3, "more than was added");
-        others.into_iter().for_each(|it| it.join().unwrap());
+        others.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(rows.sum_now(), 3, "an add is lost");
     });
 }

@@ -53,7 +53,8 @@ fn succeed<const W: u8>(margin: u64) {
         let mut reader = RingReader::with_margin(ring, next, margin);
         poll(&mut reader, &mut captured, &mut lost);
         assert_eq!(captured + lost, 4, "unaccounted");
-        let tenures = [1, 2].map(|epoch| ring.tenure(epoch).map(|it| (it.tid, it.first_seq)));
+        let tenures =
+            [1, 2].map(|epoch| ring.tenure(epoch).map(|tenure| (tenure.tid, tenure.first_seq)));
         assert_eq!(tenures, [Some((1, 1)), Some((2, 3))]);
     });
 }

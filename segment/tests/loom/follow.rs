@@ -22,7 +22,7 @@ thread_local! {
 
 struct ControlPage<const WITHOUT: u8>(AtomicU64);
 
-impl<const WITHOUT: u8> Word for ControlPage<WITHOUT> {
+impl<const WITHOUT: u8> SharedWord for ControlPage<WITHOUT> {
     fn load(&self, order: Ordering) -> u64 {
         self.0.load(order)
     }

@@ -29,7 +29,7 @@ use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, fence};
 use ppt_segment::abi::ring_word;
-use ppt_segment::word::Word;
+use ppt_segment::word::SharedWord;
 use ppt_segment::{Ring, RingReader};
 
 /// Parts of the protocol that a mutant omits.
@@ -51,7 +51,7 @@ const SHARED: u8 = 7;
 
 struct ModelWord<const WITHOUT: u8>(AtomicU64);
 
-impl<const WITHOUT: u8> Word for ModelWord<WITHOUT> {
+impl<const WITHOUT: u8> SharedWord for ModelWord<WITHOUT> {
     fn load(&self, order: Ordering) -> u64 {
         self.0.load(order)
     }

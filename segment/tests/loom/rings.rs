@@ -11,7 +11,7 @@ type Rings<const W: u8> = [Arc<ModelMemory<W>>; 2];
 /// A thread's life: it takes the lowest free ring, writes a frame, and gives the ring back. Returns
 /// the ring.
 fn live<const W: u8>(rings: &Rings<W>, tid: u32) -> usize {
-    let index = rings.iter().position(|it| it.ring().claim(tid));
+    let index = rings.iter().position(|ring| ring.ring().claim(tid));
     let index = index.expect("there are as many rings as threads");
     let ring = rings[index].ring();
     let owner = ring.owner();
@@ -36,7 +36,7 @@ fn come_and_go<const W: u8>() {
         let tails = [0, 1].map(|index| rings[index].ring().tail());
         assert_eq!(tails.iter().sum::<u64>(), 3, "a sequence number was used twice");
         assert_eq!(tails[1], one as u64 + two as u64);
-        rings.iter().for_each(|it| check_tenures(it.ring()));
+        rings.iter().for_each(|ring| check_tenures(ring.ring()));
     });
 }
 

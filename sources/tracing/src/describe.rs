@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use tracing_core::{Level, Metadata};
 
-use crate::fields::Line;
+use crate::fields::CutText;
 use crate::frames::callsites::{Callsite, Form};
 
 /// The number of a callsite: the same in all processes that are forked from this one, another one in other
@@ -33,7 +33,7 @@ pub(crate) fn describe(metadata: &'static Metadata<'static>) {
     if !crate::frames::callsites::on() {
         return;
     }
-    let mut names = Line::<96>::new();
+    let mut names = CutText::<96>::new();
     for (index, field) in metadata.fields().iter().enumerate() {
         if index > 0 {
             names.push(",");

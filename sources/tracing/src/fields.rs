@@ -7,7 +7,7 @@ use tracing_core::field::Visit;
 
 /// The type of a number, as the frame file says it.
 #[derive(Clone, Copy)]
-enum Number {
+enum NumberType {
     U64 = 1,
     I64 = 2,
     F64 = 3,
@@ -20,7 +20,7 @@ pub(crate) struct Fields<const N: usize> {
     pub(crate) types: [u8; WHOLE + FLOATS],
     pub(crate) whole: [i64; WHOLE],
     pub(crate) floats: [f64; FLOATS],
-    pub(crate) text: Line<N>,
+    pub(crate) text: CutText<N>,
     /// Whether a number or some text did not fit.
     pub(crate) cut: bool,
 }
@@ -35,7 +35,7 @@ impl<const N: usize> Fields<N> {
             types: [0; WHOLE + FLOATS],
             whole: [0; WHOLE],
             floats: [0.0; FLOATS],
-            text: Line::new(),
+            text: CutText::new(),
             cut: false,
         }
     }
@@ -45,7 +45,7 @@ impl<const N: usize> Fields<N> {
         &mut self,
         free: std::ops::Range<usize>,
         field: &Field,
-        number: Number,
+        number: NumberType,
     ) -> Option<usize> {
         let position = u8::try_from(field.index()).ok().filter(|position| *position < 32);
         let found = free.clone().find(|index| self.types[*index] == 0);
@@ -61,7 +61,7 @@ impl<const N: usize> Fields<N> {
         }
     }
 
-    fn whole(&mut self, field: &Field, number: Number, value: i64) {
+    fn whole(&mut self, field: &Field, number: NumberType, value: i64) {
         if let Some(index) = self.take(0..WHOLE, field, number) {
             self.whole[index] = value;
         }
@@ -86,17 +86,17 @@ impl<const N: usize> Fields<N> {
 impl<const N: usize> Visit for Fields<N> {
     fn record_u64(&mut self, field: &Field, value: u64) {
         if !is_place(field) {
-            self.whole(field, Number::U64, value as i64);
+            self.whole(field, NumberType::U64, value as i64);
         }
     }
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.whole(field, Number::I64, value);
+        self.whole(field, NumberType::I64, value);
     }
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.whole(field, Number::Bool, value.into());
+        self.whole(field, NumberType::Bool, value.into());
     }
     fn record_f64(&mut self, field: &Field, value: f64) {
-        if let Some(index) = self.take(WHOLE..WHOLE + FLOATS, field, Number::F64) {
+        if let Some(index) = self.take(WHOLE..WHOLE + FLOATS, field, NumberType::F64) {
             self.floats[index] = value;
         }
     }
@@ -125,13 +125,13 @@ fn is_place(field: &Field) -> bool {
 }
 
 /// A text that is cut at `N` bytes, between characters.
-pub(crate) struct Line<const N: usize> {
+pub(crate) struct CutText<const N: usize> {
     bytes: [u8; N],
     length: usize,
     cut: bool,
 }
 
-impl<const N: usize> Line<N> {
+impl<const N: usize> CutText<N> {
     pub(crate) const fn new() -> Self {
         Self { bytes: [0; N], length: 0, cut: false }
     }
@@ -155,7 +155,7 @@ impl<const N: usize> Line<N> {
 }
 
 /// It never fails: a program may take a failure of its `Debug` for a reason to panic.
-impl<const N: usize> Write for Line<N> {
+impl<const N: usize> Write for CutText<N> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.push(text);
         Ok(())
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_line_is_cut_between_characters() {
-        let mut line = Line::<8>::new();
+        let mut line = CutText::<8>::new();
         write!(line, "größe-{}", 17).unwrap();
         assert_eq!((line.as_str(), line.cut), ("größe-", true), "7 bytes, then 1, then none");
         line.push("x");

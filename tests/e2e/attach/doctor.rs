@@ -10,7 +10,7 @@ use crate::fixtures::support::{Bench, Ran, copy_program, ppt, segments_of, stopp
 /// The checks whose names have this prefix.
 fn checks<'a>(report: &'a Value, name: &str) -> Vec<&'a Value> {
     let all = report["checks"].as_array().unwrap().iter();
-    all.filter(|it| it["check"].as_str().unwrap().starts_with(name)).collect()
+    all.filter(|value| value["check"].as_str().unwrap().starts_with(name)).collect()
 }
 
 fn examine(bench: &Bench, pid: u32) -> (Ran, Value) {
@@ -42,8 +42,9 @@ fn a_machine_without_a_process() {
     // These tests attach to their own processes: nothing prevents that here.
     assert_eq!(ran.code(), 0, "{ran:?}");
     for name in ["kernel", "/proc", "ptrace", "system calls", "shared memory", "clock"] {
-        let says =
-            |line: &str| line.split_once("  ").is_some_and(|it| it.1.trim().starts_with(name));
+        let says = |line: &str| {
+            line.split_once("  ").is_some_and(|entry| entry.1.trim().starts_with(name))
+        };
         assert!(ran.stdout.lines().any(says), "{name}: {}", ran.stdout);
     }
     assert!(!ran.stdout.contains('\x1b'), "no colour in a pipe");
@@ -152,14 +153,16 @@ fn processes_that_cannot_be_attached_to() {
         let (ran, report) = examine(&bench, pid);
         assert_eq!(ran.code(), 1, "{ran:?}");
         let problems = report["checks"].as_array().unwrap().iter();
-        let problems: Vec<_> = problems.filter(|it| it["verdict"] == "problem").collect();
-        let found = problems.iter().find(|it| it["found"].as_str().unwrap().contains(expected));
+        let problems: Vec<_> = problems.filter(|problem| problem["verdict"] == "problem").collect();
+        let found =
+            problems.iter().find(|problem| problem["found"].as_str().unwrap().contains(expected));
         let found = found.unwrap_or_else(|| panic!("{ran:?}"));
         assert_eq!(found["code"], code, "as an attach says it");
         let table = bench.ppt(&["doctor", &pid.to_string()]).stdout;
         assert!(table.contains(&format!("  more: ppt explain {code}\n")), "{table}");
         // Every finding with a code has an explanation.
-        for code in report["checks"].as_array().unwrap().iter().filter_map(|it| it["code"].as_str())
+        for code in
+            report["checks"].as_array().unwrap().iter().filter_map(|value| value["code"].as_str())
         {
             assert_eq!(bench.ppt(&["explain", code]).code(), 0, "{code}");
         }

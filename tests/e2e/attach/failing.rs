@@ -9,17 +9,17 @@ const ROUNDS: usize = 4;
 const FRAMES: u64 = 2_000_000;
 
 /// A target's report after a command.
-struct Told {
+struct FailureMessages {
     written: u64,
     micros: u64,
     /// Number of shmat(2) calls since its start.
     calls: u64,
 }
 
-fn tell(target: &mut Target, command: &str) -> Told {
+fn tell(target: &mut Target, command: &str) -> FailureMessages {
     target.say(command);
     let number = |prefix| target.stdout.wait_for(prefix).parse().unwrap();
-    Told { written: target.written(), micros: number("cpu "), calls: number("calls ") }
+    FailureMessages { written: target.written(), micros: number("cpu "), calls: number("calls ") }
 }
 
 fn median(mut numbers: Vec<u64>) -> u64 {

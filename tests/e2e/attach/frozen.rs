@@ -118,7 +118,7 @@ fn in_a_time_namespace(clock: &str) {
     copy_program(frozen("abi1-x86_64"), bench.path("abi1"));
     let enter = ["--time", "--monotonic", "100000", "--boottime", "100000", "--fork"];
     let possible = bench.command("unshare").args(enter).arg("true").output();
-    if !cfg!(target_arch = "x86_64") || !possible.is_ok_and(|it| it.status.success()) {
+    if !cfg!(target_arch = "x86_64") || !possible.is_ok_and(|possible| possible.status.success()) {
         eprintln!("skipped: no time namespace can be made here");
         return;
     }

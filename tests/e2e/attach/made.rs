@@ -238,7 +238,9 @@ fn children_that_inherit_the_descriptor_pin_no_memory() {
         let is_ours = |path: &std::path::Path| {
             fs::read_link(path).is_ok_and(|to| to.to_string_lossy().starts_with("/memfd:ppt"))
         };
-        all.map(|it| it.path()).find(|path| is_ours(path)).expect("it inherits the descriptor")
+        all.map(|entry| entry.path())
+            .find(|path| is_ours(path))
+            .expect("it inherits the descriptor")
     };
     let resident = || fs::metadata(descriptor()).unwrap().blocks() * 512;
     let before = resident();

@@ -176,13 +176,13 @@ fn all_of_them() {
     for _ in &targets {
         attach.stderr.wait_for("attached: pid ");
     }
-    let mut pids = targets.each_ref().map(|it| u64::from(it.pid()));
+    let mut pids = targets.each_ref().map(|target| u64::from(target.pid()));
     targets.into_iter().for_each(Target::finish);
     let said = attach.ended(0);
     assert!(said.contains("every process has ended"), "{said}");
     let info = theirs.bench.info("out/out.bin");
     let targets = info["targets"].as_array().unwrap();
-    let mut seen: Vec<_> = targets.iter().map(|it| it["pid"].as_u64().unwrap()).collect();
+    let mut seen: Vec<_> = targets.iter().map(|target| target["pid"].as_u64().unwrap()).collect();
     seen.sort_unstable();
     pids.sort_unstable();
     assert_eq!(seen, pids);

@@ -55,7 +55,7 @@ fn slow() -> (Bench, Target) {
 /// Whether a process is in a timed sleep.
 fn sleeps(pid: u32) -> bool {
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
-    let number = call.split(' ').next().and_then(|it| it.parse().ok());
+    let number = call.split(' ').next().and_then(|piece| piece.parse().ok());
     number == Some(libc::SYS_clock_nanosleep) || number == Some(libc::SYS_nanosleep)
 }
 

@@ -25,14 +25,14 @@ fn capture(bench: &Bench) -> Vec<u8> {
     fs::read(bench.path("whole.bin")).unwrap()
 }
 
-struct Ran {
+struct LimitedRun {
     code: i32,
     rows: usize,
     said: String,
 }
 
 /// Runs `ppt` with little memory on `bytes`: from a file, or from a pipe.
-fn read(bench: &Bench, args: &[&str], bytes: &[u8]) -> Ran {
+fn read(bench: &Bench, args: &[&str], bytes: &[u8]) -> LimitedRun {
     fs::write(bench.path("forged.bin"), bytes).unwrap();
     let mut command = bench.command(crate::fixtures::support::ppt());
     command.args(args).stdin(Stdio::null());
@@ -49,7 +49,7 @@ fn read(bench: &Bench, args: &[&str], bytes: &[u8]) -> Ran {
     for bad in ["panicked", "memory allocation"] {
         assert!(!said.contains(bad), "{said}");
     }
-    Ran { code, rows: text(&output.stdout).lines().count().saturating_sub(1), said }
+    LimitedRun { code, rows: text(&output.stdout).lines().count().saturating_sub(1), said }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> usize {

@@ -47,7 +47,7 @@ fn only_the_last_ones_are_kept() {
     let target = start(&bench);
     let attach = bench.attach(&target, &["--rotate", "1M", "--keep", "2", "--slots", "1024"]);
     wait_until("the first ones are gone", || {
-        captures(&bench, "out").first().is_some_and(|it| it.as_str() >= "out.000005.bin")
+        captures(&bench, "out").first().is_some_and(|capture| capture.as_str() >= "out.000005.bin")
     });
     attach.stop();
     let names = captures(&bench, "out");
@@ -191,6 +191,6 @@ fn soak() {
 
 fn resident_kib(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }

@@ -34,10 +34,10 @@ const ONE_SHOT: [&[&str]; 6] = [
     &["export", "--format", "chrome"],
 ];
 
-type Step = fn(&mut World);
+type WorldStep = fn(&mut World);
 
 /// The possible steps with their weights.
-const STEPS: [(u32, Step); 19] = [
+const STEPS: [(u32, WorldStep); 19] = [
     (6, World::attach),
     (8, World::write),
     (3, World::stop),
@@ -67,7 +67,7 @@ const TABLES: [&str; 2] = ["a.tsv", "b.tsv"];
 #[test]
 fn none_is_lost() {
     if let Some(number) = std::env::var_os("PPT_SEQUENCE") {
-        let number = number.to_str().and_then(|it| it.parse().ok()).expect("a number");
+        let number = number.to_str().and_then(|text| text.parse().ok()).expect("a number");
         return drop(sequence(&build(&[]), number));
     }
     let (count, next) = (rounds(40, 1000), AtomicUsize::new(0));
@@ -127,7 +127,7 @@ impl std::fmt::Display for Totals {
 
 fn sequence(source: &Bench, number: u64) -> Totals {
     let mut world = World::new(source, number);
-    let weights: u32 = STEPS.iter().map(|it| it.0).sum();
+    let weights: u32 = STEPS.iter().map(|step| step.0).sum();
     for _ in 0..LENGTH {
         let mut at = world.random.below(weights.into()) as u32;
         let step = STEPS.iter().find(|(weight, _)| {

@@ -121,7 +121,7 @@ fn a_file_that_is_taken_away_while_it_is_written() {
         for accident in &ACCIDENTS {
             happens(&bench, &mut target, accident, args, &mut agents);
             assert!(fs::read(bench.path("in.bin")).unwrap() == other);
-            for file in files(&bench).iter().filter(|it| *it != "in.bin") {
+            for file in files(&bench).iter().filter(|file| *file != "in.bin") {
                 fs::remove_file(bench.path(file)).unwrap();
             }
         }
@@ -159,7 +159,7 @@ fn happens(
     assert!(said.contains(&format!("ppt explain {}\n", accident.said)), "{name}: {said}");
     assert!(said.contains("ppt: captured 300 frames"), "{name}: {said}");
     // The statements of the summary about the file are true.
-    let last = said.lines().rfind(|it| it.starts_with("ppt: captured ")).unwrap();
+    let last = said.lines().rfind(|line| line.starts_with("ppt: captured ")).unwrap();
     let whole = accident.said == "output-moved";
     assert_eq!(last.ends_with(" does not hold all of them"), !whole, "{name}: {last}");
     for (file, bursts) in accident.files {
@@ -170,7 +170,7 @@ fn happens(
         };
         assert!(damaged_at_most(bench, file, *bursts) == expected, "{name}: {file}");
     }
-    let last = accident.files.iter().find(|it| it.1 != Before).unwrap().0;
+    let last = accident.files.iter().find(|file| file.1 != Before).unwrap().0;
     let info = bench.info(last);
     assert_eq!(info["complete"], true, "{name}");
     let account = Account::of(&info);
@@ -187,7 +187,7 @@ fn damaged_at_most(bench: &Bench, file: &str, bursts: Bursts) -> Vec<i64> {
     let ran = bench.ppt(&["dump", file]);
     assert!(ran.code() == 0 || bursts == Before, "{file}: {}", ran.stderr);
     let mut lines = ran.stdout.lines();
-    let column = lines.next().unwrap().split('\t').position(|it| it == "n").unwrap();
+    let column = lines.next().unwrap().split('\t').position(|piece| piece == "n").unwrap();
     lines.map(|line| line.split('\t').nth(column).unwrap().parse().unwrap()).collect()
 }
 

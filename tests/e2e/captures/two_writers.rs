@@ -77,11 +77,11 @@ fn two_that_start_together_do_not_share_a_file() {
             let said = attach.stderr.rest();
             (said.contains("attached: "), said)
         });
-        let attached = said.iter().filter(|it| it.0).count();
+        let attached = said.iter().filter(|entry| entry.0).count();
         assert!(attached >= 1 || force, "{said:?}");
         both += usize::from(attached == 2);
         one += usize::from(attached == 1);
-        for (_, said) in said.iter().filter(|it| !it.0) {
+        for (_, said) in said.iter().filter(|entry| !entry.0) {
             assert!(said.contains(" is being written by ") || said.contains(" exists; "), "{said}");
         }
         assert_eq!(files(&bench), ["out.bin"]);
@@ -117,7 +117,7 @@ fn files_of_a_series_that_is_being_written_are_not_overwritten() {
     assert_eq!(ran.code(), 1);
     attach.stop();
     let parts: Vec<_> = files(&bench);
-    let all: Vec<i64> = parts.iter().flat_map(|it| numbers(&bench, it)).collect();
+    let all: Vec<i64> = parts.iter().flat_map(|part| numbers(&bench, part)).collect();
     assert_eq!(all, (0..written as i64).collect::<Vec<_>>());
     target.finish();
     other.finish();

@@ -103,7 +103,7 @@ fn where_there_are_no_files_without_names() {
         without_nameless_files(&mut command);
         command
     };
-    let hidden = || files(&bench).into_iter().find(|it| it.starts_with(".ppt-"));
+    let hidden = || files(&bench).into_iter().find(|file| file.starts_with(".ppt-"));
     let waiting = |output: &[&str]| {
         let attach = [&["attach", "--wait-for", "no-such-name"], output].concat();
         let attach = Attach::spawn(command(&attach));
@@ -171,7 +171,7 @@ fn killed_at_any_system_call_there_is_the_old_capture_or_the_new_one() {
             numbers(&bench, "good.bin");
             replaced += 1;
         }
-        let others = files(&bench).into_iter().filter(|it| it != "good.bin");
+        let others = files(&bench).into_iter().filter(|file| file != "good.bin");
         let others: Vec<_> = others.collect();
         assert!(others.iter().all(|it| it.starts_with(".ppt-")) && others.len() <= 1, "{others:?}");
         // Without --force there is no file, or a capture.

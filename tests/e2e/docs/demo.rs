@@ -22,7 +22,7 @@ impl Drop for Folder {
 /// Processes that run a program of the folder.
 fn running_in(folder: &Path) -> Vec<PathBuf> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
-    let programs = processes.filter_map(|it| fs::read_link(it.path().join("exe")).ok());
+    let programs = processes.filter_map(|process| fs::read_link(process.path().join("exe")).ok());
     programs.filter(|path| path.starts_with(folder)).collect()
 }
 
@@ -49,14 +49,10 @@ fn the_demo_runs_from_anywhere_and_leaves_a_table() {
         // If the program that answers is installed, there is a page, and its commands are named.
         let can_ask = Path::new(ppt()).with_file_name("ppt-analysis").exists();
         let page = fs::read_to_string(folder.0.join("report.html"));
-        match can_ask {
-            true => assert!(
-                page.unwrap().contains("example") && said.contains("  ppt stat /"),
-                "{said}"
-            ),
-            false => {
-                assert!(page.is_err() && said.contains("once ppt-analysis is there"), "{said}");
-            }
+        if can_ask {
+            assert!(page.unwrap().contains("example") && said.contains("  ppt stat /"), "{said}");
+        } else {
+            assert!(page.is_err() && said.contains("once ppt-analysis is there"), "{said}");
         }
         let rows = fs::read_to_string(&table).unwrap().lines().count();
         assert!(rows > 20, "{rows} rows");

@@ -26,9 +26,10 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let to = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &to),
-            false => drop(fs::copy(entry.path(), to).unwrap()),
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
         }
     }
 }
@@ -132,7 +133,7 @@ fn cmake_compiles_again_what_changed_and_nothing_else() {
         build(&bench, "build");
         let header = bench.path("build/ppt/lines/lines.h");
         let objects = ["CMakeFiles/lines.dir/lines.c.o", "CMakeFiles/words.dir/words.c.o"];
-        let times = || objects.map(|it| time(&bench.path("build").join(it)));
+        let times = || objects.map(|object| time(&bench.path("build").join(object)));
         let (first, before) = (times(), time(&header));
 
         let said = build(&bench, "build");
@@ -299,7 +300,7 @@ fn a_chain_goes_through_three_programs() {
     for (name, damaged) in [("taken", false), ("encoded", true), ("shown", true)] {
         let rows = table.rows.iter().filter(|row| row[step] == name);
         let found: Vec<u32> = rows.map(|row| row[n].parse().unwrap()).collect();
-        let expected: Vec<u32> = (0..200).filter(|it| !damaged || it % 100 != 99).collect();
+        let expected: Vec<u32> = (0..200).filter(|number| !damaged || number % 100 != 99).collect();
         assert_eq!(found, expected, "{name}");
     }
     // What one program has sent, another begins.
@@ -309,7 +310,7 @@ fn a_chain_goes_through_three_programs() {
     });
     let distinct = sent.iter().collect::<std::collections::HashSet<_>>();
     assert_eq!((sent.len(), distinct.len(), &sent), (200, 200, &begun));
-    let programs = info["buffers"].as_array().unwrap().iter().map(|it| &it["pid"]);
+    let programs = info["buffers"].as_array().unwrap().iter().map(|value| &value["pid"]);
     assert_eq!(programs.collect::<std::collections::HashSet<_>>().len(), 3, "{info}");
 }
 
@@ -339,7 +340,7 @@ fn the_game_server_tells_what_a_step_takes() {
     }
     for part in ["input", "simulation", "output", "period"] {
         let ends = ["start", "end"].map(|end| column(&format!("{part}_{end}")));
-        let taken = ends[0].iter().zip(&ends[1]).filter(|it| *it.0 > 0 && *it.1 > 0);
+        let taken = ends[0].iter().zip(&ends[1]).filter(|entry| *entry.0 > 0 && *entry.1 > 0);
         assert!(taken.clone().count() > 10 && taken.clone().all(|it| it.0 <= it.1), "{part}");
     }
 }
@@ -411,7 +412,7 @@ fn python_workers() {
         let workers = std::fs::read_to_string(format!("/proc/{master}/task/{master}/children"));
         let workers = workers.unwrap();
         let last = workers.split_whitespace().next_back();
-        if let Some(pid) = last.and_then(|it| it.parse().ok()) {
+        if let Some(pid) = last.and_then(|last| last.parse().ok()) {
             // SAFETY: no pointers; a worker is not waited for before it has ended.
             unsafe { libc::kill(pid, libc::SIGKILL) };
         }
@@ -421,7 +422,7 @@ fn python_workers() {
     unsafe { libc::kill(master.cast_signed(), libc::SIGTERM) };
     let said = target.stdout.wait_for("workers ");
     assert!(target.wait().success(), "{}", stderr.rest());
-    let numbers: Vec<u64> = said.split(' ').filter_map(|it| it.parse().ok()).collect();
+    let numbers: Vec<u64> = said.split(' ').filter_map(|piece| piece.parse().ok()).collect();
     let [workers, begun, done] = numbers.try_into().unwrap();
     let account = Account::of(&bench.info("out.bin"));
     assert!((done..=begun).contains(&account.captured), "{done} of {begun}: {account:?}");

@@ -13,7 +13,10 @@ const PPTC: &str = env!("CARGO_BIN_EXE_pptc");
 /// Why no experiment can run here.
 fn cannot() -> Option<&'static str> {
     let may = |words: &[&str]| {
-        Command::new(words[0]).args(&words[1..]).output().is_ok_and(|it| it.status.success())
+        Command::new(words[0])
+            .args(&words[1..])
+            .output()
+            .is_ok_and(|output| output.status.success())
     };
     let sources = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
@@ -28,7 +31,7 @@ fn cannot() -> Option<&'static str> {
     ]) {
         Some("network namespaces, or queues in them, are not allowed")
     } else if !fs::read_to_string(sources)
-        .is_ok_and(|it| it.trim() == "tsc" || it.contains("arch_sys"))
+        .is_ok_and(|text| text.trim() == "tsc" || text.contains("arch_sys"))
     {
         Some("the ticks of this machine cannot be trusted")
     } else {
@@ -48,21 +51,21 @@ impl Results {
         let cells = self.manifest["cells"].as_array().unwrap();
         for cell in cells {
             let passed =
-                cell["checks"].as_array().unwrap().iter().filter(|it| it["passed"] == true);
+                cell["checks"].as_array().unwrap().iter().filter(|value| value["passed"] == true);
             assert_eq!((&cell["passed"], passed.count()), (&Value::Bool(true), checks), "{cell}");
         }
-        cells.iter().map(|it| format!("results/{}", it["folder"].as_str().unwrap())).collect()
+        cells.iter().map(|cell| format!("results/{}", cell["folder"].as_str().unwrap())).collect()
     }
 
     fn read(&self, name: &str) -> String {
         let path = self.bench.path(name);
-        fs::read_to_string(&path).unwrap_or_else(|it| panic!("{}: {it}", path.display()))
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
     /// The single value that a query over the captures of a folder returns.
     fn asked(&self, folder: &str, query: &str) -> Value {
-        let captures = self.bench.names(folder).into_iter().filter(|it| it.ends_with(".bin"));
-        let captures: Vec<String> = captures.map(|it| format!("{folder}/{it}")).collect();
+        let captures = self.bench.names(folder).into_iter().filter(|name| name.ends_with(".bin"));
+        let captures: Vec<String> = captures.map(|capture| format!("{folder}/{capture}")).collect();
         let mut words = vec!["sql", "--format", "jsonl"];
         words.extend(captures.iter().map(String::as_str));
         words.push(query);
@@ -79,9 +82,10 @@ impl Results {
         for name in self.bench.names(cell) {
             let (from, to) =
                 (format!("{cell}/{name}"), self.bench.path(&format!("{folder}/{name}")));
-            match name.ends_with(".sync") {
-                true => fs::write(to, lied(&self.read(&from), number)).unwrap(),
-                false => drop(fs::copy(self.bench.path(&from), to).unwrap()),
+            if name.ends_with(".sync") {
+                fs::write(to, lied(&self.read(&from), number)).unwrap();
+            } else {
+                fs::copy(self.bench.path(&from), to).unwrap();
             }
         }
         let sql = self.manifest["cells"][0]["checks"][check]["sql"].as_str().unwrap();
@@ -98,12 +102,12 @@ fn lied(readings: &str, number: &str) -> String {
         let mut fields: Vec<String> = line.split('\t').map(str::to_owned).collect();
         let words: Vec<&str> = fields.iter().take(3).map(String::as_str).collect();
         let ticks: &[usize] = match words[..] {
-            ["host", it, _] if it == number => {
+            ["host", word, _] if word == number => {
                 hz = fields[4].parse::<u64>().unwrap();
                 &[]
             }
-            ["clock", it, "tick"] if it == number => &[4, 6],
-            ["probe", _, it] if it == number => &[4],
+            ["clock", word, "tick"] if word == number => &[4, 6],
+            ["probe", _, word] if word == number => &[4],
             _ => &[],
         };
         for &at in ticks {
@@ -129,7 +133,7 @@ fn results(example: &str, target: &str, changes: &[(&str, &str)]) -> Option<Resu
     let copy = |from: PathBuf, to: &Path| {
         fs::copy(&from, to.join(from.file_name().unwrap())).unwrap();
     };
-    ["net.h", "blast.c"].iter().for_each(|it| copy(examples.join(it), &bench.path(".")));
+    ["net.h", "blast.c"].iter().for_each(|text| copy(examples.join(text), &bench.path(".")));
     for file in fs::read_dir(examples.join(example)).unwrap().map(Result::unwrap) {
         if file.file_type().unwrap().is_file() {
             copy(file.path(), &folder);
@@ -210,7 +214,7 @@ fn what_a_server_and_users_on_other_hosts_counted_was_captured() {
     let cells = results.cells(4);
     let [cell] = &cells[..] else { panic!("{cells:?}") };
     let said = results.read(&format!("{cell}/serve.server.out"));
-    let written = said.lines().find_map(|it| it.strip_prefix("written ")).unwrap();
+    let written = said.lines().find_map(|line| line.strip_prefix("written ")).unwrap();
     let captured = "SELECT sum(frames + lost) FROM rings WHERE buffer = 'example'";
     assert_eq!(results.asked(cell, captured).to_string(), written);
     // States sent to both hosts contain updates of both.

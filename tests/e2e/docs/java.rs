@@ -84,7 +84,8 @@ fn the_shop_in_jetty() {
 
     let info = bench.info("out.bin");
     let table = bench.table("out.bin", &["--frame", "request"]);
-    let count = |name: &str, cell: &str| table.cells(name).iter().filter(|&&it| it == cell).count();
+    let count =
+        |name: &str, cell: &str| table.cells(name).iter().filter(|&&text| text == cell).count();
     assert_eq!(table.rows.len(), all, "one frame a request");
     assert_eq!(count("status", "200"), all);
     assert_eq!((count("page", "PRICE"), count("page", "ORDER")), (all * 3 / 4, all / 4));

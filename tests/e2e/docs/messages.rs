@@ -67,7 +67,7 @@ fn chunk(bytes: &[u8], index: usize) -> usize {
 fn captures() {
     let mut all = Transcript::new();
     let whole = fs::read(root().join("dump/tests/golden/capture.bin")).unwrap();
-    let frames = (0..).map(|it| chunk(&whole, it)).find(|&at| whole[at + 20] == 2).unwrap();
+    let frames = (0..).map(|index| chunk(&whole, index)).find(|&at| whole[at + 20] == 2).unwrap();
     let changed = |at: usize, bytes: &[u8]| {
         let mut changed = whole.clone();
         changed[at..at + bytes.len()].copy_from_slice(bytes);
@@ -99,7 +99,7 @@ fn captures() {
         ("line ends translated", "crlf", {
             whole
                 .iter()
-                .flat_map(|&it| if it == b'\n' { vec![b'\r', it] } else { vec![it] })
+                .flat_map(|&byte| if byte == b'\n' { vec![b'\r', byte] } else { vec![byte] })
                 .collect()
         }),
     ];

@@ -72,7 +72,7 @@ fn target(bench: &Bench) -> Target {
 fn man_pages_render_without_warnings() {
     let installed = Installed::new();
     let pages = fs::read_dir(installed.prefix.join("share/man/man1")).unwrap();
-    let pages: Vec<_> = pages.map(|it| it.unwrap().path()).collect();
+    let pages: Vec<_> = pages.map(|page| page.unwrap().path()).collect();
     assert!(pages.len() >= 9, "{pages:?}");
     for page in &pages {
         let roff = fs::read_to_string(page).unwrap();

@@ -31,7 +31,7 @@ fn done(output: Output) -> String {
 fn built(example: &str) -> Bench {
     let bench = Bench::new();
     let files = fs::read_dir(root().join("examples").join(example)).unwrap().map(Result::unwrap);
-    for file in files.filter(|it| it.file_type().unwrap().is_file()) {
+    for file in files.filter(|file| file.file_type().unwrap().is_file()) {
         fs::copy(file.path(), bench.path(file.file_name().to_str().unwrap())).unwrap();
     }
     let mut make = bench.command("make");
@@ -48,7 +48,7 @@ fn counted(said: &str, name: &str) -> u64 {
 fn rows(bench: &Bench, captures: &[&str], query: &str) -> Vec<Value> {
     let ran = bench.ppt(&[&["sql", "--format", "jsonl"], captures, &[query]].concat());
     assert_eq!(ran.code(), 0, "{}", ran.stderr);
-    ran.stdout.lines().map(|it| serde_json::from_str(it).unwrap()).collect()
+    ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Stages of a path, sorted by name, and how often each was taken.
@@ -59,7 +59,9 @@ fn stages(bench: &Bench, captures: &[&str], from: &str, to: &str) -> BTreeMap<St
     let ways: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&ways["ambiguous"], &ways["no_route"]), (&0.into(), &Value::Null), "{ways}");
     let stages = ways["stages"].as_array().unwrap().iter();
-    stages.map(|it| (it["stage"].as_str().unwrap().into(), it["count"].as_u64().unwrap())).collect()
+    stages
+        .map(|stage| (stage["stage"].as_str().unwrap().into(), stage["count"].as_u64().unwrap()))
+        .collect()
 }
 
 #[test]
@@ -111,8 +113,10 @@ fn requests_are_followed_through_a_server_that_others_wrote() {
                  count(*) FILTER (WHERE src_pid = dst_pid) AS inside FROM edges \
                  WHERE kind = 'hash' GROUP BY src_point ORDER BY src_point";
     let inside = rows(&bench, &["out.bin"], query);
-    let inside: Vec<_> =
-        inside.iter().map(|it| (&it["src_point"], &it["pids"], &it["inside"])).collect();
+    let inside: Vec<_> = inside
+        .iter()
+        .map(|value| (&value["src_point"], &value["pids"], &value["inside"]))
+        .collect();
     let (one, none, all) = (1.into(), 0.into(), answered.into());
     let points = ["asked", "replied", "taken"].map(Value::from);
     assert_eq!(
@@ -132,7 +136,7 @@ fn what_a_camera_saw_is_what_a_program_drew() {
     run.args(["run", "-o", "scene.bin", "--", "./scene", "60"]);
     let said = done(run.output().unwrap());
     let [received, processed, samples] =
-        ["received ", "processed ", "samples "].map(|it| counted(&said, it));
+        ["received ", "processed ", "samples "].map(|text| counted(&said, text));
     assert_eq!(processed, 60);
     let import = |more: &[&str]| {
         let args = [
@@ -173,7 +177,8 @@ fn what_a_camera_saw_is_what_a_program_drew() {
     assert_eq!(found, expected.map(|it| (it.to_owned(), samples)).into());
     let counts = "SELECT dst_point AS point, count(*) AS n FROM edges GROUP BY 1 ORDER BY 1";
     let counts = rows(&bench, &captures, counts);
-    let counts: Vec<_> = counts.iter().map(|it| (it["point"].as_str(), it["n"].as_u64())).collect();
+    let counts: Vec<_> =
+        counts.iter().map(|count| (count["point"].as_str(), count["n"].as_u64())).collect();
     let expected = [("processed", processed), ("received", received), ("seen", samples)];
     assert_eq!(counts, expected.map(|it| (Some(it.0), Some(it.1))));
 
@@ -185,7 +190,7 @@ fn what_a_camera_saw_is_what_a_program_drew() {
     let truth: Vec<Vec<i64>> = truth
         .lines()
         .skip(1)
-        .map(|line| line.split(',').map(|it| it.parse().unwrap()).collect())
+        .map(|line| line.split(',').map(|piece| piece.parse().unwrap()).collect())
         .collect();
     assert_eq!(found.len(), truth.len());
     for (found, truth) in found.iter().zip(&truth) {
@@ -211,22 +216,20 @@ fn each_copy_of_a_message_is_followed_through_every_topology() {
         let mut run = bench.command(ppt());
         run.args(["run", "-o", "out.bin", "--force", "--", "./nodes", topology, "30"]);
         let said = done(run.output().unwrap());
-        let [created, processed] = ["created ", "processed "].map(|it| counted(&said, it));
+        let [created, processed] = ["created ", "processed "].map(|text| counted(&said, text));
         assert_eq!((created, processed), (90, 180));
 
         // A node sends one copy to each other node, or one to the router, which forwards it to two.
         let is_mesh = topology == "mesh";
-        let expected: &[_] = match is_mesh {
-            true => &["sent -> received"],
-            false => &["sent -> routed", "routed -> received"],
-        };
+        let expected: &[_] =
+            if is_mesh { &["sent -> received"] } else { &["sent -> routed", "routed -> received"] };
         let all = ["created -> sent", "received -> taken", "taken -> processed"];
-        let all = all.iter().chain(expected).map(|it| ((*it).to_owned(), processed)).collect();
+        let all = all.iter().chain(expected).map(|text| ((*text).to_owned(), processed)).collect();
         assert_eq!(stages(&bench, &["out.bin"], "created", "processed"), all, "{topology}");
         let copies = "SELECT point, count(*) AS n FROM points WHERE point IN ('sent', 'routed') \
                       GROUP BY 1 ORDER BY 1 DESC";
         let copies = rows(&bench, &["out.bin"], copies);
-        let copies: Vec<_> = copies.iter().map(|it| it["n"].as_u64().unwrap()).collect();
+        let copies: Vec<_> = copies.iter().map(|copy| copy["n"].as_u64().unwrap()).collect();
         assert_eq!(copies, if is_mesh { vec![180] } else { vec![90, 180] });
 
         let args =
@@ -238,7 +241,7 @@ fn each_copy_of_a_message_is_followed_through_every_topology() {
         assert_eq!(ways.len() as u64, processed);
         for way in ways {
             let hops = way["hops"].as_array().unwrap();
-            let sum: i64 = hops.iter().map(|it| it["ns"].as_i64().unwrap()).sum();
+            let sum: i64 = hops.iter().map(|hop| hop["ns"].as_i64().unwrap()).sum();
             assert_eq!(sum, way["latency"].as_i64().unwrap(), "{way}");
             // The relay delays each message in both directions.
             let held = if topology == "remote" { 6_000_000 } else { 0 };
@@ -247,8 +250,9 @@ fn each_copy_of_a_message_is_followed_through_every_topology() {
 
         let query = fs::read_to_string(bench.path("metrics.sql")).unwrap();
         let metrics = rows(&bench, &["out.bin"], &query);
-        let names =
-            metrics.iter().map(|it| it["metric"].as_str().unwrap().split(' ').next().unwrap());
+        let names = metrics
+            .iter()
+            .map(|metric| metric["metric"].as_str().unwrap().split(' ').next().unwrap());
         let expected = ["M4", "M4", "M4", "M4", "M4", "M5", "M5", "M5", "M5", "M8", "M11", "M12"];
         assert_eq!(names.collect::<Vec<_>>(), expected, "{metrics:?}");
         assert!(metrics.iter().all(|it| it["mean"].as_f64() > Some(0.0)), "{metrics:?}");

@@ -8,19 +8,21 @@ use crate::fixtures::support::{Bench, available, copy_program, ppt, root, text};
 
 fn documents() -> Vec<PathBuf> {
     let in_folder = |name: &str| {
-        let files = fs::read_dir(root().join(name)).unwrap().map(|it| it.unwrap().path());
-        files.filter(|path| path.extension().is_some_and(|it| it == "md")).collect::<Vec<_>>()
+        let files = fs::read_dir(root().join(name)).unwrap().map(|result| result.unwrap().path());
+        files
+            .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+            .collect::<Vec<_>>()
     };
     let others = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/faults.md"];
-    let others = others.into_iter().map(|it| root().join(it));
+    let others = others.into_iter().map(|text| root().join(text));
     others.chain(in_folder("docs")).chain(in_folder("docs/measured")).collect()
 }
 
 /// The folders with which a word must start to be a path of the repository.
 fn folders() -> Vec<String> {
     let entries = fs::read_dir(root()).unwrap().map(Result::unwrap);
-    let folders = entries.filter(|it| it.file_type().unwrap().is_dir());
-    let names = folders.map(|it| it.file_name().into_string().unwrap() + "/");
+    let folders = entries.filter(|entry| entry.file_type().unwrap().is_dir());
+    let names = folders.map(|folder| folder.file_name().into_string().unwrap() + "/");
     names.filter(|name| name != "target/" && name != ".git/").collect()
 }
 
@@ -37,7 +39,9 @@ fn paths_in(line: &str, folder: &Path, folders: &[String]) -> Vec<PathBuf> {
     let outside = |c: char| c.is_whitespace() || "`()[]|,;:\"'<>".contains(c);
     for word in line.split(outside) {
         let word = word.trim_end_matches('.');
-        if folders.iter().any(|it| word.starts_with(it)) && !word.contains(['*', '{', '…', '$']) {
+        if folders.iter().any(|folder| word.starts_with(folder))
+            && !word.contains(['*', '{', '…', '$'])
+        {
             paths.push(root().join(word));
         }
     }
@@ -93,7 +97,7 @@ fn the_first_commands_can_be_copied() {
     }
     // The demo's files are not in PATH: before further commands, the reader has installed both
     // programs.
-    let first = |begin: &str| lines.iter().position(|it| it.starts_with(begin)).unwrap();
+    let first = |begin: &str| lines.iter().position(|line| line.starts_with(begin)).unwrap();
     let installed = first("cargo install --locked --path .");
     assert!(installed < first("pptc ") && installed < first("ppt "));
 }
@@ -172,7 +176,7 @@ fn the_server_of_the_readme_can_be_built() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let blocks = blocks(&readme);
     let block = |word: &str, inside: &str| {
-        let found = blocks.iter().find(|(it, block)| it == word && block.contains(inside));
+        let found = blocks.iter().find(|(text, block)| text == word && block.contains(inside));
         found.unwrap_or_else(|| panic!("no {word} block with {inside} in README.md")).1.clone()
     };
     bench.write("example.frame", &block("text", "// example.frame"));
@@ -198,9 +202,9 @@ fn the_server_of_the_readme_can_be_built() {
 
 /// Rust files of the repository, by their names without `.rs`.
 fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
-    for it in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        let (path, name) = (it.path(), it.file_name().into_string().unwrap());
-        if it.file_type().unwrap().is_dir() {
+    for dir_entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let (path, name) = (dir_entry.path(), dir_entry.file_name().into_string().unwrap());
+        if dir_entry.file_type().unwrap().is_dir() {
             if name != "target" && !name.starts_with('.') {
                 sources(&path, found);
             }
@@ -224,7 +228,8 @@ fn every_fault_has_tests_that_exist() {
             rows += 1;
             assert_eq!(row, rows.to_string(), "in order: {line}");
         }
-        let names = cells[2].trim_end_matches(" |").split(", ").map(|it| it.trim_matches('`'));
+        let names =
+            cells[2].trim_end_matches(" |").split(", ").map(|piece| piece.trim_matches('`'));
         for name in names {
             let (file, function) = name.split_once("::").unwrap();
             let is_in = |text: &str| text.contains(&format!("fn {function}("));

@@ -61,7 +61,8 @@ fn keys_of_json_stay() {
     let mut there = BTreeSet::new();
     let mut ask = |args: &[&str]| {
         let ran = bench.ppt(args);
-        let answer = serde_json::from_str(&ran.stdout).unwrap_or_else(|it| panic!("{it}: {ran:?}"));
+        let answer =
+            serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
         keys(args[0], &answer, &["tags", "values"], &mut there);
     };
     let pid = target.pid().to_string();
@@ -85,8 +86,8 @@ fn series_of_metrics_stay() {
     let mut target = bench.start("sums", &["1", "10"]);
     let served = Served::attach(&bench, &target, &["--counters", "10ms"]);
     run(&mut target);
-    let scrape = served.scrape_until("counters are read", |it| {
-        it.all("ppt_sums_bytes_total", &[]).any(|it| it.1 > 0.0)
+    let scrape = served.scrape_until("counters are read", |scrape| {
+        scrape.all("ppt_sums_bytes_total", &[]).any(|entry| entry.1 > 0.0)
     });
     hold(root(), "metrics.txt", &scrape.names().collect());
     served.attach.stop();

@@ -42,7 +42,7 @@ fn stepped(family: &mut Family, child: Child) -> (u64, bool) {
 
 /// The cost in a child that was forked without a session.
 fn off(bench: &Bench, start: &dyn Fn(&Bench) -> Target) -> u64 {
-    let mut family = Family::of(start(bench));
+    let mut family = Family::new(start(bench));
     let child = family.make("fork");
     let (steps, on) = stepped(&mut family, child);
     assert!(!child.was_on && !on);
@@ -60,7 +60,7 @@ fn children_are_off(
     case: &str,
 ) {
     let cost = off(bench, start);
-    let mut family = Family::of(start(bench));
+    let mut family = Family::new(start(bench));
     let mut children = vec![family.make("fork")];
     let attach = bench.attach(&family.target, &["--allow", "seccomp"]);
     children.extend(kinds.iter().map(|kind| family.make(kind)));
@@ -129,7 +129,7 @@ fn off_without_help_of_the_kernel() {
 
     // Without a fork handler, a child detects the fork at its first frame.
     let cost = off(&bench, &start);
-    let mut family = Family::of(start(&bench));
+    let mut family = Family::new(start(&bench));
     let attach = bench.attach(&family.target, &["--allow", "seccomp", "--force"]);
     let child = family.make("clone");
     assert!(child.was_on, "nothing has emptied its page");
@@ -165,7 +165,7 @@ fn a_child_of_vfork_leaves_its_parent_on() {
         let mut command = bench.command(bench.path("refused"));
         let advice = advice.to_string();
         command.args([&libc::SYS_madvise.to_string(), "2", &advice, "./family_main"]);
-        let mut family = Family::of(Target::start(command));
+        let mut family = Family::new(Target::start(command));
         let attach = bench.attach(&family.target, &["--allow", "seccomp", "--force"]);
         assert!(family.asks("vfork"), "the parent is on");
         family.write(1000);
@@ -185,7 +185,7 @@ fn off_from_the_first_instruction_in_python() {
     }
     let mut command = bench.command("python3");
     command.arg("family.py");
-    let mut family = Family::of(Target::start(command));
+    let mut family = Family::new(Target::start(command));
     let attach = bench.attach(&family.target, &[]);
     let kinds = ["fork", "thread", "grandchild", "daemon", "multiprocessing"];
     let families = |family: &mut Family, when: &str| {

@@ -55,7 +55,7 @@ fn followed(
     cannot_say: &[&'static str],
     case: &str,
 ) {
-    let mut family = Family::of(target);
+    let mut family = Family::new(target);
     let early = family.make("fork");
     let attach = follow(bench, family.target.pid(), &[]);
     attached(&attach.stderr, early);
@@ -88,7 +88,7 @@ fn of_a_command(
     case: &str,
 ) {
     let (target, stderr) = run(bench, &[&["--"], command].concat());
-    let mut family = Family::of(target);
+    let mut family = Family::new(target);
     family.write(1000);
     for kind in kinds {
         let child = family.make(kind);
@@ -158,7 +158,7 @@ fn a_family_in_python() {
         return;
     }
     let (target, stderr) = run(&bench, &["--", "python3", "family.py"]);
-    let mut family = Family::of(target);
+    let mut family = Family::new(target);
     family.write(1000);
     for kind in ["fork", "thread", "grandchild", "daemon", "multiprocessing"] {
         let child = family.make(kind);
@@ -197,7 +197,7 @@ fn counted(bench: &Bench) -> (u64, u64) {
 /// The same for each worker, in order.
 fn counters(bench: &Bench) -> Vec<u64> {
     let bytes = fs::read(bench.path("counters")).unwrap();
-    bytes.chunks_exact(8).map(|it| u64::from_le_bytes(it.try_into().unwrap())).collect()
+    bytes.chunks_exact(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap())).collect()
 }
 
 fn workers_that_are_killed_and_come_again(kind: Kind) {
@@ -217,7 +217,7 @@ fn workers_that_are_killed_and_come_again(kind: Kind) {
         // Workers that are killed before their first frame would soon be left alone.
         wait_until("each worker writes", || {
             let begun = counters(&bench).into_iter().step_by(2);
-            begun.skip(3 * generation).take(3).all(|it| it > 0)
+            begun.skip(3 * generation).take(3).all(|number| number > 0)
         });
         if kind == Kind::Memfd {
             wait_until("a segment is fetched", || segments_mapped(agent) > 0);

@@ -56,7 +56,7 @@ fn who_follows_a_worker_follows_no_sibling() {
 /// Names of the abstract sockets on which a process listens.
 fn sockets_of(pid: u32) -> Vec<String> {
     let links = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().map(Result::unwrap);
-    let links = links.filter_map(|it| fs::read_link(it.path()).ok());
+    let links = links.filter_map(|link| fs::read_link(link.path()).ok());
     let inode = |link: std::path::PathBuf| {
         Some(link.to_str()?.strip_prefix("socket:[")?.trim_end_matches(']').to_owned())
     };
@@ -65,7 +65,7 @@ fn sockets_of(pid: u32) -> Vec<String> {
     let name = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let name = words.get(7)?.strip_prefix('@')?.to_owned();
-        inodes.iter().any(|it| it == words[6]).then_some(name)
+        inodes.iter().any(|inode| inode == words[6]).then_some(name)
     };
     let mut names: Vec<_> = table.lines().filter_map(name).collect();
     assert!(!names.is_empty());
@@ -81,7 +81,7 @@ fn a_stranger_that_says_hello_is_left_alone() {
     let mut family = Family::start(&bench);
     let mut stranger = Family::start(&bench);
     let (target, stderr) = run(&bench, &["-o", "run.bin", "--", "./family_main"]);
-    let mut command = Family::of(target);
+    let mut command = Family::new(target);
     let attach = follow(&bench, family.target.pid(), &[]);
     for agent in [attach.pid(), command.target.pid()] {
         for name in sockets_of(agent) {
@@ -138,7 +138,7 @@ fn a_child_that_becomes_another_user() {
     assert!(account.captured >= 300, "{account:?}: {info}");
     assert!(account.dropped <= before - 100, "{account:?}");
     let mine = info["buffers"].as_array().unwrap();
-    let mine = mine.iter().find(|it| it["pid"] == next.pid).unwrap();
+    let mine = mine.iter().find(|value| value["pid"] == next.pid).unwrap();
     assert_eq!(mine["frames"], 200, "{mine}");
     let case = "attach --follow: a child becomes another user";
     record("36", case, written, account, &info, segments_of(&[agent]));
@@ -152,7 +152,7 @@ fn in_another_network_namespace() {
     let bench = Family::build();
     let mut command = bench.command("unshare");
     command.args(["--net", "./family_main"]);
-    let mut family = Family::of(Target::start(command));
+    let mut family = Family::new(Target::start(command));
     let attach = follow(&bench, family.target.pid(), &[]);
     for kind in ["fork", "grandchild", "daemon"] {
         let child = family.make(kind);
@@ -232,7 +232,8 @@ fn more_children_than_files_may_be_open() {
     let children: Vec<_> = (0..40).map(|_| family.make("fork")).collect();
     a_look_later();
     family.write(10);
-    let captured = children.iter().map(|&it| family.round(it)).filter(|&it| it == 100).count();
+    let captured =
+        children.iter().map(|&child| family.round(child)).filter(|&number| number == 100).count();
     assert!((5..30).contains(&captured), "{captured}");
     let (written, agent) = (family.written, attach.pid());
     let said = attach.stop();
@@ -328,7 +329,7 @@ fn of_a_program_of_an_earlier_version() {
     }
     let bench = Bench::new();
     copy_program(root().join("tests/frozen/abi1-forks-x86_64"), bench.path("forks"));
-    let mut family = Family::of(bench.start("forks", &[]));
+    let mut family = Family::new(bench.start("forks", &[]));
     let attach = follow(&bench, family.target.pid(), &["--slots", "4096"]);
     // Before its first frame, a child has a copy of the open gate.
     let early = family.make("fork");
@@ -343,7 +344,7 @@ fn of_a_program_of_an_earlier_version() {
     whole(&bench, written, "attach --follow: a program of an earlier version", agent);
 
     let (target, stderr) = run(&bench, &["--force", "--slots", "4096", "--", "./forks"]);
-    let mut family = Family::of(target);
+    let mut family = Family::new(target);
     family.write(1000);
     let child = family.make("fork");
     attached(&stderr, child);
@@ -357,7 +358,7 @@ fn of_a_program_of_an_earlier_version() {
 fn a_dead_agent_releases_children_that_wait() {
     let bench = Family::build();
     let (target, _stderr) = run(&bench, &["--", "./family_main"]);
-    let mut family = Family::of(target);
+    let mut family = Family::new(target);
     family.write(10);
     let agent = family.target.pid();
     let sockets = sockets_of(agent);

@@ -219,7 +219,7 @@ fn thousands_of_idle_threads(kind: Kind) {
     fetched(&attach, 1);
     let before = reads(agent);
     attach.signal(libc::SIGINT);
-    wait_until("it ends", || status(agent, "State:").is_none_or(|it| it.starts_with('Z')));
+    wait_until("it ends", || status(agent, "State:").is_none_or(|status| status.starts_with('Z')));
     let after = reads(agent) - before;
     // The names of 256 threads may be read once or twice before the signal arrives.
     assert!(after < THREADS / 2, "{after} reads after Ctrl-C");

@@ -36,8 +36,8 @@ fn start(mut command: Command, sigpipe: libc::sighandler_t) -> Target {
 /// The open descriptors, by number. Descriptors closed during the scan are ignored.
 fn descriptors(pid: u32) -> BTreeMap<u32, PathBuf> {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().map(Result::unwrap);
-    open.filter_map(|it| {
-        Some((it.file_name().to_str()?.parse().unwrap(), fs::read_link(it.path()).ok()?))
+    open.filter_map(|entry| {
+        Some((entry.file_name().to_str()?.parse().unwrap(), fs::read_link(entry.path()).ok()?))
     })
     .collect()
 }
@@ -45,14 +45,15 @@ fn descriptors(pid: u32) -> BTreeMap<u32, PathBuf> {
 /// Masks of signals: pending, blocked, ignored and caught.
 fn signals(pid: u32) -> String {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    status.lines().filter(|it| it.starts_with("Sig") && !it.starts_with("SigQ")).collect()
+    status.lines().filter(|line| line.starts_with("Sig") && !line.starts_with("SigQ")).collect()
 }
 
 fn variable(pid: u32, name: &str) -> Option<String> {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();
     let mut variables = environment.split(|&byte| byte == 0);
-    variables
-        .find_map(|it| Some(str::from_utf8(it).ok()?.strip_prefix(name)?.strip_prefix('=')?.into()))
+    variables.find_map(|variable| {
+        Some(str::from_utf8(variable).ok()?.strip_prefix(name)?.strip_prefix('=')?.into())
+    })
 }
 
 /// The only child of a process.

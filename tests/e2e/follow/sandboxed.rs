@@ -12,7 +12,7 @@ const SANDBOXES: [(&str, u32); 4] = [("filter", 0), ("filter", 1), ("strict", 0)
 fn workers(target: &mut Target, count: u32, mode: &str, init: u32, prepare: u32) -> (u64, u64) {
     target.say(&format!("workers {count} {mode} {init} {prepare}"));
     let said = target.stdout.wait_for("ended ");
-    let numbers: Vec<u64> = said.split(' ').map(|it| it.parse().unwrap()).collect();
+    let numbers: Vec<u64> = said.split(' ').map(|piece| piece.parse().unwrap()).collect();
     (numbers[0], numbers[1])
 }
 
@@ -55,7 +55,8 @@ fn workers_of_a_command_close_every_descriptor(kind: Kind) {
 /// Whether the kernel keeps the exit status of a reaped process.
 fn ends_are_kept() -> bool {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    let numbers = release.split(|it: char| !it.is_ascii_digit()).map_while(|it| it.parse().ok());
+    let numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map_while(|piece| piece.parse().ok());
     numbers.take(2).collect::<Vec<u32>>() >= vec![6, 15]
 }
 

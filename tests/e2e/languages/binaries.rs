@@ -14,7 +14,7 @@ const WRITTEN: u64 = 4 * 500;
 
 /// The location of the writing code.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum BinaryShape {
     Program,
     Library,
     Plugin,
@@ -32,9 +32,9 @@ enum Then {
 
 /// How a binary is made, and how its buffer is found.
 #[derive(Clone, Copy)]
-struct Kind {
+struct BinaryForm {
     row: &'static str,
-    shape: Shape,
+    shape: BinaryShape,
     flags: &'static [&'static str],
     then: Then,
     /// A required tool other than the compiler.
@@ -42,8 +42,8 @@ struct Kind {
     found: &'static str,
 }
 
-impl Kind {
-    const fn new(row: &'static str, shape: Shape) -> Self {
+impl BinaryForm {
+    const fn new(row: &'static str, shape: BinaryShape) -> Self {
         Self { row, shape, flags: &[], then: Then::Nothing, needs: "true", found: "symtab" }
     }
     const fn flags(self, flags: &'static [&'static str]) -> Self {
@@ -57,10 +57,10 @@ impl Kind {
     }
 }
 
-const PROGRAM: Kind = Kind::new("17", Shape::Program);
-const LINKED: Kind = Kind::new("19", Shape::Program);
-const LIBRARY: Kind = Kind::new("17", Shape::Library);
-const PLUGIN: Kind = Kind::new("17", Shape::Plugin);
+const PROGRAM: BinaryForm = BinaryForm::new("17", BinaryShape::Program);
+const LINKED: BinaryForm = BinaryForm::new("19", BinaryShape::Program);
+const LIBRARY: BinaryForm = BinaryForm::new("17", BinaryShape::Library);
+const PLUGIN: BinaryForm = BinaryForm::new("17", BinaryShape::Plugin);
 
 const GC: &[&str] = &["-flto", "-Wl,--gc-sections", "-ffunction-sections", "-fdata-sections"];
 
@@ -125,7 +125,7 @@ fn gcc_lto_and_gc_sections() {
 
 #[test]
 fn gcc_lto_and_gc_sections_in_a_library() {
-    run("gcc", "library_lto_gc_sections", Kind { row: "19", ..LIBRARY.flags(GC) });
+    run("gcc", "library_lto_gc_sections", BinaryForm { row: "19", ..LIBRARY.flags(GC) });
 }
 
 #[test]
@@ -161,11 +161,11 @@ fn musl_plugin() {
 }
 
 /// The object that holds the buffer.
-fn object(bench: &Bench, kind: Kind) -> PathBuf {
-    bench.path(if kind.shape == Shape::Program { "crew" } else { "libcrew.so" })
+fn object(bench: &Bench, kind: BinaryForm) -> PathBuf {
+    bench.path(if kind.shape == BinaryShape::Program { "crew" } else { "libcrew.so" })
 }
 
-fn build(bench: &Bench, compiler: &str, kind: Kind) {
+fn build(bench: &Bench, compiler: &str, kind: BinaryForm) {
     bench.copy_all(&["crew.c", "crew_main.c", "matrix.frame"]);
     bench.pptc(&["matrix.frame"]);
     let mut base = vec!["-std=c11", "-lpthread"];
@@ -177,12 +177,12 @@ fn build(bench: &Bench, compiler: &str, kind: Kind) {
     let compile =
         |parts: &[&[&str]]| bench.compile(compiler, &[&parts.concat(), &base[..]].concat());
     match kind.shape {
-        Shape::Program => compile(&[&["-o", "crew", "crew_main.c"], sources, kind.flags]),
-        Shape::Library => {
+        BinaryShape::Program => compile(&[&["-o", "crew", "crew_main.c"], sources, kind.flags]),
+        BinaryShape::Library => {
             compile(&[&["-shared", "-fPIC", "-o", "libcrew.so"], sources, kind.flags]);
             compile(&[&["-o", "crew", "crew_main.c", "-L.", "-lcrew", "-Wl,-rpath,$ORIGIN"]]);
         }
-        Shape::Plugin => {
+        BinaryShape::Plugin => {
             compile(&[&["-shared", "-fPIC", "-o", "libcrew.so"], sources, kind.flags]);
             compile(&[&["-DPLUGIN", "-o", "crew", "crew_main.c", "-ldl"]]);
         }
@@ -205,16 +205,16 @@ fn behead(path: &Path) {
     fs::write(path, bytes).unwrap();
 }
 
-fn start(bench: &Bench, kind: Kind) -> Target {
+fn start(bench: &Bench, kind: BinaryForm) -> Target {
     let library = bench.path("libcrew.so");
     let args: &[&str] = match kind.shape {
-        Shape::Plugin => &[library.to_str().unwrap()],
+        BinaryShape::Plugin => &[library.to_str().unwrap()],
         _ => &[],
     };
     bench.start("crew", args)
 }
 
-fn run(compiler: &str, name: &str, kind: Kind) {
+fn run(compiler: &str, name: &str, kind: BinaryForm) {
     if !available(compiler) || !available(kind.needs) {
         return;
     }

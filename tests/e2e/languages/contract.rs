@@ -75,7 +75,7 @@ fn block(compiler: &str, args: &[&str]) {
     assert!(jobs.cells("kind").iter().all(|&it| it == "LOGIN"));
     assert!(jobs.cells("name").iter().all(|&it| it == "block"));
     assert!(jobs.cells("bytes").iter().all(|&it| it == "0"), "what is not set is 0");
-    let first: Vec<f64> = jobs.cells("pos_0").iter().map(|it| it.parse().unwrap()).collect();
+    let first: Vec<f64> = jobs.cells("pos_0").iter().map(|cell| cell.parse().unwrap()).collect();
     assert_eq!(first, expected.iter().map(|&i| i as f64 * 0.5).collect::<Vec<_>>());
     let (start, end) = (jobs.numbers("handle_start"), jobs.numbers("handle_end"));
     assert!(start.iter().zip(&end).all(|(start, end)| 0 < *start && start <= end));

@@ -25,7 +25,7 @@ fn check(bench: &Bench, mut target: Target) {
     let buffer = &info["buffers"][0];
     let of = |list: &str, name: &str| {
         let all = buffer[list].as_array().unwrap();
-        all.iter().find(|it| it["name"] == name).unwrap().clone()
+        all.iter().find(|value| value["name"] == name).unwrap().clone()
     };
     let sum: i64 = (0..ROUNDS).sum();
     assert_eq!(of("counters", "seen")["value"], sum);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ppt_capture::{Capture, Chunk, Item};
+use ppt_capture::{Capture, CaptureItem, Chunk};
 
 use crate::fixtures::go::{built, go, program, program_by, run};
 use crate::fixtures::support::{Account, Attach, Bench, Target, ppt, wait_until};
@@ -106,7 +106,7 @@ fn frames(bench: &Bench, capture: &str) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let mut capture = Capture::open(&bench.path(capture)).unwrap();
     while let Some(item) = capture.read().unwrap() {
-        if let Item::Chunk(Chunk::Frames(chunk)) = item {
+        if let CaptureItem::Chunk(Chunk::Frames(chunk)) = item {
             frames.extend(chunk.iter().map(|(_, bytes)| bytes.to_vec()));
         }
     }
@@ -484,7 +484,7 @@ fn a_loop_sees_the_switch() {
     }
     let target = Target::start(built(&bench, &[]));
     let attach = bench.attach(&target, &[]);
-    let size = || std::fs::metadata(bench.path("out.bin")).map_or(0, |it| it.len());
+    let size = || std::fs::metadata(bench.path("out.bin")).map_or(0, |metadata| metadata.len());
     wait_until("frames are in the capture", || size() > 1 << 20);
     attach.stop();
     assert!(!target.stdout.has("done"), "it is still in its loop");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ppt_capture::{Capture, Chunk, Item};
+use ppt_capture::{Capture, CaptureItem, Chunk};
 
 use crate::fixtures::java::{classes, home, java, library, program};
 use crate::fixtures::support::{Account, Attach, Bench, Target, wait_until};
@@ -126,7 +126,7 @@ fn frames(bench: &Bench, capture: &str) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let mut capture = Capture::open(&bench.path(capture)).unwrap();
     while let Some(item) = capture.read().unwrap() {
-        if let Item::Chunk(Chunk::Frames(chunk)) = item {
+        if let CaptureItem::Chunk(Chunk::Frames(chunk)) = item {
             frames.extend(chunk.iter().map(|(_, bytes)| bytes.to_vec()));
         }
     }
@@ -223,7 +223,7 @@ fn threads_and_their_names() {
     Account::of(&info).check(2000);
     let names = |json: &serde_json::Value| -> BTreeSet<String> {
         let threads = json["threads"].as_array().unwrap().iter();
-        threads.map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+        threads.map(|thread| thread["name"].as_str().unwrap().to_owned()).collect()
     };
     // The JVM passes the name to the kernel, which keeps 15 bytes.
     let wanted = ["before", "pool-1-thread-1"].map(str::to_owned);
@@ -236,7 +236,7 @@ fn threads_and_their_names() {
         let row = table.rows.iter().find(|row| row[3] == who.to_string()).unwrap();
         let tid: u64 = row[2].parse().unwrap();
         let mut threads = info["threads"].as_array().unwrap().iter();
-        let thread = threads.find(|it| it["tid"].as_u64() == Some(tid)).unwrap();
+        let thread = threads.find(|thread| thread["tid"].as_u64() == Some(tid)).unwrap();
         thread["name"].as_str().unwrap().to_owned()
     };
     assert_eq!([named(1), named(2)], wanted);
@@ -410,7 +410,7 @@ fn a_compiled_loop_sees_the_switch() {
     command.args(["-Djava.library.path=.", "-cp", "classes", "Main"]);
     let target = Target::start(command);
     let attach = bench.attach(&target, &[]);
-    let size = || std::fs::metadata(bench.path("out.bin")).map_or(0, |it| it.len());
+    let size = || std::fs::metadata(bench.path("out.bin")).map_or(0, |metadata| metadata.len());
     wait_until("frames are in the capture", || size() > 1 << 20);
     attach.stop();
     assert!(!target.stdout.has("done"), "it is still in its loop");
@@ -460,7 +460,8 @@ fn a_program_without_its_library_runs_on() {
         let mut command = bench.command("java");
         let output = command.args(arguments).args(["-cp", "classes", "Main"]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
-        let [out, err] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        let [out, err] =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         (out, err)
     };
     let (out, err) = run(&["-Djava.library.path=/nowhere"]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ppt_capture::{Capture, Chunk, Item};
+use ppt_capture::{Capture, CaptureItem, Chunk};
 
 use crate::fixtures::node::{addon, headers, node, packages};
 use crate::fixtures::support::{Account, Attach, Bench, Target, available, wait_until};
@@ -132,7 +132,7 @@ fn frames(bench: &Bench, capture: &str) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let mut capture = Capture::open(&bench.path(capture)).unwrap();
     while let Some(item) = capture.read().unwrap() {
-        if let Item::Chunk(Chunk::Frames(chunk)) = item {
+        if let CaptureItem::Chunk(Chunk::Frames(chunk)) = item {
             frames.extend(chunk.iter().map(|(_, bytes)| bytes.to_vec()));
         }
     }
@@ -369,7 +369,7 @@ fn a_compiled_loop_sees_the_switch() {
     }
     let target = Target::start(node(&bench, "main.js", &[]));
     let attach = bench.attach(&target, &[]);
-    let size = || std::fs::metadata(bench.path("out.bin")).map_or(0, |it| it.len());
+    let size = || std::fs::metadata(bench.path("out.bin")).map_or(0, |metadata| metadata.len());
     wait_until("frames are in the capture", || size() > 1 << 20);
     attach.stop();
     assert!(!target.stdout.has("done"), "it is still in its loop");
@@ -414,7 +414,8 @@ fn a_program_without_its_addon_runs_on() {
     let run = || {
         let output = node(&bench, "main.mjs", &[]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
-        let [out, err] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        let [out, err] =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         (out, err)
     };
     let (out, err) = run();

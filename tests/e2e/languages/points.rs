@@ -58,14 +58,15 @@ fn check_tables(table: impl Fn(&str) -> Table) {
 /// The schema in the capture states the incoming and outgoing identities, and the edges.
 fn check_roles(capture: &[u8]) {
     let head = br#"{"v":1,"buffer":"relay""#;
-    let at = capture.windows(head.len()).position(|it| it == head).expect("a schema");
+    let at = capture.windows(head.len()).position(|window| window == head).expect("a schema");
     let mut rest = serde_json::Deserializer::from_slice(&capture[at..]);
     let text = serde_json::Value::deserialize(&mut rest).unwrap();
     let schema = Schema::from_json(text.to_string().as_bytes()).unwrap();
     let sides: Vec<_> = schema.frames.iter().map(|frame| frame.point().expect("a point")).collect();
-    let types = |side: &[(&str, _)]| side.iter().map(|it| it.0.to_owned()).collect::<Vec<_>>();
-    let sides: Vec<_> = sides.iter().map(|it| (types(&it.ins), types(&it.outs))).collect();
-    let side = |types: &[&str]| types.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    let types =
+        |side: &[(&str, _)]| side.iter().map(|entry| entry.0.to_owned()).collect::<Vec<_>>();
+    let sides: Vec<_> = sides.iter().map(|side| (types(&side.ins), types(&side.outs))).collect();
+    let side = |types: &[&str]| types.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let expected = [
         (side(&[]), side(&["messageid"])),
         (side(&["messageid"]), side(&["payload"])),
@@ -73,8 +74,10 @@ fn check_roles(capture: &[u8]) {
     ];
     assert_eq!(sides, expected);
     let edges = schema.edges();
-    let edges: Vec<_> =
-        edges.iter().map(|it| (&*it.from, &*it.to, it.within, it.policy.word())).collect();
+    let edges: Vec<_> = edges
+        .iter()
+        .map(|edge| (&*edge.from, &*edge.to, edge.within, edge.policy.word()))
+        .collect();
     let expected = [
         ("sent", "received", None, "all"),
         ("received", "relay.passed", Some(500_000_000), "nearest"),

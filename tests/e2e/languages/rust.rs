@@ -97,7 +97,8 @@ fn two_crates_of_one_frame_file_are_two_buffers() {
     attach.stop();
     target.finish();
     let info = bench.info("out.bin");
-    let names = info["buffers"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap());
+    let names =
+        info["buffers"].as_array().unwrap().iter().map(|value| value["name"].as_str().unwrap());
     assert_eq!(names.filter(|it| it.starts_with("job")).count(), 2, "{info}");
     let account = Account::of(&info);
     account.check(written);
@@ -116,7 +117,9 @@ trait CollectRings {
 impl<'a, I: Iterator<Item = &'a serde_json::Value>> CollectRings for I {
     /// The rings that hold frames.
     fn collect_rings(self) -> BTreeSet<u64> {
-        self.filter(|it| it["frames"] != 0).map(|it| it["ring"].as_u64().unwrap()).collect()
+        self.filter(|value| value["frames"] != 0)
+            .map(|value| value["ring"].as_u64().unwrap())
+            .collect()
     }
 }
 
@@ -191,7 +194,7 @@ fn scopes_that_are_held_over_awaits() {
     const TASKS: i64 = 400;
     const STEPS: i64 = 11;
     let bench = Bench::new();
-    let numbers = [THREADS, TASKS, STEPS].map(|it| it.to_string());
+    let numbers = [THREADS, TASKS, STEPS].map(|number| number.to_string());
     let mut target = start(&bench, "tasks", &numbers.each_ref().map(String::as_str));
     let attach = bench.attach(&target, &[]);
     let written = target.run();
@@ -235,7 +238,7 @@ fn scopes_that_are_held_over_awaits() {
 #[cfg(target_arch = "x86_64")]
 fn instructions(listing: &str, is_it: impl Fn(&str) -> bool) -> Vec<String> {
     let lines = listing.lines().skip_while(|line| {
-        let name = line.split_once('<').and_then(|it| it.1.strip_suffix(">:"));
+        let name = line.split_once('<').and_then(|entry| entry.1.strip_suffix(">:"));
         !name.is_some_and(&is_it)
     });
     let body = lines.skip(1).take_while(|line| !line.is_empty());
@@ -252,12 +255,13 @@ fn what_a_compiler_makes_of_it() {
     for function in ["block_form", "block_form_text", "block_form_busy"] {
         let code = instructions(&listing, |name| name == function);
         // Room on the stack is allocated early because of a possible panic in the closure.
-        let stack = |it: &String| {
+        let stack = |text: &String| {
             function == "block_form_busy"
-                && (it.starts_with("push") || it.starts_with("pop") || it.ends_with(",%rsp"))
+                && (text.starts_with("push") || text.starts_with("pop") || text.ends_with(",%rsp"))
         };
         // When off, that is up to the first return: one load, one test, one branch not taken.
-        let off = code.iter().take_while(|it| !it.starts_with("ret")).filter(|it| !stack(it));
+        let off =
+            code.iter().take_while(|text| !text.starts_with("ret")).filter(|text| !stack(text));
         let off: Vec<_> = off.collect();
         let [load, test, branch] = off[..] else { panic!("{function}: {code:#?}") };
         assert!(load.starts_with("mov ") && load.contains("(%rip)"), "{function}: {code:#?}");
@@ -276,16 +280,16 @@ fn what_a_compiler_makes_of_it() {
         assert!(!code.is_empty(), "{what} is not there");
         // `begin` has its slow path after the return, called through the GOT.
         let mut returns = 0;
-        for it in &code {
+        for word in &code {
             let serialises = ["lock ", "xchg", "mfence", "syscall"];
-            let plain = !serialises.iter().any(|bad| it.starts_with(bad));
-            assert!(plain || it.starts_with("xchg   %ax,%ax"), "{what}: {it}\n{code:#?}");
-            returns += usize::from(it.starts_with("ret"));
-            if it.starts_with("call") && !(what == "begin" && returns >= 1) {
+            let plain = !serialises.iter().any(|bad| word.starts_with(bad));
+            assert!(plain || word.starts_with("xchg   %ax,%ax"), "{what}: {word}\n{code:#?}");
+            returns += usize::from(word.starts_with("ret"));
+            if word.starts_with("call") && !(what == "begin" && returns >= 1) {
                 let cold =
                     ["slow", "closure", "_Unwind_Resume", "ppt_busy", "memcpy", "memset", "Text"];
-                let fine = ours(it) || cold.iter().any(|name| it.contains(name));
-                assert!(fine, "{what}: {it}\n{code:#?}");
+                let fine = ours(word) || cold.iter().any(|name| word.contains(name));
+                assert!(fine, "{what}: {word}\n{code:#?}");
                 looked_at += 1;
             }
         }

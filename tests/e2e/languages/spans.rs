@@ -57,7 +57,7 @@ fn check_wholes(bench: &Bench, threads: i64, rounds: i64) {
     // From the dump, when each frame with that key was begun.
     let times = |frame: &str, mark: &str| -> HashMap<(i64, String), i64> {
         let table = bench.table("out.bin", &["--frame", frame]);
-        let at = |name: &str| table.columns.iter().position(|it| it == name).unwrap();
+        let at = |name: &str| table.columns.iter().position(|column| column == name).unwrap();
         let [id, mark, time] = ["id", mark, "at"].map(at);
         let of = |row: &Vec<String>| {
             ((row[id].parse().unwrap(), row[mark].clone()), row[time].parse().unwrap())
@@ -78,7 +78,7 @@ fn check_wholes(bench: &Bench, threads: i64, rounds: i64) {
         let other = (thread + 1) % threads;
         let verb = if i % 2 == 0 { "GET" } else { "PUT" };
         let same = if other == thread { "true" } else { "false" };
-        let expected = [dur, thread, other].map(|it| it.to_string());
+        let expected = [dur, thread, other].map(|number| number.to_string());
         assert_eq!(row[1..4], expected, "{row:?}");
         assert_eq!(row[4..], [verb, &(i * 7).to_string(), same, "closed"], "{row:?}");
     }
@@ -92,7 +92,7 @@ fn check_wholes(bench: &Bench, threads: i64, rounds: i64) {
     for row in &legs {
         let time = |step: &str| of[&(row[0].parse().unwrap(), step.to_owned())];
         let [leave, pass, arrive] = ["leave", "pass_", "arrive"].map(time);
-        let steps = [arrive - leave, pass - leave, arrive - pass].map(|it| it.to_string());
+        let steps = [arrive - leave, pass - leave, arrive - pass].map(|number| number.to_string());
         assert_eq!(row[1..4], steps, "{row:?}");
         assert_eq!(row[4], "complete", "{row:?}");
     }

@@ -205,7 +205,7 @@ fn cannot_grow(
     target.say("go");
     target.written();
     let before = flood::published(&target);
-    let is_written = || std::fs::metadata(capture).is_ok_and(|it| it.len() > 32_000);
+    let is_written = || std::fs::metadata(capture).is_ok_and(|metadata| metadata.len() > 32_000);
     wait_until("the first frames are in the file", is_written);
     target.say("start");
     let said = attach.ended(1);
@@ -248,7 +248,7 @@ impl Summary {
     fn of(said: &str) -> Self {
         let after = |word: &str| {
             let rest = said.rsplit(word).next().unwrap();
-            let digits = rest.chars().take_while(|it| it.is_ascii_digit() || *it == ',');
+            let digits = rest.chars().take_while(|c| c.is_ascii_digit() || *c == ',');
             digits.filter(char::is_ascii_digit).collect::<String>().parse().unwrap()
         };
         Self { captured: after("captured "), lost: after("lost "), dropped: after("dropped ") }

@@ -24,8 +24,8 @@ fn what_is_not_wanted_is_counted(kind: Kind) {
     let account = Account::of(&info);
     account.check(written);
     let rows = frames(&bench, "out.bin");
-    let numbers = |thread| rows.iter().filter(move |it| it.thread == thread).map(|it| it.n);
-    let all: Vec<u64> = (0..3000).filter(|it| !(100..=200).contains(it)).collect();
+    let numbers = |thread| rows.iter().filter(move |row| row.thread == thread).map(|row| row.n);
+    let all: Vec<u64> = (0..3000).filter(|number| !(100..=200).contains(number)).collect();
     for (thread, expected) in [(0, &[][..]), (1, &all), (2, &[]), (3, &all)] {
         assert_eq!(numbers(thread).collect::<Vec<_>>(), expected, "{thread}");
     }
@@ -50,7 +50,8 @@ fn what_is_not_wanted_is_counted(kind: Kind) {
     assert_eq!(run(&["dump", "out.bin"]), bench.ppt(&["dump", "out.bin"]).stdout);
     let info: serde_json::Value =
         serde_json::from_str(&run(&["info", "--json", "out.bin"])).unwrap();
-    let said = ["frames", "lost", "unattended"].map(|it| info["buffers"][0][it].as_u64().unwrap());
+    let said =
+        ["frames", "lost", "unattended"].map(|text| info["buffers"][0][text].as_u64().unwrap());
     assert_eq!(said, [account.captured, 0, left_out]);
     assert_eq!((&info["mismatches"], &info["damages"]), (&0.into(), &0.into()));
 }

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ppt_agent::{AgentError, ClockChoice, Distrust, Limits, News, Session, StampClock, System};
+use ppt_agent::{AgentError, ClockChoice, Distrust, News, Session, StampClock, System, UserLimits};
 use ppt_listener::{EndReason, Feed, Listener};
 use serde_json::Value;
 
@@ -15,16 +15,13 @@ use crate::fixtures::support::{Account, Bench, Target, available, wait_until};
 /// Compiles `truth_main.c` as C or C++; `flags` choose its counter.
 fn build(bench: &Bench, cpp: bool, flags: &[&str]) {
     bench.copy_all(&["truth.frame", "truth_main.c", "truth_ticks.h"]);
-    match cpp {
-        false => {
-            bench.pptc(&["truth.frame"]);
-            bench.cc(&[flags, &["truth.c", "truth_main.c", "-o", "truth"]].concat());
-        }
-        true => {
-            bench.pptc(&["--emit", "cpp", "truth.frame"]);
-            let args = ["-x", "c++", "-std=c++17", "truth.cpp", "truth_main.c", "-o", "truth"];
-            bench.compile("g++", &[flags, &args].concat());
-        }
+    if cpp {
+        bench.pptc(&["--emit", "cpp", "truth.frame"]);
+        let args = ["-x", "c++", "-std=c++17", "truth.cpp", "truth_main.c", "-o", "truth"];
+        bench.compile("g++", &[flags, &args].concat());
+    } else {
+        bench.pptc(&["truth.frame"]);
+        bench.cc(&[flags, &["truth.c", "truth_main.c", "-o", "truth"]].concat());
     }
 }
 
@@ -142,17 +139,17 @@ struct Inside {
 impl Inside {
     fn attach(bench: &Bench, target: &Target, system: &System, ticks: fn() -> u64) -> Self {
         let session = open(target, system, ClockChoice::Auto).unwrap();
-        let it = &session.attached()[0];
+        let attached = &session.attached()[0];
         let feed = Feed {
-            first: it.first.clone(),
+            first: attached.first.clone(),
             source: ppt_listener::Source {
-                schema_json: it.buffer.schema_json.clone(),
-                schema_hash: it.buffer.schema_hash,
-                buffer: it.buffer.schema.buffer.clone(),
-                clock: it.clock.as_ref().unwrap().name().into(),
+                schema_json: attached.buffer.schema_json.clone(),
+                schema_hash: attached.buffer.schema_hash,
+                buffer: attached.buffer.schema.buffer.clone(),
+                clock: attached.clock.as_ref().unwrap().name().into(),
                 ..Default::default()
             },
-            ..Feed::starting_now(Default::default(), it.segment.clone())
+            ..Feed::starting_now(Default::default(), attached.segment.clone())
         };
         let options = ppt_listener::ListenerOptions { ticks, ..Default::default() };
         let out = File::create(bench.path("out.bin")).unwrap();
@@ -174,7 +171,7 @@ fn open(target: &Target, system: &System, clock: ClockChoice) -> Result<Session,
     let target = ppt_agent::Target::open(system, target.pid() as i32)?;
     let buffers = target.buffers()?.buffers;
     let options = ppt_agent::AttachOptions {
-        limits: Limits { memory: 16 << 20, ..Limits::default() },
+        limits: UserLimits { memory: 16 << 20, ..UserLimits::default() },
         clock,
         ..Default::default()
     };
@@ -188,7 +185,7 @@ fn trusting(bench: &Bench) -> (System, PathBuf) {
     fs::create_dir_all(&place).unwrap();
     let clocksource = place.join("current_clocksource");
     fs::write(&clocksource, "tsc\n").unwrap();
-    let counter = || ppt_agent::Counter { invariant: true, now: 1 << 60 };
+    let counter = || ppt_agent::CpuCounter { invariant: true, now: 1 << 60 };
     (System { sys: bench.path("sys"), counter, ..System::default() }, clocksource)
 }
 
@@ -333,7 +330,7 @@ fn where_ticks_cannot_be_trusted() {
 
 /// Why ticks are no longer trusted, if that has changed.
 fn given_up(news: Vec<News>) -> Option<Distrust> {
-    news.into_iter().find_map(|it| match it {
+    news.into_iter().find_map(|news| match news {
         News::TicksGivenUp(why) => Some(why),
         _ => None,
     })

@@ -29,7 +29,7 @@ fn build() -> Bench {
 
 /// Sums, from the target or from a capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Sums {
+struct CounterSums {
     frames: u64,
     bytes: u64,
     inflight: i64,
@@ -38,7 +38,7 @@ struct Sums {
     queue: (u64, u64),
 }
 
-impl Sums {
+impl CounterSums {
     /// The target's sums since its start.
     fn said(line: &str) -> Self {
         let said: Value = serde_json::from_str(line).unwrap();
@@ -68,13 +68,17 @@ impl Sums {
     fn of_buffer(buffer: &Value) -> Self {
         let of = |list: &str, name: &str| {
             let all = buffer[list].as_array().unwrap();
-            all.iter().find(|it| it["name"] == name).unwrap_or_else(|| panic!("{name}")).clone()
+            all.iter()
+                .find(|value| value["name"] == name)
+                .unwrap_or_else(|| panic!("{name}"))
+                .clone()
         };
         let counter = |name: &str| of("counters", name)["value"].as_i64().unwrap();
         let histogram = |name: &str| {
-            let it = of("histograms", name);
-            let sum = it["sum"].as_i64().map_or_else(|| it["sum"].as_u64(), |it| Some(it as u64));
-            (it["count"].as_u64().unwrap(), sum.unwrap())
+            let x = of("histograms", name);
+            let sum =
+                x["sum"].as_i64().map_or_else(|| x["sum"].as_u64(), |number| Some(number as u64));
+            (x["count"].as_u64().unwrap(), sum.unwrap())
         };
         let frames = |name: &str| buffer[name].as_u64().unwrap();
         Self {
@@ -118,13 +122,13 @@ fn threads_that_come_and_go_while_signals_interrupt_them(kind: Kind) {
     let mut target = start(&bench, 4, 50_000, &[]);
     let attach = bench.attach(&target, &["--counters", "50ms"]);
     let agent = attach.pid();
-    let mut sums = Sums::default();
+    let mut sums = CounterSums::default();
     for _ in 0..6 {
-        sums = Sums::run(&mut target, "go");
+        sums = CounterSums::run(&mut target, "go");
     }
     attach.stop();
     assert!(sums.ticks > 0, "no signal came");
-    assert_eq!(Sums::of(&bench.info("out.bin")), sums);
+    assert_eq!(CounterSums::of(&bench.info("out.bin")), sums);
     target.finish();
     assert_eq!(segments_of(&[agent]), 0);
 }
@@ -133,10 +137,10 @@ fn more_threads_than_rings(kind: Kind) {
     let bench = build().of(kind);
     let mut target = start(&bench, 150, 500, &[]);
     let attach = bench.attach(&target, &[]);
-    let sums = Sums::run(&mut target, "go");
+    let sums = CounterSums::run(&mut target, "go");
     attach.stop();
     let info = bench.info("out.bin");
-    assert_eq!(Sums::of(&info), sums);
+    assert_eq!(CounterSums::of(&info), sums);
     target.finish();
 }
 
@@ -144,16 +148,19 @@ fn more_threads_than_rings(kind: Kind) {
 fn sessions_after_each_other(kind: Kind) {
     let bench = build().of(kind);
     let mut target = start(&bench, 4, 2_000, &[]);
-    let mut before = Sums::default();
+    let mut before = CounterSums::default();
     for session in 0..4 {
         let name = format!("{session}.bin");
         let attach = bench.attach(&target, &["-o", &name]);
-        let sums = Sums::run(&mut target, "go");
+        let sums = CounterSums::run(&mut target, "go");
         attach.stop();
-        let captured = Sums::of(&bench.info(&name));
-        assert_eq!(before.plus(captured), Sums { frames: before.frames + captured.frames, ..sums });
+        let captured = CounterSums::of(&bench.info(&name));
+        assert_eq!(
+            before.plus(captured),
+            CounterSums { frames: before.frames + captured.frames, ..sums }
+        );
         assert_eq!(captured.wait.0, 8_000);
-        let unattended = Sums::run(&mut target, "go");
+        let unattended = CounterSums::run(&mut target, "go");
         assert_eq!(unattended, sums, "nothing is added, nor evaluated, while nobody is attached");
         before = unattended;
     }
@@ -183,7 +190,7 @@ fn a_killed_target(kind: Kind) {
         let info = bench.info(&name);
         let (begun, done, bytes) = (word(0), word(1), word(2));
         assert!(begun - done <= THREADS, "{begun} {done}");
-        let counted = Sums::of(&info);
+        let counted = CounterSums::of(&info);
         // The largest possible single add.
         assert!(bytes - counted.bytes <= THREADS * 1024, "{counted:?} of {bytes}");
         assert!(counted.bytes <= bytes);
@@ -205,14 +212,17 @@ fn rings_that_grow(kind: Kind) {
     let bench = build().of(kind);
     let mut target = start(&bench, 4, 50_000, &[]);
     let attach = bench.attach(&target, &["--slots", "auto", "--counters", "20ms"]);
-    let mut sums = Sums::run(&mut target, "go");
+    let mut sums = CounterSums::run(&mut target, "go");
     attach.stderr.wait_for("ppt: rings of sums grew from ");
     for _ in 0..4 {
-        sums = Sums::run(&mut target, "go");
+        sums = CounterSums::run(&mut target, "go");
     }
     attach.stop();
     let info = bench.info("out.bin");
-    assert_eq!(Sums { frames: 0, ..Sums::of(&info) }, Sums { frames: 0, ..sums });
+    assert_eq!(
+        CounterSums { frames: 0, ..CounterSums::of(&info) },
+        CounterSums { frames: 0, ..sums }
+    );
     target.finish();
 }
 
@@ -221,12 +231,12 @@ fn a_fork_in_between(kind: Kind) {
     let bench = build().of(kind);
     let mut target = start(&bench, 4, 5_000, &[]);
     let attach = bench.attach(&target, &[]);
-    let first = Sums::run(&mut target, "go");
-    let forked = Sums::run(&mut target, "fork");
+    let first = CounterSums::run(&mut target, "go");
+    let forked = CounterSums::run(&mut target, "fork");
     assert_eq!(first, forked, "the child is off");
-    let sums = Sums::run(&mut target, "go");
+    let sums = CounterSums::run(&mut target, "go");
     attach.stop();
-    assert_eq!(Sums::of(&bench.info("out.bin")), sums);
+    assert_eq!(CounterSums::of(&bench.info("out.bin")), sums);
     target.finish();
 }
 
@@ -243,7 +253,7 @@ fn adds_without_a_segment_are_counted() {
     // The gate keeps its value while the agent does not read the target's report.
     attach.signal(libc::SIGSTOP);
     stopped(agent);
-    let sums = Sums::run(&mut target, "go");
+    let sums = CounterSums::run(&mut target, "go");
     attach.signal(libc::SIGINT);
     attach.signal(libc::SIGCONT);
     attach.ended(0);
@@ -253,7 +263,10 @@ fn adds_without_a_segment_are_counted() {
     let adds = 5 * sums.wait.0 + sums.ticks;
     assert_eq!((sums.wait.0, sums.queue.0), (4000, 4000));
     assert_eq!(buffer["adds_not_mapped"], adds);
-    assert_eq!(Sums::of(&info), Sums { frames: sums.frames, ..Sums::default() });
+    assert_eq!(
+        CounterSums::of(&info),
+        CounterSums { frames: sums.frames, ..CounterSums::default() }
+    );
     let said = bench.ppt(&["info", "out.bin"]).stdout;
     assert!(said.contains(&format!("adds_not_mapped {adds}\n")), "{said}");
     target.finish();
@@ -267,14 +280,14 @@ fn children_that_are_followed() {
     let mut command = bench.command(crate::fixtures::support::ppt());
     command.args(["run", "-o", "out.bin", "--"]).arg(bench.path("sums")).args(["4", "5000"]);
     let mut target = Target::start(command);
-    let mut sums = Sums::run(&mut target, "go");
+    let mut sums = CounterSums::run(&mut target, "go");
     for _ in 0..3 {
         // The sums are in memory that parent and children share; the frames are not.
-        sums = Sums::run(&mut target, "fork");
+        sums = CounterSums::run(&mut target, "fork");
     }
     target.finish();
-    let captured = Sums::of(&bench.info("out.bin"));
-    assert_eq!(Sums { frames: sums.frames, ..captured }, sums);
+    let captured = CounterSums::of(&bench.info("out.bin"));
+    assert_eq!(CounterSums { frames: sums.frames, ..captured }, sums);
     assert_eq!(captured.wait.0, 4 * 4 * 5000);
 }
 
@@ -284,14 +297,14 @@ fn a_killed_ppt() {
     let bench = build();
     let mut target = start(&bench, 4, 5_000, &[]);
     let killed = bench.attach(&target, &["-o", "killed.bin", "--counters", "10ms"]);
-    let before = Sums::run(&mut target, "go");
+    let before = CounterSums::run(&mut target, "go");
     wait_until("it is in the file", || captured_bytes(&bench, "killed.bin") == before.bytes);
     killed.kill();
-    let between = Sums::run(&mut target, "go");
+    let between = CounterSums::run(&mut target, "go");
     let attach = bench.attach(&target, &[]);
-    let after = Sums::run(&mut target, "go");
+    let after = CounterSums::run(&mut target, "go");
     attach.stop();
-    let captured = Sums::of(&bench.info("out.bin"));
+    let captured = CounterSums::of(&bench.info("out.bin"));
     assert_eq!(between.bytes + captured.bytes, after.bytes);
     assert_eq!(between.wait.0 + captured.wait.0, after.wait.0);
     assert!(between.bytes > before.bytes, "the gate stays open");
@@ -308,15 +321,15 @@ fn files_of_a_rotation_add_up() {
     let mut target = start(&bench, 4, 50_000, &[]);
     let args = ["--rotate", "1M", "--slots", "65536", "--counters", "10ms"];
     let attach = bench.attach(&target, &args);
-    let mut sums = Sums::default();
+    let mut sums = CounterSums::default();
     for _ in 0..3 {
-        sums = Sums::run(&mut target, "go");
+        sums = CounterSums::run(&mut target, "go");
     }
     attach.stop();
     let names = captures(&bench, "out");
     assert!(names.len() > 2, "{names:?}");
-    let files = names.iter().map(|name| Sums::of(&bench.info(name)));
-    assert_eq!(files.fold(Sums::default(), Sums::plus), sums);
+    let files = names.iter().map(|name| CounterSums::of(&bench.info(name)));
+    assert_eq!(files.fold(CounterSums::default(), CounterSums::plus), sums);
     target.finish();
 }
 
@@ -327,24 +340,23 @@ fn the_first_release_sees_frames_alone() {
     let bench = build();
     let Some(released) = released::ppt(&bench) else { return };
     let mut target = start(&bench, 2, 1_000, &[]);
-    let mut before = Sums::default();
+    let mut before = CounterSums::default();
     for (round, old) in [false, true, false, true].into_iter().enumerate() {
         let name = format!("{round}.bin");
-        let attach = match old {
-            false => bench.attach(&target, &["-o", &name, "--slots", "4096"]),
-            true => {
-                let mut command = bench.command(&released);
-                let pid = target.pid().to_string();
-                command.args(["attach", &pid, "-o", &name, "--slots", "4096"]);
-                Attach::start(command)
-            }
+        let attach = if old {
+            let mut command = bench.command(&released);
+            let pid = target.pid().to_string();
+            command.args(["attach", &pid, "-o", &name, "--slots", "4096"]);
+            Attach::start(command)
+        } else {
+            bench.attach(&target, &["-o", &name, "--slots", "4096"])
         };
-        let sums = Sums::run(&mut target, "go");
+        let sums = CounterSums::run(&mut target, "go");
         attach.stop();
         let info = bench.info(&name);
         Account::of(&info).check(sums.frames - before.frames);
         if !old {
-            assert_eq!(Sums::of(&info).wait.0, sums.wait.0 - before.wait.0);
+            assert_eq!(CounterSums::of(&info).wait.0, sums.wait.0 - before.wait.0);
         }
         let table = bench.table_of(&released, &name, &[]);
         assert_eq!(table.rows.len(), 2_000, "{name}");
@@ -360,7 +372,7 @@ fn what_info_says() {
     let bench = build();
     let mut target = start(&bench, 1, 1_000, &[]);
     let attach = bench.attach(&target, &["--slots", "4096"]);
-    let sums = Sums::run(&mut target, "go");
+    let sums = CounterSums::run(&mut target, "go");
     attach.stop();
     let said = bench.ppt(&["info", "out.bin"]).stdout;
     for line in [
@@ -385,9 +397,9 @@ fn tables_and_traces_add_up_to_what_the_target_says() {
     let bench = build();
     let mut target = start(&bench, 90, 300, &[]);
     let attach = bench.attach(&target, &["--counters", "10ms"]);
-    let mut sums = Sums::default();
+    let mut sums = CounterSums::default();
     for _ in 0..3 {
-        sums = Sums::run(&mut target, "go");
+        sums = CounterSums::run(&mut target, "go");
     }
     attach.stop();
     target.finish();
@@ -398,13 +410,14 @@ fn tables_and_traces_add_up_to_what_the_target_says() {
     };
     let counters = asked("SELECT name, sum(delta) AS n FROM counters GROUP BY name ORDER BY name");
     let expected = [("bytes", sums.bytes), ("inflight", 0), ("ticks", sums.ticks)];
-    let of = |it: &Value| (it["name"].as_str().unwrap().to_owned(), it["n"].as_u64().unwrap());
+    let of =
+        |value: &Value| (value["name"].as_str().unwrap().to_owned(), value["n"].as_u64().unwrap());
     let expected: Vec<_> = expected.map(|(name, n)| (name.to_owned(), n)).into();
     let mut found: Vec<_> = counters.iter().map(of).collect();
     // A metric without an observed change has no row: a signal need not reach a thread that adds,
     // and a gauge may have returned to its former value.
     for name in ["inflight", "ticks"] {
-        if found.iter().all(|it| it.0 != name) {
+        if found.iter().all(|entry| entry.0 != name) {
             found.push((name.into(), 0));
         }
     }
@@ -423,9 +436,11 @@ fn tables_and_traces_add_up_to_what_the_target_says() {
     let trace: Value = serde_json::from_slice(&fs::read(bench.path("c.json")).unwrap()).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
     let curve = |name: &str| {
-        let of = events.iter().filter(|it| it["ph"] == "C" && it["name"] == name);
-        of.map(|it| it["args"].as_object().unwrap().values().next().unwrap().as_f64().unwrap())
-            .collect::<Vec<_>>()
+        let of = events.iter().filter(|event| event["ph"] == "C" && event["name"] == name);
+        of.map(|value| {
+            value["args"].as_object().unwrap().values().next().unwrap().as_f64().unwrap()
+        })
+        .collect::<Vec<_>>()
     };
     let bytes = curve("sums.bytes");
     assert!(bytes.is_sorted() && bytes.len() > 1, "{bytes:?}");

@@ -472,7 +472,9 @@ fn several_buffers_are_one_capture_or_the_chosen_one() {
     let frames = |info: &Value| {
         let buffers = info["buffers"].as_array().unwrap().iter();
         buffers
-            .map(|it| (it["name"].as_str().unwrap().into(), it["frames"].as_u64().unwrap()))
+            .map(|buffer| {
+                (buffer["name"].as_str().unwrap().into(), buffer["frames"].as_u64().unwrap())
+            })
             .collect::<Vec<(String, u64)>>()
     };
     assert_eq!(frames(&info), [("clocks".into(), 1000), ("values".into(), 3000)]);

@@ -23,9 +23,10 @@ of_both_kinds! {
 
 /// The windows of the folder `flight`, as paths, first to last.
 fn windows(bench: &Bench) -> Vec<String> {
-    match bench.path("flight").exists() {
-        true => bench.names("flight").into_iter().map(|it| format!("flight/{it}")).collect(),
-        false => Vec::new(),
+    if bench.path("flight").exists() {
+        bench.names("flight").into_iter().map(|name| format!("flight/{name}")).collect()
+    } else {
+        Vec::new()
     }
 }
 
@@ -45,9 +46,9 @@ fn check(bench: &Bench, window: &str) -> (Value, Account, Vec<Beat>) {
     assert_eq!(beats.len() as u64, account.captured);
     // A thread has a ring for its whole life, and numbers its frames like its ring.
     let mut rings = BTreeMap::new();
-    for it in &beats {
-        let offset = it.n.wrapping_sub(it.seqno);
-        assert_eq!(*rings.entry((it.segment, it.ring)).or_insert(offset), offset, "{it:?}");
+    for beat in &beats {
+        let offset = beat.n.wrapping_sub(beat.seqno);
+        assert_eq!(*rings.entry((beat.segment, beat.ring)).or_insert(offset), offset, "{beat:?}");
     }
     assert!(!info["triggers"].as_array().unwrap().is_empty());
     (info, account, beats)
@@ -79,14 +80,18 @@ fn a_frame_triggers(kind: Kind) {
     assert!(name.ends_with(".000001.bin"), "{name}");
     let (info, account, beats) = check(&bench, &window);
     assert_eq!((account.lost, account.dropped), (0, 0));
-    let numbers: Vec<u64> = beats.iter().filter(|it| it.thread == 3).map(|it| it.n).collect();
+    let numbers: Vec<u64> =
+        beats.iter().filter(|beat| beat.thread == 3).map(|beat| beat.n).collect();
     assert_eq!(numbers, (0..3000).collect::<Vec<_>>(), "all up to the frame");
     let triggers = info["triggers"].as_array().unwrap();
-    let [it] = &triggers[..] else { panic!("{triggers:?}") };
-    let beat = beats.iter().find(|it| (it.thread, it.n) == (3, 2999)).unwrap();
-    assert_eq!((&it["why"], &it["expression"]), (&"on".into(), &"n = 2999 AND thread = 3".into()));
-    assert_eq!((&it["ring"], &it["seqno"]), (&beat.ring.into(), &beat.seqno.into()));
-    assert_eq!((&it["buffer"], &it["note"]), (&"flood".into(), &"".into()));
+    let [value] = &triggers[..] else { panic!("{triggers:?}") };
+    let beat = beats.iter().find(|beat| (beat.thread, beat.n) == (3, 2999)).unwrap();
+    assert_eq!(
+        (&value["why"], &value["expression"]),
+        (&"on".into(), &"n = 2999 AND thread = 3".into())
+    );
+    assert_eq!((&value["ring"], &value["seqno"]), (&beat.ring.into(), &beat.seqno.into()));
+    assert_eq!((&value["buffer"], &value["note"]), (&"flood".into(), &"".into()));
     let told = bench.ppt(&["info", &window]).stdout;
     assert!(told.contains("\nwindow    ") && told.contains("\ntrigger   on, "), "{told}");
 
@@ -144,9 +149,9 @@ fn the_target_is_killed(kind: Kind) {
     let (info, account, _) = check(&bench, &windows(&bench)[0]);
     account.check(written);
     assert_eq!((account.lost, account.dropped), (0, 0));
-    let it = &info["triggers"][0];
+    let value = &info["triggers"][0];
     let note = format!("process {} (flood) ended", target.pid());
-    assert_eq!((&it["why"], &it["note"]), (&"exit".into(), &note.into()));
+    assert_eq!((&value["why"], &value["note"]), (&"exit".into(), &note.into()));
 }
 
 #[test]
@@ -204,13 +209,15 @@ fn the_last_windows_stay() {
     for number in 1..=4 {
         target.run();
         trigger(&bench, &target, "");
-        let is_there = || windows(&bench).iter().any(|it| it.ends_with(&format!("{number}.bin")));
+        let is_there =
+            || windows(&bench).iter().any(|window| window.ends_with(&format!("{number}.bin")));
         wait_until("the window is written", is_there);
     }
     let said = attach.stop();
     assert!(said.contains("; 4 windows in flight"), "{said}");
     let numbers = windows(&bench);
-    let numbers: Vec<&str> = numbers.iter().filter_map(|it| it.split('.').nth_back(1)).collect();
+    let numbers: Vec<&str> =
+        numbers.iter().filter_map(|number| number.split('.').nth_back(1)).collect();
     assert_eq!(numbers, ["000003", "000004"]);
 }
 
@@ -246,9 +253,9 @@ fn lost_frames_trigger() {
     attach.stop();
     let (info, account, _) = check(&bench, &window);
     assert!(account.lost > 0);
-    let it = &info["triggers"][0];
-    assert_eq!(it["why"], "gap");
-    assert!(it["note"].as_str().unwrap().ends_with(" frames lost"), "{it}");
+    let value = &info["triggers"][0];
+    assert_eq!(value["why"], "gap");
+    assert!(value["note"].as_str().unwrap().ends_with(" frames lost"), "{value}");
     assert_eq!(windows(&bench), [window], "others came within the cooldown");
 }
 
@@ -287,8 +294,8 @@ int main(void) {
     let window = wait_for(&bench, 1).remove(0);
     attach.stop();
     let info = bench.info(&window);
-    let it = &info["triggers"][0];
-    assert_eq!((&it["why"], &it["expression"]), (&"counter".into(), &args[1].into()));
+    let value = &info["triggers"][0];
+    assert_eq!((&value["why"], &value["expression"]), (&"counter".into(), &args[1].into()));
     assert_eq!(info["buffers"][0]["counters"][0]["value"], 3);
     assert_eq!(info["buffers"][0]["counters"][1]["value"], 20);
 }
@@ -410,9 +417,9 @@ fn several_processes_are_one_recorder() {
     for window in windows(&bench) {
         let info = bench.info(&window);
         assert_eq!((&info["complete"], &info["mismatches"]), (&true.into(), &0.into()));
-        for it in info["triggers"].as_array().unwrap() {
-            assert_eq!(it["why"], "exit");
-            pids.insert(it["note"].to_string());
+        for value in info["triggers"].as_array().unwrap() {
+            assert_eq!(value["why"], "exit");
+            pids.insert(value["note"].to_string());
         }
     }
     for pid in [pid, child] {
@@ -430,7 +437,7 @@ fn a_storm_of_triggers_hides_no_trigger_by_hand() {
     let args = ["--flight", "1s", "--before", "100ms", "-o", "flight", "--on", "thread = 0"];
     let attach = bench.attach(&target, &args);
     let written_by = |window: &String| bench.info(window)["triggers"].as_array().unwrap().clone();
-    let is_asked_for = |it: &Value| it["note"] == "the storm, by hand";
+    let is_asked_for = |value: &Value| value["note"] == "the storm, by hand";
     let (mut written, mut asked, mut looked_at) = (0, false, 0);
     let begun = Instant::now();
     let found = loop {
@@ -441,7 +448,7 @@ fn a_storm_of_triggers_hides_no_trigger_by_hand() {
             asked = true;
         }
         let there = windows(&bench);
-        let new = there[looked_at..].iter().find(|it| written_by(it).iter().any(is_asked_for));
+        let new = there[looked_at..].iter().find(|text| written_by(text).iter().any(is_asked_for));
         if let Some(window) = new {
             break window.clone();
         }
@@ -453,7 +460,7 @@ fn a_storm_of_triggers_hides_no_trigger_by_hand() {
     for window in windows(&bench) {
         let (info, _, beats) = check(&bench, &window);
         let listed = written_by(&window);
-        let hand = listed.iter().filter(|it| is_asked_for(it)).count() as u64;
+        let hand = listed.iter().filter(|value| is_asked_for(value)).count() as u64;
         let more = info["triggers_not_listed"].as_u64().unwrap_or(0);
         let all = listed.len() as u64 + more;
         by_hand += hand;
@@ -462,11 +469,12 @@ fn a_storm_of_triggers_hides_no_trigger_by_hand() {
         let is_written = |line: &&str| line.contains(&window) && line.contains(" frames of ");
         let line = said.lines().find(is_written).unwrap();
         // A single trigger is not counted in the text.
-        let told = line.split_once(" triggers").map_or("1", |it| it.0.rsplit(' ').next().unwrap());
+        let told =
+            line.split_once(" triggers").map_or("1", |entry| entry.0.rsplit(' ').next().unwrap());
         assert_eq!(told.replace(',', "").parse::<u64>().ok(), Some(all), "{line}");
         let text = bench.ppt(&["info", &window]).stdout;
         let shown =
-            (0..).zip(&listed).filter(|(at, it)| *at < 10 || is_asked_for(it)).count() as u64;
+            (0..).zip(&listed).filter(|(at, value)| *at < 10 || is_asked_for(value)).count() as u64;
         let and_more = format!("          and {} more triggers\n", all - shown);
         assert_eq!(text.contains(&and_more), all > shown, "{text}");
         assert_eq!(text.contains("the storm, by hand"), window == found, "{text}");

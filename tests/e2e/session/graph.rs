@@ -53,19 +53,19 @@ fn what_waits_in_a_queue_is_found_there() {
     assert_eq!((&ways["ambiguous"], &ways["no_route"]), (&0.into(), &Value::Null));
     let all = ways["latency"]["mean"].as_f64().unwrap() * shown as f64;
     let sum = |of: &str| -> f64 {
-        ways[of].as_array().unwrap().iter().map(|it| it["time"].as_f64().unwrap()).sum()
+        ways[of].as_array().unwrap().iter().map(|value| value["time"].as_f64().unwrap()).sum()
     };
     for of in ["parts", "stages"] {
         assert!((sum(of) - all).abs() < 1e-6 * all, "{of}: {} of {all}", sum(of));
     }
     let stages = ways["stages"].as_array().unwrap();
-    let of = |name: &str| stages.iter().find(|it| it["stage"] == name).unwrap();
+    let of = |name: &str| stages.iter().find(|stage| stage["stage"] == name).unwrap();
     assert_eq!(of("queued -> taken")["place"], "queue");
     assert_eq!(of("taken -> shown")["place"], "thread");
     let slowest = ways["slowest"].as_array().unwrap();
     for way in slowest {
         let hops = way["hops"].as_array().unwrap();
-        let sum: i64 = hops.iter().map(|it| it["ns"].as_i64().unwrap()).sum();
+        let sum: i64 = hops.iter().map(|hop| hop["ns"].as_i64().unwrap()).sum();
         assert_eq!(sum, way["latency"].as_i64().unwrap());
     }
 }

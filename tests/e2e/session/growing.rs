@@ -49,7 +49,7 @@ fn by_segment(info: &Value) -> Vec<(u64, u64, u64)> {
     let mut segments: Vec<(String, (u64, u64, u64))> = Vec::new();
     for ring in info["buffers"][0]["rings"].as_array().unwrap() {
         let name = ring["segment"].as_str().unwrap();
-        let at = segments.iter().position(|it| it.0 == name).unwrap_or_else(|| {
+        let at = segments.iter().position(|segment| segment.0 == name).unwrap_or_else(|| {
             segments.push((name.to_owned(), (0, 0, 0)));
             segments.len() - 1
         });
@@ -58,13 +58,13 @@ fn by_segment(info: &Value) -> Vec<(u64, u64, u64)> {
         sum.1 += ring["lost"].as_u64().unwrap();
         sum.2 += 1;
     }
-    segments.into_iter().map(|it| it.1).collect()
+    segments.into_iter().map(|segment| segment.1).collect()
 }
 
 /// Checks that each frame is complete and unique.
 fn whole(bench: &Bench, capture: &str, account: Account) -> Vec<Beat> {
     let beats = frames(bench, capture);
-    let names: HashSet<_> = beats.iter().map(|it| (it.thread, it.n)).collect();
+    let names: HashSet<_> = beats.iter().map(|beat| (beat.thread, beat.n)).collect();
     assert_eq!((beats.len(), names.len() as u64), (names.len(), account.captured));
     beats
 }
@@ -279,7 +279,7 @@ fn killed_while_rings_grow(kind: Kind) {
         command.args([&THREADS.to_string(), "0"]);
         let mut target = Target::start(command);
         target.say("start");
-        let names = ["a", "b", "c"].map(|it| format!("{number:03}{it}.bin"));
+        let names = ["a", "b", "c"].map(|text| format!("{number:03}{text}.bin"));
         let auto = &["--slots", "auto", "--memory", "16M"][..];
         let then = if number % 2 == 0 { auto } else { &["--slots", "64"] };
         for (capture, args) in names.iter().zip([auto, then]) {
@@ -288,10 +288,7 @@ fn killed_while_rings_grow(kind: Kind) {
             if args == auto && *capture == names[0] {
                 attach.stderr.wait_for("ppt: rings of flood grew from ");
             }
-            match capture == &names[0] || number % 3 == 0 {
-                true => attach.kill(),
-                false => _ = attach.stop(),
-            }
+            if capture == &names[0] || number % 3 == 0 { attach.kill() } else { _ = attach.stop() }
         }
         target.say("stop");
         target.written();

@@ -25,7 +25,7 @@ pub fn with_tracefs(bench: &Bench) -> Option<Command> {
     let mount = "mount -t tracefs nodev /sys/kernel/tracing";
     let works = || {
         let tried = Command::new("unshare").args(["-m", "sh", "-c", mount]).output();
-        tried.is_ok_and(|it| it.status.success())
+        tried.is_ok_and(|tried| tried.status.success())
     };
     if !is_root() || !available("unshare") || !works() {
         eprintln!("skipped: this kernel mounts no tracefs for us");
@@ -38,7 +38,7 @@ pub fn with_tracefs(bench: &Bench) -> Option<Command> {
 
 /// The report of a thread.
 #[derive(Debug)]
-struct Thread {
+struct TargetThread {
     name: String,
     tid: i64,
     /// The first reading was between the first two of these times, the second one between the
@@ -54,12 +54,12 @@ const THREADS: usize = 7;
 /// Number of sleeps or turns of each thread.
 const ROUNDS: usize = 200;
 
-fn threads(lines: &Lines) -> Vec<Thread> {
+fn threads(lines: &Lines) -> Vec<TargetThread> {
     let thread = |_| {
         let line = lines.wait_for("thread ");
         let words: Vec<&str> = line.split(' ').collect();
-        let numbers: Vec<i64> = words[1..].iter().map(|it| it.parse().unwrap()).collect();
-        Thread {
+        let numbers: Vec<i64> = words[1..].iter().map(|text| text.parse().unwrap()).collect();
+        TargetThread {
             name: words[0].into(),
             tid: numbers[0],
             times: numbers[1..5].try_into().unwrap(),
@@ -73,15 +73,19 @@ fn threads(lines: &Lines) -> Vec<Thread> {
 }
 
 /// The rows of one kind of frame.
-struct Rows(Table);
+struct KernelRows(Table);
 
-impl Rows {
+impl KernelRows {
     fn of(bench: &Bench, capture: &str, frame: &str) -> Self {
         Self(bench.table(capture, &["-b", "kernel", "--frame", frame]))
     }
 
     /// Times of the rows of a thread that satisfy a condition.
-    fn times(&self, thread: &Thread, is: impl Fn(&dyn Fn(&str) -> String) -> bool) -> Vec<i64> {
+    fn times(
+        &self,
+        thread: &TargetThread,
+        is: impl Fn(&dyn Fn(&str) -> String) -> bool,
+    ) -> Vec<i64> {
         let (thread_at, at) = (self.0.column("thread"), self.0.column("at"));
         let of = self.0.rows.iter().filter(|row| row[thread_at] == thread.tid.to_string());
         let such = of.filter(|row| is(&|name| row[self.0.column(name)].clone()));
@@ -92,14 +96,14 @@ impl Rows {
     #[track_caller]
     fn check(
         &self,
-        thread: &Thread,
+        thread: &TargetThread,
         what: &str,
         said: usize,
         is: impl Fn(&dyn Fn(&str) -> String) -> bool,
     ) {
         let times = self.times(thread, is);
         let within =
-            |from: i64, to: i64| times.iter().filter(|it| (from..=to).contains(it)).count();
+            |from: i64, to: i64| times.iter().filter(|time| (from..=to).contains(time)).count();
         let [first, first_latest, last, last_latest] = thread.times;
         let (least, most) = (within(first_latest, last), within(first, last_latest));
         assert!(
@@ -112,18 +116,19 @@ impl Rows {
 
 /// Checks that the capture has everything that the kernel counted for each thread, and nothing
 /// else.
-fn check_switches(bench: &Bench, capture: &str, threads: &[Thread]) {
+fn check_switches(bench: &Bench, capture: &str, threads: &[TargetThread]) {
     let (ins, outs) =
-        (Rows::of(bench, capture, "switch_in"), Rows::of(bench, capture, "switch_out"));
+        (KernelRows::of(bench, capture, "switch_in"), KernelRows::of(bench, capture, "switch_out"));
     for thread in threads {
         outs.check(thread, "waits", thread.voluntary, |row| row("preempted") == "0");
         outs.check(thread, "preemptions", thread.involuntary, |row| row("preempted") == "1");
         ins.check(thread, "switches in", thread.voluntary + thread.involuntary, |_| true);
         // In and out alternate.
-        let mut all: Vec<_> = ins.times(thread, |_| true).into_iter().map(|it| (it, 1)).collect();
-        all.extend(outs.times(thread, |_| true).into_iter().map(|it| (it, -1)));
+        let mut all: Vec<_> =
+            ins.times(thread, |_| true).into_iter().map(|time| (time, 1)).collect();
+        all.extend(outs.times(thread, |_| true).into_iter().map(|time| (time, -1)));
         all.sort_unstable();
-        let turns = all.windows(2).all(|it| it[0].1 != it[1].1);
+        let turns = all.windows(2).all(|window| window[0].1 != window[1].1);
         assert!(turns, "{}: {all:?}", thread.name);
     }
 }
@@ -142,8 +147,8 @@ impl Missing {
     fn of(bench: &Bench, capture: &str) -> Self {
         let table = bench.table(capture, &["-b", "kernel"]);
         let [frame, thread, at, preempted] =
-            ["frame", "thread", "at", "preempted"].map(|it| table.column(it));
-        let begun = table.rows.iter().find(|it| it[frame] == "watched").map(|it| &it[at]);
+            ["frame", "thread", "at", "preempted"].map(|text| table.column(text));
+        let begun = table.rows.iter().find(|row| row[frame] == "watched").map(|row| &row[at]);
         let begun: i64 = begun.expect("a thread was there").parse().unwrap();
         let mut missing = Self::default();
         let (mut waits, mut woken, mut followed) = (HashSet::new(), HashSet::new(), HashSet::new());
@@ -176,7 +181,7 @@ impl Missing {
         missing
     }
 
-    fn wakeups(&self, thread: &Thread) -> usize {
+    fn wakeups(&self, thread: &TargetThread) -> usize {
         self.wakeups.get(&thread.tid.to_string()).copied().unwrap_or(0)
     }
 
@@ -188,17 +193,20 @@ impl Missing {
     }
 }
 
-fn check_wakeups(bench: &Bench, capture: &str, threads: &[Thread], account: Account) {
+fn check_wakeups(bench: &Bench, capture: &str, threads: &[TargetThread], account: Account) {
     let missing = Missing::of(bench, capture);
     missing.check(account);
     let (wakeups, successors) =
-        (Rows::of(bench, capture, "wakeup"), Rows::of(bench, capture, "successor"));
-    let named = |name: &str| threads.iter().find(|it| it.name == name).unwrap();
+        (KernelRows::of(bench, capture, "wakeup"), KernelRows::of(bench, capture, "successor"));
+    let named = |name: &str| threads.iter().find(|thread| thread.name == name).unwrap();
     for (one, other) in [("futex0", "futex1"), ("pipe0", "pipe1")] {
-        for (thread, waker) in [(one, other), (other, one)].map(|it| (named(it.0), named(it.1))) {
+        for (thread, waker) in
+            [(one, other), (other, one)].map(|entry| (named(entry.0), named(entry.1)))
+        {
             let [_, from, to, _] = thread.times;
-            let within =
-                |times: Vec<i64>| times.into_iter().filter(|it| (from..=to).contains(it)).count();
+            let within = |times: Vec<i64>| {
+                times.into_iter().filter(|time| (from..=to).contains(time)).count()
+            };
             let by_it = within(wakeups.times(thread, |row| row("waker") == waker.tid.to_string()));
             // The first may have waited for the main thread.
             assert!(
@@ -233,15 +241,17 @@ fn check_wakeups(bench: &Bench, capture: &str, threads: &[Thread], account: Acco
         gave_way += to_other;
     }
     assert!(gave_way > 0, "neither of two threads on one CPU ever gave way to the other");
-    let known = |it: &&Thread| !missing.successors.contains_key(&it.tid.to_string());
+    let known = |thread: &&TargetThread| !missing.successors.contains_key(&thread.tid.to_string());
     for thread in threads.iter().filter(known) {
         successors.check(thread, "preempted", thread.involuntary, |row| row("state") == "RUNNABLE");
     }
 }
 
-fn check_calls(bench: &Bench, capture: &str, threads: &[Thread]) {
-    let (enters, exits) =
-        (Rows::of(bench, capture, "syscall_enter"), Rows::of(bench, capture, "syscall_exit"));
+fn check_calls(bench: &Bench, capture: &str, threads: &[TargetThread]) {
+    let (enters, exits) = (
+        KernelRows::of(bench, capture, "syscall_enter"),
+        KernelRows::of(bench, capture, "syscall_exit"),
+    );
     for thread in threads {
         let (call, result) = match thread.name.as_str() {
             "sleeper" => ("getppid", std::process::id().to_string()),
@@ -275,14 +285,14 @@ fn switches_wakeups_calls_and_faults_are_those_that_the_kernel_counted() {
     check_switches(&bench, "out.bin", &threads);
     check_wakeups(&bench, "out.bin", &threads, account);
     check_calls(&bench, "out.bin", &threads);
-    let faults = Rows::of(&bench, "out.bin", "page_fault");
-    let sleeper = threads.iter().find(|it| it.name == "sleeper").unwrap();
+    let faults = KernelRows::of(&bench, "out.bin", "page_fault");
+    let sleeper = threads.iter().find(|thread| thread.name == "sleeper").unwrap();
     assert!(sleeper.minor >= 300, "{sleeper:?}");
     faults.check(sleeper, "faults", sleeper.minor, |row| row("kind") == "MINOR");
     // Two existed, six started, and all but the main thread ended.
     for (frame, count) in [("watched", 2), ("thread_start", 6), ("thread_end", 7), ("watch_end", 1)]
     {
-        assert_eq!(Rows::of(&bench, "out.bin", frame).0.rows.len(), count, "{frame}");
+        assert_eq!(KernelRows::of(&bench, "out.bin", frame).0.rows.len(), count, "{frame}");
     }
     let all = bench.table("out.bin", &["-b", "kernel"]).numbers("at");
     assert!(all[2..].is_sorted(), "in the order of time, behind those that say from when on");
@@ -353,8 +363,8 @@ fn threads_whose_numbers_are_suddenly_smaller() {
     check_switches(&bench, "out.bin", &threads);
     let missing = Missing::of(&bench, "out.bin");
     missing.check(account);
-    let wakeups = Rows::of(&bench, "out.bin", "wakeup");
-    for young in threads.iter().filter(|it| it.name != "sleeper") {
+    let wakeups = KernelRows::of(&bench, "out.bin", "wakeup");
+    for young in threads.iter().filter(|thread| thread.name != "sleeper") {
         assert_eq!(wakeups.times(young, |_| true).len(), 0, "{young:?}");
         assert!(missing.wakeups(young) >= young.voluntary, "{young:?}: {missing:?}");
     }
@@ -377,7 +387,7 @@ fn a_command_that_ppt_starts_is_known_from_the_beginning() {
     check_wakeups(&bench, "out.bin", &threads, account);
     // The sleeper is created by the program's own code, after ppt attached.
     for (frame, count) in [("watched", 1), ("thread_start", 7), ("thread_end", 8)] {
-        assert_eq!(Rows::of(&bench, "out.bin", frame).0.rows.len(), count, "{frame}");
+        assert_eq!(KernelRows::of(&bench, "out.bin", frame).0.rows.len(), count, "{frame}");
     }
 }
 
@@ -404,17 +414,18 @@ fn what_the_kernel_lost_is_counted() {
     let info = bench.info("out.bin");
     let account = Account::of(&info);
     let kernel = info["buffers"].as_array().unwrap();
-    let overrun: u64 = kernel.iter().map(|it| it["lost_by"]["overrun"].as_u64().unwrap()).sum();
+    let overrun: u64 =
+        kernel.iter().map(|value| value["lost_by"]["overrun"].as_u64().unwrap()).sum();
     assert!(overrun > 0 && account.lost == overrun && account.dropped == 0, "{info}");
     let calls = |frame| {
-        let calls = Rows::of(&bench, "out.bin", frame).0;
-        calls.cells("call").into_iter().filter(|it| *it == "getpgid").count()
+        let calls = KernelRows::of(&bench, "out.bin", frame).0;
+        calls.cells("call").into_iter().filter(|cell| *cell == "getpgid").count()
     };
     let seen = (calls("syscall_enter") + calls("syscall_exit")) as u64;
     // The capture states since when records are missing, and how many: later ones were lost after
     // that.
-    let lost = Rows::of(&bench, "out.bin", "lost").0;
-    let [since, at, count] = ["since", "at", "count"].map(|it| lost.numbers(it));
+    let lost = KernelRows::of(&bench, "out.bin", "lost").0;
+    let [since, at, count] = ["since", "at", "count"].map(|text| lost.numbers(text));
     let named: i64 = count.iter().sum();
     assert!(named > 0 && named as u64 <= account.lost, "{named} of {account:?}");
     assert!(since.iter().zip(&at).all(|(since, at)| since <= at), "{since:?} {at:?}");
@@ -439,15 +450,16 @@ fn a_series_of_files_has_every_frame_once() {
     }
     attach.stop();
     target.finish();
-    let names = bench.names("").into_iter().filter(|it| it.ends_with(".bin"));
+    let names = bench.names("").into_iter().filter(|name| name.ends_with(".bin"));
     let names: Vec<_> = names.collect();
     assert!(names.len() > 2, "{names:?}");
     let mut found = 0;
     for name in &names {
         found += Account::of(&bench.info(name)).lost;
         for frame in ["syscall_enter", "syscall_exit"] {
-            let rows = Rows::of(&bench, name, frame).0;
-            found += rows.cells("call").into_iter().filter(|it| *it == "getpgid").count() as u64;
+            let rows = KernelRows::of(&bench, name, frame).0;
+            found +=
+                rows.cells("call").into_iter().filter(|cell| *cell == "getpgid").count() as u64;
         }
     }
     // Such a flood may overload a busy machine, and the lost records may include a few others.
@@ -482,7 +494,7 @@ fn without_rights_the_rest_is_captured() {
     assert!(said.contains("ppt cannot capture system calls: "), "{said}");
     assert!(said.contains("ppt cannot capture wake-ups and successors: "), "{said}");
     target.finish();
-    let table = |frame| Rows::of(&bench, "ours/out.bin", frame).0.rows.len();
+    let table = |frame| KernelRows::of(&bench, "ours/out.bin", frame).0.rows.len();
     assert!(table("switch_in") > 0 && table("switch_out") > 0);
     assert_eq!((table("wakeup"), table("syscall_enter")), (0, 0));
     let own = bench.table("ours/out.bin", &["-b", "steady"]).rows.len();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::fixtures::flood;
 use crate::fixtures::steady::{self, is_root, page};
-use crate::fixtures::stepped::{self, Outcome, end};
+use crate::fixtures::stepped::{self, SteppedOutcome, end};
 use crate::fixtures::support::{
     Account, Bench, Kind, Target, of_both_kinds, ppt, record, rounds, segments_of, wait_until,
 };
@@ -16,7 +16,7 @@ use crate::fixtures::support::{
 const NEVER: usize = usize::MAX;
 
 /// A `ppt attach` with an accident.
-fn attach(bench: &Bench, pid: u32, at: usize, accident: impl FnOnce(u32)) -> Outcome {
+fn attach(bench: &Bench, pid: u32, at: usize, accident: impl FnOnce(u32)) -> SteppedOutcome {
     let _ = fs::remove_file(bench.path("killed.bin"));
     let mut command = bench.command(ppt());
     command.args(["attach", &pid.to_string(), "-v", "-o", "killed.bin", "--slots", "1024"]);
@@ -27,18 +27,18 @@ fn attach(bench: &Bench, pid: u32, at: usize, accident: impl FnOnce(u32)) -> Out
 /// The system calls to try, of an attach and detach with `calls` calls: about sixty; all of them in
 /// the long form.
 fn tried(calls: usize) -> impl Iterator<Item = usize> {
-    let few = [7, 11, 13, 17, 23].into_iter().find(|it| calls / it <= 60).unwrap_or(29);
+    let few = [7, 11, 13, 17, 23].into_iter().find(|index| calls / index <= 60).unwrap_or(29);
     (1..calls).step_by(rounds(few, 1))
 }
 
 /// Half as many, and every one of the write into the target.
-fn tried_at_the_poke(whole: &Outcome) -> impl Iterator<Item = usize> {
+fn tried_at_the_poke(whole: &SteppedOutcome) -> impl Iterator<Item = usize> {
     tried(whole.calls).step_by(2).chain(whole.held - 5..whole.held + 25)
 }
 
 /// Checks that everything on disk is readable, and that no frame is torn or duplicated.
-fn captured(bench: &Bench, killed: &Outcome) -> u64 {
-    let begun = fs::metadata(bench.path("killed.bin")).is_ok_and(|it| it.len() > 0);
+fn captured(bench: &Bench, killed: &SteppedOutcome) -> u64 {
+    let begun = fs::metadata(bench.path("killed.bin")).is_ok_and(|metadata| metadata.len() > 0);
     if !begun {
         return 0;
     }
@@ -65,7 +65,7 @@ fn runs_on(target: &Target) {
     for task in fs::read_dir(format!("/proc/{}/task", target.pid())).unwrap() {
         let status = fs::read_to_string(task.unwrap().path().join("status")).unwrap();
         let value =
-            |name: &str| status.lines().find_map(|it| it.strip_prefix(name)).unwrap().trim();
+            |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
         assert!(!value("State:").starts_with(['T', 't']), "{}", value("State:"));
         assert_eq!(value("TracerPid:"), "0");
     }
@@ -130,7 +130,7 @@ fn the_agent_between_any_two_system_calls(kind: Kind) {
 }
 
 /// A burst that does not fit into the rings, as soon as `ppt` is attached.
-fn grow(bench: &Bench, target: &mut Target, at: usize) -> Outcome {
+fn grow(bench: &Bench, target: &mut Target, at: usize) -> SteppedOutcome {
     let _ = fs::remove_file(bench.path("killed.bin"));
     let pid = target.pid().to_string();
     let mut command = bench.command(ppt());
@@ -234,7 +234,7 @@ struct Sum {
 impl Sum {
     /// Adds a session whose target wrote and then ended. A segment that the target made in its last
     /// moments (memfd) may be gone with it, which is reported.
-    fn take(&mut self, bench: &Bench, outcome: &Outcome) {
+    fn take(&mut self, bench: &Bench, outcome: &SteppedOutcome) {
         let counted = steady::counted(bench);
         assert_eq!(counted.start(), counted.end(), "no frame was cut off");
         let gone = outcome.said.contains("ended before its segment was fetched");
@@ -314,8 +314,8 @@ fn the_target_executes_another_program_at_any_system_call(kind: Kind) {
 /// Whether a `ppt` has looked up a process by its pid: from then on it refers to that process.
 fn has_looked(ppt: u32) -> bool {
     let links = fs::read_dir(format!("/proc/{ppt}/fd")).unwrap().flatten();
-    let mut links = links.filter_map(|it| fs::read_link(it.path()).ok());
-    links.any(|it| it.to_string_lossy().contains("pidfd"))
+    let mut links = links.filter_map(|link| fs::read_link(link.path()).ok());
+    links.any(|link| link.to_string_lossy().contains("pidfd"))
 }
 
 /// Whether `ppt` traces a process, or its zombie.

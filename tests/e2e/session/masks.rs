@@ -63,7 +63,7 @@ pub(super) fn attach(bench: &Bench, target: &Target, args: &[&str]) -> Attach {
 pub(super) fn run(target: &mut Target) -> [u64; 7] {
     target.say(&ROUNDS.to_string());
     let said = target.stdout.wait_for("ran ");
-    let counts: Vec<u64> = said.split(' ').map(|it| it.parse().unwrap()).collect();
+    let counts: Vec<u64> = said.split(' ').map(|piece| piece.parse().unwrap()).collect();
     counts.try_into().unwrap()
 }
 
@@ -76,7 +76,7 @@ fn captured(bench: &Bench, capture: &str) -> [u64; 7] {
     let buffer = &info["buffers"][0];
     let of = |list: &str, name: &str, key: &str| {
         let all = buffer[list].as_array().unwrap();
-        all.iter().find(|it| it["name"] == name).unwrap()[key].as_u64().unwrap()
+        all.iter().find(|value| value["name"] == name).unwrap()[key].as_u64().unwrap()
     };
     NAMES.map(|name| match name {
         "bytes" => of("counters", name, "value"),
@@ -164,7 +164,7 @@ fn check(bench: &Bench, mut target: Target, ran: [bool; 7]) {
 /// The numbers of a frame's rows, by segment and ring.
 fn numbers(bench: &Bench, capture: &str, frame: &str) -> BTreeMap<(String, u64), Vec<u64>> {
     let table = bench.table(capture, &["--frame", frame]);
-    let segment = table.columns.iter().position(|it| it == "segment");
+    let segment = table.columns.iter().position(|column| column == "segment");
     let mut numbers: BTreeMap<(String, u64), Vec<u64>> = BTreeMap::new();
     for row in &table.rows {
         let of = segment.map_or(String::new(), |at| row[at].clone());
@@ -180,22 +180,25 @@ type Off = Vec<(u64, u64)>;
 /// which a frame is off.
 pub(super) fn masks_hold(bench: &Bench, capture: &str, info: &Value) -> usize {
     let mut off: BTreeMap<(String, String, u64), Off> = BTreeMap::new();
-    let segments: std::collections::BTreeSet<_> =
-        info["masks"].as_array().unwrap().iter().map(|it| it["segment"].to_string()).collect();
-    for it in info["masks"].as_array().unwrap() {
-        let text = |key: &str| it[key].as_str().unwrap().to_owned();
-        for ring in it["rings"].as_array().unwrap() {
+    let segments: std::collections::BTreeSet<_> = info["masks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|value| value["segment"].to_string())
+        .collect();
+    for x in info["masks"].as_array().unwrap() {
+        let text = |key: &str| x[key].as_str().unwrap().to_owned();
+        for ring in x["rings"].as_array().unwrap() {
             let number = |key: &str| ring[key].as_u64().unwrap();
             let segment = if segments.len() > 1 { text("segment") } else { String::new() };
             let of = off.entry((text("name"), segment, number("ring"))).or_default();
-            match it["enabled"].as_bool().unwrap() {
-                false => of.push((number("first_seq"), u64::MAX)),
-                true => {
-                    // Rings that were claimed later are not affected.
-                    if let Some(last) = of.last_mut() {
-                        last.1 = last.1.min(number("first_seq"));
-                    }
+            if x["enabled"].as_bool().unwrap() {
+                // Rings that were claimed later are not affected.
+                if let Some(last) = of.last_mut() {
+                    last.1 = last.1.min(number("first_seq"));
                 }
+            } else {
+                of.push((number("first_seq"), u64::MAX));
             }
         }
     }
@@ -205,8 +208,8 @@ pub(super) fn masks_hold(bench: &Bench, capture: &str, info: &Value) -> usize {
             let of = off.get(&((*frame).to_owned(), segment, ring));
             for &(from, to) in of.into_iter().flatten() {
                 stretches += 1;
-                let first = numbers.partition_point(|&it| it < from);
-                let wrong = numbers.get(first).filter(|&&it| it < to);
+                let first = numbers.partition_point(|&number| number < from);
+                let wrong = numbers.get(first).filter(|&&number| number < to);
                 assert_eq!(wrong, None, "{frame} in ring {ring} is off from {from} to {to}");
             }
         }
@@ -308,7 +311,7 @@ fn a_killed_session_does_not_blind_the_next(kind: Kind) {
     session.stop();
     for frame in &NAMES[..5] {
         let rows = bench.table("released.bin", &["--frame", frame]).rows.len() as u64;
-        let at = NAMES.iter().position(|it| it == frame).unwrap();
+        let at = NAMES.iter().position(|name| name == frame).unwrap();
         assert_eq!(rows, EACH[at] * ROUNDS, "{frame}");
     }
     // And back.
@@ -362,18 +365,20 @@ fn rings_that_grow_forget_nothing(kind: Kind) {
     let waits = &info["buffers"][0]["histograms"][0];
     let bytes = &info["buffers"][0]["counters"][0];
     assert_eq!((&waits["count"], &bytes["value"]), (&counts[6].into(), &0.into()));
-    let segments: std::collections::BTreeSet<_> =
-        info["masks"].as_array().unwrap().iter().map(|it| it["segment"].to_string()).collect();
+    let segments: std::collections::BTreeSet<_> = info["masks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|value| value["segment"].to_string())
+        .collect();
     assert!(segments.len() > 1, "each segment says what is off: {segments:?}");
     target.finish();
 }
 
 /// The socket of a session.
 pub(super) fn socket(bench: &Bench, session: &Attach) -> PathBuf {
-    let folder = match nix::unistd::geteuid().is_root() {
-        true => "/run/ppt".into(),
-        false => bench.path("ppt"),
-    };
+    let folder =
+        if nix::unistd::geteuid().is_root() { "/run/ppt".into() } else { bench.path("ppt") };
     let namespace = std::fs::metadata("/proc/self/ns/pid").unwrap().ino();
     folder.join(format!("{}-{namespace}", session.pid()))
 }
@@ -412,7 +417,7 @@ fn flips_under_threads(kind: Kind) {
     }
     target.say("stop");
     let said = target.stdout.wait_for("ran ");
-    let counts: Vec<u64> = said.split(' ').map(|it| it.parse().unwrap()).collect();
+    let counts: Vec<u64> = said.split(' ').map(|piece| piece.parse().unwrap()).collect();
     session.stop();
     target.finish();
     let info = bench.info("out.bin");
@@ -495,7 +500,7 @@ fn every_file_says_what_is_off() {
     let mut ran = [0; 7];
     let files = || {
         let names = bench.names(".").into_iter();
-        names.filter(|it| it.starts_with("out.") && it.ends_with(".bin")).collect::<Vec<_>>()
+        names.filter(|name| name.starts_with("out.") && name.ends_with(".bin")).collect::<Vec<_>>()
     };
     // A file with content reaches its time limit after a second.
     for count in 1..=3 {
@@ -609,7 +614,7 @@ fn a_program_of_abi_1_writes_what_is_wanted() {
             target.written();
         };
         let count = |capture: &str| {
-            ["all", "tick"].map(|it| bench.table(capture, &["--frame", it]).rows.len())
+            ["all", "tick"].map(|text| bench.table(capture, &["--frame", text]).rows.len())
         };
         // Frames that it writes before ppt has fetched its segment are not known to be off.
         let session = attach(&bench, &target, &[]);

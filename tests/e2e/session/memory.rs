@@ -43,7 +43,8 @@ fn resident(pid: u32) -> u64 {
 fn size_of_segment(maker: u32) -> u64 {
     let table = fs::read_to_string("/proc/sysvipc/shm").unwrap();
     let of = |line: &str| {
-        let words: Vec<u64> = line.split_whitespace().map(|it| it.parse().unwrap_or(0)).collect();
+        let words: Vec<u64> =
+            line.split_whitespace().map(|word| word.parse().unwrap_or(0)).collect();
         (words[4] == u64::from(maker)).then_some(words[3])
     };
     table.lines().skip(1).filter_map(of).sum()

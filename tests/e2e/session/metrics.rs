@@ -36,7 +36,7 @@ pub fn run(target: &mut Target) -> Value {
 /// A scrape in which all these frames are accounted for.
 fn settled(served: &Served, written: u64) -> Scrape {
     let what = format!("{written} frames are accounted for");
-    served.scrape_until(&what, |it| it.count("ppt_frames_written_total", &[]) == written)
+    served.scrape_until(&what, |scrape| scrape.count("ppt_frames_written_total", &[]) == written)
 }
 
 /// The account by metrics is that of the captures.
@@ -45,12 +45,13 @@ fn check_account(bench: &Bench, names: &[String], last: &Scrape) {
     let infos: Vec<Value> = names.iter().map(|name| bench.info(name)).collect();
     let buffers = || infos.iter().flat_map(|info| info["buffers"].as_array().unwrap());
     let number = |value: &Value| value.as_u64().unwrap();
-    let sum = |list: &str, key: &str| buffers().map(|it| number(&it[list][key])).sum::<u64>();
+    let sum =
+        |list: &str, key: &str| buffers().map(|buffer| number(&buffer[list][key])).sum::<u64>();
     for cause in ["overrun", "disk", "corrupt"] {
         let lost = last.count("ppt_frames_lost_total", &[("cause", cause)]);
         assert_eq!(lost, sum("lost_by", cause), "{cause}");
     }
-    let captured: u64 = buffers().map(|it| number(&it["frames"])).sum();
+    let captured: u64 = buffers().map(|buffer| number(&buffer["frames"])).sum();
     assert_eq!(last.count("ppt_frames_captured_total", &[]), captured);
 }
 
@@ -64,9 +65,10 @@ fn counters_and_histograms_are_those_of_the_capture_and_of_the_program(kind: Kin
     let own = run(&mut target);
     let of = |name: &str| own[name].as_u64().unwrap();
     settled(&served, of("frames"));
-    let observed = |it: &Scrape| it.count("ppt_sums_queue_bucket", &[("le", "+Inf")]);
-    let last = served.scrape_until("counters are read", |it| {
-        observed(it) == of("queue_count") && it.count("ppt_sums_ticks_total", &[]) == of("ticks")
+    let observed = |scrape: &Scrape| scrape.count("ppt_sums_queue_bucket", &[("le", "+Inf")]);
+    let last = served.scrape_until("counters are read", |scrape| {
+        observed(scrape) == of("queue_count")
+            && scrape.count("ppt_sums_ticks_total", &[]) == of("ticks")
     });
 
     assert_eq!(last.count("ppt_sums_bytes_total", &[]), of("bytes"));
@@ -80,7 +82,7 @@ fn counters_and_histograms_are_those_of_the_capture_and_of_the_program(kind: Kin
     assert_eq!(waits, of("wait_count"));
     // The sum may have wrapped around: then it is omitted.
     let sum = of("wait_sum").cast_signed();
-    let told: Vec<f64> = last.all("ppt_sums_wait_seconds_sum", &[]).map(|it| it.1).collect();
+    let told: Vec<f64> = last.all("ppt_sums_wait_seconds_sum", &[]).map(|entry| entry.1).collect();
     let expected: Vec<f64> = (sum >= 0).then_some(sum as f64 / 1e9).into_iter().collect();
     assert_eq!(told, expected);
 
@@ -93,7 +95,7 @@ fn counters_and_histograms_are_those_of_the_capture_and_of_the_program(kind: Kin
     check_account(&bench, &["out.bin".into()], &last);
     let info = bench.info("out.bin");
     let histograms = info["buffers"][0]["histograms"].as_array().unwrap();
-    let queue = histograms.iter().find(|it| it["name"] == "queue").unwrap();
+    let queue = histograms.iter().find(|histogram| histogram["name"] == "queue").unwrap();
     assert_eq!(queue["count"], of("queue_count"));
     target.finish();
 }
@@ -108,9 +110,9 @@ fn rings_that_grow_keep_their_numbers(kind: Kind) {
     run(&mut target);
     let own = run(&mut target);
     let of = |name: &str| own[name].as_u64().unwrap();
-    let last = served.scrape_until("counters are read", |it| {
-        it.count("ppt_sums_queue_bucket", &[("le", "+Inf")]) == of("queue_count")
-            && it.count("ppt_sums_ticks_total", &[]) == of("ticks")
+    let last = served.scrape_until("counters are read", |scrape| {
+        scrape.count("ppt_sums_queue_bucket", &[("le", "+Inf")]) == of("queue_count")
+            && scrape.count("ppt_sums_ticks_total", &[]) == of("ticks")
     });
     assert_eq!(last.count("ppt_sums_bytes_total", &[]), of("bytes"));
     assert_eq!(last.count("ppt_sums_queue_sum", &[]), of("queue_sum"));
@@ -153,9 +155,9 @@ fn scrapes_without_a_pause_lose_nothing(kind: Kind) {
     target.say("stop");
     let written = target.written();
     // Unattended frames need no check: this is the first session, and it began late.
-    let last = served.scrape_until("nothing waits", |it| {
-        it.count("ppt_session_waiting_frames", &[]) == 0
-            && it.count("ppt_frames_written_total", &[]) == written
+    let last = served.scrape_until("nothing waits", |scrape| {
+        scrape.count("ppt_session_waiting_frames", &[]) == 0
+            && scrape.count("ppt_frames_written_total", &[]) == written
     });
     assert!(last.sum("ppt_ring_fill_peak_ratio", &[]) > 0.0);
     let drained = last.count("ppt_session_drained_frames_total", &[]);
@@ -285,22 +287,22 @@ fn a_program_that_ends_leaves_its_numbers() {
     use std::io::Write;
     first.write_all(b"go\n").unwrap();
     second.write_all(b"go\n").unwrap();
-    let values = |it: &Scrape| {
-        let all = it.all("ppt_sums_queue_bucket", &[("le", "+Inf")]);
-        let mut values: Vec<u64> = all.map(|it| it.1 as u64).collect();
+    let values = |scrape: &Scrape| {
+        let all = scrape.all("ppt_sums_queue_bucket", &[("le", "+Inf")]);
+        let mut values: Vec<u64> = all.map(|entry| entry.1 as u64).collect();
         values.sort_unstable();
         values
     };
-    let both = served.scrape_until("both have added", |it| values(it) == [1000, 1400]);
-    let attached = |it: &Scrape| it.count("ppt_buffer_attached", &[]);
+    let both = served.scrape_until("both have added", |scrape| values(scrape) == [1000, 1400]);
+    let attached = |scrape: &Scrape| scrape.count("ppt_buffer_attached", &[]);
     assert_eq!((attached(&both), both.count("ppt_session_processes", &[])), (2, 2));
     both.check_by_prometheus();
     drop(first);
-    let one = served.scrape_until("one has ended", |it| attached(it) == 1);
+    let one = served.scrape_until("one has ended", |scrape| attached(scrape) == 1);
     assert_eq!(one.all("ppt_buffer_attached", &[]).count(), 2);
     assert_eq!(one.count("ppt_session_processes", &[]), 1);
     second.write_all(b"go\n").unwrap();
-    served.scrape_until("the other goes on", |it| values(it) == [1000, 2800]);
+    served.scrape_until("the other goes on", |scrape| values(scrape) == [1000, 2800]);
     settled(&served, 1000 + 2800);
     drop(second);
     served.attach.ended(0);

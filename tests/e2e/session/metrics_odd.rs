@@ -42,11 +42,11 @@ fn a_hostile_name_is_a_label_and_nothing_else() {
     let mut target = bench.start("main", &[]);
     let served = Served::attach(&bench, &target, &[]);
     target.run();
-    let scrape = served.scrape_until("the frame is there", |it| {
-        it.all("ppt_frames_captured_total", &[]).any(|it| it.1 == 1.0)
+    let scrape = served.scrape_until("the frame is there", |scrape| {
+        scrape.all("ppt_frames_captured_total", &[]).any(|entry| entry.1 == 1.0)
     });
     let programs: Vec<&String> =
-        scrape.all("ppt_frames_captured_total", &[]).map(|it| &it.0["program"]).collect();
+        scrape.all("ppt_frames_captured_total", &[]).map(|entry| &entry.0["program"]).collect();
     assert_eq!(programs, ["a\"} 1\\n\\\\x1b[2J\u{fffd}"]);
     let is_shown = |char: char| char == '\n' || !char.is_control();
     assert!(scrape.text.chars().all(is_shown), "{:?}", scrape.text);
@@ -131,8 +131,8 @@ fn a_crowd_disturbs_neither_the_capture_nor_others() {
         let _ = stream.write_all(said.as_bytes());
     }
     let written = target.run();
-    let last = served.scrape_until("all frames are there", |it| {
-        it.count("ppt_frames_written_total", &[]) == written
+    let last = served.scrape_until("all frames are there", |scrape| {
+        scrape.count("ppt_frames_written_total", &[]) == written
     });
     let server = child_of(served.attach.pid());
     let memory = status(server, "VmHWM:").unwrap();
@@ -163,17 +163,18 @@ fn who_serves_may_do_nothing() {
         let server = child_of(served.attach.pid());
         let of = |field: &str| status(server, field).unwrap();
         assert_eq!(of("Name:"), "ppt-metrics");
-        let ids = [NOBODY; 4].map(|it| it.to_string()).join("\t");
+        let ids = [NOBODY; 4].map(|number| number.to_string()).join("\t");
         assert_eq!((of("Uid:"), of("Gid:")), (ids.clone(), ids));
         assert_eq!(of("Groups:"), NOBODY.to_string());
         assert_eq!((of("CapPrm:"), of("NoNewPrivs:")), ("0".repeat(16), "1".to_owned()));
         target.run();
-        match killed {
-            false => _ = served.attach.stop(),
-            true => served.attach.kill(),
+        if killed {
+            served.attach.kill();
+        } else {
+            _ = served.attach.stop();
         }
         wait_until("it has ended", || {
-            status(server, "State:").is_none_or(|it| it.starts_with('Z'))
+            status(server, "State:").is_none_or(|status| status.starts_with('Z'))
         });
     }
     target.finish();
@@ -195,8 +196,8 @@ fn ones_own_program_takes_no_rights_to_show() {
     served.attach.stderr.wait_for("attached:");
     target.say("burst 1000");
     let written = target.written();
-    served.scrape_until("all frames are there", |it| {
-        it.count("ppt_frames_captured_total", &[]) == written
+    served.scrape_until("all frames are there", |scrape| {
+        scrape.count("ppt_frames_captured_total", &[]) == written
     });
     served.attach.stop();
     target.finish();

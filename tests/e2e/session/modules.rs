@@ -25,7 +25,7 @@ fn say(target: &mut Target, what: &str) {
 /// A module of `ppt info --json` whose path has this suffix.
 fn module(info: &Value, name: &str) -> Option<Value> {
     let modules = info["modules"].as_array()?;
-    modules.iter().find(|it| it["path"].as_str().unwrap().ends_with(name)).cloned()
+    modules.iter().find(|module| module["path"].as_str().unwrap().ends_with(name)).cloned()
 }
 
 /// The build id of a file, according to binutils.
@@ -38,7 +38,7 @@ fn build_id(path: &Path) -> String {
 /// The executable mappings of a file, according to the kernel.
 fn of_kernel(target: &Target, name: &str) -> Vec<(String, String)> {
     let maps = std::fs::read_to_string(format!("/proc/{}/maps", target.pid())).unwrap();
-    let code = maps.lines().filter(|it| it.contains(" r-xp ") && it.ends_with(name));
+    let code = maps.lines().filter(|line| line.contains(" r-xp ") && line.ends_with(name));
     let range = |line: &str| {
         let (start, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
         (format!("{start:0>16}"), format!("{end:0>16}"))
@@ -110,7 +110,7 @@ fn names_of_files_are_escaped() {
     assert!(!told.contains('\u{1b}'), "{told}");
     let id = build_id(&bench.path(odd));
     let info = bench.info("out.bin");
-    let found = info["modules"].as_array().unwrap().iter().find(|it| it["build_id"] == *id);
+    let found = info["modules"].as_array().unwrap().iter().find(|value| value["build_id"] == *id);
     assert!(found.is_some(), "{info}");
     target.finish();
 }
@@ -121,13 +121,13 @@ fn every_file_has_the_modules() {
     let bench = built();
     let mut target = bench.start("calls", &[]);
     let session = bench.attach(&target, &["-o", "out.bin", "--rotate", "1s"]);
-    let files = || bench.names("").into_iter().filter(|it| it.starts_with("out.")).count();
+    let files = || bench.names("").into_iter().filter(|name| name.starts_with("out.")).count();
     wait_until("there are files", || {
         say(&mut target, "work");
         files() >= 3
     });
     session.stop();
-    for capture in bench.names("").into_iter().filter(|it| it.starts_with("out.")) {
+    for capture in bench.names("").into_iter().filter(|name| name.starts_with("out.")) {
         assert!(module(&bench.info(&capture), "/calls").is_some(), "{capture}");
     }
     std::fs::create_dir(bench.path("windows")).unwrap();

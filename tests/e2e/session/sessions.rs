@@ -123,9 +123,10 @@ fn a_hundred_sessions_of_eight_running_threads(kind: Kind) {
     let mut next = [1; 8];
     let mut early = None;
     let mut session = |target: &Target, capture: &str, agents: &mut Vec<u32>| {
-        let brief = match segment.is_empty() {
-            true => until_mapped(&bench, target, capture, 1, "64"),
-            false => brief(&bench, target, capture, "1ms", &["--slots", "64"]),
+        let brief = if segment.is_empty() {
+            until_mapped(&bench, target, capture, 1, "64")
+        } else {
+            brief(&bench, target, capture, "1ms", &["--slots", "64"])
         };
         agents.push(brief.agent);
         let (how, nonce) = brief.segment();
@@ -281,11 +282,11 @@ fn of_two_agents_that_start_together_one_wins(kind: Kind) {
     let races = rounds(20, 1_000);
     for _ in 0..races {
         let mut running = vec![("1.bin", start("1.bin")), ("2.bin", start("2.bin"))];
-        agents.extend(running.iter().map(|it| it.1.pid()));
+        agents.extend(running.iter().map(|entry| entry.1.pid()));
         // The process that ends lost the race.
         let mut ended = None;
         wait_until("one of them ends", || {
-            ended = running.iter_mut().position(|it| it.1.has_ended());
+            ended = running.iter_mut().position(|entry| entry.1.has_ended());
             ended.is_some()
         });
         let (_, loser) = running.remove(ended.unwrap());
@@ -360,7 +361,7 @@ fn a_dead_agents_claim_is_taken_over(kind: Kind) {
         .map(|ring| {
             let begun = |info: &Value| {
                 let rings = info["buffers"][0]["rings"].as_array().unwrap();
-                let ring = rings.iter().find(|it| it["ring"] == ring).unwrap();
+                let ring = rings.iter().find(|value| value["ring"] == ring).unwrap();
                 ring["first_seq"].as_u64().unwrap()
             };
             first.iter().find(|gap| gap.0 == ring).map_or(begun(&info), |gap| gap.1) - 1

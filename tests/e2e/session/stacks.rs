@@ -150,8 +150,10 @@ fn where_threads_wait_is_known() {
     let account = Account::of(&bench.info("out.bin"));
     assert_eq!((account.lost, account.dropped), (0, 0));
     let stacks = stacks(&bench);
-    let waits = stacks.iter().filter(|it| it.thread == young.thread && it.why == "WAITING");
-    let there = waits.filter(|it| it.functions.starts_with(&["wait_here".into(), "begin".into()]));
+    let waits =
+        stacks.iter().filter(|stack| stack.thread == young.thread && stack.why == "WAITING");
+    let there =
+        waits.filter(|wait| wait.functions.starts_with(&["wait_here".into(), "begin".into()]));
     let found = there.count();
     // A timer may expire before its thread has fallen asleep.
     assert!(young.waits <= WAITS + 10 && young.waits > WAITS / 2, "{young:?}");
@@ -255,13 +257,13 @@ fn what_it_does_not_understand_is_told() {
 
 /// A job of the target, with the stacks of its thread during the job: thread, duration, and
 /// functions of each stack.
-struct Job {
+struct SampledJob {
     dur: i64,
     stacks: Vec<Vec<String>>,
 }
 
 /// All jobs, the longest first, from `ppt dump`.
-fn jobs(bench: &Bench, thread: i64) -> Vec<Job> {
+fn jobs(bench: &Bench, thread: i64) -> Vec<SampledJob> {
     let stacks = bench.table("out.bin", &["-b", "stacks", "--frame", "stack"]);
     let [at, of_thread, depth] = ["at", "thread", "depth"].map(|name| stacks.column(name));
     let first = first_address(&stacks);
@@ -278,7 +280,7 @@ fn jobs(bench: &Bench, thread: i64) -> Vec<Job> {
             names.map(|name| name.split(['+', ' ']).next().unwrap().to_owned()).collect()
         };
         let stacks = stacks.rows.iter().filter(is_in).map(functions).collect();
-        Job { dur: end - start, stacks }
+        SampledJob { dur: end - start, stacks }
     };
     let mut all: Vec<_> = starts.iter().zip(&ends).map(job).collect();
     all.sort_by_key(|job| -job.dur);
@@ -310,7 +312,7 @@ fn slow_requests_have_functions() {
     target.finish();
     let jobs = jobs(&bench, main.thread);
     assert!(jobs.len() > 20, "{}", jobs.len());
-    let count = |jobs: &[Job], function: &str| {
+    let count = |jobs: &[SampledJob], function: &str| {
         let stacks = jobs.iter().flat_map(|job| &job.stacks);
         stacks.filter(|stack| stack.iter().any(|name| name == function)).count() as u64
     };
@@ -327,7 +329,10 @@ fn slow_requests_have_functions() {
         let stacks = &running["stacks"];
         assert_eq!(stacks["count"], job.stacks.len(), "{slow}");
         let inner = |name: &str| {
-            job.stacks.iter().filter(|stack| stack.first().is_some_and(|it| it == name)).count()
+            job.stacks
+                .iter()
+                .filter(|stack| stack.first().is_some_and(|stack| stack == name))
+                .count()
         };
         for function in stacks["functions"].as_array().unwrap() {
             let name = function["function"].as_str().unwrap().split(' ').next().unwrap();

@@ -77,7 +77,8 @@ fn names_are_as_the_kernel_has_them() {
 
     let info = bench.info("out.bin");
     assert_eq!(of_capture(&info), lossy(&after));
-    let renamed = info["threads"].as_array().unwrap().iter().find(|it| it["former_names"] == 1);
+    let renamed =
+        info["threads"].as_array().unwrap().iter().find(|value| value["former_names"] == 1);
     assert_eq!(renamed.unwrap()["name"], "compactor");
     // Next to the id of each thread.
     if std::path::Path::new(ppt()).with_file_name("ppt-analysis").exists() {
@@ -125,7 +126,7 @@ fn every_file_has_the_names() {
     let mut target = bench.start("named", &[]);
     let all = lossy(&of_kernel(&target));
     let session = bench.attach(&target, &["-o", "out.bin", "--rotate", "1s"]);
-    let files = || bench.names("").into_iter().filter(|it| it.starts_with("out.")).count();
+    let files = || bench.names("").into_iter().filter(|name| name.starts_with("out.")).count();
     let mut beats = 0;
     while files() < 3 {
         (0..64).for_each(|_| say(&mut target, "beat"));
@@ -134,7 +135,7 @@ fn every_file_has_the_names() {
     }
     session.stop();
     let captures: Vec<_> =
-        bench.names("").into_iter().filter(|it| it.starts_with("out.")).collect();
+        bench.names("").into_iter().filter(|name| name.starts_with("out.")).collect();
     assert!(captures.len() >= 3);
     for capture in captures {
         assert_eq!(of_capture(&bench.info(&capture)), all, "{capture}");
@@ -168,7 +169,7 @@ fn names_go_with_the_numbers_of_the_process() {
         .command("unshare")
         .args(["--pid", "--map-root-user", "--fork", "true"])
         .status()
-        .is_ok_and(|it| it.success())
+        .is_ok_and(|status| status.success())
     {
         return eprintln!("skipped: no pid namespace can be made here");
     }

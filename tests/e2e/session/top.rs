@@ -66,7 +66,7 @@ impl Terminal {
     fn text(&self) -> String {
         let mut words = String::new();
         for part in self.bytes().split("\x1b[") {
-            let rest = part.trim_start_matches(|it: char| it.is_ascii_digit() || ";?".contains(it));
+            let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || ";?".contains(c));
             words.push(' ');
             words.push_str(rest.get(1..).unwrap_or(""));
         }
@@ -126,14 +126,14 @@ fn top_shows_what_goes_on_and_leaves_no_trace() {
     let bench = build(&[]);
     let mut target = start(&bench);
     let mut makers = Vec::new();
-    type End = fn(&mut Terminal);
-    let ends: [(&str, End, Option<i32>); 6] = [
-        ("q", |it| it.press("q"), Some(0)),
-        ("Ctrl-C", |it| it.press("\x03"), Some(0)),
-        ("SIGTERM", |it| send(it.child.id(), SIGTERM), Some(1)),
-        ("SIGINT to the view", |it| send(child_of(it.child.id()), SIGINT), Some(1)),
-        ("the view is killed", |it| send(child_of(it.child.id()), SIGKILL), Some(1)),
-        ("the terminal is closed", |it| drop(it.keys.take()), None),
+    type TerminalEnd = fn(&mut Terminal);
+    let ends: [(&str, TerminalEnd, Option<i32>); 6] = [
+        ("q", |terminal| terminal.press("q"), Some(0)),
+        ("Ctrl-C", |terminal| terminal.press("\x03"), Some(0)),
+        ("SIGTERM", |terminal| send(terminal.child.id(), SIGTERM), Some(1)),
+        ("SIGINT to the view", |terminal| send(child_of(terminal.child.id()), SIGINT), Some(1)),
+        ("the view is killed", |terminal| send(child_of(terminal.child.id()), SIGKILL), Some(1)),
+        ("the terminal is closed", |terminal| drop(terminal.keys.take()), None),
     ];
     for (what, end, code) in ends {
         let mut terminal = shown(&bench, &mut target);
@@ -165,8 +165,8 @@ fn top_shows_what_goes_on_and_leaves_no_trace() {
     target.finish();
     assert_eq!(segments_of(&makers), 0);
     // The written part is a capture.
-    let names = fs::read_dir(bench.path("")).unwrap().map(|it| it.unwrap().file_name());
-    let saved = names.map(|it| it.into_string().unwrap()).find(|it| it.starts_with("top-"));
+    let names = fs::read_dir(bench.path("")).unwrap().map(|result| result.unwrap().file_name());
+    let saved = names.map(|name| name.into_string().unwrap()).find(|text| text.starts_with("top-"));
     let account = Account::of(&bench.info(&saved.unwrap()));
     assert_eq!(account, Account { captured: 1000, ..Account::default() });
 }
@@ -183,7 +183,7 @@ fn top_once_is_a_table() {
     target.stdout.wait_for("running");
     let ran = bench.ppt(&["top", &pid, "--once", "--every", "300ms"]);
     assert_eq!((ran.code(), ran.stderr.as_str()), (0, ""));
-    let steady = ran.stdout.lines().find(|it| it.starts_with("steady ")).expect("a row");
+    let steady = ran.stdout.lines().find(|line| line.starts_with("steady ")).expect("a row");
     let count: u64 = steady.split_whitespace().nth(2).unwrap().replace(',', "").parse().unwrap();
     assert!(count > 0, "{}", ran.stdout);
     assert!(ran.stdout.contains("\n  twice "), "{}", ran.stdout);

@@ -79,8 +79,8 @@ impl Drop for Shown {
 
 fn captures(bench: &Bench) -> Vec<String> {
     let names = std::fs::read_dir(bench.path("")).unwrap();
-    let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
-    names.filter(|it| it.starts_with("view-") && it.ends_with(".bin")).collect()
+    let names = names.map(|name| name.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("view-") && name.ends_with(".bin")).collect()
 }
 
 fn burst(target: &mut Target, frames: u64) {
@@ -99,12 +99,16 @@ fn view_shows_a_process_and_keeps_the_capture() {
     let mut makers = Vec::new();
     type End = fn(&Shown);
     let ends: [(&str, End, i32); 4] = [
-        ("int.bin", |it| it.signal(SIGINT), 0),
-        ("term.bin", |it| it.signal(SIGTERM), 0),
-        ("child.bin", |it| kill(Pid::from_raw(child_of(it.child.id()) as i32), SIGINT).unwrap(), 0),
+        ("int.bin", |shown| shown.signal(SIGINT), 0),
+        ("term.bin", |shown| shown.signal(SIGTERM), 0),
+        (
+            "child.bin",
+            |shown| kill(Pid::from_raw(child_of(shown.child.id()) as i32), SIGINT).unwrap(),
+            0,
+        ),
         (
             "killed.bin",
-            |it| kill(Pid::from_raw(child_of(it.child.id()) as i32), SIGKILL).unwrap(),
+            |shown| kill(Pid::from_raw(child_of(shown.child.id()) as i32), SIGKILL).unwrap(),
             1,
         ),
     ];

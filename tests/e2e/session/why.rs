@@ -62,13 +62,13 @@ fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
     // The frames themselves, from a dump.
     let jobs = bench.table("out.bin", &["-b", "reasons", "--frame", "job"]);
     let [starts, ends, seqnos, threads] =
-        ["wait_start", "wait_end", "seqno", "thread"].map(|it| jobs.numbers(it));
+        ["wait_start", "wait_end", "seqno", "thread"].map(|text| jobs.numbers(text));
     let all = why(&bench, &["--frame", "job", "--field", "wait", "--slowest", "100"]);
     assert_eq!((all.len(), jobs.rows.len()), (3 * ROUNDS + 1, 3 * ROUNDS + 1));
     assert!(all.is_sorted_by_key(|it| -ns(&it["dur"])), "the slowest come first");
     for job in &all {
         let parts = job["parts"].as_array().unwrap();
-        let sum: i64 = parts.iter().map(|it| ns(&it["ns"])).sum();
+        let sum: i64 = parts.iter().map(|part| ns(&part["ns"])).sum();
         assert_eq!(sum, ns(&job["dur"]), "{job}");
         let frame = (ns(&job["tid"]), ns(&job["seqno"]));
         let row = (0..jobs.rows.len()).find(|&row| (threads[row], seqnos[row]) == frame);
@@ -79,32 +79,33 @@ fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
     // jobs.
     let of = |kind: &str, such: &dyn Fn(&Value) -> bool| -> (i64, i64) {
         let (thread, _) = who[kind];
-        let jobs: Vec<_> = all.iter().filter(|it| ns(&it["tid"]) == thread).collect();
+        let jobs: Vec<_> = all.iter().filter(|value| ns(&value["tid"]) == thread).collect();
         assert!(!jobs.is_empty(), "{kind}");
-        let parts = jobs.iter().flat_map(|it| it["parts"].as_array().unwrap());
-        let sum = parts.filter(|it| such(it)).map(|it| ns(&it["ns"])).sum();
-        (sum, jobs.iter().map(|it| ns(&it["dur"])).sum())
+        let parts = jobs.iter().flat_map(|job| job["parts"].as_array().unwrap());
+        let sum = parts.filter(|part| such(part)).map(|part| ns(&part["ns"])).sum();
+        (sum, jobs.iter().map(|job| ns(&job["dur"])).sum())
     };
     let calls = [("SLEEP", "nanosleep"), ("FUTEX", "futex"), ("PIPE", "read")];
     for (kind, call) in calls {
-        let is_it = |it: &Value| {
-            let named = it["call"].as_str().is_some_and(|it| it.ends_with(call));
-            it["part"] == "blocked" && named
+        let is_it = |value: &Value| {
+            let named = value["call"].as_str().is_some_and(|text| text.ends_with(call));
+            value["part"] == "blocked" && named
         };
         let (blocked, all) = of(kind, &is_it);
         assert!(2 * blocked > all, "{kind}: {blocked} of {all} ns blocked in {call}");
     }
     for kind in ["FUTEX", "PIPE"] {
         let (thread, giver) = who[kind];
-        let waits = all.iter().filter(|it| ns(&it["tid"]) == thread);
-        let waits: Vec<_> = waits.flat_map(|it| it["parts"].as_array().unwrap()).collect();
-        let by_it = |it: &&&Value| it["waker"].as_i64() == Some(giver) && it["part"] == "blocked";
+        let waits = all.iter().filter(|value| ns(&value["tid"]) == thread);
+        let waits: Vec<_> = waits.flat_map(|wait| wait["parts"].as_array().unwrap()).collect();
+        let by_it =
+            |value: &&&Value| value["waker"].as_i64() == Some(giver) && value["part"] == "blocked";
         let by_it: Vec<_> = waits.iter().filter(by_it).collect();
         // perf omits a record from time to time.
         assert!(!by_it.is_empty(), "{kind}: {waits:?}");
         assert!(by_it.iter().any(|it| it["doing"] == "give.hold"), "{kind}: {by_it:?}");
-        let told = all.iter().filter(|it| ns(&it["tid"]) == thread);
-        let told: Vec<_> = told.map(|it| it["sentence"].as_str().unwrap()).collect();
+        let told = all.iter().filter(|value| ns(&value["tid"]) == thread);
+        let told: Vec<_> = told.map(|value| value["sentence"].as_str().unwrap()).collect();
         let expected =
             format!("until it was woken by thread {giver} (reasons), which was in give.hold then");
         assert!(told.iter().any(|it| it.contains(&expected)), "{kind}: {told:?}");
@@ -112,26 +113,27 @@ fn each_wait_is_named_and_its_parts_add_up_to_the_ns() {
         let slept = by_it.iter().flat_map(|part| part["hops"].as_array().unwrap());
         let mut slept = slept.filter(|hop| hop["thread"] == giver);
         let is_sleep =
-            |hop: &Value| hop["call"].as_str().is_some_and(|it| it.ends_with("nanosleep"));
+            |hop: &Value| hop["call"].as_str().is_some_and(|text| text.ends_with("nanosleep"));
         assert!(slept.any(is_sleep), "{kind}: {by_it:?}");
     }
     // The program counted this many, and the kernel a few more before and after.
     let (thread, neighbour) = who["BUSY"];
-    let busy = all.iter().find(|it| ns(&it["tid"]) == thread).unwrap();
-    let parts = || busy["parts"].as_array().unwrap().iter().filter(|it| it["part"] == "preempted");
-    let times: i64 = parts().map(|it| ns(&it["times"])).sum();
+    let busy = all.iter().find(|value| ns(&value["tid"]) == thread).unwrap();
+    let parts =
+        || busy["parts"].as_array().unwrap().iter().filter(|value| value["part"] == "preempted");
+    let times: i64 = parts().map(|part| ns(&part["times"])).sum();
     assert!(times >= PREEMPTED, "{busy:#}");
     // On a busy machine, other threads share the CPU.
-    let by_it = parts().any(|it| it["successor"].as_i64() == Some(neighbour));
+    let by_it = parts().any(|part| part["successor"].as_i64() == Some(neighbour));
     assert!(by_it || !is_first, "{busy:#}");
-    let (ran, all_of) = of("BUSY", &|it| it["part"] == "running");
+    let (ran, all_of) = of("BUSY", &|value| value["part"] == "running");
     assert!(ran > 0 && ran < all_of, "{ran} of {all_of} ns");
     check_running(&bench, busy);
 
     // The same as a table, and as text.
     let ran = bench.ppt(&["why", "out.bin", "--frame", "job", "--slowest", "3"]);
     let table = Table::parse(&ran.stdout);
-    let [ranks, lengths, parts] = ["rank", "dur", "ns"].map(|it| table.numbers(it));
+    let [ranks, lengths, parts] = ["rank", "dur", "ns"].map(|text| table.numbers(text));
     for (rank, job) in (1..).zip(&all[..3]) {
         let rows: Vec<usize> = (0..ranks.len()).filter(|&row| ranks[row] == rank).collect();
         assert_eq!(rows.len(), job["parts"].as_array().unwrap().len());
@@ -208,9 +210,11 @@ fn check_trace(bench: &Bench) {
     let trace: Value =
         serde_json::from_slice(&std::fs::read(bench.path("c.json")).unwrap()).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
-    let tracks = events.iter().filter(|it| it["name"] == "thread_name");
+    let tracks = events.iter().filter(|event| event["name"] == "thread_name");
     let tracks: HashMap<(i64, i64), &str> = tracks
-        .map(|it| ((ns(&it["pid"]), ns(&it["tid"])), it["args"]["name"].as_str().unwrap()))
+        .map(|track| {
+            ((ns(&track["pid"]), ns(&track["tid"])), track["args"]["name"].as_str().unwrap())
+        })
         .collect();
     // A thread that lives for less than a second may end before its name is read: `thread 12:
     // states`.
@@ -219,7 +223,7 @@ fn check_trace(bench: &Bench) {
         Some(number.parse().unwrap())
     };
     let mut found: HashMap<(String, i64), (i64, i64)> = HashMap::new();
-    for event in events.iter().filter(|it| it["ph"] == "X") {
+    for event in events.iter().filter(|event| event["ph"] == "X") {
         let track = tracks[&(ns(&event["pid"]), ns(&event["tid"]))];
         if let Some(tid) = thread_of(track) {
             let name = event["name"].as_str().unwrap().to_owned();
@@ -252,8 +256,8 @@ fn a_lock_of_a_program_that_nobody_edited_is_named() {
     assert!(output.status.success(), "{output:?}");
     let all = why(&bench, &["--frame", "served"]);
     assert_eq!(all.len(), 5);
-    let parts = all.iter().flat_map(|it| it["parts"].as_array().unwrap());
-    let waits: Vec<_> = parts.filter(|it| it["call"] == "futex").collect();
+    let parts = all.iter().flat_map(|value| value["parts"].as_array().unwrap());
+    let waits: Vec<_> = parts.filter(|part| part["call"] == "futex").collect();
     assert!(!waits.is_empty(), "{all:?}");
     assert!(waits.iter().all(|it| it["inside"] == "waited.wait"), "{waits:?}");
     for wait in waits {
@@ -261,7 +265,7 @@ fn a_lock_of_a_program_that_nobody_edited_is_named() {
         assert!(about.starts_with("waiting for lock 0x"), "{about}");
         assert!(about.contains(" taken from take_the_lock+0x"), "{about}");
     }
-    let said = all.iter().map(|it| it["sentence"].as_str().unwrap());
-    let mut told = said.filter(|it| it.contains("was blocked in futex (waiting for lock 0x"));
+    let said = all.iter().map(|value| value["sentence"].as_str().unwrap());
+    let mut told = said.filter(|text| text.contains("was blocked in futex (waiting for lock 0x"));
     assert!(told.next().is_some(), "{all:?}");
 }

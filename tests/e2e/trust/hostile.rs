@@ -222,8 +222,8 @@ fn rule_6_what_stands_in_a_programs_place_is_not_opened() {
     };
     let device = |path: &Path| symlink("/dev/zero", path).unwrap();
     let folder = |path: &Path| fs::create_dir(path).unwrap();
-    type Put = fn(&Path);
-    let places: [(&str, Put); 4] =
+    type HostileEdit = fn(&Path);
+    let places: [(&str, HostileEdit); 4] =
         [("FIFO", fifo), ("8 GiB", sparse), ("device", device), ("folder", folder)];
     for (name, put) in places {
         let bench = build(&[]);

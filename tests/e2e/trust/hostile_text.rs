@@ -45,9 +45,9 @@ fn harmless(bench: &Bench, args: &[&str], allowed: &[char]) -> String {
     let output = bench.command(crate::fixtures::support::ppt()).args(args).output().unwrap();
     assert!(output.status.success(), "{args:?}: {output:?}");
     // A list of every process may include another user's process that is too large to be searched.
-    let is_others = |it: &str| {
-        [" was not searched completely", " not readable; "].iter().any(|said| it.contains(said))
-            || it.starts_with("  more: ")
+    let is_others = |text: &str| {
+        [" was not searched completely", " not readable; "].iter().any(|said| text.contains(said))
+            || text.starts_with("  more: ")
     };
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     check(&said, allowed);
@@ -130,9 +130,10 @@ fn check_dump(bench: &Bench, pid: &str) {
     for (n, text) in TSV.iter().enumerate() {
         let seqno = n + 1;
         tsv += &format!("{seqno}\t0\t{pid}\t{n}\t{text}\t{RAW}\n");
-        let quoted = match text.contains(['"', ',']) {
-            true => format!("\"{}\"", text.replace('"', "\"\"")),
-            false => text.to_string(),
+        let quoted = if text.contains(['"', ',']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text.to_string()
         };
         csv += &format!("{seqno},0,{pid},{n},{quoted},{RAW}\n");
     }
@@ -147,7 +148,7 @@ fn check_dump(bench: &Bench, pid: &str) {
     assert!(said.contains("--for-spreadsheet writes CSV"), "{said}");
     assert_eq!(output.status.code(), Some(2));
     let rows = dump("jsonl", &[]);
-    let rows: Vec<Value> = rows.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let rows: Vec<Value> = rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let texts: Vec<_> = rows.iter().map(|row| row["text"].as_str().unwrap()).collect();
     assert_eq!(texts, JSON);
     assert!(rows.iter().all(|row| row["raw"] == RAW));

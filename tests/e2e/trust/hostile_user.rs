@@ -26,7 +26,7 @@ use crate::fixtures::steady::{
     NOBODY, as_nobody, assert_said, build, gate, is_root, open_to_nobody, page, start,
     start_as_nobody,
 };
-use crate::fixtures::stepped::{self, Moment};
+use crate::fixtures::stepped::{self, StepMoment};
 use crate::fixtures::support::{
     Account, Attach, Bench, Target, available, ppt, root, stopped, text, wait_until,
 };
@@ -221,14 +221,14 @@ fn rule_iv_a_pid_means_the_process_that_was_looked_at() {
     }
     let bench = reusable();
     let theirs = || start_as_nobody(&bench);
-    let attach = |pid: u32, at: Moment, accident: &mut dyn FnMut()| {
+    let attach = |pid: u32, at: StepMoment, accident: &mut dyn FnMut()| {
         let _ = fs::remove_file(bench.path("out.bin"));
         let mut command = bench.command(ppt());
         command.args(["attach", &pid.to_string()]);
         stepped::run(command, at, |_| accident())
     };
     let target = theirs();
-    let whole = attach(target.pid(), Moment::Never, &mut || ());
+    let whole = attach(target.pid(), StepMoment::Never, &mut || ());
     assert_eq!((whole.code, whole.attached), (Some(0), true), "{}", whole.said);
     target.finish();
 
@@ -236,7 +236,7 @@ fn rule_iv_a_pid_means_the_process_that_was_looked_at() {
     let mut target = Some(theirs());
     let pid = target.as_ref().map_or(0, Target::pid);
     let mut reused = None;
-    let outcome = attach(pid, Moment::Hold, &mut || {
+    let outcome = attach(pid, StepMoment::Hold, &mut || {
         reused = target.take().map(|target| Reused::of(&bench, target));
     });
     assert_eq!((outcome.code, outcome.attached), (Some(1), false), "{}", outcome.said);
@@ -379,11 +379,11 @@ fn rule_vii_a_capture_of_somebody_elses_is_read_without_rights_and_not_believed(
         let pid = reader.id();
         // It waits for the writer.
         wait_until("it has given up what it does not need", || {
-            of_threads(pid, "NoNewPrivs:").iter().all(|it| it == "1")
+            of_threads(pid, "NoNewPrivs:").iter().all(|of_thread| of_thread == "1")
                 && ["CapEff:", "CapPrm:"].iter().all(|name| {
                     let sets = of_threads(pid, name);
-                    let set = |it: &String| u64::from_str_radix(it, 16).unwrap();
-                    sets.iter().all(|it| set(it) & !DAC_READ_SEARCH == 0)
+                    let set = |text: &String| u64::from_str_radix(text, 16).unwrap();
+                    sets.iter().all(|text| set(text) & !DAC_READ_SEARCH == 0)
                 })
         });
         fs::write(bench.path("pipe"), &whole).unwrap();

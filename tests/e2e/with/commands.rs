@@ -65,7 +65,7 @@ fn examined(bench: &Bench, target: &Target) -> (String, String, Value) {
     let ran = bench.ppt(&["doctor", "--json", &target.pid().to_string()]);
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     let checks = report["checks"].as_array().unwrap();
-    let check = checks.iter().find(|it| it["check"] == "--with").unwrap();
+    let check = checks.iter().find(|check| check["check"] == "--with").unwrap();
     let word = |name: &str| check[name].as_str().unwrap_or_default().to_owned();
     (word("verdict"), word("found"), check["remedy"].clone())
 }

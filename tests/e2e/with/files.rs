@@ -30,9 +30,9 @@ fn check(mut said: HashMap<String, u64>, io: &Table) {
     let [failed, bytes] = ["failed", "bytes"].map(|name| said.remove(name).unwrap());
     assert_eq!(tally(io, "call"), nonzero(said));
     let sum: i64 = io.numbers("bytes").iter().sum();
-    let errors = io.numbers("error").iter().filter(|&&it| it != 0).count();
+    let errors = io.numbers("error").iter().filter(|&&number| number != 0).count();
     assert_eq!((errors as u64, sum as u64), (failed, bytes));
-    let [starts, ends] = ["took_start", "took_end"].map(|it| io.numbers(it));
+    let [starts, ends] = ["took_start", "took_end"].map(|text| io.numbers(text));
     assert!(starts.iter().zip(&ends).all(|(start, end)| start <= end));
 }
 

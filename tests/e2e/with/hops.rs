@@ -47,7 +47,7 @@ fn on_a_connection_that_is_older_than_the_captures() {
     ] {
         let all = identities(&bench, from.0, from.1, column);
         let there: HashSet<_> = identities(&bench, to.0, to.1, column).into_iter().collect();
-        let missing = all.iter().filter(|it| !there.contains(*it)).count();
+        let missing = all.iter().filter(|text| !there.contains(*text)).count();
         assert!(all.len() >= 300, "{} of {from:?}", all.len());
         assert_eq!(missing, 0, "{from:?} {to:?} {column}");
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "each is another one");
@@ -72,13 +72,13 @@ fn lead_from_the_question_to_the_answer() {
     };
     let points = graph(&[]);
     let frames: Vec<_> =
-        points["points"].as_array().unwrap().iter().map(|it| &it["frames"]).collect();
+        points["points"].as_array().unwrap().iter().map(|value| &value["frames"]).collect();
     assert_eq!(frames, [100; 4]);
     assert_eq!(points["unmatched"], Value::Array(Vec::new()));
     let ways = graph(&["--from", "asked", "--to", "got"]);
     assert_eq!((&ways["reached"], &ways["ambiguous"]), (&100.into(), &0.into()));
     let stages = ways["stages"].as_array().unwrap();
-    let mut stages: Vec<_> = stages.iter().map(|it| it["stage"].as_str().unwrap()).collect();
+    let mut stages: Vec<_> = stages.iter().map(|stage| stage["stage"].as_str().unwrap()).collect();
     stages.sort_unstable();
     // The path within the server is in one thread, or between two: each is a stage.
     stages.dedup();

@@ -50,7 +50,7 @@ fn each_wait_is_a_frame() {
     let (said, waited) = run(&bench, &["./waiting", "waits", "20"], None);
     assert!(said.values().all(|&count| count >= 40), "{said:?}");
     check(said, &waited);
-    let [starts, ends] = ["wait_start", "wait_end"].map(|it| waited.numbers(it));
+    let [starts, ends] = ["wait_start", "wait_end"].map(|text| waited.numbers(text));
     assert!(starts.iter().zip(&ends).all(|(start, end)| start < end));
     // Each names a function of the program; there are three locks and a condition.
     let from = tally(&waited, "from");
@@ -113,7 +113,7 @@ fn before_the_library_is_ready() {
 #[test]
 fn behind_another_allocator() {
     let places = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"];
-    let found = places.map(|it| format!("{it}/libjemalloc.so.2"));
+    let found = places.map(|place| format!("{place}/libjemalloc.so.2"));
     let Some(jemalloc) = found.iter().find(|path| Path::new(path).exists()) else {
         return eprintln!("skipped: libjemalloc2 is not installed");
     };
@@ -172,7 +172,8 @@ fn the_word_decides_which_buffers_there_are() {
         assert_eq!(ran.code(), 0, "{ran:?}");
         let info = bench.info("out.bin");
         let buffers = info["buffers"].as_array().unwrap().iter();
-        let mut names: Vec<_> = buffers.map(|it| it["name"].as_str().unwrap().to_owned()).collect();
+        let mut names: Vec<_> =
+            buffers.map(|buffer| buffer["name"].as_str().unwrap().to_owned()).collect();
         names.sort();
         names.join(" ")
     };

@@ -12,11 +12,12 @@ use crate::fixtures::support::{Bench, Ran, available, copy_program, ppt, root, r
 fn programs() -> Vec<PathBuf> {
     let entries = fs::read_dir("/usr/bin").unwrap().map(|entry| entry.unwrap().path());
     let is_program = |path: &PathBuf| {
-        let executable = fs::metadata(path).is_ok_and(|it| it.is_file() && it.mode_allows());
+        let executable =
+            fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.mode_allows());
         let head = fs::read(path).unwrap_or_default();
         executable
             && head.starts_with(b"\x7fELF")
-            && head[..head.len().min(4096)].windows(8).any(|it| it == b"ld-linux")
+            && head[..head.len().min(4096)].windows(8).any(|window| window == b"ld-linux")
     };
     let mut programs: Vec<_> = entries.filter(is_program).collect();
     programs.sort();
@@ -84,7 +85,7 @@ fn exchanged(bench: &Bench, program: &str, before: Option<&str>) {
 #[test]
 fn behind_another_allocator() {
     let places = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"];
-    let found = places.map(|it| format!("{it}/libjemalloc.so.2"));
+    let found = places.map(|place| format!("{place}/libjemalloc.so.2"));
     let Some(jemalloc) = found.iter().find(|path| Path::new(path).exists()) else {
         return eprintln!("skipped: libjemalloc2 is not installed");
     };
@@ -126,12 +127,13 @@ fn descriptors_above_the_table_are_counted() {
         let header = fs::read_to_string(bench.path(&format!("{stem}.h"))).unwrap();
         let mut names = header.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         let begin = format!("ppt1_{stem}_");
-        let name = names.find(|it| it.starts_with(&begin) && it.ends_with("_control")).unwrap();
+        let name =
+            names.find(|name| name.starts_with(&begin) && name.ends_with("_control")).unwrap();
         format!("-DPPT_{}_CONTROL={name}", stem.to_uppercase())
     };
     let folder = sources.join("c").display().to_string();
     let files = fs::read_dir(sources.join("c")).unwrap().map(|entry| entry.unwrap().path());
-    let files = files.filter(|path| path.extension().is_some_and(|it| it == "c"));
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "c"));
     let mut args =
         vec!["-std=gnu11".into(), "-fPIC".into(), "-shared".into(), "-Wno-pedantic".into()];
     args.extend([

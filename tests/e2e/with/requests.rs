@@ -106,7 +106,7 @@ fn of_programs_that_filter_their_system_calls() {
 fn of_a_crowd() {
     let bench = exchange();
     let (said, requests, _) = run(&bench, "crowd", 5000);
-    let seen: u64 = requests.served.iter().map(|it| it.bytes_in).sum();
+    let seen: u64 = requests.served.iter().map(|request| request.bytes_in).sum();
     let missed = requests.counters["contended"];
     assert!(seen <= said["bytes_in"] && seen + missed >= said["bytes_in"], "{seen} + {missed}");
     assert_eq!(requests.counters["open"], 0);
@@ -118,7 +118,7 @@ fn that_begin_and_end_in_this_order() {
     let (_, requests, _) = run(&bench, "plain", 300);
     let mut calls = requests.called.iter();
     for served in &requests.served {
-        let called = calls.find(|it| it.bytes_out == served.bytes_in).expect("its other side");
+        let called = calls.find(|call| call.bytes_out == served.bytes_in).expect("its other side");
         let times = [called.start, served.start, served.first, called.first, called.end];
         assert!(times.is_sorted(), "{times:?}");
         assert!(served.first <= served.end, "{served:?}");
@@ -132,7 +132,7 @@ fn of_paths_have_their_names() {
     let bench = exchange();
     let (_, requests, _) = run(&bench, "paths", 3);
     let all = requests.served.iter().chain(&requests.called);
-    let places: Vec<_> = all.map(|it| (it.peer.as_str(), it.port)).collect();
+    let places: Vec<_> = all.map(|request| (request.peer.as_str(), request.port)).collect();
     assert_eq!(places, [("socket", 0); 6]);
 }
 
@@ -147,7 +147,7 @@ fn whose_answer_nothing_ends() {
     let connections = || {
         let dump = bench.ppt(&["dump", "out.bin", "-b", "net", "--frame", "served"]);
         let table = (dump.code() == 0).then(|| Table::parse(&dump.stdout));
-        table.map_or(0, |it| it.cells("fd").into_iter().collect::<HashSet<_>>().len())
+        table.map_or(0, |table| table.cells("fd").into_iter().collect::<HashSet<_>>().len())
     };
     wait_until("the silent answer is written", || connections() == 2);
     run.close();

@@ -134,7 +134,7 @@ fn nginx_and_a_proxy() {
     assert!(target.wait().success());
     let requests = Requests::of(&bench, "out.bin");
     let served_at = |port: u16| {
-        let ports = requests.served.iter().map(|it| it.port);
+        let ports = requests.served.iter().map(|request| request.port);
         ports.filter(|&at| at == u64::from(port)).count()
     };
     assert_eq!((served_at(back), served_at(front)), (400, 100));
@@ -180,7 +180,8 @@ fn no_request_fails_while_ppt_comes_and_goes() {
         clients.into_iter().map(|client| client.join().unwrap()).sum()
     });
     let info = bench.info("out.bin");
-    let names = info["buffers"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap());
+    let names =
+        info["buffers"].as_array().unwrap().iter().map(|value| value["name"].as_str().unwrap());
     let mut names: Vec<_> = names.collect();
     names.sort_unstable();
     assert_eq!(names, ["files", "hops", "locks", "net"]);

@@ -38,30 +38,33 @@ pub(super) fn contexts_of(
     place: &[u32],
     contexts: &mut Contexts,
 ) -> Vec<u32> {
-    let at = |it: Vertex| place[it.0 as usize];
+    let at = |vertex: Vertex| place[vertex.0 as usize];
     let mut opens: Vec<_> = recording
         .intervals
         .iter()
-        .map(|it| (at(it.begin), at(it.end), it.name.0))
-        .filter(|it| it.0 < it.1 && moments.thread[it.0 as usize] == moments.thread[it.1 as usize])
+        .map(|interval| (at(interval.begin), at(interval.end), interval.name.0))
+        .filter(|entry| {
+            entry.0 < entry.1
+                && moments.thread[entry.0 as usize] == moments.thread[entry.1 as usize]
+        })
         .collect();
-    opens.sort_unstable_by_key(|it| (it.0, std::cmp::Reverse(it.1)));
+    opens.sort_unstable_by_key(|entry| (entry.0, std::cmp::Reverse(entry.1)));
     let mut opens = opens.into_iter().peekable();
     // (its end, its name, its context)
     let mut open: Vec<(u32, u32, u32)> = Vec::new();
     let mut each = vec![0; moments.len()];
     for here in 0..moments.len() as u32 {
-        each[here as usize] = open.last().map_or(0, |it| it.2);
-        if open.iter().any(|it| it.0 <= here) {
-            open.retain(|it| it.0 > here);
+        each[here as usize] = open.last().map_or(0, |entry| entry.2);
+        if open.iter().any(|entry| entry.0 <= here) {
+            open.retain(|entry| entry.0 > here);
             let mut within = 0;
-            for it in &mut open {
-                it.2 = contexts.within(within, it.1);
-                within = it.2;
+            for pair in &mut open {
+                pair.2 = contexts.within(within, pair.1);
+                within = pair.2;
             }
         }
-        while let Some((_, end, name)) = opens.next_if(|it| it.0 == here) {
-            let context = contexts.within(open.last().map_or(0, |it| it.2), name);
+        while let Some((_, end, name)) = opens.next_if(|entry| entry.0 == here) {
+            let context = contexts.within(open.last().map_or(0, |entry| entry.2), name);
             open.push((end, name, context));
         }
     }

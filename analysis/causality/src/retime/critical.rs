@@ -1,6 +1,6 @@
 //! What each vertex waited for last, and how much of the way there an activity took.
 
-use super::model::Model;
+use super::model::RetimeModel;
 use super::moments::NONE;
 
 /// For each vertex the one that decided its time. They are a forest; a second pointer of each, after
@@ -19,7 +19,7 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    pub fn new(model: &Model, marked: Vec<bool>) -> Trace {
+    pub fn new(model: &RetimeModel, marked: Vec<bool>) -> Trace {
         let vertices = model.moments.len();
         Trace {
             marked,
@@ -39,7 +39,7 @@ impl Trace {
         self.by[to as usize] = from;
     }
 
-    pub fn settle(&mut self, model: &Model, at: u32, waits: bool, time: &[i64]) {
+    pub fn settle(&mut self, model: &RetimeModel, at: u32, waits: bool, time: &[i64]) {
         let slot = at as usize;
         let mut took = 0;
         if !waits {
@@ -58,7 +58,7 @@ impl Trace {
         self.taken[slot] = self.taken[by] + took.min(time[slot] - time[by]);
         self.depth[slot] = self.depth[by] + 1;
         let jump = self.jump[by];
-        let depth = |it: u32| if it == NONE { 0 } else { self.depth[it as usize] };
+        let depth = |number: u32| if number == NONE { 0 } else { self.depth[number as usize] };
         let far = if jump == NONE { NONE } else { self.jump[jump as usize] };
         let even = jump != NONE && self.depth[by] - depth(jump) == depth(jump) - depth(far);
         self.jump[slot] = if even { far } else { by as u32 };
@@ -69,7 +69,7 @@ impl Trace {
         let mut at = end as usize;
         // As far up as times are later than `begin`: then the next one up is not.
         loop {
-            let later = |it: u32| it != NONE && time[it as usize] > begin;
+            let later = |number: u32| number != NONE && time[number as usize] > begin;
             if later(self.jump[at]) {
                 at = self.jump[at] as usize;
             } else if later(self.by[at]) {

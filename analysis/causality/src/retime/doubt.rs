@@ -9,7 +9,7 @@ const AMBIGUOUS: f64 = 0.01;
 
 /// Why a run cannot be timed again, or what was asked of it.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum Refusal {
+pub enum RetimeRefusal {
     /// A point that the metric needs never occurred.
     #[error("there is no `{point}` in the run")]
     Missing {
@@ -87,21 +87,21 @@ impl Evidence {
     ///
     /// # Errors
     /// The reason why it cannot: processors were scarce, causes ambiguous or lost.
-    pub fn judge(&self) -> Result<(), Refusal> {
+    pub fn judge(&self) -> Result<(), RetimeRefusal> {
         for point in &self.points {
             if point.seen == 0 {
-                return Err(Refusal::Missing { point: point.name.clone() });
+                return Err(RetimeRefusal::Missing { point: point.name.clone() });
             }
             if point.lost > 0 {
                 let (point, lost, seen) = (point.name.clone(), point.lost, point.seen);
-                return Err(Refusal::Lost { point, lost, seen });
+                return Err(RetimeRefusal::Lost { point, lost, seen });
             }
         }
         if self.ambiguous as f64 > AMBIGUOUS * self.edges as f64 {
-            return Err(Refusal::Ambiguous { ambiguous: self.ambiguous, edges: self.edges });
+            return Err(RetimeRefusal::Ambiguous { ambiguous: self.ambiguous, edges: self.edges });
         }
         match self.crowded {
-            Some(share) if share > CROWDED => Err(Refusal::Crowded { share }),
+            Some(share) if share > CROWDED => Err(RetimeRefusal::Crowded { share }),
             _ => Ok(()),
         }
     }
@@ -118,13 +118,13 @@ mod tests {
         let good = with(vec![point(7, 0)]);
         assert_eq!(good.judge(), Ok(()));
         assert_eq!(Evidence { crowded: None, ..good.clone() }.judge(), Ok(()));
-        let missing = Err(Refusal::Missing { point: "sent".to_owned() });
+        let missing = Err(RetimeRefusal::Missing { point: "sent".to_owned() });
         assert_eq!(with(vec![point(0, 0)]).judge(), missing);
-        let lost = Err(Refusal::Lost { point: "sent".to_owned(), lost: 1, seen: 7 });
+        let lost = Err(RetimeRefusal::Lost { point: "sent".to_owned(), lost: 1, seen: 7 });
         assert_eq!(with(vec![point(7, 1)]).judge(), lost);
-        let ambiguous = Err(Refusal::Ambiguous { ambiguous: 11, edges: 1000 });
+        let ambiguous = Err(RetimeRefusal::Ambiguous { ambiguous: 11, edges: 1000 });
         assert_eq!(Evidence { ambiguous: 11, ..good.clone() }.judge(), ambiguous);
-        let crowded = Err(Refusal::Crowded { share: 0.06 });
+        let crowded = Err(RetimeRefusal::Crowded { share: 0.06 });
         assert_eq!(Evidence { crowded: Some(0.06), ..good }.judge(), crowded);
     }
 }

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::critical::Trace;
-use super::doubt::Refusal;
-use super::model::Model;
+use super::doubt::RetimeRefusal;
+use super::model::RetimeModel;
 use super::moments::NONE;
-use super::recording::{Name, Vertex};
+use super::recording::{NameId, Vertex};
 use super::speed::Speeds;
 use super::ways::{QUEUED, Work};
 
@@ -37,26 +37,26 @@ enum EventKind {
 
 /// EventKind waits in a queue: jobs, or workers.
 #[derive(Debug, Default)]
-struct Line {
+struct WaitingLine {
     jobs: VecDeque<(i64, u32)>,
     asks: VecDeque<(i64, u32)>,
 }
 
-impl Model {
+impl RetimeModel {
     /// The run with other speeds.
     ///
     /// # Errors
     /// Threads would wait for each other for ever.
-    pub fn replay(&self, speeds: &Speeds) -> Result<Replay, Refusal> {
+    pub fn replay(&self, speeds: &Speeds) -> Result<Replay, RetimeRefusal> {
         let times = self.contexts.each(1.0, |name| {
-            let name = self.names.written(Name(name));
-            speeds.iter().find(|it| it.activity == name).map(|it| it.times)
+            let name = self.names.written(NameId(name));
+            speeds.iter().find(|speed| speed.activity == name).map(|speed| speed.times)
         });
-        Engine::new(self, &times, None).run().map(|it| it.0)
+        Engine::new(self, &times, None).run().map(|entry| entry.0)
     }
 
     /// The run with its own.
-    pub(super) fn as_it_was(&self) -> Result<Replay, Refusal> {
+    pub(super) fn as_it_was(&self) -> Result<Replay, RetimeRefusal> {
         self.replay(&Speeds::default())
     }
 
@@ -67,7 +67,7 @@ impl Model {
 }
 
 pub(super) struct Engine<'a> {
-    model: &'a Model,
+    model: &'a RetimeModel,
     /// For each context.
     speeds: &'a [f64],
     /// Of a vertex that is not settled: the latest of the edges that have come.
@@ -78,13 +78,13 @@ pub(super) struct Engine<'a> {
     free: Vec<i64>,
     ready: Vec<u32>,
     events: BinaryHeap<Reverse<Event>>,
-    lines: Vec<Line>,
+    lines: Vec<WaitingLine>,
     order: Vec<u32>,
     trace: Option<Trace>,
 }
 
 impl<'a> Engine<'a> {
-    pub fn new(model: &'a Model, speeds: &'a [f64], trace: Option<Trace>) -> Engine<'a> {
+    pub fn new(model: &'a RetimeModel, speeds: &'a [f64], trace: Option<Trace>) -> Engine<'a> {
         let vertices = model.moments.len();
         let mut engine = Engine {
             model,
@@ -94,7 +94,7 @@ impl<'a> Engine<'a> {
             free: vec![i64::MIN; model.jobs.len()],
             ready: Vec::new(),
             events: BinaryHeap::new(),
-            lines: model.queues.iter().map(|_| Line::default()).collect(),
+            lines: model.queues.iter().map(|_| WaitingLine::default()).collect(),
             order: Vec::with_capacity(vertices),
             trace,
         };
@@ -123,7 +123,7 @@ impl<'a> Engine<'a> {
     }
 
     /// All of it.
-    pub fn run(mut self) -> Result<(Replay, Option<Trace>), Refusal> {
+    pub fn run(mut self) -> Result<(Replay, Option<Trace>), RetimeRefusal> {
         loop {
             while let Some(at) = self.ready.pop() {
                 self.settle(at);
@@ -144,7 +144,7 @@ impl<'a> Engine<'a> {
         }
         let missing = self.time.len() - self.order.len();
         if missing > 0 {
-            return Err(Refusal::Stuck { missing, of: self.time.len() });
+            return Err(RetimeRefusal::Stuck { missing, of: self.time.len() });
         }
         Ok((Replay { time: self.time, order: self.order }, self.trace))
     }
@@ -237,7 +237,7 @@ impl<'a> Engine<'a> {
             }
             None => {
                 let queue = model.pool[model.moments.thread[at as usize] as usize];
-                let again = model.queues.get(queue as usize).and_then(|it| it.again);
+                let again = model.queues.get(queue as usize).and_then(|queue| queue.again);
                 let Some(again) = again else { return };
                 (queue, again)
             }

@@ -66,10 +66,10 @@ impl Resampling {
         }
         let blocks = values.min(BLOCKS);
         let sums = |of: &[f64]| -> Vec<f64> {
-            let bound = |it: usize| it * of.len() / blocks;
-            (0..blocks).map(|it| of[bound(it)..bound(it + 1)].iter().sum()).collect()
+            let bound = |index: usize| index * of.len() / blocks;
+            (0..blocks).map(|index| of[bound(index)..bound(index + 1)].iter().sum()).collect()
         };
-        let parts = [&was.over, &was.under, &now.over, &now.under].map(|it| sums(it));
+        let parts = [&was.over, &was.under, &now.over, &now.under].map(|values| sums(values));
         let mut dice = ChaCha8Rng::seed_from_u64(self.seed);
         let (mut means, mut quotients) = (Vec::new(), Vec::new());
         for _ in 0..self.count.max(1) {

@@ -6,11 +6,11 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::critical::Trace;
-use super::doubt::Refusal;
+use super::doubt::RetimeRefusal;
 use super::engine::Replay;
-use super::model::Model;
+use super::model::RetimeModel;
 use super::moments::NONE;
-use super::recording::Name;
+use super::recording::NameId;
 use super::speed::{NoActivity, named};
 
 /// A metric, as it is written.
@@ -85,7 +85,7 @@ fn read(text: &str) -> Result<Metric, MetricMistake> {
     if inside.contains(['(', ')']) {
         return Err(MetricMistake::Brackets);
     }
-    let names: Vec<_> = inside.split(',').map(str::trim).filter(|it| !it.is_empty()).collect();
+    let names: Vec<_> = inside.split(',').map(str::trim).filter(|text| !text.is_empty()).collect();
     let wrong = |function, takes| Err(MetricMistake::Names { function, takes, names: names.len() });
     match (function.trim(), &names[..]) {
         ("path", [from, to]) => Ok(Metric::Path((*from).to_owned(), (*to).to_owned())),
@@ -123,12 +123,12 @@ pub enum NoMetric {
     },
     /// The run is empty, or cannot be timed.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] RetimeRefusal),
 }
 
 /// What of a run is measured.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Places {
+pub(super) enum MetricPlaces {
     /// From vertex to vertex, by beginning.
     Lengths(Vec<(u32, u32)>),
     /// How often these come.
@@ -146,38 +146,39 @@ pub struct Series {
     pub(super) n: usize,
 }
 
-impl Places {
-    pub fn find(metric: &Metric, model: &Model) -> Result<Places, NoMetric> {
+impl MetricPlaces {
+    pub fn find(metric: &Metric, model: &RetimeModel) -> Result<MetricPlaces, NoMetric> {
         match metric {
-            Metric::Length(of) => Ok(Places::Lengths(lengths(of, model)?)),
-            Metric::Rate(of) => {
-                Ok(Places::Ends(lengths(of, model)?.into_iter().map(|it| it.1).collect()))
-            }
+            Metric::Length(of) => Ok(MetricPlaces::Lengths(lengths(of, model)?)),
+            Metric::Rate(of) => Ok(MetricPlaces::Ends(
+                lengths(of, model)?.into_iter().map(|length| length.1).collect(),
+            )),
             Metric::Path(from, to) => {
                 let (begin, end) = (point(from, model)?, point(to, model)?);
                 let ways = ways(begin, end, model)?;
                 if ways.is_empty() {
                     return Err(NoMetric::NoWay { from: from.clone(), to: to.clone() });
                 }
-                Ok(Places::Lengths(ways))
+                Ok(MetricPlaces::Lengths(ways))
             }
             Metric::End if model.moments.len() == 0 => {
-                Err(Refusal::Missing { point: "end".to_owned() }.into())
+                Err(RetimeRefusal::Missing { point: "end".to_owned() }.into())
             }
-            Metric::End => Ok(Places::Whole),
+            Metric::End => Ok(MetricPlaces::Whole),
         }
     }
 
     /// With these times.
     pub fn measure(&self, time: &[i64]) -> Series {
         match self {
-            Places::Lengths(pairs) => {
-                let length = |it: &(u32, u32)| (time[it.1 as usize] - time[it.0 as usize]) as f64;
+            MetricPlaces::Lengths(pairs) => {
+                let length =
+                    |entry: &(u32, u32)| (time[entry.1 as usize] - time[entry.0 as usize]) as f64;
                 let over: Vec<_> = pairs.iter().map(length).collect();
                 Series { under: vec![1.0; over.len()], n: over.len(), over }
             }
-            Places::Ends(ends) => rates(ends.iter().map(|&it| time[it as usize]).collect()),
-            Places::Whole => {
+            MetricPlaces::Ends(ends) => rates(ends.iter().map(|&end| time[end as usize]).collect()),
+            MetricPlaces::Whole => {
                 let (first, last) = (time.iter().min(), time.iter().max());
                 let whole = first.zip(last).map_or(0, |(first, last)| last - first);
                 Series { over: vec![whole as f64], under: vec![1.0], n: 1 }
@@ -196,21 +197,21 @@ impl Places {
             if length > 0 { taken as f64 / length as f64 } else { 0.0 }
         };
         let last =
-            |ends: &mut dyn Iterator<Item = u32>| ends.max_by_key(|&it| (time[it as usize], it));
-        let first = |ends: &mut dyn Iterator<Item = u32>| ends.map(|it| time[it as usize]).min();
+            |ends: &mut dyn Iterator<Item = u32>| ends.max_by_key(|&end| (time[end as usize], end));
+        let first = |ends: &mut dyn Iterator<Item = u32>| ends.map(|end| time[end as usize]).min();
         let whole = |ends: &dyn Fn() -> Box<dyn Iterator<Item = u32>>| {
             let ends = last(&mut *ends()).zip(first(&mut *ends()));
             share(&mut ends.into_iter())
         };
         match self {
-            Places::Lengths(pairs) => {
-                share(&mut pairs.iter().map(|it| (it.1, time[it.0 as usize])))
+            MetricPlaces::Lengths(pairs) => {
+                share(&mut pairs.iter().map(|pair| (pair.1, time[pair.0 as usize])))
             }
-            Places::Ends(ends) => {
+            MetricPlaces::Ends(ends) => {
                 let ends = ends.clone();
                 whole(&|| Box::new(ends.clone().into_iter()))
             }
-            Places::Whole => {
+            MetricPlaces::Whole => {
                 let vertices = time.len() as u32;
                 whole(&|| Box::new(0..vertices))
             }
@@ -224,44 +225,46 @@ fn rates(mut ends: Vec<i64>) -> Series {
     let n = ends.len();
     let each = n.isqrt().max(1);
     let bounds: Vec<_> = (0..n).step_by(each).chain(n.checked_sub(1)).collect();
-    let parts = bounds.windows(2).filter(|it| it[0] < it[1]);
-    let (over, under) =
-        parts.map(|it| ((it[1] - it[0]) as f64, (ends[it[1]] - ends[it[0]]) as f64 / 1e9)).unzip();
+    let parts = bounds.windows(2).filter(|window| window[0] < window[1]);
+    let (over, under) = parts
+        .map(|part| ((part[1] - part[0]) as f64, (ends[part[1]] - ends[part[0]]) as f64 / 1e9))
+        .unzip();
     Series { over, under, n }
 }
 
-fn lengths(of: &str, model: &Model) -> Result<Vec<(u32, u32)>, NoMetric> {
-    let mut there: Vec<_> = model.measured.iter().map(|it| it.name).collect();
+fn lengths(of: &str, model: &RetimeModel) -> Result<Vec<(u32, u32)>, NoMetric> {
+    let mut there: Vec<_> = model.measured.iter().map(|length| length.name).collect();
     there.dedup();
-    let mut there: Vec<_> = there.into_iter().map(|it| model.names.written(it)).collect();
+    let mut there: Vec<_> = there.into_iter().map(|id| model.names.written(id)).collect();
     there.sort_unstable();
     let name = model.names.find(named(of, &there)?);
-    let those = model.measured.iter().filter(|it| Some(it.name) == name);
-    Ok(those.map(|it| (it.begin.0, it.end.0)).collect())
+    let those = model.measured.iter().filter(|length| Some(length.name) == name);
+    Ok(those.map(|length| (length.begin.0, length.end.0)).collect())
 }
 
 /// The name of vertices that is `text`, or ends so after a dot.
-fn point(text: &str, model: &Model) -> Result<Name, NoMetric> {
+fn point(text: &str, model: &RetimeModel) -> Result<NameId, NoMetric> {
     let mut there = model.moments.name.clone();
     there.sort_unstable();
     there.dedup();
-    let there: Vec<_> = there.into_iter().map(|it| model.names.written(Name(it))).collect();
+    let there: Vec<_> =
+        there.into_iter().map(|number| model.names.written(NameId(number))).collect();
     match named(text, &there) {
         Ok(name) => Ok(model.names.find(name).expect("a name that is written")),
-        Err(NoActivity::Unknown { name, .. }) => Err(Refusal::Missing { point: name }.into()),
+        Err(NoActivity::Unknown { name, .. }) => Err(RetimeRefusal::Missing { point: name }.into()),
         Err(error) => Err(error.into()),
     }
 }
 
 /// For each `to` the `from` that it comes from: along causes where there are any, else along its thread.
-fn ways(from: Name, to: Name, model: &Model) -> Result<Vec<(u32, u32)>, NoMetric> {
+fn ways(from: NameId, to: NameId, model: &RetimeModel) -> Result<Vec<(u32, u32)>, NoMetric> {
     let Replay { time, order } = model.as_it_was()?;
     let vertices = time.len();
     let (mut origin, mut caused) = (vec![NONE; vertices], vec![NONE; vertices]);
     let mut ways = Vec::new();
     for at in order {
         let slot = at as usize;
-        let before = || model.moments.before(at).map_or(NONE, |it| origin[it as usize]);
+        let before = || model.moments.before(at).map_or(NONE, |before| origin[before as usize]);
         let mut found = match (caused[slot], model.job[slot]) {
             (NONE, NONE) => before(),
             (caused, _) => caused,
@@ -283,7 +286,7 @@ fn ways(from: Name, to: Name, model: &Model) -> Result<Vec<(u32, u32)>, NoMetric
             }
         }
     }
-    ways.sort_unstable_by_key(|it| (time[it.0 as usize], *it));
+    ways.sort_unstable_by_key(|way| (time[way.0 as usize], *way));
     Ok(ways)
 }
 
@@ -316,7 +319,7 @@ mod tests {
     #[test]
     fn a_rate_is_counted_between_its_ends() {
         // Ten a second, nine of them after the first.
-        let series = rates((0..10).rev().map(|it| it * 100_000_000).collect());
+        let series = rates((0..10).rev().map(|number| number * 100_000_000).collect());
         let sum = |of: &[f64]| of.iter().sum::<f64>();
         assert_eq!((sum(&series.over), series.n), (9.0, 10));
         assert!((sum(&series.over) / sum(&series.under) - 10.0).abs() < 1e-9);

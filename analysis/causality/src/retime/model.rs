@@ -1,10 +1,10 @@
 //! What a run says about its parts: the costs of ways, the rests, the order of program and causes.
 
 use super::contexts::{Contexts, contexts_of};
-use super::doubt::Refusal;
+use super::doubt::RetimeRefusal;
 use super::moments::{Moments, NONE, ran};
-use super::queues::{Job, Queue, queues};
-use super::recording::{Measured, Name, Names, Recording, Vertex};
+use super::queues::{JobQueue, QueuedJob, queues};
+use super::recording::{MeasuredLength, NameId, NameTable, Recording, Vertex};
 use super::ways::{QUEUED, Ways, Work, came, works};
 
 /// More edges against time are no stamps that differ a little.
@@ -16,8 +16,8 @@ const NEAR: usize = 64;
 
 /// A recorded run that can be timed again.
 #[derive(Debug)]
-pub struct Model {
-    pub(super) names: Names,
+pub struct RetimeModel {
+    pub(super) names: NameTable,
     pub(super) moments: Moments,
     /// For each vertex, what lies between it and the one before in its thread.
     pub(super) work: Vec<Work>,
@@ -33,14 +33,14 @@ pub struct Model {
     pub(super) outside: Vec<bool>,
     /// For each vertex the job that it takes, or [`NONE`].
     pub(super) job: Vec<u32>,
-    pub(super) jobs: Vec<Job>,
-    pub(super) queues: Vec<Queue>,
+    pub(super) jobs: Vec<QueuedJob>,
+    pub(super) queues: Vec<JobQueue>,
     /// For each thread the queue that it serves, or [`NONE`].
     pub(super) pool: Vec<u32>,
     /// Intervals and spans, by name and time.
-    pub(super) measured: Vec<Measured>,
+    pub(super) measured: Vec<MeasuredLength>,
     /// Names of intervals.
-    pub(super) activities: Vec<Name>,
+    pub(super) activities: Vec<NameId>,
     /// Where each vertex of the recording is.
     pub(super) place: Vec<u32>,
     notes: Notes,
@@ -64,14 +64,14 @@ pub struct Notes {
     pub queues: usize,
 }
 
-impl Model {
+impl RetimeModel {
     /// What `recording` says.
     ///
     /// # Errors
     /// Effects are stamped before their causes.
-    pub fn new(recording: Recording) -> Result<Model, Refusal> {
+    pub fn new(recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
         let (moments, place) = Moments::new(&recording);
-        let at = |it: Vertex| place[it.0 as usize];
+        let at = |vertex: Vertex| place[vertex.0 as usize];
         let pair = |from: Vertex, to: Vertex| (at(from), at(to));
         let mut notes = Notes {
             vertices: moments.len(),
@@ -80,20 +80,20 @@ impl Model {
         };
         let forward =
             |(from, to): (u32, u32)| moments.time[from as usize] <= moments.time[to as usize];
-        let mut edges: Vec<_> = recording.edges.iter().map(|it| pair(it.0, it.1)).collect();
+        let mut edges: Vec<_> = recording.edges.iter().map(|edge| pair(edge.0, edge.1)).collect();
         let mut jobs: Vec<_> =
-            recording.jobs.iter().map(|it| (at(it.put), at(it.take), it.key)).collect();
-        edges.retain(|&it| forward(it));
-        jobs.retain(|it| forward((it.0, it.1)));
+            recording.jobs.iter().map(|job| (at(job.put), at(job.take), job.key)).collect();
+        edges.retain(|&edge| forward(edge));
+        jobs.retain(|job| forward((job.0, job.1)));
         notes.backward = notes.edges - edges.len() - jobs.len();
         if notes.backward as f64 > BACKWARD * notes.edges as f64 {
-            return Err(Refusal::Backward { backward: notes.backward, of: notes.edges });
+            return Err(RetimeRefusal::Backward { backward: notes.backward, of: notes.edges });
         }
         // Program order says so already.
-        edges.retain(|it| moments.thread[it.0 as usize] != moments.thread[it.1 as usize]);
+        edges.retain(|edge| moments.thread[edge.0 as usize] != moments.thread[edge.1 as usize]);
 
         let mut outside = vec![false; moments.len()];
-        recording.outside.iter().for_each(|&it| outside[at(it) as usize] = true);
+        recording.outside.iter().for_each(|&vertex| outside[at(vertex) as usize] = true);
         let came = came(&moments, &edges, &jobs, &outside);
 
         let mut contexts = Contexts::default();
@@ -101,7 +101,7 @@ impl Model {
         let ran = ran(&recording, &moments);
         let work = works(&moments, &came, &ran);
 
-        let asks: Vec<_> = work.iter().map(|it| it.full).collect();
+        let asks: Vec<_> = work.iter().map(|work| work.full).collect();
         let found = queues(&moments, &jobs, &asks);
         (notes.jobs, notes.bound) = (found.jobs.len(), found.bound.len());
         notes.queues = found.queues.len();
@@ -112,23 +112,28 @@ impl Model {
         );
         let ways = Ways::new(&moments, &edges, &found.jobs);
         let mut job = vec![NONE; moments.len()];
-        for (it, known) in found.jobs.iter().enumerate() {
-            job[known.take as usize] = it as u32;
+        for (index, known) in found.jobs.iter().enumerate() {
+            job[known.take as usize] = index as u32;
         }
 
         let mut measured: Vec<_> = recording
             .intervals
             .iter()
             .chain(&recording.spans)
-            .map(|it| Measured { begin: Vertex(at(it.begin)), end: Vertex(at(it.end)), ..*it })
+            .map(|interval| MeasuredLength {
+                begin: Vertex(at(interval.begin)),
+                end: Vertex(at(interval.end)),
+                ..*interval
+            })
             .collect();
-        measured.sort_by_key(|it| (it.name, moments.time[it.begin.0 as usize]));
-        let mut activities: Vec<_> = recording.intervals.iter().map(|it| it.name).collect();
+        measured.sort_by_key(|length| (length.name, moments.time[length.begin.0 as usize]));
+        let mut activities: Vec<_> =
+            recording.intervals.iter().map(|interval| interval.name).collect();
         activities.sort_unstable();
         activities.dedup();
 
         let vertices = moments.len();
-        let mut model = Model {
+        let mut model = RetimeModel {
             names: recording.names,
             moments,
             work,
@@ -160,7 +165,8 @@ impl Model {
 
     /// Names of activities, in the order of the alphabet.
     pub fn activities(&self) -> Vec<&str> {
-        let mut names: Vec<_> = self.activities.iter().map(|&it| self.names.written(it)).collect();
+        let mut names: Vec<_> =
+            self.activities.iter().map(|&activity| self.names.written(activity)).collect();
         names.sort_unstable();
         names
     }
@@ -168,14 +174,16 @@ impl Model {
     /// How long the thread of `at` was busy until there, if it had not waited.
     pub(super) fn asked(&self, at: u32) -> i64 {
         let before = self.moments.before(at);
-        before.map_or(i64::MIN, |it| self.moments.time[it as usize] + self.work[at as usize].full)
+        before.map_or(i64::MIN, |before| {
+            self.moments.time[before as usize] + self.work[at as usize].full
+        })
     }
 
     /// Finds what makes the run come out as it was.
     fn settle(&mut self, ran: &[i64]) {
         let time = &self.moments.time;
         let mut reached: Vec<_> = (0..self.moments.len())
-            .map(|it| if self.outside[it] { time[it] } else { i64::MIN })
+            .map(|index| if self.outside[index] { time[index] } else { i64::MIN })
             .collect();
         for from in 0..self.moments.len() as u32 {
             for &(to, kind) in self.ways.from(from) {
@@ -207,7 +215,7 @@ impl Model {
     /// For each job, when the worker was free that it met.
     fn asks(&self) -> Vec<i64> {
         let mut asked: Vec<(u32, i64)> =
-            self.jobs.iter().map(|it| (it.queue, self.asked(it.take))).collect();
+            self.jobs.iter().map(|job| (job.queue, self.asked(job.take))).collect();
         for (thread, &queue) in self.pool.iter().enumerate() {
             if queue != NONE
                 && let Some(again) = self.queues[queue as usize].again
@@ -232,10 +240,10 @@ impl Model {
     /// Finds for each vertex that may wait one near it that did, if it did not, or the other way round.
     fn pair_regimes(&mut self, came: &[i64]) {
         let mut order: Vec<u32> = (0..self.moments.len() as u32)
-            .filter(|&it| came[it as usize] != i64::MIN && !self.outside[it as usize])
+            .filter(|&number| came[number as usize] != i64::MIN && !self.outside[number as usize])
             .collect();
         let key = |at: u32| (self.moments.name[at as usize], self.moments.time[at as usize], at);
-        order.sort_unstable_by_key(|&it| key(it));
+        order.sort_unstable_by_key(|&number| key(number));
         let mut pair = |order: &mut dyn Iterator<Item = u32>| {
             let mut seen = [Vec::new(), Vec::new()];
             let mut name = NONE;

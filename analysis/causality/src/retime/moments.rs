@@ -21,24 +21,24 @@ impl Moments {
     pub fn new(recording: &Recording) -> (Moments, Vec<u32>) {
         let seen = &recording.vertices;
         let mut order: Vec<u32> = (0..seen.len() as u32).collect();
-        order.sort_by_key(|&it| (seen[it as usize].thread, seen[it as usize].time));
+        order.sort_by_key(|&number| (seen[number as usize].thread, seen[number as usize].time));
         let mut place = vec![0; seen.len()];
         for (to, &from) in order.iter().enumerate() {
             place[from as usize] = to as u32;
         }
         let threads = recording.threads.len();
         let mut starts = vec![0; threads + 1];
-        for it in seen {
-            starts[it.thread.0 as usize + 1] += 1;
+        for recorded_moment in seen {
+            starts[recorded_moment.thread.0 as usize + 1] += 1;
         }
         for at in 0..threads {
             starts[at + 1] += starts[at];
         }
-        let sorted = || order.iter().map(|&it| seen[it as usize]);
+        let sorted = || order.iter().map(|&number| seen[number as usize]);
         let moments = Moments {
-            time: sorted().map(|it| it.time).collect(),
-            thread: sorted().map(|it| it.thread.0).collect(),
-            name: sorted().map(|it| it.name.0).collect(),
+            time: sorted().map(|moment| moment.time).collect(),
+            thread: sorted().map(|moment| moment.thread.0).collect(),
+            name: sorted().map(|moment| moment.name.0).collect(),
             threads,
             starts,
             processes: recording.threads.clone(),
@@ -79,7 +79,7 @@ impl Moments {
 
     /// From the one before, 0 for the first.
     pub fn step(&self, at: u32) -> i64 {
-        self.before(at).map_or(0, |it| self.time[at as usize] - self.time[it as usize])
+        self.before(at).map_or(0, |before| self.time[at as usize] - self.time[before as usize])
     }
 }
 
@@ -87,7 +87,7 @@ impl Moments {
 pub(super) fn ran(recording: &Recording, moments: &Moments) -> Vec<i64> {
     let mut each = vec![-1; moments.len()];
     let mut ran = recording.ran.clone();
-    ran.sort_unstable_by_key(|it| (it.thread, it.begin));
+    ran.sort_unstable_by_key(|interval| (interval.thread, interval.begin));
     for stretches in ran.chunk_by(|one, other| one.thread == other.thread) {
         let Some(mut at) = moments.first(stretches[0].thread.0) else { continue };
         let mut next = 0;
@@ -96,8 +96,10 @@ pub(super) fn ran(recording: &Recording, moments: &Moments) -> Vec<i64> {
             while next < stretches.len() && stretches[next].end <= begin {
                 next += 1;
             }
-            let within = stretches[next..].iter().take_while(|it| it.begin < end);
-            let sum: i64 = within.map(|it| (it.end.min(end) - it.begin.max(begin)).max(0)).sum();
+            let within = stretches[next..].iter().take_while(|stretch| stretch.begin < end);
+            let sum: i64 = within
+                .map(|interval| (interval.end.min(end) - interval.begin.max(begin)).max(0))
+                .sum();
             each[to as usize] = sum.min(end - begin);
             at = to;
         }

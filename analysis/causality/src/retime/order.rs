@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 /// are sorted, and have beside them what the worker did before. `jobs` are (put, take), by put.
 pub(super) fn arrivals(jobs: &[(i64, i64)], asks: &[(i64, i64)]) -> Vec<i64> {
     let mut takes: Vec<u32> = (0..jobs.len() as u32).collect();
-    takes.sort_by_key(|&it| (jobs[it as usize].1, it));
+    takes.sort_by_key(|&number| (jobs[number as usize].1, number));
     let mut order = Order {
         jobs,
-        here: jobs.iter().map(|it| it.0).collect(),
+        here: jobs.iter().map(|job| job.0).collect(),
         free: 0,
         waiting: VecDeque::new(),
         promised: Vec::new(),
@@ -23,11 +23,11 @@ pub(super) fn arrivals(jobs: &[(i64, i64)], asks: &[(i64, i64)]) -> Vec<i64> {
     for take in takes {
         let time = jobs[take as usize].1;
         // Who takes a job and is done with it at once does not ask before.
-        while asks.get(ask).is_some_and(|it| it.0 <= time && it.1 < time) {
+        while asks.get(ask).is_some_and(|entry| entry.0 <= time && entry.1 < time) {
             order.free += 1;
             ask += 1;
         }
-        while jobs.get(put).is_some_and(|it| it.0 <= time) {
+        while jobs.get(put).is_some_and(|job| job.0 <= time) {
             order.waiting.push_back(put as u32);
             put += 1;
         }
@@ -46,13 +46,13 @@ const MOST_MOVES: usize = 64;
 /// Each after those that were taken before it.
 fn as_taken(jobs: &[(i64, i64)]) -> Vec<i64> {
     let mut takes: Vec<usize> = (0..jobs.len()).collect();
-    takes.sort_by_key(|&it| (jobs[it].1, it));
+    takes.sort_by_key(|&index| (jobs[index].1, index));
     let mut here = vec![0; jobs.len()];
     let mut latest = i64::MIN;
-    for it in takes {
-        let (put, take) = jobs[it];
-        here[it] = if put < latest { (latest + 1).min(take) } else { put };
-        latest = latest.max(here[it]);
+    for n in takes {
+        let (put, take) = jobs[n];
+        here[n] = if put < latest { (latest + 1).min(take) } else { put };
+        latest = latest.max(here[n]);
     }
     here
 }
@@ -79,12 +79,12 @@ impl Order<'_> {
 
     /// How many jobs it moved.
     fn take(&mut self, job: u32) -> usize {
-        if let Some(at) = self.promised.iter().position(|&it| it == job) {
+        if let Some(at) = self.promised.iter().position(|&number| number == job) {
             self.promised.remove(at);
             return 0;
         }
         // It has the worker of another, and all that waited before it wait behind it.
-        let at = self.waiting.iter().position(|&it| it == job).unwrap_or(0);
+        let at = self.waiting.iter().position(|&number| number == job).unwrap_or(0);
         self.waiting.remove(at);
         if let Some(other) = self.promised.pop() {
             self.waiting.push_front(other);
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn who_was_served_first_came_first() {
         let arrivals = |jobs: &[(i64, i64)], asks: &[i64]| {
-            let asks: Vec<_> = asks.iter().map(|&it| (it, it - 1)).collect();
+            let asks: Vec<_> = asks.iter().map(|&number| (number, number - 1)).collect();
             super::arrivals(jobs, &asks)
         };
         // Two idle workers; the second job is awake earlier: it has overtaken nobody.

@@ -8,7 +8,7 @@ use super::order::arrivals;
 /// A job that is served in the order in which jobs come. Those of a queue follow each other, as they
 /// came.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Job {
+pub(super) struct QueuedJob {
     pub put: u32,
     pub take: u32,
     pub queue: u32,
@@ -18,7 +18,7 @@ pub(super) struct Job {
 
 /// A queue, and what is free for its jobs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Queue {
+pub(super) struct JobQueue {
     /// From where a job is in the queue until an idle worker has it, at least.
     pub base: i64,
     /// So long after its last job a worker asks again; None: it is gone.
@@ -28,8 +28,8 @@ pub(super) struct Queue {
 /// What was found.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
-    pub jobs: Vec<Job>,
-    pub queues: Vec<Queue>,
+    pub jobs: Vec<QueuedJob>,
+    pub queues: Vec<JobQueue>,
     /// For each thread its queue, or [`NONE`].
     pub pool: Vec<u32>,
     /// Jobs whose thread is no mere worker: mere edges.
@@ -47,23 +47,25 @@ const MOSTLY: f64 = 0.9;
 pub(super) fn queues(moments: &Moments, jobs: &[(u32, u32, u64)], asks: &[i64]) -> Queues {
     let mut found = Queues { pool: vec![NONE; moments.threads], ..Queues::default() };
     let mut takes = vec![0u32; moments.len()];
-    jobs.iter().for_each(|it| takes[it.1 as usize] += 1);
-    let (alone, together): (Vec<_>, Vec<_>) = jobs.iter().partition(|it| takes[it.1 as usize] == 1);
-    found.bound = together.iter().map(|it: &(u32, u32, u64)| (it.0, it.1)).collect();
+    jobs.iter().for_each(|job| takes[job.1 as usize] += 1);
+    let (alone, together): (Vec<_>, Vec<_>) =
+        jobs.iter().partition(|job| takes[job.1 as usize] == 1);
+    found.bound = together.iter().map(|entry: &(u32, u32, u64)| (entry.0, entry.1)).collect();
     let mut lines = lines(moments, &alone);
     unmix(moments, &mut lines, &mut found.bound);
     for line in lines {
         let whole = Served::new(moments, &line, asks);
         let apart = by_thread(moments, &line);
-        let each: Vec<_> = apart.iter().map(|it| Served::new(moments, it, asks)).collect();
-        let left = each.iter().map(|it| it.left).sum();
+        let each: Vec<_> =
+            apart.iter().map(|entries| Served::new(moments, entries, asks)).collect();
+        let left = each.iter().map(|served| served.left).sum();
         let served = if better(left, whole.left, whole.waiting) { each } else { vec![whole] };
         for served in served {
             let queue = found.queues.len() as u32;
             for thread in &served.threads {
                 found.pool[*thread as usize] = queue;
             }
-            found.jobs.extend(served.jobs.iter().map(|it| Job { queue, ..*it }));
+            found.jobs.extend(served.jobs.iter().map(|job| QueuedJob { queue, ..*job }));
             found.queues.push(served.queue);
         }
     }
@@ -74,20 +76,20 @@ fn better(left: i128, than: i128, waiting: i128) -> bool {
     (left as f64) < FAR_LESS * than as f64 && (than - left) as f64 > MATTERS * waiting as f64
 }
 
-type Line = Vec<(u32, u32)>;
+type JobRanges = Vec<(u32, u32)>;
 
 /// Jobs that may wait in one queue.
-fn lines(moments: &Moments, jobs: &[(u32, u32, u64)]) -> Vec<Line> {
-    let kind = |it: &(u32, u32, u64)| (moments.name[it.1 as usize], moments.process(it.1));
+fn lines(moments: &Moments, jobs: &[(u32, u32, u64)]) -> Vec<JobRanges> {
+    let kind = |entry: &(u32, u32, u64)| (moments.name[entry.1 as usize], moments.process(entry.1));
     let mut jobs = jobs.to_vec();
     jobs.sort_by_key(kind);
     let mut lines = Vec::new();
     for jobs in jobs.chunk_by(|one, other| kind(one) == kind(other)) {
-        let mut keys: Vec<u64> = jobs.iter().map(|it| it.2).collect();
+        let mut keys: Vec<u64> = jobs.iter().map(|job| job.2).collect();
         keys.sort_unstable();
         keys.dedup();
         if keys.len() as f64 >= MOSTLY * jobs.len() as f64 {
-            lines.push(jobs.iter().map(|it| (it.0, it.1)).collect());
+            lines.push(jobs.iter().map(|job| (job.0, job.1)).collect());
             continue;
         }
         // A thread that takes of several keys serves them as one queue.
@@ -96,7 +98,7 @@ fn lines(moments: &Moments, jobs: &[(u32, u32, u64)]) -> Vec<Line> {
         let mut node = |of| *nodes.entry(of).or_insert_with(|| groups.another());
         let pairs: Vec<_> = jobs
             .iter()
-            .map(|it| (node((false, it.2)), node((true, moments.thread[it.1 as usize].into()))))
+            .map(|job| (node((false, job.2)), node((true, moments.thread[job.1 as usize].into()))))
             .collect();
         for (key, thread) in &pairs {
             groups.join(*key, *thread);
@@ -104,7 +106,7 @@ fn lines(moments: &Moments, jobs: &[(u32, u32, u64)]) -> Vec<Line> {
         let mut of_group: HashMap<usize, usize> = HashMap::new();
         for (job, (key, _)) in jobs.iter().zip(&pairs) {
             let line = *of_group.entry(groups.root(*key)).or_insert_with(|| {
-                lines.push(Line::new());
+                lines.push(JobRanges::new());
                 lines.len() - 1
             });
             lines[line].push((job.0, job.1));
@@ -114,7 +116,7 @@ fn lines(moments: &Moments, jobs: &[(u32, u32, u64)]) -> Vec<Line> {
 }
 
 /// A thread that takes from several queues decides itself from which.
-fn unmix(moments: &Moments, lines: &mut [Line], bound: &mut Vec<(u32, u32)>) {
+fn unmix(moments: &Moments, lines: &mut [JobRanges], bound: &mut Vec<(u32, u32)>) {
     let mut first = vec![NONE; moments.threads];
     let mut mixed = vec![false; moments.threads];
     for (line, jobs) in lines.iter().enumerate() {
@@ -136,8 +138,8 @@ fn unmix(moments: &Moments, lines: &mut [Line], bound: &mut Vec<(u32, u32)>) {
     }
 }
 
-fn by_thread(moments: &Moments, line: &Line) -> Vec<Line> {
-    let thread = |it: &(u32, u32)| moments.thread[it.1 as usize];
+fn by_thread(moments: &Moments, line: &JobRanges) -> Vec<JobRanges> {
+    let thread = |entry: &(u32, u32)| moments.thread[entry.1 as usize];
     let mut line = line.clone();
     line.sort_by_key(thread);
     line.chunk_by(|one, other| thread(one) == thread(other)).map(<[_]>::to_vec).collect()
@@ -145,9 +147,9 @@ fn by_thread(moments: &Moments, line: &Line) -> Vec<Line> {
 
 /// A queue and its workers, as the run was.
 struct Served {
-    jobs: Vec<Job>,
+    jobs: Vec<QueuedJob>,
     threads: Vec<u32>,
-    queue: Queue,
+    queue: JobQueue,
     /// What jobs took though one was there and a worker was free.
     left: i128,
     /// What jobs were in the queue.
@@ -155,18 +157,21 @@ struct Served {
 }
 
 impl Served {
-    fn new(moments: &Moments, line: &Line, asks: &[i64]) -> Served {
-        let mut threads: Vec<_> = line.iter().map(|it| moments.thread[it.1 as usize]).collect();
+    fn new(moments: &Moments, line: &JobRanges, asks: &[i64]) -> Served {
+        let mut threads: Vec<_> = line.iter().map(|line| moments.thread[line.1 as usize]).collect();
         threads.sort_unstable();
         threads.dedup();
         let time = |at: u32| moments.time[at as usize];
         let ask = |take: u32| {
             let before = moments.before(take).map(time);
-            before.map_or((i64::MIN, i64::MIN), |it| (it + asks[take as usize], it))
+            before.map_or((i64::MIN, i64::MIN), |before| (before + asks[take as usize], before))
         };
-        let go: Vec<_> = line.iter().map(|it| ask(it.1)).collect();
-        let soon = line.iter().map(|it| asks[it.1 as usize]).min().unwrap_or(0);
-        let lasts = threads.iter().map(|&it| time(moments.last(it))).map(|it| (it + soon, it));
+        let go: Vec<_> = line.iter().map(|line| ask(line.1)).collect();
+        let soon = line.iter().map(|line| asks[line.1 as usize]).min().unwrap_or(0);
+        let lasts = threads
+            .iter()
+            .map(|&thread| time(moments.last(thread)))
+            .map(|number| (number + soon, number));
         let stay = go.iter().copied().chain(lasts).collect();
         let gone = Served::with(moments, line, go, None, &threads);
         let stayed = Served::with(moments, line, stay, Some(soon), &threads);
@@ -175,7 +180,7 @@ impl Served {
 
     fn with(
         moments: &Moments,
-        line: &Line,
+        line: &JobRanges,
         mut asks: Vec<(i64, i64)>,
         again: Option<i64>,
         threads: &[u32],
@@ -184,23 +189,24 @@ impl Served {
         let mut line = line.clone();
         line.sort_unstable_by_key(|&(put, take)| (time(put), time(take), take));
         asks.sort_unstable();
-        let times: Vec<_> = line.iter().map(|it| (time(it.0), time(it.1))).collect();
+        let times: Vec<_> = line.iter().map(|line| (time(line.0), time(line.1))).collect();
         let here = arrivals(&times, &asks);
-        let job = |(&(put, take), here): (&(u32, u32), i64)| Job {
+        let job = |(&(put, take), here): (&(u32, u32), i64)| QueuedJob {
             put,
             take,
             queue: 0,
             late: here - time(put),
         };
         let mut jobs: Vec<_> = line.iter().zip(here).map(job).collect();
-        let here = |it: &Job| time(it.put) + it.late;
+        let here = |job: &QueuedJob| time(job.put) + job.late;
         jobs.sort_by_key(here);
-        let stays = |it: &Job| time(it.take) - here(it);
+        let stays = |job: &QueuedJob| time(job.take) - here(job);
         let base = jobs.iter().map(stays).min().unwrap_or(0);
-        let waiting = jobs.iter().map(|it| i128::from(stays(it))).sum();
-        let rest = |(job, ask): (&Job, &(i64, i64))| time(job.take) - (here(job) + base).max(ask.0);
-        let left = jobs.iter().zip(&asks).map(|it| i128::from(rest(it))).sum();
-        Served { jobs, threads: threads.to_vec(), queue: Queue { base, again }, left, waiting }
+        let waiting = jobs.iter().map(|job| i128::from(stays(job))).sum();
+        let rest =
+            |(job, ask): (&QueuedJob, &(i64, i64))| time(job.take) - (here(job) + base).max(ask.0);
+        let left = jobs.iter().zip(&asks).map(|entry| i128::from(rest(entry))).sum();
+        Served { jobs, threads: threads.to_vec(), queue: JobQueue { base, again }, left, waiting }
     }
 }
 

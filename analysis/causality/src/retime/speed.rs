@@ -135,7 +135,7 @@ impl Speeds {
     /// All of them `times` as fast.
     #[must_use]
     pub fn all(&self, times: f64) -> Speeds {
-        Speeds(self.0.iter().map(|it| Speed { times, ..it.clone() }).collect())
+        Speeds(self.0.iter().map(|speed| Speed { times, ..speed.clone() }).collect())
     }
 
     /// With whole names, of those `there`.
@@ -143,8 +143,8 @@ impl Speeds {
     /// # Errors
     /// A name fits no activity, or several.
     pub fn known(&self, there: &[&str]) -> Result<Speeds, NoActivity> {
-        let whole = |it: &Speed| -> Result<Speed, NoActivity> {
-            Ok(Speed { activity: named(&it.activity, there)?.to_owned(), times: it.times })
+        let whole = |speed: &Speed| -> Result<Speed, NoActivity> {
+            Ok(Speed { activity: named(&speed.activity, there)?.to_owned(), times: speed.times })
         };
         Ok(Speeds::new(self.0.iter().map(whole).collect::<Result<_, _>>()?)?)
     }
@@ -152,14 +152,14 @@ impl Speeds {
 
 /// The one name of `there` that is `name`, or ends so after a dot.
 pub(super) fn named<'a>(name: &str, there: &[&'a str]) -> Result<&'a str, NoActivity> {
-    if let Some(it) = there.iter().find(|it| **it == name) {
-        return Ok(it);
+    if let Some(word) = there.iter().find(|text| **text == name) {
+        return Ok(word);
     }
-    let ends = |it: &str| it.strip_suffix(name).is_some_and(|it| it.ends_with('.'));
-    let which: Vec<_> = there.iter().copied().filter(|it| ends(it)).collect();
-    let all = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect();
+    let ends = |text: &str| text.strip_suffix(name).is_some_and(|text| text.ends_with('.'));
+    let which: Vec<_> = there.iter().copied().filter(|text| ends(text)).collect();
+    let all = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     match which[..] {
-        [it] => Ok(it),
+        [word] => Ok(word),
         [] => Err(NoActivity::Unknown { name: name.to_owned(), there: all(there) }),
         _ => Err(NoActivity::Several { name: name.to_owned(), which: all(&which) }),
     }
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(both("handle=2x", "handle=3x"), Err(twice));
         let there = ["job.handle", "job.parse", "mail.parse"];
         let known = both("handle=2x", "mail.parse=3x").unwrap().known(&there).unwrap();
-        let names: Vec<_> = known.iter().map(|it| it.activity.as_str()).collect();
+        let names: Vec<_> = known.iter().map(|speed| speed.activity.as_str()).collect();
         assert_eq!(names, ["job.handle", "mail.parse"]);
         let known = |one, other| both(one, other).unwrap().known(&there);
         assert!(matches!(known("handle=2x", "job.handle=3x"), Err(NoActivity::Twice(_))));

@@ -1,7 +1,7 @@
 //! Where causes lead, and what ways cost without waiting.
 
 use super::moments::Moments;
-use super::queues::Job;
+use super::queues::QueuedJob;
 
 /// The way of a job through its queue, in place of a kind of edge.
 pub(super) const QUEUED: u32 = u32::MAX;
@@ -23,7 +23,7 @@ impl Ways {
         &self.to[self.starts[at as usize] as usize..self.starts[at as usize + 1] as usize]
     }
 
-    pub fn new(moments: &Moments, edges: &[(u32, u32)], jobs: &[Job]) -> Ways {
+    pub fn new(moments: &Moments, edges: &[(u32, u32)], jobs: &[QueuedJob]) -> Ways {
         let mut ways = Ways {
             starts: vec![0; moments.len() + 1],
             into: vec![0; moments.len()],
@@ -31,8 +31,8 @@ impl Ways {
             base: Vec::new(),
         };
         let mut least = Least::default();
-        let known = edges.iter().map(|&it| (it, least.take_in(moments, it)));
-        let queued = jobs.iter().map(|it| ((it.put, it.take), QUEUED));
+        let known = edges.iter().map(|&edge| (edge, least.take_in(moments, edge)));
+        let queued = jobs.iter().map(|job| ((job.put, job.take), QUEUED));
         let all: Vec<_> = known.chain(queued).collect();
         ways.base = least.values;
         for &((from, to), _) in &all {
@@ -82,7 +82,7 @@ struct Least {
 impl Least {
     fn find(&self, moments: &Moments, (from, to): (u32, u32)) -> Option<u32> {
         let (from, to) = (moments.name[from as usize], moments.name[to as usize]);
-        self.kinds.get(from as usize)?.iter().find(|it| it.0 == to).map(|it| it.1)
+        self.kinds.get(from as usize)?.iter().find(|kind| kind.0 == to).map(|kind| kind.1)
     }
 
     /// Says which value is that of the step.
@@ -103,7 +103,7 @@ impl Least {
     }
 
     fn value(&self, moments: &Moments, step: (u32, u32)) -> Option<i64> {
-        self.find(moments, step).map(|it| self.values[it as usize])
+        self.find(moments, step).map(|number| self.values[number as usize])
     }
 }
 
@@ -115,10 +115,10 @@ pub(super) fn came(
     outside: &[bool],
 ) -> Vec<i64> {
     let mut each: Vec<_> = (0..moments.len())
-        .map(|it| if outside[it] { moments.time[it] } else { i64::MIN })
+        .map(|index| if outside[index] { moments.time[index] } else { i64::MIN })
         .collect();
     let mut least = Least::default();
-    let kinds: Vec<_> = edges.iter().map(|&it| least.take_in(moments, it)).collect();
+    let kinds: Vec<_> = edges.iter().map(|&edge| least.take_in(moments, edge)).collect();
     for (&(from, to), &kind) in edges.iter().zip(&kinds) {
         let time = moments.time[from as usize] + least.values[kind as usize];
         each[to as usize] = each[to as usize].max(time);
@@ -133,7 +133,7 @@ pub(super) fn came(
 /// kernel saw running, or what such a step took at least where all was there when it began.
 pub(super) fn works(moments: &Moments, came: &[i64], ran: &[i64]) -> Vec<Work> {
     let all = 0..moments.len() as u32;
-    let step = |at: u32| moments.before(at).map(|it| (it, at));
+    let step = |at: u32| moments.before(at).map(|before| (before, at));
     let joins = |at: u32| step(at).filter(|_| came[at as usize] != i64::MIN);
     let mut least = Least::default();
     for step in all.clone().filter_map(joins) {

@@ -1,12 +1,12 @@
 //! What speeds are worth: a metric as it was and as it would be.
 
 use super::critical::Trace;
-use super::doubt::Refusal;
+use super::doubt::RetimeRefusal;
 use super::engine::Engine;
 use super::figures::{Figures, Resampling};
-use super::metric::{Metric, NoMetric, Places, Series};
-use super::model::Model;
-use super::recording::Name;
+use super::metric::{Metric, MetricPlaces, NoMetric, Series};
+use super::model::RetimeModel;
+use super::recording::NameId;
 use super::speed::{NoActivity, Speed, Speeds};
 
 /// Less than this share is no gain.
@@ -14,18 +14,18 @@ const NO_GAIN: f64 = 0.001;
 
 /// A metric of a run.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct MetricQuestion {
     /// The metric.
     pub metric: Metric,
     /// As it was.
     pub was: Figures,
-    places: Places,
+    places: MetricPlaces,
     series: Series,
 }
 
 /// What speeds are worth for a metric.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct SpeedWorth {
     /// The metric.
     pub metric: Metric,
     /// The speeds, with whole names.
@@ -44,7 +44,7 @@ pub struct Answer {
 
 /// What an answer comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SpeedVerdict {
     /// Better.
     Gain,
     /// As before, to a thousandth.
@@ -59,21 +59,21 @@ pub struct Ranked {
     /// Its name.
     pub activity: String,
     /// For the asked speed.
-    pub answer: Answer,
+    pub answer: SpeedWorth,
 }
 
-impl Answer {
+impl SpeedWorth {
     /// The share of its mean by which a length is shorter, or a rate higher.
     pub fn gain(&self) -> f64 {
         gain(&self.metric, self.predicted.mean / self.was.mean)
     }
 
     /// In a word.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> SpeedVerdict {
         match self.gain() {
-            it if it >= NO_GAIN => Verdict::Gain,
-            it if it <= -NO_GAIN => Verdict::Loss,
-            _ => Verdict::NoGain,
+            value if value >= NO_GAIN => SpeedVerdict::Gain,
+            value if value <= -NO_GAIN => SpeedVerdict::Loss,
+            _ => SpeedVerdict::NoGain,
         }
     }
 }
@@ -82,15 +82,15 @@ fn gain(metric: &Metric, quotient: f64) -> f64 {
     if matches!(metric, Metric::Rate(_)) { quotient - 1.0 } else { 1.0 - quotient }
 }
 
-impl Model {
+impl RetimeModel {
     /// Finds a metric in the run.
     ///
     /// # Errors
     /// The run has nothing of that name, or too little to measure.
-    pub fn ask(&self, metric: &Metric) -> Result<Asked, NoMetric> {
-        let places = Places::find(metric, self)?;
+    pub fn ask(&self, metric: &Metric) -> Result<MetricQuestion, NoMetric> {
+        let places = MetricPlaces::find(metric, self)?;
         let series = places.measure(&self.moments.time);
-        Ok(Asked { metric: metric.clone(), was: Figures::new(&series), places, series })
+        Ok(MetricQuestion { metric: metric.clone(), was: Figures::new(&series), places, series })
     }
 
     /// `speeds` with whole names, where they have only the last parts.
@@ -107,10 +107,10 @@ impl Model {
     /// The run cannot be timed again with these speeds.
     pub fn answer(
         &self,
-        asked: &Asked,
+        asked: &MetricQuestion,
         speeds: &Speeds,
         resampling: Resampling,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<SpeedWorth, RetimeRefusal> {
         let critical_share = self.critical_share(asked, speeds)?;
         self.answer_with(asked, speeds, resampling, critical_share)
     }
@@ -121,11 +121,11 @@ impl Model {
     /// Those of [`answer`](Self::answer).
     pub fn sweep(
         &self,
-        asked: &Asked,
+        asked: &MetricQuestion,
         speeds: &Speeds,
         times: &[f64],
         resampling: Resampling,
-    ) -> Result<Vec<Answer>, Refusal> {
+    ) -> Result<Vec<SpeedWorth>, RetimeRefusal> {
         let critical_share = self.critical_share(asked, speeds)?;
         let each = times
             .iter()
@@ -139,10 +139,10 @@ impl Model {
     /// Those of [`answer`](Self::answer).
     pub fn rank(
         &self,
-        asked: &Asked,
+        asked: &MetricQuestion,
         times: f64,
         resampling: Resampling,
-    ) -> Result<Vec<Ranked>, Refusal> {
+    ) -> Result<Vec<Ranked>, RetimeRefusal> {
         let mut ranked = Vec::new();
         for activity in self.activities() {
             let activity = activity.to_owned();
@@ -156,36 +156,40 @@ impl Model {
 
     fn answer_with(
         &self,
-        asked: &Asked,
+        asked: &MetricQuestion,
         speeds: &Speeds,
         resampling: Resampling,
         critical_share: f64,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<SpeedWorth, RetimeRefusal> {
         let series = asked.places.measure(&self.replay(speeds)?.time);
         let intervals = resampling.intervals(&asked.series, &series);
         let gains = intervals.map(|[_, (low, high)]| {
             let ends = [gain(&asked.metric, low), gain(&asked.metric, high)];
             (ends[0].min(ends[1]), ends[0].max(ends[1]))
         });
-        Ok(Answer {
+        Ok(SpeedWorth {
             metric: asked.metric.clone(),
             speeds: speeds.clone(),
             was: asked.was,
             predicted: Figures::new(&series),
-            mean: intervals.map(|it| it[0]),
+            mean: intervals.map(|interval| interval[0]),
             gains,
             critical_share,
         })
     }
 
-    fn critical_share(&self, asked: &Asked, speeds: &Speeds) -> Result<f64, Refusal> {
+    fn critical_share(
+        &self,
+        asked: &MetricQuestion,
+        speeds: &Speeds,
+    ) -> Result<f64, RetimeRefusal> {
         let marked = self.contexts.each(false, |name| {
-            let name = self.names.written(Name(name));
-            speeds.iter().any(|it| it.activity == name).then_some(true)
+            let name = self.names.written(NameId(name));
+            speeds.iter().any(|speed| speed.activity == name).then_some(true)
         });
         let ones = vec![1.0; marked.len()];
         let trace = Trace::new(self, marked);
         let (replay, trace) = Engine::new(self, &ones, Some(trace)).run()?;
-        Ok(trace.map_or(0.0, |it| asked.places.critical(&it, &replay.time)))
+        Ok(trace.map_or(0.0, |trace| asked.places.critical(&trace, &replay.time)))
     }
 }

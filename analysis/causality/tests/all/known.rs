@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ppt_causality::{
-    Certainty, EdgeKind, Graph, Limits, Link, MatchCounts, Matcher, Matches, Mode, Overhead,
-    Policy, Rule, Rules, StepPlace, UnmatchedReason, in_flight,
+    Certainty, EdgeKind, Graph, GraphLink, KeyLimits, MatchCounts, Matcher, Matches, Mode,
+    Overhead, Policy, Rule, Rules, StepPlace, UnmatchedReason, in_flight,
 };
 use ppt_stats::Budget;
 use proptest::prelude::*;
 
-use crate::truth::{Plan, Truth, queue};
+use crate::truth::{Truth, TruthPlan, queue};
 
-const LIMITS: Limits = Limits { pairs: 100_000, kept: 100_000, width: 0 };
+const LIMITS: KeyLimits = KeyLimits { pairs: 100_000, kept: 100_000, width: 0 };
 
 fn matched(truth: &Truth) -> (Matches<u32>, MatchCounts) {
     let (mut found, mut counts) = (Matches::default(), MatchCounts::default());
@@ -23,7 +23,7 @@ fn matched(truth: &Truth) -> (Matches<u32>, MatchCounts) {
         let missing = |point, from, to| truth.missing(point, from, to);
         let mut matcher = Matcher::new(rules, LIMITS, missing);
         for key in entries.chunk_by(|a, b| a.1 == b.1) {
-            key.iter().for_each(|it| matcher.take(it.2, &mut found).unwrap());
+            key.iter().for_each(|key| matcher.take(key.2, &mut found).unwrap());
             counts += matcher.finish(&mut found);
         }
     }
@@ -31,24 +31,26 @@ fn matched(truth: &Truth) -> (Matches<u32>, MatchCounts) {
 }
 
 fn edges(found: &Matches<u32>) -> Vec<(u32, u32)> {
-    let mut edges: Vec<_> = found.edges.iter().map(|it| (it.src.frame, it.dst.frame)).collect();
-    edges.sort_unstable_by_key(|it| (it.1, it.0));
+    let mut edges: Vec<_> =
+        found.edges.iter().map(|edge| (edge.src.frame, edge.dst.frame)).collect();
+    edges.sort_unstable_by_key(|edge| (edge.1, edge.0));
     edges
 }
 
 fn graph(truth: &Truth, found: &Matches<u32>) -> Graph {
-    let link = |it: &ppt_causality::Edge<u32>| {
-        let (kind, certainty, queue) = (EdgeKind::Hash, it.certainty, it.policy == Policy::Fifo);
-        Link { src: it.src.frame, dst: it.dst.frame, kind, certainty, queue }
+    let link = |edge: &ppt_causality::Edge<u32>| {
+        let (kind, certainty, queue) =
+            (EdgeKind::Hash, edge.certainty, edge.policy == Policy::Fifo);
+        GraphLink { src: edge.src.frame, dst: edge.dst.frame, kind, certainty, queue }
     };
     let links = found.edges.iter().map(link).collect();
     Graph::new(truth.processes.clone(), truth.vertices.iter().copied(), links).unwrap()
 }
 
-fn plans() -> impl Strategy<Value = Plan> {
+fn plans() -> impl Strategy<Value = TruthPlan> {
     let loss = prop::sample::select(vec![0, 10, 100]);
     (any::<u64>(), 1..300u64, 2..9u32, any::<bool>(), loss).prop_map(
-        |(seed, requests, stages, one_type, loss)| Plan {
+        |(seed, requests, stages, one_type, loss)| TruthPlan {
             seed,
             requests,
             stages,
@@ -110,7 +112,7 @@ proptest! {
             let (count, time) = by_points.entry((stage.from, stage.to)).or_default();
             *count += stage.count;
             *time += stage.time;
-            let alike = |it: &&ppt_causality::Step| {
+            let alike = |it: &&ppt_causality::RouteStep| {
                 let points = (graph.point(it.src), graph.point(it.dst));
                 (points, it.by, it.place) == ((stage.from, stage.to), stage.by, stage.place)
             };
@@ -128,7 +130,7 @@ proptest! {
         prop_assert!(stages.is_sorted_by_key(|it| std::cmp::Reverse(it.time)));
 
         // Threads act, everything else passes on.
-        let overhead = Overhead::of(&stages);
+        let overhead = Overhead::from_stages(&stages);
         prop_assert_eq!(overhead.acting + overhead.passing, latency);
         let same = told.iter().flat_map(|it| &it.route).filter(|it| it.place == StepPlace::Thread);
         let acting: i64 = same.map(|it| ts(it.dst) - ts(it.src)).sum();
@@ -171,7 +173,8 @@ proptest! {
 fn repeated_values_are_matched_to_the_nearest() {
     for one_type in [false, true] {
         let (seed, requests, stages, loss) = (7, 20_000, 7, 0);
-        let truth = Truth::new(Plan { seed, requests, stages, period: Some(256), one_type, loss });
+        let truth =
+            Truth::new(TruthPlan { seed, requests, stages, period: Some(256), one_type, loss });
         let (found, counts) = matched(&truth);
         assert_eq!(edges(&found), truth.edges);
         assert_eq!(counts.possible, 0);
@@ -185,7 +188,7 @@ fn a_queue_of_equal_things_is_known_without_loss() {
     let rules = Arc::new(Rules::new(&[0, 1], &[rule]).unwrap());
     let mut matcher = Matcher::new(rules, LIMITS, |_, _, _| false);
     let mut found = Matches::default();
-    made.entries.iter().for_each(|&it| matcher.take(it, &mut found).unwrap());
+    made.entries.iter().for_each(|&entry| matcher.take(entry, &mut found).unwrap());
     let counts = matcher.finish(&mut found);
     assert_eq!((counts.certain, counts.possible, found.edges.len()), (5000, 0, 5000));
     assert!(found.edges.iter().all(|it| it.dst.frame == it.src.frame | 1 << 31));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ppt_causality::{
-    Certainty, Edge, Entry, Limits, MatchCounts, Matcher, Matches, Policy, Refused, Rule, Rules,
-    Side, UnmatchedReason,
+    Certainty, Edge, Entry, KeyLimits, KeyRefusal, MatchCounts, Matcher, Matches, Policy, Rule,
+    Rules, Side, UnmatchedReason,
 };
 use proptest::prelude::*;
 
@@ -13,35 +13,35 @@ const POINTS: u32 = 4;
 const WIDTH: i64 = 4;
 
 /// Frames may be missing of a point, from a time to a time.
-type Gap = (u32, i64, i64);
+type SeqGap = (u32, i64, i64);
 
 /// By which time each point was seen, if not from the start.
 type Begins = [Option<i64>; POINTS as usize];
 
 const FROM_START: Begins = [None; POINTS as usize];
 
-fn missing(gaps: &[Gap], point: u32, from: i64, to: i64) -> bool {
+fn missing(gaps: &[SeqGap], point: u32, from: i64, to: i64) -> bool {
     gaps.iter().any(|&(of, start, end)| of == point && start <= to && from <= end)
 }
 
 /// What a matcher says, in an order of its own.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct MatchedEdge {
     edges: Vec<(u32, u32, Policy, Certainty)>,
     unmatched: Vec<(u32, Side, UnmatchedReason)>,
     counts: MatchCounts,
 }
 
-impl Told {
-    fn sorted(mut self) -> Told {
+impl MatchedEdge {
+    fn sorted(mut self) -> MatchedEdge {
         self.edges.sort_unstable();
         self.unmatched.sort_unstable();
         self
     }
 }
 
-fn streamed(rules: &Rules, gaps: &[Gap], begins: Begins, entries: &[Entry<u32>]) -> Told {
-    let limits = Limits { pairs: u64::MAX, kept: usize::MAX, width: WIDTH };
+fn streamed(rules: &Rules, gaps: &[SeqGap], begins: Begins, entries: &[Entry<u32>]) -> MatchedEdge {
+    let limits = KeyLimits { pairs: u64::MAX, kept: usize::MAX, width: WIDTH };
     let mut matcher = Matcher::new(Arc::new(rules.clone()), limits, |point, from, to| {
         missing(gaps, point, from, to)
     })
@@ -51,14 +51,18 @@ fn streamed(rules: &Rules, gaps: &[Gap], begins: Begins, entries: &[Entry<u32>])
     // The second time it must be as new.
     for _ in 0..2 {
         found = Matches::default();
-        entries.iter().for_each(|&it| matcher.take(it, &mut found).unwrap());
+        entries.iter().for_each(|&entry| matcher.take(entry, &mut found).unwrap());
         told.push(matcher.finish(&mut found));
     }
     assert_eq!(told[0], told[1]);
-    let edge = |it: &Edge<u32>| (it.src.frame, it.dst.frame, it.policy, it.certainty);
+    let edge = |edge: &Edge<u32>| (edge.src.frame, edge.dst.frame, edge.policy, edge.certainty);
     let edges = found.edges.iter().map(edge).collect();
-    let unmatched = found.unmatched.iter().map(|it| (it.frame, it.side, it.reason)).collect();
-    Told { edges, unmatched, counts: told[0] }.sorted()
+    let unmatched = found
+        .unmatched
+        .iter()
+        .map(|unmatched| (unmatched.frame, unmatched.side, unmatched.reason))
+        .collect();
+    MatchedEdge { edges, unmatched, counts: told[0] }.sorted()
 }
 
 /// Whether `a` was before `b`, or may have been.
@@ -91,7 +95,9 @@ fn causes<'a>(
 ) -> Vec<(&'a Entry<u32>, Certainty)> {
     let within = rule.within.unwrap_or(i64::MAX);
     let outs = outs.iter().filter(|a| time(a, b).0 <= within);
-    let sure = |a: &Entry<u32>, it| if time(a, b).1 > within { Certainty::Possible } else { it };
+    let sure = |a: &Entry<u32>, certainty| {
+        if time(a, b).1 > within { Certainty::Possible } else { certainty }
+    };
     outs.filter_map(|a| Some((*a, sure(a, before(a, b)?)))).collect()
 }
 
@@ -99,12 +105,12 @@ fn causes<'a>(
 fn by_definition(
     rules: &[Rule],
     free: bool,
-    (gaps, begins): (&[Gap], Begins),
+    (gaps, begins): (&[SeqGap], Begins),
     entries: &[Entry<u32>],
-) -> Told {
+) -> MatchedEdge {
     let all: Vec<&Entry<u32>> = entries.iter().collect();
     let of = |point: u32, side: Side| -> Vec<&Entry<u32>> {
-        all.iter().copied().filter(|it| it.point == point && it.side == side).collect()
+        all.iter().copied().filter(|entry| entry.point == point && entry.side == side).collect()
     };
     let mut edges = Vec::new();
     let mut impossible = 0;
@@ -121,45 +127,59 @@ fn by_definition(
                     let causes = causes(rule, b, &outs);
                     let nearest = causes.iter().max_by_key(|(a, _)| (a.ts, a.thread, a.seqno));
                     let doubt = |a: &Entry<u32>| {
-                        causes.iter().any(|(it, _)| unknown_order(a, it))
+                        causes.iter().any(|(entry, _)| unknown_order(a, entry))
                             || missing(gaps, rule.from, a.lo, b.hi)
                     };
-                    let doubt = |a, it| if doubt(a) { Certainty::Possible } else { it };
-                    nearest.iter().map(|&&(a, it)| (a, doubt(a, it))).collect()
+                    let doubt =
+                        |a, certainty| if doubt(a) { Certainty::Possible } else { certainty };
+                    nearest.iter().map(|&&(a, certainty)| (a, doubt(a, certainty))).collect()
                 }
                 Policy::Fifo => {
                     // What has come by now, in its order.
                     let come = outs.iter().filter(|a| a.lo <= b.hi).copied().collect::<Vec<_>>();
                     let first = queue.first(rule, gaps, b, &come);
-                    let others = |a| come.iter().any(|it| unknown_order(a, it));
+                    let others = |a| come.iter().any(|entry| unknown_order(a, entry));
+                    let doubt = |a| {
+                        others(a)
+                            || ins.iter().any(|entry| unknown_order(b, entry))
+                            || queue.shifted
+                    };
                     let doubt =
-                        |a| others(a) || ins.iter().any(|it| unknown_order(b, it)) || queue.shifted;
-                    let doubt = |a, it| if doubt(a) { Certainty::Possible } else { it };
-                    first.iter().map(|&(a, it)| (a, doubt(a, it))).collect()
+                        |a, certainty| if doubt(a) { Certainty::Possible } else { certainty };
+                    first.iter().map(|&(a, certainty)| (a, doubt(a, certainty))).collect()
                 }
             };
-            edges.extend(found.iter().map(|(a, it)| (a.frame, b.frame, rule.policy, *it)));
+            edges.extend(
+                found.iter().map(|(a, certainty)| (a.frame, b.frame, rule.policy, *certainty)),
+            );
         }
     }
-    let unmatched = |it: &&&Entry<u32>| match it.side {
-        Side::In => !edges.iter().any(|edge| edge.1 == it.frame),
-        Side::Out => it.stated && !edges.iter().any(|edge| edge.0 == it.frame),
+    let unmatched = |entry: &&&Entry<u32>| match entry.side {
+        Side::In => !edges.iter().any(|edge| edge.1 == entry.frame),
+        Side::Out => entry.stated && !edges.iter().any(|edge| edge.0 == entry.frame),
     };
-    let reason = |it: &Entry<u32>| {
+    let reason = |entry: &Entry<u32>| {
         let lost = rules.iter().any(|rule| {
             let within = rule.within.unwrap_or(1 << 40);
-            match it.side {
-                Side::In => rule.to == it.point && missing(gaps, rule.from, it.lo - within, it.hi),
-                Side::Out => rule.from == it.point && missing(gaps, rule.to, it.lo, it.hi + within),
+            match entry.side {
+                Side::In => {
+                    rule.to == entry.point && missing(gaps, rule.from, entry.lo - within, entry.hi)
+                }
+                Side::Out => {
+                    rule.from == entry.point && missing(gaps, rule.to, entry.lo, entry.hi + within)
+                }
             }
         });
         if lost { UnmatchedReason::Loss } else { UnmatchedReason::None }
     };
-    let unmatched: Vec<_> =
-        all.iter().filter(unmatched).map(|it| (it.frame, it.side, reason(it))).collect();
-    let side = |side| all.iter().filter(|it| it.side == side).count() as u64;
-    let sure = |sure| edges.iter().filter(|it| it.3 == sure).count() as u64;
-    let alone = |side| unmatched.iter().filter(|it| it.1 == side).count() as u64;
+    let unmatched: Vec<_> = all
+        .iter()
+        .filter(unmatched)
+        .map(|entry| (entry.frame, entry.side, reason(entry)))
+        .collect();
+    let side = |side| all.iter().filter(|entry| entry.side == side).count() as u64;
+    let sure = |sure| edges.iter().filter(|edge| edge.3 == sure).count() as u64;
+    let alone = |side| unmatched.iter().filter(|entry| entry.1 == side).count() as u64;
     let counts = MatchCounts {
         ins: side(Side::In),
         outs: side(Side::Out),
@@ -168,9 +188,9 @@ fn by_definition(
         impossible,
         unmatched_ins: alone(Side::In),
         unmatched_outs: alone(Side::Out),
-        lost: unmatched.iter().filter(|it| it.2 == UnmatchedReason::Loss).count() as u64,
+        lost: unmatched.iter().filter(|entry| entry.2 == UnmatchedReason::Loss).count() as u64,
     };
-    Told { edges, unmatched, counts }.sorted()
+    MatchedEdge { edges, unmatched, counts }.sorted()
 }
 
 #[derive(Default)]
@@ -186,28 +206,30 @@ impl Fifo {
     fn first<'a>(
         &mut self,
         rule: &Rule,
-        gaps: &[Gap],
+        gaps: &[SeqGap],
         b: &Entry<u32>,
         come: &[&'a Entry<u32>],
     ) -> Option<(&'a Entry<u32>, Certainty)> {
         // Where the queue was known to be empty for the last time.
         let known = |index: usize| {
             let start = come[index].lo - rule.within?;
-            let quiet = come[..index].iter().all(|it| it.hi < start)
+            let quiet = come[..index].iter().all(|entry| entry.hi < start)
                 && self.begins[0].is_none_or(|begin| begin < start);
             (quiet && !missing(gaps, rule.from, start, come[index].lo)).then_some(index)
         };
         let known = (0..come.len()).rev().find_map(known);
-        let since = known.map_or(-(1 << 40), |it| come[it].lo);
+        let since = known.map_or(-(1 << 40), |index| come[index].lo);
         self.shifted = missing(gaps, rule.from, since, b.hi)
             || missing(gaps, rule.to, since, b.hi)
             || self.begins.into_iter().flatten().any(|begin| since <= begin);
-        let queue: Vec<_> =
-            come[known.unwrap_or(0)..].iter().filter(|it| !self.gone.contains(&it.frame)).collect();
+        let queue: Vec<_> = come[known.unwrap_or(0)..]
+            .iter()
+            .filter(|entry| !self.gone.contains(&entry.frame))
+            .collect();
         let old = |a: &&&&Entry<u32>| rule.within.is_some_and(|within| time(a, b).0 > within);
-        let stale = queue.iter().take_while(old).map(|it| it.frame);
+        let stale = queue.iter().take_while(old).map(|entry| entry.frame);
         self.gone.extend(stale);
-        let first = queue.iter().find(|it| !self.gone.contains(&it.frame))?;
+        let first = queue.iter().find(|entry| !self.gone.contains(&entry.frame))?;
         let cause = causes(rule, b, &[first]).pop()?;
         self.gone.push(first.frame);
         Some(cause)
@@ -215,10 +237,10 @@ impl Fifo {
 }
 
 /// A frame: thread, point, which sides it has, how much later than the one before, how uncertain.
-type Made = (u64, u32, u8, i64, i64, i64);
+type MadePoint = (u64, u32, u8, i64, i64, i64);
 
 /// As they are sorted: on a clock, time does not go back.
-fn entries(made: &[Made]) -> Vec<Entry<u32>> {
+fn entries(made: &[MadePoint]) -> Vec<Entry<u32>> {
     let mut now = [(0, 0, 0); 8];
     let mut entries = Vec::new();
     for (frame, &(thread, point, sides, later, below, above)) in made.iter().enumerate() {
@@ -243,7 +265,7 @@ fn entries(made: &[Made]) -> Vec<Entry<u32>> {
 }
 
 /// Threads, points, and times that often meet. Bounds stay within `WIDTH`.
-fn frames(wide: bool) -> impl Strategy<Value = Vec<Made>> {
+fn frames(wide: bool) -> impl Strategy<Value = Vec<MadePoint>> {
     let bound = if wide { 0..3i64 } else { 0..1 };
     let frame = (0..4u64, 0..POINTS, 0..4u8, 0..4i64, bound.clone(), bound);
     prop::collection::vec(frame, 0..60)
@@ -254,13 +276,13 @@ fn rules(policies: &'static [Policy]) -> impl Strategy<Value = Vec<Rule>> {
     let rule = (0..POINTS, 0..POINTS, within, prop::sample::select(policies));
     let rule = rule.prop_map(|(from, to, within, policy)| Rule { from, to, within, policy });
     prop::collection::vec(rule, 1..5).prop_map(|mut rules| {
-        rules.sort_by_key(|it| (it.from, it.to));
-        rules.dedup_by_key(|it| (it.from, it.to));
+        rules.sort_by_key(|rule| (rule.from, rule.to));
+        rules.dedup_by_key(|rule| (rule.from, rule.to));
         rules
     })
 }
 
-fn gaps() -> impl Strategy<Value = Vec<Gap>> {
+fn gaps() -> impl Strategy<Value = Vec<SeqGap>> {
     let gap =
         (0..POINTS, 0..60i64, 0..6i64).prop_map(|(point, from, long)| (point, from, from + long));
     prop::collection::vec(gap, 0..4)
@@ -270,7 +292,12 @@ fn begins() -> impl Strategy<Value = Begins> {
     prop::array::uniform4(prop::option::of(0..60i64))
 }
 
-fn agree(named: &[Rule], gaps: &[Gap], begins: Begins, made: &[Made]) -> Result<(), TestCaseError> {
+fn agree(
+    named: &[Rule],
+    gaps: &[SeqGap],
+    begins: Begins,
+    made: &[MadePoint],
+) -> Result<(), TestCaseError> {
     let entries = entries(made);
     let points: Vec<u32> = (0..POINTS).collect();
     let rules = Rules::new(&points, named).unwrap();
@@ -372,7 +399,7 @@ proptest! {
         }
         let points: Vec<u32> = (0..POINTS).collect();
         let rules = Arc::new(Rules::new(&points, if free { &[] } else { &rules }).unwrap());
-        let limits = Limits { pairs: u64::MAX, kept: usize::MAX, width };
+        let limits = KeyLimits { pairs: u64::MAX, kept: usize::MAX, width };
         let mut matcher = Matcher::new(rules, limits, |_, _, _| false);
         let mut found = Matches::default();
         let taken = entries.iter().filter(|it| matcher.take(**it, &mut found).is_ok()).count();
@@ -396,12 +423,12 @@ fn at(time: i64, side: Side, frame: u32) -> Entry<u32> {
 fn needed(rule: &Rule, entries: &[Entry<u32>]) -> usize {
     let rules = Arc::new(Rules::new(&[0, 1], &[*rule]).unwrap());
     let enough = |kept: usize| {
-        let limits = Limits { pairs: u64::MAX, kept, width: 0 };
+        let limits = KeyLimits { pairs: u64::MAX, kept, width: 0 };
         let mut matcher = Matcher::new(rules.clone(), limits, |_, _, _| false);
         let mut found = Matches::default();
         // Two keys at the same times.
         (0..2).all(|_| {
-            let taken = entries.iter().all(|&it| matcher.take(it, &mut found).is_ok());
+            let taken = entries.iter().all(|&entry| matcher.take(entry, &mut found).is_ok());
             matcher.finish(&mut found);
             taken
         })
@@ -411,9 +438,9 @@ fn needed(rule: &Rule, entries: &[Entry<u32>]) -> usize {
 
 #[test]
 fn memory_is_what_may_still_cause_something() {
-    let pair = |it: i64| [at(it * 10, Side::Out, 0), at(it * 10 + 5, Side::In, 1)];
+    let pair = |number: i64| [at(number * 10, Side::Out, 0), at(number * 10 + 5, Side::In, 1)];
     let pairs: Vec<_> = (0..1000).flat_map(pair).collect();
-    let outs: Vec<_> = (0..1000).map(|it| at(it, Side::Out, 0)).collect();
+    let outs: Vec<_> = (0..1000).map(|number| at(number, Side::Out, 0)).collect();
     let rule = |policy, within| Rule { from: 0, to: 1, within, policy };
     assert_eq!(needed(&rule(Policy::All, None), &pairs), 1000);
     assert_eq!(needed(&rule(Policy::All, Some(100)), &pairs), 11);
@@ -427,22 +454,23 @@ fn memory_is_what_may_still_cause_something() {
 #[test]
 fn hot_keys_are_refused() {
     let rules = Rules::new(&[0, 1], &[]).unwrap();
-    let limits = Limits { pairs: 1000, kept: 1000, width: 0 };
+    let limits = KeyLimits { pairs: 1000, kept: 1000, width: 0 };
     let mut matcher = Matcher::new(Arc::new(rules), limits, |_, _, _| false);
     let mut found = Matches::default();
-    let entries = (0..).flat_map(|it| [at(it, Side::Out, 0), at(it, Side::In, 1)]);
-    let refused = entries.map(|it| matcher.take(it, &mut found)).find(|it| it.is_err());
+    let entries = (0..).flat_map(|number| [at(number, Side::Out, 0), at(number, Side::In, 1)]);
+    let refused =
+        entries.map(|entry| matcher.take(entry, &mut found)).find(|result| result.is_err());
     // 1 + 2 + … + 44 = 990
-    assert_eq!(refused, Some(Err(Refused::Hot { outs: 45, ins: 45 })));
+    assert_eq!(refused, Some(Err(KeyRefusal::Hot { outs: 45, ins: 45 })));
     assert_eq!(found.edges.len(), 1000);
     let wide = Entry { hi: 100, ..at(99, Side::Out, 0) };
-    assert_eq!(matcher.take(wide, &mut found), Err(Refused::Wide { width: 1, limit: 0 }));
+    assert_eq!(matcher.take(wide, &mut found), Err(KeyRefusal::Wide { width: 1, limit: 0 }));
 }
 
 #[test]
 fn what_has_no_time_is_as_good_as_lost() {
     let rules = Rules::new(&[0, 1], &[]).unwrap();
-    let limits = Limits { pairs: 10, kept: 10, width: 0 };
+    let limits = KeyLimits { pairs: 10, kept: 10, width: 0 };
     let mut matcher = Matcher::new(Arc::new(rules), limits, |_, _, _| false);
     let mut found = Matches::default();
     matcher.take_untimed(0, Side::Out, 7, &mut found);
@@ -451,7 +479,11 @@ fn what_has_no_time_is_as_good_as_lost() {
     matcher.take(at(3, Side::In, 8), &mut found).unwrap();
     matcher.take(at(4, Side::Out, 9), &mut found).unwrap();
     let counts = matcher.finish(&mut found);
-    let told: Vec<_> = found.unmatched.iter().map(|it| (it.frame, it.side, it.reason)).collect();
+    let told: Vec<_> = found
+        .unmatched
+        .iter()
+        .map(|unmatched| (unmatched.frame, unmatched.side, unmatched.reason))
+        .collect();
     let (lost, none) = (UnmatchedReason::Loss, UnmatchedReason::None);
     assert_eq!(told, [(7, Side::Out, lost), (8, Side::In, lost), (9, Side::Out, none)]);
     assert_eq!((counts.ins, counts.outs, counts.lost, counts.impossible), (1, 2, 2, 1));

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ppt_causality::{
-    Bridge, Certainty, EdgeKind, Gap, Graph, Latency, Link, Mode, Path, Shore, Step, StepCause,
-    StepPlace, TooMany, Types, Vertex,
+    Bridge, Certainty, EdgeKind, Graph, GraphLink, Latency, Mode, Path, PointGap, RouteStep, Shore,
+    StepCause, StepPlace, TooMany, Types, Vertex,
 };
 use proptest::prelude::*;
 
@@ -12,12 +12,12 @@ const POINTS: u32 = 5;
 const THREADS: u32 = 3;
 
 #[derive(Debug, Clone)]
-struct Made {
+struct MadeEdges {
     vertices: Vec<Vertex>,
-    links: Vec<Link>,
+    links: Vec<GraphLink>,
 }
 
-fn made() -> impl Strategy<Value = Made> {
+fn made() -> impl Strategy<Value = MadeEdges> {
     let vertex = (0..POINTS, 0..THREADS, 0..3i64, prop::bool::weighted(0.1));
     let vertices = prop::collection::vec(vertex, 2..14).prop_map(|all| {
         let mut ts = 0;
@@ -41,16 +41,16 @@ fn made() -> impl Strategy<Value = Made> {
         )| {
             let (src, dst) = (one.index(vertices.len()) as u32, other.index(vertices.len()) as u32);
             let certainty = if doubt { Certainty::Possible } else { Certainty::Certain };
-            Link { src, dst, kind, certainty, queue }
+            GraphLink { src, dst, kind, certainty, queue }
         };
         let links = links.into_iter().map(link).collect();
-        Made { vertices, links }
+        MadeEdges { vertices, links }
     })
 }
 
 /// Everything that leads somewhere, found by going all ways back.
 struct Search<'a> {
-    made: &'a Made,
+    made: &'a MadeEdges,
     from: &'a dyn Fn(&Vertex) -> bool,
 }
 
@@ -63,15 +63,15 @@ impl Search<'_> {
         (self.from)(&self.made.vertices[vertex as usize])
     }
 
-    fn links(&self, to: u32) -> Vec<Link> {
+    fn links(&self, to: u32) -> Vec<GraphLink> {
         let links = self.made.links.iter().copied();
-        links.filter(|it| it.dst == to && it.src < to).collect()
+        links.filter(|link| link.dst == to && link.src < to).collect()
     }
 
     fn belongs(&self, vertex: u32) -> bool {
-        let of_point = |it: &&Link| self.point(it.dst) == self.point(vertex);
-        let hash = self.made.links.iter().filter(of_point).any(|it| it.kind == EdgeKind::Hash);
-        hash || self.links(vertex).iter().any(|it| it.kind == EdgeKind::Chain)
+        let of_point = |link: &&GraphLink| self.point(link.dst) == self.point(vertex);
+        let hash = self.made.links.iter().filter(of_point).any(|link| link.kind == EdgeKind::Hash);
+        hash || self.links(vertex).iter().any(|link| link.kind == EdgeKind::Chain)
     }
 
     fn before(&self, vertex: u32) -> Option<u32> {
@@ -84,16 +84,15 @@ impl Search<'_> {
     /// The ways from a beginning to what leads to a vertex, backwards and with it.
     fn ways(&self, vertex: u32) -> Vec<Vec<u32>> {
         let over = |sources: Vec<u32>| -> Vec<Vec<u32>> {
-            let ways = sources.into_iter().flat_map(|it| match self.begins(it) {
-                true => vec![vec![it]],
-                false => self.ways(it),
+            let ways = sources.into_iter().flat_map(|source| {
+                if self.begins(source) { vec![vec![source]] } else { self.ways(source) }
             });
             ways.map(|way| [vec![vertex], way].concat()).collect()
         };
         let links = self.links(vertex);
         let of = |wake| {
-            let these = links.iter().filter(|it| (it.kind == EdgeKind::Wake) == wake);
-            over(these.map(|it| it.src).collect())
+            let these = links.iter().filter(|link| (link.kind == EdgeKind::Wake) == wake);
+            over(these.map(|link| link.src).collect())
         };
         let ways = of(false);
         if !ways.is_empty() || self.belongs(vertex) {
@@ -107,92 +106,99 @@ impl Search<'_> {
         if self.begins(vertex) {
             return Some(vertex);
         }
-        self.ways(vertex).iter().filter_map(|it| it.last().copied()).max()
+        self.ways(vertex).iter().filter_map(|way| way.last().copied()).max()
     }
 
     /// The step between two vertices of a way, and whether it leaves a doubt.
-    fn step(&self, src: u32, dst: u32) -> (Step, bool) {
-        let origin = |it: &Link| self.origin(it.src);
+    fn step(&self, src: u32, dst: u32) -> (RouteStep, bool) {
+        let origin = |link: &GraphLink| self.origin(link.src);
         let tier = |wake: bool| {
             let links = self.links(dst).into_iter();
-            let links = links.filter(move |it| (it.kind == EdgeKind::Wake) == wake);
-            links.filter(|it| origin(it).is_some()).collect::<Vec<_>>()
+            let links = links.filter(move |link| (link.kind == EdgeKind::Wake) == wake);
+            links.filter(|link| origin(link).is_some()).collect::<Vec<_>>()
         };
         let (first, second) = (tier(false), tier(true));
         let used = if first.is_empty() { &second } else { &first };
-        let between = used.iter().filter(|it| it.src == src);
-        let link = between.min_by_key(|it| (it.certainty, it.kind, it.queue));
+        let between = used.iter().filter(|link| link.src == src);
+        let link = between.min_by_key(|link| (link.certainty, link.kind, link.queue));
         let Some(link) = link else {
             let (by, certainty, place) =
                 (StepCause::Program, Certainty::Certain, StepPlace::Thread);
-            let doubt = self.links(dst).iter().any(|it| it.kind == EdgeKind::Span);
-            return (Step { src, dst, by, certainty, place }, doubt);
+            let doubt = self.links(dst).iter().any(|link| link.kind == EdgeKind::Span);
+            return (RouteStep { src, dst, by, certainty, place }, doubt);
         };
         let place = match self.made.vertices[src as usize].thread {
             _ if link.queue => StepPlace::Queue,
-            it if it == self.made.vertices[dst as usize].thread => StepPlace::Thread,
+            number if number == self.made.vertices[dst as usize].thread => StepPlace::Thread,
             // Threads 0 and 1 are one process.
-            it if it + self.made.vertices[dst as usize].thread == 1 => StepPlace::Process,
+            number if number + self.made.vertices[dst as usize].thread == 1 => StepPlace::Process,
             _ => StepPlace::Between,
         };
         let mut origins: Vec<_> = used.iter().map(origin).collect();
         if link.kind == EdgeKind::Wake && first.is_empty() {
-            origins.extend(self.before(dst).map(|it| self.origin(it)).filter(Option::is_some));
+            origins
+                .extend(self.before(dst).map(|before| self.origin(before)).filter(Option::is_some));
         }
-        let rivals = origins.iter().any(|it| *it != origins[0]);
+        let rivals = origins.iter().any(|origin| *origin != origins[0]);
         let certainty = link.certainty;
         let doubt = rivals || certainty == Certainty::Possible;
-        (Step { src, dst, by: StepCause::Edge(link.kind), certainty, place }, doubt)
+        (RouteStep { src, dst, by: StepCause::Edge(link.kind), certainty, place }, doubt)
     }
 
     /// Whatever may lead to a vertex.
     fn sources(&self, vertex: u32) -> BTreeSet<u32> {
         let belongs = self.belongs(vertex);
         let links = self.links(vertex).into_iter();
-        let links = links.filter(|it| !belongs || it.kind != EdgeKind::Wake).map(|it| it.src);
+        let links =
+            links.filter(|link| !belongs || link.kind != EdgeKind::Wake).map(|link| link.src);
         links.chain(self.before(vertex).filter(|_| !belongs)).collect()
     }
 
     fn shore(&self, side: &BTreeSet<u32>, joined: impl Fn(u32) -> bool) -> Vec<Shore> {
         let mut shore: Vec<Shore> = (0..POINTS)
             .map(|point| {
-                let of_point = || side.iter().filter(|it| self.point(**it) == point);
-                let last = of_point().filter(|it| !joined(**it)).count() as u64;
+                let of_point = || side.iter().filter(|number| self.point(**number) == point);
+                let last = of_point().filter(|number| !joined(**number)).count() as u64;
                 Shore { point, count: of_point().count() as u64, last }
             })
-            .filter(|it| it.count > 0)
+            .filter(|shore| shore.count > 0)
             .collect();
-        shore.sort_by_key(|it| (std::cmp::Reverse(it.last), it.point));
+        shore.sort_by_key(|shore| (std::cmp::Reverse(shore.last), shore.point));
         shore
     }
 
     /// All points have the same hash type.
-    fn gap(&self, to: u32) -> Gap {
+    fn gap(&self, to: u32) -> PointGap {
         let all = 0..self.made.vertices.len() as u32;
-        let forward: BTreeSet<u32> = all.clone().filter(|&it| self.origin(it).is_some()).collect();
-        let ends = all.clone().filter(|&it| self.point(it) == to && self.ways(it).is_empty());
+        let forward: BTreeSet<u32> =
+            all.clone().filter(|&number| self.origin(number).is_some()).collect();
+        let ends =
+            all.clone().filter(|&number| self.point(number) == to && self.ways(number).is_empty());
         let mut backward: BTreeSet<u32> = ends.collect();
         let ends = backward.len() as u64;
-        while let Some(more) =
-            backward.iter().flat_map(|&it| self.sources(it)).find(|it| !backward.contains(it))
+        while let Some(more) = backward
+            .iter()
+            .flat_map(|&number| self.sources(number))
+            .find(|number| !backward.contains(number))
         {
             backward.insert(more);
         }
-        let leads_on = |it| forward.iter().any(|&to| self.sources(to).contains(&it));
-        let led_to = |it| !self.sources(it).is_empty();
-        let hash = |&&it: &&u32| self.links(it).iter().any(|it| it.kind == EdgeKind::Hash);
-        let open = backward.iter().filter(|it| !hash(it)).map(|&it| self.point(it));
+        let leads_on = |number| forward.iter().any(|&to| self.sources(to).contains(&number));
+        let led_to = |number| !self.sources(number).is_empty();
+        let hash =
+            |&&number: &&u32| self.links(number).iter().any(|link| link.kind == EdgeKind::Hash);
+        let open = backward.iter().filter(|number| !hash(number)).map(|&number| self.point(number));
         let mut bridges = Vec::new();
         let open: Vec<u32> = open.collect();
-        for from in forward.iter().map(|&it| self.point(it)).collect::<BTreeSet<_>>() {
+        for from in forward.iter().map(|&number| self.point(number)).collect::<BTreeSet<_>>() {
             for &to in &open.iter().copied().collect::<BTreeSet<_>>() {
-                let open = open.iter().filter(|it| **it == to).count() as u64;
+                let open = open.iter().filter(|number| **number == to).count() as u64;
                 bridges.push(Bridge { from, to, hash_type: 3, open });
             }
         }
-        bridges.sort_by_key(|it| (std::cmp::Reverse(it.open), *it));
-        Gap {
-            beginnings: all.filter(|&it| self.begins(it)).count() as u64,
+        bridges.sort_by_key(|bridge| (std::cmp::Reverse(bridge.open), *bridge));
+        PointGap {
+            beginnings: all.filter(|&number| self.begins(number)).count() as u64,
             ends,
             forward: self.shore(&forward, leads_on),
             backward: self.shore(&backward, led_to),
@@ -207,17 +213,17 @@ impl Search<'_> {
             let ways = self.ways(vertex);
             let best = ways.iter().max_by_key(|way| (way.last().copied(), *way));
             let Some(way) = best.filter(|way| process(way[1]) != process(vertex)) else { continue };
-            let ts = |it: u32| self.made.vertices[it as usize].ts;
+            let ts = |number: u32| self.made.vertices[number as usize].ts;
             let time = ts(vertex) - ts(way[way.len() - 1]);
             let (min, max, sum) = (time, time, time.into());
             let new = Latency { count: 1, sum, min, max };
             latencies
                 .entry(process(vertex))
-                .and_modify(|it| {
-                    it.count += 1;
-                    it.sum += new.sum;
-                    it.min = it.min.min(time);
-                    it.max = it.max.max(time);
+                .and_modify(|entry| {
+                    entry.count += 1;
+                    entry.sum += new.sum;
+                    entry.min = entry.min.min(time);
+                    entry.max = entry.max.max(time);
                 })
                 .or_insert(new);
         }
@@ -226,7 +232,7 @@ impl Search<'_> {
 
     fn paths(&self, to: u32, mode: Mode) -> Vec<Path> {
         let mut paths = Vec::new();
-        for dst in (0..self.made.vertices.len() as u32).filter(|&it| self.point(it) == to) {
+        for dst in (0..self.made.vertices.len() as u32).filter(|&number| self.point(number) == to) {
             let mut ways = self.ways(dst);
             ways.sort_by_key(|way| (way.last().copied(), way.clone()));
             // The best way from each beginning is the last one.
@@ -239,11 +245,12 @@ impl Search<'_> {
             let several = ways.len() > 1;
             for mut way in ways {
                 way.reverse();
-                let steps: Vec<_> = way.windows(2).map(|it| self.step(it[0], it[1])).collect();
-                let route: Vec<Step> = steps.iter().map(|it| it.0).collect();
-                let possible = route.iter().any(|it| it.certainty == Certainty::Possible);
+                let steps: Vec<_> =
+                    way.windows(2).map(|window| self.step(window[0], window[1])).collect();
+                let route: Vec<RouteStep> = steps.iter().map(|step| step.0).collect();
+                let possible = route.iter().any(|step| step.certainty == Certainty::Possible);
                 let ambiguous = match mode {
-                    Mode::Nearest => steps.iter().any(|it| it.1),
+                    Mode::Nearest => steps.iter().any(|step| step.1),
                     Mode::All { .. } => several || possible,
                 };
                 paths.push(Path { src: way[0], dst, ambiguous, route });
@@ -310,7 +317,7 @@ fn graph(vertices: &[(u32, u32)], links: &[(u32, u32)]) -> Graph {
     };
     let link = |&(src, dst): &(u32, u32)| {
         let (kind, certainty, queue) = (EdgeKind::Hash, Certainty::Certain, false);
-        Link { src, dst, kind, certainty, queue }
+        GraphLink { src, dst, kind, certainty, queue }
     };
     let vertices = (0..).zip(vertices).map(vertex);
     Graph::new(vec![0, 1, 2], vertices, links.iter().map(link).collect()).unwrap()
@@ -319,7 +326,7 @@ fn graph(vertices: &[(u32, u32)], links: &[(u32, u32)]) -> Graph {
 /// Beginnings and ends of the paths.
 fn pairs(graph: &Graph, from: u32, to: u32) -> Vec<(u32, u32)> {
     let paths = graph.paths(&[from], &[to], Mode::Nearest).unwrap().collect();
-    paths.iter().map(|it| (it.src, it.dst)).collect()
+    paths.iter().map(|path| (path.src, path.dst)).collect()
 }
 
 const SENT: u32 = 0;
@@ -371,14 +378,15 @@ fn a_gap_says_what_would_close_it() {
 fn too_many_paths_are_refused() {
     // Ten beginnings meet, ten times.
     let vertices: Vec<_> = (0..10).map(|_| (0, 0)).chain((0..10).map(|_| (1, 1))).collect();
-    let links: Vec<_> = (0..100).map(|it| (it / 10, 10 + it % 10)).collect();
+    let links: Vec<_> = (0..100).map(|number| (number / 10, 10 + number % 10)).collect();
     let graph = graph(&vertices, &links);
-    let found = |limit| graph.paths(&[0], &[1], Mode::All { limit }).map(|it| it.collect().len());
+    let found =
+        |limit| graph.paths(&[0], &[1], Mode::All { limit }).map(|path| path.collect().len());
     assert_eq!(found(100), Ok(100));
     let refused = Err(TooMany { limit: 99, vertices: 20, of: 20 });
     assert_eq!(found(99), refused);
     // What is kept of them counts where none is an end.
-    let kept = |limit| graph.paths(&[0], &[2], Mode::All { limit }).map(|it| it.ends());
+    let kept = |limit| graph.paths(&[0], &[2], Mode::All { limit }).map(|path| path.ends());
     assert_eq!((kept(100), kept(99)), (Ok(0), refused.map(|_: usize| 0)));
 }
 
@@ -386,7 +394,7 @@ fn too_many_paths_are_refused() {
 fn what_is_no_graph_is_refused() {
     let vertex = |ts, thread| Vertex { point: 0, thread, lo: ts, ts, hi: ts, cut: false };
     let (kind, certainty, queue) = (EdgeKind::Hash, Certainty::Certain, false);
-    let link = Link { src: 0, dst: 2, kind, certainty, queue };
+    let link = GraphLink { src: 0, dst: 2, kind, certainty, queue };
     let refused = |vertices: [Vertex; 2], links| {
         Graph::new(vec![0], vertices, links).unwrap_err().to_string()
     };

@@ -7,15 +7,15 @@ use std::collections::{BinaryHeap, VecDeque};
 use ppt_causality::{Entry, Policy, Rule, Side, Vertex};
 
 /// Numbers that look random, the same every time.
-pub struct Dice(pub u64);
+pub struct SplitMix(pub u64);
 
-impl Dice {
+impl SplitMix {
     /// Any number.
     pub fn any(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let it = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        it ^ (it >> 31)
+        let number = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        number ^ (number >> 31)
     }
 
     /// One below `count`.
@@ -26,7 +26,7 @@ impl Dice {
 
 /// What is to be generated.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct TruthPlan {
     pub seed: u64,
     pub requests: u64,
     /// Points 0 to `stages` − 1; requests begin at the first and end at the last.
@@ -63,7 +63,7 @@ const THREADS: u64 = 2;
 const PROCESSES: u64 = 3;
 
 /// The stages before each stage: one or two, and each has five behind it at most.
-fn stages(count: u32, dice: &mut Dice) -> Vec<Vec<usize>> {
+fn stages(count: u32, dice: &mut SplitMix) -> Vec<Vec<usize>> {
     let mut behind = vec![0; count as usize];
     let mut before = vec![Vec::new()];
     for stage in 1..count as u64 {
@@ -84,8 +84,8 @@ fn stages(count: u32, dice: &mut Dice) -> Vec<Vec<usize>> {
 }
 
 impl Truth {
-    pub fn new(plan: Plan) -> Truth {
-        let mut dice = Dice(plan.seed);
+    pub fn new(plan: TruthPlan) -> Truth {
+        let mut dice = SplitMix(plan.seed);
         let before = stages(plan.stages, &mut dice);
         // Frames as they happen: time, thread, request, stage.
         let mut frames: Vec<(i64, u64, u64, u32)> = Vec::new();
@@ -130,10 +130,10 @@ impl Truth {
     }
 
     fn of(
-        plan: Plan,
+        plan: TruthPlan,
         before: &[Vec<usize>],
         frames: &[(i64, u64, u64, u32)],
-        dice: &mut Dice,
+        dice: &mut SplitMix,
     ) -> Truth {
         let is_lost: Vec<bool> =
             frames.iter().map(|_| plan.loss > 0 && dice.below(plan.loss) == 0).collect();
@@ -141,7 +141,7 @@ impl Truth {
         let value = |request: u64, stage: usize| match plan.period {
             Some(period) => request % period,
             None if plan.one_type => request,
-            None => Dice((request << 8) | stage as u64).any(),
+            None => SplitMix((request << 8) | stage as u64).any(),
         };
         let points: Vec<u32> = (0..plan.stages).collect();
         let rule = |from: usize, to: usize| {
@@ -158,15 +158,16 @@ impl Truth {
         let types = if plan.one_type { 1 } else { plan.stages };
         let of_type = |ty: u32| {
             let rules = rules_of(ty);
-            let has =
-                |&it: &u32| plan.one_type || it == ty || rules.iter().any(|rule| rule.to == it);
+            let has = |&number: &u32| {
+                plan.one_type || number == ty || rules.iter().any(|rule| rule.to == number)
+            };
             let points = points.iter().copied().filter(has).collect();
             (points, if named { rules } else { Vec::new() })
         };
         let mut truth = Truth {
             entries: Vec::new(),
             vertices: Vec::new(),
-            processes: (0..THREADS * PROCESSES).map(|it| (it / THREADS) as u32).collect(),
+            processes: (0..THREADS * PROCESSES).map(|number| (number / THREADS) as u32).collect(),
             types: (0..types).map(of_type).collect(),
             edges: Vec::new(),
             orphans: 0,
@@ -189,14 +190,15 @@ impl Truth {
                 Entry { point, side, stated, lo, ts, hi, clock: 0, thread, seqno, frame }
             };
             let sources = &before[stage as usize];
-            let mut causes: Vec<u32> = sources.iter().filter_map(|&it| numbers[at(it)]).collect();
+            let mut causes: Vec<u32> =
+                sources.iter().filter_map(|&source| numbers[at(source)]).collect();
             let orphans = sources.len() - causes.len();
             truth.orphans += orphans;
             causes.sort_unstable();
-            truth.edges.extend(causes.iter().map(|&it| (it, vertex)));
+            truth.edges.extend(causes.iter().map(|&cause| (cause, vertex)));
             let ins: &[usize] = if plan.one_type { &[0] } else { sources };
-            for &it in ins {
-                truth.entries.push((type_of(it), value(request, it), entry(Side::In, true)));
+            for &n in ins {
+                truth.entries.push((type_of(n), value(request, n), entry(Side::In, true)));
             }
             let out = (type_of(stage as usize), value(request, stage as usize));
             truth.entries.push((out.0, out.1, entry(Side::Out, stated)));
@@ -212,8 +214,8 @@ impl Truth {
 
     /// Whether a frame of a point is missing from a time to a time.
     pub fn missing(&self, point: u32, from: i64, to: i64) -> bool {
-        let start = self.lost.partition_point(|it| it.1 < from);
-        self.lost[start..].iter().take_while(|it| it.1 <= to).any(|it| it.0 == point)
+        let start = self.lost.partition_point(|entry| entry.1 < from);
+        self.lost[start..].iter().take_while(|entry| entry.1 <= to).any(|entry| entry.0 == point)
     }
 
     /// The way to a vertex from the first stage of its request, backwards: over what came last.
@@ -221,9 +223,9 @@ impl Truth {
         if self.vertices[vertex as usize].point == 0 {
             return Some(vec![vertex]);
         }
-        let start = self.edges.partition_point(|it| it.1 < vertex);
-        let causes = self.edges[start..].iter().take_while(|it| it.1 == vertex);
-        let mut ways: Vec<_> = causes.filter_map(|it| self.way(it.0)).collect();
+        let start = self.edges.partition_point(|edge| edge.1 < vertex);
+        let causes = self.edges[start..].iter().take_while(|edge| edge.1 == vertex);
+        let mut ways: Vec<_> = causes.filter_map(|cause| self.way(cause.0)).collect();
         let mut way = ways.pop()?;
         way.insert(0, vertex);
         Some(way)
@@ -240,7 +242,7 @@ pub struct Queued {
 /// Point 0 puts `count` things in, point 1 takes them out in their order, none later than `within`, in
 /// bursts. One in `loss` frames is missing.
 pub fn queue(seed: u64, count: u32, within: i64, loss: u64) -> Queued {
-    let mut dice = Dice(seed);
+    let mut dice = SplitMix(seed);
     let (mut put, mut taken) = (0i64, 0i64);
     let (mut entries, mut lost) = (Vec::new(), Vec::new());
     for thing in 0..count {

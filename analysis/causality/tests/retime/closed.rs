@@ -1,8 +1,8 @@
 //! Clients that wait for answers: what comes next follows from what was, and in another order.
 
-use ppt_causality::retime::Verdict;
+use ppt_causality::retime::SpeedVerdict;
 
-use crate::simulator::{Dice, Network, Source, Station, answer, hold, near};
+use crate::simulator::{JobSource, Network, SimulatorRandom, Station, answer, hold, near};
 
 const THINK: f64 = 500_000.0;
 
@@ -14,7 +14,7 @@ fn network(
     stations: &[(f64, usize)],
     real: bool,
 ) -> Network {
-    let mut dice = Dice::new(seed);
+    let mut dice = SimulatorRandom::new(seed);
     let jobs = clients * each;
     let think = (0..clients).map(|_| dice.exponentials(THINK, each)).collect();
     let stations = stations
@@ -30,7 +30,7 @@ fn network(
         .collect();
     let mut way = || if real { 5_000 + dice.exponential(5_000.0) } else { 0 };
     let way_back = (0..jobs).map(|_| way()).collect();
-    Network { source: Source::Closed(think), stations, way_back }
+    Network { source: JobSource::Closed(think), stations, way_back }
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn mva(clients: usize, think: f64, stations: &[f64]) -> f64 {
         let each: Vec<_> = stations.iter().zip(&queues).map(|(d, q)| d * (1.0 + q)).collect();
         response = each.iter().sum();
         let rate = customers as f64 / (think + response);
-        queues = each.iter().map(|it| rate * it).collect();
+        queues = each.iter().map(|value| rate * value).collect();
     }
     response
 }
@@ -93,9 +93,12 @@ fn machines(clients: usize, think: f64, service: f64, workers: usize) -> f64 {
         weights.push(weights[there] * comes / goes);
     }
     let all: f64 = weights.iter().sum();
-    let there: f64 = weights.iter().enumerate().map(|(n, it)| n as f64 * it / all).sum();
-    let rate: f64 =
-        weights.iter().enumerate().map(|(n, it)| n.min(workers) as f64 / service * it / all).sum();
+    let there: f64 = weights.iter().enumerate().map(|(n, value)| n as f64 * value / all).sum();
+    let rate: f64 = weights
+        .iter()
+        .enumerate()
+        .map(|(n, value)| n.min(workers) as f64 / service * value / all)
+        .sum();
     there / rate
 }
 
@@ -107,7 +110,7 @@ fn networks_by_mean_value_analysis() {
         let model = network.record(&network.run()).model();
         let was = answer(&model, "request", &["handle1=1x"]);
         near(was.was.mean, mva(clients, THINK, &[60_000.0, 100_000.0]), 2.0);
-        assert_eq!((was.was, was.verdict()), (was.predicted, Verdict::NoGain));
+        assert_eq!((was.was, was.verdict()), (was.predicted, SpeedVerdict::NoGain));
         for times in [2.0, 4.0] {
             let answer = answer(&model, "request", &[&format!("handle1={times}x")]);
             near(answer.predicted.mean, mva(clients, THINK, &[60_000.0, 100_000.0 / times]), 2.0);
@@ -115,7 +118,7 @@ fn networks_by_mean_value_analysis() {
         // Thinking less, clients wait longer.
         let faster = answer(&model, "request", &["think=2x"]);
         near(faster.predicted.mean, mva(clients, THINK / 2.0, &[60_000.0, 100_000.0]), 2.0);
-        assert_eq!(faster.verdict(), Verdict::Loss);
+        assert_eq!(faster.verdict(), SpeedVerdict::Loss);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Any recording: as it was, and never later for being faster.
 
-use ppt_causality::retime::{Model, Name, Recording, Refusal, Speeds, Vertex};
+use ppt_causality::retime::{NameId, Recording, RetimeModel, RetimeRefusal, Speeds, Vertex};
 use proptest::prelude::*;
 
 use crate::simulator::{answer, speeds};
@@ -51,14 +51,14 @@ fn sorted(one: usize, other: usize) -> Option<(usize, usize)> {
 /// The recording, and its vertices with their times. With `apart`, each vertex has its own name.
 fn recording(graph: &Graph, jobs: bool, apart: bool) -> (Recording, Vec<(Vertex, i64)>) {
     let mut recording = Recording::new();
-    let threads: Vec<_> = (0..THREADS).map(|it| recording.thread(it as u32 / 3)).collect();
+    let threads: Vec<_> = (0..THREADS).map(|index| recording.thread(index as u32 / 3)).collect();
     let mut names = |text: String| recording.name(&text);
-    let activities: Vec<Name> = (0..3).map(|it| names(format!("work{it}"))).collect();
-    let points: Vec<Name> = graph
+    let activities: Vec<NameId> = (0..3).map(|number| names(format!("work{number}"))).collect();
+    let points: Vec<NameId> = graph
         .moments
         .iter()
         .enumerate()
-        .map(|(at, it)| names(if apart { format!("v{at}") } else { format!("p{}", it.1) }))
+        .map(|(at, entry)| names(if apart { format!("v{at}") } else { format!("p{}", entry.1) }))
         .collect();
     let mut now = 0;
     let times = graph.gaps.iter().map(|gap| {
@@ -68,9 +68,9 @@ fn recording(graph: &Graph, jobs: bool, apart: bool) -> (Recording, Vec<(Vertex,
     let vertices: Vec<_> = times
         .zip(&graph.moments)
         .zip(&points)
-        .map(|((time, it), &name)| (recording.vertex(threads[it.0], time, name), time))
+        .map(|((time, entry), &name)| (recording.vertex(threads[entry.0], time, name), time))
         .collect();
-    for (from, to) in graph.edges.iter().filter_map(|it| sorted(it.0, it.1)) {
+    for (from, to) in graph.edges.iter().filter_map(|edge| sorted(edge.0, edge.1)) {
         recording.edge(vertices[from].0, vertices[to].0);
     }
     for &(one, other, key) in graph.jobs.iter().filter(|_| jobs) {
@@ -91,7 +91,7 @@ fn recording(graph: &Graph, jobs: bool, apart: bool) -> (Recording, Vec<(Vertex,
         busy[thread] = begin + length;
         recording.ran(threads[thread], begin, busy[thread]);
     }
-    graph.outside.iter().for_each(|&it| recording.outside(vertices[it].0));
+    graph.outside.iter().for_each(|&index| recording.outside(vertices[index].0));
     (recording, vertices)
 }
 
@@ -101,7 +101,7 @@ proptest! {
     #[test]
     fn a_run_comes_out_as_it_was(graph in graphs()) {
         let (recording, vertices) = recording(&graph, true, false);
-        let model = Model::new(recording).unwrap();
+        let model = RetimeModel::new(recording).unwrap();
         let replay = model.replay(&Speeds::default()).unwrap();
         for (vertex, time) in vertices {
             prop_assert_eq!(model.time(&replay, vertex), time);
@@ -111,7 +111,7 @@ proptest! {
     #[test]
     fn faster_is_never_later(graph in graphs(), times in 1.0..9.0f64, more in 1.0..9.0f64) {
         let (recording, vertices) = recording(&graph, false, true);
-        let model = Model::new(recording).unwrap();
+        let model = RetimeModel::new(recording).unwrap();
         let at = |times: f64| model.replay(&speeds(&[&format!("work0={times}x")])).unwrap();
         let (one, other) = (at(times), at(times * more));
         for (vertex, time) in vertices {
@@ -123,7 +123,7 @@ proptest! {
     #[test]
     fn what_is_not_critical_is_worth_nothing(graph in graphs()) {
         let (recording, _) = recording(&graph, false, true);
-        let model = Model::new(recording).unwrap();
+        let model = RetimeModel::new(recording).unwrap();
         for activity in ["work0", "work1", "work2"] {
             if !model.activities().contains(&activity) {
                 continue;
@@ -157,11 +157,11 @@ fn only_what_ran_becomes_faster() {
     let end = |ran: &[(i64, i64)]| {
         let mut recording = Recording::new();
         let thread = recording.thread(0);
-        let [begin, end, work] = ["begin", "end", "work"].map(|it| recording.name(it));
+        let [begin, end, work] = ["begin", "end", "work"].map(|text| recording.name(text));
         let vertices = (recording.vertex(thread, 0, begin), recording.vertex(thread, 100, end));
         recording.interval(work, vertices.0, vertices.1);
-        ran.iter().for_each(|it| recording.ran(thread, it.0, it.1));
-        answer(&Model::new(recording).unwrap(), "end", &["work=2x"]).predicted.mean
+        ran.iter().for_each(|entry| recording.ran(thread, entry.0, entry.1));
+        answer(&RetimeModel::new(recording).unwrap(), "end", &["work=2x"]).predicted.mean
     };
     assert_eq!(end(&[]), 50.0);
     assert_eq!(end(&[(-10, 20), (60, 100), (100, 900)]), 70.0);
@@ -172,7 +172,7 @@ fn an_edge_has_slack() {
     // a works for 100 and b for 250, then b takes the message of a, and works for 50. Another message
     // shows that one takes 5.
     let (mut recording, vertices) = threads(&[&[0, 100], &[0, 250, 251, 301]]);
-    let [one, other, third] = ["one", "other", "third"].map(|it| recording.name(it));
+    let [one, other, third] = ["one", "other", "third"].map(|text| recording.name(text));
     recording.edge(vertices[0][1], vertices[1][2]);
     recording.interval(one, vertices[0][0], vertices[0][1]);
     recording.interval(other, vertices[1][0], vertices[1][1]);
@@ -182,7 +182,7 @@ fn an_edge_has_slack() {
     let from = recording.vertex(threads[0], 60, from);
     let to = recording.vertex(threads[1], 65, to);
     recording.edge(from, to);
-    let model = Model::new(recording).unwrap();
+    let model = RetimeModel::new(recording).unwrap();
     let end = |texts: &[&str]| answer(&model, "end", texts).predicted.mean;
     assert_eq!(end(&["one=2x"]), 301.0);
     assert_eq!(end(&["other=2x"]), 176.0);
@@ -196,10 +196,10 @@ fn an_edge_has_slack() {
 #[test]
 fn the_innermost_name_counts() {
     let (mut recording, vertices) = threads(&[&[0, 100, 400, 600]]);
-    let [outer, inner] = ["job.outer", "job.inner"].map(|it| recording.name(it));
+    let [outer, inner] = ["job.outer", "job.inner"].map(|text| recording.name(text));
     recording.interval(outer, vertices[0][0], vertices[0][3]);
     recording.interval(inner, vertices[0][1], vertices[0][2]);
-    let model = Model::new(recording).unwrap();
+    let model = RetimeModel::new(recording).unwrap();
     let end = |texts: &[&str]| answer(&model, "end", texts).predicted.mean;
     assert_eq!(end(&["outer=2x"]), 300.0);
     assert_eq!(end(&["inner=3x"]), 400.0);
@@ -212,7 +212,7 @@ fn what_comes_from_elsewhere_comes_when_it_came() {
     let work = recording.name("work");
     recording.interval(work, vertices[0][0], vertices[0][1]);
     recording.outside(vertices[0][2]);
-    let model = Model::new(recording).unwrap();
+    let model = RetimeModel::new(recording).unwrap();
     assert_eq!(answer(&model, "end", &["work=2x"]).predicted.mean, 300.0);
     assert_eq!(answer(&model, "path(a0, a1)", &["work=2x"]).predicted.mean, 50.0);
 }
@@ -221,19 +221,25 @@ fn what_comes_from_elsewhere_comes_when_it_came() {
 fn effects_before_causes_are_refused() {
     let (mut recording, vertices) = threads(&[&[0, 100], &[50]]);
     recording.edge(vertices[0][1], vertices[1][0]);
-    assert_eq!(Model::new(recording).unwrap_err(), Refusal::Backward { backward: 1, of: 1 });
+    assert_eq!(
+        RetimeModel::new(recording).unwrap_err(),
+        RetimeRefusal::Backward { backward: 1, of: 1 }
+    );
 }
 
 #[test]
 fn a_million_vertices_take_no_time_to_speak_of() {
     // No assertion on time: `--nocapture` shows it.
-    use crate::simulator::{Dice, Network, Source, Station};
-    let mut dice = Dice::new(9);
+    use crate::simulator::{JobSource, Network, SimulatorRandom, Station};
+    let mut dice = SimulatorRandom::new(9);
     let jobs = 200_000;
     let station = Station::real(4, dice.exponentials(300_000.0, jobs), &mut dice);
     let think = (0..50).map(|_| dice.exponentials(1_000_000.0, jobs / 50)).collect();
-    let network =
-        Network { source: Source::Closed(think), stations: vec![station], way_back: vec![1; jobs] };
+    let network = Network {
+        source: JobSource::Closed(think),
+        stations: vec![station],
+        way_back: vec![1; jobs],
+    };
     let recorded = network.record(&network.run());
     let begin = std::time::Instant::now();
     let model = recorded.model();

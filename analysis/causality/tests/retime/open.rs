@@ -1,14 +1,16 @@
 //! Jobs that come whatever happens: M/M/1, several workers, tandems, pipelines.
 
-use ppt_causality::retime::{Resampling, Verdict};
+use ppt_causality::retime::{Resampling, SpeedVerdict};
 
-use crate::simulator::{Dice, Network, Source, Station, answer, ask, hold, near, speeds};
+use crate::simulator::{
+    JobSource, Network, SimulatorRandom, Station, answer, ask, hold, near, speeds,
+};
 
 const COUNT: usize = 20_000;
 /// What one service takes on average.
 const SERVICE: f64 = 100_000.0;
 
-fn network(dice: &mut Dice, load: f64, stations: Vec<Station>) -> Network {
+fn network(dice: &mut SimulatorRandom, load: f64, stations: Vec<Station>) -> Network {
     let jobs = stations[0].service.len();
     Network { source: dice.poisson(SERVICE / load, jobs), stations, way_back: vec![0; jobs] }
 }
@@ -16,7 +18,7 @@ fn network(dice: &mut Dice, load: f64, stations: Vec<Station>) -> Network {
 #[test]
 fn one_server() {
     for (load, seed) in [(0.3, 1), (0.6, 2), (0.9, 3)] {
-        let mut dice = Dice::new(seed);
+        let mut dice = SimulatorRandom::new(seed);
         let service = dice.exponentials(SERVICE, COUNT);
         let ideal = network(&mut dice, load, vec![Station::ideal(1, service.clone())]);
         let real = Station::real(1, service, &mut dice);
@@ -31,7 +33,7 @@ fn one_server() {
 
 #[test]
 fn one_server_by_its_formula() {
-    let mut dice = Dice::new(4);
+    let mut dice = SimulatorRandom::new(4);
     let service = dice.exponentials(SERVICE, 400_000);
     let network = network(&mut dice, 0.9, vec![Station::ideal(1, service)]);
     let model = network.record(&network.run()).model();
@@ -40,13 +42,13 @@ fn one_server_by_its_formula() {
         near(answer.predicted.mean, SERVICE / (times - 0.9), 2.0);
         let (low, high) = answer.mean.unwrap();
         assert!(low < answer.predicted.mean && answer.predicted.mean < high);
-        assert_eq!(answer.verdict(), Verdict::Gain);
+        assert_eq!(answer.verdict(), SpeedVerdict::Gain);
     }
 }
 
 #[test]
 fn several_workers() {
-    let mut dice = Dice::new(5);
+    let mut dice = SimulatorRandom::new(5);
     for (workers, load) in [(2, 1.8), (4, 3.2), (8, 7.6)] {
         let service = dice.exponentials(SERVICE, COUNT);
         let ideal = network(&mut dice, load, vec![Station::ideal(workers, service.clone())]);
@@ -61,7 +63,7 @@ fn several_workers() {
 
 #[test]
 fn two_stations() {
-    let mut dice = Dice::new(6);
+    let mut dice = SimulatorRandom::new(6);
     let mut service = |mean| dice.exponentials(mean, COUNT);
     let (first, second) = (service(0.8 * SERVICE), service(SERVICE));
     let stations = vec![Station::real(1, first, &mut dice), Station::real(1, second, &mut dice)];
@@ -75,13 +77,13 @@ fn two_stations() {
 
 /// All is there from the beginning on: the slower stage decides.
 fn pipeline(parse: f64, compress: f64) -> Network {
-    let mut dice = Dice::new(7);
-    let service = |dice: &mut Dice, mean: f64| {
+    let mut dice = SimulatorRandom::new(7);
+    let service = |dice: &mut SimulatorRandom, mean: f64| {
         (0..2_000).map(|_| dice.between((0.5 * mean) as i64, (1.5 * mean) as i64)).collect()
     };
     let (parse, compress) = (service(&mut dice, parse), service(&mut dice, compress));
     let stations = vec![Station::real(1, parse, &mut dice), Station::real(1, compress, &mut dice)];
-    Network { source: Source::Open(vec![0; 2_000]), stations, way_back: vec![0; 2_000] }
+    Network { source: JobSource::Open(vec![0; 2_000]), stations, way_back: vec![0; 2_000] }
 }
 
 #[test]
@@ -91,18 +93,18 @@ fn the_slower_stage_decides() {
     let end = |times: &str| answer(&model, "end", &[times]);
     for times in [1.5, 2.0, 4.0] {
         let faster = network.faster(1, times).run();
-        let real = faster.visits[1].iter().map(|it| it.end).max().unwrap();
+        let real = faster.visits[1].iter().map(|visit| visit.end).max().unwrap();
         near(end(&format!("handle1={times}x")).predicted.mean, real as f64, 1.0);
     }
     // Only the first parse comes before all else.
     let parse = end("handle0=2x");
-    assert_eq!(parse.verdict(), Verdict::NoGain);
+    assert_eq!(parse.verdict(), SpeedVerdict::NoGain);
     assert!(parse.gain() >= 0.0 && parse.critical_share < 0.001, "{parse:?}");
     let compress = end("handle1=2x");
     assert!(compress.critical_share > 0.95, "{compress:?}");
 
     let ranked = model.rank(&ask(&model, "end"), 2.0, Resampling::default()).unwrap();
-    let order: Vec<_> = ranked.iter().map(|it| it.activity.as_str()).collect();
+    let order: Vec<_> = ranked.iter().map(|ranked| ranked.activity.as_str()).collect();
     assert_eq!(order, ["handle1", "handle0"]);
     // Beyond 2.5 times, parsing decides.
     let swept = model
@@ -113,7 +115,7 @@ fn the_slower_stage_decides() {
             Resampling::default(),
         )
         .unwrap();
-    let ends: Vec<_> = swept.iter().map(|it| it.predicted.mean).collect();
+    let ends: Vec<_> = swept.iter().map(|worth| worth.predicted.mean).collect();
     assert_eq!(ends[0], swept[0].was.mean);
     near(ends[1], 2_000.0 * 20_000.0, 3.0);
     near(ends[2], ends[1], 1.0);
@@ -124,24 +126,24 @@ fn nothing_waits_for_a_stage_that_is_never_waited_for() {
     let network = pipeline(50_000.0, 20_000.0);
     let model = network.record(&network.run()).model();
     let rate = answer(&model, "rate(handle1)", &["handle1=2x"]);
-    assert_eq!(rate.verdict(), Verdict::NoGain);
+    assert_eq!(rate.verdict(), SpeedVerdict::NoGain);
     assert!(answer(&model, "rate(handle1)", &["handle0=2x"]).gain() > 0.9);
     // From put to take it is a little longer, as more has to be woken.
     let path = answer(&model, "path(end0, take1)", &["handle1=2x"]);
     let faster = network.faster(1, 2.0).run();
-    let waits: i64 = faster.visits[1].iter().map(|it| it.take - it.put).sum();
+    let waits: i64 = faster.visits[1].iter().map(|visit| visit.take - visit.put).sum();
     near(path.predicted.mean, waits as f64 / 2_000.0, 2.0);
-    assert_eq!(path.verdict(), Verdict::Loss);
+    assert_eq!(path.verdict(), SpeedVerdict::Loss);
 }
 
 #[test]
 fn shared_and_separate_queues_are_told_apart() {
     // Three servers with a queue each, and jobs with names of their own, look like one with three
     // workers but for the jobs that wait while somebody is idle.
-    let mut dice = Dice::new(8);
+    let mut dice = SimulatorRandom::new(8);
     let (mut apart, mut real) = (ppt_causality::retime::Recording::new(), 0.0);
     let threads: Vec<_> = (0..3).map(|_| apart.thread(1)).collect();
-    let [put, take, end, handle] = ["put", "take", "end", "handle"].map(|it| apart.name(it));
+    let [put, take, end, handle] = ["put", "take", "end", "handle"].map(|text| apart.name(text));
     for (at, &thread) in threads.iter().enumerate() {
         let source = apart.thread(0);
         let (mut now, mut free, mut faster) = (0, 0, 0);
@@ -159,7 +161,7 @@ fn shared_and_separate_queues_are_told_apart() {
             apart.interval(handle, taken, end);
         }
     }
-    let model = ppt_causality::retime::Model::new(apart).unwrap();
+    let model = ppt_causality::retime::RetimeModel::new(apart).unwrap();
     assert_eq!(model.notes().queues, 3);
     let answer = answer(&model, "path(put, end)", &["handle=2x"]);
     near(answer.predicted.mean, real / (3 * COUNT) as f64, 1e-6);

@@ -5,14 +5,15 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use ppt_causality::retime::{
-    Answer, Asked, Metric, Model, Recording, Resampling, Speeds, Thread, Vertex,
+    Metric, MetricQuestion, Recording, Resampling, RetimeModel, SpeedWorth, Speeds, ThreadId,
+    Vertex,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 /// Where jobs come from.
 #[derive(Debug, Clone)]
-pub enum Source {
+pub enum JobSource {
     /// At these instants, whatever happens.
     Open(Vec<i64>),
     /// Each client sends, waits for the answer and thinks: so long after each answer.
@@ -33,7 +34,7 @@ pub struct Station {
 /// All jobs visit all stations, and go the last way back.
 #[derive(Debug, Clone)]
 pub struct Network {
-    pub source: Source,
+    pub source: JobSource,
     pub stations: Vec<Station>,
     pub way_back: Vec<i64>,
 }
@@ -47,7 +48,7 @@ pub struct Visit {
 }
 
 #[derive(Debug)]
-pub struct Run {
+pub struct SimulatedRun {
     /// By station and job.
     pub visits: Vec<Vec<Visit>>,
     /// By job.
@@ -61,11 +62,11 @@ enum Happens {
     Returns { job: usize },
 }
 
-pub struct Dice(ChaCha8Rng);
+pub struct SimulatorRandom(ChaCha8Rng);
 
-impl Dice {
-    pub fn new(seed: u64) -> Dice {
-        Dice(ChaCha8Rng::seed_from_u64(seed))
+impl SimulatorRandom {
+    pub fn new(seed: u64) -> SimulatorRandom {
+        SimulatorRandom(ChaCha8Rng::seed_from_u64(seed))
     }
 
     pub fn uniform(&mut self) -> f64 {
@@ -84,13 +85,13 @@ impl Dice {
         (0..count).map(|_| self.exponential(mean)).collect()
     }
 
-    pub fn poisson(&mut self, gap: f64, count: usize) -> Source {
+    pub fn poisson(&mut self, gap: f64, count: usize) -> JobSource {
         let mut now = 0;
         let mut next = || {
             now += self.exponential(gap);
             now
         };
-        Source::Open((0..count).map(|_| next()).collect())
+        JobSource::Open((0..count).map(|_| next()).collect())
     }
 }
 
@@ -99,7 +100,7 @@ impl Station {
         Station { workers, wake: vec![0; service.len()], take: vec![0; service.len()], service }
     }
 
-    pub fn real(workers: usize, service: Vec<i64>, dice: &mut Dice) -> Station {
+    pub fn real(workers: usize, service: Vec<i64>, dice: &mut SimulatorRandom) -> Station {
         let count = service.len();
         let wake = (0..count).map(|_| 4_000 + dice.exponential(6_000.0)).collect();
         let take = (0..count).map(|_| 150 + dice.exponential(200.0)).collect();
@@ -122,15 +123,15 @@ impl Network {
     }
 
     /// What happens.
-    pub fn run(&self) -> Run {
+    pub fn run(&self) -> SimulatedRun {
         let mut events = BinaryHeap::new();
         let mut at = |time, what| events.push(Reverse((time, what)));
         let first = |job| Happens::Arrives { station: 0, job };
         match &self.source {
-            Source::Open(times) => {
+            JobSource::Open(times) => {
                 times.iter().enumerate().for_each(|(job, &time)| at(time, first(job)));
             }
-            Source::Closed(clients) => {
+            JobSource::Closed(clients) => {
                 let mut job = 0;
                 for think in clients {
                     at(think[0], first(job));
@@ -143,7 +144,7 @@ impl Network {
         let mut received = vec![0; self.jobs()];
         let mut waiting: Vec<VecDeque<usize>> = vec![VecDeque::new(); self.stations.len()];
         let mut idle: Vec<Vec<usize>> =
-            self.stations.iter().map(|it| (0..it.workers).collect()).collect();
+            self.stations.iter().map(|station| (0..station.workers).collect()).collect();
         while let Some(Reverse((now, what))) = events.pop() {
             let mut serve = |station: usize, worker: usize, job: usize, take: i64| {
                 let visit: &mut Visit = &mut visits[station][job];
@@ -155,7 +156,9 @@ impl Network {
             match what {
                 Happens::Arrives { station, job } => {
                     match idle[station].pop() {
-                        Some(it) => serve(station, it, job, now + self.stations[station].wake[job]),
+                        Some(index) => {
+                            serve(station, index, job, now + self.stations[station].wake[job]);
+                        }
                         None => waiting[station].push_back(job),
                     }
                     visits[station][job].put = now;
@@ -182,30 +185,30 @@ impl Network {
                 }
             }
         }
-        Run { visits, received }
+        SimulatedRun { visits, received }
     }
 
     /// For each job the next of its client, and the time to think before.
     fn next(&self) -> Vec<Option<(usize, i64)>> {
-        let Source::Closed(clients) = &self.source else { return vec![None; self.jobs()] };
+        let JobSource::Closed(clients) = &self.source else { return vec![None; self.jobs()] };
         let mut next = Vec::new();
         for think in clients {
             let from = next.len();
-            next.extend((1..think.len()).map(|it| Some((from + it, think[it]))));
+            next.extend((1..think.len()).map(|index| Some((from + index, think[index]))));
             next.push(None);
         }
         next
     }
 
     /// What ppt would see of a run.
-    pub fn record(&self, run: &Run) -> Recorded {
+    pub fn record(&self, run: &SimulatedRun) -> Recorded {
         let mut recording = Recording::new();
         let mut sent = vec![None; self.jobs()];
         let mut received = vec![None; self.jobs()];
         let mut client = |recording: &mut Recording, think: &[i64], from: usize, answers: bool| {
             let thread = recording.thread(0);
             let [send, receive, think_name] =
-                ["sent", "received", "think"].map(|it| recording.name(it));
+                ["sent", "received", "think"].map(|text| recording.name(text));
             let mut before: Option<Vertex> = None;
             for job in from..from + think.len() {
                 let put = recording.vertex(thread, run.visits[0][job].put, send);
@@ -220,8 +223,8 @@ impl Network {
             }
         };
         match &self.source {
-            Source::Open(times) => client(&mut recording, times, 0, false),
-            Source::Closed(clients) => {
+            JobSource::Open(times) => client(&mut recording, times, 0, false),
+            JobSource::Closed(clients) => {
                 let mut from = 0;
                 for think in clients {
                     client(&mut recording, think, from, true);
@@ -229,17 +232,17 @@ impl Network {
                 }
             }
         }
-        let requests: Vec<_> = sent.iter().map(|it| it.unwrap()).collect();
+        let requests: Vec<_> = sent.iter().map(|vertex| vertex.unwrap()).collect();
         let mut puts = requests.clone();
         let mut ends = vec![Vec::new(); self.jobs()];
         for (at, (station, visits)) in self.stations.iter().zip(&run.visits).enumerate() {
-            let threads: Vec<Thread> =
+            let threads: Vec<ThreadId> =
                 (0..station.workers).map(|_| recording.thread(at as u32 + 1)).collect();
-            let [take, handle, begin, end] =
-                ["take", "handle", "begin", "end"].map(|it| recording.name(&format!("{it}{at}")));
+            let [take, handle, begin, end] = ["take", "handle", "begin", "end"]
+                .map(|text| recording.name(&format!("{text}{at}")));
             // An end and the next take may be at one time.
             let mut order: Vec<_> = visits.iter().enumerate().collect();
-            order.sort_by_key(|it| (it.1.take, it.1.end));
+            order.sort_by_key(|entry| (entry.1.take, entry.1.end));
             for (job, visit) in order {
                 let thread = threads[visit.worker];
                 let taken = recording.vertex(thread, visit.take, take);
@@ -263,20 +266,22 @@ impl Network {
     }
 
     /// The lengths of requests, by job.
-    pub fn requests(&self, run: &Run) -> Vec<f64> {
+    pub fn requests(&self, run: &SimulatedRun) -> Vec<f64> {
         let last = run.visits.last().unwrap();
         let end = |job: usize| match self.source {
-            Source::Open(_) => last[job].end,
-            Source::Closed(_) => run.received[job],
+            JobSource::Open(_) => last[job].end,
+            JobSource::Closed(_) => run.received[job],
         };
         (0..self.jobs()).map(|job| (end(job) - run.visits[0][job].put) as f64).collect()
     }
 
     /// Requests a second.
-    pub fn rate(&self, run: &Run) -> f64 {
+    pub fn rate(&self, run: &SimulatedRun) -> f64 {
         let ends = || match self.source {
-            Source::Open(_) => run.visits.last().unwrap().iter().map(|it| it.end).collect(),
-            Source::Closed(_) => run.received.clone(),
+            JobSource::Open(_) => {
+                run.visits.last().unwrap().iter().map(|visit| visit.end).collect()
+            }
+            JobSource::Closed(_) => run.received.clone(),
         };
         let (first, last) = (ends().into_iter().min().unwrap(), ends().into_iter().max().unwrap());
         (self.jobs() - 1) as f64 / (last - first) as f64 * 1e9
@@ -290,20 +295,20 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    pub fn model(&self) -> Model {
-        Model::new(self.recording.clone()).unwrap()
+    pub fn model(&self) -> RetimeModel {
+        RetimeModel::new(self.recording.clone()).unwrap()
     }
 }
 
 pub fn speeds(texts: &[&str]) -> Speeds {
-    Speeds::new(texts.iter().map(|it| it.parse().unwrap()).collect()).unwrap()
+    Speeds::new(texts.iter().map(|text| text.parse().unwrap()).collect()).unwrap()
 }
 
-pub fn ask(model: &Model, metric: &str) -> Asked {
+pub fn ask(model: &RetimeModel, metric: &str) -> MetricQuestion {
     model.ask(&metric.parse::<Metric>().unwrap()).unwrap()
 }
 
-pub fn answer(model: &Model, metric: &str, texts: &[&str]) -> Answer {
+pub fn answer(model: &RetimeModel, metric: &str, texts: &[&str]) -> SpeedWorth {
     let speeds = model.speeds(&speeds(texts)).unwrap();
     model.answer(&ask(model, metric), &speeds, Resampling::default()).unwrap()
 }

@@ -59,20 +59,21 @@ impl Captures {
 
 /// A path of this machine.
 pub(super) fn local() -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().try_map(|path| match is_address(&path.to_string_lossy()) {
-        true => {
+    PathBufValueParser::new().try_map(|path| {
+        if is_address(&path.to_string_lossy()) {
             Err("ppt-analysis reads and writes files of this machine alone, and has no access to \
                      object stores: name a file, and copy it with the tools of the store")
+        } else {
+            Ok(path)
         }
-        false => Ok(path),
     })
 }
 
 /// Whether a text is an address, such as `s3://bucket/key`.
 fn is_address(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| {
-        let known = |it: char| it.is_ascii_alphanumeric() || "+-.".contains(it);
-        scheme.starts_with(|it: char| it.is_ascii_alphabetic()) && scheme.chars().all(known)
+        let known = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(known)
     })
 }
 

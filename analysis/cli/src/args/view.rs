@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 use super::captures::{Hosts, local, size, threads};
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct View {
+pub(crate) struct ViewArgs {
     /// A process id, or captures: files, patterns ('run*/*.bin'), names of rotated ones. Those that are
     /// still written are followed.
     #[arg(value_name = "PID|CAPTURE", required = true, value_parser = local())]
@@ -64,6 +64,8 @@ impl OfProcess {
     /// Whether one of them is given.
     pub(crate) fn is_given(&self) -> bool {
         let words = [&self.buffers, &self.kernel, &self.allow];
-        self.output.is_some() || self.stacks.is_some() || words.iter().any(|it| !it.is_empty())
+        self.output.is_some()
+            || self.stacks.is_some()
+            || words.iter().any(|texts| !texts.is_empty())
     }
 }

@@ -16,7 +16,7 @@ use ppt_query::{Engine, plain_json};
 use serde_json::{Value, json};
 
 use self::fields::{MeasuredSide, Selection};
-use self::row::Row;
+use self::row::ComparedField;
 use crate::args;
 use crate::failure::{Failure, NOT_JUDGED};
 use crate::{message, open, run, signals};
@@ -26,7 +26,7 @@ const SAID: usize = 5;
 
 pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     let is_option =
-        |it: &&PathBuf| it.as_os_str().as_encoded_bytes().starts_with(b"-") && !it.exists();
+        |path: &&PathBuf| path.as_os_str().as_encoded_bytes().starts_with(b"-") && !path.exists();
     if let Some(option) = args.second.iter().find(is_option) {
         let what =
             format!("behind `--` there are captures only: put {} in front", option.display());
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     let saved = match &args.baseline {
         Some(path) => {
             let saved = Baseline::from_json(&super::sql::read(path)?);
-            Some(saved.map_err(|it| Failure::baseline(path, &it))?)
+            Some(saved.map_err(|error| Failure::baseline(path, &error))?)
         }
         None => None,
     };
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
             let (engine, only) = side(args, &args.captures.captures, &statistics)?;
             let names: Vec<&str> = only.fields().collect();
             for gate in &gates {
-                gate.of(&names).map_err(|it| Failure::no_field(&it))?;
+                gate.select(&names).map_err(|error| Failure::no_field(&error))?;
             }
             tell_unmeasured("", &only);
             save(args, only.entries, &engine)?;
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
         let why = if verdict.failed { "a gate failed" } else { "a gate cannot be judged" };
         message::note(format_args!("{why}, so nothing is saved"));
     }
-    if rows.iter().any(|it| it.comparison.one_run()) {
+    if rows.iter().any(|row| row.comparison.one_run()) {
         message::note(
             "a side has one run: nothing says how runs differ, and any two runs may differ so",
         );
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
 }
 
 fn gates(texts: &[String]) -> Result<Vec<Gate>, Failure> {
-    texts.iter().map(|text| text.parse().map_err(|it| Failure::gate(&it, text))).collect()
+    texts.iter().map(|text| text.parse().map_err(|error| Failure::gate(&error, text))).collect()
 }
 
 /// What one side measured.
@@ -134,7 +134,7 @@ fn side(
     captures: &[PathBuf],
     statistics: &[Statistic],
 ) -> Result<(Engine, MeasuredSide), Failure> {
-    let engine = open::engine(&super::sql::of(captures.to_vec(), &args.captures))?;
+    let engine = open::engine(&super::sql::all_captures(captures.to_vec(), &args.captures))?;
     let runtime = run::runtime(engine.threads())?;
     let selection = Selection {
         frame: args.frame.as_deref(),
@@ -153,11 +153,17 @@ fn nothing_to_compare(first: &MeasuredSide, second: &MeasuredSide) -> Failure {
         first.fields().any(|other| other == field) && second.fields().any(|other| other == field)
     };
     let sides = [("first", first), ("second", second)];
-    let all =
-        sides.into_iter().flat_map(|(side, of)| of.unmeasured.iter().map(move |it| (side, it)));
-    let mut reasons = all.filter(|(_, it)| is_common(&it.field)).map(|(side, it)| {
-        format!("{}: on the {side} side, {}", words::called(&it.field, &it.by), it.why)
-    });
+    let all = sides
+        .into_iter()
+        .flat_map(|(side, of)| of.unmeasured.iter().map(move |unmeasured| (side, unmeasured)));
+    let mut reasons =
+        all.filter(|(_, unmeasured)| is_common(&unmeasured.field)).map(|(side, unmeasured)| {
+            format!(
+                "{}: on the {side} side, {}",
+                words::called(&unmeasured.field, &unmeasured.by),
+                unmeasured.why
+            )
+        });
     match (reasons.next(), reasons.count()) {
         (None, _) => {
             let why = "the two sides have no field in common: numbers and lengths of time are \
@@ -171,15 +177,20 @@ fn nothing_to_compare(first: &MeasuredSide, second: &MeasuredSide) -> Failure {
     }
 }
 
-fn compared(args: &args::Compare, first: &[Entry], second: &[Entry]) -> Result<Vec<Row>, Failure> {
+fn compared(
+    args: &args::Compare,
+    first: &[Entry],
+    second: &[Entry],
+) -> Result<Vec<ComparedField>, Failure> {
     let pairs: Vec<(&Entry, &Entry)> = first
         .iter()
-        .filter_map(|it| {
-            let other = second.iter().find(|other| other.field == it.field && other.by == it.by)?;
-            Some((it, other))
+        .filter_map(|entry| {
+            let other =
+                second.iter().find(|other| other.field == entry.field && other.by == entry.by)?;
+            Some((entry, other))
         })
         .collect();
-    let statistics = second.first().map_or(1, |it| it.measured.statistics.len());
+    let statistics = second.first().map_or(1, |second| second.measured.statistics.len());
     let options = Comparing {
         level: args.sure.level,
         family: pairs.len() * statistics,
@@ -187,22 +198,25 @@ fn compared(args: &args::Compare, first: &[Entry], second: &[Entry]) -> Result<V
         ..Comparing::default()
     };
     let row = |(one, other): (&Entry, &Entry)| {
-        let comparison = Comparison::of(&one.measured, &other.measured, options)
-            .map_err(|it| Failure::compare(&one.field, &it))?;
-        Ok(Row { field: one.field.clone(), by: one.by.clone(), comparison })
+        let comparison = Comparison::between(&one.measured, &other.measured, options)
+            .map_err(|error| Failure::compare(&one.field, &error))?;
+        Ok(ComparedField { field: one.field.clone(), by: one.by.clone(), comparison })
     };
     pairs.into_iter().map(row).collect()
 }
 
 /// Says what only one side has: no gate judges it.
 fn alone(side: &str, its: &[Entry], others: &MeasuredSide) {
-    let there = |it: &&Entry| {
+    let there = |entry: &&Entry| {
         let measured = others.entries.iter().map(|other| (&other.field, &other.by));
         let unmeasured = others.unmeasured.iter().map(|other| (&other.field, &other.by));
-        measured.chain(unmeasured).any(|other| other == (&it.field, &it.by))
+        measured.chain(unmeasured).any(|other| other == (&entry.field, &entry.by))
     };
-    let alone: Vec<String> =
-        its.iter().filter(|it| !there(it)).map(|it| words::called(&it.field, &it.by)).collect();
+    let alone: Vec<String> = its
+        .iter()
+        .filter(|entry| !there(entry))
+        .map(|entry| words::called(&entry.field, &entry.by))
+        .collect();
     if alone.is_empty() {
         return;
     }
@@ -242,24 +256,24 @@ fn save(args: &args::Compare, entries: Vec<Entry>, engine: &Engine) -> Result<()
     Ok(output.publish()?)
 }
 
-fn object(rows: &[Row]) -> Value {
-    let estimate = |it: &ppt_models::Estimate| {
-        let range = |it: ppt_models::Interval| json!([it.low, it.high]);
-        json!({"value": it.value, "interval": range(it.interval), "bootstrap": it.bootstrap.map(range)})
+fn object(rows: &[ComparedField]) -> Value {
+    let estimate = |estimate: &ppt_models::Estimate| {
+        let range = |interval: ppt_models::ConfidenceInterval| json!([interval.low, interval.high]);
+        json!({"value": estimate.value, "interval": range(estimate.interval), "bootstrap": estimate.bootstrap.map(range)})
     };
-    let change = |it: &ppt_models::Change| {
+    let change = |change: &ppt_models::Change| {
         json!({
-            "statistic": it.statistic.to_string(), "first": it.values[0], "second": it.values[1],
-            "difference": estimate(&it.difference), "ratio": it.ratio.as_ref().map(estimate),
-            "effect": it.effect, "verdict": it.direction.to_string(),
+            "statistic": change.statistic.to_string(), "first": change.values[0], "second": change.values[1],
+            "difference": estimate(&change.difference), "ratio": change.ratio.as_ref().map(estimate),
+            "effect": change.effect, "verdict": change.direction.to_string(),
         })
     };
-    let row = |it: &Row| {
+    let row = |field: &ComparedField| {
         json!({
-            "field": it.field, "by": it.by, "one_run": it.comparison.one_run(),
-            "units": [it.comparison.units[0].1, it.comparison.units[1].1],
-            "above": it.comparison.above,
-            "changes": it.comparison.changes.iter().map(change).collect::<Vec<_>>(),
+            "field": field.field, "by": field.by, "one_run": field.comparison.one_run(),
+            "units": [field.comparison.units[0].1, field.comparison.units[1].1],
+            "above": field.comparison.above,
+            "changes": field.comparison.changes.iter().map(change).collect::<Vec<_>>(),
         })
     };
     json!(rows.iter().map(row).collect::<Vec<_>>())

@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ppt_models::{Fit, Formula, Prediction, Resource, Table};
+use ppt_models::{Fit, Formula, Prediction, Resource, RunTable};
 use ppt_query::plain_json;
 use ppt_query::text::grouped;
 
@@ -20,7 +20,7 @@ use crate::{message, numbers, open, run, signals};
 
 pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
     // What is there is a capture, whatever it is called.
-    let is_formula = |it: &PathBuf| it.to_string_lossy().contains('~') && !it.exists();
+    let is_formula = |path: &PathBuf| path.to_string_lossy().contains('~') && !path.exists();
     let (formulas, captures): (Vec<_>, Vec<_>) =
         args.captures.captures.iter().cloned().partition(is_formula);
     let ([text], false) = (&formulas[..], captures.is_empty()) else {
@@ -28,8 +28,8 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
         return Err(Failure::Usage(how.to_owned()));
     };
     let text = text.to_string_lossy();
-    let formula: Formula = text.parse().map_err(|it| Failure::formula(&it, &text))?;
-    let engine = open::engine(&super::sql::of(captures, &args.captures))?;
+    let formula: Formula = text.parse().map_err(|error| Failure::formula(&error, &text))?;
+    let engine = open::engine(&super::sql::all_captures(captures, &args.captures))?;
     signals::end_questions();
     let mut output = open::output(&args.to.output, args.to.force, &engine)?;
     let drawing = picture::open(args.svg.as_deref(), &args.to, &engine)?;
@@ -38,40 +38,41 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
     let rows = runtime.block_on(run::question(engine.set().watch(), work))?;
     let table = left_out(None, rows.table(args.run.as_deref(), &formula)?);
     let fit = Fit::new(&formula, &table, args.sure.options());
-    let fit = fit.map_err(|it| Failure::fit(&it, &text))?;
-    let at: Vec<(&str, f64)> = args.at.iter().map(|it| (&it.0[..], it.1)).collect();
+    let fit = fit.map_err(|error| Failure::fit(&error, &text))?;
+    let at: Vec<(&str, f64)> = args.at.iter().map(|entry| (&entry.0[..], entry.1)).collect();
     let predicted = match at[..] {
         [] => None,
-        _ => Some(fit.predict(&at).map_err(|it| Failure::predict(&it))?),
+        _ => Some(fit.predict(&at).map_err(|error| Failure::predict(&error))?),
     };
     let limit = match (args.limit, formula.inputs().first()) {
         (None, _) => None,
         (Some(bound), load) => {
             let load = load.copied().unwrap_or_default();
-            let resource = Resource::of(load, fit.clone()).map_err(|it| Failure::resource(&it))?;
-            Some((load, resource.limit(bound).map_err(|it| Failure::predict(&it))?))
+            let resource =
+                Resource::from_fit(load, fit.clone()).map_err(|error| Failure::resource(&error))?;
+            Some((load, resource.limit(bound).map_err(|error| Failure::predict(&error))?))
         }
     };
-    let said = Said::of(None, String::new(), fit);
+    let said = Said::new(None, String::new(), fit);
     let name = output.name();
     let mut out = BufWriter::new(output.file());
-    let limit = limit.as_ref().map(|it| (it.0, &it.1));
+    let limit = limit.as_ref().map(|limit| (limit.0, &limit.1));
     write(args, &said, predicted.as_ref(), limit, &mut out).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
     if let Some(drawing) = drawing {
-        let at = args.at.iter().map(|it| it.1).reduce(f64::max);
-        let until = picture::until(at, limit.map(|it| it.1));
-        picture::write(&[picture::of(&said, &table, until)], drawing)?;
+        let at = args.at.iter().map(|entry| entry.1).reduce(f64::max);
+        let until = picture::until(at, limit.map(|limit| limit.1));
+        picture::write(&[picture::panels(&said, &table, until)], drawing)?;
     }
     open::tell_loss(&engine);
     Ok(open::tell_troubles(&engine))
 }
 
 /// The table of this component. Says how many rows are not in it.
-pub(super) fn left_out(of: Option<&str>, (table, rows): (Table, usize)) -> Table {
+pub(super) fn left_out(of: Option<&str>, (table, rows): (RunTable, usize)) -> RunTable {
     if rows > 0 {
-        let of = of.map_or_else(String::new, |it| format!("{it}: "));
+        let of = of.map_or_else(String::new, |text| format!("{text}: "));
         let (rows, all) = (grouped(rows as u64), grouped((rows + table.rows()) as u64));
         message::note(format_args!(
             "{of}{rows} of {all} rows have NULL for a number and are left out"

@@ -14,14 +14,14 @@ use ppt_import::frame_dsl;
 use ppt_import::frame_dsl::edge::Edge;
 use ppt_query::arrow::array::RecordBatch;
 use ppt_query::graph::{PointGraph, ThreadWakes, Ways};
-use ppt_query::{Encoder, Format};
+use ppt_query::{Encoder, ResultFormat};
 
 use crate::args::{self, Drawing};
 use crate::failure::Failure;
 use crate::{message, open, run, signals};
 
 /// What is shown.
-enum Answer {
+enum GraphOutput {
     Points(PointsAnswer),
     Ways(Box<Ways>),
 }
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
     let work = async {
         Ok(match (&args.from, &args.to_point) {
             (Some(from), Some(to)) => {
-                Answer::Ways(Box::new(engine.ways(from, to, args.slowest).await?))
+                GraphOutput::Ways(Box::new(engine.ways(from, to, args.slowest).await?))
             }
             _ => {
                 let graph = engine.point_graph().await?;
@@ -55,12 +55,12 @@ pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
                     Some(_) => Vec::new(),
                     None => engine.thread_wakes().await?,
                 };
-                Answer::Points(PointsAnswer { graph, wakes })
+                GraphOutput::Points(PointsAnswer { graph, wakes })
             }
         })
     };
     let answer = runtime.block_on(run::question(engine.set().watch(), work))?;
-    if let Answer::Points(points) = &answer {
+    if let GraphOutput::Points(points) = &answer {
         warn(&points.graph);
     }
     let name = output.name();
@@ -92,7 +92,11 @@ fn warn(graph: &PointGraph) {
         );
         message::warning("idle-edge", text);
     }
-    for of in graph.types.iter().filter(|it| it.never_met() && it.ins > 0 && it.outs > 0) {
+    for of in graph
+        .types
+        .iter()
+        .filter(|matching| matching.never_met() && matching.ins > 0 && matching.outs > 0)
+    {
         let text = format_args!(
             "`{}` never meets: it leaves points {} times and enters them {} times, and nothing of that \
              is an edge",
@@ -102,8 +106,8 @@ fn warn(graph: &PointGraph) {
     }
 }
 
-fn say(args: &args::Graph, answer: &Answer, mut out: impl Write + Send) -> io::Result<()> {
-    if let (Some(drawing), Answer::Points(PointsAnswer { graph, .. })) = (args.draw, answer) {
+fn say(args: &args::Graph, answer: &GraphOutput, mut out: impl Write + Send) -> io::Result<()> {
+    if let (Some(drawing), GraphOutput::Points(PointsAnswer { graph, .. })) = (args.draw, answer) {
         let text = match drawing {
             Drawing::Dot => ppt_report::points::dot(graph),
             Drawing::Svg => ppt_report::points::svg(graph),
@@ -115,28 +119,28 @@ fn say(args: &args::Graph, answer: &Answer, mut out: impl Write + Send) -> io::R
     let by_extension = super::sql::by_extension(&args.to.output);
     let format = match args.format.as_deref() {
         Some("text") => None,
-        Some(word) => Some(word.parse::<Format>().map_err(io::Error::other)?),
+        Some(word) => Some(word.parse::<ResultFormat>().map_err(io::Error::other)?),
         None if on_terminal => None,
-        None => Some(by_extension.unwrap_or(Format::Tsv)),
+        None => Some(by_extension.unwrap_or(ResultFormat::Tsv)),
     };
     match (format, answer) {
-        (None, Answer::Points(all)) => points::write(&all.graph, &all.wakes, &mut out)?,
-        (None, Answer::Ways(ways)) => ways::write(ways, &mut out)?,
-        (Some(Format::Json), Answer::Points(all)) => {
+        (None, GraphOutput::Points(all)) => points::write(&all.graph, &all.wakes, &mut out)?,
+        (None, GraphOutput::Ways(ways)) => ways::write(ways, &mut out)?,
+        (Some(ResultFormat::Json), GraphOutput::Points(all)) => {
             json::points(&all.graph, &all.wakes, &mut out)?;
         }
-        (Some(Format::Json), Answer::Ways(ways)) => json::ways(ways, &mut out)?,
-        (Some(format), Answer::Points(all)) => {
+        (Some(ResultFormat::Json), GraphOutput::Ways(ways)) => json::ways(ways, &mut out)?,
+        (Some(format), GraphOutput::Points(all)) => {
             table(points::rows(&all.graph), format, &mut out)?;
         }
-        (Some(format), Answer::Ways(ways)) => table(ways::rows(ways), format, &mut out)?,
+        (Some(format), GraphOutput::Ways(ways)) => table(ways::rows(ways), format, &mut out)?,
     }
     out.flush()
 }
 
 fn table(
     batch: Result<RecordBatch, ppt_query::arrow::error::ArrowError>,
-    format: Format,
+    format: ResultFormat,
     out: &mut (impl Write + Send),
 ) -> io::Result<()> {
     let batch = batch.map_err(io::Error::other)?;

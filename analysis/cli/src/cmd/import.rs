@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ppt_import::frame_dsl::{self, Schema};
-use ppt_import::{Host, ImportError, Origin, Recording, csv, pcap};
+use ppt_import::{ImportError, ImportHost, Origin, Recording, csv, pcap};
 use ppt_output::{FileId, Output, Readers, Rules};
 use ppt_query::{Bound, QueryError};
 
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &args::Import) -> Result<ExitCode, Failure> {
     let input_name = args.input.display().to_string();
     let input = open(&args.input).map_err(|error| Failure::Read(input_name.clone(), error))?;
     signals::end_questions();
-    let inputs = [&args.input, &args.schema].into_iter().filter_map(|it| FileId::of_input(it));
+    let inputs = [&args.input, &args.schema].into_iter().filter_map(|path| FileId::of_input(path));
     let rules = Rules {
         force: args.to.force,
         readers: Readers::ByUmask,
@@ -48,9 +48,10 @@ pub(crate) fn run(args: &args::Import) -> Result<ExitCode, Failure> {
     let is_pcap = pcap::is_pcap(&head[..len]);
     let whole = Cursor::new(&head[..len]).chain(&mut input);
     let mut found = pcap::Imported::default();
-    match is_pcap {
-        true => found = pcap::import(whole, &schema, &mut recording).map_err(failed)?,
-        false => csv::import(whole, &schema, &options, &mut recording).map_err(failed)?,
+    if is_pcap {
+        found = pcap::import(whole, &schema, &mut recording).map_err(failed)?;
+    } else {
+        csv::import(whole, &schema, &options, &mut recording).map_err(failed)?;
     }
     input.status.clear();
     let frames = recording.frames();
@@ -84,8 +85,8 @@ fn schema(path: &Path) -> Result<Schema, Failure> {
     }
 }
 
-fn options(args: &args::Import) -> Result<csv::Options, Failure> {
-    Ok(csv::Options {
+fn options(args: &args::Import) -> Result<csv::CsvOptions, Failure> {
+    Ok(csv::CsvOptions {
         frame: args.frame.clone(),
         names: args.columns.clone(),
         skip: args.skip.clone(),
@@ -107,16 +108,16 @@ fn origin(args: &args::Import) -> Result<Origin, Failure> {
     })
 }
 
-fn host(args: &args::Import) -> Result<Host, Failure> {
+fn host(args: &args::Import) -> Result<ImportHost, Failure> {
     if let Some(capture) = &args.clock_of {
         let name = capture.display().to_string();
-        return match Host::of(capture) {
+        return match ImportHost::from_capture(capture) {
             Ok(Some(host)) => Ok(host),
             Ok(None) => Err(Failure::Import(name, ImportError::Clock)),
             Err(error) => Err(Failure::Capture(name, error)),
         };
     }
-    let stem = args.input.file_stem().map(|it| it.to_string_lossy().into_owned());
+    let stem = args.input.file_stem().map(|file_stem| file_stem.to_string_lossy().into_owned());
     let epoch_ns = match args.epoch {
         None => 0,
         Some(Bound::Epoch(ns)) => ns,
@@ -126,7 +127,7 @@ fn host(args: &args::Import) -> Result<Host, Failure> {
         }
     };
     let name = args.host.clone().or(stem).unwrap_or_default();
-    Ok(Host { name, epoch_ns, ..Host::default() })
+    Ok(ImportHost { name, epoch_ns, ..ImportHost::default() })
 }
 
 fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use ppt_models::{Component, Fit, Limit, Plan, PlannedResource, Resource, Total};
+use ppt_models::{Component, Fit, Limit, ModelPlan, PlannedResource, Resource, Total};
 use ppt_query::{Engine, plain, plain_json};
 use ppt_report::Panel;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::{numbers, open, run, signals};
 
 /// A resource, and what is said of it.
-struct Answer {
+struct ResourceModel {
     planned: PlannedResource,
     said: Vec<Said>,
     at: Option<(f64, Total)>,
@@ -25,9 +25,9 @@ struct Answer {
     picture: Vec<[Panel; 2]>,
 }
 
-pub(crate) fn run(args: &args::Model) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::ModelArgs) -> Result<ExitCode, Failure> {
     let text = super::sql::read(&args.model)?;
-    let plan = Plan::parse(&text).map_err(|it| Failure::plan(&args.model, &it))?;
+    let plan = ModelPlan::parse(&text).map_err(|error| Failure::plan(&args.model, &error))?;
     let engine = open::engine(&args.captures)?;
     signals::end_questions();
     let mut output =
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &args::Model) -> Result<ExitCode, Failure> {
     drop(out);
     output.publish()?;
     if let Some(drawing) = drawing {
-        let rows: Vec<[Panel; 2]> = answers.into_iter().flat_map(|it| it.picture).collect();
+        let rows: Vec<[Panel; 2]> = answers.into_iter().flat_map(|model| model.picture).collect();
         picture::write(&rows, drawing)?;
     }
     open::tell_loss(&engine);
@@ -52,51 +52,58 @@ pub(crate) fn run(args: &args::Model) -> Result<ExitCode, Failure> {
 }
 
 fn answer(
-    args: &args::Model,
+    args: &args::ModelArgs,
     load: &str,
     planned: PlannedResource,
     engine: &Engine,
     runtime: &Runtime,
-) -> Result<Answer, Failure> {
+) -> Result<ResourceModel, Failure> {
     let (mut components, mut tables) = (Vec::new(), Vec::new());
-    for it in &planned.components {
-        let work = numbers::select(engine, &it.sql);
+    for planned_component in &planned.components {
+        let work = numbers::select(engine, &planned_component.sql);
         let rows = runtime.block_on(run::question(engine.set().watch(), work))?;
-        let table = left_out(Some(&it.name), rows.table(it.run.as_deref(), &it.formula)?);
-        let fit = Fit::new(&it.formula, &table, args.sure.options());
-        let text = it.formula.to_string();
-        let fit = fit.map_err(|error| Failure::component(&it.name, &error, &text))?;
-        components.push(Component { name: it.name.clone(), fit });
+        let table = left_out(
+            Some(&planned_component.name),
+            rows.table(planned_component.run.as_deref(), &planned_component.formula)?,
+        );
+        let fit = Fit::new(&planned_component.formula, &table, args.sure.options());
+        let text = planned_component.formula.to_string();
+        let fit =
+            fit.map_err(|error| Failure::component(&planned_component.name, &error, &text))?;
+        components.push(Component { name: planned_component.name.clone(), fit });
         tables.push(table);
     }
     let unit = planned.unit.clone().unwrap_or_default();
-    let said = |it: &Component| Said::of(Some(it.name.clone()), unit.clone(), it.fit.clone());
+    let said = |component: &Component| {
+        Said::new(Some(component.name.clone()), unit.clone(), component.fit.clone())
+    };
     let said: Vec<Said> = components.iter().map(said).collect();
-    let resource = Resource::new(load, components).map_err(|it| Failure::resource(&it))?;
+    let resource = Resource::new(load, components).map_err(|error| Failure::resource(&error))?;
     let at = match args.at {
         None => None,
-        Some(at) => Some((at, resource.predict(at).map_err(|it| Failure::predict(&it))?)),
+        Some(at) => Some((at, resource.predict(at).map_err(|error| Failure::predict(&error))?)),
     };
     let limit = match planned.limit {
         None => None,
-        Some(bound) => Some(resource.limit(bound).map_err(|it| Failure::predict(&it))?),
+        Some(bound) => Some(resource.limit(bound).map_err(|error| Failure::predict(&error))?),
     };
     let mut picture = Vec::new();
     if args.svg.is_some() {
         let (until, bound) = (picture::until(args.at, limit.as_ref()), planned.limit);
         let loads: Vec<f64> =
-            tables.iter().filter_map(|it| it.column(load)).flatten().copied().collect();
+            tables.iter().filter_map(|table| table.column(load)).flatten().copied().collect();
         let name = &planned.name;
         picture.push(picture::total(name, load, &unit, &resource, &loads, until, bound));
-        picture.extend(said.iter().zip(&tables).map(|it| picture::of(it.0, it.1, until)));
+        picture
+            .extend(said.iter().zip(&tables).map(|entry| picture::panels(entry.0, entry.1, until)));
     }
-    Ok(Answer { planned, said, at, limit, picture })
+    Ok(ResourceModel { planned, said, at, limit, picture })
 }
 
 fn write(
-    args: &args::Model,
+    args: &args::ModelArgs,
     load: &str,
-    answers: &[Answer],
+    answers: &[ResourceModel],
     out: &mut impl Write,
 ) -> io::Result<()> {
     if args.format == args::TextOrJson::Json {
@@ -104,19 +111,19 @@ fn write(
         let object = json!({"load": load, "resources": all});
         return writeln!(out, "{}", plain_json(&object.to_string()));
     }
-    for (at, it) in answers.iter().enumerate() {
+    for (at, model) in answers.iter().enumerate() {
         if at > 0 {
             writeln!(out)?;
         }
-        let unit = it.planned.unit.clone().unwrap_or_default();
-        writeln!(out, "{}", plain(&it.planned.name))?;
-        for said in &it.said {
+        let unit = model.planned.unit.clone().unwrap_or_default();
+        writeln!(out, "{}", plain(&model.planned.name))?;
+        for said in &model.said {
             words::fit(said, out)?;
         }
-        if let Some((at, total)) = &it.at {
+        if let Some((at, total)) = &model.at {
             words::total(load, *at, total, &unit, out)?;
         }
-        if let Some(limit) = &it.limit {
+        if let Some(limit) = &model.limit {
             words::limit(load, limit, &unit, out)?;
             words::parts(&limit.there, &unit, out)?;
         }
@@ -124,11 +131,11 @@ fn write(
     out.flush()
 }
 
-fn object(it: &Answer) -> Value {
+fn object(model: &ResourceModel) -> Value {
     json!({
-        "name": it.planned.name, "unit": it.planned.unit,
-        "components": it.said.iter().map(json::fit).collect::<Vec<_>>(),
-        "prediction": it.at.as_ref().map(|it| json::total(&it.1)),
-        "limit": it.limit.as_ref().map(json::limit),
+        "name": model.planned.name, "unit": model.planned.unit,
+        "components": model.said.iter().map(json::fit).collect::<Vec<_>>(),
+        "prediction": model.at.as_ref().map(|it| json::total(&it.1)),
+        "limit": model.limit.as_ref().map(json::limit),
     })
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ppt_query::flame::FlameAsk;
-use ppt_query::why::Why;
-use ppt_report::{FlamePlot, Kind, Plot};
+use ppt_query::why::WhyQuestion;
+use ppt_report::{FlamePlot, Plot, PlotForm};
 
 use crate::args;
 use crate::failure::Failure;
@@ -26,11 +26,12 @@ pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
     };
     open::check_name(&args.to.output, "SVG")?;
     open::not_on_terminal(&args.to.output, "a picture")?;
-    let kind = args.kind.as_deref().map(str::parse::<Kind>).transpose().map_err(Failure::Usage)?;
+    let kind =
+        args.kind.as_deref().map(str::parse::<PlotForm>).transpose().map_err(Failure::Usage)?;
     let (width, height) = (args.width, args.height);
     let plot = Plot { kind, title: args.title.clone(), width, height, ..Plot::default() };
     let captures: Vec<PathBuf> = captures;
-    let engine = open::engine(&super::sql::of(captures, &args.captures))?;
+    let engine = open::engine(&super::sql::all_captures(captures, &args.captures))?;
     signals::end_questions();
     let mut output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
@@ -53,7 +54,7 @@ const SLOWEST: usize = 100;
 /// The flame graph that is asked for.
 fn flame(args: &args::Plot) -> FlamePlot {
     let of_intervals = args.frame.is_some() || args.field.is_some() || args.slowest.is_some();
-    let slowest = (of_intervals || args.filter.is_some()).then(|| Why {
+    let slowest = (of_intervals || args.filter.is_some()).then(|| WhyQuestion {
         frame: args.frame.clone(),
         field: args.field.clone(),
         filter: args.filter.clone(),

@@ -9,8 +9,8 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ppt_query::Format;
-use session::Session;
+use ppt_query::ResultFormat;
+use session::SqlSession;
 
 use crate::args;
 use crate::failure::Failure;
@@ -36,9 +36,11 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
     };
     let format = match &args.format {
         Some(word) => word.parse().map_err(Failure::Usage)?,
-        None if args.for_spreadsheet => Format::Csv,
-        None if args.to.output.as_os_str() == "-" && io::stdout().is_terminal() => Format::Aligned,
-        None => by_extension(&args.to.output).unwrap_or(Format::Tsv),
+        None if args.for_spreadsheet => ResultFormat::Csv,
+        None if args.to.output.as_os_str() == "-" && io::stdout().is_terminal() => {
+            ResultFormat::Aligned
+        }
+        None => by_extension(&args.to.output).unwrap_or(ResultFormat::Tsv),
     };
     let format = match format.for_spreadsheet() {
         Some(format) if args.for_spreadsheet => format,
@@ -48,11 +50,11 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
     if format.is_binary() {
         open::not_on_terminal(&args.to.output, "this format")?;
     }
-    let engine = open::engine(&of(captures, &args.captures))?;
+    let engine = open::engine(&all_captures(captures, &args.captures))?;
     let runtime = run::runtime(engine.threads())?;
     let (file, force) = (args.file.clone(), args.to.force);
     let for_spreadsheet = args.for_spreadsheet;
-    let session = Session { engine, runtime, format, for_spreadsheet, file, force };
+    let session = SqlSession { engine, runtime, format, for_spreadsheet, file, force };
     match text {
         Some(text) => {
             signals::end_questions();
@@ -68,7 +70,7 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
 pub(crate) fn is_prompt(args: &args::Sql) -> bool {
     let (queries, captures) = queries(&args.captures.captures);
     let has_text = args.file.is_some() || !queries.is_empty() || captures.is_empty();
-    let is_typed = terms::terms().map_or_else(|| io::stdin().is_terminal(), |it| it.is_prompt);
+    let is_typed = terms::terms().map_or_else(|| io::stdin().is_terminal(), |term| term.is_prompt);
     !has_text && is_typed
 }
 
@@ -80,7 +82,7 @@ pub(super) fn queries(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
 }
 
 /// The same part of other captures.
-pub(super) fn of(captures: Vec<PathBuf>, asked: &args::Captures) -> args::Captures {
+pub(super) fn all_captures(captures: Vec<PathBuf>, asked: &args::Captures) -> args::Captures {
     let (buffers, hosts) = (asked.buffers.clone(), asked.hosts.clone());
     args::Captures { captures, buffers, hosts, ..*asked }
 }
@@ -91,9 +93,10 @@ const MOST_BYTES: u64 = 64 << 20;
 /// The text of a file, or of stdin.
 pub(super) fn read(file: &Path) -> Result<String, Failure> {
     let fail = |error| Failure::Read(file.display().to_string(), error);
-    let from: Box<dyn Read> = match file.as_os_str() == "-" {
-        true => Box::new(io::stdin()),
-        false => Box::new(std::fs::File::open(file).map_err(fail)?),
+    let from: Box<dyn Read> = if file.as_os_str() == "-" {
+        Box::new(io::stdin())
+    } else {
+        Box::new(std::fs::File::open(file).map_err(fail)?)
     };
     let mut text = String::new();
     from.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(fail)?;
@@ -104,6 +107,6 @@ pub(super) fn read(file: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-pub(crate) fn by_extension(path: &Path) -> Option<Format> {
+pub(crate) fn by_extension(path: &Path) -> Option<ResultFormat> {
     path.extension()?.to_str()?.parse().ok()
 }

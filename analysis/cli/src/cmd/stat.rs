@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
 use ppt_query::summary::{Ask, FrameSummary};
-use ppt_query::{Encoder, Engine, Format, Total};
+use ppt_query::{Encoder, Engine, ResultFormat, Total};
 
 use crate::args;
 use crate::failure::Failure;
@@ -67,9 +67,9 @@ fn say(
     let by_extension = super::sql::by_extension(&args.to.output);
     let format = match args.format.as_deref() {
         Some("text") => None,
-        Some(word) => Some(word.parse::<Format>().map_err(io::Error::other)?),
+        Some(word) => Some(word.parse::<ResultFormat>().map_err(io::Error::other)?),
         None if on_terminal => None,
-        None => Some(by_extension.unwrap_or(Format::Tsv)),
+        None => Some(by_extension.unwrap_or(ResultFormat::Tsv)),
     };
     match format {
         _ if args.hist.is_some() => drawn::write(frames, &mut out)?,
@@ -77,7 +77,7 @@ fn say(
             words::write(frames, ask, engine.loss(), &mut out)?;
             totals::write(totals, &mut out)?;
         }
-        Some(Format::Json) => json::write((frames, totals), ask, &mut out)?,
+        Some(ResultFormat::Json) => json::write((frames, totals), ask, &mut out)?,
         Some(format) => {
             let batch =
                 rows::batch((frames, totals), ask, format.is_binary()).map_err(io::Error::other)?;

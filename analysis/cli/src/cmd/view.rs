@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-use ppt_query::Options;
+use ppt_query::EngineOptions;
 use ppt_view_server::{Captures, ViewServer};
 use tempfile::NamedTempFile;
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::signals::Wakes;
 use crate::{args, message};
 
-pub(crate) fn run(args: &args::View) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
     if args.process.is_given() {
         return Err(Failure::Usage(
             "-o, -b, --kernel, --stacks and --allow are for a process, alone: `ppt view PID`"
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &args::View) -> Result<ExitCode, Failure> {
         sync: args.hosts.sync.clone(),
         reference: args.hosts.reference.clone(),
         memory: args.memory,
-        threads: args.threads.unwrap_or_else(|| Options::default().threads),
+        threads: args.threads.unwrap_or_else(|| EngineOptions::default().threads),
     };
     let index = match (args.no_index, &args.index) {
         (true, _) => None,
@@ -70,7 +70,7 @@ fn cache_folder() -> Option<PathBuf> {
 fn has_display() -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY"]
         .iter()
-        .any(|name| env::var_os(name).is_some_and(|it| !it.is_empty()))
+        .any(|name| env::var_os(name).is_some_and(|var_os| !var_os.is_empty()))
 }
 
 /// Opens the page in a browser. Everybody sees the arguments of a process, so it gets the name of a file

@@ -7,9 +7,9 @@ mod words;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
-use ppt_query::whatif::Run;
-use ppt_query::whatif::retime::{Answer, Metric, Model, NoMetric, Resampling, Speeds};
-use ppt_query::{Encoder, Engine, Format};
+use ppt_query::whatif::LoadedRun;
+use ppt_query::whatif::retime::{Metric, NoMetric, Resampling, RetimeModel, SpeedWorth, Speeds};
+use ppt_query::{Encoder, Engine, ResultFormat};
 
 use crate::args;
 use crate::failure::Failure;
@@ -39,13 +39,13 @@ async fn ask(
     args: &args::WhatIf,
     speeds: &Speeds,
     engine: &Engine,
-) -> Result<Vec<Answer>, Failure> {
+) -> Result<Vec<SpeedWorth>, Failure> {
     let run = engine.run().await?;
     let metrics = metrics(args, &run);
     for metric in &metrics {
         run.evidence(metric).judge().map_err(Failure::refused)?;
     }
-    let model = Model::new(run.recording).map_err(Failure::refused)?;
+    let model = RetimeModel::new(run.recording).map_err(Failure::refused)?;
     if model.activities().is_empty() {
         return Err(Failure::asked("no interval can be made faster: there are none"));
     }
@@ -61,8 +61,8 @@ async fn ask(
         let answered = match (&args.sweep[..], args.speed.is_empty()) {
             (_, true) => model
                 .rank(&asked, TWICE, resampling)
-                .map(|it| it.into_iter().map(|it| it.answer).collect()),
-            ([], false) => model.answer(&asked, &speeds, resampling).map(|it| vec![it]),
+                .map(|rank| rank.into_iter().map(|ranked| ranked.answer).collect()),
+            ([], false) => model.answer(&asked, &speeds, resampling).map(|worth| vec![worth]),
             (times, false) => model.sweep(&asked, &speeds, times, resampling),
         };
         answers.extend(answered.map_err(Failure::refused)?);
@@ -71,25 +71,25 @@ async fn ask(
 }
 
 /// What is asked for, or else each kind of spans and the end.
-fn metrics(args: &args::WhatIf, run: &Run) -> Vec<Metric> {
+fn metrics(args: &args::WhatIf, run: &LoadedRun) -> Vec<Metric> {
     if !args.metric.is_empty() {
         return args.metric.clone();
     }
-    run.spans.iter().map(|it| Metric::Length(it.clone())).chain([Metric::End]).collect()
+    run.spans.iter().map(|span| Metric::Length(span.clone())).chain([Metric::End]).collect()
 }
 
-fn say(args: &args::WhatIf, answers: &[Answer], mut out: impl Write + Send) -> io::Result<()> {
+fn say(args: &args::WhatIf, answers: &[SpeedWorth], mut out: impl Write + Send) -> io::Result<()> {
     let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
     let by_extension = super::sql::by_extension(&args.to.output);
     let format = match args.format.as_deref() {
         Some("text") => None,
-        Some(word) => Some(word.parse::<Format>().map_err(io::Error::other)?),
+        Some(word) => Some(word.parse::<ResultFormat>().map_err(io::Error::other)?),
         None if on_terminal => None,
-        None => Some(by_extension.unwrap_or(Format::Tsv)),
+        None => Some(by_extension.unwrap_or(ResultFormat::Tsv)),
     };
     match format {
         None => words::write(answers, &mut out)?,
-        Some(Format::Json) => json::write(answers, &mut out)?,
+        Some(ResultFormat::Json) => json::write(answers, &mut out)?,
         Some(format) => {
             let batch = rows::batch(answers).map_err(io::Error::other)?;
             let mut encoder = Encoder::new(&mut out, format, &batch.schema())?;

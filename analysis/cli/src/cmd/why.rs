@@ -12,16 +12,16 @@ use std::process::ExitCode;
 
 use ppt_query::arrow::array::RecordBatch;
 use ppt_query::arrow::error::ArrowError;
-use ppt_query::why::{Why, WhyAnswer};
-use ppt_query::{Encoder, Format};
+use ppt_query::why::{WhyAnswer, WhyQuestion};
+use ppt_query::{Encoder, ResultFormat};
 
 use crate::args;
 use crate::failure::Failure;
 use crate::{open, run, signals};
 
-pub(crate) fn run(args: &args::Why) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::WhyArgs) -> Result<ExitCode, Failure> {
     let engine = open::engine(&args.captures)?;
-    let why = Why {
+    let why = WhyQuestion {
         frame: args.frame.clone(),
         field: args.field.clone(),
         filter: args.filter.clone(),
@@ -42,19 +42,19 @@ pub(crate) fn run(args: &args::Why) -> Result<ExitCode, Failure> {
     Ok(open::tell_troubles(&engine))
 }
 
-fn say(args: &args::Why, answer: &WhyAnswer, mut out: impl Write + Send) -> io::Result<()> {
+fn say(args: &args::WhyArgs, answer: &WhyAnswer, mut out: impl Write + Send) -> io::Result<()> {
     let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
     let by_extension = super::sql::by_extension(&args.to.output);
     let format = match args.format.as_deref() {
         Some("text") => None,
-        Some(word) => Some(word.parse::<Format>().map_err(io::Error::other)?),
+        Some(word) => Some(word.parse::<ResultFormat>().map_err(io::Error::other)?),
         None if on_terminal => None,
-        None => Some(by_extension.unwrap_or(Format::Tsv)),
+        None => Some(by_extension.unwrap_or(ResultFormat::Tsv)),
     };
     match format {
         None => words::write(answer, args.summary, &mut out)?,
-        Some(Format::Json) if args.summary => summary::write_json(&answer.tails, &mut out)?,
-        Some(Format::Json) => json::write(&answer.slowest, &mut out)?,
+        Some(ResultFormat::Json) if args.summary => summary::write_json(&answer.tails, &mut out)?,
+        Some(ResultFormat::Json) => json::write(&answer.slowest, &mut out)?,
         Some(format) if args.summary => {
             write_rows(summary::batch(&answer.tails), format, &mut out)?;
         }
@@ -65,7 +65,7 @@ fn say(args: &args::Why, answer: &WhyAnswer, mut out: impl Write + Send) -> io::
 
 fn write_rows(
     batch: Result<RecordBatch, ArrowError>,
-    format: Format,
+    format: ResultFormat,
     out: impl Write + Send,
 ) -> io::Result<()> {
     let batch = batch.map_err(io::Error::other)?;

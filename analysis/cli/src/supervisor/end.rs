@@ -11,7 +11,7 @@ use crate::{message, signals};
 
 /// How the process of a question ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ChildEnd {
     /// By itself, with a status. It has said what there is to say.
     Exited(u8),
     /// It reached its limit of memory.
@@ -22,30 +22,32 @@ pub(crate) enum End {
     Killed(i32),
 }
 
-impl End {
+impl ChildEnd {
     /// `stopping` is the signal by which it was asked to end.
-    pub(crate) fn new(status: ExitStatus, stopping: Option<i32>) -> End {
+    pub(crate) fn new(status: ExitStatus, stopping: Option<i32>) -> ChildEnd {
         match (status.code(), status.signal(), stopping) {
-            (Some(code), _, _) if code == i32::from(heap::OVER) => End::OutOfMemory,
-            (Some(code), _, _) => End::Exited(u8::try_from(code).unwrap_or(1)),
-            (None, Some(_), Some(signal)) => End::Stopped(signal),
-            (None, Some(signal), None) if signals::STOPS.contains(&signal) => End::Stopped(signal),
-            (None, signal, _) => End::Killed(signal.unwrap_or_default()),
+            (Some(code), _, _) if code == i32::from(heap::OVER) => ChildEnd::OutOfMemory,
+            (Some(code), _, _) => ChildEnd::Exited(u8::try_from(code).unwrap_or(1)),
+            (None, Some(_), Some(signal)) => ChildEnd::Stopped(signal),
+            (None, Some(signal), None) if signals::STOPS.contains(&signal) => {
+                ChildEnd::Stopped(signal)
+            }
+            (None, signal, _) => ChildEnd::Killed(signal.unwrap_or_default()),
         }
     }
 
     /// Whether the process could not tidy up.
     pub(crate) fn is_violent(self) -> bool {
-        !matches!(self, End::Exited(_))
+        !matches!(self, ChildEnd::Exited(_))
     }
 
     /// Says why it ended, and what the command ends with.
-    pub(crate) fn tell(self, memory: Memory) -> ExitCode {
+    pub(crate) fn report(self, memory: Memory) -> ExitCode {
         self.say(memory);
         match self {
-            End::Exited(status) => ExitCode::from(status),
-            End::Stopped(signal) => signals::end_by(signal),
-            End::OutOfMemory | End::Killed(_) => ExitCode::FAILURE,
+            ChildEnd::Exited(status) => ExitCode::from(status),
+            ChildEnd::Stopped(signal) => signals::end_by(signal),
+            ChildEnd::OutOfMemory | ChildEnd::Killed(_) => ExitCode::FAILURE,
         }
     }
 
@@ -55,20 +57,20 @@ impl End {
             message::StatusLine::shown().clear();
         }
         match self {
-            End::Exited(_) | End::Stopped(_) => {}
-            End::OutOfMemory => message::error("query-memory", memory.exceeded()),
-            End::Killed(SIGKILL) => message::error(
+            ChildEnd::Exited(_) | ChildEnd::Stopped(_) => {}
+            ChildEnd::OutOfMemory => message::error("query-memory", memory.exceeded()),
+            ChildEnd::Killed(SIGKILL) => message::error(
                 "question-killed",
                 "something killed the question (SIGKILL); if the machine or the container has no memory \
                  left, the kernel does",
             ),
-            End::Killed(signal) if [SIGSEGV, SIGABRT, SIGBUS, SIGILL].contains(&signal) => {
+            ChildEnd::Killed(signal) if [SIGSEGV, SIGABRT, SIGBUS, SIGILL].contains(&signal) => {
                 let text = format_args!(
                     "a bug ended the question (signal {signal}): please report it, with the command line"
                 );
                 message::error("bug", text);
             }
-            End::Killed(signal) => {
+            ChildEnd::Killed(signal) => {
                 let text = format_args!("something killed the question (signal {signal})");
                 message::error("question-killed", text);
             }
@@ -84,12 +86,12 @@ mod tests {
     fn an_end_is_told_from_its_status() {
         let exited = |code: i32| ExitStatus::from_raw(code << 8);
         let killed = ExitStatus::from_raw;
-        assert_eq!(End::new(exited(0), None), End::Exited(0));
-        assert_eq!(End::new(exited(2), Some(2)), End::Exited(2));
-        assert_eq!(End::new(exited(113), None), End::OutOfMemory);
-        assert_eq!(End::new(killed(9), None), End::Killed(9));
-        assert_eq!(End::new(killed(9), Some(15)), End::Stopped(15));
-        assert_eq!(End::new(killed(2), None), End::Stopped(2));
-        assert_eq!(End::new(killed(11), None), End::Killed(11));
+        assert_eq!(ChildEnd::new(exited(0), None), ChildEnd::Exited(0));
+        assert_eq!(ChildEnd::new(exited(2), Some(2)), ChildEnd::Exited(2));
+        assert_eq!(ChildEnd::new(exited(113), None), ChildEnd::OutOfMemory);
+        assert_eq!(ChildEnd::new(killed(9), None), ChildEnd::Killed(9));
+        assert_eq!(ChildEnd::new(killed(9), Some(15)), ChildEnd::Stopped(15));
+        assert_eq!(ChildEnd::new(killed(2), None), ChildEnd::Stopped(2));
+        assert_eq!(ChildEnd::new(killed(11), None), ChildEnd::Killed(11));
     }
 }

@@ -95,7 +95,7 @@ fn answer(folder: &Path, command: &str) -> Vec<String> {
         .replace("ppt: 4 of 28 frames are missing in 1 gap: counts are lower bounds\n", "");
     assert!(output.status.success() && said.is_empty(), "{command}: {said}");
     let text = String::from_utf8(output.stdout).unwrap();
-    let short = |word: &str| word.parse::<f64>().map_or(word.to_owned(), |it| it.to_string());
+    let short = |word: &str| word.parse::<f64>().map_or(word.to_owned(), |value| value.to_string());
     let line = |line: &str| line.split_whitespace().map(short).collect::<Vec<_>>().join(" ");
     text.lines().map(line).collect()
 }
@@ -106,18 +106,18 @@ fn the_papers_analyses_are_queries_and_awk_counts_the_same() {
     let folder = bench.folder();
     bench.write("out.bin", capture());
     let table = fs::File::create(folder.join("table.tsv")).unwrap();
-    let options = ppt_dump::Options::default();
+    let options = ppt_dump::DumpRequest::default();
     let outcome = ppt_dump::dump(&folder.join("out.bin"), &options, table).unwrap();
     assert_eq!((outcome.damages, outcome.rows), (0, 24));
     // `ppt` hands these words over.
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ppt-analysis"), folder.join("ppt")).unwrap();
 
     let page = fs::read_to_string(root().join("examples/README.md")).unwrap();
-    let blocks = page.split("```sh\n").skip(1).map(|it| it.split("```").next().unwrap());
+    let blocks = page.split("```sh\n").skip(1).map(|piece| piece.split("```").next().unwrap());
     let mut queries: Vec<&str> = blocks.collect();
     let stat = answer(folder, queries.remove(0));
-    let counts = stat.iter().filter(|it| {
-        it.starts_with("example example -1 3 ") || it.starts_with("example example 0 19 ")
+    let counts = stat.iter().filter(|text| {
+        text.starts_with("example example -1 3 ") || text.starts_with("example example 0 19 ")
     });
     assert_eq!(counts.count(), 2, "{stat:?}");
     assert_eq!(queries.len(), AWK.len());

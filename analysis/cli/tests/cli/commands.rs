@@ -55,14 +55,14 @@ fn ppt_dump_rows(window: &[&str]) -> u64 {
     let table = fs::read_to_string(root().join("dump/tests/golden/capture.bin.tsv")).unwrap();
     let mut lines = table.lines();
     let names: Vec<_> = lines.next().unwrap().split('\t').collect();
-    let seqno = names.iter().position(|it| *it == "seqno").unwrap();
+    let seqno = names.iter().position(|name| *name == "seqno").unwrap();
     let bound = |name: &str| {
-        let at = window.iter().position(|it| *it == name)?;
+        let at = window.iter().position(|window| *window == name)?;
         window[at + 1].parse::<u64>().ok()
     };
     let (from, to) = (bound("--from").unwrap_or(0), bound("--to").unwrap_or(u64::MAX));
     let numbers = lines.map(|line| line.split('\t').nth(seqno).unwrap().parse::<u64>().unwrap());
-    numbers.filter(|it| from <= *it && *it <= to).count() as u64
+    numbers.filter(|number| from <= *number && *number <= to).count() as u64
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn stat_says_the_same_in_every_format() {
         serde_json::from_str(&bench.done(&["stat", "out.bin", "--format", "json"])).unwrap();
     let all = json.as_array().unwrap();
     let of = |frame: &str, field: Value| {
-        all.iter().find(|it| it["frame"] == frame && it["field"] == field).unwrap()
+        all.iter().find(|value| value["frame"] == frame && value["field"] == field).unwrap()
     };
     assert_eq!(of("pass", Value::Null)["count"], 5);
     assert_eq!(of("pass", "kind".into())["values"]["TIMEOUT"], 2);
@@ -82,19 +82,20 @@ fn stat_says_the_same_in_every_format() {
     assert_eq!(of("pass", "bytes".into())["max"], u64::MAX - 1);
     assert_eq!(of("pass", "spent".into())["unit"], "ns");
     let rows = bench.done(&["stat", "out.bin"]);
-    let line = rows.lines().find(|it| it.starts_with("demo\tpass\tspent\t")).unwrap();
+    let line = rows.lines().find(|line| line.starts_with("demo\tpass\tspent\t")).unwrap();
     assert!(line.contains("-15.0"), "{line}");
     let grouped = bench.done(&["stat", "out.bin", "--frame", "pass", "--by", "kind,ok"]);
     assert!(grouped.contains("by_kind\tby_ok"), "{grouped}");
     let drawn = bench.done(&["stat", "out.bin", "--frame", "pass", "--hist", "who"]);
     assert!(drawn.starts_with("pass.who   5 values\n"), "{drawn}");
     let some = bench.done(&["stat", "out.bin", "--field", "spent,who"]);
-    let fields: Vec<_> = some.lines().skip(1).map(|it| it.split('\t').nth(2).unwrap()).collect();
+    let fields: Vec<_> =
+        some.lines().skip(1).map(|line| line.split('\t').nth(2).unwrap()).collect();
     assert!(fields.iter().all(|it| ["", "spent", "who"].contains(it)), "{some}");
     for name in ["spent", "who"] {
         let line = |all: &str| {
             all.lines()
-                .find(|it| it.starts_with(&format!("demo\tpass\t{name}\t")))
+                .find(|line| line.starts_with(&format!("demo\tpass\t{name}\t")))
                 .map(str::to_owned)
         };
         assert!(line(&some).is_some() && line(&some) == line(&rows), "{some}");
@@ -232,7 +233,7 @@ fn texts(ty: &str, host: &str, texts: &[&[u8]]) -> Vec<u8> {
         r#"{{"v":1,"buffer":"b","slots":16,"stride":72,"frames":[{{"name":"it","kind":"plain",
         "size":72,"fields":[{{"name":"said",{ty},"offset":8}}]}}]}}"#
     );
-    let id = texts.iter().fold(1u8, |id, text| text.iter().fold(id, |id, it| id ^ it));
+    let id = texts.iter().fold(1u8, |id, text| text.iter().fold(id, |id, byte| id ^ byte));
     let header =
         FileHeader { capture_id: [id; 16], host: host.to_owned(), ..FileHeader::default() };
     let frames = (1u64..).zip(texts).flat_map(|(seq, text)| {
@@ -270,9 +271,10 @@ fn text_of_a_target_is_data_wherever_it_goes() {
         let lines = || csv.lines().skip(1);
         assert_eq!(lines().count(), hostile.len());
         // A spreadsheet takes what begins like these for a formula, quoted or not.
-        let cells = lines().flat_map(|it| it.split(',')).map(|it| it.trim_start_matches('"'));
-        let formulas =
-            cells.filter(|it| it.parse::<f64>().is_err() && it.starts_with(['=', '+', '-', '@']));
+        let cells =
+            lines().flat_map(|line| line.split(',')).map(|text| text.trim_start_matches('"'));
+        let formulas = cells
+            .filter(|cell| cell.parse::<f64>().is_err() && cell.starts_with(['=', '+', '-', '@']));
         assert_eq!(formulas.collect::<Vec<_>>(), [""; 0], "{args:?}");
         assert_eq!(lines().filter(|it| it.contains("'=1+1<script>")).count(), hostile.len());
         assert!(csv.contains("\u{fffd}\u{fffd} not UTF-8"), "{csv}");

@@ -22,7 +22,7 @@ fn python(modules: &[&str]) -> Option<PathBuf> {
     let python = root().join("target/cluster/bin/python");
     let there = |module: &&str| {
         let output = Command::new(&python).args(["-c", &format!("import {module}")]).output();
-        output.is_ok_and(|it| it.status.success())
+        output.is_ok_and(|output| output.status.success())
     };
     if let Some(missing) = modules.iter().find(|module| !there(module)) {
         eprintln!("skipped: {missing} is not installed (analysis/cluster/install)");
@@ -44,7 +44,7 @@ fn bench() -> Bench {
     let schema = ppt_frame_dsl::compile(&text, "request.frame").unwrap().schema;
     let offset = |name: &str| {
         let mut fields = schema.frames[0].fields.iter();
-        fields.find(|it| it.name == name).unwrap().offset as usize
+        fields.find(|field| field.name == name).unwrap().offset as usize
     };
     let (op, status) = (offset("op"), offset("status"));
     let (customer, bytes) = (offset("customer"), offset("bytes"));

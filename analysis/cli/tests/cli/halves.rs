@@ -62,7 +62,7 @@ fn bench(half: &str) -> Bench {
 /// The rows of the table of `ppt dump`, by column.
 fn dumped(bench: &Bench) -> Vec<BTreeMap<String, String>> {
     let mut table = Vec::new();
-    let options = ppt_dump::Options::default();
+    let options = ppt_dump::DumpRequest::default();
     let outcome = ppt_dump::dump(&bench.path("out.bin"), &options, &mut table).unwrap();
     assert_eq!(outcome.rows, 2 * SPANS);
     let table = String::from_utf8(table).unwrap();
@@ -81,8 +81,8 @@ fn mean(rows: &[BTreeMap<String, String>], half: &str, field: &str) -> f64 {
 /// What `ppt stat` says of a field: by the half.
 fn told<'a>(stat: &'a Value, frame: &str, field: &str) -> BTreeMap<Option<&'a str>, &'a Value> {
     let all = stat.as_array().unwrap().iter();
-    let of = all.filter(|it| it["frame"] == frame && it["field"] == field);
-    of.map(|it| (it["step"].as_str(), it)).collect()
+    let of = all.filter(|value| value["frame"] == frame && value["field"] == field);
+    of.map(|value| (value["step"].as_str(), value)).collect()
 }
 
 fn near(told: &Value, truth: f64) {
@@ -112,7 +112,7 @@ fn statistics_are_of_the_half_that_sets_a_field() {
         // The word for 0 is one like any other in the half that sets the field.
         let verb = of("verb");
         let count = |word: &str| {
-            let is_it = |it: &&BTreeMap<_, _>| it["edge"] == "begin" && it["verb"] == word;
+            let is_it = |map: &&BTreeMap<_, _>| map["edge"] == "begin" && map["verb"] == word;
             truth.iter().filter(is_it).count()
         };
         let words = ["OTHER", "SELECT", "UPDATE"].map(|word| (word, count(word)));
@@ -159,9 +159,9 @@ fn groups_and_formats_say_the_same_of_halves() {
     let table = bench.done(&["stat", "out.bin"]);
     let mut lines = table.lines().map(|line| line.split('\t').collect::<Vec<_>>());
     let names = lines.next().unwrap();
-    let at = |name: &str| names.iter().position(|it| *it == name).unwrap();
-    let rows: Vec<_> = lines.filter(|it| it[at("frame")] == "stmt").collect();
-    let of = |field: &str| rows.iter().find(|it| it[at("field")] == field).unwrap();
+    let at = |name: &str| names.iter().position(|text| *text == name).unwrap();
+    let rows: Vec<_> = lines.filter(|line| line[at("frame")] == "stmt").collect();
+    let of = |field: &str| rows.iter().find(|row| row[at("field")] == field).unwrap();
     assert_eq!(of("rows")[at("step")], "end");
     near(&json!(of("rows")[at("mean")].parse::<f64>().unwrap()), mean(&truth, "end", "rows"));
     assert_eq!((of("id")[at("distinct")], of("id")[at("p50")]), ("137", ""));
@@ -169,7 +169,8 @@ fn groups_and_formats_say_the_same_of_halves() {
     // Whether a half sets a field is asked of all groups together.
     let by = ["stat", "out.bin", "--frame", "stmt", "--field", "rc", "--by", "id"];
     let by = bench.json(&[&by[..], &["--format", "json"]].concat());
-    let rc: Vec<&Value> = by.as_array().unwrap().iter().filter(|it| it["field"] == "rc").collect();
+    let rc: Vec<&Value> =
+        by.as_array().unwrap().iter().filter(|value| value["field"] == "rc").collect();
     assert_eq!(rc.len(), 137);
     assert!(rc.iter().all(|it| it["step"] == "end"));
     assert_eq!(rc.iter().map(|it| it["count"].as_u64().unwrap()).sum::<u64>(), SPANS);
@@ -186,13 +187,13 @@ fn other_commands_tell_halves_apart() {
     let rows = ["compare", "--format", "json", "out.bin", "--", "out.bin"];
     let rows = bench.json(&rows);
     let fields: Vec<&str> =
-        rows.as_array().unwrap().iter().map(|it| it["field"].as_str().unwrap()).collect();
+        rows.as_array().unwrap().iter().map(|value| value["field"].as_str().unwrap()).collect();
     assert!(fields.contains(&"db.stmt.end.rows") && fields.contains(&"db.stmt.begin.pages"));
     assert!(!fields.contains(&"db.stmt.begin.rows"), "{fields:?}");
     assert!(fields.iter().all(|it| !it.ends_with(".id")), "{fields:?}");
-    let end = rows.as_array().unwrap().iter().find(|it| it["field"] == "db.stmt.end.rows");
+    let end = rows.as_array().unwrap().iter().find(|value| value["field"] == "db.stmt.end.rows");
     let changes = end.unwrap()["changes"].as_array().unwrap();
-    let told = changes.iter().find(|it| it["statistic"] == "mean").unwrap();
+    let told = changes.iter().find(|change| change["statistic"] == "mean").unwrap();
     near(&told["first"], mean(&truth, "end", "rows"));
 
     let top = bench.done(&["top", "--once", "out.bin"]);
@@ -225,8 +226,8 @@ fn a_table_has_counters_and_histograms() {
     let table = bench.done(&["stat", "out.bin", "--format", "jsonl"]);
     let rows: Vec<Value> = table.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for kind in ["counter", "histogram"] {
-        let told: Vec<&Value> = all.iter().filter(|it| !it[kind].is_null()).collect();
-        let rows: Vec<&Value> = rows.iter().filter(|it| !it[kind].is_null()).collect();
+        let told: Vec<&Value> = all.iter().filter(|value| !value[kind].is_null()).collect();
+        let rows: Vec<&Value> = rows.iter().filter(|row| !row[kind].is_null()).collect();
         assert!(!told.is_empty());
         assert_eq!(told.len(), rows.len());
         for (told, row) in told.iter().zip(rows) {

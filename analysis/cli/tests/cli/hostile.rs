@@ -257,8 +257,12 @@ fn programs_get_the_data_back() {
     let query = "SELECT note, host, '''=1' AS quoted, -7 AS number, '-7' AS text FROM job LIMIT 1";
     // The head of a capture has room for so much of the name of a host.
     let host = format!("till{HOSTILE}");
-    let host =
-        &host[..host.char_indices().map(|it| it.0).take_while(|at| *at <= 64).last().unwrap()];
+    let host = &host[..host
+        .char_indices()
+        .map(|char_index| char_index.0)
+        .take_while(|at| *at <= 64)
+        .last()
+        .unwrap()];
     let expected = [HOSTILE, host, "'=1", "-7", "-7"];
     let ask = |format: &[&str]| bench.done(&[&["sql", "out.bin", query], format].concat());
     let row: Value = serde_json::from_str(&ask(&["--format", "jsonl"])).unwrap();
@@ -270,7 +274,7 @@ fn programs_get_the_data_back() {
     let cells: Vec<_> = tsv.lines().nth(1).unwrap().split('\t').map(unescaped).collect();
     assert_eq!(cells, expected);
     let cells: Vec<_> =
-        csv_row(&ask(&["--format", "csv"])).iter().map(|it| unescaped(it)).collect();
+        csv_row(&ask(&["--format", "csv"])).iter().map(|text| unescaped(text)).collect();
     assert_eq!(cells, expected);
 
     // For spreadsheets, what could be a formula is none, and that can be undone.
@@ -294,7 +298,7 @@ fn programs_get_the_data_back() {
     assert_eq!(hostile.iter().map(|cell| unescaped(cell)).collect::<Vec<_>>(), [HOSTILE]);
     assert!(guarded.contains(&format!("'{}", hostile[0])), "{guarded:?}");
     let undone: Vec<_> =
-        guarded.iter().map(|it| it.strip_prefix('\'').unwrap_or(it).to_owned()).collect();
+        guarded.iter().map(|text| text.strip_prefix('\'').unwrap_or(text).to_owned()).collect();
     assert_eq!(undone, plain);
 
     // COPY follows, where it writes CSV; and Parquet has the text itself.

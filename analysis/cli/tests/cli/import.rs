@@ -43,7 +43,7 @@ fn every_command_reads_what_was_imported() {
                  min(CAST(ts AS BIGINT)) AS first, count(DISTINCT tid) AS threads, min(host) AS h \
                  FROM reading GROUP BY state ORDER BY state";
     let text = bench.done(&["sql", "r.bin", query, "--format", "jsonl"]);
-    let rows: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let whole = |row: &Value| (row["state"].clone(), row["n"].clone(), row["threads"].clone());
     assert_eq!(whole(&rows[0]), ("OFF".into(), 200.into(), 2.into()));
     assert_eq!(whole(&rows[1]), ("ON".into(), 100.into(), 2.into()));
@@ -56,7 +56,7 @@ fn every_command_reads_what_was_imported() {
     assert!(bench.done(&["report", "r.bin"]).contains("reading"));
     let trace = bench.done(&["export", "r.bin", "--format", "chrome"]);
     let trace: Value = serde_json::from_str(&trace).unwrap();
-    let slices = trace["traceEvents"].as_array().unwrap().iter().filter(|it| it["ph"] == "X");
+    let slices = trace["traceEvents"].as_array().unwrap().iter().filter(|value| value["ph"] == "X");
     assert_eq!(slices.count(), 300);
     let sources = bench.done(&["sql", "r.bin", "SELECT tag_site FROM sources"]);
     assert!(sources.contains("roof"), "{sources}");

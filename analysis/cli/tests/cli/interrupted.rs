@@ -22,7 +22,8 @@ pub fn bench(chunks: u32) -> Bench {
     let run = |chunk: u32| {
         let first_seq = u64::from(chunk * EACH) + 1;
         let numbers = (first_seq..).take(EACH as usize);
-        let frames = numbers.flat_map(|it| [it, it].map(u64::to_le_bytes)).flatten().collect();
+        let frames =
+            numbers.flat_map(|number| [number, number].map(u64::to_le_bytes)).flatten().collect();
         (head(first_seq, u64::from(chunk) + 1), frames)
     };
     let runs: Vec<_> = (0..chunks).map(run).collect();
@@ -35,8 +36,8 @@ pub fn bench(chunks: u32) -> Bench {
 fn wait_for_rows(child: &mut Child) {
     let wrote = |pid: u32| {
         let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
-        let line = text.lines().find_map(|it| it.strip_prefix("wchar: "));
-        line.and_then(|it| it.parse::<u64>().ok()).unwrap_or_default()
+        let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));
+        line.and_then(|line| line.parse::<u64>().ok()).unwrap_or_default()
     };
     let wrote = |pid: u32| support::question_of(pid).map_or(0, wrote);
     while wrote(child.id()) < 1 << 16 && child.try_wait().unwrap().is_none() {

@@ -21,7 +21,7 @@ pub fn bench() -> Bench {
 
 /// Rows of values, which are as JSON has them: columns in the order of their names.
 fn rows(bench: &Bench, query: &str) -> Value {
-    let row = |row: Map<String, Value>| -> Value { row.into_iter().map(|it| it.1).collect() };
+    let row = |row: Map<String, Value>| -> Value { row.into_iter().map(|entry| entry.1).collect() };
     bench.rows(query).into_iter().map(row).collect()
 }
 
@@ -78,7 +78,7 @@ fn found(bench: &Bench, format: &str) -> Option<Vec<Value>> {
         _ => (root().join("target/oracles/bin/python"), "perfetto"),
     };
     let there = Command::new(&python).args(["-c", &format!("import {library}")]).output();
-    if !there.is_ok_and(|it| it.status.success()) {
+    if !there.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: {library} is not installed (analysis/oracles/install says how)");
         return None;
     }
@@ -93,7 +93,10 @@ fn found(bench: &Bench, format: &str) -> Option<Vec<Value>> {
 
 /// Without what numbers are where JSON does not hold them.
 fn number(value: &Value) -> Value {
-    value.as_str().and_then(|it| it.parse::<i64>().ok()).map_or_else(|| value.clone(), Value::from)
+    value
+        .as_str()
+        .and_then(|text| text.parse::<i64>().ok())
+        .map_or_else(|| value.clone(), Value::from)
 }
 
 #[test]
@@ -101,10 +104,10 @@ fn babeltrace_finds_counters_and_histograms() {
     let bench = bench();
     let Some(events) = found(&bench, "ctf") else { return };
     let of = |name: &str, fields: &[&str]| -> Value {
-        let its = events.iter().filter(|it| it["name"] == name);
-        let row = |it: &Value| -> Value {
-            let field = |field: &&str| number(it["args"].get(*field).unwrap_or(&Value::Null));
-            [number(&it["ts"])].into_iter().chain(fields.iter().map(field)).collect()
+        let its = events.iter().filter(|event| event["name"] == name);
+        let row = |value: &Value| -> Value {
+            let field = |field: &&str| number(value["args"].get(*field).unwrap_or(&Value::Null));
+            [number(&value["ts"])].into_iter().chain(fields.iter().map(field)).collect()
         };
         its.map(row).collect()
     };
@@ -132,7 +135,8 @@ fn viewers_have_curves_of_counters_and_histograms() {
     let bench = bench();
     let chrome = bench.done(&["export", "out.bin", "--format", "chrome"]);
     let chrome: Value = serde_json::from_str(&chrome).unwrap();
-    let chrome = chrome["traceEvents"].as_array().unwrap().iter().filter(|it| it["ph"] == "C");
+    let chrome =
+        chrome["traceEvents"].as_array().unwrap().iter().filter(|value| value["ph"] == "C");
     let chrome: Vec<_> = chrome.collect();
     let perfetto = found(&bench, "perfetto");
     // What each of the values was that came in a second: 4 of some ns, one of about 1 ms; 10 in a bucket.
@@ -152,13 +156,13 @@ fn viewers_have_curves_of_counters_and_histograms() {
         ("shop.queue.p99", "", vec![bucket("queue", "DESC"); 5]),
     ];
     for (name, unit, expected) in all {
-        let values = chrome.iter().filter(|it| it["name"] == name);
-        let value = |it: &&Value| it["args"].as_object()?.values().next()?.as_f64();
-        let told: Vec<_> = values.filter_map(value).map(|it| it as i64).collect();
+        let values = chrome.iter().filter(|value| value["name"] == name);
+        let value = |value: &&Value| value["args"].as_object()?.values().next()?.as_f64();
+        let told: Vec<_> = values.filter_map(value).map(|value| value as i64).collect();
         assert_eq!(told, expected, "Chrome: {name}");
         let Some(events) = &perfetto else { continue };
-        let values: Vec<_> = events.iter().filter(|it| it["counter"] == name).collect();
-        let told: Vec<_> = values.iter().filter_map(|it| it["value"].as_i64()).collect();
+        let values: Vec<_> = events.iter().filter(|event| event["counter"] == name).collect();
+        let told: Vec<_> = values.iter().filter_map(|value| value["value"].as_i64()).collect();
         assert_eq!(told, expected, "Perfetto: {name}");
         assert!(values.iter().all(|it| it["unit"] == unit), "{name}");
     }

@@ -45,7 +45,7 @@ fn large_numbers_do_not_contradict_each_other() {
         let table = bench.done(&["stat", "out.bin", "--format", "tsv", "--memory", memory]);
         assert_eq!(said(&table, "size"), ["9007199254740993"; COLUMNS.len()]);
         let json = bench.json(&["stat", "out.bin", "--format", "json", "--memory", memory]);
-        let size = json.as_array().unwrap().iter().find(|it| it["field"] == "size").unwrap();
+        let size = json.as_array().unwrap().iter().find(|value| value["field"] == "size").unwrap();
         for name in COLUMNS {
             assert_eq!(size[name], Value::from(9_007_199_254_740_993u64), "{name}");
         }

@@ -130,8 +130,8 @@ fn five_percent_fail_a_gate_and_nothing_passes() {
     let text = bench.done(&[&["compare"], &gate[..], &fast[1..]].concat());
     assert!(text.contains("dve.job.cost   6 runs against 6 runs\n"), "{text}");
     // An interval is compared, and not where it begins and ends.
-    let names = text.lines().filter(|it| !it.starts_with(' '));
-    let names: Vec<&str> = names.filter_map(|it| it.split(' ').next()).collect();
+    let names = text.lines().filter(|line| !line.starts_with(' '));
+    let names: Vec<&str> = names.filter_map(|name| name.split(' ').next()).collect();
     let expected = ["dve.job.users", "dve.job.kind", "dve.job.cost", "dve.job.took"];
     assert_eq!(names, expected, "{text}");
     let slow = [&["compare"], &gate[..], &["before*.bin", "--", "after*.bin"]].concat();
@@ -152,7 +152,7 @@ fn answers_do_not_depend_on_the_order_of_rows() {
         let sql = "SELECT capture, avg(users) AS n, avg(cost) AS cost FROM job GROUP BY capture";
         let sql = format!("{sql} ORDER BY capture {order}");
         let json = bench.json(&["fit", "load*.bin", "cost ~ n", "--sql", &sql, "--format", "json"]);
-        let round = |it: &Value| format!("{:.9}", it.as_f64().unwrap());
+        let round = |value: &Value| format!("{:.9}", value.as_f64().unwrap());
         json["coefficients"][1]["bootstrap"].as_array().unwrap().iter().map(round).collect()
     };
     let one: Vec<String> = fit("ASC");

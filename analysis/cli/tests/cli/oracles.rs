@@ -12,7 +12,7 @@ use crate::support::Bench;
 
 /// Rows of values, which are as JSON has them.
 fn rows(bench: &Bench, query: &str) -> Value {
-    let row = |row: Map<String, Value>| -> Value { row.into_iter().map(|it| it.1).collect() };
+    let row = |row: Map<String, Value>| -> Value { row.into_iter().map(|entry| entry.1).collect() };
     bench.rows(query).into_iter().map(row).collect()
 }
 

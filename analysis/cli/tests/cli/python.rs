@@ -9,7 +9,7 @@ fn the_python_module_passes_its_tests() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let python = root.join("target/oracles/bin/python");
     let there = Command::new(&python).args(["-c", "import pyarrow"]).output();
-    if !there.is_ok_and(|it| it.status.success()) {
+    if !there.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: pyarrow is not installed (analysis/oracles/install)");
         return;
     }

@@ -27,7 +27,7 @@ fn described(bench: &Bench, words: &str) -> String {
 fn tables_and_columns_stay() {
     let bench = kinds::bench();
     let tables = described(&bench, "\\d\n");
-    let tables = tables.lines().filter_map(|line| line.split_once(" (").map(|it| it.0));
+    let tables = tables.lines().filter_map(|line| line.split_once(" (").map(|entry| entry.0));
     let mut there = BTreeSet::new();
     for table in tables {
         for line in described(&bench, &format!("\\d {table}\n")).lines() {

@@ -163,7 +163,7 @@ pub fn wait_for<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
 pub fn names(folder: &Path) -> Vec<String> {
     let files = fs::read_dir(folder).unwrap();
     let mut names: Vec<_> =
-        files.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }

@@ -72,7 +72,7 @@ impl Captures {
         let origin: i64 = origin.parse().unwrap();
         let all = whole["traceEvents"].as_array().unwrap();
         // An event is a line: numbers there are exact.
-        let lines = text.lines().filter(|it| it.starts_with("{\"ph\""));
+        let lines = text.lines().filter(|line| line.starts_with("{\"ph\""));
         let lines: Vec<_> = lines.collect();
         assert_eq!(lines.len(), all.len());
         let mut named = BTreeSet::new();
@@ -81,7 +81,7 @@ impl Captures {
             let ns = |key: &str| {
                 let (_, rest) = line.split_once(&format!("\"{key}\":"))?;
                 let digits: String =
-                    rest.chars().take_while(|it| it.is_ascii_digit() || *it == '.').collect();
+                    rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
                 digits.replace('.', "").parse::<i64>().ok()
             };
             let track = format!("{} {}", event["pid"], event["tid"]);
@@ -115,7 +115,7 @@ impl Captures {
             _ => (root().join("target/oracles/bin/python"), "perfetto"),
         };
         let there = Command::new(&python).args(["-c", &format!("import {library}")]).output();
-        if !there.is_ok_and(|it| it.status.success()) {
+        if !there.is_ok_and(|output| output.status.success()) {
             eprintln!("skipped: {library} is not installed (analysis/oracles/install says how)");
             return None;
         }
@@ -159,7 +159,7 @@ struct Event {
 }
 
 fn flows(of: &Value) -> Vec<String> {
-    let flow = |it: &Value| it.as_str().map(str::to_owned);
+    let flow = |value: &Value| value.as_str().map(str::to_owned);
     of.as_array().into_iter().flatten().filter_map(flow).collect()
 }
 
@@ -167,7 +167,7 @@ fn flows(of: &Value) -> Vec<String> {
 type Id = (String, i64, i64);
 
 fn id(of: &Map<String, Value>) -> Id {
-    let number = |key: &str| of.get(key).map_or(-1, |it| number(it).unwrap());
+    let number = |key: &str| of.get(key).map_or(-1, |value| number(value).unwrap());
     let seqno = if of.contains_key("ppt_seqno") { "ppt_seqno" } else { "seqno" };
     (of["segment"].as_str().unwrap().to_owned(), number("ring"), number(seqno))
 }
@@ -189,7 +189,7 @@ const BEGAN: i64 = 1_700_000_000_000_000_000;
 /// What is missing: by the causes that events name.
 fn missing(events: &[Event]) -> BTreeMap<String, i64> {
     let mut all = BTreeMap::new();
-    for event in events.iter().filter(|it| it.is_missing()) {
+    for event in events.iter().filter(|event| event.is_missing()) {
         let cause = event.args["cause"].as_str().unwrap().to_owned();
         *all.entry(cause).or_default() += number(&event.args["count"]).unwrap();
     }
@@ -202,7 +202,8 @@ fn expected_missing(captures: &Captures) -> BTreeMap<String, i64> {
     let dropped = "SELECT cause, sum(count) AS n FROM account WHERE count > 0 AND cause IN \
                    ('no_ring', 'nested', 'not_mapped') GROUP BY cause";
     let rows = captures.rows(gaps).into_iter().chain(captures.rows(dropped));
-    rows.map(|it| (it["cause"].as_str().unwrap().to_owned(), it["n"].as_i64().unwrap())).collect()
+    rows.map(|row| (row["cause"].as_str().unwrap().to_owned(), row["n"].as_i64().unwrap()))
+        .collect()
 }
 
 /// Every frame: its kind, and when it was.
@@ -232,16 +233,17 @@ fn check_slices(captures: &Captures, events: &[Event]) {
         )
     };
     let mut expected: Vec<_> = captures.rows(query).iter().map(slice).collect();
-    let found = events.iter().filter(|it| it.dur.is_some());
-    let found = found.map(|it| (id(&it.args), it.name.clone(), it.cat.clone(), it.ts, it.dur));
+    let found = events.iter().filter(|event| event.dur.is_some());
+    let found = found
+        .map(|event| (id(&event.args), event.name.clone(), event.cat.clone(), event.ts, event.dur));
     let mut found: Vec<_> = found.collect();
     expected.sort();
     found.sort();
     assert_eq!(found, expected);
-    let sliced: BTreeSet<Id> = expected.into_iter().map(|it| it.0).collect();
+    let sliced: BTreeSet<Id> = expected.into_iter().map(|entry| entry.0).collect();
     let mut rest = frames(captures);
     rest.retain(|id, _| !sliced.contains(id));
-    for event in events.iter().filter(|it| it.dur.is_none() && !it.is_missing()) {
+    for event in events.iter().filter(|event| event.dur.is_none() && !event.is_missing()) {
         let (buffer, frame, time) = rest.remove(&id(&event.args)).expect("a frame, once");
         assert_eq!(event.ts, time, "{event:?}");
         match frame {
@@ -307,9 +309,9 @@ fn values(captures: &Captures) -> BTreeMap<Id, BTreeMap<String, String>> {
         let standard =
             ["capture", "buffer", "segment", "ring", "seqno", "host", "pid", "tid", "ts"];
         for row in captures.rows(&query) {
-            let fields = row.iter().filter(|it| !standard.contains(&it.0.as_str()));
-            let fields = fields.filter_map(|(name, it)| Some((name.clone(), it.as_str()?)));
-            let fields = fields.map(|(name, it)| (name, comparable(&json!(it))));
+            let fields = row.iter().filter(|entry| !standard.contains(&entry.0.as_str()));
+            let fields = fields.filter_map(|(name, value)| Some((name.clone(), value.as_str()?)));
+            let fields = fields.map(|(name, text)| (name, comparable(&json!(text))));
             all.insert(id(&row), fields.collect());
         }
     }
@@ -333,9 +335,10 @@ fn comparable(value: &Value) -> String {
 /// Every event has the values of its frame.
 fn check_values(captures: &Captures, events: &[Event], has_empty: bool) {
     let mut expected = values(captures);
-    expected.values_mut().for_each(|it| it.retain(|_, value| has_empty || !value.is_empty()));
+    expected.values_mut().for_each(|map| map.retain(|_, value| has_empty || !value.is_empty()));
     let mut seen = BTreeSet::new();
-    for event in events.iter().filter(|it| !it.is_missing() && it.name != "unknown frame") {
+    for event in events.iter().filter(|event| !event.is_missing() && event.name != "unknown frame")
+    {
         let mut found = BTreeMap::new();
         for (name, value) in &event.args {
             if !["segment", "ring", "seqno"].contains(&name.as_str()) {
@@ -367,7 +370,7 @@ fn every_frame_is_in_chromes_json_once() {
         check_nesting(&events);
         check_values(&captures, &events, true);
         assert_eq!(missing(&events), expected_missing(&captures));
-        slices += events.iter().filter(|it| it.dur.is_some()).count();
+        slices += events.iter().filter(|event| event.dur.is_some()).count();
     }
     assert!(slices > 10, "{slices}");
 }
@@ -388,9 +391,10 @@ fn babeltrace_finds_what_the_captures_hold() {
     for captures in all() {
         let Some((events, discarded)) = captures.by_others("ctf") else { return };
         let mut rest = frames(&captures);
-        for event in events.iter().filter(|it| it.name != "missing frames") {
+        for event in events.iter().filter(|event| event.name != "missing frames") {
             let (buffer, frame, time) = rest.remove(&id(&event.args)).expect("a frame, once");
-            let name = frame.map_or("unknown frame".to_owned(), |it| format!("{buffer}:{it}"));
+            let name =
+                frame.map_or("unknown frame".to_owned(), |frame| format!("{buffer}:{frame}"));
             assert_eq!((&event.name, event.ts), (&name, time), "{event:?}");
         }
         assert!(rest.is_empty(), "not in the trace: {rest:?}");
@@ -433,7 +437,7 @@ fn traces_are_outputs_like_others() {
     let (text, said) = captures.run("export", &of_one);
     let one: Value = serde_json::from_str(&text).unwrap();
     let events = one["traceEvents"].as_array().unwrap().iter();
-    let frames = events.filter(|it| it["ph"] == "i" && it["args"].get("cause").is_none());
+    let frames = events.filter(|event| event["ph"] == "i" && event["args"].get("cause").is_none());
     assert_eq!(frames.count(), 1);
     assert!(said.contains("14 of 20 frames are missing"), "{said}");
     assert_eq!(captures.number("SELECT count(*) FROM login"), 1);
@@ -489,22 +493,26 @@ fn closed_spans_have_tracks_of_their_own_and_chains_are_flows() {
     let expected = [("1", 10, 40), ("2", 20, 40), ("3", 61, 29)]
         .map(|(id, ts, dur)| (id.to_owned(), BEGAN + ts, Some(dur)));
     let mut traces = vec![("chrome", captures.chrome())];
-    traces.extend(captures.by_others("perfetto").map(|it| ("perfetto", it.0)));
+    traces.extend(captures.by_others("perfetto").map(|by_other| ("perfetto", by_other.0)));
     for (format, events) in traces {
-        let slices = events.iter().filter(|it| it.dur.is_some());
+        let slices = events.iter().filter(|event| event.dur.is_some());
         let mut found: Vec<_> = slices
             .clone()
-            .map(|it| {
-                assert_eq!((it.name.as_str(), it.cat.as_str()), ("request", "net"), "{format}");
-                (it.args["id"].to_string(), it.ts, it.dur)
+            .map(|slice| {
+                assert_eq!(
+                    (slice.name.as_str(), slice.cat.as_str()),
+                    ("request", "net"),
+                    "{format}"
+                );
+                (slice.args["id"].to_string(), slice.ts, slice.dur)
             })
             .collect();
         found.sort();
         assert_eq!(found, expected, "{format}");
         check_nesting(&events);
-        let of_spans: BTreeSet<&String> = slices.map(|it| &it.track).collect();
+        let of_spans: BTreeSet<&String> = slices.map(|slice| &slice.track).collect();
         assert_eq!(of_spans.len(), 2, "{format}: two at the same time, and one behind them");
-        let instants: Vec<_> = events.iter().filter(|it| it.dur.is_none()).collect();
+        let instants: Vec<_> = events.iter().filter(|event| event.dur.is_none()).collect();
         assert_eq!(instants.len(), WHOLES.len(), "{format}: each frame is there, too");
         assert!(instants.iter().all(|it| !of_spans.contains(&it.track)), "{format}");
         if format == "perfetto" {
@@ -611,8 +619,8 @@ fn processes_of_several_hosts_are_called_by_their_hosts() {
     }
     let json = bench.json(&["export", "left.bin", "right.bin", "--format", "chrome"]);
     let events = json.as_array().or_else(|| json["traceEvents"].as_array()).unwrap();
-    let names = events.iter().filter(|it| it["name"] == "process_name");
-    let names: BTreeSet<&str> = names.filter_map(|it| it["args"]["name"].as_str()).collect();
+    let names = events.iter().filter(|event| event["name"] == "process_name");
+    let names: BTreeSet<&str> = names.filter_map(|name| name["args"]["name"].as_str()).collect();
     assert!(names.iter().any(|it| it.ends_with("on left")), "{names:?}");
     assert!(names.iter().any(|it| it.ends_with("on right")), "{names:?}");
 

@@ -74,7 +74,7 @@ fn saved(bench: &Bench, url: &str, name: &str, asked: &Value) -> PathBuf {
 fn events(trace: &Path) -> Option<Vec<Value>> {
     let python = root().join("target/oracles/bin/python");
     let there = Command::new(&python).args(["-c", "import perfetto"]).output();
-    if !there.is_ok_and(|it| it.status.success()) {
+    if !there.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: perfetto is not installed (analysis/oracles/install says how)");
         return None;
     }

@@ -24,7 +24,7 @@ pub fn bench() -> Bench {
             ("parse_end", from + 75_000),
         ];
         for (name, value) in values {
-            let field = schema.frames[0].fields.iter().find(|it| it.name == name).unwrap();
+            let field = schema.frames[0].fields.iter().find(|field| field.name == name).unwrap();
             bytes[field.offset as usize..][..8].copy_from_slice(&value.to_le_bytes());
         }
         frames.extend(bytes);
@@ -65,7 +65,7 @@ fn the_rest_stays_as_long_as_it_was() {
     // Where nothing is said, all are ranked by what they do for the end.
     let ranked = ask(&[]);
     let ends: Vec<_> =
-        ranked.as_array().unwrap().iter().map(|it| &it["predicted"]["mean"]).collect();
+        ranked.as_array().unwrap().iter().map(|value| &value["predicted"]["mean"]).collect();
     assert_eq!(ends, [500_000.0, 600_000.0]);
     assert!(ranked[0]["speed"]["job.handle"] == 2.0 && ranked[1]["speed"]["job.parse"] == 2.0);
 }
@@ -76,7 +76,8 @@ fn people_read_a_table() {
     let args =
         ["--speed", "parse=2x", "--sweep", "1,2", "--metric", "job.handle", "--format", "text"];
     let text = bench.done(&[&["whatif", "out.bin"], &args[..]].concat());
-    let cells: Vec<Vec<&str>> = text.lines().map(|it| it.split_whitespace().collect()).collect();
+    let cells: Vec<Vec<&str>> =
+        text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(cells[0], ["job.handle", "4", "of", "them"]);
     assert_eq!(cells[2][..5], ["as", "it", "was", "100", "µs"]);
     assert_eq!(cells[3][0], "job.parse=1x");

@@ -54,7 +54,7 @@ pub fn check(folder: &Path) {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| it["name"].as_str().unwrap())
+        .map(|value| value["name"].as_str().unwrap())
         .collect();
     for name in &listed {
         assert!(files.iter().any(|file| file == name), "{name} is not there");

@@ -1,9 +1,9 @@
 //! Spans, chains, points, counters and histograms, in one file and over a series.
 
-use ppt_capture::{Cause, Chosen, EndReason, Flip, FlipRing, Lost, Stretch, Trigger, Why};
+use ppt_capture::{Cause, Chosen, EndReason, Flip, FlipRing, Lost, Stretch, Trigger, TriggerCause};
 
-use crate::made::{MS, Made, made, turn};
-use crate::maker::{MONO, Maker, Program, RowOfCells, SECOND, TICKS, Word, nonce};
+use crate::made::{MS, MadeCapture, made, turn};
+use crate::maker::{MONO, Maker, MakerProgram, MakerWord, RowOfCells, SECOND, TICKS, nonce};
 
 const COUNTS: &str = "
 buffer counts;
@@ -53,9 +53,9 @@ fn count(maker: &mut Maker, source: u16, seconds: u64, base: bool) {
 }
 
 /// A series of three files, with spans from one into the next, and counters.
-pub fn series() -> Made {
+pub fn series() -> MadeCapture {
     let mut maker = Maker::begin(5);
-    let source = maker.source(Program { frames: COUNTS, pid: 4211, kind: "" });
+    let source = maker.source(MakerProgram { frames: COUNTS, pid: 4211, kind: "" });
     let rings = [maker.ring(source, 0, 4211), maker.ring(source, 1, 4212)];
     for n in 0..150u64 {
         let at = MONO + SECOND / 2 + n * 40 * MS;
@@ -65,7 +65,7 @@ pub fn series() -> Made {
         // Three spans are open at any time; the first ends are of one that is closed.
         let (id, edge) = if n % 3 == 0 { (n, 0) } else { ((n - n % 3).saturating_sub(9), n % 3) };
         if edge < 2 {
-            let fields = [("id", id.into()), ("edge", edge.into()), ("at", Word::from(ticks))];
+            let fields = [("id", id.into()), ("edge", edge.into()), ("at", MakerWord::from(ticks))];
             maker.frame(rings[0], "request", &fields);
         }
         if n % 25 == 24 {
@@ -95,19 +95,20 @@ histogram queue : u32 (0, 64, 8);
 ";
 
 /// Spans and chains in each state, masks and triggers, and a loss that may have hidden halves.
-pub fn kinds() -> Made {
+pub fn kinds() -> MadeCapture {
     let mut maker = Maker::begin(6);
-    let source = maker.source(Program { frames: KINDS, pid: 4211, kind: "" });
+    let source = maker.source(MakerProgram { frames: KINDS, pid: 4211, kind: "" });
     let rings = [maker.ring(source, 0, 100), maker.ring(source, 1, 101)];
     for n in 0..70u64 {
         for (which, &ring) in (0u64..).zip(&rings) {
             let at = MONO + SECOND + n * 20 * MS + which * 3 * MS;
             let end = at + 500_000 + n * 7_919 % 900_000;
-            let tick = |at: u64| Word::from(TICKS + (at - MONO) / 2 * 3);
+            let tick = |at: u64| MakerWord::from(TICKS + (at - MONO) / 2 * 3);
             let id = which << 32 | (n / 2 * 2);
-            let verb = ("verb", Word::from(n % 2));
+            let verb = ("verb", MakerWord::from(n % 2));
             maker.at(end + MS);
-            let mut tell = |kind: &str, fields: &[(&str, Word)]| maker.frame(ring, kind, fields);
+            let mut tell =
+                |kind: &str, fields: &[(&str, MakerWord)]| maker.frame(ring, kind, fields);
             tell(
                 "request",
                 &[("id", id.into()), verb.clone(), ("edge", 0.into()), ("at", tick(at))],
@@ -116,7 +117,7 @@ pub fn kinds() -> Made {
                 "encode",
                 &[("n", id.into()), ("cost", 5.into()), ("step", 0.into()), ("at", tick(at))],
             );
-            let ends = [("handle_start", at.into()), ("handle_end", Word::from(end))];
+            let ends = [("handle_start", at.into()), ("handle_end", MakerWord::from(end))];
             tell("job", &[verb, ends[0].clone(), ends[1].clone()]);
             if n % 10 != 3 {
                 let stamp = if n % 10 == 7 { tick(end + 4_000) } else { tick(end) };
@@ -137,7 +138,7 @@ pub fn kinds() -> Made {
             }
             let name = turn(&["x", "y", "zz", "x"], n);
             let when = if n % 17 == 9 { 0 } else { at };
-            let edge = ("edge", Word::from(n / 4 % 2));
+            let edge = ("edge", MakerWord::from(n / 4 % 2));
             tell("visit", &[("name", name.into()), edge, ("when", when.into())]);
         }
         if n == 40 {
@@ -174,8 +175,8 @@ pub fn kinds() -> Made {
         expression: expression.to_owned(),
         note: String::new(),
     };
-    maker.trigger(&trigger(Why::Hand, None, ""));
-    maker.trigger(&trigger(Why::On, Some(17), "handle > 1ms"));
+    maker.trigger(&trigger(TriggerCause::Hand, None, ""));
+    maker.trigger(&trigger(TriggerCause::On, Some(17), "handle > 1ms"));
     made("kinds", maker, EndReason::Duration)
 }
 
@@ -190,18 +191,20 @@ edge received -> taken fifo;
 ";
 
 /// Messages between two processes, of which some are lost on their way.
-pub fn points() -> Made {
+pub fn points() -> MadeCapture {
     let mut maker = Maker::begin(7);
-    let [a, b] = [4211, 4230].map(|pid| maker.source(Program { frames: POINTS, pid, kind: "" }));
+    let [a, b] =
+        [4211, 4230].map(|pid| maker.source(MakerProgram { frames: POINTS, pid, kind: "" }));
     let (from, to, taker) =
         (maker.ring(a, 0, 4211), maker.ring(b, 0, 4230), maker.ring(b, 1, 4231));
     for n in 0..100u64 {
         let at = MONO + SECOND + n * 2 * MS;
-        let tick = |at: u64| ("at", Word::from(TICKS + (at - MONO) / 2 * 3));
+        let tick = |at: u64| ("at", MakerWord::from(TICKS + (at - MONO) / 2 * 3));
         maker.at(at + MS);
         // Numbers come again.
-        let id = ("id", Word::from(0xfeed_0000_0000_0000 | (n % 40)));
-        let body = |n: u64| ("body", Word::Bytes(u128::from(n % 30 + 1).to_be_bytes().to_vec()));
+        let id = ("id", MakerWord::from(0xfeed_0000_0000_0000 | (n % 40)));
+        let body =
+            |n: u64| ("body", MakerWord::Bytes(u128::from(n % 30 + 1).to_be_bytes().to_vec()));
         if n % 12 != 5 {
             maker.frame(from, "sent", &[id.clone(), ("bytes", (n * 10).into()), tick(at)]);
         }

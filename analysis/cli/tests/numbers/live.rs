@@ -8,15 +8,15 @@ use std::sync::OnceLock;
 
 use ppt_capture::Capture;
 
-use crate::made::Made;
+use crate::made::MadeCapture;
 
 /// Empty where there is no compiler.
-pub fn all(ppt: &Path) -> &'static [Made] {
-    static ALL: OnceLock<Vec<Made>> = OnceLock::new();
+pub fn all(ppt: &Path) -> &'static [MadeCapture] {
+    static ALL: OnceLock<Vec<MadeCapture>> = OnceLock::new();
     ALL.get_or_init(|| capture_all(ppt))
 }
 
-fn capture_all(ppt: &Path) -> Vec<Made> {
+fn capture_all(ppt: &Path) -> Vec<MadeCapture> {
     let folder = tempfile::tempdir().unwrap();
     if Command::new("gcc").arg("--version").output().is_err() {
         eprintln!("gcc is not installed: no real program is captured");
@@ -51,7 +51,7 @@ fn capture_all(ppt: &Path) -> Vec<Made> {
     ]
 }
 
-fn read(name: &'static str, mut paths: Vec<PathBuf>) -> Made {
+fn read(name: &'static str, mut paths: Vec<PathBuf>) -> MadeCapture {
     paths.sort();
     assert!(!paths.is_empty(), "{name}");
     let mut schemas = Vec::new();
@@ -63,5 +63,5 @@ fn read(name: &'static str, mut paths: Vec<PathBuf>) -> Made {
     schemas.sort();
     schemas.dedup();
     let files = paths.iter().map(|path| fs::read(path).unwrap()).collect();
-    Made { name, files, schemas, told: None, offset: None }
+    MadeCapture { name, files, schemas, told: None, offset: None }
 }

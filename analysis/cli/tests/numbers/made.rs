@@ -8,7 +8,7 @@ use crate::maker::{MONO, Maker, REAL};
 pub const MS: u64 = 1_000_000;
 
 /// A capture, or several that belong together.
-pub struct Made {
+pub struct MadeCapture {
     pub name: &'static str,
     pub files: Vec<Vec<u8>>,
     /// Of each source, as JSON.
@@ -20,10 +20,10 @@ pub struct Made {
 }
 
 /// The captures of a maker, under a name.
-pub fn made(name: &'static str, maker: Maker, reason: EndReason) -> Made {
+pub fn made(name: &'static str, maker: Maker, reason: EndReason) -> MadeCapture {
     let schemas = maker.schemas().map(|schema| schema.to_json()).collect();
     let (files, told) = maker.end(reason);
-    Made { name, files, schemas, told: Some(told), offset: Some(REAL - MONO) }
+    MadeCapture { name, files, schemas, told: Some(told), offset: Some(REAL - MONO) }
 }
 
 /// A value of a list, by turns; lists of different lengths meet in every way.

@@ -17,10 +17,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use made::Made;
+use made::MadeCapture;
 
 /// The captures that the capture writer makes.
-fn all() -> Vec<Made> {
+fn all() -> Vec<MadeCapture> {
     vec![
         values::values(),
         values::far(),

@@ -22,7 +22,7 @@ const RINGS: u32 = 8;
 
 /// The value of a field, or of one element of an array.
 #[derive(Debug, Clone)]
-pub enum Word {
+pub enum MakerWord {
     Integer(i128),
     Single(f32),
     Double(f64),
@@ -33,47 +33,47 @@ pub enum Word {
 
 macro_rules! integers {
     ($($type:ty)*) => {$(
-        impl From<$type> for Word {
-            fn from(value: $type) -> Word { Word::Integer(value.into()) }
+        impl From<$type> for MakerWord {
+            fn from(value: $type) -> MakerWord { MakerWord::Integer(value.into()) }
         }
     )*};
 }
 integers!(i32 i64 u32 u64);
 
-impl From<f64> for Word {
-    fn from(value: f64) -> Word {
-        Word::Double(value)
+impl From<f64> for MakerWord {
+    fn from(value: f64) -> MakerWord {
+        MakerWord::Double(value)
     }
 }
 
-impl From<f32> for Word {
-    fn from(value: f32) -> Word {
-        Word::Single(value)
+impl From<f32> for MakerWord {
+    fn from(value: f32) -> MakerWord {
+        MakerWord::Single(value)
     }
 }
 
-impl From<&[u8]> for Word {
-    fn from(value: &[u8]) -> Word {
-        Word::Bytes(value.to_vec())
+impl From<&[u8]> for MakerWord {
+    fn from(value: &[u8]) -> MakerWord {
+        MakerWord::Bytes(value.to_vec())
     }
 }
 
-impl From<&str> for Word {
-    fn from(value: &str) -> Word {
-        Word::Bytes(value.as_bytes().to_vec())
+impl From<&str> for MakerWord {
+    fn from(value: &str) -> MakerWord {
+        MakerWord::Bytes(value.as_bytes().to_vec())
     }
 }
 
 /// One ring of one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ring {
+pub struct MakerRing {
     pub source: u16,
     pub ring: u32,
     pub tid: u32,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MakerState {
     first_seq: u64,
     next_seq: u64,
     captured: u64,
@@ -88,7 +88,7 @@ struct State {
 
 /// What a source is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct Program<'a> {
+pub struct MakerProgram<'a> {
     /// A frame file.
     pub frames: &'a str,
     pub pid: u32,
@@ -109,7 +109,7 @@ pub struct Maker {
     header: FileHeader,
     writer: CaptureWriter<Vec<u8>>,
     sources: Vec<(Source, Schema)>,
-    rings: BTreeMap<Ring, State>,
+    rings: BTreeMap<MakerRing, MakerState>,
     dropped: BTreeMap<u16, Dropped>,
     now: u64,
     files: Vec<Vec<u8>>,
@@ -161,7 +161,7 @@ impl Maker {
         self.writer.clock(&[real, ticks(0), ticks(2), ticks(60)]).unwrap();
     }
 
-    pub fn source(&mut self, program: Program<'_>) -> u16 {
+    pub fn source(&mut self, program: MakerProgram<'_>) -> u16 {
         let schema = ppt_frame_dsl::compile(program.frames.as_bytes(), "made.frame");
         let schema = schema.unwrap_or_else(|error| panic!("{error:?}")).schema;
         let segment =
@@ -196,14 +196,14 @@ impl Maker {
         &self.sources[usize::from(source)].1
     }
 
-    pub fn ring(&mut self, source: u16, ring: u32, tid: u32) -> Ring {
-        let key = Ring { source, ring, tid };
-        self.rings.insert(key, State { first_seq: 1, next_seq: 1, ..State::default() });
+    pub fn ring(&mut self, source: u16, ring: u32, tid: u32) -> MakerRing {
+        let key = MakerRing { source, ring, tid };
+        self.rings.insert(key, MakerState { first_seq: 1, next_seq: 1, ..MakerState::default() });
         key
     }
 
     /// Sequence numbers of the ring begin with this one.
-    pub fn begins_at(&mut self, ring: Ring, seqno: u64) {
+    pub fn begins_at(&mut self, ring: MakerRing, seqno: u64) {
         let state = self.rings.get_mut(&ring).unwrap();
         (state.first_seq, state.next_seq) = (seqno, seqno);
     }
@@ -214,7 +214,7 @@ impl Maker {
     }
 
     /// Adds a frame; fields that are not named are 0.
-    pub fn frame(&mut self, ring: Ring, kind: &str, fields: &[(&str, Word)]) {
+    pub fn frame(&mut self, ring: MakerRing, kind: &str, fields: &[(&str, MakerWord)]) {
         let schema = &self.sources[usize::from(ring.source)].1;
         let id = schema.frames.iter().position(|frame| frame.name == kind);
         let id = id.unwrap_or_else(|| panic!("no frame {kind}"));
@@ -237,14 +237,14 @@ impl Maker {
     }
 
     /// Writes the frames of a ring that are not written yet.
-    pub fn flush(&mut self, ring: Ring) {
+    pub fn flush(&mut self, ring: MakerRing) {
         let (source, schema) = &self.sources[usize::from(ring.source)];
         let state = self.rings.get_mut(&ring).unwrap();
         if state.count == 0 {
             return;
         }
         let words = state.frames.as_chunks::<8>().0;
-        let stamps = Stamps::of(&source.schema_json);
+        let stamps = Stamps::from_json(&source.schema_json);
         let stamp = stamps.stamp(words, schema.stride as usize / 8);
         let head = FramesHead {
             source: ring.source,
@@ -268,7 +268,7 @@ impl Maker {
     }
 
     /// Frames are lost before the next one, which the head of its chunk says.
-    pub fn lose(&mut self, ring: Ring, lost: Lost) {
+    pub fn lose(&mut self, ring: MakerRing, lost: Lost) {
         self.flush(ring);
         let state = self.rings.get_mut(&ring).unwrap();
         state.before = lost;
@@ -277,7 +277,7 @@ impl Maker {
     }
 
     /// Frames are missing, which a chunk of its own says.
-    pub fn gap(&mut self, ring: Ring, count: u64, cause: Cause) {
+    pub fn gap(&mut self, ring: MakerRing, count: u64, cause: Cause) {
         self.flush(ring);
         let nonce = self.sources[usize::from(ring.source)].0.segments[0].nonce;
         let state = self.rings.get_mut(&ring).unwrap();
@@ -384,7 +384,7 @@ impl Maker {
         self.dropped.clear();
         for state in self.rings.values_mut() {
             let next_seq = state.next_seq;
-            *state = State { first_seq: next_seq, next_seq, ..State::default() };
+            *state = MakerState { first_seq: next_seq, next_seq, ..MakerState::default() };
         }
     }
 
@@ -401,18 +401,18 @@ pub fn nonce(pid: u32) -> u64 {
     0x5e90_0000_0000_0000 | u64::from(pid)
 }
 
-fn put(bytes: &mut [u8], schema: &Schema, fields: &[Field], name: &str, word: &Word) {
+fn put(bytes: &mut [u8], schema: &Schema, fields: &[Field], name: &str, word: &MakerWord) {
     let (field, index) = place(fields, name);
     let size = field.ty.size(schema) as usize;
     let to = &mut bytes[field.offset as usize + index * size..][..size];
     match word {
-        Word::Integer(value) => to.copy_from_slice(&value.to_le_bytes()[..size]),
-        Word::Single(value) => to.copy_from_slice(&value.to_le_bytes()),
-        Word::Double(value) => to.copy_from_slice(&value.to_le_bytes()),
-        Word::Bytes(value) => {
+        MakerWord::Integer(value) => to.copy_from_slice(&value.to_le_bytes()[..size]),
+        MakerWord::Single(value) => to.copy_from_slice(&value.to_le_bytes()),
+        MakerWord::Double(value) => to.copy_from_slice(&value.to_le_bytes()),
+        MakerWord::Bytes(value) => {
             to[..value.len()].copy_from_slice(value);
         }
-        Word::Pair(seconds, rest) => {
+        MakerWord::Pair(seconds, rest) => {
             to[..8].copy_from_slice(&seconds.to_le_bytes());
             to[8..].copy_from_slice(&rest.to_le_bytes());
         }

@@ -2,8 +2,8 @@
 
 use ppt_capture::{Cause, Dropped, EndReason, Lost};
 
-use crate::made::{MS, Made, made, turn};
-use crate::maker::{MONO, Maker, Program, SECOND, TICKS, Word};
+use crate::made::{MS, MadeCapture, made, turn};
+use crate::maker::{MONO, Maker, MakerProgram, MakerWord, SECOND, TICKS};
 
 const SHOP: &str = "
 buffer shop;
@@ -22,7 +22,7 @@ frame request @span(process, fifo) { char name[8] @key; time when @at; int code;
 ";
 
 /// Jobs of a ring: nested intervals, and a gap of time now and then.
-fn job(at: u64, n: u64) -> Vec<(&'static str, Word)> {
+fn job(at: u64, n: u64) -> Vec<(&'static str, MakerWord)> {
     let length = 200_000 + n * 7_919 % 600_000;
     vec![
         ("verb", (n * n % 4).into()),
@@ -35,7 +35,7 @@ fn job(at: u64, n: u64) -> Vec<(&'static str, Word)> {
     ]
 }
 
-fn request(id: u64, edge: u64, at: u64) -> Vec<(&'static str, Word)> {
+fn request(id: u64, edge: u64, at: u64) -> Vec<(&'static str, MakerWord)> {
     // Its stamp is ticks.
     let ticks = TICKS + (at - MONO) / 2 * 3;
     vec![
@@ -47,16 +47,16 @@ fn request(id: u64, edge: u64, at: u64) -> Vec<(&'static str, Word)> {
     ]
 }
 
-fn named(name: &str, edge: u64, at: u64) -> Vec<(&'static str, Word)> {
+fn named(name: &str, edge: u64, at: u64) -> Vec<(&'static str, MakerWord)> {
     let code = if edge == 0 { 0 } else { 200 + at % 3 };
     vec![("name", name.into()), ("edge", edge.into()), ("when", at.into()), ("code", code.into())]
 }
 
 /// Everything that can be missing, with all causes, in two buffers of one process.
-pub fn lossy() -> Made {
+pub fn lossy() -> MadeCapture {
     let mut maker = Maker::begin(3);
-    let shop = maker.source(Program { frames: SHOP, pid: 4211, kind: "" });
-    let store = maker.source(Program { frames: STORE, pid: 4211, kind: "" });
+    let shop = maker.source(MakerProgram { frames: SHOP, pid: 4211, kind: "" });
+    let store = maker.source(MakerProgram { frames: STORE, pid: 4211, kind: "" });
     let rings = [maker.ring(shop, 0, 4211), maker.ring(shop, 1, 4212), maker.ring(shop, 5, 0)];
     let queries = maker.ring(store, 0, 4211);
     maker.begins_at(rings[1], 500);
@@ -91,7 +91,7 @@ pub fn lossy() -> Made {
         }
         let from = at + 20_000;
         let run = [("run_start", from.into()), ("run_end", (from + 40_000 + n).into())];
-        let rows = ("rows", Word::from(n % 9));
+        let rows = ("rows", MakerWord::from(n % 9));
         maker.frame(queries, "query", &[run[0].clone(), run[1].clone(), rows]);
         if n % 6 < 2 {
             maker.frame(queries, "request", &named(turn(&["a", "b", "a"], n / 6), n % 6, at));
@@ -110,10 +110,10 @@ pub fn lossy() -> Made {
 }
 
 /// Three processes, whose spans begin in one and end in another.
-pub fn forked() -> Made {
+pub fn forked() -> MadeCapture {
     let mut maker = Maker::begin(4);
     let pids = [4211u32, 4230, 4231];
-    let sources = pids.map(|pid| maker.source(Program { frames: SHOP, pid, kind: "" }));
+    let sources = pids.map(|pid| maker.source(MakerProgram { frames: SHOP, pid, kind: "" }));
     let mut rings = Vec::new();
     for (&source, pid) in sources.iter().zip(pids) {
         rings.push(maker.ring(source, 0, pid));
@@ -139,18 +139,18 @@ pub fn forked() -> Made {
 }
 
 /// When something happened, which frame says so, and its fields.
-type Told = (u64, &'static str, Vec<(&'static str, u64)>);
+type ShopRow = (u64, &'static str, Vec<(&'static str, u64)>);
 
 /// What the kernel did with two threads, in a buffer of its own.
-pub fn kernel() -> Made {
+pub fn kernel() -> MadeCapture {
     let mut maker = Maker::begin(8);
-    let shop = maker.source(Program { frames: SHOP, pid: 4211, kind: "" });
+    let shop = maker.source(MakerProgram { frames: SHOP, pid: 4211, kind: "" });
     let file = include_str!("../../../../kernel/src/kernel.frame");
     let file = format!("{file}\nenum Call : u16 {{ read = 0, futex = 202, write = 1 }}\n");
-    let kernel = maker.source(Program { frames: &file, pid: 4211, kind: "kernel" });
+    let kernel = maker.source(MakerProgram { frames: &file, pid: 4211, kind: "kernel" });
     let rings = [maker.ring(shop, 0, 100), maker.ring(shop, 1, 101)];
     let by_kernel = maker.ring(kernel, 0, 0);
-    let mut told: Vec<Told> = Vec::new();
+    let mut told: Vec<ShopRow> = Vec::new();
     for ring in 0..2u64 {
         let thread = ("thread", 100 + ring);
         let cpu = ("cpu", ring);
@@ -201,7 +201,7 @@ pub fn kernel() -> Made {
             let count = fields.iter().find(|field| field.0 == "count").unwrap().1;
             maker.lose(by_kernel, Lost { overrun: count, disk: 0, corrupt: 0 });
         }
-        let mut words: Vec<(&str, Word)> =
+        let mut words: Vec<(&str, MakerWord)> =
             fields.into_iter().map(|(name, value)| (name, value.into())).collect();
         words.push(("at", at.into()));
         if kind == "successor" {
@@ -212,9 +212,9 @@ pub fn kernel() -> Made {
     made("kernel", maker, EndReason::Stopped)
 }
 
-pub fn single(count: u64, name: &'static str) -> Made {
+pub fn single(count: u64, name: &'static str) -> MadeCapture {
     let mut maker = Maker::begin(10 + count as u8);
-    let source = maker.source(Program { frames: SHOP, pid: 4211, kind: "" });
+    let source = maker.source(MakerProgram { frames: SHOP, pid: 4211, kind: "" });
     let ring = maker.ring(source, 0, 4211);
     for n in 0..count {
         maker.at(MONO + SECOND);
@@ -224,9 +224,9 @@ pub fn single(count: u64, name: &'static str) -> Made {
 }
 
 /// It ends in the middle of a chunk, and has no end.
-pub fn cut() -> Made {
+pub fn cut() -> MadeCapture {
     let mut made = lossy();
     let length = made.files[0].len() * 3 / 5;
     made.files[0].truncate(length);
-    Made { name: "cut", told: None, ..made }
+    MadeCapture { name: "cut", told: None, ..made }
 }

@@ -2,8 +2,8 @@
 
 use ppt_capture::EndReason;
 
-use crate::made::{MS, Made, made, turn};
-use crate::maker::{MONO, Maker, Program, REAL, SECOND, TICKS, Word};
+use crate::made::{MS, MadeCapture, made, turn};
+use crate::maker::{MONO, Maker, MakerProgram, MakerWord, REAL, SECOND, TICKS};
 
 const VALUES: &str = "
 buffer values;
@@ -26,9 +26,9 @@ frame every {
 frame little { int n; u16 size @unit(\"B\"); }
 ";
 
-pub fn values() -> Made {
+pub fn values() -> MadeCapture {
     let mut maker = Maker::begin(1);
-    let source = maker.source(Program { frames: VALUES, pid: 4211, kind: "" });
+    let source = maker.source(MakerProgram { frames: VALUES, pid: 4211, kind: "" });
     let rings = [maker.ring(source, 0, 4211), maker.ring(source, 3, 4219)];
     let bounds = [i64::MIN, -1, 0, 1, i64::MAX, 1 << 53, (1 << 53) + 1];
     let tops = [u64::MAX, 0, 1, u64::MAX - 1, 1 << 63, (1 << 53) + 1];
@@ -55,7 +55,7 @@ pub fn values() -> Made {
     for n in 0..90u64 {
         let at = REAL + SECOND + n * MS;
         maker.at(MONO + SECOND + n * MS + MS / 2);
-        let mut fields: Vec<(&str, Word)> = vec![
+        let mut fields: Vec<(&str, MakerWord)> = vec![
             ("a", turn(&[-128, 127, 0, -1], n).into()),
             ("b", turn(&[255, 0, 7], n).into()),
             ("c", turn(&[-32_768, 32_767, 5], n).into()),
@@ -87,7 +87,7 @@ pub fn values() -> Made {
             6 => at - 950_000,
             _ => at - 900_000 + n * 7_919 % 800_000,
         };
-        fields.extend([("handle_start", start.into()), ("handle_end", Word::from(end))]);
+        fields.extend([("handle_start", start.into()), ("handle_end", MakerWord::from(end))]);
         maker.frame(rings[(n % 3 == 2) as usize], "every", &fields);
         if n % 4 == 0 {
             let size = (n * 37 % 1_000, "size");
@@ -114,10 +114,10 @@ frame spec { time when @clock(realtime) @at; int n; interval time work; }
 ";
 
 /// Times that are as far away as their types allow.
-pub fn far() -> Made {
+pub fn far() -> MadeCapture {
     let mut maker = Maker::begin(2);
-    let far = maker.source(Program { frames: FAR, pid: 4211, kind: "" });
-    let walls = maker.source(Program { frames: WALLS, pid: 4211, kind: "" });
+    let far = maker.source(MakerProgram { frames: FAR, pid: 4211, kind: "" });
+    let walls = maker.source(MakerProgram { frames: WALLS, pid: 4211, kind: "" });
     let (ring, other) = (maker.ring(far, 0, 4211), maker.ring(walls, 0, 4211));
     let real = REAL as i64;
     let times = [real, -5, i64::MIN, i64::MAX, 1, 0, -SECOND_SIGNED, real + 5_000];
@@ -128,7 +128,7 @@ pub fn far() -> Made {
             ("when", time.into()),
             ("n", n.into()),
             ("visit_start", start.into()),
-            ("visit_end", Word::from(time)),
+            ("visit_end", MakerWord::from(time)),
         ];
         maker.frame(ring, "place", &fields);
     }
@@ -143,10 +143,10 @@ pub fn far() -> Made {
         (0, 1),
     ];
     for (n, (seconds, rest)) in (0i64..).zip(pairs.into_iter().cycle().take(24)) {
-        let when = ("when", Word::Pair(seconds, rest));
+        let when = ("when", MakerWord::Pair(seconds, rest));
         maker.frame(other, "old", &[when.clone(), ("n", n.into())]);
         let work = [(n * 3, 3), (n * 3 + n % 3, 5)]
-            .map(|(s, us)| Word::Pair(REAL as i64 / SECOND_SIGNED + s, us));
+            .map(|(s, us)| MakerWord::Pair(REAL as i64 / SECOND_SIGNED + s, us));
         let [start, end] = work;
         maker.frame(
             other,
@@ -166,9 +166,9 @@ frame leap { u32 n; interval time work @at; time other; time wall @clock(realtim
 ";
 
 /// Stamps of the CPU's counter and, from the middle on, of the clock that replaces it.
-pub fn ticks() -> Made {
+pub fn ticks() -> MadeCapture {
     let mut maker = Maker::begin(9);
-    let source = maker.source(Program { frames: STAMPED, pid: 4211, kind: "" });
+    let source = maker.source(MakerProgram { frames: STAMPED, pid: 4211, kind: "" });
     let ring = maker.ring(source, 0, 4211);
     for n in 0..100u64 {
         let at = MONO + SECOND + n * 30 * MS;
@@ -183,7 +183,7 @@ pub fn ticks() -> Made {
             ("work_start", stamp(at).into()),
             ("work_end", stamp(at + 100_000 + n * 77).into()),
             ("other", (if n % 4 == 1 { 0 } else { stamp(at) }).into()),
-            ("wall", Word::from(REAL + (at - MONO))),
+            ("wall", MakerWord::from(REAL + (at - MONO))),
         ];
         maker.frame(ring, "leap", &fields);
     }

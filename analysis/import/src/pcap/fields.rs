@@ -34,7 +34,7 @@ struct Filled {
 impl FilledFrames {
     pub fn from_schema(schema: &Schema) -> Result<FilledFrames, ImportError> {
         let kind = |name: &str| {
-            let id = schema.frames.iter().position(|it| it.name == name);
+            let id = schema.frames.iter().position(|frame| frame.name == name);
             id.map(|id| FilledFrame::from_schema(schema, id)).transpose()
         };
         let mut kinds =
@@ -43,7 +43,7 @@ impl FilledFrames {
         match &schema.frames[..] {
             [only] if !is_known(only) => kinds.rest = Some(FilledFrame::from_schema(schema, 0)?),
             frames => {
-                if let Some(other) = frames.iter().find(|it| !is_known(it)) {
+                if let Some(other) = frames.iter().find(|frame| !is_known(frame)) {
                     return Err(ImportError::Frames(format!(
                         "no packet becomes a frame {}: of several frames, `udp`, `tcp` and `packet` \
                          take packets",
@@ -86,7 +86,7 @@ impl FilledFrame {
     /// Fills `frame` from `packet`; fields without a value stay 0.
     pub fn fill(&self, packet: &Packet<'_>, frame: &mut [u8]) -> Result<(), String> {
         let parts = Parts::split(*packet);
-        self.fields.iter().try_for_each(|it| it.fill(parts.value(it.what), frame))
+        self.fields.iter().try_for_each(|field| field.fill(parts.value(field.what), frame))
     }
 }
 
@@ -95,9 +95,9 @@ impl Filled {
         let field = &frame.fields[column.field];
         let place = format!("{}.{}", frame.name, column.name);
         let name = if field.at { "time" } else { field.name.as_str() };
-        let Some((what, _)) = NAMES.iter().find(|it| it.0 == name) else {
-            let near = did_you_mean(&nearest(name, NAMES.iter().map(|it| it.0)));
-            let all = NAMES.map(|it| it.0).join(", ");
+        let Some((what, _)) = NAMES.iter().find(|entry| entry.0 == name) else {
+            let near = did_you_mean(&nearest(name, NAMES.iter().map(|name| name.0)));
+            let all = NAMES.map(|name| name.0).join(", ");
             return Err(ImportError::Frames(format!(
                 "{place}: a packet has nothing of this name{near}. It has {all}"
             )));
@@ -191,7 +191,7 @@ impl Filled {
                 self.name
             )),
             (PacketValue::Mac(mac), ColumnType::Text { .. }) => {
-                let text = mac.map(|it| format!("{it:02x}")).join(":");
+                let text = mac.map(|byte| format!("{byte:02x}")).join(":");
                 self.cell.bytes(frame, text.as_bytes());
                 Ok(())
             }

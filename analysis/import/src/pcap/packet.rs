@@ -97,7 +97,7 @@ impl<'a> Parts<'a> {
             link::ETHERNET => LaxSlicedPacket::from_ethernet(bytes).ok(),
             // The byte order is that of the recording host; IP follows in either case.
             link::NULL | link::LOOP => {
-                bytes.get(4..).and_then(|it| LaxSlicedPacket::from_ip(it).ok())
+                bytes.get(4..).and_then(|byte| LaxSlicedPacket::from_ip(byte).ok())
             }
             link::RAW | link::RAW_OLD | link::IPV4 | link::IPV6 => {
                 LaxSlicedPacket::from_ip(bytes).ok()
@@ -132,26 +132,30 @@ impl<'a> Parts<'a> {
             "vlan" => number(self.vlan()),
             "src_mac" => self.mac(6),
             "dst_mac" => self.mac(0),
-            "src" => self.addresses().map_or(PacketValue::Nothing, |it| PacketValue::Ip(it.0)),
-            "dst" => self.addresses().map_or(PacketValue::Nothing, |it| PacketValue::Ip(it.1)),
+            "src" => {
+                self.addresses().map_or(PacketValue::Nothing, |address| PacketValue::Ip(address.0))
+            }
+            "dst" => {
+                self.addresses().map_or(PacketValue::Nothing, |address| PacketValue::Ip(address.1))
+            }
             "proto" => number(self.protocol()),
             "ttl" => number(self.ttl()),
-            "src_port" => number(self.ports().map(|it| it.0.into())),
-            "dst_port" => number(self.ports().map(|it| it.1.into())),
+            "src_port" => number(self.ports().map(|port| port.0.into())),
+            "dst_port" => number(self.ports().map(|port| port.1.into())),
             "payload_len" => number(self.payload_len()),
             "payload" => self.payload().map_or(PacketValue::Nothing, PacketValue::Bytes),
             _ => match (name, self.transport()) {
-                ("tcp_seq", Some(TransportSlice::Tcp(it))) => {
-                    PacketValue::Number(it.sequence_number().into())
+                ("tcp_seq", Some(TransportSlice::Tcp(slice))) => {
+                    PacketValue::Number(slice.sequence_number().into())
                 }
-                ("tcp_ack", Some(TransportSlice::Tcp(it))) => {
-                    PacketValue::Number(it.acknowledgment_number().into())
+                ("tcp_ack", Some(TransportSlice::Tcp(slice))) => {
+                    PacketValue::Number(slice.acknowledgment_number().into())
                 }
-                ("tcp_flags", Some(TransportSlice::Tcp(it))) => {
-                    PacketValue::Number(it.header_slice()[13].into())
+                ("tcp_flags", Some(TransportSlice::Tcp(slice))) => {
+                    PacketValue::Number(slice.header_slice()[13].into())
                 }
-                ("tcp_window", Some(TransportSlice::Tcp(it))) => {
-                    PacketValue::Number(it.window_size().into())
+                ("tcp_window", Some(TransportSlice::Tcp(slice))) => {
+                    PacketValue::Number(slice.window_size().into())
                 }
                 _ => PacketValue::Nothing,
             },
@@ -174,22 +178,22 @@ impl<'a> Parts<'a> {
             LaxNetSlice::Arp(_) => ether_type::ARP,
         });
         let of_link = || match &layers.link {
-            Some(LinkSlice::Ethernet2(it)) => Some(it.ether_type()),
-            Some(LinkSlice::EtherPayload(it)) => Some(it.ether_type),
+            Some(LinkSlice::Ethernet2(slice)) => Some(slice.ether_type()),
+            Some(LinkSlice::EtherPayload(slice)) => Some(slice.ether_type),
             _ => None,
         };
-        of_net.or_else(of_link).map(|it| it.0.into())
+        of_net.or_else(of_link).map(|of_net| of_net.0.into())
     }
 
     fn vlan(&self) -> Option<u64> {
         let tags = self.layers.as_ref()?.vlan_ids();
-        tags.first().map(|it| it.value().into())
+        tags.first().map(|tag| tag.value().into())
     }
 
     fn mac(&self, at: usize) -> PacketValue<'a> {
         let is_ethernet = self.packet.link == link::ETHERNET;
         let bytes = self.packet.bytes.get(at..at + 6).filter(|_| is_ethernet);
-        match bytes.and_then(|it| it.try_into().ok()) {
+        match bytes.and_then(|byte| byte.try_into().ok()) {
             Some(mac) => PacketValue::Mac(mac),
             None => PacketValue::Nothing,
         }
@@ -197,12 +201,12 @@ impl<'a> Parts<'a> {
 
     fn addresses(&self) -> Option<(IpAddr, IpAddr)> {
         match self.net()? {
-            LaxNetSlice::Ipv4(it) => {
-                let header = it.header();
+            LaxNetSlice::Ipv4(slice) => {
+                let header = slice.header();
                 Some((header.source_addr().into(), header.destination_addr().into()))
             }
-            LaxNetSlice::Ipv6(it) => {
-                let header = it.header();
+            LaxNetSlice::Ipv6(slice) => {
+                let header = slice.header();
                 Some((header.source_addr().into(), header.destination_addr().into()))
             }
             LaxNetSlice::Arp(_) => None,
@@ -216,24 +220,24 @@ impl<'a> Parts<'a> {
 
     fn ttl(&self) -> Option<u64> {
         match self.net()? {
-            LaxNetSlice::Ipv4(it) => Some(it.header().ttl().into()),
-            LaxNetSlice::Ipv6(it) => Some(it.header().hop_limit().into()),
+            LaxNetSlice::Ipv4(slice) => Some(slice.header().ttl().into()),
+            LaxNetSlice::Ipv6(slice) => Some(slice.header().hop_limit().into()),
             LaxNetSlice::Arp(_) => None,
         }
     }
 
     fn ports(&self) -> Option<(u16, u16)> {
         match self.transport()? {
-            TransportSlice::Udp(it) => Some((it.source_port(), it.destination_port())),
-            TransportSlice::Tcp(it) => Some((it.source_port(), it.destination_port())),
+            TransportSlice::Udp(slice) => Some((slice.source_port(), slice.destination_port())),
+            TransportSlice::Tcp(slice) => Some((slice.source_port(), slice.destination_port())),
             _ => None,
         }
     }
 
     fn payload(&self) -> Option<&'a [u8]> {
         match self.transport()? {
-            TransportSlice::Udp(it) => Some(it.payload()),
-            TransportSlice::Tcp(it) => Some(it.payload()),
+            TransportSlice::Udp(slice) => Some(slice.payload()),
+            TransportSlice::Tcp(slice) => Some(slice.payload()),
             _ => None,
         }
     }
@@ -246,21 +250,21 @@ impl<'a> Parts<'a> {
             return Some(recorded);
         }
         let header = match self.transport()? {
-            TransportSlice::Udp(it) => match it.length() {
+            TransportSlice::Udp(slice) => match slice.length() {
                 0 => return Some(recorded),
                 len => return Some(u64::from(len).saturating_sub(8)),
             },
-            TransportSlice::Tcp(it) => it.header_slice(),
+            TransportSlice::Tcp(slice) => slice.header_slice(),
             _ => return None,
         };
         let start = |bytes: &[u8]| bytes.as_ptr() as u64;
         let above = start(header) + header.len() as u64;
         let (ip, all) = match self.net()? {
-            LaxNetSlice::Ipv4(it) => {
-                (start(it.header().slice()), u64::from(it.header().total_len()))
+            LaxNetSlice::Ipv4(slice) => {
+                (start(slice.header().slice()), u64::from(slice.header().total_len()))
             }
-            LaxNetSlice::Ipv6(it) => {
-                (start(it.header().slice()), 40 + u64::from(it.header().payload_length()))
+            LaxNetSlice::Ipv6(slice) => {
+                (start(slice.header().slice()), 40 + u64::from(slice.header().payload_length()))
             }
             LaxNetSlice::Arp(_) => return None,
         };

@@ -91,7 +91,7 @@ impl<'a> Packets<'a> {
                     PcapBlockOwned::Legacy(packet) => {
                         let resolution = if self.nanoseconds { 1 } else { 1000 };
                         let rest = u64::from(packet.ts_usec) * resolution;
-                        let link = interfaces.first().map_or(0, |it| it.link);
+                        let link = interfaces.first().map_or(0, |interface| interface.link);
                         take(Packet {
                             ns: i128::from(packet.ts_sec) * 1_000_000_000 + i128::from(rest),
                             interface: 0,
@@ -104,31 +104,38 @@ impl<'a> Packets<'a> {
                         *earlier += interfaces.len() as u32;
                         interfaces.clear();
                     }
-                    PcapBlockOwned::NG(Block::InterfaceDescription(it)) => {
+                    PcapBlockOwned::NG(Block::InterfaceDescription(
+                        interface_description_block,
+                    )) => {
                         interfaces.push(Interface {
-                            link: it.linktype.0,
-                            resolution: it.ts_resolution().unwrap_or(1_000_000).max(1),
-                            offset: it.ts_offset(),
-                            snaplen: it.snaplen,
+                            link: interface_description_block.linktype.0,
+                            resolution: interface_description_block
+                                .ts_resolution()
+                                .unwrap_or(1_000_000)
+                                .max(1),
+                            offset: interface_description_block.ts_offset(),
+                            snaplen: interface_description_block.snaplen,
                         });
                     }
-                    PcapBlockOwned::NG(Block::EnhancedPacket(it)) => {
-                        let Some(interface) = interfaces.get(it.if_id as usize) else {
+                    PcapBlockOwned::NG(Block::EnhancedPacket(enhanced_packet_block)) => {
+                        let Some(interface) = interfaces.get(enhanced_packet_block.if_id as usize)
+                        else {
                             return Err(ImportError::Format(format!(
                                 "byte {}: a packet of interface {}, which the file does not \
                                  describe",
-                                self.offset, it.if_id
+                                self.offset, enhanced_packet_block.if_id
                             )));
                         };
                         take(Packet {
-                            ns: interface.ns(u64::from(it.ts_high) << 32 | u64::from(it.ts_low)),
-                            interface: *earlier + it.if_id,
+                            ns: interface.ns(u64::from(enhanced_packet_block.ts_high) << 32
+                                | u64::from(enhanced_packet_block.ts_low)),
+                            interface: *earlier + enhanced_packet_block.if_id,
                             link: interface.link,
-                            wire: it.origlen,
-                            bytes: it.packet_data(),
+                            wire: enhanced_packet_block.origlen,
+                            bytes: enhanced_packet_block.packet_data(),
                         })?;
                     }
-                    PcapBlockOwned::NG(Block::SimplePacket(it)) => {
+                    PcapBlockOwned::NG(Block::SimplePacket(simple_packet_block)) => {
                         let Some(interface) = interfaces.first() else {
                             let text = format!("byte {}: a packet of no interface", self.offset);
                             return Err(ImportError::Format(text));
@@ -136,13 +143,14 @@ impl<'a> Packets<'a> {
                         // Its length is that of the wire, or what the interface keeps.
                         let most =
                             if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
-                        let len = (it.origlen.min(most) as usize).min(it.data.len());
+                        let len = (simple_packet_block.origlen.min(most) as usize)
+                            .min(simple_packet_block.data.len());
                         take(Packet {
                             ns: 0,
                             interface: *earlier,
                             link: interface.link,
-                            wire: it.origlen,
-                            bytes: &it.data[..len],
+                            wire: simple_packet_block.origlen,
+                            bytes: &simple_packet_block.data[..len],
                         })?;
                     }
                     PcapBlockOwned::NG(_) => {}

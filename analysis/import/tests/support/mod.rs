@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use ppt_capture::{Capture, Item};
-use ppt_dump::{Format, Info, Options, dump};
+use ppt_capture::{Capture, CaptureItem};
+use ppt_dump::{DumpRequest, Info, TableFormat, dump};
 use ppt_import::frame_dsl::{Schema, compile};
-use ppt_import::{Host, ImportError, Origin, Recording};
+use ppt_import::{ImportError, ImportHost, Origin, Recording};
 use serde_json::Value;
 
 pub fn schema(file: &str) -> Schema {
@@ -26,13 +26,18 @@ pub fn captured_at(
     epoch_ns: u64,
     import: impl FnOnce(&mut Recording<Vec<u8>>) -> Result<(), ImportError>,
 ) -> Result<Vec<u8>, ImportError> {
-    captured_of(schema, Host { name: "device".to_owned(), epoch_ns, ..Host::default() }, 0, import)
+    captured_of(
+        schema,
+        ImportHost { name: "device".to_owned(), epoch_ns, ..ImportHost::default() },
+        0,
+        import,
+    )
 }
 
 /// The same, of an input with the clocks of a host, to within `error_ns`.
 pub fn captured_of(
     schema: &Schema,
-    host: Host,
+    host: ImportHost,
     error_ns: u64,
     import: impl FnOnce(&mut Recording<Vec<u8>>) -> Result<(), ImportError>,
 ) -> Result<Vec<u8>, ImportError> {
@@ -62,20 +67,20 @@ impl File {
         assert_eq!((info.damages, info.cut, info.mismatches), (0, None, 0));
         let mut capture = Capture::open(&self.path).unwrap();
         while let Some(item) = capture.read().unwrap() {
-            assert!(!matches!(item, Item::Damage(_)), "{item:?}");
+            assert!(!matches!(item, CaptureItem::Damage(_)), "{item:?}");
         }
         info
     }
 
-    pub fn table(&self, format: Format) -> String {
+    pub fn table(&self, format: TableFormat) -> String {
         self.info();
         let mut out = Vec::new();
-        dump(&self.path, &Options { format, ..Options::default() }, &mut out).unwrap();
+        dump(&self.path, &DumpRequest { format, ..DumpRequest::default() }, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     pub fn rows(&self) -> Vec<Value> {
-        let lines = self.table(Format::JsonLines);
+        let lines = self.table(TableFormat::JsonLines);
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }

@@ -1,8 +1,8 @@
 //! What a row says, as attributes: keys are unique, as the protocol demands.
 
 use super::message::{Any, AnyValue, KeyValue};
-use crate::event::{Kind, Rows};
-use crate::values::{Value, hex};
+use crate::event::{EventRows, EventSchema};
+use crate::values::{FieldValue, hex};
 
 pub(super) fn attribute(key: &str, value: Any) -> KeyValue {
     KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }) }
@@ -16,28 +16,28 @@ pub(super) fn int(key: &str, value: i64) -> KeyValue {
     attribute(key, Any::Int(value))
 }
 
-fn any(value: Value<'_>) -> Any {
+fn any(value: FieldValue<'_>) -> Any {
     match value {
-        Value::Int(value) => Any::Int(value),
+        FieldValue::Int(value) => Any::Int(value),
         // The protocol has no numbers from 2^63 on.
-        Value::Uint(value) => match i64::try_from(value) {
+        FieldValue::Uint(value) => match i64::try_from(value) {
             Ok(value) => Any::Int(value),
             Err(_) => Any::Text(value.to_string()),
         },
-        Value::Float(value) => Any::Double(value),
-        Value::Bool(value) => Any::Bool(value),
-        Value::Word(text) | Value::Text(text) => Any::Text(text.to_owned()),
-        Value::Bytes(bytes) => Any::Text(hex(bytes)),
+        FieldValue::Float(value) => Any::Double(value),
+        FieldValue::Bool(value) => Any::Bool(value),
+        FieldValue::Word(text) | FieldValue::Text(text) => Any::Text(text.to_owned()),
+        FieldValue::Bytes(bytes) => Any::Text(hex(bytes)),
     }
 }
 
 /// The attributes of a row: its fields, and which frame it is. A field hides what has its name.
-pub(super) fn attributes(kind: &Kind, rows: &Rows, row: usize) -> Vec<KeyValue> {
+pub(super) fn attributes(kind: &EventSchema, rows: &EventRows, row: usize) -> Vec<KeyValue> {
     let names = kind.fields.iter().map(|field| field.name().as_str());
     let fields = names.clone().zip(&rows.fields);
     let fields = fields.filter_map(|(name, column)| Some(attribute(name, any(column.get(row)?))));
     let mut all: Vec<KeyValue> = fields.collect();
-    let word = |key: &'static str, word: Option<&str>| Some((key, any(Value::Word(word?))));
+    let word = |key: &'static str, word: Option<&str>| Some((key, any(FieldValue::Word(word?))));
     let number = |key: &'static str, value: Option<i64>| Some((key, Any::Int(value?)));
     let frame = Some(kind.frame.as_str()).filter(|frame| !frame.is_empty());
     let identity = [

@@ -7,8 +7,8 @@ use prost::Message;
 use serde::Serialize;
 
 use super::message::{
-    Metric, MetricsData, Resource, ResourceMetrics, ResourceSpans, Scope, ScopeMetrics, ScopeSpans,
-    Span, TracesData,
+    MetricMessage, MetricsData, Resource, ResourceMetrics, ResourceSpans, Scope, ScopeMetrics,
+    ScopeSpans, SpanMessage, TracesData,
 };
 
 /// Spans or points of a request: about what collectors send at once.
@@ -50,15 +50,15 @@ fn write<M: Message + Serialize>(
 /// Spans that are not yet written, by process.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
-    full: Vec<BTreeMap<usize, Vec<Span>>>,
-    last: BTreeMap<usize, Vec<Span>>,
+    full: Vec<BTreeMap<usize, Vec<SpanMessage>>>,
+    last: BTreeMap<usize, Vec<SpanMessage>>,
     /// How many are in the last request.
     count: usize,
 }
 
 impl Spans {
     /// Takes in a span of a process.
-    pub fn push(&mut self, process: usize, span: Span) {
+    pub fn push(&mut self, process: usize, span: SpanMessage) {
         self.last.entry(process).or_default().push(span);
         self.count += 1;
         if self.count >= REQUEST {
@@ -96,7 +96,7 @@ impl Spans {
 pub(super) fn write_metrics(
     out: &mut impl Write,
     encoding: Encoding,
-    metrics: BTreeMap<usize, Vec<Metric>>,
+    metrics: BTreeMap<usize, Vec<MetricMessage>>,
     resource: impl Fn(usize) -> Resource,
 ) -> io::Result<()> {
     let of_process = |(process, metrics)| ResourceMetrics {
@@ -104,8 +104,9 @@ pub(super) fn write_metrics(
         scope_metrics: vec![ScopeMetrics { scope: scope(), metrics }],
     };
     let resource_metrics: Vec<_> = metrics.into_iter().map(of_process).collect();
-    match resource_metrics.is_empty() {
-        true => Ok(()),
-        false => write(out, encoding, &MetricsData { resource_metrics }),
+    if resource_metrics.is_empty() {
+        Ok(())
+    } else {
+        write(out, encoding, &MetricsData { resource_metrics })
     }
 }

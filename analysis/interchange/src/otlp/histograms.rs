@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::message::HistogramDataPoint;
-use crate::event::Rows;
-use crate::values::Value;
+use crate::event::EventRows;
+use crate::values::FieldValue;
 
 /// The end of a bucket, and how many values it has.
 type BucketCount = (Option<i64>, u64);
@@ -14,7 +14,7 @@ type RingKey = (String, String, Option<i32>);
 
 /// One histogram of one process.
 #[derive(Debug, Default)]
-pub(super) struct Readings {
+pub(super) struct HistogramReadings {
     /// When the rows were read that are taken in; None: all that was taken in is told.
     read: Option<i64>,
     /// By the beginning of the bucket; None: it has none.
@@ -24,10 +24,10 @@ pub(super) struct Readings {
     sums: HashMap<RingKey, i64>,
 }
 
-impl Readings {
+impl HistogramReadings {
     /// Takes in a bucket; the point of the reading before, if this is of another one. The fields are
     /// `lo hi count sum`.
-    pub fn add(&mut self, rows: &Rows, row: usize, start: u64) -> Option<HistogramDataPoint> {
+    pub fn add(&mut self, rows: &EventRows, row: usize, start: u64) -> Option<HistogramDataPoint> {
         let time = rows.begin(row);
         let before = match self.read {
             Some(read) if read != time => self.point(start),
@@ -35,7 +35,7 @@ impl Readings {
         };
         self.read = Some(time);
         let long = |at: usize| match rows.fields.get(at)?.get(row)? {
-            Value::Int(value) => Some(value),
+            FieldValue::Int(value) => Some(value),
             _ => None,
         };
         let (lo, hi) = (long(0), long(1));

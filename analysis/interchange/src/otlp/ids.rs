@@ -3,8 +3,8 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::event::{Kind, Marks, Rows};
-use crate::values::Value;
+use crate::event::{EventRows, EventSchema, Marks};
+use crate::values::FieldValue;
 
 /// The number of a frame: of its capture, segment, ring and number there.
 pub(super) type FrameId = u64;
@@ -39,7 +39,7 @@ pub(super) fn frame_id(
 }
 
 /// The number of the frame of a row.
-pub(super) fn frame_of(rows: &Rows, row: usize) -> Option<FrameId> {
+pub(super) fn frame_of(rows: &EventRows, row: usize) -> Option<FrameId> {
     let (capture, segment) = rows.origin(row);
     frame_id(capture, segment, rows.ring(row).map(i64::from), rows.seqno(row))
 }
@@ -47,9 +47,9 @@ pub(super) fn frame_of(rows: &Rows, row: usize) -> Option<FrameId> {
 /// The context of a row that is in no trace of another row. `label` tells the rows of a frame apart, and
 /// `number` those that are of no frame.
 pub(super) fn root(
-    (kind, label): (&Kind, &str),
+    (kind, label): (&EventSchema, &str),
     number: u64,
-    rows: &Rows,
+    rows: &EventRows,
     row: usize,
 ) -> SpanContext {
     let mut hash = Xxh3::new();
@@ -65,7 +65,7 @@ pub(super) fn root(
         hash.update(&number.to_le_bytes());
     }
     let both = hash.digest128();
-    let trace = said(kind, rows, row).unwrap_or(both);
+    let trace = stated_id(kind, rows, row).unwrap_or(both);
     // No id is all zeros.
     SpanContext {
         trace: trace.max(1).to_be_bytes(),
@@ -74,13 +74,13 @@ pub(super) fn root(
 }
 
 /// The trace that a row names itself: an identity of 16 bytes, as it is, or else the value of `@flow`.
-fn said(kind: &Kind, rows: &Rows, row: usize) -> Option<u128> {
+fn stated_id(kind: &EventSchema, rows: &EventRows, row: usize) -> Option<u128> {
     if !kind.is_of_frames() {
         return None;
     }
     let value = |at: usize| rows.fields.get(at)?.get(row);
     for (at, _) in kind.identities() {
-        if let Some(Value::Bytes(bytes)) = value(at)
+        if let Some(FieldValue::Bytes(bytes)) = value(at)
             && let Ok(bytes) = <[u8; 16]>::try_from(bytes)
             && bytes != [0; 16]
         {
@@ -88,8 +88,8 @@ fn said(kind: &Kind, rows: &Rows, row: usize) -> Option<u128> {
         }
     }
     let flow = match value(kind.marked(|marks: Marks| marks.flow)?)? {
-        Value::Int(flow) => flow as u64,
-        Value::Uint(flow) => flow,
+        FieldValue::Int(flow) => flow as u64,
+        FieldValue::Uint(flow) => flow,
         _ => return None,
     };
     // 0 is no flow.

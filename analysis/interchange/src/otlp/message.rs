@@ -34,7 +34,7 @@ pub(super) struct ScopeSpans {
     #[prost(message, optional, tag = "1")]
     pub scope: Option<Scope>,
     #[prost(message, repeated, tag = "2")]
-    pub spans: Vec<Span>,
+    pub spans: Vec<SpanMessage>,
 }
 
 /// `InstrumentationScope`.
@@ -79,7 +79,7 @@ pub(super) enum Any {
 
 #[derive(Clone, PartialEq, Message, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Span {
+pub(super) struct SpanMessage {
     #[prost(bytes = "vec", tag = "1")]
     #[serde(serialize_with = "hex")]
     pub trace_id: Vec<u8>,
@@ -104,7 +104,7 @@ pub(super) struct Span {
     pub attributes: Vec<KeyValue>,
     #[prost(message, repeated, tag = "13")]
     #[serde(skip_serializing_if = "is_empty")]
-    pub links: Vec<Link>,
+    pub links: Vec<LinkMessage>,
 }
 
 /// `SPAN_KIND_INTERNAL`.
@@ -112,7 +112,7 @@ pub(super) const INTERNAL: i32 = 1;
 
 #[derive(Clone, PartialEq, Message, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Link {
+pub(super) struct LinkMessage {
     #[prost(bytes = "vec", tag = "1")]
     #[serde(serialize_with = "hex")]
     pub trace_id: Vec<u8>,
@@ -146,11 +146,11 @@ pub(super) struct ScopeMetrics {
     #[prost(message, optional, tag = "1")]
     pub scope: Option<Scope>,
     #[prost(message, repeated, tag = "2")]
-    pub metrics: Vec<Metric>,
+    pub metrics: Vec<MetricMessage>,
 }
 
 #[derive(Clone, PartialEq, Message, Serialize)]
-pub(super) struct Metric {
+pub(super) struct MetricMessage {
     #[prost(string, tag = "1")]
     pub name: String,
     #[prost(string, tag = "3")]
@@ -168,7 +168,7 @@ pub(super) enum Data {
     #[prost(message, tag = "7")]
     Sum(Sum),
     #[prost(message, tag = "9")]
-    Histogram(Histogram),
+    Histogram(HistogramMessage),
 }
 
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
@@ -194,7 +194,7 @@ pub(super) struct Sum {
 
 #[derive(Clone, PartialEq, Message, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Histogram {
+pub(super) struct HistogramMessage {
     #[prost(message, repeated, tag = "1")]
     pub data_points: Vec<HistogramDataPoint>,
     #[prost(int32, tag = "2")]
@@ -213,14 +213,14 @@ pub(super) struct NumberDataPoint {
     #[prost(message, repeated, tag = "7")]
     #[serde(skip_serializing_if = "is_empty")]
     pub attributes: Vec<KeyValue>,
-    #[prost(oneof = "Number", tags = "4, 6")]
+    #[prost(oneof = "NumberValue", tags = "4, 6")]
     #[serde(flatten)]
-    pub value: Option<Number>,
+    pub value: Option<NumberValue>,
 }
 
 #[derive(Clone, Copy, PartialEq, Oneof, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Number {
+pub(super) enum NumberValue {
     #[prost(double, tag = "4")]
     AsDouble(#[serde(serialize_with = "double")] f64),
     #[prost(sfixed64, tag = "6")]

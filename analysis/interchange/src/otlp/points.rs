@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::batch::REQUEST;
 use super::message::{
-    CUMULATIVE, Data, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,
+    CUMULATIVE, Data, Gauge, HistogramDataPoint, HistogramMessage, MetricMessage, NumberDataPoint,
+    Sum,
 };
 
 /// Which metric: the process, the kind, and the field.
@@ -12,7 +13,7 @@ pub(super) type MetricId = (usize, usize, usize);
 
 /// A point of a metric.
 #[derive(Debug)]
-pub(super) enum Point {
+pub(super) enum MetricPoint {
     /// A value of its own.
     Gauge(NumberDataPoint),
     /// What was added up so far; whether it only rises.
@@ -22,32 +23,42 @@ pub(super) enum Point {
 
 #[derive(Debug, Default)]
 pub(super) struct Points {
-    all: BTreeMap<MetricId, Metric>,
+    all: BTreeMap<MetricId, MetricMessage>,
     count: usize,
 }
 
 impl Points {
     /// Takes in a point of a metric with that name and unit; whether it is time to write.
-    pub fn push(&mut self, of: MetricId, name: impl Fn() -> [String; 2], point: Point) -> bool {
+    pub fn push(
+        &mut self,
+        of: MetricId,
+        name: impl Fn() -> [String; 2],
+        point: MetricPoint,
+    ) -> bool {
         let metric = self.all.entry(of).or_insert_with(|| {
             let [name, unit] = name();
-            Metric { name, unit, data: None }
+            MetricMessage { name, unit, data: None }
         });
         let aggregation_temporality = CUMULATIVE;
         match (point, &mut metric.data) {
-            (Point::Gauge(point), Some(Data::Gauge(of))) => of.data_points.push(point),
-            (Point::Sum(point, _), Some(Data::Sum(of))) => of.data_points.push(point),
-            (Point::Histogram(point), Some(Data::Histogram(of))) => of.data_points.push(point),
-            (Point::Gauge(point), data) => {
+            (MetricPoint::Gauge(point), Some(Data::Gauge(of))) => of.data_points.push(point),
+            (MetricPoint::Sum(point, _), Some(Data::Sum(of))) => of.data_points.push(point),
+            (MetricPoint::Histogram(point), Some(Data::Histogram(of))) => {
+                of.data_points.push(point);
+            }
+            (MetricPoint::Gauge(point), data) => {
                 *data = Some(Data::Gauge(Gauge { data_points: vec![point] }));
             }
-            (Point::Sum(point, is_monotonic), data) => {
+            (MetricPoint::Sum(point, is_monotonic), data) => {
                 let data_points = vec![point];
                 *data = Some(Data::Sum(Sum { data_points, aggregation_temporality, is_monotonic }));
             }
-            (Point::Histogram(point), data) => {
+            (MetricPoint::Histogram(point), data) => {
                 let data_points = vec![point];
-                *data = Some(Data::Histogram(Histogram { data_points, aggregation_temporality }));
+                *data = Some(Data::Histogram(HistogramMessage {
+                    data_points,
+                    aggregation_temporality,
+                }));
             }
         }
         self.count += 1;
@@ -55,9 +66,9 @@ impl Points {
     }
 
     /// The metrics with points, by process.
-    pub fn take(&mut self) -> BTreeMap<usize, Vec<Metric>> {
+    pub fn take(&mut self) -> BTreeMap<usize, Vec<MetricMessage>> {
         self.count = 0;
-        let mut all: BTreeMap<usize, Vec<Metric>> = BTreeMap::new();
+        let mut all: BTreeMap<usize, Vec<MetricMessage>> = BTreeMap::new();
         for ((process, ..), metric) in std::mem::take(&mut self.all) {
             all.entry(process).or_default().push(metric);
         }

@@ -6,12 +6,12 @@ use super::attributes::{attributes, text};
 use super::batch::Spans;
 use super::causes::{CauseEdge, Causes};
 use super::ids::{FrameId, SpanContext, frame_id, frame_of, root};
-use super::message::{INTERNAL, Link, Span};
+use super::message::{INTERNAL, LinkMessage, SpanMessage};
 use super::open_slices::OpenSlices;
 use super::traced_kind::TracedKind;
-use crate::event::{Rows, What, is_loss};
+use crate::event::{EventRole, EventRows, is_loss};
 use crate::threads::Threads;
-use crate::values::Value;
+use crate::values::FieldValue;
 
 /// Rows on their way into spans.
 #[derive(Debug, Default)]
@@ -29,15 +29,15 @@ pub(super) struct SpanMaker {
 /// Spans that something may still cause, by their end, in the order in which they came.
 #[derive(Debug, Default)]
 struct HeldSpans {
-    all: BTreeMap<(i64, u64), (FrameId, usize, Span)>,
+    all: BTreeMap<(i64, u64), (FrameId, usize, SpanMessage)>,
     next: u64,
 }
 
 /// A link to what caused a span, or is around it.
-fn link(to: SpanContext, words: &[Option<String>; 2]) -> Link {
+fn link(to: SpanContext, words: &[Option<String>; 2]) -> LinkMessage {
     let names = ["ppt.edge.kind", "ppt.edge.type"];
     let words = names.into_iter().zip(words);
-    Link {
+    LinkMessage {
         trace_id: to.trace.to_vec(),
         span_id: to.span.to_vec(),
         attributes: words.filter_map(|(name, word)| Some(text(name, word.as_ref()?))).collect(),
@@ -45,7 +45,7 @@ fn link(to: SpanContext, words: &[Option<String>; 2]) -> Link {
 }
 
 /// The slice around a span whose parent is another one.
-fn around(to: SpanContext) -> Link {
+fn around(to: SpanContext) -> LinkMessage {
     link(to, &[Some("around".to_owned()), None])
 }
 
@@ -58,7 +58,7 @@ struct SpanOrigin {
 
 impl SpanOrigin {
     /// The parent of the span, and what it is linked to.
-    fn parent(mut self) -> (Option<SpanContext>, Vec<Link>) {
+    fn parent(mut self) -> (Option<SpanContext>, Vec<LinkMessage>) {
         let cause = self.edges.iter().position(|(edge, _)| edge.is_of_whole);
         let cause = match (self.whole, cause, self.around) {
             (Some(_), ..) => None,
@@ -67,7 +67,7 @@ impl SpanOrigin {
             (None, cause, _) => cause,
         };
         let cause = cause.map(|at| self.edges.remove(at).1);
-        let mut links: Vec<Link> =
+        let mut links: Vec<LinkMessage> =
             self.edges.iter().map(|(edge, to)| link(*to, &edge.words)).collect();
         let of_whole = self.whole.or(cause);
         links.extend(self.around.filter(|_| of_whole.is_some()).map(around));
@@ -77,13 +77,13 @@ impl SpanOrigin {
 
 impl SpanMaker {
     /// Takes in an edge, at the time of its cause.
-    pub fn edge(&mut self, rows: &Rows, row: usize) {
+    pub fn edge(&mut self, rows: &EventRows, row: usize) {
         let word = |at: usize| match rows.fields.get(at)?.get(row)? {
-            Value::Word(text) | Value::Text(text) => Some(text),
+            FieldValue::Word(text) | FieldValue::Text(text) => Some(text),
             _ => None,
         };
         let long = |at: usize| match rows.fields.get(at)?.get(row)? {
-            Value::Int(value) => Some(value),
+            FieldValue::Int(value) => Some(value),
             _ => None,
         };
         let Some(cause) = frame_of(rows, row) else { return };
@@ -98,7 +98,7 @@ impl SpanMaker {
         &mut self,
         of: &TracedKind,
         (threads, thread): (&Threads, usize),
-        rows: &Rows,
+        rows: &EventRows,
         row: usize,
     ) {
         let (begin, mut end) = (rows.begin(row), rows.end(row));
@@ -107,7 +107,7 @@ impl SpanMaker {
             self.open.resize_with(thread + 1, OpenSlices::default);
         }
         let what = of.kind.what;
-        let is_missing = what == What::Missing;
+        let is_missing = what == EventRole::Missing;
         let frame = frame_of(rows, row).filter(|_| of.kind.is_of_frames());
         let found = self.found(of, (thread, frame), rows, row);
         self.of_no_frame += u64::from(frame.is_none());
@@ -117,11 +117,13 @@ impl SpanMaker {
             context.trace = parent.trace;
         }
         if let Some(frame) =
-            frame.filter(|_| what == What::Spans || of.has_edges && rows.first(row))
+            frame.filter(|_| what == EventRole::Spans || of.has_edges && rows.first(row))
         {
             self.causes.seen(frame, context);
         }
-        if is_missing && let Some(Value::Int(until)) = rows.fields.get(2).and_then(|it| it.get(row))
+        if is_missing
+            && let Some(FieldValue::Int(until)) =
+                rows.fields.get(2).and_then(|field| field.get(row))
         {
             end = end.max(until);
         } else if rows.dur(row).is_some() {
@@ -133,7 +135,7 @@ impl SpanMaker {
         {
             attributes.push(text("thread.name", name));
         }
-        let span = Span {
+        let span = SpanMessage {
             trace_id: context.trace.to_vec(),
             span_id: context.span.to_vec(),
             parent_span_id: parent.map(|parent| parent.span.to_vec()).unwrap_or_default(),
@@ -146,7 +148,7 @@ impl SpanMaker {
         };
         let (process, _) = threads.get(thread);
         match frame {
-            Some(frame) if what == What::Frames && of.has_edges && rows.first(row) => {
+            Some(frame) if what == EventRole::Frames && of.has_edges && rows.first(row) => {
                 let next = self.held.next;
                 self.held.next += 1;
                 self.held.all.insert((end, next), (frame, process, span));
@@ -159,17 +161,15 @@ impl SpanMaker {
         &mut self,
         of: &TracedKind,
         (thread, frame): (usize, Option<FrameId>),
-        rows: &Rows,
+        rows: &EventRows,
         row: usize,
     ) -> SpanOrigin {
         let (begin, end) = (rows.begin(row), rows.end(row));
-        let is_in_thread = !matches!(of.kind.what, What::Spans | What::States);
-        let around = match is_in_thread {
-            true => self.open[thread].around(begin, end),
-            false => None,
-        };
+        let is_in_thread = !matches!(of.kind.what, EventRole::Spans | EventRole::States);
+        let around = if is_in_thread { self.open[thread].around(begin, end) } else { None };
         let mut found = SpanOrigin { whole: None, around, edges: Vec::new() };
-        if let Some(frame) = frame.filter(|_| of.kind.what == What::Frames && rows.first(row)) {
+        if let Some(frame) = frame.filter(|_| of.kind.what == EventRole::Frames && rows.first(row))
+        {
             if of.kind.is_end_of_span() {
                 found.whole = self.causes.get(frame);
             }
@@ -195,13 +195,15 @@ impl SpanMaker {
 }
 
 /// What a span is called.
-fn name(of: &TracedKind, rows: &Rows, row: usize) -> String {
-    if of.kind.what == What::Missing {
+fn name(of: &TracedKind, rows: &EventRows, row: usize) -> String {
+    if of.kind.what == EventRole::Missing {
         let (_, cause) = rows.missing(row);
         return if is_loss(cause) { "lost".to_owned() } else { cause.replace('_', " ") };
     }
     match of.named_by.and_then(|field| rows.fields.get(field)?.get(row)) {
-        Some(Value::Word(name) | Value::Text(name)) if !name.is_empty() => name.to_owned(),
+        Some(FieldValue::Word(name) | FieldValue::Text(name)) if !name.is_empty() => {
+            name.to_owned()
+        }
         _ => of.label.clone(),
     }
 }

@@ -1,10 +1,10 @@
 //! A kind, as spans and points tell it.
 
-use crate::event::Kind;
+use crate::event::EventSchema;
 
 #[derive(Debug)]
 pub(super) struct TracedKind {
-    pub kind: Kind,
+    pub kind: EventSchema,
     pub label: String,
     pub named_by: Option<usize>,
     pub counters: Vec<usize>,
@@ -13,7 +13,7 @@ pub(super) struct TracedKind {
 }
 
 impl TracedKind {
-    pub fn new(kind: &Kind, edges_are_known: bool) -> TracedKind {
+    pub fn new(kind: &EventSchema, edges_are_known: bool) -> TracedKind {
         TracedKind {
             label: kind.label(),
             named_by: kind.marked(|marks| marks.name),

@@ -50,7 +50,7 @@ pub(super) enum Note<'a> {
 
 /// The value of a counter.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Counter {
+pub(super) enum CounterValue {
     Int(i64),
     Double(f64),
 }
@@ -224,10 +224,12 @@ impl Event {
         bytes(&mut self.event, tag::NAME, name.as_bytes());
     }
 
-    pub fn counter(&mut self, value: Counter) {
+    pub fn counter(&mut self, value: CounterValue) {
         match value {
-            Counter::Int(value) => varint(&mut self.event, tag::COUNTER, value as u64),
-            Counter::Double(value) => fixed(&mut self.event, tag::DOUBLE_COUNTER, value.to_bits()),
+            CounterValue::Int(value) => varint(&mut self.event, tag::COUNTER, value as u64),
+            CounterValue::Double(value) => {
+                fixed(&mut self.event, tag::DOUBLE_COUNTER, value.to_bits());
+            }
         }
     }
 
@@ -380,8 +382,8 @@ mod tests {
         event.name_iid(7);
         event.track(300);
         event.name("a name");
-        event.counter(Counter::Int(-5));
-        event.counter(Counter::Double(0.5));
+        event.counter(CounterValue::Int(-5));
+        event.counter(CounterValue::Double(0.5));
         event.flow(9);
         event.flow(u64::MAX);
         let mut packet = Vec::new();

@@ -69,13 +69,13 @@ pub struct TracePacketDefaults {
 #[derive(Clone, PartialEq, Message)]
 pub struct ClockSnapshot {
     #[prost(message, repeated, tag = "1")]
-    pub clocks: Vec<Clock>,
+    pub clocks: Vec<ClockMessage>,
     #[prost(uint32, optional, tag = "2")]
     pub primary_trace_clock: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub struct Clock {
+pub struct ClockMessage {
     #[prost(uint32, optional, tag = "1")]
     pub clock_id: Option<u32>,
     #[prost(uint64, optional, tag = "2")]
@@ -167,18 +167,18 @@ pub struct DebugAnnotation {
 #[derive(Clone, PartialEq, Message)]
 pub struct InternedData {
     #[prost(message, repeated, tag = "1")]
-    pub event_categories: Vec<Named>,
+    pub event_categories: Vec<InternedName>,
     #[prost(message, repeated, tag = "2")]
-    pub event_names: Vec<Named>,
+    pub event_names: Vec<InternedName>,
     #[prost(message, repeated, tag = "3")]
-    pub debug_annotation_names: Vec<Named>,
+    pub debug_annotation_names: Vec<InternedName>,
     #[prost(message, repeated, tag = "29")]
     pub debug_annotation_string_values: Vec<Interned>,
 }
 
 /// EventCategory, EventName, DebugAnnotationName.
 #[derive(Clone, PartialEq, Message)]
-pub struct Named {
+pub struct InternedName {
     #[prost(uint64, optional, tag = "1")]
     pub iid: Option<u64>,
     #[prost(string, optional, tag = "2")]

@@ -10,24 +10,24 @@ const WORDS: usize = 4096;
 
 /// The numbers of words.
 #[derive(Debug)]
-pub(super) struct Words {
+pub(super) struct InternedWords {
     known: HashMap<String, u64>,
     /// By kind and column.
-    columns: Vec<Vec<Numbers>>,
+    columns: Vec<Vec<InternedNumbers>>,
 }
 
 /// The numbers of the words of a list.
 #[derive(Debug, Default)]
-struct Numbers {
-    list: Option<values::Words>,
+struct InternedNumbers {
+    list: Option<values::WordColumn>,
     /// By key; 0: not yet known.
     numbers: Vec<u64>,
 }
 
-impl Words {
+impl InternedWords {
     /// None so far, of so many kinds.
-    pub fn new(kinds: usize) -> Words {
-        Words { known: HashMap::new(), columns: (0..kinds).map(|_| Vec::new()).collect() }
+    pub fn new(kinds: usize) -> InternedWords {
+        InternedWords { known: HashMap::new(), columns: (0..kinds).map(|_| Vec::new()).collect() }
     }
 
     /// The word of a row in a column of a kind, which `event` interns if it is new; None: NULL.
@@ -35,17 +35,17 @@ impl Words {
         &mut self,
         kind: usize,
         column: usize,
-        of: &'a values::Words,
+        of: &'a values::WordColumn,
         row: usize,
         event: &mut Event,
     ) -> Option<Note<'a>> {
         let (key, columns) = (of.key(row)? as usize, &mut self.columns[kind]);
         if columns.len() <= column {
-            columns.resize_with(column + 1, Numbers::default);
+            columns.resize_with(column + 1, InternedNumbers::default);
         }
         let numbers = &mut columns[column];
         if !numbers.list.as_ref().is_some_and(|list| list.is_of_list(of)) {
-            *numbers = Numbers { list: Some(of.clone()), numbers: Vec::new() };
+            *numbers = InternedNumbers { list: Some(of.clone()), numbers: Vec::new() };
         }
         if let Some(&number) = numbers.numbers.get(key).filter(|number| **number != 0) {
             return Some(Note::TextIid(number));

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ppt_models::{
-    Baseline, Comparing, Comparison, Direction, Entry, Gate, Measured, NoRatio, Outcome,
-    Resampling, Statistic, Unit,
+    Baseline, Comparing, Comparison, Direction, Entry, Gate, GateResult, MeasuredField, NoRatio,
+    Repetition, Resampling, Statistic,
 };
 
 use super::support::Chance;
@@ -14,14 +14,14 @@ fn side(chance: &mut Chance, count: usize, times: f64) -> Vec<Vec<f64>> {
     let run = |chance: &mut Chance| {
         let own = 1.0 + 0.01 * chance.normal();
         let frames = chance.following(200, 0.5);
-        frames.into_iter().map(|it| 1000.0 * times * own * (0.1 * it).exp()).collect()
+        frames.into_iter().map(|frame| 1000.0 * times * own * (0.1 * frame).exp()).collect()
     };
     (0..count).map(|_| run(chance)).collect()
 }
 
 fn compared(first: &[Vec<f64>], second: &[Vec<f64>], options: Comparing) -> Comparison {
-    let of = |runs: &[Vec<f64>]| Measured::of(runs, &Statistic::USUAL).unwrap();
-    Comparison::of(&of(first), &of(second), options).unwrap()
+    let of = |runs: &[Vec<f64>]| MeasuredField::measure(runs, &Statistic::USUAL).unwrap();
+    Comparison::between(&of(first), &of(second), options).unwrap()
 }
 
 fn quick(family: usize) -> Comparing {
@@ -35,15 +35,16 @@ fn five_percent_are_found_and_nothing_is_silent() {
     let (mut found, mut beyond, mut alarms, mut above, mut wrong) = (0, 0, 0, 0, 0);
     for seed in 0..100 {
         let mut chance = Chance::new(seed);
-        let [one, same, slower] = [1.0, 1.0, 1.05].map(|it| side(&mut chance, 10, it));
+        let [one, same, slower] = [1.0, 1.0, 1.05].map(|value| side(&mut chance, 10, value));
         let slower = compared(&one, &slower, quick(3));
-        found += u32::from(gate.judge(&slower.changes[1]) == Ok(Outcome::TooMuch));
-        beyond += u32::from(strict.judge(&slower.changes[1]) == Ok(Outcome::TooMuch));
+        found += u32::from(gate.judge(&slower.changes[1]) == Ok(GateResult::TooMuch));
+        beyond += u32::from(strict.judge(&slower.changes[1]) == Ok(GateResult::TooMuch));
         let same = compared(&one, &same, quick(3));
-        alarms += u32::from(gate.judge(&same.changes[1]) == Ok(Outcome::TooMuch));
-        above += u32::from(strict.judge(&same.changes[1]) == Ok(Outcome::TooMuch));
-        let shown = |it: Direction| matches!(it, Direction::Higher | Direction::Lower);
-        wrong += u32::from(same.changes.iter().any(|it| shown(it.direction)));
+        alarms += u32::from(gate.judge(&same.changes[1]) == Ok(GateResult::TooMuch));
+        above += u32::from(strict.judge(&same.changes[1]) == Ok(GateResult::TooMuch));
+        let shown =
+            |direction: Direction| matches!(direction, Direction::Higher | Direction::Lower);
+        wrong += u32::from(same.changes.iter().any(|change| shown(change.direction)));
     }
     println!(
         "5 % found in {found} of 100, as more than 2 % in {beyond}; itself: {alarms} alarms, \
@@ -63,10 +64,10 @@ fn the_interval_of_a_ratio_holds_the_truth() {
             let found = compared(&one, &other, quick(1));
             let ratio = found.changes[0].ratio.unwrap();
             held += usize::from(ratio.interval.holds(1.2));
-            drawn += usize::from(ratio.bootstrap.is_some_and(|it| it.holds(1.2)));
+            drawn += usize::from(ratio.bootstrap.is_some_and(|bootstrap| bootstrap.holds(1.2)));
             assert_eq!(ratio.bootstrap.is_some(), count >= 5);
         }
-        let percent = |it: usize| it as f64 / 10.0;
+        let percent = |index: usize| index as f64 / 10.0;
         println!("{count} runs a side: Welch {} %, bootstrap {} %", percent(held), percent(drawn));
         // Welch is known to err to the wide side with three.
         let most = if count == 3 { 98.5 } else { 97.0 };
@@ -104,7 +105,7 @@ fn one_run_a_side_is_told() {
     let (one, other) = (side(&mut chance, 1, 1.0), side(&mut chance, 1, 1.5));
     let found = compared(&one, &other, quick(1));
     assert!(found.one_run());
-    assert_eq!(found.units, [(Unit::Part, 10), (Unit::Part, 10)]);
+    assert_eq!(found.units, [(Repetition::Part, 10), (Repetition::Part, 10)]);
     assert_eq!(found.changes[0].direction, Direction::Higher);
     assert!(found.above > 0.9, "{}", found.above);
     let mixed = compared(&one, &side(&mut chance, 5, 1.0), quick(1));
@@ -117,15 +118,16 @@ fn gates_of_ratios_and_of_differences() {
     let found = compared(&side(&mut chance, 10, 1.0), &side(&mut chance, 10, 1.1), quick(1));
     let judged = |gate: &str| {
         let gate: Gate = gate.parse().unwrap();
-        let change = found.changes.iter().find(|it| it.statistic == gate.statistic).unwrap();
+        let change =
+            found.changes.iter().find(|change| change.statistic == gate.statistic).unwrap();
         gate.judge(change)
     };
-    assert_eq!(judged("mean(x) > 1.05x"), Ok(Outcome::TooMuch));
-    assert_eq!(judged("mean(x) > 50%"), Ok(Outcome::Fine));
-    assert_eq!(judged("mean(x) > 10%"), Ok(Outcome::Unclear));
-    assert_eq!(judged("mean(x) < 5%"), Ok(Outcome::Fine));
-    assert_eq!(judged("mean(x) > 20ns"), Ok(Outcome::TooMuch));
-    assert_eq!(judged("mean(x) > 1us"), Ok(Outcome::Fine));
+    assert_eq!(judged("mean(x) > 1.05x"), Ok(GateResult::TooMuch));
+    assert_eq!(judged("mean(x) > 50%"), Ok(GateResult::Fine));
+    assert_eq!(judged("mean(x) > 10%"), Ok(GateResult::Unclear));
+    assert_eq!(judged("mean(x) < 5%"), Ok(GateResult::Fine));
+    assert_eq!(judged("mean(x) > 20ns"), Ok(GateResult::TooMuch));
+    assert_eq!(judged("mean(x) > 1us"), Ok(GateResult::Fine));
     let around_0: Vec<Vec<f64>> =
         (0..6).map(|run| (0..9).map(|at| f64::from(at - 5 + run % 3)).collect()).collect();
     let none = compared(&around_0, &around_0, quick(1));
@@ -138,24 +140,25 @@ fn gates_of_ratios_and_of_differences() {
 fn a_baseline_is_as_good_as_its_runs() {
     let mut chance = Chance::new(6);
     let (one, other) = (side(&mut chance, 6, 1.0), side(&mut chance, 6, 1.1));
-    let measured = Measured::of(&one, &Statistic::USUAL).unwrap();
+    let measured = MeasuredField::measure(&one, &Statistic::USUAL).unwrap();
     let by = BTreeMap::from([("kind".to_owned(), "LOGIN".to_owned())]);
     let entry = Entry { field: "dve.job.handle".to_owned(), by: by.clone(), measured };
     let text = Baseline::new(vec![entry]).to_json();
     let read = Baseline::from_json(&text).unwrap();
-    let second = Measured::of(&other, &Statistic::USUAL).unwrap();
+    let second = MeasuredField::measure(&other, &Statistic::USUAL).unwrap();
     let saved = read.find("dve.job.handle", &by).unwrap();
-    let found = Comparison::of(saved, &second, quick(1)).unwrap();
+    let found = Comparison::between(saved, &second, quick(1)).unwrap();
     assert_eq!(found, compared(&one, &other, quick(1)));
     assert_eq!(read.find("dve.job.handle", &BTreeMap::new()), None);
-    let p95 = Measured::of(&other, &[Statistic::Quantile(95_000)]).unwrap();
-    let error = Comparison::of(saved, &p95, quick(1)).unwrap_err().to_string();
+    let p95 = MeasuredField::measure(&other, &[Statistic::Quantile(95_000)]).unwrap();
+    let error = Comparison::between(saved, &p95, quick(1)).unwrap_err().to_string();
     assert_eq!(error, "p95 was not saved; there are: mean, p50, p99");
 }
 
 #[test]
 fn a_damaged_baseline_is_refused() {
-    let measured = Measured::of(&[vec![1.0, 2.0], vec![2.0, 3.0]], &Statistic::USUAL).unwrap();
+    let measured =
+        MeasuredField::measure(&[vec![1.0, 2.0], vec![2.0, 3.0]], &Statistic::USUAL).unwrap();
     let entry = Entry { field: "x".to_owned(), by: BTreeMap::new(), measured };
     let good = Baseline::new(vec![entry]).to_json();
     assert!(Baseline::from_json(&good).is_ok());

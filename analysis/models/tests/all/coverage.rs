@@ -2,7 +2,7 @@
 //! 97 %. Seeds are fixed; `--nocapture` prints the figures.
 
 use super::support::Chance;
-use ppt_models::{Fit, Formula, Meets, Options, Resampling, Resource, Runs, Table};
+use ppt_models::{Fit, FitOptions, Formula, Meets, Resampling, Resource, RunTable, Runs};
 
 const SETS: u64 = 1000;
 
@@ -39,10 +39,11 @@ fn t_intervals_of_independent_rows() {
     let (mut held, mut predicted, mut single, mut limits) = ([0; 3], 0, 0, 0);
     for set in 0..SETS {
         let mut chance = Chance::new(set);
-        let n: Vec<f64> = (0..40).map(|it| [10.0, 50.0, 100.0, 200.0, 500.0][it % 5]).collect();
+        let n: Vec<f64> =
+            (0..40).map(|index| [10.0, 50.0, 100.0, 200.0, 500.0][index % 5]).collect();
         let cpu = n.iter().map(|&n| cost(n) + 0.02 * chance.normal()).collect();
-        let table = Table::new([("n", n), ("cpu", cpu)]).unwrap();
-        let fit = Fit::new(&formula, &table, Options::default()).unwrap();
+        let table = RunTable::new([("n", n), ("cpu", cpu)]).unwrap();
+        let fit = Fit::new(&formula, &table, FitOptions::default()).unwrap();
         for (held, (coefficient, truth)) in held.iter_mut().zip(fit.coefficients.iter().zip(truth))
         {
             *held += usize::from(coefficient.interval.holds(truth));
@@ -50,7 +51,7 @@ fn t_intervals_of_independent_rows() {
         let there = fit.predict(&[("n", 600.0)]).unwrap();
         predicted += usize::from(there.mean.holds(cost(600.0)));
         single += usize::from(there.single.holds(cost(600.0) + 0.02 * chance.normal()));
-        let resource = Resource::of("n", fit).unwrap();
+        let resource = Resource::from_fit("n", fit).unwrap();
         limits += usize::from(between(resource.limit(cost(limit)).unwrap().range, limit));
     }
     for (name, held) in ["1", "n", "n^2"].iter().zip(held) {
@@ -62,7 +63,7 @@ fn t_intervals_of_independent_rows() {
 }
 
 /// Frames that follow each other, in 20 runs of 5 loads. Runs differ by more than their frames.
-fn runs(set: u64, each: usize, cost: impl Fn(f64) -> f64) -> Table {
+fn runs(set: u64, each: usize, cost: impl Fn(f64) -> f64) -> RunTable {
     let mut chance = Chance::new(set);
     let (mut n, mut cpu, mut run) = (Vec::new(), Vec::new(), Vec::new());
     for at in 0..20 {
@@ -74,7 +75,7 @@ fn runs(set: u64, each: usize, cost: impl Fn(f64) -> f64) -> Table {
             run.push(at.to_string());
         }
     }
-    Table::new([("n", n), ("cpu", cpu)]).unwrap().with_runs(Runs::new(run)).unwrap()
+    RunTable::new([("n", n), ("cpu", cpu)]).unwrap().with_runs(Runs::new(run)).unwrap()
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn the_bootstrap_over_runs_of_frames_that_follow_each_other() {
     let formula: Formula = "cpu ~ n".parse().unwrap();
     let truth = [0.05, 1e-3];
     let cost = |n: f64| truth[0] + truth[1] * n;
-    let options = Options { level: 0.95, resampling: Resampling { count: 1000, seed: 7 } };
+    let options = FitOptions { level: 0.95, resampling: Resampling { count: 1000, seed: 7 } };
     let (mut held, mut by_t, mut predicted, mut limits, mut warned) = ([0; 2], 0, 0, 0, 0);
     for set in 0..SETS {
         let fit = Fit::new(&formula, &runs(set, 50, cost), options).unwrap();
@@ -94,7 +95,7 @@ fn the_bootstrap_over_runs_of_frames_that_follow_each_other() {
         warned += usize::from(fit.coefficients[1].disagrees());
         let there = fit.predict(&[("n", 800.0)]).unwrap();
         predicted += usize::from(there.bootstrap.unwrap().holds(cost(800.0)));
-        let resource = Resource::of("n", fit).unwrap();
+        let resource = Resource::from_fit("n", fit).unwrap();
         let range = resource.limit(0.85).unwrap().bootstrap.unwrap();
         limits += usize::from(between(range, 800.0));
     }

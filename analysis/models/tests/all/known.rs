@@ -2,15 +2,15 @@
 
 use super::support::Chance;
 use ppt_models::{
-    Component, Finding, Fit, FitError, Formula, FormulaVerdict, Judgement, Meets, NoBootstrap,
-    Options, PredictError, Reason, Residuals, Resource, ResourceError, Robust, Runs, Table,
+    Component, Finding, Fit, FitError, FitOptions, Formula, FormulaVerdict, Judgement, Meets,
+    NoBootstrap, PredictError, Reason, Residuals, Resource, ResourceError, Robust, RunTable, Runs,
     TableError,
 };
 
 const LOADS: [f64; 5] = [10.0, 50.0, 100.0, 200.0, 500.0];
 
 /// Twenty runs, each of `each` frames at one load; `cost` says what a frame costs.
-fn runs(seed: u64, each: usize, mut cost: impl FnMut(f64, &mut Chance) -> f64) -> Table {
+fn runs(seed: u64, each: usize, mut cost: impl FnMut(f64, &mut Chance) -> f64) -> RunTable {
     let mut chance = Chance::new(seed);
     let (mut n, mut cpu, mut run) = (Vec::new(), Vec::new(), Vec::new());
     for at in 0..20 {
@@ -20,17 +20,17 @@ fn runs(seed: u64, each: usize, mut cost: impl FnMut(f64, &mut Chance) -> f64) -
             run.push(at.to_string());
         }
     }
-    Table::new([("n", n), ("cpu", cpu)]).unwrap().with_runs(Runs::new(run)).unwrap()
+    RunTable::new([("n", n), ("cpu", cpu)]).unwrap().with_runs(Runs::new(run)).unwrap()
 }
 
-fn fit(formula: &str, table: &Table) -> Fit {
+fn fit(formula: &str, table: &RunTable) -> Fit {
     let formula: Formula = formula.parse().unwrap();
-    Fit::new(&formula, table, Options::default()).unwrap()
+    Fit::new(&formula, table, FitOptions::default()).unwrap()
 }
 
-fn refused(formula: &str, table: &Table) -> FitError {
+fn refused(formula: &str, table: &RunTable) -> FitError {
     let formula: Formula = formula.parse().unwrap();
-    Fit::new(&formula, table, Options::default()).unwrap_err()
+    Fit::new(&formula, table, FitOptions::default()).unwrap_err()
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn the_stated_formula_is_confirmed_and_others_are_not() {
     let curve = |n: f64, chance: &mut Chance| 0.05 + 3e-6 * n * n + 0.01 * chance.normal();
     let line = runs(1, 20, line);
     let curve = runs(2, 20, curve);
-    let judged = |formula: &str, table: &Table| Judgement::of(&fit(formula, table));
+    let judged = |formula: &str, table: &RunTable| Judgement::from_fit(&fit(formula, table));
     assert_eq!(judged("cpu ~ n", &line).verdict, FormulaVerdict::Confirmed);
     assert_eq!(judged("cpu ~ n^2", &curve).verdict, FormulaVerdict::Confirmed);
     let too_little = judged("cpu ~ n", &curve);
@@ -62,11 +62,13 @@ fn a_verdict_is_rarely_wrong() {
     let (mut confirmed, mut refuted) = (0, 0);
     for seed in 0..100 {
         let line = runs(seed, 3, |n, chance| 0.05 + 1e-3 * n + 0.02 * chance.normal());
-        confirmed +=
-            u32::from(Judgement::of(&fit("cpu ~ n", &line)).verdict == FormulaVerdict::Confirmed);
+        confirmed += u32::from(
+            Judgement::from_fit(&fit("cpu ~ n", &line)).verdict == FormulaVerdict::Confirmed,
+        );
         let curve = runs(seed, 3, |n, chance| 0.05 + 2e-6 * n * n + 0.02 * chance.normal());
-        refuted +=
-            u32::from(Judgement::of(&fit("cpu ~ n", &curve)).verdict == FormulaVerdict::Refuted);
+        refuted += u32::from(
+            Judgement::from_fit(&fit("cpu ~ n", &curve)).verdict == FormulaVerdict::Refuted,
+        );
     }
     println!("of 100 lines {confirmed} confirmed, of 100 curves {refuted} refuted");
     assert!(confirmed >= 95 && refuted >= 88, "{confirmed} {refuted}");
@@ -74,18 +76,18 @@ fn a_verdict_is_rarely_wrong() {
 
 #[test]
 fn two_loads_cannot_tell_a_line_from_a_curve() {
-    let n: Vec<f64> = (0..20).map(|it| if it % 2 == 0 { 10.0 } else { 100.0 }).collect();
+    let n: Vec<f64> = (0..20).map(|number| if number % 2 == 0 { 10.0 } else { 100.0 }).collect();
     let mut chance = Chance::new(1);
     let cpu = n.iter().map(|n| n * 1e-3 + 0.001 * chance.normal()).collect();
-    let table = Table::new([("n", n), ("cpu", cpu)]).unwrap();
-    let judged = Judgement::of(&fit("cpu ~ n", &table));
+    let table = RunTable::new([("n", n), ("cpu", cpu)]).unwrap();
+    let judged = Judgement::from_fit(&fit("cpu ~ n", &table));
     assert_eq!(judged.verdict, FormulaVerdict::Undecided);
     assert_eq!(judged.reasons[0], Reason::FewLevels { levels: 2, needed: 3 });
 }
 
 #[test]
 fn residuals_are_told_in_words() {
-    let told = |table: &Table, formula: &str| Residuals::of(&fit(formula, table)).findings;
+    let told = |table: &RunTable, formula: &str| Residuals::from_fit(&fit(formula, table)).findings;
     let has = |all: &[Finding], what: &str| {
         assert!(all.iter().any(|it| it.to_string().contains(what)), "{what}: {all:?}");
     };
@@ -117,21 +119,24 @@ fn residuals_are_told_in_words() {
     let mut table =
         vec![("n", vec![1.0, 2.0, 3.0, 4.0, 100.0]), ("cpu", vec![1.0, 2.1, 2.9, 4.2, 7.0])];
     has(
-        &told(&Table::new(table.clone()).unwrap(), "cpu ~ n"),
+        &told(&RunTable::new(table.clone()).unwrap(), "cpu ~ n"),
         "the row of n = 100 decides the fit",
     );
     table[0].1 = vec![101.0, 102.0, 103.0, 104.0, 0.0];
-    has(&told(&Table::new(table.clone()).unwrap(), "cpu ~ n"), "the row of n = 0 decides the fit");
+    has(
+        &told(&RunTable::new(table.clone()).unwrap(), "cpu ~ n"),
+        "the row of n = 0 decides the fit",
+    );
     table[0].1 = vec![1.0, 2.0, 3.0, 4.0, 100.0];
     table[1].1 = vec![2.0, 4.0, 6.0, 8.0, 200.0];
-    assert_eq!(told(&Table::new(table).unwrap(), "cpu ~ n"), [], "rounding is no pattern");
+    assert_eq!(told(&RunTable::new(table).unwrap(), "cpu ~ n"), [], "rounding is no pattern");
 }
 
 #[test]
 fn the_two_intervals_disagree_where_frames_follow_each_other() {
     let mut chance = Chance::new(9);
     let mut own = [0.0; 20];
-    own.iter_mut().for_each(|it| *it = 0.05 * chance.normal());
+    own.iter_mut().for_each(|value| *value = 0.05 * chance.normal());
     let mut frame = 0;
     let table = runs(1, 200, move |n, chance| {
         frame += 1;
@@ -150,7 +155,7 @@ fn the_two_intervals_disagree_where_frames_follow_each_other() {
 fn the_same_seed_gives_the_same_numbers() {
     let table = runs(1, 5, |n, chance| 1e-3 * n + 0.01 * chance.normal());
     let interval = |seed| {
-        let mut options = Options::default();
+        let mut options = FitOptions::default();
         options.resampling.seed = seed;
         let fit = Fit::new(&"cpu ~ n".parse().unwrap(), &table, options).unwrap();
         fit.coefficients[1].bootstrap.unwrap()
@@ -165,21 +170,21 @@ fn the_same_seed_gives_the_same_numbers() {
 #[test]
 fn too_few_runs_have_no_bootstrap() {
     let runs = |of: &[usize]| {
-        let n: Vec<f64> = (0..30).map(|it| LOADS[it % 5]).collect();
+        let n: Vec<f64> = (0..30).map(|index| LOADS[index % 5]).collect();
         let mut chance = Chance::new(1);
         let cpu = n.iter().map(|n| n + chance.normal()).collect();
-        let names = (0..30).map(|it| of[it % of.len()].to_string());
-        let table = Table::new([("n", n), ("cpu", cpu)]).unwrap();
+        let names = (0..30).map(|index| of[index % of.len()].to_string());
+        let table = RunTable::new([("n", n), ("cpu", cpu)]).unwrap();
         fit("cpu ~ n", &table.with_runs(Runs::new(names)).unwrap()).bootstrap.map(|_| ())
     };
     assert_eq!(runs(&[1]), Err(NoBootstrap::TooFew { runs: 1, least: 6 }));
     assert_eq!(runs(&[1, 2, 3, 4, 5]), Err(NoBootstrap::TooFew { runs: 5, least: 6 }));
     assert_eq!(runs(&[1, 2, 3, 4, 5, 6]), Ok(()));
     // One run alone has another load: a third of the resamples miss it.
-    let n: Vec<f64> = (0..20).map(|it| if it < 19 { 10.0 } else { 50.0 }).collect();
-    let cpu: Vec<f64> = (0..20).map(|it| f64::from(it % 7)).collect();
-    let table = Table::new([("n", n), ("cpu", cpu)]).unwrap();
-    let table = table.with_runs(Runs::new((0..20).map(|it| it.to_string()))).unwrap();
+    let n: Vec<f64> = (0..20).map(|number| if number < 19 { 10.0 } else { 50.0 }).collect();
+    let cpu: Vec<f64> = (0..20).map(|number| f64::from(number % 7)).collect();
+    let table = RunTable::new([("n", n), ("cpu", cpu)]).unwrap();
+    let table = table.with_runs(Runs::new((0..20).map(|number| number.to_string()))).unwrap();
     let Err(NoBootstrap::Alike { failed, of }) = fit("cpu ~ n", &table).bootstrap else { panic!() };
     assert!((of / 4..of / 2).contains(&failed), "{failed} of {of}");
 }
@@ -188,7 +193,7 @@ fn too_few_runs_have_no_bootstrap() {
 fn a_limit_within_beyond_and_never() {
     let of = |formula: &str, cost: fn(f64) -> f64| {
         let table = runs(1, 5, |n, chance| cost(n) + 0.002 * chance.normal());
-        Resource::of("n", fit(formula, &table)).unwrap()
+        Resource::from_fit("n", fit(formula, &table)).unwrap()
     };
     let line = of("cpu ~ n", |n| 0.05 + 1e-3 * n);
     let limit = line.limit(0.9).unwrap();
@@ -210,7 +215,7 @@ fn a_limit_within_beyond_and_never() {
 #[test]
 fn a_slope_that_may_be_none_has_a_limit_without_an_end() {
     let table = runs(11, 1, |n, chance| 0.5 + 2e-5 * n + 0.02 * chance.normal());
-    let limit = Resource::of("n", fit("cpu ~ n", &table)).unwrap().limit(0.9).unwrap();
+    let limit = Resource::from_fit("n", fit("cpu ~ n", &table)).unwrap().limit(0.9).unwrap();
     assert!(matches!(limit.range.0, Meets::At(_)), "{limit:?}");
     assert!(matches!(limit.range.1, Meets::Never { .. }), "{limit:?}");
 }
@@ -227,9 +232,9 @@ fn whose_uncertainty_dominates() {
     for total in [cpu.predict(1000.0).unwrap(), cpu.limit(0.9).unwrap().there] {
         assert_eq!(total.dominant().unwrap().name, "simulation");
         assert!(total.dominant().unwrap().uncertainty > 0.9, "{total:?}");
-        let sum: f64 = total.parts.iter().map(|it| it.uncertainty).sum();
+        let sum: f64 = total.parts.iter().map(|part| part.uncertainty).sum();
         assert!((sum - 1.0).abs() < 1e-9, "{total:?}");
-        let values: f64 = total.parts.iter().map(|it| it.value).sum();
+        let values: f64 = total.parts.iter().map(|part| part.value).sum();
         assert!((values - total.value).abs() < 1e-12);
         assert!(total.bootstrap.is_some());
     }
@@ -248,7 +253,7 @@ fn what_components_have_in_common_stays_together() {
         run.push(at.to_string());
     }
     let part = |name: &str, cpu: &[f64]| {
-        let table = Table::new([("n", n.clone()), ("cpu", cpu.to_vec())]).unwrap();
+        let table = RunTable::new([("n", n.clone()), ("cpu", cpu.to_vec())]).unwrap();
         let table = table.with_runs(Runs::new(&run)).unwrap();
         Component { name: name.to_owned(), fit: fit("cpu ~ n", &table) }
     };
@@ -260,13 +265,13 @@ fn what_components_have_in_common_stays_together() {
 
 #[test]
 fn a_resource_knows_its_load_alone() {
-    let table = Table::new([
+    let table = RunTable::new([
         ("n", LOADS.to_vec()),
         ("m", vec![3.0, 1.0, 4.0, 1.0, 5.0]),
         ("cpu", vec![1.0, 2.0, 3.5, 6.0, 14.0]),
     ]);
     let table = table.unwrap();
-    let of = |formula: &str| Resource::of("n", fit(formula, &table)).map(|_| ()).unwrap_err();
+    let of = |formula: &str| Resource::from_fit("n", fit(formula, &table)).map(|_| ()).unwrap_err();
     assert_eq!(
         of("cpu ~ n + m").to_string(),
         "the formula of `cpu` has `m`: a model knows `n` alone"
@@ -277,7 +282,7 @@ fn a_resource_knows_its_load_alone() {
 
 #[test]
 fn what_cannot_be_fitted_is_told() {
-    let table = Table::new([
+    let table = RunTable::new([
         ("n", vec![1.0, 2.0, 3.0, 4.0, 5.0]),
         ("twice", vec![2.0, 4.0, 6.0, 8.0, 10.0]),
         ("same", vec![7.0; 5]),
@@ -330,29 +335,29 @@ fn what_cannot_be_fitted_is_told() {
         "5 points are too few for 5 coefficients (1, n, n^2, n^3, n^4): 6 are the least"
     );
     let huge =
-        Table::new([("n", vec![1.0, 2.0, 3.0]), ("cpu", vec![1e300, -1e300, 1e300])]).unwrap();
+        RunTable::new([("n", vec![1.0, 2.0, 3.0]), ("cpu", vec![1e300, -1e300, 1e300])]).unwrap();
     assert_eq!(refused("cpu ~ n", &huge), FitError::TooLarge);
-    let none = Table::new::<&str>([]).unwrap();
+    let none = RunTable::new::<&str>([]).unwrap();
     assert!(matches!(refused("cpu ~ n", &none), FitError::NoColumn { .. }));
-    let level = Options { level: 1.0, ..Options::default() };
+    let level = FitOptions { level: 1.0, ..FitOptions::default() };
     let found = Fit::new(&"cpu ~ n".parse().unwrap(), &table, level).unwrap_err();
     assert_eq!(found.to_string(), "a level of 1 is not between 0 and 1");
 }
 
 #[test]
 fn tables_that_are_none() {
-    let twice = Table::new([("n", vec![1.0]), ("n", vec![2.0])]).unwrap_err();
+    let twice = RunTable::new([("n", vec![1.0]), ("n", vec![2.0])]).unwrap_err();
     assert_eq!(twice, TableError::Twice { column: "n".to_owned() });
-    let short = Table::new([("n", vec![1.0, 2.0]), ("cpu", vec![2.0])]).unwrap_err();
+    let short = RunTable::new([("n", vec![1.0, 2.0]), ("cpu", vec![2.0])]).unwrap_err();
     assert_eq!(short.to_string(), "column `cpu` has 1 rows, the others have 2");
-    let table = Table::new([("n", vec![1.0, 2.0])]).unwrap();
+    let table = RunTable::new([("n", vec![1.0, 2.0])]).unwrap();
     assert!(table.with_runs(Runs::new(["a"])).is_err());
 }
 
 #[test]
 fn a_point_needs_what_the_formula_has() {
     let table =
-        Table::new([("n", LOADS.to_vec()), ("cpu", vec![1.0, 2.0, 3.5, 6.0, 14.0])]).unwrap();
+        RunTable::new([("n", LOADS.to_vec()), ("cpu", vec![1.0, 2.0, 3.5, 6.0, 14.0])]).unwrap();
     let fit = fit("cpu ~ log(n)", &table);
     let told = |at: &[(&str, f64)]| fit.predict(at).unwrap_err().to_string();
     assert_eq!(told(&[]), "the formula needs a value of `n`");
@@ -372,11 +377,11 @@ fn a_wild_row_moves_least_squares_and_not_the_robust_slope() {
     let n: Vec<f64> = (1..=40).map(f64::from).collect();
     let mut cpu: Vec<f64> = n.iter().map(|n| 2.0 * n + (n * 7.0) % 3.0).collect();
     cpu[39] += 1000.0;
-    let table = Table::new([("n", n), ("cpu", cpu)]).unwrap();
+    let table = RunTable::new([("n", n), ("cpu", cpu)]).unwrap();
     let line = fit("cpu ~ n", &table);
     assert!(line.coefficients[1].estimate > 4.0);
-    assert!((Robust::of(&line).unwrap().slopes[0].estimate - 2.0).abs() < 0.05);
-    let curve = Robust::of(&fit("cpu ~ n + sqrt(n)", &table)).unwrap();
+    assert!((Robust::from_fit(&line).unwrap().slopes[0].estimate - 2.0).abs() < 0.05);
+    let curve = Robust::from_fit(&fit("cpu ~ n + sqrt(n)", &table)).unwrap();
     assert!((curve.slopes[0].estimate - 2.0).abs() < 0.2, "{curve:?}");
 }
 
@@ -385,11 +390,16 @@ fn a_wild_row_moves_least_squares_and_not_the_robust_slope() {
 #[test]
 fn a_hard_polynomial() {
     let x: Vec<f64> = (0..21).map(f64::from).collect();
-    let y = x.iter().map(|x| (0..6).map(|it| x.powi(it)).sum()).collect();
-    let table = Table::new([("x", x), ("y", y)]).unwrap();
+    let y = x.iter().map(|x| (0..6).map(|number| x.powi(number)).sum()).collect();
+    let table = RunTable::new([("x", x), ("y", y)]).unwrap();
     let fit = fit("y ~ x + x^2 + x^3 + x^4 + x^5", &table);
-    for it in &fit.coefficients {
-        assert!((it.estimate - 1.0).abs() < 1e-7, "{}: {}", it.term, it.estimate);
+    for coefficient in &fit.coefficients {
+        assert!(
+            (coefficient.estimate - 1.0).abs() < 1e-7,
+            "{}: {}",
+            coefficient.term,
+            coefficient.estimate
+        );
     }
     assert!(1.0 - fit.r2 < 1e-15);
 }

@@ -9,8 +9,8 @@ use std::io::Write;
 use super::support::Chance;
 use ask::ask;
 use ppt_models::{
-    Comparing, Comparison, Finding, Fit, Formula, Interval, Measured, Method, Options, Residuals,
-    Robust, Statistic, Table,
+    Comparing, Comparison, ConfidenceInterval, Finding, Fit, FitOptions, Formula, MeasuredField,
+    Method, Residuals, Robust, RunTable, Statistic,
 };
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
@@ -21,7 +21,7 @@ fn near(what: &str, ours: f64, theirs: &Value, digits: f64) {
     assert!(far <= digits * theirs.abs().max(1e-12), "{what}: {ours}, but {theirs}");
 }
 
-fn both(what: &str, ours: Interval, low: &Value, high: &Value, digits: f64) {
+fn both(what: &str, ours: ConfidenceInterval, low: &Value, high: &Value, digits: f64) {
     near(&format!("{what}, low"), ours.low, low, digits);
     near(&format!("{what}, high"), ours.high, high, digits);
 }
@@ -68,12 +68,12 @@ fn statsmodels_fits_the_same() {
         let columns = columns(seed, rows, wild);
         let file = file(&columns);
         let at = json!({"n": 700.0, "m": 12.0});
-        let questions: Vec<Value> = formulas.iter().map(|it| json!([it.1, at])).collect();
+        let questions: Vec<Value> = formulas.iter().map(|formula| json!([formula.1, at])).collect();
         let Some(answers) = ask("statsmodels", file.path(), &json!(questions)) else { return };
-        let table = Table::new(columns).unwrap();
+        let table = RunTable::new(columns).unwrap();
         for ((text, patsys), theirs) in formulas.iter().zip(answers) {
             let formula: Formula = text.parse().unwrap();
-            let fit = Fit::new(&formula, &table, Options::default()).unwrap();
+            let fit = Fit::new(&formula, &table, FitOptions::default()).unwrap();
             let what = format!("{text}, {rows} rows");
             for (at, ours) in fit.coefficients.iter().enumerate() {
                 let theirs = &theirs["coefficients"][at];
@@ -95,13 +95,14 @@ fn statsmodels_fits_the_same() {
             near(&what, f.p, &theirs["f"][1], 1e-3);
             let inputs = formula.inputs();
             let given = [("n", 700.0), ("m", 12.0)];
-            let given: Vec<_> = given.into_iter().filter(|it| inputs.contains(&it.0)).collect();
+            let given: Vec<_> =
+                given.into_iter().filter(|entry| inputs.contains(&entry.0)).collect();
             let there = fit.predict(&given).unwrap();
             let prediction = &theirs["prediction"];
             near(&what, there.value, &prediction[0], 1e-6);
             both(&what, there.mean, &prediction[1], &prediction[2], 1e-5);
             both(&what, there.single, &prediction[3], &prediction[4], 1e-5);
-            let residuals = Residuals::of(&fit);
+            let residuals = Residuals::from_fit(&fit);
             near(&what, residuals.durbin_watson.unwrap(), &theirs["durbin_watson"], 1e-8);
             if !theirs["spread"][0].is_null() {
                 let spread = residuals.spread.unwrap();
@@ -112,7 +113,7 @@ fn statsmodels_fits_the_same() {
                 near(&what, bend.value, &theirs["reset"][0], 1e-4);
                 near(&what, bend.p, &theirs["reset"][1], 1e-3);
             }
-            let decisive = residuals.findings.iter().find_map(|it| match it {
+            let decisive = residuals.findings.iter().find_map(|finding| match finding {
                 Finding::Decisive { distance, .. } => Some(*distance),
                 _ => None,
             });
@@ -120,7 +121,7 @@ fn statsmodels_fits_the_same() {
                 Some(distance) => near(&what, distance, &theirs["cook"], 1e-6),
                 None => assert!(theirs["cook"].as_f64().unwrap() <= 1.0, "{what}"),
             }
-            let robust = Robust::of(&fit).unwrap();
+            let robust = Robust::from_fit(&fit).unwrap();
             if robust.method == Method::Huber {
                 let first = usize::from(formula.constant);
                 for (at, slope) in robust.slopes.iter().enumerate() {
@@ -138,8 +139,8 @@ fn scipy_finds_the_same_lines() {
         let file = file(&columns);
         let questions = json!([["linregress", "n", "cpu"], ["theilslopes", "n", "cpu"]]);
         let Some(answers) = ask("scipy", file.path(), &questions) else { return };
-        let table = Table::new(columns).unwrap();
-        let fit = Fit::new(&"cpu ~ n".parse().unwrap(), &table, Options::default()).unwrap();
+        let table = RunTable::new(columns).unwrap();
+        let fit = Fit::new(&"cpu ~ n".parse().unwrap(), &table, FitOptions::default()).unwrap();
         let line = &answers[0];
         let [constant, slope] = &fit.coefficients[..] else { panic!() };
         near("slope", slope.estimate, &line[0], 1e-9);
@@ -148,7 +149,7 @@ fn scipy_finds_the_same_lines() {
         near("its error", constant.error, &line[3], 1e-9);
         near("r²", fit.r2, &line[4], 1e-9);
         near("p", slope.p, &line[5], 1e-6);
-        let robust = Robust::of(&fit).unwrap();
+        let robust = Robust::from_fit(&fit).unwrap();
         assert_eq!(robust.method, Method::TheilSen);
         near("Theil and Sen's", robust.slopes[0].estimate, &answers[1][0], 1e-12);
         both("its", robust.slopes[0].interval.unwrap(), &answers[1][1], &answers[1][2], 1e-12);
@@ -165,7 +166,7 @@ fn scipy_compares_the_same() {
     for (shift, counts) in [(0.0, [6, 9]), (1.0, [3, 4])] {
         let (first, second) = (runs(0.0, counts[0]), runs(shift, counts[1]));
         let mean = |runs: &[Vec<f64>]| -> Vec<f64> {
-            runs.iter().map(|it| it.iter().sum::<f64>() / it.len() as f64).collect()
+            runs.iter().map(|values| values.iter().sum::<f64>() / values.len() as f64).collect()
         };
         let columns = [
             ("a", mean(&first)),
@@ -176,8 +177,8 @@ fn scipy_compares_the_same() {
         let file = file(&columns);
         let questions = json!([["welch", "a", "b"], ["above", "all_a", "all_b"]]);
         let Some(answers) = ask("scipy", file.path(), &questions) else { return };
-        let of = |runs: &[Vec<f64>]| Measured::of(runs, &[Statistic::Mean]).unwrap();
-        let found = Comparison::of(&of(&first), &of(&second), Comparing::default()).unwrap();
+        let of = |runs: &[Vec<f64>]| MeasuredField::measure(runs, &[Statistic::Mean]).unwrap();
+        let found = Comparison::between(&of(&first), &of(&second), Comparing::default()).unwrap();
         let change = &found.changes[0];
         both("Welch's", change.difference.interval, &answers[0][1], &answers[0][2], 1e-8);
         // Of 201 quantiles each.

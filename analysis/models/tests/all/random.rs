@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use ppt_models::{
-    Baseline, Fit, Formula, FormulaError, Gate, GateError, Options, Plan, Resampling, Residuals,
-    Table,
+    Baseline, Fit, FitOptions, Formula, FormulaError, Gate, GateError, ModelPlan, Resampling,
+    Residuals, RunTable,
 };
 
 fn expression() -> impl Strategy<Value = String> {
@@ -56,7 +56,7 @@ proptest! {
         if let Err(it) = text.parse::<Gate>() {
             prop_assert!(it.drawn(&text).contains('^'));
         }
-        drop(Plan::parse(&text));
+        drop(ModelPlan::parse(&text));
         drop(Baseline::from_json(&text));
     }
 
@@ -81,13 +81,13 @@ proptest! {
         integers in any::<bool>(),
     ) {
         let round = |it: f64| if integers { (it / 1e3).round() } else { it };
-        let table = Table::new([
+        let table = RunTable::new([
             ("a", rows.iter().map(|it| round(it.0)).collect::<Vec<_>>()),
             ("b", rows.iter().map(|it| round(it.1)).collect()),
             ("y", rows.iter().map(|it| round(it.2)).collect()),
         ]).unwrap();
         let formula: Formula = formula.parse().unwrap();
-        let options = Options { resampling: Resampling { count: 10, seed: 1 }, level: 0.9 };
+        let options = FitOptions { resampling: Resampling { count: 10, seed: 1 }, level: 0.9 };
         let Ok(fit) = Fit::new(&formula, &table, options) else { return Ok(()) };
         let length = |values: &[f64]| values.iter().map(|it| it * it).sum::<f64>().sqrt();
         for term in &formula.terms {
@@ -102,7 +102,7 @@ proptest! {
             let sum = fitted + fit.residuals[row];
             prop_assert!((sum - fit.response()[row]).abs() <= 1e-6 * (1.0 + sum.abs()));
         }
-        for it in Residuals::of(&fit).findings {
+        for it in Residuals::from_fit(&fit).findings {
             prop_assert!(!it.to_string().contains("NaN"), "{}", it);
         }
         for it in &fit.coefficients {

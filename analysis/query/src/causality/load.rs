@@ -7,10 +7,10 @@ use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use datafusion::error::Result;
-use ppt_causality::{Certainty, EdgeKind, Graph, Link, Vertex};
+use ppt_causality::{Certainty, EdgeKind, Graph, GraphLink, Vertex};
 use ppt_tables::Clocks;
 
-use super::{Causality, Numbers, Owner, Texts};
+use super::{Causality, FrameOwner, Numbering, Texts};
 use crate::error::external;
 
 /// A table that is read, and its columns.
@@ -36,7 +36,7 @@ impl Input {
 
     /// The columns that are read, in this order.
     pub fn columns(self) -> Vec<String> {
-        let own = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
+        let own = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect();
         match self {
             Input::Points => own(&FRAME),
             Input::Edges => {
@@ -51,11 +51,11 @@ impl Input {
 }
 
 /// A frame: number of its owner, and its number in the ring.
-type Name = (u32, i64);
+type OwnedFrame = (u32, i64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Frame {
-    name: Name,
+struct LoadedFrame {
+    name: OwnedFrame,
     ts: i64,
     point: u32,
     lost: bool,
@@ -63,8 +63,8 @@ struct Frame {
 
 #[derive(Debug, Clone, Copy)]
 struct Between {
-    src: Name,
-    dst: Name,
+    src: OwnedFrame,
+    dst: OwnedFrame,
     kind: EdgeKind,
     certainty: Certainty,
     queue: bool,
@@ -73,9 +73,9 @@ struct Between {
 /// Rows on their way.
 #[derive(Debug, Default)]
 pub(crate) struct Loader {
-    owners: Numbers<Owner>,
-    points: Numbers<String>,
-    frames: Vec<Frame>,
+    owners: Numbering<FrameOwner>,
+    points: Numbering<String>,
+    frames: Vec<LoadedFrame>,
     edges: Vec<Between>,
     /// By capture, segment and ring: from which number on frames are missing.
     gaps: HashMap<(String, String, Option<i32>), Vec<i64>>,
@@ -96,7 +96,7 @@ impl Loader {
             }
             Input::Edges => {
                 let [kinds, policies, certainties] =
-                    [0, 1, 2].map(|it| Texts::new(batch, 2 * FRAME.len() + it));
+                    [0, 1, 2].map(|index| Texts::new(batch, 2 * FRAME.len() + index));
                 let (kinds, policies, certainties) = (kinds?, policies?, certainties?);
                 // A wake-up sets a thread going; it hands on no data.
                 if (0..batch.num_rows()).all(|row| kinds.get(row) == "wake") {
@@ -128,8 +128,9 @@ impl Loader {
                     (Texts::new(batch, FRAME.len())?, Texts::new(batch, FRAME.len() + 1)?);
                 let ends = self.ends(batch, 0)?;
                 let lost = ends.into_iter().enumerate();
-                let lost = lost.filter(|it| side.get(it.0) == "in" && reason.get(it.0) == "loss");
-                let frames = lost.filter_map(|it| Some(Frame { lost: true, ..it.1? }));
+                let lost =
+                    lost.filter(|entry| side.get(entry.0) == "in" && reason.get(entry.0) == "loss");
+                let frames = lost.filter_map(|entry| Some(LoadedFrame { lost: true, ..entry.1? }));
                 self.frames.extend(frames);
             }
             Input::Gaps => {
@@ -148,11 +149,12 @@ impl Loader {
 
     /// Bytes that are kept, about.
     pub fn bytes(&self) -> usize {
-        self.frames.capacity() * size_of::<Frame>() + self.edges.capacity() * size_of::<Between>()
+        self.frames.capacity() * size_of::<LoadedFrame>()
+            + self.edges.capacity() * size_of::<Between>()
     }
 
     /// The frames of rows, from a column on; None: nobody knows when it was, or which it is.
-    fn ends(&mut self, batch: &RecordBatch, from: usize) -> Result<Vec<Option<Frame>>> {
+    fn ends(&mut self, batch: &RecordBatch, from: usize) -> Result<Vec<Option<LoadedFrame>>> {
         let words = |at: usize| Texts::new(batch, from + at);
         let (captures, buffers, segments, points) = (words(0)?, words(1)?, words(2)?, words(7)?);
         let small = |at: usize| batch.column(from + at).as_primitive::<Int32Type>().clone();
@@ -171,7 +173,7 @@ impl Loader {
             let (ring, pid, tid) = (cell(&rings), cell(&pids), cell(&tids));
             let key = (captures.key(row), segments.key(row), ring, pid, tid);
             let owner = *owners.entry(key).or_insert_with(|| {
-                self.owners.number(Owner {
+                self.owners.number(FrameOwner {
                     capture: captures.get(row).to_owned(),
                     buffer: buffers.get(row).to_owned(),
                     segment: segments.get(row).to_owned(),
@@ -184,7 +186,7 @@ impl Loader {
                 self.points.number(format!("{}.{}", buffers.get(row), points.get(row)))
             });
             let seqno = if seqnos.is_valid(row) { seqnos.value(row) } else { -1 };
-            Some(Frame { name: (owner, seqno), ts: times.value(row), point, lost: false })
+            Some(LoadedFrame { name: (owner, seqno), ts: times.value(row), point, lost: false })
         });
         Ok(frame.collect())
     }
@@ -192,30 +194,31 @@ impl Loader {
     /// No more rows.
     pub fn finish(mut self) -> Result<Causality> {
         // Of a frame with several rows, one that says that its cause is lost.
-        self.frames.sort_unstable_by_key(|it| (it.name, !it.lost));
-        self.frames.dedup_by_key(|it| it.name);
+        self.frames.sort_unstable_by_key(|frame| (frame.name, !frame.lost));
+        self.frames.dedup_by_key(|frame| frame.name);
         let (owners, gaps) = (&self.owners.all, &mut self.gaps);
-        gaps.values_mut().for_each(|it| it.sort_unstable());
+        gaps.values_mut().for_each(|gap| gap.sort_unstable());
         let none: Vec<i64> = Vec::new();
         let gaps_of: Vec<&Vec<i64>> = owners
             .iter()
-            .map(|it| {
-                let key = (it.capture.clone(), it.segment.clone(), it.ring);
+            .map(|owner| {
+                let key = (owner.capture.clone(), owner.segment.clone(), owner.ring);
                 gaps.get(&key).unwrap_or(&none)
             })
             .collect();
         let mut cut = vec![false; self.frames.len()];
         for (at, frame) in self.frames.iter().enumerate() {
-            let last = at.checked_sub(1).map(|it| self.frames[it].name);
-            let last = last.filter(|it| it.0 == frame.name.0).map_or(0, |it| it.1);
+            let last = at.checked_sub(1).map(|index| self.frames[index].name);
+            let last = last.filter(|last| last.0 == frame.name.0).map_or(0, |last| last.1);
             let gaps = gaps_of[frame.name.0 as usize];
             let next = gaps.partition_point(|&first| first <= last);
             cut[at] = frame.lost || gaps.get(next).is_some_and(|&first| first < frame.name.1);
         }
-        let capture = |owner: &Owner| self.clocks.capture(&owner.capture).unwrap_or(usize::MAX);
+        let capture =
+            |owner: &FrameOwner| self.clocks.capture(&owner.capture).unwrap_or(usize::MAX);
         let captures: Vec<usize> = owners.iter().map(capture).collect();
         // A thread has a ring in each buffer, and may be in several captures.
-        let mut threads = Numbers::default();
+        let mut threads = Numbering::default();
         let mut clocks: Vec<u32> = Vec::new();
         let thread_of: Vec<u32> = (owners.iter().zip(&captures).enumerate())
             .map(|(number, (owner, &capture))| {
@@ -232,9 +235,9 @@ impl Loader {
                 thread
             })
             .collect();
-        let mut processes = Numbers::default();
+        let mut processes = Numbering::default();
         let processes: Vec<u32> =
-            threads.all.iter().map(|it| processes.number((it.0, it.1))).collect();
+            threads.all.iter().map(|entry| processes.number((entry.0, entry.1))).collect();
         let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
         order.sort_unstable_by_key(|&at| {
             let frame = &self.frames[at as usize];
@@ -257,14 +260,14 @@ impl Loader {
                 cut: cut[at as usize],
             }
         });
-        let place = |name: Name| {
-            let at = self.frames.binary_search_by_key(&name, |it| it.name).ok()?;
+        let place = |name: OwnedFrame| {
+            let at = self.frames.binary_search_by_key(&name, |frame| frame.name).ok()?;
             Some(vertex_of[at])
         };
-        let links = self.edges.iter().filter_map(|it| {
-            let (src, dst) = (place(it.src)?, place(it.dst)?);
-            let Between { kind, certainty, queue, .. } = *it;
-            Some(Link { dst, src, kind, certainty, queue })
+        let links = self.edges.iter().filter_map(|edge| {
+            let (src, dst) = (place(edge.src)?, place(edge.dst)?);
+            let Between { kind, certainty, queue, .. } = *edge;
+            Some(GraphLink { dst, src, kind, certainty, queue })
         });
         let links = links.collect();
         let graph = Graph::new(processes, vertices, links).map_err(external)?.with_clocks(clocks);

@@ -17,10 +17,8 @@ impl Texts {
         if let Some(dictionary) = column.as_dictionary_opt::<Int32Type>() {
             let words = cast(dictionary.values(), &DataType::Utf8)?.as_string::<i32>().clone();
             let keys = dictionary.keys();
-            let key = |row: usize| match keys.is_valid(row) {
-                true => keys.value(row) as u32,
-                false => u32::MAX,
-            };
+            let key =
+                |row: usize| if keys.is_valid(row) { keys.value(row) as u32 } else { u32::MAX };
             return Ok(Texts { keys: (0..keys.len()).map(key).collect(), words });
         }
         let words = cast(column, &DataType::Utf8)?.as_string::<i32>().clone();

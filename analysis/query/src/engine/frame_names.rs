@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datafusion::common::TableReference;
-use ppt_tables::{Bounds, Directory, Request, Table, Whole};
+use ppt_tables::{Bounds, CaptureTable, Directory, SpansOrChains, TableRequest};
 
-use super::{Engine, FrameTable, Unit};
+use super::{Engine, FrameTable, RowUnit};
 use ppt_text::nearest;
 
 use crate::error::QueryError;
@@ -35,7 +35,7 @@ impl Engine {
     /// The spans of a kind of frames, if it has some, and if they can be told: those of several hosts
     /// cannot.
     pub fn spans(&self, frames: &FrameTable) -> Option<FrameTable> {
-        let is_its = |whole: &&Whole| {
+        let is_its = |whole: &&SpansOrChains| {
             !whole.is_chain && whole.buffer == frames.buffer && whole.frame == frames.frame
         };
         let spans = self.directory.wholes().iter().find(is_its)?;
@@ -45,9 +45,9 @@ impl Engine {
 
     /// The spans and chains of the buffers that are seen, each called as its table is, or only those
     /// called `name`: those that can be told.
-    pub fn wholes(&self, name: Option<&str>) -> Vec<(FrameTable, Unit)> {
-        let seen = |whole: &&Whole| self.window.has_buffer(&whole.buffer);
-        let is_named = |whole: &&Whole| name.is_none_or(|name| whole.name == name);
+    pub fn wholes(&self, name: Option<&str>) -> Vec<(FrameTable, RowUnit)> {
+        let seen = |whole: &&SpansOrChains| self.window.has_buffer(&whole.buffer);
+        let is_named = |whole: &&SpansOrChains| name.is_none_or(|name| whole.name == name);
         let all = self.directory.wholes().iter().filter(seen).filter(is_named);
         let told = all.filter(|whole| can_be_told(whole));
         told.map(|whole| (table_of_whole(whole), unit(whole))).collect()
@@ -57,10 +57,10 @@ impl Engine {
     ///
     /// # Errors
     /// There is neither.
-    pub fn frames_or_wholes(&self, name: &str) -> Result<Vec<(FrameTable, Unit)>, QueryError> {
+    pub fn frames_or_wholes(&self, name: &str) -> Result<Vec<(FrameTable, RowUnit)>, QueryError> {
         let frames = self.frames_called(|frame| frame == name);
         if !frames.is_empty() {
-            return Ok(frames.into_iter().map(|table| (table, Unit::Frame)).collect());
+            return Ok(frames.into_iter().map(|table| (table, RowUnit::Frame)).collect());
         }
         let wholes = self.wholes(Some(name));
         if !wholes.is_empty() {
@@ -71,8 +71,9 @@ impl Engine {
     }
 
     /// The kind of frames that a table of spans or chains is made of, and which of the two it has.
-    pub fn frames_of(&self, table: &FrameTable) -> Option<(FrameTable, Unit)> {
-        let is_it = |whole: &&Whole| whole.buffer == table.buffer && whole.name == table.frame;
+    pub fn frames_of(&self, table: &FrameTable) -> Option<(FrameTable, RowUnit)> {
+        let is_it =
+            |whole: &&SpansOrChains| whole.buffer == table.buffer && whole.name == table.frame;
         let whole = self.directory.wholes().iter().find(is_it)?;
         let mut frames = self.frames_called(|name| name == whole.frame);
         frames.retain(|frame| frame.buffer == whole.buffer);
@@ -85,7 +86,8 @@ impl Engine {
     /// # Errors
     /// There is nothing of that name.
     pub fn exportable(&self, name: Option<&str>) -> Result<Vec<FrameTable>, QueryError> {
-        let mut others: Vec<FrameTable> = self.wholes(None).into_iter().map(|it| it.0).collect();
+        let mut others: Vec<FrameTable> =
+            self.wholes(None).into_iter().map(|whole| whole.0).collect();
         if !self.totals()?.is_empty() {
             others.extend(METRICS.into_iter().filter_map(|name| self.fixed(name)));
         }
@@ -113,7 +115,7 @@ impl Engine {
         let all = self.directory.frames().iter();
         let found =
             all.filter(|(buffer, frame, _)| self.window.has_buffer(buffer) && is_named(frame));
-        let table = |(buffer, frame, table): &(String, String, Arc<dyn Table>)| FrameTable {
+        let table = |(buffer, frame, table): &(String, String, Arc<dyn CaptureTable>)| FrameTable {
             buffer: buffer.clone(),
             frame: frame.clone(),
             name: TableReference::partial(Directory::schema_of(buffer), frame.as_str()),
@@ -144,19 +146,19 @@ fn no_frame(name: &str, there: Vec<String>) -> QueryError {
     QueryError::NoFrame { name: name.to_owned(), nearest, there }
 }
 
-fn unit(whole: &Whole) -> Unit {
-    if whole.is_chain { Unit::Chain } else { Unit::Span }
+fn unit(whole: &SpansOrChains) -> RowUnit {
+    if whole.is_chain { RowUnit::Chain } else { RowUnit::Span }
 }
 
 /// Whether the hosts of frames allow to join them.
-fn can_be_told(whole: &Whole) -> bool {
+fn can_be_told(whole: &SpansOrChains) -> bool {
     let nothing = Bounds::default();
     let request =
-        Request { columns: &[], bounds: &nothing, limit: Some(0), parts: 1, memory: None };
+        TableRequest { columns: &[], bounds: &nothing, limit: Some(0), parts: 1, memory: None };
     whole.table.plan(&request).is_ok()
 }
 
-fn table_of_whole(whole: &Whole) -> FrameTable {
+fn table_of_whole(whole: &SpansOrChains) -> FrameTable {
     FrameTable {
         buffer: whole.buffer.clone(),
         frame: whole.name.clone(),

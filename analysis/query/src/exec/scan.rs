@@ -63,10 +63,11 @@ impl ScanExec {
 impl DisplayAs for ScanExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let schema = self.scan.schema();
-        let columns: Vec<&str> = schema.fields().iter().map(|it| it.name().as_str()).collect();
+        let columns: Vec<&str> =
+            schema.fields().iter().map(|field| field.name().as_str()).collect();
         write!(f, "CaptureScan: {}", self.name)?;
         write!(f, ", columns=[{}], parts={}", columns.join(", "), self.scan.parts())?;
-        write!(f, ", {}", self.scan.told())
+        write!(f, ", {}", self.scan.explain_text())
     }
 }
 
@@ -149,7 +150,7 @@ impl ExecutionPlan for ScanExec {
             Some(column.index())
         };
         let columns: Option<Vec<usize>> = order.iter().map(column).collect();
-        Ok(match columns.filter(|_| self.known).and_then(|it| self.scan.ordered(&it)) {
+        Ok(match columns.filter(|_| self.known).and_then(|column| self.scan.ordered(&column)) {
             Some(scan) => SortOrderPushdownResult::Exact {
                 inner: Arc::new(ScanExec::new(&self.name, scan, self.known)),
             },

@@ -73,9 +73,10 @@ impl ScalarUDFImpl for Bucket {
                 Arc::new(floors(values.as_primitive::<Int64Type>(), width))
             }
         };
-        Ok(match scalar {
-            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&floors, 0)?),
-            false => ColumnarValue::Array(floors),
+        Ok(if scalar {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&floors, 0)?)
+        } else {
+            ColumnarValue::Array(floors)
         })
     }
 }

@@ -42,9 +42,10 @@ impl ScalarUDFImpl for FieldOf {
         let values: StringArray = pairs
             .map(|(text, name)| text.zip(name).and_then(|(text, name)| value(text, name)))
             .collect();
-        Ok(match scalar {
-            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?),
-            false => ColumnarValue::Array(Arc::new(values)),
+        Ok(if scalar {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)
+        } else {
+            ColumnarValue::Array(Arc::new(values))
         })
     }
 }

@@ -53,9 +53,10 @@ impl ScalarUDFImpl for FunctionOf {
         let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
         let names = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
         let functions = functions(&names)?;
-        Ok(match scalar {
-            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&functions, 0)?),
-            false => ColumnarValue::Array(functions),
+        Ok(if scalar {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&functions, 0)?)
+        } else {
+            ColumnarValue::Array(functions)
         })
     }
 }

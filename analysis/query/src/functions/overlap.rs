@@ -64,11 +64,12 @@ impl TableFunctionImpl for Overlap {
         let sides = [table(state, a)?, table(state, b)?];
         let keys: Vec<String> = match keys {
             [] => {
-                let both = |name: &&str| sides.iter().all(|it| it.schema().index_of(name).is_ok());
+                let both =
+                    |name: &&str| sides.iter().all(|side| side.schema().index_of(name).is_ok());
                 ["host", "pid", "tid"]
                     .iter()
                     .filter(|name| both(name))
-                    .map(|it| (*it).to_owned())
+                    .map(|text| (*text).to_owned())
                     .collect()
             }
             keys => keys.to_vec(),
@@ -210,14 +211,15 @@ impl ExecutionPlan for OverlapExec {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        match self.keys.is_empty() {
-            true => InputDistributionRequirements::new(vec![Distribution::SinglePartition; 2]),
-            false => InputDistributionRequirements::co_partitioned(
+        if self.keys.is_empty() {
+            InputDistributionRequirements::new(vec![Distribution::SinglePartition; 2])
+        } else {
+            InputDistributionRequirements::co_partitioned(
                 self.sides
                     .iter()
-                    .map(|it| Distribution::KeyPartitioned(self.columns(it)))
+                    .map(|side| Distribution::KeyPartitioned(self.columns(side)))
                     .collect(),
-            ),
+            )
         }
     }
 
@@ -284,7 +286,7 @@ struct Pair {
 
 /// An interval that may still meet others.
 #[derive(Debug, Clone, Copy)]
-struct Interval {
+struct OpenInterval {
     place: BatchRow,
     start: i64,
     end: i64,
@@ -304,7 +306,7 @@ struct Side {
     /// The row that comes next, of the latest batch.
     row: usize,
     current: Option<Current>,
-    open: Vec<Interval>,
+    open: Vec<OpenInterval>,
 }
 
 /// What is compared of the latest batch.
@@ -342,7 +344,7 @@ impl Side {
 
     /// Key, start, end and place of the next row; None: there is none. Rows without a start or a
     /// length overlap nothing.
-    async fn peek(&mut self) -> Result<Option<(OwnedRow, Interval)>> {
+    async fn peek(&mut self) -> Result<Option<(OwnedRow, OpenInterval)>> {
         loop {
             if let Some(current) = &self.current {
                 while self.row < current.starts.len() {
@@ -350,7 +352,7 @@ impl Side {
                     if current.starts.is_valid(row) && current.lengths.is_valid(row) {
                         let start = current.starts.value(row);
                         let end = start.saturating_add(current.lengths.value(row));
-                        let interval = Interval { place: (current.number, row), start, end };
+                        let interval = OpenInterval { place: (current.number, row), start, end };
                         return Ok(Some((current.keys[row].clone(), interval)));
                     }
                     self.row += 1;
@@ -365,13 +367,12 @@ impl Side {
                 cast(column, &plain(column.data_type()))
             });
             let keys: Vec<ArrayRef> = keys.collect::<Result<_, _>>()?;
-            let keys = match keys.is_empty() {
-                true => {
-                    let nothing = new_null_array(&DataType::Null, batch.num_rows());
-                    let one = RowConverter::new(vec![SortField::new(DataType::Null)])?;
-                    one.convert_columns(&[nothing])?
-                }
-                false => self.convert.convert_columns(&keys)?,
+            let keys = if keys.is_empty() {
+                let nothing = new_null_array(&DataType::Null, batch.num_rows());
+                let one = RowConverter::new(vec![SortField::new(DataType::Null)])?;
+                one.convert_columns(&[nothing])?
+            } else {
+                self.convert.convert_columns(&keys)?
             };
             let starts = cast(batch.column(self.ts), &timestamp())?;
             let lengths = cast(batch.column(self.dur), &DataType::Int64)?;
@@ -391,7 +392,7 @@ impl Side {
     fn forget(&mut self) {
         let latest = self.current.as_ref().map(|current| current.number);
         let needed: std::collections::BTreeSet<u64> =
-            self.open.iter().map(|it| it.place.0).chain(latest).collect();
+            self.open.iter().map(|interval| interval.place.0).chain(latest).collect();
         self.batches.retain(|number, _| needed.contains(number));
     }
 }
@@ -445,11 +446,11 @@ impl Sweep {
     }
 
     /// Pairs an interval with those of the other side that are open, and opens it.
-    fn meet(&mut self, side: usize, interval: Interval) {
+    fn meet(&mut self, side: usize, interval: OpenInterval) {
         let [a, b] = &mut self.sides;
         let (own, other) = if side == 0 { (a, b) } else { (b, a) };
         // Both come by their starts: what ended before this one begins meets nobody any more.
-        let over = |open: &Interval| open.end <= interval.start && open.start < interval.start;
+        let over = |open: &OpenInterval| open.end <= interval.start && open.start < interval.start;
         other.open.retain(|open| !over(open));
         own.open.retain(|open| !over(open));
         for open in &other.open {
@@ -482,9 +483,10 @@ impl Sweep {
                 columns.push(interleave(&all, &places)?);
             }
         }
-        let starts = TimestampNanosecondArray::from_iter_values(pairs.iter().map(|it| it.start));
+        let starts =
+            TimestampNanosecondArray::from_iter_values(pairs.iter().map(|pair| pair.start));
         columns.push(Arc::new(starts.with_data_type(timestamp())));
-        let lengths = pairs.iter().map(|it| it.end - it.start);
+        let lengths = pairs.iter().map(|pair| pair.end - pair.start);
         columns.push(Arc::new(Int64Array::from_iter_values(lengths)));
         self.sides.iter_mut().for_each(Side::forget);
         Ok(Some(RecordBatch::try_new(self.schema.clone(), columns)?))

@@ -80,9 +80,9 @@ impl TableFunctionImpl for Function {
             return internal_err!("{name} is asked outside of a session");
         };
         let inputs = Input::iter().map(|it| table(state, it.table()));
-        Ok(Arc::new(Asked {
+        Ok(Arc::new(PathColumns {
             inputs: inputs.collect::<Result<_>>()?,
-            question: Arc::new(Question {
+            question: Arc::new(PathRequest {
                 from: (*from).to_owned(),
                 to: (*to).to_owned(),
                 wants,
@@ -148,7 +148,7 @@ impl Wants {
 
 /// What is asked.
 #[derive(Debug)]
-struct Question {
+struct PathRequest {
     from: String,
     to: String,
     wants: Wants,
@@ -157,13 +157,13 @@ struct Question {
 }
 
 #[derive(Debug)]
-struct Asked {
+struct PathColumns {
     inputs: Vec<Arc<dyn TableProvider>>,
-    question: Arc<Question>,
+    question: Arc<PathRequest>,
 }
 
 #[async_trait]
-impl TableProvider for Asked {
+impl TableProvider for PathColumns {
     fn schema(&self) -> SchemaRef {
         self.question.schema.clone()
     }
@@ -201,12 +201,12 @@ impl TableProvider for Asked {
 #[derive(Debug)]
 struct PathsExec {
     inputs: Vec<Arc<dyn ExecutionPlan>>,
-    question: Arc<Question>,
+    question: Arc<PathRequest>,
     properties: Arc<PlanProperties>,
 }
 
 impl PathsExec {
-    fn new(inputs: Vec<Arc<dyn ExecutionPlan>>, question: Arc<Question>) -> PathsExec {
+    fn new(inputs: Vec<Arc<dyn ExecutionPlan>>, question: Arc<PathRequest>) -> PathsExec {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(question.schema.clone()),
             Partitioning::UnknownPartitioning(1),
@@ -217,9 +217,10 @@ impl PathsExec {
     }
 
     fn with_inputs(&self, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<Self>> {
-        match inputs.len() == self.inputs.len() {
-            true => Ok(Arc::new(PathsExec::new(inputs, self.question.clone()))),
-            false => internal_err!("paths have {} inputs", self.inputs.len()),
+        if inputs.len() == self.inputs.len() {
+            Ok(Arc::new(PathsExec::new(inputs, self.question.clone())))
+        } else {
+            internal_err!("paths have {} inputs", self.inputs.len())
         }
     }
 }
@@ -270,7 +271,7 @@ impl ExecutionPlan for PathsExec {
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let inputs = self.inputs.iter().map(|it| it.execute(0, context.clone()));
+        let inputs = self.inputs.iter().map(|input| input.execute(0, context.clone()));
         let inputs: Vec<_> = inputs.collect::<Result<_>>()?;
         let question = self.question.clone();
         let answer = async move {
@@ -292,7 +293,7 @@ impl ExecutionPlan for PathsExec {
     }
 }
 
-impl Question {
+impl PathRequest {
     fn answer(&self, of: &Causality) -> Result<Vec<RecordBatch>> {
         let (from, to) = (of.called(&self.from), of.called(&self.to));
         for (name, points) in [(&self.from, &from), (&self.to, &to)] {
@@ -324,38 +325,39 @@ impl Question {
 
     fn rows(&self, of: &Causality, paths: &[Path]) -> Result<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::new();
-        for end in [|it: &Path| it.src, |it: &Path| it.dst] {
+        for end in [|path: &Path| path.src, |path: &Path| path.dst] {
             let all = || paths.iter().map(end);
-            let owner = || all().map(|it| of.owner(it));
-            let text = |of: fn(&crate::causality::Owner) -> &str| -> ArrayRef {
+            let owner = || all().map(|number| of.owner(number));
+            let text = |of: fn(&crate::causality::FrameOwner) -> &str| -> ArrayRef {
                 Arc::new(StringArray::from_iter_values(owner().map(of)))
             };
-            let small = |of: fn(&crate::causality::Owner) -> Option<i32>| -> ArrayRef {
+            let small = |of: fn(&crate::causality::FrameOwner) -> Option<i32>| -> ArrayRef {
                 Arc::new(owner().map(of).collect::<Int32Array>())
             };
-            let times = all().map(|it| Some(of.graph.ts(it))).collect::<TimestampNanosecondArray>();
+            let times =
+                all().map(|number| Some(of.graph.ts(number))).collect::<TimestampNanosecondArray>();
             columns.extend([
-                text(|it| &it.capture),
-                text(|it| &it.buffer),
-                text(|it| &it.segment),
-                small(|it| it.ring),
-                Arc::new(all().map(|it| Some(of.seqno(it))).collect::<Int64Array>()),
-                small(|it| it.pid),
-                small(|it| it.tid),
-                Arc::new(StringArray::from_iter_values(all().map(|it| of.point(it)))),
+                text(|owner| &owner.capture),
+                text(|owner| &owner.buffer),
+                text(|owner| &owner.segment),
+                small(|owner| owner.ring),
+                Arc::new(all().map(|number| Some(of.seqno(number))).collect::<Int64Array>()),
+                small(|owner| owner.pid),
+                small(|owner| owner.tid),
+                Arc::new(StringArray::from_iter_values(all().map(|number| of.point(number)))),
                 Arc::new(times.with_timezone("UTC")),
             ]);
         }
         let long = |value: &dyn Fn(&Path) -> i64| -> ArrayRef {
-            Arc::new(paths.iter().map(|it| Some(value(it))).collect::<Int64Array>())
+            Arc::new(paths.iter().map(|path| Some(value(path))).collect::<Int64Array>())
         };
         columns.extend([
-            long(&|it| it.route.len() as i64),
-            long(&|it| it.latency(&of.graph)),
-            long(&|it| it.latency_lo(&of.graph)),
-            long(&|it| it.latency_hi(&of.graph)),
-            Arc::new(paths.iter().map(|it| Some(it.ambiguous)).collect::<BooleanArray>()),
-            Arc::new(StringArray::from_iter_values(paths.iter().map(|it| of.route(it)))),
+            long(&|path| path.route.len() as i64),
+            long(&|path| path.latency(&of.graph)),
+            long(&|path| path.latency_lo(&of.graph)),
+            long(&|path| path.latency_hi(&of.graph)),
+            Arc::new(paths.iter().map(|path| Some(path.ambiguous)).collect::<BooleanArray>()),
+            Arc::new(StringArray::from_iter_values(paths.iter().map(|path| of.route(path)))),
         ]);
         Ok(RecordBatch::try_new(self.schema.clone(), columns)?)
     }
@@ -366,7 +368,7 @@ impl Question {
             Arc::new(StringArray::from_iter_values(stages.iter().map(value)))
         };
         let real = |value: fn(&ppt_causality::Stage) -> f64| -> ArrayRef {
-            Arc::new(stages.iter().map(|it| Some(value(it))).collect::<Float64Array>())
+            Arc::new(stages.iter().map(|stage| Some(value(stage))).collect::<Float64Array>())
         };
         let columns = vec![
             text(&|it| of.stage(it)),

@@ -59,7 +59,7 @@ impl ScalarUDFImpl for TracingFields {
                 continue;
             }
             let names = if names.is_null(row) { "" } else { names.value(row) };
-            let numbers = Numbers {
+            let numbers = FrameNumbers {
                 types: types.value(row),
                 whole: whole.map(|column| column.value(row)),
                 floats: floats.map(|column| column.value(row)),
@@ -67,21 +67,22 @@ impl ScalarUDFImpl for TracingFields {
             texts.append_value(numbers.text(names));
         }
         let texts = texts.finish();
-        Ok(match scalar {
-            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&texts, 0)?),
-            false => ColumnarValue::Array(Arc::new(texts)),
+        Ok(if scalar {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&texts, 0)?)
+        } else {
+            ColumnarValue::Array(Arc::new(texts))
         })
     }
 }
 
 /// The numbers of one frame.
-struct Numbers<'a> {
+struct FrameNumbers<'a> {
     types: &'a [u8],
     whole: [i64; 4],
     floats: [f64; 2],
 }
 
-impl Numbers<'_> {
+impl FrameNumbers<'_> {
     /// Each by its name. A field whose name is not known is called after its position: `#3`.
     fn text(&self, names: &str) -> String {
         let mut text = String::new();
@@ -110,15 +111,15 @@ impl Numbers<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Numbers;
+    use super::FrameNumbers;
 
     #[test]
     fn numbers_have_the_names_of_their_fields() {
         let types = [1 << 3 | 1, 2 << 3 | 2, 9 << 3 | 4, 0, 3 << 3 | 3, 0];
-        let numbers = Numbers { types: &types, whole: [-1, -5, 1, 7], floats: [0.25, 1.0] };
+        let numbers = FrameNumbers { types: &types, whole: [-1, -5, 1, 7], floats: [0.25, 1.0] };
         let said = numbers.text("message,status,delta,share");
         assert_eq!(said, "status=18446744073709551615 delta=-5 #9=true share=0.25");
-        let hostile = Numbers { types: &[0xff, 3, 1, 1, 1, 1, 1, 1], ..numbers };
+        let hostile = FrameNumbers { types: &[0xff, 3, 1, 1, 1, 1, 1, 1], ..numbers };
         assert_eq!(hostile.text(""), "#0=1 #0=7", "what makes no sense is left out");
     }
 }

@@ -7,7 +7,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::error::DataFusionError;
 use futures::StreamExt;
-use ppt_stats::{Budget, Number, Samples};
+use ppt_stats::{Budget, Samples, SummaryNumber};
 
 use crate::causality::Texts;
 use crate::engine::Engine;
@@ -72,7 +72,7 @@ impl Engine {
             let summary = times.finish();
             let [p50, _, p99, _] = summary.percentiles_as_floats().map(|time| time.unwrap_or(0.0));
             let max = match summary.max {
-                Some(Number::Whole(max)) => i64::try_from(max).unwrap_or(i64::MAX),
+                Some(SummaryNumber::Whole(max)) => i64::try_from(max).unwrap_or(i64::MAX),
                 _ => 0,
             };
             ThreadWakes { host, pid, waker, woken, count: summary.count, p50, p99, max }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use datafusion::prelude::ident;
 use futures::StreamExt;
-use ppt_causality::{Graph, Mode, Path, Step, StepPlace, Types, in_flight};
+use ppt_causality::{Graph, Mode, Path, RouteStep, StepPlace, Types, in_flight};
 use ppt_stats::{Budget, Samples, Summary};
 use ppt_tables::Processes;
 use strum::IntoEnumIterator;
@@ -38,9 +38,9 @@ pub struct Ways {
     /// How many are on their way at a time: average, standard deviation, most.
     pub in_flight: Option<(f64, f64, u64)>,
     /// The slowest, the slowest first.
-    pub slowest: Vec<Way>,
+    pub slowest: Vec<GraphPath>,
     /// What lies between, where nothing leads to some ends.
-    pub gap: Option<Gap>,
+    pub gap: Option<PathGap>,
 }
 
 /// Where time goes.
@@ -70,7 +70,7 @@ pub struct Stage {
 
 /// A way.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Way {
+pub struct GraphPath {
     /// When it began, ns since the epoch.
     pub ts: i64,
     /// How long it took, in ns: the sum of its hops.
@@ -108,7 +108,7 @@ pub struct Hop {
 
 /// What lies between some points and others that nothing leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gap {
+pub struct PathGap {
     /// How many ends nothing leads to.
     pub ends: u64,
     /// The points that something leads to from the beginnings, and how often that ends there.
@@ -116,12 +116,12 @@ pub struct Gap {
     /// The points that lead to the ends, and how often that begins there.
     pub backward: Vec<(String, u64)>,
     /// An edge from the first point to the second one would close it, by this hash type.
-    pub open: Vec<Open>,
+    pub open: Vec<MissingEdge>,
 }
 
 /// An edge that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Open {
+pub struct MissingEdge {
     /// The points.
     pub from: String,
     #[expect(missing_docs, reason = "see `from`")]
@@ -192,16 +192,17 @@ impl Engine {
         let mut parts: Vec<PlaceShare> = Vec::new();
         for (process, time) in times {
             let process = process.unwrap_or_default();
-            let vertex = (0..graph.len() as u32).find(|&it| graph.process(it) == process);
-            let name = vertex.map(|it| {
-                let owner = of.owner(it);
+            let vertex = (0..graph.len() as u32).find(|&number| graph.process(number) == process);
+            let name = vertex.map(|vertex| {
+                let owner = of.owner(vertex);
                 let found = processes.find(&owner.capture, Some(&owner.segment), owner.pid);
                 let found = processes.get(found);
                 let exe = found.exe.rsplit('/').next().unwrap_or_default();
-                let pid = owner.pid.map_or("?".to_owned(), |it| it.to_string());
-                match processes.are_of_several_hosts() {
-                    true => format!("process {pid} ({exe}) on {}", found.host),
-                    false => format!("process {pid} ({exe})"),
+                let pid = owner.pid.map_or("?".to_owned(), |pid| pid.to_string());
+                if processes.are_of_several_hosts() {
+                    format!("process {pid} ({exe}) on {}", found.host)
+                } else {
+                    format!("process {pid} ({exe})")
                 }
             });
             parts.push(part(name.unwrap_or_default(), time));
@@ -210,31 +211,30 @@ impl Engine {
             part("between processes".to_owned(), between),
             part("in queues".to_owned(), queues),
         ]);
-        parts.retain(|it| it.time != 0);
-        parts.sort_by_key(|it| std::cmp::Reverse(it.time));
-        let stage = |it: ppt_causality::Stage| Stage {
-            stage: of.stage(&it),
-            kind: step_word(it.by),
-            place: place_word(it.place),
-            count: it.count,
-            time: it.time,
-            share: it.share,
-            p50: it.p50,
-            p99: it.p99,
+        parts.retain(|part| part.time != 0);
+        parts.sort_by_key(|part| std::cmp::Reverse(part.time));
+        let stage = |stage: ppt_causality::Stage| Stage {
+            stage: of.stage(&stage),
+            kind: step_word(stage.by),
+            place: place_word(stage.place),
+            count: stage.count,
+            time: stage.time,
+            share: stage.share,
+            p50: stage.p50,
+            p99: stage.p99,
         };
         let stages = paths.critical_path(&budget).into_iter().map(stage).collect();
         let slow: Vec<Path> = paths.slowest(slowest);
-        let mut ways: Vec<Way> = slow.iter().map(|path| way(&of, path, &processes)).collect();
+        let mut ways: Vec<GraphPath> = slow.iter().map(|path| way(&of, path, &processes)).collect();
         self.ask_kernel(&of, &processes, &slow, &mut ways).await?;
         let reached = paths.ends() as u64;
         let count = |of: &[u32]| {
-            (0..graph.len() as u32).filter(|&it| of.contains(&graph.point(it))).count() as u64
+            (0..graph.len() as u32).filter(|&number| of.contains(&graph.point(number))).count()
+                as u64
         };
         let (beginnings, all_ends) = (count(&starts), count(&ends));
-        let gap = match reached < all_ends {
-            true => Some(self.gap(&of, &starts, &ends).await?),
-            false => None,
-        };
+        let gap =
+            if reached < all_ends { Some(self.gap(&of, &starts, &ends).await?) } else { None };
         Ok(Ways {
             from: from.to_owned(),
             to: to.to_owned(),
@@ -245,14 +245,15 @@ impl Engine {
             latency: latency.finish(),
             stages,
             parts,
-            in_flight: in_flight(on_their_way).map(|it| (it.mean, it.sd, it.most)),
+            in_flight: in_flight(on_their_way)
+                .map(|in_flight| (in_flight.mean, in_flight.sd, in_flight.most)),
             slowest: ways,
             gap,
         })
     }
 
     /// What lies between points that nothing leads to.
-    async fn gap(&self, of: &Causality, from: &[u32], to: &[u32]) -> Result<Gap, QueryError> {
+    async fn gap(&self, of: &Causality, from: &[u32], to: &[u32]) -> Result<PathGap, QueryError> {
         let mut names: Vec<String> = Vec::new();
         let mut types = vec![Types::default(); of.points.len()];
         let columns = ["buffer", "point", "in_type", "out_type"];
@@ -261,10 +262,12 @@ impl Engine {
             let texts = (0..4).map(|at| Texts::new(&batch, at)).collect::<Result<Vec<_>, _>>()?;
             for row in 0..batch.num_rows() {
                 let name = format!("{}.{}", texts[0].get(row), texts[1].get(row));
-                let Some(point) = of.points.iter().position(|it| *it == name) else { continue };
+                let Some(point) = of.points.iter().position(|point| *point == name) else {
+                    continue;
+                };
                 let mut number = |at: usize| {
                     let text = texts[at].get(row);
-                    let known = names.iter().position(|it| it == text).unwrap_or_else(|| {
+                    let known = names.iter().position(|name| name == text).unwrap_or_else(|| {
                         names.push(text.to_owned());
                         names.len() - 1
                     });
@@ -277,20 +280,21 @@ impl Engine {
         }
         let gap = of.graph.gap(from, to, &types);
         let name = |point: u32| short(&of.points[point as usize]).to_owned();
-        let shores =
-            |all: &[ppt_causality::Shore]| all.iter().map(|it| (name(it.point), it.last)).collect();
-        Ok(Gap {
+        let shores = |all: &[ppt_causality::Shore]| {
+            all.iter().map(|shore| (name(shore.point), shore.last)).collect()
+        };
+        Ok(PathGap {
             ends: gap.ends,
             forward: shores(&gap.forward),
             backward: shores(&gap.backward),
             open: gap
                 .bridges
                 .iter()
-                .map(|it| Open {
-                    from: name(it.from),
-                    to: name(it.to),
-                    of: names.get(it.hash_type as usize).cloned().unwrap_or_default(),
-                    count: it.open,
+                .map(|bridge| MissingEdge {
+                    from: name(bridge.from),
+                    to: name(bridge.to),
+                    of: names.get(bridge.hash_type as usize).cloned().unwrap_or_default(),
+                    count: bridge.open,
                 })
                 .collect(),
         })
@@ -302,14 +306,14 @@ impl Engine {
         of: &Causality,
         processes: &Processes,
         paths: &[Path],
-        ways: &mut [Way],
+        ways: &mut [GraphPath],
     ) -> Result<(), QueryError> {
         if !self.set().has_kernel() {
             return Ok(());
         }
         let graph = &of.graph;
         let slow = paths.iter().map(|path| {
-            let longest = path.route.iter().max_by_key(|it| length(graph, it));
+            let longest = path.route.iter().max_by_key(|step| length(graph, step));
             let longest = longest.copied().unwrap_or_else(|| path.route[0]);
             let owner = of.owner(longest.dst);
             let found = processes.find(&owner.capture, Some(&owner.segment), owner.pid);
@@ -335,19 +339,19 @@ impl Engine {
         let slow = self.explain_time(slow.collect()).await?;
         let slow = self.follow_calls(slow).await?;
         for (way, slow) in ways.iter_mut().zip(slow) {
-            way.why = Some(slow).filter(|it| !it.parts.is_empty());
+            way.why = Some(slow).filter(|slow| !slow.parts.is_empty());
         }
         Ok(())
     }
 }
 
-fn length(graph: &Graph, step: &Step) -> i64 {
+fn length(graph: &Graph, step: &RouteStep) -> i64 {
     graph.ts(step.dst).saturating_sub(graph.ts(step.src))
 }
 
-fn way(of: &Causality, path: &Path, processes: &Processes) -> Way {
+fn way(of: &Causality, path: &Path, processes: &Processes) -> GraphPath {
     let graph = &of.graph;
-    let hop = |step: &Step| {
+    let hop = |step: &RouteStep| {
         let owner = of.owner(step.dst);
         Hop {
             from: of.point(step.src).to_owned(),
@@ -364,7 +368,7 @@ fn way(of: &Causality, path: &Path, processes: &Processes) -> Way {
             meanwhile: meanwhile(of, step),
         }
     };
-    Way {
+    GraphPath {
         ts: graph.ts(path.src),
         latency: path.latency(graph),
         ambiguous: path.ambiguous,
@@ -374,16 +378,17 @@ fn way(of: &Causality, path: &Path, processes: &Processes) -> Way {
 }
 
 /// What the thread where a step ends passed while it lasted, if it was not in that thread all the time.
-fn meanwhile(of: &Causality, step: &Step) -> Vec<(String, u64)> {
+fn meanwhile(of: &Causality, step: &RouteStep) -> Vec<(String, u64)> {
     if step.place == StepPlace::Thread {
         return Vec::new();
     }
     let graph = &of.graph;
-    let own = (step.src + 1..step.dst).filter(|&it| graph.thread(it) == graph.thread(step.dst));
+    let own =
+        (step.src + 1..step.dst).filter(|&number| graph.thread(number) == graph.thread(step.dst));
     let mut passed: BTreeMap<u32, u64> = BTreeMap::new();
-    own.for_each(|it| *passed.entry(graph.point(it)).or_default() += 1);
-    let name = |it: (u32, u64)| (short(&of.points[it.0 as usize]).to_owned(), it.1);
+    own.for_each(|number| *passed.entry(graph.point(number)).or_default() += 1);
+    let name = |entry: (u32, u64)| (short(&of.points[entry.0 as usize]).to_owned(), entry.1);
     let mut passed: Vec<(String, u64)> = passed.into_iter().map(name).collect();
-    passed.sort_by_key(|it| std::cmp::Reverse(it.1));
+    passed.sort_by_key(|entry| std::cmp::Reverse(entry.1));
     passed
 }

@@ -2,7 +2,7 @@
 
 use ppt_stats::{DistinctCount, Sketch, Summary};
 
-use crate::engine::Unit;
+use crate::engine::RowUnit;
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ pub struct FrameSummary {
     /// Its name: that of spans and chains is the one of their table.
     pub frame: String,
     /// What is counted.
-    pub unit: Unit,
+    pub unit: RowUnit,
     /// By group and slice, in their order; one where nothing is grouped.
     pub groups: Vec<Group>,
 }
@@ -108,7 +108,7 @@ pub struct FieldSummary {
     /// What it is measured in; may be empty.
     pub unit: String,
     /// Its values.
-    pub values: Values,
+    pub values: SummaryValues,
 }
 
 impl FieldSummary {
@@ -123,7 +123,7 @@ impl FieldSummary {
 
 /// The values of a field.
 #[derive(Debug, Clone)]
-pub enum Values {
+pub enum SummaryValues {
     /// Numbers.
     Numbers {
         /// What is said of them.

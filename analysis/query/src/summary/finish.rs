@@ -5,10 +5,10 @@ use std::sync::Arc;
 use datafusion::common::runtime::SpawnedTask;
 use futures::{StreamExt, stream};
 
-use super::answer::{Ask, FieldSummary, Group, Values};
+use super::answer::{Ask, FieldSummary, Group, SummaryValues};
 use super::gathered::{Gathered, reach, whole_and_slices};
-use super::part::{PartialSummary, Rows};
-use super::steps::{OfStep, told};
+use super::part::{GroupedRows, PartialSummary};
+use super::steps::{OfStep, by_group};
 use crate::error::QueryError;
 
 impl PartialSummary {
@@ -18,14 +18,14 @@ impl PartialSummary {
         self,
         threads: usize,
     ) -> Result<(Option<Group>, Vec<Group>), QueryError> {
-        let (plan, every) = (self.plan, self.slicing.map(|it| it.every));
+        let (plan, every) = (self.plan, self.slicing.map(|slicing| slicing.every));
         let (mut gathered, mut slices) = (Vec::new(), Vec::new());
-        let mut all: Option<Rows> = None;
+        let mut all: Option<GroupedRows> = None;
         for rows in self.groups {
             slices.push(group_of(&rows));
             gathered.push(rows.fields);
             match &mut all {
-                None => all = Some(Rows { fields: Vec::new(), slice: None, ..rows }),
+                None => all = Some(GroupedRows { fields: Vec::new(), slice: None, ..rows }),
                 Some(all) => {
                     all.count += rows.count;
                     all.time = reach(all.time, rows.time);
@@ -35,7 +35,7 @@ impl PartialSummary {
         }
         // By field: what was gathered in each slice.
         let mut fields: Vec<(usize, Option<String>, Vec<Gathered>)> = Vec::new();
-        for told in told(&plan, gathered, &self.steps.words, &self.budget) {
+        for told in by_group(&plan, gathered, &self.steps.words, &self.budget) {
             for (number, OfStep { at, step, gathered }) in told.into_iter().enumerate() {
                 match fields.get_mut(number) {
                     Some(field) => field.2.push(gathered),
@@ -58,7 +58,7 @@ impl PartialSummary {
             let FieldSummary { name, step, unit, .. } = &field;
             for (slice, summary) in slices.iter_mut().zip(summaries) {
                 let Some(summary) = summary.map(Box::new) else { continue };
-                let values = Values::Numbers { summary, busy: None, spread: None };
+                let values = SummaryValues::Numbers { summary, busy: None, spread: None };
                 let (name, step, unit) = (name.clone(), step.clone(), unit.clone());
                 slice.fields.push(FieldSummary { name, step, unit, values });
             }
@@ -76,7 +76,8 @@ impl PartialSummary {
             groups.push(group_of(&rows));
             gathered.push(rows.fields);
         }
-        let told = told(&plan, gathered, &self.steps.words, &self.budget).into_iter().enumerate();
+        let told =
+            by_group(&plan, gathered, &self.steps.words, &self.budget).into_iter().enumerate();
         let fields: Vec<(usize, OfStep)> = told
             .flat_map(|(group, fields)| fields.into_iter().map(move |field| (group, field)))
             .collect();
@@ -99,7 +100,7 @@ impl PartialSummary {
 }
 
 /// What is said of rows, but not of their fields.
-fn group_of(rows: &Rows) -> Group {
+fn group_of(rows: &GroupedRows) -> Group {
     Group {
         by: rows.by.clone(),
         slice: rows.slice,

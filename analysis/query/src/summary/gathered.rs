@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use datafusion::arrow::array::{Array, ArrayRef, PrimitiveArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::ArrowPrimitiveType;
-use ppt_stats::{Budget, Distinct, Samples, Summary, Value};
+use ppt_stats::{Budget, ColumnValue, Distinct, Samples, Summary};
 
-use super::answer::{Ask, FieldSummary, Values};
+use super::answer::{Ask, FieldSummary, SummaryValues};
 use super::plan::{Role, ValueType};
 use crate::error::QueryError;
 
@@ -35,7 +35,7 @@ impl Gathered {
     /// Whether all values are 0, as those of fields that nobody sets are, or there is none. `zero`: the
     /// word for 0.
     pub(super) fn is_unset(&self, zero: Option<&str>) -> bool {
-        fn zeros<T: Value>(samples: &Samples<T>) -> bool {
+        fn zeros<T: ColumnValue>(samples: &Samples<T>) -> bool {
             samples.ends().is_none_or(|(low, high)| low.float() == 0.0 && high.float() == 0.0)
         }
         match self {
@@ -79,7 +79,7 @@ pub(super) fn whole_and_slices(
         None => all.iter().map(|_| None).collect(),
     };
     let whole = Gathered::together(all, role.kind, budget);
-    (whole.told(role, step.cloned(), (None, true)), slices)
+    (whole.field_summary(role, step.cloned(), (None, true)), slices)
 }
 
 /// From the first to the last of two spans.
@@ -138,22 +138,26 @@ impl Gathered {
 
     pub(super) fn finish(self, role: &Role, step: Option<String>, ask: &Ask) -> FieldSummary {
         let asked = ask.spread.as_ref() == Some(role.field.name());
-        self.told(role, step, (ask.every, asked))
+        self.field_summary(role, step, (ask.every, asked))
     }
 
     /// `every`: how wide slices of time are; `asked`: whether somebody asks how values are spread.
-    fn told(
+    fn field_summary(
         self,
         role: &Role,
         step: Option<String>,
         (every, asked): (Option<i64>, bool),
     ) -> FieldSummary {
-        fn numbers<T: Value>(samples: Samples<T>, asked: bool, wall: Option<i64>) -> Values {
+        fn numbers<T: ColumnValue>(
+            samples: Samples<T>,
+            asked: bool,
+            wall: Option<i64>,
+        ) -> SummaryValues {
             let spread = asked.then(|| Box::new(samples.sketch()));
             let summary = Box::new(samples.finish());
             let wall = wall.filter(|&wall| wall > 0);
             let busy = wall.map(|wall| summary.sum.float() / wall as f64);
-            Values::Numbers { summary, busy, spread }
+            SummaryValues::Numbers { summary, busy, spread }
         }
         let values = match self {
             Gathered::Signed(samples, ends) => {
@@ -166,19 +170,21 @@ impl Gathered {
             Gathered::Words(counts, nulls) => {
                 let sorted: BTreeMap<_, _> = counts.into_iter().collect();
                 let mut counts: Vec<(String, u64)> = sorted.into_iter().collect();
-                counts.sort_by_key(|it| std::cmp::Reverse(it.1));
-                Values::Words { counts, nulls }
+                counts.sort_by_key(|count| std::cmp::Reverse(count.1));
+                SummaryValues::Words { counts, nulls }
             }
-            Gathered::Keys(keys) => {
-                Values::Keys { distinct: keys.count(), count: keys.values(), nulls: keys.nulls() }
-            }
+            Gathered::Keys(keys) => SummaryValues::Keys {
+                distinct: keys.count(),
+                count: keys.values(),
+                nulls: keys.nulls(),
+            },
         };
         let unit = role.field.metadata().get("unit").cloned().unwrap_or_default();
         FieldSummary { name: role.field.name().clone(), step, unit, values }
     }
 }
 
-pub(super) fn extend<T: ArrowPrimitiveType<Native: Value>>(
+pub(super) fn extend<T: ArrowPrimitiveType<Native: ColumnValue>>(
     samples: &mut Samples<T::Native>,
     values: &PrimitiveArray<T>,
 ) {

@@ -16,15 +16,15 @@ use datafusion::arrow::datatypes::{
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
-use ppt_stats::{Budget, Identity, Samples, Value};
+use ppt_stats::{Budget, ColumnValue, DistinctValue, Samples};
 
 use super::gathered::{Gathered, arrow, extend, reach, whole};
-use super::plan::{Plan, Role, Steps, ValueType};
+use super::plan::{ReadPlan, Role, Steps, ValueType};
 use super::steps::{ByStep, by_step};
 use crate::error::QueryError;
 
 /// What is known of some rows.
-pub(super) struct Rows {
+pub(super) struct GroupedRows {
     pub by: Vec<Option<String>>,
     pub slice: Option<i64>,
     pub count: u64,
@@ -59,10 +59,10 @@ impl Slicing {
 
 /// A part of the rows.
 pub(super) struct PartialSummary {
-    pub plan: Arc<Plan>,
+    pub plan: Arc<ReadPlan>,
     pub slicing: Option<Slicing>,
     pub budget: Budget,
-    pub groups: Vec<Rows>,
+    pub groups: Vec<GroupedRows>,
     /// By the words of each column, and the slice.
     known: HashMap<(Vec<u32>, Option<i64>), usize>,
     /// The words of each column; the first is NULL.
@@ -93,20 +93,24 @@ impl Interner {
 /// Rows of a batch whose fields are told together.
 struct RowsOfStep<'a> {
     batch: &'a RecordBatch,
-    runs: &'a [Run],
+    runs: &'a [GroupRun],
     /// Number of their step; 0: of all rows.
     step: usize,
 }
 
 /// Rows of a batch that are in one group, side by side.
 #[derive(Clone)]
-struct Run {
+struct GroupRun {
     group: usize,
     rows: Range<usize>,
 }
 
 impl PartialSummary {
-    pub(super) fn new(plan: Arc<Plan>, slicing: Option<Slicing>, budget: Budget) -> PartialSummary {
+    pub(super) fn new(
+        plan: Arc<ReadPlan>,
+        slicing: Option<Slicing>,
+        budget: Budget,
+    ) -> PartialSummary {
         let words = plan.by.iter().map(|_| Interner::default()).collect();
         let (groups, known, hosts, steps) = Default::default();
         PartialSummary { plan, slicing, budget, groups, known, words, hosts, steps }
@@ -132,7 +136,7 @@ impl PartialSummary {
         let word = |(&key, words): (&u32, &Interner)| {
             key.checked_sub(1).map(|key| words.words[key as usize].clone())
         };
-        self.groups.push(Rows {
+        self.groups.push(GroupedRows {
             by: by.iter().zip(&self.words).map(word).collect(),
             slice,
             count: 0,
@@ -158,10 +162,8 @@ impl PartialSummary {
         }
         let options = FormatOptions::default();
         let text = ArrayFormatter::try_new(column.as_ref(), &options).map_err(arrow)?;
-        let key = |row| match column.is_null(row) {
-            true => 0,
-            false => words.key(&text.value(row).to_string()),
-        };
+        let key =
+            |row| if column.is_null(row) { 0 } else { words.key(&text.value(row).to_string()) };
         Ok((0..column.len()).map(key).collect())
     }
 
@@ -213,11 +215,11 @@ impl PartialSummary {
                 continue;
             }
             let slice = slice(row);
-            let same = |it: &(Vec<u32>, Option<i64>, usize)| {
-                it.1 == slice && it.0.iter().zip(&keys).all(|(key, keys)| *key == keys[row])
+            let same = |entry: &(Vec<u32>, Option<i64>, usize)| {
+                entry.1 == slice && entry.0.iter().zip(&keys).all(|(key, keys)| *key == keys[row])
             };
-            let group = match last.as_ref().filter(|it| same(it)) {
-                Some(it) => it.2,
+            let group = match last.as_ref().filter(|last| same(last)) {
+                Some(pair) => pair.2,
                 None => {
                     let by: Vec<u32> = keys.iter().map(|keys| keys[row]).collect();
                     let group = self.group(&by, slice);
@@ -234,7 +236,9 @@ impl PartialSummary {
         let plan = self.plan.clone();
         let times = whole::<Int64Type>(batch.column(plan.time))?;
         let (runs, order) = match self.members(batch, times.as_primitive())? {
-            None => (vec![Run { group: self.group(&[], None), rows: 0..batch.num_rows() }], None),
+            None => {
+                (vec![GroupRun { group: self.group(&[], None), rows: 0..batch.num_rows() }], None)
+            }
             Some(each) => runs(&each),
         };
         let batch = match order {
@@ -303,13 +307,13 @@ impl PartialSummary {
     }
 
     /// Threads come in runs.
-    fn threads(&mut self, batch: &RecordBatch, runs: &[Run]) -> Result<(), QueryError> {
+    fn threads(&mut self, batch: &RecordBatch, runs: &[GroupRun]) -> Result<(), QueryError> {
         let [host, pid, tid] = self.plan.thread;
         let host = batch.column(host);
         let host = host.as_any().downcast_ref::<DictionaryArray<Int32Type>>().map(|host| {
             // The keys of a dictionary are its own.
             let names = host.values().as_string::<i32>().iter();
-            let names = names.map(|it| it.map_or(0, |name| self.hosts.key(name)));
+            let names = names.map(|text| text.map_or(0, |name| self.hosts.key(name)));
             (host.keys(), names.collect::<Vec<u32>>())
         });
         let (pid, tid) =
@@ -357,7 +361,7 @@ impl PartialSummary {
         Ok(())
     }
 
-    fn numbers<T: ArrowPrimitiveType<Native: Value>>(
+    fn numbers<T: ArrowPrimitiveType<Native: ColumnValue>>(
         &mut self,
         rows: &RowsOfStep<'_>,
         at: usize,
@@ -468,17 +472,18 @@ impl PartialSummary {
     pub(super) fn join(&mut self, other: PartialSummary) {
         let steps = other.steps.words.iter().map(|word| self.steps.key(word) as usize);
         let steps: Vec<usize> = std::iter::once(0).chain(steps).collect();
-        let hosts: Vec<u32> = other.hosts.words.iter().map(|it| self.hosts.key(it)).collect();
+        let hosts: Vec<u32> = other.hosts.words.iter().map(|text| self.hosts.key(text)).collect();
         for theirs in other.groups {
             let keys = theirs.by.iter().zip(&mut self.words);
             let by: Vec<u32> =
-                keys.map(|(word, words)| word.as_ref().map_or(0, |it| words.key(it))).collect();
+                keys.map(|(word, words)| word.as_ref().map_or(0, |word| words.key(word))).collect();
             let group = self.group(&by, theirs.slice);
             let ours = &mut self.groups[group];
             ours.count += theirs.count;
             ours.time = reach(ours.time, theirs.time);
             let host = |host: u32| host.checked_sub(1).map_or(0, |at| hosts[at as usize]);
-            let threads = theirs.threads.into_iter().map(|(it, pid, tid)| (host(it), pid, tid));
+            let threads =
+                theirs.threads.into_iter().map(|(number, pid, tid)| (host(number), pid, tid));
             ours.threads.extend(threads);
             for (at, fields) in theirs.fields.into_iter().enumerate() {
                 for (step, field) in fields.into_iter().enumerate() {
@@ -491,20 +496,20 @@ impl PartialSummary {
 }
 
 /// The same groups of these rows alone, which are taken out of the batch in their order.
-fn runs_of(all: &[Run], taken: &[u32]) -> Vec<Run> {
+fn runs_of(all: &[GroupRun], taken: &[u32]) -> Vec<GroupRun> {
     let mut start = 0;
-    let run = |run: &Run| {
+    let run = |run: &GroupRun| {
         let before = |end: usize| taken.partition_point(|&row| (row as usize) < end);
         let rows = start..before(run.rows.end);
         start = rows.end;
-        Run { group: run.group, rows }
+        GroupRun { group: run.group, rows }
     };
     all.iter().map(run).filter(|run| !run.rows.is_empty()).collect()
 }
 
 /// What tells the value of each row apart.
-fn identity_of(column: &ArrayRef) -> Result<Box<dyn Fn(usize) -> Identity + '_>, QueryError> {
-    let bytes = |bytes: &[u8]| Identity::Bytes(bytes.into());
+fn identity_of(column: &ArrayRef) -> Result<Box<dyn Fn(usize) -> DistinctValue + '_>, QueryError> {
+    let bytes = |bytes: &[u8]| DistinctValue::Bytes(bytes.into());
     Ok(match column.data_type() {
         DataType::Utf8 => {
             let texts = column.as_string::<i32>();
@@ -516,18 +521,18 @@ fn identity_of(column: &ArrayRef) -> Result<Box<dyn Fn(usize) -> Identity + '_>,
         }
         DataType::UInt64 => {
             let values = column.as_primitive::<UInt64Type>();
-            Box::new(move |row| Identity::Number(values.value(row).into()))
+            Box::new(move |row| DistinctValue::Number(values.value(row).into()))
         }
         _ => {
             let values = whole::<Int64Type>(column)?.as_primitive::<Int64Type>().clone();
-            Box::new(move |row| Identity::Number(values.value(row).into()))
+            Box::new(move |row| DistinctValue::Number(values.value(row).into()))
         }
     })
 }
 
 /// The rows of each group side by side, in the order that they have, and which rows those are; None
 /// if they are where they were.
-fn runs(each: &[usize]) -> (Vec<Run>, Option<UInt32Array>) {
+fn runs(each: &[usize]) -> (Vec<GroupRun>, Option<UInt32Array>) {
     let in_order = each.is_sorted();
     let order = if in_order { (0..each.len() as u32).collect() } else { sorted(each) };
     let group = |row: &u32| each[*row as usize];
@@ -535,7 +540,7 @@ fn runs(each: &[usize]) -> (Vec<Run>, Option<UInt32Array>) {
     let same = order.chunk_by(|one, other| group(one) == group(other));
     let run = |rows: &[u32]| {
         start += rows.len();
-        Run { group: group(&rows[0]), rows: start - rows.len()..start }
+        GroupRun { group: group(&rows[0]), rows: start - rows.len()..start }
     };
     let runs = same.map(run).collect();
     (runs, (!in_order).then(|| order.into()))
@@ -567,8 +572,9 @@ mod tests {
     #[test]
     fn rows_that_are_taken_are_in_their_groups() {
         let of = |taken: &[u32]| {
-            let all = [(3, 0..2), (7, 2..3), (9, 3..5)].map(|(group, rows)| Run { group, rows });
-            runs_of(&all, taken).into_iter().map(|it| (it.group, it.rows)).collect::<Vec<_>>()
+            let all =
+                [(3, 0..2), (7, 2..3), (9, 3..5)].map(|(group, rows)| GroupRun { group, rows });
+            runs_of(&all, taken).into_iter().map(|run| (run.group, run.rows)).collect::<Vec<_>>()
         };
         assert_eq!(of(&[]), []);
         assert_eq!(of(&[1, 3, 4]), [(3, 0..1), (9, 1..3)]);
@@ -579,8 +585,8 @@ mod tests {
     fn rows_of_a_group_are_put_side_by_side() {
         let of = |each: &[usize]| {
             let (runs, order) = runs(each);
-            let runs: Vec<_> = runs.into_iter().map(|it| (it.group, it.rows)).collect();
-            (runs, order.map(|it| it.values().to_vec()))
+            let runs: Vec<_> = runs.into_iter().map(|run| (run.group, run.rows)).collect();
+            (runs, order.map(|order| order.values().to_vec()))
         };
         assert_eq!(of(&[]), (vec![], None));
         assert_eq!(of(&[3, 3, 7]), (vec![(3, 0..2), (7, 2..3)], None));

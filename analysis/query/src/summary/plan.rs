@@ -9,12 +9,12 @@ use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::Expr;
 use datafusion::prelude::ident;
 use ppt_predicate::to_sql;
-use ppt_tables::{Bounded, Number, SYMBOL, Table, Word};
+use ppt_tables::{Bounded, BoundedNumber, BoundedText, CaptureTable, SYMBOL};
 
 use super::answer::Ask;
 use ppt_text::nearest;
 
-use crate::engine::{Engine, FrameTable, Unit};
+use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
 use crate::functions::function_of;
 use crate::limits::within_limits;
@@ -86,10 +86,10 @@ pub fn step_column(schema: &Schema) -> Option<usize> {
 }
 
 /// How a kind of frames is read.
-pub(super) struct Plan {
+pub(super) struct ReadPlan {
     pub(super) buffer: String,
     pub(super) frame: String,
-    pub(super) unit: Unit,
+    pub(super) unit: RowUnit,
     pub(super) table: TableReference,
     pub(super) filter: Option<Expr>,
     pub(super) select: Vec<Expr>,
@@ -104,12 +104,12 @@ pub(super) struct Plan {
     pub(super) step: Option<usize>,
 }
 
-impl Plan {
+impl ReadPlan {
     pub(super) fn new(
         engine: &Engine,
         ask: &Ask,
-        (table, unit): (&FrameTable, Unit),
-    ) -> Result<Plan, QueryError> {
+        (table, unit): (&FrameTable, RowUnit),
+    ) -> Result<ReadPlan, QueryError> {
         let schema = table.table.schema();
         let mut select = Vec::new();
         let mut read = |expr: Expr| {
@@ -119,9 +119,10 @@ impl Plan {
         let column = |index: usize| ident(schema.field(index).name().as_str());
         let standard = |what| find(table.table.as_ref(), what).map(column);
         let number = |number| standard(Bounded::Number(number)).unwrap_or_else(null);
-        let time = read(coalesce(vec![number(Number::Ts), number(Number::Drained)]));
-        let host = standard(Bounded::Word(Word::Host)).unwrap_or_else(null);
-        let thread = [read(host), read(number(Number::Pid)), read(number(Number::Tid))];
+        let time = read(coalesce(vec![number(BoundedNumber::Ts), number(BoundedNumber::Drained)]));
+        let host = standard(Bounded::Word(BoundedText::Host)).unwrap_or_else(null);
+        let thread =
+            [read(host), read(number(BoundedNumber::Pid)), read(number(BoundedNumber::Tid))];
 
         let by_name = |name: &str| schema.index_of(name).ok();
         let by = ask.by.iter().map(|name| match by_name(name) {
@@ -130,7 +131,7 @@ impl Plan {
                 Some(symbol) => function_of(ident(symbol.as_str())),
                 None => column(index),
             })),
-            None => Err(no_column(name, schema.fields().iter().map(|it| it.name().clone()))),
+            None => Err(no_column(name, schema.fields().iter().map(|field| field.name().clone()))),
         });
         let by = by.collect::<Result<Vec<_>, _>>()?;
         let role = |field: &Field| field.metadata().get("role").cloned().unwrap_or_default();
@@ -143,7 +144,7 @@ impl Plan {
         let is_number = |kind| !matches!(kind, ValueType::Words | ValueType::Keys);
         let told: Vec<_> =
             told.filter(|(.., kind)| ask.spread.is_none() || is_number(*kind)).collect();
-        let fields: Vec<String> = told.iter().map(|it| it.1.name().clone()).collect();
+        let fields: Vec<String> = told.iter().map(|entry| entry.1.name().clone()).collect();
         let wanted = told.into_iter().filter(|(_, field, _)| match &ask.spread {
             Some(name) => field.name() == name,
             None => ask.fields.is_empty() || ask.fields.contains(field.name()),
@@ -153,14 +154,14 @@ impl Plan {
         if let Some(name) = asked.filter(|_| wanted.is_empty()) {
             return Err(no_column(name, fields));
         }
-        let step = step_column(schema).filter(|_| unit == Unit::Frame);
+        let step = step_column(schema).filter(|_| unit == RowUnit::Frame);
         let steps = |index: usize, field: &Field| {
             let half = field.metadata().get("half").cloned();
             match (step, unit, half) {
                 (Some(step), ..) if step == index || role(field) == "key" => Steps::All,
                 (Some(_), _, Some(half)) => Steps::Only(half),
                 (Some(_), _, None) => Steps::Each,
-                (None, Unit::Span, Some(half)) => Steps::Half(half),
+                (None, RowUnit::Span, Some(half)) => Steps::Half(half),
                 (None, ..) => Steps::All,
             }
         };
@@ -181,7 +182,7 @@ impl Plan {
                 Some(engine.context().parse_sql_expr(&to_sql(text), &known)?)
             }
         };
-        Ok(Plan {
+        Ok(ReadPlan {
             buffer: table.buffer.clone(),
             frame: table.frame.clone(),
             unit,
@@ -198,7 +199,7 @@ impl Plan {
     }
 }
 
-impl Plan {
+impl ReadPlan {
     /// Reads these fields alone; they may be none.
     pub(super) fn only(&mut self, fields: &[String]) {
         self.roles.retain(|role| fields.contains(role.field.name()));
@@ -227,14 +228,14 @@ fn null() -> Expr {
     Expr::Literal(ScalarValue::Null, None)
 }
 
-fn find(table: &dyn Table, what: Bounded) -> Option<usize> {
-    (0..table.schema().fields().len()).find(|&it| table.bounded(it) == Some(what))
+fn find(table: &dyn CaptureTable, what: Bounded) -> Option<usize> {
+    (0..table.schema().fields().len()).find(|&index| table.bounded(index) == Some(what))
 }
 
 /// Names that several kinds have are said once.
 pub(super) fn no_column(name: &str, there: impl IntoIterator<Item = String>) -> QueryError {
     let mut said = HashSet::new();
-    let there: Vec<String> = there.into_iter().filter(|it| said.insert(it.clone())).collect();
+    let there: Vec<String> = there.into_iter().filter(|text| said.insert(text.clone())).collect();
     QueryError::NoColumn { name: name.to_owned(), nearest: nearest(name, &there).cloned(), there }
 }
 

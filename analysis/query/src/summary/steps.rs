@@ -6,7 +6,7 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use ppt_stats::Budget;
 
 use super::gathered::Gathered;
-use super::plan::{Plan, Role, Steps};
+use super::plan::{ReadPlan, Role, Steps};
 
 /// What is known of the fields of a group: by the field, and by the number of the step. Of fields that
 /// are told of all rows together, there is the first one.
@@ -26,8 +26,8 @@ pub(super) fn by_step(steps: &Steps) -> bool {
 }
 
 /// What is told of each group: the same fields and steps of all. `steps`: their words, from number 1 on.
-pub(super) fn told(
-    plan: &Plan,
+pub(super) fn by_group(
+    plan: &ReadPlan,
     mut groups: Vec<ByStep>,
     steps: &[String],
     budget: &Budget,
@@ -88,7 +88,7 @@ fn zero(field: &Field) -> Option<&str> {
 }
 
 /// In a table of spans: whether the other half sets the field.
-fn other_is_set(plan: &Plan, sets: &[BTreeSet<usize>], role: &Role, half: &str) -> bool {
+fn other_is_set(plan: &ReadPlan, sets: &[BTreeSet<usize>], role: &Role, half: &str) -> bool {
     let field = |role: &Role| role.field.metadata().get("of").cloned();
     let is_other = |other: &Role| {
         let is_half = matches!(&other.steps, Steps::Half(theirs) if theirs != half);

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use ppt_causality::retime::{Evidence, Metric, PointSeen, Recording, Thread, Vertex};
+use ppt_causality::retime::{Evidence, Metric, PointSeen, Recording, ThreadId, Vertex};
 
 use super::row::RowView;
-use crate::causality::Numbers;
+use crate::causality::Numbering;
 
 /// A run, and what speaks against timing it again.
 #[derive(Debug)]
-pub struct Run {
+pub struct LoadedRun {
     /// Threads, what they did, and what caused what.
     pub recording: Recording,
     /// Spans, by name.
@@ -21,11 +21,11 @@ pub struct Run {
     crowded: Option<f64>,
 }
 
-impl Run {
+impl LoadedRun {
     /// What speaks against believing what is said of `metric`.
     pub fn evidence(&self, metric: &Metric) -> Evidence {
         let points = match metric {
-            Metric::Path(from, to) => [from, to].map(|it| self.point(it)).into(),
+            Metric::Path(from, to) => [from, to].map(|text| self.point(text)).into(),
             _ => Vec::new(),
         };
         let (edges, ambiguous, crowded) = (self.edges, self.ambiguous, self.crowded);
@@ -34,19 +34,19 @@ impl Run {
 
     /// All points that a text names: `frame`, or `buffer.frame`.
     fn point(&self, text: &str) -> PointSeen {
-        let ends = |it: &str| it.split_once('.').is_some_and(|(_, frame)| frame == text);
-        let those = self.points.values().filter(|it| it.name == text || ends(&it.name));
+        let ends = |word: &str| word.split_once('.').is_some_and(|(_, frame)| frame == text);
+        let those = self.points.values().filter(|point| point.name == text || ends(&point.name));
         let none = PointSeen { name: text.to_owned(), seen: 0, lost: 0 };
-        those.fold(none, |all, it| PointSeen {
-            seen: all.seen + it.seen,
-            lost: all.lost + it.lost,
+        those.fold(none, |all, seen| PointSeen {
+            seen: all.seen + seen.seen,
+            lost: all.lost + seen.lost,
             ..all
         })
     }
 }
 
 /// A frame: its ring, and its number there.
-type Frame = (u32, i64);
+type RecordedFrame = (u32, i64);
 
 /// What comes first of what a thread does at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +59,7 @@ enum Order {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Moment {
+struct LoadedMoment {
     thread: u32,
     time: i64,
     order: Order,
@@ -71,28 +71,28 @@ struct Moment {
 pub(super) struct Loader {
     hosts: HashMap<String, String>,
     /// (host, pid), and (process, tid).
-    processes: Numbers<(String, i64)>,
-    threads: Numbers<(u32, i64)>,
-    rings: Numbers<[String; 4]>,
-    names: Numbers<String>,
-    moments: Vec<Moment>,
+    processes: Numbering<(String, i64)>,
+    threads: Numbering<(u32, i64)>,
+    rings: Numbering<[String; 4]>,
+    names: Numbering<String>,
+    moments: Vec<LoadedMoment>,
     /// (name, begin, end), by moment.
     intervals: Vec<(u32, u32, u32)>,
     spans: Vec<(u32, u32, u32)>,
-    frames: HashMap<Frame, u32>,
+    frames: HashMap<RecordedFrame, u32>,
     /// What identifies what enters a frame, by hash type.
-    entered: HashMap<(Frame, u32), u64>,
+    entered: HashMap<(RecordedFrame, u32), u64>,
     edges: Vec<(u32, u32)>,
     jobs: Vec<(u32, u32, u64)>,
     outside: HashSet<u32>,
     points: HashMap<String, PointSeen>,
     causes: u64,
     ambiguous: u64,
-    states: Vec<State>,
+    states: Vec<LoadState>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct State {
+struct LoadState {
     thread: u32,
     begin: i64,
     end: i64,
@@ -116,10 +116,11 @@ impl Loader {
         let (time, length) = (row.long(4)?, row.long(5)?);
         let end = time.checked_add(length)?;
         let of = self.names.number(name.to_owned());
-        let [begins, ends] = ["begins", "ends"].map(|it| self.names.number(format!("{name} {it}")));
+        let [begins, ends] =
+            ["begins", "ends"].map(|text| self.names.number(format!("{name} {text}")));
         let last = if length == 0 { Order::EndAtOnce } else { Order::End };
-        let begin = self.moment(Moment { thread, time, order: Order::Begin, name: begins });
-        let end = self.moment(Moment { thread, time: end, order: last, name: ends });
+        let begin = self.moment(LoadedMoment { thread, time, order: Order::Begin, name: begins });
+        let end = self.moment(LoadedMoment { thread, time: end, order: last, name: ends });
         self.intervals.push((of, begin, end));
         Some(())
     }
@@ -155,8 +156,8 @@ impl Loader {
                 return Some(());
             }
             (Some("hash"), Some("fifo")) => {
-                let of = row.text(19).map(|it| self.names.number(it.to_owned()));
-                let key = of.and_then(|it| self.entered.get(&(dst, it)).copied());
+                let of = row.text(19).map(|text| self.names.number(text.to_owned()));
+                let key = of.and_then(|number| self.entered.get(&(dst, number)).copied());
                 self.jobs.push((from, to, key.unwrap_or_default()));
             }
             _ => self.edges.push((from, to)),
@@ -185,7 +186,7 @@ impl Loader {
         // Who may have run is taken to have run.
         let ran = matches!(state, "running" | "unknown");
         let ready = matches!(state, "running" | "runnable");
-        self.states.push(State { thread, begin, end, ran, ready, cpu: row.long(6) });
+        self.states.push(LoadState { thread, begin, end, ran, ready, cpu: row.long(6) });
         Some(())
     }
 
@@ -194,21 +195,21 @@ impl Loader {
         self.threads.number((process, tid))
     }
 
-    fn moment(&mut self, moment: Moment) -> u32 {
+    fn moment(&mut self, moment: LoadedMoment) -> u32 {
         self.moments.push(moment);
         self.moments.len() as u32 - 1
     }
 
     /// Columns that name a frame, from `first` on.
-    fn frame(&mut self, row: &RowView<'_>, first: usize) -> Option<Frame> {
+    fn frame(&mut self, row: &RowView<'_>, first: usize) -> Option<RecordedFrame> {
         let text = |at: usize| row.text(first + at).unwrap_or_default().to_owned();
-        let ring = row.long(first + 3).map_or_else(String::new, |it| it.to_string());
+        let ring = row.long(first + 3).map_or_else(String::new, |long| long.to_string());
         let ring = self.rings.number([text(0), text(1), text(2), ring]);
         Some((ring, row.long(first + 4)?))
     }
 
     /// An end of an edge, which is no point where it belongs to a span or a chain.
-    fn end(&mut self, row: &RowView<'_>, first: usize) -> Option<Frame> {
+    fn end(&mut self, row: &RowView<'_>, first: usize) -> Option<RecordedFrame> {
         let frame = self.frame(row, first)?;
         if !self.frames.contains_key(&frame) {
             let host = self.hosts.get(row.text(first)?).cloned().unwrap_or_default();
@@ -219,9 +220,9 @@ impl Loader {
         Some(frame)
     }
 
-    fn at(&mut self, frame: Frame, thread: u32, time: i64, name: String) {
+    fn at(&mut self, frame: RecordedFrame, thread: u32, time: i64, name: String) {
         let name = self.names.number(name);
-        let moment = self.moment(Moment { thread, time, order: Order::Point, name });
+        let moment = self.moment(LoadedMoment { thread, time, order: Order::Point, name });
         self.frames.insert(frame, moment);
     }
 
@@ -233,23 +234,23 @@ impl Loader {
         seen
     }
 
-    pub fn finish(self) -> Run {
+    pub fn finish(self) -> LoadedRun {
         let mut recording = Recording::new();
-        let names: Vec<_> = self.names.all().iter().map(|it| recording.name(it)).collect();
-        let threads: Vec<Thread> =
-            self.threads.all().iter().map(|it| recording.thread(it.0)).collect();
+        let names: Vec<_> = self.names.all().iter().map(|text| recording.name(text)).collect();
+        let threads: Vec<ThreadId> =
+            self.threads.all().iter().map(|entry| recording.thread(entry.0)).collect();
         let mut order: Vec<u32> = (0..self.moments.len() as u32).collect();
-        order.sort_by_key(|&it| {
-            let it = &self.moments[it as usize];
-            (it.thread, it.time, it.order)
+        order.sort_by_key(|&n| {
+            let loaded_moment = &self.moments[n as usize];
+            (loaded_moment.thread, loaded_moment.time, loaded_moment.order)
         });
         let mut vertices: Vec<Option<Vertex>> = vec![None; self.moments.len()];
-        for it in order {
-            let moment = &self.moments[it as usize];
+        for n in order {
+            let moment = &self.moments[n as usize];
             let (thread, name) = (threads[moment.thread as usize], names[moment.name as usize]);
-            vertices[it as usize] = Some(recording.vertex(thread, moment.time, name));
+            vertices[n as usize] = Some(recording.vertex(thread, moment.time, name));
         }
-        let vertex = |it: u32| vertices[it as usize].expect("each moment has its vertex");
+        let vertex = |number: u32| vertices[number as usize].expect("each moment has its vertex");
         for &(name, begin, end) in &self.intervals {
             recording.interval(names[name as usize], vertex(begin), vertex(end));
         }
@@ -262,12 +263,12 @@ impl Loader {
         }
         // What has one cause that is known does not come from elsewhere.
         let known: HashSet<u32> =
-            self.edges.iter().map(|it| it.1).chain(self.jobs.iter().map(|it| it.1)).collect();
-        self.outside.difference(&known).for_each(|&it| recording.outside(vertex(it)));
+            self.edges.iter().map(|edge| edge.1).chain(self.jobs.iter().map(|job| job.1)).collect();
+        self.outside.difference(&known).for_each(|&number| recording.outside(vertex(number)));
         ran(&self.states, &threads, &mut recording);
         let spans: BTreeSet<_> =
-            self.spans.iter().map(|it| self.names.all()[it.0 as usize].clone()).collect();
-        Run {
+            self.spans.iter().map(|span| self.names.all()[span.0 as usize].clone()).collect();
+        LoadedRun {
             recording,
             spans: spans.into_iter().collect(),
             points: self.points,
@@ -286,11 +287,11 @@ fn full(buffer: &str, point: &str) -> String {
 /// The last digits identify as well as all.
 fn number(hash: &str) -> u64 {
     let from = hash.len().saturating_sub(16);
-    hash.get(from..).and_then(|it| u64::from_str_radix(it, 16).ok()).unwrap_or_default()
+    hash.get(from..).and_then(|hash| u64::from_str_radix(hash, 16).ok()).unwrap_or_default()
 }
 
 /// Before the kernel tells of a thread, and after, it is taken to run.
-fn ran(states: &[State], threads: &[Thread], recording: &mut Recording) {
+fn ran(states: &[LoadState], threads: &[ThreadId], recording: &mut Recording) {
     let mut told: HashMap<u32, (i64, i64)> = HashMap::new();
     for state in states {
         let thread = threads[state.thread as usize];
@@ -308,15 +309,16 @@ fn ran(states: &[State], threads: &[Thread], recording: &mut Recording) {
 
 /// For which share of the time more threads were ready to run than there were processors that any of
 /// them ever ran on.
-fn crowded(states: &[State]) -> Option<f64> {
-    let processors: HashSet<i64> = states.iter().filter_map(|it| it.cpu).collect();
-    let begin = states.iter().map(|it| it.begin).min()?;
-    let end = states.iter().map(|it| it.end).max()?;
+fn crowded(states: &[LoadState]) -> Option<f64> {
+    let processors: HashSet<i64> = states.iter().filter_map(|state| state.cpu).collect();
+    let begin = states.iter().map(|state| state.begin).min()?;
+    let end = states.iter().map(|state| state.end).max()?;
     if processors.is_empty() || begin >= end {
         return None;
     }
-    let ready = states.iter().filter(|it| it.ready);
-    let mut changes: Vec<(i64, i64)> = ready.flat_map(|it| [(it.begin, 1), (it.end, -1)]).collect();
+    let ready = states.iter().filter(|state| state.ready);
+    let mut changes: Vec<(i64, i64)> =
+        ready.flat_map(|state| [(state.begin, 1), (state.end, -1)]).collect();
     changes.sort_unstable();
     let (mut there, mut since, mut crowded) = (0, begin, 0);
     for (time, change) in changes {

@@ -9,10 +9,10 @@ use crate::error::QueryError;
 /// The columns of a batch, each as text or as numbers.
 pub(super) struct Columns {
     count: usize,
-    each: Vec<Column>,
+    each: Vec<WhatifColumn>,
 }
 
-enum Column {
+enum WhatifColumn {
     Text(StringArray),
     Long(Int64Array),
 }
@@ -26,9 +26,10 @@ impl Columns {
             );
             let to = if is_text { DataType::Utf8 } else { DataType::Int64 };
             let column = cast(column, &to).map_err(crate::error::external)?;
-            Ok(match is_text {
-                true => Column::Text(column.as_string::<i32>().clone()),
-                false => Column::Long(column.as_primitive::<Int64Type>().clone()),
+            Ok(if is_text {
+                WhatifColumn::Text(column.as_string::<i32>().clone())
+            } else {
+                WhatifColumn::Long(column.as_primitive::<Int64Type>().clone())
             })
         });
         let each = each.collect::<Result<_, QueryError>>()?;
@@ -50,14 +51,14 @@ pub(super) struct RowView<'a> {
 impl<'a> RowView<'a> {
     pub fn text(&self, at: usize) -> Option<&'a str> {
         match &self.columns.each[at] {
-            Column::Text(it) if it.is_valid(self.row) => Some(it.value(self.row)),
+            WhatifColumn::Text(array) if array.is_valid(self.row) => Some(array.value(self.row)),
             _ => None,
         }
     }
 
     pub fn long(&self, at: usize) -> Option<i64> {
         match &self.columns.each[at] {
-            Column::Long(it) if it.is_valid(self.row) => Some(it.value(self.row)),
+            WhatifColumn::Long(array) if array.is_valid(self.row) => Some(array.value(self.row)),
             _ => None,
         }
     }

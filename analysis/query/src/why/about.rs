@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::{cast as cast_to, lit};
 use datafusion::prelude::ident;
-use ppt_tables::{Bounded, Number, Word};
+use ppt_tables::{Bounded, BoundedNumber, BoundedText};
 
 use super::during::{long, text};
 use super::find;
@@ -119,9 +119,10 @@ impl Engine {
         let columns = known.columns.iter().map(|name| schema.column_with_name(name));
         let standard =
             |what| schema.column_with_name(schema.field(find(of.table.as_ref(), what)?).name());
-        let words =
-            [Word::Capture, Word::Buffer, Word::Segment].map(|it| standard(Bounded::Word(it)));
-        let numbers = [Number::Ring, Number::Seqno].map(|it| standard(Bounded::Number(it)));
+        let words = [BoundedText::Capture, BoundedText::Buffer, BoundedText::Segment]
+            .map(|text| standard(Bounded::Word(text)));
+        let numbers = [BoundedNumber::Ring, BoundedNumber::Seqno]
+            .map(|number| standard(Bounded::Number(number)));
         // A program's own frame may have the same name.
         if columns.clone().chain(words).chain(numbers).any(|column| column.is_none()) {
             return Ok(());
@@ -134,7 +135,7 @@ impl Engine {
         let select: Vec<_> = select.map(|(column, n)| column.alias(format!("c{n}"))).collect();
         let first = 3 + known.columns.len();
         let rows = self.context().table(of.name.clone()).await?;
-        let is_asked = number(1).in_list(seqnos.iter().map(|it| lit(*it)).collect(), false);
+        let is_asked = number(1).in_list(seqnos.iter().map(|seqno| lit(*seqno)).collect(), false);
         for batch in rows.filter(is_asked)?.select(select)?.collect().await? {
             for row in 0..batch.num_rows() {
                 let word = |at| text(&batch, at, row).unwrap_or_default().to_owned();

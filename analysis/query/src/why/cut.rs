@@ -131,7 +131,7 @@ impl Cut {
     pub fn finish(mut self) -> ThreadTime {
         self.spend(self.to, TimeUse::Unknown);
         let mut parts: Vec<_> = self.spent.into_iter().collect();
-        parts.sort_by_key(|it| std::cmp::Reverse(it.1.ns));
+        parts.sort_by_key(|part| std::cmp::Reverse(part.1.ns));
         ThreadTime { parts, running: self.running }
     }
 }
@@ -199,7 +199,7 @@ mod tests {
         cut.add_state(35, 50, &part(2));
         cut.add_state(90, 200, &TimeUse::Unknown);
         let parts = cut.finish().parts;
-        let brief: Vec<_> = parts.iter().map(|it| (&it.0, it.1.ns, it.1.times)).collect();
+        let brief: Vec<_> = parts.iter().map(|part| (&part.0, part.1.ns, part.1.times)).collect();
         assert_eq!(
             brief,
             [(&TimeUse::Unknown, 60, 2), (&TimeUse::Running, 20, 2), (&part(2), 10, 1)]

@@ -35,7 +35,7 @@ impl FunctionCounts {
     }
 
     /// `of 42 stacks, 62 % in rdbSaveRio, 20 % in je_malloc`; None where they are too few.
-    pub fn words(&self) -> Option<String> {
+    pub fn text(&self) -> Option<String> {
         if self.stacks < FEWEST {
             return None;
         }
@@ -60,11 +60,11 @@ mod tests {
     fn shares_are_told_where_there_are_enough_stacks() {
         let mut counts = FunctionCounts::default();
         counts.add("je_malloc (redis-server)", 2);
-        assert_eq!(counts.words(), None);
+        assert_eq!(counts.text(), None);
         counts.add("rdbSaveRio (redis-server)", 7);
         counts.add("je_malloc (redis-server)", 1);
         counts.sort();
-        let words = counts.words().unwrap();
+        let words = counts.text().unwrap();
         assert_eq!(words, "of 10 stacks, 70 % in rdbSaveRio, 30 % in je_malloc");
         let mut more = FunctionCounts::default();
         more.add("rare", 1);
@@ -72,6 +72,6 @@ mod tests {
         more.add_all(&counts);
         more.sort();
         assert_eq!((more.stacks, more.functions[0].0.as_str()), (110, "usual"));
-        assert!(!more.words().unwrap().contains("rare"));
+        assert!(!more.text().unwrap().contains("rare"));
     }
 }

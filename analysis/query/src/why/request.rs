@@ -22,7 +22,7 @@ pub(super) struct ShownField {
 }
 
 /// The fields that a kind of frames has beside the standard columns.
-fn own(of: &FrameTable) -> Vec<(usize, &Field)> {
+fn own_fields(of: &FrameTable) -> Vec<(usize, &Field)> {
     let fields = of.table.schema().fields().iter().enumerate();
     let own = fields.filter(|(at, field)| {
         let role = field.metadata().get("role").map_or("", String::as_str);
@@ -45,7 +45,7 @@ fn short(name: &str) -> &str {
 
 /// What fields may be called.
 pub(super) fn fields(of: &FrameTable) -> Vec<String> {
-    own(of)
+    own_fields(of)
         .iter()
         .flat_map(|entry| [entry.1.name().clone(), short(entry.1.name()).to_owned()])
         .collect()
@@ -53,7 +53,7 @@ pub(super) fn fields(of: &FrameTable) -> Vec<String> {
 
 /// The fields that are shown: those that were chosen, or else keys, enums and texts.
 pub(super) fn shown(of: &FrameTable, is_span: bool, chosen: &[String]) -> Vec<ShownField> {
-    let all = own(of);
+    let all = own_fields(of);
     let fields = of.table.schema().fields();
     let is_dur = |entry: &Field| entry.metadata().get("role").is_some_and(|entry| entry == "dur");
     // Keys stand before the length of a span.

@@ -96,7 +96,7 @@ impl RunningTime {
     /// How long the thread ran from `at` to a time, ns, which becomes `at`.
     fn ran_until(&mut self, to: i64) -> i64 {
         let mut ran = 0;
-        while let Some(&(from, until)) = self.pieces.get(self.piece).filter(|it| it.0 < to) {
+        while let Some(&(from, until)) = self.pieces.get(self.piece).filter(|piece| piece.0 < to) {
             ran += (until.min(to) - from.max(self.at)).max(0);
             if until > to {
                 break;

@@ -106,9 +106,9 @@ impl Slow {
             (Some(tid), true) => format!("thread {tid}, which began it,"),
             (None, _) => "a thread whose number is not known".to_owned(),
         };
-        let share = |it: &Clause<'_>| it.ns as f64 / self.dur.max(1) as f64;
+        let share = |clause: &Clause<'_>| clause.ns as f64 / self.dur.max(1) as f64;
         let told: Vec<String> =
-            self.told().iter().map(|entry| entry.phrase(share(entry))).collect();
+            self.shown_clauses().iter().map(|entry| entry.phrase(share(entry))).collect();
         let Some((last, others)) = told.split_last() else {
             return format!("It took no time in {who}.");
         };
@@ -141,7 +141,7 @@ impl Slow {
 
     /// Why it took so long, without numbers: the same of all whose sentences say the same.
     pub fn shape(&self) -> String {
-        let told = self.told().into_iter().map(|entry| entry.most.shape());
+        let told = self.shown_clauses().into_iter().map(|entry| entry.most.shape());
         let hops = self.hops().iter().map(Hop::shape);
         let answered = self.answered_by.iter().map(|call| call.shape());
         let name = std::iter::once(self.name.clone());
@@ -150,7 +150,7 @@ impl Slow {
     }
 
     /// What a sentence tells.
-    fn told(&self) -> Vec<Clause<'_>> {
+    fn shown_clauses(&self) -> Vec<Clause<'_>> {
         let mut clauses = self.clauses();
         let mut rank = 0..;
         clauses.retain(|entry| {
@@ -169,7 +169,7 @@ impl Slow {
         let mut clauses: Vec<Clause<'_>> = Vec::new();
         for part in &self.parts {
             let (ns, times) = (part.spent.ns, part.spent.times);
-            match clauses.iter_mut().find(|it| kind(&it.most.part) == kind(&part.part)) {
+            match clauses.iter_mut().find(|clause| kind(&clause.most.part) == kind(&part.part)) {
                 Some(clause) => {
                     clause.count += 1;
                     clause.ns += ns;
@@ -178,7 +178,7 @@ impl Slow {
                 None => clauses.push(Clause { most: part, count: 1, ns, times }),
             }
         }
-        clauses.sort_by_key(|it| std::cmp::Reverse(it.ns));
+        clauses.sort_by_key(|clause| std::cmp::Reverse(clause.ns));
         clauses
     }
 }
@@ -203,7 +203,7 @@ impl Clause<'_> {
                 // The first says of what it is a share.
                 let slices = slices.map(|words| words.replacen(" % in ", " % of it in ", 1));
                 let slices = slices.map_or_else(String::new, |words| format!("; {words}"));
-                let functions = self.most.functions.words();
+                let functions = self.most.functions.text();
                 let functions = functions.map_or_else(String::new, |words| format!("; {words}"));
                 format!("ran for {ns} ({percent}{slices}{functions})")
             }
@@ -220,7 +220,7 @@ impl Clause<'_> {
                 format!("wanted a CPU for {length} after it was woken{times}")
             }
             TimeUse::Blocked { call, by } => {
-                let call = call.as_ref().map_or_else(String::new, |it| format!(" in {it}"));
+                let call = call.as_ref().map_or_else(String::new, |call| format!(" in {call}"));
                 let inside = &self.most.inside;
                 let inside = inside
                     .as_ref()
@@ -250,9 +250,10 @@ impl ServiceCall {
         let name = name.map_or_else(String::new, |name| format!(" ({name})"));
         let certain = if self.had_others { "its call, or one beside it" } else { "its call" };
         let late = self.taken_after as f64 / self.dur.max(1) as f64 >= WORTH;
-        let late = match late {
-            true => format!(", and took it up after {}", duration(self.taken_after as f64)),
-            false => String::new(),
+        let late = if late {
+            format!(", and took it up after {}", duration(self.taken_after as f64))
+        } else {
+            String::new()
         };
         format!(
             "Process {pid}{name} answered {certain}, of {} ({}){late}. {}",
@@ -324,7 +325,7 @@ mod tests {
             let spent = Spent { ns, times, longest: (0, ns) };
             SlowPart { doing, ..SlowPart::new((part, spent)) }
         };
-        let dur = parts.iter().map(|it| it.1).sum();
+        let dur = parts.iter().map(|part| part.1).sum();
         Slow {
             name: "job.handle".into(),
             capture: String::new(),

@@ -24,7 +24,7 @@ const MOST_CALLS: usize = 100_000;
 
 /// When something was seen in a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Moment {
+struct ServiceTime {
     host: String,
     pid: i64,
     ts: i64,
@@ -33,7 +33,7 @@ struct Moment {
 /// A call of another service.
 #[derive(Debug, Clone, PartialEq)]
 struct Call {
-    asked: Moment,
+    asked: ServiceTime,
     /// When the first byte of the answer came in.
     first: i64,
     to: i64,
@@ -41,7 +41,7 @@ struct Call {
 }
 
 /// The thread of a process.
-type Thread = (String, i64, i64);
+type ServiceThread = (String, i64, i64);
 
 /// Intervals, and the calls by which the ones before led to them: the number of the caller, and its call.
 struct Level {
@@ -123,8 +123,8 @@ impl Engine {
 
     /// The calls that began in these intervals, by the threads that made them. A frame `called` is written when the
     /// connection is used again, perhaps by another thread; the point `asked` has the thread.
-    async fn calls(&self, slow: &[Slow]) -> Result<HashMap<Thread, Vec<Call>>, QueryError> {
-        let mut calls: HashMap<Thread, Vec<Call>> = HashMap::new();
+    async fn calls(&self, slow: &[Slow]) -> Result<HashMap<ServiceThread, Vec<Call>>, QueryError> {
+        let mut calls: HashMap<ServiceThread, Vec<Call>> = HashMap::new();
         let waited = |slow: &&Slow| slow.parts.iter().any(|part| part.part.is_wait());
         let all = || slow.iter().filter(waited);
         let ends = all().map(|slow| (slow.ts, slow.ts.saturating_add(slow.dur)));
@@ -142,7 +142,7 @@ impl Engine {
         let rows = among(rows, "tid", all().filter_map(|slow| slow.tid.map(i64::from)))?;
         let rows = rows.filter(within)?.limit(0, Some(MOST_CALLS + 1))?;
         let columns = [word("host")].into_iter().chain(["pid", "tid", "ts"].map(number));
-        let mut threads: HashMap<Moment, i64> = HashMap::new();
+        let mut threads: HashMap<ServiceTime, i64> = HashMap::new();
         for batch in selected(rows, columns)?.collect().await? {
             for row in 0..batch.num_rows() {
                 let [Some(pid), Some(tid), Some(ts)] = [1, 2, 3].map(|at| long(&batch, at, row))
@@ -150,7 +150,7 @@ impl Engine {
                     continue;
                 };
                 let host = text(&batch, 0, row).unwrap_or_default().to_owned();
-                threads.insert(Moment { host, pid, ts }, tid);
+                threads.insert(ServiceTime { host, pid, ts }, tid);
             }
         }
         if threads.is_empty() || threads.len() > MOST_CALLS {
@@ -169,7 +169,7 @@ impl Engine {
                 else {
                     continue;
                 };
-                let asked = Moment { host: text(0), pid, ts };
+                let asked = ServiceTime { host: text(0), pid, ts };
                 let Some(tid) = threads.remove(&asked) else { continue };
                 let service = if port == 0 { text(1) } else { format!(":{port}") };
                 let call = Call { asked, first, to, service };
@@ -182,8 +182,8 @@ impl Engine {
     /// When and in which thread the called processes took these calls up.
     async fn taken(
         &self,
-        asked: impl Iterator<Item = &Moment> + Clone,
-    ) -> Result<HashMap<Moment, (Moment, i64)>, QueryError> {
+        asked: impl Iterator<Item = &ServiceTime> + Clone,
+    ) -> Result<HashMap<ServiceTime, (ServiceTime, i64)>, QueryError> {
         let mut taken = HashMap::new();
         let Some(edges) = self.whole("edges")?.filter(|_| asked.clone().next().is_some()) else {
             return Ok(taken);
@@ -202,8 +202,8 @@ impl Engine {
                 else {
                     continue;
                 };
-                let at = Moment { host: host(1), pid: dst_pid, ts: dst_ts };
-                taken.insert(Moment { host: host(0), pid, ts }, (at, thread));
+                let at = ServiceTime { host: host(1), pid: dst_pid, ts: dst_ts };
+                taken.insert(ServiceTime { host: host(0), pid, ts }, (at, thread));
             }
         }
         Ok(taken)
@@ -237,8 +237,8 @@ impl Engine {
     /// The requests that began at these moments.
     async fn requests(
         &self,
-        moments: impl Iterator<Item = &Moment> + Clone,
-    ) -> Result<HashMap<Moment, Slow>, QueryError> {
+        moments: impl Iterator<Item = &ServiceTime> + Clone,
+    ) -> Result<HashMap<ServiceTime, Slow>, QueryError> {
         let mut requests = HashMap::new();
         let served = self.whole_frames("net", "served")?;
         let is_asked = moments.clone().next().is_some();
@@ -272,7 +272,7 @@ impl Engine {
                     parts: Vec::new(),
                     answered_by: None,
                 };
-                requests.insert(Moment { host: text(3), pid, ts }, slow);
+                requests.insert(ServiceTime { host: text(3), pid, ts }, slow);
             }
         }
         Ok(requests)
@@ -367,7 +367,7 @@ mod tests {
     use super::*;
 
     fn call(from: i64, to: i64) -> Call {
-        let at = |ts| Moment { host: String::new(), pid: 1, ts };
+        let at = |ts| ServiceTime { host: String::new(), pid: 1, ts };
         Call { asked: at(from), first: to, to, service: ":80".into() }
     }
 

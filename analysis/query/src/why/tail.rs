@@ -61,9 +61,10 @@ impl Tail {
             _ => Vec::new(),
         };
         // Many may be as long as the percentile itself.
-        let (p99, own) = match own.is_empty() {
-            true => (None, longest.iter().take(kind.slowest).collect()),
-            false => (p99, own),
+        let (p99, own) = if own.is_empty() {
+            (None, longest.iter().take(kind.slowest).collect())
+        } else {
+            (p99, own)
         };
         if own.is_empty() {
             return None;

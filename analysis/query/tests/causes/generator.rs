@@ -24,10 +24,10 @@ const CHUNK: usize = 4096;
 const RINGS: [u32; 4] = [2, 1, 3, 1];
 
 /// A frame: its process, ring and number.
-pub type Name = (u32, u32, u64);
+pub type CauseName = (u32, u32, u64);
 
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct CauseSchema {
     pub messages: u64,
     /// Identities come again after so many messages; 0: never.
     pub period: u64,
@@ -42,16 +42,16 @@ pub struct Kind {
     pub policy: Option<&'static str>,
 }
 
-pub struct World {
+pub struct CausesWorld {
     pub captures: Vec<Vec<u8>>,
     /// What really caused what; ends may be lost.
-    pub edges: Vec<(Name, Name)>,
+    pub edges: Vec<(CauseName, CauseName)>,
     /// Which frames are lost.
-    pub lost: std::collections::HashSet<Name>,
+    pub lost: std::collections::HashSet<CauseName>,
     /// Frames that are there.
     pub points: u64,
     /// Times, by message: of its source and of its end.
-    pub paths: Vec<(Name, Name, u64)>,
+    pub paths: Vec<(CauseName, CauseName, u64)>,
     pub strays: u64,
 }
 
@@ -116,7 +116,7 @@ fn identity(salt: u64, number: u64, period: u64) -> u64 {
     (number.wrapping_add(salt << 48)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-pub fn world(dice: &mut Dice, kind: Kind) -> World {
+pub fn world(dice: &mut Dice, kind: CauseSchema) -> CausesWorld {
     let mut events: Vec<Event> = Vec::new();
     // Of events, by their places.
     let mut edges: Vec<(u32, u32)> = Vec::new();
@@ -135,15 +135,14 @@ pub fn world(dice: &mut Dice, kind: Kind) -> World {
         let relayed = later(start);
         let is_stray = kind.strays > 0 && n % kind.strays == 3;
         let relay = Event { id: m0, next: m1, ..event(2, 1, relayed) };
-        let (relay, source) = match is_stray {
-            true => (add(relay), None),
-            false => {
-                let source = add(Event { id: m0, ..event(0, 0, start) });
-                (add(relay), Some(source))
-            }
+        let (relay, source) = if is_stray {
+            (add(relay), None)
+        } else {
+            let source = add(Event { id: m0, ..event(0, 0, start) });
+            (add(relay), Some(source))
         };
         strays += u64::from(is_stray);
-        edges.extend(source.map(|it| (it, relay)));
+        edges.extend(source.map(|source| (source, relay)));
         let side_at = later(start);
         let side = add(Event { wide: m2, ..event(1, 4, side_at) });
         let mut last = (side_at, 0);
@@ -160,37 +159,37 @@ pub fn world(dice: &mut Dice, kind: Kind) -> World {
         edges.push((side, done));
         match kind.policy {
             // The last of them; of equal ones nobody knows which.
-            Some("nearest") => edges.extend(workers.last().map(|it| (it.1, done))),
-            _ => edges.extend(workers.iter().map(|it| (it.1, done))),
+            Some("nearest") => edges.extend(workers.last().map(|worker| (worker.1, done))),
+            _ => edges.extend(workers.iter().map(|worker| (worker.1, done))),
         }
-        paths.extend(source.map(|it| (it, done)));
+        paths.extend(source.map(|source| (source, done)));
     }
     // What each ring holds, in the order of time.
     let mut order: Vec<u32> = (0..events.len() as u32).collect();
-    order.sort_by_key(|&it| (events[it as usize].at, it));
+    order.sort_by_key(|&number| (events[number as usize].at, number));
     let all = rings();
-    let mut names: Vec<Name> = vec![(0, 0, 0); events.len()];
+    let mut names: Vec<CauseName> = vec![(0, 0, 0); events.len()];
     let mut own: Vec<Vec<u32>> = vec![Vec::new(); all.len()];
-    for &it in &order {
-        let ring = events[it as usize].ring;
-        own[ring].push(it);
-        names[it as usize] = (all[ring].0 + 40, all[ring].1, own[ring].len() as u64);
+    for &count in &order {
+        let ring = events[count as usize].ring;
+        own[ring].push(count);
+        names[count as usize] = (all[ring].0 + 40, all[ring].1, own[ring].len() as u64);
     }
     let lost = names.iter().filter(|_| kind.loss > 0 && dice.chance(kind.loss)).copied().collect();
     let schema = schema(kind.policy);
     let captures = (0..kind.captures).map(|number| {
         let is_here = |ring: usize| all[ring].0 as usize % kind.captures == number;
-        let here: Vec<usize> = (0..all.len()).filter(|&it| is_here(it)).collect();
+        let here: Vec<usize> = (0..all.len()).filter(|&index| is_here(index)).collect();
         capture(&schema, number, &here, &own, (&events, &names, &lost))
     });
-    World {
+    CausesWorld {
         captures: captures.collect(),
-        edges: edges.iter().map(|it| (names[it.0 as usize], names[it.1 as usize])).collect(),
+        edges: edges.iter().map(|edge| (names[edge.0 as usize], names[edge.1 as usize])).collect(),
         points: (events.len() - std::collections::HashSet::len(&lost)) as u64,
         paths: paths
             .iter()
             .map(|&(a, b)| {
-                let at = |it: u32| events[it as usize].at;
+                let at = |number: u32| events[number as usize].at;
                 (names[a as usize], names[b as usize], at(b) - at(a))
             })
             .collect(),
@@ -215,7 +214,7 @@ fn write(event: &Event, seq: u64, to: &mut Vec<u8>) {
     assert_eq!(to.len() - at, STRIDE);
 }
 
-type Lost<'a> = (&'a [Event], &'a [Name], &'a std::collections::HashSet<Name>);
+type Lost<'a> = (&'a [Event], &'a [CauseName], &'a std::collections::HashSet<CauseName>);
 
 fn capture(
     schema: &Schema,
@@ -270,9 +269,9 @@ fn capture(
         let (source, nonce) = (process as u16, nonce(process));
         let mut rest = &own[place][..];
         while let Some(first) = rest.first() {
-            let is_lost = |it: &u32| lost.contains(&names[*it as usize]);
+            let is_lost = |number: &u32| lost.contains(&names[*number as usize]);
             let missing = is_lost(first);
-            let run = rest.iter().take_while(|it| is_lost(it) == missing).count();
+            let run = rest.iter().take_while(|number| is_lost(number) == missing).count();
             let run = if missing { run } else { run.min(CHUNK) };
             let (own, behind) = rest.split_at(run);
             rest = behind;
@@ -282,9 +281,9 @@ fn capture(
                 writer.gap(&Gap { source, nonce, ring, first_seq, count, cause }).unwrap();
                 continue;
             }
-            let all: Vec<&Event> = own.iter().map(|&it| &events[it as usize]).collect();
+            let all: Vec<&Event> = own.iter().map(|&number| &events[number as usize]).collect();
             let mut payload = Vec::with_capacity(run * STRIDE);
-            all.iter().zip(first_seq..).for_each(|(it, seq)| write(it, seq, &mut payload));
+            all.iter().zip(first_seq..).for_each(|(event, seq)| write(event, seq, &mut payload));
             let last = all[all.len() - 1].at;
             end = end.max(MONO + last);
             let head = FramesHead {
@@ -298,7 +297,7 @@ fn capture(
                 drained_mono_ns: MONO + last,
                 t_min: stamp(all[0]),
                 t_max: stamp(all[all.len() - 1]),
-                frame_mask: all.iter().fold(0, |mask, it| mask | 1 << it.kind),
+                frame_mask: all.iter().fold(0, |mask, event| mask | 1 << event.kind),
                 ..FramesHead::default()
             };
             writer.frames(&head, &payload).unwrap();

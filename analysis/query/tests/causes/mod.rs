@@ -7,23 +7,23 @@ use std::collections::{BTreeSet, HashSet};
 use ppt_query::Engine;
 use proptest::prelude::*;
 
-use self::generator::{Kind, Name, World, world};
+use self::generator::{CauseName, CauseSchema, CausesWorld, world};
 use super::random::Dice;
 use super::support::{Files, number, rows, with_pushdown, without_pushdown};
 
-fn engine(world: &World) -> (Files, Engine) {
+fn engine(world: &CausesWorld) -> (Files, Engine) {
     let files = Files::new(&world.captures);
     let engine = files.engine(&with_pushdown());
     (files, engine)
 }
 
-fn name(row: &[Option<String>]) -> Name {
+fn name(row: &[Option<String>]) -> CauseName {
     let cell = |at: usize| row[at].as_ref().unwrap().parse().unwrap();
     (cell(0) as u32, cell(1) as u32, cell(2))
 }
 
 /// The edges that SQL says, each with whether it is certain.
-fn said(engine: &Engine) -> BTreeSet<(Name, Name)> {
+fn said(engine: &Engine) -> BTreeSet<(CauseName, CauseName)> {
     let sql = "SELECT src_pid, src_ring, src_seqno, dst_pid, dst_ring, dst_seqno FROM edges \
                WHERE kind = 'hash'";
     let rows = rows(engine, sql);
@@ -33,13 +33,13 @@ fn said(engine: &Engine) -> BTreeSet<(Name, Name)> {
 }
 
 /// Those of which both ends are there.
-fn there(world: &World) -> BTreeSet<(Name, Name)> {
-    let is_there = |it: &Name| !world.lost.contains(it);
-    world.edges.iter().filter(|it| is_there(&it.0) && is_there(&it.1)).copied().collect()
+fn there(world: &CausesWorld) -> BTreeSet<(CauseName, CauseName)> {
+    let is_there = |entry: &CauseName| !world.lost.contains(entry);
+    world.edges.iter().filter(|edge| is_there(&edge.0) && is_there(&edge.1)).copied().collect()
 }
 
 /// What of `side` has no edge: names, and why.
-fn unmatched(engine: &Engine, side: &str) -> Vec<(Name, String)> {
+fn unmatched(engine: &Engine, side: &str) -> Vec<(CauseName, String)> {
     let sql = format!(
         "SELECT pid, ring, seqno, reason FROM unmatched WHERE side = '{side}' AND \
          NOT (point = 'done' AND type = 'm2' AND side = 'out')"
@@ -47,7 +47,7 @@ fn unmatched(engine: &Engine, side: &str) -> Vec<(Name, String)> {
     rows(engine, &sql).iter().map(|row| (name(row), row[3].clone().unwrap())).collect()
 }
 
-const UNIQUE: Kind = Kind {
+const UNIQUE: CauseSchema = CauseSchema {
     messages: 300,
     period: 0,
     delay: 400,
@@ -67,14 +67,14 @@ proptest! {
         loss in prop_oneof![Just(0u64), Just(100), Just(7)],
         strays in prop_oneof![Just(0u64), Just(5)],
     ) {
-        let kind = Kind { loss, strays, captures, ..UNIQUE };
+        let kind = CauseSchema { loss, strays, captures, ..UNIQUE };
         let world = world(&mut Dice::new(seed), kind);
         let (_files, engine) = engine(&world);
         let (said, there) = (said(&engine), there(&world));
         prop_assert_eq!(&said, &there, "recall is what is not lost, precision is 1");
 
         // What has no edge, and why.
-        let caused: HashSet<Name> = there.iter().map(|it| it.1).collect();
+        let caused: HashSet<CauseName> = there.iter().map(|it| it.1).collect();
         let ins: Vec<_> = unmatched(&engine, "in");
         for (name, reason) in &ins {
             prop_assert!(loss > 0 || !caused.contains(name));
@@ -104,7 +104,7 @@ proptest! {
         captures in 1..=2usize,
         loss in prop_oneof![Just(0u64), Just(9)],
     ) {
-        let kind = Kind { period, loss, captures, policy: Some(policy), strays: 4, ..UNIQUE };
+        let kind = CauseSchema { period, loss, captures, policy: Some(policy), strays: 4, ..UNIQUE };
         let world = world(&mut Dice::new(seed), kind);
         let files = Files::new(&world.captures);
         let (here, there) = (files.engine(&with_pushdown()), files.engine(&without_pushdown()));
@@ -128,7 +128,7 @@ proptest! {
     /// The page asks for 0.999 of both.
     #[test]
     fn identities_that_come_again_find_the_nearest(seed: u64) {
-        let kind = Kind { messages: 1000, period: 200, policy: Some("nearest"), ..UNIQUE };
+        let kind = CauseSchema { messages: 1000, period: 200, policy: Some("nearest"), ..UNIQUE };
         let world = world(&mut Dice::new(seed), kind);
         let (_files, engine) = engine(&world);
         let (said, there) = (said(&engine), there(&world));
@@ -139,13 +139,13 @@ proptest! {
 
     #[test]
     fn paths_are_the_ways_of_messages(seed: u64, strays in prop_oneof![Just(0u64), Just(5)]) {
-        let world = world(&mut Dice::new(seed), Kind { strays, captures: 2, ..UNIQUE });
+        let world = world(&mut Dice::new(seed), CauseSchema { strays, captures: 2, ..UNIQUE });
         let (_files, engine) = engine(&world);
         let sql = "SELECT src_pid, src_ring, src_seqno, dst_pid, dst_ring, dst_seqno, latency, hops, route, \
                    latency_lo, latency_hi FROM paths('source', 'flow.done')";
         let said = rows(&engine, sql);
         let long = |text: &Option<String>| text.as_ref().unwrap().parse::<i64>().unwrap();
-        let found: BTreeSet<(Name, Name, u64)> =
+        let found: BTreeSet<(CauseName, CauseName, u64)> =
             said.iter().map(|row| (name(&row[..3]), name(&row[3..6]), long(&row[6]) as u64)).collect();
         let truth: BTreeSet<_> = world.paths.iter().copied().collect();
         prop_assert_eq!(&found, &truth);
@@ -169,7 +169,7 @@ proptest! {
 
 #[test]
 fn points_that_are_not_there_are_named() {
-    let world = world(&mut Dice::new(1), Kind { messages: 3, ..UNIQUE });
+    let world = world(&mut Dice::new(1), CauseSchema { messages: 3, ..UNIQUE });
     let (_files, engine) = engine(&world);
     let said = super::support::batches(&engine, "SELECT * FROM paths('sorce', 'done')");
     let said = said.unwrap_err().to_string();

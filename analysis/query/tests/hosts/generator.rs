@@ -20,7 +20,7 @@ const LONG: u64 = 12;
 
 /// A host: what its clocks show beside the truth.
 #[derive(Debug, Clone, Copy)]
-struct Host {
+struct GeneratedHost {
     /// Its counter, Hz as it says.
     hz: u64,
     /// By so much its counter is faster than that.
@@ -31,7 +31,7 @@ struct Host {
     real: u64,
 }
 
-impl Host {
+impl GeneratedHost {
     /// The counter at a true time, ns since the beginning.
     fn tick(&self, t: u64) -> u64 {
         let ticks = t as f64 * (self.hz as f64 / 1e9) * (1.0 + self.ppm * 1e-6);
@@ -39,7 +39,7 @@ impl Host {
     }
 }
 
-pub struct World {
+pub struct HostsWorld {
     pub captures: Vec<Vec<u8>>,
     /// The text of a `.sync` file.
     pub readings: String,
@@ -69,9 +69,10 @@ fn schema() -> Schema {
     Schema::from_json(text.as_bytes()).unwrap()
 }
 
-fn hosts(dice: &mut Dice, count: usize) -> Vec<Host> {
-    let first = Host { hz: 2_000_000_000, ppm: 0.0, ticks: 77 * SECOND, mono: MONO, real: REAL };
-    let more = (1..count).map(|_| Host {
+fn hosts(dice: &mut Dice, count: usize) -> Vec<GeneratedHost> {
+    let first =
+        GeneratedHost { hz: 2_000_000_000, ppm: 0.0, ticks: 77 * SECOND, mono: MONO, real: REAL };
+    let more = (1..count).map(|_| GeneratedHost {
         hz: 1_000_000_000 + dice.below(2 * SECOND),
         ppm: dice.below(401) as f64 - 200.0,
         ticks: SECOND + dice.below(1 << 50),
@@ -83,12 +84,12 @@ fn hosts(dice: &mut Dice, count: usize) -> Vec<Host> {
 
 /// How many messages go through a world: `usual`, or PPT_MESSAGES.
 pub fn messages(usual: u64) -> u64 {
-    let more = std::env::var("PPT_MESSAGES").ok().map(|it| it.parse().expect("a number"));
+    let more = std::env::var("PPT_MESSAGES").ok().map(|text| text.parse().expect("a number"));
     more.unwrap_or(usual)
 }
 
 /// A world of some hosts. `delay`: what a message takes at least; some take ten times as long.
-pub fn world(dice: &mut Dice, count: usize, messages: u64, delay: u64) -> World {
+pub fn world(dice: &mut Dice, count: usize, messages: u64, delay: u64) -> HostsWorld {
     let hosts = hosts(dice, count);
     let mut events: Vec<Vec<Event>> = vec![Vec::new(); count];
     for n in 0..messages {
@@ -105,10 +106,10 @@ pub fn world(dice: &mut Dice, count: usize, messages: u64, delay: u64) -> World 
     }
     let captures = (0..count).map(|number| capture(number, &hosts[number], &mut events[number]));
     let captures = captures.collect();
-    World { captures, readings: readings(dice, &hosts, delay), messages }
+    HostsWorld { captures, readings: readings(dice, &hosts, delay), messages }
 }
 
-fn readings(dice: &mut Dice, hosts: &[Host], delay: u64) -> String {
+fn readings(dice: &mut Dice, hosts: &[GeneratedHost], delay: u64) -> String {
     let mut text = String::from("ppt sync 1\n");
     for (number, host) in hosts.iter().enumerate() {
         writeln!(text, "host\t{number}\th{number}\tboot{number}\t{}", host.hz).unwrap();
@@ -153,7 +154,7 @@ fn readings(dice: &mut Dice, hosts: &[Host], delay: u64) -> String {
     text
 }
 
-fn capture(number: usize, host: &Host, events: &mut [Event]) -> Vec<u8> {
+fn capture(number: usize, host: &GeneratedHost, events: &mut [Event]) -> Vec<u8> {
     let header = FileHeader {
         capture_id: [number as u8 + 1; 16],
         host: format!("h{number}"),
@@ -216,7 +217,7 @@ fn capture(number: usize, host: &Host, events: &mut [Event]) -> Vec<u8> {
             drained_mono_ns: host.mono + last,
             t_min: host.tick(first),
             t_max: host.tick(last),
-            frame_mask: some.iter().fold(0, |mask, it| mask | 1 << it.1),
+            frame_mask: some.iter().fold(0, |mask, entry| mask | 1 << entry.1),
             ..FramesHead::default()
         };
         writer.frames(&head, &payload).unwrap();

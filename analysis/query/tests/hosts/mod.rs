@@ -2,21 +2,21 @@
 
 mod generator;
 
-use ppt_query::{CaptureSet, Engine, Options};
+use ppt_query::{CaptureSet, Engine, EngineOptions};
 use proptest::prelude::*;
 
-use self::generator::{World, messages, world};
+use self::generator::{HostsWorld, messages, world};
 use super::random::Dice;
 use super::support::{Files, batches, number, rows, with_pushdown, without_pushdown};
 
 /// The world in files, with its readings beside it.
-fn files(world: &World) -> Files {
+fn files(world: &HostsWorld) -> Files {
     let files = Files::new(&world.captures);
     std::fs::write(files.folder().join("a.sync"), &world.readings).unwrap();
     files
 }
 
-fn engine(files: &Files, reference: Option<&str>, options: &Options) -> Engine {
+fn engine(files: &Files, reference: Option<&str>, options: &EngineOptions) -> Engine {
     let set = CaptureSet::open(&files.paths).unwrap().align(&[], reference).unwrap();
     Engine::new(set, options).unwrap()
 }
@@ -157,7 +157,7 @@ fn a_single_host_needs_no_readings() {
 
 /// From half of the probes on, one host answers by a clock that is `ns` ahead: its counter did not step.
 fn contradicted(readings: &str, ns: u64) -> String {
-    let probes = readings.lines().filter(|it| it.starts_with("probe")).count();
+    let probes = readings.lines().filter(|line| line.starts_with("probe")).count();
     let mut seen = 0;
     let line = |line: &str| {
         let mut words: Vec<String> = line.split('\t').map(str::to_owned).collect();

@@ -4,23 +4,23 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use ppt_capture::{Capture, Chunk, Item};
+use ppt_capture::{Capture, CaptureItem, Chunk};
 use ppt_view::{About, Phase, RowId, WIDE, WindowRow, begins_within};
 
 use crate::support::{Files, rows, with_pushdown};
 
 /// Count, sum and greatest length, by thread (`?`: of nobody) and depth.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sums(BTreeMap<(String, u32), (u64, u64, u64)>);
+pub struct LeafSums(BTreeMap<(String, u32), (u64, u64, u64)>);
 
-impl Sums {
+impl LeafSums {
     fn take(&mut self, key: (String, u32), (count, busy, longest): (u64, u64, u64)) {
         let sum = self.0.entry(key).or_default();
         // Garbage may be long.
         *sum = (sum.0 + count, sum.1.saturating_add(busy), sum.2.max(longest));
     }
 
-    pub fn add(&mut self, other: &Sums) {
+    pub fn add(&mut self, other: &LeafSums) {
         for (key, sums) in &other.0 {
             self.take(key.clone(), *sums);
         }
@@ -28,14 +28,14 @@ impl Sums {
 }
 
 /// The sums of rows, without what begins before the window.
-pub fn sums(about: &About, rows: &[WindowRow]) -> Sums {
+pub fn sums(about: &About, rows: &[WindowRow]) -> LeafSums {
     let labels: HashMap<RowId, &str> =
         about.rows.iter().map(|row| (row.id, row.label.as_str())).collect();
-    let mut sums = Sums::default();
+    let mut sums = LeafSums::default();
     for row in rows {
         let RowId::Depth { thread, depth } = row.row else { continue };
         let thread = labels[&RowId::Thread(thread)].to_owned();
-        for cell in row.cells.iter().filter(|it| begins_within(it)) {
+        for cell in row.cells.iter().filter(|cell| begins_within(cell)) {
             sums.take((thread.clone(), depth), (cell.count, cell.busy, cell.longest));
         }
     }
@@ -67,21 +67,22 @@ pub struct Oracle {
 }
 
 /// Capture, segment, ring.
-type Ring = (String, String, u32);
+type LeafRing = (String, String, u32);
 
 impl Oracle {
     pub fn of(files: &Files) -> Oracle {
         let engine = files.engine(&with_pushdown());
-        let mut chunks: HashMap<Ring, Vec<(u64, u64)>> = HashMap::new();
+        let mut chunks: HashMap<LeafRing, Vec<(u64, u64)>> = HashMap::new();
         files.paths.iter().for_each(|path| chunks_of(path, &mut chunks));
         // By capture, segment, ring, chunk, thread and depth.
-        let mut groups: BTreeMap<(Ring, u64, String, u32), Vec<Slice>> = BTreeMap::new();
+        let mut groups: BTreeMap<(LeafRing, u64, String, u32), Vec<Slice>> = BTreeMap::new();
         let sql = "SELECT capture, segment, ring, seqno, tid, name, ts, dur, depth FROM slices";
         for row in rows(&engine, sql) {
             let text = |at: usize| row[at].clone().unwrap();
             let ring = (text(0), text(1), text(2).parse().unwrap());
             let seqno: u64 = text(3).parse().unwrap();
-            let chunk = chunks[&ring].iter().find(|it| it.0 <= seqno && seqno < it.0 + it.1);
+            let chunk =
+                chunks[&ring].iter().find(|chunk| chunk.0 <= seqno && seqno < chunk.0 + chunk.1);
             let thread = row[4].clone().unwrap_or_else(|| "?".to_owned());
             let slice = Slice {
                 start: text(6).parse().unwrap(),
@@ -95,7 +96,8 @@ impl Oracle {
         let mut leaves = Vec::new();
         for ((_, _, thread, depth), mut slices) in groups {
             slices.sort_by(|a, b| {
-                let key = |it: &Slice| (it.start, std::cmp::Reverse(it.dur), it.name.clone());
+                let key =
+                    |slice: &Slice| (slice.start, std::cmp::Reverse(slice.dur), slice.name.clone());
                 (key(a).0, key(a).1, b.seqno).cmp(&(key(b).0, key(b).1, a.seqno))
             });
             for leaf in slices.chunks(256) {
@@ -106,23 +108,24 @@ impl Oracle {
     }
 
     pub fn range(&self) -> Option<(i64, i64)> {
-        let all = || self.leaves.iter().flat_map(|it| &it.1);
-        Some((all().map(|it| it.start).min()?, all().map(Slice::end).max()?))
+        let all = || self.leaves.iter().flat_map(|leave| &leave.1);
+        Some((all().map(|slice| slice.start).min()?, all().map(Slice::end).max()?))
     }
 
-    pub fn all(&self) -> Sums {
-        let mut sums = Sums::default();
+    pub fn all(&self) -> LeafSums {
+        let mut sums = LeafSums::default();
         for (key, leaf) in &self.leaves {
-            leaf.iter().for_each(|it| sums.take(key.clone(), (1, it.length(), it.length())));
+            leaf.iter()
+                .for_each(|slice| sums.take(key.clone(), (1, slice.length(), slice.length())));
         }
         sums
     }
 
     /// The sums over what begins within a window.
-    pub fn window(&self, (from, to): (i64, i64), pixels: u32, phase: Phase) -> Sums {
+    pub fn window(&self, (from, to): (i64, i64), pixels: u32, phase: Phase) -> LeafSums {
         let width = (i128::from(to) - i128::from(from)) as u64;
         let pixel = width.div_ceil(u64::from(pixels)).max(1);
-        let mut sums = Sums::default();
+        let mut sums = LeafSums::default();
         let mut take = |key: &(String, u32), slice: &Slice| {
             sums.take(key.clone(), (1, slice.length(), slice.length()));
         };
@@ -131,10 +134,10 @@ impl Oracle {
             let wide = (i128::from(end) - i128::from(leaf[0].start)) as u64;
             let is_open = phase == Phase::Frames && leaf.len() > 1 && wide > WIDE * pixel;
             if is_open {
-                let within = leaf.iter().filter(|it| (from..to).contains(&it.start));
-                within.for_each(|it| take(key, it));
+                let within = leaf.iter().filter(|slice| (from..to).contains(&slice.start));
+                within.for_each(|slice| take(key, slice));
             } else if (from..to).contains(&leaf[0].start) {
-                leaf.iter().for_each(|it| take(key, it));
+                leaf.iter().for_each(|slice| take(key, slice));
             }
         }
         sums
@@ -142,11 +145,11 @@ impl Oracle {
 }
 
 /// The first number of each chunk, and how many frames it has.
-fn chunks_of(path: &Path, chunks: &mut HashMap<Ring, Vec<(u64, u64)>>) {
+fn chunks_of(path: &Path, chunks: &mut HashMap<LeafRing, Vec<(u64, u64)>>) {
     let mut capture = Capture::open(path).unwrap();
     let id: String = capture.short_id().unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
     while let Some(item) = capture.read().unwrap() {
-        if let Item::Chunk(Chunk::Frames(frames)) = item {
+        if let CaptureItem::Chunk(Chunk::Frames(frames)) = item {
             let head = frames.head;
             let ring = (id.clone(), format!("{:016x}", head.nonce), head.ring);
             chunks.entry(ring).or_default().push((head.first_seq, head.count.into()));

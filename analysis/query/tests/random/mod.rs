@@ -105,10 +105,8 @@ fn schema(dice: &mut Dice, buffer: &str, names: &[&str]) -> Schema {
             let is_bytes = matches!(ty, FieldType::Char { .. } | FieldType::Bytes { .. });
             let array = (!is_bytes && dice.chance(5)).then_some(2);
             let interval = array.is_none() && !is_bytes && dice.chance(2);
-            let halves: &[Option<Edge>] = match interval {
-                true => &[Some(Edge::Start), Some(Edge::End)],
-                false => &[None],
-            };
+            let halves: &[Option<Edge>] =
+                if interval { &[Some(Edge::Start), Some(Edge::End)] } else { &[None] };
             for edge in halves {
                 let field = Field {
                     name: match edge {
@@ -134,7 +132,7 @@ fn schema(dice: &mut Dice, buffer: &str, names: &[&str]) -> Schema {
             field.ty.is_time()
                 && field.array.is_none()
                 && !field.ty.clock().is_some_and(Clock::is_cpu)
-                && field.interval.as_ref().is_none_or(|it| it.edge == Edge::End)
+                && field.interval.as_ref().is_none_or(|interval| interval.edge == Edge::End)
         };
         if let Some(field) = fields.iter_mut().rfind(is_at) {
             field.at = true;
@@ -272,9 +270,10 @@ pub fn capture(seed: u64, id: u8, clocks: bool) -> Vec<u8> {
             let segments: Vec<Segment> = (0..1 + dice.below(2))
                 .map(|_| Segment { nonce: dice.word(), rings: 2, slots: 16, stride })
                 .collect();
-            let time_offsets = match dice.chance(2) {
-                true => vec![("monotonic".to_owned(), 250), ("boottime".to_owned(), -40)],
-                false => Vec::new(),
+            let time_offsets = if dice.chance(2) {
+                vec![("monotonic".to_owned(), 250), ("boottime".to_owned(), -40)]
+            } else {
+                Vec::new()
             };
             let source = Source {
                 schema_json: schema.to_json().into_bytes(),
@@ -340,9 +339,10 @@ pub fn capture(seed: u64, id: u8, clocks: bool) -> Vec<u8> {
             }
             2 => writer.clock(&read(2 + step)).unwrap(),
             _ => {
-                let lost = match dice.chance(3) {
-                    true => Lost { overrun: dice.below(3), disk: dice.below(2), corrupt: 0 },
-                    false => Lost::default(),
+                let lost = if dice.chance(3) {
+                    Lost { overrun: dice.below(3), disk: dice.below(2), corrupt: 0 }
+                } else {
+                    Lost::default()
                 };
                 let first_seq = next + lost.total();
                 let count = 1 + dice.below(12) as u32;
@@ -411,7 +411,7 @@ fn stated(dice: &mut Dice, schema: &Schema, frames: &[Vec<u8>]) -> FramesHead {
         return FramesHead::default();
     }
     let times: Vec<Option<Time>> =
-        schema.frames.iter().map(|frame| frame.at().and_then(Time::of)).collect();
+        schema.frames.iter().map(|frame| frame.at().and_then(Time::from_field)).collect();
     let mut head = FramesHead::default();
     let mut scales = times.iter().flatten().map(|time| time.scale());
     let first = scales.next();

@@ -7,7 +7,7 @@ use ppt_query::arrow::array::{Array, ArrayRef, RecordBatch};
 use ppt_query::arrow::compute::cast;
 use ppt_query::arrow::datatypes::DataType;
 use ppt_query::arrow::util::display::{ArrayFormatter, FormatOptions};
-use ppt_query::{CaptureSet, Engine, Options, QueryError};
+use ppt_query::{CaptureSet, Engine, EngineOptions, QueryError};
 use tokio::runtime::Runtime;
 
 pub fn runtime() -> &'static Runtime {
@@ -37,18 +37,18 @@ impl Files {
         self.folder.path()
     }
 
-    pub fn engine(&self, options: &Options) -> Engine {
+    pub fn engine(&self, options: &EngineOptions) -> Engine {
         Engine::new(CaptureSet::open(&self.paths).unwrap(), options).unwrap()
     }
 }
 
 /// Everything is read, and planned without heads.
-pub fn without_pushdown() -> Options {
-    Options { pushdown: false, threads: 2, ..Options::default() }
+pub fn without_pushdown() -> EngineOptions {
+    EngineOptions { pushdown: false, threads: 2, ..EngineOptions::default() }
 }
 
-pub fn with_pushdown() -> Options {
-    Options { pushdown: true, threads: 2, ..Options::default() }
+pub fn with_pushdown() -> EngineOptions {
+    EngineOptions { pushdown: true, threads: 2, ..EngineOptions::default() }
 }
 
 pub type Row = Vec<Option<String>>;
@@ -89,8 +89,10 @@ fn plain(column: &ArrayRef) -> ArrayRef {
 fn of_batch(batch: &RecordBatch) -> Vec<Row> {
     let options = FormatOptions::new();
     let columns: Vec<ArrayRef> = batch.columns().iter().map(plain).collect();
-    let texts: Vec<_> =
-        columns.iter().map(|it| ArrayFormatter::try_new(it.as_ref(), &options).unwrap()).collect();
+    let texts: Vec<_> = columns
+        .iter()
+        .map(|column| ArrayFormatter::try_new(column.as_ref(), &options).unwrap())
+        .collect();
     let cell = |row: usize, column: usize| {
         (!columns[column].is_null(row)).then(|| texts[column].value(row).to_string())
     };

@@ -51,7 +51,7 @@ fn schema() -> Schema {
 
 /// A frame that a program wrote.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Written {
+pub struct WrittenFrames {
     pub capture: usize,
     pub boot: u8,
     pub pid: u32,
@@ -76,16 +76,16 @@ pub struct Hole {
     pub times: (i128, i128),
 }
 
-pub struct World {
+pub struct WholesWorld {
     pub captures: Vec<Vec<u8>>,
-    pub written: Vec<Written>,
+    pub written: Vec<WrittenFrames>,
     pub holes: Vec<Hole>,
     pub boots: BTreeSet<u8>,
 }
 
 /// What is random about a world, beside its dice.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct WholeSchema {
     /// Frames are lost.
     pub gaps: bool,
     /// Some frames say no time.
@@ -98,21 +98,21 @@ pub struct Kind {
 }
 
 /// A ring: capture, process, and what was written to it.
-struct Ring {
+struct WholesRing {
     capture: usize,
     boot: u8,
     pid: u32,
     source: u16,
     nonce: u64,
     ring: u32,
-    frames: Vec<Written>,
+    frames: Vec<WrittenFrames>,
 }
 
-pub fn world(dice: &mut Dice, kind: Kind) -> World {
+pub fn world(dice: &mut Dice, kind: WholeSchema) -> WholesWorld {
     let schema = schema();
     let captures = 1 + dice.below(3) as usize;
     let boots: Vec<u8> = (0..captures).map(|_| dice.below(kind.boots.into()) as u8).collect();
-    let mut rings: Vec<Ring> = Vec::new();
+    let mut rings: Vec<WholesRing> = Vec::new();
     for (capture, &boot) in boots.iter().enumerate() {
         // The second capture may be of the same processes.
         for source in 0..1 + dice.below(2) as u16 {
@@ -120,7 +120,7 @@ pub fn world(dice: &mut Dice, kind: Kind) -> World {
             for ring in 0..1 + dice.below(2) as u32 {
                 let pid = 40 + u32::from(source);
                 let frames = Vec::new();
-                rings.push(Ring { capture, boot, pid, source, nonce, ring, frames });
+                rings.push(WholesRing { capture, boot, pid, source, nonce, ring, frames });
             }
         }
     }
@@ -135,7 +135,7 @@ pub fn world(dice: &mut Dice, kind: Kind) -> World {
             _ => dice.below(2) as u8,
         };
         let untimed = kind.untimed && dice.chance(12);
-        ring.frames.push(Written {
+        ring.frames.push(WrittenFrames {
             capture: ring.capture,
             boot: ring.boot,
             pid: ring.pid,
@@ -158,14 +158,15 @@ pub fn world(dice: &mut Dice, kind: Kind) -> World {
             for _ in 0..dice.below(3) {
                 let from = dice.below(ring.frames.len() as u64 + 1) as usize;
                 let to = (from + dice.below(6) as usize).min(ring.frames.len());
-                ring.frames[from..to].iter_mut().for_each(|it| it.lost = true);
+                ring.frames[from..to].iter_mut().for_each(|frame| frame.lost = true);
             }
             let mut at = 0;
-            while let Some(from) = ring.frames[at..].iter().position(|it| it.lost).map(|it| it + at)
+            while let Some(from) =
+                ring.frames[at..].iter().position(|frame| frame.lost).map(|index| index + at)
             {
-                let to = ring.frames[from..].iter().position(|it| !it.lost);
-                let to = to.map_or(ring.frames.len(), |it| it + from);
-                let time = |it: &Written| i128::from(it.at.unwrap());
+                let to = ring.frames[from..].iter().position(|frame| !frame.lost);
+                let to = to.map_or(ring.frames.len(), |index| index + from);
+                let time = |frames: &WrittenFrames| i128::from(frames.at.unwrap());
                 let lo = ring.frames[..from].last().map_or(0, time);
                 let hi = ring.frames.get(to).map_or(i128::from(END), time);
                 holes.push(Hole { boot: ring.boot, pid: ring.pid, times: (lo, hi) });
@@ -174,16 +175,17 @@ pub fn world(dice: &mut Dice, kind: Kind) -> World {
         }
     }
     let bytes = boots.iter().enumerate().map(|(capture, boot)| {
-        let mut own: Vec<&Ring> = rings.iter().filter(|it| it.capture == capture).collect();
-        own.sort_by_key(|it| (it.source, it.ring));
+        let mut own: Vec<&WholesRing> =
+            rings.iter().filter(|ring| ring.capture == capture).collect();
+        own.sort_by_key(|ring| (ring.source, ring.ring));
         self::capture(dice, &schema, (capture, *boot), &own, kind)
     });
     let captures = bytes.collect();
-    let written = rings.into_iter().flat_map(|it| it.frames).collect();
-    World { captures, written, holes, boots: boots.into_iter().collect() }
+    let written = rings.into_iter().flat_map(|ring| ring.frames).collect();
+    WholesWorld { captures, written, holes, boots: boots.into_iter().collect() }
 }
 
-fn bytes_of(frame: &Written) -> Vec<u8> {
+fn bytes_of(frame: &WrittenFrames) -> Vec<u8> {
     let mut bytes = vec![0; STRIDE];
     bytes[..8].copy_from_slice(&frame.seq.to_le_bytes());
     bytes[8..10].copy_from_slice(&(frame.kind as u16).to_le_bytes());
@@ -200,8 +202,8 @@ fn capture(
     dice: &mut Dice,
     schema: &Schema,
     (number, boot): (usize, u8),
-    rings: &[&Ring],
-    kind: Kind,
+    rings: &[&WholesRing],
+    kind: WholeSchema,
 ) -> Vec<u8> {
     let header = FileHeader {
         capture_id: [number as u8 + 1; 16],
@@ -222,7 +224,7 @@ fn capture(
     };
     writer.clock(&[mono]).unwrap();
     let sources: BTreeMap<u16, (u32, u64)> =
-        rings.iter().map(|it| (it.source, (it.pid, it.nonce))).collect();
+        rings.iter().map(|ring| (ring.source, (ring.pid, ring.nonce))).collect();
     for (id, (pid, nonce)) in sources {
         let stride = STRIDE as u32;
         let source = Source {
@@ -242,13 +244,13 @@ fn capture(
     while look <= END / 2 {
         look = if look > 600 { END } else { look + 1 + dice.below(120) };
         for (ring, next) in rings.iter().zip(&mut next) {
-            let is_there = |it: &Written| it.at.is_none_or(|at| at <= look);
-            let there = ring.frames[*next..].iter().take_while(|it| is_there(it)).count();
+            let is_there = |frames: &WrittenFrames| frames.at.is_none_or(|at| at <= look);
+            let there = ring.frames[*next..].iter().take_while(|frame| is_there(frame)).count();
             let until = *next + there;
             while *next < until {
                 let run = &ring.frames[*next..until];
                 let lost = run[0].lost;
-                let run: Vec<_> = run.iter().take_while(|it| it.lost == lost).collect();
+                let run: Vec<_> = run.iter().take_while(|frames| frames.lost == lost).collect();
                 let most = if lost { run.len() } else { 1 + dice.below(run.len() as u64) as usize };
                 let run = &run[..most];
                 *next += run.len();
@@ -260,10 +262,12 @@ fn capture(
                     writer.gap(&gap).unwrap();
                     continue;
                 }
-                let times = || run.iter().filter_map(|it| it.at).map(|at| (MONO + at) | 1 << 63);
-                let (t_min, t_max) = match kind.stated {
-                    true => (times().min().unwrap_or(0), times().max().unwrap_or(0)),
-                    false => (0, 0),
+                let times =
+                    || run.iter().filter_map(|frames| frames.at).map(|at| (MONO + at) | 1 << 63);
+                let (t_min, t_max) = if kind.stated {
+                    (times().min().unwrap_or(0), times().max().unwrap_or(0))
+                } else {
+                    (0, 0)
                 };
                 let head = FramesHead {
                     source,
@@ -278,7 +282,7 @@ fn capture(
                     t_max,
                     ..FramesHead::default()
                 };
-                let payload: Vec<u8> = run.iter().flat_map(|it| bytes_of(it)).collect();
+                let payload: Vec<u8> = run.iter().flat_map(|frames| bytes_of(frames)).collect();
                 writer.frames(&head, &payload).unwrap();
             }
         }

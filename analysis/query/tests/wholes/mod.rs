@@ -5,12 +5,12 @@ mod model;
 
 use std::collections::BTreeSet;
 
-use ppt_query::summary::{Ask, Values};
-use ppt_query::{Encoder, Engine, Format, Unit};
+use ppt_query::summary::{Ask, SummaryValues};
+use ppt_query::{Encoder, Engine, ResultFormat, RowUnit};
 use proptest::prelude::*;
 use serde_json::json;
 
-use self::generator::{Kind, world};
+use self::generator::{WholeSchema, world};
 use self::model::{SPANS, chains, spans};
 use super::oracles::ask;
 use super::random::Dice;
@@ -19,15 +19,19 @@ use super::support::{
 };
 
 /// What `ppt stat` says of a table is what SQL says.
-fn said(engine: &Engine, table: &str, (unit, length): (Unit, &str)) -> Result<(), TestCaseError> {
+fn said(
+    engine: &Engine,
+    table: &str,
+    (unit, length): (RowUnit, &str),
+) -> Result<(), TestCaseError> {
     let length = length.trim_matches('"');
     let whole = Ask { wholes: true, ..Ask::default() };
     let one = Ask { frame: Some(table.to_owned()), ..Ask::default() };
     // All of them, once.
-    let asks = if unit == Unit::Chain { vec![whole, one] } else { vec![one] };
+    let asks = if unit == RowUnit::Chain { vec![whole, one] } else { vec![one] };
     for ask in asks {
         let all = runtime().block_on(engine.summary(&ask)).unwrap();
-        let of = all.iter().find(|it| it.frame == table).unwrap();
+        let of = all.iter().find(|summary| summary.frame == table).unwrap();
         prop_assert_eq!(of.unit, unit);
         let told = of.groups.first();
         let threads = "SELECT count(*) FROM (SELECT DISTINCT host, pid, tid FROM";
@@ -38,11 +42,11 @@ fn said(engine: &Engine, table: &str, (unit, length): (Unit, &str)) -> Result<()
         );
         let Some(told) = told else { continue };
         prop_assert_eq!(told.threads, count(&format!("{threads} {table})")));
-        let field = |name: &str| told.fields.iter().find(|it| it.name == name).unwrap();
-        let Values::Numbers { summary, .. } = &field(length).values else { unreachable!() };
+        let field = |name: &str| told.fields.iter().find(|field| field.name == name).unwrap();
+        let SummaryValues::Numbers { summary, .. } = &field(length).values else { unreachable!() };
         let known = format!("SELECT count(\"{length}\") FROM {table}");
         prop_assert_eq!(summary.count, count(&known));
-        let Values::Words { counts, .. } = &field("state").values else { unreachable!() };
+        let SummaryValues::Words { counts, .. } = &field("state").values else { unreachable!() };
         for (word, times) in counts {
             let rows = format!("SELECT count(*) FROM {table} WHERE state = '{word}'");
             prop_assert_eq!(*times, count(&rows));
@@ -62,7 +66,7 @@ proptest! {
         loss in 0..3,
         boots in 1u8..3,
     ) {
-        let kind = Kind { gaps: loss == 1, untimed: loss == 2, stated: true, boots, frames: 220 };
+        let kind = WholeSchema { gaps: loss == 1, untimed: loss == 2, stated: true, boots, frames: 220 };
         let world = world(&mut Dice::new(seed), kind);
         let files = Files::new(&world.captures);
         for options in [with_pushdown(), without_pushdown()] {
@@ -93,7 +97,7 @@ proptest! {
                 let closed = of(&format!("{name}_spans WHERE state = 'closed'"));
                 let all = of(&format!("{name}_spans"));
                 prop_assert_eq!(all + closed, of(&format!("net.{name}")));
-                said(&engine, &format!("{name}_spans"), (Unit::Span, dur))?;
+                said(&engine, &format!("{name}_spans"), (RowUnit::Span, dur))?;
                 let slices = sorted(&engine, &format!(
                     "SELECT segment, ring, seqno, dur, self, depth, parent_seqno, pid, tid \
                      FROM slices WHERE name = '{name}'"
@@ -110,7 +114,7 @@ proptest! {
             let sql = "SELECT capture, segment, ring, seqno, ts, id, total, start_ts, dsp_ts, \
                        send_ts, start_to_dsp, dsp_to_send, state FROM encode_chains";
             prop_assert_eq!(sorted(&engine, sql), chains(&world));
-            said(&engine, "encode_chains", (Unit::Chain, "total"))?;
+            said(&engine, "encode_chains", (RowUnit::Chain, "total"))?;
             let sums = "SELECT count(*) FROM encode_chains WHERE state = 'complete' \
                         AND start_to_dsp + dsp_to_send IS DISTINCT FROM total";
             prop_assert_eq!(number(&engine, sums), 0);
@@ -121,7 +125,7 @@ proptest! {
     /// is `lost`.
     #[test]
     fn what_was_lost_is_never_said_to_be_open(seed in any::<u64>()) {
-        let kind = Kind { gaps: true, untimed: false, stated: false, boots: 1, frames: 220 };
+        let kind = WholeSchema { gaps: true, untimed: false, stated: false, boots: 1, frames: 220 };
         let mut world = world(&mut Dice::new(seed), kind);
         let files = Files::new(&world.captures);
         let engine = files.engine(&with_pushdown());
@@ -144,11 +148,11 @@ proptest! {
 
 #[test]
 fn tables_of_wholes_say_what_they_read() {
-    let kind = Kind { gaps: true, untimed: false, stated: true, boots: 1, frames: 220 };
+    let kind = WholeSchema { gaps: true, untimed: false, stated: true, boots: 1, frames: 220 };
     let world = world(&mut Dice::new(11), kind);
     let files = Files::new(&world.captures);
     let engine = files.engine(&with_pushdown());
-    let names: Vec<String> = engine.tables().into_iter().map(|it| it.0).collect();
+    let names: Vec<String> = engine.tables().into_iter().map(|table| table.0).collect();
     for name in ["request_spans", "net.request_spans", "encode_chains", "net.trip_spans"] {
         assert!(names.contains(&name.to_owned()), "{name} is not in {names:?}");
     }
@@ -161,7 +165,7 @@ fn tables_of_wholes_say_what_they_read() {
     assert!(!plan.contains("bounds="), "a span of a host may end in another process: {plan}");
     let columns = |sql: &str| {
         let frame = runtime().block_on(engine.sql(sql)).unwrap();
-        let fields = frame.schema().fields().iter().map(|it| it.name().clone());
+        let fields = frame.schema().fields().iter().map(|field| field.name().clone());
         fields.collect::<Vec<_>>().join(" ")
     };
     assert_eq!(
@@ -206,7 +210,8 @@ fn duckdb_pairs_the_same_frames() {
     );
     let mut closed = 0;
     for seed in 0..6 {
-        let kind = Kind { gaps: false, untimed: false, stated: true, boots: 1, frames: 3000 };
+        let kind =
+            WholeSchema { gaps: false, untimed: false, stated: true, boots: 1, frames: 3000 };
         let world = world(&mut Dice::new(seed * 7 + 1), kind);
         let files = Files::new(&world.captures);
         let engine = files.engine(&with_pushdown());
@@ -222,7 +227,7 @@ fn duckdb_pairs_the_same_frames() {
             let Some(first) = frames.first() else { continue };
             let path = files.folder().join(format!("{name}.parquet"));
             let file = std::fs::File::create(&path).unwrap();
-            let mut encoder = Encoder::new(file, Format::Parquet, &first.schema()).unwrap();
+            let mut encoder = Encoder::new(file, ResultFormat::Parquet, &first.schema()).unwrap();
             frames.iter().for_each(|batch| encoder.write(batch).unwrap());
             encoder.finish().unwrap();
             let Some(answers) = ask("duckdb", &path, &json!([query])) else { return };

@@ -3,11 +3,11 @@
 use ppt_query::Engine;
 
 use crate::error::ReportError;
-use crate::rows::{Rows, all};
+use crate::rows::{TextRows, all};
 
 /// A process.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct ProcessAccount {
     pub exe: String,
     pub host: String,
     pub pid: String,
@@ -17,7 +17,7 @@ pub struct Program {
 
 /// A file.
 #[derive(Debug)]
-pub struct Capture {
+pub struct CaptureAccount {
     pub path: String,
     pub frames: String,
     pub bytes: u64,
@@ -27,7 +27,7 @@ pub struct Capture {
 
 /// A run of frames that are missing.
 #[derive(Debug)]
-pub struct Gap {
+pub struct FrameGap {
     pub host: String,
     pub pid: String,
     pub tid: String,
@@ -41,7 +41,7 @@ pub struct Gap {
 
 /// Two clocks, and how exactly they were read together.
 #[derive(Debug)]
-pub struct Clock {
+pub struct ClockAccount {
     pub host: String,
     pub pair: String,
     pub readings: u64,
@@ -55,14 +55,14 @@ pub struct Clock {
 #[derive(Debug)]
 pub struct Account {
     /// buffer, process, cause, count.
-    pub causes: Rows,
+    pub causes: TextRows,
     /// buffer, process, ring, frames, lost.
-    pub rings: Rows,
+    pub rings: TextRows,
     /// How many there are.
     pub all_rings: u64,
-    pub gaps: Vec<Gap>,
+    pub gaps: Vec<FrameGap>,
     pub all_gaps: u64,
-    pub clocks: Vec<Clock>,
+    pub clocks: Vec<ClockAccount>,
     /// Frames that were captured and that the kernel's side wrote, not a program.
     pub of_kernel: u64,
 }
@@ -89,13 +89,13 @@ impl Account {
             "SELECT host, pid, tid, buffer, ring, count, cause, CAST(ts_lo AS BIGINT) AS lo, \
              CAST(ts_hi AS BIGINT) AS hi FROM gaps ORDER BY count DESC, ts_lo LIMIT {GAPS}"
         );
-        let count = |rows: Rows| rows.first().map_or(0, |row| row[0].parse().unwrap_or(0));
+        let count = |rows: TextRows| rows.first().map_or(0, |row| row[0].parse().unwrap_or(0));
         let gap = |row: Vec<String>| {
             let [host, pid, tid, buffer, ring, count, cause, from, to] =
                 <[String; 9]>::try_from(row).unwrap_or_default();
             let (count, from, to) =
                 (count.parse().unwrap_or(0), from.parse().ok(), to.parse().ok());
-            Gap { host, pid, tid, buffer, ring, count, cause, from, to }
+            FrameGap { host, pid, tid, buffer, ring, count, cause, from, to }
         };
         let causes = all(engine, &causes).await?;
         let is_kernel =
@@ -123,31 +123,33 @@ pub async fn drained(engine: &Engine) -> Result<Option<(i64, i64)>, ReportError>
     Ok(number(0).zip(number(1)))
 }
 
-pub async fn programs(engine: &Engine) -> Result<Vec<Program>, ReportError> {
+pub async fn programs(engine: &Engine) -> Result<Vec<ProcessAccount>, ReportError> {
     let rows = all(engine, "SELECT * FROM sources ORDER BY host, pid, buffer").await?;
     let schema = engine.sql("SELECT * FROM sources").await?;
-    let names: Vec<String> = schema.schema().fields().iter().map(|it| it.name().clone()).collect();
-    let mut programs: Vec<Program> = Vec::new();
+    let names: Vec<String> =
+        schema.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let mut programs: Vec<ProcessAccount> = Vec::new();
     for row in rows {
-        let of = |name: &str| names.iter().position(|it| it == name).map_or("", |at| &row[at]);
+        let of = |name: &str| names.iter().position(|text| text == name).map_or("", |at| &row[at]);
         let buffer = of("buffer");
         let tags = names.iter().zip(&row).filter_map(|(name, value)| {
             let name = name.strip_prefix("tag_")?;
             (!value.is_empty()).then(|| (name.to_owned(), value.clone()))
         });
-        let program = Program {
+        let program = ProcessAccount {
             exe: of("exe").to_owned(),
             host: of("host").to_owned(),
             pid: of("pid").to_owned(),
             buffers: buffer.to_owned(),
             tags: tags.collect(),
         };
-        let same = |it: &&mut Program| {
-            (&it.exe, &it.host, &it.pid) == (&program.exe, &program.host, &program.pid)
+        let same = |account: &&mut ProcessAccount| {
+            (&account.exe, &account.host, &account.pid)
+                == (&program.exe, &program.host, &program.pid)
         };
         match programs.iter_mut().find(same) {
             None => programs.push(program),
-            Some(known) if known.buffers.split(", ").all(|it| it != buffer) => {
+            Some(known) if known.buffers.split(", ").all(|piece| piece != buffer) => {
                 known.buffers.push_str(", ");
                 known.buffers.push_str(buffer);
             }
@@ -157,9 +159,9 @@ pub async fn programs(engine: &Engine) -> Result<Vec<Program>, ReportError> {
     Ok(programs)
 }
 
-pub async fn captures(engine: &Engine) -> Result<Vec<Capture>, ReportError> {
+pub async fn captures(engine: &Engine) -> Result<Vec<CaptureAccount>, ReportError> {
     let sql = "SELECT path, frames, bytes, reason, complete FROM captures";
-    let capture = |row: Vec<String>| Capture {
+    let capture = |row: Vec<String>| CaptureAccount {
         path: row[0].clone(),
         frames: row[1].clone(),
         bytes: row[2].parse().unwrap_or(0),
@@ -169,7 +171,7 @@ pub async fn captures(engine: &Engine) -> Result<Vec<Capture>, ReportError> {
     Ok(all(engine, sql).await?.into_iter().map(capture).collect())
 }
 
-async fn clocks(engine: &Engine) -> Result<Vec<Clock>, ReportError> {
+async fn clocks(engine: &Engine) -> Result<Vec<ClockAccount>, ReportError> {
     // Ticks have no fixed length: their own readings tell it.
     let sql = "SELECT host, clock_a, clock_b, count(*), \
                CAST(approx_percentile_cont(a_after - a_before, 0.5) AS DOUBLE) / 2, \
@@ -180,13 +182,13 @@ async fn clocks(engine: &Engine) -> Result<Vec<Clock>, ReportError> {
         let number = |at: usize| row[at].parse::<f64>().ok();
         let scale = if row[1].contains("tick") { number(6) } else { Some(1.0) };
         let ns = |at: usize| Some(number(at)? * scale?);
-        Clock {
+        ClockAccount {
             host: row[0].clone(),
             pair: format!("{} – {}", row[1], row[2]),
             readings: row[3].parse().unwrap_or(0),
             typical: ns(4),
             worst: ns(5),
-            distrusted: row[7].parse::<i64>().is_ok_and(|it| it & 1 == 1),
+            distrusted: row[7].parse::<i64>().is_ok_and(|number| number & 1 == 1),
         }
     };
     Ok(all(engine, sql).await?.into_iter().map(clock).collect())

@@ -6,7 +6,7 @@ use ppt_query::Engine;
 
 use crate::error::ReportError;
 use crate::rows;
-use crate::span::Span;
+use crate::span::ChartSpan;
 
 /// How well the clock of a host is known.
 #[derive(Debug)]
@@ -28,7 +28,8 @@ impl HostClock {
 
     /// The part of the time for which nothing is known.
     pub fn unknown(&self) -> f64 {
-        self.over.iter().filter(|it| it.is_none()).count() as f64 / self.over.len().max(1) as f64
+        self.over.iter().filter(|value| value.is_none()).count() as f64
+            / self.over.len().max(1) as f64
     }
 }
 
@@ -37,7 +38,7 @@ type Knot = (i64, f64, bool);
 
 pub(super) async fn gather(
     engine: &Engine,
-    span: Option<&Span>,
+    span: Option<&ChartSpan>,
 ) -> Result<Vec<HostClock>, ReportError> {
     let Some(span) = span else { return Ok(Vec::new()) };
     // Captures of one host have one clock: any of them tells.
@@ -57,7 +58,7 @@ pub(super) async fn gather(
             span.from.saturating_add(((from + to) / 2.0 * span.every as f64) as i64)
         };
         let widest = |slice: usize| {
-            let widths = captures.values().filter_map(|it| width_at(it, middle(slice)));
+            let widths = captures.values().filter_map(|capture| width_at(capture, middle(slice)));
             widths.max_by(f64::total_cmp)
         };
         let over = (0..span.slices).map(widest).collect();
@@ -68,7 +69,7 @@ pub(super) async fn gather(
 
 /// The width at a time: between two knots, it is on a line.
 fn width_at(knots: &[Knot], time: i64) -> Option<f64> {
-    let next = knots.partition_point(|it| it.0 <= time);
+    let next = knots.partition_point(|knot| knot.0 <= time);
     let (from, to) = (knots.get(next.checked_sub(1)?)?, knots.get(next)?);
     let part = (time - from.0) as f64 / (to.0 - from.0) as f64;
     from.2.then_some(from.1 + part * (to.1 - from.1))

@@ -2,12 +2,12 @@
 
 use ppt_query::arrow::datatypes::{Field, Schema};
 use ppt_query::stats::{Histogram, Sketch};
-use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, Values, ends};
-use ppt_query::{Engine, FrameTable, SYMBOL, Unit};
+use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, SummaryValues, ends};
+use ppt_query::{Engine, FrameTable, RowUnit, SYMBOL};
 
 use crate::error::ReportError;
-use crate::frames::{FieldFacts, FrameFacts, Groups, Keys, Words};
-use crate::span::Span;
+use crate::frames::{FieldFacts, FieldKeys, FieldWords, FrameFacts, Groups};
+use crate::span::ChartSpan;
 
 /// Bars of a histogram.
 const BINS: usize = 48;
@@ -25,9 +25,9 @@ pub(super) async fn frame(
     ask: &Ask,
     (table, total): (&FrameTable, &FrameSummary),
     tables: &[(FrameTable, FrameSummary)],
-    (span, known): (Option<&Span>, Option<Known>),
+    (span, known): (Option<&ChartSpan>, Option<KnownFields>),
 ) -> Result<FrameFacts, ReportError> {
-    let of_name = |name: &str| tables.iter().filter(|it| it.0.frame == name).count();
+    let of_name = |name: &str| tables.iter().filter(|table| table.0.frame == name).count();
     let label = match of_name(&table.frame) {
         1 => table.frame.clone(),
         _ => format!("{}.{}", table.buffer, table.frame),
@@ -46,10 +46,10 @@ pub(super) async fn frame(
         words: Vec::new(),
         keys: Vec::new(),
     };
-    let Some(group) = whole(total).filter(|it| it.count > 0) else { return Ok(facts) };
+    let Some(group) = whole(total).filter(|whole| whole.count > 0) else { return Ok(facts) };
     (facts.count, facts.time, facts.threads) = (group.count, group.time, group.threads);
     facts.rate = group.rate(None);
-    let Known { slices, grouped } = known.unwrap_or_default();
+    let KnownFields { slices, grouped } = known.unwrap_or_default();
     let slices = match (span, slices) {
         (None, _) => Vec::new(),
         (Some(span), Some(slices)) => by_number(slices, span),
@@ -63,8 +63,10 @@ pub(super) async fn frame(
     let mut spreads = Vec::new();
     for (field, is_drawn) in group.fields.iter().zip(drawn(schema, total.unit, group)) {
         spreads.push(match &field.values {
-            Values::Numbers { spread: Some(spread), .. } if is_drawn => Some((**spread).clone()),
-            Values::Numbers { .. } if is_drawn => {
+            SummaryValues::Numbers { spread: Some(spread), .. } if is_drawn => {
+                Some((**spread).clone())
+            }
+            SummaryValues::Numbers { .. } if is_drawn => {
                 spread(engine, ask, (table, total.unit), field).await?
             }
             _ => None,
@@ -74,33 +76,37 @@ pub(super) async fn frame(
     let drawn = drawn(schema, total.unit, group);
     for ((field, is_drawn), spread) in group.fields.iter().zip(drawn).zip(spreads) {
         match &field.values {
-            Values::Words { counts, nulls } => {
+            SummaryValues::Words { counts, nulls } => {
                 let mut counts = counts.clone();
-                let rest: u64 = counts.iter().skip(WORDS).map(|it| it.1).sum();
+                let rest: u64 = counts.iter().skip(WORDS).map(|count| count.1).sum();
                 if rest > 0 {
                     let text = format!("{} more", counts.len() - WORDS);
                     counts.truncate(WORDS);
                     counts.push((text, rest));
                 }
-                facts.words.push(Words { name: field.label(), counts, nulls: *nulls });
+                facts.words.push(FieldWords { name: field.label(), counts, nulls: *nulls });
             }
-            Values::Keys { distinct, count, .. } => {
-                facts.keys.push(Keys { label: field.label(), distinct: *distinct, count: *count });
+            SummaryValues::Keys { distinct, count, .. } => {
+                facts.keys.push(FieldKeys {
+                    label: field.label(),
+                    distinct: *distinct,
+                    count: *count,
+                });
             }
-            Values::Numbers { summary, busy, .. } => {
+            SummaryValues::Numbers { summary, busy, .. } => {
                 let kind = kind(schema, &field.name);
                 let over = if is_drawn { over(&slices, field, &facts.counts) } else { Vec::new() };
                 facts.fields.push(FieldFacts {
                     name: field.name.clone(),
                     label: field.label(),
                     unit: field.unit.clone(),
-                    interval: (kind == Kind::Interval).then_some(0),
+                    interval: (kind == ReportedField::Interval).then_some(0),
                     summary: (**summary).clone(),
                     busy: *busy,
-                    spread: spread.and_then(|spread| Histogram::of(&spread, BINS, None)),
+                    spread: spread.and_then(|spread| Histogram::from_sketch(&spread, BINS, None)),
                     over,
                     groups: None,
-                    is_step: kind == Kind::Step,
+                    is_step: kind == ReportedField::Step,
                     slowest: Vec::new(),
                     why: Vec::new(),
                     columns: Vec::new(),
@@ -124,7 +130,7 @@ pub(super) async fn frame(
 
 /// What is known of a kind of frames without a question.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownFields {
     /// The numbers of each slice.
     pub slices: Option<Vec<Group>>,
     /// The intervals by the words of a column.
@@ -132,15 +138,15 @@ pub(super) struct Known {
 }
 
 /// Which fields of a kind are drawn.
-fn drawn(schema: &Schema, unit: Unit, group: &Group) -> Vec<bool> {
+fn drawn(schema: &Schema, unit: RowUnit, group: &Group) -> Vec<bool> {
     let mut numbers = 0;
     let is_drawn = |field: &FieldSummary| {
-        let Values::Numbers { summary, .. } = &field.values else { return false };
+        let SummaryValues::Numbers { summary, .. } = &field.values else { return false };
         numbers += 1;
         // A span or a chain is told by its times: its frames tell the rest.
         let wanted = match unit {
-            Unit::Frame => numbers <= DRAWN,
-            Unit::Span | Unit::Chain => kind(schema, &field.name) == Kind::Interval,
+            RowUnit::Frame => numbers <= DRAWN,
+            RowUnit::Span | RowUnit::Chain => kind(schema, &field.name) == ReportedField::Interval,
         };
         wanted && summary.count > 0
     };
@@ -150,13 +156,14 @@ fn drawn(schema: &Schema, unit: Unit, group: &Group) -> Vec<bool> {
 /// The column whose values are kinds of things, if one is like that: words, or few whole numbers.
 fn kinds_column(schema: &Schema, group: &Group, spreads: &[Option<Sketch>]) -> Option<String> {
     let is_kind = |(field, spread): &(&FieldSummary, &Option<Sketch>)| match &field.values {
-        Values::Words { counts, .. } => counts.len() > 1,
-        Values::Numbers { .. } => {
+        SummaryValues::Words { counts, .. } => counts.len() > 1,
+        SummaryValues::Numbers { .. } => {
             let few = |spread: &Sketch| (2..=KINDS).contains(&spread.buckets().count());
-            let is_number = kind(schema, &field.name) == Kind::Number && field.unit.is_empty();
+            let is_number =
+                kind(schema, &field.name) == ReportedField::Number && field.unit.is_empty();
             is_number && spread.as_ref().is_some_and(few)
         }
-        Values::Keys { .. } => false,
+        SummaryValues::Keys { .. } => false,
     };
     let found = group.fields.iter().zip(spreads).find(is_kind);
     found.map(|(field, _)| field.name.clone())
@@ -166,7 +173,7 @@ fn kinds_column(schema: &Schema, group: &Group, spreads: &[Option<Sketch>]) -> O
 pub(super) fn likely_kinds(table: &FrameTable, some: &FrameSummary) -> Option<String> {
     let (schema, group) = (table.table.schema(), whole(some)?);
     let spread = |(field, is_drawn): (&FieldSummary, bool)| match &field.values {
-        Values::Numbers { spread, .. } if is_drawn => spread.as_deref().cloned(),
+        SummaryValues::Numbers { spread, .. } if is_drawn => spread.as_deref().cloned(),
         _ => None,
     };
     let drawn = drawn(schema, some.unit, group);
@@ -175,12 +182,12 @@ pub(super) fn likely_kinds(table: &FrameTable, some: &FrameSummary) -> Option<St
 }
 
 /// Words that the begins and the ends of spans have alike are told once.
-fn join_halves(words: &mut Vec<Words>) {
+fn join_halves(words: &mut Vec<FieldWords>) {
     for begin in (0..words.len()).rev() {
         let Some(name) = words[begin].name.strip_prefix("begin_").map(str::to_owned) else {
             continue;
         };
-        let is_its = |other: &Words| other.name.strip_prefix("end_") == Some(&name);
+        let is_its = |other: &FieldWords| other.name.strip_prefix("end_") == Some(&name);
         let Some(end) = words.iter().position(is_its) else { continue };
         let same =
             words[begin].counts == words[end].counts && words[begin].nulls == words[end].nulls;
@@ -193,7 +200,7 @@ fn join_halves(words: &mut Vec<Words>) {
 
 /// What a field is.
 #[derive(PartialEq, Eq)]
-enum Kind {
+enum ReportedField {
     /// An interval whose ends have a place in time.
     Interval,
     /// Between two steps of a chain.
@@ -202,20 +209,20 @@ enum Kind {
     Other,
 }
 
-fn kind(schema: &Schema, name: &str) -> Kind {
-    let Ok(field) = schema.field_with_name(name) else { return Kind::Other };
+fn kind(schema: &Schema, name: &str) -> ReportedField {
+    let Ok(field) = schema.field_with_name(name) else { return ReportedField::Other };
     let says = |field: &Field, key: &str| field.metadata().get(key).cloned();
     match says(field, "role").as_deref() {
         Some("length") => match ends(schema, field) {
-            Some(_) => Kind::Interval,
-            None => Kind::Other,
+            Some(_) => ReportedField::Interval,
+            None => ReportedField::Other,
         },
-        Some("dur" | "total") => Kind::Interval,
-        Some("between") => Kind::Step,
+        Some("dur" | "total") => ReportedField::Interval,
+        Some("between") => ReportedField::Step,
         // An address is a number that measures nothing.
-        _ if field.metadata().contains_key(SYMBOL) => Kind::Other,
-        _ if field.data_type().is_integer() => Kind::Number,
-        _ => Kind::Other,
+        _ if field.metadata().contains_key(SYMBOL) => ReportedField::Other,
+        _ if field.data_type().is_integer() => ReportedField::Number,
+        _ => ReportedField::Other,
     }
 }
 
@@ -223,28 +230,28 @@ fn kind(schema: &Schema, name: &str) -> Kind {
 pub(super) async fn total(
     engine: &Engine,
     ask: Ask,
-    (table, unit): (&FrameTable, Unit),
+    (table, unit): (&FrameTable, RowUnit),
 ) -> Result<Option<FrameSummary>, ReportError> {
     let ask = Ask { frame: Some(table.frame.clone()), ..ask };
     let all = engine.summary(&ask).await?;
     // A kind of frames may be called as spans are.
-    Ok(all.into_iter().find(|it| it.buffer == table.buffer && it.unit == unit))
+    Ok(all.into_iter().find(|summary| summary.buffer == table.buffer && summary.unit == unit))
 }
 
 async fn asked(
     engine: &Engine,
     ask: Ask,
-    of: (&FrameTable, Unit),
+    of: (&FrameTable, RowUnit),
 ) -> Result<Vec<Group>, ReportError> {
-    Ok(total(engine, ask, of).await?.map(|it| it.groups).unwrap_or_default())
+    Ok(total(engine, ask, of).await?.map(|total| total.groups).unwrap_or_default())
 }
 
 /// By the number of the slice.
 async fn slices(
     engine: &Engine,
     ask: &Ask,
-    (table, unit): (&FrameTable, Unit),
-    span: &Span,
+    (table, unit): (&FrameTable, RowUnit),
+    span: &ChartSpan,
 ) -> Result<Vec<(usize, Group)>, ReportError> {
     let mut of = ask.clone();
     of.every = Some(span.every);
@@ -253,13 +260,13 @@ async fn slices(
 }
 
 /// Slices of the span, each with its number.
-fn by_number(groups: Vec<Group>, span: &Span) -> Vec<(usize, Group)> {
+fn by_number(groups: Vec<Group>, span: &ChartSpan) -> Vec<(usize, Group)> {
     let numbered = |group: Group| Some((span.slice(group.slice?)?, group));
     groups.into_iter().filter_map(numbered).collect()
 }
 
 /// What is true of rows that are on charts. There are no more slices than those, whatever times say.
-fn within(table: &FrameTable, span: &Span) -> Option<String> {
+fn within(table: &FrameTable, span: &ChartSpan) -> Option<String> {
     let time = crate::times::time_columns(table.table.as_ref())
         .map(|name| format!("\"{}\"", name.replace('"', "\"\"")));
     let time: Vec<String> = time.collect();
@@ -282,10 +289,10 @@ fn over(
 ) -> Vec<Option<ppt_query::stats::Summary>> {
     let mut over = vec![None; counts.len()];
     for (at, slice) in slices {
-        if let Some(FieldSummary { values: Values::Numbers { summary, .. }, .. }) =
-            slice.fields.iter().find(|it| is_same(it, field))
+        if let Some(FieldSummary { values: SummaryValues::Numbers { summary, .. }, .. }) =
+            slice.fields.iter().find(|summary| is_same(summary, field))
         {
-            over[*at] = Some((**summary).clone()).filter(|it| it.count > 0);
+            over[*at] = Some((**summary).clone()).filter(|summary| summary.count > 0);
         }
     }
     over
@@ -294,16 +301,16 @@ fn over(
 async fn spread(
     engine: &Engine,
     ask: &Ask,
-    table: (&FrameTable, Unit),
+    table: (&FrameTable, RowUnit),
     field: &FieldSummary,
 ) -> Result<Option<Sketch>, ReportError> {
     let mut of = ask.clone();
     of.spread = Some(field.name.clone());
     let groups = asked(engine, of, table).await?;
-    let fields = groups.into_iter().flat_map(|it| it.fields);
-    Ok(fields.filter(|it| is_same(it, field)).find_map(|it| match it.values {
-        Values::Numbers { spread, .. } => spread.map(|it| *it),
-        Values::Words { .. } | Values::Keys { .. } => None,
+    let fields = groups.into_iter().flat_map(|group| group.fields);
+    Ok(fields.filter(|summary| is_same(summary, field)).find_map(|summary| match summary.values {
+        SummaryValues::Numbers { spread, .. } => spread.map(|spread| *spread),
+        SummaryValues::Words { .. } | SummaryValues::Keys { .. } => None,
     }))
 }
 
@@ -311,12 +318,14 @@ async fn spread(
 fn add_groups(mut groups: Vec<Group>, column: &str, facts: &mut FrameFacts) {
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
     groups.truncate(GROUPS);
-    for field in facts.fields.iter_mut().filter(|it| it.interval.is_some()) {
+    for field in facts.fields.iter_mut().filter(|field| field.interval.is_some()) {
         let mut rows = Vec::new();
         for group in &groups {
             let word = group.by.first().cloned().flatten().unwrap_or_else(|| "none".to_owned());
-            let own = group.fields.iter().find(|it| it.label() == field.label);
-            if let Some(FieldSummary { values: Values::Numbers { summary, busy, .. }, .. }) = own
+            let own = group.fields.iter().find(|summary| summary.label() == field.label);
+            if let Some(FieldSummary {
+                values: SummaryValues::Numbers { summary, busy, .. }, ..
+            }) = own
                 && summary.count > 0
             {
                 rows.push((word, (**summary).clone(), *busy));

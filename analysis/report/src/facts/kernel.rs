@@ -14,8 +14,8 @@ const CALLS: usize = 15;
 
 /// What is told of the kernel.
 #[derive(Debug)]
-pub struct Kernel {
-    pub threads: Vec<Thread>,
+pub struct KernelFacts {
+    pub threads: Vec<ThreadStates>,
     /// Threads that are not told.
     pub more: usize,
     pub blocked: Vec<Calls>,
@@ -26,7 +26,7 @@ pub struct Kernel {
 
 /// How long a thread was in each of [`STATES`], in ns, and how often it got a CPU.
 #[derive(Debug)]
-pub struct Thread {
+pub struct ThreadStates {
     pub host: String,
     pub pid: String,
     pub tid: String,
@@ -49,29 +49,31 @@ pub struct Calls {
     pub max: Option<f64>,
 }
 
-impl Kernel {
-    pub(super) async fn gather(engine: &Engine) -> Result<Option<Kernel>, ReportError> {
+impl KernelFacts {
+    pub(super) async fn gather(engine: &Engine) -> Result<Option<KernelFacts>, ReportError> {
         if !engine.set().has_kernel() {
             return Ok(None);
         }
-        let mut threads: Vec<Thread> = Vec::new();
+        let mut threads: Vec<ThreadStates> = Vec::new();
         let labels = ThreadLabels::new(engine.set());
         let sql = "SELECT host, pid, tid, state, sum(dur), count(*) FROM thread_states \
                    GROUP BY host, pid, tid, state ORDER BY host, pid, tid, state";
         for row in rows::all(engine, sql).await? {
             let [host, pid, tid, state, ns, count] =
                 <[String; 6]>::try_from(row).unwrap_or_default();
-            let is_it = |it: &Thread| (&it.host, &it.pid, &it.tid) == (&host, &pid, &tid);
+            let is_it = |states: &ThreadStates| {
+                (&states.host, &states.pid, &states.tid) == (&host, &pid, &tid)
+            };
             if !threads.last().is_some_and(is_it) {
                 let label = tid
                     .parse()
                     .ok()
                     .and_then(|number| labels.label(&host, pid.parse().ok(), number));
                 let label = label.unwrap_or_else(|| tid.clone());
-                threads.push(Thread { host, pid, tid, label, ns: [0; 4], runs: 0 });
+                threads.push(ThreadStates { host, pid, tid, label, ns: [0; 4], runs: 0 });
             }
             let (Some(thread), Some(at)) =
-                (threads.last_mut(), STATES.iter().position(|it| *it == state))
+                (threads.last_mut(), STATES.iter().position(|text| *text == state))
             else {
                 continue;
             };
@@ -80,7 +82,7 @@ impl Kernel {
                 thread.runs = count.parse().unwrap_or(0);
             }
         }
-        threads.sort_by_key(|it| std::cmp::Reverse((it.ns[0], it.ns[1])));
+        threads.sort_by_key(|thread| std::cmp::Reverse((thread.ns[0], thread.ns[1])));
         let more = threads.len().saturating_sub(THREADS);
         threads.truncate(THREADS);
         let told = "count(*), count(*) FILTER (WHERE failed), sum(dur) AS s, \
@@ -95,7 +97,7 @@ impl Kernel {
         );
         let faults = "SELECT kind, count(*) AS n FROM faults GROUP BY kind ORDER BY n DESC, kind";
         let faults = rows::all(engine, faults).await?.into_iter();
-        Ok(Some(Kernel {
+        Ok(Some(KernelFacts {
             threads,
             more,
             blocked: rows::all(engine, &blocked).await?.into_iter().map(calls_of).collect(),
@@ -108,7 +110,7 @@ impl Kernel {
 fn calls_of(row: Vec<String>) -> Calls {
     let number = |at: usize| row[at].parse::<f64>().ok();
     Calls {
-        name: Some(row[0].clone()).filter(|it| !it.is_empty()),
+        name: Some(row[0].clone()).filter(|text| !text.is_empty()),
         count: row[1].parse().unwrap_or(0),
         failed: row[2].parse().unwrap_or(0),
         sum: number(3).unwrap_or(0.0),

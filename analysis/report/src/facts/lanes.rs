@@ -13,7 +13,7 @@ use ppt_query::datafusion::prelude::ident;
 use ppt_query::{Engine, FrameTable, ThreadFrames, ThreadLabels, plain};
 use serde_json::Value;
 
-use super::account::Gap;
+use super::account::FrameGap;
 use super::kernel::STATES;
 use super::single;
 use super::spans;
@@ -22,7 +22,7 @@ use super::triggers::Trigger;
 use crate::error::ReportError;
 use crate::frames::FrameFacts;
 use crate::rows;
-use crate::span::Span;
+use crate::span::ChartSpan;
 use crate::timeline::{Bucket, Lane, Timeline};
 use crate::times::{at, standard, time_of};
 
@@ -41,13 +41,13 @@ pub(super) struct Drawn<'a> {
     pub tables: &'a [&'a FrameTable],
     pub frames: &'a [FrameFacts],
     pub wholes: &'a [FrameFacts],
-    pub gaps: &'a [Gap],
+    pub gaps: &'a [FrameGap],
     pub triggers: &'a [Trigger],
     pub swept: Option<&'a SweptFacts>,
 }
 
 /// The names on a timeline: first those of `intervals` intervals.
-pub(super) struct Named {
+pub(super) struct LaneNames {
     pub names: Vec<String>,
     pub intervals: usize,
 }
@@ -56,8 +56,8 @@ pub(super) struct Named {
 pub(super) async fn gather(
     engine: &Engine,
     drawn: &Drawn<'_>,
-    Named { names, intervals }: Named,
-    span: Option<&Span>,
+    LaneNames { names, intervals }: LaneNames,
+    span: Option<&ChartSpan>,
 ) -> Result<Timeline, ReportError> {
     let Some(span) = span else { return Ok(Timeline::default()) };
     let &Drawn { tables, frames, wholes, gaps, triggers, swept } = drawn;
@@ -99,7 +99,10 @@ pub(super) async fn gather(
     slices(&mut timeline, engine, &numbers, buckets).await?;
     states(&mut timeline, engine, buckets).await?;
     instants(&mut timeline, engine, tables, frames, buckets).await?;
-    timeline.marks = triggers.iter().map(|it| (timeline.place(it.ts), said(it))).collect();
+    timeline.marks = triggers
+        .iter()
+        .map(|trigger| (timeline.place(trigger.ts), trigger_text(trigger)))
+        .collect();
     timeline.gaps = gaps
         .iter()
         .filter_map(|gap| {
@@ -125,12 +128,13 @@ async fn slices(
     let mut stream = slices.execute_stream().await?;
     let mut covers: Vec<Cover> =
         timeline.lanes.iter().map(|_| Cover::new(buckets, timeline.names.len())).collect();
-    let finder = Finder::of(timeline);
+    let finder = Finder::new(timeline);
     while let Some(batch) = stream.next().await {
         let batch = batch?;
-        let (buffers, names) = (Words::of(batch.column(0)), Words::of(batch.column(1)));
+        let (buffers, names) =
+            (LaneWords::from_column(batch.column(0)), LaneWords::from_column(batch.column(1)));
         let lane = finder.lanes(&batch, [2, 3, 4])?;
-        let (hosts, pids) = (Words::of(batch.column(2)), numbers_of(batch.column(3))?);
+        let (hosts, pids) = (LaneWords::from_column(batch.column(2)), numbers_of(batch.column(3))?);
         let pids = pids.as_primitive::<Int64Type>();
         let starts = numbers_of(batch.column(5))?;
         let lengths = numbers_of(batch.column(6))?;
@@ -183,17 +187,17 @@ async fn states(
     let mut stream = states.execute_stream().await?;
     let mut covers: Vec<Cover> =
         timeline.lanes.iter().map(|_| Cover::new(buckets, STATES.len())).collect();
-    let finder = Finder::of(timeline);
+    let finder = Finder::new(timeline);
     while let Some(batch) = stream.next().await {
         let batch = batch?;
-        let words = Words::of(batch.column(0));
+        let words = LaneWords::from_column(batch.column(0));
         let lane = finder.lanes(&batch, [1, 2, 3])?;
         let (starts, lengths) = (numbers_of(batch.column(4))?, numbers_of(batch.column(5))?);
         let starts = starts.as_primitive::<Int64Type>();
         let lengths = lengths.as_primitive::<Int64Type>();
         for row in 0..batch.num_rows() {
             let (Some(lane), Some(state)) = (lane[row], words.word(row)) else { continue };
-            let Some(state) = STATES.iter().position(|it| *it == state) else { continue };
+            let Some(state) = STATES.iter().position(|text| *text == state) else { continue };
             let start = starts.value(row).saturating_sub(timeline.origin);
             let end = start.saturating_add(lengths.value(row));
             if starts.is_null(row) || end < 0 || start > timeline.length || end < start {
@@ -203,14 +207,14 @@ async fn states(
         }
     }
     for (lane, cover) in timeline.lanes.iter_mut().zip(covers) {
-        lane.states = cover.finish(timeline.width).0.iter().map(|it| it.name).collect();
+        lane.states = cover.finish(timeline.width).0.iter().map(|bucket| bucket.name).collect();
     }
     Ok(())
 }
 
 /// Why a window was written, in a line.
-fn said(trigger: &Trigger) -> String {
-    let more = [&trigger.expression, &trigger.note].into_iter().filter(|it| !it.is_empty());
+fn trigger_text(trigger: &Trigger) -> String {
+    let more = [&trigger.expression, &trigger.note].into_iter().filter(|text| !text.is_empty());
     let all: Vec<&str> = [&trigger.why].into_iter().chain(more).map(String::as_str).collect();
     plain(&all.join(": ")).chars().take(SAID).collect()
 }
@@ -226,9 +230,9 @@ async fn instants(
     for lane in &mut timeline.lanes {
         lane.ticks = vec![0; buckets];
     }
-    let finder = Finder::of(timeline);
+    let finder = Finder::new(timeline);
     for (table, facts) in tables.iter().zip(frames) {
-        if facts.count == 0 || facts.fields.iter().any(|it| it.interval.is_some()) {
+        if facts.count == 0 || facts.fields.iter().any(|field| field.interval.is_some()) {
             continue;
         }
         let standard = standard(table.table.as_ref());
@@ -271,7 +275,7 @@ async fn lanes(
     tables: &[&FrameTable],
     swept: Option<&SweptFacts>,
 ) -> Result<Vec<Lane>, ReportError> {
-    let mut buffers: Vec<_> = tables.iter().map(|it| &it.buffer).collect();
+    let mut buffers: Vec<_> = tables.iter().map(|table| &table.buffer).collect();
     buffers.sort_unstable();
     buffers.dedup();
     if buffers.is_empty() {
@@ -313,7 +317,7 @@ fn lane(labels: &ThreadLabels, row: Vec<String>) -> Lane {
 }
 
 /// When the first slice began that was not yet over, as far as the charts may stretch for it.
-async fn began(engine: &Engine, span: &Span) -> Result<Option<i64>, ReportError> {
+async fn began(engine: &Engine, span: &ChartSpan) -> Result<Option<i64>, ReportError> {
     let least = least(span);
     let slices = engine.context().table("slices").await?;
     let slices = slices.filter(ident("ts").gt_eq(at(least)).and(ident("dur").gt_eq(lit(0))))?;
@@ -335,21 +339,21 @@ fn numbers_of(column: &ArrayRef) -> Result<ArrayRef, ReportError> {
 }
 
 /// Words of a column with few different ones.
-struct Words<'a> {
+struct LaneWords<'a> {
     column: Option<&'a DictionaryArray<Int32Type>>,
     words: Option<&'a StringArray>,
 }
 
-impl<'a> Words<'a> {
-    fn of(column: &'a ArrayRef) -> Words<'a> {
+impl<'a> LaneWords<'a> {
+    fn from_column(column: &'a ArrayRef) -> LaneWords<'a> {
         let column = column.as_any().downcast_ref::<DictionaryArray<Int32Type>>();
-        let words = column.and_then(|it| it.values().as_string_opt::<i32>());
-        Words { column, words }
+        let words = column.and_then(|column| column.values().as_string_opt::<i32>());
+        LaneWords { column, words }
     }
 
     fn key(&self, row: usize) -> i32 {
-        let valid = self.column.filter(|it| it.keys().is_valid(row));
-        valid.map_or(-1, |it| it.keys().value(row))
+        let valid = self.column.filter(|column| column.keys().is_valid(row));
+        valid.map_or(-1, |valid| valid.keys().value(row))
     }
 
     fn word(&self, row: usize) -> Option<&'a str> {
@@ -366,7 +370,7 @@ struct Finder {
 }
 
 impl Finder {
-    fn of(timeline: &Timeline) -> Finder {
+    fn new(timeline: &Timeline) -> Finder {
         let number = |text: &str| text.parse().unwrap_or(-1);
         let mut finder = Finder { lanes: HashMap::new(), spans: HashMap::new() };
         for (at, lane) in timeline.lanes.iter().enumerate() {
@@ -391,7 +395,7 @@ impl Finder {
         batch: &RecordBatch,
         [host, pid, tid]: [usize; 3],
     ) -> Result<Vec<Option<usize>>, ReportError> {
-        let words = Words::of(batch.column(host));
+        let words = LaneWords::from_column(batch.column(host));
         let (pid, tid) = (numbers_of(batch.column(pid))?, numbers_of(batch.column(tid))?);
         let (pid, tid) = (pid.as_primitive::<Int64Type>(), tid.as_primitive::<Int64Type>());
         let mut last: Option<((i32, i64, i64), Option<usize>)> = None;
@@ -501,9 +505,9 @@ mod tests {
         cover.add(0, 50, 850, 100);
         cover.add(1, 120, 180, 100);
         let (buckets, busy) = cover.finish(100);
-        let fills: Vec<u8> = buckets.iter().map(|it| it.fill).collect();
+        let fills: Vec<u8> = buckets.iter().map(|bucket| bucket.fill).collect();
         assert_eq!(fills, [128, 255, 255, 255, 255, 255, 255, 255, 128, 0]);
-        let names: Vec<u8> = buckets.iter().map(|it| it.name).collect();
+        let names: Vec<u8> = buckets.iter().map(|bucket| bucket.name).collect();
         assert_eq!(names, [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]);
         assert_eq!((buckets[0].count, buckets[1].count, buckets[2].count), (1, 1, 0));
         assert_eq!((buckets[0].longest, buckets[1].longest), (800.0, 60.0));

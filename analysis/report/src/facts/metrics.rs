@@ -2,23 +2,23 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ppt_query::stats::{Number, PERCENTILES, Summary};
+use ppt_query::stats::{PERCENTILES, Summary, SummaryNumber};
 use ppt_query::{Engine, TotalValue};
 
 use crate::error::ReportError;
 use crate::rows;
-use crate::span::Span;
+use crate::span::ChartSpan;
 
 /// What is told of counters and histograms.
 #[derive(Debug, Default)]
-pub struct Metrics {
-    pub counters: Vec<Counter>,
-    pub histograms: Vec<Histogram>,
+pub struct MetricFacts {
+    pub counters: Vec<CounterFacts>,
+    pub histograms: Vec<HistogramFacts>,
 }
 
 /// A counter.
 #[derive(Debug)]
-pub struct Counter {
+pub struct CounterFacts {
     pub label: String,
     pub unit: String,
     pub total: i128,
@@ -30,7 +30,7 @@ pub struct Counter {
 
 /// A histogram.
 #[derive(Debug)]
-pub struct Histogram {
+pub struct HistogramFacts {
     pub label: String,
     pub unit: String,
     /// Its values are lengths of time.
@@ -44,14 +44,14 @@ pub struct Histogram {
 #[derive(Debug, Clone, Default)]
 pub struct Buckets(pub Vec<(Option<i128>, Option<i128>, u64)>);
 
-impl Metrics {
+impl MetricFacts {
     pub(super) async fn gather(
         engine: &Engine,
-        readings: &Readings,
-        span: Option<&Span>,
-    ) -> Result<Metrics, ReportError> {
+        readings: &ReadingTimes,
+        span: Option<&ChartSpan>,
+    ) -> Result<MetricFacts, ReportError> {
         let totals = engine.totals()?;
-        let mut metrics = Metrics::default();
+        let mut metrics = MetricFacts::default();
         let (mut sums, mut buckets) = (HashMap::new(), HashMap::new());
         if let Some(span) = span.filter(|_| !readings.times.is_empty()) {
             sums = counters(engine, readings, span).await?;
@@ -68,9 +68,9 @@ impl Metrics {
                 TotalValue::Counter(sum) => {
                     let (over, goes_down) = sums.remove(&key).unwrap_or_default();
                     let (unit, total) = (total.unit.clone(), *sum);
-                    metrics.counters.push(Counter { label, unit, total, over, goes_down });
+                    metrics.counters.push(CounterFacts { label, unit, total, over, goes_down });
                 }
-                TotalValue::Histogram(all, is_time) => metrics.histograms.push(Histogram {
+                TotalValue::Histogram(all, is_time) => metrics.histograms.push(HistogramFacts {
                     label,
                     unit: total.unit.clone(),
                     is_time: *is_time,
@@ -85,36 +85,37 @@ impl Metrics {
 
 impl Buckets {
     pub fn count(&self) -> u64 {
-        self.0.iter().fold(0, |sum, it| sum.saturating_add(it.2))
+        self.0.iter().fold(0, |sum, entry| sum.saturating_add(entry.2))
     }
 
     /// The bucket of the value which `part` of all are not above.
     pub fn quantile(&self, part: f64) -> Option<(Option<i128>, Option<i128>)> {
         let rank = ((self.count() as f64 * part).ceil() as u64).max(1);
         let mut seen = 0u64;
-        let found = self.0.iter().find(|it| {
-            seen = seen.saturating_add(it.2);
+        let found = self.0.iter().find(|entry| {
+            seen = seen.saturating_add(entry.2);
             seen >= rank
         });
-        found.or(self.0.last()).map(|it| (it.0, it.1))
+        found.or(self.0.last()).map(|found| (found.0, found.1))
     }
 
     /// As of values: each is in the middle of its bucket, or at the end that is known.
     fn summary(&self) -> Option<Summary> {
-        let middle = |it: (Option<i128>, Option<i128>)| match it {
+        let middle = |entry: (Option<i128>, Option<i128>)| match entry {
             (Some(lo), Some(hi)) => Some((lo as f64 + (hi - 1) as f64) / 2.0),
-            (lo, hi) => lo.or(hi).map(|it| it as f64),
+            (lo, hi) => lo.or(hi).map(|number| number as f64),
         };
-        let at = |part: f64| self.quantile(part).and_then(middle).map(Number::Real);
+        let at = |part: f64| self.quantile(part).and_then(middle).map(SummaryNumber::Real);
         let (first, last) = (self.0.first()?, self.0.last()?);
-        let number =
-            |it: &(Option<i128>, Option<i128>, u64)| middle((it.0, it.1)).map(Number::Real);
+        let number = |entry: &(Option<i128>, Option<i128>, u64)| {
+            middle((entry.0, entry.1)).map(SummaryNumber::Real)
+        };
         Some(Summary {
             count: self.count(),
             nulls: 0,
             min: number(first),
             max: number(last),
-            sum: Number::Whole(0),
+            sum: SummaryNumber::Whole(0),
             mean: None,
             sd: None,
             percentiles: PERCENTILES.map(at),
@@ -125,15 +126,15 @@ impl Buckets {
 
 /// When the readings of each capture were, ns since the epoch, and when it began.
 #[derive(Debug)]
-pub(super) struct Readings {
+pub(super) struct ReadingTimes {
     times: HashMap<String, Vec<i64>>,
     began: HashMap<String, i64>,
     /// Between two of them, mostly.
     usual: HashMap<String, i64>,
 }
 
-impl Readings {
-    pub async fn ask(engine: &Engine) -> Result<Readings, ReportError> {
+impl ReadingTimes {
+    pub async fn ask(engine: &Engine) -> Result<ReadingTimes, ReportError> {
         let mut times: HashMap<String, Vec<i64>> = HashMap::new();
         let sql = "SELECT DISTINCT capture, CAST(ts AS BIGINT) AS t FROM (SELECT capture, ts FROM \
                    counters UNION ALL SELECT capture, ts FROM histograms) WHERE ts IS NOT NULL \
@@ -146,12 +147,12 @@ impl Readings {
         let began = rows::all(engine, sql).await?.into_iter();
         let began = began.filter_map(|row| Some((row[0].clone(), row[1].parse().ok()?))).collect();
         let usual = |times: &Vec<i64>| {
-            let mut all: Vec<i64> = times.windows(2).map(|it| it[1] - it[0]).collect();
+            let mut all: Vec<i64> = times.windows(2).map(|window| window[1] - window[0]).collect();
             all.sort_unstable();
             all.get(all.len() / 2).copied().unwrap_or(1_000_000_000)
         };
         let usual = times.iter().map(|(capture, times)| (capture.clone(), usual(times))).collect();
-        Ok(Readings { times, began, usual })
+        Ok(ReadingTimes { times, began, usual })
     }
 
     /// The time that they tell of.
@@ -166,7 +167,7 @@ impl Readings {
     /// that finds nothing new is not there.
     fn since(&self, capture: &str, time: i64) -> i64 {
         let times = self.times.get(capture).map_or(&[][..], Vec::as_slice);
-        let before = times[..times.partition_point(|&it| it < time)].last().copied();
+        let before = times[..times.partition_point(|&number| number < time)].last().copied();
         let before = before.or_else(|| self.began.get(capture).copied()).unwrap_or(time);
         let usual = self.usual.get(capture).copied().unwrap_or(1_000_000_000);
         before.max(time.saturating_sub(usual.saturating_add(usual / 2))).min(time - 1)
@@ -174,23 +175,23 @@ impl Readings {
 }
 
 /// Buffer and name.
-type Key = (String, String);
+type MetricKey = (String, String);
 
-fn key(row: &[String]) -> Key {
+fn key(row: &[String]) -> MetricKey {
     (row[0].clone(), row[1].clone())
 }
 
 /// Of each counter: its values in the slices, and whether it goes down.
 async fn counters(
     engine: &Engine,
-    readings: &Readings,
-    span: &Span,
-) -> Result<HashMap<Key, (Vec<f64>, bool)>, ReportError> {
+    readings: &ReadingTimes,
+    span: &ChartSpan,
+) -> Result<HashMap<MetricKey, (Vec<f64>, bool)>, ReportError> {
     // As DOUBLE, because a sum may be beyond what BIGINT holds.
     let sql = "SELECT buffer, name, capture, CAST(ts AS BIGINT) AS t, sum(CAST(delta AS DOUBLE)), \
                min(delta) < 0 FROM counters WHERE ts IS NOT NULL \
                GROUP BY buffer, name, capture, t ORDER BY buffer, name, t";
-    let mut all: HashMap<Key, (Vec<f64>, Vec<f64>, bool)> = HashMap::new();
+    let mut all: HashMap<MetricKey, (Vec<f64>, Vec<f64>, bool)> = HashMap::new();
     for row in rows::all(engine, sql).await? {
         let (Ok(time), Ok(delta)) = (row[3].parse::<i64>(), row[4].parse::<f64>()) else {
             continue;
@@ -212,7 +213,7 @@ async fn counters(
             }
             *added += each * inside;
         }
-        level[to.floor().clamp(0.0, last) as usize..].iter_mut().for_each(|it| *it += delta);
+        level[to.floor().clamp(0.0, last) as usize..].iter_mut().for_each(|value| *value += delta);
     }
     let pick = |(key, (added, level, down))| (key, (if down { level } else { added }, down));
     Ok(all.into_iter().map(pick).collect())
@@ -221,14 +222,14 @@ async fn counters(
 /// Of each histogram: how the values of each slice are spread.
 async fn histograms(
     engine: &Engine,
-    readings: &Readings,
-    span: &Span,
-) -> Result<HashMap<Key, Vec<Option<Summary>>>, ReportError> {
+    readings: &ReadingTimes,
+    span: &ChartSpan,
+) -> Result<HashMap<MetricKey, Vec<Option<Summary>>>, ReportError> {
     let sql = "SELECT buffer, name, capture, CAST(ts AS BIGINT) AS t, lo, hi, sum(delta) \
                FROM histograms WHERE ts IS NOT NULL AND delta > 0 \
                GROUP BY buffer, name, capture, t, lo, hi \
                ORDER BY buffer, name, capture, t, lo NULLS FIRST";
-    let mut all: BTreeMap<Key, BTreeMap<(i64, i64), Buckets>> = BTreeMap::new();
+    let mut all: BTreeMap<MetricKey, BTreeMap<(i64, i64), Buckets>> = BTreeMap::new();
     for row in rows::all(engine, sql).await? {
         let (Ok(time), Ok(count)) = (row[3].parse::<i64>(), row[6].parse()) else { continue };
         let during = (time, readings.since(&row[2], time));
@@ -241,11 +242,11 @@ async fn histograms(
             let to = from.saturating_add(span.every);
             // Those that end in the slice, or the one that is about it.
             let mut found = Buckets::default();
-            for it in readings.range((from + 1, i64::MIN)..(to + 1, i64::MIN)) {
-                it.1.0.iter().for_each(|bucket| add(&mut found, *bucket));
+            for entry in readings.range((from + 1, i64::MIN)..(to + 1, i64::MIN)) {
+                entry.1.0.iter().for_each(|bucket| add(&mut found, *bucket));
             }
             let mut later = readings.range((to + 1, i64::MIN)..);
-            match later.next().filter(|it| found.0.is_empty() && it.0.1 < to) {
+            match later.next().filter(|later| found.0.is_empty() && later.0.1 < to) {
                 Some((_, about)) => about.summary(),
                 None => found.summary(),
             }
@@ -257,7 +258,7 @@ async fn histograms(
 
 /// Buckets of one histogram are the same, or lie beside each other.
 fn add(to: &mut Buckets, bucket: (Option<i128>, Option<i128>, u64)) {
-    let place = to.0.binary_search_by_key(&(bucket.0, bucket.1), |it| (it.0, it.1));
+    let place = to.0.binary_search_by_key(&(bucket.0, bucket.1), |entry| (entry.0, entry.1));
     match place {
         Ok(at) => to.0[at].2 = to.0[at].2.saturating_add(bucket.2),
         Err(at) => to.0.insert(at, bucket),
@@ -272,14 +273,14 @@ mod tests {
     fn quantiles_are_of_buckets() {
         let mut all = Buckets::default();
         let buckets = [(Some(10), Some(20), 89), (None, Some(10), 1), (Some(20), None, 10)];
-        buckets.into_iter().for_each(|it| add(&mut all, it));
+        buckets.into_iter().for_each(|bucket| add(&mut all, bucket));
         assert_eq!((all.count(), all.0[0].0), (100, None));
         assert_eq!(all.quantile(0.0), Some((None, Some(10))));
         assert_eq!(all.quantile(0.9), Some((Some(10), Some(20))));
         assert_eq!(all.quantile(0.91), Some((Some(20), None)));
         let summary = all.summary().unwrap();
         assert_eq!(summary.percentiles_as_floats()[0], Some(14.5));
-        assert_eq!(summary.max, Some(Number::Real(20.0)));
+        assert_eq!(summary.max, Some(SummaryNumber::Real(20.0)));
         assert!(Buckets::default().summary().is_none());
     }
 }

@@ -38,13 +38,11 @@ pub(super) async fn gather(
     frames: &[FrameFacts],
     timeline: &Timeline,
 ) -> Result<(Value, bool), ReportError> {
-    let count: u64 = frames.iter().map(|it| it.count).sum();
+    let count: u64 = frames.iter().map(|frame| frame.count).sum();
     for most in FRAMES {
         let all = count <= most as u64;
-        let places = match all {
-            true => vec![(i64::MIN, i64::MAX)],
-            false => places(frames, timeline, count, most),
-        };
+        let places =
+            if all { vec![(i64::MIN, i64::MAX)] } else { places(frames, timeline, count, most) };
         let (kinds, places) = read(engine, tables, frames, timeline, places, most).await?;
         if kinds.to_string().len() <= BYTES || most == FRAMES[FRAMES.len() - 1] {
             let relative = |(from, to): &Place| json!([timeline.place(*from), timeline.place(*to)]);
@@ -57,7 +55,8 @@ pub(super) async fn gather(
 
 /// Where everything is told: around the ends of what took longest, of each interval in turn.
 fn places(frames: &[FrameFacts], timeline: &Timeline, count: u64, most: usize) -> Vec<Place> {
-    let slow = frames.iter().flat_map(|it| &it.fields).filter(|it| !it.slowest.is_empty());
+    let slow =
+        frames.iter().flat_map(|frame| &frame.fields).filter(|facts| !facts.slowest.is_empty());
     let mut slow: Vec<_> = slow.collect();
     slow.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     let wanted = PLACES.min((most as f64 / AROUND) as usize).max(1);
@@ -66,12 +65,12 @@ fn places(frames: &[FrameFacts], timeline: &Timeline, count: u64, most: usize) -
     let mut places: Vec<Place> = Vec::new();
     for turn in 0..SLOWEST {
         for field in &slow {
-            let Some(it) = field.slowest.get(turn) else { continue };
-            let end = it.start.saturating_add(it.length);
+            let Some(slowest) = field.slowest.get(turn) else { continue };
+            let end = slowest.start.saturating_add(slowest.length);
             let (from, to) = (end.saturating_sub(around), end.saturating_add(around));
             // A short one is on the page from its beginning.
-            let begins = it.start.saturating_sub(around / 4);
-            let from = if it.length < 4 * around { from.min(begins) } else { from };
+            let begins = slowest.start.saturating_sub(around / 4);
+            let from = if slowest.length < 4 * around { from.min(begins) } else { from };
             if places.len() < wanted {
                 places.push((from, to));
             }
@@ -99,8 +98,8 @@ async fn read(
 ) -> Result<(Value, Vec<Place>), ReportError> {
     let mut batches: Vec<Vec<RecordBatch>> = Vec::new();
     for facts in frames {
-        let slow = facts.fields.iter().flat_map(|it| &it.slowest);
-        batches.push(slow.map(|it| it.row.clone()).collect());
+        let slow = facts.fields.iter().flat_map(|field| &field.slowest);
+        batches.push(slow.map(|slow| slow.row.clone()).collect());
     }
     let mut left = most;
     for place in &mut places {
@@ -144,7 +143,7 @@ async fn read(
 }
 
 fn last_time(table: &FrameTable, rows: &[RecordBatch]) -> Result<Option<i64>, ReportError> {
-    let Some(batch) = rows.iter().rfind(|it| it.num_rows() > 0) else { return Ok(None) };
+    let Some(batch) = rows.iter().rfind(|row| row.num_rows() > 0) else { return Ok(None) };
     for name in time_columns(table.table.as_ref()) {
         let Some(column) = batch.column_by_name(&name) else { continue };
         let times = cast(column, &DataType::Int64)?;
@@ -167,16 +166,17 @@ fn kind(
     let identity = ["capture", "buffer", "segment", "ring", "seqno"];
     let [host, pid, tid] = standard(table.table.as_ref());
     let mut seen = HashSet::new();
-    let mut columns: Vec<Column> = schema.fields().iter().map(|_| Column::default()).collect();
+    let mut columns: Vec<ReportColumn> =
+        schema.fields().iter().map(|_| ReportColumn::default()).collect();
     let mut lanes = Vec::new();
     let mut times = Vec::new();
     let time_names: Vec<String> = time_columns(table.table.as_ref()).collect();
     let place = |name: &str| schema.index_of(name).or(schema.index_of(&format!("ppt_{name}"))).ok();
     for batch in batches {
-        let texts = rows::of(batch)?;
+        let texts = rows::from_batch(batch)?;
         let rows: Vec<usize> = (0..batch.num_rows())
             .filter(|&row| {
-                let key = |name: &&str| place(name).map(|it| texts[row][it].clone());
+                let key = |name: &&str| place(name).map(|place| texts[row][place].clone());
                 seen.insert(identity.iter().map(key).collect::<Vec<_>>())
             })
             .collect();
@@ -184,13 +184,13 @@ fn kind(
             column.add(batch, at, &rows, &texts, timeline)?;
         }
         for &row in &rows {
-            let text = |name: &str| place(name).map_or("", |it| &texts[row][it]);
+            let text = |name: &str| place(name).map_or("", |place| &texts[row][place]);
             lanes.push(timeline.lane(text(&host), text(&pid), text(&tid)));
             let time = time_names.iter().find_map(|name| {
                 let times = cast(batch.column_by_name(name)?, &DataType::Int64).ok()?;
                 times.is_valid(row).then(|| times.as_primitive::<Int64Type>().value(row))
             });
-            times.push(time.map(|it| it.saturating_sub(timeline.extent().0)));
+            times.push(time.map(|time| time.saturating_sub(timeline.extent().0)));
         }
     }
     let mut fields = Vec::new();
@@ -208,11 +208,11 @@ fn kind(
             "words": column.words, "values": column.values,
         }));
     }
-    let place = |name: &str| fields.iter().position(|it| it["name"] == plain(name));
+    let place = |name: &str| fields.iter().position(|field| field["name"] == plain(name));
     let mut intervals = Vec::new();
-    for field in facts.fields.iter().filter(|it| it.interval.is_some()) {
+    for field in facts.fields.iter().filter(|field| field.interval.is_some()) {
         let Ok(own) = schema.field_with_name(&field.name) else { continue };
-        let start = ends(schema, own).and_then(|it| place(schema.field(it.0).name()));
+        let start = ends(schema, own).and_then(|end| place(schema.field(end.0).name()));
         intervals.push(json!([field.interval, start, place(&field.name)]));
     }
     Ok(json!({
@@ -223,14 +223,14 @@ fn kind(
 
 /// Values of a column.
 #[derive(Default)]
-struct Column {
+struct ReportColumn {
     values: Vec<Value>,
     /// What numbers of a column of words mean.
     words: Option<Vec<String>>,
     numbers: BTreeMap<String, usize>,
 }
 
-impl Column {
+impl ReportColumn {
     fn add(
         &mut self,
         batch: &RecordBatch,
@@ -245,9 +245,12 @@ impl Column {
                 let times = cast(array, &DataType::Int64)?;
                 let times = times.as_primitive::<Int64Type>();
                 let origin = timeline.extent().0;
-                let value = |&row: &usize| match times.is_null(row) {
-                    true => Value::Null,
-                    false => whole(times.value(row).saturating_sub(origin)),
+                let value = |&row: &usize| {
+                    if times.is_null(row) {
+                        Value::Null
+                    } else {
+                        whole(times.value(row).saturating_sub(origin))
+                    }
                 };
                 self.values.extend(rows.iter().map(value));
             }
@@ -263,9 +266,8 @@ impl Column {
             ty if ty.is_integer() => {
                 let numbers = cast(array, &DataType::Int64)?;
                 let numbers = numbers.as_primitive::<Int64Type>();
-                let value = |&row: &usize| match numbers.is_null(row) {
-                    true => Value::Null,
-                    false => whole(numbers.value(row)),
+                let value = |&row: &usize| {
+                    if numbers.is_null(row) { Value::Null } else { whole(numbers.value(row)) }
                 };
                 self.values.extend(rows.iter().map(value));
             }

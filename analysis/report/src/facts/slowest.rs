@@ -6,7 +6,7 @@ use ppt_query::arrow::datatypes::{DataType, Field, Int64Type};
 use ppt_query::datafusion::prelude::ident;
 use ppt_query::summary::ends;
 use ppt_query::text::duration;
-use ppt_query::{Bounded, Engine, FrameTable, Number, Table, Unit};
+use ppt_query::{Bounded, BoundedNumber, CaptureTable, Engine, FrameTable, RowUnit};
 
 use super::sweep::SweptFacts;
 use crate::error::ReportError;
@@ -27,16 +27,16 @@ pub(super) async fn add(
         let lengths: Vec<String> = frame
             .fields
             .iter()
-            .filter(|it| it.interval.is_some())
-            .map(|it| it.name.clone())
+            .filter(|field| field.interval.is_some())
+            .map(|field| field.name.clone())
             .collect();
-        for field in frame.fields.iter_mut().filter(|it| it.interval.is_some()) {
+        for field in frame.fields.iter_mut().filter(|field| field.interval.is_some()) {
             let schema = table.table.schema();
             let own = schema.field_with_name(&field.name).ok();
-            let start = own.and_then(|it| match frame.unit {
-                Unit::Frame => Some(ends(schema, it)?.0),
+            let start = own.and_then(|field| match frame.unit {
+                RowUnit::Frame => Some(ends(schema, field)?.0),
                 // A span begins with its frame, and a chain with its earliest.
-                Unit::Span | Unit::Chain => when(table.table.as_ref()),
+                RowUnit::Span | RowUnit::Chain => when(table.table.as_ref()),
             });
             let standard = |name: &str| schema.index_of(name).ok();
             let Some(start) = start else { continue };
@@ -45,14 +45,14 @@ pub(super) async fn add(
                 .fields()
                 .iter()
                 .enumerate()
-                .filter(|(at, it)| {
-                    let role = it.metadata().get("role").map_or("", String::as_str);
+                .filter(|(at, arc)| {
+                    let role = arc.metadata().get("role").map_or("", String::as_str);
                     table.table.bounded(*at).is_none()
                         && !["at", "start", "end", "where", "step", "state"].contains(&role)
-                        && *it.name() != field.name
-                        && !is_standard(it.name())
+                        && *arc.name() != field.name
+                        && !is_standard(arc.name())
                 })
-                .map(|it| it.0)
+                .map(|entry| entry.0)
                 // Words before numbers, and other intervals last.
                 .collect();
             let mut beside = beside;
@@ -69,7 +69,7 @@ pub(super) async fn add(
                 None => self::longest(engine, table, &field.name).await?,
             };
             for batch in longest {
-                let texts = rows::of(&batch)?;
+                let texts = rows::from_batch(&batch)?;
                 let number = |column: usize| cast(batch.column(column), &DataType::Int64);
                 let (starts, lengths) = (number(start)?, number(length)?);
                 let starts = starts.as_primitive::<Int64Type>();
@@ -78,7 +78,9 @@ pub(super) async fn add(
                     if starts.is_null(at) || lengths.is_null(at) {
                         continue;
                     }
-                    let of = |name| standard(name).map(|it| text[it].clone()).unwrap_or_default();
+                    let of = |name| {
+                        standard(name).map(|standard| text[standard].clone()).unwrap_or_default()
+                    };
                     field.slowest.push(Slow {
                         start: starts.value(at),
                         length: lengths.value(at),
@@ -88,7 +90,7 @@ pub(super) async fn add(
                         seqno: of("seqno"),
                         beside: beside
                             .iter()
-                            .map(|&it| told(schema.field(it), &text[it]))
+                            .map(|&index| value_text(schema.field(index), &text[index]))
                             .collect(),
                         row: batch.slice(at, 1),
                     });
@@ -132,14 +134,14 @@ fn join_halves(columns: &mut Vec<String>, rows: &mut [&mut Vec<String>]) {
 }
 
 /// The column that says when a row was.
-fn when(table: &dyn Table) -> Option<usize> {
-    let is_ts = |it: &usize| table.bounded(*it) == Some(Bounded::Number(Number::Ts));
+fn when(table: &dyn CaptureTable) -> Option<usize> {
+    let is_ts = |index: &usize| table.bounded(*index) == Some(Bounded::Number(BoundedNumber::Ts));
     (0..table.schema().fields().len()).find(is_ts)
 }
 
 /// Lengths of time with their unit.
-fn told(field: &Field, text: &str) -> String {
-    let is_ns = field.metadata().get("unit").is_some_and(|it| it == "ns");
+fn value_text(field: &Field, text: &str) -> String {
+    let is_ns = field.metadata().get("unit").is_some_and(|metadata| metadata == "ns");
     match text.parse::<f64>() {
         Ok(ns) if is_ns => duration(ns),
         _ => text.to_owned(),

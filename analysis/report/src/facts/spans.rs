@@ -1,6 +1,6 @@
 //! Kinds of spans, and their lanes on the timeline.
 
-use ppt_query::{Engine, FrameTable, Unit};
+use ppt_query::{Engine, FrameTable, RowUnit};
 
 use crate::error::ReportError;
 use crate::frames::FrameFacts;
@@ -31,7 +31,7 @@ pub(super) fn kinds(
     let kind = |table: &&FrameTable| {
         let spans = engine.spans(table)?;
         let is_its = |facts: &&FrameFacts| {
-            facts.unit == Unit::Span
+            facts.unit == RowUnit::Span
                 && facts.buffer == spans.buffer
                 && facts.frame == spans.name.table()
         };

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 
 use ppt_query::arrow::array::RecordBatch;
-use ppt_query::summary::{FrameSummary, Slices, Sweep, Swept, Values};
+use ppt_query::summary::{FrameSummary, Slices, SummaryValues, Sweep, Swept};
 use ppt_query::{Engine, FrameColumns, FrameTable};
 
-use super::fields::{DRAWN, Known, likely_kinds};
-use super::metrics::Readings;
+use super::fields::{DRAWN, KnownFields, likely_kinds};
+use super::metrics::ReadingTimes;
 use crate::error::ReportError;
 use crate::frames::SLOWEST;
-use crate::span::{self, Span};
+use crate::span::{self, ChartSpan};
 
 /// Numbers that are told by slices at a time: each may need memory for each slice.
 const FIELDS: usize = 32;
@@ -26,7 +26,7 @@ pub(super) struct SweptFacts {
     /// When the first interval began that is on charts; None: nobody looked.
     pub began: Option<Option<i64>>,
     /// The span that slices are of.
-    guess: Option<Span>,
+    guess: Option<ChartSpan>,
 }
 
 /// What is told of a kind of frames.
@@ -34,7 +34,7 @@ pub(super) struct SweptFacts {
 struct SweptKind {
     table: FrameTable,
     total: FrameSummary,
-    known: Known,
+    known: KnownFields,
     longest: HashMap<String, Vec<RecordBatch>>,
 }
 
@@ -44,7 +44,7 @@ impl SweptFacts {
         engine: &Engine,
         memory: usize,
         frames: &[FrameTable],
-        readings: &Readings,
+        readings: &ReadingTimes,
     ) -> Result<Option<SweptFacts>, ReportError> {
         let Some(guess) = guess(engine, frames, readings)? else { return Ok(None) };
         let Some(facts) = SweptFacts::read(engine, memory, frames, guess).await? else {
@@ -63,7 +63,7 @@ impl SweptFacts {
         engine: &Engine,
         memory: usize,
         frames: &[FrameTable],
-        span: Option<Span>,
+        span: Option<ChartSpan>,
     ) -> Result<Option<SweptFacts>, ReportError> {
         let mut facts = SweptFacts { guess: span, ..SweptFacts::default() };
         let slices = span.map(|span| Slices {
@@ -107,7 +107,7 @@ impl SweptFacts {
             self.began = Some(began);
         }
         for ((table, by), frames) in tables.iter().zip(by).zip(swept.frames) {
-            let known = Known {
+            let known = KnownFields {
                 slices: has_slices.then_some(frames.slices),
                 grouped: by.map(|column| (column, frames.groups)),
             };
@@ -126,14 +126,14 @@ impl SweptFacts {
         times.fold(None, either)
     }
 
-    fn span(&self, readings: &Readings) -> Option<Span> {
+    fn span(&self, readings: &ReadingTimes) -> Option<ChartSpan> {
         let during = readings.during();
         span::shown(self.taken().into_iter().chain(during), either(self.drained, during))
     }
 
     /// Whether slices of the one span are those of the other: no frame is outside of either.
-    fn fits(&self, guess: &Span, right: &Span) -> bool {
-        let holds = |span: &Span| {
+    fn fits(&self, guess: &ChartSpan, right: &ChartSpan) -> bool {
+        let holds = |span: &ChartSpan| {
             self.taken().is_none_or(|(first, last)| span.first <= first && last <= span.last)
         };
         let same = (guess.from, guess.every) == (right.from, right.every);
@@ -141,7 +141,7 @@ impl SweptFacts {
     }
 
     /// Whether what is told by slices is told of this span.
-    pub fn is_of(&self, span: Option<&Span>) -> bool {
+    pub fn is_of(&self, span: Option<&ChartSpan>) -> bool {
         match (&self.guess, span) {
             (Some(guess), Some(span)) => self.fits(guess, span),
             (_, span) => span.is_none(),
@@ -149,7 +149,7 @@ impl SweptFacts {
     }
 
     /// When the first interval began that charts of this span may stretch for. None: nobody looked.
-    pub fn began(&self, span: &Span) -> Option<Option<i64>> {
+    pub fn began(&self, span: &ChartSpan) -> Option<Option<i64>> {
         let began = self.began.filter(|_| self.is_of(Some(span)))?;
         let looked_at = least(self.guess.as_ref()?);
         let known = looked_at <= least(span) && began.is_none_or(|began| least(span) <= began);
@@ -172,7 +172,7 @@ impl SweptFacts {
     }
 
     /// What is known of a kind beside that, once.
-    pub fn known(&mut self, table: &FrameTable) -> Option<Known> {
+    pub fn known(&mut self, table: &FrameTable) -> Option<KnownFields> {
         self.kind(table).map(|kind| std::mem::take(&mut kind.known))
     }
 
@@ -188,7 +188,7 @@ fn either(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64, i64)> {
 }
 
 /// An interval that began before is on no chart.
-pub(super) fn least(span: &Span) -> i64 {
+pub(super) fn least(span: &ChartSpan) -> i64 {
     span.first.saturating_sub(span.len() / 10)
 }
 
@@ -197,8 +197,8 @@ pub(super) fn least(span: &Span) -> i64 {
 fn guess(
     engine: &Engine,
     frames: &[FrameTable],
-    readings: &Readings,
-) -> Result<Option<Option<Span>>, ReportError> {
+    readings: &ReadingTimes,
+) -> Result<Option<Option<ChartSpan>>, ReportError> {
     let columns = |frame: &FrameTable| FrameColumns { frame: frame.clone(), columns: Vec::new() };
     let read: Vec<FrameColumns> = frames.iter().map(columns).collect();
     let Some(together) = engine.frames_together(&read)? else { return Ok(None) };
@@ -211,7 +211,7 @@ fn guess(
 fn at_a_time(engine: &Engine, tables: &[FrameTable], sample: &Swept, memory: usize) -> usize {
     let numbers = |frames: &ppt_query::summary::SweptFrames| {
         let fields = frames.total.groups.first().map_or(&[][..], |group| &group.fields);
-        fields.iter().filter(|field| matches!(field.values, Values::Numbers { .. })).count()
+        fields.iter().filter(|field| matches!(field.values, SummaryValues::Numbers { .. })).count()
     };
     let buffer_is_read = |buffer: &str| tables.iter().any(|table| table.buffer == buffer);
     let frames: u64 =

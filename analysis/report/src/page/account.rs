@@ -1,7 +1,7 @@
 //! The account: where every frame is, the rings, and how exact the clocks are.
 
 use crate::facts::Facts;
-use crate::html::{Table, text};
+use crate::html::{HtmlTable, text};
 use ppt_query::text::{duration, grouped};
 
 /// Gaps that are told; the timeline has more.
@@ -10,7 +10,7 @@ const GAPS: usize = 20;
 pub fn section(facts: &Facts) -> String {
     let account = &facts.account;
     let count = |text: &str| text.parse().map_or(text.to_owned(), grouped);
-    let mut causes = Table::new(&["buffer", "process", "what became of them", "frames"], 3);
+    let mut causes = HtmlTable::new(&["buffer", "process", "what became of them", "frames"], 3);
     for row in account.causes.iter().filter(|row| row[2] == "captured" || row[3] != "0") {
         let class = if row[2] == "captured" { "" } else { " class=bad" };
         let cells = [text(&row[0]), text(&row[1]), text(&row[2]), count(&row[3])];
@@ -24,7 +24,7 @@ pub fn section(facts: &Facts) -> String {
     if !account.gaps.is_empty() {
         let origin = facts.timeline.origin;
         let mut table =
-            Table::new(&["buffer", "process", "ring", "cause", "frames", "between", "and"], 1);
+            HtmlTable::new(&["buffer", "process", "ring", "cause", "frames", "between", "and"], 1);
         for gap in account.gaps.iter().take(GAPS) {
             let when = |ns: Option<i64>| {
                 ns.map_or("–".to_owned(), |ns| {
@@ -47,7 +47,7 @@ pub fn section(facts: &Facts) -> String {
                     )
                 }
             };
-            let words = [&gap.buffer, &gap.pid, &gap.ring, &gap.cause].map(|it| text(it));
+            let words = [&gap.buffer, &gap.pid, &gap.ring, &gap.cause].map(|string| text(string));
             let last = [grouped(gap.count), from, when(gap.to)];
             table.html_row("", words.into_iter().chain(last));
         }
@@ -60,9 +60,9 @@ pub fn section(facts: &Facts) -> String {
         out.push_str(&format!("<h3>Gaps</h3>\n{}{more}", table.html("")));
     }
     if !account.rings.is_empty() {
-        let mut table = Table::new(&["buffer", "process", "ring", "frames", "lost"], 1);
+        let mut table = HtmlTable::new(&["buffer", "process", "ring", "frames", "lost"], 1);
         for row in &account.rings {
-            let [buffer, pid, ring] = [&row[0], &row[1], &row[2]].map(|it| text(it));
+            let [buffer, pid, ring] = [&row[0], &row[1], &row[2]].map(|string| text(string));
             let class = if row[4] == "0" { "" } else { " class=bad" };
             table.html_row(class, [buffer, pid, ring, count(&row[3]), count(&row[4])]);
         }
@@ -78,7 +78,7 @@ pub fn section(facts: &Facts) -> String {
     }
     if !account.clocks.is_empty() {
         let mut table =
-            Table::new(&["host", "clocks", "readings", "exact to about", "at worst", ""], 2);
+            HtmlTable::new(&["host", "clocks", "readings", "exact to about", "at worst", ""], 2);
         for clock in &account.clocks {
             let exact =
                 |ns: Option<f64>| ns.map_or("–".to_owned(), |ns| format!("± {}", duration(ns)));

@@ -3,8 +3,8 @@
 use super::sections::folded;
 use crate::chart;
 use crate::facts::{Facts, HostClock};
-use crate::html::{Table, text};
-use crate::span::Span;
+use crate::html::{HtmlTable, text};
+use crate::span::ChartSpan;
 use ppt_query::text::{duration, three};
 
 /// Charts of clocks.
@@ -14,14 +14,15 @@ pub fn section(facts: &Facts) -> String {
     let (Some(first), Some(span)) = (facts.clocks.first(), &facts.span) else {
         return String::new();
     };
-    let mut table = Table::new(&["host", "least width", "median", "greatest", "not known"], 1);
-    for it in &facts.clocks {
-        let widths = it.widths().map(|all| all.map(duration));
+    let mut table = HtmlTable::new(&["host", "least width", "median", "greatest", "not known"], 1);
+    for host_clock in &facts.clocks {
+        let widths = host_clock.widths().map(|all| all.map(duration));
         let [least, median, most] = widths.unwrap_or_else(|| ["–"; 3].map(str::to_owned));
-        let unknown = format!("{} %", three(100.0 * it.unknown()));
-        table.row([it.host.clone(), least, median, most, unknown]);
+        let unknown = format!("{} %", three(100.0 * host_clock.unknown()));
+        table.row([host_clock.host.clone(), least, median, most, unknown]);
     }
-    let charts = facts.clocks.iter().take(CHARTS).map(|it| over(it, span)).collect::<String>();
+    let charts =
+        facts.clocks.iter().take(CHARTS).map(|clock| over(clock, span)).collect::<String>();
     format!(
         "<section id=clocks>\n<h2>Clocks</h2>\n<p class=note>Times are told by the clock of host \
          {}. The truth is between <code>time_lo</code> and <code>time_hi</code>: so far apart are these for the \
@@ -31,16 +32,16 @@ pub fn section(facts: &Facts) -> String {
     )
 }
 
-fn over(clock: &HostClock, span: &Span) -> String {
+fn over(clock: &HostClock, span: &ChartSpan) -> String {
     let name = text(&clock.host);
     let mut out = format!(
         "<figure class=clock><figcaption>{name} <span class=keys>width of the bounds; empty where \
          they are not known</span></figcaption>"
     );
-    let values: Vec<f64> = clock.over.iter().map(|it| it.unwrap_or(0.0)).collect();
+    let values: Vec<f64> = clock.over.iter().map(|value| value.unwrap_or(0.0)).collect();
     let title = format!("width of the bounds of {} over time", clock.host);
     out.push_str(&chart::area(&title, &values, span, "ns", "cx"));
-    let mut table = Table::new(&["from", "width"], 0);
+    let mut table = HtmlTable::new(&["from", "width"], 0);
     for (slice, width) in clock.over.iter().enumerate() {
         let from = duration((slice as i64 * span.every) as f64);
         let place = format!(" data-i=\"{slice}\"");

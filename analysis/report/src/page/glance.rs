@@ -14,12 +14,12 @@ pub fn section(facts: &Facts) -> String {
     let busiest = facts
         .frames
         .iter()
-        .flat_map(|it| &it.fields)
-        .filter_map(|it| it.busy)
+        .flat_map(|frame| &frame.fields)
+        .filter_map(|facts| facts.busy)
         .fold(0.0, f64::max)
         .max(1.0);
     for (at, frame) in facts.frames.iter().chain(&facts.wholes).enumerate() {
-        let rate = frame.rate.map_or(String::new(), |it| format!("{}/s", rounded(it)));
+        let rate = frame.rate.map_or(String::new(), |rate| format!("{}/s", rounded(rate)));
         let spark = match &facts.span {
             Some(span) if !frame.counts.is_empty() => {
                 let rates = chart::per_second(&frame.counts, span).into_iter();
@@ -29,15 +29,16 @@ pub fn section(facts: &Facts) -> String {
             _ => String::new(),
         };
         let intervals: Vec<_> =
-            frame.fields.iter().enumerate().filter(|it| it.1.interval.is_some()).collect();
+            frame.fields.iter().enumerate().filter(|entry| entry.1.interval.is_some()).collect();
         let name = |field: &str, link: &str, number| {
             let dot = if field.is_empty() { String::new() } else { format!(".{}", text(field)) };
             format!("{}<a href=\"#{link}\">{}{dot}</a>", swatch(number), text(&frame.label))
         };
         if intervals.is_empty() {
-            let name = match is_empty(frame) {
-                true => format!("{}{}", swatch(None), text(&frame.label)),
-                false => name("", &anchor(at), None),
+            let name = if is_empty(frame) {
+                format!("{}{}", swatch(None), text(&frame.label))
+            } else {
+                name("", &anchor(at), None)
             };
             let cells = [grouped(frame.count), spark, rate];
             rows.push((0.0, frame.count, row(&name, &cells, None)));
@@ -47,12 +48,14 @@ pub fn section(facts: &Facts) -> String {
             let link = field_anchor(at, index);
             // Spans that are open have no length, and frames may lack a time of an interval.
             let share = field.summary.count as f64 / frame.count.max(1) as f64;
-            let rate = frame.rate.map_or(String::new(), |it| format!("{}/s", rounded(it * share)));
+            let rate =
+                frame.rate.map_or(String::new(), |rate| format!("{}/s", rounded(rate * share)));
             let cells = [grouped(field.summary.count), spark.clone(), rate];
             let [p50, _, p99, _] = field.summary.percentiles_as_floats();
-            let value =
-                |value: Option<f64>| value.map_or("–".into(), |it| measured(it, &field.unit));
-            let max = field.summary.max.map(ppt_query::stats::Number::float);
+            let value = |value: Option<f64>| {
+                value.map_or("–".into(), |value| measured(value, &field.unit))
+            };
+            let max = field.summary.max.map(ppt_query::stats::SummaryNumber::float);
             let colour = chart::colour(field.interval);
             let busy = field.busy.map_or(String::new(), |busy| {
                 format!(
@@ -61,8 +64,8 @@ pub fn section(facts: &Facts) -> String {
                     three(busy * 100.0)
                 )
             });
-            let spread = field.spread.as_ref().map_or(String::new(), |it| {
-                let counts: Vec<u64> = it.bins.iter().map(|it| it.count).collect();
+            let spread = field.spread.as_ref().map_or(String::new(), |spread| {
+                let counts: Vec<u64> = spread.bins.iter().map(|bin| bin.count).collect();
                 chart::bars(&counts, &colour, "how its lengths are spread")
             });
             let tail = [text(&value(p50)), text(&value(p99)), text(&value(max)), busy, spread];
@@ -84,26 +87,27 @@ pub fn section(facts: &Facts) -> String {
                 frames.</p></section>\n"
             .to_owned();
     }
-    let rows: String = rows.into_iter().map(|it| it.2).collect();
+    let rows: String = rows.into_iter().map(|row| row.2).collect();
     // Captures without intervals have no such columns.
     let timed = facts
         .frames
         .iter()
         .chain(&facts.wholes)
-        .flat_map(|it| &it.fields)
-        .any(|it| it.interval.is_some());
-    let (class, note) = match timed {
-        true => (
+        .flat_map(|frame| &frame.fields)
+        .any(|facts| facts.interval.is_some());
+    let (class, note) = if timed {
+        (
             "glance",
             "A frame is one event, as the program wrote it. What took most time comes first. Busy is the sum of the lengths, divided by the time that passed: at 100 %, one thread was inside \
              all the time. Intervals that follow each other without a pause are always at 100 %.",
-        ),
-        false => (
+        )
+    } else {
+        (
             "glance untimed",
             "A frame is one event, as the program wrote it. No frame here has an interval of time \
              (<code>interval time NAME;</code> in the frame file), which would add lengths, \
              percentiles and slices.",
-        ),
+        )
     };
     format!(
         "<section id=glance>\n<h2>At a glance</h2>\n<p class=note>{note}</p>\n\

@@ -2,9 +2,9 @@
 
 use super::parts::counted;
 use crate::chart::{self, Share};
-use crate::facts::{Calls, Facts, Kernel, STATES};
+use crate::facts::{Calls, Facts, KernelFacts, STATES};
 use crate::frames::FieldFacts;
-use crate::html::{Table, prose, text};
+use crate::html::{HtmlTable, prose, text};
 use ppt_query::text::{duration, grouped};
 use ppt_query::why::{Doing, Hop, Slow, SlowPart, Tail, TimeUse};
 
@@ -33,20 +33,20 @@ pub fn section(facts: &Facts) -> String {
     )
 }
 
-fn threads(kernel: &Kernel) -> String {
+fn threads(kernel: &KernelFacts) -> String {
     let columns = [
         "process", "thread", "watched", "running", "runnable", "blocked", "unknown", "runs",
         "share",
     ];
-    let mut table = Table::new(&columns, 2);
+    let mut table = HtmlTable::new(&columns, 2);
     for thread in &kernel.threads {
-        let all: i64 = thread.ns.iter().fold(0, |sum, it| sum.saturating_add(*it));
+        let all: i64 = thread.ns.iter().fold(0, |sum, number| sum.saturating_add(*number));
         let part = |at: usize| thread.ns[at] as f64 / all.max(1) as f64;
         let shares: Vec<Share> = (0..4)
             .map(|at| Share { class: CLASSES[at], part: part(at), says: STATES[at].to_owned() })
             .collect();
         let first = [text(&thread.pid), text(&thread.label), duration(all as f64)];
-        let states = thread.ns.map(|it| duration(it as f64));
+        let states = thread.ns.map(|number| duration(number as f64));
         let last = [grouped(thread.runs), chart::shares(&shares)];
         table.html_row("", first.into_iter().chain(states).chain(last));
     }
@@ -65,7 +65,7 @@ fn calls(title: &str, all: &[Calls], has_results: bool) -> String {
     if has_results {
         columns.insert(2, "failed");
     }
-    let mut table = Table::new(&columns, 1);
+    let mut table = HtmlTable::new(&columns, 1);
     for call in all {
         let ns = |ns: Option<f64>| ns.map_or("–".to_owned(), duration);
         let mut cells = vec![
@@ -84,11 +84,11 @@ fn calls(title: &str, all: &[Calls], has_results: bool) -> String {
     format!("<figure><figcaption>{title}</figcaption>{}</figure>\n", table.html(""))
 }
 
-fn faults(kernel: &Kernel) -> String {
+fn faults(kernel: &KernelFacts) -> String {
     if kernel.faults.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["page faults", "count"], 1);
+    let mut table = HtmlTable::new(&["page faults", "count"], 1);
     kernel.faults.iter().for_each(|(kind, count)| table.row([kind.clone(), grouped(*count)]));
     format!("<figure>{}</figure>\n", table.html(""))
 }
@@ -108,8 +108,8 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
     if field.why.is_empty() {
         return String::new();
     }
-    let longest = field.why.iter().map(|it| it.dur).max().unwrap_or(1).max(1) as f64;
-    let mut table = Table::new(&["", "length", "request", "where it went", "in words"], 0);
+    let longest = field.why.iter().map(|slow| slow.dur).max().unwrap_or(1).max(1) as f64;
+    let mut table = HtmlTable::new(&["", "length", "request", "where it went", "in words"], 0);
     let mut said: Vec<(String, usize)> = Vec::new();
     for (rank, slow) in (1..).zip(&field.why) {
         let part = |entry: &SlowPart| Share {
@@ -188,7 +188,7 @@ pub fn causes(facts: &Facts) -> String {
         return String::new();
     }
     let tail = |tail: &Tail| {
-        let mut table = Table::new(&["cause", "time", "share", ""], 1);
+        let mut table = HtmlTable::new(&["cause", "time", "share", ""], 1);
         let mut row = |cause: &str, ns: i64| {
             let part = ns as f64 / tail.ns.max(1) as f64;
             let share = format!("{:.1} %", 100.0 * part);

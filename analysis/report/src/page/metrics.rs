@@ -2,9 +2,9 @@
 
 use super::sections::folded;
 use crate::chart;
-use crate::facts::{Counter, Facts, Histogram};
-use crate::html::{Table, text};
-use crate::span::Span;
+use crate::facts::{CounterFacts, Facts, HistogramFacts};
+use crate::html::{HtmlTable, text};
+use crate::span::ChartSpan;
 use ppt_query::text::{bucket, counted_up, duration, grouped, measured};
 
 /// Charts of counters, and of histograms.
@@ -37,7 +37,7 @@ pub fn section(facts: &Facts) -> String {
     out
 }
 
-fn counted(counter: &Counter, span: Option<&Span>) -> String {
+fn counted(counter: &CounterFacts, span: Option<&ChartSpan>) -> String {
     let total = counted_up(counter.total);
     let total = format!("{total} {}", counter.unit);
     let mut out = format!(
@@ -46,13 +46,14 @@ fn counted(counter: &Counter, span: Option<&Span>) -> String {
         text(total.trim_end())
     );
     let Some(span) = span else { return out + "</figure>\n" };
-    let (title, unit, values) = match counter.goes_down {
-        true => ("since the session began", counter.unit.clone(), counter.over.clone()),
-        false => ("per second", format!("{}/s", counter.unit), per_second(&counter.over, span)),
+    let (title, unit, values) = if counter.goes_down {
+        ("since the session began", counter.unit.clone(), counter.over.clone())
+    } else {
+        ("per second", format!("{}/s", counter.unit), per_second(&counter.over, span))
     };
     let name = format!("{}, {title}", counter.label);
     out.push_str(&chart::area(&name, &values, span, &unit, "cx"));
-    let mut table = Table::new(&["from", title], 0);
+    let mut table = HtmlTable::new(&["from", title], 0);
     for (slice, value) in values.iter().enumerate() {
         let from = span.named(slice);
         let place = format!(" data-i=\"{slice}\"");
@@ -62,7 +63,7 @@ fn counted(counter: &Counter, span: Option<&Span>) -> String {
     out + "</figure>\n"
 }
 
-fn per_second(added: &[f64], span: &Span) -> Vec<f64> {
+fn per_second(added: &[f64], span: &ChartSpan) -> Vec<f64> {
     let mut rates: Vec<f64> = Vec::new();
     for (at, added) in added.iter().enumerate() {
         let (from, to) = span.part(at);
@@ -75,9 +76,9 @@ fn per_second(added: &[f64], span: &Span) -> Vec<f64> {
     rates
 }
 
-fn observed(histogram: &Histogram, span: Option<&Span>) -> String {
-    let Histogram { label, unit, is_time, all, over } = histogram;
-    let said = |it: Option<_>| bucket(it, unit, *is_time);
+fn observed(histogram: &HistogramFacts, span: Option<&ChartSpan>) -> String {
+    let HistogramFacts { label, unit, is_time, all, over } = histogram;
+    let said = |entry: Option<_>| bucket(entry, unit, *is_time);
     let mut told = vec![("count", grouped(all.count()))];
     for (name, part) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)]
     {
@@ -111,7 +112,7 @@ fn observed(histogram: &Histogram, span: Option<&Span>) -> String {
     let scale = if *is_time { " <span class=keys>logarithmic</span>" } else { "" };
     out.push_str(&format!("<figure><figcaption>Distribution{scale}</figcaption>"));
     out.push_str(&chart::buckets(&format!("distribution of {label}"), &all.0, unit, *is_time));
-    let mut table = Table::new(&["bucket", "count"], 1);
+    let mut table = HtmlTable::new(&["bucket", "count"], 1);
     for &(lo, hi, count) in &all.0 {
         table.row([said(Some((lo, hi))), grouped(count)]);
     }

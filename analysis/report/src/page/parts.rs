@@ -38,7 +38,7 @@ pub fn into_timeline(
     says: &str,
 ) -> String {
     let place = facts.timeline.place(from);
-    let lane = lane.map_or(-1, |it| it as i64);
+    let lane = lane.map_or(-1, |lane| lane as i64);
     format!(
         "<a class=go href=\"#timeline\" data-at=\"{place}\" data-for=\"{length}\" data-lane=\"{lane}\">{}</a>",
         text(says)

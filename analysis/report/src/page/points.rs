@@ -4,7 +4,7 @@ use ppt_query::causality::short;
 use ppt_query::text::{duration, grouped};
 
 use crate::facts::Facts;
-use crate::html::{Table, text};
+use crate::html::{HtmlTable, text};
 
 /// Edges that the table shows.
 const MOST: usize = 200;
@@ -12,28 +12,29 @@ const MOST: usize = 200;
 pub fn section(facts: &Facts) -> String {
     let Some(graph) = &facts.points else { return String::new() };
     let head = ["from", "to", "by", "count", "possible", "p50", "p99", "longest", "of the time"];
-    let mut table = Table::new(&head, 3);
-    for it in graph.edges.iter().take(MOST) {
+    let mut table = HtmlTable::new(&head, 3);
+    for edge in graph.edges.iter().take(MOST) {
         table.row([
-            short(&it.from).to_owned(),
-            short(&it.to).to_owned(),
-            it.of.clone().unwrap_or_else(|| it.kind.clone()),
-            grouped(it.count),
-            grouped(it.possible),
-            duration(it.p50),
-            duration(it.p99),
-            duration(it.max as f64),
-            format!("{:.1} %", 100.0 * it.share),
+            short(&edge.from).to_owned(),
+            short(&edge.to).to_owned(),
+            edge.of.clone().unwrap_or_else(|| edge.kind.clone()),
+            grouped(edge.count),
+            grouped(edge.possible),
+            duration(edge.p50),
+            duration(edge.p99),
+            duration(edge.max as f64),
+            format!("{:.1} %", 100.0 * edge.share),
         ]);
     }
-    let mut lost = Table::new(&["point", "type", "side", "reason", "count"], 4);
-    for it in &graph.unmatched {
-        let cells = [&it.point, &it.of, &it.side, &it.reason];
-        lost.row(cells.map(Clone::clone).into_iter().chain([grouped(it.count)]));
+    let mut lost = HtmlTable::new(&["point", "type", "side", "reason", "count"], 4);
+    for unmatched in &graph.unmatched {
+        let cells = [&unmatched.point, &unmatched.of, &unmatched.side, &unmatched.reason];
+        lost.row(cells.map(Clone::clone).into_iter().chain([grouped(unmatched.count)]));
     }
-    let lost = match graph.unmatched.is_empty() {
-        true => String::new(),
-        false => format!("<h3>Unmatched</h3>\n{}", lost.html("")),
+    let lost = if graph.unmatched.is_empty() {
+        String::new()
+    } else {
+        format!("<h3>Unmatched</h3>\n{}", lost.html(""))
     };
     let more = match graph.edges.len() {
         count if count > MOST => {

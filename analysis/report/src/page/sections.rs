@@ -6,9 +6,9 @@ use super::kernel::why;
 use super::parts::{anchor, counted, field_anchor, into_timeline, is_empty, swatch};
 use crate::chart;
 use crate::facts::Facts;
-use crate::frames::{FieldFacts, FrameFacts, Groups, Keys, Words};
-use crate::html::{Table, text};
-use crate::views::{MOST, View};
+use crate::frames::{FieldFacts, FieldKeys, FieldWords, FrameFacts, Groups};
+use crate::html::{HtmlTable, text};
+use crate::views::{MOST, ReportView};
 use ppt_query::text::{duration, grouped, measured, three};
 
 /// How many charts a page still has room for.
@@ -50,8 +50,8 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
         out.push_str("<figure>");
         out.push_str("<figcaption>Rate</figcaption>");
         out.push_str(&chart::rates(&title, &frame.counts, span, "cx"));
-        let mut table = Table::new(&["from", "frames"], 0);
-        for (slice, &count) in frame.counts.iter().enumerate().filter(|it| *it.1 > 0) {
+        let mut table = HtmlTable::new(&["from", "frames"], 0);
+        for (slice, &count) in frame.counts.iter().enumerate().filter(|entry| *entry.1 > 0) {
             let place = format!(" data-i=\"{slice}\"");
             table.html_row(&place, [span.named(slice), grouped(count)]);
         }
@@ -61,19 +61,21 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
     }
     if !frame.words.is_empty() {
         out.push_str("<div class=pair>");
-        frame.words.iter().for_each(|it| out.push_str(&words(it)));
+        frame.words.iter().for_each(|words| out.push_str(&list_words(words)));
         out.push_str("</div>\n");
     }
     out.push_str(&keys(&frame.keys));
-    for (index, field) in frame.fields.iter().enumerate().filter(|it| it.1.interval.is_some()) {
+    for (index, field) in frame.fields.iter().enumerate().filter(|entry| entry.1.interval.is_some())
+    {
         out.push_str(&interval(facts, frame, field, &field_anchor(at, index), room));
     }
     let numbers: Vec<_> =
-        frame.fields.iter().enumerate().filter(|it| it.1.interval.is_none()).collect();
+        frame.fields.iter().enumerate().filter(|entry| entry.1.interval.is_none()).collect();
     if !numbers.is_empty() {
-        out.push_str(match numbers.len() == frame.fields.len() {
-            true => "<h3>Fields</h3>\n",
-            false => "<h3>Other fields</h3>\n",
+        out.push_str(if numbers.len() == frame.fields.len() {
+            "<h3>Fields</h3>\n"
+        } else {
+            "<h3>Other fields</h3>\n"
         });
         out.push_str(&fields_table(&numbers));
         for (index, field) in numbers {
@@ -89,14 +91,14 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
     out
 }
 
-pub fn folded(title: &str, table: &Table) -> String {
+pub fn folded(title: &str, table: &HtmlTable) -> String {
     format!("<details><summary>{}</summary>{}</details>\n", text(title), table.html(""))
 }
 
 /// How often each word is there.
-pub fn words(words: &Words) -> String {
-    let most = words.counts.iter().map(|it| it.1).max().unwrap_or(0).max(1) as f64;
-    let mut table = Table::new(&[&words.name, "count", ""], 1);
+pub fn list_words(words: &FieldWords) -> String {
+    let most = words.counts.iter().map(|count| count.1).max().unwrap_or(0).max(1) as f64;
+    let mut table = HtmlTable::new(&[&words.name, "count", ""], 1);
     let none = (words.nulls > 0).then(|| ("none".to_owned(), words.nulls));
     for (word, count) in words.counts.iter().chain(none.as_ref()) {
         let share = chart::share(*count as f64 / most, "cx");
@@ -106,21 +108,21 @@ pub fn words(words: &Words) -> String {
 }
 
 /// How many different keys and hashes there are; nothing where there are none.
-pub fn keys(keys: &[Keys]) -> String {
+pub fn keys(keys: &[FieldKeys]) -> String {
     if keys.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["key", "count", "different"], 1);
-    for it in keys {
-        let about = if it.distinct.exact { "" } else { "about " };
-        let different = format!("{about}{}", grouped(it.distinct.count));
-        table.row([it.label.clone(), grouped(it.count), different]);
+    let mut table = HtmlTable::new(&["key", "count", "different"], 1);
+    for key in keys {
+        let about = if key.distinct.exact { "" } else { "about " };
+        let different = format!("{about}{}", grouped(key.distinct.count));
+        table.row([key.label.clone(), grouped(key.count), different]);
     }
     format!("<figure class=words>{}</figure>\n", table.html(""))
 }
 
-pub fn number(value: Option<ppt_query::stats::Number>) -> Option<f64> {
-    value.map(ppt_query::stats::Number::float)
+pub fn number(value: Option<ppt_query::stats::SummaryNumber>) -> Option<f64> {
+    value.map(ppt_query::stats::SummaryNumber::float)
 }
 
 pub fn value(value: Option<f64>, unit: &str) -> String {
@@ -179,18 +181,22 @@ fn exactness(field: &FieldFacts) -> String {
     if !field.summary.exact {
         notes.push("Percentiles are exact to three digits.".to_owned());
     }
-    if let Some(spread) = field.spread.as_ref().filter(|it| it.modes.len() > 1) {
-        let modes: Vec<String> =
-            spread.modes.iter().map(|it| format!("about {}", measured(*it, &field.unit))).collect();
+    if let Some(spread) = field.spread.as_ref().filter(|spread| spread.modes.len() > 1) {
+        let modes: Vec<String> = spread
+            .modes
+            .iter()
+            .map(|mode| format!("about {}", measured(*mode, &field.unit)))
+            .collect();
         notes.push(format!(
             "Its values crowd at {} places: {}. A mean says little here.",
             modes.len(),
             text(&modes.join(", "))
         ));
     }
-    match notes.is_empty() {
-        true => String::new(),
-        false => format!("<p class=note>{}</p>\n", notes.join(" ")),
+    if notes.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=note>{}</p>\n", notes.join(" "))
     }
 }
 
@@ -211,11 +217,12 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
         ));
         let title = format!("percentiles of {name} over time");
         out.push_str(&chart::bands(&title, &field.over, span, unit, &colour));
-        let mut table = Table::new(&["from", "count", "p50", "p90", "p99", "max"], 0);
+        let mut table = HtmlTable::new(&["from", "count", "p50", "p90", "p99", "max"], 0);
         for (slice, summary) in field.over.iter().enumerate() {
             let Some(summary) = summary else { continue };
             let [p50, p90, p99] = chart::percentiles(summary);
-            let cells = [p50, p90, p99, number(summary.max)].map(|it| text(&value(it, unit)));
+            let cells =
+                [p50, p90, p99, number(summary.max)].map(|option| text(&value(option, unit)));
             let place = format!(" data-i=\"{slice}\"");
             let first = [span.named(slice), grouped(summary.count)];
             table.html_row(&place, first.into_iter().chain(cells));
@@ -229,8 +236,8 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
     }
     if let Some(histogram) = &field.spread {
         let scale = match histogram.scale {
-            ppt_query::stats::Scale::Linear => "",
-            ppt_query::stats::Scale::Logarithmic => " <span class=keys>logarithmic</span>",
+            ppt_query::stats::BinScale::Linear => "",
+            ppt_query::stats::BinScale::Logarithmic => " <span class=keys>logarithmic</span>",
         };
         let infinite = match histogram.infinite {
             0 => String::new(),
@@ -238,8 +245,8 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
         };
         out.push_str(&format!("<figure><figcaption>Distribution{scale}{infinite}</figcaption>"));
         out.push_str(&chart::spread(&format!("distribution of {name}"), histogram, unit, &colour));
-        let mut table = Table::new(&["from", "to", "count"], 0);
-        for bin in histogram.bins.iter().filter(|it| it.count > 0) {
+        let mut table = HtmlTable::new(&["from", "to", "count"], 0);
+        for bin in histogram.bins.iter().filter(|bin| bin.count > 0) {
             let last = chart::last_of(histogram, bin);
             table.row([measured(bin.from, unit), measured(last, unit), grouped(bin.count)]);
         }
@@ -252,15 +259,16 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
 
 /// Groups side by side, on one axis.
 fn groups(groups: &Groups, field: &FieldFacts) -> String {
-    let axis = chart::range_axis(groups.rows.iter().map(|it| &it.1));
+    let axis = chart::range_axis(groups.rows.iter().map(|row| &row.1));
     let colour = chart::colour(field.interval);
     let scale = chart::range_words(&axis);
     let mut table =
-        Table::new(&[&groups.column, "count", "p50", "p90", "p99", "max", "busy", scale], 1);
+        HtmlTable::new(&[&groups.column, "count", "p50", "p90", "p99", "max", "busy", scale], 1);
     for (word, summary, busy) in &groups.rows {
         let [p50, p90, p99, _] = summary.percentiles_as_floats();
-        let cells = [p50, p90, p99, number(summary.max)].map(|it| text(&value(it, &field.unit)));
-        let busy = busy.map_or(String::new(), |it| format!("{} %", three(it * 100.0)));
+        let cells =
+            [p50, p90, p99, number(summary.max)].map(|option| text(&value(option, &field.unit)));
+        let busy = busy.map_or(String::new(), |value| format!("{} %", three(value * 100.0)));
         let first = [text(word), grouped(summary.count)];
         let last = [busy, chart::range(summary, &axis, &colour)];
         table.html_row("", first.into_iter().chain(cells).chain(last));
@@ -279,14 +287,14 @@ fn slowest(facts: &Facts, field: &FieldFacts) -> String {
     }
     let mut columns = vec!["begins at", "length", "thread", "seqno"];
     columns.extend(field.columns.iter().map(String::as_str));
-    let mut table = Table::new(&columns, 0);
+    let mut table = HtmlTable::new(&columns, 0);
     for slow in &field.slowest {
         let at = slow.start.saturating_sub(facts.timeline.origin);
         let lane = facts.timeline.lane(&slow.host, &slow.pid, &slow.tid);
         let link = into_timeline(facts, (slow.start, slow.length), lane, &precise(at));
         let thread = lane.map_or_else(|| slow.tid.clone(), |at| facts.timeline.lanes[at].label());
         let cells = [link, text(&duration(slow.length as f64)), text(&thread), text(&slow.seqno)];
-        table.html_row("", cells.into_iter().chain(slow.beside.iter().map(|it| text(it))));
+        table.html_row("", cells.into_iter().chain(slow.beside.iter().map(|beside| text(beside))));
     }
     let count = field.slowest.len();
     let title = if count == 1 { "The slowest".to_owned() } else { format!("The slowest {count}") };
@@ -300,25 +308,34 @@ fn precise(ns: i64) -> String {
 
 pub fn fields_table(fields: &[(usize, &FieldFacts)]) -> String {
     let columns = ["field", "count", "min", "p50", "p90", "p99", "max", "mean", "sd"];
-    let mut table = Table::new(&columns, 1);
+    let mut table = HtmlTable::new(&columns, 1);
     for (_, field) in fields {
-        let it = &field.summary;
-        let [p50, p90, p99, _] = it.percentiles_as_floats();
-        let values = [number(it.min), p50, p90, p99, number(it.max), it.mean_as_float(), it.sd];
-        let cells = values.map(|it| value(it, &field.unit));
-        table.row([field.label.clone(), grouped(it.count)].into_iter().chain(cells));
+        let summary = &field.summary;
+        let [p50, p90, p99, _] = summary.percentiles_as_floats();
+        let values = [
+            number(summary.min),
+            p50,
+            p90,
+            p99,
+            number(summary.max),
+            summary.mean_as_float(),
+            summary.sd,
+        ];
+        let cells = values.map(|option| value(option, &field.unit));
+        table.row([field.label.clone(), grouped(summary.count)].into_iter().chain(cells));
     }
     table.html("")
 }
 
-pub fn view(view: &View) -> String {
+pub fn view(view: &ReportView) -> String {
     let names: Vec<&str> = view.columns.iter().map(String::as_str).collect();
-    let words = view.numeric.iter().take_while(|it| !**it).count();
-    let mut table = Table::new(&names, words);
+    let words = view.numeric.iter().take_while(|flag| !**flag).count();
+    let mut table = HtmlTable::new(&names, words);
     view.rows.iter().for_each(|row| table.row(row.iter().cloned()));
-    let cut = match view.cut {
-        true => format!("<p class=note>Only the first {MOST} rows are shown.</p>"),
-        false => String::new(),
+    let cut = if view.cut {
+        format!("<p class=note>Only the first {MOST} rows are shown.</p>")
+    } else {
+        String::new()
     };
     let none = if view.rows.is_empty() { "<p class=note>No rows.</p>" } else { "" };
     format!("<section>\n<h2>{}</h2>\n{}{none}{cut}</section>\n", text(&view.name), table.html(""))

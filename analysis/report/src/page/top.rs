@@ -2,14 +2,14 @@
 
 use super::parts::{counted, swatch};
 use crate::chart;
-use crate::facts::{Capture, Facts};
-use crate::html::{Table, text};
+use crate::facts::{CaptureAccount, Facts};
+use crate::html::{HtmlTable, text};
 use crate::timeline::Timeline;
 use ppt_query::text::{duration, grouped, time};
 
 /// The name of a program without its folder.
 fn short(exe: &str) -> &str {
-    exe.rsplit('/').next().filter(|it| !it.is_empty()).unwrap_or(exe)
+    exe.rsplit('/').next().filter(|piece| !piece.is_empty()).unwrap_or(exe)
 }
 
 /// Who was captured, in a few words.
@@ -43,10 +43,10 @@ pub fn header(facts: &Facts) -> String {
         1..=3 => said.push(text(&processes.join(", "))),
         many => said.push(counted(many as u64, "process").replace("processs", "processes")),
     }
-    let mut hosts: Vec<&str> = facts.programs.iter().map(|it| it.host.as_str()).collect();
+    let mut hosts: Vec<&str> = facts.programs.iter().map(|program| program.host.as_str()).collect();
     hosts.sort_unstable();
     hosts.dedup();
-    hosts.retain(|it| !it.is_empty());
+    hosts.retain(|host| !host.is_empty());
     match hosts.len() {
         0 => {}
         1..=3 => said.push(format!("on {}", text(&hosts.join(", ")))),
@@ -60,7 +60,7 @@ pub fn header(facts: &Facts) -> String {
         .programs
         .first()
         .into_iter()
-        .flat_map(|it| &it.tags)
+        .flat_map(|program| &program.tags)
         .map(|(name, value)| format!("<span class=tag>{} {}</span>", text(name), text(value)))
         .take(6)
         .collect();
@@ -89,7 +89,7 @@ fn moment(ns: i64) -> String {
 fn verdict(facts: &Facts) -> String {
     let loss = &facts.loss;
     let captured = grouped(loss.captured);
-    let cut = facts.captures.iter().filter(|it| !it.complete).count();
+    let cut = facts.captures.iter().filter(|capture| !capture.complete).count();
     let mut notes = String::new();
     if cut > 0 {
         let which = match facts.captures.len() {
@@ -143,7 +143,7 @@ pub fn timeline(facts: &Facts) -> String {
         return String::new();
     }
     let mut legend = names(timeline);
-    if timeline.lanes.iter().any(|lane| lane.ticks.iter().any(|&it| it > 0)) {
+    if timeline.lanes.iter().any(|lane| lane.ticks.iter().any(|&tick| tick > 0)) {
         legend.push_str(&format!("<span>{}frames without an interval</span>", swatch(None)));
     }
     if !timeline.gaps.is_empty() {
@@ -156,7 +156,7 @@ pub fn timeline(facts: &Facts) -> String {
     if !timeline.marks.is_empty() {
         legend.push_str("<span><i class=\"sw mark\"></i>trigger</span>");
     }
-    let mut table = Table::new(&["host", "process", "thread", "frames", "covered", "share"], 1);
+    let mut table = HtmlTable::new(&["host", "process", "thread", "frames", "covered", "share"], 1);
     let (_, length) = timeline.extent();
     for lane in &timeline.lanes {
         let share = lane.busy / length.max(1) as f64 * 100.0;
@@ -177,12 +177,11 @@ pub fn timeline(facts: &Facts) -> String {
             if more == 1 { "is" } else { "are" }
         ),
     };
-    let holds = match timeline.all {
-        true => "Every frame is on this page.",
-        false => {
-            "This page holds single frames around the slowest intervals (marked on the strip); \
+    let holds = if timeline.all {
+        "Every frame is on this page."
+    } else {
+        "This page holds single frames around the slowest intervals (marked on the strip); \
                   elsewhere it shows how much of the time is covered."
-        }
     };
     format!(
         "<section id=timeline>\n<h2>Timeline</h2>\n<p class=note>{holds}</p>\n\
@@ -237,13 +236,13 @@ pub fn footer(facts: &Facts) -> String {
         .captures
         .iter()
         .take(20)
-        .map(|it| {
+        .map(|capture| {
             format!(
                 "<li><code>{}</code> {} frames, {}, {}",
-                text(&it.path),
-                it.frames.parse().map_or(it.frames.clone(), grouped),
-                bytes(it.bytes),
-                ending(it)
+                text(&capture.path),
+                capture.frames.parse().map_or(capture.frames.clone(), grouped),
+                bytes(capture.bytes),
+                ending(capture)
             )
         })
         .collect();
@@ -259,7 +258,7 @@ pub fn footer(facts: &Facts) -> String {
 }
 
 /// How a capture ended.
-fn ending(capture: &Capture) -> String {
+fn ending(capture: &CaptureAccount) -> String {
     match (capture.complete, capture.reason.as_str()) {
         (true, "") => "complete".to_owned(),
         (true, reason) => format!("ended: {}", text(reason)),

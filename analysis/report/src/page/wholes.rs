@@ -1,12 +1,12 @@
 //! Spans and chains: how long they took, how they ended, and between which steps.
 
 use super::parts::{anchor, counted, field_anchor, is_empty};
-use super::sections::{Room, fields_table, interval, keys, number, value, words};
+use super::sections::{Room, fields_table, interval, keys, list_words, number, value};
 use crate::chart;
 use crate::facts::Facts;
 use crate::frames::{FieldFacts, FrameFacts};
-use crate::html::{Table, text};
-use ppt_query::Unit;
+use crate::html::{HtmlTable, text};
+use ppt_query::RowUnit;
 use ppt_query::text::grouped;
 
 /// `at`: behind how many kinds of frames.
@@ -15,7 +15,7 @@ pub fn section(facts: &Facts, whole: &FrameFacts, at: usize, room: &Room) -> Str
         return String::new();
     }
     let (one, note) = match whole.unit {
-        Unit::Chain => (
+        RowUnit::Chain => (
             "chain",
             "A chain is all steps of one thing, through all threads and programs. \
              <code>total</code> is from the first step to the last.",
@@ -34,16 +34,17 @@ pub fn section(facts: &Facts, whole: &FrameFacts, at: usize, room: &Room) -> Str
     );
     if !whole.words.is_empty() {
         out.push_str("<div class=pair>");
-        whole.words.iter().rev().for_each(|it| out.push_str(&words(it)));
+        whole.words.iter().rev().for_each(|words| out.push_str(&list_words(words)));
         out.push_str("</div>\n");
     }
     out.push_str(&keys(&whole.keys));
-    let steps: Vec<&FieldFacts> = whole.fields.iter().filter(|it| it.is_step).collect();
-    for (index, field) in whole.fields.iter().enumerate().filter(|it| it.1.interval.is_some()) {
+    let steps: Vec<&FieldFacts> = whole.fields.iter().filter(|field| field.is_step).collect();
+    for (index, field) in whole.fields.iter().enumerate().filter(|entry| entry.1.interval.is_some())
+    {
         out.push_str(&interval(facts, whole, field, &field_anchor(at, index), room));
         out.push_str(&from_step_to_step(&steps, &chart::colour(field.interval)));
     }
-    let is_other = |it: &(usize, &FieldFacts)| it.1.interval.is_none() && !it.1.is_step;
+    let is_other = |entry: &(usize, &FieldFacts)| entry.1.interval.is_none() && !entry.1.is_step;
     let others: Vec<_> = whole.fields.iter().enumerate().filter(is_other).collect();
     if !others.is_empty() {
         out.push_str("<h3>Other fields</h3>\n");
@@ -55,19 +56,19 @@ pub fn section(facts: &Facts, whole: &FrameFacts, at: usize, room: &Room) -> Str
 
 /// The times between steps, on one axis.
 fn from_step_to_step(steps: &[&FieldFacts], colour: &str) -> String {
-    let told: Vec<_> = steps.iter().filter(|it| it.summary.count > 0).collect();
+    let told: Vec<_> = steps.iter().filter(|step| step.summary.count > 0).collect();
     if told.is_empty() {
         return String::new();
     }
-    let axis = chart::range_axis(told.iter().map(|it| &it.summary));
+    let axis = chart::range_axis(told.iter().map(|facts| &facts.summary));
     let scale = chart::range_words(&axis);
     let columns = ["from step to step", "count", "mean", "p50", "p90", "p99", "max", scale];
-    let mut table = Table::new(&columns, 1);
+    let mut table = HtmlTable::new(&columns, 1);
     for step in told {
         let summary = &step.summary;
         let [p50, p90, p99, _] = summary.percentiles_as_floats();
         let cells = [summary.mean_as_float(), p50, p90, p99, number(summary.max)];
-        let cells = cells.map(|it| text(&value(it, &step.unit)));
+        let cells = cells.map(|cell| text(&value(cell, &step.unit)));
         let first = [text(&step.name), grouped(summary.count)];
         let last = [chart::range(summary, &axis, colour)];
         table.html_row("", first.into_iter().chain(cells).chain(last));

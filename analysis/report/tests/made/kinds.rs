@@ -5,7 +5,7 @@ use ppt_capture::frame_dsl::Schema;
 use ppt_capture::frame_dsl::schema::FieldType;
 use ppt_capture::{
     CaptureWriter, CellRows, CellsHead, ClockId, ClockReading, End, EndReason, FileHeader,
-    FramesHead, Process, Segment, Source, Stretch, Trigger, Why,
+    FramesHead, Process, Segment, Source, Stretch, Trigger, TriggerCause,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -46,9 +46,9 @@ fn own(text: &str) -> Schema {
     for it in &mut schema.enums {
         it.doc = format!("enum {text}");
     }
-    for it in &mut schema.frames {
-        it.doc = format!("frame {text}");
-        for field in &mut it.fields {
+    for frame in &mut schema.frames {
+        frame.doc = format!("frame {text}");
+        for field in &mut frame.fields {
             field.doc = format!("field {text}");
             if field.unit == "B" {
                 field.unit = format!("B{text}");
@@ -65,12 +65,12 @@ fn kernel() -> Schema {
 
 /// A frame of a kind, with these fields, and `text` in every field that holds text.
 fn frame((schema, text): (&Schema, &str), seq: u64, kind: &str, fields: &[(&str, u64)]) -> Vec<u8> {
-    let id = schema.frames.iter().position(|it| it.name == kind).unwrap();
+    let id = schema.frames.iter().position(|frame| frame.name == kind).unwrap();
     let mut bytes = vec![0; schema.stride as usize];
     bytes[..8].copy_from_slice(&seq.to_le_bytes());
     bytes[8..10].copy_from_slice(&(id as u16).to_le_bytes());
     for (name, value) in fields {
-        let found = schema.frames[id].fields.iter().find(|it| it.name == *name);
+        let found = schema.frames[id].fields.iter().find(|field| field.name == *name);
         let field = found.unwrap_or_else(|| panic!("{kind} has no {name}"));
         let len = field.ty.size(schema) as usize;
         bytes[field.offset as usize..][..len].copy_from_slice(&value.to_le_bytes()[..len]);
@@ -86,12 +86,12 @@ fn frame((schema, text): (&Schema, &str), seq: u64, kind: &str, fields: &[(&str,
 
 /// Frames of one ring, in the order of time.
 #[derive(Default)]
-struct Ring(Vec<(u64, &'static str, Fields)>);
+struct MadeRing(Vec<(u64, &'static str, Fields)>);
 
 /// Fields of a frame, by their names.
 type Fields = Vec<(&'static str, u64)>;
 
-impl Ring {
+impl MadeRing {
     fn tell(&mut self, at: u64, kind: &'static str, fields: &[(&'static str, u64)]) {
         self.0.push((at, kind, fields.to_vec()));
     }
@@ -102,12 +102,13 @@ impl Ring {
         (number, schema, text): (u16, &Schema, &str),
         (ring, tid): (u32, u32),
     ) -> u64 {
-        self.0.sort_by_key(|it| it.0);
+        self.0.sort_by_key(|entry| entry.0);
         for (number_of_chunk, chunk) in self.0.chunks(CHUNK).enumerate() {
             let first_seq = (number_of_chunk * CHUNK) as u64 + 1;
             let told = (first_seq..).zip(chunk);
-            let bytes: Vec<u8> =
-                told.flat_map(|(seq, it)| frame((schema, text), seq, it.1, &it.2)).collect();
+            let bytes: Vec<u8> = told
+                .flat_map(|(seq, entry)| frame((schema, text), seq, entry.1, &entry.2))
+                .collect();
             let (t_min, t_max) = (chunk[0].0, chunk[chunk.len() - 1].0);
             let head = FramesHead {
                 source: number,
@@ -175,11 +176,11 @@ pub fn write(text: &str) -> (Vec<u8>, u64) {
         writer.source(number, &source).unwrap();
     }
     let mut captured = 0;
-    let mut by_kernel = Ring::default();
+    let mut by_kernel = MadeRing::default();
     for ring in 0..2u64 {
         let tid = 100 + ring;
         let thread = ("thread", tid);
-        let mut its = Ring::default();
+        let mut its = MadeRing::default();
         for n in 0..ROUNDS {
             let id = ring << 32 | n;
             let at = MONO + SECOND + n * 20_000_000 + ring * 3_000_000;
@@ -219,7 +220,7 @@ pub fn write(text: &str) -> (Vec<u8>, u64) {
         }
         captured += its.write(&mut writer, (0, &own, text), (ring as u32, tid as u32));
     }
-    let last = by_kernel.0.iter().map(|it| it.0).max().unwrap() + 1;
+    let last = by_kernel.0.iter().map(|entry| entry.0).max().unwrap() + 1;
     by_kernel.tell(last, "watch_end", &[("at", last)]);
     captured += by_kernel.write(&mut writer, (1, &kernel, text), (0, 0));
     readings(&mut writer, &own);
@@ -229,7 +230,7 @@ pub fn write(text: &str) -> (Vec<u8>, u64) {
         mono_ns: MONO + 3 * SECOND,
         wanted: whole,
         held: whole,
-        why: Why::Hand,
+        why: TriggerCause::Hand,
         ring: None,
         seqno: None,
         expression: String::new(),
@@ -250,7 +251,7 @@ pub fn write(text: &str) -> (Vec<u8>, u64) {
 /// Each second 1,000 bytes, one more in flight or, later, one less, and values of histograms.
 fn readings(writer: &mut CaptureWriter<Vec<u8>>, schema: &Schema) {
     let metrics = schema.metrics();
-    let first = |name: &str| metrics.iter().find(|it| it.name == name).unwrap().cells.start;
+    let first = |name: &str| metrics.iter().find(|metric| metric.name == name).unwrap().cells.start;
     for second in 1..=5u64 {
         let level = if second <= 3 { second } else { 6 - second };
         let cells = [

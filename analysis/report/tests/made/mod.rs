@@ -37,9 +37,9 @@ impl Default for Shop {
     }
 }
 
-struct Dice(u64);
+struct PseudoRandom(u64);
 
-impl Dice {
+impl PseudoRandom {
     fn word(&mut self) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -129,8 +129,8 @@ fn put(frame: &mut [u8; STRIDE], at: usize, bytes: &[u8]) {
     frame[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
-struct Thread {
-    dice: Dice,
+struct MadeThread {
+    dice: PseudoRandom,
     now: u64,
     next: u64,
     captured: u64,
@@ -140,7 +140,7 @@ struct Thread {
     before: Lost,
 }
 
-impl Thread {
+impl MadeThread {
     fn frame(&mut self, kind: u16) -> [u8; STRIDE] {
         let mut frame = [0; STRIDE];
         put(&mut frame, 8, &kind.to_le_bytes());
@@ -232,10 +232,10 @@ pub fn write(shop: &Shop, out: impl Write) -> u64 {
         ..Source::default()
     };
     writer.source(0, &source).unwrap();
-    let mut all: Vec<Thread> = (0..*threads)
-        .map(|it| Thread {
-            dice: Dice(u64::from(it) * 7919 + 11),
-            now: REAL + u64::from(it) * 300_000,
+    let mut all: Vec<MadeThread> = (0..*threads)
+        .map(|number| MadeThread {
+            dice: PseudoRandom(u64::from(number) * 7919 + 11),
+            now: REAL + u64::from(number) * 300_000,
             next: 1,
             captured: 0,
             lost: Lost::default(),
@@ -249,7 +249,7 @@ pub fn write(shop: &Shop, out: impl Write) -> u64 {
     let mut gap = shop.gap;
     while captured < *frames {
         // Whoever is earliest goes on: times of all threads rise together.
-        let which = (0..all.len()).min_by_key(|&it| all[it].now).unwrap_or(0);
+        let which = (0..all.len()).min_by_key(|&index| all[index].now).unwrap_or(0);
         let middle = all.len() / 2;
         let thread = &mut all[which];
         if which == 0 && thread.now > beat {
@@ -279,17 +279,17 @@ pub fn write(shop: &Shop, out: impl Write) -> u64 {
     for (ring, thread) in (0..).zip(&mut all) {
         flush(&mut writer, thread, ring);
     }
-    let end = all.iter().map(|it| it.now).max().unwrap_or(REAL) - REAL;
-    let rings = (0..).zip(&all).map(|(ring, it)| RingEnd {
+    let end = all.iter().map(|thread| thread.now).max().unwrap_or(REAL) - REAL;
+    let rings = (0..).zip(&all).map(|(ring, thread)| RingEnd {
         source: 0,
         nonce: NONCE,
         ring,
         first_seq: 1,
-        next_seq: it.next,
-        captured: it.captured,
-        lost: it.lost,
+        next_seq: thread.next,
+        captured: thread.captured,
+        lost: thread.lost,
     });
-    let captured = all.iter().map(|it| it.captured).sum();
+    let captured = all.iter().map(|thread| thread.captured).sum();
     let end = End {
         reason: EndReason::Stopped,
         message: String::new(),
@@ -302,7 +302,7 @@ pub fn write(shop: &Shop, out: impl Write) -> u64 {
     captured
 }
 
-fn flush<W: Write>(writer: &mut CaptureWriter<W>, thread: &mut Thread, ring: u32) {
+fn flush<W: Write>(writer: &mut CaptureWriter<W>, thread: &mut MadeThread, ring: u32) {
     let chunk = std::mem::take(&mut thread.chunk);
     if chunk.is_empty() {
         return;

@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::StringArray;
 use ppt_capture::RingKey;
 use ppt_capture::frame_dsl::edge::{Edge, Policy as Word};
-use ppt_causality::{Policy, Refused, Rule, Rules};
+use ppt_causality::{KeyRefusal, Policy, Rule, Rules};
 
 use super::endpoint::{hex_of, type_of};
-use super::known::Known;
+use super::known::PointDirectory;
 use crate::catalog::ChunkAt;
 use crate::error::{SetError, TableError};
 use crate::gap_times::Neighbours;
@@ -31,7 +31,7 @@ type Between = (Option<i64>, Option<i64>);
 #[derive(Debug)]
 pub(crate) struct Causes {
     set: Arc<CaptureSet>,
-    pub known: Arc<Known>,
+    pub known: Arc<PointDirectory>,
     /// By hash type.
     pub rules: Vec<Arc<Rules>>,
     /// By point, once they are asked for.
@@ -59,18 +59,18 @@ fn edge_lines(set: &CaptureSet) -> Vec<Edge> {
 impl CaptureSet {
     /// Points that edge lines name, and that no program has.
     pub fn unknown_points(&self) -> Vec<String> {
-        let known = Known::new(self);
+        let known = PointDirectory::new(self);
         let lines = edge_lines(self);
-        let names = lines.into_iter().flat_map(|it| [it.from, it.to]);
+        let names = lines.into_iter().flat_map(|line| [line.from, line.to]);
         let unknown: BTreeSet<String> =
-            names.filter(|it| known.called(it).next().is_none()).collect();
+            names.filter(|name| known.called(name).next().is_none()).collect();
         unknown.into_iter().collect()
     }
 
     /// Edge lines that allow nothing, though there are both points: what enters the second one never leaves
     /// the first.
     pub fn idle_edges(&self) -> Vec<(String, String)> {
-        let known = Known::new(self);
+        let known = PointDirectory::new(self);
         let meets = |from: usize, to: usize| {
             (0..known.types.len()).any(|of| known.has(from, of).1 && known.has(to, of).0)
         };
@@ -80,12 +80,16 @@ impl CaptureSet {
             let any = from.iter().any(|&from| to.iter().any(|&to| meets(from, to)));
             !from.is_empty() && !to.is_empty() && !any
         };
-        edge_lines(self).into_iter().filter(idle).map(|it| (it.from, it.to)).collect()
+        edge_lines(self)
+            .into_iter()
+            .filter(idle)
+            .map(|edge_line| (edge_line.from, edge_line.to))
+            .collect()
     }
 }
 
 impl Causes {
-    pub fn new(set: &Arc<CaptureSet>, known: Arc<Known>) -> Result<Causes, SetError> {
+    pub fn new(set: &Arc<CaptureSet>, known: Arc<PointDirectory>) -> Result<Causes, SetError> {
         let mut of_types: HashMap<usize, Vec<Rule>> = HashMap::new();
         for line in edge_lines(set) {
             for from in known.called(&line.from) {
@@ -103,7 +107,7 @@ impl Causes {
                 let (takes, gives) = known.has(point, of);
                 takes || gives
             });
-            let points: Vec<u32> = points.map(|it| it as u32).collect();
+            let points: Vec<u32> = points.map(|point| point as u32).collect();
             let rules = of_types.remove(&of).unwrap_or_default();
             let rules = Rules::new(&points, &rules).map_err(|conflict| {
                 let name = |point: u32| known.points[point as usize].full_name();
@@ -120,14 +124,14 @@ impl Causes {
         if self.known.scales.len() < 2 {
             return Ok(());
         }
-        let hosts = self.known.scales.iter().map(|it| it.1.clone()).collect();
+        let hosts = self.known.scales.iter().map(|scale| scale.1.clone()).collect();
         Err(TableError::Incomparable { table: table.to_owned(), hosts })
     }
 
     /// What one identity may cost.
-    pub fn limits(&self) -> ppt_causality::Limits {
+    pub fn limits(&self) -> ppt_causality::KeyLimits {
         let width = self.known.clocks.widest();
-        ppt_causality::Limits { pairs: MOST_PAIRS, kept: MOST_KEPT, width }
+        ppt_causality::KeyLimits { pairs: MOST_PAIRS, kept: MOST_KEPT, width }
     }
 
     /// When frames of each point may be missing.
@@ -153,14 +157,14 @@ impl Causes {
             }
             // Nobody knows when a program could not write a frame.
             let dropped =
-                |it: &&ppt_capture::SourceInfo| catalog.account.dropped(it.id).total() > 0;
+                |info: &&ppt_capture::SourceInfo| catalog.account.dropped(info.id).total() > 0;
             for info in catalog.sources.iter().filter(dropped) {
                 gaps.entry((number, info.id)).or_default().push((None, None));
             }
         }
         let of = |point| {
             let sources = self.known.sources_of(point);
-            Missing::during(sources.filter_map(|it| gaps.get(&it)).flatten().copied())
+            Missing::during(sources.filter_map(|source| gaps.get(&source)).flatten().copied())
         };
         Ok((0..self.known.points.len()).map(of).collect())
     }
@@ -171,7 +175,7 @@ impl Causes {
     pub fn begins(&self) -> Vec<Option<i64>> {
         let mut firsts: HashMap<(u64, u32), u64> = HashMap::new();
         let captures = self.set.captures();
-        for (key, ring) in captures.iter().flat_map(|it| it.catalog().account.rings()) {
+        for (key, ring) in captures.iter().flat_map(|capture| capture.catalog().account.rings()) {
             let first = firsts.entry((key.nonce, key.ring)).or_insert(ring.first_seq);
             *first = ring.first_seq.min(*first);
         }
@@ -187,7 +191,7 @@ impl Causes {
             let of_source = |chunk: &&ChunkAt| catalog.owners[chunk.owner as usize].source == id;
             let first = catalog.chunks.iter().find(of_source)?;
             let drained = catalog.epoch(first.drained.max(first.drained_by));
-            let latest = |time| self.known.clocks.around(number, time).map(|it| it.1);
+            let latest = |time| self.known.clocks.around(number, time).map(|around| around.1);
             Some(drained.and_then(latest).unwrap_or(i64::MAX))
         };
         let points = 0..self.known.points.len();
@@ -195,13 +199,13 @@ impl Causes {
     }
 
     /// Says of which identity a matcher wants no more.
-    pub fn refused(&self, refused: Refused, key: &[u8]) -> TableError {
+    pub fn refused(&self, refused: KeyRefusal, key: &[u8]) -> TableError {
         let of = &self.known.types[type_of(key)];
         match refused {
-            Refused::Hot { outs, ins } => {
+            KeyRefusal::Hot { outs, ins } => {
                 TableError::Hot { of: of.name.clone(), value: hex_of(key, of.width), outs, ins }
             }
-            Refused::Wide { width, limit } => TableError::Wide { width, limit },
+            KeyRefusal::Wide { width, limit } => TableError::Wide { width, limit },
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use super::endpoint::{Endpoints, KEY_BYTES, Way, key_of};
-use super::known::{Known, WIDEST};
+use super::endpoint::{DataDirection, Endpoints, KEY_BYTES, key_of};
+use super::known::{PointDirectory, WIDEST};
 use crate::error::TableError;
 use crate::of_chunks::ChunkScan;
 use crate::standard::ChunkRows;
@@ -73,12 +73,12 @@ pub(super) struct Endpoint<I> {
 
 impl<I: CompactIdentity> Endpoint<I> {
     /// Its place behind the identity, in the order in which a matcher wants those of a key.
-    fn order(&self, places: Places) -> (u32, i64) {
+    fn order(&self, places: SpotNumbers) -> (u32, i64) {
         (places.type_number(self.place), self.when)
     }
 
     /// Where it was.
-    pub fn spot(&self, places: Places) -> Spot {
+    pub fn spot(&self, places: SpotNumbers) -> Spot {
         places.spot(self.place)
     }
 
@@ -101,14 +101,14 @@ pub(super) struct Spot {
     pub point: u32,
     /// Number of the hash type.
     pub of: u32,
-    pub way: Way,
+    pub way: DataDirection,
     pub is_timed: bool,
     pub seqno: u64,
 }
 
 /// How spots become numbers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Places {
+pub(super) struct SpotNumbers {
     points: u32,
     types: u32,
 }
@@ -116,14 +116,14 @@ pub(super) struct Places {
 /// Ways, with and without a time.
 const WAYS: u32 = 8;
 
-impl Places {
+impl SpotNumbers {
     /// Those of `known`, whose frames have numbers below `end`; None: there are too many.
-    pub fn new(known: &Known, end: u64) -> Option<Places> {
+    pub fn new(known: &PointDirectory, end: u64) -> Option<SpotNumbers> {
         let number = |count: usize| u32::try_from(count).ok();
         let (points, types) = (number(known.points.len())?, number(known.types.len())?);
         let all = number(known.owners.len())?.checked_mul(points)?.checked_mul(types)?;
         let fits = all.checked_mul(WAYS)? <= 1 << (u64::BITS - SEQNO_BITS);
-        (fits && end <= 1 << SEQNO_BITS).then_some(Places { points, types })
+        (fits && end <= 1 << SEQNO_BITS).then_some(SpotNumbers { points, types })
     }
 
     fn number(self, spot: &Spot) -> u64 {
@@ -146,7 +146,7 @@ impl Places {
             owner: kind / self.points,
             point: kind % self.points,
             of,
-            way: Way::numbered((way & 3) as i32),
+            way: DataDirection::numbered((way & 3) as i32),
             is_timed: way & 4 != 0,
             seqno: number & ((1 << SEQNO_BITS) - 1),
         }
@@ -171,8 +171,8 @@ impl<I: CompactIdentity> Buckets<I> {
     /// Reads all parts of a scan side by side.
     pub fn read(
         scan: &ChunkScan<Endpoints>,
-        known: &Known,
-        places: Places,
+        known: &PointDirectory,
+        places: SpotNumbers,
         bits: u32,
     ) -> Result<Buckets<I>, TableError> {
         let part = |part| {
@@ -207,7 +207,7 @@ impl<I: CompactIdentity> Buckets<I> {
         Buckets { of: (0..1 << bits).map(|_| Vec::new()).collect() }
     }
 
-    fn chunk(&mut self, chunk: &ChunkRows<'_>, known: &Known, places: Places) {
+    fn chunk(&mut self, chunk: &ChunkRows<'_>, known: &PointDirectory, places: SpotNumbers) {
         let from = chunk.from(chunk.rows);
         let owner = known.owner(chunk) as u32;
         let shift = u64::BITS - self.of.len().ilog2();
@@ -248,7 +248,7 @@ pub(super) struct Bucket<I>(Blocks<I>);
 
 impl<I: CompactIdentity> Bucket<I> {
     /// Sorts them into `to`: those of one key stand together, in the order of time.
-    pub fn sorted(self, places: Places, to: &mut Vec<Endpoint<I>>) {
+    pub fn sorted(self, places: SpotNumbers, to: &mut Vec<Endpoint<I>>) {
         to.clear();
         to.reserve(self.0.iter().map(Vec::len).sum());
         self.0.into_iter().for_each(|block| to.extend(block));
@@ -276,9 +276,14 @@ mod tests {
 
     #[test]
     fn spots_are_numbers_and_back() {
-        let places = Places { points: 3, types: 5 };
+        let places = SpotNumbers { points: 3, types: 5 };
         for (owner, point, of) in [(0, 0, 0), (7, 2, 4), (1000, 1, 0), (1, 2, 3)] {
-            for way in [Way::Out, Way::In, Way::ImpliedOut, Way::Through] {
+            for way in [
+                DataDirection::Out,
+                DataDirection::In,
+                DataDirection::ImpliedOut,
+                DataDirection::Through,
+            ] {
                 for (is_timed, seqno) in [(false, 0), (true, (1 << SEQNO_BITS) - 1)] {
                     let spot = Spot { owner, point, of, way, is_timed, seqno };
                     assert_eq!(places.spot(places.number(&spot)), spot);

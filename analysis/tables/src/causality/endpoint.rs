@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use super::known::{Form, Identity, Known, WIDEST};
+use super::known::{DataIdentity, PointDirectory, PointForm, WIDEST};
 use crate::bounds::Bounds;
 use crate::builder::Builder;
 use crate::of_chunks::{OfChunks, Ts, Wanted, kind_bit};
-use crate::rows::Rows;
+use crate::rows::RowsInChunk;
 use crate::standard::{ChunkRows, Standard};
 
 /// Bytes of a key: the number of the hash type, and the identity.
@@ -26,7 +26,7 @@ pub(crate) fn key_of(of: usize, bytes: [u8; WIDEST]) -> [u8; KEY_BYTES] {
 
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Column {
+pub(crate) enum EndpointColumn {
     /// [`KEY_BYTES`] bytes.
     Key,
     /// When it may have been at the earliest if it leaves, at the latest if it enters, ns since the
@@ -43,20 +43,20 @@ pub(crate) enum Column {
 }
 
 /// All of them, by their numbers.
-pub(crate) const COLUMNS: [Column; 8] = [
-    Column::Key,
-    Column::When,
-    Column::Way,
-    Column::Owner,
-    Column::Seqno,
-    Column::Point,
-    Column::Drained,
-    Column::Ts,
+pub(crate) const COLUMNS: [EndpointColumn; 8] = [
+    EndpointColumn::Key,
+    EndpointColumn::When,
+    EndpointColumn::Way,
+    EndpointColumn::Owner,
+    EndpointColumn::Seqno,
+    EndpointColumn::Point,
+    EndpointColumn::Drained,
+    EndpointColumn::Ts,
 ];
 
 /// Which way data goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum DataDirection {
     /// It leaves, as the point says.
     Out,
     In,
@@ -66,28 +66,31 @@ pub(crate) enum Way {
     Through,
 }
 
-impl Way {
-    const ALL: [Way; 4] = [Way::Out, Way::In, Way::ImpliedOut, Way::Through];
+impl DataDirection {
+    const ALL: [DataDirection; 4] =
+        [DataDirection::Out, DataDirection::In, DataDirection::ImpliedOut, DataDirection::Through];
 
     /// The one of this number.
-    pub fn numbered(number: i32) -> Way {
-        Way::ALL.get(number as usize).copied().unwrap_or(Way::Out)
+    pub fn numbered(number: i32) -> DataDirection {
+        DataDirection::ALL.get(number as usize).copied().unwrap_or(DataDirection::Out)
     }
 }
 
-impl Form {
+impl PointForm {
     /// Gives all that enters and leaves to `take`. `exact`: times leave no doubt, so that what enters and
     /// leaves as it is does both at one time.
-    pub fn ways(&self, exact: bool, mut take: impl FnMut(&Identity, Way)) {
+    pub fn ways(&self, exact: bool, mut take: impl FnMut(&DataIdentity, DataDirection)) {
         match (self.implied(), exact) {
-            (true, true) => self.ins.iter().for_each(|identity| take(identity, Way::Through)),
+            (true, true) => {
+                self.ins.iter().for_each(|identity| take(identity, DataDirection::Through));
+            }
             (true, false) => self.ins.iter().for_each(|identity| {
-                take(identity, Way::In);
-                take(identity, Way::ImpliedOut);
+                take(identity, DataDirection::In);
+                take(identity, DataDirection::ImpliedOut);
             }),
             (false, _) => {
-                self.ins.iter().for_each(|identity| take(identity, Way::In));
-                self.outs.iter().for_each(|identity| take(identity, Way::Out));
+                self.ins.iter().for_each(|identity| take(identity, DataDirection::In));
+                self.outs.iter().for_each(|identity| take(identity, DataDirection::Out));
             }
         }
     }
@@ -114,17 +117,22 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 /// Everything that enters or leaves points.
 #[derive(Debug)]
 pub(crate) struct Endpoints {
-    pub known: Arc<Known>,
+    pub known: Arc<PointDirectory>,
     schema: SchemaRef,
 }
 
 impl Endpoints {
-    pub fn new(known: Arc<Known>) -> Endpoints {
-        let field = |column: Column| {
+    pub fn new(known: Arc<PointDirectory>) -> Endpoints {
+        let field = |column: EndpointColumn| {
             let ty = match column {
-                Column::Key => DataType::FixedSizeBinary(KEY_BYTES as i32),
-                Column::When | Column::Seqno | Column::Drained | Column::Ts => DataType::Int64,
-                Column::Way | Column::Owner | Column::Point => DataType::Int32,
+                EndpointColumn::Key => DataType::FixedSizeBinary(KEY_BYTES as i32),
+                EndpointColumn::When
+                | EndpointColumn::Seqno
+                | EndpointColumn::Drained
+                | EndpointColumn::Ts => DataType::Int64,
+                EndpointColumn::Way | EndpointColumn::Owner | EndpointColumn::Point => {
+                    DataType::Int32
+                }
             };
             Field::new(format!("{column:?}").to_lowercase(), ty, true)
         };
@@ -164,17 +172,17 @@ impl OfChunks for Endpoints {
                 let Some(bytes) = identity.bytes(frame) else { return };
                 rows.push(row);
                 keys.push(key_of(identity.of, bytes));
-                times.push(bounds.map(|(lo, hi)| if way == Way::In { hi } else { lo }));
+                times.push(bounds.map(|(lo, hi)| if way == DataDirection::In { hi } else { lo }));
                 stamps.push(ts);
                 ways.push(way as i32);
                 points.push(form.point);
             });
         });
-        let taken = Rows { which: Some(&rows), ..chunk.rows };
+        let taken = RowsInChunk { which: Some(&rows), ..chunk.rows };
         let count = rows.len();
         for (&column, builder) in columns.iter().zip(to) {
             match COLUMNS[column] {
-                Column::Key => {
+                EndpointColumn::Key => {
                     let mut keys = keys.iter();
                     builder.fixed(taken, |_, to| {
                         if let Some(key) = keys.next() {
@@ -182,16 +190,16 @@ impl OfChunks for Endpoints {
                         }
                     });
                 }
-                Column::When => {
+                EndpointColumn::When => {
                     let mut times = times.iter();
                     builder.each(taken, |_| times.next().copied().flatten());
                 }
-                Column::Way => builder.extend(ways.iter().copied()),
-                Column::Owner => builder.repeat(Some(known.owner(chunk)), count),
-                Column::Seqno => chunk.standard(Standard::Seqno, taken, builder),
-                Column::Point => builder.extend(points.iter().copied()),
-                Column::Drained => chunk.standard(Standard::Drained, taken, builder),
-                Column::Ts => {
+                EndpointColumn::Way => builder.extend(ways.iter().copied()),
+                EndpointColumn::Owner => builder.repeat(Some(known.owner(chunk)), count),
+                EndpointColumn::Seqno => chunk.standard(Standard::Seqno, taken, builder),
+                EndpointColumn::Point => builder.extend(points.iter().copied()),
+                EndpointColumn::Drained => chunk.standard(Standard::Drained, taken, builder),
+                EndpointColumn::Ts => {
                     let mut stamps = stamps.iter();
                     builder.each(taken, |_| stamps.next().copied().flatten());
                 }

@@ -8,13 +8,13 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::causes::Causes;
-use super::compact::{Buckets, CompactIdentity, Endpoint, Places};
+use super::compact::{Buckets, CompactIdentity, Endpoint, SpotNumbers};
 use super::endpoint::{Endpoints, KEY_BYTES};
-use super::matching::{Frame, Matching, ROWS};
+use super::matching::{MatchedFrame, Matching, ROWS};
 use super::shown::Shows;
 use crate::error::TableError;
 use crate::of_chunks::ChunkScan;
-use crate::table::{Batches, Request, Runner, Scan};
+use crate::table::{Batches, Runner, Scan, TableRequest};
 
 /// Of the memory of a question, endpoints take one part in so many at most: what is beside them and what
 /// the rest of the question does needs memory, too.
@@ -25,7 +25,7 @@ const SHARE: u64 = 2;
 pub(crate) fn matched_in_memory(
     causes: &Arc<Causes>,
     shows: Shows,
-    request: &Request<'_>,
+    request: &TableRequest<'_>,
     schema: &SchemaRef,
     scan: &Arc<ChunkScan<Endpoints>>,
 ) -> Option<Arc<dyn Scan>> {
@@ -34,7 +34,7 @@ pub(crate) fn matched_in_memory(
         return None;
     }
     let (frames, end) = scan.frames();
-    let places = Places::new(known, end)?;
+    let places = SpotNumbers::new(known, end)?;
     let is_narrow = known.types.iter().all(|of| of.width == size_of::<u64>());
     let each = if is_narrow { size_of::<Endpoint<u64>>() } else { size_of::<Endpoint<[u64; 2]>>() };
     let endpoints = frames.checked_mul(known.most_ways() as u64)?;
@@ -42,7 +42,7 @@ pub(crate) fn matched_in_memory(
     if request.memory.is_some_and(|memory| bytes > memory as u64 / SHARE) {
         return None;
     }
-    let of = Question {
+    let of = MatchRequest {
         causes: causes.clone(),
         shows,
         columns: request.columns.to_vec(),
@@ -61,13 +61,13 @@ pub(crate) fn matched_in_memory(
 
 /// What is matched, and what is shown of it.
 #[derive(Debug, Clone)]
-struct Question {
+struct MatchRequest {
     causes: Arc<Causes>,
     shows: Shows,
     columns: Vec<usize>,
     schema: SchemaRef,
     scan: Arc<ChunkScan<Endpoints>>,
-    places: Places,
+    places: SpotNumbers,
     /// How many there are at most.
     endpoints: u64,
     parts: usize,
@@ -76,7 +76,7 @@ struct Question {
 /// A scan of what comes of matching.
 #[derive(Debug)]
 struct InMemory<I> {
-    of: Question,
+    of: MatchRequest,
     read: Arc<Mutex<Read<I>>>,
 }
 
@@ -88,7 +88,7 @@ struct Read<I> {
 }
 
 impl<I: CompactIdentity> InMemory<I> {
-    fn new(of: Question) -> InMemory<I> {
+    fn new(of: MatchRequest) -> InMemory<I> {
         let read = Read { buckets: None, waiting: vec![false; of.parts] };
         InMemory { of, read: Arc::new(Mutex::new(read)) }
     }
@@ -104,7 +104,7 @@ impl<I: CompactIdentity + std::fmt::Debug> Scan for InMemory<I> {
     }
 
     fn read(&self, part: usize) -> Batches {
-        let Question { causes, shows, columns, schema, .. } = &self.of;
+        let MatchRequest { causes, shows, columns, schema, .. } = &self.of;
         let matching = Matching::new(causes.clone(), *shows, columns.clone(), schema.clone());
         Box::new(Matched {
             of: self.of.clone(),
@@ -124,18 +124,18 @@ impl<I: CompactIdentity + std::fmt::Debug> Scan for InMemory<I> {
         None
     }
 
-    fn told(&self) -> String {
+    fn explain_text(&self) -> String {
         let table = self.of.shows.table();
         format!(
             "{table}: what leaves and enters points, by hash type and value, in memory; {}",
-            self.of.scan.told()
+            self.of.scan.explain_text()
         )
     }
 }
 
 /// A part on its way: each bucket in turn that is its own.
 struct Matched<I> {
-    of: Question,
+    of: MatchRequest,
     read: Arc<Mutex<Read<I>>>,
     part: usize,
     /// The bucket that is next.
@@ -156,7 +156,7 @@ impl<I: CompactIdentity> Matched<I> {
     /// Takes its next bucket; false: it has had all.
     fn next_bucket(&mut self) -> Result<bool, TableError> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let Question { scan, causes, places, endpoints, parts, .. } = &self.of;
+        let MatchRequest { scan, causes, places, endpoints, parts, .. } = &self.of;
         if self.buckets.is_none() {
             // The first part reads for all; a part that comes a second time reads again.
             if !read.waiting[self.part] {
@@ -192,7 +192,7 @@ impl<I: CompactIdentity> Matched<I> {
             }
             let when = endpoint.when(&spot);
             let (owner, seqno) = (spot.owner as i32, spot.seqno as i64);
-            let frame = Frame { owner, seqno, ts: when, drained: None };
+            let frame = MatchedFrame { owner, seqno, ts: when, drained: None };
             matching.take(frame, spot.point, spot.way, when)?;
         }
         self.at = end;

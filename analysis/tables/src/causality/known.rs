@@ -10,18 +10,18 @@ use ppt_capture::frame_dsl::schema::{Field, FieldType, Frame};
 
 use crate::builder::Dictionary;
 use crate::hosts::Clocks;
-use crate::rows::Rows;
+use crate::rows::RowsInChunk;
 use crate::set::{CaptureSet, OwnerKeys};
 use crate::standard::ChunkRows;
 
 /// A kind of frames that are points.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Point {
+pub(crate) struct PointFrames {
     pub buffer: String,
     pub name: String,
 }
 
-impl Point {
+impl PointFrames {
     /// With its buffer.
     pub fn full_name(&self) -> String {
         format!("{}.{}", self.buffer, self.name)
@@ -38,7 +38,7 @@ pub(crate) struct HashType {
 
 /// What identifies data in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct DataIdentity {
     /// Number of the [`HashType`].
     pub of: usize,
     /// Key of its name in [`Known::type_words`].
@@ -47,7 +47,7 @@ pub(crate) struct Identity {
     pub width: usize,
 }
 
-impl Identity {
+impl DataIdentity {
     /// The bytes, the most significant one first.
     pub fn bytes(self, frame: &[u8]) -> Option<[u8; WIDEST]> {
         let from = frame.get(self.offset..self.offset + self.width)?;
@@ -66,18 +66,18 @@ pub(crate) const WIDEST: usize = role::Hash::WIDE as usize;
 
 /// How a point is read out of its frames.
 #[derive(Debug)]
-pub(crate) struct Form {
+pub(crate) struct PointForm {
     /// Number of the [`Point`].
     pub point: i32,
     pub at: Option<Time>,
-    pub ins: Vec<Identity>,
+    pub ins: Vec<DataIdentity>,
     /// Those that are stated.
-    pub outs: Vec<Identity>,
+    pub outs: Vec<DataIdentity>,
 }
 
-impl Form {
+impl PointForm {
     /// What leaves: what is stated, or else what entered.
-    pub fn all_outs(&self) -> &[Identity] {
+    pub fn all_outs(&self) -> &[DataIdentity] {
         if self.implied() { &self.ins } else { &self.outs }
     }
 
@@ -89,15 +89,15 @@ impl Form {
 
 /// The points of a source, by the number of the frame.
 #[derive(Debug)]
-struct Source {
+struct SourcePoints {
     multi: bool,
-    forms: Vec<Option<Form>>,
+    forms: Vec<Option<PointForm>>,
 }
 
 /// The points of a set.
 #[derive(Debug)]
-pub(crate) struct Known {
-    pub points: Vec<Point>,
+pub(crate) struct PointDirectory {
+    pub points: Vec<PointFrames>,
     pub types: Vec<HashType>,
     /// Names of points and of types, by key; points of two buffers may share a name.
     pub point_words: Arc<StringArray>,
@@ -107,7 +107,7 @@ pub(crate) struct Known {
     /// The same of types.
     pub type_keys: Vec<i32>,
     /// By capture and source.
-    sources: HashMap<(usize, u16), Source>,
+    sources: HashMap<(usize, u16), SourcePoints>,
     /// By capture: where its owners begin.
     first_owners: Vec<i32>,
     pub owners: Vec<OwnerKeys>,
@@ -116,10 +116,10 @@ pub(crate) struct Known {
     pub clocks: Arc<Clocks>,
 }
 
-impl Known {
-    pub fn new(set: &CaptureSet) -> Known {
-        let mut found = Found::default();
-        let mut known = Known {
+impl PointDirectory {
+    pub fn new(set: &CaptureSet) -> PointDirectory {
+        let mut found = FoundPoints::default();
+        let mut known = PointDirectory {
             points: Vec::new(),
             types: Vec::new(),
             point_words: Arc::new(StringArray::new_null(0)),
@@ -139,18 +139,18 @@ impl Known {
             let mut has_points = false;
             for info in &catalog.sources {
                 let frames = info.schema.frames.iter();
-                let forms: Vec<Option<Form>> =
+                let forms: Vec<Option<PointForm>> =
                     frames.map(|frame| found.form(&info.source.buffer, frame)).collect();
                 if forms.iter().all(Option::is_none) {
                     continue;
                 }
                 has_points = true;
-                let source = Source { multi: info.schema.multi(), forms };
+                let source = SourcePoints { multi: info.schema.multi(), forms };
                 known.sources.insert((capture, info.id), source);
             }
             if has_points {
                 let scale = known.clocks.scale(capture);
-                if known.scales.iter().all(|it| it.0 != scale) {
+                if known.scales.iter().all(|entry| entry.0 != scale) {
                     known.scales.push((scale, set.host(capture)));
                 }
             }
@@ -166,18 +166,18 @@ impl Known {
 
     /// The number of the capture of an owner.
     pub fn capture_of(&self, owner: i32) -> usize {
-        self.owners.get(owner as usize).map_or(usize::MAX, |it| it.capture as usize)
+        self.owners.get(owner as usize).map_or(usize::MAX, |owner| owner.capture as usize)
     }
 
     /// The name of a point.
     pub fn name(&self, point: i32) -> &str {
-        self.points.get(point as usize).map_or("", |it| &it.name)
+        self.points.get(point as usize).map_or("", |point| &point.name)
     }
 
     /// The points that a text names: `frame`, or `buffer.frame`.
     pub fn called(&self, text: &str) -> impl Iterator<Item = usize> {
-        let is = move |point: &Point| point.name == text || point.full_name() == text;
-        self.points.iter().enumerate().filter(move |(_, it)| is(it)).map(|it| it.0)
+        let is = move |point: &PointFrames| point.name == text || point.full_name() == text;
+        self.points.iter().enumerate().filter(move |(_, frames)| is(frames)).map(|entry| entry.0)
     }
 
     /// The key of the name of a point.
@@ -192,30 +192,31 @@ impl Known {
     }
 
     /// The points of a source, each with the number of its frame; none if it has none.
-    pub fn forms(&self, capture: usize, source: u16) -> impl Iterator<Item = (usize, &Form)> {
-        let forms = self.sources.get(&(capture, source)).into_iter().flat_map(|it| &it.forms);
+    pub fn forms(&self, capture: usize, source: u16) -> impl Iterator<Item = (usize, &PointForm)> {
+        let forms =
+            self.sources.get(&(capture, source)).into_iter().flat_map(|points| &points.forms);
         forms.enumerate().filter_map(|(id, form)| Some((id, form.as_ref()?)))
     }
 
     /// Whether frames of a source say what they are.
     pub fn multi(&self, capture: usize, source: u16) -> bool {
-        self.sources.get(&(capture, source)).is_some_and(|it| it.multi)
+        self.sources.get(&(capture, source)).is_some_and(|source| source.multi)
     }
 
     /// The sources that have a point.
     pub fn sources_of(&self, point: usize) -> impl Iterator<Item = (usize, u16)> {
         self.sources.iter().filter_map(move |(&key, source)| {
             let mut forms = source.forms.iter().flatten();
-            forms.any(|it| it.point as usize == point).then_some(key)
+            forms.any(|form| form.point as usize == point).then_some(key)
         })
     }
 
     /// How every form says that it handles a type: does any form of `point` take it in, let it out?
     pub fn has(&self, point: usize, of: usize) -> (bool, bool) {
-        let forms = self.sources.values().flat_map(|it| it.forms.iter().flatten());
-        let own = forms.filter(|it| it.point as usize == point);
+        let forms = self.sources.values().flat_map(|source| source.forms.iter().flatten());
+        let own = forms.filter(|form| form.point as usize == point);
         own.fold((false, false), |(takes, gives), form| {
-            let is = |it: &Identity| it.of == of;
+            let is = |identity: &DataIdentity| identity.of == of;
             (takes || form.ins.iter().any(is), gives || form.all_outs().iter().any(is))
         })
     }
@@ -230,18 +231,15 @@ impl Known {
     pub fn each<'a>(
         &'a self,
         chunk: &ChunkRows<'a>,
-        mut take: impl FnMut(u32, &'a [u8], &'a Form),
+        mut take: impl FnMut(u32, &'a [u8], &'a PointForm),
     ) {
         let Some(source) = self.sources.get(&(chunk.capture, chunk.owner.source)) else { return };
-        let Rows { which, .. } = chunk.rows;
+        let RowsInChunk { which, .. } = chunk.rows;
         let mut place = 0;
         chunk.rows.each(|frame| {
             let row = which.map_or(place, |which| which[place as usize]);
             place += 1;
-            let id = match source.multi {
-                true => ppt_capture::columns::frame_id(frame).into(),
-                false => 0,
-            };
+            let id = if source.multi { ppt_capture::columns::frame_id(frame).into() } else { 0 };
             if let Some(Some(form)) = source.forms.get(id) {
                 take(row, frame, form);
             }
@@ -250,18 +248,18 @@ impl Known {
 }
 
 #[derive(Debug, Default)]
-struct Found {
-    points: Vec<(Point, i32)>,
+struct FoundPoints {
+    points: Vec<(PointFrames, i32)>,
     types: Vec<HashType>,
     point_names: Dictionary,
     type_names: Dictionary,
 }
 
-impl Found {
-    fn form(&mut self, buffer: &str, frame: &Frame) -> Option<Form> {
+impl FoundPoints {
+    fn form(&mut self, buffer: &str, frame: &Frame) -> Option<PointForm> {
         let point = frame.point().filter(|_| !frame.is_hidden())?;
-        let own = Point { buffer: buffer.to_owned(), name: frame.name.clone() };
-        let known = self.points.iter().position(|it| it.0 == own);
+        let own = PointFrames { buffer: buffer.to_owned(), name: frame.name.clone() };
+        let known = self.points.iter().position(|point| point.0 == own);
         let number = known.unwrap_or_else(|| {
             let key = self.point_names.key(&own.name);
             self.points.push((own, key));
@@ -270,24 +268,24 @@ impl Found {
         let mut identities = |all: &[(&str, &Field)]| {
             all.iter().map(|(name, field)| self.identity(name, field)).collect()
         };
-        Some(Form {
+        Some(PointForm {
             point: number as i32,
-            at: frame.at().and_then(Time::of),
+            at: frame.at().and_then(Time::from_field),
             ins: identities(&point.ins),
             outs: identities(&point.outs),
         })
     }
 
-    fn identity(&mut self, name: &str, field: &Field) -> Identity {
+    fn identity(&mut self, name: &str, field: &Field) -> DataIdentity {
         // Other types identify nothing.
         let width = if field.ty == FieldType::U64 { 8 } else { WIDEST };
         let own = HashType { name: name.to_owned(), width };
-        let known = self.types.iter().position(|it| *it == own);
+        let known = self.types.iter().position(|types| *types == own);
         let of = known.unwrap_or_else(|| {
             self.types.push(own);
             self.types.len() - 1
         });
         let word = self.type_names.key(name);
-        Identity { of, word, offset: field.offset as usize, width }
+        DataIdentity { of, word, offset: field.offset as usize, width }
     }
 }

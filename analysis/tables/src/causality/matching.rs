@@ -18,8 +18,10 @@ use ppt_causality::{
 };
 
 use super::causes::Causes;
-use super::endpoint::{COLUMNS, Column, KEY_BYTES, Way, hex_of, type_of};
-use super::shown::{COUNTED, EdgeColumn, End, EndColumn, LEFT, LeftColumn, Shows, edge_column};
+use super::endpoint::{COLUMNS, DataDirection, EndpointColumn, KEY_BYTES, hex_of, type_of};
+use super::shown::{
+    COUNTED, EdgeColumn, EndColumn, LEFT, LeftColumn, ShownEnd, Shows, edge_column,
+};
 use crate::builder::timestamp;
 use crate::error::TableError;
 use crate::set::OwnerKeys;
@@ -39,10 +41,19 @@ const POINT: usize = 5;
 
 /// What is read to get these columns. `exact`: bounds leave no doubt, so [`WHEN`] is the time.
 pub(crate) fn reads(shows: Shows, columns: &[usize], exact: bool) -> Vec<usize> {
-    let place = |column| COLUMNS.iter().position(|it| *it == column).unwrap_or_default();
-    let all = [Column::Key, Column::When, Column::Way, Column::Owner, Column::Seqno, Column::Point];
+    let place = |column| {
+        COLUMNS.iter().position(|endpoint_column| *endpoint_column == column).unwrap_or_default()
+    };
+    let all = [
+        EndpointColumn::Key,
+        EndpointColumn::When,
+        EndpointColumn::Way,
+        EndpointColumn::Owner,
+        EndpointColumn::Seqno,
+        EndpointColumn::Point,
+    ];
     let asks = asks_drained(shows, columns);
-    let more = [(!exact).then_some(Column::Ts), asks.then_some(Column::Drained)];
+    let more = [(!exact).then_some(EndpointColumn::Ts), asks.then_some(EndpointColumn::Drained)];
     all.into_iter().chain(more.into_iter().flatten()).map(place).collect()
 }
 
@@ -54,7 +65,7 @@ pub(crate) fn asks_drained(shows: Shows, columns: &[usize]) -> bool {
 
 /// What names a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct MatchedFrame {
     /// Number of the owner of its ring.
     pub owner: i32,
     pub seqno: i64,
@@ -71,15 +82,15 @@ pub(crate) struct Matching {
     columns: Vec<usize>,
     schema: SchemaRef,
     /// By hash type, of those that were there.
-    matchers: Vec<Option<Matcher<Frame, MayBeMissing>>>,
+    matchers: Vec<Option<Matcher<MatchedFrame, MayBeMissing>>>,
     key: Option<[u8; KEY_BYTES]>,
     /// Those of the key that have the same time.
-    together: Vec<Entry<Frame>>,
-    found: Matches<Frame>,
+    together: Vec<Entry<MatchedFrame>>,
+    found: Matches<MatchedFrame>,
     /// What is done, each with its hash type.
-    edges: Vec<(usize, Edge<Frame>)>,
+    edges: Vec<(usize, Edge<MatchedFrame>)>,
     /// And its value.
-    unmatched: Vec<(usize, Arc<str>, Unmatched<Frame>)>,
+    unmatched: Vec<(usize, Arc<str>, Unmatched<MatchedFrame>)>,
     counts: Vec<MatchCounts>,
 }
 
@@ -115,7 +126,7 @@ impl Matching {
         causes.missing()?;
         let missing: MayBeMissing = Box::new(move |point, from, to| {
             let all = causes.missing().unwrap_or_default();
-            all.get(point as usize).is_some_and(|it| it.between(from, to))
+            all.get(point as usize).is_some_and(|missing| missing.between(from, to))
         });
         let rules = self.causes.rules[of].clone();
         let begins = self.causes.begins();
@@ -145,16 +156,16 @@ impl Matching {
     /// Takes in what enters or leaves a point, of the key that it has come to. `when`: what it is sorted by.
     pub(super) fn take(
         &mut self,
-        frame: Frame,
+        frame: MatchedFrame,
         point: u32,
-        way: Way,
+        way: DataDirection,
         when: Option<i64>,
     ) -> Result<(), TableError> {
         let sides: &[(Side, bool)] = match way {
-            Way::In => &[(Side::In, true)],
-            Way::Out => &[(Side::Out, true)],
-            Way::ImpliedOut => &[(Side::Out, false)],
-            Way::Through => &[(Side::Out, false), (Side::In, true)],
+            DataDirection::In => &[(Side::In, true)],
+            DataDirection::Out => &[(Side::Out, true)],
+            DataDirection::ImpliedOut => &[(Side::Out, false)],
+            DataDirection::Through => &[(Side::Out, false), (Side::In, true)],
         };
         let capture = self.causes.known.capture_of(frame.owner);
         let clocks = &self.causes.known.clocks;
@@ -206,7 +217,7 @@ impl Matching {
     /// Keeps what was found of a key, where somebody asks for it.
     fn keep(&mut self, key: &[u8]) {
         let of = type_of(key);
-        let edges = self.found.edges.drain(..).map(|it| (of, it));
+        let edges = self.found.edges.drain(..).map(|edge| (of, edge));
         match self.shows {
             Shows::Edges => self.edges.extend(edges),
             _ => drop(edges),
@@ -214,7 +225,7 @@ impl Matching {
         let unmatched = self.found.unmatched.drain(..);
         if self.shows == Shows::Unmatched && unmatched.len() > 0 {
             let value: Arc<str> = hex_of(key, self.causes.known.types[of].width).into();
-            self.unmatched.extend(unmatched.map(|it| (of, value.clone(), it)));
+            self.unmatched.extend(unmatched.map(|unmatched| (of, value.clone(), unmatched)));
         }
     }
 
@@ -245,22 +256,24 @@ impl Matching {
     fn standard(
         &self,
         standard: Standard,
-        frames: impl Iterator<Item = Frame>,
+        frames: impl Iterator<Item = MatchedFrame>,
     ) -> Result<ArrayRef, TableError> {
-        let owner = |frame: Frame| self.causes.known.owners.get(frame.owner as usize);
+        let owner = |frame: MatchedFrame| self.causes.known.owners.get(frame.owner as usize);
         let key = |of: fn(&OwnerKeys) -> i32| move |frame| owner(frame).map(of);
         let all = self.causes.dictionary(standard);
         Ok(match standard {
-            Standard::Capture => word_column(all, frames.map(key(|it| it.capture)))?,
-            Standard::Buffer => word_column(all, frames.map(key(|it| it.buffer)))?,
-            Standard::Segment => word_column(all, frames.map(key(|it| it.segment)))?,
-            Standard::Host => word_column(all, frames.map(key(|it| it.host)))?,
-            Standard::Ring => small(frames.map(|it| owner(it)?.ring)),
-            Standard::Pid => small(frames.map(|it| owner(it)?.pid)),
-            Standard::Tid => small(frames.map(|it| owner(it)?.tid)),
-            Standard::Seqno => Arc::new(frames.map(|it| Some(it.seqno)).collect::<Int64Array>()),
-            Standard::Ts => times(frames.map(|it| it.ts)),
-            Standard::Drained => times(frames.map(|it| it.drained)),
+            Standard::Capture => word_column(all, frames.map(key(|keys| keys.capture)))?,
+            Standard::Buffer => word_column(all, frames.map(key(|keys| keys.buffer)))?,
+            Standard::Segment => word_column(all, frames.map(key(|keys| keys.segment)))?,
+            Standard::Host => word_column(all, frames.map(key(|keys| keys.host)))?,
+            Standard::Ring => small(frames.map(|frame| owner(frame)?.ring)),
+            Standard::Pid => small(frames.map(|frame| owner(frame)?.pid)),
+            Standard::Tid => small(frames.map(|frame| owner(frame)?.tid)),
+            Standard::Seqno => {
+                Arc::new(frames.map(|frame| Some(frame.seqno)).collect::<Int64Array>())
+            }
+            Standard::Ts => times(frames.map(|frame| frame.ts)),
+            Standard::Drained => times(frames.map(|frame| frame.drained)),
         })
     }
 
@@ -272,29 +285,29 @@ impl Matching {
 
     fn of_edges(
         &self,
-        edges: &[(usize, Edge<Frame>)],
+        edges: &[(usize, Edge<MatchedFrame>)],
         column: EdgeColumn,
     ) -> Result<ArrayRef, TableError> {
-        let all = edges.iter().map(|it| &it.1);
+        let all = edges.iter().map(|edge| &edge.1);
         let end = |end| {
             all.clone().map(move |edge| match end {
-                End::Source => edge.src,
-                End::Destination => edge.dst,
+                ShownEnd::Source => edge.src,
+                ShownEnd::Destination => edge.dst,
             })
         };
-        let long = |of: fn(&Edge<Frame>) -> i64| {
-            Arc::new(all.clone().map(|it| Some(of(it))).collect::<Int64Array>())
+        let long = |of: fn(&Edge<MatchedFrame>) -> i64| {
+            Arc::new(all.clone().map(|edge| Some(of(edge))).collect::<Int64Array>())
         };
         Ok(match column {
-            EdgeColumn::Of(of, EndColumn::Standard(it)) => {
-                self.standard(it, end(of).map(|it| it.frame))?
+            EdgeColumn::Of(of, EndColumn::Standard(standard)) => {
+                self.standard(standard, end(of).map(|entry| entry.frame))?
             }
-            EdgeColumn::Of(of, EndColumn::Point) => self.point(end(of).map(|it| it.point))?,
+            EdgeColumn::Of(of, EndColumn::Point) => self.point(end(of).map(|entry| entry.point))?,
             EdgeColumn::Kind => word(HASH, edges.len())?,
-            EdgeColumn::Type => self.types(edges.iter().map(|it| it.0))?,
+            EdgeColumn::Type => self.types(edges.iter().map(|edge| edge.0))?,
             EdgeColumn::Policy => one_of(
                 &["all", "nearest", "fifo"],
-                all.map(|it| match it.policy {
+                all.map(|edge| match edge.policy {
                     Policy::All => 0,
                     Policy::Nearest => 1,
                     Policy::Fifo => 2,
@@ -305,7 +318,7 @@ impl Matching {
             EdgeColumn::LatencyHi => long(Edge::latency_hi),
             EdgeColumn::Certainty => one_of(
                 &["certain", "possible"],
-                all.map(|it| match it.certainty {
+                all.map(|edge| match edge.certainty {
                     Certainty::Certain => 0,
                     Certainty::Possible => 1,
                 }),
@@ -315,29 +328,29 @@ impl Matching {
 
     fn of_unmatched(
         &self,
-        rows: &[(usize, Arc<str>, Unmatched<Frame>)],
+        rows: &[(usize, Arc<str>, Unmatched<MatchedFrame>)],
         column: usize,
     ) -> Result<ArrayRef, TableError> {
-        let all = rows.iter().map(|it| &it.2);
+        let all = rows.iter().map(|row| &row.2);
         if let Some(&standard) = STANDARD.get(column) {
-            return self.standard(standard, all.map(|it| it.frame));
+            return self.standard(standard, all.map(|unmatched| unmatched.frame));
         }
         Ok(match LEFT[column - STANDARD.len()].1 {
-            LeftColumn::Point => self.point(all.map(|it| it.point))?,
+            LeftColumn::Point => self.point(all.map(|unmatched| unmatched.point))?,
             LeftColumn::Side => one_of(
                 &["in", "out"],
-                all.map(|it| match it.side {
+                all.map(|unmatched| match unmatched.side {
                     Side::In => 0,
                     Side::Out => 1,
                 }),
             )?,
-            LeftColumn::Type => self.types(rows.iter().map(|it| it.0))?,
+            LeftColumn::Type => self.types(rows.iter().map(|row| row.0))?,
             LeftColumn::Hash => {
-                Arc::new(StringArray::from_iter_values(rows.iter().map(|it| &*it.1)))
+                Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &*row.1)))
             }
             LeftColumn::Reason => one_of(
                 &["loss", "none"],
-                all.map(|it| match it.reason {
+                all.map(|unmatched| match unmatched.reason {
                     UnmatchedReason::Loss => 0,
                     UnmatchedReason::None => 1,
                 }),
@@ -356,12 +369,12 @@ impl Matching {
     /// One row for each hash type that was there.
     fn of_counts(&self) -> Result<RecordBatch, TableError> {
         let rows: Vec<(usize, &MatchCounts)> =
-            self.counts.iter().enumerate().filter(|it| it.1.ins + it.1.outs > 0).collect();
+            self.counts.iter().enumerate().filter(|entry| entry.1.ins + entry.1.outs > 0).collect();
         self.batch(rows.len(), |&column| match column.checked_sub(1) {
-            None => self.types(rows.iter().map(|it| it.0)),
+            None => self.types(rows.iter().map(|row| row.0)),
             Some(column) => {
                 let count = |counts: &MatchCounts| counted(counts)[column];
-                let all = rows.iter().map(|it| i64::try_from(count(it.1)).ok());
+                let all = rows.iter().map(|row| i64::try_from(count(row.1)).ok());
                 Ok(Arc::new(all.collect::<Int64Array>()))
             }
         })
@@ -428,7 +441,7 @@ impl Runner for Matching {
             if self.key.as_ref().map(|known| &known[..]) != Some(key) {
                 self.turn(key.try_into().ok())?;
             }
-            let frame = Frame {
+            let frame = MatchedFrame {
                 owner: owners.value(row),
                 seqno: seqnos.value(row),
                 ts: stamps.is_valid(row).then(|| stamps.value(row)),
@@ -438,7 +451,12 @@ impl Runner for Matching {
                     .map(|drained| drained.value(row)),
             };
             let when = whens.is_valid(row).then(|| whens.value(row));
-            self.take(frame, points.value(row) as u32, Way::numbered(ways.value(row)), when)?;
+            self.take(
+                frame,
+                points.value(row) as u32,
+                DataDirection::numbered(ways.value(row)),
+                when,
+            )?;
         }
         self.flush()
     }

@@ -15,7 +15,7 @@ pub(crate) enum Shows {
 
 /// An end of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ShownEnd {
     Source,
     Destination,
 }
@@ -30,7 +30,7 @@ pub(crate) enum EndColumn {
 /// A column of `edges`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EdgeColumn {
-    Of(End, EndColumn),
+    Of(ShownEnd, EndColumn),
     Kind,
     Type,
     Policy,
@@ -65,7 +65,7 @@ const OF_EDGE: [(&str, EdgeColumn); 7] = [
 
 /// A column of `edges` by its number.
 pub(crate) fn edge_column(column: usize) -> EdgeColumn {
-    let (all, ends) = (OF_END.len(), [End::Source, End::Destination]);
+    let (all, ends) = (OF_END.len(), [ShownEnd::Source, ShownEnd::Destination]);
     match ends.get(column / all) {
         Some(&end) => EdgeColumn::Of(end, OF_END[column % all].1),
         None => OF_EDGE[column - 2 * all].1,
@@ -135,7 +135,7 @@ impl Shows {
                 ends.chain(own).collect()
             }
             Shows::Unmatched => {
-                let standard = STANDARD.iter().map(|it| it.field(&Default::default()));
+                let standard = STANDARD.iter().map(|standard| standard.field(&Default::default()));
                 let own = LEFT.iter().map(|(name, column)| match column {
                     LeftColumn::Hash => field((*name).to_owned(), DataType::Utf8),
                     _ => field((*name).to_owned(), word_type()),
@@ -143,7 +143,7 @@ impl Shows {
                 standard.chain(own).collect()
             }
             Shows::Counts => {
-                let counts = COUNTED.iter().map(|it| field((*it).to_owned(), DataType::Int64));
+                let counts = COUNTED.iter().map(|text| field((*text).to_owned(), DataType::Int64));
                 [field("type".to_owned(), word_type())].into_iter().chain(counts).collect()
             }
         };

@@ -34,7 +34,7 @@ impl Calls {
                 // What returns may have begun before all that is known.
                 let Some(mut open) = self.open.take() else { return };
                 if open.name == call {
-                    open.dur = ts.checked_sub(open.ts).map(|it| it.max(0));
+                    open.dur = ts.checked_sub(open.ts).map(|number| number.max(0));
                     open.result = Some(result);
                 }
                 self.done.push(open);
@@ -68,7 +68,7 @@ mod tests {
             }
         }
         calls.lose();
-        calls.done().map(|it| (it.ts, it.dur, it.name, it.result)).collect()
+        calls.done().map(|call| (call.ts, call.dur, call.name, call.result)).collect()
     }
 
     #[test]

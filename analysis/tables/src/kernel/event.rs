@@ -43,7 +43,7 @@ impl KernelFrameKind {
 /// order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
-pub(crate) enum Word {
+pub(crate) enum KernelWord {
     Running,
     Runnable,
     Blocked,
@@ -55,7 +55,7 @@ pub(crate) enum Word {
     Thread,
 }
 
-impl Word {
+impl KernelWord {
     /// Its key.
     pub fn key(self) -> i32 {
         self as i32

@@ -37,8 +37,8 @@ impl Records {
         (to_seq, to): (u64, i64),
         cpu: Option<i32>,
     ) -> Option<i64> {
-        let next = self.holes.partition_point(|it| it.first <= from_seq);
-        let hole = self.holes.get(next).filter(|it| it.first < to_seq).map(|it| it.since);
+        let next = self.holes.partition_point(|hole| hole.first <= from_seq);
+        let hole = self.holes.get(next).filter(|hole| hole.first < to_seq).map(|hole| hole.since);
         // What a CPU lost says nothing of a thread that had another one all the time.
         let lost = match cpu {
             None => &self.lost,
@@ -61,7 +61,7 @@ pub(crate) struct FrameChunk {
 
 /// A loss that the kernel's own frames name.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Loss {
+pub(crate) struct KernelLoss {
     pub seqno: u64,
     /// None: nobody knows.
     pub since: Option<i64>,
@@ -77,14 +77,15 @@ pub(crate) struct Loss {
 #[derive(Debug, Default)]
 pub(crate) struct RecordsBuilder {
     pub parts: Vec<FrameChunk>,
-    pub losses: Vec<Loss>,
+    pub losses: Vec<KernelLoss>,
     pub knows: Knows,
 }
 
 impl RecordsBuilder {
     pub fn build(mut self) -> Records {
-        self.parts.sort_by_key(|it| (it.first, it.count));
-        let named: HashMap<u64, u64> = self.losses.iter().map(|it| (it.seqno, it.count)).collect();
+        self.parts.sort_by_key(|part| (part.first, part.count));
+        let named: HashMap<u64, u64> =
+            self.losses.iter().map(|loss| (loss.seqno, loss.count)).collect();
         // The frames behind say what is missing, and since when.
         let is_named = |first: u64, mut missing: u64| {
             let mut counts = (first..).map_while(|seqno| named.get(&seqno));
@@ -106,31 +107,29 @@ impl RecordsBuilder {
                 && next < part.first
                 && !is_named(part.first, part.first - next)
             {
-                let since = part.times.map_or(latest, |it| it.0.min(latest));
+                let since = part.times.map_or(latest, |time| time.0.min(latest));
                 records.holes.push(Hole { first: next, since });
             }
             if part.has_bad {
-                anywhere.push((Some(latest), part.times.map(|it| it.1)));
+                anywhere.push((Some(latest), part.times.map(|time| time.1)));
             }
-            latest = part.times.map_or(latest, |it| it.1.max(latest));
+            latest = part.times.map_or(latest, |time| time.1.max(latest));
             next = next.max(Some(end));
         }
         records.end = latest;
-        let times = |it: &Loss| (it.since, Some(it.at));
+        let times = |loss: &KernelLoss| (loss.since, Some(loss.at));
         // A switch of one thread lacks what comes with it: the state says so by itself.
-        let of_all = || self.losses.iter().filter(|it| it.thread == 0);
-        anywhere.extend(of_all().filter(|it| it.cpu < 0).map(times));
-        for cpu in of_all().map(|it| it.cpu).filter(|&it| it >= 0) {
+        let of_all = || self.losses.iter().filter(|loss| loss.thread == 0);
+        anywhere.extend(of_all().filter(|loss| loss.cpu < 0).map(times));
+        for cpu in of_all().map(|loss| loss.cpu).filter(|&number| number >= 0) {
             records.lost_of.entry(cpu).or_insert_with(|| {
-                let own = of_all().filter(|it| it.cpu == cpu).map(times);
+                let own = of_all().filter(|loss| loss.cpu == cpu).map(times);
                 Missing::during(own.chain(anywhere.iter().copied()))
             });
         }
         records.lost = Missing::during(of_all().map(times).chain(anywhere.iter().copied()));
-        records.lost_anywhere = match anywhere.is_empty() {
-            true => NOTHING.clone(),
-            false => Missing::during(anywhere),
-        };
+        records.lost_anywhere =
+            if anywhere.is_empty() { NOTHING.clone() } else { Missing::during(anywhere) };
         records
     }
 }
@@ -146,7 +145,7 @@ mod tests {
             has_bad: false,
             times: Some((from, to)),
         };
-        let loss = |&(seqno, since, at, cpu, count)| Loss {
+        let loss = |&(seqno, since, at, cpu, count)| KernelLoss {
             seqno,
             since: Some(since),
             at,

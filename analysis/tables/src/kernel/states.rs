@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::event::{Event, Word};
+use super::event::{Event, KernelWord};
 
 /// Stretches that wait for the fault that they may belong to, at most.
 const MOST_HELD: usize = 64;
@@ -22,7 +22,7 @@ pub(crate) struct Knows {
 pub(crate) struct Stretch {
     pub ts: i64,
     pub end: i64,
-    pub state: Word,
+    pub state: KernelWord,
     /// Where it runs, or waits to run.
     pub cpu: Option<i32>,
     /// The call, or [`Word::PageFault`].
@@ -38,7 +38,7 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    fn new(ts: i64, capture: i32, state: Word) -> Self {
+    fn new(ts: i64, capture: i32, state: KernelWord) -> Self {
         Stretch {
             ts,
             end: ts,
@@ -55,7 +55,8 @@ impl Stretch {
 
     /// Nobody knows, after all.
     fn forget(&mut self) {
-        *self = Stretch { end: self.end, ..Stretch::new(self.ts, self.capture, Word::Unknown) };
+        *self =
+            Stretch { end: self.end, ..Stretch::new(self.ts, self.capture, KernelWord::Unknown) };
     }
 
     fn is_woken(&mut self, wake: Wake) {
@@ -82,7 +83,7 @@ enum Inside {
 
 /// A thread on its way.
 #[derive(Debug, Default)]
-pub(crate) struct Thread {
+pub(crate) struct ThreadTrack {
     knows: Knows,
     /// The state that lasts; None: there is no such thread, or not yet.
     now: Option<Stretch>,
@@ -96,32 +97,36 @@ pub(crate) struct Thread {
     done: Vec<Stretch>,
 }
 
-impl Thread {
+impl ThreadTrack {
     pub fn new(knows: Knows) -> Self {
-        Thread { knows, ..Thread::default() }
+        ThreadTrack { knows, ..ThreadTrack::default() }
     }
 
     /// The CPU that it has, if it has one.
     pub fn cpu(&self) -> Option<i32> {
-        self.now.as_ref().filter(|it| it.state == Word::Running).and_then(|it| it.cpu)
+        self.now.as_ref().filter(|now| now.state == KernelWord::Running).and_then(|now| now.cpu)
     }
 
     /// Something happened; events come in the order of time.
     pub fn add_event(&mut self, at: i64, capture: i32, event: &Event) {
         // Clocks of two files of one session may differ by a few ns.
-        let at = self.now.as_ref().map_or(at, |it| at.max(it.ts));
+        let at = self.now.as_ref().map_or(at, |now| at.max(now.ts));
         let open = |state| Stretch::new(at, capture, state);
         match event {
             Event::Watched => {
-                self.now.get_or_insert_with(|| open(Word::Unknown));
+                self.now.get_or_insert_with(|| open(KernelWord::Unknown));
             }
             Event::Start { parent } => {
                 self.close(at);
                 self.settle();
                 (self.ended, self.inside, self.early) = (false, Inside::Unknown, None);
-                let mut stretch = open(Word::Runnable);
+                let mut stretch = open(KernelWord::Runnable);
                 if *parent != 0 {
-                    stretch.is_woken(Wake { cpu: -1, by: Word::Thread.key(), waker: *parent });
+                    stretch.is_woken(Wake {
+                        cpu: -1,
+                        by: KernelWord::Thread.key(),
+                        waker: *parent,
+                    });
                 }
                 self.now = Some(stretch);
             }
@@ -134,7 +139,7 @@ impl Thread {
                 self.gets_cpu();
                 self.close(at);
                 self.ended = false;
-                self.now = Some(Stretch { cpu: Some(*cpu), ..open(Word::Running) });
+                self.now = Some(Stretch { cpu: Some(*cpu), ..open(KernelWord::Running) });
             }
             Event::Out { cpu, preempted } => {
                 if self.now.is_none() && self.ended {
@@ -147,9 +152,11 @@ impl Thread {
                 self.now = Some(match preempted {
                     true => Stretch {
                         cpu: Some(*cpu),
-                        successor: successor.as_ref().map(|it| it.0),
-                        successor_name: successor.map(|it| it.1).filter(|it| !it.is_empty()),
-                        ..open(Word::Runnable)
+                        successor: successor.as_ref().map(|successor| successor.0),
+                        successor_name: successor
+                            .map(|successor| successor.1)
+                            .filter(|text| !text.is_empty()),
+                        ..open(KernelWord::Runnable)
                     },
                     false => {
                         self.early = early;
@@ -157,7 +164,7 @@ impl Thread {
                             Inside::Call(call) => Some(call),
                             Inside::Nothing | Inside::Unknown => None,
                         };
-                        Stretch { blocked_in, ..open(Word::Blocked) }
+                        Stretch { blocked_in, ..open(KernelWord::Blocked) }
                     }
                 });
             }
@@ -165,15 +172,15 @@ impl Thread {
             Event::Wake { cpu, by, waker } => {
                 let wake = Wake { cpu: *cpu, by: *by, waker: *waker };
                 match &mut self.now {
-                    Some(now) if now.state == Word::Blocked => {
+                    Some(now) if now.state == KernelWord::Blocked => {
                         now.is_woken(wake);
                         self.early = None;
                         self.close(at);
-                        let mut stretch = Stretch { cpu: Some(*cpu), ..open(Word::Runnable) };
+                        let mut stretch = Stretch { cpu: Some(*cpu), ..open(KernelWord::Runnable) };
                         stretch.is_woken(wake);
                         self.now = Some(stretch);
                     }
-                    Some(now) if now.state == Word::Running => self.early = Some(wake),
+                    Some(now) if now.state == KernelWord::Running => self.early = Some(wake),
                     _ => {}
                 }
             }
@@ -189,8 +196,10 @@ impl Thread {
             }
             Event::Fault { cpu, .. } => {
                 self.runs(at, capture, *cpu);
-                for stretch in self.held.iter_mut().filter(|it| it.state == Word::Blocked) {
-                    stretch.blocked_in = Some(Word::PageFault.key());
+                for stretch in
+                    self.held.iter_mut().filter(|stretch| stretch.state == KernelWord::Blocked)
+                {
+                    stretch.blocked_in = Some(KernelWord::PageFault.key());
                 }
                 self.settle();
             }
@@ -201,14 +210,14 @@ impl Thread {
     pub fn lose(&mut self, at: i64, capture: i32) {
         let early = self.early.take();
         if let Some(now) = &mut self.now
-            && now.state != Word::Unknown
+            && now.state != KernelWord::Unknown
         {
             let at = at.max(now.ts);
-            if now.state == Word::Blocked && early.is_some() {
+            if now.state == KernelWord::Blocked && early.is_some() {
                 now.forget();
             } else {
                 self.close(at);
-                self.now = Some(Stretch::new(at, capture, Word::Unknown));
+                self.now = Some(Stretch::new(at, capture, KernelWord::Unknown));
             }
         }
         self.settle();
@@ -218,7 +227,7 @@ impl Thread {
     /// Nothing is known from `at` on, not even whether it is there.
     pub fn finish(&mut self, at: i64) {
         if let Some(now) = &mut self.now
-            && now.state == Word::Blocked
+            && now.state == KernelWord::Blocked
             && self.early.is_some()
         {
             now.forget();
@@ -237,14 +246,14 @@ impl Thread {
         let early = self.early.take();
         let Some(now) = &mut self.now else { return };
         match (now.state, early) {
-            (Word::Blocked, Some(wake)) => {
-                *now = Stretch::new(now.ts, now.capture, Word::Runnable);
+            (KernelWord::Blocked, Some(wake)) => {
+                *now = Stretch::new(now.ts, now.capture, KernelWord::Runnable);
                 now.cpu = Some(wake.cpu);
                 now.is_woken(wake);
             }
             // Nobody told who woke it, or when: it counts as blocked until now.
-            (Word::Blocked, None) => {}
-            (Word::Running, _) => now.forget(),
+            (KernelWord::Blocked, None) => {}
+            (KernelWord::Running, _) => now.forget(),
             _ => {}
         }
     }
@@ -252,8 +261,8 @@ impl Thread {
     /// Whether it ran on that CPU, as far as is known. If it did not, nobody knows what it did.
     fn is_at(&mut self, cpu: i32) -> bool {
         let Some(now) = &mut self.now else { return false };
-        let is_at = now.state == Word::Running && now.cpu == Some(cpu);
-        if !is_at && now.state != Word::Unknown {
+        let is_at = now.state == KernelWord::Running && now.cpu == Some(cpu);
+        if !is_at && now.state != KernelWord::Unknown {
             now.forget();
         }
         is_at
@@ -267,7 +276,8 @@ impl Thread {
             return;
         }
         self.close(at);
-        self.now = Some(Stretch { cpu: Some(cpu), ..Stretch::new(at, capture, Word::Running) });
+        self.now =
+            Some(Stretch { cpu: Some(cpu), ..Stretch::new(at, capture, KernelWord::Running) });
     }
 
     fn close(&mut self, at: i64) {
@@ -276,13 +286,14 @@ impl Thread {
         if stretch.end == stretch.ts {
             return;
         }
-        let may_be_fault = stretch.state == Word::Blocked
+        let may_be_fault = stretch.state == KernelWord::Blocked
             && self.inside == Inside::Nothing
             && self.knows.faults
             && self.knows.calls;
-        match may_be_fault || !self.held.is_empty() {
-            true => self.held.push(stretch),
-            false => self.done.push(stretch),
+        if may_be_fault || !self.held.is_empty() {
+            self.held.push(stretch);
+        } else {
+            self.done.push(stretch);
         }
         if self.held.len() > MOST_HELD {
             self.settle();

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use ppt_capture::{Cause, Lost};
 
-use super::named::Named;
+use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
 use crate::small::{Cell, CellType, Small, schema};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
         ("capture", CellType::Word),
         ("buffer", CellType::Word),
@@ -18,7 +18,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         ("cause", CellType::Word),
         ("count", CellType::Long),
     ]);
-    Ok(vec![Named::fixed("account", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("account", Small { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use ppt_capture::Dropped;
 
-use super::named::Named;
+use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
 use crate::small::{Cell, CellType, Small, schema};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
         ("capture", CellType::Word),
         ("path", CellType::Text),
@@ -27,7 +27,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         ("part", CellType::Int),
         ("removed", CellType::Int),
     ]);
-    Ok(vec![Named::fixed("captures", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("captures", Small { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {

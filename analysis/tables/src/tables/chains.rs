@@ -6,21 +6,21 @@ use arrow_schema::SchemaRef;
 use ppt_capture::frame_dsl::columns::whole_table;
 
 use super::frame::{FrameOfSource, kinds};
-use super::named::Named;
+use super::named::NamedTable;
 use super::paired::{LinkColumn, Paired};
-use super::parts::{Column, Hidden, Parts, ReadParts, is_chain, missing_of, whole};
+use super::parts::{Hidden, PairedColumn, Parts, ReadParts, is_chain, missing_of, whole};
 use crate::bounds::{Bounded, Bounds};
 use crate::error::{SetError, TableError};
 use crate::follow::{ChainColumn, Follow};
 use crate::of_chunks::ChunkScan;
 use crate::set::CaptureSet;
 use crate::standard::{STANDARD, Standard};
-use crate::table::{Planned, Request, Scan, Start, Table};
+use crate::table::{CaptureTable, Planned, Scan, Start, TableRequest};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let named = |chains: Chains| {
         let (buffer, frame) = (chains.parts.buffer.clone(), chains.name.clone());
-        Named::chains((&buffer, &frame), chains.table.clone(), chains)
+        NamedTable::chains((&buffer, &frame), chains.table.clone(), chains)
     };
     Ok(all(set)?.into_iter().map(named).collect())
 }
@@ -42,7 +42,7 @@ pub(super) struct Chains {
     name: String,
     table: String,
     parts: Arc<Parts>,
-    columns: Vec<Column>,
+    columns: Vec<PairedColumn>,
     schema: SchemaRef,
 }
 
@@ -66,7 +66,7 @@ impl Chains {
     /// Each step with the next one that was taken.
     pub fn links(
         &self,
-        request: &Request<'_>,
+        request: &TableRequest<'_>,
         columns: &[LinkColumn],
         schema: SchemaRef,
     ) -> Result<Planned, TableError> {
@@ -76,7 +76,7 @@ impl Chains {
     }
 }
 
-impl Table for Chains {
+impl CaptureTable for Chains {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -85,44 +85,49 @@ impl Table for Chains {
         STANDARD.get(column).map(|standard| standard.bounded())
     }
 
-    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+    fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let parts = &self.parts;
         let read = ReadParts::new(
             parts,
-            request.columns.iter().filter_map(|&it| match &self.columns[it] {
-                Column::Standard(place) => Some(*place),
-                Column::Key(name) => parts.column(name),
+            request.columns.iter().filter_map(|&column| match &self.columns[column] {
+                PairedColumn::Standard(place) => Some(*place),
+                PairedColumn::Key(name) => parts.column(name),
                 _ => None,
             }),
         );
-        let step = |steps: &[String], name: &String| steps.iter().position(|it| it == name);
+        let step = |steps: &[String], name: &String| steps.iter().position(|step| step == name);
         let steps = || parts.plans.iter().map(|plan| &plan.steps);
         let out = |&column: &usize| match &self.columns[column] {
-            Column::Standard(place) => ChainColumn::Own(read.at(*place)),
-            Column::Key(name) => ChainColumn::Own(read.at(parts.column(name).unwrap_or_default())),
-            Column::Step(name) => ChainColumn::Step(steps().map(|it| step(it, name)).collect()),
-            Column::Between(from, to) => {
+            PairedColumn::Standard(place) => ChainColumn::Own(read.at(*place)),
+            PairedColumn::Key(name) => {
+                ChainColumn::Own(read.at(parts.column(name).unwrap_or_default()))
+            }
+            PairedColumn::Step(name) => {
+                ChainColumn::Step(steps().map(|texts| step(texts, name)).collect())
+            }
+            PairedColumn::Between(from, to) => {
                 let from = |steps: &Vec<String>| {
                     step(steps, from).filter(|from| steps.get(from + 1) == Some(to))
                 };
                 ChainColumn::Between(steps().map(from).collect())
             }
-            Column::State => ChainColumn::State,
+            PairedColumn::State => ChainColumn::State,
             _ => ChainColumn::Total,
         };
         // Steps may be in any process: a bound of one says nothing of the others.
         let bounds = Bounds::default();
-        let inner = Request { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
+        let inner =
+            TableRequest { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, parts, &inner)?);
         let columns: Vec<ChainColumn> = request.columns.iter().map(out).collect();
-        let asks = columns.iter().any(|it| matches!(it, ChainColumn::State));
+        let asks = columns.iter().any(|column| matches!(column, ChainColumn::State));
         let follow = Follow {
             group: read.at(parts.hidden(Hidden::Group)),
             key: read.at(parts.hidden(Hidden::Key)),
             mark: read.at(parts.hidden(Hidden::Mark)),
             ts: read.at(Parts::standard(Standard::Ts)),
-            plans: parts.groups.iter().map(|it| it.plan).collect(),
-            steps: parts.plans.iter().map(|it| it.steps.clone()).collect(),
+            plans: parts.groups.iter().map(|group| group.plan).collect(),
+            steps: parts.plans.iter().map(|plan| plan.steps.clone()).collect(),
             columns,
             schema: Arc::new(self.schema.project(request.columns)?),
             missing: asks.then(|| missing_of(&self.set, parts)),

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::named::Named;
+use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
 use crate::small::{Cell, CellType, Small, schema};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
         ("capture", CellType::Word),
         ("host", CellType::Word),
@@ -18,7 +18,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         ("a_after", CellType::Long),
         ("flags", CellType::Int),
     ]);
-    Ok(vec![Named::fixed("clocks", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("clocks", Small { set: set.clone(), schema, rows })])
 }
 
 /// Bit of `flags`: the system does not trust ticks.

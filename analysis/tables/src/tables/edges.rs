@@ -8,25 +8,25 @@ use arrow_schema::SchemaRef;
 
 use super::chains::{self, Chains};
 use super::kernel::wakes::{WAKE, Wakes};
-use super::named::Named;
+use super::named::NamedTable;
 use super::paired::LinkColumn;
 use super::spans::{self, Spans};
-use crate::bounds::{Bounded, Bounds, Word};
+use crate::bounds::{Bounded, BoundedText, Bounds};
 use crate::causality::{
-    Causes, EdgeColumn, End, EndColumn, Endpoints, HASH, KEY, Known, Matching, Shows, WHEN,
-    asks_drained, edge_column, matched_in_memory, reads,
+    Causes, EdgeColumn, EndColumn, Endpoints, HASH, KEY, Matching, PointDirectory, ShownEnd, Shows,
+    WHEN, asks_drained, edge_column, matched_in_memory, reads,
 };
 use crate::error::{SetError, TableError};
 use crate::of_chunks::ChunkScan;
 use crate::set::CaptureSet;
-use crate::table::{Pass, Planned, Request, Start, Table};
+use crate::table::{CaptureTable, Pass, Planned, Start, TableRequest};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
-    let known = Arc::new(Known::new(set));
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
+    let known = Arc::new(PointDirectory::new(set));
     let of = Arc::new(Endpoints::new(known.clone()));
     let causes = Arc::new(Causes::new(set, known)?);
-    let spans = spans::all(set)?.into_iter().map(|it| it.1);
-    let spans = spans.filter(|it| it.comparable().is_ok()).map(Links::Spans);
+    let spans = spans::all(set)?.into_iter().map(|entry| entry.1);
+    let spans = spans.filter(|span| span.comparable().is_ok()).map(Links::Spans);
     let links: Arc<[Links]> =
         spans.chain(chains::all(set)?.into_iter().map(Links::Chains)).collect();
     let table = |shows: Shows| {
@@ -38,9 +38,9 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         Matched { set, of, causes, shows, schema, beside, wakes }
     };
     Ok(vec![
-        Named::fixed("edges", table(Shows::Edges)),
-        Named::fixed("unmatched", table(Shows::Unmatched)),
-        Named::fixed("matching", table(Shows::Counts)),
+        NamedTable::fixed("edges", table(Shows::Edges)),
+        NamedTable::fixed("unmatched", table(Shows::Unmatched)),
+        NamedTable::fixed("matching", table(Shows::Counts)),
     ])
 }
 
@@ -77,13 +77,13 @@ impl Links {
 
     fn name(&self) -> &str {
         match self {
-            Links::Spans(it) => it.name(),
-            Links::Chains(it) => it.name(),
+            Links::Spans(spans) => spans.name(),
+            Links::Chains(chains) => chains.name(),
         }
     }
 }
 
-impl Table for Matched {
+impl CaptureTable for Matched {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -91,13 +91,13 @@ impl Table for Matched {
     fn bounded(&self, column: usize) -> Option<Bounded> {
         // Kinds of edges are made of different frames.
         let is_kind = self.shows == Shows::Edges && edge_column(column) == EdgeColumn::Kind;
-        is_kind.then_some(Bounded::Word(Word::Name))
+        is_kind.then_some(Bounded::Word(BoundedText::Name))
     }
 
-    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
-        let wanted = |kind: &str| request.bounds.has_word(Word::Name, kind);
+    fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
+        let wanted = |kind: &str| request.bounds.has_word(BoundedText::Name, kind);
         let mut planned = self.points(request, wanted(HASH))?;
-        for links in self.beside.iter().filter(|it| wanted(it.kind())) {
+        for links in self.beside.iter().filter(|links| wanted(links.kind())) {
             planned.beside.push(self.links(links, request)?);
         }
         if let Some(wakes) = self.wakes.as_ref().filter(|_| wanted(WAKE)) {
@@ -110,15 +110,15 @@ impl Table for Matched {
 
 impl Matched {
     /// What comes of points; of none, where nobody asks for them.
-    fn points(&self, request: &Request<'_>, wanted: bool) -> Result<Planned, TableError> {
+    fn points(&self, request: &TableRequest<'_>, wanted: bool) -> Result<Planned, TableError> {
         self.causes.comparable(self.shows.table())?;
         let read = reads(self.shows, request.columns, self.causes.known.clocks.are_exact());
         let mut bounds = Bounds::default();
         if !wanted {
-            bounds.one_of(Word::Buffer, [].into());
+            bounds.one_of(BoundedText::Buffer, [].into());
         }
         // What belongs together may be anywhere.
-        let inner = Request { columns: &read, bounds: &bounds, limit: None, ..*request };
+        let inner = TableRequest { columns: &read, bounds: &bounds, limit: None, ..*request };
         let scan = Arc::new(ChunkScan::new(&self.set, &self.of, &inner)?);
         let schema = Arc::new(self.schema.project(request.columns)?);
         // Only the columns tell when a frame was drained.
@@ -146,12 +146,16 @@ impl Matched {
         Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
     }
 
-    fn links(&self, links: &Links, request: &Request<'_>) -> Result<Planned, TableError> {
+    fn links(&self, links: &Links, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let word = |text: &str| LinkColumn::Word(Arc::new(StringArray::from_iter_values([text])));
         let shown = |&column: &usize| match edge_column(column) {
             EdgeColumn::Of(_, EndColumn::Point) => word(links.name()),
-            EdgeColumn::Of(End::Source, EndColumn::Standard(it)) => LinkColumn::Own(it),
-            EdgeColumn::Of(End::Destination, EndColumn::Standard(it)) => LinkColumn::End(it),
+            EdgeColumn::Of(ShownEnd::Source, EndColumn::Standard(standard)) => {
+                LinkColumn::Own(standard)
+            }
+            EdgeColumn::Of(ShownEnd::Destination, EndColumn::Standard(standard)) => {
+                LinkColumn::End(standard)
+            }
             EdgeColumn::Kind => word(links.kind()),
             EdgeColumn::Type | EdgeColumn::Policy => LinkColumn::Null,
             EdgeColumn::Latency | EdgeColumn::LatencyLo | EdgeColumn::LatencyHi => LinkColumn::Dur,
@@ -160,8 +164,8 @@ impl Matched {
         let schema = Arc::new(self.schema.project(request.columns)?);
         let columns: Vec<LinkColumn> = request.columns.iter().map(shown).collect();
         match links {
-            Links::Spans(it) => it.closed(request, &columns, schema),
-            Links::Chains(it) => it.links(request, &columns, schema),
+            Links::Spans(spans) => spans.closed(request, &columns, schema),
+            Links::Chains(chains) => chains.links(request, &columns, schema),
         }
     }
 }

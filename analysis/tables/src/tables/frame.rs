@@ -14,19 +14,19 @@ use ppt_capture::frame_dsl::{Column, ColumnType, Measure, Style, columns};
 use ppt_capture::{Process, SourceInfo};
 use ppt_symbols::Symbols;
 
-use super::named::Named;
+use super::named::NamedTable;
 use crate::bounds::{Bounded, Bounds};
-use crate::builder::{Builder, Dictionary, From, Keys, data_type, wider, word_type};
+use crate::builder::{Builder, Dictionary, EnumKeys, From, data_type, wider, word_type};
 use crate::error::{Conflict, SetError, TableError};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::set::CaptureSet;
 use crate::standard::{ChunkRows, STANDARD, Standard};
-use crate::table::{Chunked, Planned, Request, Scan, Table};
+use crate::table::{CaptureTable, Chunked, Planned, Scan, TableRequest};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let tables = kinds(set, |_| true).into_iter().map(|((buffer, name), kinds)| {
-        let of = Arc::new(Frames::new(set, (buffer, name), &kinds)?);
-        Ok(Named::frame(buffer, name, FrameTable { set: set.clone(), of }))
+        let of = Arc::new(NamedFrames::new(set, (buffer, name), &kinds)?);
+        Ok(NamedTable::frame(buffer, name, FrameTable { set: set.clone(), of }))
     });
     tables.collect()
 }
@@ -40,7 +40,7 @@ pub(super) fn kinds(
     for (capture, opened) in set.captures().iter().enumerate() {
         for info in &opened.catalog().sources {
             let frames = info.schema.frames.iter().enumerate();
-            for (id, frame) in frames.filter(|(_, it)| wanted(it) && !it.is_hidden()) {
+            for (id, frame) in frames.filter(|(_, frame)| wanted(frame) && !frame.is_hidden()) {
                 let name = (info.source.buffer.as_str(), frame.name.as_str());
                 let path = opened.path.as_path();
                 kinds.entry(name).or_default().push(FrameOfSource {
@@ -80,7 +80,7 @@ struct Variant {
 #[derive(Debug)]
 enum ColumnFill {
     /// With the values of a field; of an enum, with keys of words.
-    Field(Reader, Option<Keys>),
+    Field(Reader, Option<EnumKeys>),
     /// With the names of the addresses of a field.
     Names(Reader),
 }
@@ -99,7 +99,7 @@ pub const SYMBOL: &str = "symbol";
 
 /// Frames of one name as rows.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub(super) struct NamedFrames {
     schema: SchemaRef,
     /// Words of the columns that have some.
     words: Vec<Option<Arc<StringArray>>>,
@@ -112,10 +112,10 @@ pub(super) struct Frames {
 #[derive(Debug)]
 struct FrameTable {
     set: Arc<CaptureSet>,
-    of: Arc<Frames>,
+    of: Arc<NamedFrames>,
 }
 
-impl Table for FrameTable {
+impl CaptureTable for FrameTable {
     fn schema(&self) -> &SchemaRef {
         &self.of.schema
     }
@@ -124,7 +124,7 @@ impl Table for FrameTable {
         STANDARD.get(column).map(|standard| standard.bounded())
     }
 
-    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+    fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, request)?);
         Ok(scan.into())
     }
@@ -141,12 +141,12 @@ struct Placed<'a> {
     words: Dictionary,
 }
 
-impl Frames {
+impl NamedFrames {
     pub fn new(
         set: &CaptureSet,
         (buffer, name): (&str, &str),
         kinds: &[FrameOfSource<'_>],
-    ) -> Result<Frames, SetError> {
+    ) -> Result<NamedFrames, SetError> {
         let mut placed: Vec<Placed<'_>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         // Sources of one schema are read alike.
@@ -166,17 +166,14 @@ impl Frames {
                 let mut field = arrow_field(kind, &column, kinds);
                 if column.ty == ColumnType::Addr {
                     let name = free(&format!("{}_symbol", column.name), &taken);
-                    match is_named {
-                        true => {
-                            field = Field::new(&name, word_type(), true)
-                                .with_metadata([("role".to_owned(), "symbol".to_owned())].into());
-                            column.name = name;
-                        }
-                        false => {
-                            let mut metadata = field.metadata().clone();
-                            metadata.insert(SYMBOL.to_owned(), name);
-                            field = field.with_metadata(metadata);
-                        }
+                    if is_named {
+                        field = Field::new(&name, word_type(), true)
+                            .with_metadata([("role".to_owned(), "symbol".to_owned())].into());
+                        column.name = name;
+                    } else {
+                        let mut metadata = field.metadata().clone();
+                        metadata.insert(SYMBOL.to_owned(), name);
+                        field = field.with_metadata(metadata);
                     }
                 }
                 let place = *places.entry(column.name.clone()).or_insert_with(|| {
@@ -212,13 +209,13 @@ impl Frames {
                     let reader = Reader::new(&kind.info.schema, column);
                     let is_enum = matches!(column.ty, ColumnType::Enum { .. });
                     let words = &mut placed[*place].words;
-                    let keys = is_enum.then(|| Keys::new(reader.names(), words));
+                    let keys = is_enum.then(|| EnumKeys::new(reader.names(), words));
                     fields[*place] = Some(match is_named {
                         true => ColumnFill::Names(reader),
                         false => ColumnFill::Field(reader, keys),
                     });
                 }
-                let at = kind.frame.at().and_then(Time::of);
+                let at = kind.frame.at().and_then(Time::from_field);
                 let multi = kind.info.schema.multi();
                 Arc::new(Variant { id: kind.id as u16, multi, at, fields })
             });
@@ -233,13 +230,14 @@ impl Frames {
 
         let taken: HashSet<String> = places.keys().map(|name| name.to_ascii_lowercase()).collect();
         let standard = STANDARD.iter().map(|column| column.field(&taken));
-        let fields = placed.iter().map(|it| it.field.clone());
+        let fields = placed.iter().map(|placed| placed.field.clone());
         let schema = Arc::new(Schema::new(standard.chain(fields).collect::<Vec<_>>()));
         let standard = STANDARD.iter().map(|column| column.dictionary(set.names()));
-        let words = placed.iter().map(|it| {
-            matches!(it.field.data_type(), DataType::Dictionary(..)).then(|| it.words.array())
+        let words = placed.iter().map(|placed| {
+            matches!(placed.field.data_type(), DataType::Dictionary(..))
+                .then(|| placed.words.array())
         });
-        Ok(Frames { schema, words: standard.chain(words).collect(), sources, symbols })
+        Ok(NamedFrames { schema, words: standard.chain(words).collect(), sources, symbols })
     }
 }
 
@@ -287,7 +285,8 @@ fn arrow_field(kind: &FrameOfSource<'_>, column: &Column, kinds: &[FrameOfSource
         (_, None) => "",
     };
     say("role", role);
-    let attributes: Vec<&str> = field.attributes.iter().map(|it| it.name.as_str()).collect();
+    let attributes: Vec<&str> =
+        field.attributes.iter().map(|attribute| attribute.name.as_str()).collect();
     say("attributes", &attributes.join(" "));
     if let Some(interval) = &field.interval {
         say("interval", &interval.name);
@@ -304,7 +303,7 @@ fn arrow_field(kind: &FrameOfSource<'_>, column: &Column, kinds: &[FrameOfSource
     }
     if let Some(point) = kind.frame.point() {
         let of = |side: &[(&str, &schema::Field)]| {
-            side.iter().find(|it| it.1.name == field.name).map(|it| it.0.to_owned())
+            side.iter().find(|entry| entry.1.name == field.name).map(|side| side.0.to_owned())
         };
         say("in", &of(&point.ins).unwrap_or_default());
         say("out", &of(&point.outs).unwrap_or_default());
@@ -323,7 +322,7 @@ fn half(kinds: &[FrameOfSource<'_>], name: &str) -> Option<SpanHalf> {
     halves.all(|other| other == Some(first)).then_some(first)
 }
 
-impl OfChunks for Frames {
+impl OfChunks for NamedFrames {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }

@@ -7,18 +7,18 @@ use arrow_array::StringArray;
 use arrow_schema::{Field, Schema, SchemaRef};
 use ppt_capture::columns::{Time, frame_id};
 
-use super::named::Named;
-use crate::bounds::{Bounded, Bounds, Word};
+use super::named::NamedTable;
+use crate::bounds::{Bounded, BoundedText, Bounds};
 use crate::builder::{Builder, Dictionary, word_type};
 use crate::error::{SetError, TableError};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::set::CaptureSet;
 use crate::standard::{ChunkRows, STANDARD, Standard};
-use crate::table::{Planned, Request, Scan, Table};
+use crate::table::{CaptureTable, Planned, Scan, TableRequest};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let of = Arc::new(AllFrames::new(set));
-    Ok(vec![Named::fixed("frames", FramesTable { set: set.clone(), of })])
+    Ok(vec![NamedTable::fixed("frames", FramesTable { set: set.clone(), of })])
 }
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ struct FramesTable {
     of: Arc<AllFrames>,
 }
 
-impl Table for FramesTable {
+impl CaptureTable for FramesTable {
     fn schema(&self) -> &SchemaRef {
         &self.of.schema
     }
@@ -35,11 +35,11 @@ impl Table for FramesTable {
     fn bounded(&self, column: usize) -> Option<Bounded> {
         match STANDARD.get(column) {
             Some(standard) => Some(standard.bounded()),
-            None => Some(Bounded::Word(Word::Frame)),
+            None => Some(Bounded::Word(BoundedText::Frame)),
         }
     }
 
-    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+    fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, request)?);
         Ok(scan.into())
     }
@@ -50,18 +50,18 @@ struct AllFrames {
     schema: SchemaRef,
     words: Vec<Option<Arc<StringArray>>>,
     /// By capture and source.
-    sources: HashMap<(usize, u16), Source>,
+    sources: HashMap<(usize, u16), SourceFrames>,
 }
 
 /// The kinds of frames of a source, by id.
 #[derive(Debug)]
-struct Source {
+struct SourceFrames {
     names: Vec<String>,
     keys: Vec<i32>,
     at: Vec<Option<Time>>,
 }
 
-impl Source {
+impl SourceFrames {
     fn kind(&self, frame: &[u8]) -> usize {
         if self.keys.len() == 1 { 0 } else { frame_id(frame).into() }
     }
@@ -74,10 +74,10 @@ impl AllFrames {
         for (capture, opened) in set.captures().iter().enumerate() {
             for info in &opened.catalog().sources {
                 let kinds = &info.schema.frames;
-                let source = Source {
+                let source = SourceFrames {
                     names: kinds.iter().map(|frame| frame.name.clone()).collect(),
                     keys: kinds.iter().map(|frame| frames.key(&frame.name)).collect(),
-                    at: kinds.iter().map(|frame| frame.at().and_then(Time::of)).collect(),
+                    at: kinds.iter().map(|frame| frame.at().and_then(Time::from_field)).collect(),
                 };
                 sources.insert((capture, info.id), source);
             }
@@ -105,10 +105,10 @@ impl OfChunks for AllFrames {
     fn wanted(&self, capture: usize, source: u16, bounds: &Bounds) -> Wanted {
         let Some(source) = self.sources.get(&(capture, source)) else { return Wanted::NOTHING };
         let ts = source.at.iter().flatten().next().map_or(Ts::Null, |&at| Ts::At(at));
-        let kinds = match bounds.words_of(Word::Frame) {
+        let kinds = match bounds.words_of(BoundedText::Frame) {
             None => u64::MAX,
             Some(words) => {
-                let named = source.names.iter().enumerate().filter(|it| words.contains(it.1));
+                let named = source.names.iter().enumerate().filter(|entry| words.contains(entry.1));
                 named.fold(0, |kinds, (id, _)| kinds | kind_bit(id))
             }
         };

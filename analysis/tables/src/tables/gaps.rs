@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::named::Named;
+use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::gap_times::Neighbours;
 use crate::set::CaptureSet;
 use crate::small::{Cell, CellType, Small, schema};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
         ("capture", CellType::Word),
         ("buffer", CellType::Word),
@@ -24,7 +24,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         ("ts_lo", CellType::Time),
         ("ts_hi", CellType::Time),
     ]);
-    Ok(vec![Named::fixed("gaps", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("gaps", Small { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
@@ -32,7 +32,8 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
     for capture in set.captures() {
         let catalog = capture.verified()?;
         let neighbours = Neighbours::new(catalog);
-        let sources: HashMap<u16, _> = catalog.sources.iter().map(|it| (it.id, it)).collect();
+        let sources: HashMap<u16, _> =
+            catalog.sources.iter().map(|source| (source.id, source)).collect();
         for at in &catalog.gaps {
             let gap = &at.gap;
             let Some(info) = sources.get(&gap.source) else { continue };

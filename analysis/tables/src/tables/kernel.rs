@@ -11,38 +11,38 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
 use arrow_array::{Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ppt_capture::Stamps;
-use ppt_capture::columns::{Names, Time};
+use ppt_capture::columns::{EnumNames, Time};
 use ppt_capture::frame_dsl::schema::{self, FieldType};
 use strum::IntoEnumIterator;
 
-use super::named::Named;
-use crate::bounds::{Bounded, Bounds, Number, Range, Word as Bounding};
-use crate::builder::{Builder, Dictionary, Keys, timestamp, word_type};
+use super::named::NamedTable;
+use crate::bounds::{Bounded, BoundedNumber, BoundedText as Bounding, Bounds, Range};
+use crate::builder::{Builder, Dictionary, EnumKeys, timestamp, word_type};
 use crate::error::{SetError, TableError};
 use crate::kernel::{
-    Call, Calls, Event, FrameChunk, KernelFrameKind, Knows, Loss, Records, RecordsBuilder, Stretch,
-    Thread, Word,
+    Call, Calls, Event, FrameChunk, KernelFrameKind, KernelLoss, KernelWord, Knows, Records,
+    RecordsBuilder, Stretch, ThreadTrack,
 };
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
-use crate::rows::Rows;
+use crate::rows::RowsInChunk;
 use crate::set::{CaptureSet, KERNEL};
 use crate::standard::{ChunkRows, STANDARD, Standard};
-use crate::table::{Pass, Planned, Request, Runner, Scan, Start, Table};
+use crate::table::{CaptureTable, Pass, Planned, Runner, Scan, Start, TableRequest};
 
 /// Rows of a batch that comes out.
 const ROWS: usize = 8192;
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
-    let frames = Arc::new(Frames::new(set));
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
+    let frames = Arc::new(KernelFrames::new(set));
     let table = |(what, name): (KernelTable, &str)| {
         let fields = what.columns().into_iter().map(|column| {
-            let unit = (column == Column::Dur).then(|| ("unit".to_owned(), "ns".to_owned()));
+            let unit = (column == KernelColumn::Dur).then(|| ("unit".to_owned(), "ns".to_owned()));
             let field = Field::new(column.name(), column.data_type(), true);
             field.with_metadata(unit.into_iter().collect())
         });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let (set, frames) = (set.clone(), frames.clone());
-        Named::fixed(name, Kernel { what, set, frames, schema })
+        NamedTable::fixed(name, KernelScan { what, set, frames, schema })
     };
     let all = [
         (KernelTable::States, "thread_states"),
@@ -62,7 +62,7 @@ enum KernelTable {
 /// A column that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
-enum Column {
+enum KernelColumn {
     Capture,
     Buffer,
     Host,
@@ -83,50 +83,60 @@ enum Column {
     Address,
 }
 
-impl Column {
+impl KernelColumn {
     fn name(self) -> &'static str {
         self.into()
     }
 
     fn data_type(self) -> DataType {
         match self {
-            Column::Pid | Column::Tid | Column::Cpu | Column::Waker | Column::Successor => {
-                DataType::Int32
-            }
-            Column::Dur | Column::Result => DataType::Int64,
-            Column::Address => DataType::UInt64,
-            Column::Ts => timestamp(),
-            Column::SuccessorName => DataType::Utf8,
+            KernelColumn::Pid
+            | KernelColumn::Tid
+            | KernelColumn::Cpu
+            | KernelColumn::Waker
+            | KernelColumn::Successor => DataType::Int32,
+            KernelColumn::Dur | KernelColumn::Result => DataType::Int64,
+            KernelColumn::Address => DataType::UInt64,
+            KernelColumn::Ts => timestamp(),
+            KernelColumn::SuccessorName => DataType::Utf8,
             _ => word_type(),
         }
     }
 }
 
 /// What each table begins with.
-const OWNER: [Column; 6] =
-    [Column::Capture, Column::Buffer, Column::Host, Column::Pid, Column::Tid, Column::Ts];
+const OWNER: [KernelColumn; 6] = [
+    KernelColumn::Capture,
+    KernelColumn::Buffer,
+    KernelColumn::Host,
+    KernelColumn::Pid,
+    KernelColumn::Tid,
+    KernelColumn::Ts,
+];
 
 impl KernelTable {
-    fn columns(self) -> Vec<Column> {
-        let own: &[Column] = match self {
+    fn columns(self) -> Vec<KernelColumn> {
+        let own: &[KernelColumn] = match self {
             KernelTable::States => &[
-                Column::Dur,
-                Column::State,
-                Column::Cpu,
-                Column::BlockedIn,
-                Column::WokenBy,
-                Column::Waker,
-                Column::Successor,
-                Column::SuccessorName,
+                KernelColumn::Dur,
+                KernelColumn::State,
+                KernelColumn::Cpu,
+                KernelColumn::BlockedIn,
+                KernelColumn::WokenBy,
+                KernelColumn::Waker,
+                KernelColumn::Successor,
+                KernelColumn::SuccessorName,
             ],
-            KernelTable::Calls => &[Column::Dur, Column::Name, Column::Result, Column::Cpu],
-            KernelTable::Faults => &[Column::Kind, Column::Address, Column::Cpu],
+            KernelTable::Calls => {
+                &[KernelColumn::Dur, KernelColumn::Name, KernelColumn::Result, KernelColumn::Cpu]
+            }
+            KernelTable::Faults => &[KernelColumn::Kind, KernelColumn::Address, KernelColumn::Cpu],
         };
         OWNER.iter().chain(own).copied().collect()
     }
 
     /// The frames that it is made of.
-    fn told(self) -> &'static [KernelFrameKind] {
+    fn frame_kinds(self) -> &'static [KernelFrameKind] {
         match self {
             KernelTable::States => &[
                 KernelFrameKind::Watched,
@@ -184,14 +194,15 @@ const TS: usize = 1;
 const FIRST: usize = 2;
 
 fn columns_read() -> Vec<usize> {
-    let standard = |it| STANDARD.iter().position(|column| *column == it).unwrap_or_default();
+    let standard =
+        |standard| STANDARD.iter().position(|column| *column == standard).unwrap_or_default();
     let own = STANDARD.len()..STANDARD.len() + READ.len();
     [standard(Standard::Seqno), standard(Standard::Ts)].into_iter().chain(own).collect()
 }
 
 /// Where what is read is.
 fn at(read: ReadColumn) -> usize {
-    FIRST + READ.iter().position(|it| it.0 == read).unwrap_or_default()
+    FIRST + READ.iter().position(|entry| entry.0 == read).unwrap_or_default()
 }
 
 /// A session's frames of one process: they have one ring, whose numbers all threads share.
@@ -206,7 +217,7 @@ struct Group {
 
 /// How the frames of a source are read.
 #[derive(Debug)]
-struct Form {
+struct KernelForm {
     multi: bool,
     kinds: Vec<(u16, KernelFrameFields)>,
 }
@@ -230,7 +241,7 @@ const NUMBERED_CALLS: i128 = 1024;
 #[derive(Debug)]
 struct NumberField {
     place: FieldPlace,
-    words: Option<Keys>,
+    words: Option<EnumKeys>,
 }
 
 /// Where a field is.
@@ -243,7 +254,7 @@ struct FieldPlace {
 
 impl FieldPlace {
     fn bytes(self, frame: &[u8]) -> &[u8] {
-        frame.get(self.at..).map_or(&[], |it| &it[..self.len.min(it.len())])
+        frame.get(self.at..).map_or(&[], |frame| &frame[..self.len.min(frame.len())])
     }
 
     fn number(self, frame: &[u8]) -> i64 {
@@ -260,7 +271,7 @@ impl NumberField {
     fn read(&self, frame: &[u8]) -> i64 {
         let number = self.place.number(frame);
         match &self.words {
-            Some(keys) => keys.get(number.into()).unwrap_or(Word::Other.key()).into(),
+            Some(keys) => keys.get(number.into()).unwrap_or(KernelWord::Other.key()).into(),
             None => number,
         }
     }
@@ -273,10 +284,12 @@ impl KernelFrameFields {
         dictionary: &mut Dictionary,
     ) -> Option<KernelFrameFields> {
         let told = KernelFrameKind::named(&frame.name)?;
-        let field = |name: &str| frame.fields.iter().find(|it| it.name == name);
+        let field = |name: &str| frame.fields.iter().find(|field| field.name == name);
         let place = |field: &schema::Field| {
             let repr = match &field.ty {
-                FieldType::Enum { name } => schema.enum_named(name).map(|it| it.repr.signed()),
+                FieldType::Enum { name } => {
+                    schema.enum_named(name).map(|enum_named| enum_named.repr.signed())
+                }
                 _ => None,
             };
             let signed = matches!(
@@ -296,10 +309,11 @@ impl KernelFrameFields {
                     let mut declared = schema.enum_named(name)?.clone();
                     if field.name == "call" {
                         // A kernel may have calls that are younger than the ppt that captured them.
-                        let numbers = (0..NUMBERED_CALLS).map(|it| (it.to_string(), it));
+                        let numbers =
+                            (0..NUMBERED_CALLS).map(|number| (number.to_string(), number));
                         declared.values.extend(numbers);
                     }
-                    Some(Keys::new(&Names::of(&declared), dictionary))
+                    Some(EnumKeys::new(&EnumNames::from_enum(&declared), dictionary))
                 }
                 _ => None,
             };
@@ -322,8 +336,8 @@ impl KernelFrameFields {
         let (a, b) = (value(a), value(b));
         Some(KernelFrameFields {
             told,
-            at: frame.at().and_then(Time::of),
-            since: field("since").and_then(Time::of),
+            at: frame.at().and_then(Time::from_field),
+            since: field("since").and_then(Time::from_field),
             thread: field("thread").map(place),
             cpu: field("cpu").map(place),
             a,
@@ -335,7 +349,7 @@ impl KernelFrameFields {
 
 /// The kernel's frames in captures.
 #[derive(Debug)]
-struct Frames {
+struct KernelFrames {
     schema: SchemaRef,
     /// What all words of the tables are, but those that name captures, buffers and hosts.
     words: Arc<StringArray>,
@@ -343,23 +357,23 @@ struct Frames {
     /// By process and segment.
     group_of: HashMap<(i32, u64), i32>,
     /// By capture and source.
-    forms: HashMap<(usize, u16), Form>,
+    forms: HashMap<(usize, u16), KernelForm>,
     /// By group, once they are known.
     records: Mutex<Option<Arc<Vec<Records>>>>,
 }
 
-impl Frames {
-    fn new(set: &CaptureSet) -> Frames {
+impl KernelFrames {
+    fn new(set: &CaptureSet) -> KernelFrames {
         let mut dictionary = Dictionary::default();
-        Word::iter().for_each(|word| _ = dictionary.key(word.into()));
+        KernelWord::iter().for_each(|word| _ = dictionary.key(word.into()));
         let (mut groups, mut group_of, mut forms) = (Vec::new(), HashMap::new(), HashMap::new());
         for (number, capture) in set.captures().iter().enumerate() {
             let catalog = capture.catalog();
-            for info in catalog.sources.iter().filter(|it| it.source.kind == KERNEL) {
+            for info in catalog.sources.iter().filter(|source| source.source.kind == KERNEL) {
                 let kinds = info.schema.frames.iter().enumerate().filter_map(|(id, frame)| {
                     Some((id as u16, KernelFrameFields::new(&info.schema, frame, &mut dictionary)?))
                 });
-                let form = Form { multi: info.schema.multi(), kinds: kinds.collect() };
+                let form = KernelForm { multi: info.schema.multi(), kinds: kinds.collect() };
                 forms.insert((number, info.id), form);
             }
             for owner in set.owners(number, catalog) {
@@ -377,9 +391,9 @@ impl Frames {
                 }
             }
         }
-        let standard = STANDARD.iter().map(|it| it.field(&Default::default()));
+        let standard = STANDARD.iter().map(|standard| standard.field(&Default::default()));
         let own = READ.iter().map(|(_, name, ty)| Field::new(*name, ty.clone(), true));
-        Frames {
+        KernelFrames {
             schema: Arc::new(Schema::new(standard.chain(own).collect::<Vec<_>>())),
             words: dictionary.array(),
             groups,
@@ -408,8 +422,8 @@ impl Frames {
                 };
                 let builder = &mut builders[group as usize];
                 let has = |told| {
-                    let mut of = form.kinds.iter().filter(|it| it.1.told == told);
-                    of.any(|it| chunk.mask == 0 || chunk.mask & kind_bit(it.0.into()) != 0)
+                    let mut of = form.kinds.iter().filter(|kind| kind.1.told == told);
+                    of.any(|entry| chunk.mask == 0 || chunk.mask & kind_bit(entry.0.into()) != 0)
                 };
                 let Knows { calls, faults } = builder.knows;
                 builder.knows = Knows {
@@ -420,10 +434,11 @@ impl Frames {
                 };
                 let namespace = catalog.sources[owner.info].source.process.time_namespace();
                 let stamps = Stamps::new(&catalog.clocks, chunk.drained, namespace);
-                let time = form.kinds.iter().find_map(|it| it.1.at);
+                let time = form.kinds.iter().find_map(|kind| kind.1.at);
                 let words = chunk.t_min..=chunk.t_max;
                 let offset = catalog.offset();
-                let times = time.and_then(|it| it.bounds(words, &stamps, &catalog.clocks, offset));
+                let times =
+                    time.and_then(|time| time.bounds(words, &stamps, &catalog.clocks, offset));
                 let times =
                     times.and_then(|(from, to)| Some((from.try_into().ok()?, to.try_into().ok()?)));
                 builder.parts.push(FrameChunk {
@@ -440,17 +455,22 @@ impl Frames {
             threads: None,
         });
         let (columns, bounds) = (columns_read(), Bounds::default());
-        let request =
-            Request { columns: &columns, bounds: &bounds, limit: None, parts: 1, memory: None };
+        let request = TableRequest {
+            columns: &columns,
+            bounds: &bounds,
+            limit: None,
+            parts: 1,
+            memory: None,
+        };
         let scan = ChunkScan::new(set, &chosen, &request)?;
         for part in 0..scan.parts() {
             for batch in scan.read(part) {
-                let batch = Batch::new(&batch?);
+                let batch = KernelBatch::new(&batch?);
                 for row in (0..batch.rows).filter(|&row| batch.times.is_valid(row)) {
                     let Some(builder) = builders.get_mut(batch.groups.value(row) as usize) else {
                         continue;
                     };
-                    builder.losses.push(Loss {
+                    builder.losses.push(KernelLoss {
                         seqno: batch.seqno(row),
                         since: batch.a.is_valid(row).then(|| batch.a.value(row)),
                         at: batch.times.value(row),
@@ -469,7 +489,7 @@ impl Frames {
 /// Some of the kernel's frames.
 #[derive(Debug)]
 struct Chosen {
-    frames: Arc<Frames>,
+    frames: Arc<KernelFrames>,
     told: &'static [KernelFrameKind],
     /// Numbers of threads.
     threads: Option<Range>,
@@ -478,7 +498,7 @@ struct Chosen {
 impl Chosen {
     /// Whether the frame is of a thread that is asked for. What is of no known thread is of none.
     fn is_asked(&self, kind: &KernelFrameFields, frame: &[u8]) -> bool {
-        let thread = kind.thread.map_or(0, |it| it.number(frame));
+        let thread = kind.thread.map_or(0, |thread| thread.number(frame));
         match self.threads {
             Some((from, to)) => thread != 0 && from <= thread && thread <= to,
             None => thread != 0 || kind.told == KernelFrameKind::Lost,
@@ -497,8 +517,8 @@ impl OfChunks for Chosen {
 
     fn wanted(&self, capture: usize, source: u16, _: &Bounds) -> Wanted {
         let Some(form) = self.frames.forms.get(&(capture, source)) else { return Wanted::NOTHING };
-        let wanted = form.kinds.iter().filter(|it| self.told.contains(&it.1.told));
-        let kinds = wanted.fold(0, |kinds, it| kinds | kind_bit(it.0.into()));
+        let wanted = form.kinds.iter().filter(|kind| self.told.contains(&kind.1.told));
+        let kinds = wanted.fold(0, |kinds, entry| kinds | kind_bit(entry.0.into()));
         Wanted { kinds, each: false, ts: Ts::Other }
     }
 
@@ -509,11 +529,8 @@ impl OfChunks for Chosen {
             return 0;
         };
         let (mut own, mut count) = (Vec::new(), 0);
-        for (id, kind) in form.kinds.iter().filter(|it| self.told.contains(&it.1.told)) {
-            let rows = match form.multi {
-                true => chunk.rows.of_kind(*id, &mut own),
-                false => chunk.rows,
-            };
+        for (id, kind) in form.kinds.iter().filter(|kind| self.told.contains(&kind.1.told)) {
+            let rows = if form.multi { chunk.rows.of_kind(*id, &mut own) } else { chunk.rows };
             let (mut asked, mut place) = (Vec::new(), 0);
             rows.each(|frame| {
                 if self.is_asked(kind, frame) {
@@ -521,7 +538,7 @@ impl OfChunks for Chosen {
                 }
                 place += 1;
             });
-            let rows = Rows { which: Some(&asked), ..rows };
+            let rows = RowsInChunk { which: Some(&asked), ..rows };
             count += rows.len();
             for (&column, builder) in columns.iter().zip(&mut *to) {
                 append(chunk, (group, kind), rows, column, builder);
@@ -534,7 +551,7 @@ impl OfChunks for Chosen {
 fn append(
     chunk: &ChunkRows<'_>,
     (group, kind): (i32, &KernelFrameFields),
-    rows: Rows<'_>,
+    rows: RowsInChunk<'_>,
     column: usize,
     builder: &mut Builder,
 ) {
@@ -577,7 +594,7 @@ fn append(
 }
 
 /// What was read.
-struct Batch {
+struct KernelBatch {
     rows: usize,
     seqnos: arrow_array::Int64Array,
     times: arrow_array::TimestampNanosecondArray,
@@ -591,11 +608,11 @@ struct Batch {
     captures: arrow_array::Int32Array,
 }
 
-impl Batch {
-    fn new(batch: &RecordBatch) -> Batch {
+impl KernelBatch {
+    fn new(batch: &RecordBatch) -> KernelBatch {
         let int = |read| batch.column(at(read)).as_primitive::<Int32Type>().clone();
         let long = |column: usize| batch.column(column).as_primitive::<Int64Type>().clone();
-        Batch {
+        KernelBatch {
             rows: batch.num_rows(),
             seqnos: long(SEQNO),
             times: batch.column(TS).as_primitive::<TimestampNanosecondType>().clone(),
@@ -641,39 +658,41 @@ impl Batch {
 }
 
 #[derive(Debug)]
-struct Kernel {
+struct KernelScan {
     what: KernelTable,
     set: Arc<CaptureSet>,
-    frames: Arc<Frames>,
+    frames: Arc<KernelFrames>,
     schema: SchemaRef,
 }
 
-impl Table for Kernel {
+impl CaptureTable for KernelScan {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
     fn bounded(&self, column: usize) -> Option<Bounded> {
         match self.what.columns().get(column)? {
-            Column::Host => Some(Bounded::Word(Bounding::Host)),
-            Column::Pid => Some(Bounded::Number(Number::Pid)),
-            Column::Tid => Some(Bounded::Number(Number::Tid)),
+            KernelColumn::Host => Some(Bounded::Word(Bounding::Host)),
+            KernelColumn::Pid => Some(Bounded::Number(BoundedNumber::Pid)),
+            KernelColumn::Tid => Some(Bounded::Number(BoundedNumber::Tid)),
             _ => None,
         }
     }
 
-    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+    fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         // What a thread does depends on what it did before: whole threads can be left out.
-        let bounds = request.bounds.only(&[Number::Pid], &[Bounding::Host]);
-        let threads = request.bounds.range(Number::Tid);
+        let bounds = request.bounds.only(&[BoundedNumber::Pid], &[Bounding::Host]);
+        let threads = request.bounds.range(BoundedNumber::Tid);
         let frames = self.frames.clone();
-        let chosen = Arc::new(Chosen { frames: frames.clone(), told: self.what.told(), threads });
+        let chosen =
+            Arc::new(Chosen { frames: frames.clone(), told: self.what.frame_kinds(), threads });
         let read = columns_read();
-        let inner = Request { columns: &read, bounds: &bounds, limit: None, ..*request };
+        let inner = TableRequest { columns: &read, bounds: &bounds, limit: None, ..*request };
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &chosen, &inner)?);
         let schema = Arc::new(self.schema.project(request.columns)?);
         let all = self.what.columns();
-        let columns: Vec<Column> = request.columns.iter().map(|&it| all[it]).collect();
+        let columns: Vec<KernelColumn> =
+            request.columns.iter().map(|&column| all[column]).collect();
         let (what, set, out) = (self.what, self.set.clone(), schema.clone());
         let start = Start(Arc::new(move || {
             let follower = Follower::new(what, Knows::default());
@@ -707,7 +726,7 @@ enum KernelRow {
 
 /// What follows a thread.
 enum Follower {
-    States(Box<Thread>),
+    States(Box<ThreadTrack>),
     Calls(Calls),
     Faults(Vec<KernelRow>),
 }
@@ -715,7 +734,7 @@ enum Follower {
 impl Follower {
     fn new(what: KernelTable, knows: Knows) -> Follower {
         match what {
-            KernelTable::States => Follower::States(Box::new(Thread::new(knows))),
+            KernelTable::States => Follower::States(Box::new(ThreadTrack::new(knows))),
             KernelTable::Calls => Follower::Calls(Calls::default()),
             KernelTable::Faults => Follower::Faults(Vec::new()),
         }
@@ -768,7 +787,7 @@ impl Follower {
 /// Threads, one after the other.
 struct Walk {
     set: Arc<CaptureSet>,
-    frames: Arc<Frames>,
+    frames: Arc<KernelFrames>,
     records: Option<Arc<Vec<Records>>>,
     what: KernelTable,
     /// Group and thread that are followed, and the capture of its latest frame.
@@ -776,7 +795,7 @@ struct Walk {
     follower: Follower,
     /// Number and time of its latest frame.
     latest: (u64, i64),
-    columns: Vec<Column>,
+    columns: Vec<KernelColumn>,
     schema: SchemaRef,
     /// Each with its group and thread.
     rows: Vec<(i32, i32, KernelRow)>,
@@ -788,14 +807,15 @@ impl Runner for Walk {
             return Ok(Vec::new());
         }
         let records = self.known()?;
-        let batch = Batch::new(&batch);
+        let batch = KernelBatch::new(&batch);
         let mut done = Vec::new();
         for row in (0..batch.rows).filter(|&row| batch.times.is_valid(row)) {
             let (group, thread) = (batch.groups.value(row), batch.threads.value(row));
             let capture = batch.captures.value(row);
-            if self.thread.is_none_or(|it| (it.0, it.1) != (group, thread)) {
+            if self.thread.is_none_or(|entry| (entry.0, entry.1) != (group, thread)) {
                 self.end(&records);
-                let knows = records.get(group as usize).map(|it| it.knows).unwrap_or_default();
+                let knows =
+                    records.get(group as usize).map(|record| record.knows).unwrap_or_default();
                 self.follower = Follower::new(self.what, knows);
                 self.latest = (0, i64::MIN);
             } else if batch.seqno(row) <= self.latest.0 {
@@ -822,10 +842,7 @@ impl Runner for Walk {
             let records = self.known()?;
             self.end(&records);
         }
-        match self.rows.is_empty() {
-            true => Ok(Vec::new()),
-            false => Ok(vec![self.batch()?]),
-        }
+        if self.rows.is_empty() { Ok(Vec::new()) } else { Ok(vec![self.batch()?]) }
     }
 }
 
@@ -850,7 +867,8 @@ impl Walk {
     /// The thread has no more frames.
     fn end(&mut self, records: &[Records]) {
         let Some((group, _, capture)) = self.thread else { return };
-        let end = records.get(group as usize).map_or(i64::MIN, |it| it.end).max(self.latest.1);
+        let end =
+            records.get(group as usize).map_or(i64::MIN, |record| record.end).max(self.latest.1);
         self.lose(records, group, (u64::MAX, end), capture);
         self.follower.finish(end);
         self.collect();
@@ -867,11 +885,11 @@ impl Walk {
     fn batch(&mut self) -> Result<RecordBatch, TableError> {
         let rows = std::mem::take(&mut self.rows);
         let names = self.set.names();
-        let column = |column: &Column| {
+        let column = |column: &KernelColumn| {
             let words = match column {
-                Column::Capture => &names.captures,
-                Column::Buffer => &names.buffers,
-                Column::Host => &names.hosts,
+                KernelColumn::Capture => &names.captures,
+                KernelColumn::Buffer => &names.buffers,
+                KernelColumn::Host => &names.hosts,
                 _ => &self.frames.words,
             };
             let mut builder = Builder::new(&column.data_type(), Some(words));
@@ -888,37 +906,47 @@ impl Walk {
 }
 
 /// Appends a cell.
-fn cell(column: Column, (group, thread, row): (Option<&Group>, i32, &KernelRow), to: &mut Builder) {
-    let cpu = |cpu: i32| Some(cpu).filter(|&it| it >= 0);
+fn cell(
+    column: KernelColumn,
+    (group, thread, row): (Option<&Group>, i32, &KernelRow),
+    to: &mut Builder,
+) {
+    let cpu = |cpu: i32| Some(cpu).filter(|&number| number >= 0);
     let (ts, capture) = match row {
-        KernelRow::State(it) => (it.ts, it.capture),
-        KernelRow::Call(it) => (it.ts, it.capture),
+        KernelRow::State(stretch) => (stretch.ts, stretch.capture),
+        KernelRow::Call(call) => (call.ts, call.capture),
         KernelRow::Fault { ts, capture, .. } => (*ts, *capture),
     };
     match (column, row) {
-        (Column::Capture, _) => to.repeat(Some(capture), 1),
-        (Column::Buffer, _) => to.repeat(group.map(|it| it.buffer), 1),
-        (Column::Host, _) => to.repeat(group.map(|it| it.host), 1),
-        (Column::Pid, _) => to.repeat(group.and_then(|it| it.pid), 1),
-        (Column::Tid, _) => to.repeat(Some(thread), 1),
-        (Column::Ts, _) => to.repeat(Some(ts), 1),
-        (Column::Dur, KernelRow::State(it)) => to.repeat(it.end.checked_sub(it.ts), 1),
-        (Column::State, KernelRow::State(it)) => to.repeat(Some(it.state.key()), 1),
-        (Column::Cpu, KernelRow::State(it)) => to.repeat(it.cpu.and_then(cpu), 1),
-        (Column::BlockedIn, KernelRow::State(it)) => to.repeat(it.blocked_in, 1),
-        (Column::WokenBy, KernelRow::State(it)) => to.repeat(it.woken_by, 1),
-        (Column::Waker, KernelRow::State(it)) => to.repeat(it.waker, 1),
-        (Column::Successor, KernelRow::State(it)) => to.repeat(it.successor, 1),
-        (Column::SuccessorName, KernelRow::State(it)) => {
-            to.text(it.successor_name.as_ref().map(|it| it.as_bytes()));
+        (KernelColumn::Capture, _) => to.repeat(Some(capture), 1),
+        (KernelColumn::Buffer, _) => to.repeat(group.map(|group| group.buffer), 1),
+        (KernelColumn::Host, _) => to.repeat(group.map(|group| group.host), 1),
+        (KernelColumn::Pid, _) => to.repeat(group.and_then(|group| group.pid), 1),
+        (KernelColumn::Tid, _) => to.repeat(Some(thread), 1),
+        (KernelColumn::Ts, _) => to.repeat(Some(ts), 1),
+        (KernelColumn::Dur, KernelRow::State(stretch)) => {
+            to.repeat(stretch.end.checked_sub(stretch.ts), 1);
         }
-        (Column::Dur, KernelRow::Call(it)) => to.repeat(it.dur, 1),
-        (Column::Name, KernelRow::Call(it)) => to.repeat(Some(it.name), 1),
-        (Column::Result, KernelRow::Call(it)) => to.repeat(it.result, 1),
-        (Column::Cpu, KernelRow::Call(it)) => to.repeat(cpu(it.cpu), 1),
-        (Column::Kind, KernelRow::Fault { kind, .. }) => to.repeat(Some(*kind), 1),
-        (Column::Address, KernelRow::Fault { address, .. }) => to.repeat(Some(*address as u64), 1),
-        (Column::Cpu, KernelRow::Fault { cpu: it, .. }) => to.repeat(cpu(*it), 1),
+        (KernelColumn::State, KernelRow::State(stretch)) => to.repeat(Some(stretch.state.key()), 1),
+        (KernelColumn::Cpu, KernelRow::State(stretch)) => to.repeat(stretch.cpu.and_then(cpu), 1),
+        (KernelColumn::BlockedIn, KernelRow::State(stretch)) => to.repeat(stretch.blocked_in, 1),
+        (KernelColumn::WokenBy, KernelRow::State(stretch)) => to.repeat(stretch.woken_by, 1),
+        (KernelColumn::Waker, KernelRow::State(stretch)) => to.repeat(stretch.waker, 1),
+        (KernelColumn::Successor, KernelRow::State(stretch)) => to.repeat(stretch.successor, 1),
+        (KernelColumn::SuccessorName, KernelRow::State(stretch)) => {
+            to.text(
+                stretch.successor_name.as_ref().map(|successor_name| successor_name.as_bytes()),
+            );
+        }
+        (KernelColumn::Dur, KernelRow::Call(call)) => to.repeat(call.dur, 1),
+        (KernelColumn::Name, KernelRow::Call(call)) => to.repeat(Some(call.name), 1),
+        (KernelColumn::Result, KernelRow::Call(call)) => to.repeat(call.result, 1),
+        (KernelColumn::Cpu, KernelRow::Call(call)) => to.repeat(cpu(call.cpu), 1),
+        (KernelColumn::Kind, KernelRow::Fault { kind, .. }) => to.repeat(Some(*kind), 1),
+        (KernelColumn::Address, KernelRow::Fault { address, .. }) => {
+            to.repeat(Some(*address as u64), 1);
+        }
+        (KernelColumn::Cpu, KernelRow::Fault { cpu: n, .. }) => to.repeat(cpu(*n), 1),
         _ => to.nulls(1),
     }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::named::Named;
+use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
 use crate::small::{Cell, CellType, Small, schema};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
         ("capture", CellType::Word),
         ("buffer", CellType::Word),
@@ -20,7 +20,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         ("enabled", CellType::Bool),
         ("first_seq", CellType::Long),
     ]);
-    Ok(vec![Named::fixed("masks", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("masks", Small { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
@@ -49,9 +49,9 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
                 };
                 let rings = flip.rings.iter().filter(|_| chosen.is_frame());
                 let before = rows.len();
-                rows.extend(rings.map(|it| {
-                    let first = if enabled { it.first_enabled } else { it.first_disabled };
-                    row(Cell::int(it.ring), Cell::count(first))
+                rows.extend(rings.map(|ring| {
+                    let first = if enabled { ring.first_enabled } else { ring.first_disabled };
+                    row(Cell::int(ring.ring), Cell::count(first))
                 }));
                 if rows.len() == before {
                     rows.push(row(Cell::Null, Cell::Null));

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use ppt_capture::frame_dsl::metric::{Metric, Shape};
+use ppt_capture::frame_dsl::metric::{Metric, MetricShape};
 
-use super::named::Named;
-use crate::bounds::{Bounded, Number};
+use super::named::NamedTable;
+use crate::bounds::{Bounded, BoundedNumber};
 use crate::error::{SetError, TableError};
 use crate::readings::{Change, Changed, Changes};
 use crate::set::CaptureSet;
 use crate::small::{Cell, CellType, batch, schema};
-use crate::table::{Batches, Planned, Request, Scan, Table};
+use crate::table::{Batches, CaptureTable, Planned, Scan, TableRequest};
 
 /// Rows of a batch, about.
 const ROWS: usize = 8192;
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let of = |what: MetricTable| {
         let fixed = [
             ("capture", CellType::Word),
@@ -42,11 +42,11 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
                 ("unit", CellType::Word),
             ],
         };
-        Metrics { set: set.clone(), what, schema: schema(fixed.into_iter().chain(own)) }
+        MetricsTable { set: set.clone(), what, schema: schema(fixed.into_iter().chain(own)) }
     };
     Ok(vec![
-        Named::fixed("counters", of(MetricTable::Counters)),
-        Named::fixed("histograms", of(MetricTable::Histograms)),
+        NamedTable::fixed("counters", of(MetricTable::Counters)),
+        NamedTable::fixed("histograms", of(MetricTable::Histograms)),
     ])
 }
 
@@ -63,22 +63,22 @@ impl MetricTable {
 }
 
 #[derive(Debug)]
-struct Metrics {
+struct MetricsTable {
     set: Arc<CaptureSet>,
     what: MetricTable,
     schema: SchemaRef,
 }
 
-impl Table for Metrics {
+impl CaptureTable for MetricsTable {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
     fn bounded(&self, column: usize) -> Option<Bounded> {
-        (self.schema.field(column).name() == "ts").then_some(Bounded::Number(Number::Ts))
+        (self.schema.field(column).name() == "ts").then_some(Bounded::Number(BoundedNumber::Ts))
     }
 
-    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+    fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let scan = MetricScan {
             set: self.set.clone(),
             what: self.what,
@@ -128,7 +128,7 @@ impl Scan for MetricScan {
         None
     }
 
-    fn told(&self) -> String {
+    fn explain_text(&self) -> String {
         "readings".to_owned()
     }
 }
@@ -182,7 +182,7 @@ fn counter(metric: &Metric, changed: &Changed<'_>) -> MetricColumns {
     let cell = metric.cells.start;
     let value = changed.cells.get(&cell).copied().unwrap_or_default();
     let long = |value| match metric.shape {
-        Shape::UpDownCounter => Cell::Long(value as i64),
+        MetricShape::UpDownCounter => Cell::Long(value as i64),
         _ => Cell::count(value),
     };
     let own = vec![long(value), long(changed.delta(cell)), Cell::word(&metric.unit)];
@@ -193,12 +193,12 @@ fn counter(metric: &Metric, changed: &Changed<'_>) -> MetricColumns {
 fn histogram(metric: &Metric, changed: &Changed<'_>) -> impl Iterator<Item = MetricColumns> {
     let first = metric.cells.start;
     let sum = changed.cells.get(&first).copied().unwrap_or_default();
-    let is_time = metric.shape == Shape::Exponential;
+    let is_time = metric.shape == MetricShape::Exponential;
     let sum = if is_time { Cell::Long(sum as i64) } else { Cell::count(sum) };
     let unit = if is_time && metric.unit.is_empty() { "ns" } else { metric.unit.as_str() };
     // 2^63 bounds nothing: no value is above.
-    let bound = |it: Option<i128>| it.and_then(|it| i64::try_from(it).ok());
-    let bound = move |it| bound(it).map_or(Cell::Null, Cell::Long);
+    let bound = |number: Option<i128>| number.and_then(|number| i64::try_from(number).ok());
+    let bound = move |number| bound(number).map_or(Cell::Null, Cell::Long);
     let full = changed.cells.iter().filter(|(_, count)| **count > 0);
     full.filter_map(move |(&cell, &count)| {
         let (lo, hi) = metric.shape.bucket(cell - first)?;

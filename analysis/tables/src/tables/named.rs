@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use crate::table::Table;
+use crate::table::CaptureTable;
 
 /// A table with its name.
 #[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedTable {
     pub of: TableSubject,
     pub name: String,
-    pub table: Arc<dyn Table>,
+    pub table: Arc<dyn CaptureTable>,
 }
 
-impl Named {
-    pub fn fixed(name: &str, table: impl Table + 'static) -> Named {
-        Named { of: TableSubject::Set, name: name.to_owned(), table: Arc::new(table) }
+impl NamedTable {
+    pub fn fixed(name: &str, table: impl CaptureTable + 'static) -> NamedTable {
+        NamedTable { of: TableSubject::Set, name: name.to_owned(), table: Arc::new(table) }
     }
 
-    pub fn frame(buffer: &str, name: &str, table: impl Table + 'static) -> Named {
-        Named {
+    pub fn frame(buffer: &str, name: &str, table: impl CaptureTable + 'static) -> NamedTable {
+        NamedTable {
             of: TableSubject::Frame(buffer.to_owned()),
             name: name.to_owned(),
             table: Arc::new(table),
@@ -26,23 +26,31 @@ impl Named {
     }
 
     /// The table `name` of the spans of a frame.
-    pub fn spans(frame: (&str, &str), name: String, table: impl Table + 'static) -> Named {
-        Named::derived(frame, false, name, Arc::new(table))
+    pub fn spans(
+        frame: (&str, &str),
+        name: String,
+        table: impl CaptureTable + 'static,
+    ) -> NamedTable {
+        NamedTable::derived(frame, false, name, Arc::new(table))
     }
 
     /// The table `name` of the chains of a frame.
-    pub fn chains(frame: (&str, &str), name: String, table: impl Table + 'static) -> Named {
-        Named::derived(frame, true, name, Arc::new(table))
+    pub fn chains(
+        frame: (&str, &str),
+        name: String,
+        table: impl CaptureTable + 'static,
+    ) -> NamedTable {
+        NamedTable::derived(frame, true, name, Arc::new(table))
     }
 
     fn derived(
         (buffer, frame): (&str, &str),
         is_chain: bool,
         name: String,
-        table: Arc<dyn Table>,
-    ) -> Named {
+        table: Arc<dyn CaptureTable>,
+    ) -> NamedTable {
         let (buffer, frame) = (buffer.to_owned(), frame.to_owned());
-        Named { of: TableSubject::Derived { buffer, frame, is_chain }, name, table }
+        NamedTable { of: TableSubject::Derived { buffer, frame, is_chain }, name, table }
     }
 }
 

@@ -7,13 +7,13 @@ use arrow_schema::SchemaRef;
 use ppt_capture::frame_dsl::role::Across;
 
 use super::parts::{Hidden, Parts, ReadParts, missing_of};
-use crate::bounds::Number;
+use crate::bounds::BoundedNumber;
 use crate::error::TableError;
 use crate::of_chunks::ChunkScan;
 use crate::pair::{Pair, PairColumn};
 use crate::set::CaptureSet;
 use crate::standard::Standard;
-use crate::table::{Planned, Request, Scan, Start};
+use crate::table::{Planned, Scan, Start, TableRequest};
 
 /// A column of pairs in a table of other things.
 #[derive(Debug)]
@@ -44,11 +44,11 @@ impl Paired<'_> {
     /// The pairs of which both are there.
     pub fn links(
         &self,
-        request: &Request<'_>,
+        request: &TableRequest<'_>,
         columns: &[LinkColumn],
         schema: SchemaRef,
     ) -> Result<Planned, TableError> {
-        let own = columns.iter().filter_map(|it| match it {
+        let own = columns.iter().filter_map(|column| match column {
             LinkColumn::Own(standard) | LinkColumn::End(standard) => {
                 Some(Parts::standard(*standard))
             }
@@ -70,25 +70,26 @@ impl Paired<'_> {
     /// All pairs, or those of which both are there.
     pub fn plan(
         &self,
-        request: &Request<'_>,
+        request: &TableRequest<'_>,
         read: &ReadParts,
         (columns, schema): (Vec<PairColumn>, SchemaRef),
         closed: bool,
     ) -> Result<Planned, TableError> {
         let parts = self.parts;
         // Whole processes can be left out, where nothing leaves its own.
-        let is_own = parts.plans.iter().all(|it| it.across == Across::Process);
-        let numbers: &[Number] = if is_own { &[Number::Pid] } else { &[] };
+        let is_own = parts.plans.iter().all(|plan| plan.across == Across::Process);
+        let numbers: &[BoundedNumber] = if is_own { &[BoundedNumber::Pid] } else { &[] };
         let bounds = request.bounds.only(numbers, &[]);
-        let inner = Request { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
+        let inner =
+            TableRequest { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(self.set, parts, &inner)?);
-        let asks = columns.iter().any(|it| matches!(it, PairColumn::State));
+        let asks = columns.iter().any(|column| matches!(column, PairColumn::State));
         let pair = Pair {
             group: read.at(parts.hidden(Hidden::Group)),
             key: read.at(parts.hidden(Hidden::Key)),
             mark: read.at(parts.hidden(Hidden::Mark)),
             ts: read.at(Parts::standard(Standard::Ts)),
-            fifo: parts.groups.iter().map(|it| parts.plans[it.plan].fifo).collect(),
+            fifo: parts.groups.iter().map(|group| parts.plans[group.plan].fifo).collect(),
             columns,
             schema: schema.clone(),
             closed,

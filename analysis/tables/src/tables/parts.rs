@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use ppt_capture::frame_dsl::columns::{Part, WholeColumn, free, whole_columns};
+use ppt_capture::frame_dsl::columns::{WholeColumn, WholePart, free, whole_columns};
 use ppt_capture::frame_dsl::role::{Across, SpanHalf};
 use ppt_capture::frame_dsl::schema::{self, FieldType, Frame};
 
-use super::frame::{FrameOfSource, Frames};
+use super::frame::{FrameOfSource, NamedFrames};
 use crate::bounds::Bounds;
 use crate::builder::{Builder, timestamp, word_type};
 use crate::error::{SetError, TableError};
@@ -55,7 +55,7 @@ enum Scope {
 
 /// How frames belong together, as a schema says. Those of schemas that say otherwise never do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct PairPlan {
     keys: Vec<(String, FieldType)>,
     pub across: Across,
     pub fifo: bool,
@@ -64,36 +64,36 @@ pub(super) struct Plan {
     own_time: bool,
 }
 
-impl Plan {
-    fn new(kind: &FrameOfSource<'_>) -> Plan {
+impl PairPlan {
+    fn new(kind: &FrameOfSource<'_>) -> PairPlan {
         let frame = kind.frame;
-        let keys = frame.fields.iter().filter(|it| it.is_key());
+        let keys = frame.fields.iter().filter(|field| field.is_key());
         // The values of an enum may become more.
         let keys = keys.map(|key| (key.name.clone(), key.ty.clone())).collect();
         let own_time = frame.at().is_some_and(schema::Field::is_own_stamp);
-        let steps = || frame.steps(&kind.info.schema).iter().map(|it| it.0.clone()).collect();
+        let steps = || frame.steps(&kind.info.schema).iter().map(|step| step.0.clone()).collect();
         match frame.span() {
             Some(span) => {
-                Plan { keys, across: span.across, fifo: span.fifo, steps: Vec::new(), own_time }
+                PairPlan { keys, across: span.across, fifo: span.fifo, steps: Vec::new(), own_time }
             }
             // A chain goes through all processes of a boot.
-            None => Plan { keys, across: Across::Host, fifo: false, steps: steps(), own_time },
+            None => PairPlan { keys, across: Across::Host, fifo: false, steps: steps(), own_time },
         }
     }
 }
 
 /// How the parts are read out of a frame of one schema.
 #[derive(Debug)]
-struct Form {
+struct PairForm {
     /// Frames carry their id.
     id: Option<u16>,
-    keys: Vec<Key>,
+    keys: Vec<KeyBytes>,
     mark: Mark,
 }
 
 /// Where a key is in the frame, and in the bytes of all keys.
 #[derive(Debug)]
-struct Key {
+struct KeyBytes {
     from: usize,
     len: usize,
     to: usize,
@@ -117,21 +117,21 @@ impl Mark {
         let mut value = [if negative { 0xff } else { 0 }; 16];
         value[..bytes.len()].copy_from_slice(bytes);
         let value = i128::from_le_bytes(value);
-        self.values.iter().position(|&it| it == value).map_or(-1, |step| step as i32)
+        self.values.iter().position(|&number| number == value).map_or(-1, |step| step as i32)
     }
 }
 
 /// The parts of the wholes of one frame name.
 #[derive(Debug)]
 pub(super) struct Parts {
-    frames: Frames,
+    frames: NamedFrames,
     schema: SchemaRef,
     width: usize,
     pub buffer: String,
-    pub plans: Vec<Plan>,
+    pub plans: Vec<PairPlan>,
     pub groups: Vec<Group>,
     /// By capture and source: the group of its frames, and how they are read.
-    sources: HashMap<(usize, u16), (i32, Arc<Form>)>,
+    sources: HashMap<(usize, u16), (i32, Arc<PairForm>)>,
     boots: Vec<String>,
     /// Scales of time of which there are frames, each with a host.
     scales: Vec<(u32, String)>,
@@ -143,7 +143,7 @@ impl Parts {
         (buffer, name): (&str, &str),
         kinds: &[FrameOfSource<'_>],
     ) -> Result<Parts, SetError> {
-        let frames = Frames::new(set, (buffer, name), kinds)?;
+        let frames = NamedFrames::new(set, (buffer, name), kinds)?;
         let mut parts = Parts {
             schema: frames.schema().clone(),
             frames,
@@ -158,16 +158,16 @@ impl Parts {
         // A key has the place of the longest that is called so: texts may be longer elsewhere.
         let mut places: BTreeMap<&str, u32> = BTreeMap::new();
         for kind in kinds {
-            for key in kind.frame.fields.iter().filter(|it| it.is_key()) {
+            for key in kind.frame.fields.iter().filter(|field| field.is_key()) {
                 let len = places.entry(&key.name).or_default();
                 *len = key.ty.size(&kind.info.schema).max(*len);
             }
         }
-        let place = |name: &str| places.range(..name).map(|it| *it.1 as usize).sum::<usize>();
+        let place = |name: &str| places.range(..name).map(|entry| *entry.1 as usize).sum::<usize>();
         parts.width = places.values().map(|&len| len as usize).sum();
-        let mut forms: HashMap<_, Arc<Form>> = HashMap::new();
+        let mut forms: HashMap<_, Arc<PairForm>> = HashMap::new();
         for kind in kinds {
-            let plan = Plan::new(kind);
+            let plan = PairPlan::new(kind);
             let plan = position(&mut parts.plans, plan);
             let boot = position(&mut parts.boots, set.boot(kind.capture).to_owned());
             let scope = match parts.plans[plan].across {
@@ -175,7 +175,8 @@ impl Parts {
                 Across::Host => Scope::Boot(boot),
                 Across::Everywhere => Scope::Scale(set.clocks().scale(kind.capture)),
             };
-            let known = parts.groups.iter().position(|it| (it.scope, it.plan) == (scope, plan));
+            let known =
+                parts.groups.iter().position(|group| (group.scope, group.plan) == (scope, plan));
             let group = known.unwrap_or_else(|| {
                 parts.groups.push(Group { scope, plan });
                 parts.groups.len() - 1
@@ -186,7 +187,7 @@ impl Parts {
             let catalog = set.captures()[kind.capture].catalog();
             let has_frames = catalog.owners.iter().any(|owner| owner.source == kind.info.id);
             let scale = set.clocks().scale(kind.capture);
-            if has_frames && parts.scales.iter().all(|it| it.0 != scale) {
+            if has_frames && parts.scales.iter().all(|entry| entry.0 != scale) {
                 parts.scales.push((scale, set.host(kind.capture)));
             }
         }
@@ -211,7 +212,7 @@ impl Parts {
     /// The place of a column of the frames.
     pub fn column(&self, name: &str) -> Option<usize> {
         let fields = self.frames.schema().fields().iter().enumerate().skip(STANDARD.len());
-        fields.filter(|it| it.1.name() == name).map(|it| it.0).next()
+        fields.filter(|field| field.1.name() == name).map(|field| field.0).next()
     }
 
     /// The same of a standard column.
@@ -221,11 +222,11 @@ impl Parts {
 
     /// Fails where the frames of a whole can be of several hosts.
     pub fn comparable(&self, table: &str) -> Result<(), TableError> {
-        let everywhere = self.plans.iter().any(|it| it.across == Across::Everywhere);
+        let everywhere = self.plans.iter().any(|plan| plan.across == Across::Everywhere);
         if !everywhere || self.scales.len() < 2 {
             return Ok(());
         }
-        let hosts = self.scales.iter().map(|it| it.1.clone()).collect();
+        let hosts = self.scales.iter().map(|scale| scale.1.clone()).collect();
         Err(TableError::Incomparable { table: format!("{}.{table}", self.buffer), hosts })
     }
 
@@ -234,11 +235,11 @@ impl Parts {
         let mut gaps: HashMap<Scope, Vec<Between>> = HashMap::new();
         for (number, capture) in set.captures().iter().enumerate() {
             let catalog = capture.verified()?;
-            let boot = self.boots.iter().position(|it| it == set.boot(number));
+            let boot = self.boots.iter().position(|boot| boot == set.boot(number));
             let neighbours = Neighbours::new(catalog);
             let of = |info: &&ppt_capture::SourceInfo| info.source.buffer == self.buffer;
             let sources: HashMap<u16, _> =
-                catalog.sources.iter().filter(of).map(|it| (it.id, it)).collect();
+                catalog.sources.iter().filter(of).map(|source| (source.id, source)).collect();
             for gap in &catalog.gaps {
                 let Some(info) = sources.get(&gap.gap.source) else { continue };
                 let times = neighbours.bounds_of_missing(gap);
@@ -277,42 +278,42 @@ fn version(kind: &FrameOfSource<'_>) -> (u64, Option<u64>) {
     (kind.info.source.schema_hash, kind.info.schema.roles_hash())
 }
 
-fn form_of(kind: &FrameOfSource<'_>, place: impl Fn(&str) -> usize) -> Form {
+fn form_of(kind: &FrameOfSource<'_>, place: impl Fn(&str) -> usize) -> PairForm {
     let schema = &kind.info.schema;
-    let key = |field: &schema::Field| Key {
+    let key = |field: &schema::Field| KeyBytes {
         from: field.offset as usize,
         len: field.ty.size(schema) as usize,
         to: place(&field.name),
         is_text: matches!(field.ty, FieldType::Char { .. }),
         is_bool: field.ty == FieldType::Bool,
     };
-    let mark = kind.frame.fields.iter().find(|it| it.is_mark());
-    let repr = mark.and_then(|it| match &it.ty {
-        FieldType::Enum { name } => schema.enum_named(name).map(|it| it.repr),
+    let mark = kind.frame.fields.iter().find(|field| field.is_mark());
+    let repr = mark.and_then(|mark| match &mark.ty {
+        FieldType::Enum { name } => schema.enum_named(name).map(|enum_named| enum_named.repr),
         _ => None,
     });
     // The edges are known by their names, as the steps are: a schema may come from anywhere.
     let steps = kind.frame.steps(schema);
-    let value = |name: &str| steps.iter().find(|it| it.0 == name).map(|it| it.1);
+    let value = |name: &str| steps.iter().find(|step| step.0 == name).map(|step| step.1);
     let values = match kind.frame.span() {
         Some(_) => ppt_capture::frame_dsl::role::EDGES
             .map(|(name, usual)| value(name).unwrap_or(usual))
             .to_vec(),
-        None => steps.iter().map(|it| it.1).collect(),
+        None => steps.iter().map(|step| step.1).collect(),
     };
-    Form {
+    PairForm {
         id: schema.multi().then_some(kind.id as u16),
-        keys: kind.frame.fields.iter().filter(|it| it.is_key()).map(key).collect(),
+        keys: kind.frame.fields.iter().filter(|field| field.is_key()).map(key).collect(),
         mark: Mark {
-            at: mark.map_or(0, |it| it.offset as usize),
-            len: repr.map_or(0, |it| it.size() as usize),
-            signed: repr.is_some_and(|it| it.signed()),
+            at: mark.map_or(0, |mark| mark.offset as usize),
+            len: repr.map_or(0, |repr| repr.size() as usize),
+            signed: repr.is_some_and(|repr| repr.signed()),
             values,
         },
     }
 }
 
-impl Form {
+impl PairForm {
     fn key(&self, frame: &[u8], to: &mut [u8]) {
         to.fill(0);
         for key in &self.keys {
@@ -321,9 +322,10 @@ impl Form {
                 Some(end) if key.is_text => &bytes[..end],
                 _ => bytes,
             };
-            match key.is_bool {
-                true => to[key.to] = u8::from(bytes != [0]),
-                false => to[key.to..key.to + bytes.len()].copy_from_slice(bytes),
+            if key.is_bool {
+                to[key.to] = u8::from(bytes != [0]);
+            } else {
+                to[key.to..key.to + bytes.len()].copy_from_slice(bytes);
             }
         }
     }
@@ -347,7 +349,7 @@ impl OfChunks for Parts {
     /// The hidden ones of `columns` are behind the others.
     fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize {
         let shown = self.frames.schema().fields().len();
-        let first = columns.iter().position(|&it| it >= shown).unwrap_or(columns.len());
+        let first = columns.iter().position(|&column| column >= shown).unwrap_or(columns.len());
         let count = self.frames.append(chunk, &columns[..first], &mut to[..first]);
         let key = (chunk.capture, chunk.owner.source);
         let Some((group, form)) = self.sources.get(&key) else { return count };
@@ -370,7 +372,7 @@ impl OfChunks for Parts {
 
 /// A column of a table of wholes, whichever schema it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Column {
+pub(super) enum PairedColumn {
     Standard(usize),
     /// The name of a column of the frames, here and below.
     Key(String),
@@ -385,43 +387,43 @@ pub(super) enum Column {
 }
 
 /// The columns of the table of the wholes of `kinds`, each with its field.
-pub(super) fn whole(parts: &Parts, kinds: &[FrameOfSource<'_>]) -> (Vec<Column>, SchemaRef) {
-    let mut found: Vec<(Column, String)> = Vec::new();
+pub(super) fn whole(parts: &Parts, kinds: &[FrameOfSource<'_>]) -> (Vec<PairedColumn>, SchemaRef) {
+    let mut found: Vec<(PairedColumn, String)> = Vec::new();
     let mut seen = HashSet::new();
-    for kind in kinds.iter().filter(|it| seen.insert(version(it))) {
+    for kind in kinds.iter().filter(|kind| seen.insert(version(kind))) {
         let steps = kind.frame.steps(&kind.info.schema);
-        let step = |n: usize| steps.get(n).map(|it| it.0.clone()).unwrap_or_default();
+        let step = |n: usize| steps.get(n).map(|step| step.0.clone()).unwrap_or_default();
         for WholeColumn { name, part } in whole_columns(&kind.info.schema, kind.frame) {
             let column = match part {
-                Part::Key(column) => Column::Key(column.name),
-                Part::Dur => Column::Dur,
-                Part::Where(name) => {
-                    let place = STANDARD.iter().position(|it| it.name() == name);
-                    Column::Where(place.unwrap_or_default())
+                WholePart::Key(column) => PairedColumn::Key(column.name),
+                WholePart::Dur => PairedColumn::Dur,
+                WholePart::Where(name) => {
+                    let place = STANDARD.iter().position(|standard| standard.name() == name);
+                    PairedColumn::Where(place.unwrap_or_default())
                 }
-                Part::Begin(column) => Column::Begin(column.name),
-                Part::End(column) => Column::End(column.name),
-                Part::Total => Column::Total,
-                Part::Step(n) => Column::Step(step(n)),
-                Part::Between(n) => Column::Between(step(n), step(n + 1)),
-                Part::State => Column::State,
+                WholePart::Begin(column) => PairedColumn::Begin(column.name),
+                WholePart::End(column) => PairedColumn::End(column.name),
+                WholePart::Total => PairedColumn::Total,
+                WholePart::Step(n) => PairedColumn::Step(step(n)),
+                WholePart::Between(n) => PairedColumn::Between(step(n), step(n + 1)),
+                WholePart::State => PairedColumn::State,
             };
-            if !found.iter().any(|it| it.0 == column) {
+            if !found.iter().any(|entry| entry.0 == column) {
                 found.push((column, name));
             }
         }
     }
     // In the order of one schema: what another one adds is beside its like.
-    let order = |column: &Column| match column {
-        Column::Standard(_) => 0,
-        Column::Key(_) => 1,
-        Column::Dur | Column::Total => 2,
-        Column::Where(_) => 3,
-        Column::Begin(_) | Column::Step(_) => 4,
-        Column::End(_) | Column::Between(..) => 5,
-        Column::State => 6,
+    let order = |column: &PairedColumn| match column {
+        PairedColumn::Standard(_) => 0,
+        PairedColumn::Key(_) => 1,
+        PairedColumn::Dur | PairedColumn::Total => 2,
+        PairedColumn::Where(_) => 3,
+        PairedColumn::Begin(_) | PairedColumn::Step(_) => 4,
+        PairedColumn::End(_) | PairedColumn::Between(..) => 5,
+        PairedColumn::State => 6,
     };
-    found.sort_by_key(|it| order(&it.0));
+    found.sort_by_key(|entry| order(&entry.0));
     // Keys keep their names; captures need not come from frame files.
     let mut taken = HashSet::new();
     let mut own = Vec::new();
@@ -432,12 +434,12 @@ pub(super) fn whole(parts: &Parts, kinds: &[FrameOfSource<'_>]) -> (Vec<Column>,
         own.push(field(parts, &column, &name));
         columns.push(column);
     }
-    let standard = STANDARD.iter().map(|it| it.field(&taken));
+    let standard = STANDARD.iter().map(|standard| standard.field(&taken));
     let schema = Schema::new(standard.chain(own).collect::<Vec<_>>());
-    ((0..STANDARD.len()).map(Column::Standard).chain(columns).collect(), Arc::new(schema))
+    ((0..STANDARD.len()).map(PairedColumn::Standard).chain(columns).collect(), Arc::new(schema))
 }
 
-fn field(parts: &Parts, column: &Column, name: &str) -> Field {
+fn field(parts: &Parts, column: &PairedColumn, name: &str) -> Field {
     let like = |place: usize| parts.frames.schema().field(place).clone().with_name(name);
     let says = |all: &[(&str, &str)]| {
         let of = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
@@ -456,18 +458,18 @@ fn field(parts: &Parts, column: &Column, name: &str) -> Field {
         field.with_metadata(metadata)
     };
     match column {
-        Column::Key(of) => of_frames(of),
-        Column::Begin(of) => of_half(SpanHalf::Begin, of),
-        Column::End(of) => of_half(SpanHalf::End, of),
-        Column::Standard(place) => like(*place),
-        Column::Where(place) => like(*place).with_metadata(says(&[("role", "where")])),
-        Column::Dur => ns("dur"),
-        Column::Total => ns("total"),
-        Column::Between(..) => ns("between"),
-        Column::Step(_) => {
+        PairedColumn::Key(of) => of_frames(of),
+        PairedColumn::Begin(of) => of_half(SpanHalf::Begin, of),
+        PairedColumn::End(of) => of_half(SpanHalf::End, of),
+        PairedColumn::Standard(place) => like(*place),
+        PairedColumn::Where(place) => like(*place).with_metadata(says(&[("role", "where")])),
+        PairedColumn::Dur => ns("dur"),
+        PairedColumn::Total => ns("total"),
+        PairedColumn::Between(..) => ns("between"),
+        PairedColumn::Step(_) => {
             Field::new(name, timestamp(), true).with_metadata(says(&[("role", "step")]))
         }
-        Column::State => {
+        PairedColumn::State => {
             Field::new(name, word_type(), true).with_metadata(says(&[("role", "state")]))
         }
     }
@@ -485,7 +487,7 @@ impl ReadParts {
     pub fn new(parts: &Parts, shown: impl IntoIterator<Item = usize>) -> ReadParts {
         let mut columns: Vec<usize> = Vec::new();
         let all = shown.into_iter().chain(ORDER.map(Parts::standard));
-        for column in all.chain(HIDDEN.map(|it| parts.hidden(it))) {
+        for column in all.chain(HIDDEN.map(|hidden| parts.hidden(hidden))) {
             if !columns.contains(&column) {
                 columns.push(column);
             }
@@ -495,13 +497,14 @@ impl ReadParts {
 
     /// Where a column of the parts is in what is read.
     pub fn at(&self, column: usize) -> usize {
-        self.columns.iter().position(|&it| it == column).unwrap_or_default()
+        self.columns.iter().position(|&index| index == column).unwrap_or_default()
     }
 
     /// The pass that gets them: those of one group and key, in the order of time.
     pub fn pass(&self, parts: &Parts, schema: SchemaRef, told: &str, start: Start) -> Pass {
-        let together = [Hidden::Group, Hidden::Key].map(|it| self.at(parts.hidden(it))).to_vec();
-        let order = ORDER.map(|it| self.at(Parts::standard(it)));
+        let together =
+            [Hidden::Group, Hidden::Key].map(|hidden| self.at(parts.hidden(hidden))).to_vec();
+        let order = ORDER.map(|order| self.at(Parts::standard(order)));
         let order = together.iter().copied().chain(order).map(|column| (column, false)).collect();
         Pass { schema, together, order, start, told: told.to_owned() }
     }

@@ -5,25 +5,25 @@ use std::sync::Arc;
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use super::named::Named;
-use crate::bounds::{Bounded, Bounds, Word};
+use super::named::NamedTable;
+use crate::bounds::{Bounded, BoundedText, Bounds};
 use crate::builder::{Builder, word_type};
-use crate::causality::{Identity, Known, hex};
+use crate::causality::{DataIdentity, PointDirectory, hex};
 use crate::error::{SetError, TableError};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
-use crate::rows::Rows;
+use crate::rows::RowsInChunk;
 use crate::set::CaptureSet;
 use crate::standard::{ChunkRows, STANDARD, Standard};
-use crate::table::{Planned, Request, Scan, Table};
+use crate::table::{CaptureTable, Planned, Scan, TableRequest};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let of = Arc::new(Points::new(set));
-    Ok(vec![Named::fixed("points", PointTable { set: set.clone(), of })])
+    Ok(vec![NamedTable::fixed("points", PointTable { set: set.clone(), of })])
 }
 
 /// A column behind the standard ones.
 #[derive(Debug, Clone, Copy)]
-enum Column {
+enum PointColumn {
     Point,
     InType,
     InHash,
@@ -31,12 +31,12 @@ enum Column {
     OutHash,
 }
 
-const OWN: [(&str, Column); 5] = [
-    ("point", Column::Point),
-    ("in_type", Column::InType),
-    ("in_hash", Column::InHash),
-    ("out_type", Column::OutType),
-    ("out_hash", Column::OutHash),
+const OWN: [(&str, PointColumn); 5] = [
+    ("point", PointColumn::Point),
+    ("in_type", PointColumn::InType),
+    ("in_hash", PointColumn::InHash),
+    ("out_type", PointColumn::OutType),
+    ("out_hash", PointColumn::OutHash),
 ];
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ struct PointTable {
     of: Arc<Points>,
 }
 
-impl Table for PointTable {
+impl CaptureTable for PointTable {
     fn schema(&self) -> &SchemaRef {
         &self.of.schema
     }
@@ -53,11 +53,11 @@ impl Table for PointTable {
     fn bounded(&self, column: usize) -> Option<Bounded> {
         match STANDARD.get(column) {
             Some(standard) => Some(standard.bounded()),
-            None => (column == STANDARD.len()).then_some(Bounded::Word(Word::Name)),
+            None => (column == STANDARD.len()).then_some(Bounded::Word(BoundedText::Name)),
         }
     }
 
-    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+    fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, request)?);
         Ok(scan.into())
     }
@@ -65,21 +65,24 @@ impl Table for PointTable {
 
 #[derive(Debug)]
 struct Points {
-    known: Known,
+    known: PointDirectory,
     schema: SchemaRef,
     words: Vec<Option<Arc<StringArray>>>,
 }
 
 impl Points {
     fn new(set: &CaptureSet) -> Points {
-        let known = Known::new(set);
-        let standard =
-            STANDARD.iter().map(|it| (it.field(&Default::default()), it.dictionary(set.names())));
+        let known = PointDirectory::new(set);
+        let standard = STANDARD.iter().map(|standard| {
+            (standard.field(&Default::default()), standard.dictionary(set.names()))
+        });
         let own = OWN.map(|(name, column)| {
             let (ty, all) = match column {
-                Column::Point => (word_type(), Some(known.point_words.clone())),
-                Column::InType | Column::OutType => (word_type(), Some(known.type_words.clone())),
-                Column::InHash | Column::OutHash => (DataType::Utf8, None),
+                PointColumn::Point => (word_type(), Some(known.point_words.clone())),
+                PointColumn::InType | PointColumn::OutType => {
+                    (word_type(), Some(known.type_words.clone()))
+                }
+                PointColumn::InHash | PointColumn::OutHash => (DataType::Utf8, None),
             };
             (Field::new(name, ty, true), all)
         });
@@ -89,7 +92,7 @@ impl Points {
 }
 
 /// What entered, and what left.
-type Pair = (Option<Identity>, Option<Identity>);
+type Pair = (Option<DataIdentity>, Option<DataIdentity>);
 
 impl OfChunks for Points {
     fn schema(&self) -> &SchemaRef {
@@ -103,9 +106,10 @@ impl OfChunks for Points {
     fn wanted(&self, capture: usize, source: u16, bounds: &Bounds) -> Wanted {
         let multi = self.known.multi(capture, source);
         let kinds = self.known.forms(capture, source).fold(0, |kinds, (id, form)| {
-            match bounds.has_word(Word::Name, self.known.name(form.point)) {
-                true => kinds | if multi { kind_bit(id) } else { u64::MAX },
-                false => kinds,
+            if bounds.has_word(BoundedText::Name, self.known.name(form.point)) {
+                kinds | if multi { kind_bit(id) } else { u64::MAX }
+            } else {
+                kinds
             }
         });
         Wanted { kinds, each: false, ts: Ts::Other }
@@ -130,7 +134,7 @@ impl OfChunks for Points {
                 }
             }
         });
-        let taken = Rows { which: Some(&rows), ..chunk.rows };
+        let taken = RowsInChunk { which: Some(&rows), ..chunk.rows };
         for (&column, builder) in columns.iter().zip(to) {
             let own = match STANDARD.get(column) {
                 Some(Standard::Ts) => {
@@ -145,20 +149,21 @@ impl OfChunks for Points {
                 None => OWN[column - STANDARD.len()].1,
             };
             let side = |pair: &Pair| match own {
-                Column::InType | Column::InHash => pair.0,
+                PointColumn::InType | PointColumn::InHash => pair.0,
                 _ => pair.1,
             };
             let mut all = pairs.iter().map(side);
             match own {
-                Column::Point => {
+                PointColumn::Point => {
                     builder.extend(points.iter().map(|&point| self.known.point_key(point)));
                 }
-                Column::InType | Column::OutType => {
-                    builder.each(taken, |_| all.next().flatten().map(|it| it.word));
+                PointColumn::InType | PointColumn::OutType => {
+                    builder.each(taken, |_| all.next().flatten().map(|identity| identity.word));
                 }
-                Column::InHash | Column::OutHash => {
+                PointColumn::InHash | PointColumn::OutHash => {
                     for (frame, identity) in frames.iter().zip(all) {
-                        let bytes = identity.and_then(|it| Some((it.bytes(frame)?, it.width)));
+                        let bytes = identity
+                            .and_then(|identity| Some((identity.bytes(frame)?, identity.width)));
                         let text = bytes.map(|(bytes, width)| hex(&bytes[..width]));
                         builder.text(text.as_deref().map(str::as_bytes));
                     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use ppt_capture::{Cause, RingKey};
 
-use super::named::Named;
+use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
 use crate::small::{Cell, CellType, Small, schema};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
         ("capture", CellType::Word),
         ("buffer", CellType::Word),
@@ -26,14 +26,15 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         ("unattended", CellType::Long),
         ("absent", CellType::Long),
     ]);
-    Ok(vec![Named::fixed("rings", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("rings", Small { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
     let mut rows = Vec::new();
     for capture in set.captures() {
         let catalog = capture.verified()?;
-        let sources: HashMap<u16, _> = catalog.sources.iter().map(|it| (it.id, it)).collect();
+        let sources: HashMap<u16, _> =
+            catalog.sources.iter().map(|source| (source.id, source)).collect();
         let mut absent: HashMap<RingKey, u64> = HashMap::new();
         for gap in catalog.gaps.iter().map(|at| at.gap).filter(|gap| gap.cause == Cause::Absent) {
             *absent.entry(RingKey::of_gap(&gap)).or_default() += gap.count;

@@ -10,26 +10,26 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ppt_capture::columns::Time;
 use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame};
 
-use super::named::Named;
+use super::named::NamedTable;
 use super::paired::LinkColumn;
 use super::spans::{self, Spans};
-use crate::bounds::{Bounded, Bounds, Number, Word};
+use crate::bounds::{Bounded, BoundedNumber, BoundedText, Bounds};
 use crate::builder::{Builder, Dictionary, timestamp, word_type};
 use crate::error::{SetError, TableError};
 use crate::nest::{Nest, Nested, Parents};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
-use crate::rows::Rows;
+use crate::rows::RowsInChunk;
 use crate::set::CaptureSet;
 use crate::standard::{ChunkRows, Standard};
-use crate::table::{Pass, Planned, Request, Scan, Start, Table};
+use crate::table::{CaptureTable, Pass, Planned, Scan, Start, TableRequest};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
-    Ok(vec![Named::fixed("slices", Slices::new(set, spans::all(set)?))])
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
+    Ok(vec![NamedTable::fixed("slices", Slices::new(set, spans::all(set)?))])
 }
 
 /// A column: read from frames, or made of how slices nest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
+enum SliceColumn {
     Name,
     Standard(Standard),
     /// The start of the interval.
@@ -42,53 +42,54 @@ enum Column {
     Owner,
 }
 
-const SHOWN: [(&str, Column); 17] = [
-    ("name", Column::Name),
-    ("capture", Column::Standard(Standard::Capture)),
-    ("buffer", Column::Standard(Standard::Buffer)),
-    ("segment", Column::Standard(Standard::Segment)),
-    ("ring", Column::Standard(Standard::Ring)),
-    ("seqno", Column::Standard(Standard::Seqno)),
-    ("host", Column::Standard(Standard::Host)),
-    ("pid", Column::Standard(Standard::Pid)),
-    ("tid", Column::Standard(Standard::Tid)),
-    ("ts", Column::Start),
-    ("dur", Column::Dur),
-    ("depth", Column::Nested(Nested::Depth)),
-    ("parent_buffer", Column::Nested(Nested::ParentBuffer)),
-    ("parent_segment", Column::Nested(Nested::ParentSegment)),
-    ("parent_ring", Column::Nested(Nested::ParentRing)),
-    ("parent_seqno", Column::Nested(Nested::ParentSeqno)),
-    ("self", Column::Nested(Nested::SelfTime)),
+const SHOWN: [(&str, SliceColumn); 17] = [
+    ("name", SliceColumn::Name),
+    ("capture", SliceColumn::Standard(Standard::Capture)),
+    ("buffer", SliceColumn::Standard(Standard::Buffer)),
+    ("segment", SliceColumn::Standard(Standard::Segment)),
+    ("ring", SliceColumn::Standard(Standard::Ring)),
+    ("seqno", SliceColumn::Standard(Standard::Seqno)),
+    ("host", SliceColumn::Standard(Standard::Host)),
+    ("pid", SliceColumn::Standard(Standard::Pid)),
+    ("tid", SliceColumn::Standard(Standard::Tid)),
+    ("ts", SliceColumn::Start),
+    ("dur", SliceColumn::Dur),
+    ("depth", SliceColumn::Nested(Nested::Depth)),
+    ("parent_buffer", SliceColumn::Nested(Nested::ParentBuffer)),
+    ("parent_segment", SliceColumn::Nested(Nested::ParentSegment)),
+    ("parent_ring", SliceColumn::Nested(Nested::ParentRing)),
+    ("parent_seqno", SliceColumn::Nested(Nested::ParentSeqno)),
+    ("self", SliceColumn::Nested(Nested::SelfTime)),
 ];
 
 /// What is read beside what is shown, to nest by.
-const HIDDEN: [(&str, Column); 2] = [("thread", Column::Thread), ("owner", Column::Owner)];
+const HIDDEN: [(&str, SliceColumn); 2] =
+    [("thread", SliceColumn::Thread), ("owner", SliceColumn::Owner)];
 
 /// All columns, by their numbers.
-fn columns() -> impl Iterator<Item = (&'static str, Column)> {
+fn columns() -> impl Iterator<Item = (&'static str, SliceColumn)> {
     SHOWN.into_iter().chain(HIDDEN)
 }
 
-fn place(column: Column) -> usize {
-    columns().position(|it| it.1 == column).unwrap_or_default()
+fn place(column: SliceColumn) -> usize {
+    columns().position(|entry| entry.1 == column).unwrap_or_default()
 }
 
-fn data_type(column: Column) -> DataType {
+fn data_type(column: SliceColumn) -> DataType {
     match column {
-        Column::Name
-        | Column::Standard(
+        SliceColumn::Name
+        | SliceColumn::Standard(
             Standard::Capture | Standard::Buffer | Standard::Segment | Standard::Host,
         )
-        | Column::Nested(Nested::ParentBuffer | Nested::ParentSegment) => word_type(),
-        Column::Standard(Standard::Seqno)
-        | Column::Dur
-        | Column::Nested(Nested::ParentSeqno | Nested::SelfTime) => DataType::Int64,
-        Column::Standard(Standard::Ring | Standard::Pid | Standard::Tid)
-        | Column::Nested(Nested::Depth | Nested::ParentRing)
-        | Column::Thread
-        | Column::Owner => DataType::Int32,
-        Column::Standard(Standard::Ts | Standard::Drained) | Column::Start => timestamp(),
+        | SliceColumn::Nested(Nested::ParentBuffer | Nested::ParentSegment) => word_type(),
+        SliceColumn::Standard(Standard::Seqno)
+        | SliceColumn::Dur
+        | SliceColumn::Nested(Nested::ParentSeqno | Nested::SelfTime) => DataType::Int64,
+        SliceColumn::Standard(Standard::Ring | Standard::Pid | Standard::Tid)
+        | SliceColumn::Nested(Nested::Depth | Nested::ParentRing)
+        | SliceColumn::Thread
+        | SliceColumn::Owner => DataType::Int32,
+        SliceColumn::Standard(Standard::Ts | Standard::Drained) | SliceColumn::Start => timestamp(),
     }
 }
 
@@ -107,85 +108,94 @@ impl Slices {
         let shown: Vec<usize> = (0..SHOWN.len()).collect();
         let schema = Arc::new(of.schema.project(&shown).unwrap_or_else(|_| Schema::empty()));
         // Spans over hosts whose clocks nobody compares have no length.
-        let spans = spans.into_iter().map(|it| it.1).filter(|it| it.comparable().is_ok()).collect();
+        let spans = spans
+            .into_iter()
+            .map(|span| span.1)
+            .filter(|spans| spans.comparable().is_ok())
+            .collect();
         Slices { set: set.clone(), of, spans, schema }
     }
 }
 
-impl Table for Slices {
+impl CaptureTable for Slices {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
     fn bounded(&self, column: usize) -> Option<Bounded> {
         match SHOWN[column].1 {
-            Column::Name => Some(Bounded::Word(Word::Name)),
-            Column::Standard(standard) => Some(standard.bounded()),
+            SliceColumn::Name => Some(Bounded::Word(BoundedText::Name)),
+            SliceColumn::Standard(standard) => Some(standard.bounded()),
             _ => None,
         }
     }
 
-    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+    fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let mut planned = self.intervals(request)?;
-        let wanted = self.spans.iter().filter(|it| request.bounds.has_word(Word::Name, it.name()));
-        planned.beside = wanted.map(|it| self.spans(it, request)).collect::<Result<_, _>>()?;
+        let wanted = self
+            .spans
+            .iter()
+            .filter(|span| request.bounds.has_word(BoundedText::Name, span.name()));
+        planned.beside =
+            wanted.map(|spans| self.spans(spans, request)).collect::<Result<_, _>>()?;
         Ok(planned)
     }
 }
 
 impl Slices {
     /// The spans of a kind of frames that were begun and ended.
-    fn spans(&self, spans: &Spans, request: &Request<'_>) -> Result<Planned, TableError> {
+    fn spans(&self, spans: &Spans, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let name = Arc::new(StringArray::from_iter_values([spans.name()]));
         let shown = |&column: &usize| match SHOWN[column].1 {
-            Column::Name => LinkColumn::Word(name.clone()),
-            Column::Standard(standard) => LinkColumn::Own(standard),
-            Column::Start => LinkColumn::Own(Standard::Ts),
-            Column::Dur | Column::Nested(Nested::SelfTime) => LinkColumn::Dur,
-            Column::Nested(Nested::Depth) => LinkColumn::Zero,
-            Column::Nested(_) | Column::Thread | Column::Owner => LinkColumn::Null,
+            SliceColumn::Name => LinkColumn::Word(name.clone()),
+            SliceColumn::Standard(standard) => LinkColumn::Own(standard),
+            SliceColumn::Start => LinkColumn::Own(Standard::Ts),
+            SliceColumn::Dur | SliceColumn::Nested(Nested::SelfTime) => LinkColumn::Dur,
+            SliceColumn::Nested(Nested::Depth) => LinkColumn::Zero,
+            SliceColumn::Nested(_) | SliceColumn::Thread | SliceColumn::Owner => LinkColumn::Null,
         };
         let schema = Arc::new(self.schema.project(request.columns)?);
         let columns: Vec<LinkColumn> = request.columns.iter().map(shown).collect();
         spans.closed(request, &columns, schema)
     }
 
-    fn intervals(&self, request: &Request<'_>) -> Result<Planned, TableError> {
-        let is_read = |column: &usize| !matches!(SHOWN[*column].1, Column::Nested(_));
+    fn intervals(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
+        let is_read = |column: &usize| !matches!(SHOWN[*column].1, SliceColumn::Nested(_));
         if request.columns.iter().all(is_read) {
             let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, request)?);
             return Ok(scan.into());
         }
         // What a slice is in depends on the others of its thread: whole threads can be left out.
-        let bounds = request.bounds.only(&[Number::Pid, Number::Tid], &[Word::Host]);
+        let bounds =
+            request.bounds.only(&[BoundedNumber::Pid, BoundedNumber::Tid], &[BoundedText::Host]);
         let mut read: Vec<usize> = request.columns.iter().copied().filter(is_read).collect();
         let needed = [
-            Column::Thread,
-            Column::Start,
-            Column::Dur,
-            Column::Standard(Standard::Seqno),
-            Column::Owner,
-            Column::Name,
+            SliceColumn::Thread,
+            SliceColumn::Start,
+            SliceColumn::Dur,
+            SliceColumn::Standard(Standard::Seqno),
+            SliceColumn::Owner,
+            SliceColumn::Name,
         ];
         for column in needed.map(place) {
             if !read.contains(&column) {
                 read.push(column);
             }
         }
-        let inner = Request { columns: &read, bounds: &bounds, limit: None, ..*request };
+        let inner = TableRequest { columns: &read, bounds: &bounds, limit: None, ..*request };
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, &inner)?);
-        let at = |column| read.iter().position(|&it| it == place(column)).unwrap_or_default();
+        let at = |column| read.iter().position(|&index| index == place(column)).unwrap_or_default();
         let nest = Nest {
-            thread: at(Column::Thread),
-            start: at(Column::Start),
-            dur: at(Column::Dur),
-            seqno: at(Column::Standard(Standard::Seqno)),
-            owner: at(Column::Owner),
+            thread: at(SliceColumn::Thread),
+            start: at(SliceColumn::Start),
+            dur: at(SliceColumn::Dur),
+            seqno: at(SliceColumn::Standard(Standard::Seqno)),
+            owner: at(SliceColumn::Owner),
             columns: request
                 .columns
                 .iter()
                 .map(|&column| match SHOWN[column].1 {
-                    Column::Nested(nested) => Err(nested),
+                    SliceColumn::Nested(nested) => Err(nested),
                     shown => Ok(at(shown)),
                 })
                 .collect(),
@@ -200,7 +210,7 @@ impl Slices {
             (nest.dur, true),
             (nest.seqno, true),
             (nest.owner, false),
-            (at(Column::Name), false),
+            (at(SliceColumn::Name), false),
         ];
         let pass = Pass {
             schema: nest.schema.clone(),
@@ -215,7 +225,7 @@ impl Slices {
 
 /// An interval of a kind of frames.
 #[derive(Debug)]
-struct Interval {
+struct SliceInterval {
     start: Time,
     end: Time,
     /// Key of its name, `job.handle`.
@@ -224,9 +234,9 @@ struct Interval {
 
 /// The intervals of a source, by frame id.
 #[derive(Debug)]
-struct Source {
+struct SourceIntervals {
     multi: bool,
-    kinds: Vec<Vec<Interval>>,
+    kinds: Vec<Vec<SliceInterval>>,
     /// Of the set.
     process: i32,
 }
@@ -237,21 +247,21 @@ struct Intervals {
     words: Vec<Option<Arc<StringArray>>>,
     /// Names of intervals, by key.
     names: Arc<StringArray>,
-    sources: HashMap<(usize, u16), Source>,
-    threads: HashMap<Thread, i32>,
-    owners: HashMap<Ring, i32>,
+    sources: HashMap<(usize, u16), SourceIntervals>,
+    threads: HashMap<SliceThread, i32>,
+    owners: HashMap<SliceRing, i32>,
     parents: Arc<Parents>,
 }
 
 /// A thread of a process, or a ring where nobody knows whose it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Thread {
+enum SliceThread {
     Known(i32, i32),
-    Ring(Ring),
+    Ring(SliceRing),
 }
 
 /// Capture, source, segment, ring.
-type Ring = (usize, u16, u64, Option<i32>);
+type SliceRing = (usize, u16, u64, Option<i32>);
 
 impl Intervals {
     fn new(set: &CaptureSet) -> Intervals {
@@ -275,7 +285,7 @@ impl Intervals {
             for info in &catalog.sources {
                 let kinds = info.schema.frames.iter();
                 let kinds = kinds.map(|frame| of_frame(frame, &mut names)).collect();
-                let source = Source { multi: info.schema.multi(), kinds, process: -1 };
+                let source = SourceIntervals { multi: info.schema.multi(), kinds, process: -1 };
                 intervals.sources.insert((capture, info.id), source);
             }
             for owner in set.owners(capture, catalog) {
@@ -291,8 +301,8 @@ impl Intervals {
         intervals.parents = Arc::new(parents);
         intervals.names = names.array();
         let known = columns().map(|(_, column)| match column {
-            Column::Name => Some(intervals.names.clone()),
-            Column::Standard(standard) => standard.dictionary(set.names()),
+            SliceColumn::Name => Some(intervals.names.clone()),
+            SliceColumn::Standard(standard) => standard.dictionary(set.names()),
             _ => None,
         });
         intervals.words = known.collect();
@@ -300,15 +310,16 @@ impl Intervals {
     }
 }
 
-fn thread(process: i32, tid: Option<i32>, ring: Ring) -> Thread {
-    tid.map_or(Thread::Ring(ring), |tid| Thread::Known(process, tid))
+fn thread(process: i32, tid: Option<i32>, ring: SliceRing) -> SliceThread {
+    tid.map_or(SliceThread::Ring(ring), |tid| SliceThread::Known(process, tid))
 }
 
 /// The intervals of time of a kind of frames. CPU time has no place in time.
-fn of_frame(frame: &Frame, names: &mut Dictionary) -> Vec<Interval> {
+fn of_frame(frame: &Frame, names: &mut Dictionary) -> Vec<SliceInterval> {
     let mut intervals = Vec::new();
     for field in &frame.fields {
-        let Some(interval) = field.interval.as_ref().filter(|it| it.edge == Edge::End) else {
+        let Some(interval) = field.interval.as_ref().filter(|interval| interval.edge == Edge::End)
+        else {
             continue;
         };
         let start = frame.fields.iter().find(|other| {
@@ -318,10 +329,11 @@ fn of_frame(frame: &Frame, names: &mut Dictionary) -> Vec<Interval> {
             other.interval.as_ref().is_some_and(edge) && other.ty == field.ty
         });
         let is_cpu = field.ty.clock().is_some_and(Clock::is_cpu);
-        if let (Some(start), Some(end), false) = (start.and_then(Time::of), Time::of(field), is_cpu)
+        if let (Some(start), Some(end), false) =
+            (start.and_then(Time::from_field), Time::from_field(field), is_cpu)
         {
             let name = names.key(&format!("{}.{}", frame.name, interval.name));
-            intervals.push(Interval { start, end, name });
+            intervals.push(SliceInterval { start, end, name });
         }
     }
     intervals
@@ -340,8 +352,9 @@ impl OfChunks for Intervals {
         let Some(source) = self.sources.get(&(capture, source)) else { return Wanted::NOTHING };
         let mut kinds = 0;
         for (id, intervals) in source.kinds.iter().enumerate() {
-            let named =
-                |it: &Interval| bounds.has_word(Word::Name, self.names.value(it.name as usize));
+            let named = |interval: &SliceInterval| {
+                bounds.has_word(BoundedText::Name, self.names.value(interval.name as usize))
+            };
             if intervals.iter().any(named) {
                 kinds |= if source.multi { kind_bit(id) } else { u64::MAX };
             }
@@ -359,10 +372,8 @@ impl OfChunks for Intervals {
             if intervals.is_empty() {
                 continue;
             }
-            let rows = match source.multi {
-                true => chunk.rows.of_kind(id as u16, &mut own),
-                false => chunk.rows,
-            };
+            let rows =
+                if source.multi { chunk.rows.of_kind(id as u16, &mut own) } else { chunk.rows };
             for interval in intervals {
                 count += self.interval(chunk, rows, interval, columns, to);
             }
@@ -376,8 +387,8 @@ impl Intervals {
     fn interval(
         &self,
         chunk: &ChunkRows<'_>,
-        rows: Rows<'_>,
-        interval: &Interval,
+        rows: RowsInChunk<'_>,
+        interval: &SliceInterval,
         columns: &[usize],
         to: &mut [Builder],
     ) -> usize {
@@ -397,22 +408,22 @@ impl Intervals {
                 lengths.push(length);
             }
         });
-        let rows = Rows { which: Some(&taken), ..rows };
+        let rows = RowsInChunk { which: Some(&taken), ..rows };
         let owner = chunk.owner;
         let ring = (chunk.capture, owner.source, owner.nonce, owner.ring);
         let count = taken.len();
         for (&column, builder) in columns.iter().zip(to) {
-            match self::columns().nth(column).map(|it| it.1) {
-                Some(Column::Name) => builder.repeat(Some(interval.name), count),
-                Some(Column::Start) => builder.extend(starts.iter().copied()),
-                Some(Column::Dur) => builder.extend(lengths.iter().copied()),
-                Some(Column::Standard(standard)) => chunk.standard(standard, rows, builder),
-                Some(Column::Thread) => {
+            match self::columns().nth(column).map(|column| column.1) {
+                Some(SliceColumn::Name) => builder.repeat(Some(interval.name), count),
+                Some(SliceColumn::Start) => builder.extend(starts.iter().copied()),
+                Some(SliceColumn::Dur) => builder.extend(lengths.iter().copied()),
+                Some(SliceColumn::Standard(standard)) => chunk.standard(standard, rows, builder),
+                Some(SliceColumn::Thread) => {
                     let thread = thread(owner.process, owner.tid, ring);
                     builder.repeat(self.threads.get(&thread).copied(), count);
                 }
-                Some(Column::Owner) => builder.repeat(self.owners.get(&ring).copied(), count),
-                Some(Column::Nested(_)) | None => builder.nulls(count),
+                Some(SliceColumn::Owner) => builder.repeat(self.owners.get(&ring).copied(), count),
+                Some(SliceColumn::Nested(_)) | None => builder.nulls(count),
             }
         }
         count

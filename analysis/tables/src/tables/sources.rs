@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::named::Named;
+use super::named::NamedTable;
 use crate::catalog::Catalog;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
@@ -21,11 +21,11 @@ const FIXED: [(&str, CellType); 9] = [
     ("build_id", CellType::Word),
 ];
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let tags: Vec<String> = tags(set).into_iter().map(|tag| format!("tag_{tag}")).collect();
     let tags = tags.iter().map(|name| (name.as_str(), CellType::Word));
     let schema = schema(FIXED.into_iter().chain(tags));
-    Ok(vec![Named::fixed("sources", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("sources", Small { set: set.clone(), schema, rows })])
 }
 
 /// The names of all tags.
@@ -53,9 +53,9 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
                 Cell::word(&process.build_id),
             ];
             // The last one counts: the command line's come behind those of the frame file.
-            let tag = |name: &String| source.tags.iter().rfind(|it| it.0 == *name);
+            let tag = |name: &String| source.tags.iter().rfind(|tag| tag.0 == *name);
             row.extend(
-                tags.iter().map(|name| tag(name).map_or(Cell::Null, |it| Cell::word(&it.1))),
+                tags.iter().map(|name| tag(name).map_or(Cell::Null, |tag| Cell::word(&tag.1))),
             );
             rows.push(row);
         }

@@ -6,20 +6,20 @@ use arrow_schema::SchemaRef;
 use ppt_capture::frame_dsl::columns::whole_table;
 
 use super::frame::{FrameOfSource, kinds};
-use super::named::Named;
+use super::named::NamedTable;
 use super::paired::{LinkColumn, Paired};
-use super::parts::{Column, Parts, ReadParts, is_span, whole};
+use super::parts::{PairedColumn, Parts, ReadParts, is_span, whole};
 use crate::bounds::Bounded;
 use crate::error::{SetError, TableError};
 use crate::pair::PairColumn;
 use crate::set::CaptureSet;
 use crate::standard::STANDARD;
-use crate::table::{Planned, Request, Table};
+use crate::table::{CaptureTable, Planned, TableRequest};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let named = |(buffer, spans): (String, Spans)| {
         let frame = spans.name.clone();
-        Named::spans((&buffer, &frame), spans.table.clone(), spans)
+        NamedTable::spans((&buffer, &frame), spans.table.clone(), spans)
     };
     Ok(all(set)?.into_iter().map(named).collect())
 }
@@ -42,7 +42,7 @@ pub(super) struct Spans {
     name: String,
     table: String,
     parts: Arc<Parts>,
-    columns: Vec<Column>,
+    columns: Vec<PairedColumn>,
     schema: SchemaRef,
 }
 
@@ -71,7 +71,7 @@ impl Spans {
     /// Those that were begun and ended.
     pub fn closed(
         &self,
-        request: &Request<'_>,
+        request: &TableRequest<'_>,
         columns: &[LinkColumn],
         schema: SchemaRef,
     ) -> Result<Planned, TableError> {
@@ -84,7 +84,7 @@ impl Spans {
     }
 }
 
-impl Table for Spans {
+impl CaptureTable for Spans {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -93,23 +93,25 @@ impl Table for Spans {
         STANDARD.get(column).map(|standard| standard.bounded())
     }
 
-    fn plan(&self, request: &Request<'_>) -> Result<Planned, TableError> {
+    fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         self.comparable()?;
         let parts = &self.parts;
-        let place = |column: &Column| match column {
-            Column::Standard(place) | Column::Where(place) => Some(*place),
-            Column::Key(name) | Column::Begin(name) | Column::End(name) => parts.column(name),
+        let place = |column: &PairedColumn| match column {
+            PairedColumn::Standard(place) | PairedColumn::Where(place) => Some(*place),
+            PairedColumn::Key(name) | PairedColumn::Begin(name) | PairedColumn::End(name) => {
+                parts.column(name)
+            }
             _ => None,
         };
-        let asked = || request.columns.iter().map(|&it| &self.columns[it]);
+        let asked = || request.columns.iter().map(|&column| &self.columns[column]);
         let read = ReadParts::new(parts, asked().filter_map(place));
-        let out = |column: &Column| {
-            let at = place(column).map(|it| read.at(it)).unwrap_or_default();
+        let out = |column: &PairedColumn| {
+            let at = place(column).map(|place| read.at(place)).unwrap_or_default();
             match column {
-                Column::Standard(_) | Column::Key(_) => PairColumn::Own(at),
-                Column::Begin(_) => PairColumn::Begin(at),
-                Column::End(_) | Column::Where(_) => PairColumn::End(at),
-                Column::State => PairColumn::State,
+                PairedColumn::Standard(_) | PairedColumn::Key(_) => PairColumn::Own(at),
+                PairedColumn::Begin(_) => PairColumn::Begin(at),
+                PairedColumn::End(_) | PairedColumn::Where(_) => PairColumn::End(at),
+                PairedColumn::State => PairColumn::State,
                 _ => PairColumn::Dur,
             }
         };

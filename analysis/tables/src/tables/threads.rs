@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::named::Named;
+use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
 use crate::small::{Cell, CellType, Small, schema};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
         ("capture", CellType::Word),
         ("host", CellType::Word),
@@ -17,7 +17,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         ("ts_end", CellType::Time),
         ("name", CellType::Word),
     ]);
-    Ok(vec![Named::fixed("threads", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("threads", Small { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {

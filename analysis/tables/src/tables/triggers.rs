@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::named::Named;
+use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
 use crate::small::{Cell, CellType, Small, schema};
 
-pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
+pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
         ("capture", CellType::Word),
         ("ts", CellType::Time),
@@ -19,25 +19,28 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<Named>, SetError> {
         ("seqno", CellType::Long),
         ("note", CellType::Text),
     ]);
-    Ok(vec![Named::fixed("triggers", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("triggers", Small { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
     let mut rows = Vec::new();
     for capture in set.captures() {
         let catalog = capture.catalog();
-        for it in &catalog.triggers {
-            let info = catalog.sources.iter().find(|info| Some(info.id) == it.source);
+        for trigger in &catalog.triggers {
+            let info = catalog.sources.iter().find(|info| Some(info.id) == trigger.source);
             rows.push(vec![
                 Cell::word(&capture.id),
-                Cell::Time(catalog.epoch(it.mono_ns)),
-                Cell::word(it.why.name()),
-                Cell::text(&it.expression),
+                Cell::Time(catalog.epoch(trigger.mono_ns)),
+                Cell::word(trigger.why.name()),
+                Cell::text(&trigger.expression),
                 info.map_or(Cell::Null, |info| Cell::word(&info.source.buffer)),
-                it.ring.map_or(Cell::Null, |(nonce, _)| Cell::word(&format!("{nonce:016x}"))),
-                it.ring.map_or(Cell::Null, |(_, ring)| Cell::int(ring)),
-                it.seqno.filter(|_| it.further().is_none()).map_or(Cell::Null, Cell::count),
-                Cell::text(&it.note),
+                trigger.ring.map_or(Cell::Null, |(nonce, _)| Cell::word(&format!("{nonce:016x}"))),
+                trigger.ring.map_or(Cell::Null, |(_, ring)| Cell::int(ring)),
+                trigger
+                    .seqno
+                    .filter(|_| trigger.further().is_none())
+                    .map_or(Cell::Null, Cell::count),
+                Cell::text(&trigger.note),
             ]);
         }
     }

@@ -16,7 +16,8 @@ impl Missing {
         let known = |(from, to): (Option<i64>, Option<i64>)| {
             (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX))
         };
-        let mut all: Vec<_> = gaps.into_iter().map(known).filter(|it| it.0 <= it.1).collect();
+        let mut all: Vec<_> =
+            gaps.into_iter().map(known).filter(|entry| entry.0 <= entry.1).collect();
         all.sort_unstable();
         let mut times: Vec<(i64, i64)> = Vec::new();
         for (from, to) in all {

@@ -9,7 +9,7 @@ use super::Missing;
 
 /// What a frame is to its span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Half {
+pub(crate) enum SpanFrame {
     Begin,
     End,
     /// Neither: its program broke the rules.
@@ -19,7 +19,7 @@ pub(crate) enum Half {
 /// What became of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::EnumIter)]
 #[strum(serialize_all = "snake_case")]
-pub(crate) enum State {
+pub(crate) enum SpanState {
     /// Begun and ended.
     Closed,
     /// It has no end.
@@ -32,10 +32,10 @@ pub(crate) enum State {
 
 /// A row: the frames of a span, named by whoever gave them, and what became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Outcome<T> {
+pub(crate) struct SpanRow<T> {
     pub begin: Option<T>,
     pub end: Option<T>,
-    pub state: State,
+    pub state: SpanState,
     /// Its length, where both halves are there, in ns.
     pub dur: Option<i64>,
 }
@@ -60,61 +60,61 @@ impl<T: Copy> Halves<T> {
     /// that is done with it.
     pub fn add_half(
         &mut self,
-        half: Half,
+        half: SpanFrame,
         ts: Option<i64>,
         frame: T,
         missing: &Missing,
-    ) -> Option<Outcome<T>> {
+    ) -> Option<SpanRow<T>> {
         let Some(ts) = ts else {
             self.untimed = true;
             let (begin, end) = match half {
-                Half::Begin => (Some(frame), None),
-                Half::End | Half::Neither => (None, Some(frame)),
+                SpanFrame::Begin => (Some(frame), None),
+                SpanFrame::End | SpanFrame::Neither => (None, Some(frame)),
             };
-            return Some(Outcome { begin, end, state: State::Lost, dur: None });
+            return Some(SpanRow { begin, end, state: SpanState::Lost, dur: None });
         };
         let begun = match half {
-            Half::Begin => {
+            SpanFrame::Begin => {
                 self.open.push_back((ts, frame));
                 return None;
             }
-            Half::End if self.fifo => self.open.pop_front(),
-            Half::End => self.open.pop_back(),
-            Half::Neither => None,
+            SpanFrame::End if self.fifo => self.open.pop_front(),
+            SpanFrame::End => self.open.pop_back(),
+            SpanFrame::Neither => None,
         };
         Some(match begun {
             Some((begun, begin)) => {
                 let (begin, end) = (Some(begin), Some(frame));
-                Outcome { begin, end, state: State::Closed, dur: ts.checked_sub(begun) }
+                SpanRow { begin, end, state: SpanState::Closed, dur: ts.checked_sub(begun) }
             }
             None => {
                 let may_be_lost = self.untimed || missing.until(ts);
-                let state = if may_be_lost { State::Lost } else { State::Orphan };
-                Outcome { begin: None, end: Some(frame), state, dur: None }
+                let state = if may_be_lost { SpanState::Lost } else { SpanState::Orphan };
+                SpanRow { begin: None, end: Some(frame), state, dur: None }
             }
         })
     }
 
     /// Begins that have no end so far: as many frames must be kept.
     pub fn open(&self) -> impl ExactSizeIterator<Item = &T> {
-        self.open.iter().map(|it| &it.1)
+        self.open.iter().map(|entry| &entry.1)
     }
 
     /// The same, to be named anew.
     pub fn open_mut(&mut self) -> impl ExactSizeIterator<Item = &mut T> {
-        self.open.iter_mut().map(|it| &mut it.1)
+        self.open.iter_mut().map(|entry| &mut entry.1)
     }
 
     /// No more frames of the key: what is left over. The next key may follow.
     pub fn finish<'a>(
         &mut self,
         missing: &'a Missing,
-    ) -> impl Iterator<Item = Outcome<T>> + use<'a, T> {
+    ) -> impl Iterator<Item = SpanRow<T>> + use<'a, T> {
         let untimed = std::mem::take(&mut self.untimed);
         std::mem::take(&mut self.open).into_iter().map(move |(ts, begin)| {
             let may_be_lost = untimed || missing.since(ts);
-            let state = if may_be_lost { State::Lost } else { State::Open };
-            Outcome { begin: Some(begin), end: None, state, dur: None }
+            let state = if may_be_lost { SpanState::Lost } else { SpanState::Open };
+            SpanRow { begin: Some(begin), end: None, state, dur: None }
         })
     }
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use ppt_text::escaped;
 use serde_json::{Value, json};
 
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 use crate::layers;
 use crate::session::{SessionState, ViewSession};
 use crate::tiles::causes;
 
 /// Everything that a page needs before its first picture.
-pub(crate) fn about(session: &ViewSession) -> Result<Value, Refusal> {
+pub(crate) fn about(session: &ViewSession) -> Result<Value, HttpRefusal> {
     let (number, view) = session.view();
     let about = view.about();
     let SessionState { built, troubles, .. } = session.news().borrow().clone();

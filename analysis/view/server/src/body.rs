@@ -16,7 +16,7 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 
 /// What a request gets.
 pub(crate) type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
@@ -37,12 +37,14 @@ pub(crate) fn whole(media_type: &'static str, bytes: impl Into<Bytes>) -> HttpAn
 pub(crate) fn json(value: &impl Serialize) -> HttpAnswer {
     match serde_json::to_vec(value) {
         Ok(bytes) => whole("application/json", bytes),
-        Err(error) => refused(&Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
+        Err(error) => {
+            refused(&HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
+        }
     }
 }
 
 /// Why there is no answer.
-pub(crate) fn refused(refusal: &Refusal) -> HttpAnswer {
+pub(crate) fn refused(refusal: &HttpRefusal) -> HttpAnswer {
     let text = serde_json::json!({ "error": refusal.text }).to_string();
     let mut answer = whole("application/json", text);
     *answer.status_mut() = refusal.status;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use ppt_query::{CaptureSet, Engine, Options, Window};
+use ppt_query::{CaptureSet, Engine, EngineOptions, Window};
 
 use crate::error::ServeError;
 
@@ -30,7 +30,7 @@ impl Captures {
 
     pub(crate) fn engine(&self, window: Window) -> Result<Engine, ServeError> {
         let (memory, threads) = (self.memory, self.threads);
-        let options = Options { memory, threads, window, ..Options::default() };
+        let options = EngineOptions { memory, threads, window, ..EngineOptions::default() };
         Ok(Engine::new(self.open()?, &options)?)
     }
 }

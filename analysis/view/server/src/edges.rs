@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 use crate::find::literal;
 use crate::frame::{FrameAsked, FrameKey};
 use crate::session::ViewSession;
@@ -32,7 +32,7 @@ struct EdgeEnd {
 }
 
 /// The edges of a frame, one hop each way.
-pub(crate) async fn edges(session: &ViewSession, asked: &FrameAsked) -> Result<Edges, Refusal> {
+pub(crate) async fn edges(session: &ViewSession, asked: &FrameAsked) -> Result<Edges, HttpRefusal> {
     let (_, name) = asked.name(session)?;
     let engine = session.engine()?;
     let (capture, buffer) = (literal(&name.capture), literal(&name.buffer));

@@ -61,40 +61,40 @@ impl From<SetError> for ServeError {
 
 /// Why a request gets no answer: a status, and a text for people.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct HttpRefusal {
     pub status: StatusCode,
     pub text: String,
 }
 
-impl Refusal {
-    pub fn new(status: StatusCode, text: impl Into<String>) -> Refusal {
-        Refusal { status, text: text.into() }
+impl HttpRefusal {
+    pub fn new(status: StatusCode, text: impl Into<String>) -> HttpRefusal {
+        HttpRefusal { status, text: text.into() }
     }
 
     /// What was asked makes no sense.
-    pub fn bad(text: impl Into<String>) -> Refusal {
-        Refusal::new(StatusCode::BAD_REQUEST, text)
+    pub fn bad(text: impl Into<String>) -> HttpRefusal {
+        HttpRefusal::new(StatusCode::BAD_REQUEST, text)
     }
 }
 
-impl From<ViewError> for Refusal {
-    fn from(error: ViewError) -> Refusal {
+impl From<ViewError> for HttpRefusal {
+    fn from(error: ViewError) -> HttpRefusal {
         let status = match error {
             ViewError::NoSuchRow(_) | ViewError::NoSuchFrame => StatusCode::NOT_FOUND,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Refusal::new(status, error.to_string())
+        HttpRefusal::new(status, error.to_string())
     }
 }
 
-impl From<QueryError> for Refusal {
-    fn from(error: QueryError) -> Refusal {
-        Refusal::bad(error.to_string())
+impl From<QueryError> for HttpRefusal {
+    fn from(error: QueryError) -> HttpRefusal {
+        HttpRefusal::bad(error.to_string())
     }
 }
 
-impl From<ServeError> for Refusal {
-    fn from(error: ServeError) -> Refusal {
-        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+impl From<ServeError> for HttpRefusal {
+    fn from(error: ServeError) -> HttpRefusal {
+        HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
     }
 }

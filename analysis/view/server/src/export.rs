@@ -8,12 +8,12 @@ use std::io::{self, Write};
 use futures::TryStreamExt;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
-use ppt_interchange::{Events, Form, Merge, Perfetto, Run, Trace, TraceSelection};
-use ppt_query::{Bound, Encoder, Engine, Format, Processes, QueryError, Window};
+use ppt_interchange::{Events, Merge, Perfetto, RowRun, Trace, TraceFormat, TraceSelection};
+use ppt_query::{Bound, Encoder, Engine, Processes, QueryError, ResultFormat, Window};
 use serde::Deserialize;
 
 use crate::body::{HttpAnswer, whole};
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 use crate::session::ViewSession;
 use crate::times::time;
 
@@ -44,18 +44,18 @@ enum ExportForm {
 pub(crate) async fn export(
     session: &ViewSession,
     asked: &ExportAsked,
-) -> Result<HttpAnswer, Refusal> {
+) -> Result<HttpAnswer, HttpRefusal> {
     let (from, to) = (time(&asked.from)?, time(&asked.to)?);
     if from >= to {
-        return Err(Refusal::bad("nothing is between these times"));
+        return Err(HttpRefusal::bad("nothing is between these times"));
     }
     // `--from` and `--to` have none of these.
     let last = u64::try_from(to - 1);
-    let last = last.map_err(|_| Refusal::bad("what is before 1970 cannot be saved"))?;
+    let last = last.map_err(|_| HttpRefusal::bad("what is before 1970 cannot be saved"))?;
     let from = u64::try_from(from).ok().map(Bound::Epoch);
     let busy = "another file is being made: wait for its end";
     let turn = session.exporting.try_acquire();
-    let _turn = turn.map_err(|_| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, busy))?;
+    let _turn = turn.map_err(|_| HttpRefusal::new(StatusCode::SERVICE_UNAVAILABLE, busy))?;
     let engine =
         session.engine_of(Window { from, to: Some(Bound::Epoch(last)), buffers: Vec::new() })?;
     let (media_type, name, bytes) = match asked.format {
@@ -73,17 +73,17 @@ pub(crate) async fn export(
 }
 
 /// A kind of frames, or what is made of frames, as a table.
-async fn parquet(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, Refusal> {
+async fn parquet(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpRefusal> {
     let name =
-        asked.table.as_deref().ok_or_else(|| Refusal::bad("`table` names what to export"))?;
+        asked.table.as_deref().ok_or_else(|| HttpRefusal::bad("`table` names what to export"))?;
     let tables = engine.exportable(Some(name))?;
     let [table] = &tables[..] else {
         let why = "several buffers have frames of this name: `ppt export` writes a file for each";
-        return Err(Refusal::bad(why));
+        return Err(HttpRefusal::bad(why));
     };
     let rows = engine.context().table(table.name.clone()).await.map_err(QueryError::from)?;
     let mut batches = rows.execute_stream().await.map_err(QueryError::from)?;
-    let mut encoder = Encoder::new(Bounded::default(), Format::Parquet, &batches.schema())?;
+    let mut encoder = Encoder::new(Bounded::default(), ResultFormat::Parquet, &batches.schema())?;
     while let Some(batch) = batches.try_next().await.map_err(QueryError::from)? {
         encoder.write(&batch)?;
     }
@@ -91,8 +91,8 @@ async fn parquet(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, Refusa
 }
 
 /// Everything, or one kind of frames, for Perfetto.
-async fn perfetto(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, Refusal> {
-    let form = Form::Perfetto;
+async fn perfetto(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpRefusal> {
+    let form = TraceFormat::Perfetto;
     let selection = match asked.table.as_deref() {
         None => TraceSelection::everything(engine, form)?,
         Some(name) => TraceSelection::named(engine, form, name)?,
@@ -103,12 +103,12 @@ async fn perfetto(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, Refus
     let (processes, readings) = (Processes::new(engine.set()), events.readings().await?);
     let mut out = Bounded::default();
     let mut trace = Perfetto::new(&mut out, &kinds, processes, &readings)?;
-    let mut take = |run: Run<'_>| {
+    let mut take = |run: RowRun<'_>| {
         trace.turn_to(run.kind, run.rows);
         for row in run.which.iter().map(|&row| row as usize) {
             trace.event(run.kind, run.rows, row)?;
         }
-        Ok::<_, Refusal>(())
+        Ok::<_, HttpRefusal>(())
     };
     let mut written = 0;
     loop {
@@ -143,14 +143,14 @@ impl Write for Bounded {
     }
 }
 
-impl From<io::Error> for Refusal {
-    fn from(error: io::Error) -> Refusal {
+impl From<io::Error> for HttpRefusal {
+    fn from(error: io::Error) -> HttpRefusal {
         match error.kind() {
-            io::ErrorKind::FileTooLarge => Refusal::new(
+            io::ErrorKind::FileTooLarge => HttpRefusal::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "a download has 256 MiB at most: choose less, or use `ppt export` in a terminal",
             ),
-            _ => Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+            _ => HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
         }
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     fn a_file_has_a_bound_and_says_so() {
         let mut out = Bounded(vec![0; MOST - 3]);
         out.write_all(&[1; 3]).unwrap();
-        let refusal = Refusal::from(out.write_all(&[1]).unwrap_err());
+        let refusal = HttpRefusal::from(out.write_all(&[1]).unwrap_err());
         assert_eq!(refusal.status, StatusCode::PAYLOAD_TOO_LARGE);
         assert_eq!(out.0.len(), MOST);
     }

@@ -3,7 +3,7 @@
 use ppt_query::{Engine, QueryError};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 use crate::frame::FrameKey;
 use crate::session::ViewSession;
 use crate::table::{ROWS, ask};
@@ -65,7 +65,7 @@ fn identifier(name: &str) -> String {
 }
 
 impl FindCondition {
-    fn parse(text: &str) -> Result<FindCondition, Refusal> {
+    fn parse(text: &str) -> Result<FindCondition, HttpRefusal> {
         let text = text.trim();
         let found = OPERATORS
             .iter()
@@ -73,13 +73,13 @@ impl FindCondition {
             .min_by_key(|(at, typed, _)| (*at, usize::MAX - typed.len()));
         let Some((at, typed, operator)) = found else {
             return match text {
-                "" => Err(Refusal::bad("type a name, or `field > 10ms`")),
+                "" => Err(HttpRefusal::bad("type a name, or `field > 10ms`")),
                 name => Ok(FindCondition::Name(name.to_owned())),
             };
         };
         let (left, value) = (text[..at].trim(), text[at + typed.len()..].trim());
         if left.is_empty() || value.is_empty() {
-            return Err(Refusal::bad("a field, an operator, a value: `field > 10ms`"));
+            return Err(HttpRefusal::bad("a field, an operator, a value: `field > 10ms`"));
         }
         let (frame, field) = match left.split_once('.') {
             Some((frame, field)) => (Some(frame.to_owned()), field.to_owned()),
@@ -89,7 +89,7 @@ impl FindCondition {
     }
 
     /// The statement that finds it, in what `window` allows.
-    async fn statement(&self, engine: &Engine, window: &str) -> Result<String, Refusal> {
+    async fn statement(&self, engine: &Engine, window: &str) -> Result<String, HttpRefusal> {
         match self {
             FindCondition::Name(name) => {
                 let part = literal(name);
@@ -122,7 +122,7 @@ impl FindCondition {
                 if parts.is_empty() {
                     let of = frame.as_ref().map_or("no frame", |_| "the frame does not");
                     let has = if frame.is_some() { "have" } else { "has" };
-                    return Err(Refusal::bad(format!("{of} {has} a field `{field}`")));
+                    return Err(HttpRefusal::bad(format!("{of} {has} a field `{field}`")));
                 }
                 Ok(format!("SELECT * FROM ({}) AS found ORDER BY ts", parts.join(" UNION ALL ")))
             }
@@ -149,7 +149,10 @@ fn value_of(typed: &str) -> String {
 }
 
 /// Finds frames in a stretch of time, the first 500.
-pub(crate) async fn find(session: &ViewSession, asked: &FindAsked) -> Result<FindHits, Refusal> {
+pub(crate) async fn find(
+    session: &ViewSession,
+    asked: &FindAsked,
+) -> Result<FindHits, HttpRefusal> {
     let wanted = FindCondition::parse(&asked.text)?;
     let (from, to) = (time(&asked.from)?, time(&asked.to)?);
     let window = format!("ts >= to_timestamp_nanos({from}) AND ts < to_timestamp_nanos({to})");

@@ -5,7 +5,7 @@ use ppt_view::{Content, FieldContent, FrameName, FramePlace, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 use crate::session::ViewSession;
 
 /// A frame, as pages and links call it.
@@ -51,8 +51,8 @@ impl FrameKey {
         })
     }
 
-    fn name(&self) -> Result<FrameName, Refusal> {
-        let bad = |what: &str| Refusal::bad(format!("a frame has no such {what}"));
+    fn name(&self) -> Result<FrameName, HttpRefusal> {
+        let bad = |what: &str| HttpRefusal::bad(format!("a frame has no such {what}"));
         Ok(FrameName {
             capture: self.capture.clone(),
             buffer: self.buffer.clone(),
@@ -68,7 +68,7 @@ impl FrameAsked {
     pub fn name(
         &self,
         session: &ViewSession,
-    ) -> Result<(std::sync::Arc<View>, FrameName), Refusal> {
+    ) -> Result<(std::sync::Arc<View>, FrameName), HttpRefusal> {
         match self {
             FrameAsked::Key(key) => Ok((session.view().1, key.name()?)),
             FrameAsked::Cell { view, chunk, frame } => {
@@ -82,7 +82,7 @@ impl FrameAsked {
 }
 
 /// The fields of a frame, where it lies, and how to ask for it in a terminal.
-pub(crate) fn frame(session: &ViewSession, asked: &FrameAsked) -> Result<Value, Refusal> {
+pub(crate) fn frame(session: &ViewSession, asked: &FrameAsked) -> Result<Value, HttpRefusal> {
     let (view, name) = asked.name(session)?;
     let found = view.frame(&name)?;
     let times = || {
@@ -110,9 +110,10 @@ pub(crate) fn frame(session: &ViewSession, asked: &FrameAsked) -> Result<Value, 
 /// A word as a shell takes it.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@%+,".contains(letter);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", escaped(word).replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", escaped(word).replace('\'', r"'\''"))
     }
 }
 

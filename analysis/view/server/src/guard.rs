@@ -3,7 +3,7 @@
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 use crate::token::Token;
 
 /// What every answer has. Scripts and styles come from this server alone, nothing may frame the page, and
@@ -41,7 +41,7 @@ impl Guard {
 
     /// Refuses what does not come from a page of this server. A name that somebody else's DNS lets point here
     /// is in `Host`, a page of somebody else in `Origin`.
-    pub fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<(), HttpRefusal> {
         let is_own = |host: &[u8]| self.hosts.iter().any(|own| own.as_bytes() == host);
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
@@ -68,23 +68,23 @@ impl Guard {
     }
 
     /// Refuses what does not know the token.
-    pub fn authorize(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub fn authorize(&self, headers: &HeaderMap) -> Result<(), HttpRefusal> {
         let named = headers.get(header::AUTHORIZATION);
         if named.is_some_and(|value| self.token.admits(value.as_bytes())) {
             return Ok(());
         }
         let text = "the token is missing or wrong: open the address that `ppt view` printed";
-        Err(Refusal::new(StatusCode::UNAUTHORIZED, text))
+        Err(HttpRefusal::new(StatusCode::UNAUTHORIZED, text))
     }
 }
 
-fn misdirected() -> Refusal {
+fn misdirected() -> HttpRefusal {
     let text = "this server answers to 127.0.0.1 and localhost only: open the address that `ppt view` printed";
-    Refusal::new(StatusCode::MISDIRECTED_REQUEST, text)
+    HttpRefusal::new(StatusCode::MISDIRECTED_REQUEST, text)
 }
 
-fn foreign() -> Refusal {
-    Refusal::new(StatusCode::FORBIDDEN, "this server answers to its own page only")
+fn foreign() -> HttpRefusal {
+    HttpRefusal::new(StatusCode::FORBIDDEN, "this server answers to its own page only")
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@
 
 use std::collections::HashMap;
 
-use ppt_query::{Engine, FrameTable, Unit};
+use ppt_query::{Engine, FrameTable, RowUnit};
 use ppt_text::escaped;
 use ppt_view::{About, Cell, FramePlace, NO_NAME, RowId, SINGLE, give_lanes};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 use crate::find::literal;
 use crate::frame::{FrameKey, quoted};
 use crate::session::ViewSession;
@@ -72,11 +72,11 @@ struct WholeTable {
 }
 
 fn wholes(engine: &Engine) -> Vec<WholeTable> {
-    let whole = |(table, unit): (FrameTable, Unit)| {
+    let whole = |(table, unit): (FrameTable, RowUnit)| {
         let length = match unit {
-            Unit::Frame => return None,
-            Unit::Span => "dur",
-            Unit::Chain => "total",
+            RowUnit::Frame => return None,
+            RowUnit::Span => "dur",
+            RowUnit::Chain => "total",
         };
         Some(WholeTable { reference: table.name.to_quoted_string(), name: table.frame, length })
     };
@@ -124,13 +124,13 @@ pub(crate) fn rows(engine: &Engine, about: &About) -> HashMap<RowId, Vec<Value>>
 
 /// Whose rows of a table are a row of the page: those of a process, or of one of its threads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Owner {
+struct RowOwner {
     host: String,
     pid: i64,
     tid: Option<i64>,
 }
 
-impl Owner {
+impl RowOwner {
     /// As SQL says it.
     fn condition(&self) -> String {
         let tid = self.tid.map_or_else(String::new, |tid| format!(" AND tid = {tid}"));
@@ -148,7 +148,7 @@ struct RowSource {
     name: String,
 }
 
-fn owner(about: &About, row: &TableRow) -> Option<Owner> {
+fn owner(about: &About, row: &TableRow) -> Option<RowOwner> {
     let (process, tid) = match row {
         TableRow::Spans { process, .. } => (*process, None),
         TableRow::States { thread } => {
@@ -159,7 +159,7 @@ fn owner(about: &About, row: &TableRow) -> Option<Owner> {
         }
     };
     let process = about.processes.get(process)?;
-    Some(Owner { host: process.host.clone(), pid: i64::from(process.pid), tid })
+    Some(RowOwner { host: process.host.clone(), pid: i64::from(process.pid), tid })
 }
 
 fn source(engine: &Engine, row: &TableRow) -> Option<RowSource> {
@@ -197,14 +197,14 @@ pub(crate) async fn cells(
     about: &About,
     rows: &[TableRow],
     (from_ns, to_ns, pixels): (i64, i64, u32),
-) -> Result<Vec<Option<Vec<Cell>>>, Refusal> {
+) -> Result<Vec<Option<Vec<Cell>>>, HttpRefusal> {
     let Some(RowSource { table, length, name }) =
         rows.first().and_then(|first| source(engine, first))
     else {
         return Ok(vec![None; rows.len()]);
     };
     // Processes of two captures may have one number: each has its row.
-    let mut places: HashMap<Owner, Vec<usize>> = HashMap::new();
+    let mut places: HashMap<RowOwner, Vec<usize>> = HashMap::new();
     for (place, row) in rows.iter().enumerate() {
         if let Some(owner) = owner(about, row) {
             places.entry(owner).or_default().push(place);
@@ -221,9 +221,10 @@ pub(crate) async fn cells(
     };
     let pids = list(&mut places.keys().map(|owner| owner.pid));
     let tids = list(&mut places.keys().filter_map(|owner| owner.tid));
-    let (tid, of_threads) = match tids.is_empty() {
-        true => ("NULL", String::new()),
-        false => ("tid", format!(" AND tid IN ({tids})")),
+    let (tid, of_threads) = if tids.is_empty() {
+        ("NULL", String::new())
+    } else {
+        ("tid", format!(" AND tid IN ({tids})"))
     };
     let pixel = (to_ns.saturating_sub(from_ns) / i64::from(pixels)).max(1);
     let inner = format!(
@@ -246,7 +247,7 @@ pub(crate) async fn cells(
     };
     let place = |row: &[Option<String>]| {
         let tid = row.get(2)?.as_ref().and_then(|tid| tid.parse().ok());
-        let owner = Owner { host: row.first()?.clone()?, pid: number(row, 1), tid };
+        let owner = RowOwner { host: row.first()?.clone()?, pid: number(row, 1), tid };
         places.get(&owner)
     };
     let cell = |start: i64, end: i64, name: i64| Cell {
@@ -288,7 +289,7 @@ pub(crate) async fn cells(
 }
 
 /// The row of a table that begins then, as fields; and the frame that began it, if there is one.
-pub(crate) async fn entry(session: &ViewSession, asked: &EntryAsked) -> Result<Value, Refusal> {
+pub(crate) async fn entry(session: &ViewSession, asked: &EntryAsked) -> Result<Value, HttpRefusal> {
     let layer = TableRow::parse(&asked.row)
         .ok_or_else(|| ppt_view::ViewError::NoSuchRow(asked.row.clone()))?;
     let at = time(&asked.at)?;

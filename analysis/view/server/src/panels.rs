@@ -4,7 +4,7 @@ use ppt_text::grouped;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 use crate::find::KEY;
 use crate::frame::FrameKey;
 use crate::session::ViewSession;
@@ -63,24 +63,24 @@ pub(crate) fn panels() -> Value {
 }
 
 /// The answer of a panel.
-pub(crate) async fn panel(session: &ViewSession, asked: &PanelAsked) -> Result<Panel, Refusal> {
+pub(crate) async fn panel(session: &ViewSession, asked: &PanelAsked) -> Result<Panel, HttpRefusal> {
     let window = within(asked)?;
     match asked.id.as_str() {
         "time" => by_name(session, &window).await,
         "slowest" => slowest(session, &window).await,
         "account" => account(session).await,
-        _ => Err(Refusal::bad("there is no such panel")),
+        _ => Err(HttpRefusal::bad("there is no such panel")),
     }
 }
 
 /// The condition that slices lie in the asked window, as far as there is one.
-fn within(asked: &PanelAsked) -> Result<String, Refusal> {
+fn within(asked: &PanelAsked) -> Result<String, HttpRefusal> {
     let (Some(from), Some(to)) = (&asked.from, &asked.to) else { return Ok("true".into()) };
     let (from, to) = (time(from)?, time(to)?);
     Ok(format!("ts >= to_timestamp_nanos({from}) AND ts < to_timestamp_nanos({to})"))
 }
 
-async fn table(session: &ViewSession, sql: &str, rows: usize) -> Result<QueryTable, Refusal> {
+async fn table(session: &ViewSession, sql: &str, rows: usize) -> Result<QueryTable, HttpRefusal> {
     let engine = session.engine()?;
     ask(&engine, sql, rows).await
 }
@@ -93,7 +93,7 @@ fn text(cell: &Option<String>) -> String {
     cell.clone().unwrap_or_default()
 }
 
-async fn by_name(session: &ViewSession, window: &str) -> Result<Panel, Refusal> {
+async fn by_name(session: &ViewSession, window: &str) -> Result<Panel, HttpRefusal> {
     let sql = format!(
         "SELECT name, count(*) AS count, sum(dur) AS total, sum(self) AS own, \
          approx_percentile_cont(dur, 0.5) AS median, max(dur) AS longest \
@@ -103,9 +103,10 @@ async fn by_name(session: &ViewSession, window: &str) -> Result<Panel, Refusal> 
     let column = |name, content| PanelColumn { name, content };
     Ok(Panel {
         title: "What takes the time",
-        note: match table.rows.is_empty() {
-            true => "No interval begins in the visible time.".into(),
-            false => String::new(),
+        note: if table.rows.is_empty() {
+            "No interval begins in the visible time.".into()
+        } else {
+            String::new()
         },
         command: "ppt stat CAPTURE".into(),
         columns: vec![
@@ -124,7 +125,7 @@ async fn by_name(session: &ViewSession, window: &str) -> Result<Panel, Refusal> 
     })
 }
 
-async fn slowest(session: &ViewSession, window: &str) -> Result<Panel, Refusal> {
+async fn slowest(session: &ViewSession, window: &str) -> Result<Panel, HttpRefusal> {
     let sql = format!(
         "SELECT name, dur, tid, ts, {KEY} FROM slices \
          WHERE {window} ORDER BY dur DESC, ts"
@@ -146,9 +147,10 @@ async fn slowest(session: &ViewSession, window: &str) -> Result<Panel, Refusal> 
     let column = |name, content| PanelColumn { name, content };
     Ok(Panel {
         title: "The slowest",
-        note: match table.rows.is_empty() {
-            true => "No interval begins in the visible time.".into(),
-            false => String::new(),
+        note: if table.rows.is_empty() {
+            "No interval begins in the visible time.".into()
+        } else {
+            String::new()
         },
         command: "ppt why CAPTURE --slowest 20".into(),
         columns: vec![column("name", "text"), column("took", "duration"), column("thread", "text")],
@@ -156,15 +158,22 @@ async fn slowest(session: &ViewSession, window: &str) -> Result<Panel, Refusal> 
     })
 }
 
-async fn account(session: &ViewSession) -> Result<Panel, Refusal> {
+async fn account(session: &ViewSession) -> Result<Panel, HttpRefusal> {
     let sql = "SELECT * FROM account";
     let table = table(session, sql, crate::table::ROWS).await?;
-    let lost: u64 = session.view().1.about().captures.iter().map(|it| it.lost + it.dropped).sum();
+    let lost: u64 = session
+        .view()
+        .1
+        .about()
+        .captures
+        .iter()
+        .map(|capture| capture.lost + capture.dropped)
+        .sum();
     let names: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
     let at = |name: &str| names.iter().position(|other| other == name);
     let (buffer, what, count) = (at("buffer"), at("cause"), at("count"));
     let (Some(buffer), Some(what), Some(count)) = (buffer, what, count) else {
-        return Err(Refusal::new(hyper::StatusCode::INTERNAL_SERVER_ERROR, "no account"));
+        return Err(HttpRefusal::new(hyper::StatusCode::INTERNAL_SERVER_ERROR, "no account"));
     };
     let pid = at("pid");
     let row = |row: &Vec<Option<String>>| {

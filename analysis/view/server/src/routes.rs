@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::assets::asset;
 use crate::body::{HttpAnswer, json, refused, whole};
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 use crate::guard::{Guard, protect};
 use crate::session::ViewSession;
 use crate::{about, edges, events, export, find, frame, layers, panels, sql, window};
@@ -36,7 +36,7 @@ async fn route(
     session: &Arc<ViewSession>,
     guard: &Guard,
     request: Request<Incoming>,
-) -> Result<HttpAnswer, Refusal> {
+) -> Result<HttpAnswer, HttpRefusal> {
     guard.admit(request.method(), request.headers())?;
     let path = request.uri().path().to_owned();
     if let Some(asset) = asset(&path) {
@@ -74,26 +74,31 @@ async fn route(
     })
 }
 
-fn nothing() -> Refusal {
-    Refusal::new(StatusCode::NOT_FOUND, "there is nothing here: the page is at /")
+fn nothing() -> HttpRefusal {
+    HttpRefusal::new(StatusCode::NOT_FOUND, "there is nothing here: the page is at /")
 }
 
-fn allow(request: &Request<Incoming>, method: &Method) -> Result<(), Refusal> {
-    match request.method() == method {
-        true => Ok(()),
-        false => Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("only {method} here"))),
+fn allow(request: &Request<Incoming>, method: &Method) -> Result<(), HttpRefusal> {
+    if request.method() == method {
+        Ok(())
+    } else {
+        Err(HttpRefusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("only {method} here")))
     }
 }
 
 /// The body of a request.
-async fn asked<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Refusal> {
+async fn asked<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, HttpRefusal> {
     let body = Limited::new(request.into_body(), REQUEST).collect();
     let body = tokio::time::timeout(PATIENCE, body).await;
-    let late = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request did not come to its end");
+    let late =
+        |_| HttpRefusal::new(StatusCode::REQUEST_TIMEOUT, "the request did not come to its end");
     let body = body.map_err(late)?;
-    let body = body.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
-        true => Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "a request has 1 MiB at most"),
-        false => Refusal::bad(error.to_string()),
+    let body = body.map_err(|error| {
+        if error.is::<http_body_util::LengthLimitError>() {
+            HttpRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, "a request has 1 MiB at most")
+        } else {
+            HttpRefusal::bad(error.to_string())
+        }
     })?;
-    serde_json::from_slice(&body.to_bytes()).map_err(|error| Refusal::bad(error.to_string()))
+    serde_json::from_slice(&body.to_bytes()).map_err(|error| HttpRefusal::bad(error.to_string()))
 }

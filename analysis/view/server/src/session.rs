@@ -11,7 +11,7 @@ use ppt_view::{Progress, View};
 use tokio::sync::{Semaphore, watch};
 
 use crate::captures::{Captures, marks};
-use crate::error::{Refusal, ServeError};
+use crate::error::{HttpRefusal, ServeError};
 
 /// How often it is looked whether a capture has grown.
 const LOOK: Duration = Duration::from_millis(500);
@@ -61,7 +61,7 @@ impl ViewSession {
         command: String,
     ) -> Result<ViewSession, ServeError> {
         let memory = captures.memory.unwrap_or(FRAMES);
-        let view = View::of(captures.open()?, index.as_deref(), memory)?;
+        let view = View::from_set(captures.open()?, index.as_deref(), memory)?;
         Ok(ViewSession {
             captures,
             command,
@@ -80,14 +80,15 @@ impl ViewSession {
     }
 
     /// The view, if it is still the one that a page speaks of.
-    pub fn view_of(&self, number: u64) -> Result<Arc<View>, Refusal> {
+    pub fn view_of(&self, number: u64) -> Result<Arc<View>, HttpRefusal> {
         let (current, view) = self.view();
-        match current == number {
-            true => Ok(view),
-            false => Err(Refusal::new(
+        if current == number {
+            Ok(view)
+        } else {
+            Err(HttpRefusal::new(
                 hyper::StatusCode::CONFLICT,
                 "the capture has grown since: ask once more",
-            )),
+            ))
         }
     }
 
@@ -190,11 +191,12 @@ impl ViewSession {
             view.about().captures.into_iter().map(|capture| capture.id).collect()
         };
         let there = ids(&grown);
-        match ids(view).iter().all(|id| there.contains(id)) {
-            true => Ok(grown),
-            false => Err("a capture was replaced by another one, which is not shown: start \
+        if ids(view).iter().all(|id| there.contains(id)) {
+            Ok(grown)
+        } else {
+            Err("a capture was replaced by another one, which is not shown: start \
                           `ppt view` again"
-                .into()),
+                .into())
         }
     }
 

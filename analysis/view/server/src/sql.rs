@@ -5,7 +5,7 @@ use ppt_query::datafusion::sql::sqlparser::ast;
 use ppt_query::{parsed, prepared};
 use serde::Deserialize;
 
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 use crate::session::ViewSession;
 use crate::table::{QueryTable, ROWS, ask};
 
@@ -15,17 +15,20 @@ pub(crate) struct SqlAsked {
 }
 
 /// The answer of one statement, of which at most 500 rows are shown.
-pub(crate) async fn sql(session: &ViewSession, asked: &SqlAsked) -> Result<QueryTable, Refusal> {
+pub(crate) async fn sql(
+    session: &ViewSession,
+    asked: &SqlAsked,
+) -> Result<QueryTable, HttpRefusal> {
     check(&asked.sql)?;
     let engine = session.engine()?;
     ask(&engine, &asked.sql, ROWS).await
 }
 
 /// Refuses what reads or writes files, which a page must not: COPY, CREATE EXTERNAL TABLE and the like.
-fn check(text: &str) -> Result<(), Refusal> {
+fn check(text: &str) -> Result<(), HttpRefusal> {
     let statements = parsed(&prepared(text)?)?;
     let [statement] = statements.iter().collect::<Vec<_>>()[..] else {
-        return Err(Refusal::bad("one statement at a time"));
+        return Err(HttpRefusal::bad("one statement at a time"));
     };
     let reads = match statement {
         Statement::Statement(statement) => is_question(statement),
@@ -37,7 +40,7 @@ fn check(text: &str) -> Result<(), Refusal> {
     };
     let refusal =
         "here, SQL asks: SELECT, EXPLAIN and CREATE VIEW; `ppt sql` in a terminal does the rest";
-    if reads { Ok(()) } else { Err(Refusal::bad(refusal)) }
+    if reads { Ok(()) } else { Err(HttpRefusal::bad(refusal)) }
 }
 
 fn is_question(statement: &ast::Statement) -> bool {

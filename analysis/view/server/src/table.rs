@@ -9,7 +9,7 @@ use ppt_query::{Engine, QueryError};
 use ppt_text::{escaped, shortened};
 use serde::Serialize;
 
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 
 /// Most rows of an answer, and most characters of a cell.
 pub(crate) const ROWS: usize = 500;
@@ -39,7 +39,7 @@ pub(crate) async fn ask(
     engine: &Engine,
     statement: &str,
     rows: usize,
-) -> Result<QueryTable, Refusal> {
+) -> Result<QueryTable, HttpRefusal> {
     let frame = engine.sql(statement).await?;
     let limited = frame.limit(0, Some(rows + 1)).map_err(QueryError::from)?;
     let columns: Vec<QueryColumn> =
@@ -47,7 +47,7 @@ pub(crate) async fn ask(
     let mut batches = limited.execute_stream().await.map_err(QueryError::from)?;
     let mut table = QueryTable { columns, rows: Vec::new(), truncated: false };
     while let Some(batch) = batches.try_next().await.map_err(QueryError::from)? {
-        table.rows.extend(texts(&batch).map_err(|error| Refusal::bad(error.to_string()))?);
+        table.rows.extend(texts(&batch).map_err(|error| HttpRefusal::bad(error.to_string()))?);
     }
     table.truncated = table.rows.len() > rows;
     table.rows.truncate(rows);

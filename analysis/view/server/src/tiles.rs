@@ -42,10 +42,10 @@ pub(crate) fn tile(id: &str, row: &WindowRow, origin: i64) -> Vec<u8> {
     columns.numbers(cells.iter().map(|cell| cell.busy as f64));
     columns.numbers(cells.iter().map(|cell| cell.longest as f64));
     columns.numbers(cells.iter().map(|cell| cell.count as f64));
-    columns.words(cells.iter().map(|cell| cell.best.chunk));
-    columns.words(cells.iter().map(|cell| cell.best.frame));
-    columns.words(cells.iter().map(|cell| cell.best_name));
-    columns.words(cells.iter().map(|cell| cell.name));
+    columns.push_words(cells.iter().map(|cell| cell.best.chunk));
+    columns.push_words(cells.iter().map(|cell| cell.best.frame));
+    columns.push_words(cells.iter().map(|cell| cell.best_name));
+    columns.push_words(cells.iter().map(|cell| cell.name));
     columns.halves(cells.iter().map(|cell| cell.share));
     columns.halves(cells.iter().map(|cell| cell.flags));
     columns.halves(cells.iter().map(|cell| cell.lane));
@@ -62,7 +62,7 @@ pub(crate) fn tile(id: &str, row: &WindowRow, origin: i64) -> Vec<u8> {
     columns.times(losses.iter().map(|loss| loss.to));
     columns.numbers(losses.iter().map(|loss| loss.count as f64));
     let number = |cause: Cause| Cause::ALL.iter().position(|&other| other == cause);
-    columns.words(losses.iter().map(|loss| number(loss.cause).unwrap_or_default() as u32));
+    columns.push_words(losses.iter().map(|loss| number(loss.cause).unwrap_or_default() as u32));
     let head = json!({
         "row": id,
         "origin": origin.to_string(),
@@ -106,7 +106,7 @@ impl Columns {
         numbers.for_each(|number| self.bytes.extend(number.to_le_bytes()));
     }
 
-    fn words(&mut self, words: impl Iterator<Item = u32>) {
+    fn push_words(&mut self, words: impl Iterator<Item = u32>) {
         words.for_each(|word| self.bytes.extend(word.to_le_bytes()));
         self.align();
     }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::body::{HttpAnswer, Pieces, json as answer, pieces};
-use crate::error::Refusal;
+use crate::error::HttpRefusal;
 use crate::layers::{self, TableRow};
 use crate::session::ViewSession;
 use crate::tiles;
@@ -42,16 +42,16 @@ pub(crate) struct LengthsAsked {
 }
 
 impl WindowAsked {
-    fn request(&self) -> Result<WindowRequest, Refusal> {
+    fn request(&self) -> Result<WindowRequest, HttpRefusal> {
         let (from, to) = (time(&self.from)?, time(&self.to)?);
         if from >= to {
-            return Err(Refusal::bad("a window ends after it begins"));
+            return Err(HttpRefusal::bad("a window ends after it begins"));
         }
         if !(1..=PIXELS).contains(&self.px) {
-            return Err(Refusal::bad(format!("a window has 1 to {PIXELS} pixels")));
+            return Err(HttpRefusal::bad(format!("a window has 1 to {PIXELS} pixels")));
         }
         if self.rows.len() > ROWS {
-            return Err(Refusal::bad(format!("a window has at most {ROWS} rows")));
+            return Err(HttpRefusal::bad(format!("a window has at most {ROWS} rows")));
         }
         let of_index = self.rows.iter().filter(|row| TableRow::parse(row).is_none());
         let rows = of_index.map(|row| row.parse::<RowId>()).collect::<Result<_, _>>()?;
@@ -68,7 +68,7 @@ impl WindowAsked {
 pub(crate) fn window(
     session: &Arc<ViewSession>,
     asked: &WindowAsked,
-) -> Result<HttpAnswer, Refusal> {
+) -> Result<HttpAnswer, HttpRefusal> {
     let request = asked.request()?;
     let layers: Vec<TableRow> = asked.rows.iter().filter_map(|row| TableRow::parse(row)).collect();
     let session = session.clone();
@@ -136,7 +136,10 @@ async fn index_rows(session: &ViewSession, request: WindowRequest, pieces: Arc<P
 }
 
 /// How many slices of a row have which length.
-pub(crate) fn lengths(session: &ViewSession, asked: &LengthsAsked) -> Result<HttpAnswer, Refusal> {
+pub(crate) fn lengths(
+    session: &ViewSession,
+    asked: &LengthsAsked,
+) -> Result<HttpAnswer, HttpRefusal> {
     let (from, to) = (time(&asked.from)?, time(&asked.to)?);
     let buckets = session.view().1.lengths(asked.row.parse()?, from, to)?;
     let buckets: Vec<String> = buckets.iter().map(u64::to_string).collect();

@@ -150,7 +150,8 @@ fn one_walks_by_keys_and_clicks() {
             .wait_for(&format!("document.getElementById('panel').innerText.includes('{answer}')"));
     }
     let refusals = |complaint: &String| !complaint.contains("400 (Bad Request)");
-    let complaints: Vec<&String> = browser.complaints.iter().filter(|it| refusals(it)).collect();
+    let complaints: Vec<&String> =
+        browser.complaints.iter().filter(|complaint| refusals(complaint)).collect();
     assert!(complaints.is_empty(), "{complaints:?}");
     // When the server is gone, the page says so.
     drop(shown);

@@ -151,7 +151,7 @@ pub fn captures(shape: Shape) -> Vec<Vec<u8>> {
         ["app", "db"].iter().zip(&types).map(|(name, ty)| schema(name, ty)).collect();
     let schemas = &schemas[..shape.buffers as usize];
     let threads: Vec<Vec<Event>> = (0..shape.threads).map(|_| thread(dice, &shape)).collect();
-    let end = threads.iter().flatten().map(|it| it.3).max().unwrap_or(0) + 1;
+    let end = threads.iter().flatten().map(|thread| thread.3).max().unwrap_or(0) + 1;
     let mut next: Vec<Vec<u64>> = threads.iter().map(|_| vec![1; schemas.len()]).collect();
     let captures = (0..shape.captures).map(|number| {
         let range = end * number / shape.captures..end * (number + 1) / shape.captures;
@@ -197,7 +197,7 @@ pub fn captures(shape: Shape) -> Vec<Vec<u8>> {
             for buffer in 0..schemas.len() {
                 let own: Vec<Event> = events
                     .iter()
-                    .filter(|it| it.0 == buffer && range.contains(&it.3))
+                    .filter(|event| event.0 == buffer && range.contains(&event.3))
                     .copied()
                     .collect();
                 let mut rest = &own[..];
@@ -209,7 +209,7 @@ pub fn captures(shape: Shape) -> Vec<Vec<u8>> {
                 }
             }
         }
-        chunks.sort_by_key(|it| it.0);
+        chunks.sort_by_key(|chunk| chunk.0);
         let mut clocks = 1;
         for (at, ring, buffer, events) in chunks {
             while clocks * end / 7 < at {
@@ -237,7 +237,7 @@ pub fn captures(shape: Shape) -> Vec<Vec<u8>> {
                     0 => [*seq, id, word(*start), word(*end)],
                     _ => [*seq, id, word(*start), 0],
                 };
-                payload.extend(own.iter().flat_map(|it| it.to_le_bytes()));
+                payload.extend(own.iter().flat_map(|number| number.to_le_bytes()));
                 *seq += 1;
             }
             let head = FramesHead {

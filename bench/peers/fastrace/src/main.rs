@@ -43,7 +43,7 @@ struct Lines(BufWriter<File>);
 
 impl Reporter for Lines {
     fn report(&mut self, spans: Vec<SpanRecord>) {
-        for span in spans.iter().filter(|it| it.name == "payload") {
+        for span in spans.iter().filter(|span| span.name == "payload") {
             let _ = write!(self.0, "{} {}", span.begin_time_unix_ns, span.duration_ns);
             for (_, value) in &span.properties {
                 let _ = write!(self.0, " {value}");

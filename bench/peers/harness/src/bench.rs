@@ -80,7 +80,7 @@ impl Bench {
     ) {
         let mut failed: Vec<&str> = Vec::new();
         for round in 1..=rounds {
-            for peer in self.peers.iter().filter(|it| takes_part(it.as_ref())) {
+            for peer in self.peers.iter().filter(|peer| takes_part(peer.as_ref())) {
                 if failed.contains(&peer.name()) {
                     continue;
                 }

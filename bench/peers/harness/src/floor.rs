@@ -42,7 +42,7 @@ pub fn build(place: &Place) -> Result<()> {
         .args(["writer.frame", "ticks.frame"].map(|it| place.source.join(it))))?;
     let files =
         [place.source.join("writer.c"), generated.join("writer.c"), generated.join("ticks.c")];
-    let files = files.map(|it| it.display().to_string());
+    let files = files.map(|file| file.display().to_string());
     let include = format!("-I{}", generated.display());
     let output = |name: &str| ["-o".into(), place.built(name).display().to_string()];
     compile("gcc", files.iter().cloned().chain(output("floor")).chain([include.clone()]))?;

@@ -49,7 +49,7 @@ pub fn goals(table: &Table) -> Vec<Goal> {
         ("an event with one time, ns", cost("ppt"), 10.0, false),
         (
             "events of two threads, times those of one",
-            over(twice, cost("ppt")).map(|it| 2.0 / it),
+            over(twice, cost("ppt")).map(|over| 2.0 / over),
             1.9,
             true,
         ),

@@ -106,7 +106,7 @@ pub fn measure(bench: &mut Bench) {
     let rounds = bench.amount.rounds.min(2);
     bench.some_rounds(rounds, GROWTH, takes_part, |turn| {
         for crowd in CROWDS {
-            for &size in crowd.sizes().iter().filter(|&&it| it <= turn.amount.crowd) {
+            for &size in crowd.sizes().iter().filter(|&&size| size <= turn.amount.crowd) {
                 one(turn, crowd, size).with_context(|| format!("{size} {}", crowd.name()))?;
             }
         }
@@ -180,7 +180,7 @@ fn attach(place: &Place, of: u32, processes: u64, file: &Path) -> Result<Attachi
     let said = BufReader::new(daemon.child().stderr.take().context("stderr")?).lines();
     let (send, lines) = channel();
     // To the end: it must not find its stderr full.
-    std::thread::spawn(move || said.map_while(Result::ok).for_each(|it| _ = send.send(it)));
+    std::thread::spawn(move || said.map_while(Result::ok).for_each(|map_while| _ = send.send(map_while)));
     let (mut all, mut attached) = (String::new(), 0);
     while attached < processes {
         match lines.recv_timeout(PATIENCE) {
@@ -206,7 +206,7 @@ fn end(mut daemon: Daemon) -> Result<()> {
 /// All that is resident, in MiB: rings, too.
 fn memory(of: u32) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{of}/status"))?;
-    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).context("VmRSS")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
     let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
     Ok(kib / 1024.0)
 }
@@ -216,7 +216,7 @@ fn account(place: &Place, file: &Path, expected: u64) -> Result<()> {
     let info = run(Command::new(place.ppt.join("ppt")).args(["info", "--json"]).arg(file))?;
     let info: Value = serde_json::from_slice(&info.stdout)?;
     let buffers = info["buffers"].as_array().into_iter().flatten();
-    let captured: u64 = buffers.filter_map(|it| it["frames"].as_u64()).sum();
+    let captured: u64 = buffers.filter_map(|buffer| buffer["frames"].as_u64()).sum();
     if captured != expected {
         bail!("{captured} frames of {expected} were captured");
     }

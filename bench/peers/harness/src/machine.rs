@@ -29,7 +29,7 @@ fn file_system() -> Option<String> {
         let mut words = line.split(' ').skip(1);
         Some((words.next()?, words.next()?))
     });
-    let on = mounts.filter(|it| folder.starts_with(it.0)).max_by_key(|it| it.0.len())?;
+    let on = mounts.filter(|mount| folder.starts_with(mount.0)).max_by_key(|mount| mount.0.len())?;
     Some(on.1.to_owned())
 }
 
@@ -38,8 +38,8 @@ impl Machine {
         let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
         let model =
             cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-        let guest = cpuinfo.lines().any(|it| it.starts_with("flags") && it.contains("hypervisor"));
-        let model = model.map_or("unknown CPU", |it| it.1);
+        let guest = cpuinfo.lines().any(|line| line.starts_with("flags") && line.contains("hypervisor"));
+        let model = model.map_or("unknown CPU", |model| model.1);
         let unknown = || "not known".to_owned();
         Machine {
             cpu: format!("{model}{}", if guest { ", in a virtual machine" } else { "" }),

@@ -260,7 +260,7 @@ fn ready(args: &Args, place: &Place) -> Result<Ready> {
         true => name == "ppt",
         // The others have nothing to scale.
         false if args.scaling.is_some() => matches!(name, "ppt" | "lttng-discard"),
-        false => name == "ppt" || args.only.is_empty() || args.only.iter().any(|it| it == name),
+        false => name == "ppt" || args.only.is_empty() || args.only.iter().any(|only| only == name),
     };
     let all: Vec<_> = all.into_iter().filter(|it| wanted(it.name())).collect();
     if !args.no_install && !args.check {
@@ -290,10 +290,10 @@ fn ready(args: &Args, place: &Place) -> Result<Ready> {
 fn install(peers: &[Box<dyn Peer>]) {
     let installed = |package: &str| {
         let status = process::line("dpkg-query", &["-W", "-f=${Status}", package]);
-        status.is_ok_and(|it| it.ends_with(" installed"))
+        status.is_ok_and(|status| status.ends_with(" installed"))
     };
     let mut missing: Vec<&str> =
-        peers.iter().flat_map(|it| it.packages()).copied().filter(|it| !installed(it)).collect();
+        peers.iter().flat_map(|peer| peer.packages()).copied().filter(|it| !installed(it)).collect();
     missing.dedup();
     if missing.is_empty() {
         return;

@@ -123,8 +123,8 @@ impl Pauses {
 /// Ticks that the hypervisor took from the first CPU, which is that of the busy thread.
 fn stolen() -> u64 {
     let stat = read_to_string("/proc/stat").unwrap_or_default();
-    let first = stat.lines().find(|it| it.starts_with("cpu") && !it.starts_with("cpu "));
-    first.and_then(|it| it.split_whitespace().nth(8)?.parse().ok()).unwrap_or(0)
+    let first = stat.lines().find(|line| line.starts_with("cpu") && !line.starts_with("cpu "));
+    first.and_then(|first| first.split_whitespace().nth(8)?.parse().ok()).unwrap_or(0)
 }
 
 fn quantile(values: &[f64], part: f64) -> Option<f64> {

@@ -176,7 +176,7 @@ pub fn inside<'a>(
     program.ask(&format!("on {way} {}", file.display()))?;
     let stop = move |program: &mut Program| {
         let answer = program.ask("off")?;
-        let said = answer.may("lost").map_or(Said::Nothing, |it| Said::Events(it as u64));
+        let said = answer.may("lost").map_or(Said::Nothing, |may| Said::Events(may as u64));
         let events = count(&file)?;
         Ok(Collected { events, said, bytes: crate::process::bytes_in(&file) })
     };

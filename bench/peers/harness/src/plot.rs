@@ -15,11 +15,11 @@ const COLOURS: [&str; 4] = ["#0b6bcb", "#c4411f", "#2d8a3e", "#7a4fb5"];
 /// The rows of a section whose `what` is a number, by peer.
 pub fn lines(table: &Table, section: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
-    for row in table.rows.iter().filter(|it| it.section == section) {
+    for row in table.rows.iter().filter(|row| row.section == section) {
         let Ok(x) = row.what.parse() else { continue };
         // A logarithm has no zero.
         let point = (x, row.median().max(1e-3));
-        match lines.iter_mut().find(|it| it.0 == row.peer) {
+        match lines.iter_mut().find(|line| line.0 == row.peer) {
             Some(line) => line.1.push(point),
             None => lines.push((row.peer.clone(), vec![point])),
         }
@@ -28,7 +28,7 @@ pub fn lines(table: &Table, section: &str) -> Vec<Line> {
 }
 
 pub fn svg(title: &str, lines: &[Line]) -> String {
-    let points = || lines.iter().flat_map(|it| &it.1);
+    let points = || lines.iter().flat_map(|line| &line.1);
     let range = |of: fn(&(f64, f64)) -> f64| {
         let (least, most) =
             points().map(of).fold((f64::MAX, f64::MIN), |it, v| (it.0.min(v), it.1.max(v)));
@@ -70,7 +70,7 @@ pub fn svg(title: &str, lines: &[Line]) -> String {
     for (index, (name, points)) in lines.iter().enumerate() {
         let colour = COLOURS[index % COLOURS.len()];
         let path: Vec<String> =
-            points.iter().map(|it| format!("{:.1},{:.1}", x(it.0), y(it.1))).collect();
+            points.iter().map(|point| format!("{:.1},{:.1}", x(point.0), y(point.1))).collect();
         let _ = writeln!(
             out,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\

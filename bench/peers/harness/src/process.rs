@@ -22,7 +22,7 @@ pub fn run(command: &mut Command) -> Result<Output> {
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("run {name}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let line = said.lines().find(|it| it.contains("rror")).or(said.lines().last());
+        let line = said.lines().find(|line| line.contains("rror")).or(said.lines().last());
         bail!("{name}: {}", line.unwrap_or("failed").trim());
     }
     Ok(output)
@@ -131,7 +131,7 @@ pub fn children(of: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
     tasks
         .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
-        .flat_map(|it| it.split_whitespace().filter_map(|it| it.parse().ok()).collect::<Vec<_>>())
+        .flat_map(|it| it.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<_>>())
         .collect()
 }
 
@@ -152,9 +152,9 @@ pub fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Resu
 /// Bytes of all files below a folder, or of a file.
 pub fn bytes_in(path: &Path) -> u64 {
     let Ok(files) = std::fs::read_dir(path) else {
-        return std::fs::metadata(path).map_or(0, |it| it.len());
+        return std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     };
-    files.flatten().map(|it| bytes_in(&it.path())).sum()
+    files.flatten().map(|file| bytes_in(&file.path())).sum()
 }
 
 /// Stops processes while something is done.
@@ -174,7 +174,7 @@ pub fn lines_in(path: &Path) -> Result<u64> {
     loop {
         match file.read(&mut buffer)? {
             0 => return Ok(lines),
-            read => lines += buffer[..read].iter().filter(|&&it| it == b'\n').count() as u64,
+            read => lines += buffer[..read].iter().filter(|&&buffer| buffer == b'\n').count() as u64,
         }
     }
 }

@@ -193,7 +193,7 @@ impl Asked<'_> {
         table.add(QUESTIONS, question.what, "ppt", started.elapsed().as_secs_f64() * 1e3);
         let ours = last(&said.stdout);
         let Some((name, tools)) = question.others else { return Ok(()) };
-        for tool in tools.iter().filter(|tool| !missing.iter().any(|it| it.0 == **tool)) {
+        for tool in tools.iter().filter(|tool| !missing.iter().any(|missing| missing.0 == **tool)) {
             let said = self.other(tool, name)?;
             let (seconds, answer) = said.split_once(' ').context("seconds and an answer")?;
             if question.same && answer.trim() != ours {

@@ -38,7 +38,7 @@ impl Row {
     }
 
     fn range(&self) -> (f64, f64) {
-        self.values.iter().fold((f64::MAX, f64::MIN), |it, &v| (it.0.min(v), it.1.max(v)))
+        self.values.iter().fold((f64::MAX, f64::MIN), |value, &v| (value.0.min(v), value.1.max(v)))
     }
 
     fn noisy(&self) -> bool {
@@ -55,7 +55,7 @@ pub struct Table {
 
 impl Table {
     fn row(&mut self, section: &'static str, what: &str, peer: &str) -> &mut Row {
-        let found = self.rows.iter().position(|it| it.is(section, what, peer));
+        let found = self.rows.iter().position(|row| row.is(section, what, peer));
         let index = found.unwrap_or_else(|| {
             let (what, peer) = (what.to_owned(), peer.to_owned());
             let (values, note) = (Vec::new(), String::new());
@@ -75,11 +75,11 @@ impl Table {
 
     /// Takes away what a peer that failed left in a section.
     pub fn strike(&mut self, section: &str, peer: &str) {
-        self.rows.retain(|it| it.section != section || it.peer != peer);
+        self.rows.retain(|row| row.section != section || row.peer != peer);
     }
 
     pub fn median(&self, section: &str, what: &str, peer: &str) -> Option<f64> {
-        self.rows.iter().find(|it| it.is(section, what, peer)).map(Row::median)
+        self.rows.iter().find(|row| row.is(section, what, peer)).map(Row::median)
     }
 }
 
@@ -100,7 +100,7 @@ impl Display for Table {
         for section in sections {
             writeln!(f, "\n{section}")?;
             let mut whats: Vec<&str> = Vec::new();
-            for row in self.rows.iter().filter(|it| it.section == section) {
+            for row in self.rows.iter().filter(|row| row.section == section) {
                 if !whats.contains(&row.what.as_str()) {
                     whats.push(&row.what);
                 }
@@ -108,7 +108,7 @@ impl Display for Table {
             for what in whats {
                 writeln!(f, "  {what:<52} median (min–max)             to ppt")?;
                 let ppt = self.median(section, what, "ppt");
-                for row in self.rows.iter().filter(|it| it.section == section && it.what == what) {
+                for row in self.rows.iter().filter(|row| row.section == section && row.what == what) {
                     writeln!(f, "{}", line(row, ppt))?;
                 }
             }

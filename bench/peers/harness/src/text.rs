@@ -86,7 +86,7 @@ fn lines_of(mut command: Command) -> Result<u64> {
     loop {
         match stdout.read(&mut buffer)? {
             0 => break,
-            read => lines += buffer[..read].iter().filter(|&&it| it == b'\n').count() as u64,
+            read => lines += buffer[..read].iter().filter(|&&buffer| buffer == b'\n').count() as u64,
         }
     }
     child.wait()?;

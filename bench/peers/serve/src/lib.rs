@@ -79,7 +79,7 @@ fn write(way: fn(u64, u64), count: u64, threads: u64) {
     };
     let all: Vec<Written> = thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|number| scope.spawn(move || one(number))).collect();
-        threads.into_iter().map(|it| it.join().expect("a writer")).collect()
+        threads.into_iter().map(|thread| thread.join().expect("a writer")).collect()
     });
     let events = (count * threads) as f64;
     let cpu: Duration = all.iter().map(|it| it.cpu).sum();

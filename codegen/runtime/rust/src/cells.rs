@@ -150,7 +150,9 @@ fn shared(buffer: &'static Buffer, addition: Addition, place: &RingPlace) {
         if table::find(control, description.nonce).is_none() && !is_ours() {
             return; // a fork copied the control page
         }
-        let Some(row) = reach(buffer, gate, &description).and_then(|it| it.row(0)) else { break };
+        let Some(row) = reach(buffer, gate, &description).and_then(|reach| reach.row(0)) else {
+            break;
+        };
         // SAFETY: the row is mapped, and as long as the buffer's rows (`Shape`); `make` has asserted
         // that these have the cells.
         unsafe { addition.to(row, add_shared) };

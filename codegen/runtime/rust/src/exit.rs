@@ -91,9 +91,9 @@ fn in_program() -> bool {
             let info = &*info;
             (info.dlpi_addr, std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize))
         };
-        let holds = |it: &libc::Elf64_Phdr| {
-            it.p_type == libc::PT_LOAD
-                && here.wrapping_sub(bias.wrapping_add(it.p_vaddr)) < it.p_memsz
+        let holds = |phdr: &libc::Elf64_Phdr| {
+            phdr.p_type == libc::PT_LOAD
+                && here.wrapping_sub(bias.wrapping_add(phdr.p_vaddr)) < phdr.p_memsz
         };
         if headers.iter().any(holds) { IN_PROGRAM } else { ELSEWHERE }
     }

@@ -50,7 +50,7 @@ fn inherit(buffer: &Buffer) {
 }
 
 unsafe extern "C" fn before_fork() {
-    buffers().for_each(|it| it.guard.before_fork(it.control));
+    buffers().for_each(|buffer| buffer.guard.before_fork(buffer.control));
 }
 
 unsafe extern "C" fn in_child() {

@@ -26,7 +26,7 @@ extern "C" fn loaded() {
     let saved = errno();
     report();
     // All of them: a program's buffers are attached together.
-    if buffers().filter(|it| map_early(it)).count() > 0 {
+    if buffers().filter(|buffer| map_early(buffer)).count() > 0 {
         report(); // what we have made is fetched while we wait
     }
     set_errno(saved);

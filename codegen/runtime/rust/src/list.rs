@@ -28,5 +28,5 @@ pub(super) fn buffers() -> impl Iterator<Item = &'static Buffer> {
     // SAFETY: the list is of statics (`add` takes nothing else), which are there as long as this
     // code is.
     let at = |next: &AtomicPtr<Buffer>| unsafe { next.load(Acquire).as_ref() };
-    iter::successors(at(&BUFFERS), move |it: &&'static Buffer| at(&it.next))
+    iter::successors(at(&BUFFERS), move |buffer: &&'static Buffer| at(&buffer.next))
 }

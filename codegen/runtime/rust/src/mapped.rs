@@ -62,8 +62,9 @@ impl Base {
             (offset_of!(SegmentHeader, rings), halves(g.rings, g.ring_pitch)),
         ];
         let sections = shape.sections();
-        let sections =
-            sections.flat_map(|it| [halves(it.kind, it.flags), it.offset, it.length, it.item]);
+        let sections = sections.flat_map(|section| {
+            [halves(section.kind, section.flags), section.offset, section.length, section.item]
+        });
         let first = offset_of!(SegmentHeader, sections);
         self.header(offset_of!(SegmentHeader, abi_version)) as u32 == ABI_VERSION
             && words.iter().all(|(offset, word)| self.header(*offset) == *word)

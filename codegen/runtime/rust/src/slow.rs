@@ -149,7 +149,7 @@ pub(super) fn map_early(buffer: &Buffer) -> bool {
     }
     let hash = buffer.descriptor.schema_hash();
     let shape = description.shape(buffer);
-    let mapped = shape.is_some_and(|it| table::open(control, hash, gate, nonce, &it).is_ok());
+    let mapped = shape.is_some_and(|shape| table::open(control, hash, gate, nonce, &shape).is_ok());
     mapped && gate >> 31 & 1 == 1
 }
 

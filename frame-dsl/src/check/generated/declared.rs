@@ -2,7 +2,7 @@
 
 use crate::ast::FrameFile;
 use crate::check::frames::Draft;
-use crate::diagnostic::Span;
+use crate::diagnostic::SourceRange;
 use crate::names::upper_camel;
 use crate::role::{HALF, SpanHalf};
 
@@ -16,7 +16,7 @@ pub(super) struct Generated<'a> {
     pub of: String,
     /// Its name: equal names in equal words are one declaration too many, which is reported as that.
     pub declared: &'a str,
-    pub place: &'a Span,
+    pub place: &'a SourceRange,
 }
 
 /// Of each frame and each enum: a struct of Rust, a class of Java, a type of Go.

@@ -3,7 +3,7 @@
 use super::declared::{Generated, halves, types};
 use crate::ast::FrameFile;
 use crate::check::frames::Draft;
-use crate::diagnostic::Span;
+use crate::diagnostic::SourceRange;
 use crate::metric::Metric;
 use crate::names::upper_camel;
 use crate::schema::MAX_VALUES;
@@ -12,7 +12,7 @@ use crate::schema::MAX_VALUES;
 pub(super) fn exports<'a>(
     file: &'a FrameFile,
     drafts: &'a [Draft],
-    metrics: &'a [(Metric, Span)],
+    metrics: &'a [(Metric, SourceRange)],
 ) -> Vec<Generated<'a>> {
     let mut names = types(file, drafts);
     names.extend(halves(drafts));

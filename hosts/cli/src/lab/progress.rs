@@ -15,7 +15,7 @@ pub(super) struct ProgressMessages {
 }
 
 impl Progress for ProgressMessages {
-    fn tell(&mut self, event: &Event<'_>) {
+    fn report(&mut self, event: &Event<'_>) {
         if let Event::Phase(name) = event {
             return self.status.show(format_args!("ppt: {}: {name}", self.cell));
         }

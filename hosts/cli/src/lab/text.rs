@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use ppt_hosts::lab::{Action, Difference, DifferenceKind, Plan, Stop};
+use ppt_hosts::lab::{Action, Difference, DifferenceKind, LabPlan, Stop};
 
 /// Hosts, cells in their order, and what each combination of parameters runs.
-pub(super) fn plan(plan: &Plan) -> String {
+pub(super) fn plan(plan: &LabPlan) -> String {
     let mut text =
         format!("{}: {} cells, seed {}\n\nhosts\n", plan.name, plan.cells.len(), plan.seed);
     for host in &plan.hosts {
@@ -17,7 +17,7 @@ pub(super) fn plan(plan: &Plan) -> String {
     for (number, cell) in plan.cells.iter().enumerate() {
         let _ = writeln!(text, "  {:>4}  {}", number + 1, cell.key);
     }
-    let mut firsts: Vec<_> = plan.cells.iter().filter(|it| it.repeat == 1).collect();
+    let mut firsts: Vec<_> = plan.cells.iter().filter(|cell| cell.repeat == 1).collect();
     firsts.sort_by(|a, b| a.key.cmp(&b.key));
     for cell in firsts {
         let parameters = plan.parameters(cell).map(|(name, value)| format!("{name} = {value}"));
@@ -50,15 +50,15 @@ fn action(text: &mut String, host: &str, action: &Action) {
         let how = if command.ends { "run" } else { "start" };
         let captured = if command.capture { ", captured" } else { "" };
         let env = command.env.iter().map(|(name, value)| format!("{name}={} ", word(value)));
-        let words = command.words.iter().map(|it| word(it)).collect::<Vec<_>>().join(" ");
+        let words = command.words.iter().map(|text| word(text)).collect::<Vec<_>>().join(" ");
         let env = env.collect::<String>();
         let _ = writeln!(text, "    {host}: {how} {env}{words}{captured}");
         let ready = &command.ready;
         let conditions = [
-            ready.output.as_ref().map(|it| format!("it writes {}", word(it))),
-            ready.tcp.map(|it| format!("TCP port {it} listens")),
-            ready.udp.map(|it| format!("UDP port {it} is bound")),
-            ready.file.as_ref().map(|it| format!("{} is there", it.display())),
+            ready.output.as_ref().map(|output| format!("it writes {}", word(output))),
+            ready.tcp.map(|tcp| format!("TCP port {tcp} listens")),
+            ready.udp.map(|udp| format!("UDP port {udp} is bound")),
+            ready.file.as_ref().map(|file| format!("{} is there", file.display())),
         ];
         for condition in conditions.into_iter().flatten() {
             let _ = writeln!(text, "      ready when {condition}");
@@ -71,9 +71,10 @@ fn action(text: &mut String, host: &str, action: &Action) {
 
 /// A word of a command, quoted if its end would be unclear.
 fn word(word: &str) -> String {
-    match word.is_empty() || word.contains(|it: char| it.is_whitespace() || it == '\'') {
-        true => format!("{word:?}"),
-        false => word.to_owned(),
+    if word.is_empty() || word.contains(|c: char| c.is_whitespace() || c == '\'') {
+        format!("{word:?}")
+    } else {
+        word.to_owned()
     }
 }
 
@@ -85,7 +86,7 @@ pub(super) fn differences(differences: &[Difference]) -> String {
         (DifferenceKind::Result, "ended differently"),
         (DifferenceKind::Content, "files of other content"),
     ] {
-        let of: Vec<_> = differences.iter().filter(|it| it.kind == kind).collect();
+        let of: Vec<_> = differences.iter().filter(|difference| difference.kind == kind).collect();
         if of.is_empty() {
             continue;
         }
@@ -100,10 +101,7 @@ pub(super) fn differences(differences: &[Difference]) -> String {
             };
         }
     }
-    match text.is_empty() {
-        true => "nothing differs\n".to_owned(),
-        false => safe(&text),
-    }
+    if text.is_empty() { "nothing differs\n".to_owned() } else { safe(&text) }
 }
 
 /// Names may come from a host, so terminal control characters are escaped.

@@ -10,14 +10,14 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use ppt_clock::sync::{HEADER, Probe, Readings, Record};
-use ppt_clock::times::{Model, Times};
+use ppt_clock::sync::{ClockReadings, HEADER, Probe, Record};
+use ppt_clock::times::{ClockModel, Times};
 use ppt_output::Rules;
 
 use super::error::{HostError, cannot};
 use crate::probe::{
-    Asked, Event, HostClock, Identity, Key, Measurement, Options, PORT, Server, Sink, SyncFile,
-    resolve,
+    Event, HostClock, Measurement, PORT, PeerIdentity, ProbeOptions, ProbeServer, ProbedHost,
+    SharedKey, Sink, SyncFile, resolve,
 };
 
 /// Line that the asking program writes when all clocks are known.
@@ -34,10 +34,11 @@ fn failed<E: std::error::Error + Send + Sync + 'static>(
 }
 
 /// The identity and clocks of this host, and the key.
-fn own(name: &str, key: &str) -> Result<(Identity, HostClock, Key), HostError> {
+fn own_clock(name: &str, key: &str) -> Result<(PeerIdentity, HostClock, SharedKey), HostError> {
     let clock = HostClock::of_this_host().map_err(failed("use the clocks of this host"))?;
-    let identity = Identity::of_this_host(Some(name), &clock).map_err(failed("name this host"))?;
-    let key = Key::read(Path::new(key)).map_err(failed("read the key"))?;
+    let identity =
+        PeerIdentity::of_this_host(Some(name), &clock).map_err(failed("name this host"))?;
+    let key = SharedKey::read(Path::new(key)).map_err(failed("read the key"))?;
     Ok((identity, clock, key))
 }
 
@@ -47,12 +48,12 @@ fn addresses(address: &str) -> Result<Vec<SocketAddr>, HostError> {
 
 /// Answers probes until it is ended.
 pub(super) fn answer(name: &str, key: &str, address: &str) -> Result<ExitCode, HostError> {
-    let (identity, clock, key) = own(name, key)?;
+    let (identity, clock, key) = own_clock(name, key)?;
     // The name that others use for this host may resolve to another address here, such as
     // 127.0.1.1.
     let address = address.parse().unwrap_or(IpAddr::from([0, 0, 0, 0]));
     let address = SocketAddr::new(address, PORT);
-    let server = Server::bind(address, key, identity, clock);
+    let server = ProbeServer::bind(address, key, identity, clock);
     let mut server = server.map_err(failed("answer probes"))?;
     println!("{ANSWERS}");
     server.run(&AtomicBool::new(false), &mut |_| {}).map_err(failed("answer probes"))?;
@@ -69,23 +70,23 @@ pub(super) fn ask(
     give_up: Duration,
     others: &[&str],
 ) -> Result<ExitCode, HostError> {
-    let (me, clock, key) = own(name, key)?;
+    let (me, clock, key) = own_clock(name, key)?;
     let mut hosts = Vec::new();
     for other in others {
         let (name, address) = other.split_once('=').ok_or(HostError::Arguments)?;
-        hosts.push(Asked { name: name.to_owned(), addresses: addresses(address)? });
+        hosts.push(ProbedHost { name: name.to_owned(), addresses: addresses(address)? });
     }
     let kept = SyncFile::create(Path::new(file), &Rules::default());
     let mut file = kept.map_err(failed("write the readings"))?;
     let heard = RefCell::new(ClockReport::new(until, give_up));
-    let options = Options { duration: None, ..Options::default() };
+    let options = ProbeOptions { duration: None, ..ProbeOptions::default() };
     let measurement =
         Measurement { hosts: &hosts, key: &key, me: &me, clock: &clock, options: &options };
     let mut sink = Both { file: &mut file, heard: &heard };
     let stop = AtomicBool::new(false);
     let measured = measurement.run(&stop, &mut sink, &mut |event| {
         if let Event::Second(_) = event
-            && heard.borrow_mut().second() == Verdict::GivenUp
+            && heard.borrow_mut().second() == ClockVerdict::GivenUp
         {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
         }
@@ -112,7 +113,7 @@ impl Sink for Both<'_> {
 }
 
 #[derive(PartialEq)]
-enum Verdict {
+enum ClockVerdict {
     Unknown,
     Known,
     GivenUp,
@@ -146,8 +147,8 @@ impl ClockReport {
                 self.latest.push(VecDeque::new());
             }
             Record::Probe(probe) => {
-                let at = self.names.iter().position(|it| it.0 == probe.to);
-                if let Some(latest) = at.and_then(|it| self.latest.get_mut(it)) {
+                let at = self.names.iter().position(|name| name.0 == probe.to);
+                if let Some(latest) = at.and_then(|index| self.latest.get_mut(index)) {
                     latest.push_back(*probe);
                     if latest.len() > LATEST {
                         latest.pop_front();
@@ -160,15 +161,15 @@ impl ClockReport {
     }
 
     /// Reports what is known after another second.
-    fn second(&mut self) -> Verdict {
+    fn second(&mut self) -> ClockVerdict {
         for ((_, name), latest) in self.names.iter().zip(&self.latest) {
             // The fastest probe has the narrowest bounds.
-            if let Some((offset, half)) = latest.iter().map(offset).min_by_key(|it| it.1) {
+            if let Some((offset, half)) = latest.iter().map(offset).min_by_key(|entry| entry.1) {
                 println!("offset {name} {offset} {half}");
             }
         }
         if self.is_known {
-            return Verdict::Known;
+            return ClockVerdict::Known;
         }
         let bounds: Vec<_> = self.bounds();
         for ((_, name), bound) in self.names.iter().zip(&bounds) {
@@ -177,27 +178,29 @@ impl ClockReport {
                 None => println!("the clock of {name} is not known"),
             }
         }
-        let is_good = |it: &Option<Duration>| it.is_some_and(|it| it <= self.until);
+        let is_good =
+            |duration: &Option<Duration>| duration.is_some_and(|duration| duration <= self.until);
         if !bounds.is_empty() && bounds.iter().all(is_good) {
             self.is_known = true;
             self.text = Vec::new();
             println!("{KNOWN}");
-            return Verdict::Known;
+            return ClockVerdict::Known;
         }
         if Instant::now() > self.give_up {
             println!("that is not within {:?}", self.until);
-            return Verdict::GivenUp;
+            return ClockVerdict::GivenUp;
         }
-        Verdict::Unknown
+        ClockVerdict::Unknown
     }
 
     /// The uncertainty of each host's clock: half the distance between its bounds.
     fn bounds(&self) -> Vec<Option<Duration>> {
-        let mut readings = Readings::default();
+        let mut readings = ClockReadings::default();
         let times = readings.read(&self.text).ok();
-        let times = times.and_then(|()| Times::of(&readings, 0, &Model::default()).ok());
+        let times =
+            times.and_then(|()| Times::between_hosts(&readings, 0, &ClockModel::default()).ok());
         let bound = |(at, (_, name)): (usize, &(u32, String))| {
-            let host = readings.hosts().iter().position(|it| it.name() == name)?;
+            let host = readings.hosts().iter().position(|host| host.name() == name)?;
             let tick = self.latest[at].back()?.to_tick;
             let between = times.as_ref()?.at(host, tick)?;
             let hz = readings.hosts().first()?.tick_hz() as f64;
@@ -211,7 +214,7 @@ impl ClockReport {
 fn offset(probe: &Probe) -> (i64, i64) {
     let difference = |a: u64, b: u64| i128::from(a) - i128::from(b);
     let (there, back) = (difference(probe.t2, probe.t1), difference(probe.t3, probe.t4));
-    let ns = |it: i128| it.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+    let ns = |number: i128| number.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
     (ns((there + back) / 2), ns((there - back + 1) / 2))
 }
 

@@ -10,7 +10,7 @@ use goblin::elf::note::NT_GNU_BUILD_ID;
 use rustix::fs::{Access, access};
 use sha2::{Digest, Sha256};
 
-use crate::lab::wire::{Facts, Identity, Isolation, VERSION};
+use crate::lab::wire::{Facts, FileIdentity, Isolation, VERSION};
 
 /// Variables that programs inherit and that a manifest lists. Other variables may hold secrets.
 const VARIABLES: [&str; 22] = [
@@ -47,9 +47,12 @@ pub(super) fn facts(isolation: Isolation) -> Facts {
     };
     let system = rustix::system::uname();
     let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        about.lines().find(|it| it.starts_with("model name")).and_then(|it| it.split_once(':'));
-    let cpus = std::thread::available_parallelism().map_or(0, |it| it.get() as u32);
+    let model = about
+        .lines()
+        .find(|line| line.starts_with("model name"))
+        .and_then(|line| line.split_once(':'));
+    let cpus = std::thread::available_parallelism()
+        .map_or(0, |available_parallelism| available_parallelism.get() as u32);
     Facts {
         version: VERSION,
         boot_id: line("/proc/sys/kernel/random/boot_id"),
@@ -59,7 +62,7 @@ pub(super) fn facts(isolation: Isolation) -> Facts {
             system.version().to_string_lossy()
         ),
         machine: system.machine().to_string_lossy().into_owned(),
-        cpu: model.map(|it| it.1.trim().to_owned()).unwrap_or_default(),
+        cpu: model.map(|model| model.1.trim().to_owned()).unwrap_or_default(),
         cpus,
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
@@ -69,13 +72,13 @@ pub(super) fn facts(isolation: Isolation) -> Facts {
 }
 
 pub(super) fn environment() -> Vec<(String, String)> {
-    let value = |name: &&str| env::var(name).ok().map(|it| ((*name).to_owned(), it));
+    let value = |name: &&str| env::var(name).ok().map(|text| ((*name).to_owned(), text));
     VARIABLES.iter().filter_map(value).collect()
 }
 
 /// The file that a program's first word names: a path, or a name looked up in PATH.
 pub(super) fn find(word: &str) -> Result<PathBuf, String> {
-    let runs = |it: &Path| it.is_file() && access(it, Access::EXEC_OK).is_ok();
+    let runs = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     let path = Path::new(word);
     if word.contains('/') {
         return match path.metadata() {
@@ -85,20 +88,20 @@ pub(super) fn find(word: &str) -> Result<PathBuf, String> {
         };
     }
     let along = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&along).map(|it| it.join(word)).find(|it| runs(it));
+    let found = env::split_paths(&along).map(|path| path.join(word)).find(|path| runs(path));
     found.ok_or_else(|| format!("there is no program `{word}` along PATH"))
 }
 
-pub(super) fn identify(word: &str) -> Identity {
+pub(super) fn identify(word: &str) -> FileIdentity {
     let found = find(word).and_then(|path| {
         let sha256 = hash(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok((path, sha256))
     });
     match found {
-        Err(why) => Identity::Missing { why },
+        Err(why) => FileIdentity::Missing { why },
         Ok((path, sha256)) => {
             let build_id = build_id(&path);
-            Identity::Found { path: path.to_string_lossy().into_owned(), sha256, build_id }
+            FileIdentity::Found { path: path.to_string_lossy().into_owned(), sha256, build_id }
         }
     }
 }
@@ -122,10 +125,10 @@ fn build_id(path: &Path) -> Option<String> {
     let headers = elf.iter_note_headers(&bytes).into_iter().flatten();
     let sections = elf.iter_note_sections(&bytes, None).into_iter().flatten();
     let note = headers.chain(sections).flatten();
-    let mut note = note.filter(|it| it.n_type == NT_GNU_BUILD_ID && it.name == "GNU");
-    note.next().map(|it| hex(it.desc))
+    let mut note = note.filter(|note| note.n_type == NT_GNU_BUILD_ID && note.name == "GNU");
+    note.next().map(|note| hex(note.desc))
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|it| format!("{it:02x}")).collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -16,14 +16,14 @@ use super::output::ProgramOutput;
 use super::ready::Missing;
 use super::self_start::SelfStart;
 use crate::lab::plan;
-use crate::lab::wire::{Capture, End, Ended, Failure, Isolation, Problem};
+use crate::lab::wire::{CaptureRequest, Ended, HelperFailure, Isolation, Problem, ProgramEnd};
 
 /// Bytes and lines of a failed program's output that are shown.
 const TAIL_BYTES: u64 = 8 << 10;
 const TAIL_LINES: usize = 20;
 
 /// A started program.
-pub(super) struct Program {
+pub(super) struct StartedProgram {
     pub(super) phase: String,
     words: Vec<String>,
     child: Child,
@@ -33,7 +33,7 @@ pub(super) struct Program {
     /// Whether the phase waits for it to end.
     pub(super) ends: bool,
     pub(super) missing: Missing,
-    pub(super) end: Option<End>,
+    pub(super) end: Option<ProgramEnd>,
     pub(super) stopped: bool,
 }
 
@@ -46,16 +46,16 @@ pub(super) struct Folders {
     pub(super) logs: PathBuf,
 }
 
-impl Program {
+impl StartedProgram {
     pub(super) fn start(
         own: &SelfStart,
         isolation: Isolation,
         folders: &Folders,
         phase: &str,
-        command: &plan::Command,
-        capture: Option<&Capture>,
-    ) -> Result<Self, Failure> {
-        let failed = |why: String| Failure {
+        command: &plan::ShellCommand,
+        capture: Option<&CaptureRequest>,
+    ) -> Result<Self, HelperFailure> {
+        let failed = |why: String| HelperFailure {
             phase: phase.to_owned(),
             words: command.words.clone(),
             problem: Problem::NotStarted(why),
@@ -69,12 +69,12 @@ impl Program {
         isolation: Isolation,
         folders: &Folders,
         phase: &str,
-        command: &plan::Command,
-        capture: Option<&Capture>,
+        command: &plan::ShellCommand,
+        capture: Option<&CaptureRequest>,
     ) -> Result<Self, String> {
         let (first, arguments) = command.words.split_first().ok_or("it has no name")?;
         let program = facts::find(first)?;
-        let io = |it: io::Error| it.to_string();
+        let io = |error: io::Error| error.to_string();
         let output = |end: &str| ProgramOutput::create(folders.logs.join(format!("{phase}.{end}")));
         let (out, stdout) = output("out").map_err(io)?;
         let (err, stderr) = output("err").map_err(io)?;
@@ -94,7 +94,7 @@ impl Program {
             }
         };
         started.args(&words[1..]).env_clear().envs(facts::environment());
-        started.envs(command.env.iter().map(|(name, it)| (name, it)));
+        started.envs(command.env.iter().map(|(name, text)| (name, text)));
         started.current_dir(&folders.run).process_group(0).stdin(Stdio::null());
         started.stdout(stdout).stderr(stderr);
         let mut child = started.spawn().map_err(io)?;
@@ -121,13 +121,13 @@ impl Program {
     }
 
     /// Records how it ended, if it just did. Processes left in its group are ended, too.
-    pub(super) fn reap(&mut self) -> Option<End> {
+    pub(super) fn reap(&mut self) -> Option<ProgramEnd> {
         if self.end.is_some() {
             return None;
         }
         let status = self.child.try_wait().ok().flatten()?;
-        let signal = || End::Signal(status.signal().unwrap_or_default());
-        self.end = Some(status.code().map_or_else(signal, End::Code));
+        let signal = || ProgramEnd::Signal(status.signal().unwrap_or_default());
+        self.end = Some(status.code().map_or_else(signal, ProgramEnd::Code));
         self.kill_group();
         self.outputs.iter_mut().for_each(ProgramOutput::flush);
         self.end
@@ -155,10 +155,10 @@ impl Program {
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
     }
 
-    pub(super) fn failure(&mut self, problem: Problem) -> Failure {
+    pub(super) fn failure(&mut self, problem: Problem) -> HelperFailure {
         self.outputs.iter_mut().for_each(ProgramOutput::flush);
         let (phase, words) = (self.phase.clone(), self.words.clone());
-        Failure { phase, words, problem, tail: self.tail() }
+        HelperFailure { phase, words, problem, tail: self.tail() }
     }
 
     /// How it ended. Its output files are complete then.
@@ -169,7 +169,7 @@ impl Program {
     }
 
     /// The end of what it wrote to stdout.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn output_text(&self) -> String {
         String::from_utf8_lossy(&end_of(self.outputs[0].path())).into_owned()
     }
 

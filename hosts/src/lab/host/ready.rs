@@ -4,12 +4,12 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::lab::plan::Ready;
+use crate::lab::plan::Readiness;
 
 /// The conditions of [`Ready`] that are not met yet.
 #[derive(Debug)]
 pub(super) struct Missing {
-    wanted: Ready,
+    wanted: Readiness,
     outputs: [Scan; 2],
 }
 
@@ -24,9 +24,9 @@ struct Scan {
 
 impl Missing {
     /// `outputs` are the program's output files, `folder` is its working folder.
-    pub(super) fn new(ready: &Ready, outputs: [&Path; 2], folder: &Path) -> Self {
+    pub(super) fn new(ready: &Readiness, outputs: [&Path; 2], folder: &Path) -> Self {
         let mut wanted = ready.clone();
-        wanted.file = wanted.file.map(|it| folder.join(it));
+        wanted.file = wanted.file.map(|file| folder.join(file));
         let scan = |path: &Path| Scan { path: path.to_owned(), read: 0, end: Vec::new() };
         Self { wanted, outputs: outputs.map(scan) }
     }
@@ -34,7 +34,7 @@ impl Missing {
     /// Checks again. Returns a description of what is missing; None if nothing is.
     pub(super) fn look(&mut self) -> Option<String> {
         if let Some(text) = &self.wanted.output {
-            if !self.outputs.iter_mut().any(|it| it.has(text.as_bytes())) {
+            if !self.outputs.iter_mut().any(|output| output.has(text.as_bytes())) {
                 return Some(format!("it has not written `{text}`"));
             }
             self.wanted.output = None;
@@ -71,7 +71,7 @@ impl Scan {
             while let Ok(read @ 1..) = file.read(&mut buffer) {
                 self.read += read as u64;
                 bytes.extend(&buffer[..read]);
-                if text.is_empty() || bytes.windows(text.len()).any(|it| it == text) {
+                if text.is_empty() || bytes.windows(text.len()).any(|window| window == text) {
                     return true;
                 }
                 let from = bytes.len().saturating_sub(text.len().saturating_sub(1));
@@ -91,8 +91,8 @@ fn is_bound(protocol: &str, port: u16) -> bool {
         let table = table.unwrap_or_default();
         table.lines().skip(1).any(|line| {
             let mut words = line.split_whitespace().skip(1);
-            let local = words.next().and_then(|it| it.rsplit_once(':'));
-            let is_it = local.is_some_and(|it| u16::from_str_radix(it.1, 16) == Ok(port));
+            let local = words.next().and_then(|text| text.rsplit_once(':'));
+            let is_it = local.is_some_and(|local| u16::from_str_radix(local.1, 16) == Ok(port));
             is_it && (protocol != "tcp" || words.nth(1) == Some(LISTENS))
         })
     })
@@ -110,7 +110,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (out, err) = (folder.path().join("out"), folder.path().join("err"));
         let mut file = File::create(&out).unwrap();
-        let ready = Ready { output: Some("listening".to_owned()), ..Ready::default() };
+        let ready = Readiness { output: Some("listening".to_owned()), ..Readiness::default() };
         let mut missing = Missing::new(&ready, [&out, &err], folder.path());
         for part in ["not yet, liste", "n", "ing"] {
             assert_eq!(missing.look().unwrap(), "it has not written `listening`");

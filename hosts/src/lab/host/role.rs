@@ -17,7 +17,8 @@ use super::{clock, keeper, reader, worker};
 /// # Errors
 /// A system call fails, or the arguments are not those of `ppt lab run`.
 pub fn host(own: &SelfStart, arguments: &[OsString]) -> Result<ExitCode, HostError> {
-    let words: Vec<&str> = arguments.iter().map(|it| it.to_str().unwrap_or("")).collect();
+    let words: Vec<&str> =
+        arguments.iter().map(|argument| argument.to_str().unwrap_or("")).collect();
     match words[..] {
         ["keep", how, name] => keeper::keep(own, how, name),
         ["work", how, life, folder] => worker::work(own, how, life, Path::new(folder)),

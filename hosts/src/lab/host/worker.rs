@@ -14,13 +14,13 @@ use rustix::process::{getpid, set_child_subreaper};
 use super::error::{HostError, cannot};
 use super::isolation::FIRST;
 use super::mounts::Mounts;
-use super::programs::{Folders, Program};
+use super::programs::{Folders, StartedProgram};
 use super::self_start::SelfStart;
 use super::{clock, facts, files, tree};
 use crate::lab::plan;
 use crate::lab::wire::{
-    self, Capture, ClockRole, End, Frame, HelperMessage, HelperRequest, Isolation, Problem,
-    WireError,
+    self, CaptureRequest, ClockRole, HelperMessage, HelperRequest, Isolation, Problem, ProgramEnd,
+    WireError, WireFrame,
 };
 
 /// Time that a program asked to end may take.
@@ -83,7 +83,7 @@ struct Worker {
     folders: Option<Folders>,
     cells: u32,
     /// In the order of their start.
-    programs: Vec<Program>,
+    programs: Vec<StartedProgram>,
     /// Names of captures.
     captures: Vec<String>,
     awaited: Awaited,
@@ -97,8 +97,8 @@ enum Awaited {
     /// The start time of a phase.
     Time {
         phase: String,
-        command: plan::Command,
-        capture: Option<Capture>,
+        command: plan::ShellCommand,
+        capture: Option<CaptureRequest>,
         at: i64,
     },
     /// The last program is ready or has ended.
@@ -119,13 +119,13 @@ enum Awaited {
 impl Worker {
     /// Serves until the controller closes the pipe.
     fn serve(&mut self, life: &File) -> Result<(), WireError> {
-        self.tell(&HelperMessage::Hello(Box::new(facts::facts(self.isolation))))?;
+        self.send(&HelperMessage::Hello(Box::new(facts::facts(self.isolation))))?;
         let stdin = io::stdin();
         loop {
             let mut fds =
                 vec![PollFd::new(&stdin, PollFlags::IN), PollFd::new(life, PollFlags::IN)];
-            let running = self.programs.iter().filter(|it| it.end.is_none());
-            fds.extend(running.map(|it| PollFd::new(&it.fd, PollFlags::IN)));
+            let running = self.programs.iter().filter(|program| program.end.is_none());
+            fds.extend(running.map(|program| PollFd::new(&program.fd, PollFlags::IN)));
             match poll(&mut fds, Some(&self.timeout())) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(io::Error::from(error).into()),
@@ -138,8 +138,8 @@ impl Worker {
                 // A standard buffer would hide requests from poll(2).
                 match wire::read(&mut Unbuffered)? {
                     None => return Ok(()),
-                    Some(Frame::Message(ask)) => self.answer(ask)?,
-                    Some(Frame::Data(_)) => {
+                    Some(WireFrame::Message(ask)) => self.answer(ask)?,
+                    Some(WireFrame::Data(_)) => {
                         return Err(io::Error::from(io::ErrorKind::InvalidData).into());
                     }
                 }
@@ -153,7 +153,7 @@ impl Worker {
         }
     }
 
-    fn tell(&mut self, tell: &HelperMessage) -> io::Result<()> {
+    fn send(&mut self, tell: &HelperMessage) -> io::Result<()> {
         wire::write_message(&mut self.out, tell)
     }
 
@@ -163,7 +163,9 @@ impl Worker {
         let wait = match &self.awaited {
             Awaited::Nothing => silence,
             Awaited::Time { at, .. } => ahead(*at),
-            Awaited::Program { .. } if self.programs.last().is_some_and(|it| it.ends) => silence,
+            Awaited::Program { .. } if self.programs.last().is_some_and(|program| program.ends) => {
+                silence
+            }
             Awaited::Program { .. } => LOOK,
             Awaited::Stop { until, .. } | Awaited::End { until } => {
                 until.saturating_duration_since(Instant::now())
@@ -176,12 +178,12 @@ impl Worker {
         match ask {
             HelperRequest::Ping => {}
             HelperRequest::Identify { programs } => {
-                let found = programs.iter().map(|it| facts::identify(it)).collect();
-                self.tell(&HelperMessage::Identified(found))?;
+                let found = programs.iter().map(|program| facts::identify(program)).collect();
+                self.send(&HelperMessage::Identified(found))?;
             }
             HelperRequest::Tool { words, input } => {
                 let (end, output) = tool(&words, &input);
-                self.tell(&HelperMessage::Tool { end, output })?;
+                self.send(&HelperMessage::Tool { end, output })?;
             }
             HelperRequest::Begin => {
                 self.end_all(true);
@@ -191,7 +193,7 @@ impl Worker {
                 fs::create_dir_all(&folders.run)?;
                 fs::create_dir(&folders.logs)?;
                 self.folders = Some(folders);
-                self.tell(&HelperMessage::Begun)?;
+                self.send(&HelperMessage::Begun)?;
             }
             HelperRequest::Start { phase, command, capture, at } => {
                 self.awaited = Awaited::Time { phase, command, capture, at };
@@ -201,10 +203,10 @@ impl Worker {
             }
             HelperRequest::Offsets { phase } => {
                 let others = self.offsets(&phase);
-                self.tell(&HelperMessage::Offsets { now: realtime(), others })?;
+                self.send(&HelperMessage::Offsets { now: realtime(), others })?;
             }
             HelperRequest::Stop { phase } => {
-                for program in self.programs.iter_mut().filter(|it| it.phase == phase) {
+                for program in self.programs.iter_mut().filter(|program| program.phase == phase) {
                     program.ask_to_end();
                 }
                 self.awaited = Awaited::Stop { phase, until: Instant::now() + GRACE };
@@ -212,7 +214,7 @@ impl Worker {
             HelperRequest::GiveUp => {
                 let unfinished = self.unfinished();
                 self.awaited = Awaited::Nothing;
-                self.tell(&HelperMessage::Unfinished(unfinished))?;
+                self.send(&HelperMessage::Unfinished(unfinished))?;
             }
             HelperRequest::Collect { patterns } => self.collect(&patterns)?,
             HelperRequest::End => self.begin_end(),
@@ -226,12 +228,14 @@ impl Worker {
         for program in &mut self.programs {
             if let Some(end) = program.reap()
                 && !program.stopped
-                && end != End::Code(0)
+                && end != ProgramEnd::Code(0)
             {
                 failures.push(program.failure(Problem::Ended(end)));
             }
         }
-        failures.into_iter().try_for_each(|it| self.tell(&HelperMessage::Failed(Box::new(it))))
+        failures
+            .into_iter()
+            .try_for_each(|failure| self.send(&HelperMessage::Failed(Box::new(failure))))
     }
 
     /// Continues the request that the controller waits for.
@@ -246,7 +250,7 @@ impl Worker {
                 let ended = program.end;
                 let done = match (program.ends, ended) {
                     // Its failure has been reported.
-                    (_, Some(end)) if end != End::Code(0) => None,
+                    (_, Some(end)) if end != ProgramEnd::Code(0) => None,
                     (true, end) => end.map(|_| true),
                     (false, _) if program.missing.look().is_none() => Some(true),
                     // It may have become ready and ended since the last check.
@@ -256,7 +260,7 @@ impl Worker {
                 let told = match done {
                     Some(true) => HelperMessage::Done { started },
                     Some(false) => {
-                        let end = ended.unwrap_or(End::Code(0));
+                        let end = ended.unwrap_or(ProgramEnd::Code(0));
                         HelperMessage::Failed(Box::new(program.failure(Problem::Ended(end))))
                     }
                     None if ended.is_none() => return Ok(()),
@@ -266,18 +270,20 @@ impl Worker {
                     }
                 };
                 self.awaited = Awaited::Nothing;
-                Ok(self.tell(&told)?)
+                Ok(self.send(&told)?)
             }
             Awaited::Stop { phase, until } => {
-                let mut left =
-                    self.programs.iter_mut().filter(|it| it.end.is_none() && it.phase == *phase);
+                let mut left = self
+                    .programs
+                    .iter_mut()
+                    .filter(|program| program.end.is_none() && program.phase == *phase);
                 if left.by_ref().next().is_none() {
                     self.awaited = Awaited::Nothing;
-                    return Ok(self.tell(&HelperMessage::Stopped)?);
+                    return Ok(self.send(&HelperMessage::Stopped)?);
                 }
                 if Instant::now() >= *until {
-                    let left = self.programs.iter_mut().filter(|it| it.phase == *phase);
-                    left.for_each(|it| it.kill());
+                    let left = self.programs.iter_mut().filter(|program| program.phase == *phase);
+                    left.for_each(|program| program.kill());
                     let (phase, until) = (phase.clone(), Instant::now() + GRACE);
                     self.awaited = Awaited::Stop { phase, until };
                 }
@@ -285,7 +291,7 @@ impl Worker {
             }
             Awaited::End { until } => {
                 let late = Instant::now() >= *until;
-                match self.programs.iter_mut().rfind(|it| it.end.is_none()) {
+                match self.programs.iter_mut().rfind(|program| program.end.is_none()) {
                     None => self.end()?,
                     Some(last) if !last.stopped => self.begin_end(),
                     Some(last) if late => {
@@ -309,14 +315,14 @@ impl Worker {
         };
         let (own, isolation) = (&self.own, self.isolation);
         let capture = capture.as_ref();
-        match Program::start(own, isolation, &folders, &phase, &command, capture) {
+        match StartedProgram::start(own, isolation, &folders, &phase, &command, capture) {
             Ok(program) => {
-                self.captures.extend(capture.map(|it| it.file.clone()));
+                self.captures.extend(capture.map(|capture| capture.file.clone()));
                 self.programs.push(program);
                 self.awaited = Awaited::Program { started };
                 Ok(())
             }
-            Err(failure) => self.tell(&HelperMessage::Failed(Box::new(failure))),
+            Err(failure) => self.send(&HelperMessage::Failed(Box::new(failure))),
         }
     }
 
@@ -334,9 +340,10 @@ impl Worker {
         let path = folders.logs.join(format!("{phase}.key"));
         let mut file = fs::OpenOptions::new();
         file.write(true).create_new(true).mode(0o600).open(&path)?.write_all(key)?;
-        let own =
-            [self.own.program.as_os_str()].into_iter().chain(self.own.words.iter().map(|it| &**it));
-        let mut words: Vec<String> = own.map(|it| it.to_string_lossy().into_owned()).collect();
+        let own = [self.own.program.as_os_str()]
+            .into_iter()
+            .chain(self.own.words.iter().map(|name| &**name));
+        let mut words: Vec<String> = own.map(|name| name.to_string_lossy().into_owned()).collect();
         let key = path.to_string_lossy().into_owned();
         let output = match part {
             ClockRole::Answer(address) => {
@@ -345,7 +352,7 @@ impl Worker {
             }
             ClockRole::Ask { clock: goal, others } => {
                 let file = format!("{phase}.{name}.sync");
-                let ns = [goal.until, goal.give_up].map(|it| it.as_nanos().to_string());
+                let ns = [goal.until, goal.give_up].map(|duration| duration.as_nanos().to_string());
                 words.extend(["ask".to_owned(), name.to_owned(), key, file.clone()]);
                 words.extend(ns);
                 words.extend(others.iter().cloned());
@@ -353,32 +360,34 @@ impl Worker {
                 clock::KNOWN
             }
         };
-        let ready = plan::Ready { output: Some(output.to_owned()), ..plan::Ready::default() };
-        let command = plan::Command { words, env: Vec::new(), ends: false, ready, capture: false };
+        let ready =
+            plan::Readiness { output: Some(output.to_owned()), ..plan::Readiness::default() };
+        let command =
+            plan::ShellCommand { words, env: Vec::new(), ends: false, ready, capture: false };
         self.awaited = Awaited::Time { phase, command, capture: None, at: 0 };
         Ok(())
     }
 
     /// The latest clock readings that a phase's program reports.
     fn offsets(&self, phase: &str) -> Vec<(String, i64, i64)> {
-        let program = self.programs.iter().find(|it| it.phase == phase);
-        let said = program.map(Program::said).unwrap_or_default();
+        let program = self.programs.iter().find(|program| program.phase == phase);
+        let said = program.map(StartedProgram::output_text).unwrap_or_default();
         let mut latest: Vec<(String, i64, i64)> = Vec::new();
         for line in said.lines() {
             let words: Vec<&str> = line.split(' ').collect();
             if let ["offset", name, offset, half] = words[..]
                 && let (Ok(offset), Ok(half)) = (offset.parse(), half.parse())
             {
-                latest.retain(|it| it.0 != name);
+                latest.retain(|entry| entry.0 != name);
                 latest.push((name.to_owned(), offset, half));
             }
         }
         latest
     }
 
-    fn unfinished(&mut self) -> Vec<wire::Failure> {
+    fn unfinished(&mut self) -> Vec<wire::HelperFailure> {
         if let Awaited::Time { phase, command, .. } = &self.awaited {
-            return vec![wire::Failure {
+            return vec![wire::HelperFailure {
                 phase: phase.clone(),
                 words: command.words.clone(),
                 problem: Problem::NotStarted("its time has not come".to_owned()),
@@ -386,7 +395,9 @@ impl Worker {
             }];
         }
         let waits = matches!(self.awaited, Awaited::Program { .. });
-        let Some(program) = self.programs.last_mut().filter(|it| waits && it.end.is_none()) else {
+        let Some(program) =
+            self.programs.last_mut().filter(|program| waits && program.end.is_none())
+        else {
             return Vec::new();
         };
         let missing = if program.ends { None } else { program.missing.look() };
@@ -395,7 +406,7 @@ impl Worker {
 
     /// Asks the last running program to end.
     fn begin_end(&mut self) {
-        if let Some(last) = self.programs.iter_mut().rfind(|it| it.end.is_none()) {
+        if let Some(last) = self.programs.iter_mut().rfind(|program| program.end.is_none()) {
             last.ask_to_end();
         }
         self.awaited = Awaited::End { until: Instant::now() + GRACE };
@@ -407,13 +418,13 @@ impl Worker {
             sent = files::send(&mut self.out, &folders.run, patterns, &self.captures)?;
         }
         let files::Sent { unmatched, left_out } = sent;
-        self.tell(&HelperMessage::Collected { unmatched, left_out, ends: Vec::new() })
+        self.send(&HelperMessage::Collected { unmatched, left_out, ends: Vec::new() })
     }
 
     /// Sends the files that ppt itself wrote, and forgets the cell.
     fn end(&mut self) -> io::Result<()> {
         self.awaited = Awaited::Nothing;
-        let ends = self.programs.iter_mut().filter_map(Program::ended).collect();
+        let ends = self.programs.iter_mut().filter_map(StartedProgram::ended).collect();
         if let Some(folders) = self.folders.take() {
             for name in std::mem::take(&mut self.captures) {
                 files::send_file(&mut self.out, &folders.run.join(&name), &name)?;
@@ -422,7 +433,7 @@ impl Worker {
                 for end in ["out", "err"] {
                     let name = format!("{}.{end}", program.phase);
                     let path = folders.logs.join(&name);
-                    if path.metadata().is_ok_and(|it| it.len() > 0) {
+                    if path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
                         files::send_file(&mut self.out, &path, &name)?;
                     }
                 }
@@ -433,7 +444,7 @@ impl Worker {
         }
         self.programs.clear();
         self.mounts.empty_shared_memory();
-        self.tell(&HelperMessage::Collected { unmatched: Vec::new(), left_out: Vec::new(), ends })
+        self.send(&HelperMessage::Collected { unmatched: Vec::new(), left_out: Vec::new(), ends })
     }
 
     /// Ends all programs in reverse order without reporting. `gently` gives each some time.
@@ -453,7 +464,7 @@ impl Worker {
         self.mounts.empty_shared_memory();
         self.captures.clear();
         self.awaited = Awaited::Nothing;
-        if let Some(cell) = self.folders.take().as_ref().and_then(|it| it.run.parent()) {
+        if let Some(cell) = self.folders.take().as_ref().and_then(|folder| folder.run.parent()) {
             let _ = fs::remove_dir_all(cell);
         }
     }
@@ -479,8 +490,8 @@ fn ahead(at: i64) -> Duration {
 }
 
 /// Runs a system program to its end.
-fn tool(words: &[String], input: &str) -> (End, String) {
-    let missing = |why: String| (End::Code(127), why);
+fn tool(words: &[String], input: &str) -> (ProgramEnd, String) {
+    let missing = |why: String| (ProgramEnd::Code(127), why);
     let Some((first, arguments)) = words.split_first() else { return missing(String::new()) };
     let mut command = Command::new(first);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -489,16 +500,16 @@ fn tool(words: &[String], input: &str) -> (End, String) {
         Ok(child) => child,
         Err(error) => return missing(format!("{first}: {error}")),
     };
-    let written = child.stdin.take().map(|mut it| it.write_all(input.as_bytes()));
+    let written = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
     match child.wait_with_output() {
         Err(error) => missing(error.to_string()),
         Ok(done) => {
-            let signal = || End::Signal(done.status.signal().unwrap_or_default());
+            let signal = || ProgramEnd::Signal(done.status.signal().unwrap_or_default());
             let mut said = String::from_utf8_lossy(&done.stderr).into_owned();
             if let Some(Err(error)) = written {
                 said.push_str(&error.to_string());
             }
-            (done.status.code().map_or_else(signal, End::Code), said)
+            (done.status.code().map_or_else(signal, ProgramEnd::Code), said)
         }
     }
 }

@@ -24,10 +24,10 @@ pub struct Action {
     pub stop: Option<Stop>,
     /// The clock is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub clock: Option<Clock>,
+    pub clock: Option<ClockCondition>,
     /// A program runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<Command>,
+    pub command: Option<ShellCommand>,
     /// Files are fetched.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub collect: Vec<String>,
@@ -45,7 +45,7 @@ pub enum Stop {
 
 /// The required precision of a clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Clock {
+pub struct ClockCondition {
     /// The largest allowed uncertainty.
     pub until: Duration,
     /// How long to try.
@@ -54,7 +54,7 @@ pub struct Clock {
 
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Command {
+pub struct ShellCommand {
     /// At least one.
     pub words: Vec<String>,
     /// Variables in addition to those that every program gets.
@@ -62,14 +62,14 @@ pub struct Command {
     /// Whether the phase waits for the program to end instead of for `ready`.
     pub ends: bool,
     /// The program is ready when all of these hold.
-    pub ready: Ready,
+    pub ready: Readiness,
     /// Whether its frames are captured.
     pub capture: bool,
 }
 
 /// A condition for a program to be ready.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Ready {
+pub struct Readiness {
     /// It has written this text.
     pub output: Option<String>,
     /// A socket listens on this port.

@@ -332,9 +332,9 @@ impl PlanError {
     pub fn drawn(&self, file: &str, text: &str) -> String {
         let (file, text) = (escaped(file), masked_in_place(text, |char| char == '\n'));
         let floor =
-            |at: usize| (0..=at.min(text.len())).rev().find(|it| text.is_char_boundary(*it));
+            |at: usize| (0..=at.min(text.len())).rev().find(|index| text.is_char_boundary(*index));
         let start = floor(self.span.start).unwrap_or(0);
-        let line = text[start..].find('\n').map_or(text.len(), |it| start + it);
+        let line = text[start..].find('\n').map_or(text.len(), |index| start + index);
         let end = floor(self.span.end).unwrap_or(0).clamp(start, line);
         let mark = AnnotationKind::Primary.span(start..end);
         let snippet = Snippet::source(text.as_str()).path(file.as_str()).annotation(mark);
@@ -353,5 +353,5 @@ fn choice(names: &[&'static str]) -> String {
 }
 
 fn quoted(found: Option<char>) -> String {
-    found.map_or("the end".to_owned(), |it| format!("`{}`", escaped(&it.to_string())))
+    found.map_or("the end".to_owned(), |c| format!("`{}`", escaped(&c.to_string())))
 }

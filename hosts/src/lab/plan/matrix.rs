@@ -66,8 +66,8 @@ impl ParameterValue {
 
     fn number(&self) -> f64 {
         match self {
-            ParameterValue::Whole(it) => *it as f64,
-            ParameterValue::Real(it) => *it,
+            ParameterValue::Whole(whole) => *whole as f64,
+            ParameterValue::Real(real) => *real,
             _ => f64::NAN,
         }
     }
@@ -76,10 +76,10 @@ impl ParameterValue {
 impl fmt::Display for ParameterValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ParameterValue::Truth(it) => write!(f, "{it}"),
-            ParameterValue::Whole(it) => write!(f, "{it}"),
-            ParameterValue::Real(it) => write!(f, "{it}"),
-            ParameterValue::Text(it) => f.write_str(it),
+            ParameterValue::Truth(truth) => write!(f, "{truth}"),
+            ParameterValue::Whole(whole) => write!(f, "{whole}"),
+            ParameterValue::Real(real) => write!(f, "{real}"),
+            ParameterValue::Text(text) => f.write_str(text),
         }
     }
 }
@@ -89,8 +89,8 @@ impl fmt::Display for ParameterValue {
 pub(super) fn cells(axes: &[Axis], repeat: u32, seed: u64) -> Vec<Cell> {
     let mut combined: Vec<Vec<ParameterValue>> = vec![Vec::new()];
     for axis in axes {
-        let with = |it: Vec<ParameterValue>| {
-            axis.values.iter().map(move |value| [it.clone(), vec![value.clone()]].concat())
+        let with = |values: Vec<ParameterValue>| {
+            axis.values.iter().map(move |value| [values.clone(), vec![value.clone()]].concat())
         };
         combined = combined.into_iter().flat_map(with).collect();
     }
@@ -98,14 +98,14 @@ pub(super) fn cells(axes: &[Axis], repeat: u32, seed: u64) -> Vec<Cell> {
     for parameters in combined {
         for repeat in 1..=repeat {
             let named =
-                axes.iter().zip(&parameters).map(|(axis, it)| format!("{}={it},", axis.name));
+                axes.iter().zip(&parameters).map(|(axis, value)| format!("{}={value},", axis.name));
             let key: String = named.chain([format!("r{repeat}")]).collect();
             let order = Sha256::digest(format!("{seed} {key}").as_bytes());
             cells.push((order, Cell { parameters: parameters.clone(), repeat, key }));
         }
     }
-    cells.sort_by_key(|it| it.0);
-    let mut cells: Vec<Cell> = cells.into_iter().map(|it| it.1).collect();
+    cells.sort_by_key(|cell| cell.0);
+    let mut cells: Vec<Cell> = cells.into_iter().map(|cell| cell.1).collect();
     for cell in &mut cells {
         cell.key = file_name(&cell.key);
     }
@@ -115,13 +115,13 @@ pub(super) fn cells(axes: &[Axis], repeat: u32, seed: u64) -> Vec<Cell> {
 /// Replaces a key that would collide or is no valid file name by one with a part of its hash.
 fn file_name(key: &str) -> String {
     const LONGEST: usize = 120;
-    let plain = |it: char| it.is_ascii_alphanumeric() || "=,.+-_".contains(it);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "=,.+-_".contains(c);
     if key.len() <= LONGEST && key.chars().all(plain) && !key.starts_with('.') {
         return key.to_owned();
     }
     let hash = Sha256::digest(key.as_bytes());
-    let short: String = key.chars().map(|it| if plain(it) { it } else { '_' }).take(80).collect();
-    let end: String = hash[..4].iter().map(|it| format!("{it:02x}")).collect();
+    let short: String = key.chars().map(|c| if plain(c) { c } else { '_' }).take(80).collect();
+    let end: String = hash[..4].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{}-{end}", short.trim_start_matches('.'))
 }
 
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn axes() -> Vec<Axis> {
-        let text = |it: &str| ParameterValue::Text(it.to_owned());
+        let text = |text: &str| ParameterValue::Text(text.to_owned());
         vec![
             Axis { name: "load".to_owned(), values: vec![text("none"), text("a/b c")] },
             Axis { name: "size".to_owned(), values: (0..6).map(ParameterValue::Whole).collect() },
@@ -139,14 +139,15 @@ mod tests {
 
     #[test]
     fn every_cell_runs_once_in_an_order_of_the_seed() {
-        let keys = |seed| cells(&axes(), 3, seed).into_iter().map(|it| it.key).collect::<Vec<_>>();
+        let keys =
+            |seed| cells(&axes(), 3, seed).into_iter().map(|cell| cell.key).collect::<Vec<_>>();
         let (first, same, other) = (keys(7), keys(7), keys(8));
         assert_eq!(first, same);
         assert_ne!(first, other);
-        let sorted = |mut it: Vec<String>| {
-            it.sort();
-            it.dedup();
-            it
+        let sorted = |mut texts: Vec<String>| {
+            texts.sort();
+            texts.dedup();
+            texts
         };
         assert_eq!(sorted(first.clone()).len(), 36);
         assert_eq!(sorted(first.clone()), sorted(other));

@@ -7,12 +7,12 @@ use std::time::Duration;
 use ppt_text::nearest;
 use toml::de::{DeTable, DeValue};
 
-use super::action::{Clock, Stop};
+use super::action::{ClockCondition, Stop};
 use super::error::{Mistake, PlanError};
 use super::matrix::{self, Axis, ParameterValue};
-use super::table::{PlanEntry, Table, name, wrong};
+use super::table::{PlanEntry, PlanTable, name, wrong};
 use super::template::Template;
-use super::types::{Host, Phase, Plan, Program, Report, Step, Via};
+use super::types::{LabPlan, Phase, PlanStep, PlannedHost, ProgramEntry, Report, Via};
 use super::when::When;
 
 /// The most bytes of a file.
@@ -21,52 +21,52 @@ const MOST_RUNS: u128 = 100_000;
 /// Generated namespaces get the addresses 10.77.0.1 to 10.77.0.250.
 const MOST_HOSTS: usize = 250;
 
-impl Plan {
+impl LabPlan {
     /// Parses an experiment. Relative folders refer to `folder`.
     ///
     /// # Errors
     /// The first mistake and its location.
-    pub fn parse(text: &str, folder: &Path) -> Result<Plan, PlanError> {
+    pub fn parse(text: &str, folder: &Path) -> Result<LabPlan, PlanError> {
         plan(text, folder)
     }
 }
 
-fn plan(text: &str, folder: &Path) -> Result<Plan, PlanError> {
+fn plan(text: &str, folder: &Path) -> Result<LabPlan, PlanError> {
     if text.len() > MOST_BYTES {
         return wrong(Mistake::TooLong { bytes: text.len(), most: MOST_BYTES }, 0..0);
     }
-    let root = DeTable::parse(text).map_err(|it| PlanError {
-        mistake: Mistake::Toml { what: it.message().to_owned() },
-        span: it.span().unwrap_or(0..0),
+    let root = DeTable::parse(text).map_err(|error| PlanError {
+        mistake: Mistake::Toml { what: error.message().to_owned() },
+        span: error.span().unwrap_or(0..0),
     })?;
-    let mut file = Table::new(root.get_ref(), "an experiment".to_owned(), 0..0);
+    let mut file = PlanTable::new(root.get_ref(), "an experiment".to_owned(), 0..0);
     let title = file.need("name")?.name()?;
-    let repeat = file.take("repeat").map_or(Ok(1), |it| it.between(1, 10_000))? as u32;
-    let retry = file.take("retry").map_or(Ok(0), |it| it.between(0, 100))? as u32;
-    let seed = file.take("seed").map_or(Ok(0), |it| it.between(0, i64::MAX))? as u64;
-    let timeout = file.take("timeout").map_or(Ok(Duration::from_secs(60)), |it| it.time())?;
-    let hosts = file.take("host").map_or(Ok(Vec::new()), |it| hosts(&it, folder))?;
+    let repeat = file.take("repeat").map_or(Ok(1), |file| file.between(1, 10_000))? as u32;
+    let retry = file.take("retry").map_or(Ok(0), |file| file.between(0, 100))? as u32;
+    let seed = file.take("seed").map_or(Ok(0), |file| file.between(0, i64::MAX))? as u64;
+    let timeout = file.take("timeout").map_or(Ok(Duration::from_secs(60)), |file| file.time())?;
+    let hosts = file.take("host").map_or(Ok(Vec::new()), |file| hosts(&file, folder))?;
     if hosts.is_empty() {
         return wrong(Mistake::NoHost, file.span());
     }
     let (matrix, cells) = match file.take("matrix") {
-        Some(it) => {
-            let matrix = axes(&it)?;
+        Some(plan_entry) => {
+            let matrix = axes(&plan_entry)?;
             let runs = matrix.iter().fold(u128::from(repeat), |product, axis| {
                 product.saturating_mul(axis.values.len() as u128)
             });
             if runs > MOST_RUNS {
-                return it.wrong(Mistake::TooMany { runs, most: MOST_RUNS });
+                return plan_entry.wrong(Mistake::TooMany { runs, most: MOST_RUNS });
             }
             let cells = matrix::cells(&matrix, repeat, seed);
             (matrix, cells)
         }
         None => (Vec::new(), matrix::cells(&[], repeat, seed)),
     };
-    let checks = file.take("check").map_or(Ok(Vec::new()), |it| checks(&it))?;
+    let checks = file.take("check").map_or(Ok(Vec::new()), |file| checks(&file))?;
     let (checks, places): (Vec<Template>, Vec<Range<usize>>) = checks.into_iter().unzip();
-    let report = file.take("report").map(|it| report(&it, folder)).transpose()?;
-    let mut plan = Plan {
+    let report = file.take("report").map(|file| report(&file, folder)).transpose()?;
+    let mut plan = LabPlan {
         name: title,
         seed,
         retry,
@@ -93,12 +93,12 @@ fn plan(text: &str, folder: &Path) -> Result<Plan, PlanError> {
             return entry.wrong(Mistake::Twice { what: "phases", name: phase.name });
         }
         // Checks that every placeholder exists, in every cell and on every host.
-        for cell in plan.cells.iter().filter(|it| it.repeat == 1) {
+        for cell in plan.cells.iter().filter(|cell| cell.repeat == 1) {
             for (host, step) in &phase.steps {
                 let filled = step.fill(&plan.values(cell, *host));
                 if let Err(mistake) = filled {
-                    let place = places.iter().find(|it| it.0 == *host);
-                    return wrong(mistake, place.map_or(0..0, |it| it.1.clone()));
+                    let place = places.iter().find(|place| place.0 == *host);
+                    return wrong(mistake, place.map_or(0..0, |place| place.1.clone()));
                 }
             }
         }
@@ -108,7 +108,7 @@ fn plan(text: &str, folder: &Path) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-fn hosts(entry: &PlanEntry<'_, '_>, folder: &Path) -> Result<Vec<Host>, PlanError> {
+fn hosts(entry: &PlanEntry<'_, '_>, folder: &Path) -> Result<Vec<PlannedHost>, PlanError> {
     let table = entry.table("host".to_owned())?;
     let mut hosts = Vec::new();
     for (key, span, entry) in table.left() {
@@ -122,9 +122,9 @@ fn hosts(entry: &PlanEntry<'_, '_>, folder: &Path) -> Result<Vec<Host>, PlanErro
         }
         hosts.push(host(name(key, span)?, hosts.len(), &entry, folder)?);
     }
-    if hosts.iter().all(|it| it.via == Via::Local) {
+    if hosts.iter().all(|host| host.via == Via::Local) {
         let own = || Some("127.0.0.1".to_owned());
-        hosts.iter_mut().for_each(|it| it.addr = it.addr.take().or_else(own));
+        hosts.iter_mut().for_each(|host| host.addr = host.addr.take().or_else(own));
     }
     Ok(hosts)
 }
@@ -134,39 +134,42 @@ fn host(
     number: usize,
     entry: &PlanEntry<'_, '_>,
     folder: &Path,
-) -> Result<Host, PlanError> {
+) -> Result<PlannedHost, PlanError> {
     let mut table = entry.table(format!("host `{name}`"))?;
     let way = table.need("via")?;
     let via = via(&way)?;
-    let checked = |it: Option<PlanEntry<'_, '_>>, what, allowed| {
-        it.map(|it| safe(&it, what, it.text()?, allowed)).transpose()
+    let checked = |entry: Option<PlanEntry<'_, '_>>, what, allowed| {
+        entry.map(|entry| safe(&entry, what, entry.text()?, allowed)).transpose()
     };
     let given = table.take("addr");
     let addr = match (&via, given) {
-        (Via::Made, Some(it)) => return it.wrong(Mistake::OwnAddress { host: name }),
+        (Via::Made, Some(plan_entry)) => {
+            return plan_entry.wrong(Mistake::OwnAddress { host: name });
+        }
         (Via::Made, None) => Some(format!("10.77.0.{}", number + 1)),
         (Via::Ssh(to), None) => Some(to.rsplit('@').next().unwrap_or(to).to_owned()),
         (_, given) => checked(given, "the address", ".:-%")?,
     };
-    let dir = table.take("dir").map(|it| it.text().map(PathBuf::from)).transpose()?;
+    let dir = table.take("dir").map(|table| table.text().map(PathBuf::from)).transpose()?;
     let dir = match (&via, dir) {
         (Via::Ssh(_), dir) => dir,
-        (_, dir) => Some(dir.map_or(folder.to_owned(), |it| folder.join(it))),
+        (_, dir) => Some(dir.map_or(folder.to_owned(), |dir| folder.join(dir))),
     };
     let ppt = checked(table.take("ppt"), "the program", "/._-+")?;
     let other = table.take("helper");
-    if let (Some(it), false) = (&other, matches!(via, Via::Ssh(_))) {
-        return it.wrong(Mistake::NotHere { key: "helper", of: "ssh" });
+    if let (Some(plan_entry), false) = (&other, matches!(via, Via::Ssh(_))) {
+        return plan_entry.wrong(Mistake::NotHere { key: "helper", of: "ssh" });
     }
     let helper = checked(other, "the program", "/._-+")?;
     let isolate = match table.take("isolate") {
-        Some(it) if via == Via::Made => {
-            return it.wrong(Mistake::NotHere { key: "isolate", of: "local, netns:NAME and ssh" });
+        Some(plan_entry) if via == Via::Made => {
+            return plan_entry
+                .wrong(Mistake::NotHere { key: "isolate", of: "local, netns:NAME and ssh" });
         }
-        it => it.map_or(Ok(true), |it| it.truth())?,
+        pair => pair.map_or(Ok(true), |entry| entry.truth())?,
     };
     table.end()?;
-    Ok(Host { name, via, addr, dir, ppt, helper, isolate })
+    Ok(PlannedHost { name, via, addr, dir, ppt, helper, isolate })
 }
 
 fn via(entry: &PlanEntry<'_, '_>) -> Result<Via, PlanError> {
@@ -187,8 +190,8 @@ fn safe(
     text: &str,
     allowed: &'static str,
 ) -> Result<String, PlanError> {
-    let good = |it: char| it.is_ascii_alphanumeric() || allowed.contains(it);
-    let begins = text.starts_with(|it: char| it.is_ascii_alphanumeric() || "/:[_.".contains(it));
+    let good = |c: char| c.is_ascii_alphanumeric() || allowed.contains(c);
+    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric() || "/:[_.".contains(c));
     if begins && text.len() <= 255 && text.chars().all(good) && ![".", ".."].contains(&text) {
         return Ok(text.to_owned());
     }
@@ -204,14 +207,17 @@ fn axes(entry: &PlanEntry<'_, '_>) -> Result<Vec<Axis>, PlanError> {
             return wrong(Mistake::Taken { name }, span);
         }
         let mut values: Vec<ParameterValue> = Vec::new();
-        for it in entry.list()? {
-            let value = value(&it)?;
-            if let Some(first) = values.first().filter(|it| !it.is_like(&value)) {
+        for plan_entry in entry.list()? {
+            let value = value(&plan_entry)?;
+            if let Some(first) =
+                values.first().filter(|parameter_value| !parameter_value.is_like(&value))
+            {
                 let (first, other) = (first.kind(), value.kind());
-                return it.wrong(Mistake::MixedValues { axis: name, first, other });
+                return plan_entry.wrong(Mistake::MixedValues { axis: name, first, other });
             }
             if values.contains(&value) {
-                return it.wrong(Mistake::SameValue { axis: name, value: value.to_string() });
+                return plan_entry
+                    .wrong(Mistake::SameValue { axis: name, value: value.to_string() });
             }
             values.push(value);
         }
@@ -225,10 +231,10 @@ fn axes(entry: &PlanEntry<'_, '_>) -> Result<Vec<Axis>, PlanError> {
 
 fn value(entry: &PlanEntry<'_, '_>) -> Result<ParameterValue, PlanError> {
     match entry.value() {
-        DeValue::Boolean(it) => Ok(ParameterValue::Truth(*it)),
+        DeValue::Boolean(boolean) => Ok(ParameterValue::Truth(*boolean)),
         DeValue::Integer(_) => entry.whole().map(ParameterValue::Whole),
-        DeValue::String(it) => Ok(ParameterValue::Text(it.clone().into_owned())),
-        DeValue::Float(it) => match it.as_str().replace('_', "").parse::<f64>() {
+        DeValue::String(cow) => Ok(ParameterValue::Text(cow.clone().into_owned())),
+        DeValue::Float(float) => match float.as_str().replace('_', "").parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(ParameterValue::Real(number)),
             _ => entry.mistyped("a number that is finite"),
         },
@@ -239,9 +245,9 @@ fn value(entry: &PlanEntry<'_, '_>) -> Result<ParameterValue, PlanError> {
 fn checks(entry: &PlanEntry<'_, '_>) -> Result<Vec<(Template, Range<usize>)>, PlanError> {
     let mut table = entry.table("check".to_owned())?;
     let queries = table.need("sql")?.some()?;
-    let query = |it: &PlanEntry<'_, '_>| match Template::parse(it.text()?) {
-        Ok(query) => Ok((query, it.span())),
-        Err(mistake) => it.wrong(mistake),
+    let query = |entry: &PlanEntry<'_, '_>| match Template::parse(entry.text()?) {
+        Ok(query) => Ok((query, entry.span())),
+        Err(mistake) => entry.wrong(mistake),
     };
     let queries = queries.iter().map(query).collect();
     table.end()?;
@@ -250,8 +256,9 @@ fn checks(entry: &PlanEntry<'_, '_>) -> Result<Vec<(Template, Range<usize>)>, Pl
 
 fn report(entry: &PlanEntry<'_, '_>, folder: &Path) -> Result<Report, PlanError> {
     let mut table = entry.table("report".to_owned())?;
-    let sql = table.take("sql").map(|it| it.text().map(|it| folder.join(it))).transpose()?;
-    let html = table.take("html").map(|it| safe(&it, "the page", it.text()?, "._-"));
+    let sql =
+        table.take("sql").map(|table| table.text().map(|text| folder.join(text))).transpose()?;
+    let html = table.take("html").map(|table| safe(&table, "the page", table.text()?, "._-"));
     let html = html.transpose()?;
     table.end()?;
     if sql.is_none() && html.is_none() {
@@ -262,26 +269,26 @@ fn report(entry: &PlanEntry<'_, '_>, folder: &Path) -> Result<Report, PlanError>
 
 /// Reads the phases of a plan. Hosts and parameters are already known.
 struct Reader<'p> {
-    plan: &'p Plan,
+    plan: &'p LabPlan,
 }
 
 /// The position of a host's step.
-type Places = Vec<(usize, Range<usize>)>;
+type StepPlaces = Vec<(usize, Range<usize>)>;
 
 impl Reader<'_> {
-    fn phase(&self, entry: &PlanEntry<'_, '_>) -> Result<(Phase, Places), PlanError> {
+    fn phase(&self, entry: &PlanEntry<'_, '_>) -> Result<(Phase, StepPlaces), PlanError> {
         let mut table = entry.table("phase".to_owned())?;
         let name = table.need("name")?.name()?;
         let mut table = entry.table(format!("phase `{name}`"))?;
         table.take("name");
-        let timeout = table.take("timeout").map(|it| it.time()).transpose()?;
-        let when = table.take("when").map(|it| self.when(&it)).transpose()?;
-        let all = table.take("all").map(|it| self.step(&it).map(|step| (step, it.span())));
+        let timeout = table.take("timeout").map(|table| table.time()).transpose()?;
+        let when = table.take("when").map(|table| self.when(&table)).transpose()?;
+        let all = table.take("all").map(|table| self.step(&table).map(|step| (step, table.span())));
         let all = all.transpose()?;
         let (mut steps, mut places) = (Vec::new(), Vec::new());
         for (key, span, entry) in table.left() {
-            let there = || self.plan.hosts.iter().map(|it| &*it.name);
-            let Some(host) = there().position(|it| it == key) else {
+            let there = || self.plan.hosts.iter().map(|host| &*host.name);
+            let Some(host) = there().position(|text| text == key) else {
                 let name = key.to_owned();
                 let words = ["name", "timeout", "when", "all"];
                 let nearest = nearest(key, there().chain(words)).map(str::to_owned);
@@ -293,7 +300,7 @@ impl Reader<'_> {
         }
         if let Some((all, span)) = all {
             for host in 0..self.plan.hosts.len() {
-                match steps.iter_mut().find(|it| it.0 == host) {
+                match steps.iter_mut().find(|step| step.0 == host) {
                     Some((_, own)) => own.complete(&all),
                     None => {
                         steps.push((host, all.clone()));
@@ -306,14 +313,15 @@ impl Reader<'_> {
             return entry.wrong(Mistake::Nothing);
         }
         self.clocks(&steps, &places)?;
-        steps.sort_by_key(|it| it.0);
+        steps.sort_by_key(|step| step.0);
         Ok((Phase { name, when, timeout, steps }, places))
     }
 
     /// Hosts with measured clocks probe each other's addresses and do nothing else in the phase.
-    fn clocks(&self, steps: &[(usize, Step)], places: &Places) -> Result<(), PlanError> {
-        for (host, step) in steps.iter().filter(|it| it.1.clock.is_some()) {
-            let place = places.iter().find(|it| it.0 == *host).map_or(0..0, |it| it.1.clone());
+    fn clocks(&self, steps: &[(usize, PlanStep)], places: &StepPlaces) -> Result<(), PlanError> {
+        for (host, step) in steps.iter().filter(|step| step.1.clock.is_some()) {
+            let place =
+                places.iter().find(|place| place.0 == *host).map_or(0..0, |place| place.1.clone());
             if step.program.is_some() {
                 return wrong(Mistake::ClockAndProgram, place);
             }
@@ -336,37 +344,37 @@ impl Reader<'_> {
         })
     }
 
-    fn step(&self, entry: &PlanEntry<'_, '_>) -> Result<Step, PlanError> {
+    fn step(&self, entry: &PlanEntry<'_, '_>) -> Result<PlanStep, PlanError> {
         let mut table = entry.table("a host in a phase".to_owned())?;
         let (start, run) = (table.take("start"), table.take("run"));
         let ready = table.take("ready");
         let capture = table.take("capture");
         let env = table.take("env");
-        let stop = table.take("stop").map(|it| self.stop(&it)).transpose()?;
-        let collect = table.take("collect").map_or(Ok(Vec::new()), |it| patterns(&it))?;
-        let clock = table.take("clock").map(|it| clock(&it)).transpose()?;
+        let stop = table.take("stop").map(|table| self.stop(&table)).transpose()?;
+        let collect = table.take("collect").map_or(Ok(Vec::new()), |table| patterns(&table))?;
+        let clock = table.take("clock").map(|table| clock(&table)).transpose()?;
         table.end()?;
         let program = match (start, run) {
             (Some(_), Some(run)) => return run.wrong(Mistake::StartAndRun),
             (None, None) => {
                 let orphans = [("ready", ready), ("capture", capture), ("env", env)];
-                for (key, it) in orphans {
-                    if let Some(it) = it {
-                        return it.wrong(Mistake::NoProgram { key });
+                for (key, pair) in orphans {
+                    if let Some(plan_entry) = pair {
+                        return plan_entry.wrong(Mistake::NoProgram { key });
                     }
                 }
                 None
             }
             (None, Some(words)) => {
-                if let Some(it) = ready {
-                    return it.wrong(Mistake::ReadyRun);
+                if let Some(plan_entry) = ready {
+                    return plan_entry.wrong(Mistake::ReadyRun);
                 }
                 Some(program(&words, true, None, capture, env)?)
             }
             (Some(words), None) => Some(program(&words, false, ready, capture, env)?),
         };
-        let step = Step { program, stop: stop.flatten(), collect, clock };
-        if step == Step::default() {
+        let step = PlanStep { program, stop: stop.flatten(), collect, clock };
+        if step == PlanStep::default() {
             return entry.wrong(Mistake::Nothing);
         }
         Ok(step)
@@ -377,12 +385,12 @@ impl Reader<'_> {
             return Ok(entry.truth()?.then_some(Stop::All));
         }
         let mut names = Vec::new();
-        for it in entry.some()? {
-            let name = it.text()?;
-            let there = || self.plan.phases.iter().map(|it| &*it.name);
-            if !there().any(|it| it == name) {
+        for plan_entry in entry.some()? {
+            let name = plan_entry.text()?;
+            let there = || self.plan.phases.iter().map(|phase| &*phase.name);
+            if !there().any(|text| text == name) {
                 let nearest = nearest(name, there()).map(str::to_owned);
-                return it.wrong(Mistake::NoPhase { name: name.to_owned(), nearest });
+                return plan_entry.wrong(Mistake::NoPhase { name: name.to_owned(), nearest });
             }
             names.push(name.to_owned());
         }
@@ -390,9 +398,9 @@ impl Reader<'_> {
     }
 }
 
-impl Step {
+impl PlanStep {
     /// Takes over what it does not have itself.
-    fn complete(&mut self, all: &Step) {
+    fn complete(&mut self, all: &PlanStep) {
         if self.program.is_none() {
             self.program.clone_from(&all.program);
         }
@@ -409,7 +417,7 @@ impl Step {
 }
 
 fn template(entry: &PlanEntry<'_, '_>) -> Result<Template, PlanError> {
-    Template::parse(entry.text()?).or_else(|it| entry.wrong(it))
+    Template::parse(entry.text()?).or_else(|error| entry.wrong(error))
 }
 
 /// A number or a text with placeholders.
@@ -417,7 +425,7 @@ fn port(entry: &PlanEntry<'_, '_>) -> Result<Template, PlanError> {
     match entry.value() {
         DeValue::Integer(_) => {
             let port = entry.between(1, 65_535)?.to_string();
-            Template::parse(&port).or_else(|it| entry.wrong(it))
+            Template::parse(&port).or_else(|error| entry.wrong(error))
         }
         _ => template(entry),
     }
@@ -429,13 +437,13 @@ fn program(
     ready: Option<PlanEntry<'_, '_>>,
     capture: Option<PlanEntry<'_, '_>>,
     env: Option<PlanEntry<'_, '_>>,
-) -> Result<Program, PlanError> {
+) -> Result<ProgramEntry, PlanError> {
     let list = words.list()?;
-    let named = list.first().map(|it| it.text()).transpose()?;
+    let named = list.first().map(|list| list.text()).transpose()?;
     if named.is_none_or(str::is_empty) {
         return words.wrong(Mistake::NoWords);
     }
-    let mut program = Program {
+    let mut program = ProgramEntry {
         words: list.iter().map(template).collect::<Result<_, _>>()?,
         env: Vec::new(),
         ends,
@@ -443,27 +451,29 @@ fn program(
         tcp: None,
         udp: None,
         file: None,
-        capture: capture.map_or(Ok(false), |it| it.truth())?,
+        capture: capture.map_or(Ok(false), |capture| capture.truth())?,
     };
     match ready {
-        Some(it) if it.value().as_str().is_some() => program.output = Some(template(&it)?),
-        Some(it) => {
-            let mut table = it.table("ready".to_owned())?;
-            program.output = table.take("output").map(|it| template(&it)).transpose()?;
-            program.tcp = table.take("tcp").map(|it| port(&it)).transpose()?;
-            program.udp = table.take("udp").map(|it| port(&it)).transpose()?;
-            program.file = table.take("file").map(|it| template(&it)).transpose()?;
+        Some(plan_entry) if plan_entry.value().as_str().is_some() => {
+            program.output = Some(template(&plan_entry)?);
+        }
+        Some(plan_entry) => {
+            let mut table = plan_entry.table("ready".to_owned())?;
+            program.output = table.take("output").map(|table| template(&table)).transpose()?;
+            program.tcp = table.take("tcp").map(|table| port(&table)).transpose()?;
+            program.udp = table.take("udp").map(|table| port(&table)).transpose()?;
+            program.file = table.take("file").map(|table| template(&table)).transpose()?;
             table.end()?;
         }
         None => {}
     }
     if let Some(env) = env {
-        for (key, span, it) in env.table("env".to_owned())?.left() {
-            let good = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        for (key, span, plan_entry) in env.table("env".to_owned())?.left() {
+            let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
             if key.is_empty() || !key.chars().all(good) || key.starts_with("PPT_") {
                 return wrong(Mistake::Variable { name: key.to_owned() }, span);
             }
-            program.env.push((key.to_owned(), template(&it)?));
+            program.env.push((key.to_owned(), template(&plan_entry)?));
         }
     }
     Ok(program)
@@ -471,25 +481,26 @@ fn program(
 
 fn patterns(entry: &PlanEntry<'_, '_>) -> Result<Vec<Template>, PlanError> {
     let mut patterns = Vec::new();
-    for it in entry.some()? {
-        let pattern = it.text()?;
-        let inside = |it: Component<'_>| matches!(it, Component::Normal(_));
+    for plan_entry in entry.some()? {
+        let pattern = plan_entry.text()?;
+        let inside = |component: Component<'_>| matches!(component, Component::Normal(_));
         if pattern.is_empty() || !Path::new(pattern).components().all(inside) {
-            return it.wrong(Mistake::Outside { pattern: pattern.to_owned() });
+            return plan_entry.wrong(Mistake::Outside { pattern: pattern.to_owned() });
         }
         if let Err(why) = glob::Pattern::new(pattern) {
             let (pattern, why) = (pattern.to_owned(), why.msg.to_owned());
-            return it.wrong(Mistake::Pattern { pattern, why });
+            return plan_entry.wrong(Mistake::Pattern { pattern, why });
         }
-        patterns.push(template(&it)?);
+        patterns.push(template(&plan_entry)?);
     }
     Ok(patterns)
 }
 
-fn clock(entry: &PlanEntry<'_, '_>) -> Result<Clock, PlanError> {
+fn clock(entry: &PlanEntry<'_, '_>) -> Result<ClockCondition, PlanError> {
     let mut table = entry.table("clock".to_owned())?;
     let until = table.need("until")?.time()?;
-    let give_up = table.take("give-up").map_or(Ok(Duration::from_secs(30)), |it| it.time())?;
+    let give_up =
+        table.take("give-up").map_or(Ok(Duration::from_secs(30)), |table| table.time())?;
     table.end()?;
-    Ok(Clock { until, give_up })
+    Ok(ClockCondition { until, give_up })
 }

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::action::{Action, Command, Ready, Resolved};
+use super::action::{Action, Readiness, Resolved, ShellCommand};
 use super::error::Mistake;
 use super::matrix::Cell;
-use super::template::{Template, Values};
-use super::types::{Plan, Program, Step};
+use super::template::{PlaceholderValues, Template};
+use super::types::{LabPlan, PlanStep, ProgramEntry};
 
-impl Plan {
+impl LabPlan {
     /// The actions of a cell.
     pub fn resolve(&self, cell: &Cell) -> Vec<Resolved> {
         // Parsing the plan checked every placeholder against the first cell.
@@ -19,7 +19,7 @@ impl Plan {
     pub(super) fn resolved(&self, cell: &Cell) -> Result<Vec<Resolved>, Mistake> {
         let mut phases = Vec::new();
         for phase in &self.phases {
-            if phase.when.as_ref().is_some_and(|it| !it.holds(&cell.parameters)) {
+            if phase.when.as_ref().is_some_and(|when| !when.holds(&cell.parameters)) {
                 continue;
             }
             let mut actions = Vec::new();
@@ -40,23 +40,23 @@ impl Plan {
     /// Queries that must hold for the captures of a cell.
     pub fn checks(&self, cell: &Cell) -> Vec<String> {
         let values = self.values_everywhere(cell);
-        self.checks.iter().filter_map(|it| it.fill(&values).ok()).collect()
+        self.checks.iter().filter_map(|check| check.fill(&values).ok()).collect()
     }
 
     /// The values of placeholders on a host.
-    pub(super) fn values(&self, cell: &Cell, host: usize) -> Values {
+    pub(super) fn values(&self, cell: &Cell, host: usize) -> PlaceholderValues {
         let mut values = self.values_everywhere(cell);
         values.insert("host".to_owned(), Some(self.hosts[host].name.clone()));
         values
     }
 
     /// The values of placeholders outside of a host.
-    pub(super) fn values_everywhere(&self, cell: &Cell) -> Values {
-        let mut values = Values::new();
+    pub(super) fn values_everywhere(&self, cell: &Cell) -> PlaceholderValues {
+        let mut values = PlaceholderValues::new();
         for (name, value) in self.parameters(cell) {
             values.insert(name.to_owned(), Some(value.to_string()));
         }
-        let text = |it: &Path| it.to_string_lossy().into_owned();
+        let text = |path: &Path| path.to_string_lossy().into_owned();
         for host in &self.hosts {
             values.insert(format!("{}.addr", host.name), host.addr.clone());
             values.insert(format!("{}.dir", host.name), host.dir.as_deref().map(text));
@@ -67,22 +67,24 @@ impl Plan {
     }
 }
 
-impl Step {
-    pub(super) fn fill(&self, values: &Values) -> Result<Action, Mistake> {
-        let fill = |it: &Template| it.fill(values);
+impl PlanStep {
+    pub(super) fn fill(&self, values: &PlaceholderValues) -> Result<Action, Mistake> {
+        let fill = |template: &Template| template.fill(values);
         Ok(Action {
             stop: self.stop.clone(),
             clock: self.clock.clone(),
-            command: self.program.as_ref().map(|it| it.fill(values)).transpose()?,
+            command: self.program.as_ref().map(|program| program.fill(values)).transpose()?,
             collect: self.collect.iter().map(fill).collect::<Result<_, _>>()?,
         })
     }
 }
 
-impl Program {
-    fn fill(&self, values: &Values) -> Result<Command, Mistake> {
-        let fill = |it: &Option<Template>| it.as_ref().map(|it| it.fill(values)).transpose();
-        let port = |key: &'static str, it: &Option<Template>| match fill(it)? {
+impl ProgramEntry {
+    fn fill(&self, values: &PlaceholderValues) -> Result<ShellCommand, Mistake> {
+        let fill = |template: &Option<Template>| {
+            template.as_ref().map(|template| template.fill(values)).transpose()
+        };
+        let port = |key: &'static str, template: &Option<Template>| match fill(template)? {
             None => Ok(None),
             Some(text) => match text.parse() {
                 Ok(port) if port > 0 => Ok(Some(port)),
@@ -93,12 +95,17 @@ impl Program {
                 }),
             },
         };
-        let env = self.env.iter().map(|(name, it)| Ok((name.clone(), it.fill(values)?)));
-        Ok(Command {
-            words: self.words.iter().map(|it| it.fill(values)).collect::<Result<_, _>>()?,
+        let env =
+            self.env.iter().map(|(name, template)| Ok((name.clone(), template.fill(values)?)));
+        Ok(ShellCommand {
+            words: self
+                .words
+                .iter()
+                .map(|template| template.fill(values))
+                .collect::<Result<_, _>>()?,
             env: env.collect::<Result<_, Mistake>>()?,
             ends: self.ends,
-            ready: Ready {
+            ready: Readiness {
                 output: fill(&self.output)?,
                 tcp: port("tcp", &self.tcp)?,
                 udp: port("udp", &self.udp)?,

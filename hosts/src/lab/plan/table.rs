@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::{Mistake, PlanError};
 
 /// A table and the keys that were read.
-pub(super) struct Table<'t, 'i> {
+pub(super) struct PlanTable<'t, 'i> {
     table: &'t DeTable<'i>,
     /// Its name in messages: `phase `run``.
     place: String,
@@ -28,7 +28,7 @@ pub(super) fn wrong<T>(mistake: Mistake, span: Range<usize>) -> Result<T, PlanEr
     Err(PlanError { mistake, span })
 }
 
-impl<'t, 'i> Table<'t, 'i> {
+impl<'t, 'i> PlanTable<'t, 'i> {
     pub(super) fn new(table: &'t DeTable<'i>, place: String, span: Range<usize>) -> Self {
         Self { table, place, span, known: Vec::new() }
     }
@@ -53,7 +53,7 @@ impl<'t, 'i> Table<'t, 'i> {
                     key: key.to_owned(),
                     place: self.place.clone(),
                     nearest: nearest(key, self.known.iter().copied()).map(str::to_owned),
-                    known: self.known.iter().map(|it| (*it).to_owned()).collect(),
+                    known: self.known.iter().map(|text| (*text).to_owned()).collect(),
                 };
                 wrong(mistake, span)
             }
@@ -65,13 +65,13 @@ impl<'t, 'i> Table<'t, 'i> {
         let mut left: Vec<_> = self
             .table
             .iter()
-            .filter(|it| !self.known.contains(&it.0.get_ref().as_ref()))
+            .filter(|entry| !self.known.contains(&entry.0.get_ref().as_ref()))
             .map(|(key, value)| {
                 let name = key.get_ref().as_ref();
                 (name, key.span(), PlanEntry { key: name, value })
             })
             .collect();
-        left.sort_by_key(|it| it.1.start);
+        left.sort_by_key(|entry| entry.1.start);
         left.into_iter()
     }
 
@@ -113,9 +113,9 @@ impl<'t, 'i> PlanEntry<'t, 'i> {
         self.value().as_bool().map_or_else(|| self.mistyped("true or false"), Ok)
     }
 
-    pub(super) fn table(&self, place: String) -> Result<Table<'t, 'i>, PlanError> {
+    pub(super) fn table(&self, place: String) -> Result<PlanTable<'t, 'i>, PlanError> {
         match self.value().as_table() {
-            Some(table) => Ok(Table::new(table, place, self.span())),
+            Some(table) => Ok(PlanTable::new(table, place, self.span())),
             None => self.mistyped("a table"),
         }
     }
@@ -138,7 +138,9 @@ impl<'t, 'i> PlanEntry<'t, 'i> {
     /// A 64-bit integer.
     pub(super) fn whole(&self) -> Result<i64, PlanError> {
         let number = match self.value() {
-            DeValue::Integer(it) => i64::from_str_radix(it.as_str(), it.radix()).ok(),
+            DeValue::Integer(integer) => {
+                i64::from_str_radix(integer.as_str(), integer.radix()).ok()
+            }
             _ => None,
         };
         number.map_or_else(|| self.mistyped("a whole number of 64 bits"), Ok)
@@ -156,10 +158,10 @@ impl<'t, 'i> PlanEntry<'t, 'i> {
         let text = self.text()?;
         match humantime::parse_duration(text) {
             Err(why) => self.wrong(Mistake::Time { text: text.to_owned(), why: why.to_string() }),
-            Ok(it) if it.is_zero() || it > Duration::from_secs(86_400) => {
+            Ok(duration) if duration.is_zero() || duration > Duration::from_secs(86_400) => {
                 self.wrong(Mistake::TimeRange { text: text.to_owned() })
             }
-            Ok(it) => Ok(it),
+            Ok(duration) => Ok(duration),
         }
     }
 
@@ -171,8 +173,8 @@ impl<'t, 'i> PlanEntry<'t, 'i> {
 }
 
 pub(super) fn name(text: &str, span: Range<usize>) -> Result<String, PlanError> {
-    let good = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
-    let begins = text.starts_with(|it: char| it.is_ascii_alphanumeric());
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
     if begins && text.len() <= 64 && text.chars().all(good) {
         return Ok(text.to_owned());
     }

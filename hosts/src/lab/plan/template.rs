@@ -18,7 +18,7 @@ enum Piece {
 }
 
 /// The value of each placeholder; None if it exists but its value is not known yet.
-pub(super) type Values = BTreeMap<String, Option<String>>;
+pub(super) type PlaceholderValues = BTreeMap<String, Option<String>>;
 
 impl Template {
     pub(super) fn parse(text: &str) -> Result<Self, Mistake> {
@@ -37,8 +37,9 @@ impl Template {
                 rest = behind;
                 continue;
             }
-            let end =
-                rest.find(['{', '}']).filter(|it| bracket == '{' && rest[*it..].starts_with('}'));
+            let end = rest
+                .find(['{', '}'])
+                .filter(|index| bracket == '{' && rest[*index..].starts_with('}'));
             let Some(end) = end else { return Err(Mistake::Bracket { bracket }) };
             pieces.push(Piece::Text(std::mem::take(&mut plain)));
             pieces.push(Piece::Name(rest[..end].to_owned()));
@@ -49,7 +50,7 @@ impl Template {
         Ok(Self(pieces))
     }
 
-    pub(super) fn fill(&self, values: &Values) -> Result<String, Mistake> {
+    pub(super) fn fill(&self, values: &PlaceholderValues) -> Result<String, Mistake> {
         let mut filled = String::new();
         for piece in &self.0 {
             match piece {
@@ -62,7 +63,7 @@ impl Template {
                         return Err(Mistake::Placeholder {
                             name: name.clone(),
                             nearest: nearest(name, there()).map(str::to_owned),
-                            there: there().map(|it| format!("{{{it}}}")).collect(),
+                            there: there().map(|text| format!("{{{text}}}")).collect(),
                         });
                     }
                 },
@@ -87,10 +88,12 @@ mod tests {
     use super::*;
 
     fn filled(text: &str) -> Result<String, String> {
-        let some = |it: &str| Some(it.to_owned());
+        let some = |text: &str| Some(text.to_owned());
         let values = [("size", some("48 $(x)")), ("a.addr", some("10.77.0.1")), ("b.addr", None)];
-        let values = values.map(|(name, it)| (name.to_owned(), it)).into();
-        Template::parse(text).and_then(|it| it.fill(&values)).map_err(|it| it.to_string())
+        let values = values.map(|(name, text)| (name.to_owned(), text)).into();
+        Template::parse(text)
+            .and_then(|template| template.fill(&values))
+            .map_err(|error| error.to_string())
     }
 
     #[test]

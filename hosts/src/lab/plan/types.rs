@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::action::{Clock, Stop};
+use super::action::{ClockCondition, Stop};
 use super::matrix::{Axis, Cell, ParameterValue};
 use super::template::Template;
 use super::when::When;
 
 /// An experiment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct LabPlan {
     /// Its name.
     pub name: String,
     /// Seed of the order of cells.
@@ -20,7 +20,7 @@ pub struct Plan {
     /// The time limit of a phase.
     pub timeout: Duration,
     /// The hosts, in the order of the text.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<PlannedHost>,
     /// The parameters.
     pub matrix: Vec<Axis>,
     /// The phases, in order.
@@ -33,7 +33,7 @@ pub struct Plan {
 
 /// A host.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Host {
+pub struct PlannedHost {
     /// Its name.
     pub name: String,
     /// How it is reached.
@@ -78,19 +78,19 @@ pub(super) struct Phase {
     pub(super) when: Option<When>,
     pub(super) timeout: Option<Duration>,
     /// By host.
-    pub(super) steps: Vec<(usize, Step)>,
+    pub(super) steps: Vec<(usize, PlanStep)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Step {
-    pub(super) program: Option<Program>,
+pub(super) struct PlanStep {
+    pub(super) program: Option<ProgramEntry>,
     pub(super) stop: Option<Stop>,
     pub(super) collect: Vec<Template>,
-    pub(super) clock: Option<Clock>,
+    pub(super) clock: Option<ClockCondition>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Program {
+pub(super) struct ProgramEntry {
     pub(super) words: Vec<Template>,
     pub(super) env: Vec<(String, Template)>,
     /// Whether the phase waits for its end.
@@ -102,13 +102,13 @@ pub(super) struct Program {
     pub(super) capture: bool,
 }
 
-impl Plan {
+impl LabPlan {
     /// The name of a cell's parameters and their values.
     pub fn parameters<'a>(
         &'a self,
         cell: &'a Cell,
     ) -> impl Iterator<Item = (&'a str, &'a ParameterValue)> {
-        self.matrix.iter().map(|it| &*it.name).zip(&cell.parameters)
+        self.matrix.iter().map(|axis| &*axis.name).zip(&cell.parameters)
     }
 }
 

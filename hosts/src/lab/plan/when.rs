@@ -53,16 +53,16 @@ impl When {
         if text.matches('(').count() + nots > DEEPEST {
             return Err((Mistake::WhenTooDeep { most: DEEPEST }, 0..text.len()));
         }
-        let mut pairs = Grammar::parse(Rule::when, text).map_err(|it| expected(text, &it))?;
+        let mut pairs = Grammar::parse(Rule::when, text).map_err(|error| expected(text, &error))?;
         let any = pairs.next().into_iter().flat_map(Pair::into_inner).next();
-        any.map_or(Ok(When::All(Vec::new())), |it| read(it, axes))
+        any.map_or(Ok(When::All(Vec::new())), |pair| read(pair, axes))
     }
 
     /// Evaluates the predicate for the parameters, which are in the order of the axes.
     pub(super) fn holds(&self, parameters: &[ParameterValue]) -> bool {
         match self {
-            When::All(all) => all.iter().all(|it| it.holds(parameters)),
-            When::Any(any) => any.iter().any(|it| it.holds(parameters)),
+            When::All(all) => all.iter().all(|when| when.holds(parameters)),
+            When::Any(any) => any.iter().any(|when| when.holds(parameters)),
             When::Not(of) => !of.holds(parameters),
             When::In(at, list) => list.contains(&parameters[*at]),
             When::Compare(at, relation, value) => {
@@ -85,8 +85,9 @@ fn read(pair: Pair<'_, Rule>, axes: &[Axis]) -> Result<When, Wrong> {
     let mut parts = pair.into_inner();
     match rule {
         Rule::any | Rule::all => {
-            let parts = parts.filter(|it| !matches!(it.as_rule(), Rule::or | Rule::and));
-            let mut read: Vec<When> = parts.map(|it| read(it, axes)).collect::<Result<_, _>>()?;
+            let parts = parts.filter(|part| !matches!(part.as_rule(), Rule::or | Rule::and));
+            let mut read: Vec<When> =
+                parts.map(|part| read(part, axes)).collect::<Result<_, _>>()?;
             Ok(match read.len() {
                 1 => read.remove(0),
                 _ if rule == Rule::any => When::Any(read),
@@ -94,12 +95,12 @@ fn read(pair: Pair<'_, Rule>, axes: &[Axis]) -> Result<When, Wrong> {
             })
         }
         Rule::negation => {
-            let of = parts.find(|it| it.as_rule() == Rule::one);
-            let of = of.map_or(Ok(When::All(Vec::new())), |it| read(it, axes))?;
+            let of = parts.find(|part| part.as_rule() == Rule::one);
+            let of = of.map_or(Ok(When::All(Vec::new())), |pair| read(pair, axes))?;
             Ok(When::Not(Box::new(of)))
         }
         Rule::list | Rule::test => compared(parts, axes),
-        _ => parts.next().map_or(Ok(When::All(Vec::new())), |it| read(it, axes)),
+        _ => parts.next().map_or(Ok(When::All(Vec::new())), |part| read(part, axes)),
     }
 }
 
@@ -108,14 +109,16 @@ fn compared<'i>(parts: impl Iterator<Item = Pair<'i, Rule>>, axes: &[Axis]) -> R
     for part in parts {
         let span = part.as_span().start()..part.as_span().end();
         match part.as_rule() {
-            Rule::name => axis = find(part.as_str(), axes).map_err(|it| (it, span))?,
+            Rule::name => axis = find(part.as_str(), axes).map_err(|error| (error, span))?,
             Rule::not => negated = true,
             Rule::within => {}
             Rule::relation => relation = Some(relation_of(part.as_str())),
             _ => {
                 let value = literal(part);
                 let is = &axes[axis];
-                if let Some(other) = is.values.iter().find(|it| !it.is_like(&value)) {
+                if let Some(other) =
+                    is.values.iter().find(|parameter_value| !parameter_value.is_like(&value))
+                {
                     let mistake = Mistake::WhenType {
                         axis: is.name.clone(),
                         is: other.kind(),
@@ -138,10 +141,10 @@ fn compared<'i>(parts: impl Iterator<Item = Pair<'i, Rule>>, axes: &[Axis]) -> R
 }
 
 fn find(name: &str, axes: &[Axis]) -> Result<usize, Mistake> {
-    axes.iter().position(|it| it.name == name).ok_or_else(|| Mistake::NoAxis {
+    axes.iter().position(|axis| axis.name == name).ok_or_else(|| Mistake::NoAxis {
         name: name.to_owned(),
-        nearest: nearest(name, axes.iter().map(|it| &*it.name)).map(str::to_owned),
-        there: axes.iter().map(|it| it.name.clone()).collect(),
+        nearest: nearest(name, axes.iter().map(|axis| &*axis.name)).map(str::to_owned),
+        there: axes.iter().map(|axis| axis.name.clone()).collect(),
     })
 }
 
@@ -158,7 +161,7 @@ fn relation_of(text: &str) -> Relation {
 
 fn literal(pair: Pair<'_, Rule>) -> ParameterValue {
     let text = pair.as_str();
-    match pair.into_inner().next().map(|it| it.as_rule()) {
+    match pair.into_inner().next().map(|pair| pair.as_rule()) {
         Some(Rule::number) => match text.parse() {
             Ok(whole) => ParameterValue::Whole(whole),
             Err(_) => ParameterValue::Real(text.parse().unwrap_or(f64::NAN)),
@@ -200,7 +203,7 @@ mod tests {
     use super::*;
 
     fn axes() -> Vec<Axis> {
-        let load = ["none", "cpu"].map(|it| ParameterValue::Text(it.to_owned())).to_vec();
+        let load = ["none", "cpu"].map(|text| ParameterValue::Text(text.to_owned())).to_vec();
         vec![
             Axis { name: "load".to_owned(), values: load },
             Axis {
@@ -217,7 +220,7 @@ mod tests {
             ParameterValue::Whole(48),
             ParameterValue::Truth(true),
         ];
-        When::parse(text, &axes()).unwrap_or_else(|it| panic!("{text}: {it:?}")).holds(&cell)
+        When::parse(text, &axes()).unwrap_or_else(|error| panic!("{text}: {error:?}")).holds(&cell)
     }
 
     #[test]

@@ -3,15 +3,17 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::options::Options;
-use super::receive::{Receiver, Refused};
-use super::team::{Answer, Team};
+use super::options::LabOptions;
+use super::receive::{FileRefusal, Receiver};
+use super::team::{HostReply, Team};
 use super::via;
 use crate::lab::error::CellFailure;
-use crate::lab::manifest::{Ran, RanCommand, RanEnd, RanPhase};
-use crate::lab::plan::{Cell, Clock, Plan, Resolved, Stop};
+use crate::lab::manifest::{CellPrograms, RanCommand, RanEnd, RanPhase};
+use crate::lab::plan::{Cell, ClockCondition, LabPlan, Resolved, Stop};
 use crate::lab::progress::{Event, Progress};
-use crate::lab::wire::{Capture, ClockRole, Ended, Failure, HelperMessage, HelperRequest};
+use crate::lab::wire::{
+    CaptureRequest, ClockRole, Ended, HelperFailure, HelperMessage, HelperRequest,
+};
 
 /// Time limits for stopping and sending: in total, and without any message.
 const END: Duration = Duration::from_secs(3600);
@@ -21,10 +23,10 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Least delay between the controller's request and the start of a phase.
 const LEAD: Duration = Duration::from_millis(2);
 
-pub(super) struct Run<'a> {
+pub(super) struct CellRun<'a> {
     pub(super) team: &'a mut Team,
-    pub(super) plan: &'a Plan,
-    pub(super) options: &'a Options,
+    pub(super) plan: &'a LabPlan,
+    pub(super) options: &'a LabOptions,
     pub(super) progress: &'a mut dyn Progress,
     /// The programs that phases started on hosts and did not stop.
     started: Vec<(String, Vec<usize>)>,
@@ -35,15 +37,15 @@ pub(super) struct Run<'a> {
     files: Receiver,
 }
 
-impl<'a> Run<'a> {
+impl<'a> CellRun<'a> {
     pub(super) fn new(
         team: &'a mut Team,
-        plan: &'a Plan,
-        options: &'a Options,
+        plan: &'a LabPlan,
+        options: &'a LabOptions,
         progress: &'a mut dyn Progress,
         folder: &Path,
     ) -> Self {
-        let files = Receiver::new(folder, plan.hosts.iter().map(|it| it.name.clone()));
+        let files = Receiver::new(folder, plan.hosts.iter().map(|host| host.name.clone()));
         let round = Duration::ZERO;
         let (started, clock) = (Vec::new(), None);
         Self { team, plan, options, progress, started, clock, round, files }
@@ -51,8 +53,8 @@ impl<'a> Run<'a> {
 
     /// Runs a cell. In every case its programs end, and their output is fetched from the hosts that
     /// still answer and are trusted.
-    pub(super) fn run(mut self, cell: &Cell) -> (Ran, Result<(), CellFailure>) {
-        let mut ran = Ran::default();
+    pub(super) fn run(mut self, cell: &Cell) -> (CellPrograms, Result<(), CellFailure>) {
+        let mut ran = CellPrograms::default();
         let phases = self.plan.resolve(cell);
         let mut failure = self.begin().err();
         for phase in &phases {
@@ -95,9 +97,9 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn phase(&mut self, phase: &Resolved, ran: &mut Ran) -> Result<(), CellFailure> {
+    fn phase(&mut self, phase: &Resolved, ran: &mut CellPrograms) -> Result<(), CellFailure> {
         self.team.phase.clone_from(&phase.name);
-        self.progress.tell(&Event::Phase(&phase.name));
+        self.progress.report(&Event::Phase(&phase.name));
         let begun = Instant::now();
         let until = begun + phase.timeout;
         let timed = |failure| match failure {
@@ -113,15 +115,17 @@ impl<'a> Run<'a> {
         let starts = self.start(phase, until, &began, ran).map_err(timed)?;
         self.collect(phase, until).map_err(timed)?;
         if !starts.is_empty() {
-            let hosts: Vec<usize> = starts.iter().map(|it| it.0).collect();
-            let kept = |it: &&usize| {
-                let action = phase.actions.iter().find(|action| action.0 == **it);
-                action.and_then(|it| it.1.command.as_ref()).is_some_and(|it| !it.ends)
+            let hosts: Vec<usize> = starts.iter().map(|start| start.0).collect();
+            let kept = |index: &&usize| {
+                let action = phase.actions.iter().find(|action| action.0 == **index);
+                action
+                    .and_then(|action| action.1.command.as_ref())
+                    .is_some_and(|command| !command.ends)
             };
             let kept: Vec<usize> = hosts.iter().filter(kept).copied().collect();
             self.started.push((phase.name.clone(), kept));
         }
-        let name = |it: usize| self.team.name(it).to_owned();
+        let name = |index: usize| self.team.name(index).to_owned();
         let starts = starts.into_iter().map(|(host, at)| (name(host), at)).collect();
         let took_ns = begun.elapsed().as_nanos() as u64;
         let began = self.clock.as_ref().map(|_| began);
@@ -137,7 +141,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn failed(&self, host: usize, failure: Failure) -> CellFailure {
+    fn failed(&self, host: usize, failure: HelperFailure) -> CellFailure {
         let phase = self.team.phase.clone();
         let host = self.team.name(host).to_owned();
         CellFailure::Program { phase, host, failure: Box::new(failure) }
@@ -146,11 +150,11 @@ impl<'a> Run<'a> {
     /// Programs that a phase stops end in reverse order of the phases that started them.
     fn stop(&mut self, phase: &Resolved, until: Instant) -> Result<(), CellFailure> {
         let stops = |host: usize, started: &str| {
-            let action = phase.actions.iter().find(|it| it.0 == host);
-            match action.and_then(|it| it.1.stop.as_ref()) {
+            let action = phase.actions.iter().find(|action| action.0 == host);
+            match action.and_then(|action| action.1.stop.as_ref()) {
                 None => false,
                 Some(Stop::All) => true,
-                Some(Stop::Phases(names)) => names.iter().any(|it| it == started),
+                Some(Stop::Phases(names)) => names.iter().any(|name| name == started),
             }
         };
         let started = self.started.clone();
@@ -190,7 +194,7 @@ impl<'a> Run<'a> {
         phase: &Resolved,
         until: Instant,
         began: &[(String, i64, i64)],
-        ran: &mut Ran,
+        ran: &mut CellPrograms,
     ) -> Result<Vec<(usize, i64)>, CellFailure> {
         let until = until + self.ahead();
         let mut left = Vec::new();
@@ -199,11 +203,11 @@ impl<'a> Run<'a> {
             let own = &self.plan.hosts[*host];
             let mut command = command.clone();
             command.words[0] = via::program(own, &command.words[0]);
-            let capture = command.capture.then(|| Capture {
+            let capture = command.capture.then(|| CaptureRequest {
                 ppt: via::ppt(own, self.options),
                 file: format!("{}.{}.bin", phase.name, own.name),
             });
-            let at = began.iter().find(|it| it.0 == own.name).map_or(0, |it| it.1);
+            let at = began.iter().find(|entry| entry.0 == own.name).map_or(0, |began| began.1);
             self.files.expect(*host, &phase.name, capture.is_some().then_some("bin"));
             ran.commands.push(RanCommand {
                 host: own.name.clone(),
@@ -242,11 +246,11 @@ impl<'a> Run<'a> {
                 return Err(self.team.late(timeout, &left));
             };
             match answer {
-                Answer::Message(HelperMessage::Done { started }) if left.contains(&host) => {
-                    left.retain(|it| *it != host);
+                HostReply::Message(HelperMessage::Done { started }) if left.contains(&host) => {
+                    left.retain(|index| *index != host);
                     starts.push((host, started));
                 }
-                Answer::Message(HelperMessage::Failed(failure)) => {
+                HostReply::Message(HelperMessage::Failed(failure)) => {
                     let failure = self.failed(host, *failure);
                     return Err(self.instead(failure, &left));
                 }
@@ -272,13 +276,15 @@ impl<'a> Run<'a> {
 
     /// Starts clock measurement: the first host probes all others. It continues after the phase.
     fn measure(&mut self, phase: &Resolved, until: Instant) -> Result<(), CellFailure> {
-        let measured = phase.actions.iter().filter_map(|it| Some((it.0, it.1.clock.clone()?)));
-        let measured: Vec<(usize, Clock)> = measured.collect();
+        let measured =
+            phase.actions.iter().filter_map(|action| Some((action.0, action.1.clock.clone()?)));
+        let measured: Vec<(usize, ClockCondition)> = measured.collect();
         let [(first, clock), others @ ..] = &measured[..] else { return Ok(()) };
         if others.is_empty() {
             return Ok(());
         }
-        let (name, others): (_, Vec<usize>) = (&phase.name, others.iter().map(|it| it.0).collect());
+        let (name, others): (_, Vec<usize>) =
+            (&phase.name, others.iter().map(|entry| entry.0).collect());
         let mut key = vec![0; 32];
         let filled = rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty());
         if filled != Ok(key.len()) {
@@ -289,13 +295,14 @@ impl<'a> Run<'a> {
                 cause: std::io::ErrorKind::Other.into(),
             });
         }
-        self.started.push((name.clone(), measured.iter().map(|it| it.0).collect()));
+        self.started.push((name.clone(), measured.iter().map(|entry| entry.0).collect()));
         let addr = |host: usize| self.plan.hosts[host].addr.clone().unwrap_or_default();
         for &host in &others {
             self.part(name, host, &key, ClockRole::Answer(addr(host)), None);
         }
         self.done(phase.timeout, until, &others)?;
-        let named = others.iter().map(|it| format!("{}={}", self.plan.hosts[*it].name, addr(*it)));
+        let named =
+            others.iter().map(|index| format!("{}={}", self.plan.hosts[*index].name, addr(*index)));
         let part = ClockRole::Ask { clock: clock.clone(), others: named.collect() };
         self.part(name, *first, &key, part, Some("sync"));
         self.done(phase.timeout, until, &[*first])?;
@@ -317,7 +324,7 @@ impl<'a> Run<'a> {
     /// The start time of a phase by REALTIME of each host, and its uncertainty, in ns. Clocks that
     /// were not measured are assumed equal.
     fn instants(&mut self, until: Instant) -> Result<Vec<(String, i64, i64)>, CellFailure> {
-        let names = self.plan.hosts.iter().map(|it| it.name.clone());
+        let names = self.plan.hosts.iter().map(|host| host.name.clone());
         let ahead = self.ahead().as_nanos() as i64;
         let Some((phase, host)) = self.clock.clone() else {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -329,11 +336,11 @@ impl<'a> Run<'a> {
             HelperMessage::Offsets { now, others } => Ok((now, others)),
             other => Err(other),
         })?;
-        let (now, others) = answer.pop().map(|it| it.1).unwrap_or_default();
+        let (now, others) = answer.pop().map(|entry| entry.1).unwrap_or_default();
         let at = now.saturating_add(ahead);
         let instant = |name: String| {
-            let found = others.iter().find(|it| it.0 == name);
-            let (offset, half) = found.map_or((0, 0), |it| (it.1, it.2));
+            let found = others.iter().find(|entry| entry.0 == name);
+            let (offset, half) = found.map_or((0, 0), |found| (found.1, found.2));
             (name, at.saturating_add(offset), half)
         };
         Ok(names.map(instant).collect())
@@ -353,7 +360,7 @@ impl<'a> Run<'a> {
     }
 
     /// Stops everything in reverse order of the phases, and fetches the files that ppt wrote.
-    fn end(&mut self, ran: &mut Ran) -> Result<(), CellFailure> {
+    fn end(&mut self, ran: &mut CellPrograms) -> Result<(), CellFailure> {
         "end".clone_into(&mut self.team.phase);
         let until = Instant::now() + END;
         for (name, hosts) in std::mem::take(&mut self.started).into_iter().rev() {
@@ -371,22 +378,23 @@ impl<'a> Run<'a> {
         &mut self,
         hosts: &[usize],
         until: Instant,
-        mut ran: Option<&mut Ran>,
+        mut ran: Option<&mut CellPrograms>,
     ) -> Result<(), CellFailure> {
         let mut left = hosts.to_vec();
         while !left.is_empty() {
             let stalled = until.min(Instant::now() + STALL);
             let Some((host, answer)) = self.team.hear(stalled)? else {
-                let silent = left.iter().map(|it| self.team.name(*it).to_owned()).collect();
+                let silent = left.iter().map(|index| self.team.name(*index).to_owned()).collect();
                 let (phase, unfinished) = (self.team.phase.clone(), Vec::new());
                 return Err(CellFailure::Late { phase, timeout: STALL, unfinished, silent });
             };
-            if !left.contains(&host) && !matches!(answer, Answer::Message(HelperMessage::Failed(_)))
+            if !left.contains(&host)
+                && !matches!(answer, HostReply::Message(HelperMessage::Failed(_)))
             {
                 return Err(self.team.unasked(host));
             }
             if self.take(host, answer, ran.as_deref_mut())? {
-                left.retain(|it| *it != host);
+                left.retain(|index| *index != host);
             }
         }
         Ok(())
@@ -396,28 +404,32 @@ impl<'a> Run<'a> {
     fn take(
         &mut self,
         host: usize,
-        answer: Answer,
-        ran: Option<&mut Ran>,
+        answer: HostReply,
+        ran: Option<&mut CellPrograms>,
     ) -> Result<bool, CellFailure> {
         let mut is_all = false;
         let taken = match answer {
-            Answer::Data(data) => self.files.data(host, &data),
-            Answer::Message(HelperMessage::File { name }) => self.files.begin(host, &name),
-            Answer::Message(HelperMessage::FileEnd) => self.files.end(host),
-            Answer::Message(HelperMessage::Failed(failure)) => {
+            HostReply::Data(data) => self.files.data(host, &data),
+            HostReply::Message(HelperMessage::File { name }) => self.files.begin(host, &name),
+            HostReply::Message(HelperMessage::FileEnd) => self.files.end(host),
+            HostReply::Message(HelperMessage::Failed(failure)) => {
                 return self.team.note(host, *failure).map(|()| false);
             }
-            Answer::Message(HelperMessage::Collected { unmatched, left_out, ends }) => {
+            HostReply::Message(HelperMessage::Collected { unmatched, left_out, ends }) => {
                 let name = self.team.name(host);
                 for pattern in &unmatched {
-                    self.progress.tell(&Event::Unmatched { host: name, pattern });
+                    self.progress.report(&Event::Unmatched { host: name, pattern });
                 }
                 for file in &left_out {
-                    self.progress.tell(&Event::LeftOut { host: name, name: file });
+                    self.progress.report(&Event::LeftOut { host: name, name: file });
                 }
                 for ended in ends.iter().filter(|ended| ended.left_out > 0) {
                     let Ended { phase, left_out, .. } = ended;
-                    self.progress.tell(&Event::Printed { host: name, phase, left_out: *left_out });
+                    self.progress.report(&Event::Printed {
+                        host: name,
+                        phase,
+                        left_out: *left_out,
+                    });
                 }
                 if let Some(ran) = ran {
                     let ends = ends.into_iter();
@@ -426,12 +438,12 @@ impl<'a> Run<'a> {
                 is_all = true;
                 self.files.is_whole(host)
             }
-            Answer::Message(_) => return Err(self.team.unasked(host)),
+            HostReply::Message(_) => return Err(self.team.unasked(host)),
         };
         match taken {
             Ok(()) => Ok(is_all),
-            Err(Refused::Distrust(why)) => Err(self.team.distrust(host, why)),
-            Err(Refused::Write(path, cause)) => {
+            Err(FileRefusal::Distrust(why)) => Err(self.team.distrust(host, why)),
+            Err(FileRefusal::Write(path, cause)) => {
                 let phase = self.team.phase.clone();
                 Err(CellFailure::Write { phase, path, cause })
             }
@@ -440,7 +452,7 @@ impl<'a> Run<'a> {
 
     /// Ends the programs on the hosts that remain after a failure, and fetches their output. A host
     /// that fails now is skipped, because the cell has already failed.
-    fn salvage(&mut self, failure: &CellFailure, ran: &mut Ran) {
+    fn salvage(&mut self, failure: &CellFailure, ran: &mut CellPrograms) {
         if matches!(failure, CellFailure::Write { .. }) {
             return;
         }
@@ -451,16 +463,16 @@ impl<'a> Run<'a> {
         }
         // Messages before this answer belong to earlier requests.
         let is_last =
-            |answer: &Answer| matches!(answer, Answer::Message(HelperMessage::Unfinished(_)));
+            |answer: &HostReply| matches!(answer, HostReply::Message(HelperMessage::Unfinished(_)));
         let mut quiet = Vec::new();
         while let Some((host, answer)) = self.hear_of(&mut left) {
             if is_last(&answer) {
-                left.retain(|it| *it != host);
+                left.retain(|index| *index != host);
                 quiet.push(host);
             } else if matches!(
                 answer,
-                Answer::Data(_)
-                    | Answer::Message(HelperMessage::File { .. } | HelperMessage::FileEnd)
+                HostReply::Data(_)
+                    | HostReply::Message(HelperMessage::File { .. } | HelperMessage::FileEnd)
             ) && let Err(failure) = self.take(host, answer, None)
             {
                 self.forget(&failure, &mut left);
@@ -474,10 +486,10 @@ impl<'a> Run<'a> {
         while let Some((host, answer)) = self.hear_of(&mut quiet) {
             match self.take(host, answer, Some(ran)) {
                 Ok(false) => {}
-                Ok(true) => quiet.retain(|it| *it != host),
+                Ok(true) => quiet.retain(|index| *index != host),
                 Err(failure) => {
                     self.forget(&failure, &mut quiet);
-                    quiet.retain(|it| *it != host);
+                    quiet.retain(|index| *index != host);
                 }
             }
         }
@@ -485,7 +497,7 @@ impl<'a> Run<'a> {
 
     /// The next answer of these hosts; None if no host is left, or none answers. Skips hosts that
     /// are gone.
-    fn hear_of(&mut self, hosts: &mut Vec<usize>) -> Option<(usize, Answer)> {
+    fn hear_of(&mut self, hosts: &mut Vec<usize>) -> Option<(usize, HostReply)> {
         while !hosts.is_empty() {
             match self.team.hear(Instant::now() + STALL) {
                 Ok(Some((host, answer))) if hosts.contains(&host) => return Some((host, answer)),

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 use serde_json::Value;
 
-use super::options::Options;
+use super::options::LabOptions;
 use crate::lab::plan::Report;
 
 /// The most bytes of a result and of its error output.
@@ -19,7 +19,7 @@ const MOST_ANSWER: u64 = 64 << 10;
 
 /// Whether a query over captures holds; if not, why.
 pub(super) fn check(
-    options: &Options,
+    options: &LabOptions,
     captures: &[PathBuf],
     sql: &str,
     limit: Duration,
@@ -31,12 +31,12 @@ pub(super) fn check(
     words.extend(captures.iter().map(PathBuf::from));
     words.push(sql.into());
     let answer = ask(options, &words, limit, None)?;
-    let rows: Vec<&str> = answer.lines().filter(|it| !it.trim().is_empty()).collect();
+    let rows: Vec<&str> = answer.lines().filter(|line| !line.trim().is_empty()).collect();
     let [row] = rows[..] else {
         return Err(format!("it has {} rows: a check has one row with one column", rows.len()));
     };
-    let row: Value = serde_json::from_str(row).map_err(|it| it.to_string())?;
-    let columns: Vec<&Value> = row.as_object().into_iter().flat_map(|it| it.values()).collect();
+    let row: Value = serde_json::from_str(row).map_err(|error| error.to_string())?;
+    let columns: Vec<&Value> = row.as_object().into_iter().flat_map(|map| map.values()).collect();
     match columns[..] {
         [Value::Bool(true)] => Ok(()),
         [value] => Err(format!("it is {value}, and should be true")),
@@ -46,7 +46,7 @@ pub(super) fn check(
 
 /// Makes the report of a plan from all captures.
 pub(super) fn report(
-    options: &Options,
+    options: &LabOptions,
     captures: &[PathBuf],
     report: &Report,
     folder: &Path,
@@ -59,12 +59,12 @@ pub(super) fn report(
     let target = match (&report.html, &report.sql) {
         (Some(html), sql) => {
             words.push("report".into());
-            words.extend(sql.iter().flat_map(|it| ["--sql".into(), it.clone()]));
+            words.extend(sql.iter().flat_map(|path| ["--sql".into(), path.clone()]));
             folder.join(html)
         }
         (None, sql) => {
             words.extend(["sql", "--format", "table"].map(PathBuf::from));
-            words.extend(sql.iter().flat_map(|it| ["--file".into(), it.clone()]));
+            words.extend(sql.iter().flat_map(|path| ["--file".into(), path.clone()]));
             folder.join("report.txt")
         }
     };
@@ -80,7 +80,7 @@ pub(super) fn report(
 /// The first 64 KiB that `ppt-analysis` writes to stdout, which may be `file`; its error message if
 /// it fails.
 fn ask(
-    options: &Options,
+    options: &LabOptions,
     words: &[PathBuf],
     limit: Duration,
     file: Option<&File>,
@@ -89,7 +89,7 @@ fn ask(
 }
 
 fn run(
-    options: &Options,
+    options: &LabOptions,
     words: &[PathBuf],
     limit: Duration,
     file: Option<&File>,

@@ -7,14 +7,14 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::options::Options;
+use super::options::LabOptions;
 use super::team::Team;
 use super::{cell, check, via};
 use crate::lab::error::{CellFailure, LabError};
-use crate::lab::manifest::{CellRecord, CheckRecord, HostRecord, Manifest, Ran, RunState};
-use crate::lab::plan::{Cell, Plan};
+use crate::lab::manifest::{CellPrograms, CellRecord, CheckRecord, HostRecord, Manifest, RunState};
+use crate::lab::plan::{Cell, LabPlan};
 use crate::lab::progress::{Basis, Event, Progress};
-use crate::lab::wire::Identity;
+use crate::lab::wire::FileIdentity;
 
 /// The outcome of an experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Summary {
 ///
 /// # Errors
 /// The file cannot be read, or is not a valid experiment.
-pub fn plan(file: &Path) -> Result<Plan, LabError> {
+pub fn plan(file: &Path) -> Result<LabPlan, LabError> {
     let (text, folder) = text(file)?;
     parsed(file, &text, &folder)
 }
@@ -44,13 +44,13 @@ pub fn plan(file: &Path) -> Result<Plan, LabError> {
 fn text(file: &Path) -> Result<(String, PathBuf), LabError> {
     let cannot = |cause| LabError::File { what: "read", path: file.to_owned(), cause };
     let text = fs::read_to_string(file).map_err(cannot)?;
-    let folder = file.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
     let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).map_err(cannot)?;
     Ok((text, folder))
 }
 
-fn parsed(file: &Path, text: &str, folder: &Path) -> Result<Plan, LabError> {
-    Plan::parse(text, folder).map_err(|error| LabError::Plan {
+fn parsed(file: &Path, text: &str, folder: &Path) -> Result<LabPlan, LabError> {
+    LabPlan::parse(text, folder).map_err(|error| LabError::Plan {
         file: file.to_owned(),
         text: text.to_owned(),
         error: Box::new(error),
@@ -63,7 +63,7 @@ fn parsed(file: &Path, text: &str, folder: &Path) -> Result<Plan, LabError> {
 /// It could not start. A cell that fails is not an error; the manifest records it.
 pub fn run(
     file: &Path,
-    options: &Options,
+    options: &LabOptions,
     progress: &mut dyn Progress,
 ) -> Result<Summary, LabError> {
     let (text, folder) = text(file)?;
@@ -78,7 +78,7 @@ pub fn run(
 /// There is no manifest, or the experiment could not start.
 pub fn rerun(
     results: &Path,
-    options: &Options,
+    options: &LabOptions,
     progress: &mut dyn Progress,
 ) -> Result<Summary, LabError> {
     let before = Manifest::read(results)?;
@@ -88,8 +88,8 @@ pub fn rerun(
 }
 
 struct Experiment<'a> {
-    plan: Plan,
-    options: &'a Options,
+    plan: LabPlan,
+    options: &'a LabOptions,
     progress: &'a mut dyn Progress,
     manifest: Manifest,
     /// The run that this one repeats.
@@ -101,8 +101,8 @@ impl Experiment<'_> {
         if self.plan.needs_answers() && self.options.analysis.is_none() {
             return Err(LabError::NoAnalysis);
         }
-        let mut team =
-            Team::start(&self.plan, self.options).map_err(|it| LabError::Host(Box::new(it)))?;
+        let mut team = Team::start(&self.plan, self.options)
+            .map_err(|error| LabError::Host(Box::new(error)))?;
         self.identify(&mut team)?;
         let folder = self.folder()?;
         let text = folder.join("experiment.toml");
@@ -112,7 +112,7 @@ impl Experiment<'_> {
             cause,
         })?;
         self.write_manifest(&folder)?;
-        self.progress.tell(&Event::Folder(&folder));
+        self.progress.report(&Event::Folder(&folder));
         let mut team = Some(team);
         let done = self.cells(&mut team, &folder);
         drop(team);
@@ -141,8 +141,10 @@ impl Experiment<'_> {
     /// Finds the programs of all cells, and reports those that differ between hosts.
     fn identify(&mut self, team: &mut Team) -> Result<(), LabError> {
         let mut words: Vec<BTreeSet<String>> = vec![BTreeSet::new(); self.plan.hosts.len()];
-        for cell in self.plan.cells.iter().filter(|it| it.repeat == 1) {
-            for (host, action) in self.plan.resolve(cell).into_iter().flat_map(|it| it.actions) {
+        for cell in self.plan.cells.iter().filter(|cell| cell.repeat == 1) {
+            for (host, action) in
+                self.plan.resolve(cell).into_iter().flat_map(|resolved| resolved.actions)
+            {
                 let Some(command) = action.command else { continue };
                 words[host].insert(command.words[0].clone());
                 if command.capture {
@@ -155,31 +157,32 @@ impl Experiment<'_> {
             .hosts
             .iter()
             .zip(&words)
-            .map(|(host, words)| words.iter().map(|it| via::program(host, it)).collect())
+            .map(|(host, words)| words.iter().map(|text| via::program(host, text)).collect())
             .collect();
-        let mut found = team.identify(&asked).map_err(|it| LabError::Host(Box::new(it)))?;
-        found.sort_by_key(|it| it.0);
+        let mut found = team.identify(&asked).map_err(|error| LabError::Host(Box::new(error)))?;
+        found.sort_by_key(|entry| entry.0);
         let mut same: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
         for ((number, found), words) in found.into_iter().zip(words) {
             let host = &self.plan.hosts[number];
-            let programs: Vec<(String, Identity)> = words.into_iter().zip(found).collect();
+            let programs: Vec<(String, FileIdentity)> = words.into_iter().zip(found).collect();
             for (word, identity) in &programs {
                 match identity {
-                    Identity::Missing { why } => {
+                    FileIdentity::Missing { why } => {
                         let (host, why) = (host.name.clone(), why.clone());
                         return Err(LabError::NoProgram { host, why });
                     }
-                    Identity::Found { sha256, .. } => {
+                    FileIdentity::Found { sha256, .. } => {
                         let found = same.entry(word.clone()).or_default();
                         found.push((host.name.clone(), sha256.clone()));
                         if self.is_changed(&host.name, word, sha256) {
-                            self.progress.tell(&Event::Changed { program: word, host: &host.name });
+                            self.progress
+                                .report(&Event::Changed { program: word, host: &host.name });
                         }
                     }
                 }
             }
             let facts = team.facts[number].clone();
-            self.progress.tell(&Event::Host { name: &host.name, facts: &facts });
+            self.progress.report(&Event::Host { name: &host.name, facts: &facts });
             self.manifest.hosts.push(HostRecord {
                 name: host.name.clone(),
                 via: host.via.to_string(),
@@ -189,24 +192,27 @@ impl Experiment<'_> {
             });
         }
         for (program, hosts) in &same {
-            if hosts.iter().any(|it| it.1 != hosts[0].1) {
-                self.progress.tell(&Event::Differs { program, hosts });
+            if hosts.iter().any(|host| host.1 != hosts[0].1) {
+                self.progress.report(&Event::Differs { program, hosts });
             }
         }
-        let one =
-            self.manifest.hosts.windows(2).all(|it| it[0].facts.boot_id == it[1].facts.boot_id);
+        let one = self
+            .manifest
+            .hosts
+            .windows(2)
+            .all(|window| window[0].facts.boot_id == window[1].facts.boot_id);
         let basis = if one { Basis::OneClock } else { Basis::Realtime };
-        self.progress.tell(&Event::Instant(basis));
+        self.progress.report(&Event::Instant(basis));
         self.manifest.instant = Some(basis);
         Ok(())
     }
 
     fn is_changed(&self, host: &str, word: &str, sha256: &str) -> bool {
-        let hosts = self.before.iter().flat_map(|it| &it.hosts);
-        let host = hosts.filter(|it| it.name == host).flat_map(|it| &it.programs);
-        host.filter(|it| it.0 == word).any(|it| match &it.1 {
-            Identity::Found { sha256: before, .. } => before != sha256,
-            Identity::Missing { .. } => true,
+        let hosts = self.before.iter().flat_map(|manifest| &manifest.hosts);
+        let host = hosts.filter(|record| record.name == host).flat_map(|record| &record.programs);
+        host.filter(|entry| entry.0 == word).any(|entry| match &entry.1 {
+            FileIdentity::Found { sha256: before, .. } => before != sha256,
+            FileIdentity::Missing { .. } => true,
         })
     }
 
@@ -240,7 +246,7 @@ impl Experiment<'_> {
         for (number, cell) in cells.iter().enumerate() {
             for attempt in 1..=self.plan.retry + 1 {
                 let (number, of) = (number + 1, cells.len());
-                self.progress.tell(&Event::Cell { number, of, key: &cell.key, attempt });
+                self.progress.report(&Event::Cell { number, of, key: &cell.key, attempt });
                 let record = self.cell(team, cell, attempt, folder)?;
                 let passed = record.passed;
                 self.manifest.cells.push(record);
@@ -276,28 +282,28 @@ impl Experiment<'_> {
         })?;
         let begun = Instant::now();
         let (ran, result) = self.attempt(team, cell, &own);
-        if result.as_ref().is_err_and(|it| !it.keeps_helpers()) {
+        if result.as_ref().is_err_and(|error| !error.keeps_helpers()) {
             *team = None;
         }
         let mut checks = Vec::new();
         let result = result.and_then(|()| self.check(cell, &ran, &own, &mut checks));
         let took = begun.elapsed();
         match &result {
-            Ok(()) => self.progress.tell(&Event::Passed { key: &cell.key, took }),
+            Ok(()) => self.progress.report(&Event::Passed { key: &cell.key, took }),
             Err(failure) => {
                 let again = attempt <= self.plan.retry;
-                self.progress.tell(&Event::Failed { key: &cell.key, failure, again });
+                self.progress.report(&Event::Failed { key: &cell.key, failure, again });
             }
         }
         let parameters = self.plan.parameters(cell);
         Ok(CellRecord {
             key: cell.key.clone(),
-            parameters: parameters.map(|(name, it)| (name.to_owned(), it.clone())).collect(),
+            parameters: parameters.map(|(name, value)| (name.to_owned(), value.clone())).collect(),
             repeat: cell.repeat,
             attempt,
             folder: name,
             passed: result.is_ok(),
-            failure: result.err().map(|it| it.to_string()),
+            failure: result.err().map(|err| err.to_string()),
             took_ns: took.as_nanos() as u64,
             ran,
             checks,
@@ -310,31 +316,31 @@ impl Experiment<'_> {
         team: &mut Option<Team>,
         cell: &Cell,
         folder: &Path,
-    ) -> (Ran, Result<(), CellFailure>) {
+    ) -> (CellPrograms, Result<(), CellFailure>) {
         let team = match team {
             Some(team) => team,
             none => match Team::start(&self.plan, self.options) {
                 Ok(new) => none.insert(new),
-                Err(failure) => return (Ran::default(), Err(failure)),
+                Err(failure) => return (CellPrograms::default(), Err(failure)),
             },
         };
-        cell::Run::new(team, &self.plan, self.options, self.progress, folder).run(cell)
+        cell::CellRun::new(team, &self.plan, self.options, self.progress, folder).run(cell)
     }
 
     fn check(
         &self,
         cell: &Cell,
-        ran: &Ran,
+        ran: &CellPrograms,
         folder: &Path,
         records: &mut Vec<CheckRecord>,
     ) -> Result<(), CellFailure> {
-        let captures: Vec<PathBuf> = captures(ran).map(|it| folder.join(it)).collect();
+        let captures: Vec<PathBuf> = captures(ran).map(|capture| folder.join(capture)).collect();
         for sql in self.plan.checks(cell) {
             let said = check::check(self.options, &captures, &sql, self.plan.timeout);
             let why = said.err();
             records.push(CheckRecord { sql, passed: why.is_none(), why });
         }
-        match records.iter().find(|it| !it.passed) {
+        match records.iter().find(|record| !record.passed) {
             None => Ok(()),
             Some(CheckRecord { sql, why, .. }) => {
                 let why = why.clone().unwrap_or_default();
@@ -347,12 +353,14 @@ impl Experiment<'_> {
     /// requested.
     fn report(&mut self, folder: &Path) -> bool {
         let Some(report) = &self.plan.report else { return true };
-        let passed = self.manifest.cells.iter().filter(|it| it.passed);
+        let passed = self.manifest.cells.iter().filter(|cell| cell.passed);
         if passed.clone().next().is_none() {
             return self.not_reported("no cell passed".to_owned());
         }
         let captures: Vec<PathBuf> = passed
-            .flat_map(|cell| captures(&cell.ran).map(|it| folder.join(&cell.folder).join(it)))
+            .flat_map(|cell| {
+                captures(&cell.ran).map(|capture| folder.join(&cell.folder).join(capture))
+            })
             .collect();
         let limit = self.plan.timeout * 10;
         match check::report(self.options, &captures, report, folder, limit) {
@@ -362,7 +370,7 @@ impl Experiment<'_> {
     }
 
     fn not_reported(&mut self, why: String) -> bool {
-        self.progress.tell(&Event::NoReport(&why));
+        self.progress.report(&Event::NoReport(&why));
         self.manifest.no_report = Some(why);
         false
     }
@@ -375,6 +383,6 @@ fn private() -> DirBuilder {
     builder
 }
 
-fn captures(ran: &Ran) -> impl Iterator<Item = &str> {
-    ran.outputs.iter().filter(|it| it.capture).map(|it| &*it.name)
+fn captures(ran: &CellPrograms) -> impl Iterator<Item = &str> {
+    ran.outputs.iter().filter(|output| output.capture).map(|output| &*output.name)
 }

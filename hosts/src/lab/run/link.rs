@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::lab::wire::{self, Frame, HelperMessage, HelperRequest};
+use crate::lab::wire::{self, HelperMessage, HelperRequest, WireFrame};
 
 /// Interval of the controller's keep-alive messages.
 const PING: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ const MOST_SAID: usize = 4096;
 
 /// An event from a helper.
 pub(super) enum LinkEvent {
-    Frame(Frame<HelperMessage>),
+    Frame(WireFrame<HelperMessage>),
     /// The helper's output has ended.
     Gone(String),
     /// The helper sent an invalid message.
@@ -30,7 +30,7 @@ pub(super) enum LinkEvent {
 }
 
 /// A helper.
-pub(super) struct Link {
+pub(super) struct HelperLink {
     child: Child,
     asks: Option<Sender<HelperRequest>>,
     said: Arc<Mutex<Vec<u8>>>,
@@ -38,13 +38,13 @@ pub(super) struct Link {
     silent: Receiver<()>,
 }
 
-impl Link {
+impl HelperLink {
     /// Starts a helper, identified by `number`.
     pub(super) fn start(
         mut command: Command,
         number: usize,
         heard: SyncSender<(usize, LinkEvent)>,
-    ) -> std::io::Result<Link> {
+    ) -> std::io::Result<HelperLink> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C is handled by the controller, which then ends the helpers.
         let mut child = command.process_group(0).spawn()?;
@@ -64,7 +64,7 @@ impl Link {
         if let Some(stdout) = child.stdout.take() {
             thread::spawn(move || listen(stdout, number, &heard));
         }
-        Ok(Link { child, asks: Some(asks), said, silent })
+        Ok(HelperLink { child, asks: Some(asks), said, silent })
     }
 
     pub(super) fn ask(&self, ask: HelperRequest) {
@@ -114,7 +114,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for HelperLink {
     fn drop(&mut self) {
         self.leave();
     }

@@ -9,7 +9,7 @@ use crate::lab::host::SelfStart;
 
 /// Options of the caller.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct LabOptions {
     /// How helpers on this machine are started.
     pub own: SelfStart,
     /// The program that runs checks and makes reports, `ppt-analysis`, if it is installed.

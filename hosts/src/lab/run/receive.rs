@@ -20,24 +20,24 @@ const MOST_PARTS: usize = 16;
 
 pub(super) struct Receiver {
     folder: PathBuf,
-    hosts: Vec<Host>,
+    hosts: Vec<SendingHost>,
     collecting: bool,
     outputs: Vec<FileRecord>,
 }
 
 #[derive(Default)]
-struct Host {
+struct SendingHost {
     name: String,
     /// Files that ppt writes: their names there, and here.
     expected: Vec<(String, String)>,
     captures: BTreeSet<String>,
-    open: Option<Open>,
+    open: Option<IncomingFile>,
     files: usize,
     bytes: u64,
 }
 
 /// A file that is being received.
-struct Open {
+struct IncomingFile {
     file: File,
     name: String,
     hash: Sha256,
@@ -46,7 +46,7 @@ struct Open {
 }
 
 /// Why a file is rejected.
-pub(super) enum Refused {
+pub(super) enum FileRefusal {
     /// The host is at fault.
     Distrust(String),
     /// This machine is at fault.
@@ -55,7 +55,7 @@ pub(super) enum Refused {
 
 impl Receiver {
     pub(super) fn new(folder: &Path, names: impl Iterator<Item = String>) -> Self {
-        let hosts = names.map(|name| Host { name, ..Host::default() }).collect();
+        let hosts = names.map(|name| SendingHost { name, ..SendingHost::default() }).collect();
         Self { folder: folder.to_owned(), hosts, collecting: false, outputs: Vec::new() }
     }
 
@@ -81,10 +81,10 @@ impl Receiver {
         self.collecting = collecting;
     }
 
-    pub(super) fn begin(&mut self, number: usize, name: &str) -> Result<(), Refused> {
+    pub(super) fn begin(&mut self, number: usize, name: &str) -> Result<(), FileRefusal> {
         let host = &mut self.hosts[number];
         let shown = || ppt_text::shortened(name, 200);
-        let distrust = |why: &str| Err(Refused::Distrust(format!("`{}` {why}", shown())));
+        let distrust = |why: &str| Err(FileRefusal::Distrust(format!("`{}` {why}", shown())));
         if host.open.is_some() {
             return distrust("begins before the file before it has ended");
         }
@@ -100,7 +100,7 @@ impl Receiver {
             // Files of several hosts may share a name.
             format!("{}/{name}", host.name)
         } else {
-            let Some(at) = host.expected.iter().position(|it| it.0 == name) else {
+            let Some(at) = host.expected.iter().position(|entry| entry.0 == name) else {
                 return distrust("is no file that it was asked for");
             };
             capture = host.captures.contains(name);
@@ -113,21 +113,21 @@ impl Receiver {
         match file {
             Ok(file) => {
                 let hash = Sha256::new();
-                host.open = Some(Open { file, name, hash, bytes: 0, capture });
+                host.open = Some(IncomingFile { file, name, hash, bytes: 0, capture });
                 Ok(())
             }
             Err(error) => match error.kind() {
                 ErrorKind::AlreadyExists | ErrorKind::NotADirectory | ErrorKind::IsADirectory => {
                     distrust("has been sent before")
                 }
-                _ => Err(Refused::Write(path, error)),
+                _ => Err(FileRefusal::Write(path, error)),
             },
         }
     }
 
-    pub(super) fn data(&mut self, host: usize, data: &[u8]) -> Result<(), Refused> {
+    pub(super) fn data(&mut self, host: usize, data: &[u8]) -> Result<(), FileRefusal> {
         let host = &mut self.hosts[host];
-        let distrust = |why: &str| Err(Refused::Distrust(why.to_owned()));
+        let distrust = |why: &str| Err(FileRefusal::Distrust(why.to_owned()));
         host.bytes += data.len() as u64;
         let Some(open) = host.open.as_mut().filter(|_| !data.is_empty()) else {
             return distrust("it sends data of no file");
@@ -138,23 +138,25 @@ impl Receiver {
         open.bytes += data.len() as u64;
         open.hash.update(data);
         let path = || self.folder.join(&open.name);
-        open.file.write_all(data).map_err(|it| Refused::Write(path(), it))
+        open.file.write_all(data).map_err(|error| FileRefusal::Write(path(), error))
     }
 
-    pub(super) fn end(&mut self, host: usize) -> Result<(), Refused> {
+    pub(super) fn end(&mut self, host: usize) -> Result<(), FileRefusal> {
         let Some(open) = self.hosts[host].open.take() else {
-            return Err(Refused::Distrust("it ends a file that it has not begun".to_owned()));
+            return Err(FileRefusal::Distrust("it ends a file that it has not begun".to_owned()));
         };
-        let Open { name, hash, bytes, capture, .. } = open;
+        let IncomingFile { name, hash, bytes, capture, .. } = open;
         self.outputs.push(FileRecord { name, bytes, sha256: hex(&hash.finalize()), capture });
         Ok(())
     }
 
     /// This host has sent its files for now.
-    pub(super) fn is_whole(&self, host: usize) -> Result<(), Refused> {
+    pub(super) fn is_whole(&self, host: usize) -> Result<(), FileRefusal> {
         match self.hosts[host].open {
             None => Ok(()),
-            Some(_) => Err(Refused::Distrust("it does not end a file that it began".to_owned())),
+            Some(_) => {
+                Err(FileRefusal::Distrust("it does not end a file that it began".to_owned()))
+            }
         }
     }
 
@@ -169,7 +171,7 @@ impl Receiver {
 /// Whether a name is relative and stays in its folder.
 fn is_inside(name: &str) -> bool {
     let path = Path::new(name);
-    let plain = |it: Component<'_>| match it {
+    let plain = |component: Component<'_>| match component {
         Component::Normal(part) => part.len() <= 255,
         _ => false,
     };
@@ -217,9 +219,9 @@ mod tests {
     fn files_come_whole_and_once() {
         let folder = tempfile::tempdir().unwrap();
         let mut receiver = Receiver::new(folder.path(), ["a".to_owned()].into_iter());
-        let why = |it: Result<(), Refused>| match it {
-            Err(Refused::Distrust(why)) => why,
-            Err(Refused::Write(path, error)) => format!("{}: {error}", path.display()),
+        let why = |result: Result<(), FileRefusal>| match result {
+            Err(FileRefusal::Distrust(why)) => why,
+            Err(FileRefusal::Write(path, error)) => format!("{}: {error}", path.display()),
             Ok(()) => panic!("taken"),
         };
         receiver.expect(0, "run", Some("bin"));

@@ -3,13 +3,14 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::link::{Link, LinkEvent};
-use super::options::Options;
+use super::link::{HelperLink, LinkEvent};
+use super::options::LabOptions;
 use super::via;
 use crate::lab::error::CellFailure;
-use crate::lab::plan::{Plan, Via};
+use crate::lab::plan::{LabPlan, Via};
 use crate::lab::wire::{
-    End, Facts, Failure, Frame, HelperMessage, HelperRequest, Identity, VERSION,
+    Facts, FileIdentity, HelperFailure, HelperMessage, HelperRequest, ProgramEnd, VERSION,
+    WireFrame,
 };
 
 /// Time that a helper may take to start, possibly through ssh.
@@ -24,39 +25,40 @@ const SETUP: &str = "setup";
 
 pub(super) struct Team {
     /// In the order of the plan's hosts, followed by the hub, if there is one.
-    links: Vec<Link>,
+    links: Vec<HelperLink>,
     names: Vec<String>,
     heard: Receiver<(usize, LinkEvent)>,
     pub(super) facts: Vec<Facts>,
     /// The running phase, for messages.
     pub(super) phase: String,
     /// Failures of programs that nothing waited for, by host.
-    pub(super) failures: Vec<(usize, Failure)>,
+    pub(super) failures: Vec<(usize, HelperFailure)>,
 }
 
 /// The state of the hosts' programs, and the hosts that do not answer.
-type Unfinished = (Vec<(String, Failure)>, Vec<String>);
+type Unfinished = (Vec<(String, HelperFailure)>, Vec<String>);
 
 /// The answer of one host.
-pub(super) enum Answer {
+pub(super) enum HostReply {
     Message(HelperMessage),
     Data(Vec<u8>),
 }
 
 impl Team {
     /// Starts all helpers, and connects the network namespaces that they create.
-    pub(super) fn start(plan: &Plan, options: &Options) -> Result<Self, CellFailure> {
+    pub(super) fn start(plan: &LabPlan, options: &LabOptions) -> Result<Self, CellFailure> {
         let (tell, heard) = sync_channel(64);
         let mut team = Self {
             links: Vec::new(),
-            names: plan.hosts.iter().map(|it| it.name.clone()).collect(),
+            names: plan.hosts.iter().map(|host| host.name.clone()).collect(),
             heard,
             facts: Vec::new(),
             phase: SETUP.to_owned(),
             failures: Vec::new(),
         };
-        let mut commands: Vec<_> = plan.hosts.iter().map(|it| via::helper(it, options)).collect();
-        let made = |it: &usize| plan.hosts[*it].via == Via::Made;
+        let mut commands: Vec<_> =
+            plan.hosts.iter().map(|host| via::helper(host, options)).collect();
+        let made = |index: &usize| plan.hosts[*index].via == Via::Made;
         let made: Vec<usize> = (0..plan.hosts.len()).filter(made).collect();
         if !made.is_empty() {
             commands.push(via::hub(options));
@@ -64,7 +66,7 @@ impl Team {
         }
         for (number, command) in commands.into_iter().enumerate() {
             let program = command.get_program().to_string_lossy().into_owned();
-            let link = Link::start(command, number, tell.clone());
+            let link = HelperLink::start(command, number, tell.clone());
             team.links.push(link.map_err(|cause| CellFailure::Gone {
                 phase: SETUP.to_owned(),
                 host: team.names[number].clone(),
@@ -90,7 +92,7 @@ impl Team {
     }
 
     /// Connects the network namespaces of these hosts.
-    fn join(&mut self, plan: &Plan, made: &[usize]) -> Result<(), CellFailure> {
+    fn join(&mut self, plan: &LabPlan, made: &[usize]) -> Result<(), CellFailure> {
         if made.is_empty() {
             return Ok(());
         }
@@ -116,12 +118,12 @@ impl Team {
             let words = ["ip", "-batch", "-"].map(str::to_owned).to_vec();
             self.ask(*host, HelperRequest::Tool { words, input: input.clone() });
         }
-        let hosts: Vec<usize> = inputs.iter().map(|it| it.0).collect();
+        let hosts: Vec<usize> = inputs.iter().map(|input| input.0).collect();
         let done = self.gather(&hosts, Instant::now() + ANSWER, |tell| match tell {
             HelperMessage::Tool { end, output } => Ok((end, output)),
             other => Err(other),
         })?;
-        match done.into_iter().find(|it| it.1.0 != End::Code(0)) {
+        match done.into_iter().find(|entry| entry.1.0 != ProgramEnd::Code(0)) {
             None => Ok(()),
             Some((host, (end, said))) => {
                 let said = format!("ip {end}: {}", said.trim());
@@ -142,7 +144,7 @@ impl Team {
     pub(super) fn identify(
         &mut self,
         programs: &[Vec<String>],
-    ) -> Result<Vec<(usize, Vec<Identity>)>, CellFailure> {
+    ) -> Result<Vec<(usize, Vec<FileIdentity>)>, CellFailure> {
         for (host, programs) in programs.iter().enumerate() {
             self.ask(host, HelperRequest::Identify { programs: programs.clone() });
         }
@@ -174,9 +176,9 @@ impl Team {
                 return Err(self.late(begun.elapsed(), &left));
             };
             let taken = match answer {
-                Answer::Message(tell) if left.contains(&host) => take(tell),
-                Answer::Message(tell) => Err(tell),
-                Answer::Data(_) => Err(HelperMessage::FileEnd),
+                HostReply::Message(tell) if left.contains(&host) => take(tell),
+                HostReply::Message(tell) => Err(tell),
+                HostReply::Data(_) => Err(HelperMessage::FileEnd),
             };
             match taken {
                 Ok(answer) => answers.push((host, answer)),
@@ -186,13 +188,13 @@ impl Team {
                 }
                 Err(_) => return Err(self.unasked(host)),
             }
-            left.retain(|it| *it != host);
+            left.retain(|index| *index != host);
         }
         Ok(answers)
     }
 
     /// Notes that a program failed beside what is waited for.
-    pub(super) fn note(&mut self, host: usize, failure: Failure) -> Result<(), CellFailure> {
+    pub(super) fn note(&mut self, host: usize, failure: HelperFailure) -> Result<(), CellFailure> {
         if self.failures.len() == MOST_FAILURES {
             return Err(
                 self.distrust(host, "it tells of more failures than it has programs".to_owned())
@@ -203,7 +205,10 @@ impl Team {
     }
 
     /// The next message; None when the time is up.
-    pub(super) fn hear(&mut self, until: Instant) -> Result<Option<(usize, Answer)>, CellFailure> {
+    pub(super) fn hear(
+        &mut self,
+        until: Instant,
+    ) -> Result<Option<(usize, HostReply)>, CellFailure> {
         let wait = until.saturating_duration_since(Instant::now());
         let (host, heard) = match self.heard.recv_timeout(wait) {
             Ok(heard) => heard,
@@ -212,8 +217,10 @@ impl Team {
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
         };
         match heard {
-            LinkEvent::Frame(Frame::Message(tell)) => Ok(Some((host, Answer::Message(tell)))),
-            LinkEvent::Frame(Frame::Data(data)) => Ok(Some((host, Answer::Data(data)))),
+            LinkEvent::Frame(WireFrame::Message(tell)) => {
+                Ok(Some((host, HostReply::Message(tell))))
+            }
+            LinkEvent::Frame(WireFrame::Data(data)) => Ok(Some((host, HostReply::Data(data)))),
             LinkEvent::Nonsense(why) => Err(self.distrust(host, why)),
             LinkEvent::Gone(why) => {
                 let said = self.links[host].last_words();
@@ -253,16 +260,16 @@ impl Team {
         let (mut silent, mut unfinished) = (hosts.to_vec(), Vec::new());
         while !silent.is_empty() {
             match self.hear(until)? {
-                Some((host, Answer::Message(HelperMessage::Unfinished(programs)))) => {
-                    silent.retain(|it| *it != host);
+                Some((host, HostReply::Message(HelperMessage::Unfinished(programs)))) => {
+                    silent.retain(|index| *index != host);
                     let name = self.names[host].clone();
-                    unfinished.extend(programs.into_iter().map(|it| (name.clone(), it)));
+                    unfinished.extend(programs.into_iter().map(|program| (name.clone(), program)));
                 }
                 Some(_) => {}
                 None => break,
             }
         }
-        Ok((unfinished, silent.into_iter().map(|it| self.names[it].clone()).collect()))
+        Ok((unfinished, silent.into_iter().map(|index| self.names[index].clone()).collect()))
     }
 }
 
@@ -270,7 +277,7 @@ impl Drop for Team {
     fn drop(&mut self) {
         // All helpers are told to leave first, and then waited for. Messages of one that continues
         // are ignored.
-        self.links.iter_mut().for_each(Link::close);
+        self.links.iter_mut().for_each(HelperLink::close);
         self.heard = sync_channel(0).1;
     }
 }

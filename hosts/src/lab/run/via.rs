@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::options::Options;
+use super::options::LabOptions;
 use crate::lab::host::{HUB, ISOLATED, NETWORK, PLAIN};
-use crate::lab::plan::{Host, Via};
+use crate::lab::plan::{PlannedHost, Via};
 
 /// The helper of a host. Every word from a file has been checked, and no shell of this machine sees
 /// any of them.
-pub(super) fn helper(host: &Host, options: &Options) -> Command {
+pub(super) fn helper(host: &PlannedHost, options: &LabOptions) -> Command {
     let how = if host.isolate { ISOLATED } else { PLAIN };
     let own = &options.own;
     match &host.via {
@@ -22,7 +22,7 @@ pub(super) fn helper(host: &Host, options: &Options) -> Command {
         }
         Via::Ssh(to) => {
             let mut words = options.ssh.iter();
-            let mut command = Command::new(words.next().map_or("ssh".as_ref(), |it| &**it));
+            let mut command = Command::new(words.next().map_or("ssh".as_ref(), |name| &**name));
             command.args(words).args(["-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5"]);
             command.args(["-o", "ServerAliveCountMax=3", "-o", "ClearAllForwardings=yes"]);
             command.args(["--", to, host.helper.as_deref().unwrap_or("ppt-lab")]);
@@ -33,7 +33,7 @@ pub(super) fn helper(host: &Host, options: &Options) -> Command {
 }
 
 /// The helper with the network namespace that joins all others.
-pub(super) fn hub(options: &Options) -> Command {
+pub(super) fn hub(options: &LabOptions) -> Command {
     with(options.own.command("keep"), HUB, HUB)
 }
 
@@ -43,7 +43,7 @@ fn with(mut command: Command, how: &str, name: &str) -> Command {
 }
 
 /// The program on a host that a word of a plan names.
-pub(super) fn program(host: &Host, word: &str) -> String {
+pub(super) fn program(host: &PlannedHost, word: &str) -> String {
     match &host.dir {
         Some(dir) if word.contains('/') && Path::new(word).is_relative() => {
             let path: PathBuf = dir.join(word).components().collect();
@@ -54,10 +54,10 @@ pub(super) fn program(host: &Host, word: &str) -> String {
 }
 
 /// The `ppt` that captures on a host.
-pub(super) fn ppt(host: &Host, options: &Options) -> String {
+pub(super) fn ppt(host: &PlannedHost, options: &LabOptions) -> String {
     let own = || match host.via {
         Via::Ssh(_) => "ppt".to_owned(),
         _ => options.ppt.to_string_lossy().into_owned(),
     };
-    host.ppt.as_deref().map_or_else(own, |it| program(host, it))
+    host.ppt.as_deref().map_or_else(own, |ppt| program(host, ppt))
 }

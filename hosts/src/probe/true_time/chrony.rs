@@ -42,9 +42,9 @@ pub(super) struct Chrony<'a> {
 impl<'a> Chrony<'a> {
     /// chronyc must exist; it need not be synchronised yet.
     pub fn find(program: &Path, clock: &'a HostClock) -> Result<Self, TimeSourceError> {
-        let it = Self { program: program.to_owned(), clock };
-        match it.ask() {
-            Ok(_) | Err(TimeSourceError::Unsynchronised) => Ok(it),
+        let chrony = Self { program: program.to_owned(), clock };
+        match chrony.ask() {
+            Ok(_) | Err(TimeSourceError::Unsynchronised) => Ok(chrony),
             Err(error) => Err(error),
         }
     }
@@ -78,10 +78,10 @@ impl<'a> Chrony<'a> {
     }
 
     fn tracking(&self, said: &[u8]) -> Result<Tracking, TimeSourceError> {
-        let line = said.split(|&it| it == b'\n').next().unwrap_or_default();
+        let line = said.split(|&byte| byte == b'\n').next().unwrap_or_default();
         // Codes of failures are numbers, as in "506 Cannot talk to daemon".
-        let is_code = |it: &[u8]| it.len() == 3 && it.iter().all(u8::is_ascii_digit);
-        if line.is_empty() || is_code(line.split(|&it| it == b' ').next().unwrap_or_default()) {
+        let is_code = |bytes: &[u8]| bytes.len() == 3 && bytes.iter().all(u8::is_ascii_digit);
+        if line.is_empty() || is_code(line.split(|&byte| byte == b' ').next().unwrap_or_default()) {
             return Err(TimeSourceError::Unanswered {
                 program: self.program.clone(),
                 said: shown(line),

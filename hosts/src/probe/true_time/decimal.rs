@@ -11,7 +11,7 @@ pub(super) fn ns(text: &str) -> Option<i64> {
         _ => (1, text),
     };
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number(whole) || !is_number(part) {
         return None;
     }

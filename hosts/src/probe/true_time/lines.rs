@@ -17,7 +17,7 @@ const TAIL: u64 = 4 << 10;
 
 /// A file that grows, or a FIFO. Earlier content is skipped.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct GrowingFile {
     path: PathBuf,
     file: File,
     is_fifo: bool,
@@ -25,11 +25,11 @@ pub(super) struct Lines {
     rest: Vec<u8>,
 }
 
-impl Lines {
+impl GrowingFile {
     pub fn open(path: &Path) -> Result<Self, TimeSourceError> {
         let (mut file, is_fifo) = open(path)?;
         if !is_fifo {
-            file.seek(SeekFrom::End(0)).map_err(|it| TimeSourceError::file(path, &it))?;
+            file.seek(SeekFrom::End(0)).map_err(|error| TimeSourceError::file(path, &error))?;
         }
         Ok(Self { path: path.to_owned(), file, is_fifo, rest: Vec::new() })
     }
@@ -50,7 +50,8 @@ impl Lines {
             self.follow()?;
         }
         self.rest.extend_from_slice(&bytes[..length]);
-        let mut lines: Vec<_> = self.rest.split(|&it| it == b'\n').map(<[u8]>::to_vec).collect();
+        let mut lines: Vec<_> =
+            self.rest.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
         self.rest = lines.pop().unwrap_or_default();
         if self.rest.len() > LONGEST {
             lines.push(std::mem::take(&mut self.rest));
@@ -60,7 +61,7 @@ impl Lines {
 
     /// Logs are rotated or truncated; the new content is then read from its start.
     fn follow(&mut self) -> Result<(), TimeSourceError> {
-        let failed = |it: io::Error| TimeSourceError::file(&self.path, &it);
+        let failed = |error: io::Error| TimeSourceError::file(&self.path, &error);
         let own = self.file.metadata().map_err(failed)?;
         let at = self.file.stream_position().map_err(failed)?;
         match fs::metadata(&self.path) {
@@ -91,15 +92,15 @@ pub(super) struct Tail {
 
 impl Tail {
     pub fn open(path: &Path) -> Result<Self, TimeSourceError> {
-        let mut it = Self { path: path.to_owned(), last: None };
-        it.more()?;
-        Ok(it)
+        let mut tail = Self { path: path.to_owned(), last: None };
+        tail.more()?;
+        Ok(tail)
     }
 
     /// The lines that are new since the last call, without line ends.
     pub fn more(&mut self) -> Result<Vec<Vec<u8>>, TimeSourceError> {
-        let mut lines = self.read().map_err(|it| TimeSourceError::file(&self.path, &it))?;
-        if let Some(at) = lines.iter().rposition(|it| Some(it) == self.last.as_ref()) {
+        let mut lines = self.read().map_err(|error| TimeSourceError::file(&self.path, &error))?;
+        if let Some(at) = lines.iter().rposition(|line| Some(line) == self.last.as_ref()) {
             lines.drain(..=at);
         }
         self.last = lines.last().cloned().or(self.last.take());
@@ -112,7 +113,7 @@ impl Tail {
         file.seek(SeekFrom::Start(start))?;
         let mut bytes = Vec::new();
         file.take(TAIL).read_to_end(&mut bytes)?;
-        let mut lines: Vec<_> = bytes.split(|&it| it == b'\n').map(<[u8]>::to_vec).collect();
+        let mut lines: Vec<_> = bytes.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
         // The last line may lack its end, and the first one its start.
         lines.pop();
         if start > 0 && !lines.is_empty() {
@@ -124,7 +125,7 @@ impl Tail {
 
 /// Opens a file or a FIFO, which may have no writer yet, and returns whether it is a FIFO.
 fn open(path: &Path) -> Result<(File, bool), TimeSourceError> {
-    let failed = |it: io::Error| TimeSourceError::file(path, &it);
+    let failed = |error: io::Error| TimeSourceError::file(path, &error);
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
     // Other types are not even opened, because that may have side effects.
@@ -142,7 +143,7 @@ mod tests {
     use super::*;
 
     fn text(lines: Result<Vec<Vec<u8>>, TimeSourceError>) -> Vec<String> {
-        lines.unwrap().into_iter().map(|it| String::from_utf8(it).unwrap()).collect()
+        lines.unwrap().into_iter().map(|line| String::from_utf8(line).unwrap()).collect()
     }
 
     #[test]
@@ -150,7 +151,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         fs::write(&path, "old\n").unwrap();
-        let mut lines = Lines::open(&path).unwrap();
+        let mut lines = GrowingFile::open(&path).unwrap();
         assert!(!lines.is_fifo());
         let mut log = OpenOptions::new().append(true).open(&path).unwrap();
         log.write_all(b"one\ntw").unwrap();
@@ -192,7 +193,7 @@ mod tests {
         assert_eq!(text(tail.more()), ["3#3"]);
         fs::write(&path, "").unwrap();
         assert_eq!(text(tail.more()), [""; 0]);
-        let many: String = (0..2000).map(|it| format!("{it}#{it}\n")).collect();
+        let many: String = (0..2000).map(|number| format!("{number}#{number}\n")).collect();
         fs::write(&path, many).unwrap();
         let lines = text(tail.more());
         assert_eq!((lines.last().unwrap().as_str(), lines.len() < 600), ("1999#1999", true));
@@ -203,10 +204,10 @@ mod tests {
     #[test]
     fn what_is_no_file_is_refused() {
         let path = Path::new("/dev/null").to_owned();
-        assert_eq!(Lines::open(&path).unwrap_err(), TimeSourceError::NotAFile { path });
+        assert_eq!(GrowingFile::open(&path).unwrap_err(), TimeSourceError::NotAFile { path });
         let path = Path::new("/").to_owned();
-        assert_eq!(Lines::open(&path).unwrap_err(), TimeSourceError::NotAFile { path });
+        assert_eq!(GrowingFile::open(&path).unwrap_err(), TimeSourceError::NotAFile { path });
         let path = Path::new("/no/such/file").to_owned();
-        assert_eq!(Lines::open(&path).unwrap_err(), TimeSourceError::NoFile { path });
+        assert_eq!(GrowingFile::open(&path).unwrap_err(), TimeSourceError::NoFile { path });
     }
 }

@@ -14,7 +14,7 @@ use ppt_clock::{ClockId, ClockReading};
 use super::super::clock::HostClock;
 use super::decimal;
 use super::error::TimeSourceError;
-use super::lines::{Lines, Tail};
+use super::lines::{GrowingFile, Tail};
 use super::watched::{Watched, slewed, ticks_of};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -31,7 +31,7 @@ const KEPT: usize = 64;
 
 /// The source of lines.
 enum From {
-    Fifo(Lines),
+    Fifo(GrowingFile),
     File(Tail),
 }
 
@@ -50,11 +50,8 @@ pub(super) struct Edges<'a> {
 impl<'a> Edges<'a> {
     /// Reads edges from now on.
     pub fn open(path: &Path, clock: &'a HostClock, hz: u64) -> Result<Self, TimeSourceError> {
-        let lines = Lines::open(path)?;
-        let from = match lines.is_fifo() {
-            true => From::Fifo(lines),
-            false => From::File(Tail::open(path)?),
-        };
+        let lines = GrowingFile::open(path)?;
+        let from = if lines.is_fifo() { From::Fifo(lines) } else { From::File(Tail::open(path)?) };
         let readings = VecDeque::new();
         Ok(Self { path: path.to_owned(), from, clock, hz, readings, last: None })
     }
@@ -71,7 +68,7 @@ impl<'a> Edges<'a> {
         let mut edges = Vec::new();
         for line in lines {
             match edge(&line) {
-                Some(it) => edges.push(it),
+                Some(number) => edges.push(number),
                 None => tell(Err(TimeSourceError::line(&self.path, &line))),
             }
         }
@@ -112,7 +109,8 @@ impl Watched for Edges<'_> {
         let now_ns = self.read();
         match edges {
             Ok(edges) => {
-                let told = edges.into_iter().filter_map(|it| self.pulse(it, now_ns).transpose());
+                let told =
+                    edges.into_iter().filter_map(|edge| self.pulse(edge, now_ns).transpose());
                 told.for_each(tell);
             }
             Err(error) => tell(Err(error)),
@@ -121,11 +119,11 @@ impl Watched for Edges<'_> {
 
     /// Time until shortly before the next edge, or shortly after it.
     fn pause(&self) -> Duration {
-        let now_ns = self.readings.back().map_or(0, |it| it.b_value);
-        let phase_ns = self.last.map_or(0, |it| it % SECOND_NS);
+        let now_ns = self.readings.back().map_or(0, |reading| reading.b_value);
+        let phase_ns = self.last.map_or(0, |last| last % SECOND_NS);
         let since_ns = (now_ns + SECOND_NS - phase_ns) % SECOND_NS;
         let next = [AROUND_NS, SECOND_NS - AROUND_NS, SECOND_NS + AROUND_NS];
-        let next_ns = next.into_iter().find(|&it| it > since_ns).unwrap_or(SECOND_NS);
+        let next_ns = next.into_iter().find(|&number| number > since_ns).unwrap_or(SECOND_NS);
         // The one before the edge must not be missed by less than it takes to look.
         Duration::from_nanos((next_ns - since_ns).clamp(AROUND_NS / 10, PAUSE_NS))
     }
@@ -145,17 +143,18 @@ fn place<'a>(
     hz: u64,
 ) -> Option<(u64, u64)> {
     let (mut before, mut after) = (0, u64::MAX);
-    for it in readings {
-        let away_ns = it.b_value.abs_diff(at_ns);
+    for reading in readings {
+        let away_ns = reading.b_value.abs_diff(at_ns);
         // The clock is at most that much from the nominal rate of ticks, and readings are rounded.
         let slack_ns = slewed(away_ns) + 2;
         let (least, most) = (
             ticks_of(away_ns.saturating_sub(slack_ns), hz),
             ticks_of(away_ns.saturating_add(slack_ns), hz) + 1,
         );
-        let (from, to) = match it.b_value <= at_ns {
-            true => (it.a_before.saturating_add(least), it.a_after.saturating_add(most)),
-            false => (it.a_before.saturating_sub(most), it.a_after.saturating_sub(least)),
+        let (from, to) = if reading.b_value <= at_ns {
+            (reading.a_before.saturating_add(least), reading.a_after.saturating_add(most))
+        } else {
+            (reading.a_before.saturating_sub(most), reading.a_after.saturating_sub(least))
         };
         (before, after) = (before.max(from), after.min(to));
     }
@@ -194,7 +193,7 @@ mod tests {
 
     impl Slewed {
         fn at(&self, t: f64) -> f64 {
-            let at = self.parts.partition_point(|it| it.0 <= t) - 1;
+            let at = self.parts.partition_point(|part| part.0 <= t) - 1;
             let (from, shown, slew) = self.parts[at];
             shown + (t - from) * (1.0 + slew)
         }

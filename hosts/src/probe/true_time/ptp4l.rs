@@ -15,7 +15,7 @@ use ppt_clock::sync::{Record, TimeSourceReport};
 use super::super::clock::HostClock;
 use super::decimal;
 use super::error::TimeSourceError;
-use super::lines::Lines;
+use super::lines::GrowingFile;
 use super::watched::{Watched, slewed, ticks_of};
 
 const PAUSE: Duration = Duration::from_millis(100);
@@ -37,14 +37,14 @@ struct Offset {
 /// ptp4l of this host.
 pub(super) struct Ptp4l<'a> {
     path: PathBuf,
-    lines: Lines,
+    lines: GrowingFile,
     clock: &'a HostClock,
     hz: u64,
 }
 
 impl<'a> Ptp4l<'a> {
     pub fn open(path: &Path, clock: &'a HostClock, hz: u64) -> Result<Self, TimeSourceError> {
-        Ok(Self { path: path.to_owned(), lines: Lines::open(path)?, clock, hz })
+        Ok(Self { path: path.to_owned(), lines: GrowingFile::open(path)?, clock, hz })
     }
 
     /// The reading in a line; None if the line is about something else, or old.
@@ -53,7 +53,7 @@ impl<'a> Ptp4l<'a> {
         let offset = offset.ok_or_else(|| TimeSourceError::line(&self.path, line))?;
         let Some(Offset { at_ns, offset_ns, error_ns }) = offset else { return Ok(None) };
         let now = self.clock.reading(ClockId::Tick, ClockId::Monotonic);
-        let Some(ago_ns) = now.b_value.checked_sub(at_ns).filter(|&it| it <= OLD_NS) else {
+        let Some(ago_ns) = now.b_value.checked_sub(at_ns).filter(|&number| number <= OLD_NS) else {
             return Ok(None);
         };
         // The timestamp is rounded down.
@@ -69,7 +69,7 @@ impl Watched for Ptp4l<'_> {
     fn look(&mut self, tell: &mut dyn FnMut(Result<Record, TimeSourceError>)) {
         match self.lines.more() {
             Ok(lines) => {
-                let told = lines.iter().filter_map(|it| self.read(it).transpose());
+                let told = lines.iter().filter_map(|line| self.read(line).transpose());
                 told.for_each(tell);
             }
             Err(error) => tell(Err(error)),
@@ -86,14 +86,14 @@ impl Watched for Ptp4l<'_> {
 fn offset(line: &str) -> Option<Option<Offset>> {
     let words: Vec<_> = line.split_whitespace().collect();
     let after = |name: &[&str]| {
-        let at = words.windows(name.len()).position(|it| it == name)?;
+        let at = words.windows(name.len()).position(|window| window == name)?;
         words.get(at + name.len()).copied()
     };
     let number = |name: &[&str]| after(name)?.parse::<i64>().ok();
     let delay = |name: &[&str]| number(name)?.try_into().ok();
     if after(&["master", "offset"]).is_some() {
         let offset = number(&["master", "offset"])?;
-        let at = words.iter().position(|it| *it == "freq")?.checked_sub(1)?;
+        let at = words.iter().position(|text| *text == "freq")?.checked_sub(1)?;
         let (state, delay_ns): (_, u64) = (words[at], delay(&["path", "delay"])?);
         let error_ns = delay_ns.checked_add(offset.unsigned_abs())?;
         return match state {
@@ -118,8 +118,8 @@ fn offset(line: &str) -> Option<Option<Offset>> {
 
 /// The timestamp, as in `ptp4l[650.123]:` or, from syslog, `ptp4l[77]: [650.123]`.
 fn stamp(line: &str) -> Option<u64> {
-    let mut within = line.split('[').skip(1).filter_map(|it| Some(it.split_once(']')?.0));
-    let stamp = within.find(|it| it.contains('.') && decimal::ns(it).is_some())?;
+    let mut within = line.split('[').skip(1).filter_map(|piece| Some(piece.split_once(']')?.0));
+    let stamp = within.find(|text| text.contains('.') && decimal::ns(text).is_some())?;
     decimal::ns(stamp)?.try_into().ok()
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ppt_clock::sync::Record;
-use ppt_clock::times::Model;
+use ppt_clock::times::ClockModel;
 
 use super::error::TimeSourceError;
 
@@ -17,7 +17,7 @@ pub(super) trait Watched: Send {
 
 /// The most by which CLOCK_REALTIME may be slewed within `ns`.
 pub(super) fn slewed(ns: u64) -> u64 {
-    (ns as f64 * Model::default().slew_ppm * 1e-6).ceil() as u64
+    (ns as f64 * ClockModel::default().slew_ppm * 1e-6).ceil() as u64
 }
 
 /// The ticks in `ns` nanoseconds.

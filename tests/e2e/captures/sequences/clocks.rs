@@ -7,16 +7,16 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use super::files::has_analysis;
-use super::world::{Kept, World};
+use super::world::{KeptFile, World};
 use super::{CAPTURES, TABLES};
 
 /// A host that answers probes. It ends with its sequence.
-pub(super) struct Server {
+pub(super) struct ClockServer {
     child: Child,
     address: String,
 }
 
-impl Drop for Server {
+impl Drop for ClockServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -54,8 +54,8 @@ impl World {
             self.killed &= !may;
         }
         let before = match self.files.get(output) {
-            Some(Kept::Live) => return,
-            Some(Kept::Whole(bytes)) => Some(bytes.clone()),
+            Some(KeptFile::Live) => return,
+            Some(KeptFile::Whole(bytes)) => Some(bytes.clone()),
             None => None,
         };
         if self.read(output) != before {
@@ -80,9 +80,9 @@ impl World {
         let mut child = self.command(&args).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.split("answers on ").nth(1).and_then(|it| it.split(' ').next());
+        let address = line.split("answers on ").nth(1).and_then(|piece| piece.split(' ').next());
         let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
-        self.server = Some(Server { child, address: address.clone() });
+        self.server = Some(ClockServer { child, address: address.clone() });
         address
     }
 }

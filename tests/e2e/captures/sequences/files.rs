@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::world::{Kept, World};
+use super::world::{KeptFile, World};
 use super::{CAPTURES, ONE_SHOT, TABLES};
 use crate::fixtures::support::ppt;
 
@@ -35,7 +35,7 @@ impl World {
         let outputs: Vec<_> = CAPTURES.iter().chain(&TABLES).copied().chain([&*input]).collect();
         let output = self.random.pick(&outputs).unwrap().to_owned();
         let force = self.force();
-        if let Some(session) = self.sessions.iter().position(|it| it.file == input) {
+        if let Some(session) = self.sessions.iter().position(|session| session.file == input) {
             // It does not grow during this time, except for its clocks.
             self.settle(session);
         }
@@ -61,8 +61,8 @@ impl World {
             self.totals.refusals += u64::from(!may);
         }
         let before = match self.files.get(&output) {
-            Some(Kept::Live) => return,
-            Some(Kept::Whole(bytes)) => Some(bytes.clone()),
+            Some(KeptFile::Live) => return,
+            Some(KeptFile::Whole(bytes)) => Some(bytes.clone()),
             None => None,
         };
         let found = self.read(&output);
@@ -115,7 +115,10 @@ impl World {
 
     /// An accident with a file that is being written.
     pub(super) fn accident(&mut self) {
-        let Some(session) = self.session().filter(|&it| !self.sessions[it].rotates) else { return };
+        let Some(session) = self.session().filter(|&session| !self.sessions[session].rotates)
+        else {
+            return;
+        };
         // The frames expected in copies must have been written.
         self.settle(session);
         let file = self.sessions[session].file.clone();
@@ -129,7 +132,7 @@ impl World {
                 // The capture continues there.
                 fs::rename(&path, self.bench.path(&free)).unwrap();
                 self.files.remove(&file);
-                self.files.insert(free.clone(), Kept::Live);
+                self.files.insert(free.clone(), KeptFile::Live);
                 self.sessions[session].file = free;
                 return;
             }
@@ -163,11 +166,11 @@ impl World {
                 file
             }
         };
-        self.files.insert(next.clone(), Kept::Live);
-        let it = &mut self.sessions[session];
-        (it.file, it.displaced) = (next, true);
-        it.frames.clear();
-        let program = it.program;
+        self.files.insert(next.clone(), KeptFile::Live);
+        let world_session = &mut self.sessions[session];
+        (world_session.file, world_session.displaced) = (next, true);
+        world_session.frames.clear();
+        let program = world_session.program;
         self.write_from(program, 3);
         self.settle(session);
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::world::{Kept, World};
+use super::world::{KeptFile, World};
 use crate::fixtures::support::{Attach, wait_until};
 
 impl World {
@@ -12,7 +12,7 @@ impl World {
         let Some(program) = self.idle_program() else { return };
         let (force, keep) = (self.force(), self.random.one_in(2));
         let part = |number: usize| format!("r.{number:06}.bin");
-        let there = self.files.keys().any(|it| it.starts_with("r."));
+        let there = self.files.keys().any(|key| key.starts_with("r."));
         self.log(format!("attach {program} -o r.bin --rotate 1s {force:?}, keep 2: {keep}"));
         let pid = self.pid(program);
         let mut args = vec!["attach", &pid, "-o", "r.bin", "--rotate", "1s"];
@@ -27,7 +27,7 @@ impl World {
         let attach = Attach::start(self.command(&args));
         self.begin(attach, program, &part(1), true);
         // A second capture with the same files is refused during this time.
-        let other = self.idle_program().map(|it| self.pid(it));
+        let other = self.idle_program().map(|idle_program| self.pid(idle_program));
         if let Some(other) = other {
             let ran = self.ppt(&["attach", &other, "-o", "r.bin", "--rotate", "1s", "--force"]);
             assert_eq!(ran.code(), 1, "{}", ran.stderr);
@@ -37,7 +37,7 @@ impl World {
         let is_new = |world: &Self, number: usize| {
             let found = world.read(&part(number));
             found.is_some()
-                && !matches!(before.get(&part(number)), Some(Kept::Whole(it)) if found.as_ref() == Some(it))
+                && !matches!(before.get(&part(number)), Some(KeptFile::Whole(it)) if found.as_ref() == Some(it))
         };
         let last = 2 + self.random.below(2) as usize;
         let first = self.programs[program].begun;
@@ -55,7 +55,7 @@ impl World {
             session.attach.kill();
             self.totals.kills += 1;
         }
-        let last = (1..).take_while(|&it| is_new(self, it) || it <= last).last().unwrap();
+        let last = (1..).take_while(|&index| is_new(self, index) || index <= last).last().unwrap();
         let oldest = if keep { last - 1 } else { 1 };
         let mut all = Vec::new();
         for number in 1..=last {
@@ -69,9 +69,10 @@ impl World {
             self.keep(&part(number));
         }
         let written: Vec<_> = (first..self.programs[program].begun).collect();
-        let expected = match stopped {
-            true => written.ends_with(&all) && (keep || all == written),
-            false => written.windows(all.len().max(1)).any(|it| it == all),
+        let expected = if stopped {
+            written.ends_with(&all) && (keep || all == written)
+        } else {
+            written.windows(all.len().max(1)).any(|window| window == all)
         };
         assert!(expected, "{all:?} of {written:?}");
         self.totals.captured += all.len() as u64;

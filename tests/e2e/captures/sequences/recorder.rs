@@ -42,7 +42,8 @@ impl World {
             std::thread::sleep(Duration::from_micros(delay));
             attach.kill();
             (self.spilled, self.totals.kills) = (true, self.totals.kills + 1);
-            let new: Vec<_> = self.windows().into_iter().filter(|it| !there.contains(it)).collect();
+            let new: Vec<_> =
+                self.windows().into_iter().filter(|window| !there.contains(window)).collect();
             assert!(new.len() <= 1, "{new:?}");
             for window in new {
                 self.takes(&window, program, first, before == "60s");
@@ -59,7 +60,8 @@ impl World {
         let ran = self.ppt(&["trigger", &pid, "--note", "by hand"]);
         assert_eq!(ran.code(), 0, "{}", ran.stderr);
         wait_until("the window is there", || self.windows().len() > there.len());
-        let new: Vec<_> = self.windows().into_iter().filter(|it| !there.contains(it)).collect();
+        let new: Vec<_> =
+            self.windows().into_iter().filter(|window| !there.contains(window)).collect();
         let [window] = &new[..] else { panic!("{new:?}") };
         self.takes(window, program, first, all);
     }
@@ -91,11 +93,9 @@ impl World {
 
     /// Files that did not become windows, left by a killed recorder.
     pub(super) fn of_recorders(&self, hidden: bool) -> Vec<String> {
-        let names = match self.bench.path(FOLDER).exists() {
-            true => self.bench.names(FOLDER),
-            false => Vec::new(),
-        };
-        let names = names.into_iter().filter(|it| it.starts_with('.') == hidden);
-        names.map(|it| format!("{FOLDER}/{it}")).collect()
+        let names =
+            if self.bench.path(FOLDER).exists() { self.bench.names(FOLDER) } else { Vec::new() };
+        let names = names.into_iter().filter(|name| name.starts_with('.') == hidden);
+        names.map(|name| format!("{FOLDER}/{name}")).collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use super::world::{Kept, Session, World};
+use super::world::{KeptFile, World, WorldSession};
 use crate::fixtures::limits::limit_file_size;
 use crate::fixtures::support::{Account, Attach, wait_until};
 
@@ -39,8 +39,8 @@ impl World {
         self.totals.agents.push(attach.pid());
         self.totals.sessions += 1;
         self.killed = false;
-        self.files.insert(name.into(), Kept::Live);
-        self.sessions.push(Session {
+        self.files.insert(name.into(), KeptFile::Live);
+        self.sessions.push(WorldSession {
             attach,
             program,
             file: name.into(),
@@ -62,11 +62,12 @@ impl World {
 
     pub(super) fn write_from(&mut self, program: usize, count: u64) {
         self.log(format!("{program} writes {count}"));
-        let it = &mut self.programs[program];
-        it.target.say(&format!("burst {count}"));
-        let before = std::mem::replace(&mut it.begun, it.target.written() as i64);
-        let written = before..it.begun;
-        if let Some(session) = self.sessions.iter_mut().find(|it| it.program == program) {
+        let world_program = &mut self.programs[program];
+        world_program.target.say(&format!("burst {count}"));
+        let before =
+            std::mem::replace(&mut world_program.begun, world_program.target.written() as i64);
+        let written = before..world_program.begun;
+        if let Some(session) = self.sessions.iter_mut().find(|session| session.program == program) {
             assert_eq!(written.end - written.start, count as i64, "its gate is open");
             session.frames.extend(written);
         }
@@ -132,8 +133,8 @@ impl World {
     pub(super) fn replaced_or_not(&mut self, name: &str, force: &[&str]) {
         let found = self.read(name);
         let before = match self.files.get(name) {
-            Some(Kept::Live) => return,
-            Some(Kept::Whole(bytes)) => Some(bytes.clone()),
+            Some(KeptFile::Live) => return,
+            Some(KeptFile::Whole(bytes)) => Some(bytes.clone()),
             None => None,
         };
         if found != before {
@@ -180,7 +181,7 @@ impl World {
         let (name, force) = (self.name(), self.force());
         let us = std::process::id().to_string();
         let mut choices = vec![us, i32::MAX.to_string()];
-        choices.extend(self.sessions.first().map(|it| self.pid(it.program)));
+        choices.extend(self.sessions.first().map(|session| self.pid(session.program)));
         let pid = self.random.pick(&choices).unwrap();
         self.log(format!("attach {pid} in vain -o {name} {force:?}"));
         let ran = self.ppt(&[&["attach", &pid, "-o", &name][..], force].concat());
@@ -254,9 +255,9 @@ impl World {
             if attach.has_ended() {
                 return true;
             }
-            let it = &mut self.programs[program];
-            it.target.say("burst 100");
-            it.begun = it.target.written() as i64;
+            let world_program = &mut self.programs[program];
+            world_program.target.say("burst 100");
+            world_program.begun = world_program.target.written() as i64;
             false
         });
         let said = attach.ended(1);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
-use super::clocks::Server;
+use super::clocks::ClockServer;
 use super::recorder::FOLDER;
 use super::{CAPTURES, TABLES, Totals};
 use crate::fixtures::output::{files, without_nameless_files};
@@ -32,7 +32,7 @@ impl Random {
 
 /// The model's expectation for a file.
 #[derive(Clone, PartialEq)]
-pub(super) enum Kept {
+pub(super) enum KeptFile {
     /// These bytes, until a permitted replacement, move or removal.
     Whole(Vec<u8>),
     /// It is being written.
@@ -40,13 +40,13 @@ pub(super) enum Kept {
 }
 
 /// A program to attach to, and the number of frames that it has begun so far.
-pub(super) struct Program {
+pub(super) struct WorldProgram {
     pub(super) target: Target,
     pub(super) begun: i64,
 }
 
 /// A running `ppt attach`.
-pub(super) struct Session {
+pub(super) struct WorldSession {
     pub(super) attach: Attach,
     pub(super) program: usize,
     /// The current name of the file that it writes, the name when it was opened, and the name that
@@ -69,9 +69,9 @@ pub(super) struct World {
     pub(super) number: u64,
     pub(super) random: Random,
     pub(super) log: Vec<String>,
-    pub(super) programs: [Program; 2],
-    pub(super) sessions: Vec<Session>,
-    pub(super) files: BTreeMap<String, Kept>,
+    pub(super) programs: [WorldProgram; 2],
+    pub(super) sessions: Vec<WorldSession>,
+    pub(super) files: BTreeMap<String, KeptFile>,
     /// Whether to simulate a file system without unnamed files.
     pub(super) nameless: bool,
     /// Whether a `ppt` was killed since the last one that opened an output, and may have left a
@@ -81,7 +81,7 @@ pub(super) struct World {
     pub(super) spilled: bool,
     pub(super) totals: Totals,
     /// Answers probes.
-    pub(super) server: Option<Server>,
+    pub(super) server: Option<ClockServer>,
 }
 
 impl Drop for World {
@@ -104,7 +104,7 @@ impl World {
         fs::hard_link(source.path("steady"), bench.path("steady")).unwrap();
         let program = |counters: &str| {
             fs::write(bench.path(counters), [0; 4096]).unwrap();
-            Program { target: bench.start("steady", &[counters]), begun: 0 }
+            WorldProgram { target: bench.start("steady", &[counters]), begun: 0 }
         };
         let programs = [program("steady.0"), program("steady.1")];
         fs::write(bench.path("steady.run"), [0; 4096]).unwrap();
@@ -134,14 +134,14 @@ impl World {
     }
 
     pub(super) fn whole(&mut self) -> Option<String> {
-        let whole = self.files.iter().filter(|it| *it.1 != Kept::Live);
-        let whole: Vec<_> = whole.map(|it| it.0.clone()).collect();
+        let whole = self.files.iter().filter(|file| *file.1 != KeptFile::Live);
+        let whole: Vec<_> = whole.map(|entry| entry.0.clone()).collect();
         self.random.pick(&whole)
     }
 
     pub(super) fn free_name(&mut self) -> Option<String> {
         let names = CAPTURES.iter().chain(&TABLES).map(ToString::to_string);
-        let free: Vec<_> = names.filter(|it| !self.files.contains_key(it)).collect();
+        let free: Vec<_> = names.filter(|name| !self.files.contains_key(name)).collect();
         self.random.pick(&free)
     }
 
@@ -150,7 +150,7 @@ impl World {
     }
 
     pub(super) fn idle_program(&mut self) -> Option<usize> {
-        let idle = |it: &usize| self.sessions.iter().all(|session| session.program != *it);
+        let idle = |index: &usize| self.sessions.iter().all(|session| session.program != *index);
         let idle: Vec<_> = (0..self.programs.len()).filter(idle).collect();
         self.random.pick(&idle)
     }
@@ -163,8 +163,8 @@ impl World {
     pub(super) fn may_write(&self, name: &str, force: &[&str]) -> bool {
         match self.files.get(name) {
             None => true,
-            Some(Kept::Whole(_)) => !force.is_empty(),
-            Some(Kept::Live) => false,
+            Some(KeptFile::Whole(_)) => !force.is_empty(),
+            Some(KeptFile::Live) => false,
         }
     }
 
@@ -200,7 +200,7 @@ impl World {
         let ran = self.bench.ppt(&["dump", name]);
         let mut lines = ran.stdout.lines();
         // There are no frames, or it is not a table.
-        let column = lines.next()?.split('\t').position(|it| it == "n");
+        let column = lines.next()?.split('\t').position(|piece| piece == "n");
         let number = |line: &str| line.split('\t').nth(column.unwrap()).unwrap().parse().unwrap();
         Some(lines.map(number).collect())
     }
@@ -209,9 +209,9 @@ impl World {
     #[track_caller]
     pub(super) fn check(&mut self) {
         let (hidden, mut there): (Vec<_>, Vec<_>) =
-            files(&self.bench).into_iter().partition(|it| it.starts_with('.'));
+            files(&self.bench).into_iter().partition(|file| file.starts_with('.'));
         let spilled = self.of_recorders(true);
-        there.retain(|it| it != FOLDER);
+        there.retain(|text| text != FOLDER);
         there.extend(self.windows());
         there.sort();
         assert!(spilled.is_empty() || self.spilled, "left: {spilled:?}");
@@ -219,7 +219,7 @@ impl World {
         assert_eq!(there, expected, "after {:?}", self.log.last());
         assert!(hidden.is_empty() || self.killed, "left: {hidden:?} after {:?}", self.log.last());
         for (name, kept) in &self.files {
-            if let Kept::Whole(bytes) = kept {
+            if let KeptFile::Whole(bytes) = kept {
                 assert!(self.read(name).as_ref() == Some(bytes), "{name} has changed");
             }
         }
@@ -228,7 +228,7 @@ impl World {
     /// The current content of the file must stay.
     pub(super) fn keep(&mut self, name: &str) {
         let bytes = self.read(name).unwrap_or_else(|| panic!("{name} is lost"));
-        self.files.insert(name.into(), Kept::Whole(bytes));
+        self.files.insert(name.into(), KeptFile::Whole(bytes));
     }
 
     /// Waits until a capture has all required frames.

@@ -110,7 +110,8 @@ fn copies_of_one_plugin_are_named_by_where_they_are() {
         load(&bench, &mut target, path, "local");
     }
     let listed = list(&bench, &target, &[]);
-    let names: Vec<&str> = listed.lines().skip(1).map(|it| it.split(' ').next().unwrap()).collect();
+    let names: Vec<&str> =
+        listed.lines().skip(1).map(|line| line.split(' ').next().unwrap()).collect();
     let distinct: HashSet<_> = names.iter().collect();
     assert!(names.iter().all(|it| it.starts_with("example@same.so:")), "{listed}");
     assert_eq!((names.len(), distinct.len()), (3, 3), "{listed}");

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ppt_models::{CompareError, Entry, Measured, Statistic, is_called};
+use ppt_models::{CompareError, Entry, MeasuredField, Statistic, is_called};
 use ppt_query::datafusion::functions::core::expr_fn::coalesce;
 use ppt_query::datafusion::logical_expr::{Expr, lit, when};
 use ppt_query::datafusion::prelude::ident;
 use ppt_query::summary::{is_identity, step_column};
-use ppt_query::{Bounded, Engine, FrameTable, Number, QueryError, Word};
+use ppt_query::{Bounded, BoundedNumber, BoundedText, Engine, FrameTable, QueryError};
 
 use crate::failure::Failure;
 use crate::numbers;
@@ -104,7 +104,7 @@ struct OfStep {
 }
 
 /// What was measured of a column.
-struct Found {
+struct FieldMeasure {
     of: OfStep,
     /// No value is other than 0.
     is_unset: bool,
@@ -169,17 +169,18 @@ fn fields(
 }
 
 /// A step whose frames all have 0 does not set the field, if another does.
-fn without_unset(found: Vec<Found>) -> impl Iterator<Item = MeasuredSide> {
+fn without_unset(found: Vec<FieldMeasure>) -> impl Iterator<Item = MeasuredSide> {
     let set: Vec<String> =
         found.iter().filter(|one| !one.is_unset).map(|one| one.of.column.clone()).collect();
-    let is_told = move |one: &Found| !one.is_unset || !set.contains(&one.of.column);
+    let is_told = move |one: &FieldMeasure| !one.is_unset || !set.contains(&one.of.column);
     found.into_iter().filter(is_told).map(|one| one.side)
 }
 
 /// The column that is bounded so.
 fn standard(table: &FrameTable, what: Bounded) -> Option<Expr> {
     let schema = table.table.schema();
-    let found = (0..schema.fields().len()).find(|&it| table.table.bounded(it) == Some(what))?;
+    let found =
+        (0..schema.fields().len()).find(|&index| table.table.bounded(index) == Some(what))?;
     Some(ident(schema.field(found).name().as_str()))
 }
 
@@ -188,14 +189,15 @@ async fn of_fields(
     table: &FrameTable,
     fields: &[OfStep],
     selection: Selection<'_>,
-) -> Result<Vec<Found>, Failure> {
+) -> Result<Vec<FieldMeasure>, Failure> {
     let by = selection.by;
     let word = |word| standard(table, Bounded::Word(word));
     let number = |number| standard(table, Bounded::Number(number));
-    let run = word(Word::Capture).unwrap_or_else(|| ident("capture"));
+    let run = word(BoundedText::Capture).unwrap_or_else(|| ident("capture"));
     let mut columns = vec![run.alias("run")];
     columns.extend(by.map(|by| ident(by).alias("group")));
-    let times: Vec<Expr> = [Number::Ts, Number::Drained].into_iter().filter_map(number).collect();
+    let times: Vec<Expr> =
+        [BoundedNumber::Ts, BoundedNumber::Drained].into_iter().filter_map(number).collect();
     let timed = !times.is_empty();
     columns.extend(timed.then(|| coalesce(times).alias("time")));
     for (at, of) in fields.iter().enumerate() {
@@ -211,20 +213,22 @@ async fn of_fields(
     let rows = engine.context().table(table.name.clone()).await.map_err(QueryError::from)?;
     let rows = rows.select(columns).map_err(QueryError::from)?;
     let read = numbers::numbers(rows).await?;
-    let column =
-        |name: &str| read.columns.iter().find(|it| it.0 == name).map_or(&[][..], |it| &it.1[..]);
+    let column = |name: &str| {
+        read.columns.iter().find(|column| column.0 == name).map_or(&[][..], |column| &column.1[..])
+    };
     let runs = read.labels("run").unwrap_or_default();
     let groups = by.map(|_| read.labels("group").unwrap_or_default());
     let mut rows: BTreeMap<Option<&str>, BTreeMap<&str, Vec<usize>>> = BTreeMap::new();
     for (row, run) in runs.iter().enumerate() {
-        let group = groups.as_ref().map(|it| &it[row][..]);
+        let group = groups.as_ref().map(|group| &group[row][..]);
         rows.entry(group).or_default().entry(run).or_default().push(row);
     }
     // The only run is cut in the order of time.
     let time = column("time");
-    for only in rows.values_mut().filter(|it| timed && it.len() == 1) {
-        let sort =
-            |it: &mut Vec<usize>| it.sort_by(|&one, &other| time[one].total_cmp(&time[other]));
+    for only in rows.values_mut().filter(|row| timed && row.len() == 1) {
+        let sort = |indexes: &mut Vec<usize>| {
+            indexes.sort_by(|&one, &other| time[one].total_cmp(&time[other]));
+        };
         only.values_mut().for_each(sort);
     }
     let mut found = Vec::new();
@@ -244,13 +248,13 @@ async fn of_fields(
             let runs: Vec<Vec<f64>> = runs.values().map(of_run).collect();
             let by = by.zip(*group).map(|(by, group)| (by.to_owned(), group.to_owned()));
             let (field, by) = (field.clone(), by.into_iter().collect());
-            match Measured::of(&runs, selection.statistics) {
+            match MeasuredField::measure(&runs, selection.statistics) {
                 Ok(measured) => side.entries.push(Entry { field, by, measured }),
                 Err(why) => side.unmeasured.push(Unmeasured { field, by, why }),
             }
         }
         let is_unset = values.iter().all(|value| *value == 0.0 || value.is_nan());
-        found.push(Found { of: of.clone(), is_unset, side });
+        found.push(FieldMeasure { of: of.clone(), is_unset, side });
     }
     Ok(found)
 }

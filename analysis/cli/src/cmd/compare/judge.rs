@@ -1,23 +1,23 @@
 //! What gates say of a comparison.
 
-use ppt_models::{Gate, Outcome};
+use ppt_models::{Gate, GateResult};
 
 use super::fields::MeasuredSide;
-use super::row::Row;
+use super::row::ComparedField;
 use super::words;
 use crate::failure::Failure;
 use crate::message;
 
 /// What all gates say together.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Verdict {
+pub(super) struct GateVerdict {
     /// A change is too much.
     pub(super) failed: bool,
     /// A field of a gate cannot be judged.
     pub(super) unjudged: bool,
 }
 
-impl Verdict {
+impl GateVerdict {
     pub(super) fn passed(self) -> bool {
         !self.failed && !self.unjudged
     }
@@ -26,16 +26,17 @@ impl Verdict {
 /// Judges the fields of all gates, and no others. Says which gates fail, and which cannot tell.
 pub(super) fn all(
     gates: &[Gate],
-    rows: &[Row],
+    rows: &[ComparedField],
     sides: [&MeasuredSide; 2],
-) -> Result<Verdict, Failure> {
+) -> Result<GateVerdict, Failure> {
     let mut names: Vec<&str> = sides.iter().flat_map(|side| side.fields()).collect();
     names.sort_unstable();
     names.dedup();
-    let mut verdict = Verdict::default();
+    let mut verdict = GateVerdict::default();
     for gate in gates {
-        for field in gate.of(&names).map_err(|error| Failure::no_field(&error))? {
-            let its_rows: Vec<&Row> = rows.iter().filter(|row| row.field == field).collect();
+        for field in gate.select(&names).map_err(|error| Failure::no_field(&error))? {
+            let its_rows: Vec<&ComparedField> =
+                rows.iter().filter(|row| row.field == field).collect();
             let mut judged = false;
             for row in &its_rows {
                 judged |= judge(gate, row, &mut verdict);
@@ -54,7 +55,7 @@ pub(super) fn all(
 }
 
 /// Judges one field, or one group of it. Returns whether that was possible.
-fn judge(gate: &Gate, row: &Row, verdict: &mut Verdict) -> bool {
+fn judge(gate: &Gate, row: &ComparedField, verdict: &mut GateVerdict) -> bool {
     let mut changes = row.comparison.changes.iter();
     let Some(change) = changes.find(|change| change.statistic == gate.statistic) else {
         return false;
@@ -66,14 +67,14 @@ fn judge(gate: &Gate, row: &Row, verdict: &mut Verdict) -> bool {
             message::error("not-judged", text);
             return false;
         }
-        Ok(Outcome::TooMuch) => {
+        Ok(GateResult::TooMuch) => {
             verdict.failed = true;
             message::error("gate-failed", format_args!("{gate}: {name}: {change}"));
         }
-        Ok(Outcome::Unclear) => {
+        Ok(GateResult::Unclear) => {
             message::note(format_args!("{gate}: {name}: not shown, not ruled out"));
         }
-        Ok(Outcome::Fine) => {}
+        Ok(GateResult::Fine) => {}
     }
     true
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use ppt_models::Unit;
+use ppt_models::Repetition;
 use ppt_query::plain;
 use ppt_query::text::{grouped, three};
 
-use super::row::Row;
+use super::row::ComparedField;
 
 /// The field, and its group.
-pub(super) fn name(row: &Row) -> String {
+pub(super) fn name(row: &ComparedField) -> String {
     called(&row.field, &row.by)
 }
 
@@ -22,20 +22,20 @@ pub(super) fn called(field: &str, by: &BTreeMap<String, String>) -> String {
     name
 }
 
-fn units((unit, count): (Unit, usize)) -> String {
+fn units((unit, count): (Repetition, usize)) -> String {
     match (unit, count) {
-        (Unit::Part, _) => "1 run".to_owned(),
-        (Unit::Run, count) => format!("{} runs", grouped(count as u64)),
+        (Repetition::Part, _) => "1 run".to_owned(),
+        (Repetition::Run, count) => format!("{} runs", grouped(count as u64)),
     }
 }
 
-pub(super) fn write(rows: &[Row], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(rows: &[ComparedField], out: &mut impl Write) -> io::Result<()> {
     for row in rows {
         let [one, other] = row.comparison.units.map(units);
         writeln!(out, "{}   {one} against {other}", name(row))?;
-        for it in &row.comparison.changes {
-            let [one, other] = it.values.map(three);
-            writeln!(out, "  {one} → {other}   {it}")?;
+        for change in &row.comparison.changes {
+            let [one, other] = change.values.map(three);
+            writeln!(out, "  {one} → {other}   {change}")?;
         }
     }
     Ok(())

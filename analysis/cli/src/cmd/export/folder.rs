@@ -27,7 +27,7 @@ impl Folder {
         if path.symlink_metadata().is_ok() {
             return Err(OutputError::Exists(path.to_owned()).into());
         }
-        let parent = parent.filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = parent.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut hidden = OsString::from(".");
         hidden.push(name);
         hidden.push(format!("-{}", std::process::id()));
@@ -50,7 +50,7 @@ impl Folder {
         // As any folder that somebody makes, not as one for secrets.
         let umask = fs::File::open("/proc/self/status").and_then(io::read_to_string);
         let umask = umask.ok().and_then(|text| {
-            let line = text.lines().find_map(|it| it.strip_prefix("Umask:"))?.trim().to_owned();
+            let line = text.lines().find_map(|line| line.strip_prefix("Umask:"))?.trim().to_owned();
             u32::from_str_radix(&line, 8).ok()
         });
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777 & !umask.unwrap_or(0o077));

@@ -8,7 +8,7 @@ use ppt_delivery::{
     Target, file_name,
 };
 use ppt_query::text::grouped;
-use ppt_query::{Engine, Options, QueryError, Window};
+use ppt_query::{Engine, EngineOptions, QueryError, Window};
 
 use super::tables::{parquet, safe};
 use crate::args::{self, ExportFormat, Time};
@@ -32,7 +32,7 @@ pub(super) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
     // A signal ends what was begun, and nothing in the middle.
     signals::end_questions();
     signals::end_nothing();
-    let threads = args.captures.threads.unwrap_or_else(|| Options::default().threads);
+    let threads = args.captures.threads.unwrap_or_else(|| EngineOptions::default().threads);
     let runtime = run::runtime(threads)?;
     runtime.block_on(async {
         let mut export = Export::begin(args).await?;
@@ -168,7 +168,8 @@ impl<'a> Export<'a> {
             return Ok(false);
         }
         let progress = self.delivery.manifest().progress(&id);
-        let (chunk, byte) = progress.map_or((0, 0), |it| (it.next_chunk, it.bytes));
+        let (chunk, byte) =
+            progress.map_or((0, 0), |progress| (progress.next_chunk, progress.bytes));
         let growth = self.look(at, byte)?;
         self.delivery.take_up(&self.captures.open()[at]);
         if growth.is_gone {
@@ -204,16 +205,17 @@ impl<'a> Export<'a> {
         let wanted = &self.args.captures.buffers;
         let buffers: Vec<String> = set
             .buffers()
-            .filter(|it| wanted.iter().any(|name| name == it))
+            .filter(|buffer| wanted.iter().any(|name| name == buffer))
             .map(str::to_owned)
             .collect();
         if !wanted.is_empty() && buffers.is_empty() {
             return Ok(());
         }
-        let threads = self.args.captures.threads.unwrap_or_else(|| Options::default().threads);
+        let threads =
+            self.args.captures.threads.unwrap_or_else(|| EngineOptions::default().threads);
         let memory = terms::memory(self.args.captures.memory).bytes;
         let window = Window { buffers, ..Window::default() };
-        let options = Options { memory, threads, window, ..Options::default() };
+        let options = EngineOptions { memory, threads, window, ..EngineOptions::default() };
         let engine = Engine::new(set, &options)?;
         for frame in engine.frames(None)? {
             if self.args.frame.as_ref().is_some_and(|name| *name != frame.frame) {

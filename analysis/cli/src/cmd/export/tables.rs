@@ -12,7 +12,7 @@ use ppt_query::arrow::compute::{cast, take_record_batch};
 use ppt_query::arrow::datatypes::{DataType, TimeUnit};
 use ppt_query::datafusion::physical_plan::{ExecutionPlanProperties, execute_stream_partitioned};
 use ppt_query::datafusion::prelude::{DataFrame, cast as cast_expr, ident};
-use ppt_query::{Encoder, Engine, Format, FrameTable, Parquet, QueryError};
+use ppt_query::{Encoder, Engine, FrameTable, Parquet, QueryError, ResultFormat};
 use serde_json::{Value, json};
 
 use super::folder::Folder;
@@ -27,12 +27,12 @@ const MANY_FILES: usize = 1000;
 
 pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), Failure> {
     let (format, extension) = match args.format {
-        ExportFormat::Parquet => (Format::Parquet, "parquet"),
-        ExportFormat::Arrow => (Format::Arrow, "arrow"),
-        ExportFormat::Csv if args.for_spreadsheet => (Format::CsvForSpreadsheet, "csv"),
-        ExportFormat::Csv => (Format::Csv, "csv"),
+        ExportFormat::Parquet => (ResultFormat::Parquet, "parquet"),
+        ExportFormat::Arrow => (ResultFormat::Arrow, "arrow"),
+        ExportFormat::Csv if args.for_spreadsheet => (ResultFormat::CsvForSpreadsheet, "csv"),
+        ExportFormat::Csv => (ResultFormat::Csv, "csv"),
         // Traces are written elsewhere.
-        _ => (Format::JsonLines, "jsonl"),
+        _ => (ResultFormat::JsonLines, "jsonl"),
     };
     let mut frames = engine.exportable(args.frame.as_deref())?;
     let to = &args.to.output;
@@ -53,28 +53,27 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
         return Err(Failure::Usage(why.to_owned()));
     }
     // What is of no buffer has no rings, and not all columns of frames.
-    let has_all = |it: &FrameTable| {
-        let schema = it.table.schema();
+    let has_all = |table: &FrameTable| {
+        let schema = table.table.schema();
         args.partition_by.iter().all(|by| by == "frame" || schema.index_of(by).is_ok())
     };
-    frames.retain(|it| !it.buffer.is_empty() || args.frame.is_some() || has_all(it));
+    frames.retain(|frame| !frame.buffer.is_empty() || args.frame.is_some() || has_all(frame));
     let folder = Folder::new(to)?;
     for frame in &frames {
         let name = to.display().to_string();
         let mut file = One { engine, frame, format, time: args.time, name: &name };
-        match partitioned {
-            true => file.partition(folder.inside(), &args.partition_by, extension).await?,
-            false => {
-                let same = frames.iter().filter(|it| it.frame == frame.frame).count();
-                let stem = match same {
-                    _ if frame.buffer.is_empty() => frame.frame.clone(),
-                    1 => frame.frame.clone(),
-                    _ => format!("{}.{}", frame.buffer, frame.frame),
-                };
-                let path = folder.inside().join(format!("{}.{extension}", safe(&stem)));
-                let created = File::create_new(&path).map_err(Failure::writing(&name))?;
-                file.write(BufWriter::with_capacity(BUFFER, created)).await?;
-            }
+        if partitioned {
+            file.partition(folder.inside(), &args.partition_by, extension).await?;
+        } else {
+            let same = frames.iter().filter(|table| table.frame == frame.frame).count();
+            let stem = match same {
+                _ if frame.buffer.is_empty() => frame.frame.clone(),
+                1 => frame.frame.clone(),
+                _ => format!("{}.{}", frame.buffer, frame.frame),
+            };
+            let path = folder.inside().join(format!("{}.{extension}", safe(&stem)));
+            let created = File::create_new(&path).map_err(Failure::writing(&name))?;
+            file.write(BufWriter::with_capacity(BUFFER, created)).await?;
         }
     }
     folder.publish()
@@ -86,9 +85,9 @@ pub(super) async fn parquet(
     frame: &FrameTable,
     time: Time,
 ) -> Result<Option<(Vec<u8>, u64)>, Failure> {
-    let file = One { engine, frame, format: Format::Parquet, time, name: &frame.frame };
+    let file = One { engine, frame, format: ResultFormat::Parquet, time, name: &frame.frame };
     let fail = Failure::writing(&frame.frame);
-    let mut rows = Rows::of(file.rows().await?).await?;
+    let mut rows = OrderedRows::collect(file.rows().await?).await?;
     let mut encoder: Option<Encoder<Vec<u8>>> = None;
     let mut count = 0;
     while let Some(batch) = rows.next().await? {
@@ -112,7 +111,7 @@ pub(super) fn safe(name: &str) -> String {
     let keep = |char: char| char.is_ascii_alphanumeric() || "_-.".contains(char);
     let one = |char: char| match char {
         char if keep(char) => char.to_string(),
-        char => char.to_string().bytes().map(|it| format!("%{it:02X}")).collect(),
+        char => char.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect(),
     };
     let text: String = name.chars().map(one).collect();
     match text.strip_prefix('.') {
@@ -125,7 +124,7 @@ pub(super) fn safe(name: &str) -> String {
 struct One<'a> {
     engine: &'a Engine,
     frame: &'a FrameTable,
-    format: Format,
+    format: ResultFormat,
     time: Time,
     /// What is written, in messages.
     name: &'a str,
@@ -134,7 +133,7 @@ struct One<'a> {
 impl One<'_> {
     async fn write(&mut self, out: impl Write + Send) -> Result<(), Failure> {
         let fail = Failure::writing(self.name);
-        let mut rows = Rows::of(self.rows().await?).await?;
+        let mut rows = OrderedRows::collect(self.rows().await?).await?;
         let parquet = self.parquet();
         let mut encoder = Encoder::with(out, self.format, &rows.schema, &parquet).map_err(&fail)?;
         while let Some(batch) = rows.next().await? {
@@ -147,7 +146,7 @@ impl One<'_> {
     /// The columns as this format has them.
     async fn rows(&self) -> Result<DataFrame, QueryError> {
         let rows = self.engine.context().table(self.frame.name.clone()).await?;
-        if self.format != Format::Parquet || self.time == Time::Ns {
+        if self.format != ResultFormat::Parquet || self.time == Time::Ns {
             return Ok(rows);
         }
         let schema = self.frame.table.schema();
@@ -196,7 +195,7 @@ impl One<'_> {
             "absent": loss.absent,
         });
         let said = [("ppt.schema", schema), ("ppt.lost", lost)];
-        Parquet { metadata: said.map(|(key, it)| (key.to_owned(), it.to_string())).to_vec() }
+        Parquet { metadata: said.map(|(key, value)| (key.to_owned(), value.to_string())).to_vec() }
     }
 
     /// Writes `host=a/frame=job/part-0.parquet` and so on, without those columns: engines read them
@@ -208,21 +207,21 @@ impl One<'_> {
         extension: &str,
     ) -> Result<(), Failure> {
         let fail = Failure::writing(self.name);
-        let mut rows = Rows::of(self.rows().await?).await?;
+        let mut rows = OrderedRows::collect(self.rows().await?).await?;
         let mut of_rows = Vec::new();
-        for column in by.iter().filter(|it| *it != "frame") {
+        for column in by.iter().filter(|text| *text != "frame") {
             match rows.schema.index_of(column) {
                 Ok(index) => of_rows.push(index),
                 Err(_) => {
                     let there: Vec<String> =
-                        rows.schema.fields().iter().map(|it| it.name().clone()).collect();
+                        rows.schema.fields().iter().map(|field| field.name().clone()).collect();
                     let name = column.clone();
                     return Err(QueryError::NoColumn { name, nearest: None, there }.into());
                 }
             }
         }
         let kept: Vec<usize> =
-            (0..rows.schema.fields().len()).filter(|it| !of_rows.contains(it)).collect();
+            (0..rows.schema.fields().len()).filter(|index| !of_rows.contains(index)).collect();
         let project = |batch: &RecordBatch| batch.project(&kept).map_err(io::Error::other);
         let mut files: BTreeMap<PathBuf, Encoder<BufWriter<File>>> = BTreeMap::new();
         while let Some(batch) = rows.next().await? {
@@ -244,9 +243,10 @@ impl One<'_> {
                         return Err(Failure::Usage(why));
                     }
                     fs::create_dir_all(&path).map_err(&fail)?;
-                    let name = match by.iter().any(|it| it == "frame") {
-                        true => format!("part-0.{extension}"),
-                        false => format!("{}.{extension}", safe(&self.frame.frame)),
+                    let name = if by.iter().any(|text| text == "frame") {
+                        format!("part-0.{extension}")
+                    } else {
+                        format!("{}.{extension}", safe(&self.frame.frame))
                     };
                     let file = File::create_new(path.join(name)).map_err(&fail)?;
                     let out = BufWriter::new(file);
@@ -271,7 +271,7 @@ type Split = (Vec<Option<String>>, RecordBatch);
 
 /// The rows of a batch by the values of some columns.
 fn split(batch: &RecordBatch, by: &[usize]) -> io::Result<Vec<Split>> {
-    let texts = by.iter().map(|&it| cast(batch.column(it), &DataType::Utf8));
+    let texts = by.iter().map(|&index| cast(batch.column(index), &DataType::Utf8));
     let texts: Vec<_> = texts.collect::<Result<_, _>>().map_err(io::Error::other)?;
     let mut parts: BTreeMap<Vec<Option<&str>>, Vec<u32>> = BTreeMap::new();
     for row in 0..batch.num_rows() {
@@ -282,12 +282,11 @@ fn split(batch: &RecordBatch, by: &[usize]) -> io::Result<Vec<Split>> {
         parts.entry(values.collect()).or_default().push(row as u32);
     }
     let part = |(values, rows): (Vec<Option<&str>>, Vec<u32>)| {
-        let values = values.into_iter().map(|it| it.map(str::to_owned)).collect();
-        let rows = match rows.len() == batch.num_rows() {
-            true => batch.clone(),
-            false => {
-                take_record_batch(batch, &UInt32Array::from(rows)).map_err(io::Error::other)?
-            }
+        let values = values.into_iter().map(|value| value.map(str::to_owned)).collect();
+        let rows = if rows.len() == batch.num_rows() {
+            batch.clone()
+        } else {
+            take_record_batch(batch, &UInt32Array::from(rows)).map_err(io::Error::other)?
         };
         Ok((values, rows))
     };
@@ -295,13 +294,13 @@ fn split(batch: &RecordBatch, by: &[usize]) -> io::Result<Vec<Split>> {
 }
 
 /// Rows in the order of the files: one part after the other.
-struct Rows {
+struct OrderedRows {
     schema: ppt_query::arrow::datatypes::SchemaRef,
     parts: std::collections::VecDeque<ppt_query::datafusion::execution::SendableRecordBatchStream>,
 }
 
-impl Rows {
-    async fn of(rows: DataFrame) -> Result<Rows, QueryError> {
+impl OrderedRows {
+    async fn collect(rows: DataFrame) -> Result<OrderedRows, QueryError> {
         let context = rows.task_ctx();
         let plan = rows.create_physical_plan().await?;
         let schema = plan.schema();
@@ -309,7 +308,7 @@ impl Rows {
             0 => Vec::new(),
             _ => execute_stream_partitioned(plan, context.into())?,
         };
-        Ok(Rows { schema, parts: parts.into() })
+        Ok(OrderedRows { schema, parts: parts.into() })
     }
 
     async fn next(&mut self) -> Result<Option<RecordBatch>, QueryError> {

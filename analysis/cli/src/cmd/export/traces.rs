@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal};
 
 use ppt_interchange::{
-    Chrome, Ctf, Encoding, Events, Form, Kind, Merge, Otlp, Perfetto, Resources, Run, Trace,
-    TraceSelection, What,
+    Chrome, Ctf, Encoding, EventRole, EventSchema, Events, Merge, Otlp, Perfetto, Resources,
+    RowRun, Trace, TraceFormat, TraceSelection,
 };
 use ppt_query::text::grouped;
 use ppt_query::{Engine, Processes};
@@ -19,18 +19,18 @@ use crate::{message, open, run, terms};
 const BUFFER: usize = 1 << 20;
 
 /// The form of a trace, if the format is one.
-pub(super) fn form(format: ExportFormat) -> Option<Form> {
+pub(super) fn form(format: ExportFormat) -> Option<TraceFormat> {
     match format {
-        ExportFormat::Perfetto => Some(Form::Perfetto),
-        ExportFormat::Chrome => Some(Form::Chrome),
-        ExportFormat::Ctf => Some(Form::Ctf),
-        ExportFormat::Otlp | ExportFormat::OtlpJson => Some(Form::Otlp),
+        ExportFormat::Perfetto => Some(TraceFormat::Perfetto),
+        ExportFormat::Chrome => Some(TraceFormat::Chrome),
+        ExportFormat::Ctf => Some(TraceFormat::Ctf),
+        ExportFormat::Otlp | ExportFormat::OtlpJson => Some(TraceFormat::Otlp),
         _ => None,
     }
 }
 
 pub(super) async fn export(
-    form: Form,
+    form: TraceFormat,
     args: &args::Export,
     engine: &Engine,
 ) -> Result<(), Failure> {
@@ -54,14 +54,14 @@ pub(super) async fn export(
     let merge = Merge::new(&events, sources, memory).await?;
     let processes = Processes::new(engine.set());
     let is_json = args.format == ExportFormat::OtlpJson;
-    if form == Form::Ctf || form == Form::Otlp && !is_json {
+    if form == TraceFormat::Ctf || form == TraceFormat::Otlp && !is_json {
         if is_stdout {
-            let of = if form == Form::Ctf { "CTF" } else { "OTLP as protobuf" };
+            let of = if form == TraceFormat::Ctf { "CTF" } else { "OTLP as protobuf" };
             return Err(Failure::Usage(format!("{of} is a folder: name it with -o")));
         }
         let folder = Folder::new(to)?;
         let name = to.display().to_string();
-        if form == Form::Ctf {
+        if form == TraceFormat::Ctf {
             let trace = Ctf::new(folder.inside(), &kinds).map_err(Failure::writing(&name))?;
             write(trace, &kinds, merge, &name).await?;
         } else {
@@ -78,7 +78,7 @@ pub(super) async fn export(
         }
         return folder.publish();
     }
-    if is_stdout && form == Form::Perfetto && io::stdout().is_terminal() {
+    if is_stdout && form == TraceFormat::Perfetto && io::stdout().is_terminal() {
         let why = "this format is not for terminals: name a file with -o";
         return Err(Failure::Usage(why.to_owned()));
     }
@@ -86,7 +86,7 @@ pub(super) async fn export(
     let name = output.name();
     let file = BufWriter::with_capacity(BUFFER, output.file());
     let fail = Failure::writing(&name);
-    if form == Form::Perfetto {
+    if form == TraceFormat::Perfetto {
         let readings = events.readings().await?;
         let trace = Perfetto::new(file, &kinds, processes, &readings).map_err(&fail)?;
         write(trace, &kinds, merge, &name).await?;
@@ -107,15 +107,15 @@ const ROWS: usize = 4096;
 /// Writes all rows; says how many have no time.
 async fn write(
     mut trace: impl Trace,
-    kinds: &[Kind],
+    kinds: &[EventSchema],
     mut merge: Merge,
     name: &str,
 ) -> Result<(), Failure> {
     let fail = Failure::writing(name);
     let mut timeless = 0u64;
-    let mut take = |run: Run<'_>| {
+    let mut take = |run: RowRun<'_>| {
         trace.turn_to(run.kind, run.rows);
-        let is_frame = matches!(kinds[run.kind].what, What::Frames | What::Unknown);
+        let is_frame = matches!(kinds[run.kind].what, EventRole::Frames | EventRole::Unknown);
         for row in run.which.iter().map(|&row| row as usize) {
             if is_frame && !run.rows.placed(row) {
                 timeless += 1;

@@ -1,12 +1,12 @@
 //! Fits for programs.
 
-use ppt_models::{Interval, Limit, Meets, Prediction, Total};
+use ppt_models::{ConfidenceInterval, Limit, Meets, Prediction, Total};
 use serde_json::{Value, json};
 
 use super::said::Said;
 
-fn range(it: Interval) -> Value {
-    json!([it.low, it.high])
+fn range(interval: ConfidenceInterval) -> Value {
+    json!([interval.low, interval.high])
 }
 
 pub(in crate::cmd) fn fit(said: &Said) -> Value {
@@ -14,19 +14,19 @@ pub(in crate::cmd) fn fit(said: &Said) -> Value {
     let coefficients: Vec<Value> = fit
         .coefficients
         .iter()
-        .map(|it| {
+        .map(|coefficient| {
             json!({
-                "term": it.term, "estimate": it.estimate, "error": it.error, "t": it.t, "p": it.p,
-                "interval": range(it.interval), "bootstrap": it.bootstrap.map(range),
-                "disagree": it.disagrees(),
+                "term": coefficient.term, "estimate": coefficient.estimate, "error": coefficient.error, "t": coefficient.t, "p": coefficient.p,
+                "interval": range(coefficient.interval), "bootstrap": coefficient.bootstrap.map(range),
+                "disagree": coefficient.disagrees(),
             })
         })
         .collect();
-    let robust = said.robust.as_ref().map(|it| {
-        let slope = |it: &ppt_models::Slope| {
-            json!({"term": it.term, "estimate": it.estimate, "interval": it.interval.map(range)})
+    let robust = said.robust.as_ref().map(|robust| {
+        let slope = |slope: &ppt_models::Slope| {
+            json!({"term": slope.term, "estimate": slope.estimate, "interval": slope.interval.map(range)})
         };
-        json!(it.slopes.iter().map(slope).collect::<Vec<_>>())
+        json!(robust.slopes.iter().map(slope).collect::<Vec<_>>())
     });
     let texts = |all: Vec<String>| json!(all);
     json!({
@@ -57,7 +57,7 @@ fn meets(it: Meets) -> Value {
 }
 
 pub(in crate::cmd) fn limit(it: &Limit) -> Value {
-    let ends = |it: (Meets, Meets)| json!([meets(it.0), meets(it.1)]);
+    let ends = |entry: (Meets, Meets)| json!([meets(entry.0), meets(entry.1)]);
     json!({
         "bound": it.bound, "at": meets(it.meets), "interval": ends(it.range),
         "bootstrap": it.bootstrap.map(ends), "there": total(&it.there),
@@ -65,10 +65,9 @@ pub(in crate::cmd) fn limit(it: &Limit) -> Value {
 }
 
 pub(in crate::cmd) fn total(it: &Total) -> Value {
-    let parts = it
-        .parts
-        .iter()
-        .map(|it| json!({"name": it.name, "value": it.value, "uncertainty": it.uncertainty}));
+    let parts = it.parts.iter().map(
+        |part| json!({"name": part.name, "value": part.value, "uncertainty": part.uncertainty}),
+    );
     json!({
         "value": it.value, "mean": range(it.mean), "single": range(it.single),
         "bootstrap": it.bootstrap.map(range), "beyond": it.beyond.is_some(),

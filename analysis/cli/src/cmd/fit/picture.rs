@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use ppt_models::{Limit, Meets, Resource, Table};
+use ppt_models::{Limit, Meets, Resource, RunTable};
 use ppt_output::Output;
 use ppt_query::Engine;
-use ppt_report::{Line, Panel};
+use ppt_report::{Panel, PanelLine};
 
 use super::said::Said;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use crate::{args, open};
 const PLACES: usize = 120;
 
 /// A fit beside what it was fitted to, as far as `until`; and what it leaves.
-pub(in crate::cmd) fn of(said: &Said, table: &Table, until: Option<f64>) -> [Panel; 2] {
+pub(in crate::cmd) fn panels(said: &Said, table: &RunTable, until: Option<f64>) -> [Panel; 2] {
     let (fit, unit) = (&said.fit, &said.unit);
     let of = said.name.as_deref().unwrap_or_default();
     let up = match of {
@@ -74,13 +74,13 @@ pub(in crate::cmd) fn total(
     bound: Option<f64>,
 ) -> [Panel; 2] {
     let all = curve(loads, until, |at| {
-        let it = resource.predict(at).ok()?;
-        Some((it.value, it.believed().low, it.believed().high))
+        let predict = resource.predict(at).ok()?;
+        Some((predict.value, predict.believed().low, predict.believed().high))
     });
-    let at = all.points.iter().filter_map(|it| Some((it.0, resource.predict(it.0).ok()?)));
-    let mut parts: Vec<Line> = Vec::new();
+    let at = all.points.iter().filter_map(|point| Some((point.0, resource.predict(point.0).ok()?)));
+    let mut parts: Vec<PanelLine> = Vec::new();
     for (load, total) in at {
-        parts.resize_with(total.parts.len(), Line::default);
+        parts.resize_with(total.parts.len(), PanelLine::default);
         for (line, part) in parts.iter_mut().zip(total.parts) {
             line.points.push((load, part.value));
             line.name = part.name;
@@ -94,13 +94,13 @@ pub(in crate::cmd) fn total(
         lines,
         level,
     };
-    let of = parts.first().filter(|_| parts.len() == 1).map(|it| it.name.clone());
+    let of = parts.first().filter(|_| parts.len() == 1).map(|part| part.name.clone());
     [panel(name, vec![all], bound), panel(&of.unwrap_or_default(), parts, None)]
 }
 
 /// How far a picture reaches: to where a bound is met, or to where a prediction is asked for.
 pub(in crate::cmd) fn until(at: Option<f64>, limit: Option<&Limit>) -> Option<f64> {
-    let met = match limit.map(|it| it.meets) {
+    let met = match limit.map(|limit| limit.meets) {
         Some(Meets::At(met)) => Some(met),
         _ => None,
     };
@@ -112,14 +112,14 @@ fn curve(
     values: &[f64],
     until: Option<f64>,
     value: impl Fn(f64) -> Option<(f64, f64, f64)>,
-) -> Line {
+) -> PanelLine {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().chain(until).fold(f64::NEG_INFINITY, f64::max);
-    let place = |it: usize| low + (high - low) * it as f64 / PLACES as f64;
+    let place = |index: usize| low + (high - low) * index as f64 / PLACES as f64;
     let places = (0..=PLACES).map(place);
-    let found = places.filter_map(|at| value(at).map(|it| ((at, it.0), (it.1, it.2))));
+    let found = places.filter_map(|at| value(at).map(|value| ((at, value.0), (value.1, value.2))));
     let (points, band) = found.unzip();
-    Line { name: String::new(), points, band }
+    PanelLine { name: String::new(), points, band }
 }
 
 /// The file of a picture: opened before the work, as the answer's is, and not the same.

@@ -13,9 +13,9 @@ pub(in crate::cmd) struct Said {
 }
 
 impl Said {
-    pub(in crate::cmd) fn of(name: Option<String>, unit: String, fit: Fit) -> Said {
-        let (robust, residuals) = (Robust::of(&fit), Residuals::of(&fit));
-        let judgement = Judgement::of(&fit);
+    pub(in crate::cmd) fn new(name: Option<String>, unit: String, fit: Fit) -> Said {
+        let (robust, residuals) = (Robust::from_fit(&fit), Residuals::from_fit(&fit));
+        let judgement = Judgement::from_fit(&fit);
         Said { name, unit, fit, robust, residuals, judgement }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ppt_models::{Beyond, Interval, Limit, Meets, Method, Prediction, Total};
+use ppt_models::{Beyond, ConfidenceInterval, Limit, Meets, Method, Prediction, Total};
 use ppt_query::plain;
 use ppt_query::text::{grouped, measured, three};
 
@@ -20,8 +20,8 @@ fn number(value: f64) -> String {
     }
 }
 
-fn range(it: Interval) -> String {
-    format!("{} to {}", number(it.low), number(it.high))
+fn range(interval: ConfidenceInterval) -> String {
+    format!("{} to {}", number(interval.low), number(interval.high))
 }
 
 pub(in crate::cmd) fn fit(said: &Said, out: &mut impl Write) -> io::Result<()> {
@@ -30,7 +30,7 @@ pub(in crate::cmd) fn fit(said: &Said, out: &mut impl Write) -> io::Result<()> {
         write!(out, "{}   ", plain(name))?;
     }
     let runs = match &fit.bootstrap {
-        Ok(it) => format!(", {} runs", grouped(it.runs() as u64)),
+        Ok(bootstrap) => format!(", {} runs", grouped(bootstrap.runs() as u64)),
         Err(_) => String::new(),
     };
     let formula = plain(&fit.formula.to_string());
@@ -43,16 +43,20 @@ pub(in crate::cmd) fn fit(said: &Said, out: &mut impl Write) -> io::Result<()> {
         "over runs".to_owned(),
         "p".to_owned(),
     ]];
-    rows.extend(fit.coefficients.iter().map(|it| {
+    rows.extend(fit.coefficients.iter().map(|coefficient| {
         vec![
-            plain(&it.term),
-            number(it.estimate),
-            range(it.interval),
-            it.bootstrap.map_or("–".to_owned(), range),
-            if it.p < 1e-4 { "< 0.0001".to_owned() } else { format!("{:.4}", it.p) },
+            plain(&coefficient.term),
+            number(coefficient.estimate),
+            range(coefficient.interval),
+            coefficient.bootstrap.map_or("–".to_owned(), range),
+            if coefficient.p < 1e-4 {
+                "< 0.0001".to_owned()
+            } else {
+                format!("{:.4}", coefficient.p)
+            },
         ]
     }));
-    let width = |at: usize| rows.iter().map(|it| it[at].chars().count()).max().unwrap_or(0);
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..5).map(width).collect();
     for row in &rows {
         let mut line = String::from(" ");
@@ -73,9 +77,12 @@ pub(in crate::cmd) fn fit(said: &Said, out: &mut impl Write) -> io::Result<()> {
             }
             Method::Huber => "Huber".to_owned(),
         };
-        let slope = |it: &ppt_models::Slope| {
-            let range = it.interval.map(|it| format!(" ({})", range(it))).unwrap_or_default();
-            format!("{} {}{range}", plain(&it.term), number(it.estimate))
+        let slope = |slope: &ppt_models::Slope| {
+            let range = slope
+                .interval
+                .map(|interval| format!(" ({})", range(interval)))
+                .unwrap_or_default();
+            format!("{} {}{range}", plain(&slope.term), number(slope.estimate))
         };
         let slopes: Vec<String> = robust.slopes.iter().map(slope).collect();
         writeln!(out, "  without wild rows ({how}): {}", slopes.join(", "))?;
@@ -83,8 +90,8 @@ pub(in crate::cmd) fn fit(said: &Said, out: &mut impl Write) -> io::Result<()> {
     if let Err(why) = &fit.bootstrap {
         writeln!(out, "  no interval over runs: {why}")?;
     }
-    let disagree = fit.coefficients.iter().filter(|it| it.disagrees());
-    let disagree: Vec<String> = disagree.map(|it| plain(&it.term)).collect();
+    let disagree = fit.coefficients.iter().filter(|coefficient| coefficient.disagrees());
+    let disagree: Vec<String> = disagree.map(|coefficient| plain(&coefficient.term)).collect();
     if !disagree.is_empty() {
         writeln!(
             out,
@@ -93,12 +100,12 @@ pub(in crate::cmd) fn fit(said: &Said, out: &mut impl Write) -> io::Result<()> {
             disagree.join(", ")
         )?;
     }
-    for it in &said.residuals.findings {
-        writeln!(out, "  {it}")?;
+    for finding in &said.residuals.findings {
+        writeln!(out, "  {finding}")?;
     }
     writeln!(out, "  {}", said.judgement.verdict)?;
-    for it in &said.judgement.reasons {
-        writeln!(out, "    {}", plain(&it.to_string()))?;
+    for reason in &said.judgement.reasons {
+        writeln!(out, "    {}", plain(&reason.to_string()))?;
     }
     Ok(())
 }
@@ -160,9 +167,9 @@ pub(in crate::cmd) fn total(
 }
 
 /// Each component's part, and whose uncertainty decides.
-pub(in crate::cmd) fn parts(it: &Total, unit: &str, out: &mut impl Write) -> io::Result<()> {
-    let names = it.parts.iter().map(|it| plain(&it.name).chars().count()).max().unwrap_or(0);
-    for part in &it.parts {
+pub(in crate::cmd) fn parts(total: &Total, unit: &str, out: &mut impl Write) -> io::Result<()> {
+    let names = total.parts.iter().map(|part| plain(&part.name).chars().count()).max().unwrap_or(0);
+    for part in &total.parts {
         let (name, value) = (plain(&part.name), measured(part.value, unit));
         let share = match part.uncertainty {
             share if share.is_finite() => match (share * 100.0).round() {
@@ -174,8 +181,8 @@ pub(in crate::cmd) fn parts(it: &Total, unit: &str, out: &mut impl Write) -> io:
         };
         writeln!(out, "    {name:<names$}  {value}, {share}")?;
     }
-    match it.dominant() {
-        Some(part) if it.parts.len() > 1 && part.uncertainty.is_finite() => {
+    match total.dominant() {
+        Some(part) if total.parts.len() > 1 && part.uncertainty.is_finite() => {
             writeln!(out, "    model {} more finely next", plain(&part.name))
         }
         _ => Ok(()),

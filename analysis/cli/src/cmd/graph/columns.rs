@@ -8,16 +8,17 @@ pub(super) fn columns(
     left: &[usize],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let width = |at: usize| lines.iter().map(|it| it[at].chars().count()).max().unwrap_or(0);
+    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..lines.first().map_or(0, Vec::len)).map(width).collect();
     for line in lines {
         let mut text = String::new();
         for (at, (cell, &width)) in line.iter().zip(&widths).enumerate() {
             let fill = " ".repeat(width - cell.chars().count());
             text += if at == 0 { "  " } else { "   " };
-            match left.contains(&at) {
-                true => text += &(cell.clone() + &fill),
-                false => text += &(fill + cell),
+            if left.contains(&at) {
+                text += &(cell.clone() + &fill);
+            } else {
+                text += &(fill + cell);
             }
         }
         writeln!(out, "{}", text.trim_end())?;

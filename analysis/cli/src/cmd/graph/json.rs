@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ppt_query::graph::{PointGraph, ThreadWakes, Way, Ways};
+use ppt_query::graph::{GraphPath, PointGraph, ThreadWakes, Ways};
 use ppt_query::plain_json;
 use serde_json::{Value, json};
 
@@ -20,24 +20,23 @@ pub(super) fn points(
     wakes: &[ThreadWakes],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let points = graph
-        .points
-        .iter()
-        .map(|it| json!({"point": it.name, "frames": it.frames, "processes": it.processes}));
-    let edges = graph.edges.iter().map(|it| {
+    let points = graph.points.iter().map(
+        |point| json!({"point": point.name, "frames": point.frames, "processes": point.processes}),
+    );
+    let edges = graph.edges.iter().map(|edge| {
         json!({
-            "from": it.from, "to": it.to, "kind": it.kind, "type": it.of, "policy": it.policy,
-            "count": it.count, "possible": it.possible, "time": long(it.time), "share": it.share,
-            "min": it.min, "p50": it.p50, "p99": it.p99, "max": it.max,
+            "from": edge.from, "to": edge.to, "kind": edge.kind, "type": edge.of, "policy": edge.policy,
+            "count": edge.count, "possible": edge.possible, "time": long(edge.time), "share": edge.share,
+            "min": edge.min, "p50": edge.p50, "p99": edge.p99, "max": edge.max,
         })
     });
-    let unmatched = graph.unmatched.iter().map(|it| {
-        json!({"point": it.point, "side": it.side, "type": it.of, "reason": it.reason, "count": it.count})
+    let unmatched = graph.unmatched.iter().map(|unmatched| {
+        json!({"point": unmatched.point, "side": unmatched.side, "type": unmatched.of, "reason": unmatched.reason, "count": unmatched.count})
     });
-    let types = graph.types.iter().map(|it| {
+    let types = graph.types.iter().map(|matching| {
         json!({
-            "type": it.of, "outs": it.outs, "ins": it.ins, "certain": it.certain,
-            "possible": it.possible, "impossible": it.impossible,
+            "type": matching.of, "outs": matching.outs, "ins": matching.ins, "certain": matching.certain,
+            "possible": matching.possible, "impossible": matching.impossible,
         })
     });
     let wakes = wakes.iter().map(|wakes| {
@@ -60,24 +59,23 @@ pub(super) fn points(
 
 pub(super) fn ways(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
     let [p50, p90, p99, _] = ways.latency.percentiles_as_floats();
-    let stages = ways.stages.iter().map(|it| {
+    let stages = ways.stages.iter().map(|stage| {
         json!({
-            "stage": it.stage, "kind": it.kind, "place": it.place, "count": it.count,
-            "time": long(it.time), "share": it.share, "p50": it.p50, "p99": it.p99,
+            "stage": stage.stage, "kind": stage.kind, "place": stage.place, "count": stage.count,
+            "time": long(stage.time), "share": stage.share, "p50": stage.p50, "p99": stage.p99,
         })
     });
     let parts = ways
         .parts
         .iter()
-        .map(|it| json!({"place": it.place, "time": long(it.time), "share": it.share}));
+        .map(|part| json!({"place": part.place, "time": long(part.time), "share": part.share}));
     let gap = ways.gap.as_ref().map(|gap| {
         let side = |all: &[(String, u64)]| {
-            all.iter().map(|it| json!({"point": it.0, "last": it.1})).collect::<Vec<_>>()
+            all.iter().map(|entry| json!({"point": entry.0, "last": entry.1})).collect::<Vec<_>>()
         };
-        let open = gap
-            .open
-            .iter()
-            .map(|it| json!({"from": it.from, "to": it.to, "type": it.of, "count": it.count}));
+        let open = gap.open.iter().map(
+            |edge| json!({"from": edge.from, "to": edge.to, "type": edge.of, "count": edge.count}),
+        );
         json!({
             "ends": gap.ends, "forward": side(&gap.forward), "backward": side(&gap.backward),
             "missing": open.collect::<Vec<_>>(),
@@ -103,13 +101,13 @@ pub(super) fn ways(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
     write(&value, out)
 }
 
-fn way(way: &Way) -> Value {
-    let hops = way.hops.iter().map(|it| {
+fn way(way: &GraphPath) -> Value {
+    let hops = way.hops.iter().map(|hop| {
         let meanwhile: serde_json::Map<String, Value> =
-            it.meanwhile.iter().map(|it| (it.0.clone(), it.1.into())).collect();
+            hop.meanwhile.iter().map(|entry| (entry.0.clone(), entry.1.into())).collect();
         json!({
-            "from": it.from, "to": it.to, "kind": it.kind, "place": it.place, "ns": it.ns,
-            "host": it.host, "pid": it.pid, "tid": it.tid, "meanwhile": meanwhile,
+            "from": hop.from, "to": hop.to, "kind": hop.kind, "place": hop.place, "ns": hop.ns,
+            "host": hop.host, "pid": hop.pid, "tid": hop.tid, "meanwhile": meanwhile,
         })
     });
     json!({

@@ -34,38 +34,38 @@ pub(super) fn write(
         writeln!(out)?;
         let head = ["from", "to", "by", "count", "possible", "p50", "p99", "max", "of the time"];
         let mut lines = vec![head.map(str::to_owned).to_vec()];
-        lines.extend(graph.edges.iter().map(|it| {
+        lines.extend(graph.edges.iter().map(|edge| {
             vec![
-                plain(short(&it.from)),
-                plain(short(&it.to)),
-                plain(&by(it)),
-                grouped(it.count),
-                grouped(it.possible),
-                duration(it.p50),
-                duration(it.p99),
-                duration(it.max as f64),
-                percent(it.share),
+                plain(short(&edge.from)),
+                plain(short(&edge.to)),
+                plain(&by(edge)),
+                grouped(edge.count),
+                grouped(edge.possible),
+                duration(edge.p50),
+                duration(edge.p99),
+                duration(edge.max as f64),
+                percent(edge.share),
             ]
         }));
         columns(&lines, &[0, 1, 2], out)?;
     }
     if !graph.unmatched.is_empty() {
         writeln!(out, "\nunmatched:")?;
-        let lines = graph.unmatched.iter().map(|it| {
-            let side = match it.side.as_str() {
+        let lines = graph.unmatched.iter().map(|unmatched| {
+            let side = match unmatched.side.as_str() {
                 "in" => "in: nothing led to it",
                 _ => "out: it led to nothing",
             };
-            let reason = match it.reason.as_str() {
+            let reason = match unmatched.reason.as_str() {
                 "loss" => "frames are missing, or nobody knows when they were",
                 _ => "there is none",
             };
             vec![
-                plain(&it.point),
-                plain(&it.of),
+                plain(&unmatched.point),
+                plain(&unmatched.of),
                 side.to_owned(),
                 reason.to_owned(),
-                grouped(it.count),
+                grouped(unmatched.count),
             ]
         });
         columns(&lines.collect::<Vec<_>>(), &[0, 1, 2, 3], out)?;
@@ -91,7 +91,7 @@ pub(super) fn write(
             writeln!(out, "{more} more pairs of threads: `--format json` has all")?;
         }
     }
-    let impossible: u64 = graph.types.iter().map(|it| it.impossible).sum();
+    let impossible: u64 = graph.types.iter().map(|matching| matching.impossible).sum();
     let possible = graph.possible();
     if possible + impossible > 0 {
         writeln!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ppt_query::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use ppt_query::arrow::error::ArrowError;
-use ppt_query::graph::{Gap, Hop, Stage, Way, Ways};
+use ppt_query::graph::{GraphPath, Hop, PathGap, Stage, Ways};
 use ppt_query::plain;
 use ppt_query::text::{duration, grouped, time};
 
@@ -28,9 +28,9 @@ pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{told} of them may come from another one, or on another way")?;
     }
     if ways.reached > 0 {
-        let said = |it: Option<f64>| it.map_or("?".to_owned(), duration);
+        let said = |value: Option<f64>| value.map_or("?".to_owned(), duration);
         let [p50, p90, p99, _] = ways.latency.percentiles_as_floats();
-        let most = ways.latency.max.map(|it| it.float());
+        let most = ways.latency.max.map(|max| max.float());
         writeln!(
             out,
             "latency: p50 {}, p90 {}, p99 {}, max {}",
@@ -48,21 +48,21 @@ pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
         }
         writeln!(out, "\nwhere the time goes:")?;
         let lines = ways.parts.iter();
-        let lines =
-            lines.map(|it| vec![plain(&it.place), duration(it.time as f64), percent(it.share)]);
+        let lines = lines
+            .map(|line| vec![plain(&line.place), duration(line.time as f64), percent(line.share)]);
         columns(&lines.collect::<Vec<_>>(), &[0], out)?;
         writeln!(out, "\nstages (`->` an edge, `..` the thread goes on):")?;
         let head = ["stage", "through", "count", "p50", "p99", "in all", "of the time"];
         let mut lines = vec![head.map(str::to_owned).to_vec()];
-        lines.extend(ways.stages.iter().map(|it| {
+        lines.extend(ways.stages.iter().map(|stage| {
             vec![
-                plain(&it.stage),
-                through(it.place).to_owned(),
-                grouped(it.count),
-                duration(it.p50),
-                duration(it.p99),
-                duration(it.time as f64),
-                percent(it.share),
+                plain(&stage.stage),
+                through(stage.place).to_owned(),
+                grouped(stage.count),
+                duration(stage.p50),
+                duration(stage.p99),
+                duration(stage.time as f64),
+                percent(stage.share),
             ]
         }));
         columns(&lines, &[0, 1], out)?;
@@ -87,10 +87,10 @@ fn through(place: &str) -> &str {
     }
 }
 
-fn one(rank: usize, way: &Way, out: &mut impl Write) -> io::Result<()> {
+fn one(rank: usize, way: &GraphPath, out: &mut impl Write) -> io::Result<()> {
     let doubt = if way.ambiguous { "   (may be another way)" } else { "" };
     writeln!(out, "{rank}. {}   {}{doubt}", duration(way.latency as f64), time(way.ts))?;
-    let longest = way.hops.iter().map(|it| it.ns).max();
+    let longest = way.hops.iter().map(|hop| hop.ns).max();
     let mut lines: Vec<Vec<String>> = Vec::new();
     for hop in &way.hops {
         let arrow = if hop.kind == "program" { ".." } else { "->" };
@@ -111,8 +111,8 @@ fn one(rank: usize, way: &Way, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn r#where(hop: &Hop) -> String {
-    let number = |it: Option<i32>| it.map_or("?".to_owned(), |it| it.to_string());
-    let on = hop.host.as_ref().map(|it| format!(" on {}", plain(it))).unwrap_or_default();
+    let number = |number: Option<i32>| number.map_or("?".to_owned(), |number| number.to_string());
+    let on = hop.host.as_ref().map(|host| format!(" on {}", plain(host))).unwrap_or_default();
     let to = format!("process {}, thread {}{on}", number(hop.pid), number(hop.tid));
     match hop.place {
         "thread" => format!("in {to}"),
@@ -128,16 +128,16 @@ fn meanwhile(hop: &Hop) -> String {
         count => format!("{} × {}", grouped(*count), plain(point)),
     });
     match told.collect::<Vec<_>>() {
-        it if it.is_empty() => String::new(),
-        it => format!("which meanwhile passed {}", it.join(", ")),
+        texts if texts.is_empty() => String::new(),
+        texts => format!("which meanwhile passed {}", texts.join(", ")),
     }
 }
 
-fn no_route(ways: &Ways, gap: &Gap, out: &mut impl Write) -> io::Result<()> {
+fn no_route(ways: &Ways, gap: &PathGap, out: &mut impl Write) -> io::Result<()> {
     let (from, to) = (plain(&ways.from), plain(&ways.to));
     writeln!(out, "\nno route to {} {to}:", grouped(gap.ends))?;
     let list = |all: &[(String, u64)]| {
-        let told = all.iter().filter(|it| it.1 > 0).take(TOLD);
+        let told = all.iter().filter(|entry| entry.1 > 0).take(TOLD);
         let told = told.map(|(point, count)| format!("{} × {}", grouped(*count), plain(point)));
         told.collect::<Vec<_>>().join(", ")
     };

@@ -11,19 +11,19 @@ use std::os::unix::net::UnixStream;
 use ppt_query::{QueryError, statements};
 use signal_hook::consts::SIGINT;
 
-use super::session::Session;
+use super::session::SqlSession;
 use super::tables;
 use crate::failure::Failure;
 use crate::memory::Memory;
 use crate::signals::Wakes;
-use crate::supervisor::{End, Question, Waited, channel};
+use crate::supervisor::{ChildEnd, ChildProcess, Waited, channel};
 use crate::terms::Terms;
 use crate::{message, signals};
 
 /// The supervisor's side.
 pub(super) struct Answerer {
     memory: Memory,
-    question: Question,
+    question: ChildProcess,
     replies: BufReader<UnixStream>,
     /// Statements that changed the session.
     changes: Vec<String>,
@@ -34,11 +34,11 @@ pub(super) enum Answered {
     /// It was answered, or its question was ended: the session goes on.
     Done,
     /// The session is over.
-    Ended(End),
+    Ended(ChildEnd),
 }
 
 /// What the process said, or how it ended.
-type Reply = Result<Vec<String>, End>;
+type Reply = Result<Vec<String>, ChildEnd>;
 
 impl Answerer {
     /// Starts a process, which opens the captures. [`Answerer::opened`] waits until it has.
@@ -59,12 +59,12 @@ impl Answerer {
                 self.changes.extend(changes);
                 // Only Ctrl-C is for the question alone.
                 match self.question.stopped().filter(|signal| *signal != SIGINT) {
-                    Some(signal) => Ok(Answered::Ended(End::Stopped(signal))),
+                    Some(signal) => Ok(Answered::Ended(ChildEnd::Stopped(signal))),
                     None => Ok(Answered::Done),
                 }
             }
-            Err(end @ End::Exited(_)) => Ok(Answered::Ended(end)),
-            Err(end @ End::Stopped(signal)) if signal != SIGINT => Ok(Answered::Ended(end)),
+            Err(end @ ChildEnd::Exited(_)) => Ok(Answered::Ended(end)),
+            Err(end @ ChildEnd::Stopped(signal)) if signal != SIGINT => Ok(Answered::Ended(end)),
             Err(end) => {
                 self.question.terminal.restore(false);
                 end.say(self.memory);
@@ -74,7 +74,7 @@ impl Answerer {
     }
 
     /// Ends the process, which says what is missing in the captures.
-    pub(super) fn finish(&mut self, wakes: &Wakes) -> End {
+    pub(super) fn finish(&mut self, wakes: &Wakes) -> ChildEnd {
         let _ = self.replies.get_ref().shutdown(std::net::Shutdown::Write);
         self.question.wait(wakes)
     }
@@ -117,14 +117,14 @@ impl Answerer {
     }
 }
 
-fn begin(memory: Memory) -> Result<(Question, BufReader<UnixStream>), Failure> {
+fn begin(memory: Memory) -> Result<(ChildProcess, BufReader<UnixStream>), Failure> {
     let (socket, stdin) = channel().map_err(|error| Failure::System("make a socket", error))?;
-    let question = Question::start(Terms::new(memory, true), stdin)?;
+    let question = ChildProcess::start(Terms::new(memory, true), stdin)?;
     Ok((question, BufReader::new(socket)))
 }
 
 /// The side of the process that answers: until the supervisor closes its socket.
-pub(super) fn serve(session: &Session) -> Result<(), Failure> {
+pub(super) fn serve(session: &SqlSession) -> Result<(), Failure> {
     let fail = |error| Failure::System("talk to the prompt", error);
     signals::end_nothing();
     let socket = io::stdin().as_fd().try_clone_to_owned().map_err(fail)?;
@@ -147,7 +147,7 @@ pub(super) fn serve(session: &Session) -> Result<(), Failure> {
 }
 
 /// Answers; what goes wrong is said, and the prompt comes again.
-fn answer(session: &Session, text: &str, changes: &mut Vec<String>) {
+fn answer(session: &SqlSession, text: &str, changes: &mut Vec<String>) {
     let mut out = io::stdout();
     if tables::is_request(text) {
         let _ = tables::answer(&session.engine, text, &mut out);

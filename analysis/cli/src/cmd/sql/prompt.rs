@@ -12,7 +12,7 @@ use super::tables;
 use crate::failure::Failure;
 use crate::memory::Memory;
 use crate::signals::{self, Wakes};
-use crate::supervisor::End;
+use crate::supervisor::ChildEnd;
 
 /// Reads statements from the terminal, and lets them be answered.
 pub(crate) fn run(memory: Memory, wakes: &Wakes) -> Result<ExitCode, Failure> {
@@ -23,10 +23,10 @@ pub(crate) fn run(memory: Memory, wakes: &Wakes) -> Result<ExitCode, Failure> {
     };
     // What it leaves is removed first: a signal may be what the command ends with.
     drop(answerer);
-    Ok(end.tell(memory))
+    Ok(end.report(memory))
 }
 
-fn read(answerer: &mut Answerer, wakes: &Wakes) -> Result<End, Failure> {
+fn read(answerer: &mut Answerer, wakes: &Wakes) -> Result<ChildEnd, Failure> {
     let mut editor = DefaultEditor::new().map_err(failed)?;
     let history = history();
     if let Some(path) = &history {
@@ -76,7 +76,7 @@ fn read(answerer: &mut Answerer, wakes: &Wakes) -> Result<End, Failure> {
     Ok(end.unwrap_or_else(|| answerer.finish(wakes)))
 }
 
-fn ended(answered: Answered) -> Option<End> {
+fn ended(answered: Answered) -> Option<ChildEnd> {
     match answered {
         Answered::Done => None,
         Answered::Ended(end) => Some(end),

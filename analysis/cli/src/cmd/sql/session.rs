@@ -9,7 +9,7 @@ use futures::StreamExt;
 use ppt_output::Output;
 use ppt_query::datafusion::physical_plan::execute_stream;
 use ppt_query::datafusion::prelude::DataFrame;
-use ppt_query::{Answer, Encoder, Engine, Format, QueryError, statements};
+use ppt_query::{Encoder, Engine, QueryError, ResultFormat, StatementResult, statements};
 use tokio::runtime::Runtime;
 
 use super::tables;
@@ -20,10 +20,10 @@ use crate::{open, run};
 const BUFFER: usize = 1 << 16;
 
 /// Statements that see each other's views.
-pub(crate) struct Session {
+pub(crate) struct SqlSession {
     pub(crate) engine: Engine,
     pub(crate) runtime: Runtime,
-    pub(crate) format: Format,
+    pub(crate) format: ResultFormat,
     /// Whether CSV is for spreadsheets.
     pub(crate) for_spreadsheet: bool,
     /// Where the statements come from, if that is a file.
@@ -31,7 +31,7 @@ pub(crate) struct Session {
     pub(crate) force: bool,
 }
 
-impl Session {
+impl SqlSession {
     /// Answers all statements of `text` into `to`.
     pub(crate) fn all(&self, text: &str, to: &Path) -> Result<(), Failure> {
         let steps = steps(text)?;
@@ -45,17 +45,19 @@ impl Session {
                 return Err(Failure::Usage(why.to_owned()));
             }
             answered += match step {
-                Step::Statement(statement) => usize::from(self.one(*statement, &mut out, &name)?),
-                Step::Tables(_) if self.format.is_binary() => {
+                SqlStep::Statement(statement) => {
+                    usize::from(self.one(*statement, &mut out, &name)?)
+                }
+                SqlStep::Tables(_) if self.format.is_binary() => {
                     let why = "this format is for rows: \\d writes text";
                     return Err(Failure::Usage(why.to_owned()));
                 }
-                Step::Tables(line) => {
+                SqlStep::Tables(line) => {
                     let done = tables::answer(&self.engine, &line, &mut out);
                     done.map_err(Failure::writing(&name))?;
                     1
                 }
-                Step::End => break,
+                SqlStep::End => break,
             };
         }
         out.flush().map_err(Failure::writing(&name))?;
@@ -72,14 +74,14 @@ impl Session {
     ) -> Result<bool, Failure> {
         let work = async {
             match self.engine.plan(statement).await? {
-                Answer::Rows(rows) => {
+                StatementResult::Rows(rows) => {
                     let has_rows = !rows.schema().fields().is_empty();
                     if has_rows {
                         write(rows, self.format, out, name).await?;
                     }
                     Ok(has_rows)
                 }
-                Answer::Copy { rows, to, format } => {
+                StatementResult::Copy { rows, to, format } => {
                     let guarded = format.for_spreadsheet().filter(|_| self.for_spreadsheet);
                     let format = guarded.unwrap_or(format);
                     let mut output = self.output(&to)?;
@@ -118,7 +120,7 @@ impl Session {
 }
 
 /// What a text asks for, one after the other.
-enum Step {
+enum SqlStep {
     Statement(Box<ppt_query::Statement>),
     /// A line such as `\d`.
     Tables(String),
@@ -127,10 +129,10 @@ enum Step {
 
 /// The steps of a text: lines that begin with a backslash may stand before, between and behind
 /// statements.
-fn steps(text: &str) -> Result<Vec<Step>, Failure> {
-    fn take(sql: &mut String, steps: &mut Vec<Step>) -> Result<(), Failure> {
+fn steps(text: &str) -> Result<Vec<SqlStep>, Failure> {
+    fn take(sql: &mut String, steps: &mut Vec<SqlStep>) -> Result<(), Failure> {
         let all = statements(&std::mem::take(sql))?;
-        steps.extend(all.into_iter().map(|it| Step::Statement(Box::new(it))));
+        steps.extend(all.into_iter().map(|statement| SqlStep::Statement(Box::new(statement))));
         Ok(())
     }
     let (mut steps, mut sql) = (Vec::new(), String::new());
@@ -139,8 +141,8 @@ fn steps(text: &str) -> Result<Vec<Step>, Failure> {
         if is_between && tables::is_request(line) {
             take(&mut sql, &mut steps)?;
             steps.push(match line.trim() {
-                "\\q" => Step::End,
-                line => Step::Tables(line.to_owned()),
+                "\\q" => SqlStep::End,
+                line => SqlStep::Tables(line.to_owned()),
             });
         } else {
             sql.push_str(line);
@@ -154,7 +156,7 @@ fn steps(text: &str) -> Result<Vec<Step>, Failure> {
 /// Writes rows as they come.
 async fn write(
     rows: DataFrame,
-    format: Format,
+    format: ResultFormat,
     out: &mut (impl Write + Send),
     name: &str,
 ) -> Result<(), Failure> {

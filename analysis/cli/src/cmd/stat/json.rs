@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use ppt_query::stats::Number;
-use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, Values};
+use ppt_query::stats::SummaryNumber;
+use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, SummaryValues};
 use ppt_query::{Total, TotalValue, plain_json};
 use serde_json::{Map, Value, json};
 
@@ -40,7 +40,7 @@ pub(super) fn write(
     out.write_all(if empty { b"[]\n" } else { b"\n]\n" })
 }
 
-type Said = (Value, Map<String, Value>);
+type JsonRow = (Value, Map<String, Value>);
 
 fn object(value: Value) -> Map<String, Value> {
     match value {
@@ -49,7 +49,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-fn of_frame(group: &Group, ask: &Ask) -> Said {
+fn of_frame(group: &Group, ask: &Ask) -> JsonRow {
     let said = json!({
         "count": group.count,
         "rate": group.rate(ask.every),
@@ -60,9 +60,9 @@ fn of_frame(group: &Group, ask: &Ask) -> Said {
     (Value::Null, object(said))
 }
 
-fn of_field(field: &FieldSummary) -> Said {
+fn of_field(field: &FieldSummary) -> JsonRow {
     let said = match &field.values {
-        Values::Numbers { summary, busy, .. } => {
+        SummaryValues::Numbers { summary, busy, .. } => {
             let [p50, p90, p99, p999] = summary.percentiles;
             json!({
                 "count": summary.count,
@@ -80,13 +80,13 @@ fn of_field(field: &FieldSummary) -> Said {
                 "exact": summary.exact,
             })
         }
-        Values::Words { counts, nulls } => {
-            let count: u64 = counts.iter().map(|it| it.1).sum();
+        SummaryValues::Words { counts, nulls } => {
+            let count: u64 = counts.iter().map(|count| count.1).sum();
             let values: Map<String, Value> =
                 counts.iter().map(|(word, count)| (word.clone(), json!(count))).collect();
             json!({"count": count, "nulls": nulls, "values": values})
         }
-        Values::Keys { distinct, count, nulls } => json!({
+        SummaryValues::Keys { distinct, count, nulls } => json!({
             "count": count, "nulls": nulls, "distinct": distinct.count, "exact": distinct.exact,
         }),
     };
@@ -101,12 +101,12 @@ fn of_total(total: &Total) -> Value {
     let (buffer, name, unit) = (&total.buffer, &total.name, &total.unit);
     match &total.value {
         TotalValue::Counter(sum) => {
-            let sum = number(Number::Whole(*sum));
+            let sum = number(SummaryNumber::Whole(*sum));
             json!({"buffer": buffer, "counter": name, "unit": unit, "value": sum})
         }
         TotalValue::Histogram(histogram, is_time) => {
             let bucket = |part: f64| {
-                let end = |end: Option<i128>| end.map(|it| number(Number::Whole(it)));
+                let end = |end: Option<i128>| end.map(|end| number(SummaryNumber::Whole(end)));
                 histogram.quantile(part).map(|(lo, hi)| json!({"lo": end(lo), "hi": end(hi)}))
             };
             let sum = sum_of(histogram.sum, *is_time);
@@ -115,7 +115,7 @@ fn of_total(total: &Total) -> Value {
                 "histogram": name,
                 "unit": if unit.is_empty() && *is_time { "ns" } else { unit },
                 "count": histogram.count,
-                "sum": number(Number::Whole(sum)),
+                "sum": number(SummaryNumber::Whole(sum)),
                 "mean": mean_of(sum, histogram.count),
                 "p50": bucket(0.5),
                 "p90": bucket(0.9),
@@ -138,14 +138,14 @@ pub(super) fn mean_of(sum: i128, count: u64) -> Option<f64> {
 }
 
 /// Whole numbers of 64 bits as they are.
-fn number(number: Number) -> Value {
+fn number(number: SummaryNumber) -> Value {
     match number {
-        Number::Whole(whole) => match (i64::try_from(whole), u64::try_from(whole)) {
+        SummaryNumber::Whole(whole) => match (i64::try_from(whole), u64::try_from(whole)) {
             (Ok(whole), _) => json!(whole),
             (_, Ok(whole)) => json!(whole),
             _ => json!(whole as f64),
         },
-        Number::Real(number) => real(number),
+        SummaryNumber::Real(number) => real(number),
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
             unit: unit.into(),
             value,
         };
-        let histogram = ppt_capture::Histogram {
+        let histogram = ppt_capture::HistogramCells {
             count: 3,
             sum: 2107,
             buckets: vec![(None, Some(0), 1), (Some(7), Some(8), 1), (Some(2048), None, 1)],

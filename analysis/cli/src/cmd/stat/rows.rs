@@ -10,15 +10,15 @@ use ppt_query::arrow::array::{
 use ppt_query::arrow::datatypes::{Field, Schema};
 use ppt_query::arrow::error::ArrowError;
 use ppt_query::arrow::util::display::{ArrayFormatter, FormatOptions};
-use ppt_query::stats::{Number, PERCENTILES, Summary};
-use ppt_query::summary::{Ask, FrameSummary, Group, Values};
+use ppt_query::stats::{PERCENTILES, Summary, SummaryNumber};
+use ppt_query::summary::{Ask, FrameSummary, Group, SummaryValues};
 use ppt_query::{Total, TotalValue, spelled_numbers};
 
 use super::json::{mean_of, sum_of};
 
 /// A row; what is not said is NULL.
 #[derive(Default)]
-struct Row<'a> {
+struct StatRow<'a> {
     buffer: &'a str,
     frame: Option<&'a str>,
     field: Option<&'a str>,
@@ -31,7 +31,7 @@ struct Row<'a> {
     last: Option<i64>,
     nulls: Option<u64>,
     /// rate min mean sd p50 p90 p99 p999 max busy
-    numbers: [Option<Number>; 10],
+    numbers: [Option<SummaryNumber>; 10],
     unit: Option<&'a str>,
     exact: Option<bool>,
     step: Option<&'a str>,
@@ -62,13 +62,13 @@ pub(super) fn batch(
         }
     }
     rows.extend(totals.iter().map(of_total));
-    let text = |of: &dyn Fn(&Row<'_>) -> Option<String>| -> ArrayRef {
+    let text = |of: &dyn Fn(&StatRow<'_>) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
     };
-    let long = |of: &dyn Fn(&Row<'_>) -> Option<i64>| -> ArrayRef {
+    let long = |of: &dyn Fn(&StatRow<'_>) -> Option<i64>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<Int64Array>())
     };
-    let count = |of: &dyn Fn(&Row<'_>) -> Option<u64>| -> ArrayRef {
+    let count = |of: &dyn Fn(&StatRow<'_>) -> Option<u64>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<UInt64Array>())
     };
     let mut columns: Vec<(String, ArrayRef)> = vec![
@@ -92,7 +92,7 @@ pub(super) fn batch(
         ("nulls".to_owned(), count(&|row| row.nulls)),
     ]);
     for (at, name) in NUMBERS.iter().enumerate() {
-        let numbers = rows.iter().map(|row| row.numbers[at].map(Number::float));
+        let numbers = rows.iter().map(|row| row.numbers[at].map(SummaryNumber::float));
         columns.push(((*name).to_owned(), Arc::new(numbers.collect::<Float64Array>())));
     }
     let exact: BooleanArray = rows.iter().map(|row| row.exact).collect();
@@ -124,7 +124,7 @@ pub(super) fn batch(
 const SUM: &str = "sum";
 
 /// Of each row, the whole number that has no room in its column; None: each has.
-fn without_room(column: &str, rows: &[Row<'_>]) -> Option<Vec<Option<i128>>> {
+fn without_room(column: &str, rows: &[StatRow<'_>]) -> Option<Vec<Option<i128>>> {
     let spelled: Vec<_> = match NUMBERS.iter().position(|name| *name == column) {
         Some(at) => rows.iter().map(|row| row.numbers[at]?.beyond_floats()).collect(),
         None if column == SUM => {
@@ -135,7 +135,7 @@ fn without_room(column: &str, rows: &[Row<'_>]) -> Option<Vec<Option<i128>>> {
     spelled.iter().any(Option::is_some).then_some(spelled)
 }
 
-fn decimals(rows: &[Row<'_>]) -> Result<ArrayRef, ArrowError> {
+fn decimals(rows: &[StatRow<'_>]) -> Result<ArrayRef, ArrowError> {
     let sums = rows.iter().map(|row| row.sum).collect::<Decimal128Array>();
     Ok(Arc::new(sums.with_precision_and_scale(SUM_DIGITS, 0)?))
 }
@@ -151,43 +151,45 @@ fn with_digits(numbers: &ArrayRef, whole: &[Option<i128>]) -> Result<ArrayRef, A
     Ok(Arc::new(spelled.collect::<StringArray>()))
 }
 
-fn of_group<'a>(frame: &'a FrameSummary, group: &'a Group, ask: &Ask, rows: &mut Vec<Row<'a>>) {
-    let row = || Row {
+fn of_group<'a>(frame: &'a FrameSummary, group: &'a Group, ask: &Ask, rows: &mut Vec<StatRow<'a>>) {
+    let row = || StatRow {
         buffer: &frame.buffer,
         frame: Some(&frame.frame),
         by: group.by.iter().map(Option::as_deref).collect(),
         slice: group.slice,
-        ..Row::default()
+        ..StatRow::default()
     };
-    let mut all = Row { count: Some(group.count), threads: Some(group.threads), ..row() };
+    let mut all = StatRow { count: Some(group.count), threads: Some(group.threads), ..row() };
     (all.first, all.last) = group.time.unzip();
-    all.numbers[0] = group.rate(ask.every).map(Number::Real);
+    all.numbers[0] = group.rate(ask.every).map(SummaryNumber::Real);
     rows.push(all);
     for field in &group.fields {
-        let of_field = || Row { field: Some(&field.name), step: field.step.as_deref(), ..row() };
+        let of_field =
+            || StatRow { field: Some(&field.name), step: field.step.as_deref(), ..row() };
         match &field.values {
-            Values::Numbers { summary, busy, .. } => {
+            SummaryValues::Numbers { summary, busy, .. } => {
                 let [p50, p90, p99, p999] = summary.percentiles;
-                let (sd, busy) = (summary.sd.map(Number::Real), busy.map(Number::Real));
+                let (sd, busy) =
+                    (summary.sd.map(SummaryNumber::Real), busy.map(SummaryNumber::Real));
                 let Summary { min, mean, max, .. } = **summary;
-                rows.push(Row {
+                rows.push(StatRow {
                     count: Some(summary.count),
                     nulls: Some(summary.nulls),
                     numbers: [None, min, mean, sd, p50, p90, p99, p999, max, busy],
-                    unit: Some(field.unit.as_str()).filter(|it| !it.is_empty()),
+                    unit: Some(field.unit.as_str()).filter(|text| !text.is_empty()),
                     exact: Some(summary.exact),
                     ..of_field()
                 });
             }
-            Values::Words { counts, nulls } => {
+            SummaryValues::Words { counts, nulls } => {
                 for (word, count) in counts {
-                    rows.push(Row { value: Some(word), count: Some(*count), ..of_field() });
+                    rows.push(StatRow { value: Some(word), count: Some(*count), ..of_field() });
                 }
                 if *nulls > 0 {
-                    rows.push(Row { count: Some(*nulls), ..of_field() });
+                    rows.push(StatRow { count: Some(*nulls), ..of_field() });
                 }
             }
-            Values::Keys { distinct, count, nulls } => rows.push(Row {
+            SummaryValues::Keys { distinct, count, nulls } => rows.push(StatRow {
                 count: Some(*count),
                 nulls: Some(*nulls),
                 distinct: Some(distinct.count),
@@ -200,23 +202,23 @@ fn of_group<'a>(frame: &'a FrameSummary, group: &'a Group, ask: &Ask, rows: &mut
 
 /// A percentile of a histogram is the end of the bucket that it is in: the values in it are below. NULL:
 /// that bucket has no end.
-fn of_total(total: &Total) -> Row<'_> {
+fn of_total(total: &Total) -> StatRow<'_> {
     let unit = Some(total.unit.as_str()).filter(|unit| !unit.is_empty());
-    let row = Row { buffer: &total.buffer, unit, ..Row::default() };
+    let row = StatRow { buffer: &total.buffer, unit, ..StatRow::default() };
     match &total.value {
-        TotalValue::Counter(sum) => Row { counter: Some(&total.name), sum: Some(*sum), ..row },
+        TotalValue::Counter(sum) => StatRow { counter: Some(&total.name), sum: Some(*sum), ..row },
         TotalValue::Histogram(histogram, is_time) => {
-            let end = |part: f64| histogram.quantile(part)?.1.map(Number::Whole);
+            let end = |part: f64| histogram.quantile(part)?.1.map(SummaryNumber::Whole);
             let [p50, p90, p99, p999] = PERCENTILES.map(end);
             let sum = sum_of(histogram.sum, *is_time);
-            Row {
+            StatRow {
                 histogram: Some(&total.name),
                 count: Some(histogram.count),
                 sum: Some(sum),
                 numbers: [
                     None,
                     None,
-                    mean_of(sum, histogram.count).map(Number::Real),
+                    mean_of(sum, histogram.count).map(SummaryNumber::Real),
                     None,
                     p50,
                     p90,

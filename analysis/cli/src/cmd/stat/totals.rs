@@ -6,12 +6,12 @@ use ppt_query::text::{bucket, counted_up, grouped};
 use ppt_query::{Total, TotalValue, plain};
 
 pub(super) fn write(totals: &[Total], out: &mut impl Write) -> io::Result<()> {
-    let same_name = |it: &Total| totals.iter().filter(|other| other.name == it.name).count();
-    let name = |it: &Total| match same_name(it) {
-        1 => plain(&it.name),
-        _ => plain(&format!("{}.{}", it.buffer, it.name)),
+    let same_name = |total: &Total| totals.iter().filter(|other| other.name == total.name).count();
+    let name = |total: &Total| match same_name(total) {
+        1 => plain(&total.name),
+        _ => plain(&format!("{}.{}", total.buffer, total.name)),
     };
-    let width = totals.iter().map(|it| name(it).chars().count()).max().unwrap_or_default();
+    let width = totals.iter().map(|total| name(total).chars().count()).max().unwrap_or_default();
     for total in totals {
         let name = name(total);
         match &total.value {

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, Values};
-use ppt_query::{Loss, Unit, plain};
+use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, SummaryValues};
+use ppt_query::{CaptureLoss, RowUnit, plain};
 
 use ppt_query::text::{duration, grouped, measured, three, time};
 
@@ -13,7 +13,7 @@ const MANY: usize = 12;
 pub(super) fn write(
     frames: &[FrameSummary],
     ask: &Ask,
-    loss: Loss,
+    loss: CaptureLoss,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let mut missing = match loss.missing() {
@@ -24,7 +24,7 @@ pub(super) fn write(
         missing += &format!(", {} absent", grouped(loss.absent));
     }
     let same_name =
-        |it: &FrameSummary| frames.iter().filter(|other| other.frame == it.frame).count();
+        |summary: &FrameSummary| frames.iter().filter(|other| other.frame == summary.frame).count();
     for frame in frames {
         let name = match same_name(frame) {
             1 => frame.frame.clone(),
@@ -49,15 +49,15 @@ pub(super) fn write(
     Ok(())
 }
 
-fn unit(unit: Unit) -> &'static str {
+fn unit(unit: RowUnit) -> &'static str {
     match unit {
-        Unit::Frame => "frame",
-        Unit::Span => "span",
-        Unit::Chain => "chain",
+        RowUnit::Frame => "frame",
+        RowUnit::Span => "span",
+        RowUnit::Chain => "chain",
     }
 }
 
-fn head(group: &Group, ask: &Ask, (of, missing): (Unit, &str)) -> String {
+fn head(group: &Group, ask: &Ask, (of, missing): (RowUnit, &str)) -> String {
     let mut text = format!("{} {}{}", grouped(group.count), unit(of), plural(group.count));
     let span = group.time.map(|(first, last)| (last as f64) - (first as f64));
     if let Some(span) = span.filter(|_| ask.every.is_none()) {
@@ -81,15 +81,15 @@ fn fields(group: &Group, out: &mut impl Write) -> io::Result<()> {
     let rows: Vec<(String, Vec<String>)> =
         group.fields.iter().map(|field| (plain(&field.label()), cells(field))).collect();
     let width = |texts: &mut dyn Iterator<Item = &String>| {
-        texts.map(|it| it.chars().count()).max().unwrap_or_default()
+        texts.map(|text| text.chars().count()).max().unwrap_or_default()
     };
-    let names = width(&mut rows.iter().map(|it| &it.0));
-    let most = rows.iter().map(|it| it.1.len()).max().unwrap_or_default();
+    let names = width(&mut rows.iter().map(|row| &row.0));
+    let most = rows.iter().map(|row| row.1.len()).max().unwrap_or_default();
     let widths: Vec<usize> = (0..most)
         .map(|at| {
             // What fills a whole line has no columns.
-            let of = |it: &&(String, Vec<String>)| it.1.len() > 1;
-            width(&mut rows.iter().filter(of).filter_map(|it| it.1.get(at)))
+            let of = |entry: &&(String, Vec<String>)| entry.1.len() > 1;
+            width(&mut rows.iter().filter(of).filter_map(|row| row.1.get(at)))
         })
         .collect();
     for (name, cells) in &rows {
@@ -104,7 +104,7 @@ fn fields(group: &Group, out: &mut impl Write) -> io::Result<()> {
 
 fn cells(field: &FieldSummary) -> Vec<String> {
     match &field.values {
-        Values::Numbers { summary, busy, .. } => {
+        SummaryValues::Numbers { summary, busy, .. } => {
             let value = |value: Option<f64>| {
                 value.map_or("–".to_owned(), |value| measured(value, &plain(&field.unit)))
             };
@@ -114,7 +114,7 @@ fn cells(field: &FieldSummary) -> Vec<String> {
                 format!("p50 {}", value(p50)),
                 format!("p90 {}", value(p90)),
                 format!("p99 {}", value(p99)),
-                format!("max {}", value(summary.max.map(ppt_query::stats::Number::float))),
+                format!("max {}", value(summary.max.map(ppt_query::stats::SummaryNumber::float))),
                 format!("mean {} ± {}", value(summary.mean_as_float()), value(summary.sd)),
             ];
             let mut rest = Vec::new();
@@ -130,7 +130,7 @@ fn cells(field: &FieldSummary) -> Vec<String> {
             cells.push(rest.join("   "));
             cells
         }
-        Values::Words { counts, nulls } => {
+        SummaryValues::Words { counts, nulls } => {
             let word =
                 |(word, count): &(String, u64)| format!("{} {}", plain(word), grouped(*count));
             let mut all: Vec<String> = counts.iter().take(MANY).map(word).collect();
@@ -142,7 +142,7 @@ fn cells(field: &FieldSummary) -> Vec<String> {
             }
             vec![all.join(" · ")]
         }
-        Values::Keys { distinct, count, nulls } => {
+        SummaryValues::Keys { distinct, count, nulls } => {
             let about = if distinct.exact { "" } else { "about " };
             let mut all = vec![format!("{about}{} different", grouped(distinct.count))];
             if *nulls > 0 {

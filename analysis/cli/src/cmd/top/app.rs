@@ -10,7 +10,7 @@ use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_widgets::paragraph::Paragraph;
 
 use super::choice::{Choice, Page, Sort};
-use super::lines::{self, Table};
+use super::lines::{self, TextTable};
 
 /// What is shown.
 pub(super) struct App {
@@ -118,7 +118,10 @@ impl App {
             KeyCode::Char('/') => self.typing = true,
             KeyCode::Char('s') => {
                 let all = self.choice.page.sorts();
-                let next = all.iter().position(|&it| it == self.choice.sort).map_or(0, |it| it + 1);
+                let next = all
+                    .iter()
+                    .position(|&sort| sort == self.choice.sort)
+                    .map_or(0, |index| index + 1);
                 self.choice.sort = all[next % all.len()];
             }
             KeyCode::Tab | KeyCode::Char('t') => {
@@ -150,7 +153,7 @@ impl App {
     }
 
     /// The rows.
-    pub fn table(&self, width: u16) -> Table {
+    pub fn table(&self, width: u16) -> TextTable {
         match self.choice.page {
             Page::Frames => lines::frames(&self.choice, self.picture(), width),
             Page::Threads => lines::threads(&self.choice, self.picture(), width),
@@ -220,15 +223,15 @@ impl App {
 fn clean(picture: &mut Picture) {
     let each = |text: &mut String| *text = plain(text);
     each(&mut picture.host);
-    picture.processes.iter_mut().for_each(|it| each(&mut it.1));
+    picture.processes.iter_mut().for_each(|process| each(&mut process.1));
     for kind in &mut picture.kinds {
         each(&mut kind.buffer);
         each(&mut kind.name);
         for field in &mut kind.fields {
             each(&mut field.name);
             each(&mut field.unit);
-            let words = field.words.iter_mut().flat_map(|it| &mut it.shares);
-            words.for_each(|it| each(&mut it.0));
+            let words = field.words.iter_mut().flat_map(|sample| &mut sample.shares);
+            words.for_each(|entry| each(&mut entry.0));
         }
     }
     for metric in &mut picture.metrics {

@@ -1,8 +1,8 @@
 //! Pictures as lines of text.
 
 use ppt_live::{
-    ClockBound, DistinctCount, FieldPicture, KindPicture, Measured, MetricPicture, Phase, Picture,
-    SECONDS, SpanPicture, ThreadPicture,
+    ClockBound, DistinctCount, FieldPicture, KindPicture, MeasuredValues, MetricPicture, Phase,
+    Picture, SECONDS, SpanPicture, ThreadPicture,
 };
 use ppt_query::text::{bucket, counted_up, duration, grouped, measured, three};
 use ratatui_core::style::{Color, Modifier, Style};
@@ -11,7 +11,7 @@ use ratatui_core::text::{Line, Span};
 use super::choice::{Choice, Page, Sort};
 
 /// Rows of a table below its names.
-pub(super) struct Table {
+pub(super) struct TextTable {
     pub lines: Vec<Line<'static>>,
     /// Which line behind the names each row begins with.
     pub starts: Vec<usize>,
@@ -35,7 +35,7 @@ pub(super) fn head(
 ) -> Vec<Line<'static>> {
     let bold = Style::new().bold();
     let mut who: Vec<String> =
-        picture.processes.iter().map(|it| format!("{} ({})", it.1, it.0)).collect();
+        picture.processes.iter().map(|process| format!("{} ({})", process.1, process.0)).collect();
     if picture.process_count > who.len() {
         who.push(format!("{} more", picture.process_count - who.len()));
     }
@@ -80,7 +80,7 @@ pub(super) fn head(
             let all = picture.captured.saturating_add(missing) as f64;
             let causes = picture.missing.iter();
             let causes: Vec<_> = causes
-                .map(|(cause, count)| format!("{} {}", cause.words(), grouped(*count)))
+                .map(|(cause, count)| format!("{} {}", cause.text(), grouped(*count)))
                 .collect();
             let text = format!(
                 "MISSING {} ({} %): {}",
@@ -100,22 +100,22 @@ pub(super) fn head(
         (picture.other_kinds, "frames of other kinds"),
         (picture.other_threads, "frames of other threads"),
     ];
-    for (count, what) in more.into_iter().filter(|it| it.0 > 0) {
+    for (count, what) in more.into_iter().filter(|entry| entry.0 > 0) {
         third.push(Span::raw(format!("  {} {what}", grouped(count))));
     }
     vec![Line::from(first), Line::from(second), Line::from(third), Line::default()]
 }
 
-pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> Table {
+pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> TextTable {
     let wanted = |kind: &&KindPicture| {
         contains(&kind.name, &choice.filter)
             || contains(&kind.buffer, &choice.filter)
-            || kind.fields.iter().any(|it| contains(&it.name, &choice.filter))
+            || kind.fields.iter().any(|field| contains(&field.name, &choice.filter))
     };
     let mut kinds: Vec<&KindPicture> = picture.kinds.iter().filter(wanted).collect();
     let p99 = |kind: &KindPicture| {
-        let of_time = kind.fields.iter().filter(|it| it.unit == "ns");
-        of_time.filter_map(|it| Some(it.numbers?.p99)).fold(0.0, f64::max)
+        let of_time = kind.fields.iter().filter(|field| field.unit == "ns");
+        of_time.filter_map(|picture| Some(picture.numbers?.p99)).fold(0.0, f64::max)
     };
     kinds.sort_by(|one, two| {
         let by = match choice.sort {
@@ -126,7 +126,8 @@ pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> Table {
         };
         by.then_with(|| (&one.name, &one.buffer).cmp(&(&two.name, &two.buffer)))
     });
-    let same = |kind: &KindPicture| kinds.iter().filter(|it| it.name == kind.name).count();
+    let same =
+        |kind: &KindPicture| kinds.iter().filter(|picture| picture.name == kind.name).count();
     let titles: Vec<String> = kinds
         .iter()
         .map(|kind| match same(kind) {
@@ -134,9 +135,10 @@ pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> Table {
             _ => format!("{}.{}", kind.buffer, kind.name),
         })
         .collect();
-    let names = kinds.iter().flat_map(|it| &it.fields).map(|it| wide(&it.label()) + 2);
-    let names = names.chain(picture.metrics.iter().map(|it| wide(&it.name)));
-    let name = names.chain(titles.iter().map(|it| wide(it))).max().unwrap_or(0);
+    let names =
+        kinds.iter().flat_map(|kind| &kind.fields).map(|picture| wide(&picture.label()) + 2);
+    let names = names.chain(picture.metrics.iter().map(|metric| wide(&metric.name)));
+    let name = names.chain(titles.iter().map(|title| wide(title))).max().unwrap_or(0);
     let name = name.clamp(NAME.0, NAME.1);
     let spark = usize::from(width).saturating_sub(name + 2 + 6 * (NUMBER + 1)).min(SECONDS);
     let heads = ["RATE/S", "COUNT", "P50", "P99", "MAX", "BUSY"];
@@ -147,7 +149,7 @@ pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> Table {
         let chosen = row == choice.row && choice.page == Page::Frames;
         let numbers = [rate(kind.rate), grouped(kind.count)];
         let mut text = format!("{} ", fit(title, name));
-        numbers.iter().for_each(|it| text.push_str(&format!("{it:>NUMBER$} ")));
+        numbers.iter().for_each(|number| text.push_str(&format!("{number:>NUMBER$} ")));
         text.push_str(&" ".repeat(4 * (NUMBER + 1)));
         let style = if chosen { Style::new().bold().reversed() } else { Style::new().bold() };
         let bars = Span::styled(bars(&kind.history, spark), choice.style(Color::Cyan));
@@ -164,29 +166,27 @@ pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> Table {
     }
     metrics(choice, picture, (name, spark), (&mut lines, &mut starts));
     if kinds.is_empty() && lines.len() == 1 {
-        let why = match choice.filter.is_empty() {
-            true => "no frames yet",
-            false => "nothing has such a name",
-        };
+        let why =
+            if choice.filter.is_empty() { "no frames yet" } else { "nothing has such a name" };
         lines.push(Line::from(why));
     }
-    Table { lines, starts }
+    TextTable { lines, starts }
 }
 
 /// Spans of a kind of frames, which are frames of begins and ends.
 fn of_spans(spans: &SpanPicture, name: usize, width: u16) -> Line<'static> {
     let mut text = format!("  {} ", fit("spans", name - 2));
-    let ns = |it: Option<f64>| it.map_or_else(String::new, duration);
+    let ns = |value: Option<f64>| value.map_or_else(String::new, duration);
     let lengths = spans.lengths;
     let cells = [
         rate(spans.rate),
         grouped(spans.count),
-        ns(lengths.map(|it| it.p50)),
-        ns(lengths.map(|it| it.p99)),
-        ns(lengths.map(|it| it.max)),
+        ns(lengths.map(|length| length.p50)),
+        ns(lengths.map(|length| length.p99)),
+        ns(lengths.map(|length| length.max)),
         format!("{} open", grouped(spans.open)),
     ];
-    cells.iter().for_each(|it| text.push_str(&format!("{it:>NUMBER$} ")));
+    cells.iter().for_each(|cell| text.push_str(&format!("{cell:>NUMBER$} ")));
     Line::from(cut(text.trim_end(), usize::from(width)))
 }
 
@@ -197,8 +197,8 @@ fn metrics(
     (name, spark): (usize, usize),
     (lines, starts): (&mut Vec<Line<'static>>, &mut Vec<usize>),
 ) {
-    let wanted = |it: &&MetricPicture| {
-        contains(&it.name, &choice.filter) || contains(&it.buffer, &choice.filter)
+    let wanted = |picture: &&MetricPicture| {
+        contains(&picture.name, &choice.filter) || contains(&picture.buffer, &choice.filter)
     };
     let mut all: Vec<&MetricPicture> = picture.metrics.iter().filter(wanted).collect();
     all.sort_by(|one, two| {
@@ -209,38 +209,40 @@ fn metrics(
         by.then_with(|| (&one.name, &one.buffer).cmp(&(&two.name, &two.buffer)))
     });
     let (counters, histograms): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|it| matches!(it.value, Measured::Counter(_)));
+        all.into_iter().partition(|picture| matches!(picture.value, MeasuredValues::Counter(_)));
     let tables = [
         ("COUNTER", vec!["RATE/S", "TOTAL"], counters),
         ("HISTOGRAM", vec!["RATE/S", "COUNT", "P50", "P99", "MAX"], histograms),
     ];
-    for (what, mut heads, all) in tables.into_iter().filter(|it| !it.2.is_empty()) {
+    for (what, mut heads, all) in tables.into_iter().filter(|table| !table.2.is_empty()) {
         lines.push(Line::default());
         heads.resize(6, "");
         lines.push(names_of(what, name, &heads, spark));
-        let same = |it: &MetricPicture| all.iter().filter(|other| other.name == it.name).count();
-        for it in &all {
-            let title = match same(it) {
-                1 => it.name.clone(),
-                _ => format!("{}.{}", it.buffer, it.name),
+        let same =
+            |picture: &MetricPicture| all.iter().filter(|other| other.name == picture.name).count();
+        for metric_picture in &all {
+            let title = match same(metric_picture) {
+                1 => metric_picture.name.clone(),
+                _ => format!("{}.{}", metric_picture.buffer, metric_picture.name),
             };
             let mut text = format!("{} ", fit(&title, name));
-            for cell in measured_cells(it) {
+            for cell in measured_cells(metric_picture) {
                 text.push_str(&format!("{cell:>NUMBER$} "));
             }
             let chosen = starts.len() == choice.row && choice.page == Page::Frames;
             let style = if chosen { Style::new().reversed() } else { Style::new() };
-            let bars = Span::styled(bars(&it.history, spark), choice.style(Color::Cyan));
+            let bars =
+                Span::styled(bars(&metric_picture.history, spark), choice.style(Color::Cyan));
             starts.push(lines.len() - 1);
             lines.push(Line::from(vec![Span::styled(text, style), bars]));
         }
     }
 }
 
-fn measured_cells(it: &MetricPicture) -> [String; 6] {
-    match &it.value {
-        Measured::Counter(total) => {
-            let with_unit = |text: String| match it.unit.as_str() {
+fn measured_cells(picture: &MetricPicture) -> [String; 6] {
+    match &picture.value {
+        MeasuredValues::Counter(total) => {
+            let with_unit = |text: String| match picture.unit.as_str() {
                 "" => text,
                 unit => format!("{text} {unit}"),
             };
@@ -250,20 +252,22 @@ fn measured_cells(it: &MetricPicture) -> [String; 6] {
                 if wide(&told) <= NUMBER { told } else { text }
             };
             let none = String::new;
-            [short(rate(it.rate)), short(counted_up(*total)), none(), none(), none(), none()]
+            [short(rate(picture.rate)), short(counted_up(*total)), none(), none(), none(), none()]
         }
-        Measured::Histogram { count, latest, is_time } => {
+        MeasuredValues::Histogram { count, latest, is_time } => {
             // The end of its bucket: what so many values are below.
             let at = |part: f64| {
-                let bound = |it: i128| bucket(Some((Some(it), Some(it + 1))), "", *is_time);
+                let bound =
+                    |number: i128| bucket(Some((Some(number), Some(number + 1))), "", *is_time);
                 match latest.quantile(part) {
                     Some((_, Some(hi))) => bound(hi - 1),
                     Some((Some(lo), None)) => format!("≥ {}", bound(lo)),
                     _ => String::new(),
                 }
             };
-            let cells = [rate(it.rate), grouped(*count), at(0.5), at(0.99), at(1.0), String::new()];
-            cells.map(|it| cut(&it, NUMBER))
+            let cells =
+                [rate(picture.rate), grouped(*count), at(0.5), at(0.99), at(1.0), String::new()];
+            cells.map(|cell| cut(&cell, NUMBER))
         }
     }
 }
@@ -272,14 +276,16 @@ fn of_field(field: &FieldPicture, name: usize, width: u16) -> Line<'static> {
     let mut text = format!("  {} ", fit(&field.label(), name - 2));
     match (&field.numbers, &field.words) {
         _ if field.distinct.is_some() => {
-            let about = |it: DistinctCount| if it.exact { "" } else { "about " };
-            let told =
-                field.distinct.map(|it| format!("{}{} different", about(it), grouped(it.count)));
+            let about = |count: DistinctCount| if count.exact { "" } else { "about " };
+            let told = field.distinct.map(|distinct| {
+                format!("{}{} different", about(distinct), grouped(distinct.count))
+            });
             text.push_str(&told.unwrap_or_default());
         }
         (Some(numbers), _) => {
-            let value = |it: f64| measured(it, &field.unit);
-            let busy = numbers.busy.map(|it| format!("{} %", three((it * 1000.0).round() / 10.0)));
+            let value = |value: f64| measured(value, &field.unit);
+            let busy =
+                numbers.busy.map(|busy| format!("{} %", three((busy * 1000.0).round() / 10.0)));
             let cells = [
                 String::new(),
                 String::new(),
@@ -288,7 +294,7 @@ fn of_field(field: &FieldPicture, name: usize, width: u16) -> Line<'static> {
                 value(numbers.max),
                 busy.unwrap_or_default(),
             ];
-            cells.iter().for_each(|it| text.push_str(&format!("{it:>NUMBER$} ")));
+            cells.iter().for_each(|cell| text.push_str(&format!("{cell:>NUMBER$} ")));
         }
         (None, Some(words)) => {
             let mut shares: Vec<_> = words
@@ -311,7 +317,7 @@ fn of_field(field: &FieldPicture, name: usize, width: u16) -> Line<'static> {
 fn values(field: &FieldPicture, name: usize, lines: &mut Vec<Line<'static>>) {
     const BAR: f64 = 24.0;
     let Some(words) = &field.words else { return };
-    let widest = words.shares.iter().map(|it| wide(&it.0)).max().unwrap_or(0).clamp(4, 24);
+    let widest = words.shares.iter().map(|share| wide(&share.0)).max().unwrap_or(0).clamp(4, 24);
     for (word, share) in &words.shares {
         let bar = "█".repeat((share * BAR).round() as usize);
         let word = fit(word, widest);
@@ -326,10 +332,10 @@ fn values(field: &FieldPicture, name: usize, lines: &mut Vec<Line<'static>>) {
     }
 }
 
-pub(super) fn threads(choice: &Choice, picture: &Picture, width: u16) -> Table {
-    let wanted = |it: &&ThreadPicture| {
-        let name = it.name.as_deref().unwrap_or_default();
-        [&it.comm, &it.buffer, name].iter().any(|text| contains(text, &choice.filter))
+pub(super) fn threads(choice: &Choice, picture: &Picture, width: u16) -> TextTable {
+    let wanted = |picture: &&ThreadPicture| {
+        let name = picture.name.as_deref().unwrap_or_default();
+        [&picture.comm, &picture.buffer, name].iter().any(|text| contains(text, &choice.filter))
     };
     let mut threads: Vec<&ThreadPicture> = picture.threads.iter().filter(wanted).collect();
     threads.sort_by(|one, two| {
@@ -351,7 +357,7 @@ pub(super) fn threads(choice: &Choice, picture: &Picture, width: u16) -> Table {
         let name = thread.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
         format!("{} {} {tid}{name}", thread.comm, thread.pid)
     };
-    let names = threads.iter().map(|it| wide(&title(it)));
+    let names = threads.iter().map(|thread| wide(&title(thread)));
     let name = names.max().unwrap_or(0).clamp(THREAD.len(), LONGEST_THREAD);
     let heads = ["RATE/S", "COUNT", "LOST", "BUFFER", "RING"];
     let spark = usize::from(width).saturating_sub(name + 2 + 5 * (NUMBER + 1)).min(SECONDS);
@@ -376,7 +382,7 @@ pub(super) fn threads(choice: &Choice, picture: &Picture, width: u16) -> Table {
         let bars = Span::styled(bars(&thread.history, spark), choice.style(Color::Cyan));
         lines.push(Line::from(vec![Span::styled(text, style), bars]));
     }
-    Table { lines, starts }
+    TextTable { lines, starts }
 }
 
 pub(super) fn help() -> Vec<Line<'static>> {
@@ -404,7 +410,7 @@ pub(super) fn help() -> Vec<Line<'static>> {
 
 fn names_of(first: &str, name: usize, heads: &[&str], spark: usize) -> Line<'static> {
     let mut text = format!("{} ", fit(first, name));
-    heads.iter().for_each(|it| text.push_str(&format!("{it:>NUMBER$} ")));
+    heads.iter().for_each(|head| text.push_str(&format!("{head:>NUMBER$} ")));
     if spark >= 11 {
         text.push_str("LAST MINUTE");
     }
@@ -438,7 +444,7 @@ fn percent(share: f64) -> String {
 
 fn bytes(count: f64) -> String {
     let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    match units.into_iter().find(|it| count >= it.0) {
+    match units.into_iter().find(|unit| count >= unit.0) {
         Some((each, unit)) => format!("{} {unit}", three(count / each)),
         None => format!("{} B", three(count.round())),
     }

@@ -1,8 +1,8 @@
 //! Screens, drawn without a terminal.
 
 use ppt_live::{
-    Cause, ClockBound, FieldPicture, Histogram, KindPicture, Measured, MetricPicture, Numbers,
-    SpanPicture, ThreadPicture, Words,
+    Cause, ClockBound, FieldPicture, HistogramCells, KindPicture, MeasuredValues, MetricPicture,
+    NumberSpread, SpanPicture, ThreadPicture, WordSample,
 };
 use ratatui_core::backend::TestBackend;
 use ratatui_core::style::Color;
@@ -15,7 +15,7 @@ fn picture() -> Picture {
         name: "handle".into(),
         unit: "ns".into(),
         is_interval: true,
-        numbers: Some(Numbers {
+        numbers: Some(NumberSpread {
             count: 1000,
             p50: 12_000.0,
             p99: 1_200_000.0,
@@ -26,7 +26,7 @@ fn picture() -> Picture {
     };
     let kind = FieldPicture {
         name: "kind".into(),
-        words: Some(Words {
+        words: Some(WordSample {
             shares: vec![("UPDATE".into(), 0.9), ("LOGIN".into(), 0.1)],
             more: false,
         }),
@@ -124,21 +124,34 @@ fn measured() -> Picture {
         history: vec![1, 2, 4],
         value,
     };
-    let latest = Histogram {
+    let latest = HistogramCells {
         count: 100,
         sum: 0,
         buckets: vec![(Some(1024), Some(1088), 98), (Some(1_000_000), Some(1_062_501), 2)],
     };
-    let linear =
-        Histogram { count: 3, sum: 0, buckets: vec![(Some(10), Some(20), 1), (Some(64), None, 2)] };
+    let linear = HistogramCells {
+        count: 3,
+        sum: 0,
+        buckets: vec![(Some(10), Some(20), 1), (Some(64), None, 2)],
+    };
     let counters = vec![
-        metric("bytes_in", "B", 1_234_567.0, Measured::Counter(98_765_432)),
-        metric("inflight", "", -2.0, Measured::Counter(-12)),
-        metric("handling", "", 40.0, Measured::Histogram { count: 4_000, latest, is_time: true }),
-        metric("queue", "", 1.0, Measured::Histogram { count: 3, latest: linear, is_time: false }),
+        metric("bytes_in", "B", 1_234_567.0, MeasuredValues::Counter(98_765_432)),
+        metric("inflight", "", -2.0, MeasuredValues::Counter(-12)),
+        metric(
+            "handling",
+            "",
+            40.0,
+            MeasuredValues::Histogram { count: 4_000, latest, is_time: true },
+        ),
+        metric(
+            "queue",
+            "",
+            1.0,
+            MeasuredValues::Histogram { count: 3, latest: linear, is_time: false },
+        ),
     ];
     let mut picture = Picture { metrics: counters, ..picture() };
-    let lengths = Numbers { count: 9, p50: 1e6, p99: 2e6, max: 3e6, busy: None };
+    let lengths = NumberSpread { count: 9, p50: 1e6, p99: 2e6, max: 3e6, busy: None };
     let spans = SpanPicture { count: 9_000, rate: 900.0, open: 12, lengths: Some(lengths) };
     picture.kinds[0].spans = Some(spans);
     picture
@@ -175,8 +188,8 @@ fn keys_sort_filter_and_choose() {
     let mut app = app();
     let names = |app: &mut App| {
         let screen = drawn(app, 100, 14);
-        let rows = screen[5..13].iter().filter(|it| !it.starts_with(' ') && !it.is_empty());
-        rows.map(|it| it.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+        let rows = screen[5..13].iter().filter(|text| !text.starts_with(' ') && !text.is_empty());
+        rows.map(|row| row.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     press(&mut app, "sss");
     assert_eq!(app.choice.sort, Sort::Name);
@@ -224,7 +237,7 @@ fn threads_tell_what_they_lost() {
     press(&mut app, "/\x1b");
     // Numbers of processes are short on a young machine.
     let mut young = picture();
-    young.threads.iter_mut().for_each(|it| (it.pid, it.tid) = (7, 7));
+    young.threads.iter_mut().for_each(|thread| (thread.pid, thread.tid) = (7, 7));
     app.show(young, Phase::Running);
     assert!(drawn(&mut app, 100, 9)[4].starts_with("PROCESS, THREAD "));
     press(&mut app, "\t");
@@ -281,8 +294,8 @@ fn text_of_a_target_is_nothing_that_a_terminal_obeys() {
         (kind.name, kind.buffer) = (evil.into(), evil.into());
         for field in &mut kind.fields {
             (field.name, field.unit) = (evil.into(), evil.into());
-            let words = field.words.iter_mut().flat_map(|it| &mut it.shares);
-            words.for_each(|it| it.0 = evil.into());
+            let words = field.words.iter_mut().flat_map(|sample| &mut sample.shares);
+            words.for_each(|entry| entry.0 = evil.into());
         }
     }
     for thread in &mut picture.threads {
@@ -297,7 +310,7 @@ fn text_of_a_target_is_nothing_that_a_terminal_obeys() {
         let text = drawn(&mut app, 200, 30).join("");
         assert!(!text.contains(char::is_control) && !text.contains('\u{202e}'), "{text:?}");
         let printed = app.head(200).into_iter().chain(app.table(200).lines);
-        let printed: String = printed.map(|it| it.to_string()).collect();
+        let printed: String = printed.map(|line| line.to_string()).collect();
         assert!(!printed.contains(char::is_control), "{printed:?}");
     }
 }
@@ -309,7 +322,7 @@ fn colours_are_left_out_where_they_are_not_wanted() {
         app.show(picture(), Phase::Running);
         let mut terminal = Terminal::new(TestBackend::new(100, 12)).unwrap();
         terminal.draw(|frame| app.draw(frame)).unwrap();
-        terminal.backend().buffer().content.iter().filter(|it| it.fg != Color::Reset).count()
+        terminal.backend().buffer().content.iter().filter(|cell| cell.fg != Color::Reset).count()
     };
     assert!(colours(true) > 20);
     assert_eq!(colours(false), 0);

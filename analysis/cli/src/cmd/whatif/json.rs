@@ -3,14 +3,17 @@
 use std::io::{self, Write};
 
 use ppt_query::plain_json;
-use ppt_query::whatif::retime::{Answer, Figures};
+use ppt_query::whatif::retime::{Figures, SpeedWorth};
 use serde_json::{Map, Value, json};
 
-pub(super) fn write(answers: &[Answer], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(answers: &[SpeedWorth], out: &mut impl Write) -> io::Result<()> {
     let mut before = "[\n";
     for answer in answers {
-        let speeds: Map<String, Value> =
-            answer.speeds.iter().map(|it| (it.activity.clone(), json!(it.times))).collect();
+        let speeds: Map<String, Value> = answer
+            .speeds
+            .iter()
+            .map(|speed| (speed.activity.clone(), json!(speed.times)))
+            .collect();
         let mut predicted = figures(&answer.predicted);
         predicted["mean_lo"] = json!(answer.mean.map(|it| it.0));
         predicted["mean_hi"] = json!(answer.mean.map(|it| it.1));

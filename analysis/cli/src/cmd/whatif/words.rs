@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use ppt_query::plain;
 use ppt_query::text::{duration, grouped, three};
-use ppt_query::whatif::retime::{Answer, Figures, Metric, Verdict};
+use ppt_query::whatif::retime::{Figures, Metric, SpeedVerdict, SpeedWorth};
 
 const HEAD: [&str; 8] = ["", "mean", "from", "to", "p95", "p99", "gain", "critical"];
 
-pub(super) fn write(answers: &[Answer], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(answers: &[SpeedWorth], out: &mut impl Write) -> io::Result<()> {
     for (at, of_metric) in answers.chunk_by(|one, other| one.metric == other.metric).enumerate() {
         if at > 0 {
             writeln!(out)?;
@@ -24,16 +24,17 @@ pub(super) fn write(answers: &[Answer], out: &mut impl Write) -> io::Result<()> 
         for answer in of_metric {
             let mut line = line(metric, speeds(answer), &answer.predicted);
             let (low, high) = answer.mean.unzip();
-            let end = |it: Option<f64>| it.map_or_else(String::new, |it| value(metric, it));
+            let end = |option: Option<f64>| option.map_or_else(String::new, |x| value(metric, x));
             (line[2], line[3]) = (end(low), end(high));
             line[6] = match answer.verdict() {
-                Verdict::NoGain => "no gain".to_owned(),
-                Verdict::Gain | Verdict::Loss => percent(answer.gain()),
+                SpeedVerdict::NoGain => "no gain".to_owned(),
+                SpeedVerdict::Gain | SpeedVerdict::Loss => percent(answer.gain()),
             };
             line[7] = percent(answer.critical_share);
             lines.push(line);
         }
-        let width = |at: usize| lines.iter().map(|it| it[at].chars().count()).max().unwrap_or(0);
+        let width =
+            |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
         let widths: [usize; HEAD.len()] = std::array::from_fn(width);
         for line in &lines {
             let mut text = format!("  {:<1$}", plain(&line[0]), widths[0]);
@@ -49,8 +50,8 @@ pub(super) fn write(answers: &[Answer], out: &mut impl Write) -> io::Result<()> 
 fn line(metric: &Metric, name: String, figures: &Figures) -> [String; HEAD.len()] {
     let mut line = <[String; HEAD.len()]>::default();
     line[0] = name;
-    for (at, it) in [(1, figures.mean), (4, figures.p95), (5, figures.p99)] {
-        line[at] = value(metric, it);
+    for (at, x) in [(1, figures.mean), (4, figures.p95), (5, figures.p99)] {
+        line[at] = value(metric, x);
     }
     line
 }
@@ -67,6 +68,6 @@ fn percent(share: f64) -> String {
 }
 
 /// The speeds of an answer, as they are written.
-pub(super) fn speeds(answer: &Answer) -> String {
+pub(super) fn speeds(answer: &SpeedWorth) -> String {
     answer.speeds.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -8,7 +8,7 @@ use ppt_query::why::{Doing, FunctionCounts, Hop, RunningIn, ServiceCall, Slow, S
 use serde_json::{Value, json};
 
 use super::alike::alike;
-use super::said::Said;
+use super::said::PartText;
 
 pub(super) fn write(slow: &[Slow], out: &mut impl Write) -> io::Result<()> {
     let mut before = "[\n";
@@ -57,7 +57,7 @@ fn answered_by(call: &ServiceCall) -> Value {
 }
 
 fn part(part: &SlowPart) -> Value {
-    let said = Said::of(&part.part);
+    let said = PartText::new(&part.part);
     json!({
         "part": said.part,
         "cause": part.cause(),
@@ -116,7 +116,7 @@ fn frame(doing: &Doing) -> Value {
 }
 
 fn hop(hop: &Hop) -> Value {
-    let said = Said::of(&hop.part);
+    let said = PartText::new(&hop.part);
     json!({
         "thread": hop.thread,
         "thread_name": hop.name,

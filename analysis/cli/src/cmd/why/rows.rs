@@ -9,36 +9,37 @@ use ppt_query::arrow::error::ArrowError;
 use ppt_query::why::{Slow, SlowPart};
 
 use super::alike::alike;
-use super::said::Said;
+use super::said::PartText;
 
-struct Row<'a> {
+struct WhyRow<'a> {
     rank: i64,
     alike: i64,
     slow: &'a Slow,
     part: &'a SlowPart,
-    said: Said<'a>,
+    said: PartText<'a>,
 }
 
 pub(super) fn batch(slow: &[Slow]) -> Result<RecordBatch, ArrowError> {
-    let rows: Vec<Row<'_>> = (1..)
+    let rows: Vec<WhyRow<'_>> = (1..)
         .zip(slow.iter().zip(alike(slow)))
         .flat_map(|(rank, (slow, alike))| {
             let alike = alike as i64;
-            let row = move |part| Row { rank, alike, slow, part, said: Said::of(&part.part) };
+            let row =
+                move |part| WhyRow { rank, alike, slow, part, said: PartText::new(&part.part) };
             slow.parts.iter().map(row)
         })
         .collect();
-    let text = |of: &dyn Fn(&Row<'_>) -> Option<String>| -> ArrayRef {
+    let text = |of: &dyn Fn(&WhyRow<'_>) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
     };
-    let long = |of: &dyn Fn(&Row<'_>) -> Option<i64>| -> ArrayRef {
+    let long = |of: &dyn Fn(&WhyRow<'_>) -> Option<i64>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<Int64Array>())
     };
-    let int = |of: &dyn Fn(&Row<'_>) -> Option<i32>| -> ArrayRef {
+    let int = |of: &dyn Fn(&WhyRow<'_>) -> Option<i32>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<Int32Array>())
     };
     let ts = TimestampNanosecondArray::from_iter_values(rows.iter().map(|row| row.slow.ts));
-    let owned = |it: &str| Some(it.to_owned());
+    let owned = |text: &str| Some(text.to_owned());
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("rank", long(&|row| Some(row.rank))),
         ("name", text(&|row| owned(&row.slow.name))),

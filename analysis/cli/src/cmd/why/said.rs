@@ -1,7 +1,7 @@
 //! What is said of a part of an interval.
 
 /// What a part says of itself, beside how long it was.
-pub(super) struct Said<'a> {
+pub(super) struct PartText<'a> {
     pub(super) part: &'static str,
     pub(super) call: Option<&'a str>,
     /// Who woke the thread: `THREAD`, `PROCESS` or `INTERRUPT`.
@@ -12,8 +12,8 @@ pub(super) struct Said<'a> {
     pub(super) successor_name: Option<&'a str>,
 }
 
-impl<'a> Said<'a> {
-    pub(super) fn of(part: &'a ppt_query::why::TimeUse) -> Self {
+impl<'a> PartText<'a> {
+    pub(super) fn new(part: &'a ppt_query::why::TimeUse) -> Self {
         use ppt_query::why::TimeUse;
         let (by, name) = match part {
             TimeUse::Preempted { by, name } => (*by, name.as_deref()),
@@ -24,11 +24,11 @@ impl<'a> Said<'a> {
             _ => None,
         };
         let woken = part.woken();
-        Said {
+        PartText {
             part: part.into(),
             call,
-            woken_by: woken.and_then(|it| it.kind.as_deref()),
-            waker: woken.and_then(|it| it.thread),
+            woken_by: woken.and_then(|woken| woken.kind.as_deref()),
+            waker: woken.and_then(|woken| woken.thread),
             waker_name: woken.and_then(|by| by.name.as_deref()),
             successor: by,
             successor_name: name,

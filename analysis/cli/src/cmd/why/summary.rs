@@ -35,7 +35,7 @@ pub(super) fn write(tails: &[Tail], out: &mut impl Write) -> io::Result<()> {
         for [percent, ns, cause] in &lines {
             writeln!(out, "  {percent:>share$}  {ns:>long$}  {cause}")?;
         }
-        if let Some(words) = tail.functions.words() {
+        if let Some(words) = tail.functions.text() {
             writeln!(out, "  While they ran, {}.", plain(&words))?;
         }
         writeln!(out)?;

@@ -63,7 +63,7 @@ fn brief(rank: usize, slow: &Slow) -> String {
 }
 
 fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
-    let number = |of: Option<i64>| of.map_or("?".to_owned(), |it| it.to_string());
+    let number = |of: Option<i64>| of.map_or("?".to_owned(), |number| number.to_string());
     let pid = slow.pid.map(i64::from);
     let label = if slow.request.is_empty() { String::new() } else { slow.label() + "   " };
     writeln!(
@@ -97,14 +97,14 @@ fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
         let ns = part.spent.ns;
         lines.push([duration(ns as f64), percent(ns), plain(&what), times]);
     }
-    if let Some(others) = slow.parts.get(MANY..).filter(|it| !it.is_empty()) {
-        let ns = others.iter().map(|it| it.spent.ns).sum();
-        let times = others.iter().map(|it| it.spent.times).sum();
+    if let Some(others) = slow.parts.get(MANY..).filter(|part| !part.is_empty()) {
+        let ns = others.iter().map(|part| part.spent.ns).sum();
+        let times = others.iter().map(|part| part.spent.times).sum();
         let what = format!("{} others", others.len());
         let times = format!("{} times", grouped(times));
         lines.push([duration(ns as f64), percent(ns), what, times]);
     }
-    let width = |at: usize| lines.iter().map(|it| it[at].chars().count()).max().unwrap_or(0);
+    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
     let (long, share, what) = (width(0), width(1), width(2));
     for line in &lines {
         let [ns, percent, words, times] = line;

@@ -30,14 +30,14 @@ impl Captures {
         Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
     }
 
-    fn spans(&self, more: &[&str]) -> Option<Vec<Span>> {
+    fn spans(&self, more: &[&str]) -> Option<Vec<OtlpSpan>> {
         let all = self.otlp(more)?.into_iter().filter(|value| value.get("span").is_some());
-        Some(all.map(|value| Span::of(&value)).collect())
+        Some(all.map(|value| OtlpSpan::of(&value)).collect())
     }
 }
 
 #[derive(Debug, Clone)]
-struct Span {
+struct OtlpSpan {
     name: String,
     trace: String,
     id: String,
@@ -50,11 +50,11 @@ struct Span {
     resource: Value,
 }
 
-impl Span {
-    fn of(value: &Value) -> Span {
+impl OtlpSpan {
+    fn of(value: &Value) -> OtlpSpan {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let link = |link: &Value| (text(&link[0]), text(&link[1]), link[2].clone());
-        Span {
+        OtlpSpan {
             name: text(&value["span"]),
             trace: text(&value["trace"]),
             id: text(&value["id"]),
@@ -69,11 +69,11 @@ impl Span {
 }
 
 /// A span as an event of the other formats.
-fn event(span: &Span) -> Event {
+fn event(span: &OtlpSpan) -> Event {
     let mut args = span.args.clone();
     let mut take = |key: &str| args.remove(key);
     let is_slice = take("ppt.interval").is_some();
-    let cat = take("ppt.buffer").map_or(String::new(), |it| it.as_str().unwrap().to_owned());
+    let cat = take("ppt.buffer").map_or(String::new(), |value| value.as_str().unwrap().to_owned());
     for key in ["ppt.frame", "thread.id", "thread.name"] {
         take(key);
     }
@@ -113,7 +113,8 @@ fn the_official_messages_find_what_the_captures_hold() {
             assert_eq!(loss.1.name == "lost", is_loss, "{cause}");
         }
         // A child has a parent of its thread that is around it.
-        let known: BTreeMap<&str, &Span> = spans.iter().map(|it| (it.id.as_str(), it)).collect();
+        let known: BTreeMap<&str, &OtlpSpan> =
+            spans.iter().map(|span| (span.id.as_str(), span)).collect();
         for span in spans.iter().filter(|span| !span.parent.is_empty() && span.name != "lost") {
             let parent = known[span.parent.as_str()];
             if span.args.get("thread.id") == parent.args.get("thread.id") {
@@ -145,7 +146,10 @@ fn resources_say_what_was_lost() {
     let resources: Vec<Value> =
         resources.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
     let sum = |key: &str| -> i64 {
-        resources.iter().filter_map(|it| it[&format!("ppt.frames.{key}")].as_i64()).sum()
+        resources
+            .iter()
+            .filter_map(|resource| resource[&format!("ppt.frames.{key}")].as_i64())
+            .sum()
     };
     for (key, count) in expected {
         assert_eq!(sum(key), count, "{key}");
@@ -306,14 +310,17 @@ fn metrics_hold_counters_and_histograms() {
     let bench = crate::kinds::bench();
     let captures = Captures { bench, names: vec!["out.bin".to_owned()] };
     let Some(all) = captures.otlp(&[]) else { return };
-    let of = |name: &str| -> Vec<&Value> { all.iter().filter(|it| it["metric"] == name).collect() };
+    let of = |name: &str| -> Vec<&Value> {
+        all.iter().filter(|value| value["metric"] == name).collect()
+    };
     let sums = [
         ("bytes_in", "B", true, [1_000, 2_000, 3_000, 4_000, 5_000]),
         ("inflight", "", false, [1, 2, 3, 2, 1]),
     ];
     for (name, unit, is_monotonic, expected) in sums {
         let points = of(&format!("shop.{name}"));
-        let values: Vec<i64> = points.iter().map(|it| it["value"].as_i64().unwrap()).collect();
+        let values: Vec<i64> =
+            points.iter().map(|point| point["value"].as_i64().unwrap()).collect();
         assert_eq!(values, expected, "{name}");
         for point in points {
             assert_eq!((&point["unit"], &point["type"]), (&json!(unit), &json!("sum")), "{name}");
@@ -324,7 +331,8 @@ fn metrics_hold_counters_and_histograms() {
         [("handling", "ns", [5, 10, 15, 20, 25]), ("queue", "", [10, 20, 30, 40, 50])]
     {
         let points = of(&format!("shop.{name}"));
-        let counts: Vec<i64> = points.iter().map(|it| it["count"].as_i64().unwrap()).collect();
+        let counts: Vec<i64> =
+            points.iter().map(|point| point["count"].as_i64().unwrap()).collect();
         assert_eq!(counts, expected, "{name}");
         assert!(points.iter().all(|it| it["type"] == "histogram" && it["unit"] == unit), "{name}");
         // The last reading has each bucket of the captures, by its greatest value.
@@ -340,7 +348,8 @@ fn metrics_hold_counters_and_histograms() {
             rows.iter().map(|it| it["n"].as_i64().unwrap()).sum::<i64>()
         );
         for row in &rows {
-            let at = bounds.iter().position(|&it| it == (row["hi"].as_i64().unwrap() - 1) as f64);
+            let at =
+                bounds.iter().position(|&value| value == (row["hi"].as_i64().unwrap() - 1) as f64);
             let at = at.unwrap_or_else(|| panic!("{row:?}: {bounds:?}"));
             assert_eq!(told[at], row["n"].as_i64().unwrap(), "{name}");
             assert_eq!(bounds[at - 1], (row["lo"].as_i64().unwrap() - 1) as f64, "{name}");
@@ -348,9 +357,9 @@ fn metrics_hold_counters_and_histograms() {
         assert_eq!(last["sum"].as_f64(), rows[0]["s"].as_f64(), "{name}");
     }
     // States of threads are spans, and `--frame` chooses.
-    let states = all.iter().filter(|it| it["args"]["ppt.frame"] == "thread_states").count();
+    let states = all.iter().filter(|value| value["args"]["ppt.frame"] == "thread_states").count();
     assert_eq!(states as i64, captures.number("SELECT count(*) FROM thread_states"));
     let chosen = captures.otlp(&["--frame", "counters"]).unwrap();
-    let is_counter = |it: &Value| it["type"] == "sum" || it["args"].get("cause").is_some();
+    let is_counter = |value: &Value| value["type"] == "sum" || value["args"].get("cause").is_some();
     assert!(chosen.iter().all(is_counter) && chosen.iter().any(|it| it["type"] == "sum"));
 }

@@ -10,16 +10,16 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::PhysicalExpr;
 use ppt_stats::Budget;
-use ppt_tables::{Bounded, Number};
+use ppt_tables::{Bounded, BoundedNumber};
 
 use super::asked::Sweep;
 use super::longest::{Compared, Longest};
-use crate::engine::{Engine, FrameTable, Unit};
+use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
 use crate::summary::answer::{Ask, FrameSummary, Group};
 use crate::summary::gathered::{arrow, whole};
 use crate::summary::part::{PartialSummary, Slicing};
-use crate::summary::plan::{self, Plan};
+use crate::summary::plan::{self, ReadPlan};
 use crate::together::FrameColumns;
 
 /// A kind of frames, and what is asked of it.
@@ -30,11 +30,11 @@ pub(super) struct SweptKind {
     /// What is told of all rows: the names of its fields, in their order.
     fields: Vec<String>,
     /// Numbers that are told by slices, fields that are not, and intervals by groups.
-    sliced: Feed,
-    plain: Option<Feed>,
-    grouped: Option<Feed>,
+    sliced: PlanRows,
+    plain: Option<PlanRows>,
+    grouped: Option<PlanRows>,
     slicing: Option<Slicing>,
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<SweptInterval>,
     longest: usize,
     time: RowTime,
     ring: Option<usize>,
@@ -43,7 +43,7 @@ pub(super) struct SweptKind {
 }
 
 /// A field that is an interval of time; its columns are those of what is read.
-pub(super) struct Interval {
+pub(super) struct SweptInterval {
     pub name: String,
     length: usize,
     start: usize,
@@ -74,8 +74,8 @@ impl RowTime {
 }
 
 /// Rows as a plan wants them.
-struct Feed {
-    plan: Arc<Plan>,
+struct PlanRows {
+    plan: Arc<ReadPlan>,
     columns: Vec<Fed>,
 }
 
@@ -86,14 +86,14 @@ enum Fed {
     Expr(Arc<dyn PhysicalExpr>),
 }
 
-impl Feed {
+impl PlanRows {
     /// Notes in `read` which columns are read of the table.
     fn new(
         engine: &Engine,
         frame: &FrameTable,
-        plan: Plan,
+        plan: ReadPlan,
         read: &mut Vec<usize>,
-    ) -> Result<Feed, QueryError> {
+    ) -> Result<PlanRows, QueryError> {
         let schema = frame.table.schema();
         let mut columns = Vec::new();
         for (number, select) in plan.select.iter().enumerate() {
@@ -118,7 +118,7 @@ impl Feed {
                 }
             });
         }
-        Ok(Feed { plan: Arc::new(plan), columns })
+        Ok(PlanRows { plan: Arc::new(plan), columns })
     }
 
     fn rows(&self, batch: &RecordBatch, time: &ArrayRef) -> Result<RecordBatch, QueryError> {
@@ -154,8 +154,8 @@ impl SweptKind {
         (frame, by): (&FrameTable, Option<String>),
         budget: &Budget,
     ) -> Result<SweptKind, QueryError> {
-        let of = (frame, Unit::Frame);
-        let all = Plan::new(engine, &Ask::default(), of)?;
+        let of = (frame, RowUnit::Frame);
+        let all = ReadPlan::new(engine, &Ask::default(), of)?;
         let name = |role: &plan::Role| role.field.name().clone();
         let is_number = |role: &&plan::Role| {
             !matches!(role.kind, plan::ValueType::Words | plan::ValueType::Keys)
@@ -177,12 +177,12 @@ impl SweptKind {
             };
             let name = role.field.name().clone();
             let length = place(&mut columns, schema.index_of(&name).map_err(arrow)?);
-            intervals.push(Interval { name, length, start: place(&mut columns, start) });
+            intervals.push(SweptInterval { name, length, start: place(&mut columns, start) });
         }
         let mut feed = |fields: &[String], by: Vec<String>| {
-            let mut plan = Plan::new(engine, &Ask { by, ..Ask::default() }, of)?;
+            let mut plan = ReadPlan::new(engine, &Ask { by, ..Ask::default() }, of)?;
             plan.only(fields);
-            Feed::new(engine, frame, plan, &mut columns)
+            PlanRows::new(engine, frame, plan, &mut columns)
         };
         let named: Vec<String> = intervals.iter().map(|interval| interval.name.clone()).collect();
         let by = by.filter(|_| !named.is_empty());
@@ -195,8 +195,8 @@ impl SweptKind {
             let column = (0..schema.fields().len()).find(is_its)?;
             Some(place(&mut columns, column))
         };
-        let (ts, drained) = (standard(Number::Ts), standard(Number::Drained));
-        let (ring, seqno) = (standard(Number::Ring), standard(Number::Seqno));
+        let (ts, drained) = (standard(BoundedNumber::Ts), standard(BoundedNumber::Drained));
+        let (ring, seqno) = (standard(BoundedNumber::Ring), standard(BoundedNumber::Seqno));
         let slicing = sweep.slices.map(|slices| Slicing {
             every: slices.every,
             within: Some((slices.first, slices.last)),
@@ -273,7 +273,7 @@ pub(super) struct KindState {
 
 impl KindState {
     pub fn new(kind: &SweptKind) -> KindState {
-        let part = |feed: &Feed, slicing| {
+        let part = |feed: &PlanRows, slicing| {
             PartialSummary::new(feed.plan.clone(), slicing, kind.budget.clone())
         };
         KindState {
@@ -354,7 +354,7 @@ impl KindState {
         };
         let (buffer, frame) = (kind.frame.buffer.clone(), kind.frame.frame.clone());
         let groups_of_all = all.into_iter().collect();
-        let total = FrameSummary { buffer, frame, unit: Unit::Frame, groups: groups_of_all };
+        let total = FrameSummary { buffer, frame, unit: RowUnit::Frame, groups: groups_of_all };
         Ok((total, slices, groups))
     }
 }

@@ -5,15 +5,15 @@ use std::cmp::Reverse;
 use datafusion::arrow::array::{Array, Int32Array, Int64Array};
 
 /// A number, or none, which comes last.
-type Known = (bool, i64);
+type SortedNumber = (bool, i64);
 
 /// An interval: the longest first, then by time and by what names its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
     length: Reverse<i64>,
-    time: Known,
-    ring: Known,
-    seqno: Known,
+    time: SortedNumber,
+    ring: SortedNumber,
+    seqno: SortedNumber,
     /// Where its frame is read.
     pub lot: usize,
     pub row: usize,

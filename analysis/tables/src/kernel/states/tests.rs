@@ -6,14 +6,14 @@ const ALL: Knows = Knows { calls: true, faults: true };
 const READ: i32 = 100;
 
 fn told(knows: Knows, events: &[(i64, Event)], end: i64) -> Vec<Stretch> {
-    let mut thread = Thread::new(knows);
+    let mut thread = ThreadTrack::new(knows);
     events.iter().for_each(|(at, event)| thread.add_event(*at, 0, event));
     thread.finish(end);
     thread.done().collect()
 }
 
-fn brief(stretches: &[Stretch]) -> Vec<(i64, i64, Word)> {
-    stretches.iter().map(|it| (it.ts, it.end, it.state)).collect()
+fn brief(stretches: &[Stretch]) -> Vec<(i64, i64, KernelWord)> {
+    stretches.iter().map(|stretch| (stretch.ts, stretch.end, stretch.state)).collect()
 }
 
 fn into(cpu: i32) -> Event {
@@ -53,13 +53,13 @@ fn a_wait_has_its_call_and_who_ended_it() {
     ];
     let found = told(ALL, &events, 100);
     let expected = [
-        (5, 10, Word::Unknown),
-        (10, 25, Word::Running),
-        (25, 60, Word::Blocked),
-        (60, 66, Word::Runnable),
-        (66, 80, Word::Running),
-        (80, 90, Word::Runnable),
-        (90, 100, Word::Running),
+        (5, 10, KernelWord::Unknown),
+        (10, 25, KernelWord::Running),
+        (25, 60, KernelWord::Blocked),
+        (60, 66, KernelWord::Runnable),
+        (66, 80, KernelWord::Running),
+        (80, 90, KernelWord::Runnable),
+        (90, 100, KernelWord::Running),
     ];
     assert_eq!(brief(&found), expected);
     assert_eq!((found[2].blocked_in, found[2].waker), (Some(READ), Some(42)));
@@ -72,14 +72,18 @@ fn a_wait_has_its_call_and_who_ended_it() {
 fn a_wake_up_may_come_before_the_thread_waits() {
     let woken = [(0, into(0)), (5, wake(8)), (7, out(false)), (9, into(0))];
     let found = told(ALL, &woken, 10);
-    assert_eq!(brief(&found)[1], (7, 9, Word::Runnable));
+    assert_eq!(brief(&found)[1], (7, 9, KernelWord::Runnable));
     assert_eq!(found[1].waker, Some(8));
     // It went on instead: what is later is another wait.
     let stale = [(0, into(0)), (5, wake(8)), (6, enter(READ)), (7, out(false)), (9, into(0))];
-    assert_eq!(brief(&told(ALL, &stale, 10))[1], (7, 9, Word::Blocked), "its wake-up is missing");
+    assert_eq!(
+        brief(&told(ALL, &stale, 10))[1],
+        (7, 9, KernelWord::Blocked),
+        "its wake-up is missing"
+    );
     let both = [(0, into(0)), (5, wake(8)), (7, out(false)), (8, wake(3)), (9, into(0))];
     let found = told(ALL, &both, 10);
-    assert_eq!(brief(&found)[1..3], [(7, 8, Word::Blocked), (8, 9, Word::Runnable)]);
+    assert_eq!(brief(&found)[1..3], [(7, 8, KernelWord::Blocked), (8, 9, KernelWord::Runnable)]);
     assert_eq!(found[2].waker, Some(3));
 }
 
@@ -87,7 +91,7 @@ fn a_wake_up_may_come_before_the_thread_waits() {
 fn without_a_wake_up_a_wait_lasts_until_the_thread_runs() {
     let events = [(0, into(0)), (7, out(false)), (9, into(0))];
     let found = told(ALL, &events, 10);
-    assert_eq!(brief(&found)[1], (7, 9, Word::Blocked));
+    assert_eq!(brief(&found)[1], (7, 9, KernelWord::Blocked));
     assert_eq!((found[1].woken_by, found[1].waker), (None, None));
 }
 
@@ -97,12 +101,12 @@ fn a_wait_outside_of_calls_may_be_for_a_page() {
     let before = [(0, into(0)), (1, exit(READ)), (5, out(false)), (15, wake(0)), (18, into(0))];
     let with = [&before[..], std::slice::from_ref(&fault)].concat();
     let found = told(ALL, &with, 40);
-    assert_eq!(found[1].blocked_in, Some(Word::PageFault.key()));
-    assert_eq!(brief(&found).last(), Some(&(18, 40, Word::Running)));
+    assert_eq!(found[1].blocked_in, Some(KernelWord::PageFault.key()));
+    assert_eq!(brief(&found).last(), Some(&(18, 40, KernelWord::Running)));
     let without = [&before[..], &[(20, enter(READ)), fault]].concat();
     assert_eq!(told(ALL, &without, 40)[1].blocked_in, None);
     let knows = Knows { calls: false, ..ALL };
-    let unsure: Vec<_> = with.iter().filter(|it| it.1 != exit(READ)).cloned().collect();
+    let unsure: Vec<_> = with.iter().filter(|entry| entry.1 != exit(READ)).cloned().collect();
     assert_eq!(told(knows, &unsure, 40)[1].blocked_in, None, "it may have been in a call");
 }
 
@@ -110,10 +114,12 @@ fn a_wait_outside_of_calls_may_be_for_a_page() {
 fn what_contradicts_itself_is_unknown() {
     let twice = [(0, into(0)), (5, into(1)), (9, out(true))];
     let found = brief(&told(ALL, &twice, 12));
-    let expected = [(0, 5, Word::Unknown), (5, 9, Word::Unknown), (9, 12, Word::Runnable)];
+    let expected =
+        [(0, 5, KernelWord::Unknown), (5, 9, KernelWord::Unknown), (9, 12, KernelWord::Runnable)];
     assert_eq!(found, expected, "it left a CPU that it did not have");
     let waits = [(0, into(0)), (5, out(false)), (7, enter(READ)), (9, exit(READ))];
-    let expected = [(0, 5, Word::Running), (5, 7, Word::Unknown), (7, 12, Word::Running)];
+    let expected =
+        [(0, 5, KernelWord::Running), (5, 7, KernelWord::Unknown), (7, 12, KernelWord::Running)];
     assert_eq!(brief(&told(ALL, &waits, 12)), expected);
 }
 
@@ -129,18 +135,18 @@ fn a_thread_begins_and_ends_and_its_number_comes_again() {
     ];
     let found = told(ALL, &events, 30);
     let expected = [
-        (3, 5, Word::Runnable),
-        (5, 8, Word::Running),
-        (20, 22, Word::Runnable),
-        (22, 30, Word::Running),
+        (3, 5, KernelWord::Runnable),
+        (5, 8, KernelWord::Running),
+        (20, 22, KernelWord::Runnable),
+        (22, 30, KernelWord::Running),
     ];
     assert_eq!(brief(&found), expected);
-    assert_eq!((found[0].waker, found[0].woken_by), (Some(6), Some(Word::Thread.key())));
+    assert_eq!((found[0].waker, found[0].woken_by), (Some(6), Some(KernelWord::Thread.key())));
 }
 
 #[test]
 fn a_loss_ends_what_is_known() {
-    let mut thread = Thread::new(ALL);
+    let mut thread = ThreadTrack::new(ALL);
     thread.add_event(0, 0, &into(0));
     thread.add_event(2, 0, &enter(READ));
     thread.lose(4, 0);
@@ -153,20 +159,20 @@ fn a_loss_ends_what_is_known() {
     thread.finish(31);
     let found: Vec<_> = thread.done().collect();
     let expected = [
-        (0, 4, Word::Running),
-        (4, 12, Word::Unknown),
-        (12, 20, Word::Blocked),
-        (20, 25, Word::Runnable),
-        (25, 30, Word::Unknown),
-        (30, 31, Word::Running),
+        (0, 4, KernelWord::Running),
+        (4, 12, KernelWord::Unknown),
+        (12, 20, KernelWord::Blocked),
+        (20, 25, KernelWord::Runnable),
+        (25, 30, KernelWord::Unknown),
+        (30, 31, KernelWord::Running),
     ];
     assert_eq!(brief(&found), expected);
     assert_eq!(found[2].blocked_in, None, "the call may have returned meanwhile");
 }
 
-struct Dice(u64);
+struct PseudoRandom(u64);
 
-impl Dice {
+impl PseudoRandom {
     fn below(&mut self, most: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -175,22 +181,22 @@ impl Dice {
 }
 
 /// What is true of a ns: state, call, who ended the wait or the wait before.
-type Truth = (Word, Option<i32>, Option<i32>);
+type StateTruth = (KernelWord, Option<i32>, Option<i32>);
 
 /// A thread that does what it likes: its events, and the truth of each ns.
-fn made(dice: &mut Dice) -> (Vec<(i64, Event)>, Vec<Truth>) {
+fn made(dice: &mut PseudoRandom) -> (Vec<(i64, Event)>, Vec<StateTruth>) {
     let (mut events, mut truth) = (vec![(0, Event::Start { parent: 1 })], Vec::new());
-    let last = |truth: &mut Vec<Truth>, dice: &mut Dice, of: Truth| {
+    let last = |truth: &mut Vec<StateTruth>, dice: &mut PseudoRandom, of: StateTruth| {
         // Never 0 long: two events of a thread do not have the same time.
         (0..=dice.below(6)).for_each(|_| truth.push(of));
         truth.len() as i64
     };
-    let mut now = last(&mut truth, dice, (Word::Runnable, None, Some(1)));
+    let mut now = last(&mut truth, dice, (KernelWord::Runnable, None, Some(1)));
     let mut call = None;
     for _ in 0..dice.below(12) {
         let cpu = dice.below(3) as i32;
         events.push((now, Event::In { cpu }));
-        now = last(&mut truth, dice, (Word::Running, None, None));
+        now = last(&mut truth, dice, (KernelWord::Running, None, None));
         // Who comes out of a call may enter one.
         for _ in 0..dice.below(3) {
             let event = match call.take() {
@@ -202,54 +208,57 @@ fn made(dice: &mut Dice) -> (Vec<(i64, Event)>, Vec<Truth>) {
                 }
             };
             events.push((now, event));
-            now = last(&mut truth, dice, (Word::Running, None, None));
+            now = last(&mut truth, dice, (KernelWord::Running, None, None));
         }
         let preempted = dice.below(2) == 0;
         events.push((now, Event::Out { cpu, preempted }));
         if preempted {
-            now = last(&mut truth, dice, (Word::Runnable, None, None));
+            now = last(&mut truth, dice, (KernelWord::Runnable, None, None));
             continue;
         }
         let waker = 2 + dice.below(5) as i32;
-        now = last(&mut truth, dice, (Word::Blocked, call, Some(waker)));
+        now = last(&mut truth, dice, (KernelWord::Blocked, call, Some(waker)));
         events.push((now, Event::Wake { cpu: 0, by: 7, waker }));
-        now = last(&mut truth, dice, (Word::Runnable, None, Some(waker)));
+        now = last(&mut truth, dice, (KernelWord::Runnable, None, Some(waker)));
     }
     if dice.below(2) == 0 {
         events.push((now, into(0)));
-        last(&mut truth, dice, (Word::Running, None, None));
+        last(&mut truth, dice, (KernelWord::Running, None, None));
         events.push((truth.len() as i64, Event::End));
     }
     (events, truth)
 }
 
 /// What is said of each ns; stretches follow each other without a hole.
-fn by_ns(stretches: &[Stretch]) -> Vec<Truth> {
+fn by_ns(stretches: &[Stretch]) -> Vec<StateTruth> {
     let mut all = Vec::new();
-    for it in stretches {
-        assert_eq!(it.ts, all.len() as i64, "{stretches:?}");
-        let said = (it.state, it.blocked_in, it.waker);
-        all.extend((it.ts..it.end).map(|_| said));
+    for stretch in stretches {
+        assert_eq!(stretch.ts, all.len() as i64, "{stretches:?}");
+        let said = (stretch.state, stretch.blocked_in, stretch.waker);
+        all.extend((stretch.ts..stretch.end).map(|_| said));
     }
     all
 }
 
 #[test]
 fn each_ns_is_what_it_was_or_unknown() {
-    let mut dice = Dice(1);
+    let mut dice = PseudoRandom(1);
     let (mut known, mut unknown) = (0, 0);
     for _ in 0..3000 {
         let (events, truth) = made(&mut dice);
         let end = truth.len() as i64;
         let whole = by_ns(&told(ALL, &events, end));
         // Nobody has ended a wait that lasts.
-        let lasting = truth.iter().rposition(|it| it.0 != Word::Blocked).map_or(0, |it| it + 1);
+        let lasting = truth
+            .iter()
+            .rposition(|entry| entry.0 != KernelWord::Blocked)
+            .map_or(0, |index| index + 1);
         assert_eq!(whole[..lasting], truth[..lasting], "{events:?}");
         // Some of them are lost, and it is known since when and until when that may have been.
         let (first, second) =
             (dice.below(end as u64 + 1) as i64, dice.below(end as u64 + 1) as i64);
         let (since, until) = (first.min(second), first.max(second));
-        let mut thread = Thread::new(ALL);
+        let mut thread = ThreadTrack::new(ALL);
         let mut before = 0;
         for (at, event) in &events {
             if (since..=until).contains(at) && dice.below(3) == 0 {
@@ -267,20 +276,23 @@ fn each_ns_is_what_it_was_or_unknown() {
         thread.finish(end);
         let stretches: Vec<_> = thread.done().collect();
         let mut expected = 0;
-        for it in &stretches {
-            assert!(it.ts >= expected && it.end > it.ts, "{stretches:?}");
-            expected = it.end;
-            for ns in it.ts..it.end {
+        for stretch in &stretches {
+            assert!(stretch.ts >= expected && stretch.end > stretch.ts, "{stretches:?}");
+            expected = stretch.end;
+            for ns in stretch.ts..stretch.end {
                 let Some(truth) = truth.get(ns as usize) else { continue };
-                if it.state == Word::Unknown {
+                if stretch.state == KernelWord::Unknown {
                     unknown += 1;
                     continue;
                 }
                 known += 1;
-                assert_eq!(it.state, truth.0, "{ns}: {events:?}, lost {since} to {until}");
+                assert_eq!(stretch.state, truth.0, "{ns}: {events:?}, lost {since} to {until}");
                 // What is said of calls and wakers is true; not all of it is known.
-                assert!(it.blocked_in.is_none_or(|it| Some(it) == truth.1), "{ns}: {events:?}");
-                assert!(it.waker.is_none_or(|it| Some(it) == truth.2), "{ns}: {events:?}");
+                assert!(
+                    stretch.blocked_in.is_none_or(|it| Some(it) == truth.1),
+                    "{ns}: {events:?}"
+                );
+                assert!(stretch.waker.is_none_or(|it| Some(it) == truth.2), "{ns}: {events:?}");
             }
         }
     }

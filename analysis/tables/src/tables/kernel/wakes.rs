@@ -8,16 +8,16 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType, SchemaRef};
 
-use super::{Batch, Chosen, Frames, ROWS, ReadColumn, SEQNO, at, columns_read};
+use super::{Chosen, KernelBatch, KernelFrames, ROWS, ReadColumn, SEQNO, at, columns_read};
 use crate::bounds::Bounds;
 use crate::builder::Builder;
-use crate::causality::{EdgeColumn, End, EndColumn, edge_column};
+use crate::causality::{EdgeColumn, EndColumn, ShownEnd, edge_column};
 use crate::error::TableError;
-use crate::kernel::{Event, KernelFrameKind, Records, Word};
+use crate::kernel::{Event, KernelFrameKind, KernelWord, Records};
 use crate::of_chunks::ChunkScan;
 use crate::set::CaptureSet;
 use crate::standard::Standard;
-use crate::table::{Pass, Planned, Request, Runner, Scan, Start};
+use crate::table::{Pass, Planned, Runner, Scan, Start, TableRequest};
 
 /// What such edges are called.
 pub(in crate::tables) const WAKE: &str = "wake";
@@ -28,18 +28,22 @@ const ENDS: [&str; 2] = ["wakeup", "switch_in"];
 #[derive(Debug)]
 pub(in crate::tables) struct Wakes {
     set: Arc<CaptureSet>,
-    frames: Arc<Frames>,
+    frames: Arc<KernelFrames>,
 }
 
 impl Wakes {
     /// None: no capture has frames of the kernel.
     pub fn new(set: &Arc<CaptureSet>) -> Option<Wakes> {
-        let frames = || Arc::new(Frames::new(set));
+        let frames = || Arc::new(KernelFrames::new(set));
         set.has_kernel().then(|| Wakes { set: set.clone(), frames: frames() })
     }
 
     /// Their rows of `edges`: `schema` has the columns that are asked for.
-    pub fn links(&self, request: &Request<'_>, schema: SchemaRef) -> Result<Planned, TableError> {
+    pub fn links(
+        &self,
+        request: &TableRequest<'_>,
+        schema: SchemaRef,
+    ) -> Result<Planned, TableError> {
         const TOLD: &[KernelFrameKind] = &[
             KernelFrameKind::Watched,
             KernelFrameKind::ThreadStart,
@@ -51,9 +55,10 @@ impl Wakes {
         let frames = self.frames.clone();
         let chosen = Arc::new(Chosen { frames: frames.clone(), told: TOLD, threads: None });
         let (read, bounds) = (columns_read(), Bounds::default());
-        let inner = Request { columns: &read, bounds: &bounds, limit: None, ..*request };
+        let inner = TableRequest { columns: &read, bounds: &bounds, limit: None, ..*request };
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &chosen, &inner)?);
-        let columns: Vec<EdgeColumn> = request.columns.iter().map(|&it| edge_column(it)).collect();
+        let columns: Vec<EdgeColumn> =
+            request.columns.iter().map(|&column| edge_column(column)).collect();
         let (set, out) = (self.set.clone(), schema.clone());
         let start = Start(Arc::new(move || {
             Box::new(Follow {
@@ -105,7 +110,7 @@ struct WakeEdge {
 /// Follows threads, one after the other.
 struct Follow {
     set: Arc<CaptureSet>,
-    frames: Arc<Frames>,
+    frames: Arc<KernelFrames>,
     records: Option<Arc<Vec<Records>>>,
     /// Group and thread that are followed.
     thread: Option<(i32, i32)>,
@@ -123,7 +128,7 @@ impl Runner for Follow {
             Some(known) => known.clone(),
             None => self.records.insert(self.frames.records(&self.set)?).clone(),
         };
-        let batch = Batch::new(&batch);
+        let batch = KernelBatch::new(&batch);
         let mut done = Vec::new();
         for row in (0..batch.rows).filter(|&row| batch.times.is_valid(row)) {
             let (group, thread) = (batch.groups.value(row), batch.threads.value(row));
@@ -149,7 +154,7 @@ impl Runner for Follow {
             };
             match batch.event(row) {
                 Some(Event::Wake { by, waker, .. }) => {
-                    let is_thread = by == Word::Thread.key() && waker > 0;
+                    let is_thread = by == KernelWord::Thread.key() && waker > 0;
                     let by = is_thread.then(|| frame(waker));
                     let known = self.woken.filter(|woken| !woken.is_early);
                     self.woken = known.or(Some(Woken { by, is_early: false }));
@@ -198,8 +203,8 @@ impl Follow {
             EdgeColumn::Of(_, EndColumn::Standard(standard)) => {
                 standard.dictionary(self.set.names())
             }
-            EdgeColumn::Of(End::Source, EndColumn::Point) => word(ENDS[0]),
-            EdgeColumn::Of(End::Destination, EndColumn::Point) => word(ENDS[1]),
+            EdgeColumn::Of(ShownEnd::Source, EndColumn::Point) => word(ENDS[0]),
+            EdgeColumn::Of(ShownEnd::Destination, EndColumn::Point) => word(ENDS[1]),
             EdgeColumn::Kind => word(WAKE),
             EdgeColumn::Certainty => word("certain"),
             _ => None,
@@ -209,7 +214,7 @@ impl Follow {
 
     fn cell(&self, column: EdgeColumn, edge: &WakeEdge, to: &mut Builder) {
         let group = self.frames.groups.get(edge.group as usize);
-        let frame = |end| if end == End::Source { edge.src } else { edge.dst };
+        let frame = |end| if end == ShownEnd::Source { edge.src } else { edge.dst };
         match column {
             EdgeColumn::Of(end, EndColumn::Standard(standard)) => match standard {
                 Standard::Capture => to.repeat(Some(frame(end).capture), 1),

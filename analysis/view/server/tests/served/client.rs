@@ -96,9 +96,10 @@ impl Shown {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("an answer") + 4;
         let head = String::from_utf8(bytes[..end].to_vec()).unwrap().to_lowercase();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        let body = match head.contains("transfer-encoding: chunked") {
-            true => unchunked(&bytes[end..]),
-            false => bytes[end..].to_vec(),
+        let body = if head.contains("transfer-encoding: chunked") {
+            unchunked(&bytes[end..])
+        } else {
+            bytes[end..].to_vec()
         };
         HttpAnswer { status, head, body }
     }
@@ -145,7 +146,7 @@ impl Shown {
     /// An answer of the same captures by another way than the server's.
     pub fn sql(&self, statement: &str) -> Vec<Vec<String>> {
         let set = CaptureSet::open(&[self.path()]).unwrap();
-        let engine = Engine::new(set, &ppt_query::Options::default()).unwrap();
+        let engine = Engine::new(set, &ppt_query::EngineOptions::default()).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().unwrap();
         let batches = runtime
             .block_on(async { engine.sql(statement).await.unwrap().collect().await.unwrap() });

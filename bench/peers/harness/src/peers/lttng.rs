@@ -85,8 +85,8 @@ fn lttng<S: AsRef<std::ffi::OsStr>>(place: &Place, args: &[S]) -> Result<String>
 
 /// The number behind `name:` in what `lttng list` says.
 fn stated(list: &str, name: &str) -> u64 {
-    let lines = list.lines().filter_map(|it| it.trim().strip_prefix(name)?.strip_prefix(':'));
-    lines.filter_map(|it| it.trim().parse::<u64>().ok()).sum()
+    let lines = list.lines().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'));
+    lines.filter_map(|line| line.trim().parse::<u64>().ok()).sum()
 }
 
 /// Events in a trace, counted by babeltrace2 without making text of them.
@@ -95,7 +95,7 @@ fn count(folder: &Path) -> Result<u64> {
         .arg(folder)
         .args(["--component=counter:sink.utils.counter", "--params=step=+0"]))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let line = said.lines().rfind(|it| it.contains(" Event message")).context("no count")?;
+    let line = said.lines().rfind(|line| line.contains(" Event message")).context("no count")?;
     Ok(line.trim().split(' ').next().context("no number")?.parse()?)
 }
 

@@ -65,7 +65,7 @@ impl Peer for Ppt {
             .arg(&generated)
             .args([folder.join("bare.frame"), folder.join("stamped.frame")]))?;
         let files = [folder.join("main.c"), generated.join("bare.c"), generated.join("stamped.c")];
-        let files = files.iter().map(|it| it.display().to_string());
+        let files = files.iter().map(|file| file.display().to_string());
         let output = ["-o".into(), place.built("ppt").display().to_string()];
         let include = format!("-I{}", generated.display());
         compile("gcc", files.chain(output).chain([include]))?;
@@ -102,7 +102,7 @@ impl Peer for Ppt {
         loop {
             let Some(line) = said.next().transpose()? else { bail!("{}", all.trim()) };
             if let Some((_, time)) = line.split_once("held the target for ") {
-                held = time.split(' ').next().and_then(|it| it.parse().ok());
+                held = time.split(' ').next().and_then(|piece| piece.parse().ok());
             }
             if line.starts_with("attached:") {
                 break;
@@ -122,7 +122,7 @@ impl Peer for Ppt {
             };
             let dropped = |it: &Value| {
                 let causes = it["dropped"].as_object();
-                causes.into_iter().flatten().filter_map(|it| it.1.as_u64()).sum::<u64>()
+                causes.into_iter().flatten().filter_map(|cause| cause.1.as_u64()).sum::<u64>()
             };
             Ok(Collected {
                 events: sum(&|it| it["frames"].as_u64().unwrap_or(0)),

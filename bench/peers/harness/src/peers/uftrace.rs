@@ -13,7 +13,7 @@ pub struct Uftrace;
 fn count(folder: &Path) -> Result<u64> {
     let output = run(Command::new("uftrace").args(["report", "--no-pager", "-d"]).arg(folder))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let line = said.lines().find(|it| it.trim_end().ends_with(" payload")).context("no calls")?;
+    let line = said.lines().find(|line| line.trim_end().ends_with(" payload")).context("no calls")?;
     let words: Vec<&str> = line.split_whitespace().collect();
     Ok(words[words.len() - 2].parse()?)
 }
@@ -69,7 +69,7 @@ impl Peer for Uftrace {
         let name = place.built(self.name());
         let writes =
             |pid: &u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|it| it == name);
-        let pids = pids.into_iter().filter(|it| !writes(it)).collect();
+        let pids = pids.into_iter().filter(|pid| !writes(pid)).collect();
         let stop = move |program: &mut Program| {
             program.end()?;
             let events = count(&trace)?;

@@ -16,7 +16,7 @@ pub struct Usdt;
 /// Whether a breakpoint is in the program's text: its memory differs from its file.
 fn patched(pid: u32) -> Result<bool> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
-    let text = maps.lines().find(|it| it.contains(" r-xp ")).context("no text")?;
+    let text = maps.lines().find(|line| line.contains(" r-xp ")).context("no text")?;
     let words: Vec<&str> = text.split_whitespace().collect();
     let (start, end) = words[0].split_once('-').context("no range")?;
     let [start, end, offset] =
@@ -40,7 +40,7 @@ fn count(file: &Path) -> Result<(u64, u64)> {
         if line.starts_with("at ") {
             events += 1;
         } else if let Some(rest) = line.strip_prefix("Lost ") {
-            lost += rest.split(' ').next().and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
+            lost += rest.split(' ').next().and_then(|piece| piece.parse::<u64>().ok()).unwrap_or(0);
         }
     }
     Ok((events, lost))

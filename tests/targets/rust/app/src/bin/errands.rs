@@ -39,7 +39,7 @@ fn done(thread: i32, of: i32, i: i32) {
 }
 
 fn main() {
-    let mut args = std::env::args().skip(1).map(|it| it.parse::<i32>().unwrap());
+    let mut args = std::env::args().skip(1).map(|arg| arg.parse::<i32>().unwrap());
     let (threads, rounds) = (args.next().unwrap(), args.next().unwrap());
     app::serve(|| {
         let all_have_begun = &Barrier::new(threads as usize);

@@ -9,7 +9,7 @@ use job::{Job, Login};
 fn main() {
     Login::write(|f| f.who = 0);
     let mut args = std::env::args().skip(1);
-    let frames = args.next().map_or(1, |it| it.parse().unwrap());
+    let frames = args.next().map_or(1, |arg| arg.parse().unwrap());
     for who in 1..frames {
         if who % 2 == 0 {
             Login::write(|f| f.who = who);

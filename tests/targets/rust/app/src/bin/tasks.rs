@@ -42,7 +42,7 @@ fn work(queue: &Receiver<Option<Arc<Task>>>, left: &AtomicUsize) {
         if polled.is_ready() || task.woken.load(Ordering::SeqCst) > task.limit {
             *future = None;
             if left.fetch_sub(1, Ordering::SeqCst) == 1 {
-                task.queues.iter().for_each(|it| it.send(None).unwrap());
+                task.queues.iter().for_each(|queue| queue.send(None).unwrap());
             }
         }
     }
@@ -104,7 +104,7 @@ fn run(threads: usize, tasks: usize, steps: usize) -> u64 {
 }
 
 fn main() {
-    let mut args = std::env::args().skip(1).map(|it| it.parse().unwrap());
+    let mut args = std::env::args().skip(1).map(|arg| arg.parse().unwrap());
     let mut next = || args.next().unwrap();
     let (threads, tasks, steps) = (next(), next(), next());
     app::serve(|| run(threads, tasks, steps));

@@ -87,7 +87,7 @@ fn one(thread: i32, i: i32) {
 }
 
 fn main() {
-    let mut args = std::env::args().skip(1).map(|it| it.parse::<i32>().unwrap());
+    let mut args = std::env::args().skip(1).map(|arg| arg.parse::<i32>().unwrap());
     let (threads, rounds) = (args.next().unwrap(), args.next().unwrap());
     app::serve(|| {
         std::thread::scope(|scope| {
