@@ -3,7 +3,7 @@
 //!
 //! A message arrives after it was sent. That alone bounds the difference θ of two clocks, for any
 //! delay, asymmetry or load. Between messages, θ follows a line, within the limits of the
-//! [`Model`]. The bounds are those of all lines that contradict no message: the truth lies between
+//! [`ClockModel`]. The bounds are those of all lines that contradict no message: the truth lies between
 //! them if the model holds. Their middle is the estimate.
 //!
 //! True time is one more clock: a pulse is a message from it and one to it at the same time.

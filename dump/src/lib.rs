@@ -3,11 +3,11 @@
 //! [`dump`] writes one row per frame, in capture order: `seqno`, `ring`, `tid`, then the fields in
 //! declared order. With several buffers, a `buffer` column follows `tid`. With several kinds of
 //! frames, a `frame` column follows, then the union of the columns; a cell is empty if the frame
-//! has no such field. [`Options::gaps`] requests the missing frames instead.
+//! has no such field. [`DumpRequest::gaps`] requests the missing frames instead.
 //!
-//! [`Options::matching`] selects frames by their content.
+//! [`DumpRequest::matching`] selects frames by their content.
 //!
-//! [`Options::from`] and [`Options::to`] bound the rows. Most of a file outside of the bounds is
+//! [`DumpRequest::from`] and [`DumpRequest::to`] bound the rows. Most of a file outside of the bounds is
 //! not read.
 //!
 //! All formats use the same cells. A time that was not recorded (0) is an empty cell. An enum value
@@ -20,11 +20,11 @@
 //! [`SyncInfo`] describes the hosts in clock readings.
 //!
 //! All processors make the rows of a file, and the rows stay in order. Memory does not grow with
-//! the capture, even if [`Options::order`] asks for rows in chronological order.
+//! the capture, even if [`DumpRequest::order`] asks for rows in chronological order.
 //!
-//! [`Options::addresses`] determines whether code addresses are shown as function names.
+//! [`DumpRequest::addresses`] determines whether code addresses are shown as function names.
 //!
-//! [`Options::time`] determines the format of points in time.
+//! [`DumpRequest::time`] determines the format of points in time.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Probes: packets between hosts with kernel timestamps of sending and arrival.
 //!
-//! A [`Server`] answers on a host. A [`Measurement`] asks several of them, and puts raw readings into a
-//! [`Sink`], such as a [`SyncFile`]: never results. Both sides know a [`Key`]. No clock is ever set.
+//! A [`ProbeServer`] answers on a host. A [`Measurement`] asks several of them, and puts raw readings into a
+//! [`Sink`], such as a [`SyncFile`]: never results. Both sides know a [`SharedKey`]. No clock is ever set.
 
 mod address;
 mod client;

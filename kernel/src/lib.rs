@@ -3,7 +3,7 @@
 //! ```text
 //! perf rings, one per CPU ─ reader thread ─→ a segment of ppt's own ─→ whoever drains segments
 //! ```
-//! [`Kernel::watch`] opens perf events; whoever does that needs the rights. [`Watch::start`] starts
+//! [`KernelRequest::watch`] opens perf events; whoever does that needs the rights. [`ProcessEvents::start`] starts
 //! the thread that reads them, which needs none. Its frames lie in a segment that nobody else has mapped,
 //! so what drains the buffers of programs drains this one, and accounts for it, in the same way. What
 //! the kernel lost is [marked](ppt_segment::RingWriter::lose) there.

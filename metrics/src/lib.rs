@@ -2,7 +2,7 @@
 //!
 //! * [`Series`] converts the [numbers](ppt_listener::Tallies) of a capture to OpenMetrics text. It
 //!   runs in the capturing process, and reads only counts that other threads have stored.
-//! * [`Server`] responds to HTTP requests. It runs in a separate process without privileges, which
+//! * [`MetricsServer`] responds to HTTP requests. It runs in a separate process without privileges, which
 //!   gets the text over a socket, one answer for each [question](answer).
 //!
 //! The server is one loop over `poll`: connections, their memory and their time are bounded.

@@ -2,7 +2,7 @@
 //!
 //! An expression is a subset of SQL's `WHERE` conditions, with additional literals with units
 //! (`10ms`, `4KiB`). [`Predicate::parse`] reads the text. [`Predicate::compile`] checks it against
-//! kinds of frames and makes a [`Program`] for each, which evaluates the bytes of a frame: true,
+//! kinds of frames and makes a [`CheckedExpression`] for each, which evaluates the bytes of a frame: true,
 //! false, or `None` for SQL's NULL. [`to_sql`] converts an expression to standard SQL, and
 //! [`without_units`] does so for any other SQL.
 //!

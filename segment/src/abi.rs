@@ -457,7 +457,7 @@ pub mod ring_word {
     pub const HISTORY: usize = offset_of!(RingHeader, history) / 8;
     /// [`RingHeader::attended`].
     pub const ATTENDED: usize = offset_of!(RingHeader, attended) / 8;
-    /// Words of one [`Owner`].
+    /// Words of one [`OwnerRecord`].
     pub const OWNER_WORDS: usize = size_of::<OwnerRecord>() / 8;
 }
 

@@ -1,7 +1,7 @@
 //! The shared-memory protocol between a target and ppt. Nothing else defines it.
 //!
 //! [`abi`] lists every byte. [`ring`], [`owner`], [`cells`] and [`handshake`] hold the orderings;
-//! they are generic over [`word::Word`], so that `tests/loom` model-checks this very code.
+//! they are generic over [`word::SharedWord`], so that `tests/loom` model-checks this very code.
 //! [`segment`] is the memory itself.
 
 pub mod abi;

@@ -4,7 +4,7 @@
 //! - [`Matcher`] makes edges: an out of one frame equals an in of another one, which came later. It
 //!   takes the [`Entry`]s of one key after the other, in their [order](Entry::order).
 //! - A [`Graph`] has frames and what leads from one to the next. It finds [`Paths`], where their
-//!   time goes, and what would join where [no way](Gap) leads.
+//!   time goes, and what would join where [no way](PointGap) leads.
 //! - [`retime`] times a run again in which some parts are faster.
 #![forbid(unsafe_code)]
 

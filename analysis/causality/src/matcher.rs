@@ -139,7 +139,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
     /// Takes in the next entry of the key. After it was refused, the rest of the key is lost.
     ///
     /// # Errors
-    /// The key has more edges or waiting outs than [`Limits`] allow.
+    /// The key has more edges or waiting outs than [`KeyLimits`] allow.
     pub fn take(&mut self, entry: Entry<T>, found: &mut Matches<T>) -> Result<(), KeyRefusal> {
         let width = entry.hi.saturating_sub(entry.lo);
         if width > self.limits.width {

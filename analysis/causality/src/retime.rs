@@ -1,8 +1,8 @@
 //! What a faster part would be worth: a recorded run, timed again.
 //!
 //! A [`Recording`] has vertices, which are the begins and ends of intervals, spans and points, and
-//! what held between them: program order, causes, queues. [`Model::new`] learns from it what each way
-//! costs without waiting, and what else each vertex took. [`Model::replay`] then times it anew:
+//! what held between them: program order, causes, queues. [`RetimeModel::new`] learns from it what each way
+//! costs without waiting, and what else each vertex took. [`RetimeModel::replay`] then times it anew:
 //!
 //! `t(v) = max over its edges of (t(source) + base(edge)) + r(v)`
 //!

@@ -41,7 +41,7 @@ pub(crate) struct ChildProcess {
     scratch: Scratch,
 }
 
-/// What [`Question::wait_or_read`] waited for.
+/// What [`ChildProcess::wait_or_read`] waited for.
 pub(crate) enum Waited {
     /// The process has ended.
     Ended(ChildEnd),

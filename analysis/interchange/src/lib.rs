@@ -1,6 +1,6 @@
 //! Captures for other people's programs: Perfetto, CTF, Chrome's JSON, OpenTelemetry.
 //!
-//! A [`Trace`] takes events, each a row of a [`Kind`], in the order of their beginnings (the longest of
+//! A [`Trace`] takes events, each a row of a [`EventSchema`], in the order of their beginnings (the longest of
 //! those that begin together first), and writes them as they come: what it keeps is what is open, not
 //! what was. Where the rows come from, and who sorts them, is the caller's affair.
 //!

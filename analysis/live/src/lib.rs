@@ -1,7 +1,7 @@
 //! The state of a capture while it is written: rates, percentiles, values, losses.
 //!
 //! A [`Tally`] reads the chunks of a capture as they arrive, and keeps sums, sketches and the
-//! latest frames, in bounded memory. A [`Watch`] reads a growing capture or a stream in its own
+//! latest frames, in bounded memory. A [`GrowingCapture`] reads a growing capture or a stream in its own
 //! thread. A [`Picture`] is the state of a tally at one moment. Its text comes from the target, so
 //! the caller must escape it for display.
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
 //! Models of measurements and their comparison: arithmetic only, no I/O.
 //!
-//! A [`Formula`] says which column of a [`Table`] follows from which terms. A [`Fit`] calibrates it:
+//! A [`Formula`] says which column of a [`RunTable`] follows from which terms. A [`Fit`] calibrates it:
 //! coefficients with intervals by Student's t, which believe that rows are independent, and beside
 //! them by a bootstrap over runs, which does not. [`Residuals`] say in words what the formula leaves;
 //! a [`Judgement`] whether measurements confirm it. A [`Resource`] is a sum of fits: what it takes at

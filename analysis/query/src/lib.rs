@@ -3,7 +3,7 @@
 //!
 //! An [`Engine`] answers SQL over a [`CaptureSet`], of which a [`Window`] may be all that is seen. What
 //! a table is, `ppt-tables` says; what is added to SQL is one file in `functions/` and one line in its
-//! list. [`statements`] takes a text apart, [`Encoder`] writes batches in any [`Format`], and
+//! list. [`statements`] takes a text apart, [`Encoder`] writes batches in any [`ResultFormat`], and
 //! [`summary`] says what `ppt stat` shows, typed: for reports and live views, too. So does [`why`] for
 //! `ppt why`; [`whatif`] reads what `ppt whatif` times again.
 

@@ -1,7 +1,7 @@
 //! From captures to Arrow: the one place that says which tables and columns there are.
 //!
 //! A [`CaptureSet`] is what a query sees: captures, each once. [`Directory::new`] names the tables of a
-//! set; a [`Table`] has columns, and plans a [`Scan`] of those that are asked for: batches of rows,
+//! set; a [`CaptureTable`] has columns, and plans a [`Scan`] of those that are asked for: batches of rows,
 //! in parts that can be read side by side. What can be ruled out by the heads of chunks is not read
 //! ([`Bounds`]).
 //!

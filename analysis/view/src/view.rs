@@ -40,7 +40,7 @@ pub struct View {
 }
 
 impl View {
-    /// Opens captures: see [`View::of`].
+    /// Opens captures: see [`View::from_set`].
     ///
     /// # Errors
     /// One of them cannot be read, or is none.
@@ -83,7 +83,7 @@ impl View {
     /// The same captures, opened once more because they have grown. What was built of them counts.
     ///
     /// # Errors
-    /// As [`View::of`].
+    /// As [`View::from_set`].
     pub fn grown(&self, set: CaptureSet) -> Result<View, ViewError> {
         let mut view = View::from_set(set, None, self.memory)?;
         view.cache.clone_from(&self.cache);

@@ -97,7 +97,7 @@ pub enum Event {
         /// The host.
         place: usize,
     },
-    /// A reading of one of [`Options::sources`] was dropped, or the source gave none. The same
+    /// A reading of one of [`ProbeOptions::sources`] was dropped, or the source gave none. The same
     /// reason is reported once, until the source gives a usable reading.
     LeftOut {
         /// The index of the source.
@@ -159,7 +159,7 @@ pub enum MeasureError {
     /// The clocks of this host are unusable.
     #[error(transparent)]
     Clock(#[from] ClockError),
-    /// One of [`Options::sources`] is missing.
+    /// One of [`ProbeOptions::sources`] is missing.
     #[error(transparent)]
     TimeSource(#[from] TimeSourceError),
 }

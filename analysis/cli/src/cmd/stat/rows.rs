@@ -120,7 +120,7 @@ pub(super) fn batch(
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-/// The name of the column of [`Row::sum`].
+/// The name of the column of [`StatRow::sum`].
 const SUM: &str = "sum";
 
 /// Of each row, the whole number that has no room in its column; None: each has.
