@@ -10,6 +10,7 @@
 
 mod exit;
 mod fmt;
+mod functions;
 mod pptc_args;
 mod stdout;
 mod translate;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     };
     let status = match &args.command {
         Some(Command::Fmt(args)) => fmt::run(args),
+        Some(Command::Functions(args)) => functions::run(args),
         None => translate::run(&args),
     };
     status.into()

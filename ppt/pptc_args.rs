@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Parser, Subcommand, ValueEnum};
 use ppt_codegen::Language;
 
-const USAGE: &str = "pptc [OPTIONS] FILE.frame…\n       pptc fmt [--check] FILE.frame…";
+const USAGE: &str = "pptc [OPTIONS] FILE.frame…\n       pptc fmt [--check] FILE.frame…\n       \
+                     pptc functions [--min TIME] [-o DIR] | --cflags[=COMPILER]";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,6 +55,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Format frame files. (A frame file called `fmt` is `./fmt`.)
     Fmt(Fmt),
+    /// Write the code by which a C or C++ program shows each call of its functions.
+    Functions(Functions),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -90,4 +94,34 @@ pub(crate) struct Fmt {
     /// Write nothing; print the files that would change, and exit with 1 if there are any.
     #[arg(long)]
     pub(crate) check: bool,
+}
+
+const FUNCTIONS_EXAMPLES: &str = "\
+Examples:
+  pptc functions                       write ppt_functions.h and ppt_functions.c
+  cc -O2 $(pptc functions --cflags) server.c ppt_functions.c -o server
+  clang -O2 $(pptc functions --cflags=clang) server.c ppt_functions.c -o server";
+
+/// The arguments of `pptc functions`.
+#[derive(clap::Args)]
+#[command(after_help = FUNCTIONS_EXAMPLES)]
+pub(crate) struct Functions {
+    /// Print the flags to compile the program with, and write nothing.
+    #[arg(long, value_name = "COMPILER", num_args = 0..=1, require_equals = true,
+        default_missing_value = "gcc")]
+    pub(crate) cflags: Option<FunctionCompiler>,
+    /// Folder of the two files [default: this one].
+    #[arg(short, long, value_name = "DIR", conflicts_with = "cflags")]
+    pub(crate) output: Option<PathBuf>,
+    /// Shorter calls are frames `brief`, which `ppt attach --except brief` leaves out.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration,
+        default_value = "1us", conflicts_with = "cflags")]
+    pub(crate) min: Duration,
+}
+
+/// A compiler whose flags `pptc functions` knows.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum FunctionCompiler {
+    Gcc,
+    Clang,
 }

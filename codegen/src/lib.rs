@@ -17,6 +17,7 @@ mod c;
 mod compile;
 mod cpp;
 mod emitter;
+mod functions;
 mod generate;
 mod go;
 mod java;
@@ -29,6 +30,7 @@ mod text;
 mod write;
 
 pub use compile::{CompileError, compile};
+pub use functions::{Compiler, function_flags, functions};
 pub use generate::{GenerateError, generate};
 pub use output::GeneratedFile;
 pub use ppt_frame_dsl::{

@@ -90,6 +90,7 @@ mod languages {
     mod counting;
     mod cpp;
     mod fmt;
+    mod functions;
     mod go;
     mod java;
     mod lengths;

@@ -42,7 +42,7 @@ fn commands_and_options_stay() {
         assert!(listed.contains(command), "{command}: {all}");
         there.extend(options(&format!("ppt {command}"), &help(&[command])));
     }
-    for words in [&["--help"][..], &["fmt", "--help"]] {
+    for words in [&["--help"][..], &["fmt", "--help"], &["functions", "--help"]] {
         let output = bench.command(env!("CARGO_BIN_EXE_pptc")).args(words).output().unwrap();
         let command = format!("pptc {}", words[..words.len() - 1].join(" "));
         there.extend(options(command.trim_end(), &text(&output.stdout)));
