@@ -1,14 +1,13 @@
 //! The program that shows a capture while ppt writes it: `ppt-analysis view`, without any privileges.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::process::{Child, Command, ExitStatus as Status};
+use std::process::{Child, ChildStdin, Command, ExitStatus as Status, Stdio};
+use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, getppid};
-use rustix::process::set_parent_process_death_signal;
+use nix::sys::signal::Signal;
 
 use crate::code::Code;
 use crate::exit::ExitStatus;
@@ -20,26 +19,19 @@ fn cannot(what: &'static str) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::failed(Code::System, format!("cannot {what}: {error}"))
 }
 
-/// The variable that says which ppt a view belongs to.
-const VIEW_OF: &str = "PPT_VIEW_OF";
-
-/// If a ppt has started this view, it ends with that ppt, however that ends.
-pub(crate) fn end_with_parent() {
-    let of = std::env::var(VIEW_OF).ok().and_then(|pid| pid.parse().ok());
-    let is_ours = |of: i32| getppid().as_raw() == of;
-    if of.is_some_and(is_ours) {
-        // The worst that can happen is a view that Ctrl-C ends.
-        let _ = set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
-    }
-}
+/// How long it may take to end.
+const TO_END: Duration = Duration::from_secs(5);
 
 /// That program.
 pub(crate) struct Viewer {
     words: Vec<OsString>,
     child: Option<Child>,
+    /// The writing end of its standard input. It ends when that closes, as it does with a killed ppt. ppt may
+    /// send no signals to a program of the user who called sudo.
+    input: Option<ChildStdin>,
     ended: Option<Status>,
-    /// Somebody wants it to end.
-    asked: bool,
+    /// When somebody first wanted it to end.
+    asked: Option<Instant>,
     /// How it ended.
     pub(crate) status: ExitStatus,
 }
@@ -48,18 +40,28 @@ impl Viewer {
     /// Of a capture; `options` are those of `ppt view`.
     pub(crate) fn new(capture: OsString, options: Vec<OsString>) -> Self {
         // A name may begin with a dash.
-        let words = ["view".into()].into_iter().chain(options).chain(["--".into(), capture]);
-        let (child, ended, asked) = (None, None, false);
-        Self { words: words.collect(), child, ended, asked, status: ExitStatus::DONE }
+        let words = ["view".into(), "--until-input-ends".into()].into_iter().chain(options);
+        let words = words.chain(["--".into(), capture]).collect();
+        let (child, input, ended, asked) = (None, None, None, None);
+        Self { words, child, input, ended, asked, status: ExitStatus::DONE }
     }
 
-    /// Starts it; the capture is there.
+    /// Starts it while ppt can still become the user who called sudo. It waits for [`Self::show`].
     pub(crate) fn start(&mut self) -> Result<(), Failure> {
         let exe = std::env::current_exe().map_err(cannot("find ppt"))?;
         let mut command = Command::new(exe);
-        command.args(&self.words).env(VIEW_OF, std::process::id().to_string());
-        self.child = Some(command.spawn().map_err(cannot("start the view"))?);
+        command.args(&self.words).stdin(Stdio::piped());
+        let child = self.child.insert(command.spawn().map_err(cannot("start the view"))?);
+        self.input = child.stdin.take();
         Ok(())
+    }
+
+    /// Tells it that the capture is there.
+    pub(crate) fn show(&mut self) {
+        if let Some(input) = &mut self.input {
+            // If it has ended, it has said why, and SIGCHLD tells.
+            let _ = input.write_all(b"\n");
+        }
     }
 
     /// Handles the signals that have arrived; returns whether the capture ends.
@@ -77,23 +79,38 @@ impl Viewer {
         Ok(asked || self.ended.is_some())
     }
 
-    /// Asks the view to end. A second request kills it.
+    /// Lets the view end. A second request kills it, if ppt may do so.
     pub(crate) fn end(&mut self) {
-        let signal = if self.asked { Signal::SIGKILL } else { Signal::SIGTERM };
-        self.asked = true;
-        if let (None, Some(child)) = (self.ended, &self.child) {
-            let _ = kill(Pid::from_raw(child.id() as i32), signal);
+        self.input = None;
+        match (self.asked, self.ended, &mut self.child) {
+            (None, ..) => self.asked = Some(Instant::now()),
+            (Some(_), None, Some(child)) => drop(child.kill()),
+            _ => {}
         }
     }
 
-    /// Waits for its end; until then, it shows what has been captured.
+    /// Waits for its end; until somebody wants it to end, it shows what has been captured.
+    ///
+    /// # Errors
+    /// It does not end in time.
     pub(crate) fn wait(&mut self, signals: &Signals) -> Result<(), Failure> {
-        if self.child.is_some() && self.ended.is_none() && !self.asked {
+        let Some(pid) = self.child.as_ref().map(Child::id) else { return Ok(()) };
+        if self.ended.is_none() && self.asked.is_none() {
             report::note("the capture has ended, and is still shown; Ctrl-C ends that");
         }
-        while self.child.is_some() && self.ended.is_none() {
+        while self.ended.is_none() {
+            let left = self.asked.map(|since| TO_END.saturating_sub(since.elapsed()));
+            if left == Some(Duration::ZERO) {
+                let what = format!(
+                    "cannot end the view: process {pid} still runs; `kill -9 {pid}` ends it"
+                );
+                return Err(Failure::failed(Code::System, what));
+            }
+            let left = left.map_or(PollTimeout::NONE, |left| {
+                PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+            });
             let mut fds = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut fds, PollTimeout::NONE) {
+            match poll(&mut fds, left) {
                 Ok(_) | Err(nix::Error::EINTR) => {}
                 Err(error) => return Err(failed("wait")(error)),
             }

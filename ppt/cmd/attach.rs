@@ -104,6 +104,10 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
         sessions.into_iter().for_each(end_at_once);
         return Err(Failure::failed(Code::NothingToAttach, what));
     }
+    if let Some(Err(failure)) = viewer.as_mut().map(|viewer| viewer.start()) {
+        sessions.into_iter().for_each(end_at_once);
+        return Err(failure);
+    }
     // This precedes the listener's threads, which inherit the remaining privileges. Descriptors
     // stay open.
     if let Err(error) = privileges::give_up(outputs.are_many()) {
@@ -111,11 +115,12 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
         return Err(Failure::failed(Code::System, format!("cannot give up privileges: {error}")));
     }
     let mut live = Live::start(capture, kind, sessions, (follow, kernel), outputs)?;
-    let published = live.publish(metrics);
-    let started = published.and_then(|()| match &mut viewer {
-        Some(viewer) => viewer.start(),
-        None => Ok(()),
-    });
+    let started = live.publish(metrics);
+    match (&started, &mut viewer) {
+        (Ok(()), Some(viewer)) => viewer.show(),
+        (Err(_), Some(viewer)) => viewer.end(),
+        (_, None) => {}
+    }
     let end = started.and_then(|()| until_end(&mut live, &signals, &mut viewer));
     let finished = live.finish(end);
     if let Some(viewer) = viewer {

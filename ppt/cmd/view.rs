@@ -14,7 +14,7 @@ use crate::args::ProcessView;
 use crate::cmd::{attach, other};
 use crate::exit::ExitStatus;
 use crate::failure::CommandResult;
-use crate::viewer::{self, Viewer};
+use crate::viewer::Viewer;
 use crate::{report, session, usage};
 
 /// Shows a process, or has captures shown.
@@ -24,7 +24,6 @@ pub(crate) fn run(words: &[OsString]) -> CommandResult {
         Ok(None) => {
             // The `ppt view PID` that starts this one has blocked signals, because it waits for them.
             let _ = SigSet::empty().thread_set_mask();
-            viewer::end_with_parent();
             other::ask(words)
         }
         Err(error) => {

@@ -1,19 +1,21 @@
 //! `ppt view PID`: captures and shows. However it ends, the capture stays, and the program is as if
 //! it had never been attached to.
 
+use std::fs::{self, Permissions};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
-use nix::sys::signal::Signal::{SIGINT, SIGKILL, SIGTERM};
+use nix::sys::signal::Signal::{SIGCONT, SIGINT, SIGKILL, SIGSTOP, SIGTERM};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::fixtures::steady::{build, gate, start};
+use crate::fixtures::steady::{build, gate, is_root, start};
 use crate::fixtures::support::{
-    Account, Bench, Lines, Target, child_of, ppt, segments_of, wait_until,
+    Account, Bench, Lines, Target, child_of, ppt, segments_of, status, wait_until,
 };
 
 fn can_show() -> bool {
@@ -22,6 +24,17 @@ fn can_show() -> bool {
         eprintln!("ppt-analysis is not built beside ppt: skipped");
     }
     there
+}
+
+/// The user who calls sudo(8).
+const CALLER: u32 = 1234;
+
+type Start = fn(&Bench, &[&str]) -> Shown;
+
+/// As the user of this test and, if that is root, also under sudo.
+fn starts() -> Vec<Start> {
+    let under_sudo: Option<Start> = is_root().then_some(Shown::start_under_sudo);
+    [Shown::start as Start].into_iter().chain(under_sudo).collect()
 }
 
 /// A running `ppt view`.
@@ -33,7 +46,26 @@ struct Shown {
 
 impl Shown {
     fn start(bench: &Bench, args: &[&str]) -> Shown {
+        Self::started(bench.command(ppt()), bench, args)
+    }
+
+    /// The view runs as the user who calls sudo.
+    fn start_under_sudo(bench: &Bench, args: &[&str]) -> Shown {
+        fs::set_permissions(bench.path(""), Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir_all(bench.path("cache")).unwrap();
+        chown(bench.path("cache"), Some(CALLER), Some(CALLER)).unwrap();
         let mut command = bench.command(ppt());
+        command.env("SUDO_UID", CALLER.to_string()).env("SUDO_GID", CALLER.to_string());
+        let shown = Self::started(command, bench, args);
+        for field in ["Uid:", "Gid:"] {
+            let ids = status(shown.view(), field).unwrap();
+            assert_eq!(ids, [CALLER.to_string().as_str(); 4].join("\t"), "{field}");
+        }
+        assert_eq!(u64::from_str_radix(&status(shown.view(), "CapEff:").unwrap(), 16), Ok(0));
+        shown
+    }
+
+    fn started(mut command: Command, bench: &Bench, args: &[&str]) -> Shown {
         command.arg("view").args(args).arg("--no-open").env("XDG_CACHE_HOME", bench.path("cache"));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = Lines::new(child.stdout.take().unwrap(), "stdout of ppt view");
@@ -44,6 +76,21 @@ impl Shown {
 
     fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
+    /// The process that shows.
+    fn view(&self) -> u32 {
+        child_of(self.child.id())
+    }
+
+    fn signal_view(&self, signal: Signal) {
+        kill(Pid::from_raw(self.view() as i32), signal).unwrap();
+    }
+
+    /// Waits until nobody serves the page.
+    fn wait_for_the_end(&self) {
+        let address = self.url.split('/').nth(2).unwrap();
+        wait_until("the server has ended", || TcpStream::connect(address).is_err());
     }
 
     /// The data of the page.
@@ -93,40 +140,45 @@ fn view_shows_a_process_and_keeps_the_capture() {
     if !can_show() {
         return;
     }
+    for start_view in starts() {
+        check_ends(start_view);
+    }
+}
+
+/// Whoever ends either of the two, both end, and the capture is whole.
+fn check_ends(start_view: Start) {
     let bench = build(&[]);
     let mut target = start(&bench);
     let pid = target.pid().to_string();
     let mut makers = Vec::new();
     type End = fn(&Shown);
+    // A name that is a number is no process.
     let ends: [(&str, End, i32); 4] = [
         ("int.bin", |shown| shown.signal(SIGINT), 0),
-        ("term.bin", |shown| shown.signal(SIGTERM), 0),
-        (
-            "child.bin",
-            |shown| kill(Pid::from_raw(child_of(shown.child.id()) as i32), SIGINT).unwrap(),
-            0,
-        ),
-        (
-            "killed.bin",
-            |shown| kill(Pid::from_raw(child_of(shown.child.id()) as i32), SIGKILL).unwrap(),
-            1,
-        ),
+        ("4711", |shown| shown.signal(SIGTERM), 0),
+        ("child.bin", |shown| shown.signal_view(SIGINT), 0),
+        ("killed.bin", |shown| shown.signal_view(SIGKILL), 1),
     ];
     for (file, end, code) in ends {
-        let mut shown = Shown::start(&bench, &[&pid, "-o", file]);
+        let mut shown = start_view(&bench, &[&pid, "-o", file]);
+        let owner = status(shown.view(), "Uid:").unwrap();
         assert!(gate(&mut target));
         burst(&mut target, 700);
         shown.wait_for(700);
         burst(&mut target, 300);
         shown.wait_for(1000);
         assert_eq!(shown.about()["captures"][0]["ended"], false);
+        let view = shown.view();
         end(&shown);
         assert_eq!(shown.child.wait().unwrap().code(), Some(code), "{file}");
+        assert_eq!(status(view, "Name:"), None, "{file}");
         let said = shown.stderr.wait_for("ppt: captured 1,000 frames");
         assert!(said.contains(&format!("; {file}: ")), "{said}");
         assert!(!gate(&mut target), "{file}: off again");
         let account = Account::of(&bench.info(file));
         assert_eq!(account, Account { captured: 1000, ..Account::default() }, "{file}");
+        let uid = fs::metadata(bench.path(file)).unwrap().uid().to_string();
+        assert_eq!(owner.split('\t').next(), Some(uid.as_str()), "{file}");
         makers.push(shown.child.id());
     }
     target.finish();
@@ -138,15 +190,43 @@ fn a_view_ends_with_a_killed_ppt() {
     if !can_show() {
         return;
     }
-    let bench = build(&[]);
-    let mut target = start(&bench);
-    let shown = Shown::start(&bench, &[&target.pid().to_string()]);
-    burst(&mut target, 100);
-    shown.wait_for(100);
-    shown.signal(SIGKILL);
-    let address = shown.url.split('/').nth(2).unwrap();
-    wait_until("the server has ended", || TcpStream::connect(address).is_err());
-    target.finish();
+    for start_view in starts() {
+        let bench = build(&[]);
+        let mut target = start(&bench);
+        let shown = start_view(&bench, &[&target.pid().to_string()]);
+        burst(&mut target, 100);
+        shown.wait_for(100);
+        shown.signal(SIGKILL);
+        shown.wait_for_the_end();
+        target.finish();
+    }
+}
+
+#[test]
+fn ppt_does_not_wait_for_a_view_that_cannot_end() {
+    if !can_show() {
+        return;
+    }
+    for start_view in starts() {
+        let bench = build(&[]);
+        let mut target = start(&bench);
+        let mut shown = start_view(&bench, &[&target.pid().to_string(), "-o", "out.bin"]);
+        burst(&mut target, 100);
+        shown.wait_for(100);
+        let view = shown.view();
+        shown.signal_view(SIGSTOP);
+        shown.signal(SIGINT);
+        assert_eq!(shown.child.wait().unwrap().code(), Some(1));
+        kill(Pid::from_raw(view as i32), SIGCONT).unwrap();
+        shown.stderr.wait_for("ppt: captured 100 frames");
+        let expected = format!("cannot end the view: process {view} still runs");
+        let said = shown.stderr.rest();
+        assert!(said.contains(&expected), "{said}");
+        shown.wait_for_the_end();
+        assert!(!gate(&mut target));
+        assert_eq!(Account::of(&bench.info("out.bin")).captured, 100);
+        target.finish();
+    }
 }
 
 #[test]

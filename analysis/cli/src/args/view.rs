@@ -32,6 +32,10 @@ pub(crate) struct ViewArgs {
     /// Threads that read [default: one for each CPU].
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
+    /// `ppt view PID` passes it: the first byte of standard input says that the capture is there, and the end
+    /// of standard input that the view ends.
+    #[arg(long, hide = true)]
+    pub(crate) until_input_ends: bool,
     #[command(flatten)]
     pub(crate) hosts: Hosts,
     #[command(flatten)]

@@ -2,7 +2,8 @@
 //! this with the capture.
 
 use std::env;
-use std::io::Write;
+use std::io::{Read, Write, stdin};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -20,6 +21,13 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
             "-o, -b, --kernel, --stacks and --allow are for a process, alone: `ppt view PID`"
                 .into(),
         ));
+    }
+    let input = args.until_input_ends.then(stdin);
+    // Without that byte, there is no capture, and ppt says why.
+    if let Some(mut input) = input.as_ref()
+        && !input.read(&mut [0]).is_ok_and(|count| count == 1)
+    {
+        return Ok(ExitCode::FAILURE);
     }
     let wakes = Wakes::take().map_err(|error| Failure::System("set up signals", error))?;
     let captures = Captures {
@@ -52,9 +60,8 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
         ));
     }
     message::note("whoever knows the address sees the captures; Ctrl-C ends it");
-    while wakes.stop().is_none() {
-        wakes.wait(None, None);
-    }
+    // Nothing follows that byte but the end.
+    while wakes.stop().is_none() && !wakes.wait(input.as_ref().map(AsFd::as_fd), None) {}
     drop(server);
     Ok(ExitCode::SUCCESS)
 }
