@@ -15,7 +15,7 @@ use ppt_capture::frame_dsl::schema::{Extra, Field, FieldType, Frame, Schema};
 use ppt_capture::{
     CaptureWriter, ClockId, ClockReading, End, EndReason, FileHeader, FramesHead, Segment, Source,
 };
-use ppt_dump::{Options, dump};
+use ppt_dump::{DumpRequest, dump};
 use ppt_listener::{Feed, Listener};
 use ppt_segment::{Created, Geometry, SegmentIdentity, RingWriter};
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["capture", frames, file] => capture(frames.parse()?, File::create(file)?)?,
-        ["dump", file] => _ = dump(Path::new(file), &Options::default(), sink())?,
+        ["dump", file] => _ = dump(Path::new(file), &DumpRequest::default(), sink())?,
         ["drain", frames] => drain(frames.parse()?)?,
         _ => return Err("capture FRAMES FILE, dump FILE or drain FRAMES".into()),
     }
