@@ -144,10 +144,8 @@ fn other_folders() -> Vec<PathBuf> {
 
 /// Whether a folder belongs to `uid`, and only to that user.
 fn is_private(folder: &Path, uid: u32) -> bool {
-    fs::symlink_metadata(folder).is_ok_and(|symlink_metadata| {
-        symlink_metadata.is_dir()
-            && symlink_metadata.uid() == uid
-            && symlink_metadata.mode() & 0o077 == 0
+    fs::symlink_metadata(folder).is_ok_and(|metadata| {
+        metadata.is_dir() && metadata.uid() == uid && metadata.mode() & 0o077 == 0
     })
 }
 
@@ -204,9 +202,7 @@ pub(crate) fn sessions() -> Vec<SessionServer> {
     // Time limit for all other users' sessions together, which are not trusted.
     let end = Instant::now() + PATIENCE;
     for folder in folders {
-        let Ok(owner) =
-            fs::symlink_metadata(&folder).map(|symlink_metadata| symlink_metadata.uid())
-        else {
+        let Ok(owner) = fs::symlink_metadata(&folder).map(|metadata| metadata.uid()) else {
             continue;
         };
         let is_ours = owner == geteuid().as_raw();

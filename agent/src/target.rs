@@ -276,7 +276,7 @@ impl Target {
         let tasks = self.process.tasks();
         // A task without a state is gone.
         let states =
-            tasks.map(|iter| iter.flatten().filter_map(|task| Some(task.stat().ok()?.state)));
+            tasks.map(|tasks| tasks.flatten().filter_map(|task| Some(task.stat().ok()?.state)));
         states.is_ok_and(|mut map| map.all(|state| matches!(state, 'Z' | 'X')))
     }
 

@@ -479,8 +479,7 @@ fn cpus() -> Vec<u32> {
     if !cpus.is_empty() {
         return cpus;
     }
-    let count = std::thread::available_parallelism()
-        .map_or(1, |available_parallelism| available_parallelism.get());
+    let count = std::thread::available_parallelism().map_or(1, |cpus| cpus.get());
     (0..count as u32).collect()
 }
 

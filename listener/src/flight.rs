@@ -515,7 +515,7 @@ impl Sink for Recorder {
         self.take_asked();
         if self.cadence.is_due(now, &self.around.clocks) {
             self.read_clocks(now);
-            let told = self.around.told.lock().map(|droppeds| droppeds.clone()).unwrap_or_default();
+            let told = self.around.told.lock().map(|told| told.clone()).unwrap_or_default();
             self.read_dropped(now, &told);
             self.forget_feeds();
         }

@@ -188,7 +188,7 @@ impl FeedTally {
         let mut fill = RingFill::default();
         let mut sum = 0.0;
         for (segment, found) in self.watched().iter() {
-            let Some(segment) = segment.upgrade().filter(|upgrade| !upgrade.truncated()) else {
+            let Some(segment) = segment.upgrade().filter(|segment| !segment.truncated()) else {
                 continue;
             };
             let capacity = segment.geometry().capacity();

@@ -90,7 +90,8 @@ impl Sieve {
         }
         let programs = compiled?;
         for (number, source, buffer) in come {
-            let place = known.iter().position(|arc| Arc::ptr_eq(arc, &buffer)).unwrap_or_default();
+            let place =
+                known.iter().position(|known| Arc::ptr_eq(known, &buffer)).unwrap_or_default();
             let before: usize = known[..place].iter().map(kinds).sum();
             let feed = SievedFrames {
                 buffer: buffer.clone(),

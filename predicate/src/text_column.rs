@@ -69,7 +69,7 @@ impl<'a> Visitor for Get<'a, '_> {
         bytes.get(self.bytes).map(Cow::Borrowed)
     }
 
-    // Numbers are read by `Number`.
+    // Numbers are read by `ComparedNumber`.
     fn integer<T: Integer>(self, _: impl Access<Value = T>) -> Self::Output {
         None
     }

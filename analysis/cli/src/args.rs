@@ -341,14 +341,14 @@ pub(crate) struct Export {
     #[arg(long, value_enum, default_value = "both")]
     pub(crate) time: Time,
     #[command(flatten)]
-    pub(crate) follow: Follow,
+    pub(crate) follow: FollowArgs,
     #[command(flatten)]
     pub(crate) to: To,
 }
 
 /// How a capture that grows is exported.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Follow {
+pub(crate) struct FollowArgs {
     /// Go on while captures grow, until they end: a new file each minute or each 64 MiB, each row in
     /// exactly one, whoever is killed (--format parquet).
     #[arg(long, conflicts_with_all = [
@@ -363,7 +363,7 @@ pub(crate) struct Follow {
     bytes: Option<usize>,
 }
 
-impl Follow {
+impl FollowArgs {
     pub(crate) fn every(&self) -> Duration {
         self.every.map_or(Duration::from_secs(60), |ns| Duration::from_nanos(ns.unsigned_abs()))
     }

@@ -16,15 +16,15 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// A folder, which nobody else delivers into while this lives.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct DeliveryFolder {
     path: PathBuf,
     /// Locked.
     _lock: File,
 }
 
-impl Folder {
+impl DeliveryFolder {
     /// Opens a folder; makes it if it is not there.
-    pub fn open(path: &Path) -> Result<Folder, DeliveryError> {
+    pub fn open(path: &Path) -> Result<DeliveryFolder, DeliveryError> {
         let fail = |cause| DeliveryError::Write { name: path.display().to_string(), cause };
         match fs::create_dir(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fail(error)),
@@ -33,7 +33,7 @@ impl Folder {
         let since = Instant::now();
         loop {
             match lock_folder(path) {
-                Ok(lock) => return Ok(Folder { path: path.to_owned(), _lock: lock }),
+                Ok(lock) => return Ok(DeliveryFolder { path: path.to_owned(), _lock: lock }),
                 Err(error) if since.elapsed() > PATIENCE => return Err(error.into()),
                 Err(ppt_output::OutputError::InUse(..)) => thread::sleep(LOOK),
                 Err(error) => return Err(error.into()),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::DeliveryError;
-use crate::folder::Folder;
+use crate::folder::DeliveryFolder;
 use crate::manifest::Manifest;
 
 /// The name of the manifest. Readers of folders leave out what begins with `_`.
@@ -12,7 +12,7 @@ const MANIFEST: &str = "_ppt-manifest.json";
 /// Where files go: a folder.
 #[derive(Debug)]
 pub struct Target {
-    folder: Folder,
+    folder: DeliveryFolder,
 }
 
 impl Target {
@@ -21,7 +21,7 @@ impl Target {
     /// # Errors
     /// It cannot be made or written, or another process delivers into it.
     pub fn folder(path: &Path) -> Result<Target, DeliveryError> {
-        Ok(Target { folder: Folder::open(path)? })
+        Ok(Target { folder: DeliveryFolder::open(path)? })
     }
 
     /// Its name in messages.

@@ -298,7 +298,7 @@ fn fault(error: csv::Error, headings: &[String]) -> ImportError {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => ImportError::Read(error),
         csv::ErrorKind::UnequalLengths { pos, len, .. } => ImportError::Row {
-            line: pos.map_or(0, |po| po.line()),
+            line: pos.map_or(0, |pos| pos.line()),
             column: None,
             what: format!("the line has {len} cells, and the first line {}", headings.len()),
         },

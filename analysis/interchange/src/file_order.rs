@@ -253,7 +253,7 @@ impl LotIndex {
                     let (mut wanted, mut first, mut last) = (0, i64::MAX, i64::MIN);
                     for row in 0..batch.num_rows() {
                         if times.is_event(interval, row) {
-                            // As `Rows::begin` has it.
+                            // As `EventRows::begin` has it.
                             let begin = times.begin(interval, row, start).max(0);
                             wanted += 1;
                             (first, last) = (first.min(begin), last.max(begin));

@@ -130,7 +130,7 @@ pub(crate) struct TimeColumns {
 #[derive(Debug)]
 pub(crate) struct EventColumns {
     pub times: TimeColumns,
-    /// As in [`Names::identity`].
+    /// As in [`ColumnNames::identity`].
     pub identity: [usize; 8],
     pub fields: Vec<usize>,
 }

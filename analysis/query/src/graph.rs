@@ -297,8 +297,8 @@ impl Engine {
 
 fn long(batch: &RecordBatch, column: usize, row: usize) -> u64 {
     let column = cast(batch.column(column), &DataType::Int64);
-    let value = column.ok().and_then(|arc| {
-        let array = arc.as_primitive::<Int64Type>();
+    let value = column.ok().and_then(|column| {
+        let array = column.as_primitive::<Int64Type>();
         array.is_valid(row).then(|| array.value(row))
     });
     value.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)

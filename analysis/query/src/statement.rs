@@ -69,8 +69,7 @@ impl Engine {
                 if !copy.options.is_empty() {
                     return not_here("COPY takes no OPTIONS here");
                 }
-                let extension =
-                    copy.target.rsplit_once('.').map(|rsplit_once| rsplit_once.1.to_owned());
+                let extension = copy.target.rsplit_once('.').map(|parts| parts.1.to_owned());
                 let word = copy.stored_as.or(extension).unwrap_or_default().to_ascii_lowercase();
                 let Ok(format) = word.parse::<ResultFormat>() else {
                     return Err(QueryError::NotHere(format!(

@@ -564,7 +564,7 @@ fn program_with_steps(jobs: &[JobTimes], steps: &[(usize, JobTimes)]) -> Vec<u8>
 
 fn why(files: &Files, why: &WhyQuestion) -> Result<Vec<Slow>, QueryError> {
     let engine = files.engine(&with_pushdown());
-    support::runtime().block_on(engine.why(why)).map(|block_on| block_on.slowest)
+    support::runtime().block_on(engine.why(why)).map(|answer| answer.slowest)
 }
 
 /// State, call and waker of a part, and how much of it there is; None is unknown.

@@ -130,9 +130,8 @@ impl CaptureSet {
 /// The part of a span of own times, from 0 to 1, for which nothing is known of the bounds.
 fn unknown(alignment: &Alignment, span: &Range<i64>) -> f64 {
     let known = alignment.times().windows(2).filter(|window| !window[0].gap);
-    let known = known.map(|aligneds| {
-        aligneds[1].own.min(span.end).saturating_sub(aligneds[0].own.max(span.start))
-    });
+    let known =
+        known.map(|pair| pair[1].own.min(span.end).saturating_sub(pair[0].own.max(span.start)));
     let known: i64 = known.filter(|&number| number > 0).sum();
     match span.end.saturating_sub(span.start) {
         // A moment.
@@ -162,7 +161,7 @@ fn readings(set: &CaptureSet, files: &[PathBuf]) -> Result<ClockReadings, SetErr
     let named: BTreeSet<PathBuf> =
         files.iter().filter_map(|file| file.canonicalize().ok()).collect();
     for path in beside(set) {
-        let is_named = path.canonicalize().is_ok_and(|canonicalize| named.contains(&canonicalize));
+        let is_named = path.canonicalize().is_ok_and(|path| named.contains(&path));
         if !is_named {
             let bytes = read(&path)?;
             if concerns(set, &path, &bytes)? {

@@ -11,7 +11,7 @@ use crate::ClockReading;
 /// The readings of one or more files.
 ///
 /// A host in two files is one host if its name and its boot id are the same in both. Records of
-/// `Readings` identify hosts by their index in [`ClockReadings::hosts`].
+/// Readings identify hosts by their index in [`ClockReadings::hosts`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClockReadings {
     hosts: Vec<Host>,

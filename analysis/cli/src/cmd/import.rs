@@ -117,7 +117,7 @@ fn host(args: &args::Import) -> Result<ImportHost, Failure> {
             Err(error) => Err(Failure::Capture(name, error)),
         };
     }
-    let stem = args.input.file_stem().map(|file_stem| file_stem.to_string_lossy().into_owned());
+    let stem = args.input.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let epoch_ns = match args.epoch {
         None => 0,
         Some(Bound::Epoch(ns)) => ns,

@@ -257,12 +257,8 @@ fn programs_get_the_data_back() {
     let query = "SELECT note, host, '''=1' AS quoted, -7 AS number, '-7' AS text FROM job LIMIT 1";
     // The head of a capture has room for so much of the name of a host.
     let host = format!("till{HOSTILE}");
-    let host = &host[..host
-        .char_indices()
-        .map(|char_index| char_index.0)
-        .take_while(|at| *at <= 64)
-        .last()
-        .unwrap()];
+    let host = &host
+        [..host.char_indices().map(|found| found.0).take_while(|at| *at <= 64).last().unwrap()];
     let expected = [HOSTILE, host, "'=1", "-7", "-7"];
     let ask = |format: &[&str]| bench.done(&[&["sql", "out.bin", query], format].concat());
     let row: Value = serde_json::from_str(&ask(&["--format", "jsonl"])).unwrap();

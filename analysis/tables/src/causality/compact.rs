@@ -67,7 +67,7 @@ pub(super) struct Endpoint<I> {
     identity: I,
     /// ns since the epoch; the least number without a time.
     when: i64,
-    /// See [`Places`].
+    /// See [`SpotNumbers`].
     place: u64,
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum EndpointColumn {
     /// epoch.
     When,
     Way,
-    /// Number of the owner of its ring in [`Known::owners`].
+    /// Number of the owner of its ring in [`PointDirectory::owners`].
     Owner,
     Seqno,
     Point,

@@ -41,7 +41,7 @@ pub(crate) struct HashType {
 pub(crate) struct DataIdentity {
     /// Number of the [`HashType`].
     pub of: usize,
-    /// Key of its name in [`Known::type_words`].
+    /// Key of its name in [`PointDirectory::type_words`].
     pub word: i32,
     pub offset: usize,
     pub width: usize,
@@ -67,7 +67,7 @@ pub(crate) const WIDEST: usize = role::Hash::WIDE as usize;
 /// How a point is read out of its frames.
 #[derive(Debug)]
 pub(crate) struct PointForm {
-    /// Number of the [`Point`].
+    /// Number of the [`PointFrames`].
     pub point: i32,
     pub at: Option<Time>,
     pub ins: Vec<DataIdentity>,

@@ -25,7 +25,7 @@ pub(crate) struct Stretch {
     pub state: KernelWord,
     /// Where it runs, or waits to run.
     pub cpu: Option<i32>,
-    /// The call, or [`Word::PageFault`].
+    /// The call, or [`KernelWord::PageFault`].
     pub blocked_in: Option<i32>,
     /// Who ended the wait, or the wait before.
     pub woken_by: Option<i32>,

@@ -83,7 +83,8 @@ async fn parquet(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpRe
     };
     let rows = engine.context().table(table.name.clone()).await.map_err(QueryError::from)?;
     let mut batches = rows.execute_stream().await.map_err(QueryError::from)?;
-    let mut encoder = Encoder::new(Bounded::default(), ResultFormat::Parquet, &batches.schema())?;
+    let mut encoder =
+        Encoder::new(BoundedFile::default(), ResultFormat::Parquet, &batches.schema())?;
     while let Some(batch) = batches.try_next().await.map_err(QueryError::from)? {
         encoder.write(&batch)?;
     }
@@ -101,7 +102,7 @@ async fn perfetto(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpR
     let (kinds, sources) = events.sources(&selection).await?;
     let mut merge = Merge::new(&events, sources, MOST).await?;
     let (processes, readings) = (Processes::new(engine.set()), events.readings().await?);
-    let mut out = Bounded::default();
+    let mut out = BoundedFile::default();
     let mut trace = Perfetto::new(&mut out, &kinds, processes, &readings)?;
     let mut take = |run: RowRun<'_>| {
         trace.turn_to(run.kind, run.rows);
@@ -127,9 +128,9 @@ async fn perfetto(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpR
 
 /// Bytes, up to a bound.
 #[derive(Debug, Default)]
-struct Bounded(Vec<u8>);
+struct BoundedFile(Vec<u8>);
 
-impl Write for Bounded {
+impl Write for BoundedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > MOST {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -161,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_file_has_a_bound_and_says_so() {
-        let mut out = Bounded(vec![0; MOST - 3]);
+        let mut out = BoundedFile(vec![0; MOST - 3]);
         out.write_all(&[1; 3]).unwrap();
         let refusal = HttpRefusal::from(out.write_all(&[1]).unwrap_err());
         assert_eq!(refusal.status, StatusCode::PAYLOAD_TOO_LARGE);

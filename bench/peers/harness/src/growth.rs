@@ -180,7 +180,7 @@ fn attach(place: &Place, of: u32, processes: u64, file: &Path) -> Result<Attachi
     let said = BufReader::new(daemon.child().stderr.take().context("stderr")?).lines();
     let (send, lines) = channel();
     // To the end: it must not find its stderr full.
-    std::thread::spawn(move || said.map_while(Result::ok).for_each(|map_while| _ = send.send(map_while)));
+    std::thread::spawn(move || said.map_while(Result::ok).for_each(|line| _ = send.send(line)));
     let (mut all, mut attached) = (String::new(), 0);
     while attached < processes {
         match lines.recv_timeout(PATIENCE) {

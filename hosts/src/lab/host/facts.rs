@@ -51,8 +51,7 @@ pub(super) fn facts(isolation: Isolation) -> Facts {
         .lines()
         .find(|line| line.starts_with("model name"))
         .and_then(|line| line.split_once(':'));
-    let cpus = std::thread::available_parallelism()
-        .map_or(0, |available_parallelism| available_parallelism.get() as u32);
+    let cpus = std::thread::available_parallelism().map_or(0, |cpus| cpus.get() as u32);
     Facts {
         version: VERSION,
         boot_id: line("/proc/sys/kernel/random/boot_id"),

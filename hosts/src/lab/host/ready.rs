@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::lab::plan::Readiness;
 
-/// The conditions of [`Ready`] that are not met yet.
+/// The conditions of [`Readiness`] that are not met yet.
 #[derive(Debug)]
 pub(super) struct Missing {
     wanted: Readiness,

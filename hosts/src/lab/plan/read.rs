@@ -1,4 +1,4 @@
-//! The text of an experiment → [`Plan`].
+//! The text of an experiment → [`LabPlan`].
 
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};

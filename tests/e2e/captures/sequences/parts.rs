@@ -27,7 +27,7 @@ impl World {
         let attach = Attach::start(self.command(&args));
         self.begin(attach, program, &part(1), true);
         // A second capture with the same files is refused during this time.
-        let other = self.idle_program().map(|idle_program| self.pid(idle_program));
+        let other = self.idle_program().map(|program| self.pid(program));
         if let Some(other) = other {
             let ran = self.ppt(&["attach", &other, "-o", "r.bin", "--rotate", "1s", "--force"]);
             assert_eq!(ran.code(), 1, "{}", ran.stderr);

@@ -12,14 +12,14 @@ use crate::failure::Failure;
 use crate::scratch;
 
 /// A folder on its way: hidden beside its name, gone if it is dropped.
-pub(super) struct Folder {
+pub(super) struct ExportFolder {
     hidden: PathBuf,
     path: PathBuf,
 }
 
-impl Folder {
+impl ExportFolder {
     /// One that is to be called `path`, where nothing must be.
-    pub(super) fn new(path: &Path) -> Result<Folder, Failure> {
+    pub(super) fn new(path: &Path) -> Result<ExportFolder, Failure> {
         let fail = |error| Failure::Write(path.display().to_string(), error);
         let (Some(name), parent) = (path.file_name(), path.parent()) else {
             return Err(fail(io::ErrorKind::InvalidInput.into()));
@@ -35,7 +35,7 @@ impl Folder {
         // If this process is killed, its supervisor removes the folder.
         scratch::will_make(&hidden).map_err(fail)?;
         fs::DirBuilder::new().mode(0o700).create(&hidden).map_err(fail)?;
-        Ok(Folder { hidden, path: path.to_owned() })
+        Ok(ExportFolder { hidden, path: path.to_owned() })
     }
 
     /// Where its files are until then.
@@ -66,7 +66,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ExportFolder {
     fn drop(&mut self) {
         // Once it has its name, nothing is there.
         let _ = fs::remove_dir_all(&self.hidden);

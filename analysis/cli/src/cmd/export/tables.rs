@@ -15,7 +15,7 @@ use ppt_query::datafusion::prelude::{DataFrame, cast as cast_expr, ident};
 use ppt_query::{Encoder, Engine, FrameTable, Parquet, QueryError, ResultFormat};
 use serde_json::{Value, json};
 
-use super::folder::Folder;
+use super::folder::ExportFolder;
 use crate::args::{self, ExportFormat, Time};
 use crate::failure::Failure;
 use crate::{open, run};
@@ -58,7 +58,7 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
         args.partition_by.iter().all(|by| by == "frame" || schema.index_of(by).is_ok())
     };
     frames.retain(|frame| !frame.buffer.is_empty() || args.frame.is_some() || has_all(frame));
-    let folder = Folder::new(to)?;
+    let folder = ExportFolder::new(to)?;
     for frame in &frames {
         let name = to.display().to_string();
         let mut file = One { engine, frame, format, time: args.time, name: &name };

@@ -10,7 +10,7 @@ use ppt_interchange::{
 use ppt_query::text::grouped;
 use ppt_query::{Engine, Processes};
 
-use super::folder::Folder;
+use super::folder::ExportFolder;
 use crate::args::{self, ExportFormat};
 use crate::failure::Failure;
 use crate::{message, open, run, terms};
@@ -59,7 +59,7 @@ pub(super) async fn export(
             let of = if form == TraceFormat::Ctf { "CTF" } else { "OTLP as protobuf" };
             return Err(Failure::Usage(format!("{of} is a folder: name it with -o")));
         }
-        let folder = Folder::new(to)?;
+        let folder = ExportFolder::new(to)?;
         let name = to.display().to_string();
         if form == TraceFormat::Ctf {
             let trace = Ctf::new(folder.inside(), &kinds).map_err(Failure::writing(&name))?;

@@ -40,7 +40,7 @@ fn main() {
             n += 1;
             one(n);
         }
-        let ran = RAN.with(|ran| ran.each_ref().map(|each_ref| each_ref.replace(0).to_string()));
+        let ran = RAN.with(|ran| ran.each_ref().map(|count| count.replace(0).to_string()));
         println!("ran {}", ran.join(" "));
     }
 }
