@@ -265,20 +265,22 @@ pub(crate) enum KernelPart {
     Faults,
 }
 
-/// `99`, `waits`, `99,waits`.
+/// `99`, `waits`, `unwind`, or several of them: `99,waits,unwind`.
 fn stacks(text: &str) -> Result<ppt_kernel::Stacks, String> {
     use ppt_kernel::Stacks;
-    let mut stacks = Stacks { hertz: Stacks::HERTZ, waits: false };
+    let mut stacks = Stacks { hertz: Stacks::HERTZ, waits: false, unwind: false };
     for (place, word) in text.split(',').enumerate() {
         match word.parse::<u32>() {
             _ if word == "waits" => stacks.waits = true,
+            _ if word == "unwind" => stacks.unwind = true,
             Ok(hertz) if place == 0 && (1..=Stacks::MOST_HERTZ).contains(&hertz) => {
                 stacks.hertz = hertz;
             }
             _ => {
                 let most = Stacks::MOST_HERTZ;
                 return Err(format!(
-                    "expected a number from 1 to {most}, `waits`, or both: 99,waits"
+                    "expected a number from 1 to {most}, `waits`, `unwind`, or several of them: \
+                     99,waits,unwind"
                 ));
             }
         }
@@ -401,9 +403,10 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_delimiter = ',', value_name = "WHAT")]
     pub(crate) kernel: Vec<KernelPart>,
     /// Also capture the stacks of threads that run, so often for each second that a thread runs, into a
-    /// buffer `stacks`; with `,waits` also where threads begin to wait.
+    /// buffer `stacks`; with `,waits` also where threads begin to wait; with `,unwind` also of programs that
+    /// were built without frame pointers.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "99")]
-    #[arg(value_name = "HZ[,waits]", value_parser = stacks)]
+    #[arg(value_name = "HZ[,waits][,unwind]", value_parser = stacks)]
     pub(crate) stacks: Option<ppt_kernel::Stacks>,
     /// Also capture each call of a function, or each hit of a USDT probe (PROVIDER:NAME, where `*` and `?`
     /// stand for others), into a buffer `probes` (repeatable). `list` prints the USDT probes.

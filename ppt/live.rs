@@ -26,6 +26,7 @@ mod ready;
 mod tell;
 mod thread_names;
 mod timer;
+mod unwind;
 mod wait;
 mod watch;
 
@@ -140,9 +141,10 @@ impl Member {
         self.names.report(self.feed, &self.session, listener);
     }
 
-    /// Reads its executable mappings, if that is due, and writes changes to the capture.
-    fn look_at_modules(&mut self, listener: &Listener) {
-        self.modules.report(self.feed, &self.session, listener);
+    /// Reads its executable mappings, if that is due, and writes changes to the capture. Returns whether
+    /// there were any.
+    fn look_at_modules(&mut self, listener: &Listener) -> bool {
+        self.modules.report(self.feed, &self.session, listener)
     }
 }
 
@@ -302,7 +304,7 @@ impl<'a> Live<'a> {
     fn state_facts(&mut self, member: usize) {
         let member = &mut self.members[member];
         member.name(&self.listener);
-        member.look_at_modules(&self.listener);
+        let _ = member.look_at_modules(&self.listener);
     }
 
     /// Whether this buffer of a process is already captured, or was detached.
@@ -357,7 +359,13 @@ impl<'a> Live<'a> {
             let feeds = self.dropped.len();
             let mut stated: Vec<_> =
                 members.iter_mut().filter(|member| member.feed < feeds).collect();
-            stated.iter_mut().for_each(|member| member.look_at_modules(listener));
+            for member in &mut stated {
+                if member.look_at_modules(listener)
+                    && let Some(kernel) = &mut self.kernel
+                {
+                    kernel.map_code(member.session.target());
+                }
+            }
             self.names_due.look(|| stated.iter_mut().for_each(|member| member.name(listener)));
             self.stand_back();
             self.close_drained();

@@ -1,13 +1,14 @@
 //! The files that a process has mapped as code, opened.
 
 use std::fs::File;
+use std::ops::Range;
 
 use crate::mapping::Mapping;
 use crate::target::Target;
 
 /// Most bytes of `/proc/PID/maps` that are read, and most files that are opened.
 const MAPS_LIMIT: u64 = 4 << 20;
-const FILES: usize = 256;
+const FILES: usize = 1024;
 
 /// A file that a process has mapped as code. It stays that file if its path is reused.
 #[derive(Debug)]
@@ -18,6 +19,19 @@ pub struct MappedFile {
     pub identity: (i32, i32, u64),
     /// The file.
     pub file: File,
+    /// Where it is mapped as code.
+    pub mappings: Vec<CodeMapping>,
+}
+
+/// A range of addresses at which a process has mapped code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeMapping {
+    /// The first address.
+    pub start: u64,
+    /// The end address, exclusive.
+    pub end: u64,
+    /// The file offset of `start`, in bytes.
+    pub offset: u64,
 }
 
 impl Target {
@@ -33,17 +47,30 @@ impl Target {
         let mut files: Vec<MappedFile> = Vec::new();
         let is_code = |mapping: &&Mapping| mapping.executable && mapping.file.2 != 0;
         for mapping in mappings.iter().filter(is_code) {
-            let is_known = files.iter().any(|known| known.identity == mapping.file);
-            let Some(path) = mapping.object.clone().filter(|_| !is_known) else { continue };
+            let Mapping { start, end, offset, .. } = *mapping;
+            let place = CodeMapping { start, end, offset };
+            if let Some(known) = files.iter_mut().find(|known| known.identity == mapping.file) {
+                known.mappings.push(place);
+                continue;
+            }
+            let Some(path) = mapping.object.clone() else { continue };
+            if files.len() == FILES {
+                continue;
+            }
             let located = || root.as_ref().and_then(|root| mapping.locate(root)?.open());
             let file = located().or_else(|| self.mapped_file(mapping));
             let identity = mapping.file;
-            files.extend(file.map(|file| MappedFile { path, identity, file }));
-            if files.len() == FILES {
-                break;
-            }
+            let mappings = vec![place];
+            files.extend(file.map(|file| MappedFile { path, identity, file, mappings }));
         }
         files
+    }
+
+    /// All addresses at which the process has mapped code, also code that it makes itself.
+    pub fn code_ranges(&self) -> Vec<Range<u64>> {
+        let Ok((mappings, _)) = self.mappings(MAPS_LIMIT) else { return Vec::new() };
+        let code = mappings.iter().filter(|mapping| mapping.executable);
+        code.map(|mapping| mapping.start..mapping.end).collect()
     }
 
     /// Whether process `pid` has mapped one of these files as code. `None` if that is unknown.

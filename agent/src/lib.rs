@@ -51,7 +51,7 @@ pub use budget::Spent;
 pub use buffer::{Buffer, Path as SearchPath};
 pub use claim::Holder;
 pub use clock::{ClockChoice, StampClock};
-pub use code_files::MappedFile;
+pub use code_files::{CodeMapping, MappedFile};
 pub use confined::Confined;
 pub use denied::{Denied, Rule};
 pub use error::{AgentError, MemoryRefusal};

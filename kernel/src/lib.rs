@@ -15,7 +15,8 @@
 //! - `threads` knows the threads of a process, and which event speaks for which of them.
 //! - `memory` bounds what the rings of all processes take.
 //! - `stack_events` opens the events that take stacks, `stack_frames` holds what becomes of
-//!   them, `stack_reader` turns one into the other.
+//!   them, `stack_reader` turns one into the other. `unwind` finds callers where programs have no frame
+//!   pointers, from what `stack_registers` reads.
 //! - `probes` says what is probed in a process, `probe_events` opens the events of that, `probe_frames`
 //!   holds what becomes of them, `probe_reader` turns one into the other; `probe_calls` knows which
 //!   return belongs to which call.
@@ -40,8 +41,10 @@ mod sources;
 mod stack_events;
 mod stack_frames;
 mod stack_reader;
+mod stack_registers;
 mod threads;
 mod tracepoints;
+mod unwind;
 mod wakes;
 mod watch;
 
@@ -54,6 +57,7 @@ pub use reader::{Counts, ReaderThread};
 pub use schema::{BUFFER, Builtin};
 pub use stack_events::Stacks;
 pub use stack_frames::{STACKS_BUFFER, StackCounts};
+pub use unwind::{MappedCode, StackUnwinder, UnwindMapping, UnwindTables};
 pub use watch::{KernelRequest, ProcessEvents, Wanted};
 
 /// Whether a source of this kind has frames of ppt's own.

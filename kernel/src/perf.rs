@@ -12,6 +12,8 @@ use nix::time::{ClockId, clock_gettime};
 use perf_event_open_sys::bindings::{self, perf_event_attr, perf_event_mmap_page};
 use perf_event_open_sys::{ioctls, perf_event_open};
 
+use crate::stack_registers::{COPY_BYTES, register_mask};
+
 /// The clock of records.
 const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
 
@@ -26,6 +28,8 @@ pub(crate) struct EventTarget {
     pub raw: bool,
     /// The stack of the program belongs to a record.
     pub stack: bool,
+    /// So do registers and a copy of the stack.
+    pub stack_copy: bool,
     /// Switches of the thread leave records, and so do threads that it makes and its end.
     pub switches: bool,
     pub tasks: bool,
@@ -96,6 +100,12 @@ impl EventTarget {
             attr.sample_type |= u64::from(bindings::PERF_SAMPLE_CALLCHAIN);
             attr.set_exclude_callchain_kernel(1);
             attr.sample_max_stack = MOST_ADDRESSES as u16;
+        }
+        if self.stack_copy {
+            attr.sample_type |=
+                u64::from(bindings::PERF_SAMPLE_REGS_USER | bindings::PERF_SAMPLE_STACK_USER);
+            attr.sample_regs_user = register_mask();
+            attr.sample_stack_user = COPY_BYTES;
         }
         if self.raw {
             attr.sample_type |= u64::from(bindings::PERF_SAMPLE_RAW);

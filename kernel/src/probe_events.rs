@@ -48,6 +48,7 @@ const FIRST: EventTarget = EventTarget {
     samples: false,
     raw: false,
     stack: false,
+    stack_copy: false,
     switches: false,
     tasks: false,
     kernel: false,

@@ -21,6 +21,7 @@ use crate::stack_frames::StackCounts;
 use crate::stack_reader::{StackHeard, StackHearing, StackReader};
 use crate::threads::Threads;
 use crate::tracepoints::{Calls, Switch, Waking};
+use crate::unwind::StackUnwinder;
 use crate::wakes::Wakes;
 
 /// Shortest and longest sleep between two looks at the rings.
@@ -79,6 +80,8 @@ pub struct Counts {
     pub stacks: Option<Arc<StackCounts>>,
     /// What became of probes, if there were any.
     pub probes: Option<Arc<ProbeCounts>>,
+    /// Finds callers in copies of stacks, if it knows the mappings of the process.
+    pub unwinder: Option<Arc<StackUnwinder>>,
 }
 
 impl ReaderThread {
@@ -183,6 +186,7 @@ impl Reader {
         let counts = Counts {
             stacks: self.stacks.as_ref().map(|stack| stack.counts.clone()),
             probes: self.probes.as_ref().map(|probes| probes.counts.clone()),
+            unwinder: self.stacks.as_ref().and_then(|stack| stack.unwinder.clone()),
         };
         let stopped = stop.clone();
         let thread =
@@ -256,7 +260,7 @@ impl Reader {
             }
             if let (Some(stacks), Some(reader)) = (&mut stacks, &mut self.stacks) {
                 let of = (&self.sources, self.threads.pid());
-                let full = stacks.take(&mut reader.events, &mut bytes, of, |time, voice, said| {
+                let full = stacks.take(reader, &mut bytes, of, |time, voice, said| {
                     heard.push((time, voice, Heard::Stack(said)));
                 });
                 fullest = fullest.max(full);

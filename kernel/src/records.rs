@@ -43,6 +43,8 @@ pub(crate) enum Content<'a> {
         /// The kernel worked for the program.
         in_kernel: bool,
         chain: &'a [u8],
+        /// Registers and a copy of the stack; empty if the event takes none.
+        copy: &'a [u8],
     },
     /// The same with the values of registers, as many as the event takes.
     Registers(&'a [u8]),
@@ -97,10 +99,9 @@ fn parse(record: &[u8], end: SampleEnd) -> Option<Record<'_>> {
             SampleEnd::Stack => {
                 let bytes = usize::try_from(u64_at(body, 40)?).ok()?.checked_mul(8)?;
                 let mode = flags & sys::PERF_RECORD_MISC_CPUMODE_MASK;
-                Content::Stack {
-                    in_kernel: mode == sys::PERF_RECORD_MISC_KERNEL,
-                    chain: body.get(48..)?.get(..bytes)?,
-                }
+                let (chain, copy) = body.get(48..)?.split_at_checked(bytes)?;
+                let in_kernel = mode == sys::PERF_RECORD_MISC_KERNEL;
+                Content::Stack { in_kernel, chain, copy }
             }
             // What they are is known where there are any.
             SampleEnd::Registers => match u64_at(body, 40)? {
@@ -150,15 +151,15 @@ fn parse(record: &[u8], end: SampleEnd) -> Option<Record<'_>> {
 }
 
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+    Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 #[cfg(test)]
@@ -224,14 +225,16 @@ mod tests {
         let user = sys::PERF_RECORD_MISC_USER as u16;
         let mut bytes = record(sys::PERF_RECORD_SAMPLE, kernel, &sample(2, &[5, 6]));
         bytes.extend(record(sys::PERF_RECORD_SAMPLE, user, &sample(0, &[])));
+        bytes.extend(record(sys::PERF_RECORD_SAMPLE, user, &sample(0, &[9])));
         // More than there is, and more than there can be.
         bytes.extend(record(sys::PERF_RECORD_SAMPLE, user, &sample(3, &[5, 6])));
         bytes.extend(record(sys::PERF_RECORD_SAMPLE, user, &sample(u64::MAX, &[5, 6])));
         let found: Vec<_> = stack_records(&bytes).map(|found| found.content).collect();
         let chain: Vec<u8> = [5u64, 6].iter().flat_map(|word| word.to_ne_bytes()).collect();
         let expected = [
-            Content::Stack { in_kernel: true, chain: &chain },
-            Content::Stack { in_kernel: false, chain: &[] },
+            Content::Stack { in_kernel: true, chain: &chain, copy: &[] },
+            Content::Stack { in_kernel: false, chain: &[], copy: &[] },
+            Content::Stack { in_kernel: false, chain: &[], copy: &9u64.to_ne_bytes() },
         ];
         assert_eq!(found, expected);
     }

@@ -11,8 +11,9 @@ use crate::perf::{CountedEvent, Event, EventTarget, PerfRing, is_gone};
 use crate::sources::{EventSource, Sources};
 use crate::threads;
 
-/// Bytes of a ring that takes no stacks of waits.
+/// Bytes of a ring that takes no stacks of waits, and of one that takes copies of stacks.
 const RING_BYTES: usize = 256 << 10;
+const COPIES_RING_BYTES: usize = 2 << 20;
 
 /// Which stacks to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Stacks {
     pub hertz: u32,
     /// Also where threads begin to wait.
     pub waits: bool,
+    /// Callers are found by unwind tables, in copies of stacks, and not by frame pointers.
+    pub unwind: bool,
 }
 
 impl Stacks {
@@ -53,7 +56,11 @@ impl StackEvents {
         cpus: &[u32],
         bytes: usize,
     ) -> Result<(Self, Option<KernelError>), KernelError> {
-        let bytes = if wanted.waits { bytes } else { bytes.min(RING_BYTES) };
+        let bytes = match wanted {
+            Stacks { waits: true, .. } => bytes,
+            Stacks { unwind: true, .. } => bytes.min(COPIES_RING_BYTES),
+            _ => bytes.min(RING_BYTES),
+        };
         for thread in threads::list(pid) {
             let of_thread = |kernel| Self::of_thread(wanted, thread, cpus, kernel, bytes);
             let failed = |part, error| KernelError::new(part, error, 1, cpus.len());
@@ -109,9 +116,10 @@ impl StackEvents {
         let mut missing = None;
         if self.wanted.waits {
             let mut of_waits = Vec::new();
+            let leaving = EventTarget { stack_copy: self.wanted.unwind, ..LEAVING };
             'all: for &thread in threads {
                 for (&cpu, first) in self.cpus.iter().zip(&self.firsts) {
-                    match redirected(&LEAVING, thread, cpu, first, EventSource::Leaving, sources) {
+                    match redirected(&leaving, thread, cpu, first, EventSource::Leaving, sources) {
                         Ok(opened) => of_waits.extend(opened),
                         Err(error) => {
                             missing = Some(failed(KernelFeature::Waits, error));
@@ -170,6 +178,7 @@ fn running(wanted: Stacks, kernel: bool) -> EventTarget {
         samples: true,
         raw: false,
         stack: true,
+        stack_copy: wanted.unwind,
         switches: false,
         tasks: false,
         kernel,
@@ -183,6 +192,7 @@ const LEAVING: EventTarget = EventTarget {
     samples: true,
     raw: false,
     stack: true,
+    stack_copy: false,
     switches: true,
     tasks: false,
     kernel: true,

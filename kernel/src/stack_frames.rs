@@ -9,6 +9,7 @@ use ppt_segment::{RingWriter, Segment};
 use crate::perf::MOST_ADDRESSES;
 use crate::records::u64_at;
 use crate::schema::Builtin;
+use crate::stack_events::Stacks;
 
 /// Name of the buffer of stacks.
 pub const STACKS_BUFFER: &str = "stacks";
@@ -57,6 +58,16 @@ impl CallChain {
             chain.depth += 1;
         }
         chain
+    }
+
+    /// What the unwinder found: addresses, and how many there are.
+    pub fn unwound((depth, addresses): (u8, [u64; MOST_ADDRESSES])) -> Self {
+        Self { depth, addresses }
+    }
+
+    /// Whether there is more than the innermost function.
+    pub fn has_callers(&self) -> bool {
+        self.depth > 1
     }
 
     /// Whether the program gave nothing to follow.
@@ -125,10 +136,10 @@ impl<'a> StackWriter<'a> {
     }
 
     /// How stacks are taken from here on.
-    pub fn begin(&mut self, at: u64, hertz: u32, kernel: bool, waits: bool) {
-        let words =
-            encoded(self.builtin, SAMPLING, &[at, hertz.into(), kernel.into(), waits.into()], &[]);
-        self.write(words);
+    pub fn begin(&mut self, at: u64, wanted: Stacks, kernel: bool) {
+        let Stacks { hertz, waits, unwind } = wanted;
+        let numbers = [at, hertz.into(), kernel.into(), waits.into(), unwind.into()];
+        self.write(encoded(self.builtin, SAMPLING, &numbers, &[]));
     }
 
     pub fn write_stack(&mut self, at: u64, frame: &StackFrame<'_>) {

@@ -10,6 +10,7 @@ use crate::sources::{EventSource, Sources};
 use crate::stack_events::StackEvents;
 use crate::stack_frames::{CallChain, StackCounts, StackFrame, StackWhy, StackWriter};
 use crate::threads::Threads;
+use crate::unwind::StackUnwinder;
 
 /// What takes stacks, and where they go.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(crate) struct StackReader {
     pub events: StackEvents,
     pub segment: Arc<Segment>,
     pub counts: Arc<StackCounts>,
+    /// Finds callers, if the events copy stacks.
+    pub unwinder: Option<Arc<StackUnwinder>>,
 }
 
 /// What a record of a ring of stacks says.
@@ -53,7 +56,7 @@ impl<'a> StackHearing<'a> {
         at: u64,
     ) -> Self {
         let mut writer = StackWriter::new(segment, counts);
-        writer.begin(at, events.wanted.hertz, events.kernel, events.wanted.waits);
+        writer.begin(at, events.wanted, events.kernel);
         Self { writer, leaving: HashMap::new() }
     }
 
@@ -61,20 +64,22 @@ impl<'a> StackHearing<'a> {
     /// heard, and what it says. Returns how full the fullest ring was.
     pub fn take(
         &mut self,
-        events: &mut StackEvents,
+        reader: &mut StackReader,
         bytes: &mut Vec<u8>,
         (sources, pid): (&Sources, i32),
         mut hear: impl FnMut(u64, i32, StackHeard),
     ) -> f64 {
         let mut fullest = 0.0f64;
-        for ring in &mut events.rings {
+        for ring in &mut reader.events.rings {
             bytes.clear();
             ring.take(bytes);
             fullest = fullest.max(bytes.len() as f64 / ring.size() as f64);
             for record in stack_records(bytes) {
                 if let Content::Lost(count) = record.content {
                     self.writer.lose(count);
-                } else if let Some((voice, heard)) = read(&record, sources, pid) {
+                } else if let Some((voice, heard)) =
+                    read(&record, sources, pid, reader.unwinder.as_deref())
+                {
                     hear(record.time, voice, heard);
                 }
             }
@@ -110,21 +115,33 @@ impl<'a> StackHearing<'a> {
     }
 }
 
-fn read(record: &Record<'_>, sources: &Sources, pid: i32) -> Option<(i32, StackHeard)> {
+fn read(
+    record: &Record<'_>,
+    sources: &Sources,
+    pid: i32,
+    unwinder: Option<&StackUnwinder>,
+) -> Option<(i32, StackHeard)> {
     let Record { id, tid, cpu, content, .. } = *record;
     let (source, voice) = *sources.get(&id)?;
     if record.pid != pid {
         return None;
     }
     let step = match (content, source) {
-        (Content::Stack { in_kernel, chain }, EventSource::Running) => {
-            StackStep::Runs { in_kernel, chain: Box::new(CallChain::of_record(chain)) }
+        (Content::Stack { in_kernel, chain, copy }, EventSource::Running) => {
+            StackStep::Runs { in_kernel, chain: Box::new(call_chain(chain, copy, unwinder)) }
         }
-        (Content::Stack { chain, .. }, EventSource::Leaving) => {
-            StackStep::Leaves(Box::new(CallChain::of_record(chain)))
+        (Content::Stack { chain, copy, .. }, EventSource::Leaving) => {
+            StackStep::Leaves(Box::new(call_chain(chain, copy, unwinder)))
         }
         (Content::Out { preempted }, EventSource::Leaving) => StackStep::HasLeft { preempted },
         _ => return None,
     };
     Some((voice, StackHeard { tid, cpu, step }))
+}
+
+/// The callers by unwind tables. Code that was mapped a moment ago, or that a program makes itself, has no
+/// tables here: then those that the kernel found by frame pointers.
+fn call_chain(chain: &[u8], copy: &[u8], unwinder: Option<&StackUnwinder>) -> CallChain {
+    let unwound = unwinder.and_then(|unwinder| unwinder.unwind(copy)).map(CallChain::unwound);
+    unwound.filter(CallChain::has_callers).unwrap_or_else(|| CallChain::of_record(chain))
 }

@@ -24,6 +24,7 @@ use crate::stack_events::{StackEvents, Stacks};
 use crate::stack_reader::StackReader;
 use crate::threads::{self, Threads};
 use crate::tracepoints::{Calls, Switch, Waking};
+use crate::unwind::StackUnwinder;
 
 /// Looks at the threads of a process before those that are still new are left to inheritance.
 const LOOKS: usize = 100;
@@ -151,6 +152,7 @@ impl KernelRequest {
             samples: false,
             raw: false,
             stack: false,
+            stack_copy: false,
             switches: self.wanted.sched,
             tasks: true,
             kernel: false,
@@ -210,8 +212,9 @@ impl KernelRequest {
             Some(mut events) => {
                 missing.extend(events.open(&opening.opened, &mut opening.sources)?);
                 let segment = segment(Builtin::stacks()).map_err(system(KernelFeature::Stacks))?;
+                let unwinder = events.wanted.unwind.then(Arc::default);
                 let (segment, counts) = (Arc::new(segment), Arc::default());
-                Some(StackReader { events, segment, counts })
+                Some(StackReader { events, segment, counts, unwinder })
             }
             None => None,
         };
@@ -274,6 +277,11 @@ impl ProcessEvents {
         let probes = self.0.probes.as_ref();
         let probes = probes.map(|probes| (&*probes.builtin, probes.segment.clone()));
         events.into_iter().chain(stacks).chain(probes).collect()
+    }
+
+    /// Finds callers in copies of stacks, if it knows the mappings of the process.
+    pub fn unwinder(&self) -> Option<&Arc<StackUnwinder>> {
+        self.0.stacks.as_ref()?.unwinder.as_ref()
     }
 
     /// Starts the thread that reads the records. It needs no rights.

@@ -57,7 +57,7 @@ fn kernel() -> Vec<Check> {
         remedy,
         code,
     };
-    let stacks = Stacks { hertz: Stacks::HERTZ, waits: true };
+    let stacks = Stacks { hertz: Stacks::HERTZ, waits: true, unwind: true };
     let (sched, syscalls, faults) = (true, true, true);
     let wanted = Wanted { sched, syscalls, faults, stacks: Some(stacks), probe_limit: 0 };
     let (kernel, mut missing) = KernelRequest::new(wanted, 0);

@@ -7,6 +7,7 @@ use ppt_agent::Target;
 use ppt_kernel::{Counts, KernelRequest as Events, Probe, ProcessEvents, ReaderThread, Wanted};
 use ppt_text::escaped;
 
+use super::unwind::UnwindFiles;
 use crate::code::Code;
 use crate::measure::grouped;
 use crate::probes::ProbedProcess;
@@ -26,6 +27,7 @@ pub(crate) struct KernelWatch {
     pub(super) feeds: Vec<usize>,
     /// The messages that have been printed. They are the same for most processes.
     told: Vec<String>,
+    pub(super) unwind: UnwindFiles,
     /// The requested probes.
     names: Vec<String>,
     may_return: bool,
@@ -56,7 +58,7 @@ impl KernelWatch {
             return None;
         }
         let (events, missing) = Events::new(wanted, args.memory);
-        let (open, running, feeds, told) = Default::default();
+        let (open, running, feeds, told, unwind) = Default::default();
         let may_return = args.allow.contains(&args::Allow::ProbeReturns);
         let (names, quiet) = (args.probes.clone(), args.quiet);
         let (answered, unknown) = Default::default();
@@ -66,6 +68,7 @@ impl KernelWatch {
             running,
             feeds,
             told,
+            unwind,
             names,
             may_return,
             answered,
@@ -91,6 +94,15 @@ impl KernelWatch {
         }
         self.report(missing);
         self.open.extend(watch.map(|watch| (pid, watch)));
+    }
+
+    /// States the code that a process has mapped now to whoever unwinds its stacks.
+    pub(super) fn map_code(&mut self, target: &Target) {
+        let of_process = self.running.iter().find(|(pid, ..)| *pid == target.pid());
+        let unwinder = of_process.and_then(|(_, _, running)| running.counts().unwinder.clone());
+        if let Some(unwinder) = unwinder {
+            unwinder.set_code(self.unwind.code(target));
+        }
     }
 
     /// The requested probes in a process.
@@ -190,19 +202,20 @@ impl KernelWatch {
                 ));
             }
         }
-        let Some(counts) = counts.stacks else { return };
-        let (taken, shallow) = (counts.taken(), counts.shallow());
+        let Some(stacks) = counts.stacks else { return };
+        let (taken, shallow) = (stacks.taken(), stacks.shallow());
         // A few may be in functions that set up or remove a frame.
         if taken >= FEWEST_STACKS && shallow * 4 > taken * 3 {
             let share = 100 * shallow / taken;
-            report::warning(
-                Code::NoFramePointers,
-                format!(
-                    "{share} % of the stacks of process {pid} end after two functions: it was built \
-                     without frame pointers\n  build it with -fno-omit-frame-pointer; what the stacks \
-                     begin with is right nevertheless"
-                ),
+            let (why, remedy) = match counts.unwinder {
+                Some(_) => ("its code has no unwind tables", "build it without -fno-unwind-tables"),
+                None => ("it was built without frame pointers", "add unwind to --stacks"),
+            };
+            let message = format!(
+                "{share} % of the stacks of process {pid} end after two functions: {why}\n  {remedy}; what \
+                 the stacks begin with is right nevertheless"
             );
+            report::warning(Code::NoFramePointers, message);
         }
     }
 }

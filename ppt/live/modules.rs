@@ -25,26 +25,37 @@ pub(super) struct MemberModules {
 }
 
 impl MemberModules {
-    /// Writes changes to the capture, if a read is due. `first_feed` is the session's first feed.
-    pub(super) fn report(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
-        if self.due.is_none_or(|due| Instant::now() >= due) {
-            self.tell_now(first_feed, session, listener);
-        }
+    /// Writes changes to the capture, if a read is due. Returns whether there were any. `first_feed` is
+    /// the session's first feed.
+    pub(super) fn report(
+        &mut self,
+        first_feed: usize,
+        session: &Session,
+        listener: &Listener,
+    ) -> bool {
+        self.due.is_none_or(|due| Instant::now() >= due)
+            && self.tell_now(first_feed, session, listener)
     }
 
     /// The same, whether it is due or not.
-    pub(super) fn tell_now(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
+    pub(super) fn tell_now(
+        &mut self,
+        first_feed: usize,
+        session: &Session,
+        listener: &Listener,
+    ) -> bool {
         let start = Instant::now();
         // A file accepts nothing for a feed that has ended.
-        let Some(feed) = super::feed::living(first_feed, session) else { return };
+        let Some(feed) = super::feed::living(first_feed, session) else { return false };
         if self.feed.replace(feed) != Some(feed) {
             self.watch.forget();
         }
-        if let Some(found) = self.watch.look(session.target()) {
-            listener.modules(feed, &stated(found));
-        }
+        let found = self.watch.look(session.target());
+        let has_changed = found.is_some();
+        found.into_iter().for_each(|found| listener.modules(feed, &stated(found)));
         let pause = start.elapsed().saturating_mul(PART).clamp(SHORTEST, LONGEST);
         self.due = Some(start + pause);
+        has_changed
     }
 }
 

@@ -16,6 +16,10 @@ impl Live<'_> {
         kernel.open(target);
         let Some(at) = kernel.open.iter().position(|entry| entry.0 == pid) else { return };
         let (_, watch) = kernel.open.remove(at);
+        // Stacks wait in the kernel until the reader starts, so it knows the code of the first one.
+        if let Some(unwinder) = watch.unwinder() {
+            unwinder.set_code(kernel.unwind.code(target));
+        }
         let buffers = watch.buffers();
         let names: Vec<String> =
             buffers.iter().map(|(builtin, _)| builtin.buffer.to_owned()).collect();

@@ -79,6 +79,17 @@ impl CodeFile {
         sites.collect()
     }
 
+    /// The address that the file assigns to the code at this file offset.
+    pub fn address(&self, offset: u64) -> Option<u64> {
+        self.0.loads.address(offset)
+    }
+
+    /// Its table of how to find callers, `.eh_frame`: the address and the bytes of the section.
+    pub fn unwind_table(&self) -> Option<(u64, Vec<u8>)> {
+        const NAME: &[u8] = b".eh_frame";
+        Some((self.0.section_address(NAME)?, self.0.section_bytes(NAME)?))
+    }
+
     /// Why the returns of its functions must not be probed. `None` if they may be.
     pub fn return_danger(&self) -> Option<ReturnDanger> {
         let has = |name: &[u8]| self.0.section_address(name).is_some();
@@ -120,6 +131,18 @@ mod tests {
         }
         // Variables are not functions.
         assert!(!functions.iter().any(|function| function.name == "environ"));
+    }
+
+    #[test]
+    fn the_unwind_table_is_that_of_the_file() {
+        let bytes = std::fs::read("/proc/self/exe").unwrap();
+        let whole = goblin::elf::Elf::parse(&bytes).unwrap();
+        let is_it = |section: &&goblin::elf::SectionHeader| {
+            whole.shdr_strtab.get_at(section.sh_name) == Some(".eh_frame")
+        };
+        let section = whole.section_headers.iter().find(is_it).unwrap();
+        let table = ourselves().unwind_table().unwrap();
+        assert_eq!(table, (section.sh_addr, bytes[section.file_range().unwrap()].to_vec()));
     }
 
     #[test]

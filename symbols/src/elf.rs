@@ -214,13 +214,23 @@ impl<R: ReadAt> ElfFile<R> {
 
     /// The address of the section with this name.
     pub fn section_address(&self, name: &[u8]) -> Option<u64> {
+        self.section(name).map(|section| section.sh_addr)
+    }
+
+    /// The bytes of a section. `None` if the file has none of them.
+    pub fn section_bytes(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let section = self.section(name).filter(|section| section.sh_type != SHT_NOBITS)?;
+        bytes(&self.source, section.sh_offset, section.sh_size, limits::UNWIND_BYTES)
+    }
+
+    fn section(&self, name: &[u8]) -> Option<&SectionHeader> {
         let names = self.sections.get(self.names)?;
         let names = bytes(&self.source, names.sh_offset, names.sh_size, limits::HEADER_BYTES)?;
         let is_it = |header: &&SectionHeader| {
             names.get(header.sh_name..).and_then(|rest| rest.split(|&byte| byte == 0).next())
                 == Some(name)
         };
-        self.sections.iter().find(is_it).map(|section| section.sh_addr)
+        self.sections.iter().find(is_it)
     }
 
     /// Applies `make` to the name and the address of each symbol of a function that is defined in

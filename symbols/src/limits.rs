@@ -4,6 +4,8 @@
 pub const TABLE_BYTES: u64 = 256 << 20;
 /// Most bytes of headers and notes that are read at a time.
 pub const HEADER_BYTES: u64 = 4 << 20;
+/// Most bytes of the unwind table of one file.
+pub const UNWIND_BYTES: u64 = 64 << 20;
 /// Most functions of one file.
 pub const FUNCTIONS: usize = 4 << 20;
 /// Most bytes of one name, before and after demangling. A longer name stays mangled, and is cut.

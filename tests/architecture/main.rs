@@ -232,7 +232,7 @@ fn the_binaries_link_few_packages() {
     let packages: BTreeSet<_> =
         packages.iter().filter_map(|package| package.split(' ').next()).collect();
     assert!(packages.contains("ppt-agent"), "{packages:?}");
-    assert!(packages.len() <= 77, "{} packages: {packages:?}", packages.len());
+    assert!(packages.len() <= 81, "{} packages: {packages:?}", packages.len());
     for rich in ["arrow", "datafusion", "parquet", "prost", "ratatui", "tokio"] {
         let is_part = |text: &&str| text.split('-').next() == Some(rich);
         assert!(!packages.iter().any(is_part), "{rich} belongs into a binary of its own");
@@ -277,7 +277,7 @@ fn only_binaries_have_messages() {
 fn a_build_compiles_few_packages() {
     let packages = tree("ppt", "normal,build");
     assert!(packages.iter().any(|it| it.starts_with("serde_derive ")), "{packages:?}");
-    assert!(packages.len() <= 100, "{} packages: {packages:?}", packages.len());
+    assert!(packages.len() <= 104, "{} packages: {packages:?}", packages.len());
 }
 
 /// The source files below `folder`, as paths from the root.

@@ -197,8 +197,125 @@ fn a_program_without_frame_pointers_is_told() {
     target.finish();
     let pid = target_pid(&said);
     let expected = format!("of the stacks of process {pid} end after two functions");
-    assert!(said.contains(&expected) && said.contains("-fno-omit-frame-pointer"), "{said}");
+    assert!(said.contains(&expected) && said.contains("add unwind to --stacks"), "{said}");
     // The locations are right nevertheless.
+    check_shares(&stacks(&bench), &young, 500.0);
+}
+
+/// Unwind tables say who called a function of a program without frame pointers.
+#[test]
+fn callers_are_found_without_frame_pointers() {
+    if !is_permitted() {
+        return;
+    }
+    let bench = plain(NO_POINTERS);
+    let mut target = bench.start("stacked", &[]);
+    let attach = bench.attach(&target, &["--stacks=500,unwind"]);
+    let main = done(&mut target, "work 500");
+    let young = done(&mut target, "young 500");
+    let said = attach.stop();
+    target.finish();
+    assert!(!said.contains("frame pointers"), "{said}");
+    let account = Account::of(&bench.info("out.bin"));
+    assert_eq!((account.lost, account.dropped), (0, 0), "{said}");
+    let stacks = stacks(&bench);
+    for (done, outer) in [(main, ["work", "main"]), (young, ["work", "begin"])] {
+        check_shares(&stacks, &done, 500.0);
+        let inner = |stack: &&Stack| {
+            stack.thread == done.thread
+                && ["heavy_work", "light_work"].contains(&stack.functions[0].as_str())
+        };
+        let all: Vec<_> = stacks.iter().filter(inner).collect();
+        let whole = |stack: &&&Stack| stack.functions.get(1..3).is_some_and(|found| found == outer);
+        let found = all.iter().filter(whole).count();
+        assert!(found * 100 > all.len() * 99, "{found} of {}: {:?}", all.len(), all[0].functions);
+    }
+    let table = bench.table("out.bin", &["-b", "stacks", "--frame", "sampling"]);
+    assert_eq!(table.cells("unwound"), ["1"]);
+}
+
+/// The same of threads that wait, below functions of libraries.
+#[test]
+fn where_threads_wait_is_known_without_frame_pointers() {
+    if !is_permitted() || !is_root() {
+        return;
+    }
+    let bench = plain(NO_POINTERS);
+    let mut target = bench.start("stacked", &[]);
+    let attach = bench.attach(&target, &["--stacks=waits,unwind"]);
+    let young = done(&mut target, "wait 300");
+    attach.stop();
+    target.finish();
+    let account = Account::of(&bench.info("out.bin"));
+    assert_eq!((account.lost, account.dropped), (0, 0));
+    let stacks = stacks(&bench);
+    let such = stacks.iter().filter(|stack| stack.thread == young.thread && stack.why == "WAITING");
+    let waits: Vec<_> = such.collect();
+    let whole = |stack: &&&Stack| {
+        let at = stack.functions.iter().position(|name| name == "wait_here");
+        at.is_some_and(|at| stack.functions.get(at + 1).is_some_and(|name| name == "begin"))
+    };
+    let found = waits.iter().filter(whole).count();
+    assert!(found <= young.waits && found + 10 >= young.waits, "{found} of {young:?}");
+}
+
+/// A program and libraries of Debian's, which were built without frame pointers, before and after it
+/// loads another library.
+#[test]
+fn stacks_of_programs_of_others_reach_main() {
+    if !is_permitted() || !available("python3") {
+        return;
+    }
+    let bench = Bench::new();
+    let program = "import sys, time\n\
+                   def spin(work):\n \
+                       end = time.process_time() + 0.7\n \
+                       while time.process_time() < end: work()\n\
+                   print('ready', flush=True)\n\
+                   sys.stdin.readline()\n\
+                   spin(lambda: sorted(range(2000), key=lambda number: -number))\n\
+                   import zlib\n\
+                   print('loaded', flush=True)\n\
+                   sys.stdin.readline()\n\
+                   spin(lambda: zlib.compress(b'some text' * 3000))\n\
+                   print('done', flush=True)\n\
+                   sys.stdin.readline()\n";
+    let mut command = bench.command("python3");
+    command.args(["-S", "-c", program]);
+    let mut target = Target::spawn(command);
+    target.stdout.wait_for("ready");
+    let attach = bench.attach(&target, &["--stacks=500,unwind"]);
+    target.say("go");
+    target.stdout.wait_for("loaded");
+    // ppt looks once a second for what a process has mapped.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    target.say("go");
+    target.stdout.wait_for("done");
+    let said = attach.stop();
+    target.finish();
+    assert!(!said.contains("end after two functions"), "{said}");
+    let all = stacks(&bench);
+    let ran: Vec<_> = all.iter().filter(|stack| stack.why == "RUNNING").collect();
+    assert!(ran.len() > 200, "{}", ran.len());
+    let whole = ran.iter().filter(|stack| stack.functions.len() > 5).count();
+    assert!(whole * 100 > ran.len() * 95, "{whole} of {}", ran.len());
+    let deflating = |stack: &&&Stack| stack.functions.iter().any(|name| name.contains("compress"));
+    assert!(ran.iter().filter(deflating).count() > 20, "{:?}", ran[ran.len() - 1].functions);
+}
+
+#[test]
+fn a_program_without_unwind_tables_is_told() {
+    if !is_permitted() {
+        return;
+    }
+    let tables = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
+    let bench = plain(&[NO_POINTERS, &tables].concat());
+    let mut target = bench.start("stacked", &[]);
+    let attach = bench.attach(&target, &["--stacks=500,unwind"]);
+    let young = done(&mut target, "young 500");
+    let said = explained(&attach.stop());
+    target.finish();
+    assert!(said.contains("its code has no unwind tables"), "{said}");
     check_shares(&stacks(&bench), &young, 500.0);
 }
 

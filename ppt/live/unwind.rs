@@ -1,0 +1,47 @@
+//! The unwind tables of captured processes, for `--stacks=unwind`.
+
+use std::collections::HashMap;
+
+use ppt_agent::{CodeMapping, Target};
+use ppt_kernel::{MappedCode, UnwindMapping, UnwindTables};
+use ppt_symbols::CodeFile;
+
+/// Most bytes of the tables of all files. Stacks end in the code of further files.
+const MOST_BYTES: usize = 512 << 20;
+
+/// The tables of files, each read once.
+#[derive(Default)]
+pub(super) struct UnwindFiles {
+    /// By device and inode. `None`: the file has no tables, or they are damaged.
+    read: HashMap<(i32, i32, u64), Option<UnwindFile>>,
+    bytes: usize,
+}
+
+struct UnwindFile {
+    code: CodeFile,
+    tables: UnwindTables,
+}
+
+impl UnwindFiles {
+    /// The code that a process has mapped now, with the tables of its files.
+    pub(super) fn code(&mut self, target: &Target) -> MappedCode {
+        let mut unwind = Vec::new();
+        for mapped in target.code_files() {
+            let bytes = &mut self.bytes;
+            let read = self.read.entry(mapped.identity).or_insert_with(|| {
+                let code = CodeFile::new(mapped.file)?;
+                let (address, table) = code.unwind_table()?;
+                *bytes += table.len();
+                let tables = UnwindTables::new(address, table).filter(|_| *bytes <= MOST_BYTES)?;
+                Some(UnwindFile { code, tables })
+            });
+            let Some(UnwindFile { code, tables }) = read else { continue };
+            let of_place = |place: &CodeMapping| {
+                let (address, tables) = (code.address(place.offset)?, tables.clone());
+                Some(UnwindMapping { range: place.start..place.end, address, tables })
+            };
+            unwind.extend(mapped.mappings.iter().filter_map(of_place));
+        }
+        MappedCode { ranges: target.code_ranges(), unwind }
+    }
+}
