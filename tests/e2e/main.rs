@@ -144,6 +144,7 @@ mod with {
     mod requests;
     mod servers;
     mod services;
+    mod wire;
 }
 
 /// Malicious targets, users and text.

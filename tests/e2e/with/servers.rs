@@ -10,12 +10,12 @@ use crate::fixtures::preloaded::{Requests, preload, python};
 use crate::fixtures::support::{Bench, Target, available, ppt, rounds, text, wait_until};
 
 /// A port that was free a moment ago.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Starts a server under `ppt run --with net`, and waits until it accepts connections at the port.
-fn start(bench: &Bench, server: &[&str], port: u16) -> Target {
+pub fn start(bench: &Bench, server: &[&str], port: u16) -> Target {
     let mut command = bench.command(ppt());
     command.args(["run", "--with", "net", "-q", "--"]).args(server).stderr(Stdio::null());
     let target = Target::spawn(command);
@@ -24,7 +24,7 @@ fn start(bench: &Bench, server: &[&str], port: u16) -> Target {
 }
 
 /// The output of a program that must succeed.
-fn output(bench: &Bench, program: &str, args: &[&str]) -> String {
+pub fn output(bench: &Bench, program: &str, args: &[&str]) -> String {
     let output = bench.command(program).args(args).output().unwrap();
     assert!(output.status.success(), "{program}: {output:?}");
     text(&output.stdout)
@@ -89,7 +89,7 @@ fn redis_and_its_benchmark() {
 }
 
 /// Sends requests over one connection. Returns the number of answers.
-fn ask(port: u16, number: usize) -> usize {
+pub fn ask(port: u16, number: usize) -> usize {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let mut answer = [0; 4096];
     let mut answers = 0;
@@ -106,7 +106,19 @@ fn ask(port: u16, number: usize) -> usize {
     answers
 }
 
-/// Two workers, and a proxy in front of them: its calls are their requests.
+/// Two workers, and a proxy in front of them: a configuration for nginx.
+pub fn proxy(front: u16, back: u16) -> String {
+    format!(
+        "daemon off; worker_processes 2; pid nginx.pid; error_log errors; events {{ }}\n\
+         http {{ access_log off; client_body_temp_path a; proxy_temp_path b; fastcgi_temp_path c; \
+         uwsgi_temp_path d; scgi_temp_path e; keepalive_requests 1000000;\n\
+         server {{ listen 127.0.0.1:{back}; location / {{ return 200 hello; }} }}\n\
+         server {{ listen 127.0.0.1:{front}; location / {{ proxy_pass http://127.0.0.1:{back}; }} }}\n\
+         }}\n"
+    )
+}
+
+/// The proxy's calls are the requests of those behind it.
 #[test]
 fn nginx_and_a_proxy() {
     if !available("nginx") {
@@ -114,17 +126,7 @@ fn nginx_and_a_proxy() {
     }
     let bench = Bench::new();
     let (front, back) = (free_port(), free_port());
-    bench.write(
-        "nginx.conf",
-        &format!(
-            "daemon off; worker_processes 2; pid nginx.pid; error_log errors; events {{ }}\n\
-             http {{ access_log off; client_body_temp_path a; proxy_temp_path b; fastcgi_temp_path c; \
-             uwsgi_temp_path d; scgi_temp_path e;\n\
-             server {{ listen 127.0.0.1:{back}; location / {{ return 200 hello; }} }}\n\
-             server {{ listen 127.0.0.1:{front}; location / {{ proxy_pass http://127.0.0.1:{back}; }} }}\n\
-             }}\n"
-        ),
-    );
+    bench.write("nginx.conf", &proxy(front, back));
     let folder = bench.path("").display().to_string();
     let mut target =
         start(&bench, &["nginx", "-p", &folder, "-c", "nginx.conf", "-e", "errors"], back);
