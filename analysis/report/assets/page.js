@@ -185,6 +185,7 @@ const fit = (it, tall) => {
   if (it.width !== Math.round(wide * ratio) || it.height !== Math.round(tall * ratio)) {
     it.width = Math.round(wide * ratio);
     it.height = Math.round(tall * ratio);
+    it.style.height = tall + 'px';
   }
   const pen = it.getContext('2d');
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -378,9 +379,18 @@ const draw = () => {
   }
   const where = moment(view.from, range / 100) + ' – ' + moment(view.to, range / 100) + ', ' + span(range) + ' of ' + span(length);
   const blind = !data.all && !single.length && width * scale > 40;
+  below();
   $('where').textContent = where + (blind ? ' — finer than this page holds here: ppt report --from … --to …' : '');
   drawStrip();
 };
+/* How many rows are further down. */
+const below = () => {
+  const seen = board.scrollTop + board.clientHeight;
+  const more = lanes.filter(it => it.top + HEAD > seen).length;
+  $('below').hidden = !more;
+  $('below').firstChild.textContent = '↓ ' + grouped(more) + (more === 1 ? ' more row' : ' more rows');
+};
+board.addEventListener('scroll', () => below());
 const total = (() => {
   const count = Math.ceil(length / width) + 1, all = new Float64Array(count);
   for (const lane of lanes) if (!lane.spans) for (const of of [lane.count, lane.ticks])
@@ -389,12 +399,19 @@ const total = (() => {
 })();
 const drawStrip = () => {
   const [pen, wide] = fit(strip, 52);
-  const sums = new Float64Array(wide + 1);
-  for (let at = 0; at < total.length; at++) sums[Math.min(wide, Math.floor(at * width / length * wide))] += total[at];
-  const most = sums.reduce((a, b) => Math.max(a, b), 1);
+  const sums = new Float64Array(wide);
+  /* A bucket belongs to each pixel for as long as both last: none gets two buckets and its neighbour one. */
+  const scale = wide / length;
+  for (let at = 0; at < total.length; at++) if (total[at]) {
+    const x0 = Math.min(at * width * scale, wide - 0.001), x1 = Math.max(Math.min((at + 1) * width * scale, wide), x0 + 0.001);
+    for (let x = Math.floor(x0); x < x1 && x < wide; x++) {
+      sums[x] += total[at] * (Math.min(x + 1, x1) - Math.max(x, x0)) / (x1 - x0);
+    }
+  }
+  const most = sums.reduce((a, b) => Math.max(a, b), 0) || 1;
   pen.fillStyle = quiet.cx;
   pen.globalAlpha = 0.75;
-  for (let x = 0; x <= wide; x++) if (sums[x]) {
+  for (let x = 0; x < wide; x++) if (sums[x]) {
     const h = Math.max(1.5, 40 * sums[x] / most);
     pen.fillRect(x, 50 - h, 1, h);
   }
@@ -623,7 +640,8 @@ readColours();
 draw();
 const again = () => { readColours(); draw(); };
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', again);
-addEventListener('resize', ask);
+/* Also where a bar to scroll takes some of the width. */
+new ResizeObserver(ask).observe(canvas);
 addEventListener('beforeprint', again);
 ready();
 })();

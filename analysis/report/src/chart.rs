@@ -9,6 +9,7 @@ use ppt_query::stats::{Bin, BinScale, Histogram, Summary};
 
 use crate::axis::{Axis, label};
 use crate::html::text;
+use crate::percentiles::{marked, percentiles};
 use crate::span::ChartSpan;
 
 /// Room below a chart for its labels.
@@ -128,14 +129,6 @@ fn x(span: &ChartSpan, at: f64) -> String {
     short(1000.0 * at / span.slices as f64)
 }
 
-/// p50, p90 and p99, each if there are values enough for it: of five values, p99 is hardly more than the
-/// greatest.
-pub fn percentiles(summary: &Summary) -> [Option<f64>; 3] {
-    const ENOUGH: [u64; 3] = [1, 10, 100];
-    let known = summary.percentiles_as_floats();
-    std::array::from_fn(|which| known[which].filter(|_| summary.count >= ENOUGH[which]))
-}
-
 /// Percentiles over time as bands: from the median to p90, to p99, to the greatest.
 pub fn bands(
     title: &str,
@@ -148,7 +141,7 @@ pub fn bands(
     // greatest value.
     let value = |summary: &Summary, which: usize| match which {
         3 => summary.max.map(ppt_query::stats::SummaryNumber::float),
-        which => percentiles(summary)[..=which].iter().rev().find_map(|known| *known),
+        which => marked(summary)[which],
     };
     let least = over.iter().flatten().filter_map(|summary| summary.percentiles_as_floats()[0]);
     let most = over.iter().flatten().filter_map(|summary| value(summary, 3));
@@ -215,24 +208,30 @@ fn runs<T>(over: &[Option<T>]) -> Vec<std::ops::Range<usize>> {
 
 /// Frames a second over time: of each slice, over the part of it that was seen.
 pub fn rates(title: &str, counts: &[u64], span: &ChartSpan, colour: &str) -> String {
-    area(title, &per_second(counts, span), span, "/s", colour)
+    area(title, &frames_per_second(counts, span), span, "/s", colour)
 }
 
 /// Frames a second in each slice, over the part of it that was seen.
-pub fn per_second(counts: &[u64], span: &ChartSpan) -> Vec<f64> {
+pub fn frames_per_second(counts: &[u64], span: &ChartSpan) -> Vec<f64> {
+    let counts: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
+    per_second(&counts, span)
+}
+
+/// What each slice adds a second, over the part of it that was seen.
+pub fn per_second(added: &[f64], span: &ChartSpan) -> Vec<f64> {
     let length = |part: (f64, f64)| part.1 - part.0;
     let rate = |at: usize| {
-        let (mut count, mut seen) = (counts[at], length(span.part(at)));
+        let (mut sum, mut seen) = (added[at], length(span.part(at)));
         // What a sliver holds is chance: it counts together with its neighbour.
         let neighbour = if at == 0 { 1 } else { at - 1 };
-        if seen < 0.5 && neighbour < counts.len() {
-            count += counts[neighbour];
+        if seen < 0.5 && neighbour < added.len() {
+            sum += added[neighbour];
             seen += length(span.part(neighbour));
         }
         // A single moment has no rate of its own.
-        count as f64 * 1e9 / (if seen > 0.0 { seen } else { 1.0 } * span.every as f64)
+        sum * 1e9 / (if seen > 0.0 { seen } else { 1.0 } * span.every as f64)
     };
-    (0..counts.len()).map(rate).collect()
+    (0..added.len()).map(rate).collect()
 }
 
 /// Values over time, from 0 on: one for each slice.
@@ -388,21 +387,22 @@ pub fn last_of(histogram: &Histogram, bin: &Bin) -> f64 {
     if histogram.whole { bin.to - 1.0 } else { bin.to }
 }
 
-/// A few bars without words, for a cell.
-pub fn bars(values: &[u64], colour: &str, title: &str) -> String {
+/// A few bars without words, for a cell. A bar is the mean of its values: the last one has fewer.
+pub fn bars(values: &[f64], colour: &str, title: &str) -> String {
     const BARS: usize = 40;
     let each = values.len().div_ceil(BARS).max(1);
-    let sums: Vec<u64> = values.chunks(each).map(|chunk| chunk.iter().sum()).collect();
-    let most = sums.iter().copied().max().unwrap_or(0).max(1) as f64;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let means: Vec<f64> = values.chunks(each).map(mean).collect();
+    let most = means.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let mut path = String::new();
-    for (at, &sum) in sums.iter().enumerate().filter(|entry| *entry.1 > 0) {
-        let top = short(24.0 - (23.0 * sum as f64 / most).max(1.0));
+    for (at, &mean) in means.iter().enumerate().filter(|entry| *entry.1 > 0.0) {
+        let top = short(24.0 - (23.0 * mean / most).max(1.0));
         let _ = write!(path, "M{at},24V{top}h.85V24z");
     }
     format!(
         "<svg class=\"spark {colour}\" viewBox=\"0 0 {} 24\" preserveAspectRatio=\"none\" \
          role=\"img\" aria-label=\"{}\"><path d=\"{path}\"/></svg>",
-        sums.len().max(1),
+        means.len().max(1),
         text(title)
     )
 }
@@ -423,7 +423,7 @@ pub fn range(summary: &Summary, axis: &Axis, colour: &str) -> String {
         number.map(ppt_query::stats::SummaryNumber::float)
     };
     let place = |value: Option<f64>| axis.place(value.unwrap_or_default());
-    let [p50, p90, p99, _] = summary.percentiles_as_floats().map(place);
+    let [p50, p90, p99, _] = marked(summary).map(place);
     let (min, max) = (place(number(summary.min)), place(number(summary.max)));
     let bar = |class: &str, from: f64, to: f64, y: f64, height: f64| {
         format!(
@@ -485,6 +485,13 @@ mod tests {
         assert!(
             chart.contains("d=\"M300,64L300,0 333.33,0L333.33,0 666.67,0L666.67,0 916.67,0V64Z\"")
         );
+        // A counter that adds as much each second has one rate, also in the slivers at both ends.
+        let span = ChartSpan { first: 999, last: 3005, from: 0, every: 1000, slices: 4 };
+        let rates_of = per_second(&[0.001, 1.0, 1.0, 0.005], &span);
+        assert!(rates_of.iter().all(|rate| (rate - 1e6).abs() < 1.0), "{rates_of:?}");
+        // 41 slices are 21 bars, the last of one slice: as high as the others.
+        let even = bars(&[7.0; 41], "c0", "");
+        assert_eq!(even.matches("V1h").count(), 21, "{even}");
         let once = ChartSpan { first: 5, last: 5, from: 5, every: 1, slices: 1 };
         assert!(rates("", &[1], &once, "c0").contains("d=\"M0,64L0,0 0,0V64Z\""));
     }
@@ -508,9 +515,10 @@ mod tests {
     #[test]
     fn a_percentile_needs_values() {
         let of = |count| percentiles(&summary(count, [1.0, 2.0, 3.0, 4.0]));
-        assert_eq!(of(5), [Some(1.0), None, None]);
-        assert_eq!(of(10), [Some(1.0), Some(2.0), None]);
-        assert_eq!(of(100), [Some(1.0), Some(2.0), Some(3.0)]);
+        assert_eq!(of(5), [Some(1.0), None, None, None]);
+        assert_eq!(of(10), [Some(1.0), Some(2.0), None, None]);
+        assert_eq!(of(100), [Some(1.0), Some(2.0), Some(3.0), None]);
+        assert_eq!(of(1000), [1.0, 2.0, 3.0, 4.0].map(Some));
         let span = ChartSpan { first: 0, last: 2000, from: 0, every: 1000, slices: 2 };
         let drawn = |counts: [u64; 2]| {
             let over = counts.map(|count| Some(summary(count, [1.0, 2.0, 3.0, 4.0])));

@@ -20,6 +20,7 @@ mod frames;
 mod html;
 mod page;
 mod panels;
+mod percentiles;
 mod picture;
 mod plot;
 pub mod points;

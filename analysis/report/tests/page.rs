@@ -4,6 +4,10 @@
 mod every;
 mod made;
 
+#[path = "../../view/server/tests/support/browser.rs"]
+#[allow(dead_code, reason = "each test that includes this file needs a part of it")]
+mod driven;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -399,6 +403,65 @@ fn a_browser_draws_the_page_and_runs_nothing_else() {
     assert!(!seen.contains("<title>owned</title>"), "a script of the target ran");
 }
 
+#[test]
+fn what_is_cut_says_that_it_goes_on() {
+    let (made, page) = page(&Shop { frames: 20_000, threads: 40, ..Shop::default() });
+    let file = made.folder.path().join("page.html");
+    std::fs::write(&file, page).unwrap();
+    let url = format!("file://{}", file.display());
+    for width in [1280, 400] {
+        let Some(mut browser) = driven::Browser::open(&url, width, 800) else { return };
+        browser.value("document.querySelectorAll('details').forEach((it) => { it.open = true; })");
+        // What scrolls has shades at its ends which go when one comes there; on the timeline, a line of text.
+        let hidden = browser.value(
+            "[...document.querySelectorAll('body *')].filter((it) => {
+                const style = getComputedStyle(it);
+                const scrolls = (way) => ['auto', 'scroll'].includes(style[way]);
+                const down = it.scrollHeight > it.clientHeight + 1 && scrolls('overflowY');
+                const right = it.scrollWidth > it.clientWidth + 1 && scrolls('overflowX');
+                if (it.id === 'lanes') return document.getElementById('below').hidden;
+                const shades = style.backgroundImage.split('linear-gradient').length - 1;
+                const cut = style.overflowX === 'hidden' && it.scrollWidth > it.clientWidth + 1 && it.matches('td, th');
+                return (down && shades < 8) || (right && shades < 4) || cut;
+            }).map((it) => it.outerHTML.slice(0, 80))",
+        );
+        assert_eq!(hidden, serde_json::json!([]), "at {width} px");
+        let cut = browser.value("[...document.querySelectorAll('.wide')].filter((it) => it.scrollHeight > it.clientHeight + 1).length");
+        assert!(cut.as_u64().unwrap() > 3, "there are such tables: {cut}");
+        let overflow = "document.documentElement.scrollWidth > innerWidth";
+        assert_eq!(browser.value(overflow), false, "{width} px are enough");
+        let more = browser.text("document.getElementById('below').innerText");
+        assert!(more.starts_with("↓ ") && more.ends_with(" more rows"), "{more}");
+        browser.value("document.getElementById('lanes').scrollTop = 1e6");
+        browser.wait_for("document.getElementById('below').hidden");
+        assert_eq!(browser.complaints, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_percentile_of_few_values_is_not_told() {
+    let made = engine(&Shop { frames: 120, threads: 2, gap: false, ..Shop::default() });
+    let page = page_with(&made, None).unwrap();
+    let mut few = 0;
+    for name in ["request.handle", "query.run"] {
+        let (table, field) = name.split_once('.').unwrap();
+        let sql = format!("SELECT count({field}), max({field}) FROM {table}");
+        let count: u64 = asked(&made, &sql)[0][0].parse().unwrap();
+        let section = part(&page, &format!("</i>{name}</h3>"), "</dl>");
+        for (percentile, least) in [("p50", 1), ("p90", 10), ("p99", 100), ("p99.9", 1000)] {
+            let said = part(section, &format!("<dt>{percentile}<dd>"), "<");
+            assert_eq!(said == "too few values", count < least, "{name} {percentile}: {count}");
+            few += u64::from(count < least);
+        }
+    }
+    assert!(few > 0);
+    for row in cells(part(&page, "<figcaption>By kind", "</figure>")) {
+        let count: u64 = row[1].parse().unwrap();
+        assert_eq!(row[3] == "too few values", count < 10, "{row:?}");
+        assert_eq!(row[4] == "too few values", count < 100, "{row:?}");
+    }
+}
+
 /// The data of the script of a page.
 fn data(page: &str) -> serde_json::Value {
     serde_json::from_str(part(page, "<script type=\"application/json\" id=data>", "</script>"))
@@ -461,6 +524,14 @@ fn every_band_stands_out_from_the_page() {
             [0, 2, 4].map(|at| f64::from(u8::from_str_radix(&digits[at..at + 2], 16).unwrap()))
         };
         let page = colour("--bg");
+        // What the kernel did, also what is not known of it.
+        let states = ["--s0", "--s1", "--s2", "--s3", "--s4"];
+        for name in states {
+            let found = contrast(colour(name), page);
+            assert!(found >= 1.7, "{name}: {found:.2}");
+        }
+        let found = contrast(colour("--s2"), colour("--s3"));
+        assert!(found >= 1.3, "blocked beside unknown: {found:.2}");
         for name in ["--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8", "--cx"]
         {
             let full = colour(name);

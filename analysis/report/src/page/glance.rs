@@ -1,10 +1,10 @@
 //! At a glance: a row for each kind of frames and each interval, sorted by what costs most.
 
-use super::parts::{anchor, field_anchor, is_empty, swatch};
+use super::parts::{anchor, field_anchor, is_empty, number, percentile_texts, swatch, value};
 use crate::chart;
 use crate::facts::Facts;
 use crate::html::text;
-use ppt_query::text::{grouped, measured, three};
+use ppt_query::text::{grouped, three};
 
 /// Rows that are shown at once.
 const MOST: usize = 200;
@@ -22,8 +22,7 @@ pub fn section(facts: &Facts) -> String {
         let rate = frame.rate.map_or(String::new(), |rate| format!("{}/s", rounded(rate)));
         let spark = match &facts.span {
             Some(span) if !frame.counts.is_empty() => {
-                let rates = chart::per_second(&frame.counts, span).into_iter();
-                let rates: Vec<u64> = rates.map(|rate| (1000.0 * rate) as u64).collect();
+                let rates = chart::frames_per_second(&frame.counts, span);
                 chart::bars(&rates, "cx", "frames over time")
             }
             _ => String::new(),
@@ -51,11 +50,8 @@ pub fn section(facts: &Facts) -> String {
             let rate =
                 frame.rate.map_or(String::new(), |rate| format!("{}/s", rounded(rate * share)));
             let cells = [grouped(field.summary.count), spark.clone(), rate];
-            let [p50, _, p99, _] = field.summary.percentiles_as_floats();
-            let value = |value: Option<f64>| {
-                value.map_or("–".into(), |value| measured(value, &field.unit))
-            };
-            let max = field.summary.max.map(ppt_query::stats::SummaryNumber::float);
+            let [p50, _, p99, _] = percentile_texts(&field.summary, &field.unit);
+            let max = value(number(field.summary.max), &field.unit);
             let colour = chart::colour(field.interval);
             let busy = field.busy.map_or(String::new(), |busy| {
                 format!(
@@ -65,10 +61,10 @@ pub fn section(facts: &Facts) -> String {
                 )
             });
             let spread = field.spread.as_ref().map_or(String::new(), |spread| {
-                let counts: Vec<u64> = spread.bins.iter().map(|bin| bin.count).collect();
+                let counts: Vec<f64> = spread.bins.iter().map(|bin| bin.count as f64).collect();
                 chart::bars(&counts, &colour, "how its lengths are spread")
             });
-            let tail = [text(&value(p50)), text(&value(p99)), text(&value(max)), busy, spread];
+            let tail = [text(&p50), text(&p99), text(&max), busy, spread];
             rows.push((
                 field.cost(),
                 frame.count,

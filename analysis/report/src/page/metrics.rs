@@ -1,9 +1,11 @@
 //! Counters and histograms.
 
+use super::parts::FEW;
 use super::sections::folded;
 use crate::chart;
 use crate::facts::{CounterFacts, Facts, HistogramFacts};
 use crate::html::{HtmlTable, text};
+use crate::percentiles::ENOUGH;
 use crate::span::ChartSpan;
 use ppt_query::text::{bucket, counted_up, duration, grouped, measured};
 
@@ -49,7 +51,7 @@ fn counted(counter: &CounterFacts, span: Option<&ChartSpan>) -> String {
     let (title, unit, values) = if counter.goes_down {
         ("since the session began", counter.unit.clone(), counter.over.clone())
     } else {
-        ("per second", format!("{}/s", counter.unit), per_second(&counter.over, span))
+        ("per second", format!("{}/s", counter.unit), chart::per_second(&counter.over, span))
     };
     let name = format!("{}, {title}", counter.label);
     out.push_str(&chart::area(&name, &values, span, &unit, "cx"));
@@ -63,27 +65,16 @@ fn counted(counter: &CounterFacts, span: Option<&ChartSpan>) -> String {
     out + "</figure>\n"
 }
 
-fn per_second(added: &[f64], span: &ChartSpan) -> Vec<f64> {
-    let mut rates: Vec<f64> = Vec::new();
-    for (at, added) in added.iter().enumerate() {
-        let (from, to) = span.part(at);
-        rates.push(match rates.last() {
-            // A sliver has no rate of its own.
-            Some(&before) if to - from < 0.01 => before,
-            _ => added * 1e9 / ((to - from).max(0.01) * span.every as f64),
-        });
-    }
-    rates
-}
-
 fn observed(histogram: &HistogramFacts, span: Option<&ChartSpan>) -> String {
     let HistogramFacts { label, unit, is_time, all, over } = histogram;
     let said = |entry: Option<_>| bucket(entry, unit, *is_time);
     let mut told = vec![("count", grouped(all.count()))];
-    for (name, part) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)]
-    {
-        told.push((name, said(all.quantile(part))));
+    let parts = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+    for ((name, part), enough) in parts.into_iter().zip(ENOUGH) {
+        let is_few = (1..enough).contains(&all.count());
+        told.push((name, if is_few { FEW.to_owned() } else { said(all.quantile(part)) }));
     }
+    told.push(("max", said(all.quantile(1.0))));
     let told: String = told
         .iter()
         .map(|(name, value)| format!("<div><dt>{name}<dd>{}</div>", text(value)))

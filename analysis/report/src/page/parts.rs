@@ -3,6 +3,9 @@
 use crate::facts::Facts;
 use crate::frames::FrameFacts;
 use crate::html::text;
+use crate::percentiles::percentiles;
+use ppt_query::stats::Summary;
+use ppt_query::text::measured;
 
 /// Where a kind of frames is told.
 pub fn anchor(at: usize) -> String {
@@ -43,4 +46,24 @@ pub fn into_timeline(
         "<a class=go href=\"#timeline\" data-at=\"{place}\" data-for=\"{length}\" data-lane=\"{lane}\">{}</a>",
         text(says)
     )
+}
+
+pub fn number(value: Option<ppt_query::stats::SummaryNumber>) -> Option<f64> {
+    value.map(ppt_query::stats::SummaryNumber::float)
+}
+
+pub fn value(value: Option<f64>, unit: &str) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| measured(value, unit))
+}
+
+/// What stands for a percentile of too few values.
+pub const FEW: &str = "too few values";
+
+/// p50, p90, p99 and p99.9 as a page tells them.
+pub fn percentile_texts(summary: &Summary, unit: &str) -> [String; 4] {
+    let known = percentiles(summary);
+    std::array::from_fn(|which| match known[which] {
+        None if summary.count > 0 => FEW.to_owned(),
+        known => value(known, unit),
+    })
 }

@@ -3,11 +3,14 @@
 use std::cell::Cell;
 
 use super::kernel::why;
-use super::parts::{anchor, counted, field_anchor, into_timeline, is_empty, swatch};
+use super::parts::{
+    anchor, counted, field_anchor, into_timeline, is_empty, number, percentile_texts, swatch, value,
+};
 use crate::chart;
 use crate::facts::Facts;
 use crate::frames::{FieldFacts, FieldKeys, FieldWords, FrameFacts, Groups};
 use crate::html::{HtmlTable, text};
+use crate::percentiles::percentiles;
 use crate::views::{MOST, ReportView};
 use ppt_query::text::{duration, grouped, measured, three};
 
@@ -121,14 +124,6 @@ pub fn keys(keys: &[FieldKeys]) -> String {
     format!("<figure class=words>{}</figure>\n", table.html(""))
 }
 
-pub fn number(value: Option<ppt_query::stats::SummaryNumber>) -> Option<f64> {
-    value.map(ppt_query::stats::SummaryNumber::float)
-}
-
-pub fn value(value: Option<f64>, unit: &str) -> String {
-    value.map_or_else(|| "–".to_owned(), |value| measured(value, unit))
-}
-
 pub fn interval(
     facts: &Facts,
     frame: &FrameFacts,
@@ -137,14 +132,14 @@ pub fn interval(
     room: &Room,
 ) -> String {
     let summary = &field.summary;
-    let [p50, p90, p99, p999] = summary.percentiles_as_floats();
     let unit = &field.unit;
+    let [p50, p90, p99, p999] = percentile_texts(summary, unit);
     let mut said = vec![
         ("count", grouped(summary.count)),
-        ("p50", value(p50, unit)),
-        ("p90", value(p90, unit)),
-        ("p99", value(p99, unit)),
-        ("p99.9", value(p999, unit)),
+        ("p50", p50),
+        ("p90", p90),
+        ("p99", p99),
+        ("p99.9", p999),
         ("max", value(number(summary.max), unit)),
         ("mean", value(summary.mean_as_float(), unit)),
     ];
@@ -201,7 +196,7 @@ fn exactness(field: &FieldFacts) -> String {
 }
 
 /// Of slices with too few values for all percentiles.
-const FEW: &str = "<p class=note>A slice has a p90 if it has 10 values, and a p99 if it has 100: of fewer values \
+const FEW_IN_SLICE: &str = "<p class=note>A slice has a p90 if it has 10 values, and a p99 if it has 100: of fewer values \
                    a percentile would be a guess.</p>";
 
 /// Over time, and how values are spread.
@@ -220,15 +215,17 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
         let mut table = HtmlTable::new(&["from", "count", "p50", "p90", "p99", "max"], 0);
         for (slice, summary) in field.over.iter().enumerate() {
             let Some(summary) = summary else { continue };
-            let [p50, p90, p99] = chart::percentiles(summary);
+            let [p50, p90, p99, _] = percentiles(summary);
             let cells =
                 [p50, p90, p99, number(summary.max)].map(|option| text(&value(option, unit)));
             let place = format!(" data-i=\"{slice}\"");
             let first = [span.named(slice), grouped(summary.count)];
             table.html_row(&place, first.into_iter().chain(cells));
         }
-        if field.over.iter().flatten().any(|summary| chart::percentiles(summary).contains(&None)) {
-            out.push_str(FEW);
+        let lacks_one =
+            |summary: &ppt_query::stats::Summary| percentiles(summary)[..3].contains(&None);
+        if field.over.iter().flatten().any(lacks_one) {
+            out.push_str(FEW_IN_SLICE);
         }
         let every = duration(span.every as f64);
         out.push_str(&folded(&format!("As a table, every {every}"), &table));
@@ -265,9 +262,9 @@ fn groups(groups: &Groups, field: &FieldFacts) -> String {
     let mut table =
         HtmlTable::new(&[&groups.column, "count", "p50", "p90", "p99", "max", "busy", scale], 1);
     for (word, summary, busy) in &groups.rows {
-        let [p50, p90, p99, _] = summary.percentiles_as_floats();
-        let cells =
-            [p50, p90, p99, number(summary.max)].map(|option| text(&value(option, &field.unit)));
+        let [p50, p90, p99, _] = percentile_texts(summary, &field.unit);
+        let max = value(number(summary.max), &field.unit);
+        let cells = [p50, p90, p99, max].map(|cell| text(&cell));
         let busy = busy.map_or(String::new(), |value| format!("{} %", three(value * 100.0)));
         let first = [text(word), grouped(summary.count)];
         let last = [busy, chart::range(summary, &axis, &colour)];
@@ -311,17 +308,11 @@ pub fn fields_table(fields: &[(usize, &FieldFacts)]) -> String {
     let mut table = HtmlTable::new(&columns, 1);
     for (_, field) in fields {
         let summary = &field.summary;
-        let [p50, p90, p99, _] = summary.percentiles_as_floats();
-        let values = [
-            number(summary.min),
-            p50,
-            p90,
-            p99,
-            number(summary.max),
-            summary.mean_as_float(),
-            summary.sd,
-        ];
-        let cells = values.map(|option| value(option, &field.unit));
+        let unit = &field.unit;
+        let [p50, p90, p99, _] = percentile_texts(summary, unit);
+        let [min, max] = [summary.min, summary.max].map(|edge| value(number(edge), unit));
+        let [mean, sd] = [summary.mean_as_float(), summary.sd].map(|one| value(one, unit));
+        let cells = [min, p50, p90, p99, max, mean, sd];
         table.row([field.label.clone(), grouped(summary.count)].into_iter().chain(cells));
     }
     table.html("")

@@ -195,7 +195,7 @@ pub fn timeline(facts: &Facts) -> String {
          <span id=where role=status></span></div>\n\
          <canvas id=strip aria-label=\"The whole, with the part that is shown\"></canvas>\n\
          <div id=lanes tabindex=0 role=application aria-label=\"Timeline: w and s zoom, a and d move, 0 shows the whole\">\
-         <canvas id=canvas></canvas></div>\n\
+         <canvas id=canvas></canvas><div id=below hidden><span></span></div></div>\n\
          <p class=hint>Wheel or <kbd>w</kbd> <kbd>s</kbd> zoom, drag or <kbd>a</kbd> <kbd>d</kbd> \
          move, <kbd>0</kbd> shows the whole. The strip \
          counts frames over time; drag on it to select. Click a slice or a tick for its frame.</p>\n\

@@ -1,7 +1,7 @@
 //! Spans and chains: how long they took, how they ended, and between which steps.
 
-use super::parts::{anchor, counted, field_anchor, is_empty};
-use super::sections::{Room, fields_table, interval, keys, list_words, number, value};
+use super::parts::{anchor, counted, field_anchor, is_empty, number, percentile_texts, value};
+use super::sections::{Room, fields_table, interval, keys, list_words};
 use crate::chart;
 use crate::facts::Facts;
 use crate::frames::{FieldFacts, FrameFacts};
@@ -66,9 +66,10 @@ fn from_step_to_step(steps: &[&FieldFacts], colour: &str) -> String {
     let mut table = HtmlTable::new(&columns, 1);
     for step in told {
         let summary = &step.summary;
-        let [p50, p90, p99, _] = summary.percentiles_as_floats();
-        let cells = [summary.mean_as_float(), p50, p90, p99, number(summary.max)];
-        let cells = cells.map(|cell| text(&value(cell, &step.unit)));
+        let [p50, p90, p99, _] = percentile_texts(summary, &step.unit);
+        let [mean, max] = [summary.mean_as_float(), number(summary.max)];
+        let [mean, max] = [mean, max].map(|one| value(one, &step.unit));
+        let cells = [mean, p50, p90, p99, max].map(|cell| text(&cell));
         let first = [text(&step.name), grouped(summary.count)];
         let last = [chart::range(summary, &axis, colour)];
         table.html_row("", first.into_iter().chain(cells).chain(last));

@@ -12,6 +12,9 @@ from check_stat import busy, is_key, of_numbers
 from dumped import LOSSES, intervals, ns
 
 SPANS = "spans of "
+FEW = "too few values"
+# So many values have that percentile.
+ENOUGH = {"p90": 10, "p99": 100, "p99.9": 1000}
 UNITS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3_600 * 10**9}
 
 
@@ -88,6 +91,15 @@ def near(what, text, value, found):
     found.same(f"{what} ({text}, {float(value)})", off <= max(abs(Fraction(value)) / 180, Fraction(scale, 1000)), True)
 
 
+def percentile(what, text, name, numbers, found):
+    """A percentile, or that there are too few values for it."""
+    few = 0 < numbers["count"] < ENOUGH.get(name, 0)
+    if few or text == FEW:
+        found.same(f"{what}: too few values of {numbers['count']}", text == FEW, few)
+    else:
+        near(what, text, numbers.get(name), found)
+
+
 def verdict(capture, text, found):
     lost = sum(gap["count"] for at in range(len(capture.files)) for gap in capture.gaps(at) if gap["cause"] in LOSSES)
     dropped = sum(sum(own["dropped"].values()) for info in capture.infos for own in info["buffers"])
@@ -130,7 +142,8 @@ def glance(capture, page, found):
             times = [capture.at(buffer, kind, frame) for frame in own]
             rate(f"report {name}.{column} rate", row["rate"], expected["count"], times, found)
             for statistic in ("p50", "p99", "max"):
-                near(f"report {name}.{column} {statistic}", row[statistic], expected[statistic], found)
+                what = f"report {name}.{column} {statistic}"
+                percentile(what, row[statistic], statistic, expected, found)
             share = busy(capture, edges, own, None)
             if share is not None and row["busy"]:
                 near(f"report {name}.{column} busy", row["busy"].removesuffix(" %"), share * 100, found)
@@ -197,6 +210,9 @@ def fields(capture, page, found):
             found.same(f"report {row['field']} count", number(row["count"]), own["count"])
             for statistic in ("min", "p50", "p99", "max", "mean", "sd"):
                 text, value = row[statistic].removesuffix(" B"), own.get(statistic)
+                if text == FEW or statistic in ENOUGH and own["count"] < ENOUGH[statistic]:
+                    percentile(f"report {row['field']} {statistic}", text, statistic, own, found)
+                    continue
                 is_plain = value is not None and 0.001 <= abs(value) < 1e6 or value == 0
                 if is_plain and value == value and "e" not in text:
                     near(f"report {row['field']} {statistic}", text, value, found)
