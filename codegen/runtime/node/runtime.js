@@ -245,36 +245,54 @@ function ppt_put_utf8(at, end, text, i) {
     return at;
 }
 
+// What a program gives may run code of the program as it is read: a getter, a Proxy. That code may write a frame into
+// the same area. So a view and an array are read before anything is stored, and what these return runs no code.
+
+const ppt_length = Function.prototype.call.bind(
+    Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length').get);
+
 function ppt_bytes(value, place) {
-    if (value instanceof Uint8Array)
+    if (!ArrayBuffer.isView(value))
+        throw ppt_wrong(place, 'a Uint8Array', value);
+    return value instanceof Uint8Array
+        ? value : new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+}
+
+function ppt_bytes_or_null(value, place) {
+    return value === undefined || value === null ? null : ppt_bytes(value, place);
+}
+
+/** An array has the length of its field, or is none: then its elements are 0. */
+function ppt_elements(value, count, place) {
+    if (value === undefined || value === null)
+        return null;
+    const view = ArrayBuffer.isView(value);
+    if (view ? !('length' in value) : !Array.isArray(value))
+        throw ppt_wrong(place, 'an array', value);
+    const length = value.length;
+    if (length !== count)
+        throw new RangeError(`${place}: ${count} elements are needed, not ${length}`);
+    if (view)
         return value;
-    if (ArrayBuffer.isView(value))
-        return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-    throw ppt_wrong(place, 'a Uint8Array', value);
+    const elements = new Array(count);
+    for (let i = 0; i < count; i++)
+        elements[i] = value[i];
+    return elements;
 }
 
 /** As many bytes as fit, and zeros. */
-function ppt_put_bytes(at, bytes, value, place) {
-    let length = 0;
-    if (value !== undefined && value !== null) {
-        const from = ppt_bytes(value, place);
-        length = from.length < bytes ? from.length : bytes;
-        for (let i = 0; i < length; i++)
-            ppt_u8[at + i] = from[i];
-    }
+function ppt_put_bytes(at, bytes, from) {
+    const given = from === null ? 0 : ppt_length(from);
+    let length = given < bytes ? given : bytes;
+    for (let i = 0; i < length; i++)
+        ppt_u8[at + i] = from[i];
     for (; length < bytes; length++)
         ppt_u8[at + length] = 0;
 }
 
-/** An array has the length of its field, or is none: then its elements are 0. */
-function ppt_put_array(put, at, stride, count, value, place) {
-    const none = value === undefined || value === null;
-    if (!none && !Array.isArray(value) && !(ArrayBuffer.isView(value) && 'length' in value))
-        throw ppt_wrong(place, 'an array', value);
-    if (!none && value.length !== count)
-        throw new RangeError(`${place}: ${count} elements are needed, not ${value.length}`);
+function ppt_put_array(put, at, stride, count, elements, place) {
     for (let i = 0; i < count; i++)
-        put(at + i * stride, none ? null : value[i], place);
+        put(at + i * stride, elements === null ? null : elements[i], place);
 }
 
 /** What a step or an amount is: there is no default. */

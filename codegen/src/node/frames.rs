@@ -99,6 +99,11 @@ fn put_fields(
 ) {
     let arguments: Vec<_> = frame.given_in(half).map(|field| field.name.to_owned()).collect();
     open(&format!("function ppt_put_of_{}", half_name(frame, half)), &arguments, out);
+    for field in frame.given_in(half) {
+        if let Some(reading) = read_first(frame, field) {
+            out.line(&format!("{} = {reading};", field.name));
+        }
+    }
     let stamped = frame.given().filter(|model| model.stamp.is_some()).count() as u32;
     for word in 0..stamped.div_ceil(32) {
         out.line(&format!("ppt_u32[{}] = 0;", 6 + word));
@@ -119,14 +124,23 @@ fn put_fields(
     out.blank();
 }
 
+/// What reads a value before anything is stored, because that may run code of the program, which may write a frame.
+fn read_first(frame: &FrameModel<'_>, field: &FieldModel<'_>) -> Option<String> {
+    let (name, place) = (field.name, place(frame, field));
+    match (field.stored, field.array) {
+        (Stored::Bytes { .. }, _) => Some(format!("ppt_bytes_or_null({name}, {place})")),
+        (Stored::Text { .. }, _) | (_, None) => None,
+        (_, Some(count)) => Some(format!("ppt_elements({name}, {count}, {place})")),
+    }
+}
+
 fn put_field(model: &BufferModel<'_>, frame: &FrameModel<'_>, field: &FieldModel<'_>) -> String {
     let (name, place) = (field.name, place(frame, field));
     let AreaWrite { what, unit } = put(field.stored);
     let at = field_at(model, frame, field) / unit;
     match (field.stored, field.array) {
-        (Stored::Text { len } | Stored::Bytes { len }, _) => {
-            format!("ppt_put_{what}({at}, {len}, {name}, {place});")
-        }
+        (Stored::Text { len }, _) => format!("ppt_put_{what}({at}, {len}, {name}, {place});"),
+        (Stored::Bytes { len }, _) => format!("ppt_put_{what}({at}, {len}, {name});"),
         (stored, Some(count)) => {
             let stride = stored.size() / unit;
             format!("ppt_put_array(ppt_put_{what}, {at}, {stride}, {count}, {name}, {place});")
@@ -135,7 +149,8 @@ fn put_field(model: &BufferModel<'_>, frame: &FrameModel<'_>, field: &FieldModel
     }
 }
 
-/// Statements that put what a form needs besides the fields.
+/// Statements that put what a form needs besides the fields: behind them, as reading those may run code of the
+/// program.
 fn put_mark(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
     let Some(mark) = chosen(form) else { return };
     let place = format!("'{}.{} ({})'", frame.name, mark.field, mark.of.name);
@@ -164,10 +179,10 @@ fn made(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
         frame.name
     ));
     out.lines(["if (ppt_fields === null)", "    return;"]);
-    put_mark(frame, form, out);
     let values: Vec<_> =
         frame.given_in(form.half).map(|field| format!("ppt_fields.{}", field.name)).collect();
     call(&format!("ppt_put_of_{half}"), &values, ");", out);
+    put_mark(frame, form, out);
     if stamped {
         out.lines(["ppt_i32[0] = ppt_low;", "ppt_i32[1] = ppt_high;"]);
     }
@@ -210,8 +225,8 @@ fn method(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText)
         out.line(&format!("if (typeof {first} === 'function')"));
         out.line(&format!("    return ppt_made_{}({});", of_form(frame, form), given.join(", ")));
     }
-    put_mark(frame, form, out);
     call(&format!("ppt_put_of_{}", half_name(frame, form.half)), &fields, ");", out);
+    put_mark(frame, form, out);
     if frame.own_stamp().is_some() {
         out.line("ppt_i32[0] = ppt_i32[1] = 0;");
     }

@@ -87,8 +87,8 @@ function ppt_made_step_encode(step, ppt_make) {
     const ppt_fields = ppt_made(ppt_make, ppt_names_encode, 'encode');
     if (ppt_fields === null)
         return;
-    ppt_put_exact(4, ppt_integer(ppt_needed(step, 'encode.step (EncodeStep)'), 0, 255, 'encode.step (EncodeStep)'));
     ppt_put_of_encode(ppt_fields.n, ppt_fields.size);
+    ppt_put_exact(4, ppt_integer(ppt_needed(step, 'encode.step (EncodeStep)'), 0, 255, 'encode.step (EncodeStep)'));
     ppt_i32[0] = ppt_low;
     ppt_i32[1] = ppt_high;
     ppt_native.step_encode();
@@ -115,8 +115,8 @@ const ppt_frame_encode = Object.freeze({
             return;
         if (typeof n === 'function')
             return ppt_made_step_encode(step, n);
-        ppt_put_exact(4, ppt_integer(ppt_needed(step, 'encode.step (EncodeStep)'), 0, 255, 'encode.step (EncodeStep)'));
         ppt_put_of_encode(n, size);
+        ppt_put_exact(4, ppt_integer(ppt_needed(step, 'encode.step (EncodeStep)'), 0, 255, 'encode.step (EncodeStep)'));
         ppt_i32[0] = ppt_i32[1] = 0;
         ppt_native.step_encode();
     },
@@ -125,6 +125,7 @@ exports.encode = ppt_frame_encode;
 
 const ppt_names_job = new Set(['name', 'shards', 'of', 'when']);
 function ppt_put_of_job(name, shards, of, when) {
+    shards = ppt_elements(shards, 5, 'job.shards (u8[5])');
     ppt_u32[6] = 0;
     ppt_put_text(68, 9, name, 'job.name (char[9])');
     ppt_put_array(ppt_put_u8, 42, 1, 5, shards, 'job.shards (u8[5])');
@@ -139,8 +140,8 @@ function ppt_made_step_job(step, ppt_make) {
     const ppt_fields = ppt_made(ppt_make, ppt_names_job, 'job');
     if (ppt_fields === null)
         return;
-    ppt_put_exact(4, ppt_integer(ppt_needed(step, 'job.step (JobStep)'), 0, 255, 'job.step (JobStep)'));
     ppt_put_of_job(ppt_fields.name, ppt_fields.shards, ppt_fields.of, ppt_fields.when);
+    ppt_put_exact(4, ppt_integer(ppt_needed(step, 'job.step (JobStep)'), 0, 255, 'job.step (JobStep)'));
     ppt_native.step_job();
 }
 
@@ -163,8 +164,8 @@ const ppt_frame_job = Object.freeze({
             return;
         if (typeof name === 'function')
             return ppt_made_step_job(step, name);
-        ppt_put_exact(4, ppt_integer(ppt_needed(step, 'job.step (JobStep)'), 0, 255, 'job.step (JobStep)'));
         ppt_put_of_job(name, shards, of, when);
+        ppt_put_exact(4, ppt_integer(ppt_needed(step, 'job.step (JobStep)'), 0, 255, 'job.step (JobStep)'));
         ppt_native.step_job();
     },
 });

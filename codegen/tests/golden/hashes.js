@@ -79,9 +79,11 @@ exports.RequestEdge = Object.freeze({
 
 const ppt_names_received = new Set(['id', 'body', 'trace', 'ticket', 'bytes']);
 function ppt_put_of_received(id, body, trace, ticket, bytes) {
+    body = ppt_bytes_or_null(body, 'received.body (bytes[16])');
+    trace = ppt_bytes_or_null(trace, 'received.trace (bytes[16])');
     ppt_put_u64(10, id, 'received.id (u64)');
-    ppt_put_bytes(56, 16, body, 'received.body (bytes[16])');
-    ppt_put_bytes(72, 16, trace, 'received.trace (bytes[16])');
+    ppt_put_bytes(56, 16, body);
+    ppt_put_bytes(72, 16, trace);
     ppt_put_u64(12, ticket, 'received.ticket (u64)');
     ppt_put_u32(9, bytes, 'received.bytes (u32)');
 }

@@ -53,6 +53,7 @@ const ppt_names_job = new Set([
     'name',
 ]);
 function ppt_put_of_job(kind, who, handle_start, handle_end, bytes, pos, name) {
+    pos = ppt_elements(pos, 3, 'job.pos (f32[3])');
     ppt_u32[6] = 0;
     ppt_put_u8(42, kind, 'job.kind (Kind)');
     ppt_put_i32(11, who, 'job.who (i32)');

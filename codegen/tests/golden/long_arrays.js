@@ -67,6 +67,10 @@ exports.text = ppt_frame_text;
 
 const ppt_names_numbers = new Set(['head', 'samples', 'more', 'last', 'flags']);
 function ppt_put_of_numbers(head, samples, more, last, flags) {
+    samples = ppt_elements(samples, 37, 'numbers.samples (i16[37])');
+    more = ppt_elements(more, 9, 'numbers.more (f64[9])');
+    last = ppt_elements(last, 33, 'numbers.last (f32[33])');
+    flags = ppt_elements(flags, 66, 'numbers.flags (bool[66])');
     ppt_put_u8(378, head, 'numbers.head (u8)');
     ppt_put_array(ppt_put_i16, 152, 1, 37, samples, 'numbers.samples (i16[37])');
     ppt_put_array(ppt_put_f64, 29, 1, 9, more, 'numbers.more (f64[9])');
@@ -115,7 +119,8 @@ exports.numbers = ppt_frame_numbers;
 
 const ppt_names_full = new Set(['payload']);
 function ppt_put_of_full(payload) {
-    ppt_put_bytes(34, 4086, payload, 'full.payload (bytes[4086])');
+    payload = ppt_bytes_or_null(payload, 'full.payload (bytes[4086])');
+    ppt_put_bytes(34, 4086, payload);
 }
 
 function ppt_made_write_full(ppt_make) {

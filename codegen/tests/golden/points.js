@@ -69,8 +69,9 @@ exports.hash128 = (data) => {
 
 const ppt_names_received = new Set(['id', 'body', 'bytes']);
 function ppt_put_of_received(id, body, bytes) {
+    body = ppt_bytes_or_null(body, 'received.body (bytes[16])');
     ppt_put_u64(14, id, 'received.id (u64)');
-    ppt_put_bytes(64, 16, body, 'received.body (bytes[16])');
+    ppt_put_bytes(64, 16, body);
     ppt_put_u32(11, bytes, 'received.bytes (u32)');
 }
 
@@ -116,7 +117,8 @@ exports.received = ppt_frame_received;
 
 const ppt_names_passed = new Set(['trace']);
 function ppt_put_of_passed(trace) {
-    ppt_put_bytes(56, 16, trace, 'passed.trace (bytes[16])');
+    trace = ppt_bytes_or_null(trace, 'passed.trace (bytes[16])');
+    ppt_put_bytes(56, 16, trace);
 }
 
 function ppt_made_write_passed(ppt_make) {
@@ -159,9 +161,10 @@ exports.passed = ppt_frame_passed;
 
 const ppt_names_sent = new Set(['ticket', 'body', 'work_start', 'work_end', 'when']);
 function ppt_put_of_sent(ticket, body, work_start, work_end, when) {
+    body = ppt_bytes_or_null(body, 'sent.body (bytes[16])');
     ppt_u32[6] = 0;
     ppt_put_u64(14, ticket, 'sent.ticket (u64)');
-    ppt_put_bytes(80, 16, body, 'sent.body (bytes[16])');
+    ppt_put_bytes(80, 16, body);
     if (work_start === ppt_NOW)
         ppt_u32[6] |= 1;
     else

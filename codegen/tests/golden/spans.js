@@ -154,6 +154,7 @@ exports.request = ppt_frame_request;
 
 const ppt_names_job = new Set(['verb', 'queue', 'counts', 'wait_start', 'wait_end', 'due']);
 function ppt_put_of_job(verb, queue, counts, wait_start, wait_end, due) {
+    counts = ppt_elements(counts, 3, 'job.counts (i32[3])');
     ppt_u32[6] = 0;
     ppt_put_u8(42, verb, 'job.verb (Verb)');
     ppt_put_text(43, 12, queue, 'job.queue (char[12])');

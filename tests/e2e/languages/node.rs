@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ppt_capture::{Capture, CaptureItem, Chunk};
 
 use crate::fixtures::node::{addon, headers, node, packages};
-use crate::fixtures::support::{Account, Attach, Bench, Target, available, wait_until};
+use crate::fixtures::support::{Account, Attach, Bench, Table, Target, available, wait_until};
 
 const FRAMES: &str = "buffer work;
 enum Kind : u8 { GET = 1, PUT }
@@ -125,6 +125,95 @@ fn calls_scopes_and_errors() {
     assert_eq!([rare.cells("is"), rare.cells("x")], [["1", "0"], ["NaN", "-0.0"]]);
     assert_eq!(rare.numbers("at.tv_sec"), [-1, -2]);
     assert_eq!(rare.numbers("at.tv_usec"), [999_999, 500_000]);
+}
+
+const WRITES_MEANWHILE: &str = r#"
+const { EncodeStep, encode, note, request } = require('./work');
+const { line, rest } = require('./lines');
+
+let notes = 0;
+/** What is read while a frame is written, and writes another one. */
+function noted(value) {
+    note.write(++notes, 0xffffffff, [-1, -1]);
+    encode.step(EncodeStep.send, 99, [9, 9, 9]);
+    request.write(9, 9, 'xxxxxxxx', [9, 9], Buffer.alloc(3, 9), 9, 9);
+    return value;
+}
+/** An object whose property says so. */
+function noting(object, name, value) {
+    return Object.defineProperty(object, name, { get: () => noted(value), enumerable: true });
+}
+console.log('ready');
+line();
+const pos = Float32Array.of(0, 4);
+const proxy = (array) => new Proxy(array, { get: (of, name) => noted(of[name]) });
+class Short extends Uint8Array { get length() { return noted(1); } }
+class View extends DataView { get byteLength() { return noted(2); } }
+class Floats extends Float32Array { get length() { return noted(2); } }
+
+request.write(1, 1, 'one', noting([0, 4], 0, 3), Buffer.from('abc'), 7, 8);
+request.write(1, 2, 'two', proxy([3, 4]), Buffer.from('abc'), 7, 8);
+request.write(1, 3, 'three', Floats.of(3, 4), Buffer.from('abc'), 7, 8);
+request.write(1, 4, 'four', [3, 4], Short.from(Buffer.from('abc')), 7, 8);
+request.write(1, 5, 'five', [3, 4], new View(Uint8Array.of(97, 98, 99).buffer), 7, 8);
+request.write(() => noting({ kind: 1, who: 6, path: 'six', pos: [3, 4], raw: Buffer.from('abc') }, 'handle_start', 7));
+request.scope().end(1, 7, 'seven', proxy([3, 4]), noting(Buffer.from('abc'), 'length', 1));
+request.write(() => ({ kind: 1, who: 8, path: 'eight', pos: proxy([3, 4]), raw: Buffer.from('abc') }));
+encode.step(EncodeStep.dsp, 1, noting([5, 6, 7], 1, 6));
+encode.step(EncodeStep.dsp, () => noting({ n: 2 }, 'sizes', [5, 6, 7]));
+console.log('written', notes * 3 + 10);
+rest();
+"#;
+
+/// Reading an argument may run code of the program that writes other frames: neither mixes with the
+/// other.
+#[test]
+fn a_getter_among_the_arguments_writes_a_frame_of_its_own() {
+    let bench = Bench::new();
+    bench.write(
+        "work.frame",
+        &format!("{FRAMES}frame encode @chain(dsp, send) {{ u32 n @key; u16 sizes[3]; }}\n"),
+    );
+    bench.write("main.js", WRITES_MEANWHILE);
+    if !packages(&bench, &["work"]) {
+        return;
+    }
+    let mut target = Target::start(node(&bench, "main.js", &[]));
+    let attach = bench.attach(&target, &[]);
+    let written = target.run();
+    attach.stop();
+    target.finish();
+    Account::of(&bench.info("out.bin")).check(written);
+    let own = |table: &Table, name: &str, other: &str, columns: &[&str]| -> Vec<Vec<String>> {
+        let (at, columns) = (table.column(name), columns.iter().map(|name| table.column(name)));
+        let columns: Vec<_> = columns.collect();
+        let rows = table.rows.iter().filter(|row| row[at] != other);
+        rows.map(|row| columns.iter().map(|&column| row[column].clone()).collect()).collect()
+    };
+    let requests = bench.table("out.bin", &["--frame", "request"]);
+    let columns = ["kind", "who", "path", "pos_0", "pos_1", "raw"];
+    let paths = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
+    let expected = paths.iter().zip(1..).map(|(path, who)| {
+        // The view says that it is shorter.
+        let raw = if *path == "five" { "616200" } else { "616263" };
+        ["GET", &who.to_string(), path, "3.0", "4.0", raw].map(str::to_owned).to_vec()
+    });
+    assert_eq!(own(&requests, "who", "9", &columns), expected.collect::<Vec<_>>());
+    let steps = bench.table("out.bin", &["--frame", "encode"]);
+    let columns = ["step", "n", "sizes_0", "sizes_1", "sizes_2"];
+    let expected = ["1", "2"].map(|n| ["dsp", n, "5", "6", "7"].map(str::to_owned).to_vec());
+    assert_eq!(own(&steps, "n", "99", &columns), expected);
+    // Those that were written meanwhile are whole, too.
+    let notes = bench.table("out.bin", &["--frame", "note"]);
+    let count = notes.rows.len() as u64;
+    assert_eq!(3 * count + 10, written);
+    for (row, number) in notes.rows.iter().zip(1..) {
+        assert_eq!(row[3..], [&number.to_string(), "4294967295", "-1", "-1"]);
+    }
+    let others = |table: &Table, name: &str, value: i64| {
+        table.numbers(name).iter().filter(|&&number| number == value).count() as u64
+    };
+    assert_eq!((others(&requests, "who", 9), others(&steps, "n", 99)), (count, count));
 }
 
 /// The frames of a capture, as in the file.
