@@ -5,6 +5,7 @@ mod cut;
 mod during;
 mod functions;
 mod hops;
+mod identity;
 mod names;
 mod request;
 mod running;
@@ -17,7 +18,7 @@ mod tail;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::{Expr, cast as cast_to, lit};
-use datafusion::prelude::ident;
+use datafusion::prelude::{DataFrame, ident};
 use ppt_predicate::to_sql;
 use ppt_tables::{Bounded, BoundedNumber, BoundedText, CaptureTable, ThreadLabels};
 use ppt_text::nearest;
@@ -218,46 +219,43 @@ impl Engine {
         is_span: bool,
     ) -> Result<Longest, QueryError> {
         let schema = of.table.schema();
-        let column = |index: usize| ident(schema.field(index).name().as_str());
         let mut rows = self.context().table(of.name.clone()).await?;
         if let Some(text) = &why.filter {
             let known = DFSchema::try_from_qualified_schema(of.name.clone(), schema)?;
             within_limits(text)?;
             rows = rows.filter(self.context().parse_sql_expr(&to_sql(text), &known)?)?;
         }
-        let standard = |what| find(of.table.as_ref(), what).map_or_else(null, column);
-        let number = |number| cast_to(standard(Bounded::Number(number)), DataType::Int64);
-        let word = |text| cast_to(standard(Bounded::Word(text)), DataType::Utf8);
-        let (ts, dur) = (column(interval.start), column(interval.length));
-        let select = [
-            word(BoundedText::Capture),
-            word(BoundedText::Buffer),
-            word(BoundedText::Segment),
-            word(BoundedText::Host),
-            number(BoundedNumber::Ring),
-            number(BoundedNumber::Seqno),
-            number(BoundedNumber::Pid),
-            number(BoundedNumber::Tid),
-            cast_to(ts, DataType::Int64),
-            dur,
-        ];
-        let first = select.len();
         let shown = request::shown(of, is_span, &why.show);
-        let of_request = shown.iter().map(|entry| cast_to(column(entry.column), DataType::Utf8));
-        let select = select.into_iter().chain(of_request).zip(0..);
-        let select = select.map(|(entry, n)| entry.alias(format!("c{n}")));
+        let rows = as_intervals(rows, of, interval, &shown)?;
         let order = [(9, false), (8, true), (7, true), (5, true)];
         let order = order.map(|(n, ascends)| ident(format!("c{n}")).sort(ascends, false));
-        let rows = rows
-            .select(select.collect::<Vec<_>>())?
-            .filter(ident("c9").gt_eq(lit(0i64)).and(ident("c8").is_not_null()))?;
         let all = rows.clone().count().await? as u64;
         let above = tail::above(all);
         let most = why.slowest.max(above.map_or(0, |entry| entry.min(tail::MOST) + 1));
         let rows = rows.sort(order.into())?.limit(0, Some(most))?;
-        let name =
-            if is_span { of.frame.clone() } else { format!("{}.{}", of.frame, interval.field) };
-        let mut longest = Vec::new();
+        let longest = self.read_intervals(rows, of, interval, is_span, &shown).await?;
+        let count = longest.len();
+        Ok(Longest {
+            name: interval.name(of, is_span),
+            all,
+            above,
+            slowest: why.slowest,
+            count,
+            longest,
+        })
+    }
+
+    /// The intervals of rows that [`as_intervals`] has selected.
+    async fn read_intervals(
+        &self,
+        rows: DataFrame,
+        of: &FrameTable,
+        interval: &WhyInterval,
+        is_span: bool,
+        shown: &[request::ShownField],
+    ) -> Result<Vec<Slow>, QueryError> {
+        let name = interval.name(of, is_span);
+        let mut intervals = Vec::new();
         for batch in rows.collect().await? {
             for row in 0..batch.num_rows() {
                 let text = |at| text(&batch, at, row).unwrap_or_default().to_owned();
@@ -268,7 +266,7 @@ impl Engine {
                     continue;
                 }
                 let small = |at| long(at).and_then(|long| i32::try_from(long).ok());
-                longest.push(Slow {
+                intervals.push(Slow {
                     name: name.clone(),
                     capture: text(0),
                     buffer: text(1),
@@ -282,14 +280,13 @@ impl Engine {
                     ts,
                     dur,
                     is_span,
-                    request: request::values(&shown, |entry| text(first + entry)),
+                    request: request::values(shown, |entry| text(OF_INTERVAL + entry)),
                     parts: Vec::new(),
                     answered_by: None,
                 });
             }
         }
-        let count = longest.len();
-        Ok(Longest { name, all, above, slowest: why.slowest, count, longest })
+        Ok(intervals)
     }
 
     /// Takes the states of their threads. Returns when each ran.
@@ -350,6 +347,48 @@ struct WhyInterval {
     field: String,
     start: usize,
     length: usize,
+}
+
+impl WhyInterval {
+    /// What it is called: of a span, as the frame.
+    fn name(&self, of: &FrameTable, is_span: bool) -> String {
+        if is_span { of.frame.clone() } else { format!("{}.{}", of.frame, self.field) }
+    }
+}
+
+/// Columns before those of the request.
+const OF_INTERVAL: usize = 10;
+
+/// Rows of frames as intervals: columns called by their places.
+fn as_intervals(
+    rows: DataFrame,
+    of: &FrameTable,
+    interval: &WhyInterval,
+    shown: &[request::ShownField],
+) -> Result<DataFrame, QueryError> {
+    let schema = of.table.schema();
+    let column = |index: usize| ident(schema.field(index).name().as_str());
+    let standard = |what| find(of.table.as_ref(), what).map_or_else(null, column);
+    let number = |number| cast_to(standard(Bounded::Number(number)), DataType::Int64);
+    let word = |text| cast_to(standard(Bounded::Word(text)), DataType::Utf8);
+    let (ts, dur) = (column(interval.start), column(interval.length));
+    let select: [Expr; OF_INTERVAL] = [
+        word(BoundedText::Capture),
+        word(BoundedText::Buffer),
+        word(BoundedText::Segment),
+        word(BoundedText::Host),
+        number(BoundedNumber::Ring),
+        number(BoundedNumber::Seqno),
+        number(BoundedNumber::Pid),
+        number(BoundedNumber::Tid),
+        cast_to(ts, DataType::Int64),
+        dur,
+    ];
+    let of_request = shown.iter().map(|entry| cast_to(column(entry.column), DataType::Utf8));
+    let select = select.into_iter().chain(of_request).zip(0..);
+    let select = select.map(|(entry, n)| entry.alias(format!("c{n}")));
+    let is_one = ident("c9").gt_eq(lit(0i64)).and(ident("c8").is_not_null());
+    Ok(rows.select(select.collect::<Vec<_>>())?.filter(is_one)?)
 }
 
 fn intervals(of: &FrameTable) -> Vec<WhyInterval> {

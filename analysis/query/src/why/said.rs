@@ -255,12 +255,12 @@ impl ServiceCall {
         } else {
             String::new()
         };
-        format!(
-            "Process {pid}{name} answered {certain}, of {} ({}){late}. {}",
-            self.service,
-            duration(self.dur as f64),
-            self.request.sentence()
-        )
+        let (of, dur) = (&self.service, duration(self.dur as f64));
+        let answered = match &self.identity {
+            Some(identity) => format!("had the same {identity} in {of} for {dur}"),
+            None => format!("answered {certain}, of {of} ({dur}){late}"),
+        };
+        format!("Process {pid}{name} {answered}. {}", self.request.sentence())
     }
 
     fn shape(&self) -> String {
@@ -422,6 +422,7 @@ mod tests {
     fn calls_are_followed_to_the_service_that_answered() {
         let call = |taken_after, had_others, request: Slow| ServiceCall {
             service: ":5432".into(),
+            identity: None,
             ts: 0,
             dur: 1000,
             taken_after,
@@ -444,6 +445,10 @@ mod tests {
                         it up after 500 ns. Of";
         assert!(other.sentence().contains(expected), "{}", other.sentence());
         assert_eq!(other.shape(), one.shape(), "numbers are not told");
+        let named = other.answered_by.as_mut().unwrap();
+        (named.service, named.identity) = ("stmt.run".into(), Some("trace".into()));
+        let expected = "Process 1 (postgres) had the same trace in stmt.run for 1.00 µs. Of 1.00 µs, thread 7 ran";
+        assert!(other.sentence().contains(expected), "{}", other.sentence());
         other.answered_by = None;
         assert_ne!(other.shape(), one.shape());
     }

@@ -1,7 +1,8 @@
 //! Requests from service to service: which process answered the call that an interval waited for, and what that
-//! process did. The frames of `libppt-with.so` say so: `called` and `served`, and the points between them.
+//! process did. The programs' own points say so (`identity`), or the frames of `libppt-with.so`: `called` and
+//! `served`, and the points between them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::{Expr, cast as cast_to, lit};
@@ -77,14 +78,17 @@ impl Engine {
         &self,
         slow: &[Slow],
     ) -> Result<Vec<((usize, ServiceCall), Slow)>, QueryError> {
+        let mut found = self.of_same_identity(slow).await?;
+        let known: HashSet<usize> = found.iter().map(|((number, _), _)| *number).collect();
         let calls = self.calls(slow).await?;
         if calls.is_empty() {
-            return Ok(Vec::new());
+            return Ok(found);
         }
         let answers = self.answers_of(slow).await?;
         let followed: Vec<(usize, &Call, bool)> = slow
             .iter()
             .enumerate()
+            .filter(|(number, _)| !known.contains(number))
             .filter_map(|(number, slow)| {
                 let thread = (slow.host.clone(), slow.pid?.into(), slow.tid?.into());
                 let answer = answers.get(&frame_name(slow)).copied();
@@ -96,7 +100,7 @@ impl Engine {
         let taken = self.taken(followed.iter().map(|(_, call, _)| &call.asked)).await?;
         let requests = self.requests(taken.values().map(|(at, _)| at)).await?;
         let labels = ThreadLabels::new(self.set());
-        let found = followed.into_iter().filter_map(|(number, call, had_others)| {
+        found.extend(followed.into_iter().filter_map(|(number, call, had_others)| {
             let (at, thread) = taken.get(&call.asked)?;
             let mut request = requests.get(at)?.clone();
             request.tid = i32::try_from(*thread).ok();
@@ -109,6 +113,7 @@ impl Engine {
             let pid = u32::try_from(at.pid).ok()?;
             let call = ServiceCall {
                 service: call.service.clone(),
+                identity: None,
                 ts: call.asked.ts,
                 dur: call.to.saturating_sub(call.asked.ts).max(0),
                 taken_after,
@@ -117,8 +122,8 @@ impl Engine {
                 request: request.clone(),
             };
             Some(((number, call), request))
-        });
-        Ok(found.collect())
+        }));
+        Ok(found)
     }
 
     /// The calls that began in these intervals, by the threads that made them. A frame `called` is written when the
@@ -301,7 +306,7 @@ fn any_of(mut all: Vec<Expr>) -> Option<Expr> {
     Some(any_of(all)?.or(any_of(rest)?))
 }
 
-fn frame_name(slow: &Slow) -> FrameName {
+pub(super) fn frame_name(slow: &Slow) -> FrameName {
     FrameName {
         capture: slow.capture.clone(),
         buffer: slow.buffer.clone(),
@@ -332,20 +337,24 @@ fn worth_following(
         began().filter(|call| call.first <= answer).max_by_key(came)
     });
     let call = passed_on.unwrap_or(longest);
-    let matters = share(call) as f64 >= WORTH * to.saturating_sub(from) as f64;
-    matters.then_some((call, others))
+    worth(share(call), to.saturating_sub(from)).then_some((call, others))
 }
 
-fn word(name: &str) -> Expr {
+/// Whether so much of an interval is worth following.
+pub(super) fn worth(share: i64, whole: i64) -> bool {
+    share as f64 >= WORTH * whole as f64
+}
+
+pub(super) fn word(name: &str) -> Expr {
     cast_to(ident(name), DataType::Utf8)
 }
 
-fn number(name: &str) -> Expr {
+pub(super) fn number(name: &str) -> Expr {
     cast_to(ident(name), DataType::Int64)
 }
 
 /// The rows whose number is one of these.
-fn among(
+pub(super) fn among(
     rows: DataFrame,
     name: &str,
     all: impl Iterator<Item = i64>,
@@ -357,7 +366,10 @@ fn among(
 }
 
 /// Columns, called by their places.
-fn selected(rows: DataFrame, columns: impl Iterator<Item = Expr>) -> Result<DataFrame, QueryError> {
+pub(super) fn selected(
+    rows: DataFrame,
+    columns: impl Iterator<Item = Expr>,
+) -> Result<DataFrame, QueryError> {
     let columns = columns.zip(0..).map(|(column, n)| column.alias(format!("c{n}")));
     Ok(rows.select(columns.collect::<Vec<_>>())?)
 }

@@ -51,11 +51,14 @@ pub struct Slow {
     pub answered_by: Option<Box<ServiceCall>>,
 }
 
-/// A call of another service, which a captured process answered. Programs that nobody edited write it.
+/// A call of another service, which a captured process answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceCall {
-    /// The service: `:5432`, or the path of a Unix socket.
+    /// The service: `:5432`, or the path of a Unix socket; by identity, the frame and the interval there.
     pub service: String,
+    /// The hash type by which the points of both programs name the same request; None: the programs did not say so
+    /// themselves.
+    pub identity: Option<String>,
     /// When the call began, ns since the epoch.
     pub ts: i64,
     /// Its length, ns: from the first byte out to the last byte in.

@@ -47,6 +47,7 @@ fn interval(slow: &Slow) -> Value {
 fn answered_by(call: &ServiceCall) -> Value {
     json!({
         "service": call.service,
+        "identity": call.identity,
         "ts": call.ts,
         "dur": call.dur,
         "taken_after": call.taken_after,
