@@ -43,6 +43,7 @@ mod docs {
     mod packages;
     mod paths;
     mod readme;
+    mod relay;
     mod stable;
 }
 
