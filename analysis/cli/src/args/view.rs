@@ -12,6 +12,9 @@ pub(crate) struct ViewArgs {
     /// still written are followed.
     #[arg(value_name = "PID|CAPTURE", required = true, value_parser = local())]
     pub(crate) captures: Vec<PathBuf>,
+    /// Captures that stand beside them, behind `--`: before and after.
+    #[arg(value_name = "SECOND", last = true, value_parser = local())]
+    pub(crate) second: Vec<PathBuf>,
     /// The port of 127.0.0.1 on which the page is [default: any that is free].
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,

@@ -30,8 +30,8 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::FAILURE);
     }
     let wakes = Wakes::take().map_err(|error| Failure::System("set up signals", error))?;
-    let captures = Captures {
-        paths: args.captures.clone(),
+    let captures = |paths: &[PathBuf]| Captures {
+        paths: paths.to_vec(),
         sync: args.hosts.sync.clone(),
         reference: args.hosts.reference.clone(),
         memory: args.memory,
@@ -43,8 +43,10 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
         (false, None) => cache_folder(),
     };
     let (port, command) = (args.port, super::report::command());
-    let server =
-        ViewServer::start(ppt_view_server::ServeOptions { captures, index, port, command })?;
+    let second = (!args.second.is_empty()).then(|| captures(&args.second));
+    let captures = captures(&args.captures);
+    let options = ppt_view_server::ServeOptions { captures, second, index, port, command };
+    let server = ViewServer::start(options)?;
     let url = server.url();
     // What a script reads.
     let mut stdout = std::io::stdout();

@@ -88,16 +88,7 @@ fn events(trace: &Path) -> Option<Vec<Value>> {
 #[test]
 fn what_the_page_saves_is_what_began_then() {
     let bench = Bench::empty();
-    let frames =
-        "option time ns realtime;\nframe job { time at @at; i64 who; interval time run; }\n";
-    bench.write("job.frame", frames);
-    let mut table = "at,who,run_start,run_end\n".to_owned();
-    for who in 0..301 {
-        let at = 1_700_000_000_000_000_000 + who * 1_000_003_i64;
-        table += &format!("{at},{who},{at},{}\n", at + 500_000);
-    }
-    bench.write("job.csv", table);
-    bench.run(&["import", "job.csv", "--schema", "job.frame", "-o", "out.bin"]);
+    imported(&bench, "out.bin", |_| 500_000);
     let mut shown = shown(&bench, &["--no-index"]);
     let of_jobs = "SELECT arrow_cast(ts, 'Int64') AS at, who FROM job ORDER BY at";
     let rows = bench.rows(of_jobs);
@@ -168,6 +159,83 @@ fn what_the_page_saves_is_what_began_then() {
     assert!(!beside.iter().any(|name| name.starts_with("selection")), "the server writes no file");
     shown.child.kill().unwrap();
     shown.child.wait().unwrap();
+}
+
+/// A capture of intervals that take so long.
+fn imported(bench: &Bench, name: &str, length: impl Fn(i64) -> i64) {
+    let frames =
+        "option time ns realtime;\nframe job { time at @at; i64 who; interval time run; }\n";
+    bench.write("job.frame", frames);
+    let mut table = "at,who,run_start,run_end\n".to_owned();
+    for who in 0..301 {
+        let at = 1_700_000_000_000_000_000 + who * 1_000_003_i64;
+        table += &format!("{at},{who},{at},{}\n", at + length(who));
+    }
+    bench.write("job.csv", table);
+    bench.run(&["import", "job.csv", "--schema", "job.frame", "-o", name]);
+}
+
+#[test]
+fn two_sets_differ_as_compare_and_sql_say() {
+    let bench = Bench::empty();
+    imported(&bench, "out.bin", |who| 300_000 + who % 7 * 10_000);
+    imported(&bench, "after.bin", |who| 360_000 + who % 11 * 10_000);
+    let mut shown = shown(&bench, &["--no-index", "--", "after.bin"]);
+    let body = |from: i64, to: i64| {
+        let stretch = json!({ "from": from.to_string(), "to": to.to_string() });
+        json!({ "first": stretch, "second": stretch }).to_string()
+    };
+    let compared = |body: &str| -> Value {
+        let (head, bytes) = answer(&shown.url, "POST", "/v1/compare", body);
+        assert!(head.starts_with("HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&bytes));
+        serde_json::from_slice(&bytes).unwrap()
+    };
+    let told = compared(&body(0, i64::MAX));
+    let said = bench.json(&[
+        "compare",
+        "out.bin",
+        "--field",
+        "job.run",
+        "--format",
+        "json",
+        "--",
+        "after.bin",
+    ]);
+    let said = said[0]["changes"].as_array().unwrap();
+    let changes = told["rows"][0]["changes"].as_array().unwrap();
+    assert_eq!((told["rows"].as_array().unwrap().len(), changes.len(), said.len()), (1, 3, 3));
+    for (change, said) in changes.iter().zip(said) {
+        assert_eq!(change["statistic"], said["statistic"]);
+        assert_eq!(change["values"], json!([said["first"], said["second"]]));
+        assert_eq!(change["verdict"], said["verdict"], "{change} {said}");
+    }
+    assert_eq!(changes[0]["verdict"], "higher", "by more than chance: {}", changes[0]);
+    // The commands that the page shows give the totals, also of a part.
+    let middle = 1_700_000_000_000_000_000 + 150 * 1_000_003;
+    let told = compared(&body(middle, middle + 20 * 1_000_003));
+    for ((command, side), file) in told["commands"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(["first", "second"])
+        .zip(["out.bin", "after.bin"])
+    {
+        let words = command.as_str().unwrap().strip_prefix("ppt sql CAPTURE \"").unwrap();
+        let sql = words.strip_suffix('"').unwrap();
+        let line = bench.done(&["sql", file, sql, "--format", "jsonl"]);
+        let row: Value = serde_json::from_str(line.trim()).unwrap();
+        assert_eq!(row["count"].to_string(), told["rows"][0][side]["count"].as_str().unwrap());
+        assert_eq!(row["count"], 20);
+        assert_eq!(row["total"].to_string(), told["rows"][0][side]["total"].as_str().unwrap());
+    }
+    let about = ask(&shown.url, "/v1/second/about");
+    assert!(about.contains("after.bin") && about.contains("\"sets\":2"), "{about:.300}");
+    shown.child.kill().unwrap();
+    shown.child.wait().unwrap();
+    let (said, code) = bench.fails(&["view", "out.bin", "--no-open", "--", "none.bin"]);
+    assert!(said.contains("none.bin") && code == 1, "{said}");
+    let (said, code) = bench.fails(&["view", "--", "after.bin"]);
+    assert!(code == 2, "{said}");
 }
 
 #[test]

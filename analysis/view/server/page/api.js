@@ -33,41 +33,56 @@ async function ask(path, body, signal) {
   return answer;
 }
 
-export const about = async () => (await ask('/v1/about')).json();
-export const panels = async () => (await ask('/v1/panels')).json();
-export const panel = async (asked, signal) => (await ask('/v1/panel', asked, signal)).json();
-export const frame = async (asked) => (await ask('/v1/frame', asked)).json();
-export const entry = async (asked) => (await ask('/v1/entry', asked)).json();
-export const edges = async (asked) => (await ask('/v1/edges', asked)).json();
-export const find = async (asked, signal) => (await ask('/v1/find', asked, signal)).json();
-export const sql = async (text) => (await ask('/v1/sql', { sql: text })).json();
-export const lengths = async (asked) => (await ask('/v1/lengths', asked)).json();
-export const saved = async (asked) => (await ask('/v1/export', asked)).blob();
-
-/** Asks for a window, and hands over bytes as they come. */
-export async function window(asked, signal, take) {
-  const reader = (await ask('/v1/window', asked, signal)).body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    take(value);
+/** What a set of captures is asked: the first one at `/v1/`, one beside it at `/v1/second/`. */
+export class Api {
+  constructor(place) {
+    this.place = place;
   }
-}
 
-/** Listens to events until the connection ends: `tell(name, data)`. */
-export async function events(tell) {
-  const reader = (await ask('/v1/events')).body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = '';
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    text += value;
-    const parts = text.split('\n\n');
-    text = parts.pop();
-    for (const part of parts) {
-      const name = /^event: (.*)$/m.exec(part);
-      const data = /^data: (.*)$/m.exec(part);
-      if (name && data) tell(name[1], JSON.parse(data[1]));
+  async json(name, asked, signal) {
+    return (await ask(this.place + name, asked, signal)).json();
+  }
+
+  about() { return this.json('about'); }
+  panels() { return this.json('panels'); }
+  panel(asked, signal) { return this.json('panel', asked, signal); }
+  frame(asked) { return this.json('frame', asked); }
+  entry(asked) { return this.json('entry', asked); }
+  edges(asked) { return this.json('edges', asked); }
+  find(asked, signal) { return this.json('find', asked, signal); }
+  sql(text) { return this.json('sql', { sql: text }); }
+  lengths(asked) { return this.json('lengths', asked); }
+  compare(asked, signal) { return this.json('compare', asked, signal); }
+
+  async saved(asked) {
+    return (await ask(`${this.place}export`, asked)).blob();
+  }
+
+  /** Asks for a window, and hands over bytes as they come. */
+  async window(asked, signal, take) {
+    const reader = (await ask(`${this.place}window`, asked, signal)).body.getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      take(value);
+    }
+  }
+
+  /** Listens to events until the connection ends: `tell(name, data)`. */
+  async events(tell) {
+    const reader = (await ask(`${this.place}events`)).body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      text += value;
+      const parts = text.split('\n\n');
+      text = parts.pop();
+      for (const part of parts) {
+        const name = /^event: (.*)$/m.exec(part);
+        const data = /^data: (.*)$/m.exec(part);
+        if (name && data) tell(name[1], JSON.parse(data[1]));
+      }
     }
   }
 }

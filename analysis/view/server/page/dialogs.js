@@ -30,18 +30,18 @@ export function showKeys() {
     line.append(cell, make('td', '', what));
     list.append(line);
   }
-  open('Keys', list, make('p', '', 'Drag to move, turn the wheel to zoom, Shift and the wheel to move, double-click a bar to zoom to it, drag on the axis to mark a stretch of time.'));
+  open('Keys', list, make('p', '', 'Drag to move, turn the wheel to zoom, Shift and the wheel to move, double-click a bar to zoom to it, drag on the axis, or press Shift and drag over the rows, to mark a stretch of time: answers are about it.'));
 }
 
 /** What is visible, as a table for those who read or hear it. */
-export function showTable({ timeline, store, span, names }) {
+export function showTable({ timeline, pane, span, names }) {
   const list = make('table');
   const head = make('tr');
   for (const text of ['row', 'from', 'what']) head.append(make('th', '', text));
   list.append(head);
   let left = LINES;
   for (const row of timeline.inSight()) {
-    const tile = store.get(row.id);
+    const tile = pane.tile(row);
     for (let at = 0; at < (tile?.cells?.count ?? 0) && left > 0; at++) {
       const [from, to] = [tile.cells.from[at] + tile.shift, tile.cells.to[at] + tile.shift];
       if (to < span.from || from >= span.to) continue;

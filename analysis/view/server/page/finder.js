@@ -1,7 +1,5 @@
 // Finding: by a part of a name, or by what a field holds.
 
-import * as api from './api.js';
-
 const element = (id) => document.getElementById(id);
 
 /** What was looked for, what was found, and which of it is chosen. */
@@ -29,12 +27,13 @@ export class Finder {
   async find(text, by) {
     const wanted = text.trim();
     if (wanted === '') return this.page.letGo();
-    if (wanted !== this.hits.text) {
+    if (wanted !== this.hits.text || this.hits.pane !== this.page.pane) {
       element('find-count').textContent = '…';
       try {
-        const answer = await api.find({ text: wanted, from: this.page.span.time(0), to: this.page.span.time(this.page.span.whole.to) });
-        const list = answer.hits.map((hit) => ({ ...hit, offset: this.page.span.offset(hit.from) }));
-        this.hits = { text: wanted, list, at: by > 0 ? -1 : list.length, truncated: answer.truncated };
+        const { pane, span } = this.page;
+        const answer = await pane.api.find({ text: wanted, from: pane.time(0), to: pane.time(span.whole.to) });
+        const list = answer.hits.map((hit) => ({ ...hit, offset: pane.offset(hit.from) }));
+        this.hits = { text: wanted, list, at: by > 0 ? -1 : list.length, truncated: answer.truncated, pane };
       } catch (error) {
         element('find-count').textContent = '';
         this.page.failed(error);
@@ -70,10 +69,10 @@ export class Finder {
 
   /** The interval that most cells of the chosen row have. */
   commonName() {
-    const { names, row: chosen, rows, store } = this.page;
+    const { names, row: chosen, rows, pane } = this.page;
     const row = rows.byId.get(chosen);
     const of = row?.kind === 'depth' ? row : rows.all.find((one) => one.kind === 'depth' && one.parent === row?.id);
-    const cells = of && store.get(of.id)?.cells;
+    const cells = pane.tile(of)?.cells;
     const tally = new Map();
     for (let at = 0; at < (cells?.count ?? 0); at++) tally.set(cells.name[at], (tally.get(cells.name[at]) ?? 0) + cells.counts[at]);
     const [most] = [...tally].sort((one, other) => other[1] - one[1]);

@@ -16,8 +16,11 @@ export function pathOf({ about }, id) {
 }
 
 /** What is seen, as the end of an address: names and times, not pixels, and no token. */
-export function link({ span, row, rows, pick }) {
-  const words = new URLSearchParams({ from: span.time(span.from), to: span.time(span.to) });
+export function link({ panes, pane, span, range: marked, row, rows, pick }) {
+  const [first] = panes;
+  const words = new URLSearchParams({ from: first.time(span.from), to: first.time(span.to) });
+  if (marked) words.set('marked', marked.map((offset) => first.time(offset)).join('/'));
+  if (pane.number > 0) words.set('set', String(pane.number));
   if (row) words.set('row', row);
   if (rows.folded.size > 0 && rows.folded.size <= FOLDED) words.set('folded', [...rows.folded].join(' '));
   const key = pick?.answer?.key;
@@ -28,9 +31,13 @@ export function link({ span, row, rows, pick }) {
 /** Shows what the address names, as far as it is there. */
 export async function openLink(page) {
   const words = new URLSearchParams(location.hash.slice(1));
-  const [from, to, row, folded, pick] = ['from', 'to', 'row', 'folded', 'pick'].map((name) => words.get(name));
+  const [from, to, row, folded, pick, marked, set] = ['from', 'to', 'row', 'folded', 'pick', 'marked', 'set'].map((name) => words.get(name));
   const isTime = (text) => /^-?\d{1,19}$/.test(text ?? '');
-  if (isTime(from) && isTime(to)) page.span.show(page.span.offset(from), page.span.offset(to));
+  const [first] = page.panes;
+  if (isTime(from) && isTime(to)) page.span.show(first.offset(from), first.offset(to));
+  const ends = marked?.split('/') ?? [];
+  if (ends.length === 2 && ends.every(isTime)) page.mark(...ends.map((time) => first.offset(time)));
+  if (set === '1' && page.panes[1]) page.activate(page.panes[1]);
   const ids = (folded ?? '').split(' ').filter((id) => page.rows.byId.has(id));
   if (ids.length > 0) {
     page.rows.folded = new Set(ids);
@@ -49,15 +56,16 @@ export function statCommand(page) {
   return `ppt stat ${paths(page)} ${range(page)}`;
 }
 
-/** The options that name the visible time. */
-export function range({ span }) {
-  return timeOptions(span, span.from, span.to);
+/** The options that name the time that is marked or visible: `--to` is the last moment of it. */
+export function range({ pane, span, range: marked }) {
+  const { from, to } = span.chosen(marked);
+  return timeOptions(pane, from, to - 1);
 }
 
 /** The options that name a stretch of time. */
-export function timeOptions(span, from, to) {
+export function timeOptions(pane, from, to) {
   const at = (offset) => {
-    const time = BigInt(span.time(offset));
+    const time = BigInt(pane.time(offset));
     return `@${time / 1000000000n}.${String(time % 1000000000n).padStart(9, '0')}`;
   };
   return `--from ${at(from)} --to ${at(to)}`;

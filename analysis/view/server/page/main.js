@@ -1,50 +1,71 @@
 // The page: what is seen, what is chosen, and what keys and pointers do to it.
 
-import * as api from './api.js';
+import { takeToken } from './api.js';
+import { Alignment } from './alignment.js';
 import { onThemeChange } from './colours.js';
 import { showKeys, showTable } from './dialogs.js';
+import { Differences } from './differences.js';
 import { Finder } from './finder.js';
 import { press } from './keys.js';
 import { copy, link, openLink, statCommand } from './links.js';
+import { BARS, Pane } from './pane.js';
 import { Panels } from './panels.js';
 import { usePointers } from './pointer.js';
 import { Rows } from './rows.js';
 import { showSaving } from './saving.js';
 import { Span } from './span.js';
-import { Store } from './store.js';
 import { duration, grouped, plain } from './text.js';
 import { describe } from './paint.js';
 import { Timeline } from './timeline.js';
-import { Tiles } from './tiles.js';
 
 const element = (id) => document.getElementById(id);
-/** Bars of the overview, and most rows that it adds up. */
-const BARS = 400;
-const OUTLINED = 200;
 
 class Page {
   constructor() {
     this.span = new Span();
     this.rows = new Rows();
-    this.names = [];
-    this.causes = [];
-    this.about = undefined;
-    /** The chosen row, and the chosen frame. */
+    /** The sets that are shown, and the one that answers are about. */
+    this.pane = new Pane(this, 0, element('cells'));
+    this.panes = [this.pane];
+    /** The chosen row. */
     this.row = undefined;
-    this.pick = undefined;
+    /** What is marked. */
     this.range = undefined;
-    this.outline = { counts: [], losses: [] };
+    /** All sets are known. */
+    this.isArranged = false;
     /** A live capture is followed until somebody moves. */
     this.follows = false;
-    this.store = new Store(this.span, () => this.timeline.draw(), (error) => this.failed(error));
     this.timeline = new Timeline(this);
     this.panels = new Panels(this);
     this.finder = new Finder(this);
+    this.alignment = new Alignment(this);
+    this.differences = new Differences(this);
+  }
+
+  get about() { return this.pane.about; }
+  get names() { return this.pane.names; }
+  get causes() { return this.pane.causes; }
+
+  /** The chosen frame, of the pane that answers are about. */
+  get pick() {
+    return this.pane.pick;
+  }
+
+  set pick(pick) {
+    this.pane.pick = pick;
   }
 
   async open() {
-    await this.refreshAbout(false);
-    this.follows = this.about.live;
+    await this.pane.refresh();
+    if (this.about.sets > 1) {
+      const canvas = element('cells').cloneNode();
+      canvas.id = 'cells-second';
+      element('cells').after(canvas);
+      this.panes.push(new Pane(this, 1, canvas));
+      await this.panes[1].refresh();
+    }
+    this.arrange(false);
+    this.follows = this.panes.some((pane) => pane.about.live);
     usePointers(this);
     addEventListener('keydown', (event) => this.key(event));
     element('help-button').addEventListener('click', () => this.showKeys());
@@ -54,82 +75,68 @@ class Page {
     await this.panels.open();
     await openLink(this);
     this.timeline.refresh();
-    this.listen();
+    this.differences.moved();
+    for (const pane of this.panes) this.listen(pane);
   }
 
-  /** Takes what there is. `keep`: what is seen stays. */
-  async refreshAbout(keep) {
-    const about = await api.about();
-    this.about = about;
-    this.names = about.names;
-    this.causes = about.causes;
+  /** Takes what there is in a set. `keep`: what is seen stays. */
+  async refreshAbout(pane) {
+    await pane.refresh();
+    this.arrange(true);
+  }
+
+  /** Puts rows and times of all sets where they belong. */
+  arrange(keep) {
+    const { panes } = this;
     const atEnd = this.span.to >= this.span.whole.to * 0.999;
     const length = this.span.length;
-    this.rows.set(about.rows, about.processes);
-    this.span.setWhole(about.from, about.to, keep);
+    this.rows.set(panes.map((pane) => pane.about));
+    this.isArranged = true;
+    this.alignment.apply();
+    const ends = panes.map((pane) => pane.to - pane.zero);
+    const last = ends.reduce((one, other) => (one > other ? one : other));
+    this.span.setWhole(panes[0].time(0), String(panes[0].zero + last), keep);
     if (keep && this.follows && atEnd) {
       const whole = this.span.whole.to;
       if (length >= whole * 0.5) this.span.show(0, whole);
       else this.span.show(whole - length, whole);
     }
     this.rows.byId.has(this.row) || (this.row = (this.rows.shown.find((row) => row.kind === 'thread') ?? this.rows.shown[0])?.id);
-    const captured = about.captures.reduce((all, capture) => all + BigInt(capture.captured), 0n);
-    document.body.dataset.frames = String(captured);
-    this.glance(captured);
-    element('empty').hidden = about.from !== null;
-    element('empty').textContent = about.live
+    this.glance();
+    const isEmpty = panes.every((pane) => pane.about.from === null);
+    element('empty').hidden = !isEmpty;
+    element('empty').textContent = panes.some((pane) => pane.about.live)
       ? 'No frame has come yet. The page shows the first one as soon as it is there.'
       : 'There is no frame in this capture. Start says what was captured, and what is missing.';
-    this.loadOutline();
+    for (const pane of panes) pane.loadOutline().then(() => this.timeline.draw(), (error) => this.failed(error));
   }
 
-  glance(captured) {
-    const { about } = this;
-    const lost = about.captures.reduce((all, capture) => all + BigInt(capture.lost) + BigInt(capture.dropped), 0n);
-    const { done, total } = about.progress;
-    const threads = about.rows.filter((row) => row.id.startsWith('thread.')).length;
-    const parts = [`${grouped(captured)} frames of ${grouped(threads)} ${threads === 1 ? 'thread' : 'threads'}`];
-    if (about.from !== null) parts.push(`in ${duration(this.span.whole.to)}`);
-    parts.push(lost > 0n ? `${grouped(lost)} missing` : 'nothing missing');
-    if (!about.built && total > 0) parts.push(`indexed ${Math.floor((100 * done) / total)} %`);
-    if (about.live) parts.push('live');
-    element('glance').textContent = parts.join(', ');
-    document.title = `${about.captures.map((capture) => plain(capture.path).split('/').pop()).slice(0, 3).join(', ')} – ppt view`;
+  glance() {
+    document.body.dataset.frames = String(this.pane.captured);
+    element('glance').textContent = this.pane.glance;
+    document.title = `${this.panes.map((pane) => pane.files).join(' – ')} – ppt view`;
+    this.alignment.show();
   }
 
-  /** How many frames there are over the whole time, from heads of chunks. */
-  async loadOutline() {
-    if (this.about.from === null) return;
-    const threads = this.rows.all.filter((row) => row.kind === 'thread').slice(0, OUTLINED).map((row) => row.id);
-    const counts = new Array(BARS).fill(0);
-    const losses = new Array(BARS).fill(0);
-    const { whole } = this.span;
-    const tiles = new Tiles();
-    const spread = (list, from, to, count) => {
-      const first = Math.max(0, Math.min(BARS - 1, Math.floor((from / whole.to) * BARS)));
-      const last = Math.max(first, Math.min(BARS - 1, Math.floor((to / whole.to) * BARS)));
-      for (let at = first; at <= last; at++) list[at] += count / (last - first + 1);
-    };
-    const asked = { from: this.span.time(0), to: this.span.time(whole.to), px: BARS, rows: threads, phase: 'index' };
-    try {
-      await api.window(asked, undefined, (bytes) => {
-        for (const { cells, losses: lost } of tiles.add(bytes)) {
-          for (let at = 0; at < (cells?.count ?? 0); at++) spread(counts, cells.from[at], cells.to[at], cells.counts[at]);
-          for (let at = 0; at < (lost?.count ?? 0); at++) spread(losses, lost.from[at], lost.to[at], lost.counts[at]);
-        }
-      });
-      this.outline = { counts, losses };
-      this.timeline.draw();
-    } catch (error) {
-      this.failed(error);
-    }
+  /** Answers are about this set from now on. */
+  activate(pane) {
+    if (pane === this.pane) return;
+    this.pane = pane;
+    this.glance();
+    this.say(`${pane.number === 0 ? 'before' : 'after'}: ${pane.files}`);
+    this.panels.show(this.panels.chosen);
+    this.timeline.draw();
+  }
+
+  turn() {
+    this.activate(this.panes[(this.pane.number + 1) % this.panes.length]);
   }
 
   /** Listens for as long as the page is open; asks again if the server is gone. */
-  async listen() {
+  async listen(pane) {
     for (;;) {
       try {
-        await api.events((name, data) => this.event(name, data));
+        await pane.api.events((name, data) => this.event(pane, name, data));
       } catch (error) {
         if (error.status === 401) {
           this.notice(plain(error.message));
@@ -141,20 +148,21 @@ class Page {
     }
   }
 
-  async event(name, data) {
+  async event(pane, name, data) {
     this.notice('');
     try {
       if (name === 'progress') {
-        this.about.progress = data;
-        this.glance(BigInt(document.body.dataset.frames));
+        pane.about.progress = data;
+        this.glance();
       } else if (name === 'trouble') {
-        this.about.troubles.push(data.text);
+        pane.about.troubles.push(data.text);
         this.notice(plain(data.text, 500));
       } else if (name === 'built' || name === 'grown' || name === 'ended') {
-        if (name === 'built' && this.about.built && this.about.view === data.view) return;
-        this.store.clear();
-        await this.refreshAbout(true);
+        if (name === 'built' && pane.about.built && pane.about.view === data.view) return;
+        pane.store.clear();
+        await this.refreshAbout(pane);
         this.timeline.refresh();
+        this.differences.moved();
         if (this.panels.chosen === 'start') this.panels.show('start');
       }
     } catch (error) {
@@ -176,9 +184,9 @@ class Page {
 
   /** The first picture is there. */
   drawn() {
-    if (document.body.dataset.ready !== '1' && this.about) {
+    if (document.body.dataset.ready !== '1' && this.isArranged) {
       const first = this.timeline.inSight().find((row) => !['process', 'spans', 'states'].includes(row.kind));
-      if (!first || this.store.get(first.id)) document.body.dataset.ready = '1';
+      if (!first || this.panes.some((pane) => pane.tile(first))) document.body.dataset.ready = '1';
     }
   }
 
@@ -202,6 +210,7 @@ class Page {
   changed() {
     this.timeline.refresh();
     this.panels.moved();
+    this.differences.moved();
     clearTimeout(this.linkTimer);
     this.linkTimer = setTimeout(() => history.replaceState(null, '', link(this)), 300);
   }
@@ -235,18 +244,19 @@ class Page {
   mark(first, last) {
     this.range = [Math.min(first, last), Math.max(first, last)];
     this.say(`marked ${duration(this.range[1] - this.range[0])}`);
-    this.timeline.draw();
+    this.changed();
   }
 
   unmark() {
     this.range = undefined;
-    this.timeline.draw();
+    this.changed();
   }
 
   zoomToRange() {
-    if (!this.range) return;
-    this.show(...this.range, true);
+    const { range } = this;
+    if (!range) return;
     this.range = undefined;
+    this.show(...range, true);
   }
 
   zoomTo(x, y) {
@@ -260,7 +270,7 @@ class Page {
 
   /** Jumps to the nearest cells that are out of sight, in any row that has been loaded. */
   jump(direction) {
-    const { counts } = this.outline;
+    const counts = this.panes.map((pane) => pane.outline.counts).reduce((one, other) => one.map((count, at) => count + (other[at] ?? 0)));
     const each = this.span.whole.to / BARS;
     let at = Math.floor((direction > 0 ? this.span.to : this.span.from) / each) + (direction > 0 ? 0 : -1);
     while (at >= 0 && at < BARS && counts[at] === 0) at += direction;
@@ -344,7 +354,7 @@ class Page {
     this.timeline.draw();
     if ((cells.flags[at] & 2) === 0) return;
     try {
-      this.pick.entry = await api.entry({ row: row.id, at: this.span.time(from) });
+      this.pick.entry = await this.pane.api.entry({ row: row.ids[this.pane.number], at: this.pane.time(from) });
       this.panels.show('frame');
     } catch (error) {
       this.failed(error);
@@ -352,10 +362,11 @@ class Page {
   }
 
   async chooseFrame(asked, row, span) {
+    const { pane } = this;
     try {
-      const answer = await api.frame(asked);
-      const [from, to] = span || [this.span.offset(answer.from ?? this.about.from), this.span.offset(answer.to ?? this.about.from)];
-      this.pick = { answer, row: row ?? answer.row, from, to };
+      const answer = await pane.api.frame(asked);
+      const [from, to] = span || [answer.from, answer.to].map((time) => pane.offset(time ?? pane.about.from));
+      pane.pick = { answer, row: row ?? this.rows.named(pane.number, answer.row)?.id, from, to };
       this.timeline.draw();
       await this.panels.show('frame');
       // For scripts: which frame is shown.
@@ -363,8 +374,8 @@ class Page {
       this.linkTimer = setTimeout(() => history.replaceState(null, '', link(this)), 300);
     } catch (error) {
       if (error.status === 409) {
-        this.store.clear();
-        await this.refreshAbout(true);
+        pane.store.clear();
+        await this.refreshAbout(pane);
         this.timeline.refresh();
       } else this.failed(error);
     }
@@ -372,7 +383,7 @@ class Page {
 
   /** Goes to a frame that a panel names. */
   async goTo(key, times) {
-    await this.chooseFrame(key, undefined, times && times.map((time) => this.span.offset(time)));
+    await this.chooseFrame(key, undefined, times && times.map((time) => this.pane.offset(time)));
     const { pick } = this;
     if (!pick) return;
     const thread = this.rows.byId.get(pick.row);
@@ -395,7 +406,7 @@ class Page {
   /** The cell before or after the chosen one, in the chosen row. */
   step(by) {
     const row = this.rows.byId.get(this.row);
-    const tile = row && this.store.get(row.id);
+    const tile = this.pane.tile(row);
     if (!tile?.cells?.count) return this.move(by * 0.2);
     const { cells } = tile;
     const now = this.pick && this.pick.row === row.id ? this.pick.from : by > 0 ? this.span.from - 1 : this.span.to;
@@ -421,7 +432,7 @@ class Page {
     const { pick } = this;
     if (!pick?.answer) return;
     try {
-      pick.edges ??= await api.edges(pick.answer.key);
+      pick.edges ??= await this.pane.api.edges(pick.answer.key);
       const ends = pick.edges[direction];
       if (ends.length === 0) this.say(direction === 'causes' ? 'no cause is known' : 'no effect is known');
       else await this.goTo(ends[0].key, ends[0].at && [ends[0].at, ends[0].at]);
@@ -442,10 +453,10 @@ class Page {
 
   letGo() {
     this.range = undefined;
-    this.pick = undefined;
+    for (const pane of this.panes) pane.pick = undefined;
     delete document.body.dataset.pick;
     this.finder.clear();
-    this.timeline.draw();
+    this.changed();
     if (this.panels.chosen === 'frame') this.panels.show('frame');
   }
 
@@ -470,7 +481,7 @@ class Page {
   }
 }
 
-const token = api.takeToken();
+const token = takeToken();
 if (token) {
   const page = new Page();
   page.open().catch((error) => {

@@ -1,8 +1,8 @@
 // The answers beside the timeline.
 
-import * as api from './api.js';
 import { term } from './glossary.js';
-import { pathOf, paths, range } from './links.js';
+import { pathOf, paths } from './links.js';
+import { command, fieldTable, table } from './tables.js';
 import { duration, grouped, moment, plain } from './text.js';
 import { make } from './timeline.js';
 
@@ -26,7 +26,7 @@ export class Panels {
   }
 
   async open() {
-    const asked = (await api.panels()).map(({ id, title, why }) => [id, plain(title), plain(why)]);
+    const asked = (await this.page.pane.api.panels()).map(({ id, title, why }) => [id, plain(title), plain(why)]);
     this.asked = new Set(asked.map(([id]) => id));
     this.tabs.replaceChildren(...[...START, ...asked, ...END].map(([id, title, why]) => {
       const tab = make('button', '', title);
@@ -71,9 +71,12 @@ export class Panels {
     }
   }
 
-  /** What is seen has changed: answers about it are asked again, a moment later. */
+  /** What is seen or marked has changed: answers about it are asked again, a moment later. */
   moved() {
-    if (!['time', 'slowest', 'lengths'].includes(this.chosen)) return;
+    const { range } = this.page;
+    // The account is of everything, or of what is marked.
+    const isOfRange = ['time', 'slowest', 'lengths'].includes(this.chosen) || (this.chosen === 'account' && range !== this.told);
+    if (!isOfRange) return;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.show(this.chosen), 400);
   }
@@ -88,7 +91,7 @@ export class Panels {
   }
 
   start() {
-    const { about, span } = this.page;
+    const { about, pane } = this.page;
     const sum = (key) => about.captures.reduce((all, capture) => all + BigInt(capture[key]), 0n);
     const threads = about.rows.filter((row) => row.id.startsWith('thread.')).length;
     const missing = sum('lost') + sum('dropped');
@@ -113,7 +116,7 @@ export class Panels {
     line(term('frame', 'frames'), grouped(sum('captured')));
     if (about.from !== null) {
       line('from', moment(about.from));
-      line('for', duration(span.whole.to));
+      line('for', duration(pane.to - pane.from + 1n));
     }
     line(term('lost'), make('span', sum('lost') > 0n ? 'bad' : '', grouped(sum('lost'))));
     line(term('dropped'), make('span', sum('dropped') > 0n ? 'bad' : '', grouped(sum('dropped'))));
@@ -143,19 +146,35 @@ export class Panels {
   }
 
   async answer(id, signal) {
-    const { span } = this.page;
-    const asked = { id, from: span.time(span.from), to: span.time(span.to) };
-    const answer = await api.panel(asked, signal);
-    const nodes = [make('h2', '', plain(answer.title))];
+    const { pane, span, range } = this.page;
+    const { from, to, isMarked } = span.chosen(range);
+    this.told = range;
+    const isOfTime = id !== 'account' || isMarked;
+    const asked = isOfTime ? { id, from: pane.time(from), to: pane.time(to) } : { id };
+    const answer = await pane.api.panel(asked, signal);
+    const nodes = [make('h2', '', plain(answer.title)), ...this.about(isOfTime)];
     if (answer.note) nodes.push(make('p', '', plain(answer.note, 500)));
     if (answer.rows.length > 0) {
       const heads = answer.columns.map((column) => ({ name: column.name, content: column.content }));
       const rows = answer.rows.map((row) => ({ cells: row.cells, go: row.frame && (() => this.page.goTo(row.frame, row.span)) }));
       nodes.push(table(heads, rows));
     }
-    const about = id === 'account' ? '' : ` ${range(this.page)}`;
-    nodes.push(command(answer.command.replace('CAPTURE', paths(this.page)) + about));
+    nodes.push(command(answer.command.replace('CAPTURE', paths(this.page))));
     return nodes;
+  }
+
+  /** Of which set and of which time an answer is. */
+  about(isOfTime) {
+    const { pane, panes, span, range } = this.page;
+    const { from, to, isMarked } = span.chosen(range);
+    const set = panes.length > 1 ? `${pane.files}: ` : '';
+    const line = make('p', 'faint', isOfTime ? `${set}${duration(to - from)} that ${isMarked ? 'are marked' : 'are visible'}` : `${set}everything`);
+    if (!isMarked) return panes.length > 1 || isOfTime ? [line] : [];
+    const go = make('button', '', 'Unmark');
+    go.type = 'button';
+    go.addEventListener('click', () => this.page.unmark());
+    line.append(' ', go);
+    return [line];
   }
 
   frame() {
@@ -190,7 +209,7 @@ export class Panels {
   async edges(pick, place) {
     place.replaceChildren(make('p', 'faint', 'Reading …'));
     try {
-      pick.edges ??= await api.edges(pick.answer.key);
+      pick.edges ??= await this.page.pane.api.edges(pick.answer.key);
     } catch (error) {
       place.replaceChildren(make('p', 'bad', plain(error.message, 500)));
       return;
@@ -210,17 +229,18 @@ export class Panels {
   }
 
   async lengths() {
-    const { row, rows, span } = this.page;
+    const { row, rows, span, pane, range } = this.page;
     const chosen = rows.byId.get(row);
-    const all = rows.all.filter((one) => one.kind === 'depth');
-    const of = chosen?.kind === 'depth' ? chosen : all.find((one) => one.parent === chosen?.id) ?? all[0];
+    const all = rows.all.filter((one) => one.kind === 'depth' && one.ids[pane.number] !== undefined);
+    const of = all.includes(chosen) ? chosen : all.find((one) => one.parent === chosen?.id) ?? all[0];
     if (!of) return [make('p', 'faint', 'There are no intervals.')];
-    const asked = { row: of.id, from: span.time(span.from), to: span.time(span.to) };
-    const buckets = (await api.lengths(asked)).buckets.map(Number);
+    const { from, to } = span.chosen(range);
+    const asked = { row: of.ids[pane.number], from: pane.time(from), to: pane.time(to) };
+    const buckets = (await pane.api.lengths(asked)).buckets.map(Number);
     const thread = rows.byId.get(of.parent);
-    const nodes = [make('h2', '', 'Lengths'), make('p', '', `${thread?.text ?? ''}, ${of.text}, in the visible time`)];
+    const nodes = [make('h2', '', 'Lengths'), make('p', '', `${thread?.text ?? ''}, ${of.text}`), ...this.about(true)];
     const first = buckets.findIndex((count) => count > 0);
-    if (first < 0) return [...nodes, make('p', 'faint', 'None is visible.')];
+    if (first < 0) return [...nodes, make('p', 'faint', 'There is none.')];
     const last = buckets.findLastIndex((count) => count > 0);
     const most = Math.max(...buckets);
     const bars = make('div', 'bars');
@@ -254,7 +274,7 @@ export class Panels {
       this.sqlText = text.value;
       place.replaceChildren(make('p', 'faint', 'Reading …'));
       try {
-        const answer = await api.sql(text.value);
+        const answer = await this.page.pane.api.sql(text.value);
         const heads = answer.columns.map((column) => ({ name: plain(column.name), content: column.type === 'number' ? 'count' : column.type }));
         const rows = answer.rows.map((cells) => ({ cells: cells.map((cell) => cell ?? '') }));
         place.replaceChildren(table(heads, rows), make('p', 'faint', answer.truncated ? 'The first 500 rows.' : `${grouped(rows.length)} rows.`));
@@ -264,69 +284,4 @@ export class Panels {
     });
     return [make('h2', '', 'SQL'), form, place, command(`ppt sql ${paths(this.page)} '…'`)];
   }
-}
-
-function fieldTable(fields) {
-  const list = make('table');
-  for (const field of fields) {
-    const row = make('tr');
-    const name = make('th', '', plain(field.name));
-    name.scope = 'row';
-    row.append(name, make('td', field.type === 'number' || field.type === 'duration' ? 'number' : '', fieldText(field)));
-    list.append(row);
-  }
-  return list;
-}
-
-function fieldText({ name, type, text, unit }) {
-  if (type === 'none') return '–';
-  if (type === 'duration') return duration(text);
-  if (type === 'time') return moment(text);
-  if (type === 'number' && /id$|pid|tid|ring|seqno/.test(name)) return text;
-  if (type === 'number') return `${/^-?\d+$/.test(text) ? grouped(text) : text}${unit ? ` ${plain(unit)}` : ''}`;
-  return plain(text, 2000);
-}
-
-const SHOWN = {
-  count: (text) => (/^-?\d+$/.test(text) ? grouped(text) : plain(text, 2000)),
-  duration: (text) => (text === '' ? '' : duration(text)),
-  time: (text) => (/^-?\d+$/.test(text) ? moment(text) : plain(text)),
-  text: (text) => plain(text, 2000),
-};
-
-/** A table; a row that leads somewhere has a button in its first cell. */
-function table(heads, rows) {
-  const node = make('table');
-  const head = make('tr');
-  for (const { name, content } of heads) {
-    const cell = make('th', content === 'count' || content === 'duration' ? 'number' : '');
-    cell.scope = 'col';
-    cell.append(term(name));
-    head.append(cell);
-  }
-  node.append(head);
-  for (const { cells, go } of rows) {
-    const line = make('tr');
-    cells.forEach((text, at) => {
-      const content = heads[at]?.content ?? 'text';
-      const cell = make('td', content === 'count' || content === 'duration' ? 'number' : '');
-      const shown = (SHOWN[content] ?? SHOWN.text)(String(text));
-      if (at === 0 && go) {
-        const button = make('button', '', shown);
-        button.type = 'button';
-        button.addEventListener('click', go);
-        cell.append(button);
-      } else cell.textContent = shown;
-      line.append(cell);
-    });
-    node.append(line);
-  }
-  return node;
-}
-
-/** The command that gives the same answer in a terminal. */
-function command(text) {
-  const line = make('p', 'faint', 'In a terminal: ');
-  line.append(make('code', '', text));
-  return line;
 }

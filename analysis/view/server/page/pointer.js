@@ -4,24 +4,28 @@ const NEAR = 4;
 
 /** Wires the canvases. */
 export function usePointers(page) {
-  cells(page);
+  for (const pane of page.panes) cells(page, pane);
   axis(page);
   overview(page);
 }
 
-function cells(page) {
+function cells(page, pane) {
   const { timeline } = page;
-  const canvas = timeline.cells;
+  const { canvas } = pane;
   const hover = document.getElementById('hover');
   const fingers = new Map();
   let moved = 0;
+  /** Where a mark begins. */
+  let first;
   const place = (event) => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
   canvas.addEventListener('pointerdown', (event) => {
     if (event.button !== 0) return;
+    page.activate(pane);
     canvas.setPointerCapture(event.pointerId);
+    first = event.shiftKey ? timeline.offset(place(event)[0]) : undefined;
     fingers.set(event.pointerId, place(event));
     moved = 0;
     if (fingers.size === 1) page.span.remember();
@@ -30,12 +34,13 @@ function cells(page) {
     const [x, y] = place(event);
     const before = fingers.get(event.pointerId);
     if (!before) {
-      tell(page, hover, event, x, y);
+      tell(page, pane, hover, event, x, y);
       return;
     }
     hover.hidden = true;
     moved += Math.abs(x - before[0]) + Math.abs(y - before[1]);
-    if (fingers.size === 1) {
+    if (first !== undefined) page.mark(first, timeline.offset(x));
+    else if (fingers.size === 1) {
       if (moved > NEAR) {
         page.move((before[0] - x) / timeline.width);
         if (event.pointerType === 'mouse') timeline.scroller.scrollTop += before[1] - y;
@@ -64,8 +69,8 @@ function cells(page) {
   }, { passive: false });
 }
 
-function tell(page, hover, event, x, y) {
-  const text = page.timeline.words(x, y);
+function tell(page, pane, hover, event, x, y) {
+  const text = page.timeline.words(x, y, pane);
   hover.hidden = text === '';
   if (text === '') return;
   hover.textContent = text;
@@ -77,9 +82,14 @@ function tell(page, hover, event, x, y) {
 function axis(page) {
   const canvas = page.timeline.axis;
   let first;
-  const offset = (event) => page.timeline.offset(event.clientX - canvas.getBoundingClientRect().left - page.timeline.labelWidth);
+  /** The pane above which a mark began. */
+  let pane;
+  const { timeline } = page;
+  const x = (event) => event.clientX - canvas.getBoundingClientRect().left;
+  const offset = (event) => timeline.offset(x(event) - timeline.left(pane));
   canvas.addEventListener('pointerdown', (event) => {
     canvas.setPointerCapture(event.pointerId);
+    pane = page.panes.findLast((one) => x(event) >= timeline.left(one)) ?? page.panes[0];
     first = offset(event);
   });
   canvas.addEventListener('pointermove', (event) => {

@@ -1,5 +1,6 @@
 // The rows: which there are, which are shown, and where.
 
+import { paired } from './pairs.js';
 import { plain } from './text.js';
 
 const HEIGHTS = { process: 24, spans: 40, thread: 24, states: 14, depth: 24, moments: 18, counter: 44 };
@@ -9,27 +10,25 @@ export class Rows {
   constructor() {
     this.all = [];
     this.byId = new Map();
+    this.bySet = [];
     this.folded = new Set();
     this.shown = [];
     this.height = 0;
   }
 
-  /** Takes the rows of `/v1/about`. What was folded stays so. */
-  set(rows, processes) {
-    this.all = rows.map((row) => {
-      const [kind, first, second] = row.id.split('.');
-      return { ...row, kind, first: Number(first), second: Number(second), children: 0, level: 1, label: plain(row.label) };
-    });
+  /** Takes what `/v1/about` says of each set: `rows` and `processes`. What was folded stays so. */
+  set(sets) {
+    const own = sets.map((about) => this.own(about));
+    this.all = own.length === 1 ? own[0] : paired(...own);
     const before = this.byId;
     this.byId = new Map(this.all.map((row) => [row.id, row]));
+    this.bySet = sets.map((_, set) => new Map(this.all.map((row) => [row.ids[set], row])));
     for (const row of this.all) {
       const parent = this.byId.get(row.parent);
       if (parent) parent.children += 1;
       row.level = parent ? parent.level + 1 : 1;
     }
-    const several = new Set(processes.map((process) => process.host)).size > 1;
     for (const row of this.all) {
-      row.text = this.text(row, processes, several);
       row.height = HEIGHTS[row.kind] ?? 24;
     }
     // Of many threads one wants to see which there are before what each did.
@@ -38,6 +37,22 @@ export class Rows {
       for (const row of threads) if (!before.has(row.id)) this.folded.add(row.id);
     }
     this.place();
+  }
+
+  /** The rows of one set. */
+  own({ rows, processes }) {
+    const several = new Set(processes.map((process) => process.host)).size > 1;
+    return rows.map((row) => {
+      const [kind, first, second] = row.id.split('.');
+      const own = { ...row, ids: [row.id], kind, first: Number(first), second: Number(second), children: 0, level: 1, label: plain(row.label) };
+      own.text = this.text(own, processes, several);
+      return own;
+    });
+  }
+
+  /** The row that a set calls so. */
+  named(set, id) {
+    return this.bySet[set]?.get(id);
   }
 
   text(row, processes, several) {

@@ -1,6 +1,5 @@
 // Saving what is seen or marked: a trace and a table from the server, a picture from the page.
 
-import * as api from './api.js';
 import { colour, theme } from './colours.js';
 import { open } from './dialogs.js';
 import { paths, timeOptions } from './links.js';
@@ -17,15 +16,10 @@ const NAMED = 60;
 /** About so wide is a character. */
 const CHARACTER = 7;
 
-/** What is saved: what is marked, or else what is seen. */
-export function chosenTime({ range, span }) {
-  const [from, to] = range ?? [span.from, span.to];
-  return { from, to: Math.max(to, from + 1), isMarked: range !== undefined };
-}
-
 /** Asks what to save, and saves it. */
 export function showSaving(page) {
-  const { from, to, isMarked } = chosenTime(page);
+  const { pane } = page;
+  const { from, to, isMarked } = page.span.chosen(page.range);
   const said = make('p', 'faint');
   said.setAttribute('role', 'status');
   const button = (text, save) => {
@@ -43,7 +37,7 @@ export function showSaving(page) {
     });
     return node;
   };
-  const asked = { from: page.span.time(from), to: page.span.time(to) };
+  const asked = { from: pane.time(from), to: pane.time(to) };
   const table = make('select');
   table.id = 'save-table';
   for (const name of page.about.tables) {
@@ -60,18 +54,18 @@ export function showSaving(page) {
   };
   const stretch = isMarked ? 'what is marked' : 'what is seen';
   const lines = [line(`Saves ${stretch}: ${duration(to - from)}. The browser keeps the file; the server writes none.`),
-    line(button('Trace for Perfetto (.pftrace)', () => fetched({ ...asked, format: 'perfetto' }, 'pftrace')))];
+    line(button('Trace for Perfetto (.pftrace)', () => fetched(pane, { ...asked, format: 'perfetto' }, 'pftrace')))];
   if (page.about.tables.length > 0) {
-    lines.push(line(label, ' ', button('as Parquet', () => fetched({ ...asked, format: 'parquet', table: table.value }, 'parquet'))));
+    lines.push(line(label, ' ', button('as Parquet', () => fetched(pane, { ...asked, format: 'parquet', table: table.value }, 'parquet'))));
   }
   lines.push(line(button('Picture of the rows in sight (.svg)', () => ({ name: 'selection.svg', blob: picture(page) }))), said);
-  const command = `ppt export ${paths(page)} ${timeOptions(page.span, from, to - 1)} --format perfetto -o selection.pftrace`;
+  const command = `ppt export ${paths(page)} ${timeOptions(pane, from, to - 1)} --format perfetto -o selection.pftrace`;
   lines.push(line('In a terminal, of any size:'), make('pre', '', command));
   open('Save', ...lines);
 }
 
-async function fetched(asked, ending) {
-  return { name: `selection.${ending}`, blob: await api.saved(asked) };
+async function fetched(pane, asked, ending) {
+  return { name: `selection.${ending}`, blob: await pane.api.saved(asked) };
 }
 
 function download(name, blob) {
@@ -86,7 +80,7 @@ const rgb = ([red, green, blue]) => `rgb(${red},${green},${blue})`;
 
 /** The rows in sight, as they are drawn. */
 export function picture(page) {
-  const { timeline, span, store, names, causes } = page;
+  const { timeline, span, pane, names, causes } = page;
   const { labelWidth, width: across } = timeline;
   const colours = theme();
   const scale = { from: span.from, factor: across / span.length, ratio: 1 };
@@ -94,7 +88,7 @@ export function picture(page) {
   const first = shown[0]?.top ?? 0;
   const rows = shown.map((row) => {
     const top = row.top - first + AXIS;
-    const tile = store.get(row.id);
+    const tile = pane.tile(row);
     return { label: row.text, top, height: row.height,
       bars: tile ? [...bars(tile, scale, top, row.height, names, labelWidth, across), ...gaps(tile, scale, top, row.height, causes, colours, labelWidth)] : [] };
   });

@@ -48,6 +48,12 @@ export class Span {
     [this.from, this.to] = [first, first + length];
   }
 
+  /** What answers are about: what is marked, or else what is seen. */
+  chosen(range) {
+    const [from, to] = range ?? [this.from, this.to];
+    return { from, to: Math.max(to, from + 1), isMarked: range !== undefined };
+  }
+
   remember() {
     const last = this.before[this.before.length - 1];
     if (!last || last[0] !== this.from || last[1] !== this.to) this.before.push([this.from, this.to]);

@@ -1,6 +1,5 @@
 // The tiles of rows that have come: asks for those that are missing, and forgets those that are far away.
 
-import * as api from './api.js';
 import { Tiles } from './tiles.js';
 
 const PATIENCE = 40;
@@ -9,8 +8,8 @@ const KEPT = 600;
 
 /** Tiles by row. `changed` is called when there are others. */
 export class Store {
-  constructor(span, changed, failed) {
-    this.span = span;
+  constructor(pane, changed, failed) {
+    this.pane = pane;
     this.changed = changed;
     this.failed = failed;
     this.tiles = new Map();
@@ -24,6 +23,12 @@ export class Store {
     this.asking = undefined;
     // They are shown until others come.
     for (const tile of this.tiles.values()) tile.isOld = true;
+  }
+
+  /** Nothing is where it was. */
+  forget() {
+    this.clear();
+    this.tiles.clear();
   }
 
   /** What is known of a row. */
@@ -46,7 +51,8 @@ export class Store {
   }
 
   async ask(rows, pixels) {
-    const { from, to } = this.span;
+    const { pane } = this;
+    const { from, to } = pane.page.span;
     const missing = rows.filter((id) => !this.covers(this.tiles.get(id), from, to, pixels)).slice(0, ROWS);
     if (missing.length === 0) return;
     this.asking?.abort();
@@ -55,8 +61,8 @@ export class Store {
     // Half a window more on each side: what comes into sight next is there.
     const margin = (to - from) / 2;
     const px = Math.min(4096, Math.max(2, Math.round(pixels * 2)));
-    const asked = { from: this.span.time(from - margin), to: this.span.time(to + margin), px };
-    const range = { from: this.span.offset(asked.from), to: this.span.offset(asked.to), px };
+    const asked = { from: pane.time(from - margin), to: pane.time(to + margin), px };
+    const range = { from: pane.offset(asked.from), to: pane.offset(asked.to), px };
     const isOfTable = (id) => /^(spans|states)\./.test(id);
     const tables = missing.filter(isOfTable);
     try {
@@ -88,13 +94,13 @@ export class Store {
   async load(asked, range, asking) {
     const tiles = new Tiles();
     const wide = [];
-    await api.window(asked, asking.signal, (bytes) => {
+    await this.pane.api.window(asked, asking.signal, (bytes) => {
       for (const tile of tiles.add(bytes)) {
         this.waiting.delete(tile.row);
         if (tile.error === undefined) {
           if (tile.more) wide.push(tile.row);
           const isCoarse = Boolean(tile.more) || asked.phase === 'frames';
-          this.put(tile.row, { ...tile, ...range, shift: Number(tile.origin - this.span.origin), isCoarse });
+          this.put(tile.row, { ...tile, ...range, shift: Number(tile.origin - this.pane.zero), isCoarse });
         } else {
           this.put(tile.row, { ...range, row: tile.row, error: tile.error });
         }

@@ -5,12 +5,13 @@ import { box, describe, paintCells, paintCounter, paintLosses, paintNames, paint
 import { grouped, moment, plain, tickStep, tickText } from './text.js';
 
 const element = (id) => document.getElementById(id);
+/** Pixels between two panes. */
+const BETWEEN = 6;
 
 export class Timeline {
   constructor(page) {
     this.page = page;
     this.scroller = element('scroller');
-    this.cells = element('cells');
     this.labels = element('labels');
     this.axis = element('axis');
     this.overview = element('overview');
@@ -24,9 +25,15 @@ export class Timeline {
     return Math.round(Math.min(220, this.scroller.clientWidth * 0.32));
   }
 
-  /** Pixels of the page that cells have. */
+  /** Pixels of the page that the cells of a pane have. */
   get width() {
-    return Math.max(1, this.scroller.clientWidth - this.labelWidth);
+    const count = this.page.panes.length;
+    return Math.max(1, Math.floor((this.scroller.clientWidth - this.labelWidth - BETWEEN * (count - 1)) / count));
+  }
+
+  /** Where a pane begins. */
+  left(pane) {
+    return this.labelWidth + pane.number * (this.width + BETWEEN);
   }
 
   resize() {
@@ -35,10 +42,13 @@ export class Timeline {
 
   /** Asks for what is in sight, and draws what is there. */
   refresh() {
-    const { rows, store } = this.page;
+    const { rows, panes } = this.page;
     element('space').style.height = `${rows.height}px`;
-    const ids = this.inSight().filter((row) => row.kind !== 'process').map((row) => row.id);
-    store.want(ids, this.width * this.ratio);
+    const inSight = this.inSight().filter((row) => row.kind !== 'process');
+    for (const pane of panes) {
+      const ids = inSight.map((row) => row.ids[pane.number]).filter((id) => id !== undefined);
+      pane.store.want(ids, this.width * this.ratio);
+    }
     this.draw();
   }
 
@@ -60,41 +70,45 @@ export class Timeline {
   }
 
   paint() {
-    const { span, names, causes, store } = this.page;
     const ratio = this.ratio;
     const colours = theme();
-    const height = this.scroller.clientHeight;
-    size(this.cells, this.width, height, ratio);
-    this.cells.style.left = `${this.labelWidth}px`;
-    const context = this.cells.getContext('2d');
-    const pixels = new Pixels(context, this.cells.width, this.cells.height);
-    const scale = { from: span.from, factor: this.cells.width / span.length, ratio };
     const scrolled = this.scroller.scrollTop;
     const rows = this.inSight();
-    const wide = [];
-    const place = (row) => [(row.top - scrolled) * ratio, (row.height - 1) * ratio];
-    for (const row of rows) {
-      const tile = store.get(row.id);
-      if (tile?.cells) wide.push(...paintCells(pixels, tile, scale, ...place(row), names));
-    }
-    pixels.put();
-    paintNames(context, wide, ratio);
-    for (const row of rows) {
-      const tile = store.get(row.id);
-      const [top, tall] = place(row);
-      if (row.kind === 'process') continue;
-      if (!tile || tile.error || tile.built === false) paintUnknown(context, top, tall, colours, ratio);
-      if (!tile || tile.error) continue;
-      if (row.kind === 'counter') paintCounter(context, tile, scale, top, tall, colours);
-      if (row.kind === 'thread') paintLosses(context, tile, scale, top, tall, causes, colours);
-    }
-    this.paintRange(context, colours, ratio);
-    this.paintPick(context, colours, scrolled, ratio);
+    for (const pane of this.page.panes) this.paintPane(pane, rows, colours, scrolled, ratio);
     this.paintLabels(rows, scrolled);
     this.paintAxis(colours, ratio);
     this.paintOverview(colours, ratio);
     this.painted = true;
     this.page.drawn();
+  }
+
+  paintPane(pane, rows, colours, scrolled, ratio) {
+    const { span } = this.page;
+    const { canvas, names, causes } = pane;
+    size(canvas, this.width, this.scroller.clientHeight, ratio);
+    canvas.style.left = `${this.left(pane)}px`;
+    const context = canvas.getContext('2d');
+    const pixels = new Pixels(context, canvas.width, canvas.height);
+    const scale = { from: span.from, factor: canvas.width / span.length, ratio };
+    const wide = [];
+    const place = (row) => [(row.top - scrolled) * ratio, (row.height - 1) * ratio];
+    for (const row of rows) {
+      const tile = pane.tile(row);
+      if (tile?.cells) wide.push(...paintCells(pixels, tile, scale, ...place(row), names));
+    }
+    pixels.put();
+    paintNames(context, wide, ratio);
+    for (const row of rows) {
+      const tile = pane.tile(row);
+      const [top, tall] = place(row);
+      if (row.kind === 'process' || row.ids[pane.number] === undefined) continue;
+      if (!tile || tile.error || tile.built === false) paintUnknown(context, top, tall, colours, ratio);
+      if (!tile || tile.error) continue;
+      if (row.kind === 'counter') paintCounter(context, tile, scale, top, tall, colours);
+      if (row.kind === 'thread') paintLosses(context, tile, scale, top, tall, causes, colours);
+    }
+    this.paintRange(context, pane, colours, ratio);
+    this.paintPick(context, pane, colours, scrolled, ratio);
   }
 
   x(offset, ratio = 1) {
@@ -106,7 +120,7 @@ export class Timeline {
     return this.page.span.from + (x / this.width) * this.page.span.length;
   }
 
-  paintRange(context, colours, ratio) {
+  paintRange(context, pane, colours, ratio) {
     const { range, hits } = this.page;
     context.save();
     if (range) {
@@ -117,15 +131,15 @@ export class Timeline {
     }
     context.globalAlpha = 0.6;
     context.fillStyle = colours.accent;
-    for (const hit of hits.list) {
+    for (const hit of hits.pane === pane ? hits.list : []) {
       const x = this.x(hit.offset, ratio);
       if (x >= 0 && x <= context.canvas.width) context.fillRect(x, 0, ratio, 4 * ratio);
     }
     context.restore();
   }
 
-  paintPick(context, colours, scrolled, ratio) {
-    const { pick } = this.page;
+  paintPick(context, pane, colours, scrolled, ratio) {
+    const { pick } = pane;
     if (!pick || pick.from === undefined) return;
     const row = this.page.rows.byId.get(pick.row);
     const left = this.x(pick.from, ratio);
@@ -179,44 +193,61 @@ export class Timeline {
   }
 
   paintAxis(colours, ratio) {
-    const { span } = this.page;
+    const { span, range, panes } = this.page;
     size(this.axis, this.axis.parentElement.clientWidth, 26, ratio);
     const context = this.axis.getContext('2d');
     context.clearRect(0, 0, this.axis.width, this.axis.height);
     context.font = `${11 * ratio}px system-ui, sans-serif`;
     context.textBaseline = 'middle';
     const step = tickStep(span.length, Math.max(2, this.width / 110));
-    const left = this.labelWidth * ratio;
-    for (let tick = Math.ceil(span.from / step) * step; tick < span.to; tick += step) {
-      const x = left + this.x(tick, ratio);
-      context.fillStyle = colours.line;
-      context.fillRect(x, 0, ratio, this.axis.height);
-      context.fillStyle = colours.faint;
-      context.fillText(tickText(tick, step), x + 4 * ratio, this.axis.height / 2);
+    for (const pane of panes) {
+      const left = this.left(pane) * ratio;
+      context.save();
+      context.beginPath();
+      context.rect(left, 0, this.width * ratio, this.axis.height);
+      context.clip();
+      if (range) {
+        context.globalAlpha = 0.3;
+        context.fillStyle = colours.accent;
+        const x = this.x(range[0], ratio);
+        context.fillRect(left + x, 0, Math.max(this.x(range[1], ratio) - x, ratio), this.axis.height);
+        context.globalAlpha = 1;
+      }
+      for (let tick = Math.ceil(span.from / step) * step; tick < span.to; tick += step) {
+        const x = left + this.x(tick, ratio);
+        context.fillStyle = colours.line;
+        context.fillRect(x, 0, ratio, this.axis.height);
+        context.fillStyle = colours.faint;
+        context.fillText(tickText(tick, step), x + 4 * ratio, this.axis.height / 2);
+      }
+      context.restore();
     }
     context.fillStyle = colours.raised;
-    context.fillRect(0, 0, left, this.axis.height);
+    context.fillRect(0, 0, this.labelWidth * ratio, this.axis.height);
     context.fillStyle = colours.text;
     context.fillText('since the first frame', 8 * ratio, this.axis.height / 2);
   }
 
   paintOverview(colours, ratio) {
-    const { span, outline } = this.page;
+    const { span, panes } = this.page;
     const { overview } = this;
     size(overview, overview.parentElement.clientWidth, 40, ratio);
     const context = overview.getContext('2d');
     context.fillStyle = colours.raised;
     context.fillRect(0, 0, overview.width, overview.height);
-    const bars = outline.counts;
-    const most = Math.max(1, ...bars);
-    const each = overview.width / Math.max(bars.length, 1);
-    for (let at = 0; at < bars.length; at++) {
-      const tall = bars[at] > 0 ? Math.max(2, (bars[at] / most) * (overview.height - 6)) : 0;
-      context.fillStyle = colours.faint;
-      context.fillRect(at * each, overview.height - tall, Math.max(each, 1), tall);
-      if (outline.losses[at] > 0) {
-        context.fillStyle = colours.loss;
-        context.fillRect(at * each, 0, Math.max(each, 2 * ratio), 5 * ratio);
+    const most = Math.max(1, ...panes.flatMap((pane) => pane.outline.counts));
+    const high = overview.height / panes.length;
+    for (const { number, outline } of panes) {
+      const bars = outline.counts;
+      const each = overview.width / Math.max(bars.length, 1);
+      for (let at = 0; at < bars.length; at++) {
+        const tall = bars[at] > 0 ? Math.max(2, (bars[at] / most) * (high - 6)) : 0;
+        context.fillStyle = colours.faint;
+        context.fillRect(at * each, (number + 1) * high - tall, Math.max(each, 1), tall);
+        if (outline.losses[at] > 0) {
+          context.fillStyle = colours.loss;
+          context.fillRect(at * each, number * high, Math.max(each, 2 * ratio), 5 * ratio);
+        }
       }
     }
     const x = (offset) => (offset / span.whole.to) * overview.width;
@@ -232,10 +263,10 @@ export class Timeline {
     overview.setAttribute('aria-valuenow', String(Math.round((100 * (span.from + span.to)) / 2 / span.whole.to)));
   }
 
-  /** The cell under a point of the canvas. */
-  hit(x, y) {
+  /** The cell under a point of the canvas of a pane. */
+  hit(x, y, pane = this.page.pane) {
     const row = this.page.rows.at(y + this.scroller.scrollTop);
-    const tile = row && this.page.store.get(row.id);
+    const tile = pane.tile(row);
     if (!tile?.cells) return row && { row };
     const scale = { from: this.page.span.from, factor: this.width / this.page.span.length, ratio: 1 };
     const top = row.top - this.scroller.scrollTop;
@@ -252,12 +283,12 @@ export class Timeline {
   }
 
   /** What is under a point, in words. */
-  words(x, y) {
-    const found = this.hit(x, y);
+  words(x, y, pane) {
+    const found = this.hit(x, y, pane);
     if (!found) return '';
     const { row, tile, at } = found;
     const lines = [];
-    if (at !== undefined) lines.push(describe(tile.cells, at, this.page.names));
+    if (at !== undefined) lines.push(describe(tile.cells, at, pane.names));
     if (tile?.error) lines.push(plain(tile.error));
     if (tile?.counters?.count > 0) {
       const { counters } = tile;
@@ -272,12 +303,12 @@ export class Timeline {
       for (let i = 0; i < tile.losses.count; i++) {
         const [from, to] = [tile.losses.from[i] + tile.shift, tile.losses.to[i] + tile.shift];
         if (offset >= from - near && offset <= to + near) {
-          lines.push(`${grouped(tile.losses.counts[i])} frames are missing: ${plain(this.page.causes[tile.losses.cause[i]]).replace('_', ' ')}`);
+          lines.push(`${grouped(tile.losses.counts[i])} frames are missing: ${plain(pane.causes[tile.losses.cause[i]]).replace('_', ' ')}`);
         }
       }
     }
     if (lines.length === 0) return '';
-    lines.push(moment(this.page.span.time(this.offset(x))));
+    lines.push(moment(pane.time(this.offset(x))));
     return lines.join('\n');
   }
 }

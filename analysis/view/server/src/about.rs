@@ -11,7 +11,7 @@ use crate::session::{SessionState, ViewSession};
 use crate::tiles::causes;
 
 /// Everything that a page needs before its first picture.
-pub(crate) fn about(session: &ViewSession) -> Result<Value, HttpRefusal> {
+pub(crate) fn about(session: &ViewSession, sets: usize) -> Result<Value, HttpRefusal> {
     let (number, view) = session.view();
     let about = view.about();
     let SessionState { built, troubles, .. } = session.news().borrow().clone();
@@ -67,6 +67,7 @@ pub(crate) fn about(session: &ViewSession) -> Result<Value, HttpRefusal> {
         "version": 1,
         "view": number,
         "command": session.command,
+        "sets": sets,
         "captures": captures.collect::<Vec<_>>(),
         "processes": processes.collect::<Vec<_>>(),
         "rows": rows,

@@ -18,8 +18,11 @@
 //! | `POST /v1/entry` | a span, a chain or a state of a thread (`layers.rs`) |
 //! | `POST /v1/frame`, `/v1/edges` | the fields of a frame; its causes and effects (`frame.rs`) |
 //! | `POST /v1/find`, `/v1/sql`, `/v1/panel`; `GET /v1/panels` | answers in rows (`find.rs`, `sql.rs`, `panels.rs`) |
+//! | `POST /v1/compare` | what takes the time in two sets, and what changed (`compare.rs`) |
 //! | `POST /v1/export` | a stretch of time as a file (`export.rs`) |
 //! | `GET /v1/events` | server-sent events: progress, growth, the end (`events.rs`) |
+//!
+//! Of a second set of captures, the same routes lie below `/v1/second/`.
 //!
 //! Bodies are JSON, but for windows. Times are decimal strings of nanoseconds since the epoch. An error has a
 //! status of 4xx or 5xx and `{"error": "what, why, what to do"}`.
@@ -31,6 +34,7 @@ mod about;
 mod assets;
 mod body;
 mod captures;
+mod compare;
 mod edges;
 mod error;
 mod events;
@@ -43,6 +47,7 @@ mod panels;
 mod routes;
 mod server;
 mod session;
+mod slices;
 mod sql;
 mod table;
 mod tiles;

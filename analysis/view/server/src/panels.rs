@@ -8,7 +8,8 @@ use crate::error::HttpRefusal;
 use crate::find::KEY;
 use crate::frame::FrameKey;
 use crate::session::ViewSession;
-use crate::table::{QueryTable, ask};
+use crate::slices::{sql_command, within};
+use crate::table::{QueryTable, ROWS, ask};
 use crate::times::time;
 
 #[derive(Debug, Deserialize)]
@@ -46,16 +47,17 @@ struct PanelRow {
 /// The panels that there are.
 pub(crate) fn panels() -> Value {
     let all = [
-        ("time", "What takes the time", "Intervals by name, in the visible time"),
+        ("time", "What takes the time", "Intervals by name, in the time that is marked or visible"),
         (
             "slowest",
             "The slowest",
-            "The longest intervals in the visible time; each leads to its place",
+            "The longest intervals in the time that is marked or visible; each leads to its place",
         ),
         (
             "account",
             "What is missing",
-            "Frames that were written, captured, lost and dropped, by source",
+            "Frames that were written, captured, lost and dropped, by source; of what is marked, if \
+             something is",
         ),
     ];
     let all = all.map(|(id, title, why)| json!({ "id": id, "title": title, "why": why }));
@@ -64,20 +66,17 @@ pub(crate) fn panels() -> Value {
 
 /// The answer of a panel.
 pub(crate) async fn panel(session: &ViewSession, asked: &PanelAsked) -> Result<Panel, HttpRefusal> {
-    let window = within(asked)?;
+    let range = asked.from.as_deref().zip(asked.to.as_deref());
+    let window = || range.map_or(Ok("true".into()), |(from, to)| within(from, to));
     match asked.id.as_str() {
-        "time" => by_name(session, &window).await,
-        "slowest" => slowest(session, &window).await,
-        "account" => account(session).await,
+        "time" => by_name(session, &window()?).await,
+        "slowest" => slowest(session, &window()?).await,
+        "account" => match range {
+            None => account(session).await,
+            Some((from, to)) => account_between(session, time(from)?, time(to)?).await,
+        },
         _ => Err(HttpRefusal::bad("there is no such panel")),
     }
-}
-
-/// The condition that slices lie in the asked window, as far as there is one.
-fn within(asked: &PanelAsked) -> Result<String, HttpRefusal> {
-    let (Some(from), Some(to)) = (&asked.from, &asked.to) else { return Ok("true".into()) };
-    let (from, to) = (time(from)?, time(to)?);
-    Ok(format!("ts >= to_timestamp_nanos({from}) AND ts < to_timestamp_nanos({to})"))
 }
 
 async fn table(session: &ViewSession, sql: &str, rows: usize) -> Result<QueryTable, HttpRefusal> {
@@ -85,6 +84,8 @@ async fn table(session: &ViewSession, sql: &str, rows: usize) -> Result<QueryTab
     ask(&engine, sql, rows).await
 }
 
+/// What is said where there is nothing.
+const NONE: &str = "No interval begins in that time.";
 /// Most names, and most slow intervals.
 const NAMES: usize = 50;
 const SLOWEST: usize = 20;
@@ -97,18 +98,14 @@ async fn by_name(session: &ViewSession, window: &str) -> Result<Panel, HttpRefus
     let sql = format!(
         "SELECT name, count(*) AS count, sum(dur) AS total, sum(self) AS own, \
          approx_percentile_cont(dur, 0.5) AS median, max(dur) AS longest \
-         FROM slices WHERE {window} GROUP BY name ORDER BY total DESC, name"
+         FROM slices WHERE {window} GROUP BY name ORDER BY total DESC, name LIMIT {NAMES}"
     );
     let table = table(session, &sql, NAMES).await?;
     let column = |name, content| PanelColumn { name, content };
     Ok(Panel {
         title: "What takes the time",
-        note: if table.rows.is_empty() {
-            "No interval begins in the visible time.".into()
-        } else {
-            String::new()
-        },
-        command: "ppt stat CAPTURE".into(),
+        note: if table.rows.is_empty() { NONE.into() } else { String::new() },
+        command: sql_command(&sql),
         columns: vec![
             column("name", "text"),
             column("count", "count"),
@@ -128,7 +125,7 @@ async fn by_name(session: &ViewSession, window: &str) -> Result<Panel, HttpRefus
 async fn slowest(session: &ViewSession, window: &str) -> Result<Panel, HttpRefusal> {
     let sql = format!(
         "SELECT name, dur, tid, ts, {KEY} FROM slices \
-         WHERE {window} ORDER BY dur DESC, ts"
+         WHERE {window} ORDER BY dur DESC, ts LIMIT {SLOWEST}"
     );
     let table = table(session, &sql, SLOWEST).await?;
     let row = |row: &Vec<Option<String>>| {
@@ -147,12 +144,8 @@ async fn slowest(session: &ViewSession, window: &str) -> Result<Panel, HttpRefus
     let column = |name, content| PanelColumn { name, content };
     Ok(Panel {
         title: "The slowest",
-        note: if table.rows.is_empty() {
-            "No interval begins in the visible time.".into()
-        } else {
-            String::new()
-        },
-        command: "ppt why CAPTURE --slowest 20".into(),
+        note: if table.rows.is_empty() { NONE.into() } else { String::new() },
+        command: sql_command(&sql),
         columns: vec![column("name", "text"), column("took", "duration"), column("thread", "text")],
         rows: table.rows.iter().map(row).collect(),
     })
@@ -160,7 +153,7 @@ async fn slowest(session: &ViewSession, window: &str) -> Result<Panel, HttpRefus
 
 async fn account(session: &ViewSession) -> Result<Panel, HttpRefusal> {
     let sql = "SELECT * FROM account";
-    let table = table(session, sql, crate::table::ROWS).await?;
+    let table = table(session, sql, ROWS).await?;
     let lost: u64 = session
         .view()
         .1
@@ -169,6 +162,30 @@ async fn account(session: &ViewSession) -> Result<Panel, HttpRefusal> {
         .iter()
         .map(|capture| capture.lost + capture.dropped)
         .sum();
+    let note = match lost {
+        0 => "Every frame that was written is in the capture.".into(),
+        lost => format!("{} frames that were written are not in the capture.", grouped(lost)),
+    };
+    account_panel(&table, note, "ppt info CAPTURE".into())
+}
+
+/// The same of a stretch of time: the frames that are in it, and the gaps that it touches.
+async fn account_between(session: &ViewSession, from: i64, to: i64) -> Result<Panel, HttpRefusal> {
+    let (from, to) = (format!("to_timestamp_nanos({from})"), format!("to_timestamp_nanos({to})"));
+    let sql = format!(
+        "SELECT buffer, pid, 'captured' AS cause, count(*) AS count FROM frames \
+         WHERE coalesce(ts, drained) >= {from} AND coalesce(ts, drained) < {to} GROUP BY buffer, pid \
+         UNION ALL SELECT buffer, pid, cause, sum(count) AS count FROM gaps \
+         WHERE coalesce(ts_hi, ts_lo) >= {from} AND coalesce(ts_lo, ts_hi) < {to} \
+         GROUP BY buffer, pid, cause ORDER BY buffer, pid, cause"
+    );
+    let table = table(session, &sql, ROWS).await?;
+    let note = "A gap that only reaches into that time counts with all of its frames. Dropped frames have \
+                no time: they are in the account of everything.";
+    account_panel(&table, note.into(), sql_command(&sql))
+}
+
+fn account_panel(table: &QueryTable, note: String, command: String) -> Result<Panel, HttpRefusal> {
     let names: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
     let at = |name: &str| names.iter().position(|other| other == name);
     let (buffer, what, count) = (at("buffer"), at("cause"), at("count"));
@@ -184,11 +201,8 @@ async fn account(session: &ViewSession) -> Result<Panel, HttpRefusal> {
     let column = |name, content| PanelColumn { name, content };
     Ok(Panel {
         title: "What is missing",
-        note: match lost {
-            0 => "Every frame that was written is in the capture.".into(),
-            lost => format!("{} frames that were written are not in the capture.", grouped(lost)),
-        },
-        command: "ppt info CAPTURE".into(),
+        note,
+        command,
         columns: vec![
             column("buffer", "text"),
             column("process", "text"),

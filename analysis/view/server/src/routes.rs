@@ -12,8 +12,8 @@ use crate::assets::asset;
 use crate::body::{HttpAnswer, json, refused, whole};
 use crate::error::HttpRefusal;
 use crate::guard::{Guard, protect};
-use crate::session::ViewSession;
-use crate::{about, edges, events, export, find, frame, layers, panels, sql, window};
+use crate::session::{Sessions, ViewSession};
+use crate::{about, compare, edges, events, export, find, frame, layers, panels, sql, window};
 
 /// Most bytes of a request.
 const REQUEST: usize = 1 << 20;
@@ -22,23 +22,23 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The answer of a request. Every one has the headers that protect the page.
 pub(crate) async fn answer(
-    session: Arc<ViewSession>,
+    sessions: Arc<Sessions>,
     guard: Arc<Guard>,
     request: Request<Incoming>,
 ) -> HttpAnswer {
-    let found = route(&session, &guard, request).await;
+    let found = route(&sessions, &guard, request).await;
     let mut answer = found.unwrap_or_else(|refusal| refused(&refusal));
     protect(answer.headers_mut());
     answer
 }
 
 async fn route(
-    session: &Arc<ViewSession>,
+    sessions: &Sessions,
     guard: &Guard,
     request: Request<Incoming>,
 ) -> Result<HttpAnswer, HttpRefusal> {
     guard.admit(request.method(), request.headers())?;
-    let path = request.uri().path().to_owned();
+    let mut path = request.uri().path().to_owned();
     if let Some(asset) = asset(&path) {
         allow(&request, &Method::GET)?;
         return Ok(whole(asset.media_type, asset.bytes));
@@ -47,19 +47,29 @@ async fn route(
         return Err(nothing());
     }
     guard.authorize(request.headers())?;
+    let mut session: &Arc<ViewSession> = &sessions.first;
+    if let Some(rest) = path.strip_prefix("/v1/second/") {
+        session = sessions.second.as_ref().ok_or_else(nothing)?;
+        path = format!("/v1/{rest}");
+    }
     let method = match path.as_str() {
         "/v1/about" | "/v1/panels" | "/v1/events" => Method::GET,
         _ => Method::POST,
     };
     match path.as_str() {
         "/v1/about" | "/v1/panels" | "/v1/events" | "/v1/window" | "/v1/lengths" | "/v1/frame"
-        | "/v1/entry" | "/v1/edges" | "/v1/find" | "/v1/sql" | "/v1/panel" | "/v1/export" => {
+        | "/v1/entry" | "/v1/edges" | "/v1/find" | "/v1/sql" | "/v1/panel" | "/v1/export"
+        | "/v1/compare" => {
             allow(&request, &method)?;
         }
         _ => return Err(nothing()),
     }
     Ok(match path.as_str() {
-        "/v1/about" => json(&about::about(session)?),
+        "/v1/about" => json(&about::about(session, sessions.count())?),
+        "/v1/compare" => {
+            let other = sessions.second.as_ref().ok_or_else(nothing)?;
+            json(&compare::compare([&sessions.first, other], &asked(request).await?).await?)
+        }
         "/v1/panels" => json(&panels::panels()),
         "/v1/events" => events::events(session),
         "/v1/window" => window::window(session, &asked(request).await?)?,

@@ -18,7 +18,7 @@ use crate::captures::Captures;
 use crate::error::ServeError;
 use crate::guard::Guard;
 use crate::routes;
-use crate::session::ViewSession;
+use crate::session::{Sessions, ViewSession};
 use crate::token::Token;
 
 /// Most connections at a time.
@@ -33,6 +33,8 @@ const STACK: usize = 32 << 20;
 pub struct ServeOptions {
     /// The captures.
     pub captures: Captures,
+    /// Others, which stand beside them.
+    pub second: Option<Captures>,
     /// The folder where indexes are kept; None: nowhere.
     pub index: Option<PathBuf>,
     /// The port; 0: any that is free.
@@ -44,10 +46,11 @@ pub struct ServeOptions {
 /// A server that runs until it is dropped.
 #[derive(Debug)]
 pub struct ViewServer {
-    session: Arc<ViewSession>,
+    sessions: Arc<Sessions>,
     address: SocketAddr,
     token: Token,
-    worker: Option<JoinHandle<()>>,
+    /// One for each set.
+    workers: Vec<JoinHandle<()>>,
     /// None: it has ended.
     runtime: Option<Runtime>,
 }
@@ -58,8 +61,13 @@ impl ViewServer {
     /// # Errors
     /// See [`ServeError`].
     pub fn start(options: ServeOptions) -> Result<ViewServer, ServeError> {
-        let session = ViewSession::open(options.captures, options.index, options.command)?;
-        let session = Arc::new(session);
+        let open = |captures| {
+            ViewSession::open(captures, options.index.clone(), options.command.clone())
+                .map(Arc::new)
+        };
+        let first = open(options.captures)?;
+        let second = options.second.map(open).transpose()?;
+        let sessions = Arc::new(Sessions { first, second });
         let system = |what| move |error| ServeError::System { what, error };
         let token = Token::random().map_err(system("random numbers"))?;
         let runtime = Builder::new_multi_thread()
@@ -75,12 +83,16 @@ impl ViewServer {
         let listener = bound.map_err(|error| ServeError::Bind { port: options.port, error })?;
         let address = listener.local_addr().map_err(system("the address of the port"))?;
         let guard = Arc::new(Guard::new(address.port(), token.clone()));
-        runtime.spawn(accept(listener, session.clone(), guard));
-        let own = session.clone();
-        let worker = std::thread::Builder::new().name("ppt-view-index".into());
-        let worker = worker.spawn(move || own.work()).map_err(system("threads"))?;
-        let (worker, runtime) = (Some(worker), Some(runtime));
-        Ok(ViewServer { session, address, token, worker, runtime })
+        runtime.spawn(accept(listener, sessions.clone(), guard));
+        let (workers, runtime) = (Vec::new(), Some(runtime));
+        let mut server = ViewServer { sessions, address, token, workers, runtime };
+        for session in server.sessions.clone().all() {
+            let own = session.clone();
+            let worker = std::thread::Builder::new().name("ppt-view-index".into());
+            let worker = worker.spawn(move || own.work()).map_err(system("threads"))?;
+            server.workers.push(worker);
+        }
+        Ok(server)
     }
 
     /// Where it answers.
@@ -102,17 +114,17 @@ impl ViewServer {
 impl Drop for ViewServer {
     /// Ends at once, whoever still reads.
     fn drop(&mut self) {
-        self.session.end();
+        self.sessions.all().for_each(|session| session.end());
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
-        if let Some(worker) = self.worker.take() {
+        for worker in self.workers.drain(..) {
             let _ = worker.join();
         }
     }
 }
 
-async fn accept(listener: TcpListener, session: Arc<ViewSession>, guard: Arc<Guard>) {
+async fn accept(listener: TcpListener, sessions: Arc<Sessions>, guard: Arc<Guard>) {
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -121,7 +133,7 @@ async fn accept(listener: TcpListener, session: Arc<ViewSession>, guard: Arc<Gua
             continue;
         };
         match free.clone().try_acquire_owned() {
-            Ok(permit) => _ = tokio::spawn(serve(stream, permit, session.clone(), guard.clone())),
+            Ok(permit) => _ = tokio::spawn(serve(stream, permit, sessions.clone(), guard.clone())),
             Err(_) => refuse(&stream),
         }
     }
@@ -131,13 +143,13 @@ async fn accept(listener: TcpListener, session: Arc<ViewSession>, guard: Arc<Gua
 async fn serve(
     stream: TcpStream,
     permit: OwnedSemaphorePermit,
-    session: Arc<ViewSession>,
+    sessions: Arc<Sessions>,
     guard: Arc<Guard>,
 ) {
     let _ = stream.set_nodelay(true);
     let answer = service_fn(|request| {
-        let (session, guard) = (session.clone(), guard.clone());
-        async move { Ok::<_, Infallible>(routes::answer(session, guard, request).await) }
+        let (sessions, guard) = (sessions.clone(), guard.clone());
+        async move { Ok::<_, Infallible>(routes::answer(sessions, guard, request).await) }
     });
     let mut connection = http1::Builder::new();
     connection.timer(TokioTimer::new()).header_read_timeout(PATIENCE);

@@ -33,7 +33,24 @@ pub(crate) struct SessionState {
     pub troubles: Vec<String>,
 }
 
-/// What all requests share.
+/// The set of captures that is shown, or the two that stand side by side.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    pub first: Arc<ViewSession>,
+    pub second: Option<Arc<ViewSession>>,
+}
+
+impl Sessions {
+    pub fn all(&self) -> impl Iterator<Item = &Arc<ViewSession>> {
+        [&self.first].into_iter().chain(&self.second)
+    }
+
+    pub fn count(&self) -> usize {
+        self.all().count()
+    }
+}
+
+/// What all requests about a set of captures share.
 #[derive(Debug)]
 pub(crate) struct ViewSession {
     captures: Captures,

@@ -25,12 +25,38 @@ struct Shown {
 }
 
 fn shown(bytes: &[u8]) -> Shown {
+    shown_beside(bytes, None)
+}
+
+fn shown_beside(bytes: &[u8], second: Option<&[u8]>) -> Shown {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("shop.bin");
-    std::fs::write(&path, bytes).unwrap();
-    let captures = Captures { paths: vec![path], threads: 2, ..Captures::default() };
-    let server = ViewServer::start(ServeOptions { captures, ..ServeOptions::default() }).unwrap();
-    Shown { server, _folder: folder }
+    let captures = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        Captures { paths: vec![path], threads: 2, ..Captures::default() }
+    };
+    let second = second.map(|bytes| captures("after.bin", bytes));
+    let captures = captures("shop.bin", bytes);
+    let options = ServeOptions { captures, second, ..ServeOptions::default() };
+    Shown { server: ViewServer::start(options).unwrap(), _folder: folder }
+}
+
+/// What a route answers, asked by the page itself.
+fn asked(browser: &mut Browser, path: &str, body: &serde_json::Value) -> serde_json::Value {
+    browser.value(&format!(
+        "fetch('{path}', {{ method: 'POST', body: JSON.stringify({body}), headers: {{
+            authorization: `Bearer ${{sessionStorage.getItem('ppt-view-token')}}` }} }})
+            .then((answer) => answer.json())"
+    ))
+}
+
+/// The cells of a table of the page.
+fn cells(browser: &mut Browser, place: &str) -> Vec<Vec<String>> {
+    let rows = browser.value(&format!(
+        "[...document.querySelectorAll('{place} tr')].slice(1)
+            .map((row) => [...row.cells].map((cell) => cell.textContent))"
+    ));
+    serde_json::from_value(rows).unwrap()
 }
 
 fn shop(shop: &Shop) -> (Vec<u8>, u64) {
@@ -197,6 +223,168 @@ fn one_reads_it_at_twice_the_size_and_in_forced_colours() {
         return box.left >= 0 && box.right <= innerWidth; })()";
     assert_eq!(browser.value(fits), true);
     assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn answers_are_about_what_is_marked() {
+    let (bytes, _) = shop(&Shop { frames: 4000, threads: 3, ..Shop::default() });
+    let shown = shown(&bytes);
+    let Some(mut browser) = Browser::open(&shown.server.url(), 1280, 800) else { return };
+    browser.value("document.getElementById('tab-time').click()");
+    browser.wait_for("document.querySelectorAll('#panel td').length > 0");
+    let all = cells(&mut browser, "#panel");
+    let top = |browser: &mut Browser, id: &str| {
+        let place = format!("document.getElementById('{id}').getBoundingClientRect().top + 10");
+        browser.value(&place).as_f64().unwrap()
+    };
+    let (axis, rows) = (top(&mut browser, "axis"), top(&mut browser, "cells"));
+    for (y, by_shift) in [(axis, false), (rows, true)] {
+        if by_shift {
+            browser.shift_drag((450.0, y), (520.0, y));
+        } else {
+            browser.drag((500.0, y), (700.0, y));
+        }
+        browser.wait_for("document.getElementById('panel').innerText.includes('are marked')");
+        browser.wait_for("location.hash.includes('marked=')");
+        let marked = browser.text("new URLSearchParams(location.hash.slice(1)).get('marked')");
+        let (from, to) = marked.split_once('/').unwrap();
+        let window = format!("CAST(ts AS BIGINT) >= {from} AND CAST(ts AS BIGINT) < {to}");
+        let sql = format!(
+            "SELECT name, count(*) FROM slices WHERE {window} GROUP BY name ORDER BY sum(dur) DESC"
+        );
+        let expected = asked(&mut browser, "/v1/sql", &serde_json::json!({ "sql": sql }));
+        let expected: Vec<Vec<String>> = serde_json::from_value(expected["rows"].clone()).unwrap();
+        let told = |browser: &mut Browser| -> Vec<Vec<String>> {
+            let rows = cells(browser, "#panel").into_iter();
+            rows.map(|row| vec![row[0].clone(), row[1].replace(',', "")]).collect()
+        };
+        let begun = Instant::now();
+        while told(&mut browser) != expected {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{expected:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(!expected.is_empty() && told(&mut browser) != all);
+        // The account of the same time.
+        browser.value("document.getElementById('tab-account').click()");
+        let frames = window.replace("ts", "coalesce(ts, drained)");
+        let sql = format!("SELECT count(*) FROM frames WHERE {frames}");
+        let count = asked(&mut browser, "/v1/sql", &serde_json::json!({ "sql": sql }));
+        let count = ppt_text::grouped(count["rows"][0][0].as_str().unwrap().parse().unwrap());
+        browser.wait_for(&format!(
+            "[...document.querySelectorAll('#panel td')].some((it) => it.textContent === '{count}')"
+        ));
+        browser.value("document.querySelector('#panel p button').click()");
+        browser.wait_for("document.getElementById('panel').innerText.includes('ppt info')");
+        browser.value("document.getElementById('tab-time').click()");
+        browser.wait_for("document.getElementById('panel').innerText.includes('are visible')");
+    }
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn two_sets_stand_side_by_side() {
+    let text = HOSTILE.to_owned();
+    let (before, _) = shop(&Shop { frames: 2000, threads: 2, text, ..Shop::default() });
+    let (after, captured) = shop(&Shop { frames: 3000, threads: 3, ..Shop::default() });
+    let shown = shown_beside(&before, Some(&after));
+    let url = shown.server.url();
+    let Some(mut browser) = Browser::open(&url, 1280, 800) else { return };
+    // One scale: as wide, and both drawn.
+    let drawn = |id: &str| {
+        format!(
+            "(() => {{ const cells = document.getElementById('{id}');
+            const bytes = cells.getContext('2d').getImageData(0, 0, cells.width, cells.height).data;
+            return new Set(new Uint32Array(bytes.buffer)).size > 3; }})()"
+        )
+    };
+    for id in ["cells", "cells-second"] {
+        browser.wait_for(&drawn(id));
+    }
+    let same = "document.getElementById('cells').width === \
+                document.getElementById('cells-second').width";
+    assert_eq!(browser.value(same), true);
+    let rows = browser.text(ROWS);
+    assert!(rows.contains("thread 4211 · 4211") || rows.contains("thread 4211\n"), "{rows}");
+    assert!(rows.contains("(only after)"), "the third thread: {rows}");
+    // What differs is what the server says, and what it says is what SQL says (tests/served).
+    browser.wait_for("document.querySelectorAll('#differences td').length > 8");
+    let stretch = |browser: &mut Browser, path: &str| {
+        let sql = "SELECT CAST(min(ts) AS BIGINT), CAST(max(ts) AS BIGINT) + 1 FROM slices";
+        let found = asked(browser, path, &serde_json::json!({ "sql": sql }));
+        serde_json::json!({ "from": found["rows"][0][0], "to": found["rows"][0][1] })
+    };
+    let first = stretch(&mut browser, "/v1/sql");
+    let second = stretch(&mut browser, "/v1/second/sql");
+    let body = serde_json::json!({ "first": first, "second": second });
+    let answer = asked(&mut browser, "/v1/compare", &body);
+    let told = cells(&mut browser, "#differences");
+    let listed = answer["rows"].as_array().unwrap();
+    assert_eq!(told.len(), listed.len(), "{told:?}");
+    for (told, row) in told.iter().zip(listed) {
+        let count = |side: &str| {
+            ppt_text::grouped(row[side]["count"].as_str().unwrap_or("0").parse().unwrap())
+        };
+        assert_eq!(
+            told[..3],
+            [row["name"].as_str().unwrap().into(), count("first"), count("second")]
+        );
+        let sign = if row["difference"].as_str().unwrap().starts_with('-') { '−' } else { '+' };
+        assert!(told[5].starts_with(sign), "{told:?}");
+    }
+    // Answers are about one of them; a key turns to the other.
+    assert_eq!(
+        browser.text("document.getElementById('set-0').getAttribute('aria-pressed')"),
+        "true"
+    );
+    browser.press("o");
+    browser.wait_for("document.getElementById('set-1').getAttribute('aria-pressed') === 'true'");
+    assert_eq!(browser.text("document.body.dataset.frames"), captured.to_string());
+    // The slowest of each, one below the other.
+    let mut times = Vec::new();
+    for (set, path) in [("set-1", "/v1/second/panel"), ("set-0", "/v1/panel")] {
+        let slowest = asked(&mut browser, path, &serde_json::json!({ "id": "slowest" }));
+        times.push(slowest["rows"][0]["span"][0].as_str().unwrap().parse::<i64>().unwrap());
+        browser.value("document.getElementById('tab-start').click()");
+        browser.value(&format!("document.getElementById('{set}').click()"));
+        browser.press("0");
+        browser.value("document.getElementById('tab-slowest').click()");
+        browser.wait_for("document.querySelectorAll('#panel td button').length > 0");
+        browser.value("delete document.body.dataset.pick");
+        browser.value("document.querySelector('#panel td button').click()");
+        browser.wait_for("document.body.dataset.pick !== undefined");
+    }
+    let apart = "String(BigInt(document.getElementById('cells-second').dataset.zero) - \
+                 BigInt(document.getElementById('cells').dataset.zero))";
+    let choose = |browser: &mut Browser, way: &str| {
+        browser.value(&format!(
+            "(() => {{ const it = document.getElementById('align'); it.value = '{way}';
+                it.dispatchEvent(new Event('change')); }})()"
+        ));
+    };
+    choose(&mut browser, "chosen");
+    browser.wait_for(&format!("{apart} === '{}'", times[0] - times[1]));
+    choose(&mut browser, "clock");
+    browser.wait_for(&format!("{apart} === '0'"));
+    choose(&mut browser, "trigger");
+    browser.wait_for("document.getElementById('notice').innerText.includes('no trigger')");
+    // A click chooses a frame of the pane it is in, and a link leads there.
+    browser.press("Escape");
+    let place = "document.getElementById('cells-second').getBoundingClientRect().left";
+    let left = browser.value(place).as_f64().unwrap();
+    browser.wait_for("document.getElementById('row-depth.0.0') !== null");
+    let row = "document.getElementById('row-depth.0.0').getBoundingClientRect()";
+    let y = browser.value(&format!("{row}.top + {row}.height - 3")).as_f64().unwrap();
+    browser.click(left + 60.0, y);
+    browser.wait_for("location.hash.includes('pick=') && location.hash.includes('set=1')");
+    let link = browser.text("location.hash");
+    let mut other = Browser::open(&format!("{url}&{}", &link[1..]), 1280, 800).unwrap();
+    other.wait_for("document.getElementById('set-1').getAttribute('aria-pressed') === 'true'");
+    other.wait_for("document.body.dataset.pick !== undefined");
+    browser.resize(420, 700);
+    browser.wait_for("innerWidth === 420");
+    assert_eq!(browser.value("document.documentElement.scrollWidth > innerWidth"), false);
+    assert_eq!(browser.complaints, Vec::<String>::new());
+    assert_eq!(other.complaints, Vec::<String>::new());
 }
 
 /// What the browser has saved, once it is there.

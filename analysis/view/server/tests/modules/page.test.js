@@ -93,7 +93,7 @@ test('rows fold, and are found by their height', () => {
   for (let thread = 0; thread < 3; thread++) {
     all.push(row(`thread.${thread}`, 'process.0'), row(`depth.${thread}.0`, `thread.${thread}`));
   }
-  rows.set(all, [{ pid: 1, host: 'a' }]);
+  rows.set([{ rows: all, processes: [{ pid: 1, host: 'a' }] }]);
   assert.equal(rows.shown.length, 7);
   assert.equal(rows.at(0).id, 'process.0');
   assert.equal(rows.at(rows.height - 1).id, 'depth.2.0');
@@ -104,10 +104,51 @@ test('rows fold, and are found by their height', () => {
   assert.equal(rows.shown.length, 7);
   const many = [row('process.0', null)];
   for (let thread = 0; thread < 10000; thread++) many.push(row(`thread.${thread}`, 'process.0'), row(`depth.${thread}.0`, `thread.${thread}`));
-  rows.set(many, [{ pid: 1, host: 'a' }]);
+  rows.set([{ rows: many, processes: [{ pid: 1, host: 'a' }] }]);
   // Those that were there stay as they were.
   assert.equal(rows.shown.length, 10001 + 3);
   assert.equal(rows.between(100_000, 100_500).length, 21 + (100_000 % 24 > 4 ? 1 : 0));
+});
+
+test('rows of two sets belong together by their names', () => {
+  const row = (id, parent, label = id) => ({ id, parent, label, count: '2', lost: '1' });
+  const processes = (...pids) => pids.map((pid) => ({ pid, host: 'a' }));
+  const before = { processes: processes(10), rows: [row('process.0', null, '/bin/server'), row('thread.0', 'process.0', '11 (worker)'),
+    row('depth.0.0', 'thread.0'), row('thread.1', 'process.0', '12'), row('counter.0', 'process.0', 'shop.bytes')] };
+  const after = { processes: processes(70, 71), rows: [row('process.0', null, '/usr/bin/client'), row('process.1', null, '/opt/server'),
+    row('thread.0', 'process.1', '72'), row('thread.1', 'process.1', '73 (worker)'), row('depth.1.0', 'thread.1'),
+    row('depth.1.1', 'thread.1'), row('counter.4', 'process.1', 'shop.bytes')] };
+  const rows = new Rows();
+  rows.set([before, after]);
+  const told = rows.shown.map(({ text, ids, level }) => [text, ...ids, level]);
+  assert.deepEqual(told, [
+    ['server (10 · 71)', 'process.0', 'process.1', 1],
+    ['thread 11 · 73 (worker)', 'thread.0', 'thread.1', 2],
+    ['intervals', 'depth.0.0', 'depth.1.0', 3],
+    ['within, 1 deep (only after)', undefined, 'depth.1.1', 3],
+    ['thread 12 · 72', 'thread.1', 'thread.0', 2],
+    ['shop.bytes', 'counter.0', 'counter.4', 2],
+    ['client (70) (only after)', undefined, 'process.0', 1],
+  ]);
+  assert.equal(rows.named(1, 'depth.1.0'), rows.byId.get('depth.0.0'));
+  assert.equal(rows.byId.get('thread.0').count, '4');
+  // A program that got another name is the same program.
+  rows.set([{ ...before, rows: before.rows.slice(0, 1) }, { ...after, rows: after.rows.slice(0, 1) }]);
+  assert.deepEqual(rows.shown.map(({ text }) => text), ['server (10) · client (70)']);
+  rows.set([before, after]);
+  // Each row of either set is there once.
+  assert.equal(new Set(rows.all.map((one) => one.id)).size, 7);
+  // What is folded is folded in both.
+  rows.fold('thread.0');
+  assert.equal(rows.shown.length, 5);
+});
+
+test('answers are about what is marked, or else about what is seen', () => {
+  const span = new Span();
+  span.setWhole('1000', '1999', false);
+  assert.deepEqual(span.chosen(undefined), { from: 0, to: 1000, isMarked: false });
+  assert.deepEqual(span.chosen([5, 9]), { from: 5, to: 9, isMarked: true });
+  assert.deepEqual(span.chosen([5, 5]), { from: 5, to: 6, isMarked: true });
 });
 
 test('a picture is XML, whatever programs call things', () => {

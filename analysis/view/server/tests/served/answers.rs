@@ -109,7 +109,13 @@ fn panels_and_questions_say_what_sql_says() {
     let [begin, end] = [0, 1].map(|at| ns(&first["span"][at]));
     assert_eq!((end - begin).to_string(), expected[0][1]);
     assert_eq!(shown.post("/v1/frame", &first["frame"])["key"], first["frame"]);
-    let account = panel("account");
+    // The command asks the very same.
+    let ((from, to), text) = ((ns(&whole["from"]), ns(&whole["to"])), slowest["command"].as_str());
+    let sql = text.unwrap().split('"').nth(1).unwrap();
+    assert!(sql.contains(&format!("ts < to_timestamp_nanos({to})")), "{sql} from {from}");
+    let asked: Vec<_> = shown.sql(sql).iter().map(|row| row[..2].to_vec()).collect();
+    assert_eq!(asked, expected);
+    let account = shown.post("/v1/panel", &json!({ "id": "account" }));
     let sum: u64 = cells(&account)
         .iter()
         .filter(|row| row[2] == "captured")
@@ -164,6 +170,148 @@ fn panels_and_questions_say_what_sql_says() {
     assert_eq!(find("no such name")["hits"], json!([]));
     let edges = shown.post("/v1/edges", &first["frame"]);
     assert!(edges["causes"].is_array() && edges["effects"].is_array());
+}
+
+/// The rows of a panel, as text.
+fn rows_of(panel: &Value) -> Vec<Vec<String>> {
+    let rows = panel["rows"].as_array().unwrap().iter();
+    let text = |cell: &Value| cell.as_str().unwrap().to_owned();
+    rows.map(|row| row["cells"].as_array().unwrap().iter().map(text).collect()).collect()
+}
+
+/// What is asked of a part of the time is what SQL says of it, and parts side by side have everything once.
+#[test]
+fn panels_of_a_stretch_of_time_say_what_sql_says_of_it() {
+    let shown = shown(&Shop { frames: 6000, threads: 3, ..Shop::default() });
+    let about = shown.about();
+    let (from, to) = (ns(&about["from"]), ns(&about["to"]) + 1);
+    let gap = shown.sql("SELECT CAST(min(ts_lo) AS BIGINT), CAST(max(ts_hi) AS BIGINT) FROM gaps");
+    let [lo, hi] = [0, 1].map(|column| gap[0][column].parse::<i64>().unwrap());
+    // Before the gap, around it, behind it.
+    let cuts = [from - 1_000_000_000, lo - 1000, hi + 1000, to + 1_000_000_000];
+    let mut captured = 0;
+    let mut counts = 0;
+    let mut lost = Vec::new();
+    for part in cuts.windows(2) {
+        let window =
+            format!("CAST(ts AS BIGINT) >= {} AND CAST(ts AS BIGINT) < {}", part[0], part[1]);
+        let panel = |id: &str| {
+            let asked = json!({ "id": id, "from": part[0].to_string(), "to": part[1].to_string() });
+            shown.post("/v1/panel", &asked)
+        };
+        let by_name = rows_of(&panel("time"));
+        let expected = shown.sql(&format!(
+            "SELECT name, count(*), sum(dur), sum(self), max(dur) FROM slices WHERE {window} \
+             GROUP BY name ORDER BY 3 DESC"
+        ));
+        let found: Vec<_> =
+            by_name.iter().map(|row| [0, 1, 2, 3, 5].map(|at| row[at].clone()).to_vec()).collect();
+        assert_eq!(found, expected);
+        counts += found.iter().map(|row| row[1].parse::<u64>().unwrap()).sum::<u64>();
+        let slowest = rows_of(&panel("slowest"));
+        let expected = shown.sql(&format!(
+            "SELECT name, dur FROM slices WHERE {window} ORDER BY dur DESC, ts LIMIT 20"
+        ));
+        assert_eq!(slowest.iter().map(|row| row[..2].to_vec()).collect::<Vec<_>>(), expected);
+        let account = panel("account");
+        let rows = rows_of(&account);
+        let sum = |keep: &dyn Fn(&str) -> bool| -> u64 {
+            let kept = rows.iter().filter(|row| keep(&row[2]));
+            kept.map(|row| row[3].parse::<u64>().unwrap()).sum()
+        };
+        let frames = window.replace("CAST(ts AS BIGINT)", "CAST(coalesce(ts, drained) AS BIGINT)");
+        let expected = shown.sql(&format!("SELECT count(*) FROM frames WHERE {frames}"));
+        assert_eq!(sum(&|cause| cause == "captured").to_string(), expected[0][0], "{account}");
+        captured += sum(&|cause| cause == "captured");
+        lost.push(sum(&|cause| cause != "captured"));
+    }
+    assert_eq!(captured, shown.captured);
+    assert_eq!(counts.to_string(), shown.sql("SELECT count(*) FROM slices")[0][0]);
+    let all = about["captures"][0]["lost"].as_str().unwrap().parse::<u64>().unwrap();
+    assert!(all > 0);
+    assert_eq!(lost, [0, all, 0], "the gap is in the middle");
+}
+
+/// Two sets: each answers for itself, and the difference is that of their totals.
+#[test]
+fn two_sets_are_told_apart_and_held_against_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let shops = [
+        Shop { frames: 3000, threads: 2, gap: false, ..Shop::default() },
+        Shop { frames: 5000, threads: 3, gap: false, ..Shop::default() },
+    ];
+    let mut captured = Vec::new();
+    let paths = ["before.bin", "after.bin"].map(|name| folder.path().join(name));
+    for (shop, path) in shops.iter().zip(&paths) {
+        let mut bytes = Vec::new();
+        captured.push(crate::made::write(shop, &mut bytes));
+        std::fs::write(path, bytes).unwrap();
+    }
+    let second = options(paths[1].clone()).captures;
+    let options =
+        ppt_view_server::ServeOptions { second: Some(second), ..options(paths[0].clone()) };
+    let server = ppt_view_server::ViewServer::start(options).unwrap();
+    let shown = Shown { server, folder, captured: captured[0] };
+    let abouts = ["/v1/about", "/v1/second/about"].map(|path| shown.get(path));
+    for (about, captured) in abouts.iter().zip(&captured) {
+        assert_eq!(about["captures"][0]["captured"], captured.to_string());
+        assert_eq!(about["sets"], 2);
+    }
+    // Half of each.
+    let stretch = |about: &Value| {
+        let (from, to) = (ns(&about["from"]), ns(&about["to"]) + 1);
+        json!({ "from": from.to_string(), "to": (from + (to - from) / 2).to_string() })
+    };
+    let asked = json!({ "first": stretch(&abouts[0]), "second": stretch(&abouts[1]) });
+    let answer = shown.post("/v1/compare", &asked);
+    assert!(answer["note"].as_str().unwrap().contains("one run"), "{answer}");
+    let rows = answer["rows"].as_array().unwrap();
+    assert!(rows.len() >= 2, "{answer}");
+    let mut last = i64::MAX;
+    for row in rows {
+        let mut totals = Vec::new();
+        for (side, path, set) in [("first", &paths[0], "first"), ("second", &paths[1], "second")] {
+            let expected = sql_of(
+                path,
+                &format!(
+                    "SELECT count(*), sum(dur), avg(dur) FROM slices WHERE name = '{}' \
+                     AND CAST(ts AS BIGINT) >= {} AND CAST(ts AS BIGINT) < {}",
+                    row["name"].as_str().unwrap(),
+                    ns(&asked[set]["from"]),
+                    ns(&asked[set]["to"]),
+                ),
+            );
+            assert_eq!(row[side]["count"], expected[0][0], "{row}");
+            assert_eq!(row[side]["total"], expected[0][1], "{row}");
+            totals.push(expected[0][1].parse::<i64>().unwrap());
+            let mean = row["changes"][0]["values"][usize::from(side == "second")].as_f64().unwrap();
+            let expected = expected[0][2].parse::<f64>().unwrap();
+            assert!((mean / expected - 1.0).abs() < 1e-9, "{mean} {expected}");
+        }
+        let difference = ns(&row["difference"]);
+        assert_eq!(difference, totals[1] - totals[0]);
+        assert!(difference.abs() <= last, "the largest comes first");
+        last = difference.abs();
+    }
+    let sql = answer["commands"][1].as_str().unwrap().split('"').nth(1).unwrap().to_owned();
+    let told = sql_of(&paths[1], &sql);
+    assert_eq!(told.len(), rows.iter().filter(|row| !row["second"].is_null()).count());
+    // Panels of the second set are about the second set.
+    let panel = |path: &str| rows_of(&shown.post(path, &json!({ "id": "time" })));
+    let expected =
+        sql_of(&paths[1], "SELECT name, count(*) FROM slices GROUP BY name ORDER BY sum(dur) DESC");
+    let found: Vec<_> = panel("/v1/second/panel").iter().map(|row| row[..2].to_vec()).collect();
+    assert_eq!(found, expected);
+    assert_ne!(panel("/v1/panel"), panel("/v1/second/panel"));
+    for path in ["/v1/second/compare", "/v1/second/nothing"] {
+        assert_ne!(shown.ask("POST", path, "{}").status, 200, "{path}");
+    }
+    let wrong = json!({ "first": asked["first"], "second": { "from": "x", "to": "1" } });
+    assert_eq!(shown.ask("POST", "/v1/compare", &wrong.to_string()).status, 400);
+    // One set has no other.
+    let alone = crate::client::shown(&Shop { frames: 500, ..Shop::default() });
+    assert_eq!(alone.ask("POST", "/v1/compare", &asked.to_string()).status, 404);
+    assert_eq!(alone.ask("GET", "/v1/second/about", "").status, 404);
 }
 
 /// Spans, chains and what the kernel did have rows, whose cells are those of the tables.

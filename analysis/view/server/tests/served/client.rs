@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::made::{self, Shop};
@@ -145,24 +145,29 @@ impl Shown {
 
     /// An answer of the same captures by another way than the server's.
     pub fn sql(&self, statement: &str) -> Vec<Vec<String>> {
-        let set = CaptureSet::open(&[self.path()]).unwrap();
-        let engine = Engine::new(set, &ppt_query::EngineOptions::default()).unwrap();
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().unwrap();
-        let batches = runtime
-            .block_on(async { engine.sql(statement).await.unwrap().collect().await.unwrap() });
-        let mut rows = Vec::new();
-        for batch in &batches {
-            let options = ppt_query::arrow::util::display::FormatOptions::default();
-            let formatter = |column| {
-                ppt_query::arrow::util::display::ArrayFormatter::try_new(column, &options).unwrap()
-            };
-            let columns: Vec<_> = batch.columns().iter().map(|column| formatter(column)).collect();
-            for row in 0..batch.num_rows() {
-                rows.push(columns.iter().map(|column| column.value(row).to_string()).collect());
-            }
-        }
-        rows
+        sql_of(&self.path(), statement)
     }
+}
+
+/// What SQL says of a capture.
+pub fn sql_of(path: &Path, statement: &str) -> Vec<Vec<String>> {
+    let set = CaptureSet::open(&[path.to_owned()]).unwrap();
+    let engine = Engine::new(set, &ppt_query::EngineOptions::default()).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().unwrap();
+    let batches =
+        runtime.block_on(async { engine.sql(statement).await.unwrap().collect().await.unwrap() });
+    let mut rows = Vec::new();
+    for batch in &batches {
+        let options = ppt_query::arrow::util::display::FormatOptions::default();
+        let formatter = |column| {
+            ppt_query::arrow::util::display::ArrayFormatter::try_new(column, &options).unwrap()
+        };
+        let columns: Vec<_> = batch.columns().iter().map(|column| formatter(column)).collect();
+        for row in 0..batch.num_rows() {
+            rows.push(columns.iter().map(|column| column.value(row).to_string()).collect());
+        }
+    }
+    rows
 }
 
 /// A body that came in chunks.

@@ -143,12 +143,21 @@ impl Browser {
     }
 
     pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
+        self.drag_with(from, to, 0);
+    }
+
+    pub fn shift_drag(&mut self, from: (f64, f64), to: (f64, f64)) {
+        self.drag_with(from, to, 8);
+    }
+
+    fn drag_with(&mut self, from: (f64, f64), to: (f64, f64), modifiers: u32) {
         for (kind, (x, y), buttons) in
             [("mousePressed", from, 1), ("mouseMoved", to, 1), ("mouseReleased", to, 0)]
         {
             let button = if kind == "mouseMoved" { "none" } else { "left" };
             let event = json!({
                 "type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1,
+                "modifiers": modifiers,
             });
             self.call("Input.dispatchMouseEvent", event);
         }

@@ -1,0 +1,117 @@
+// A pane: a set of captures on the timeline. Two sets have two panes, side by side.
+
+import { Api } from './api.js';
+import { Store } from './store.js';
+import { duration, grouped, plain } from './text.js';
+import { Tiles } from './tiles.js';
+
+/** Bars of the overview, and most rows that it adds up. */
+export const BARS = 400;
+const OUTLINED = 200;
+
+export class Pane {
+  /** `canvas`: where its cells are drawn. */
+  constructor(page, number, canvas) {
+    this.page = page;
+    this.number = number;
+    this.canvas = canvas;
+    this.api = new Api(number === 0 ? '/v1/' : '/v1/second/');
+    this.about = undefined;
+    this.names = [];
+    this.causes = [];
+    /** The time that lies at offset 0. */
+    this.zero = 0n;
+    /** The chosen frame. */
+    this.pick = undefined;
+    this.outline = { counts: [], losses: [] };
+    this.store = new Store(this, () => page.timeline.draw(), (error) => page.failed(error));
+  }
+
+  /** Takes what there is. */
+  async refresh() {
+    this.about = await this.api.about();
+    this.names = this.about.names;
+    this.causes = this.about.causes;
+  }
+
+  /** Puts a time at offset 0; what is chosen stays at its time. */
+  setZero(zero) {
+    const shift = Number(this.zero - zero);
+    this.zero = zero;
+    // For scripts: which time lies at the left end of everything.
+    this.canvas.dataset.zero = String(zero);
+    if (shift === 0) return;
+    this.store.forget();
+    if (this.pick) [this.pick.from, this.pick.to] = [this.pick.from + shift, this.pick.to + shift];
+  }
+
+  /** The time at an offset, as the server takes it. */
+  time(offset) {
+    return String(this.zero + BigInt(Math.round(offset)));
+  }
+
+  offset(time) {
+    return Number(BigInt(time) - this.zero);
+  }
+
+  /** The first time, and the last. */
+  get from() {
+    return BigInt(this.about.from ?? 0);
+  }
+
+  get to() {
+    return BigInt(this.about.to ?? this.about.from ?? 0);
+  }
+
+  get captured() {
+    return this.about.captures.reduce((all, capture) => all + BigInt(capture.captured), 0n);
+  }
+
+  /** The names of its files, without folders. */
+  get files() {
+    return this.about.captures.map((capture) => plain(capture.path).split('/').pop()).slice(0, 3).join(', ');
+  }
+
+  /** What it is, in a few words. */
+  get glance() {
+    const { about } = this;
+    const lost = about.captures.reduce((all, capture) => all + BigInt(capture.lost) + BigInt(capture.dropped), 0n);
+    const { done, total } = about.progress;
+    const threads = about.rows.filter((row) => row.id.startsWith('thread.')).length;
+    const parts = [`${grouped(this.captured)} frames of ${grouped(threads)} ${threads === 1 ? 'thread' : 'threads'}`];
+    if (about.from !== null) parts.push(`in ${duration(this.to - this.from + 1n)}`);
+    parts.push(lost > 0n ? `${grouped(lost)} missing` : 'nothing missing');
+    if (!about.built && total > 0) parts.push(`indexed ${Math.floor((100 * done) / total)} %`);
+    if (about.live) parts.push('live');
+    return parts.join(', ');
+  }
+
+  /** What is known of a row, if this set has it. */
+  tile(row) {
+    const id = row?.ids[this.number];
+    return id === undefined ? undefined : this.store.get(id);
+  }
+
+  /** How many frames there are over the whole time, from heads of chunks. */
+  async loadOutline() {
+    if (this.about.from === null) return;
+    const threads = this.about.rows.filter((row) => row.id.startsWith('thread.')).slice(0, OUTLINED).map((row) => row.id);
+    const counts = new Array(BARS).fill(0);
+    const losses = new Array(BARS).fill(0);
+    const whole = this.page.span.whole.to;
+    const asked = { from: this.time(0), to: this.time(whole), px: BARS, rows: threads, phase: 'index' };
+    const tiles = new Tiles();
+    const spread = (list, from, to, count) => {
+      const first = Math.max(0, Math.min(BARS - 1, Math.floor((from / whole) * BARS)));
+      const last = Math.max(first, Math.min(BARS - 1, Math.floor((to / whole) * BARS)));
+      for (let at = first; at <= last; at++) list[at] += count / (last - first + 1);
+    };
+    await this.api.window(asked, undefined, (bytes) => {
+      for (const { cells, losses: lost } of tiles.add(bytes)) {
+        for (let at = 0; at < (cells?.count ?? 0); at++) spread(counts, cells.from[at], cells.to[at], cells.counts[at]);
+        for (let at = 0; at < (lost?.count ?? 0); at++) spread(losses, lost.from[at], lost.to[at], lost.counts[at]);
+      }
+    });
+    this.outline = { counts, losses };
+  }
+}
