@@ -2,6 +2,10 @@
 
 mod load;
 mod row;
+mod services;
+
+use std::collections::HashSet;
+use std::fmt::Write;
 
 use futures::StreamExt;
 pub use ppt_causality::retime;
@@ -11,6 +15,7 @@ use crate::error::QueryError;
 pub use load::LoadedRun;
 use load::Loader;
 use row::{Columns, RowView};
+use services::ServiceRows;
 
 /// What is read: intervals, points, what caused what, what came from elsewhere, and what the kernel did.
 const SLICES: &str = "SELECT name, host, pid, tid, ts, dur FROM slices \
@@ -36,9 +41,21 @@ impl Engine {
     pub async fn run(&self) -> Result<LoadedRun, QueryError> {
         let mut loader = Loader::default();
         self.each(CAPTURES, |view| loader.capture(view)).await?;
+        let mut services = ServiceRows::default();
+        self.each(POINTS, |view| {
+            services.point(view).or(Some(())).and_then(|()| loader.point(view))
+        })
+        .await?;
+        let there: HashSet<String> = self.tables().into_iter().map(|table| table.0).collect();
+        let of_services = services::FRAMES.iter().filter(|frame| there.contains(frame.table));
+        let mut others = SLICES.to_owned();
+        for frame in of_services {
+            self.each(frame.query, |view| services.interval(frame, view)).await?;
+            let _ = write!(others, " AND NOT (buffer = 'net' AND name = '{}')", frame.interval);
+        }
+        services.finish().for_each(|(name, interval)| loader.service(&name, &interval));
         // Spans are in no thread; `edges` has both of their ends.
-        self.each(SLICES, |view| loader.slice(view)).await?;
-        self.each(POINTS, |view| loader.point(view)).await?;
+        self.each(&others, |view| loader.slice(view)).await?;
         self.each(EDGES, |view| loader.edge(view)).await?;
         self.each(UNMATCHED, |view| loader.unmatched(view)).await?;
         if self.set().has_kernel() {

@@ -174,3 +174,41 @@ fn a_slow_request_is_followed_to_the_database() {
         assert!(sentence.contains("(postgres) answered its call, of :"), "{sentence}");
     }
 }
+
+/// The predicted and the recorded mean of a metric, ns.
+fn means(bench: &Bench, speed: &str, metric: &str) -> (f64, f64) {
+    let args = ["whatif", "out.bin", "--speed", speed, "--metric", metric, "--format", "json"];
+    let ran = bench.ppt(&args);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    let answers: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let mean = |side: &str| answers[0][side]["mean"].as_f64().unwrap();
+    (mean("predicted"), mean("was"))
+}
+
+/// A service has the name of its port, so that one of several can be made faster.
+#[test]
+fn a_faster_service_shortens_the_requests_in_front_of_it() {
+    let Some(python) = python().filter(|_| can_ask()) else { return };
+    let bench = Bench::new();
+    bench.copy("with/tiers.py");
+    let ran = bench.ppt(&["run", "--with", "net", "-q", "--", python, "tiers.py", "100"]);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    let (front, back) = ran.stdout.trim().split_once(' ').unwrap();
+    let [front, back] = [front, back].map(|port| format!("served.request@{port}"));
+    let (_, at_the_back) = means(&bench, &format!("{back}=2x"), &back);
+    assert!(at_the_back >= 9e6, "{at_the_back}");
+    // What the back service no longer takes is missing from the front one's requests.
+    let (predicted, was) = means(&bench, &format!("{back}=2x"), &front);
+    let less = was - predicted;
+    assert!((less / (at_the_back / 2.0) - 1.0).abs() < 0.05, "{less} of {at_the_back}");
+    // The front service's own work is what remains.
+    let (predicted, was) = means(&bench, &format!("{front}=2x"), &front);
+    let (less, own) = (was - predicted, was - at_the_back);
+    assert!(less > 0.45 * 3e6 && less < 0.55 * own, "{less} of {own}");
+    // Without a port, all services are meant.
+    let (predicted, was) = means(&bench, "served.request=2x", &front);
+    assert!((predicted / was - 0.5).abs() < 0.1, "{predicted} of {was}");
+    let ran = bench.ppt(&["whatif", "out.bin", "--speed", "served.request@1=2x"]);
+    assert_eq!(ran.code(), 2, "{ran:?}");
+    assert!(ran.stderr.contains(&front) && ran.stderr.contains(&back), "{}", ran.stderr);
+}

@@ -138,15 +138,24 @@ impl Speeds {
         Speeds(self.0.iter().map(|speed| Speed { times, ..speed.clone() }).collect())
     }
 
-    /// With whole names, of those `there`.
+    /// With whole names, of those `there`. The name of what several services do (`served.request`) means
+    /// each of them (`served.request@80`).
     ///
     /// # Errors
     /// A name fits no activity, or several.
     pub fn known(&self, there: &[&str]) -> Result<Speeds, NoActivity> {
-        let whole = |speed: &Speed| -> Result<Speed, NoActivity> {
-            Ok(Speed { activity: named(&speed.activity, there)?.to_owned(), times: speed.times })
-        };
-        Ok(Speeds::new(self.0.iter().map(whole).collect::<Result<_, _>>()?)?)
+        let mut all = Vec::new();
+        for Speed { activity, times } in &self.0 {
+            let is_one =
+                |text: &&&str| text.split_once('@').is_some_and(|(name, _)| name == activity);
+            let mut names: Vec<&str> = there.iter().filter(is_one).copied().collect();
+            if names.is_empty() {
+                names.push(named(activity, there)?);
+            }
+            let speed = |name: &str| Speed { activity: name.to_owned(), times: *times };
+            all.extend(names.into_iter().map(speed));
+        }
+        Ok(Speeds::new(all)?)
     }
 }
 
@@ -204,5 +213,12 @@ mod tests {
         assert!(matches!(known("handle=2x", "job.handle=3x"), Err(NoActivity::Twice(_))));
         assert!(matches!(known("parse=2x", "handle=3x"), Err(NoActivity::Several { .. })));
         assert!(matches!(known("andle=2x", "parse=3x"), Err(NoActivity::Unknown { .. })));
+        let there = ["served.request@80", "served.request@5432", "called.call"];
+        let all = Speeds::new(vec![speed("served.request=2x").unwrap()]).unwrap();
+        let known = all.known(&there).unwrap();
+        let names: Vec<_> = known.iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["served.request@80=2x", "served.request@5432=2x"]);
+        let one = Speeds::new(vec![speed("request@80=3x").unwrap()]).unwrap().known(&there);
+        assert_eq!(one.unwrap().iter().next().unwrap().activity, "served.request@80");
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use ppt_causality::retime::{Evidence, Metric, PointSeen, Recording, ThreadId, Vertex};
 
 use super::row::RowView;
+use super::services::ServiceInterval;
 use crate::causality::Numbering;
 
 /// A run, and what speaks against timing it again.
@@ -54,7 +55,7 @@ enum Order {
     End,
     Point,
     Begin,
-    /// What takes no time.
+    /// What takes no time, or ends with a point.
     EndAtOnce,
 }
 
@@ -113,16 +114,28 @@ impl Loader {
             return None;
         }
         let thread = self.thread(row.text(1).unwrap_or_default(), row.long(2)?, row.long(3)?);
-        let (time, length) = (row.long(4)?, row.long(5)?);
-        let end = time.checked_add(length)?;
+        let (begin, length) = (row.long(4)?, row.long(5)?);
+        let last = if length == 0 { Order::EndAtOnce } else { Order::End };
+        self.interval(name, thread, (begin, begin.checked_add(length)?), last);
+        Some(())
+    }
+
+    /// A request that a service answered, or a call that it made.
+    pub fn service(&mut self, name: &str, interval: &ServiceInterval) {
+        let ServiceInterval { host, pid, tid, begin, end, .. } = interval;
+        let thread = self.thread(host, *pid, *tid);
+        // A call ends where its answer has come in: what it waited for is within it.
+        self.interval(name, thread, (*begin, *end), Order::EndAtOnce);
+    }
+
+    fn interval(&mut self, name: &str, thread: u32, (begin, end): (i64, i64), last: Order) {
         let of = self.names.number(name.to_owned());
         let [begins, ends] =
             ["begins", "ends"].map(|text| self.names.number(format!("{name} {text}")));
-        let last = if length == 0 { Order::EndAtOnce } else { Order::End };
-        let begin = self.moment(LoadedMoment { thread, time, order: Order::Begin, name: begins });
+        let first = LoadedMoment { thread, time: begin, order: Order::Begin, name: begins };
+        let begin = self.moment(first);
         let end = self.moment(LoadedMoment { thread, time: end, order: last, name: ends });
         self.intervals.push((of, begin, end));
-        Some(())
     }
 
     pub fn point(&mut self, row: &RowView<'_>) -> Option<()> {
