@@ -12,6 +12,14 @@ const { bytes_in, handled, named, request } = require(folder);
 const c = require(path.join(folder, 'cost_c.node'));
 const names = ['main', 'worker-3', 'acceptor', '0123456789abcdef'];
 const nobody = channel('cost');
+const somebody = channel('cost.seen');
+let seen = 0;
+somebody.subscribe(({ kind }) => { seen += kind; });
+// What many programs log with, if npm has installed it beside the package.
+let pino = null;
+try {
+    pino = require(path.join(folder, '../node_modules/pino'));
+} catch { }
 
 const loops = {
     'loop': (n) => { let x = 0; for (let i = 0; i < n; i++) x ^= i; return x; },
@@ -34,6 +42,11 @@ const loops = {
             if (nobody.hasSubscribers)
                 nobody.publish({ i });
     },
+    'diagnostics_channel, a function': (n) => {
+        for (let i = 0; i < n; i++)
+            if (somebody.hasSubscribers)
+                somebody.publish({ kind: i, who: i >> 1, a: i, b: i });
+    },
 };
 const few = {
     'performance.now': (n) => { for (let i = 0; i < n; i++) performance.now(); },
@@ -43,6 +56,19 @@ const few = {
         performance.clearMarks();
     },
 };
+
+if (pino) {
+    const logger = (level) => pino({ level }, pino.destination({ dest: '/dev/null', minLength: 4096, sync: true }));
+    const [silent, loud] = ['error', 'info'].map(logger);
+    loops['pino, level disabled'] = (n) => {
+        for (let i = 0; i < n; i++)
+            silent.info({ kind: i, who: i >> 1, a: i, b: i }, 'handled');
+    };
+    few['pino to /dev/null'] = (n) => {
+        for (let i = 0; i < n; i++)
+            loud.info({ kind: i, who: i >> 1, a: i, b: i }, 'handled');
+    };
+}
 
 function line() {
     const byte = Buffer.alloc(1);
