@@ -191,7 +191,7 @@ fn a_middleware_of_express() {
     assert!(output.status.success(), "{build}: {}", text(&output.stderr));
 
     let mut command = bench.command("node");
-    command.arg("server.js");
+    command.args(["server.js", "0"]);
     let target = Target::spawn(command);
     let port = target.stdout.wait_for("port ");
     let attach = bench.attach(&target, &[]);
