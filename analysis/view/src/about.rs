@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ppt_tables::ProcessRow;
+use ppt_capture::EndReason;
+use ppt_tables::{Contents, ProcessRow};
 
 use crate::build::Progress;
 use crate::index::{RowKey, TrackIndex};
@@ -39,6 +40,8 @@ pub struct AboutCapture {
     pub host: String,
     /// It was closed: it does not grow.
     pub has_ended: bool,
+    /// It goes on in another file of its series, which is not among these.
+    pub is_continued: bool,
     /// Frames that are there.
     pub captured: u64,
     /// Frames that were written and are not there.
@@ -72,6 +75,15 @@ pub struct AboutRow {
     pub to: Option<i64>,
 }
 
+/// Whether a capture goes on in a file that is not there.
+fn is_continued(layout: &ViewLayout, contents: &Contents) -> bool {
+    let hex = |id: &[u8; 16]| id[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let follows =
+        |other: &Contents| other.part().is_some_and(|part| hex(&part.previous) == contents.id());
+    contents.end().is_some_and(|end| end.reason == EndReason::Rotated)
+        && !layout.captures.iter().any(follows)
+}
+
 pub(crate) fn captures(layout: &ViewLayout) -> Vec<AboutCapture> {
     let about = layout.captures.iter().map(|contents| {
         let account = contents.account();
@@ -86,6 +98,7 @@ pub(crate) fn captures(layout: &ViewLayout) -> Vec<AboutCapture> {
             path: contents.path().to_owned(),
             host: contents.host().to_owned(),
             has_ended: contents.has_ended(),
+            is_continued: is_continued(layout, contents),
             captured,
             lost,
             dropped: dropped.fold(0, u64::saturating_add),

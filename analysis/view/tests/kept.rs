@@ -131,6 +131,49 @@ fn whatever_an_index_holds_answers_are_the_same() {
 }
 
 #[test]
+fn an_index_of_another_version_or_capture_does_not_count() {
+    let kept = KeptIndex::new();
+    let view = kept.open();
+    let cost = build(&view);
+    view.save().unwrap();
+    let (index, expected) = (kept.index(), view.index_bytes(0));
+    let id = expected.iter().position(|&byte| byte == view.about().captures[0].id.as_bytes()[0]);
+    // The magic, the version, the id of the capture.
+    for at in [0, 8, id.unwrap()] {
+        let mut bytes = expected.clone();
+        bytes[at] = bytes[at].wrapping_add(1);
+        fs::write(&index, &bytes).unwrap();
+        let again = kept.open();
+        assert_eq!((build(&again).kept, build(&again).built), (0, cost.built), "byte {at}");
+        assert_eq!(again.index_bytes(0), expected);
+        again.save().unwrap();
+        assert_eq!(fs::read(&index).unwrap(), expected, "it is written anew");
+    }
+    // That of another version has another name, and stays: the other version may come back.
+    let other = index.with_extension((INDEX_VERSION + 1).to_string());
+    fs::write(&other, "another").unwrap();
+    build(&kept.open());
+    kept.open().save().unwrap();
+    assert_eq!(fs::read(&other).unwrap(), b"another");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_costs_the_index_alone() {
+    let kept = KeptIndex::new();
+    let alone = View::open(std::slice::from_ref(&kept.capture), None, 1 << 24).unwrap();
+    build(&alone);
+    // Nobody makes a folder there, whatever rights they have; and a file is no folder.
+    for folder in [Path::new("/proc/ppt-view"), &kept.capture] {
+        let captures = std::slice::from_ref(&kept.capture);
+        let view = View::open(captures, Some(folder), 1 << 24).unwrap();
+        build(&view);
+        let refused = view.save().unwrap_err();
+        assert!(matches!(&refused, ViewError::Cache { path, .. } if path == folder), "{refused}");
+        assert_eq!(view.index_bytes(0), alone.index_bytes(0));
+    }
+}
+
+#[test]
 fn a_folder_of_others_is_refused() {
     let kept = KeptIndex::new();
     fs::create_dir_all(kept.cache()).unwrap();

@@ -69,8 +69,8 @@ export class Api {
   }
 
   /** Listens to events until the connection ends: `tell(name, data)`. */
-  async events(tell) {
-    const reader = (await ask(`${this.place}events`)).body.pipeThrough(new TextDecoderStream()).getReader();
+  async events(tell, signal) {
+    const reader = (await ask(`${this.place}events`, undefined, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
     for (;;) {
       const { done, value } = await reader.read();

@@ -8,6 +8,7 @@ import { Differences } from './differences.js';
 import { Finder } from './finder.js';
 import { press } from './keys.js';
 import { copy, link, openLink, statCommand } from './links.js';
+import { listen } from './news.js';
 import { BARS, Pane } from './pane.js';
 import { Panels } from './panels.js';
 import { usePointers } from './pointer.js';
@@ -31,8 +32,8 @@ class Page {
     this.row = undefined;
     /** What is marked. */
     this.range = undefined;
-    /** All sets are known. */
-    this.isArranged = false;
+    /** Everything is there but the cells. */
+    this.isOpen = false;
     /** A live capture is followed until somebody moves. */
     this.follows = false;
     this.timeline = new Timeline(this);
@@ -74,9 +75,10 @@ class Page {
     onThemeChange(() => this.timeline.draw());
     await this.panels.open();
     await openLink(this);
+    this.isOpen = true;
     this.timeline.refresh();
     this.differences.moved();
-    for (const pane of this.panes) this.listen(pane);
+    for (const pane of this.panes) listen(this, pane);
   }
 
   /** Takes what there is in a set. `keep`: what is seen stays. */
@@ -91,7 +93,6 @@ class Page {
     const atEnd = this.span.to >= this.span.whole.to * 0.999;
     const length = this.span.length;
     this.rows.set(panes.map((pane) => pane.about));
-    this.isArranged = true;
     this.alignment.apply();
     const ends = panes.map((pane) => pane.to - pane.zero);
     const last = ends.reduce((one, other) => (one > other ? one : other));
@@ -132,22 +133,6 @@ class Page {
     this.activate(this.panes[(this.pane.number + 1) % this.panes.length]);
   }
 
-  /** Listens for as long as the page is open; asks again if the server is gone. */
-  async listen(pane) {
-    for (;;) {
-      try {
-        await pane.api.events((name, data) => this.event(pane, name, data));
-      } catch (error) {
-        if (error.status === 401) {
-          this.notice(plain(error.message));
-          return;
-        }
-      }
-      this.notice('The server has ended, or cannot be reached. This page shows what it has, and asks again.');
-      await new Promise((done) => setTimeout(done, 2000));
-    }
-  }
-
   async event(pane, name, data) {
     this.notice('');
     try {
@@ -184,7 +169,7 @@ class Page {
 
   /** The first picture is there. */
   drawn() {
-    if (document.body.dataset.ready !== '1' && this.isArranged) {
+    if (document.body.dataset.ready !== '1' && this.isOpen) {
       const first = this.timeline.inSight().find((row) => !['process', 'spans', 'states'].includes(row.kind));
       if (!first || this.panes.some((pane) => pane.tile(first))) document.body.dataset.ready = '1';
     }

@@ -78,7 +78,7 @@ pub(crate) fn about(session: &ViewSession, sets: usize) -> Result<Value, HttpRef
         "to": time(about.to),
         "progress": { "done": about.progress.done, "total": about.progress.frames },
         "built": built,
-        "live": about.captures.iter().any(|capture| !capture.has_ended),
+        "live": session.is_live(&view),
         "troubles": damage.chain(troubles).collect::<Vec<_>>(),
     }))
 }

@@ -46,6 +46,7 @@ const ASSETS: &[Asset] = &[
     script!("keys.js"),
     script!("links.js"),
     script!("main.js"),
+    script!("news.js"),
     script!("pairs.js"),
     script!("paint.js"),
     script!("pane.js"),

@@ -1,6 +1,6 @@
 //! Which captures are shown, and how they are opened.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ppt_query::{CaptureSet, Engine, EngineOptions, Window};
@@ -35,11 +35,31 @@ impl Captures {
     }
 }
 
-/// What changes when a file grows: its length, and when it was written.
-pub(crate) fn marks(paths: impl Iterator<Item = PathBuf>) -> Vec<Option<(u64, SystemTime)>> {
-    let mark = |path: PathBuf| {
-        let file = std::fs::metadata(path).ok()?;
-        Some((file.len(), file.modified().ok()?))
-    };
-    paths.map(mark).collect()
+impl Captures {
+    /// Whether names may mean more files later: patterns, and names of series.
+    pub(crate) fn may_become_more(&self) -> bool {
+        self.open_names().next().is_some()
+    }
+
+    fn open_names(&self) -> impl Iterator<Item = &PathBuf> {
+        self.paths.iter().filter(|path| path.symlink_metadata().is_err())
+    }
+
+    /// What changes when files grow or come: lengths, and when they were written; of folders where other
+    /// files may come, too.
+    pub(crate) fn marks(&self, files: impl Iterator<Item = PathBuf>) -> Vec<FileMark> {
+        let mark = |path: &Path| {
+            let file = std::fs::metadata(path).ok()?;
+            Some((file.len(), file.modified().ok()?))
+        };
+        let folders = self.open_names().map(|name| match name.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        });
+        let folders: Vec<FileMark> = folders.map(mark).collect();
+        files.map(|file| mark(&file)).chain(folders).collect()
+    }
 }
+
+/// The length of a file and when it was written; None: it is not there.
+pub(crate) type FileMark = Option<(u64, SystemTime)>;

@@ -10,7 +10,7 @@ use ppt_text::escaped;
 use ppt_view::{Progress, View};
 use tokio::sync::{Semaphore, watch};
 
-use crate::captures::{Captures, marks};
+use crate::captures::{Captures, FileMark};
 use crate::error::{HttpRefusal, ServeError};
 
 /// How often it is looked whether a capture has grown.
@@ -63,6 +63,8 @@ pub(crate) struct ViewSession {
     /// Whose turn it is to make a file: one after another.
     pub exporting: Semaphore,
     stop: AtomicBool,
+    /// It was said that files of a series are gone.
+    has_lost_files: AtomicBool,
     asleep: (Mutex<()>, Condvar),
 }
 
@@ -87,6 +89,7 @@ impl ViewSession {
             news: watch::Sender::default(),
             exporting: Semaphore::new(1),
             stop: AtomicBool::new(false),
+            has_lost_files: AtomicBool::new(false),
             asleep: Default::default(),
         })
     }
@@ -149,23 +152,19 @@ impl ViewSession {
     pub fn work(&self) {
         loop {
             let (number, view) = self.view();
-            let paths = || view.about().captures.into_iter().map(|capture| capture.path);
-            let before = marks(paths());
+            let files = || view.about().captures.into_iter().map(|capture| capture.path);
+            let before = self.captures.marks(files());
             self.build(number, &view);
-            let ended = view.about().captures.iter().all(|capture| capture.has_ended);
+            let ended = !self.is_live(&view);
             self.news.send_modify(|news| (news.built, news.ended) = (true, ended));
             if ended || self.is_over() {
                 return;
             }
-            while marks(paths()) == before {
-                let guard = lock(&self.asleep.0);
-                if self.is_over() {
-                    return;
-                }
-                let waited = self.asleep.1.wait_timeout(guard, LOOK);
-                drop(waited.unwrap_or_else(PoisonError::into_inner));
-            }
-            match self.grow(&view) {
+            let grown = match self.wait(&view, before) {
+                None => return,
+                Some(grown) => grown,
+            };
+            match grown {
                 Ok(grown) => {
                     let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
                     *current = (number + 1, Arc::new(grown));
@@ -180,6 +179,37 @@ impl ViewSession {
                     return;
                 }
             }
+        }
+    }
+
+    /// Whether something may still come: to a capture, or behind the last file of a series.
+    pub fn is_live(&self, view: &View) -> bool {
+        let may_follow = self.captures.may_become_more();
+        let captures = view.about().captures;
+        captures.iter().any(|capture| !capture.has_ended || (capture.is_continued && may_follow))
+    }
+
+    /// Waits until the captures have changed; None: it is over.
+    fn wait(&self, view: &View, mut before: Vec<FileMark>) -> Option<Result<View, String>> {
+        let captures = view.about().captures;
+        loop {
+            let now = self.captures.marks(captures.iter().map(|capture| capture.path.clone()));
+            if now != before {
+                let is_elsewhere =
+                    now.iter().zip(&before).take(captures.len()).all(|(a, b)| a == b);
+                before = now;
+                match self.grow(view) {
+                    // Something has come to the folder, and is no file of ours.
+                    Ok(grown) if is_elsewhere && grown.about().captures == captures => {}
+                    changed => return Some(changed),
+                }
+            }
+            let guard = lock(&self.asleep.0);
+            if self.is_over() {
+                return None;
+            }
+            let waited = self.asleep.1.wait_timeout(guard, LOOK);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
         }
     }
 
@@ -204,16 +234,29 @@ impl ViewSession {
     fn grow(&self, view: &View) -> Result<View, String> {
         let set = self.captures.open().map_err(|error| error.to_string())?;
         let grown = view.grown(set).map_err(|error| error.to_string())?;
-        let ids = |view: &View| -> Vec<String> {
-            view.about().captures.into_iter().map(|capture| capture.id).collect()
-        };
-        let there = ids(&grown);
-        if ids(view).iter().all(|id| there.contains(id)) {
-            Ok(grown)
-        } else {
-            Err("a capture was replaced by another one, which is not shown: start \
-                          `ppt view` again"
-                .into())
+        let there = grown.about().captures;
+        let is_there = |id: &str| there.iter().any(|capture| capture.id == id);
+        let before = view.about().captures;
+        let gone: Vec<_> = before.iter().filter(|capture| !is_there(&capture.id)).collect();
+        if gone.iter().any(|gone| there.iter().any(|capture| capture.path == gone.path)) {
+            let what = "a capture was replaced by another one, which is not shown: start \
+                        `ppt view` again";
+            return Err(what.into());
+        }
+        // `--keep` removes the oldest files of a series.
+        if let Some(first) = gone.first() {
+            let path = first.path.display();
+            self.trouble_once(format!(
+                "{path} and perhaps others were removed: their frames are not shown any more"
+            ));
+        }
+        Ok(grown)
+    }
+
+    /// Says something that need not be said twice.
+    fn trouble_once(&self, text: String) {
+        if !self.has_lost_files.swap(true, Ordering::Relaxed) {
+            self.trouble(text);
         }
     }
 

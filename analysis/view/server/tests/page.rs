@@ -374,17 +374,38 @@ fn two_sets_stand_side_by_side() {
     browser.wait_for("document.getElementById('row-depth.0.0') !== null");
     let row = "document.getElementById('row-depth.0.0').getBoundingClientRect()";
     let y = browser.value(&format!("{row}.top + {row}.height - 3")).as_f64().unwrap();
-    browser.click(left + 60.0, y);
-    browser.wait_for("location.hash.includes('pick=') && location.hash.includes('set=1')");
+    // Its cells come a moment after the frame is let go.
+    let chosen = "location.hash.includes('pick=') && location.hash.includes('set=1')";
+    let begun = Instant::now();
+    while browser.value(chosen) != true {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{rows}");
+        browser.click(left + 60.0, y);
+        std::thread::sleep(Duration::from_millis(400));
+    }
     let link = browser.text("location.hash");
     let mut other = Browser::open(&format!("{url}&{}", &link[1..]), 1280, 800).unwrap();
     other.wait_for("document.getElementById('set-1').getAttribute('aria-pressed') === 'true'");
     other.wait_for("document.body.dataset.pick !== undefined");
     browser.resize(420, 700);
-    browser.wait_for("innerWidth === 420");
-    assert_eq!(browser.value("document.documentElement.scrollWidth > innerWidth"), false);
+    browser.wait_for("innerWidth === 420 && document.documentElement.scrollWidth <= innerWidth");
+    // The test itself reads canvases more than once.
+    browser.complaints.retain(|complaint| !complaint.contains("willReadFrequently"));
     assert_eq!(browser.complaints, Vec::<String>::new());
     assert_eq!(other.complaints, Vec::<String>::new());
+}
+
+/// A browser has six connections to a server, and each page listens.
+#[test]
+fn more_tabs_than_connections_are_answered() {
+    let (bytes, captured) = shop(&Shop { frames: 900, threads: 2, ..Shop::default() });
+    let shown = shown(&bytes);
+    let Some(mut browser) = Browser::open(&shown.server.url(), 800, 600) else { return };
+    for _ in 0..9 {
+        browser.another(&shown.server.url());
+        assert_eq!(browser.text("document.body.dataset.frames"), captured.to_string());
+        browser.value("document.getElementById('tab-slowest').click()");
+        browser.wait_for("document.querySelectorAll('#panel td button').length === 20");
+    }
 }
 
 /// What the browser has saved, once it is there.

@@ -8,5 +8,6 @@ mod every;
 
 mod answers;
 mod client;
+mod faults;
 mod following;
 mod guarded;

@@ -61,6 +61,19 @@ impl Browser {
         Some(browser)
     }
 
+    /// Opens one more tab, and stays with it.
+    pub fn another(&mut self, url: &str) {
+        self.session = None;
+        let target = self.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let session = self.call("Target.attachToTarget", attach);
+        self.session = session["sessionId"].as_str().map(str::to_owned);
+        self.call("Page.enable", json!({}));
+        self.call("Page.bringToFront", json!({}));
+        self.call("Page.navigate", json!({ "url": url }));
+        self.wait_for("document.body?.dataset.ready === '1'");
+    }
+
     pub fn resize(&mut self, width: u32, height: u32) {
         let size =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
