@@ -445,6 +445,11 @@ pub trait Trace {
     /// It cannot be written.
     fn event(&mut self, kind: usize, rows: &EventRows, row: usize) -> io::Result<()>;
 
+    /// How many links are missing, because more was on its way at once than is kept.
+    fn let_go(&self) -> u64 {
+        0
+    }
+
     /// Writes what is left.
     ///
     /// # Errors

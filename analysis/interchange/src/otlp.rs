@@ -177,6 +177,10 @@ impl<W: Write> Trace for Otlp<W> {
         Ok(())
     }
 
+    fn let_go(&self) -> u64 {
+        self.spans.let_go()
+    }
+
     fn finish(&mut self) -> io::Result<()> {
         self.spans.release(None);
         self.spans.made.close();

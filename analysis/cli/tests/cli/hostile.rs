@@ -148,7 +148,7 @@ fn each(value: &Value, check: &impl Fn(&str)) {
 #[test]
 fn exports_are_harmless_where_people_open_them() {
     let bench = bench();
-    for format in ["csv", "jsonl", "chrome"] {
+    for format in ["csv", "jsonl", "chrome", "otlp-json"] {
         let to = format!("all.{format}");
         run(&bench, &["export", "out.bin", "--format", format, "-o", &to], &[]);
         files(&bench.path(&to), &|path, text| harmless(&path.display().to_string(), text, &[]));
@@ -156,12 +156,30 @@ fn exports_are_harmless_where_people_open_them() {
     run(&bench, &["export", "out.bin", "--format", "ctf", "-o", "ctf"], &[]);
     let text = fs::read(bench.path("ctf").join("metadata")).unwrap();
     harmless("CTF", &String::from_utf8_lossy(&text), &['\t']);
+    run(&bench, &["export", "out.bin", "--format", "otlp", "-o", "otlp"], &[]);
+    let follow = ["export", "out.bin", "--follow", "--format", "parquet", "-o", "followed"];
+    run(&bench, &follow, &[]);
+    for folder in ["otlp", "followed"] {
+        names(&bench.path(folder), &|name| harmless(&format!("{name:?}"), name, &[]));
+    }
+    let manifest = fs::read_to_string(bench.path("followed/_ppt-manifest.json")).unwrap();
+    harmless("the manifest", &manifest, &[]);
     let by = ["export", "out.bin", "--format", "csv", "--partition-by", "host", "-o", "by-host"];
     run(&bench, &by, &[]);
     files(&bench.path("by-host"), &|path, text| {
         harmless(&format!("{path:?}"), path.to_str().unwrap(), &[]);
         harmless(&format!("{path:?}"), text, &[]);
     });
+}
+
+/// All names of what is in a folder.
+fn names(folder: &Path, check: &impl Fn(&str)) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        check(entry.file_name().to_str().unwrap());
+        if entry.path().is_dir() {
+            names(&entry.path(), check);
+        }
+    }
 }
 
 fn files(path: &Path, check: &impl Fn(&Path, &str)) {
@@ -305,13 +323,32 @@ fn programs_get_the_data_back() {
     let copied = |name: &str| csv_row(&fs::read_to_string(bench.path(name)).unwrap()).remove(0);
     assert_eq!(unescaped(&copied("a.csv")), HOSTILE);
     assert_eq!(copied("b.csv"), format!("'{}", copied("a.csv")));
-    let read = format!(
-        "CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{}'; SELECT note FROM t",
-        bench.path("c.parquet").display()
-    );
-    bench.write("read.sql", read);
-    let row = bench.done(&["sql", "out.bin", "-f", "read.sql", "--format", "jsonl"]);
-    assert_eq!(serde_json::from_str::<Value>(&row).unwrap()["note"], HOSTILE);
+    let follow = ["export", "out.bin", "--follow", "--format", "parquet", "-o", "followed"];
+    bench.done(&follow);
+    let folders = fs::read_dir(bench.path("followed")).unwrap();
+    let mut folders = folders.map(|entry| entry.unwrap().path());
+    let job = folders.find(|path| path.to_str().unwrap().ends_with(".job")).unwrap();
+    for from in [format!("{}", bench.path("c.parquet").display()), format!("{}/", job.display())] {
+        let read = format!(
+            "CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{from}'; \
+             SELECT note FROM t LIMIT 1"
+        );
+        bench.write("read.sql", read);
+        let row = bench.done(&["sql", "out.bin", "-f", "read.sql", "--format", "jsonl"]);
+        assert_eq!(serde_json::from_str::<Value>(&row).unwrap()["note"], HOSTILE, "{from}");
+    }
+
+    bench.done(&["export", "out.bin", "--format", "otlp-json", "-o", "spans.jsonl"]);
+    let lines = fs::read_to_string(bench.path("spans.jsonl")).unwrap();
+    let texts = std::cell::RefCell::new(Vec::new());
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        each(&line, &|text| texts.borrow_mut().push(text.to_owned()));
+    }
+    assert!(texts.borrow().iter().any(|text| text == HOSTILE), "{lines}");
+    bench.done(&["export", "out.bin", "--format", "otlp", "-o", "otlp"]);
+    let bytes = fs::read(bench.path("otlp/traces.pb")).unwrap();
+    assert!(bytes.windows(HOSTILE.len()).any(|window| window == HOSTILE.as_bytes()));
 
     for args in [
         vec!["sql", "out.bin", query, "--for-spreadsheet", "--format", "tsv"],

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use ppt_text::escaped_json;
 use prost::Message;
 use serde::Serialize;
 
@@ -41,7 +42,8 @@ fn write<M: Message + Serialize>(
             out.write_all(&bytes)
         }
         Encoding::Json => {
-            serde_json::to_writer(&mut *out, message)?;
+            // No terminal and no editor obeys what a target says.
+            out.write_all(escaped_json(&serde_json::to_string(message)?).as_bytes())?;
             out.write_all(b"\n")
         }
     }

@@ -1,6 +1,6 @@
 //! Which span caused which: edges wait for their effects, and causes for the edges that name them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::mem;
 
 use super::ids::{FrameId, SpanContext};
@@ -8,6 +8,10 @@ use super::ids::{FrameId, SpanContext};
 /// Frames that are remembered before an edge names them. Edges come at the time of their cause, so few
 /// are enough.
 const RECENT: usize = 1 << 15;
+
+/// Edges that wait for their effects at once. Of more, the oldest are let go of: their effects were lost, or
+/// come very late.
+const MOST_WAITING: usize = 1 << 18;
 
 /// An edge whose effect is still to come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +37,12 @@ pub(super) struct Causes {
     recent: [HashMap<FrameId, SpanContext>; 2],
     needed: HashMap<FrameId, Needed>,
     waiting: HashMap<FrameId, Vec<CauseEdge>>,
+    /// How many edges wait.
+    count: usize,
+    /// The effects that edges wait for, in the order in which edges came; some are no longer waited for.
+    effects: VecDeque<FrameId>,
+    /// Edges that were let go of.
+    let_go: u64,
 }
 
 impl Causes {
@@ -63,11 +73,28 @@ impl Causes {
         needed.edges += 1;
         needed.context = needed.context.or(context);
         self.waiting.entry(effect).or_default().push(edge);
+        self.count += 1;
+        self.effects.push_back(effect);
+        if self.effects.len() > 2 * MOST_WAITING {
+            self.effects.retain(|effect| self.waiting.contains_key(effect));
+        }
+        while self.count > MOST_WAITING {
+            let Some(oldest) = self.effects.pop_front() else { return };
+            let before = self.count;
+            self.take(oldest);
+            self.let_go += (before - self.count) as u64;
+        }
+    }
+
+    /// How many edges were let go of.
+    pub fn let_go(&self) -> u64 {
+        self.let_go
     }
 
     /// The edges to an effect that are known, each with the span of its cause. An edge is given out once.
     pub fn take(&mut self, effect: FrameId) -> Vec<(CauseEdge, SpanContext)> {
         let edges = self.waiting.remove(&effect).unwrap_or_default();
+        self.count -= edges.len();
         let mut all = Vec::with_capacity(edges.len());
         for edge in edges {
             let context = self.get(edge.cause);
@@ -111,6 +138,26 @@ mod tests {
         assert!(causes.needed.is_empty() && causes.waiting.is_empty());
         assert_eq!(causes.get(1), None, "nothing waits for it any more");
         assert!(causes.recent.iter().all(|recent| recent.len() <= RECENT));
+    }
+
+    #[test]
+    fn edges_whose_effects_never_come_are_let_go_of() {
+        let mut causes = Causes::default();
+        let many = 3 * MOST_WAITING as u64;
+        for cause in 0..many {
+            causes.seen(cause, context(1));
+            causes.edge(many + cause, edge(cause));
+            // Every other effect comes.
+            if cause % 2 == 0 {
+                assert_eq!(causes.take(many + cause).len(), 1, "{cause}");
+            }
+        }
+        let left = many / 2 - causes.let_go();
+        assert_eq!((causes.count as u64, causes.waiting.len() as u64), (left, left));
+        assert!(left <= MOST_WAITING as u64 && causes.needed.len() <= MOST_WAITING, "{left}");
+        assert!(causes.effects.len() <= 2 * MOST_WAITING, "{}", causes.effects.len());
+        assert_eq!(causes.take(many + 1), [], "the oldest is gone");
+        assert_eq!(causes.take(2 * many - 1), [(edge(many - 1), context(1))], "the last is there");
     }
 
     #[test]

@@ -13,6 +13,9 @@ use crate::event::{EventRole, EventRows, is_loss};
 use crate::threads::Threads;
 use crate::values::FieldValue;
 
+/// Spans that are held at once. Of more, those that end first are written: what causes them may be told later.
+const MOST_HELD: usize = 1 << 16;
+
 /// Rows on their way into spans.
 #[derive(Debug, Default)]
 pub(super) struct SpanMaker {
@@ -31,6 +34,8 @@ pub(super) struct SpanMaker {
 struct HeldSpans {
     all: BTreeMap<(i64, u64), (FrameId, usize, SpanMessage)>,
     next: u64,
+    /// Spans that were written before they ended.
+    early: u64,
 }
 
 /// A link to what caused a span, or is around it.
@@ -152,6 +157,10 @@ impl SpanMaker {
                 let next = self.held.next;
                 self.held.next += 1;
                 self.held.all.insert((end, next), (frame, process, span));
+                if self.held.all.len() > MOST_HELD {
+                    self.held.early += 1;
+                    self.release_first();
+                }
             }
             _ => self.made.push(process, span),
         }
@@ -182,15 +191,25 @@ impl SpanMaker {
 
     /// Lets go of spans that ended before `time`, or all; edges that came meanwhile are links.
     pub fn release(&mut self, time: Option<i64>) {
-        while let Some(first) = self.held.all.first_entry() {
-            if time.is_some_and(|time| first.key().0 >= time) {
+        while let Some((&(end, _), _)) = self.held.all.first_key_value() {
+            if time.is_some_and(|time| end >= time) {
                 break;
             }
-            let (frame, process, mut span) = first.remove();
-            let late = self.causes.take(frame);
-            span.links.extend(late.iter().map(|(edge, to)| link(*to, &edge.words)));
-            self.made.push(process, span);
+            self.release_first();
         }
+    }
+
+    /// Lets go of the span that ends first.
+    fn release_first(&mut self) {
+        let Some((_, (frame, process, mut span))) = self.held.all.pop_first() else { return };
+        let late = self.causes.take(frame);
+        span.links.extend(late.iter().map(|(edge, to)| link(*to, &edge.words)));
+        self.made.push(process, span);
+    }
+
+    /// How many links may be missing, because more was on its way than is kept.
+    pub fn let_go(&self) -> u64 {
+        self.causes.let_go() + self.held.early
     }
 }
 

@@ -137,6 +137,12 @@ async fn write(
         }
     }
     trace.finish().map_err(&fail)?;
+    let let_go = trace.let_go();
+    if let_go > 0 {
+        let text = "links from effects to their causes are not in the export, because more were waiting \
+                    for their effects at once than ppt keeps";
+        message::warning("links-let-go", format_args!("{name}: {} {text}", grouped(let_go)));
+    }
     if timeless > 0 {
         let subject = match timeless {
             1 => "1 frame has no time: its place".to_owned(),
