@@ -109,7 +109,8 @@ impl Input {
         Ok(self.window())
     }
 
-    fn file_len(&self) -> io::Result<u64> {
+    /// The length of a file by now; of a stream, what was read of it.
+    pub fn file_len(&self) -> io::Result<u64> {
         match &self.stream {
             Stream::File(file) => Ok(file.metadata()?.len().min(self.limit)),
             Stream::Reader(_) => Ok(self.offset),

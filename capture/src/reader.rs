@@ -297,6 +297,11 @@ impl Capture {
         self.header.as_ref()
     }
 
+    /// Where the chunk that was read last begins.
+    pub fn position(&self) -> u64 {
+        self.scanner.offset()
+    }
+
     /// The sources so far.
     pub fn sources(&self) -> impl Iterator<Item = &SourceInfo> {
         self.sources.iter()
@@ -345,6 +350,21 @@ impl Capture {
         self.heads = true;
         self.scanner.read_sparsely();
         self.read_some(Some(&|_| false))
+    }
+
+    /// Lets a capture that was read to its end be read on from there: a file that has no end chunk may have
+    /// grown. Nothing that was read is read again.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub fn go_on(&mut self) -> io::Result<()> {
+        if let Some(cut) = self.cut
+            && self.finished
+            && self.scanner.go_on(cut)?
+        {
+            (self.finished, self.cut) = (false, None);
+        }
+        Ok(())
     }
 
     /// The first half of the capture's id. It is known even if the file header is damaged, because

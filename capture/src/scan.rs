@@ -99,6 +99,18 @@ impl Scanner {
         self.input.offset()
     }
 
+    /// Moves back to where the last chunk of the input ended, if that has grown so far that another one may
+    /// begin there. Returns whether that is so.
+    pub fn go_on(&mut self, offset: u64) -> io::Result<bool> {
+        let next = format::align(offset);
+        if !self.input.can_seek() || self.input.file_len()? <= next {
+            return Ok(false);
+        }
+        (self.stopped, self.taken) = (None, 0);
+        self.input.rewind(next);
+        Ok(true)
+    }
+
     /// From here on reads no more than necessary, because the bytes after a chunk may be skipped.
     pub fn read_sparsely(&mut self) {
         self.input.set_step(SPARSE_STEP);

@@ -14,7 +14,7 @@ mod captures;
 mod examples;
 mod view;
 
-pub(crate) use captures::{Captures, Hosts};
+pub(crate) use captures::{Captures, Hosts, is_address};
 use captures::{local, size, threads};
 pub(crate) use view::ViewArgs;
 
@@ -343,7 +343,19 @@ pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
     #[command(flatten)]
-    pub(crate) to: To,
+    pub(crate) to: ExportTo,
+}
+
+/// Where an export goes.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExportTo {
+    /// Where to write it; `-` is stdout. With --follow a folder, or `s3://BUCKET/PREFIX`, an object store
+    /// of which AWS_… variables say how it is reached.
+    #[arg(short, long, value_name = "PATH", default_value = "-")]
+    pub(crate) output: PathBuf,
+    /// Overwrite the output if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// How a capture that grows is exported.
@@ -361,9 +373,16 @@ pub(crate) struct FollowArgs {
     /// How many bytes of frames a file has at most, about, as the capture stores them [default: 64M].
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "follow")]
     bytes: Option<usize>,
+    /// How long an object store may be away until the export ends with an error [default: 10m].
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds, requires = "follow")]
+    outage: Option<i64>,
 }
 
 impl FollowArgs {
+    pub(crate) fn outage(&self) -> Duration {
+        self.outage.map_or(Duration::from_secs(600), |ns| Duration::from_nanos(ns.unsigned_abs()))
+    }
+
     pub(crate) fn every(&self) -> Duration {
         self.every.map_or(Duration::from_secs(60), |ns| Duration::from_nanos(ns.unsigned_abs()))
     }

@@ -24,7 +24,7 @@ pub(crate) const STACK: usize = 32 << 20;
 /// A runtime with so many threads.
 pub(crate) fn runtime(threads: usize) -> Result<Runtime, Failure> {
     let mut builder = Builder::new_multi_thread();
-    let built = builder.worker_threads(threads).thread_stack_size(STACK).enable_time().build();
+    let built = builder.worker_threads(threads).thread_stack_size(STACK).enable_all().build();
     built.map_err(|error| Failure::System("start threads", error))
 }
 

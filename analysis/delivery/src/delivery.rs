@@ -1,6 +1,7 @@
 //! The steps of a delivery.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::error::DeliveryError;
 use crate::growing::{Cut, GrowingCapture};
@@ -24,6 +25,14 @@ impl std::fmt::Debug for Delivery {
     }
 }
 
+/// How often an exporter begins anew because another one wrote meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// A number that no other exporter has.
+fn some_number() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
+}
+
 /// The name of the file that has the frames of one kind of a range: it follows from what is in it.
 pub fn file_name(folder: &str, range: &PlannedRange, extension: &str) -> String {
     let short = range.capture.get(..16).unwrap_or(&range.capture);
@@ -32,21 +41,48 @@ pub fn file_name(folder: &str, range: &PlannedRange, extension: &str) -> String 
 }
 
 impl Delivery {
-    /// Goes on with what is in `target`, or begins there.
+    /// Goes on with what is in `target`, or begins there; `captures` are those that are there.
     ///
     /// # Errors
     /// See [`DeliveryError`].
-    pub fn open(target: Target, settings: Settings) -> Result<Delivery, DeliveryError> {
-        let found = target.read()?;
-        let manifest = found.unwrap_or_else(|| Manifest::new(settings.clone()));
-        if manifest.settings != settings {
-            let name = target.manifest_name();
-            return Err(DeliveryError::OtherSettings { name, theirs: told(&manifest.settings) });
-        }
+    pub async fn open(
+        target: Target,
+        settings: Settings,
+        captures: &[GrowingCapture],
+    ) -> Result<Delivery, DeliveryError> {
+        let manifest = Manifest::new(settings.clone());
         let mut delivery = Delivery { target, manifest, put: Vec::new() };
+        let exporter = delivery.target.is_shared().then(some_number);
         // Whoever cannot write says so before anything is read.
-        delivery.write()?;
+        for attempt in 1.. {
+            delivery.read(&settings, captures).await?;
+            delivery.manifest.exporter.clone_from(&exporter);
+            match delivery.write().await {
+                // The one that was killed may have had a manifest on its way.
+                Err(DeliveryError::OtherExporter { .. }) if attempt < ATTEMPTS => {}
+                Err(error) => return Err(error),
+                Ok(()) => break,
+            }
+        }
+        delivery.target.check(&delivery.manifest).await?;
         Ok(delivery)
+    }
+
+    async fn read(
+        &mut self,
+        settings: &Settings,
+        captures: &[GrowingCapture],
+    ) -> Result<(), DeliveryError> {
+        let found = self.target.read().await?;
+        self.manifest = found.unwrap_or_else(|| Manifest::new(settings.clone()));
+        if self.manifest.settings != *settings {
+            let name = self.target.manifest_name();
+            return Err(DeliveryError::OtherSettings {
+                name,
+                theirs: told(&self.manifest.settings),
+            });
+        }
+        self.check(captures)
     }
 
     /// What was delivered, up to where.
@@ -65,10 +101,7 @@ impl Delivery {
     }
 
     /// Refuses captures that have nothing to do with those of the manifest.
-    ///
-    /// # Errors
-    /// [`DeliveryError::OtherManifest`].
-    pub fn check(&self, captures: &[GrowingCapture]) -> Result<(), DeliveryError> {
+    fn check(&self, captures: &[GrowingCapture]) -> Result<(), DeliveryError> {
         let known = &self.manifest.captures;
         let is_one = |capture: &GrowingCapture| {
             let (id, series) = (capture.id(), capture.series());
@@ -124,7 +157,7 @@ impl Delivery {
     ///
     /// # Errors
     /// See [`DeliveryError`].
-    pub fn plan(&mut self, capture: &str, cut: &Cut) -> Result<PlannedRange, DeliveryError> {
+    pub async fn plan(&mut self, capture: &str, cut: &Cut) -> Result<PlannedRange, DeliveryError> {
         let (from_chunk, from_byte) = self
             .manifest
             .progress(capture)
@@ -139,7 +172,7 @@ impl Delivery {
         };
         self.manifest.planned = Some(range.clone());
         self.put.clear();
-        self.write()?;
+        self.write().await?;
         Ok(range)
     }
 
@@ -147,9 +180,15 @@ impl Delivery {
     ///
     /// # Errors
     /// See [`DeliveryError`].
-    pub fn put(&mut self, name: String, rows: u64, bytes: &[u8]) -> Result<(), DeliveryError> {
-        self.target.put(&name, bytes)?;
-        self.put.push(DeliveredFile { name, rows, bytes: bytes.len() as u64 });
+    pub async fn put(
+        &mut self,
+        name: String,
+        rows: u64,
+        bytes: Vec<u8>,
+    ) -> Result<(), DeliveryError> {
+        let size = bytes.len() as u64;
+        self.target.put(&name, bytes).await?;
+        self.put.push(DeliveredFile { name, rows, bytes: size });
         Ok(())
     }
 
@@ -157,7 +196,7 @@ impl Delivery {
     ///
     /// # Errors
     /// See [`DeliveryError`].
-    pub fn commit(&mut self, state: CaptureState) -> Result<(), DeliveryError> {
+    pub async fn commit(&mut self, state: CaptureState) -> Result<(), DeliveryError> {
         if let Some(range) = self.manifest.planned.take() {
             self.manifest.files.append(&mut self.put);
             if let Some(known) = self.manifest.progress_mut(&range.capture) {
@@ -167,30 +206,30 @@ impl Delivery {
             }
         }
         self.count_missing();
-        self.write()
+        self.write().await
     }
 
     /// Writes down that nothing more comes of a capture.
     ///
     /// # Errors
     /// See [`DeliveryError`].
-    pub fn close(&mut self, id: &str, state: CaptureState) -> Result<(), DeliveryError> {
+    pub async fn close(&mut self, id: &str, state: CaptureState) -> Result<(), DeliveryError> {
         self.manifest.planned.take_if(|range| range.capture == id);
         if let Some(known) = self.manifest.progress_mut(id) {
             known.state = state;
         }
         self.count_missing();
-        self.write()
+        self.write().await
     }
 
     /// Writes down that all is delivered.
     ///
     /// # Errors
     /// See [`DeliveryError`].
-    pub fn complete(&mut self) -> Result<(), DeliveryError> {
+    pub async fn complete(&mut self) -> Result<(), DeliveryError> {
         self.manifest.state = DeliveryState::Complete;
         self.count_missing();
-        self.write()
+        self.write().await
     }
 
     /// Whether each capture is over, and what continues in another file has that file.
@@ -236,8 +275,8 @@ impl Delivery {
         self.manifest.missing = missing;
     }
 
-    fn write(&mut self) -> Result<(), DeliveryError> {
-        self.target.write(&self.manifest)
+    async fn write(&mut self) -> Result<(), DeliveryError> {
+        self.target.write(&self.manifest).await
     }
 }
 

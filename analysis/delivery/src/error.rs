@@ -1,6 +1,7 @@
 //! Why nothing can be delivered.
 
 use std::io;
+use std::time::Duration;
 
 use ppt_output::OutputError;
 use strum::VariantNames;
@@ -65,6 +66,40 @@ pub enum DeliveryError {
         place: String,
         /// One of the files.
         file: String,
+    },
+    /// The object store did not answer for too long.
+    #[error("{name}: the object store has not taken requests for {seconds} s: {cause}", seconds = after.as_secs())]
+    StoreAway {
+        /// What was asked for.
+        name: String,
+        /// For how long.
+        after: Duration,
+        /// Why, as far as is known.
+        cause: String,
+    },
+    /// The object store does not do what it is asked for.
+    #[error("{name}: the object store refuses: {cause}")]
+    StoreRefused {
+        /// What was asked for.
+        name: String,
+        /// What it says.
+        cause: String,
+    },
+    /// Another exporter has replaced the manifest.
+    #[error(
+        "{name}: another exporter has begun to write there, so this one ends; the other one goes on where it was"
+    )]
+    OtherExporter {
+        /// Where both write.
+        name: String,
+    },
+    /// The object store would let two exporters write at once.
+    #[error(
+        "{name}: the object store ignores conditions (If-Match), so two exporters would not notice each other"
+    )]
+    NoConditionalPut {
+        /// Where.
+        name: String,
     },
 }
 

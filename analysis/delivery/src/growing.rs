@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ppt_capture::{Capture, CaptureError, EndReason};
+use ppt_capture::{Capture, CaptureError, EndReason, FileHeader, SeriesPart};
 use ppt_output::is_written;
 use ppt_tables::{CaptureSet, SetError};
+
+use crate::heads::{ChunkHeads, ChunkSize};
 
 /// How long a capture without an end, which nobody writes, must not have changed before it counts as cut.
 const QUIET: Duration = Duration::from_secs(3);
@@ -24,12 +26,19 @@ pub struct GrowingCapture {
     /// The length of the file, and since when it has that.
     len: (u64, Instant),
     last: Option<(u64, CaptureGrowth)>,
+    /// What was read of it; None: nothing yet, or it is damaged.
+    heads: Option<ChunkHeads>,
+    is_damaged: bool,
 }
 
 /// What a capture has by now behind some position.
 #[derive(Debug, Clone, Default)]
 pub struct CaptureGrowth {
     chunks: Vec<ChunkSize>,
+    /// Where it begins.
+    from: u64,
+    /// It may have readings of counters, which are in no chunk of frames.
+    has_counters: bool,
     /// Bytes of the capture up to the end of its last whole chunk.
     whole: u64,
     /// Why it has ended; None: it has no end, or not yet.
@@ -38,14 +47,6 @@ pub struct CaptureGrowth {
     pub is_cut: bool,
     /// The position is behind its end, or another capture is there: it was truncated or written over.
     pub is_gone: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct ChunkSize {
-    offset: u64,
-    len: u64,
-    ordinal: u64,
-    count: u32,
 }
 
 /// Where a range ends.
@@ -59,6 +60,11 @@ pub struct Cut {
     pub frames: u64,
     /// The range has all that is there.
     pub is_all: bool,
+}
+
+/// The header of a file, if it is not damaged.
+fn header(file: &File) -> Result<Option<FileHeader>, CaptureError> {
+    Ok(Capture::open_beginning(file.try_clone()?, u64::MAX)?.header().cloned())
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -77,9 +83,8 @@ impl GrowingCapture {
         if kind.is_dir() {
             return Err(fail(CaptureError::Directory));
         }
-        let copy = file.try_clone().map_err(|error| fail(error.into()))?;
-        let header = match Capture::open_beginning(copy, u64::MAX) {
-            Ok(capture) => capture.header().cloned(),
+        let header = match header(&file) {
+            Ok(header) => header,
             Err(CaptureError::Empty) => return Ok(None),
             // The header is written in one step, and may be half there for a moment.
             Err(CaptureError::Header) if is_written(&file) => return Ok(None),
@@ -96,6 +101,8 @@ impl GrowingCapture {
             frames_before: 0,
             len: (0, Instant::now()),
             last: None,
+            heads: None,
+            is_damaged: false,
         }))
     }
 
@@ -122,6 +129,15 @@ impl GrowingCapture {
     /// Its path, as it was found.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether [`GrowingCapture::look`] may find `bytes` bytes of frames behind the first `from` bytes, or an
+    /// end. This reads nothing of the file, as opposed to that.
+    pub fn may_have(&self, from: u64, bytes: u64) -> bool {
+        let Ok(file) = self.file.metadata() else { return true };
+        let is_short = file.len() >= from && file.len() - from < bytes;
+        // The same length was looked at: nothing is read again.
+        self.heads.is_none() || file.len() == self.len.0 || !is_short || !is_written(&self.file)
     }
 
     /// What it has by now behind the first `from` bytes.
@@ -153,18 +169,47 @@ impl GrowingCapture {
         Ok(growth)
     }
 
+    /// Reads the heads of the chunks that have come since it was read last.
     fn read(&mut self, from: u64) -> Result<CaptureGrowth, SetError> {
-        let set = Arc::new(CaptureSet::open_part(&self.path, &self.file, from..u64::MAX)?);
-        let contents = set.contents();
-        let Some(contents) = contents.first() else { return Ok(CaptureGrowth::default()) };
-        let id = contents.header().map(|header| hex(&header.capture_id));
+        let fail = |error| SetError::Capture { path: self.path.clone(), error };
+        let id = header(&self.file).map_err(fail)?.map(|header| hex(&header.capture_id));
         if id.as_ref() != Some(&self.id) {
             return Ok(CaptureGrowth { is_gone: true, ..CaptureGrowth::default() });
         }
-        if let Some(part) = contents.part() {
-            self.series = hex(&part.series);
-            (self.number, self.frames_before) = (part.number, part.captured_before);
+        if self.is_damaged {
+            return self.read_all(from);
         }
+        let mut heads = match self.heads.take().filter(|heads| heads.has(from)) {
+            Some(heads) => heads,
+            None => ChunkHeads::open(&self.file).map_err(fail)?,
+        };
+        heads.read(from).map_err(fail)?;
+        if heads.is_damaged {
+            // Only whoever reads everything knows what is to be left out.
+            self.is_damaged = true;
+            return self.read_all(from);
+        }
+        self.place(heads.part.as_ref());
+        let whole = heads.whole();
+        let growth = CaptureGrowth {
+            chunks: heads.chunks.clone(),
+            from,
+            has_counters: heads.has_counters(),
+            whole,
+            end: heads.end(),
+            is_cut: false,
+            is_gone: whole < from,
+        };
+        self.heads = Some(heads);
+        Ok(growth)
+    }
+
+    /// The same by reading the capture from its beginning.
+    fn read_all(&mut self, from: u64) -> Result<CaptureGrowth, SetError> {
+        let set = Arc::new(CaptureSet::open_part(&self.path, &self.file, from..u64::MAX)?);
+        let contents = set.contents();
+        let Some(contents) = contents.first() else { return Ok(CaptureGrowth::default()) };
+        self.place(contents.part());
         let chunks = contents.chunks().into_iter().map(|chunk| ChunkSize {
             offset: chunk.offset,
             len: chunk.len,
@@ -173,11 +218,21 @@ impl GrowingCapture {
         });
         Ok(CaptureGrowth {
             chunks: chunks.collect(),
+            from,
+            has_counters: contents.sources().iter().any(|info| !info.metrics.is_empty()),
             whole: contents.bytes(),
             end: contents.end().map(|end| end.reason),
             is_cut: false,
             is_gone: contents.bytes() < from,
         })
+    }
+
+    /// Notes its place in its series.
+    fn place(&mut self, part: Option<&SeriesPart>) {
+        if let Some(part) = part {
+            self.series = hex(&part.series);
+            (self.number, self.frames_before) = (part.number, part.captured_before);
+        }
     }
 
     /// The rows of a range of its bytes.
@@ -211,7 +266,7 @@ impl CaptureGrowth {
     }
 
     /// A range that begins at the chunk `from` and has so many bytes of frames at least, if they are
-    /// there, else all. None: no frames are there.
+    /// there, else all. None: neither frames are there, nor what may be readings of counters.
     pub fn cut(&self, from: u64, bytes: u64) -> Option<Cut> {
         let (mut sum, mut taken) = (0, 0);
         while taken < self.chunks.len() && sum < bytes {
@@ -219,7 +274,9 @@ impl CaptureGrowth {
             taken += 1;
         }
         let (range, rest) = self.chunks.split_at(taken);
-        let last = range.iter().map(|chunk| chunk.ordinal + 1).max()?;
+        let last = range.iter().map(|chunk| chunk.ordinal + 1).max();
+        let may_have_readings = self.has_counters && self.whole > self.from;
+        let last = last.or(may_have_readings.then_some(from))?;
         Some(Cut {
             // Two ranges have two names, whatever damage says of the numbers of chunks.
             until_chunk: last.max(from + 1),
@@ -255,6 +312,15 @@ mod tests {
         assert_eq!(all, expected);
         assert_eq!(growth.cut(0, 400), Some(expected), "as many bytes as there are");
         assert_eq!(growth.cut(0, 1).unwrap().frames, 2, "one chunk at least");
+    }
+
+    #[test]
+    fn readings_of_counters_need_no_frames() {
+        let some = CaptureGrowth { has_counters: true, from: 200, ..growth(&[]) };
+        let expected = Cut { until_chunk: 10, until_byte: 256, frames: 0, is_all: true };
+        assert_eq!(some.cut(9, 1), Some(expected));
+        assert_eq!(CaptureGrowth { from: 256, ..some.clone() }.cut(9, 1), None);
+        assert_eq!(CaptureGrowth { has_counters: false, ..some }.cut(9, 1), None);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What a growing capture holds, in files that are delivered exactly once.
 //!
-//! A [`Delivery`] puts files into a [`Target`], a folder, and keeps a [`Manifest`] there. Whoever is killed at any moment goes on where the manifest says. The steps of one range of
-//! chunks are:
+//! A [`Delivery`] puts files into a [`Target`], a folder or a prefix of an object store, and keeps a
+//! [`Manifest`] there. Whoever is killed at any moment goes on where the manifest says. The steps of one
+//! range of chunks are:
 //!
 //! 1. [`Delivery::plan`] writes the range into the manifest.
 //! 2. [`Delivery::put`] puts its files. Their names follow from the range ([`file_name`]), and each
@@ -13,6 +14,10 @@
 //! bytes of the capture up to the end of the range ([`ppt_tables::CaptureSet::open_part`]), so a second
 //! writing replaces each file by one with the same rows.
 //!
+//! One exporter at a time writes into a folder, by a lock. In an object store, a manifest is replaced only if
+//! it is the one that this exporter read or wrote last. So of two exporters the one that began later goes
+//! on, and the other one ends at its next step.
+//!
 //! A [`GrowingCapture`] says what a capture has by now, and cuts ranges.
 #![forbid(unsafe_code)]
 
@@ -21,7 +26,10 @@ mod delivery;
 mod error;
 mod folder;
 mod growing;
+mod heads;
 mod manifest;
+mod objects;
+mod outage;
 mod target;
 
 pub use captures::GrowingCaptures;
@@ -32,5 +40,6 @@ pub use manifest::{
     CaptureProgress, CaptureState, DeliveredFile, DeliveryState, Manifest, MissingFrames,
     PlannedRange, Settings,
 };
+pub use outage::OutageWatch;
 pub use ppt_capture::EndReason;
 pub use target::Target;

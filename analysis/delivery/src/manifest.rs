@@ -27,6 +27,9 @@ pub struct Manifest {
     pub planned: Option<PlannedRange>,
     /// The files that are complete.
     pub files: Vec<DeliveredFile>,
+    /// Who wrote it, where several exporters can: some number. So two of them never write equal manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) exporter: Option<String>,
     crc32c: String,
 }
 
@@ -155,6 +158,7 @@ impl Manifest {
             missing: Vec::new(),
             planned: None,
             files: Vec::new(),
+            exporter: None,
             crc32c: String::new(),
         }
     }

@@ -1,18 +1,29 @@
-//! Where files go: a folder.
+//! Where files go: a folder, or a prefix of an object store.
 
 use std::path::Path;
+use std::sync::Arc;
+
+use object_store::ObjectStore;
 
 use crate::error::DeliveryError;
 use crate::folder::DeliveryFolder;
 use crate::manifest::Manifest;
+use crate::objects::DeliveryObjects;
+use crate::outage::OutageWatch;
 
 /// The name of the manifest. Readers of folders leave out what begins with `_`.
 const MANIFEST: &str = "_ppt-manifest.json";
 
-/// Where files go: a folder.
+/// Where files go: a folder, or a prefix of an object store.
 #[derive(Debug)]
 pub struct Target {
-    folder: DeliveryFolder,
+    destination: Destination,
+}
+
+#[derive(Debug)]
+enum Destination {
+    Folder(DeliveryFolder),
+    Objects(DeliveryObjects),
 }
 
 impl Target {
@@ -21,12 +32,30 @@ impl Target {
     /// # Errors
     /// It cannot be made or written, or another process delivers into it.
     pub fn folder(path: &Path) -> Result<Target, DeliveryError> {
-        Ok(Target { folder: DeliveryFolder::open(path)? })
+        Ok(Target { destination: Destination::Folder(DeliveryFolder::open(path)?) })
+    }
+
+    /// Objects whose names begin with `prefix/`. `name` is what messages call that. Whoever else delivers
+    /// there takes over, and this one is told so.
+    ///
+    /// # Errors
+    /// The prefix cannot be one.
+    pub fn objects(
+        store: Arc<dyn ObjectStore>,
+        prefix: &str,
+        name: String,
+        watch: Box<dyn OutageWatch>,
+    ) -> Result<Target, DeliveryError> {
+        let objects = DeliveryObjects::new(store, prefix, name, watch)?;
+        Ok(Target { destination: Destination::Objects(objects) })
     }
 
     /// Its name in messages.
     pub fn name(&self) -> String {
-        self.folder.name()
+        match &self.destination {
+            Destination::Folder(folder) => folder.name(),
+            Destination::Objects(objects) => objects.name(),
+        }
     }
 
     /// The name of its manifest in messages.
@@ -34,30 +63,71 @@ impl Target {
         format!("{}/{MANIFEST}", self.name().trim_end_matches('/'))
     }
 
+    /// Whether several exporters can have it at once, so that each signs its manifests.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.destination, Destination::Objects(_))
+    }
+
+    /// Whether a second exporter is kept out, or noticed.
+    pub fn is_guarded(&self) -> bool {
+        match &self.destination {
+            Destination::Folder(_) => true,
+            Destination::Objects(objects) => objects.is_guarded(),
+        }
+    }
+
     /// Reads the manifest. None: there is neither one nor anything else.
-    pub(crate) fn read(&self) -> Result<Option<Manifest>, DeliveryError> {
+    pub(crate) async fn read(&mut self) -> Result<Option<Manifest>, DeliveryError> {
         let name = self.manifest_name();
-        if let Some(bytes) = self.folder.read(MANIFEST)? {
+        let found = match &mut self.destination {
+            Destination::Folder(folder) => folder.read(MANIFEST)?,
+            Destination::Objects(objects) => objects.read(MANIFEST).await?,
+        };
+        if let Some(bytes) = found {
             let manifest = Manifest::from_json(&bytes);
             return manifest.map(Some).map_err(|why| DeliveryError::BadManifest { name, why });
         }
-        match self.folder.any()? {
+        let any = match &self.destination {
+            Destination::Folder(folder) => folder.any()?,
+            Destination::Objects(objects) => objects.any().await?,
+        };
+        match any {
             None => Ok(None),
             Some(file) => Err(DeliveryError::NoManifest { place: self.name(), file }),
         }
     }
 
     /// Writes the manifest, in one step.
-    pub(crate) fn write(&self, manifest: &Manifest) -> Result<(), DeliveryError> {
+    pub(crate) async fn write(&mut self, manifest: &Manifest) -> Result<(), DeliveryError> {
+        let bytes = self.bytes(manifest)?;
+        match &mut self.destination {
+            Destination::Folder(folder) => folder.put(MANIFEST, &bytes),
+            Destination::Objects(objects) => objects.replace(MANIFEST, bytes).await,
+        }
+    }
+
+    /// Makes sure that a second exporter is kept out, or noticed; `manifest` is what was written last.
+    pub(crate) async fn check(&mut self, manifest: &Manifest) -> Result<(), DeliveryError> {
+        let bytes = self.bytes(manifest)?;
+        match &mut self.destination {
+            Destination::Folder(_) => Ok(()),
+            Destination::Objects(objects) => objects.check(MANIFEST, &bytes).await,
+        }
+    }
+
+    fn bytes(&self, manifest: &Manifest) -> Result<Vec<u8>, DeliveryError> {
         let fail = |error: serde_json::Error| DeliveryError::Write {
             name: self.manifest_name(),
             cause: error.into(),
         };
-        self.folder.put(MANIFEST, &manifest.to_json().map_err(fail)?)
+        manifest.to_json().map_err(fail)
     }
 
     /// Puts a file, in one step; it replaces the one that has the name.
-    pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> Result<(), DeliveryError> {
-        self.folder.put(name, bytes)
+    pub(crate) async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), DeliveryError> {
+        match &self.destination {
+            Destination::Folder(folder) => folder.put(name, &bytes),
+            Destination::Objects(objects) => objects.put(name, bytes).await,
+        }
     }
 }

@@ -40,6 +40,11 @@ impl CellChunk {
             rows: rows.collect(),
         }
     }
+
+    /// The same as what was before all that is looked at.
+    pub fn into_base(self) -> CellChunk {
+        CellChunk { is_base: true, ..self }
+    }
 }
 
 /// A counter or a histogram that a reading found changed, in one row of a segment.

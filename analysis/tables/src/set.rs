@@ -505,23 +505,30 @@ impl Opened {
         self.verify().map_err(|error| TableError::Read { path: self.path.clone(), error })
     }
 
-    /// The readings of counters and histograms.
+    /// The readings of counters and histograms. Those before the part that is looked at say what values
+    /// were, and change nothing.
     pub fn readings(&self) -> Result<Vec<CellChunk>, TableError> {
         let mut readings = Vec::new();
-        self.each_reading(|cells| readings.push(CellChunk::new(cells)))?;
+        self.each_reading(CellChunk::new, |reading, offset| {
+            readings.push(if offset < self.from { reading.into_base() } else { reading });
+        })?;
         Ok(readings)
     }
 
     /// What its counters and histograms come to.
     pub fn cells(&self) -> Result<CellTotals, TableError> {
         let mut totals = CellTotals::default();
-        self.each_reading(|cells| totals.add(cells))?;
+        self.each_reading(|cells| totals.add(cells), |(), _| {})?;
         Ok(totals)
     }
 
-    /// Calls `each` with the readings of counters and histograms, as many as there were when the set was
-    /// opened.
-    fn each_reading(&self, mut each: impl FnMut(&Cells<'_>)) -> Result<(), TableError> {
+    /// Calls `each` with what `make` makes of the readings of counters and histograms, and with their
+    /// places. There are as many as when the set was opened.
+    fn each_reading<T>(
+        &self,
+        mut make: impl FnMut(&Cells<'_>) -> T,
+        mut each: impl FnMut(T, u64),
+    ) -> Result<(), TableError> {
         let mut left = self.by_heads.readings;
         if left == 0 {
             return Ok(());
@@ -532,7 +539,8 @@ impl Opened {
             match capture.read_heads().map_err(|error| failed(error.into()))? {
                 Some(CaptureItem::Chunk(Chunk::Cells(cells))) => {
                     left -= 1;
-                    each(&cells);
+                    let made = make(&cells);
+                    each(made, capture.position());
                 }
                 Some(_) => {}
                 None => break,

@@ -61,8 +61,8 @@ impl Captures {
 pub(super) fn local() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         if is_address(&path.to_string_lossy()) {
-            Err("ppt-analysis reads and writes files of this machine alone, and has no access to \
-                     object stores: name a file, and copy it with the tools of the store")
+            Err("this is of files of this machine: name a file, and copy it with the tools of the \
+                     store; `ppt export --follow` alone writes to object stores")
         } else {
             Ok(path)
         }
@@ -70,7 +70,7 @@ pub(super) fn local() -> impl TypedValueParser<Value = PathBuf> {
 }
 
 /// Whether a text is an address, such as `s3://bucket/key`.
-fn is_address(text: &str) -> bool {
+pub(crate) fn is_address(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| {
         let known = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
         scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(known)

@@ -2,6 +2,7 @@
 
 mod folder;
 mod follow;
+mod store;
 mod tables;
 mod traces;
 
@@ -17,6 +18,11 @@ pub(crate) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
     }
     if args.follow.follow {
         return follow::run(args);
+    }
+    if args::is_address(&args.to.output.to_string_lossy()) {
+        let why = "an object store gets files by --follow alone: name a file, and copy it with the tools \
+                   of the store";
+        return Err(Failure::Usage(why.to_owned()));
     }
     let engine = open::engine(&args.captures)?;
     let runtime = run::runtime(engine.threads())?;

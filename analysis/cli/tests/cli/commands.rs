@@ -125,11 +125,11 @@ fn what_is_not_there_is_a_wrong_usage() {
         (vec!["report", "out.bin", "-o", "https://a/b.html"], "name a file, and copy it"),
         (
             vec!["export", "out.bin", "--format", "parquet", "-o", "s3://a/b"],
-            "invalid value 's3://a/b' for '--output <PATH>'",
+            "an object store gets files by --follow alone",
         ),
         (
             vec!["export", "out.bin", "--format", "ctf", "-o", "s3://a/b"],
-            "has no access to object stores",
+            "copy it with the tools of the store",
         ),
         (vec!["sql", "out.bin", "INSERT INTO pass SELECT * FROM pass"], "captures are not changed"),
     ] {
@@ -346,6 +346,7 @@ fn every_message_is_explained() {
         "import-clock",
         "no-bounds",
         "capture-gone",
+        "links-let-go",
         "question-killed",
         "text-too-long",
         "port-in-use",

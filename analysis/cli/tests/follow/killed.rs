@@ -12,7 +12,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 use crate::ask::ask;
-use crate::delivered::{check, manifest, pattern, rows};
+use crate::delivered::{MANIFEST, check, manifest, pattern, rows};
+use crate::store::{ADDRESS, Store, reach};
 use crate::support::{Bench, wait_for};
 
 /// Numbers that look as if they were random, the same in each run.
@@ -45,10 +46,10 @@ fn build(bench: &Bench, ppt: &Path) -> bool {
     true
 }
 
-fn export(bench: &Bench, more: &[&str]) -> Command {
-    let args = ["export", "out.bin", "--follow", "--format", "parquet", "-o", "ex"];
+fn export(bench: &Bench, to: &str) -> Command {
+    let args = ["export", "out.bin", "--follow", "--format", "parquet", "-o", to];
     let mut command = bench.with_tmp(&args);
-    command.args(["--every", "50ms", "--bytes", "100K", "--threads", "1"]).args(more);
+    command.args(["--every", "50ms", "--bytes", "100K", "--threads", "1"]);
     command.process_group(0).stderr(Stdio::piped());
     command
 }
@@ -57,9 +58,27 @@ fn group(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
+/// The captures of the bench.
+fn captures(bench: &Bench) -> impl Iterator<Item = String> {
+    bench.names().into_iter().filter(|name| name.starts_with("out."))
+}
+
+/// Frames of all captures, as `ppt info` counts them.
+fn captured(bench: &Bench, ppt: &Path) -> u64 {
+    let count = |file: String| {
+        let mut command = Command::new(ppt);
+        command.args(["info", &file, "--json"]).current_dir(bench.folder());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));
+        let info: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let buffers = info["buffers"].as_array().unwrap().iter();
+        buffers.map(|buffer| buffer["frames"].as_u64().unwrap()).sum::<u64>()
+    };
+    captures(bench).map(count).sum()
+}
+
 /// Frames of a kind in all captures, as `ppt dump` counts them.
 fn dumped(bench: &Bench, ppt: &Path, frame: &str) -> u64 {
-    let files = bench.names().into_iter().filter(|name| name.starts_with("out."));
     let count = |file: String| {
         let output = Command::new(ppt)
             .args(["dump", &file, "--frame", frame])
@@ -70,18 +89,58 @@ fn dumped(bench: &Bench, ppt: &Path, frame: &str) -> u64 {
         // Without the headings.
         output.stdout.iter().filter(|byte| **byte == b'\n').count() as u64 - 1
     };
-    files.map(count).sum()
+    captures(bench).map(count).sum()
+}
+
+/// Readings of counters or histograms are those of the captures.
+fn readings(bench: &Bench, folder: &Path, table: &str, delivered: u64) {
+    let query =
+        |from: &str| format!("SELECT count(*) AS a, CAST(sum(delta) AS BIGINT) AS b FROM {from}");
+    let args = ["sql", "out.bin", &query(table), "--format", "jsonl"];
+    let row: Value = serde_json::from_str(&bench.done(&args)).unwrap();
+    assert!(delivered > 10 && row["a"] == delivered, "{table}: {delivered} {row}");
+    if let Some(answers) = ask("duckdb", &pattern(folder, table), &json!([query("t")])) {
+        assert_eq!(answers[0][0], json!([row["a"], row["b"]]), "{table}");
+    }
+}
+
+fn kills() -> usize {
+    if std::env::var_os("PPT_LONG").is_some() { 100 } else { 15 }
 }
 
 /// 100 kills with `PPT_LONG=1`.
 #[test]
 fn each_row_is_in_one_file_however_often_the_exporter_is_killed() {
     let bench = Bench::empty();
+    let folder = bench.path("ex");
+    survives(&bench, kills(), |bench| export(bench, "ex"), |_| folder.clone());
+}
+
+/// The same into an object store.
+#[test]
+fn each_row_is_in_one_object_however_often_the_exporter_is_killed() {
+    let Some(mut store) = Store::start() else { return };
+    let port = store.port;
+    let export = |bench: &Bench| {
+        let mut command = export(bench, ADDRESS);
+        reach(&mut command, port);
+        command
+    };
+    survives(&Bench::empty(), kills().max(20), export, |bench| store.fetch(bench));
+}
+
+/// An exporter that is killed so often, and then not any more, has each row of what was captured meanwhile in
+/// one file. `look` says where the files are by now.
+fn survives(
+    bench: &Bench,
+    kills: usize,
+    export: impl Fn(&Bench) -> Command,
+    mut look: impl FnMut(&Bench) -> PathBuf,
+) {
     let ppt: PathBuf = Path::new(env!("CARGO_BIN_EXE_ppt-analysis")).with_file_name("ppt");
-    if !build(&bench, &ppt) {
+    if !build(bench, &ppt) {
         return;
     }
-    let kills = if std::env::var_os("PPT_LONG").is_some() { 100 } else { 15 };
     let mut capturing = Command::new(&ppt)
         .args(["run", "-o", "out.bin", "--rotate", "1M", "--", "./live", "100000000", "40000"])
         .current_dir(bench.folder())
@@ -93,16 +152,18 @@ fn each_row_is_in_one_file_however_often_the_exporter_is_killed() {
     let mut numbers = Numbers(7);
     let (mut in_the_middle, mut further) = (0, 0);
     for _ in 0..kills {
-        let mut child = export(&bench, &[]).spawn().unwrap();
+        let mut child = export(bench).spawn().unwrap();
         thread::sleep(Duration::from_millis(numbers.below(1200)));
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         let _ = kill_process_group(group(&child), Signal::KILL);
         child.wait().unwrap();
-        check(&bench.path("ex"));
-        let files = crate::delivered::files(&bench.path("ex")).len();
-        further += usize::from(files > 0);
-        let planned = bench.path("ex/_ppt-manifest.json").exists()
-            && !manifest(&bench.path("ex"))["planned"].is_null();
+        let folder = look(bench);
+        if !folder.exists() {
+            continue;
+        }
+        check(&folder);
+        further += usize::from(!crate::delivered::files(&folder).is_empty());
+        let planned = folder.join(MANIFEST).exists() && !manifest(&folder)["planned"].is_null();
         in_the_middle += usize::from(planned);
     }
     assert!(further > kills / 2, "hardly anything was written between kills");
@@ -110,30 +171,41 @@ fn each_row_is_in_one_file_however_often_the_exporter_is_killed() {
     // `ppt run` goes on while a child of the program lives.
     kill_process_group(group(&capturing), Signal::TERM).unwrap();
     capturing.wait().unwrap();
-    let done = export(&bench, &[]).output().unwrap();
+    let done = export(bench).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success() && said.contains(": complete\n"), "{said}");
-    check(&bench.path("ex"));
-    let manifest = manifest(&bench.path("ex"));
-    assert_eq!((&manifest["state"], &manifest["missing"]), (&json!("complete"), &json!([])));
-    assert!(manifest["captures"].as_array().unwrap().len() > 2, "it did not rotate");
+    let folder = look(bench);
+    check(&folder);
+    let whole = manifest(&folder);
+    assert_eq!((&whole["state"], &whole["missing"]), (&json!("complete"), &json!([])));
+    assert!(whole["captures"].as_array().unwrap().len() > 2, "it did not rotate");
 
     let kinds = [("live.job", "job"), ("live.request", "request")];
     let counted: BTreeMap<String, u64> = kinds
         .iter()
-        .map(|(kind, frame)| ((*kind).to_owned(), dumped(&bench, &ppt, frame)))
+        .map(|(kind, frame)| ((*kind).to_owned(), dumped(bench, &ppt, frame)))
         .collect();
-    assert_eq!(rows(&bench.path("ex")), counted);
+    let mut delivered = rows(&folder);
+    for table in ["counters", "histograms"] {
+        readings(bench, &folder, table, delivered.remove(table).unwrap());
+    }
+    assert_eq!(delivered, counted);
+    assert_eq!(counted.values().sum::<u64>(), captured(bench, &ppt));
     for (kind, _) in kinds {
         let questions =
             json!(["SELECT count(*), count(DISTINCT (capture, segment, ring, seqno)) FROM t",]);
-        if let Some(answers) = ask("duckdb", &pattern(&bench.path("ex"), kind), &questions) {
+        if let Some(answers) = ask("duckdb", &pattern(&folder, kind), &questions) {
             let count = Value::from(counted[kind]);
             assert_eq!(answers[0][0], json!([count, count]), "{kind}");
         }
     }
-    // Once more: there is nothing to do, and nothing changes.
-    let before = fs::read(bench.path("ex/_ppt-manifest.json")).unwrap();
-    assert!(export(&bench, &[]).output().unwrap().status.success());
-    assert_eq!(fs::read(bench.path("ex/_ppt-manifest.json")).unwrap(), before);
+    // Once more: there is nothing to do, and nothing changes but who wrote the manifest.
+    assert!(export(bench).output().unwrap().status.success());
+    let mut again = manifest(&look(bench));
+    for signed in ["exporter", "crc32c"] {
+        if let Some(before) = whole.get(signed) {
+            again[signed] = before.clone();
+        }
+    }
+    assert_eq!(again, whole);
 }

@@ -8,6 +8,8 @@ mod killed;
 mod refused;
 mod series;
 mod stopped;
+mod store;
+mod stored;
 #[path = "../cli/support.rs"]
 #[allow(dead_code, reason = "other tests need the rest")]
 mod support;

@@ -8,8 +8,9 @@ use ppt_delivery::{
     Target, file_name,
 };
 use ppt_query::text::grouped;
-use ppt_query::{Engine, EngineOptions, QueryError, Window};
+use ppt_query::{Engine, EngineOptions, FrameTable, QueryError, Window};
 
+use super::store::StoreAddress;
 use super::tables::{parquet, safe};
 use crate::args::{self, ExportFormat, Time};
 use crate::failure::Failure;
@@ -19,6 +20,8 @@ use crate::{message, run, signals, terms};
 const LOOK: Duration = Duration::from_millis(100);
 /// How long is waited for the file in which a capture continues.
 const NEXT_FILE: Duration = Duration::from_secs(10);
+/// Tables that are delivered beside frames.
+const COUNTERS: [&str; 2] = ["counters", "histograms"];
 
 pub(super) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
     if args.format != ExportFormat::Parquet {
@@ -26,7 +29,8 @@ pub(super) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
     }
     let output = args.to.output.to_string_lossy();
     if output == "-" || args.captures.captures.iter().any(|name| name.as_os_str() == "-") {
-        let why = "--follow reads files and writes a folder: name it with -o";
+        let why =
+            "--follow reads files and writes a folder, or objects of a store: name it with -o";
         return Err(Failure::Usage(why.to_owned()));
     }
     // A signal ends what was begun, and nothing in the middle.
@@ -63,8 +67,17 @@ impl<'a> Export<'a> {
         for capture in captures.open() {
             capture.look(0).map_err(failed)?;
         }
-        let target = Target::folder(&args.to.output)?;
-        let delivery = Delivery::open(target, settings(args))?;
+        let target = match StoreAddress::parse(&args.to.output)? {
+            Some(address) => address.target(args.follow.outage())?,
+            None => Target::folder(&args.to.output)?,
+        };
+        let delivery = Delivery::open(target, settings(args), captures.open()).await?;
+        if !delivery.target().is_guarded() {
+            let name = delivery.target().name();
+            let text = "the object store is said to have no conditional puts (AWS_CONDITIONAL_PUT), so ppt \
+                        would not notice a second exporter: see to it that there is one";
+            message::warning("no-conditional-put", format_args!("{name}: {text}"));
+        }
         let mut export = Export {
             args,
             captures,
@@ -80,7 +93,6 @@ impl<'a> Export<'a> {
 
     /// Takes up what an export before this one has left.
     async fn go_on(&mut self) -> Result<(), Failure> {
-        self.delivery.check(self.captures.open())?;
         for capture in self.captures.open() {
             self.delivery.reopen(capture.id());
             self.delivery.take_up(capture);
@@ -94,7 +106,7 @@ impl<'a> Export<'a> {
         }
         for (id, file) in gone {
             self.tell_gone(&file, "is not there any more");
-            self.delivery.close(&id, CaptureState::Gone)?;
+            self.delivery.close(&id, CaptureState::Gone).await?;
         }
         let Some(range) = self.delivery.manifest().planned.clone() else { return Ok(()) };
         self.write_again(&range).await
@@ -109,7 +121,7 @@ impl<'a> Export<'a> {
             return self.lose(at).await;
         }
         self.deliver(range).await?;
-        self.delivery.commit(CaptureState::Growing)?;
+        self.delivery.commit(CaptureState::Growing).await?;
         Ok(())
     }
 
@@ -134,7 +146,7 @@ impl<'a> Export<'a> {
                 return Err(QueryError::Cancelled.into());
             }
             if self.is_done() {
-                self.delivery.complete()?;
+                self.delivery.complete().await?;
                 self.tell_complete();
                 return Ok(self.code);
             }
@@ -170,13 +182,16 @@ impl<'a> Export<'a> {
         let progress = self.delivery.manifest().progress(&id);
         let (chunk, byte) =
             progress.map_or((0, 0), |progress| (progress.next_chunk, progress.bytes));
+        let most = self.args.follow.bytes();
+        if !is_due && !self.captures.open()[at].may_have(byte, most) {
+            return Ok(false);
+        }
         let growth = self.look(at, byte)?;
         self.delivery.take_up(&self.captures.open()[at]);
         if growth.is_gone {
             self.lose(at).await?;
             return Ok(false);
         }
-        let most = self.args.follow.bytes();
         let (is_over, is_full) = (growth.is_over(), growth.bytes() >= most);
         let cut = growth.cut(chunk, most).filter(|_| is_due || is_over || is_full);
         let end = match growth.end {
@@ -187,14 +202,14 @@ impl<'a> Export<'a> {
         };
         let Some(cut) = cut else {
             if is_over {
-                self.delivery.close(&id, end)?;
+                self.delivery.close(&id, end).await?;
             }
             return Ok(false);
         };
-        let range = self.delivery.plan(&id, &cut)?;
+        let range = self.delivery.plan(&id, &cut).await?;
         self.deliver(&range).await?;
         let state = if cut.is_all { end } else { CaptureState::Growing };
-        self.delivery.commit(state)?;
+        self.delivery.commit(state).await?;
         Ok(true)
     }
 
@@ -217,14 +232,17 @@ impl<'a> Export<'a> {
         let window = Window { buffers, ..Window::default() };
         let options = EngineOptions { memory, threads, window, ..EngineOptions::default() };
         let engine = Engine::new(set, &options)?;
-        for frame in engine.frames(None)? {
+        for frame in tables(&engine)? {
             if self.args.frame.as_ref().is_some_and(|name| *name != frame.frame) {
                 continue;
             }
             if let Some((bytes, rows)) = parquet(&engine, &frame, self.args.time).await? {
-                let folder = safe(&format!("{}.{}", frame.buffer, frame.frame));
-                let name = file_name(&folder, range, "parquet");
-                self.delivery.put(name, rows, &bytes)?;
+                let folder = match frame.buffer.as_str() {
+                    "" => frame.frame.clone(),
+                    buffer => format!("{buffer}.{}", frame.frame),
+                };
+                let name = file_name(&safe(&folder), range, "parquet");
+                self.delivery.put(name, rows, bytes).await?;
             }
         }
         for trouble in engine.set().troubles() {
@@ -242,7 +260,7 @@ impl<'a> Export<'a> {
         let capture = &self.captures.open()[at];
         let (id, file) = (capture.id().to_owned(), capture.path().display().to_string());
         self.tell_gone(&file, "was truncated, or another one was written over it");
-        self.delivery.close(&id, CaptureState::Gone)?;
+        self.delivery.close(&id, CaptureState::Gone).await?;
         Ok(())
     }
 
@@ -292,6 +310,16 @@ impl<'a> Export<'a> {
         let (rows, files) = (grouped(manifest.rows()), grouped(manifest.files.len() as u64));
         format!("{name}: {rows} rows in {files} files")
     }
+}
+
+/// Frames, and readings of counters: each row is of one place of the capture. Spans, chains and what the
+/// kernel did are made of frames of several places.
+fn tables(engine: &Engine) -> Result<Vec<FrameTable>, Failure> {
+    let mut tables = engine.frames(None)?;
+    let mut others = engine.exportable(None)?;
+    others.retain(|table| table.buffer.is_empty() && COUNTERS.contains(&table.frame.as_str()));
+    tables.append(&mut others);
+    Ok(tables)
 }
 
 fn settings(args: &args::Export) -> Settings {

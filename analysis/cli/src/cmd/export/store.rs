@@ -1,0 +1,116 @@
+//! Object stores, as the command line and the environment name them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::{ClientConfigKey, RetryConfig};
+use ppt_delivery::{OutageWatch, Target};
+
+use crate::args::is_address;
+use crate::failure::Failure;
+use crate::{message, signals};
+
+/// How long one request may take, unless the environment says something else: a large file over a slow
+/// line needs more than the client's own 30 s.
+const REQUEST: &str = "5 minutes";
+
+/// A prefix of a bucket.
+pub(super) struct StoreAddress {
+    /// As it was given.
+    name: String,
+    bucket: String,
+    prefix: String,
+}
+
+impl StoreAddress {
+    /// Reads `s3://BUCKET/PREFIX`. None: it is a path.
+    pub(super) fn parse(output: &Path) -> Result<Option<StoreAddress>, Failure> {
+        let name = output.to_string_lossy().into_owned();
+        if !is_address(&name) {
+            return Ok(None);
+        }
+        let Some(rest) = name.strip_prefix("s3://") else {
+            let why =
+                format!("{name}: ppt knows object stores that speak S3 alone: s3://BUCKET/PREFIX");
+            return Err(Failure::Usage(why));
+        };
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let is_one = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
+        if bucket.is_empty() || !bucket.chars().all(is_one) {
+            return Err(Failure::Usage(format!("{name}: name a bucket: s3://BUCKET/PREFIX")));
+        }
+        let (bucket, prefix) = (bucket.to_owned(), prefix.trim_matches('/').to_owned());
+        Ok(Some(StoreAddress { name: name.trim_end_matches('/').to_owned(), bucket, prefix }))
+    }
+
+    /// Reaches it as the environment says (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on).
+    pub(super) fn target(self, outage: Duration) -> Result<Target, Failure> {
+        let mut builder = AmazonS3Builder::from_env().with_bucket_name(&self.bucket);
+        let timeout = AmazonS3ConfigKey::Client(ClientConfigKey::Timeout);
+        if builder.get_config_value(&timeout).is_none() {
+            builder = builder.with_config(timeout, REQUEST);
+        }
+        // Whoever names such an address wants it.
+        let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+        if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
+            builder = builder.with_allow_http(true);
+        }
+        // The delivery repeats requests itself, and says so.
+        let once = RetryConfig { max_retries: 0, ..RetryConfig::default() };
+        let store = builder.with_retry(once).build();
+        let store = store.map_err(|error| Failure::Usage(format!("{}: {error}", self.name)))?;
+        let watch = StoreWatch { name: self.name.clone(), limit: outage };
+        Ok(Target::objects(Arc::new(store), &self.prefix, self.name, Box::new(watch))?)
+    }
+}
+
+/// Says that a store does not answer, and that it does again.
+struct StoreWatch {
+    name: String,
+    limit: Duration,
+}
+
+impl OutageWatch for StoreWatch {
+    fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    fn began(&self, cause: &str) {
+        let limit = humantime::format_duration(self.limit);
+        let text = "the object store takes no requests, which are repeated for";
+        message::warning("store-away", format_args!("{}: {text} {limit}: {cause}", self.name));
+    }
+
+    fn ended(&self, after: Duration) {
+        let seconds = after.as_secs();
+        let text = "the object store takes requests again, after";
+        message::note(format_args!("{}: {text} {seconds} s", self.name));
+    }
+
+    fn is_stopped(&self) -> bool {
+        signals::came()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_bucket_and_a_prefix() {
+        let parse = |text: &str| {
+            let parsed = StoreAddress::parse(Path::new(text)).map_err(|error| error.to_string());
+            parsed.map(|address| address.map(|address| [address.bucket, address.prefix]))
+        };
+        let address = |bucket: &str, prefix: &str| Ok(Some([bucket.to_owned(), prefix.to_owned()]));
+        assert_eq!(parse("s3://b/p/q/"), address("b", "p/q"));
+        assert_eq!(parse("s3://b"), address("b", ""));
+        assert_eq!(parse("s3:/b"), Ok(None));
+        assert_eq!(parse("frames"), Ok(None));
+        assert!(parse("s3:///p").unwrap_err().contains("name a bucket"));
+        assert!(parse("s3://user@b/p").unwrap_err().contains("name a bucket"));
+        assert!(parse("gs://b/p").unwrap_err().contains("speak S3 alone"));
+    }
+}
