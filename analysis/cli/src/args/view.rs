@@ -10,9 +10,9 @@ use super::captures::{Hosts, local, size, threads};
 pub(crate) struct ViewArgs {
     /// A process id, or captures: files, patterns ('run*/*.bin'), names of rotated ones. Those that are
     /// still written are followed.
-    #[arg(value_name = "PID|CAPTURE", required = true, value_parser = local())]
+    #[arg(value_name = "PID|CAPTURE", required_unless_present = "second", value_parser = local())]
     pub(crate) captures: Vec<PathBuf>,
-    /// Captures that stand beside them, behind `--`: before and after.
+    /// Captures that stand beside them, behind `--`: before and after. Alone, they are what is shown.
     #[arg(value_name = "SECOND", last = true, value_parser = local())]
     pub(crate) second: Vec<PathBuf>,
     /// The port of 127.0.0.1 on which the page is [default: any that is free].

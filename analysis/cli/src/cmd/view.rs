@@ -43,8 +43,13 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
         (false, None) => cache_folder(),
     };
     let (port, command) = (args.port, super::report::command());
-    let second = (!args.second.is_empty()).then(|| captures(&args.second));
-    let captures = captures(&args.captures);
+    // With nothing in front of it, `--` only says that what follows are names.
+    let (first, second) = match (&args.captures[..], &args.second[..]) {
+        ([], alone) => (alone, None),
+        (first, []) => (first, None),
+        (first, second) => (first, Some(captures(second))),
+    };
+    let captures = captures(first);
     let options = ppt_view_server::ServeOptions { captures, second, index, port, command };
     let server = ViewServer::start(options)?;
     let url = server.url();

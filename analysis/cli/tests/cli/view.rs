@@ -18,7 +18,11 @@ struct Shown {
 }
 
 fn shown(bench: &Bench, args: &[&str]) -> Shown {
-    let mut command = bench.command(&[&["view", "out.bin", "--no-open"], args].concat());
+    shown_as(bench, &[&["view", "out.bin", "--no-open"], args].concat())
+}
+
+fn shown_as(bench: &Bench, args: &[&str]) -> Shown {
+    let mut command = bench.command(args);
     for name in ["DISPLAY", "WAYLAND_DISPLAY"] {
         command.env_remove(name);
     }
@@ -234,8 +238,15 @@ fn two_sets_differ_as_compare_and_sql_say() {
     shown.child.wait().unwrap();
     let (said, code) = bench.fails(&["view", "out.bin", "--no-open", "--", "none.bin"]);
     assert!(said.contains("none.bin") && code == 1, "{said}");
-    let (said, code) = bench.fails(&["view", "--", "after.bin"]);
-    assert!(code == 2, "{said}");
+    // With nothing in front of it, `--` only says that a name follows.
+    std::fs::rename(bench.path("after.bin"), bench.path("-after.bin")).unwrap();
+    let mut alone = shown_as(&bench, &["view", "--no-open", "--no-index", "--", "-after.bin"]);
+    let about: Value = serde_json::from_str(&ask(&alone.url, "/v1/about")).unwrap();
+    assert_eq!((&about["captures"][0]["path"], &about["sets"]), (&json!("-after.bin"), &json!(1)));
+    alone.child.kill().unwrap();
+    alone.child.wait().unwrap();
+    let (said, code) = bench.fails(&["view", "--no-open"]);
+    assert!(said.contains("required") && code == 2, "{said}");
 }
 
 #[test]
