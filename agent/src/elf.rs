@@ -223,7 +223,7 @@ impl<S: ObjectSource> BoundedReader<'_, S> {
         };
         let mut notes = aligned(4).take(64).map_while(Result::ok);
         let note = notes.find(|note| note.name == "GNU" && note.n_type == NT_GNU_BUILD_ID)?;
-        Some(note.desc.iter().take(64).map(|byte| format!("{byte:02x}")).collect())
+        Some(hex::encode(&note.desc[..note.desc.len().min(64)]))
     }
 }
 

@@ -114,7 +114,9 @@ impl ModuleFiles<'_> {
     fn module(&mut self, mapping: &Mapping) -> MappedModule {
         let object = self.object(mapping);
         let address = object.and_then(|object| object.address(mapping.offset));
-        let build_id = object.map(|object| bytes(&object.build_id)).unwrap_or_default();
+        let build_id = object
+            .map(|object| hex::decode(&object.build_id).unwrap_or_default())
+            .unwrap_or_default();
         MappedModule {
             start: mapping.start,
             end: mapping.end,
@@ -157,12 +159,6 @@ impl ModuleFiles<'_> {
         let source = Mapped { memory: self.target.memory(), start: first.start };
         Object::identity(&source, &mut self.budget)
     }
-}
-
-/// The bytes of hex digits.
-fn bytes(hex: &str) -> Vec<u8> {
-    let digits = hex.as_bytes().chunks_exact(2);
-    digits.filter_map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
 #[cfg(test)]
@@ -229,7 +225,7 @@ mod tests {
         assert!(module.is_deleted && !module.build_id.is_empty(), "{module:?}");
         let file = File::open("/bin/sleep").unwrap();
         let object = Object::identity(&file, &mut Budget::of_one()).unwrap();
-        assert_eq!(module.build_id, bytes(&object.build_id));
+        assert_eq!(module.build_id, hex::decode(&object.build_id).unwrap_or_default());
         child.kill().unwrap();
         child.wait().unwrap();
     }

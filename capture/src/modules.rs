@@ -60,7 +60,7 @@ impl Module {
 
     /// The build id in hex digits, as `file` and debuggers show it.
     pub fn build_id_text(&self) -> String {
-        self.build_id.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&self.build_id)
     }
 
     /// The address that the file assigns to `address`, which lies in the mapping. If that is

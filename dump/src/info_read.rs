@@ -282,8 +282,8 @@ fn rings(account: &Account) -> BTreeMap<u16, Vec<(RingInfo, RingAccount)>> {
 
 fn series(part: SeriesPart) -> SeriesInfo {
     SeriesInfo {
-        id: hex(part.series),
-        previous: hex(part.previous),
+        id: hex::encode(part.series),
+        previous: hex::encode(part.previous),
         number: part.number,
         keep: part.keep,
         removed: part.removed(),
@@ -291,13 +291,9 @@ fn series(part: SeriesPart) -> SeriesInfo {
     }
 }
 
-pub(crate) fn hex(id: [u8; 16]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn file(header: &FileHeader, end_ns: u64) -> CaptureInfo {
     CaptureInfo {
-        id: hex(header.capture_id),
+        id: hex::encode(header.capture_id),
         host: header.host.clone(),
         boot_id: header.boot_id.clone(),
         tool: header.tool.clone(),

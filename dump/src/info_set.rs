@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use ppt_capture::{Absence, Capture, CaptureError, CapturePlace, Together};
 
 use crate::info::{AbsentFilesInfo, AbsentInfo, Info};
-use crate::info_read::hex;
 
 /// A capture that cannot be read at all.
 #[derive(Debug)]
@@ -39,7 +38,7 @@ impl Info {
             all.push((info, id, ids));
         }
         for absence in together.absent() {
-            let after = hex(all[absence.before].1);
+            let after = hex::encode(all[absence.before].1);
             let (info, _, ids) = &mut all[absence.behind];
             info.lacks(&absence, after, ids);
         }

@@ -90,11 +90,10 @@ fn address(value: u64, out: &mut Vec<u8>) {
 
 /// Appends two hex digits for each byte.
 pub(crate) fn hex(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        out.push(DIGITS[usize::from(byte >> 4)]);
-        out.push(DIGITS[usize::from(byte & 15)]);
-    }
+    let at = out.len();
+    out.resize(at + 2 * bytes.len(), 0);
+    // There is room for all digits.
+    _ = hex::encode_to_slice(bytes, &mut out[at..]);
 }
 
 #[cfg(test)]

@@ -80,14 +80,8 @@ pub(crate) fn quoted(text: &str, quote: char) -> String {
 /// The bytes of `X'00ff'`.
 pub(crate) fn hex(text: &str, span: SourceRange) -> Result<ComparedValue, PlacedProblem> {
     let digits = quoted(&text[1..], '\'');
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|number| number as u8);
-    let pairs = digits.as_bytes().chunks(2);
-    let bytes = pairs.map(|pair| match *pair {
-        [high, low] => Some(digit(high)? << 4 | digit(low)?),
-        _ => None,
-    });
-    let bytes: Option<Vec<u8>> = bytes.collect();
-    bytes.map(ComparedValue::Bytes).ok_or_else(|| PlacedProblem::new(span, Problem::NoHex))
+    let bytes = hex::decode(digits.as_bytes());
+    bytes.map(ComparedValue::Bytes).map_err(|_| PlacedProblem::new(span, Problem::NoHex))
 }
 
 /// ns since the epoch at a time in UTC: `2026-11-21T15:04:05.5Z`, `2026-11-21 15:04:05`.

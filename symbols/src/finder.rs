@@ -98,7 +98,7 @@ impl Finder {
 
     /// The separate debug files for a build id.
     pub fn debug_files(&self, build_id: &[u8]) -> impl Iterator<Item = PathBuf> + use<'_> {
-        let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex::encode(build_id);
         let name = (hex.len() > 2).then(|| format!(".build-id/{}/{}.debug", &hex[..2], &hex[2..]));
         name.into_iter().flat_map(|name| self.places.debug.iter().map(move |path| path.join(&name)))
     }

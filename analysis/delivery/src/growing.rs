@@ -67,10 +67,6 @@ fn header(file: &File) -> Result<Option<FileHeader>, CaptureError> {
     Ok(Capture::open_beginning(file.try_clone()?, u64::MAX)?.header().cloned())
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 impl GrowingCapture {
     /// Opens the capture at `path`. None: nothing of it is there yet.
     ///
@@ -91,7 +87,7 @@ impl GrowingCapture {
             Err(error) => return Err(fail(error)),
         };
         let header = header.ok_or_else(|| fail(CaptureError::Header))?;
-        let id = hex(&header.capture_id);
+        let id = hex::encode(header.capture_id);
         Ok(Some(GrowingCapture {
             path: path.to_owned(),
             file: Arc::new(file),
@@ -172,7 +168,7 @@ impl GrowingCapture {
     /// Reads the heads of the chunks that have come since it was read last.
     fn read(&mut self, from: u64) -> Result<CaptureGrowth, SetError> {
         let fail = |error| SetError::Capture { path: self.path.clone(), error };
-        let id = header(&self.file).map_err(fail)?.map(|header| hex(&header.capture_id));
+        let id = header(&self.file).map_err(fail)?.map(|header| hex::encode(header.capture_id));
         if id.as_ref() != Some(&self.id) {
             return Ok(CaptureGrowth { is_gone: true, ..CaptureGrowth::default() });
         }
@@ -230,7 +226,7 @@ impl GrowingCapture {
     /// Notes its place in its series.
     fn place(&mut self, part: Option<&SeriesPart>) {
         if let Some(part) = part {
-            self.series = hex(&part.series);
+            self.series = hex::encode(part.series);
             (self.number, self.frames_before) = (part.number, part.captured_before);
         }
     }

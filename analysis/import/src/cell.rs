@@ -119,7 +119,7 @@ impl CellParser {
                 Ok(())
             }
             ColumnType::Bytes { len } => {
-                let bytes = hex(word).filter(|hex| hex.len() == len as usize);
+                let bytes = hex::decode(word).ok().filter(|bytes| bytes.len() == len as usize);
                 self.bytes(frame, &bytes.ok_or_else(|| BadCell::Hex(shown(), len))?);
                 Ok(())
             }
@@ -196,14 +196,6 @@ fn time(word: &str, unit: u64) -> Option<i64> {
         formats.iter().find_map(|format| NaiveDateTime::parse_from_str(word, format).ok())
     };
     with_offset.or_else(|| without().map(|without| without.and_utc()))?.timestamp_nanos_opt()
-}
-
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let pair = |pair: &[u8]| {
-        let digits = str::from_utf8(pair).ok().filter(|text| !text.starts_with(['+', '-']))?;
-        u8::from_str_radix(digits, 16).ok()
-    };
-    text.len().is_multiple_of(2).then(|| text.as_bytes().chunks(2).map(pair).collect())?
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use ppt_tables::Processes;
 use crate::event::{EventRole, EventRows, EventSchema, Trace};
 use crate::lanes::Lanes;
 use crate::threads::{PidScope, Threads, Who};
-use crate::values::{FieldValue, hex};
+use crate::values::FieldValue;
 
 /// What a script knows exactly; larger numbers are text.
 const EXACT: u64 = 1 << 53;
@@ -274,6 +274,6 @@ fn put(out: &mut impl Write, value: FieldValue<'_>) -> io::Result<()> {
         FieldValue::Float(value) => write!(out, "\"{value}\""),
         FieldValue::Bool(value) => write!(out, "{value}"),
         FieldValue::Word(word) | FieldValue::Text(word) => text(out, word),
-        FieldValue::Bytes(bytes) => text(out, &hex(bytes)),
+        FieldValue::Bytes(bytes) => text(out, &hex::encode(bytes)),
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::event::{ClockPair, EventRole, EventRows, EventSchema, Trace, is_loss};
 use crate::lanes::Lanes;
 use crate::threads::{PidScope, Threads, Who};
-use crate::values::{Column, FieldValue, hex};
+use crate::values::{Column, FieldValue};
 use encode::{CounterValue, Event, Note};
 use message::{
     COUNTER, ClockMessage, ClockSnapshot, CounterDescriptor, DebugAnnotation, INSTANT,
@@ -362,7 +362,7 @@ impl<W: Write> Perfetto<W> {
                 Some(FieldValue::Word(text) | FieldValue::Text(text)) => {
                     event.note(name, Note::Text(text));
                 }
-                Some(FieldValue::Bytes(bytes)) => event.note(name, Note::Text(&hex(bytes))),
+                Some(FieldValue::Bytes(bytes)) => event.note(name, Note::Text(&hex::encode(bytes))),
             }
         }
     }

@@ -133,8 +133,3 @@ impl Column {
 pub(crate) fn unexpected(ty: &DataType) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("no trace has columns of type {ty}"))
 }
-
-/// Bytes as digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}

@@ -9,7 +9,7 @@ mod matching;
 mod shown;
 
 pub(crate) use causes::Causes;
-pub(crate) use endpoint::{Endpoints, hex};
+pub(crate) use endpoint::Endpoints;
 pub(crate) use in_memory::matched_in_memory;
 pub(crate) use known::{DataIdentity, PointDirectory};
 pub(crate) use matching::{HASH, KEY, Matching, WHEN, asks_drained, reads};

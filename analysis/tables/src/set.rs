@@ -410,7 +410,7 @@ impl Opened {
         by_heads.leave_out_before(from);
         let bytes = by_heads.cut.unwrap_or(by_heads.len);
         let id = by_heads.short_id.unwrap_or_default();
-        let id = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = hex::encode(id);
         let damaged = by_heads.damages > 0;
         let opened = Opened {
             path: path.to_owned(),

@@ -27,7 +27,6 @@ mod tree;
 mod worker;
 
 pub use error::HostError;
-pub(super) use facts::hex;
 pub(super) use isolation::{HUB, ISOLATED, NETWORK, PLAIN};
 pub use role::host;
 pub use self_start::SelfStart;

@@ -2,7 +2,7 @@
 
 use super::message::{Any, AnyValue, KeyValue};
 use crate::event::{EventRows, EventSchema};
-use crate::values::{FieldValue, hex};
+use crate::values::FieldValue;
 
 pub(super) fn attribute(key: &str, value: Any) -> KeyValue {
     KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }) }
@@ -27,7 +27,7 @@ fn any(value: FieldValue<'_>) -> Any {
         FieldValue::Float(value) => Any::Double(value),
         FieldValue::Bool(value) => Any::Bool(value),
         FieldValue::Word(text) | FieldValue::Text(text) => Any::Text(text.to_owned()),
-        FieldValue::Bytes(bytes) => Any::Text(hex(bytes)),
+        FieldValue::Bytes(bytes) => Any::Text(hex::encode(bytes)),
     }
 }
 

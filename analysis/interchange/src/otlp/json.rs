@@ -11,7 +11,7 @@ pub(super) fn long<S: Serializer>(value: &impl Display, to: S) -> Result<S::Ok, 
 
 /// Bytes of ids are hexadecimal digits.
 pub(super) fn hex<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&crate::values::hex(bytes))
+    to.serialize_str(&hex::encode(bytes))
 }
 
 /// What JSON has no number for is text.

@@ -103,15 +103,7 @@ pub(crate) fn type_of(key: &[u8]) -> usize {
 
 /// What identifies it: hex digits as many as the type has.
 pub(crate) fn hex_of(key: &[u8], width: usize) -> String {
-    hex(key.get(4..4 + width).unwrap_or_default())
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex::encode(key.get(4..4 + width).unwrap_or_default())
 }
 
 /// Everything that enters or leaves points.

@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use super::named::NamedTable;
 use crate::bounds::{Bounded, BoundedText, Bounds};
 use crate::builder::{Builder, word_type};
-use crate::causality::{DataIdentity, PointDirectory, hex};
+use crate::causality::{DataIdentity, PointDirectory};
 use crate::error::{SetError, TableError};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::rows::RowsInChunk;
@@ -164,7 +164,7 @@ impl OfChunks for Points {
                     for (frame, identity) in frames.iter().zip(all) {
                         let bytes = identity
                             .and_then(|identity| Some((identity.bytes(frame)?, identity.width)));
-                        let text = bytes.map(|(bytes, width)| hex(&bytes[..width]));
+                        let text = bytes.map(|(bytes, width)| hex::encode(&bytes[..width]));
                         builder.text(text.as_deref().map(str::as_bytes));
                     }
                 }

@@ -131,9 +131,7 @@ fn field(field: &FieldContent) -> Value {
         Some(Content::Enum(Some(name), _)) => ("text", escaped(name)),
         Some(Content::Enum(None, number)) => ("number", number.to_string()),
         Some(Content::Text(bytes)) => ("text", escaped(&String::from_utf8_lossy(bytes))),
-        Some(Content::Bytes(bytes)) => {
-            ("text", bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-        }
+        Some(Content::Bytes(bytes)) => ("text", hex::encode(bytes)),
     };
     json!({ "name": escaped(&field.name), "unit": escaped(&field.unit), "type": kind, "text": text })
 }

@@ -20,7 +20,7 @@ impl Token {
         while filled < bytes.len() {
             filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
         }
-        Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(Token(hex::encode(bytes)))
     }
 
     /// 32 hex digits.

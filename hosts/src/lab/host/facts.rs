@@ -111,7 +111,7 @@ fn hash(path: &Path) -> std::io::Result<String> {
     let mut buffer = vec![0; 1 << 16];
     loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(hex(&hash.finalize())),
+            0 => return Ok(hex::encode(hash.finalize())),
             read => hash.update(&buffer[..read]),
         }
     }
@@ -125,9 +125,5 @@ fn build_id(path: &Path) -> Option<String> {
     let sections = elf.iter_note_sections(&bytes, None).into_iter().flatten();
     let note = headers.chain(sections).flatten();
     let mut note = note.filter(|note| note.n_type == NT_GNU_BUILD_ID && note.name == "GNU");
-    note.next().map(|note| hex(note.desc))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    note.next().map(|note| hex::encode(note.desc))
 }

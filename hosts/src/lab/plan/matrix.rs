@@ -121,7 +121,7 @@ fn file_name(key: &str) -> String {
     }
     let hash = Sha256::digest(key.as_bytes());
     let short: String = key.chars().map(|c| if plain(c) { c } else { '_' }).take(80).collect();
-    let end: String = hash[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+    let end: String = hex::encode(&hash[..4]);
     format!("{}-{end}", short.trim_start_matches('.'))
 }
 

@@ -8,7 +8,6 @@ use std::path::{Component, Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::lab::host::hex;
 use crate::lab::manifest::FileRecord;
 
 /// Limits for one host and one cell.
@@ -146,7 +145,12 @@ impl Receiver {
             return Err(FileRefusal::Distrust("it ends a file that it has not begun".to_owned()));
         };
         let IncomingFile { name, hash, bytes, capture, .. } = open;
-        self.outputs.push(FileRecord { name, bytes, sha256: hex(&hash.finalize()), capture });
+        self.outputs.push(FileRecord {
+            name,
+            bytes,
+            sha256: hex::encode(hash.finalize()),
+            capture,
+        });
         Ok(())
     }
 
