@@ -3,14 +3,16 @@
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use framehop::{
     CacheNative, ExplicitModuleSectionInfo, MayAllocateDuringUnwind, Module, Unwinder,
     UnwinderNative,
 };
 use gimli::{
-    BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CieOrFde, EhFrame, EndianSlice,
-    LittleEndian, Operation, UnwindExpression, UnwindSection,
+    BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CieOrFde,
+    CommonInformationEntry, EhFrame, EndianSlice, LittleEndian, Operation, UnwindExpression,
+    UnwindSection,
 };
 
 use crate::perf::MOST_ADDRESSES;
@@ -19,6 +21,10 @@ use crate::stack_registers::StackRegisters;
 
 /// Most instructions of one entry of a table. An entry is read for each stack that it unwinds.
 const MOST_INSTRUCTIONS: usize = 10_000;
+/// Most bytes of one entry.
+const MOST_ENTRY_BYTES: usize = 1 << 20;
+/// The longest time that checking a table may take. A program's table of 10 MiB takes a tenth of a second.
+const LONGEST_CHECK: Duration = Duration::from_secs(5);
 
 type Bytes = Arc<[u8]>;
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
@@ -32,8 +38,8 @@ pub struct UnwindTables {
 
 impl UnwindTables {
     /// The section `.eh_frame` of a file, which the file maps to `address`. `None` if it is damaged, or
-    /// if reading an entry could take without end: an expression with a branch, or too many
-    /// instructions. Compilers write neither.
+    /// if reading an entry could take long: an expression with a branch, which may be a loop, too many
+    /// instructions or bytes. Compilers write none of these.
     pub fn new(address: u64, bytes: Vec<u8>) -> Option<Self> {
         address.checked_add(bytes.len() as u64)?;
         let is_bounded = is_bounded(&bytes, address).unwrap_or(false);
@@ -45,21 +51,25 @@ impl UnwindTables {
 fn is_bounded(bytes: &[u8], address: u64) -> gimli::Result<bool> {
     let section = EhFrame::new(bytes, LittleEndian);
     let bases = BaseAddresses::default().set_eh_frame(address);
+    let begin = Instant::now();
     let mut entries = section.entries(&bases);
     while let Some(entry) = entries.next()? {
+        let common = |cie: &CommonInformationEntry<Slice<'_>>| -> gimli::Result<bool> {
+            Ok(cie.entry_len() <= MOST_ENTRY_BYTES
+                && are_bounded(&section, cie.encoding(), cie.instructions(&section, &bases))?)
+        };
         let bounded = match entry {
-            CieOrFde::Cie(cie) => {
-                are_bounded(&section, cie.encoding(), cie.instructions(&section, &bases))?
-            }
+            CieOrFde::Cie(cie) => common(&cie)?,
             CieOrFde::Fde(partial) => {
                 let fde = partial.parse(EhFrame::cie_from_offset)?;
-                let (cie, encoding) = (fde.cie(), fde.cie().encoding());
-                // It need not be among the entries.
-                are_bounded(&section, encoding, cie.instructions(&section, &bases))?
+                let encoding = fde.cie().encoding();
+                // Its common entry need not be among the entries.
+                fde.entry_len() <= MOST_ENTRY_BYTES
+                    && common(fde.cie())?
                     && are_bounded(&section, encoding, fde.instructions(&section, &bases))?
             }
         };
-        if !bounded {
+        if !bounded || begin.elapsed() > LONGEST_CHECK {
             return Ok(false);
         }
     }
@@ -263,6 +273,12 @@ mod tests {
         let forever = [DEF_CFA_EXPRESSION, 3, SKIP, 0xfd, 0xff];
         assert!(unwinder(table(&forever)).is_none());
         assert!(unwinder(table(&vec![0x0a; 2 * MOST_INSTRUCTIONS])).is_none());
+        // One instruction of many bytes: DW_CFA_def_cfa_expression with DW_OP_nop.
+        let long = MOST_ENTRY_BYTES as u32;
+        let mut nothing = vec![DEF_CFA_EXPRESSION];
+        nothing.extend([long as u8 | 0x80, (long >> 7) as u8 | 0x80, (long >> 14) as u8]);
+        nothing.resize(nothing.len() + MOST_ENTRY_BYTES, 0x96);
+        assert!(unwinder(table(&nothing)).is_none());
         assert!(unwinder(table(&[])).is_some());
         assert!(UnwindTables::new(u64::MAX - 8, table(&[])).is_none());
     }

@@ -6,7 +6,7 @@ use ppt_agent::{CodeMapping, Target};
 use ppt_kernel::{MappedCode, UnwindMapping, UnwindTables};
 use ppt_symbols::CodeFile;
 
-/// Most bytes of the tables of all files. Stacks end in the code of further files.
+/// No more tables are read once they take so many bytes. Stacks end in the code of further files.
 const MOST_BYTES: usize = 512 << 20;
 
 /// The tables of files, each read once.
@@ -29,11 +29,13 @@ impl UnwindFiles {
         for mapped in target.code_files() {
             let bytes = &mut self.bytes;
             let read = self.read.entry(mapped.identity).or_insert_with(|| {
+                if *bytes >= MOST_BYTES {
+                    return None;
+                }
                 let code = CodeFile::new(mapped.file)?;
                 let (address, table) = code.unwind_table()?;
                 *bytes += table.len();
-                let tables = UnwindTables::new(address, table).filter(|_| *bytes <= MOST_BYTES)?;
-                Some(UnwindFile { code, tables })
+                Some(UnwindFile { code, tables: UnwindTables::new(address, table)? })
             });
             let Some(UnwindFile { code, tables }) = read else { continue };
             let of_place = |place: &CodeMapping| {
