@@ -349,9 +349,12 @@ if (isMainThread) {
     console.log('ready');
     while (!job.on());
     const open = job.handled.scope();
+    let online = 0;
     for (let who = 0; who < 3; who++)
-        new Worker(__filename, { workerData: who });
-    setTimeout(() => process.exit(3), 300);
+        new Worker(__filename, { workerData: who }).once('online', () => {
+            if (++online === 3)
+                setTimeout(() => process.exit(3), 300);
+        });
 } else {
     for (let i = 0; ; i++)
         job.tick.write(workerData, i);
