@@ -3,7 +3,8 @@
  *     server open RATE WORKERS SERVICE_US K SECONDS SEED    jobs come by themselves, RATE a second
  *     server closed CLIENTS WORKERS SERVICE_US K SECONDS SEED   each client thinks, asks, and waits
  *
- * Times are exponential. Service is timed (it sleeps); with SPIN=1 it uses the CPU. */
+ * Times are exponential. Service and thinking are timed (they sleep). With SPIN=1 they compute: each takes so
+ * much time of a CPU, however long it waits for one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
@@ -59,9 +60,20 @@ static void until(int64_t ns) {
         ;
 }
 
-static void busy(int64_t ns) {
-    int64_t to = now_ns() + ns;
-    while (now_ns() < to)
+static int64_t cpu_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* For `ns`: asleep, or on a CPU. */
+static void take(int64_t ns) {
+    if (!spin) {
+        until(now_ns() + ns);
+        return;
+    }
+    int64_t to = cpu_ns() + ns;
+    while (cpu_ns() < to)
         ;
 }
 
@@ -94,10 +106,7 @@ static void *worker(void *unused) {
         int64_t ns = (int64_t)(service_ns * exponential(1, job) / faster);
         WRITE_SERVE_JOB(job);
         WRITE_SERVE_WORK_START_TIMESTAMP();
-        if (spin)
-            busy(ns);
-        else
-            until(now_ns() + ns);
+        take(ns);
         WRITE_SERVE_WORK_END_TIMESTAMP();
         ppt_write_serve_frame();
         pthread_mutex_lock(&lock);
@@ -115,7 +124,7 @@ static void *client(void *number) {
     uint64_t own = (uintptr_t)number;
     for (uint64_t n = 0; !past(); n++) {
         uint64_t job = own << 32 | n;
-        until(now_ns() + (int64_t)(mean_ns * exponential(2, job)));
+        take((int64_t)(mean_ns * exponential(2, job)));
         ask(job);
         pthread_mutex_lock(&lock);
         while (!answers[own])
