@@ -22,7 +22,8 @@
 //! not, or the other way round, it takes `r` from a vertex near it, of its name, that was in that regime.
 //!
 //! What it cannot see:
-//! - Processors that become free: who was ready to run and had none keeps that time.
+//! - Processors that become free, where nobody says what threads did ([`Recording::state`]): who was ready
+//!   to run and had none keeps that time.
 //! - Changed batching: who takes two messages at once now still takes two.
 //! - Timeouts and retries, which a faster part would spare, and deadlines: who sleeps until an instant
 //!   sleeps as long as it did.
@@ -30,6 +31,7 @@
 //! - Bounded queues, but where the run met their bound.
 //! - Caches, clocks and compilers, for which half the work is rarely half the time.
 
+mod contention;
 mod contexts;
 mod critical;
 mod doubt;
@@ -41,15 +43,16 @@ mod moments;
 mod order;
 mod queues;
 mod recording;
+mod replay;
 mod speed;
 mod ways;
 mod worth;
 
 pub use doubt::{Evidence, PointSeen, RetimeRefusal};
-pub use engine::Replay;
 pub use figures::{Figures, Resampling};
 pub use metric::{Metric, MetricError, MetricMistake, NoMetric, Series};
 pub use model::{Notes, RetimeModel};
-pub use recording::{NameId, Recording, ThreadId, Vertex};
+pub use recording::{NameId, Recording, ThreadId, ThreadState, Vertex};
+pub use replay::Replay;
 pub use speed::{NoActivity, Speed, SpeedError, Speeds};
 pub use worth::{MetricQuestion, Ranked, SpeedVerdict, SpeedWorth};

@@ -2,8 +2,11 @@
 
 use thiserror::Error;
 
-/// More than this share of the time with more runnable threads than processors is too much.
-const CROWDED: f64 = 0.05;
+/// More than this share of the time with more runnable threads than processors is too much where their order
+/// cannot be told.
+pub(super) const CROWDED: f64 = 0.05;
+/// More than this share of the time in which others had the processors that threads waited for is too much.
+const FOREIGN: f64 = 0.25;
 /// More than this share of causes that may be others is too much.
 const AMBIGUOUS: f64 = 0.01;
 
@@ -26,8 +29,21 @@ pub enum RetimeRefusal {
         /// So many are left.
         seen: u64,
     },
-    /// Who waits for a processor waits for others, which the model does not know.
-    #[error("for {:.1} % of the time more threads were ready to run than there are processors", .share * 100.0)]
+    /// Who waits for a processor waits for other programs, which the model does not know.
+    #[error(
+        "for {:.1} % of the time threads waited for a processor that none of the program's threads had",
+        .share * 100.0
+    )]
+    Foreign {
+        /// This share of the time.
+        share: f64,
+    },
+    /// Threads that wait for a processor wait for each other, and what the kernel told is no order.
+    #[error(
+        "for {:.1} % of the time more threads were ready to run than there are processors, and in which order \
+         they got them cannot be told",
+        .share * 100.0
+    )]
     Crowded {
         /// This share of the time.
         share: f64,
@@ -67,8 +83,9 @@ pub struct Evidence {
     pub edges: u64,
     /// Of them, those with a rival: possible beside another for the same effect.
     pub ambiguous: u64,
-    /// The share of the time with more runnable threads than processors; None: nobody asked the kernel.
-    pub crowded: Option<f64>,
+    /// The share of the time in which a thread waited for a processor that no other thread of these programs
+    /// had; None: nobody asked the kernel.
+    pub foreign: Option<f64>,
 }
 
 /// A point, and how often.
@@ -100,8 +117,8 @@ impl Evidence {
         if self.ambiguous as f64 > AMBIGUOUS * self.edges as f64 {
             return Err(RetimeRefusal::Ambiguous { ambiguous: self.ambiguous, edges: self.edges });
         }
-        match self.crowded {
-            Some(share) if share > CROWDED => Err(RetimeRefusal::Crowded { share }),
+        match self.foreign {
+            Some(share) if share > FOREIGN => Err(RetimeRefusal::Foreign { share }),
             _ => Ok(()),
         }
     }
@@ -114,17 +131,17 @@ mod tests {
     #[test]
     fn who_is_believed() {
         let point = |seen, lost| PointSeen { name: "sent".to_owned(), seen, lost };
-        let with = |points| Evidence { points, edges: 1000, ambiguous: 10, crowded: Some(0.05) };
+        let with = |points| Evidence { points, edges: 1000, ambiguous: 10, foreign: Some(0.25) };
         let good = with(vec![point(7, 0)]);
         assert_eq!(good.judge(), Ok(()));
-        assert_eq!(Evidence { crowded: None, ..good.clone() }.judge(), Ok(()));
+        assert_eq!(Evidence { foreign: None, ..good.clone() }.judge(), Ok(()));
         let missing = Err(RetimeRefusal::Missing { point: "sent".to_owned() });
         assert_eq!(with(vec![point(0, 0)]).judge(), missing);
         let lost = Err(RetimeRefusal::Lost { point: "sent".to_owned(), lost: 1, seen: 7 });
         assert_eq!(with(vec![point(7, 1)]).judge(), lost);
         let ambiguous = Err(RetimeRefusal::Ambiguous { ambiguous: 11, edges: 1000 });
         assert_eq!(Evidence { ambiguous: 11, ..good.clone() }.judge(), ambiguous);
-        let crowded = Err(RetimeRefusal::Crowded { share: 0.06 });
-        assert_eq!(Evidence { crowded: Some(0.06), ..good }.judge(), crowded);
+        let foreign = Err(RetimeRefusal::Foreign { share: 0.26 });
+        assert_eq!(Evidence { foreign: Some(0.26), ..good }.judge(), foreign);
     }
 }

@@ -3,22 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use super::contention::ContendedEngine;
 use super::critical::Trace;
 use super::doubt::RetimeRefusal;
 use super::model::RetimeModel;
 use super::moments::NONE;
 use super::recording::{NameId, Vertex};
+use super::replay::Replay;
 use super::speed::Speeds;
 use super::ways::{QUEUED, Work};
-
-/// The times of a run, with other speeds.
-#[derive(Debug)]
-pub struct Replay {
-    /// Of each vertex, in the model's order.
-    pub(super) time: Vec<i64>,
-    /// An order in which each vertex comes after all that it follows.
-    pub(super) order: Vec<u32>,
-}
 
 /// Something that a queue gets. Of those at one time, jobs come as they did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +45,19 @@ impl RetimeModel {
             let name = self.names.written(NameId(name));
             speeds.iter().find(|speed| speed.activity == name).map(|speed| speed.times)
         });
-        Engine::new(self, &times, None).run().map(|entry| entry.0)
+        self.time_again(&times, None).map(|entry| entry.0)
+    }
+
+    /// With the speed of each context.
+    pub(super) fn time_again(
+        &self,
+        speeds: &[f64],
+        trace: Option<Trace>,
+    ) -> Result<(Replay, Option<Trace>), RetimeRefusal> {
+        match &self.contention {
+            Some(known) => ContendedEngine::new(self, known, speeds, trace).run(),
+            None => Engine::new(self, speeds, trace).run(),
+        }
     }
 
     /// The run with its own.
@@ -66,7 +71,7 @@ impl RetimeModel {
     }
 }
 
-pub(super) struct Engine<'a> {
+struct Engine<'a> {
     model: &'a RetimeModel,
     /// For each context.
     speeds: &'a [f64],
@@ -84,7 +89,7 @@ pub(super) struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    pub fn new(model: &'a RetimeModel, speeds: &'a [f64], trace: Option<Trace>) -> Engine<'a> {
+    fn new(model: &'a RetimeModel, speeds: &'a [f64], trace: Option<Trace>) -> Engine<'a> {
         let vertices = model.moments.len();
         let mut engine = Engine {
             model,
@@ -123,7 +128,7 @@ impl<'a> Engine<'a> {
     }
 
     /// All of it.
-    pub fn run(mut self) -> Result<(Replay, Option<Trace>), RetimeRefusal> {
+    fn run(mut self) -> Result<(Replay, Option<Trace>), RetimeRefusal> {
         loop {
             while let Some(at) = self.ready.pop() {
                 self.settle(at);

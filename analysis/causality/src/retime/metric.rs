@@ -7,10 +7,10 @@ use thiserror::Error;
 
 use super::critical::Trace;
 use super::doubt::RetimeRefusal;
-use super::engine::Replay;
 use super::model::RetimeModel;
 use super::moments::NONE;
 use super::recording::NameId;
+use super::replay::Replay;
 use super::speed::{NoActivity, named};
 
 /// A metric, as it is written.

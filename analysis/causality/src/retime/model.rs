@@ -1,14 +1,18 @@
 //! What a run says about its parts: the costs of ways, the rests, the order of program and causes.
 
+use super::contention::{Causes, Contention, Programs, Slices, crowded};
 use super::contexts::{Contexts, contexts_of};
-use super::doubt::RetimeRefusal;
+use super::doubt::{CROWDED, RetimeRefusal};
 use super::moments::{Moments, NONE, ran};
 use super::queues::{JobQueue, QueuedJob, queues};
 use super::recording::{MeasuredLength, NameId, NameTable, Recording, Vertex};
-use super::ways::{QUEUED, Ways, Work, came, works};
+use super::ways::{QUEUED, Ways, Work, came, sent, works};
 
 /// More edges against time are no stamps that differ a little.
 const BACKWARD: f64 = 0.01;
+
+/// Clocks of CPUs differ by less, in ns.
+const ROUNDING: u64 = 1_000;
 
 /// Out of so many that were before it in the other regime a vertex has its twin: if it were always the
 /// last, a long time without one would have the same twin all along.
@@ -39,6 +43,8 @@ pub struct RetimeModel {
     pub(super) pool: Vec<u32>,
     /// Intervals and spans, by name and time.
     pub(super) measured: Vec<MeasuredLength>,
+    /// What the kernel told of CPUs.
+    pub(super) contention: Option<Contention>,
     /// Names of intervals.
     pub(super) activities: Vec<NameId>,
     /// Where each vertex of the recording is.
@@ -68,8 +74,32 @@ impl RetimeModel {
     /// What `recording` says.
     ///
     /// # Errors
-    /// Effects are stamped before their causes.
-    pub fn new(recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
+    /// Effects are stamped before their causes, or threads waited for CPUs in an order that nobody can tell.
+    pub fn new(mut recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
+        if recording.states.is_empty() {
+            return RetimeModel::learn(recording);
+        }
+        let model = RetimeModel::learn(recording.clone())?;
+        if model.comes_out() {
+            return Ok(model);
+        }
+        // Without contention it comes out, which says nothing if there was much of it.
+        let share = crowded(&recording);
+        if share > CROWDED {
+            return Err(RetimeRefusal::Crowded { share });
+        }
+        recording.states.clear();
+        RetimeModel::learn(recording)
+    }
+
+    /// Whether the run as it was comes out, to a microsecond.
+    fn comes_out(&self) -> bool {
+        let off = |(now, was): (&i64, &i64)| now.abs_diff(*was) > ROUNDING;
+        let replay = self.as_it_was();
+        replay.is_ok_and(|replay| !replay.time.iter().zip(&self.moments.time).any(off))
+    }
+
+    fn learn(recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
         let (moments, place) = Moments::new(&recording);
         let at = |vertex: Vertex| place[vertex.0 as usize];
         let pair = |from: Vertex, to: Vertex| (at(from), at(to));
@@ -99,7 +129,20 @@ impl RetimeModel {
         let mut contexts = Contexts::default();
         let context = contexts_of(&recording, &moments, &place, &mut contexts);
         let ran = ran(&recording, &moments);
-        let work = works(&moments, &came, &ran);
+        let mut work = works(&moments, &came, &ran);
+        let told = (!recording.states.is_empty()).then(|| {
+            let sent = sent(&moments, &edges, &jobs);
+            Programs::new(&recording, &moments, &sent, &outside, &work)
+        });
+        if let Some((programs, _)) = &told {
+            for at in 0..moments.len() as u32 {
+                let program = programs.of(at);
+                if let Some(before) = moments.before(at) {
+                    let full = program.asked - moments.time[before as usize];
+                    work[at as usize] = Work { full, ran: program.ran_before.min(full) };
+                }
+            }
+        }
 
         let asks: Vec<_> = work.iter().map(|work| work.full).collect();
         let found = queues(&moments, &jobs, &asks);
@@ -149,13 +192,31 @@ impl RetimeModel {
             queues: found.queues,
             pool: found.pool,
             measured,
+            contention: None,
             activities,
             place,
             notes,
         };
         model.settle(&ran);
+        if let Some((programs, slices)) = told {
+            let slices = Slices::new(slices, programs.machines());
+            let (contention, waited) =
+                Contention::new(model.causes(), programs, slices, &model.asks());
+            (model.contention, model.waited) = (Some(contention), waited);
+        }
         model.pair_regimes(&came);
         Ok(model)
+    }
+
+    fn causes(&self) -> Causes<'_> {
+        Causes {
+            moments: &self.moments,
+            ways: &self.ways,
+            outside: &self.outside,
+            job: &self.job,
+            jobs: &self.jobs,
+            queues: &self.queues,
+        }
     }
 
     /// What the model did with the run.

@@ -27,6 +27,33 @@ pub struct Recording {
     pub(crate) spans: Vec<MeasuredLength>,
     pub(crate) outside: Vec<Vertex>,
     pub(crate) ran: Vec<RanInterval>,
+    pub(crate) states: Vec<RecordedState>,
+    /// By thread, where it is not machine 0.
+    pub(crate) machines: HashMap<ThreadId, u32>,
+}
+
+/// What a thread does, as the kernel tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThreadState {
+    /// It has this CPU.
+    Running {
+        /// Its number.
+        cpu: u32,
+    },
+    /// It wants a CPU and has none.
+    Ready,
+    /// It waits for something else.
+    Blocked,
+    /// Nobody knows.
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordedState {
+    pub thread: ThreadId,
+    pub begin: i64,
+    pub end: i64,
+    pub state: ThreadState,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -113,6 +140,17 @@ impl Recording {
     /// is taken to run whenever it waits for no edge.
     pub fn ran(&mut self, thread: ThreadId, begin: i64, end: i64) {
         self.ran.push(RanInterval { thread, begin, end });
+    }
+
+    /// What the thread did from `begin` to `end`. Where this is said of any thread, those of one machine
+    /// share its CPUs: as many as any of them ever ran on.
+    pub fn state(&mut self, thread: ThreadId, begin: i64, end: i64, state: ThreadState) {
+        self.states.push(RecordedState { thread, begin, end, state });
+    }
+
+    /// The thread runs on the CPUs of this machine, not on those of machine 0.
+    pub fn machine(&mut self, thread: ThreadId, machine: u32) {
+        self.machines.insert(thread, machine);
     }
 
     /// So many vertices.

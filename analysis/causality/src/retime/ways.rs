@@ -154,3 +154,12 @@ pub(super) fn works(moments: &Moments, came: &[i64], ran: &[i64]) -> Vec<Work> {
     };
     all.map(work).collect()
 }
+
+/// For each vertex, when the last of what it needs was sent; `i64::MIN` where it needs nothing.
+pub(super) fn sent(moments: &Moments, edges: &[(u32, u32)], jobs: &[(u32, u32, u64)]) -> Vec<i64> {
+    let mut each = vec![i64::MIN; moments.len()];
+    for (from, to) in edges.iter().copied().chain(jobs.iter().map(|job| (job.0, job.1))) {
+        each[to as usize] = each[to as usize].max(moments.time[from as usize]);
+    }
+    each
+}

@@ -2,7 +2,6 @@
 
 use super::critical::Trace;
 use super::doubt::RetimeRefusal;
-use super::engine::Engine;
 use super::figures::{Figures, Resampling};
 use super::metric::{Metric, MetricPlaces, NoMetric, Series};
 use super::model::RetimeModel;
@@ -189,7 +188,7 @@ impl RetimeModel {
         });
         let ones = vec![1.0; marked.len()];
         let trace = Trace::new(self, marked);
-        let (replay, trace) = Engine::new(self, &ones, Some(trace)).run()?;
+        let (replay, trace) = self.time_again(&ones, Some(trace))?;
         Ok(trace.map_or(0.0, |trace| asked.places.critical(&trace, &replay.time)))
     }
 }

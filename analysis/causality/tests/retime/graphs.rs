@@ -1,6 +1,8 @@
 //! Any recording: as it was, and never later for being faster.
 
-use ppt_causality::retime::{NameId, Recording, RetimeModel, RetimeRefusal, Speeds, Vertex};
+use ppt_causality::retime::{
+    NameId, Recording, RetimeModel, RetimeRefusal, Speeds, ThreadId, ThreadState, Vertex,
+};
 use proptest::prelude::*;
 
 use crate::simulator::{answer, speeds};
@@ -50,6 +52,16 @@ fn sorted(one: usize, other: usize) -> Option<(usize, usize)> {
 
 /// The recording, and its vertices with their times. With `apart`, each vertex has its own name.
 fn recording(graph: &Graph, jobs: bool, apart: bool) -> (Recording, Vec<(Vertex, i64)>) {
+    let (recording, vertices, _) = threaded(graph, jobs, apart);
+    (recording, vertices)
+}
+
+/// And its threads.
+fn threaded(
+    graph: &Graph,
+    jobs: bool,
+    apart: bool,
+) -> (Recording, Vec<(Vertex, i64)>, Vec<ThreadId>) {
     let mut recording = Recording::new();
     let threads: Vec<_> = (0..THREADS).map(|index| recording.thread(index as u32 / 3)).collect();
     let mut names = |text: String| recording.name(&text);
@@ -92,7 +104,26 @@ fn recording(graph: &Graph, jobs: bool, apart: bool) -> (Recording, Vec<(Vertex,
         recording.ran(threads[thread], begin, busy[thread]);
     }
     graph.outside.iter().for_each(|&index| recording.outside(vertices[index].0));
-    (recording, vertices)
+    (recording, vertices, threads)
+}
+
+/// What threads do, one after the other: for how long, and what.
+fn states() -> impl Strategy<Value = Vec<(usize, i64, u32)>> {
+    prop::collection::vec((0..THREADS, 1..9_000i64, 0..5u32), 0..200)
+}
+
+fn tell(recording: &mut Recording, threads: &[ThreadId], states: &[(usize, i64, u32)]) {
+    let mut now = [0; THREADS];
+    for &(thread, length, number) in states {
+        let state = match number {
+            0 => ThreadState::Ready,
+            1 => ThreadState::Blocked,
+            2 => ThreadState::Unknown,
+            cpu => ThreadState::Running { cpu },
+        };
+        recording.state(threads[thread], now[thread], now[thread] + length, state);
+        now[thread] += length;
+    }
 }
 
 proptest! {
@@ -105,6 +136,21 @@ proptest! {
         let replay = model.replay(&Speeds::default()).unwrap();
         for (vertex, time) in vertices {
             prop_assert_eq!(model.time(&replay, vertex), time);
+        }
+    }
+
+    #[test]
+    fn a_run_with_cpus_comes_out_as_it_was(graph in graphs(), states in states()) {
+        let (mut recording, vertices, threads) = threaded(&graph, true, false);
+        tell(&mut recording, &threads, &states);
+        let Ok(model) = RetimeModel::new(recording) else { return Ok(()) };
+        let replay = model.replay(&Speeds::default()).unwrap();
+        for (vertex, time) in vertices {
+            prop_assert!(model.time(&replay, vertex).abs_diff(time) <= 1_000);
+        }
+        for times in [0.5, 3.0] {
+            // Whatever comes out, it ends.
+            let _ = model.replay(&speeds(&[&format!("work0={times}x")]));
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use ppt_causality::retime::{Evidence, Metric, PointSeen, Recording, ThreadId, Vertex};
+use ppt_causality::retime::{
+    Evidence, Metric, PointSeen, Recording, ThreadId, ThreadState, Vertex,
+};
 
 use super::row::RowView;
 use super::services::ServiceInterval;
@@ -19,7 +21,7 @@ pub struct LoadedRun {
     points: HashMap<String, PointSeen>,
     edges: u64,
     ambiguous: u64,
-    crowded: Option<f64>,
+    foreign: Option<f64>,
 }
 
 impl LoadedRun {
@@ -29,8 +31,8 @@ impl LoadedRun {
             Metric::Path(from, to) => [from, to].map(|text| self.point(text)).into(),
             _ => Vec::new(),
         };
-        let (edges, ambiguous, crowded) = (self.edges, self.ambiguous, self.crowded);
-        Evidence { points, edges, ambiguous, crowded }
+        let (edges, ambiguous, foreign) = (self.edges, self.ambiguous, self.foreign);
+        Evidence { points, edges, ambiguous, foreign }
     }
 
     /// All points that a text names: `frame`, or `buffer.frame`.
@@ -97,9 +99,14 @@ struct LoadState {
     thread: u32,
     begin: i64,
     end: i64,
-    ran: bool,
-    ready: bool,
-    cpu: Option<i64>,
+    state: ThreadState,
+}
+
+impl LoadState {
+    /// Who may have run is taken to have run.
+    fn ran(&self) -> bool {
+        matches!(self.state, ThreadState::Running { .. } | ThreadState::Unknown)
+    }
 }
 
 impl Loader {
@@ -195,11 +202,14 @@ impl Loader {
         let thread = self.thread(row.text(0).unwrap_or_default(), row.long(1)?, row.long(2)?);
         let begin = row.long(3)?;
         let end = begin.checked_add(row.long(4)?)?;
-        let state = row.text(5)?;
-        // Who may have run is taken to have run.
-        let ran = matches!(state, "running" | "unknown");
-        let ready = matches!(state, "running" | "runnable");
-        self.states.push(LoadState { thread, begin, end, ran, ready, cpu: row.long(6) });
+        let cpu = row.long(6).and_then(|cpu| u32::try_from(cpu).ok());
+        let state = match (row.text(5)?, cpu) {
+            ("running", Some(cpu)) => ThreadState::Running { cpu },
+            ("runnable", _) => ThreadState::Ready,
+            ("blocked", _) => ThreadState::Blocked,
+            _ => ThreadState::Unknown,
+        };
+        self.states.push(LoadState { thread, begin, end, state });
         Some(())
     }
 
@@ -247,6 +257,15 @@ impl Loader {
         seen
     }
 
+    /// Threads of a host share its CPUs.
+    fn machines(&self, threads: &[ThreadId], recording: &mut Recording) {
+        let mut hosts = Numbering::default();
+        for (&thread, &(process, _)) in threads.iter().zip(self.threads.all()) {
+            let (host, _) = &self.processes.all()[process as usize];
+            recording.machine(thread, hosts.number(host.clone()));
+        }
+    }
+
     pub fn finish(self) -> LoadedRun {
         let mut recording = Recording::new();
         let names: Vec<_> = self.names.all().iter().map(|text| recording.name(text)).collect();
@@ -279,6 +298,7 @@ impl Loader {
             self.edges.iter().map(|edge| edge.1).chain(self.jobs.iter().map(|job| job.1)).collect();
         self.outside.difference(&known).for_each(|&number| recording.outside(vertex(number)));
         ran(&self.states, &threads, &mut recording);
+        self.machines(&threads, &mut recording);
         let spans: BTreeSet<_> =
             self.spans.iter().map(|span| self.names.all()[span.0 as usize].clone()).collect();
         LoadedRun {
@@ -287,7 +307,7 @@ impl Loader {
             points: self.points,
             edges: self.causes,
             ambiguous: self.ambiguous,
-            crowded: crowded(&self.states),
+            foreign: foreign(&self.states),
         }
     }
 }
@@ -308,9 +328,10 @@ fn ran(states: &[LoadState], threads: &[ThreadId], recording: &mut Recording) {
     let mut told: HashMap<u32, (i64, i64)> = HashMap::new();
     for state in states {
         let thread = threads[state.thread as usize];
-        if state.ran {
+        if state.ran() {
             recording.ran(thread, state.begin, state.end);
         }
+        recording.state(thread, state.begin, state.end, state.state);
         let told = told.entry(state.thread).or_insert((state.begin, state.end));
         *told = (told.0.min(state.begin), told.1.max(state.end));
     }
@@ -320,25 +341,36 @@ fn ran(states: &[LoadState], threads: &[ThreadId], recording: &mut Recording) {
     }
 }
 
-/// For which share of the time more threads were ready to run than there were processors that any of
-/// them ever ran on.
-fn crowded(states: &[LoadState]) -> Option<f64> {
-    let processors: HashSet<i64> = states.iter().filter_map(|state| state.cpu).collect();
+/// For which share of the time a thread was ready to run and had no processor, though the program's threads
+/// ran on fewer than any of them ever ran on: others had it.
+fn foreign(states: &[LoadState]) -> Option<f64> {
+    let cpu = |state: &LoadState| match state.state {
+        ThreadState::Running { cpu } => Some(cpu),
+        _ => None,
+    };
+    let processors = states.iter().filter_map(cpu).collect::<HashSet<_>>().len() as i64;
     let begin = states.iter().map(|state| state.begin).min()?;
     let end = states.iter().map(|state| state.end).max()?;
-    if processors.is_empty() || begin >= end {
+    if processors == 0 || begin >= end {
         return None;
     }
-    let ready = states.iter().filter(|state| state.ready);
-    let mut changes: Vec<(i64, i64)> =
-        ready.flat_map(|state| [(state.begin, 1), (state.end, -1)]).collect();
-    changes.sort_unstable();
-    let (mut there, mut since, mut crowded) = (0, begin, 0);
-    for (time, change) in changes {
-        if there > processors.len() as i64 {
-            crowded += time - since;
-        }
-        (there, since) = (there + change, time);
+    let mut changes: Vec<(i64, i64, i64)> = Vec::new();
+    for state in states {
+        let (runs, waits) = match state.state {
+            ThreadState::Running { .. } => (1, 0),
+            ThreadState::Ready => (0, 1),
+            _ => continue,
+        };
+        changes.push((state.begin, runs, waits));
+        changes.push((state.end, -runs, -waits));
     }
-    Some(crowded as f64 / (end - begin) as f64)
+    changes.sort_unstable();
+    let (mut running, mut waiting, mut since, mut foreign) = (0, 0, begin, 0);
+    for (time, runs, waits) in changes {
+        if waiting > 0 && running < processors {
+            foreign += time - since;
+        }
+        (running, waiting, since) = (running + runs, waiting + waits, time);
+    }
+    Some(foreign as f64 / (end - begin) as f64)
 }

@@ -1,0 +1,182 @@
+//! When threads had CPUs, and how they came to them.
+
+/// A time during which a thread had a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::retime) struct Slice {
+    pub machine: u32,
+    pub cpu: u32,
+    /// From here on it wanted a CPU.
+    pub ready: i64,
+    pub begin: i64,
+    pub end: i64,
+    /// It still wanted the CPU at the end.
+    pub is_cut: bool,
+    /// It wants a CPU again as it was cut, not as it was woken.
+    pub follows_cut: bool,
+    /// The next of its thread, or this one.
+    pub next: u32,
+    /// From here on no CPU was idle until it was granted one: it is in the queue.
+    pub queued: i64,
+    /// The CPU is its own; what is left until it begins is the switch.
+    pub granted: i64,
+    /// How many were in the queue when it came there, and how many of them were before it.
+    pub among: u32,
+    pub place: u32,
+}
+
+impl Slice {
+    /// The time for which it was kept from the queue.
+    pub fn late(&self) -> i64 {
+        self.queued - self.ready
+    }
+
+    pub fn switch(&self) -> i64 {
+        self.begin - self.granted
+    }
+
+    pub fn length(&self) -> i64 {
+        self.end - self.begin
+    }
+
+    /// It had to wait for a CPU.
+    pub fn waited(&self) -> bool {
+        self.granted > self.queued
+    }
+
+    /// Both were in the queue at one time.
+    pub fn met(&self, other: &Slice) -> bool {
+        self.queued <= other.granted && other.queued <= self.granted
+    }
+}
+
+/// Slices, and what is typical of them.
+#[derive(Debug, Default)]
+pub(in crate::retime) struct Slices {
+    pub all: Vec<Slice>,
+    pub machines: Vec<Machine>,
+}
+
+/// The CPUs that threads share, and numbers of slices by what they are examples of, in the order of time.
+#[derive(Debug, Default)]
+pub(in crate::retime) struct Machine {
+    pub cpus: usize,
+    /// They were cut, and their thread had another one.
+    pub cut: Vec<u32>,
+    /// Their thread was woken.
+    pub woken: Vec<u32>,
+    /// They found others in the queue: as they were woken, and as they were cut.
+    pub placed: [Vec<u32>; 2],
+    /// They did not wait for a CPU, and did.
+    pub switched: [Vec<u32>; 2],
+}
+
+impl Slices {
+    /// Of `all` with what the kernel told, the rest.
+    pub fn new(mut all: Vec<Slice>, machines: u32) -> Slices {
+        let mut machines: Vec<Machine> = (0..machines).map(|_| Machine::default()).collect();
+        let mut order: Vec<u32> = (0..all.len() as u32).collect();
+        order.sort_unstable_by_key(|&number| (all[number as usize].begin, number));
+        for (at, machine) in machines.iter_mut().enumerate() {
+            let own: Vec<u32> = order
+                .iter()
+                .copied()
+                .filter(|&number| all[number as usize].machine as usize == at)
+                .collect();
+            machine.cpus = grant(&mut all, &own);
+            let busy = busy(&all, &own, machine.cpus);
+            queue(&mut all, &own, &busy);
+            place(&mut all, &own);
+            machine.learn(&all, &own);
+        }
+        Slices { all, machines }
+    }
+
+    pub fn of(&self, number: u32) -> &Slice {
+        &self.all[number as usize]
+    }
+}
+
+impl Machine {
+    fn learn(&mut self, all: &[Slice], own: &[u32]) {
+        for &number in own {
+            let slice = &all[number as usize];
+            if slice.is_cut && slice.next != number && slice.length() > 0 {
+                self.cut.push(number);
+            }
+            if !slice.follows_cut {
+                self.woken.push(number);
+            }
+            if slice.among > 0 {
+                self.placed[usize::from(slice.follows_cut)].push(number);
+            }
+            self.switched[usize::from(slice.waited())].push(number);
+        }
+    }
+}
+
+/// A CPU is a slice's own as soon as it is ready and the one before on that CPU is over. Returns the number of CPUs.
+fn grant(all: &mut [Slice], own: &[u32]) -> usize {
+    let mut ends: std::collections::HashMap<u32, i64> = std::collections::HashMap::new();
+    for &number in own {
+        let slice = &mut all[number as usize];
+        let end = ends.entry(slice.cpu).or_insert(i64::MIN);
+        slice.ready = slice.ready.min(slice.begin);
+        slice.granted = slice.ready.max(*end).min(slice.begin);
+        *end = slice.end.max(*end);
+    }
+    ends.len()
+}
+
+/// When all CPUs were taken.
+fn busy(all: &[Slice], own: &[u32], cpus: usize) -> Vec<(i64, i64)> {
+    let of = |number: &u32| &all[*number as usize];
+    let mut changes: Vec<(i64, i64)> =
+        own.iter().map(of).flat_map(|slice| [(slice.granted, 1), (slice.end, -1)]).collect();
+    changes.sort_unstable();
+    let (mut there, mut since, mut busy) = (0, None, Vec::new());
+    for at_once in changes.chunk_by(|one, other| one.0 == other.0) {
+        there += at_once.iter().map(|change| change.1).sum::<i64>();
+        match since {
+            None if there >= cpus as i64 => since = Some(at_once[0].0),
+            Some(begin) if there < cpus as i64 => {
+                busy.push((begin, at_once[0].0));
+                since = None;
+            }
+            _ => {}
+        }
+    }
+    busy
+}
+
+fn queue(all: &mut [Slice], own: &[u32], busy: &[(i64, i64)]) {
+    for &number in own {
+        let slice = &mut all[number as usize];
+        let at = busy.partition_point(|time| time.1 < slice.granted);
+        let since = busy.get(at).filter(|time| time.0 < slice.granted).map(|time| time.0);
+        slice.queued = slice.ready.max(since.unwrap_or(slice.granted));
+    }
+}
+
+fn place(all: &mut [Slice], own: &[u32]) {
+    let mut order = own.to_vec();
+    order.sort_unstable_by_key(|&number| (all[number as usize].queued, number));
+    let mut waiting: Vec<u32> = Vec::new();
+    let mut next = 0;
+    while let Some(&first) = order.get(next) {
+        let now = all[first as usize].queued;
+        let at_once = |&&number: &&u32| all[number as usize].queued == now;
+        let count = order[next..].iter().take_while(at_once).count();
+        let chunk = &order[next..next + count];
+        next += count;
+        waiting.retain(|&number| all[number as usize].granted >= now);
+        waiting.extend(chunk);
+        for &number in chunk {
+            let own = (all[number as usize].granted, number);
+            let others = waiting.iter().filter(|&&other| other != number);
+            let before =
+                others.filter(|&&other| (all[other as usize].granted, other) < own).count();
+            let slice = &mut all[number as usize];
+            (slice.among, slice.place) = (waiting.len() as u32 - 1, before as u32);
+        }
+    }
+}
