@@ -27,7 +27,7 @@ const MOST_ENTRY_BYTES: usize = 1 << 20;
 const LONGEST_CHECK: Duration = Duration::from_secs(5);
 
 type Bytes = Arc<[u8]>;
-type Slice<'a> = EndianSlice<'a, LittleEndian>;
+type TableSlice<'a> = EndianSlice<'a, LittleEndian>;
 
 /// The unwind tables of a file, which may be any bytes.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ fn is_bounded(bytes: &[u8], address: u64) -> gimli::Result<bool> {
     let begin = Instant::now();
     let mut entries = section.entries(&bases);
     while let Some(entry) = entries.next()? {
-        let common = |cie: &CommonInformationEntry<Slice<'_>>| -> gimli::Result<bool> {
+        let common = |cie: &CommonInformationEntry<TableSlice<'_>>| -> gimli::Result<bool> {
             Ok(cie.entry_len() <= MOST_ENTRY_BYTES
                 && are_bounded(&section, cie.encoding(), cie.instructions(&section, &bases))?)
         };
@@ -77,9 +77,9 @@ fn is_bounded(bytes: &[u8], address: u64) -> gimli::Result<bool> {
 }
 
 fn are_bounded(
-    section: &EhFrame<Slice<'_>>,
+    section: &EhFrame<TableSlice<'_>>,
     encoding: gimli::Encoding,
-    mut instructions: CallFrameInstructionIter<'_, Slice<'_>>,
+    mut instructions: CallFrameInstructionIter<'_, TableSlice<'_>>,
 ) -> gimli::Result<bool> {
     let branches = |expression: UnwindExpression<usize>| -> gimli::Result<bool> {
         let mut operations = expression.get(section)?.operations(encoding);

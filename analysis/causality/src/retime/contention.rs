@@ -1,7 +1,7 @@
 //! Contention for CPUs: where the kernel told what each thread did, the CPUs of a machine are a station with
 //! as many servers, and threads that are ready wait in its queue.
 //!
-//! The run shows four things of each [`Slice`](slices::Slice), which is a time during which a thread had a
+//! The run shows four things of each [`CpuSlice`](slices::CpuSlice), which is a time during which a thread had a
 //! CPU: how long the thread was kept from the queue though a CPU was idle; which of the waiting threads it
 //! came before; what the switch took; and whether it had to give the CPU back. With these, the run as it was
 //! comes out exactly. Where speeds make a thread wait that did not, or the other way round, it takes them

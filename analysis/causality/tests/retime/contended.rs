@@ -32,7 +32,7 @@ enum Does {
     Serves((usize, usize)),
 }
 
-struct Thread {
+struct SimulatedThread {
     id: ThreadId,
     does: Does,
     /// What it has yet to run for that, and for its quantum.
@@ -48,7 +48,7 @@ struct Simulated {
     now: i64,
     recording: Recording,
     vertices: Vec<(Vertex, i64)>,
-    threads: Vec<Thread>,
+    threads: Vec<SimulatedThread>,
     ready: VecDeque<usize>,
     idle: Vec<usize>,
     events: BinaryHeap<Reverse<(i64, usize)>>,
@@ -81,7 +81,7 @@ impl Machine {
     fn run(&self) -> Simulated {
         let clients = self.think.len();
         let mut recording = Recording::new();
-        let mut thread = |at: usize| Thread {
+        let mut thread = |at: usize| SimulatedThread {
             id: recording.thread(u32::from(at >= clients)),
             does: Does::Think,
             left: self.think.get(at).map_or(0, |think| think[0].max(1)),

@@ -16,7 +16,7 @@ use crate::retime::ways::QUEUED;
 
 /// What happens at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Happens {
+pub(super) enum ContentionEvent {
     /// A slice ends, or a segment of it.
     Done { carrier: u32 },
     /// It goes on after a wait for anything but a CPU.
@@ -29,7 +29,7 @@ pub(super) enum Happens {
 
 /// Where a carrier is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum CarrierStage {
     /// On the way to what `to` waits for.
     Before,
     /// On the way from there to `to`.
@@ -46,7 +46,7 @@ pub(super) enum Stage {
 pub(super) struct Carrier {
     pub machine: u32,
     pub to: u32,
-    pub stage: Stage,
+    pub stage: CarrierStage,
     pub segments: Range<u32>,
     /// What is left of a segment that has begun.
     pub left: Option<i64>,
@@ -98,7 +98,7 @@ pub(in crate::retime) struct ContendedEngine<'a> {
     pub(super) carriers: Vec<Carrier>,
     pub(super) machines: Vec<MachineNow>,
     lines: Vec<JobLine>,
-    events: BinaryHeap<Reverse<(i64, Happens, u64)>>,
+    events: BinaryHeap<Reverse<(i64, ContentionEvent, u64)>>,
     count: u64,
     order: Vec<u32>,
     trace: Option<Trace>,
@@ -167,7 +167,7 @@ impl<'a> ContendedEngine<'a> {
         Ok((Replay { time: self.time, order: self.order }, self.trace))
     }
 
-    fn carrier(&mut self, thread: u32, to: u32, stage: Stage, segments: Range<u32>) -> u32 {
+    fn carrier(&mut self, thread: u32, to: u32, stage: CarrierStage, segments: Range<u32>) -> u32 {
         self.carriers.push(Carrier {
             machine: self.known.programs.machine[thread as usize],
             to,
@@ -193,8 +193,8 @@ impl<'a> ContendedEngine<'a> {
         let tail = programs.tails[thread as usize].clone();
         let Some(first) = model.moments.first(thread) else {
             if let Some(begins) = begins {
-                let carrier = self.carrier(thread, NONE, Stage::Tail, tail);
-                self.at(begins, Happens::Resumes { carrier });
+                let carrier = self.carrier(thread, NONE, CarrierStage::Tail, tail);
+                self.at(begins, ContentionEvent::Resumes { carrier });
             }
             return;
         };
@@ -203,40 +203,40 @@ impl<'a> ContendedEngine<'a> {
         if job != NONE {
             // What it does before its first job is no part of any, and it could have had one at once.
             if let Some(begins) = begins {
-                let carrier = self.carrier(thread, NONE, Stage::Tail, before);
-                self.at(begins, Happens::Resumes { carrier });
+                let carrier = self.carrier(thread, NONE, CarrierStage::Tail, before);
+                self.at(begins, ContentionEvent::Resumes { carrier });
             }
-            let carrier = self.carrier(thread, NONE, Stage::Before, 0..0);
+            let carrier = self.carrier(thread, NONE, CarrierStage::Before, 0..0);
             let queue = model.jobs[job as usize].queue as usize;
             self.lines[queue].asks.push_back((i64::MIN, carrier));
             return;
         }
-        let carrier = self.carrier(thread, first, Stage::Before, before);
+        let carrier = self.carrier(thread, first, CarrierStage::Before, before);
         if let Some(begins) = begins {
-            self.at(begins, Happens::Resumes { carrier });
+            self.at(begins, ContentionEvent::Resumes { carrier });
         } else if self.wanted[first as usize] == 0 && !model.outside[first as usize] {
-            self.at(model.moments.time[first as usize], Happens::Resumes { carrier });
+            self.at(model.moments.time[first as usize], ContentionEvent::Resumes { carrier });
         } else {
             self.parked[first as usize] = carrier;
             self.wake(first, i64::MIN);
         }
     }
 
-    pub(super) fn at(&mut self, time: i64, what: Happens) {
+    pub(super) fn at(&mut self, time: i64, what: ContentionEvent) {
         self.count += 1;
         self.events.push(Reverse((time, what, self.count)));
     }
 
-    fn happens(&mut self, now: i64, what: Happens) {
+    fn happens(&mut self, now: i64, what: ContentionEvent) {
         match what {
-            Happens::Put { job } => {
+            ContentionEvent::Put { job } => {
                 let queue = self.model.jobs[job as usize].queue as usize;
                 self.lines[queue].jobs.push_back((now, job));
                 self.serve(queue, now);
             }
-            Happens::Resumes { carrier } => self.advance(carrier, now),
-            Happens::Ready { carrier } => self.enqueue(carrier, now),
-            Happens::Done { carrier } => {
+            ContentionEvent::Resumes { carrier } => self.advance(carrier, now),
+            ContentionEvent::Ready { carrier } => self.enqueue(carrier, now),
+            ContentionEvent::Done { carrier } => {
                 let one = &mut self.carriers[carrier as usize];
                 let ran = now - one.since;
                 one.since = now;
@@ -273,7 +273,7 @@ impl<'a> ContendedEngine<'a> {
                             let scaled = if speed == 1.0 { scaled } else { at_speed(scaled) };
                             if fixed + scaled > 0 {
                                 self.give_back(carrier, now);
-                                self.at(now + fixed + scaled, Happens::Resumes { carrier });
+                                self.at(now + fixed + scaled, ContentionEvent::Resumes { carrier });
                                 return;
                             }
                             continue;
@@ -304,16 +304,16 @@ impl<'a> ContendedEngine<'a> {
     fn arrive(&mut self, carrier: u32, now: i64) -> bool {
         let Carrier { stage, to, .. } = self.carriers[carrier as usize];
         match stage {
-            Stage::Tail => {
+            CarrierStage::Tail => {
                 self.give_back(carrier, now);
                 false
             }
-            Stage::After => self.settle(carrier, to, now),
-            Stage::Again { queue } => {
+            CarrierStage::After => self.settle(carrier, to, now),
+            CarrierStage::Again { queue } => {
                 self.ask(carrier, queue as usize, now);
                 false
             }
-            Stage::Before => {
+            CarrierStage::Before => {
                 let slot = to as usize;
                 let job = self.model.job[slot];
                 if job != NONE {
@@ -353,10 +353,10 @@ impl<'a> ContendedEngine<'a> {
         let like =
             if model.waited[slot] || model.twin[slot] == NONE { at } else { model.twin[slot] };
         let one = &mut self.carriers[carrier as usize];
-        (one.to, one.stage) = (at, Stage::After);
+        (one.to, one.stage) = (at, CarrierStage::After);
         (one.segments, one.left, one.extra) = (known.programs.of(like).after.clone(), None, 0);
         let time = (came + known.delay[like as usize]).max(now);
-        self.at(time, Happens::Resumes { carrier });
+        self.at(time, ContentionEvent::Resumes { carrier });
     }
 
     /// All is there that it asks for. Whether there is more to do at once.
@@ -366,7 +366,7 @@ impl<'a> ContendedEngine<'a> {
         let program: &Program = known.programs.of(at);
         let speed = self.speed(at);
         let one = &mut self.carriers[carrier as usize];
-        (one.to, one.stage) = (at, Stage::After);
+        (one.to, one.stage) = (at, CarrierStage::After);
         (one.segments, one.left, one.extra) = (0..0, None, 0);
         if model.waited[slot] {
             // It takes as long as one that did not wait.
@@ -384,7 +384,7 @@ impl<'a> ContendedEngine<'a> {
             self.give_back(carrier, now);
         }
         if delay > 0 {
-            self.at(now + delay, Happens::Resumes { carrier });
+            self.at(now + delay, ContentionEvent::Resumes { carrier });
         }
         delay == 0
     }
@@ -431,7 +431,7 @@ impl<'a> ContendedEngine<'a> {
                 self.machines[one.machine as usize].idle -= 1;
             }
             if self.go_on(carrier, known.take, now) {
-                self.at(now, Happens::Resumes { carrier });
+                self.at(now, ContentionEvent::Resumes { carrier });
             }
         }
     }
@@ -452,7 +452,7 @@ impl<'a> ContendedEngine<'a> {
                 let job = model.job[to as usize];
                 let known = &model.jobs[job as usize];
                 let least = self.known.queued[known.queue as usize];
-                self.at(now + known.late + least, Happens::Put { job });
+                self.at(now + known.late + least, ContentionEvent::Put { job });
             } else {
                 self.reach(to, now + self.known.base[kind as usize], at, now);
             }
@@ -462,7 +462,7 @@ impl<'a> ContendedEngine<'a> {
         (one.left, one.extra) = (None, 0);
         match model.moments.after(at) {
             Some(next) => {
-                (one.to, one.stage) = (next, Stage::Before);
+                (one.to, one.stage) = (next, CarrierStage::Before);
                 one.segments = self.known.programs.of(next).before.clone();
             }
             None => {
@@ -470,10 +470,10 @@ impl<'a> ContendedEngine<'a> {
                 let again = model.queues.get(queue as usize).and_then(|queue| queue.again);
                 (one.to, one.segments) = (NONE, 0..0);
                 if let Some(again) = again {
-                    one.stage = Stage::Again { queue };
+                    one.stage = CarrierStage::Again { queue };
                     one.extra = again;
                 } else {
-                    one.stage = Stage::Tail;
+                    one.stage = CarrierStage::Tail;
                     one.segments = self.known.programs.tails[thread].clone();
                 }
             }

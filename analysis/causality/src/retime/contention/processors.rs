@@ -1,6 +1,6 @@
 //! How threads come to CPUs, and how long they keep them.
 
-use super::engine::{ContendedEngine, Happens};
+use super::engine::{ContendedEngine, ContentionEvent};
 use super::programs::Segment;
 use super::queue::WaitingThread;
 use crate::retime::moments::NONE;
@@ -26,7 +26,7 @@ impl ContendedEngine<'_> {
         let one = &mut self.carriers[slot];
         one.since = now;
         let until = now + needs.min(one.budget);
-        self.at(until, Happens::Done { carrier });
+        self.at(until, ContentionEvent::Done { carrier });
     }
 
     /// The slice that comes next, if it is the first of it that comes.
@@ -74,7 +74,7 @@ impl ContendedEngine<'_> {
         self.carriers[carrier as usize].entry = like;
         let late = if like.0 == NONE { 0 } else { self.known.slices.of(like.0).late() };
         if late > 0 {
-            self.at(now + late, Happens::Ready { carrier });
+            self.at(now + late, ContentionEvent::Ready { carrier });
         } else {
             self.enqueue(carrier, now);
         }
@@ -117,7 +117,7 @@ impl ContendedEngine<'_> {
                 one.budget = slices.of(slice).length();
                 one.is_forced = true;
             }
-            self.at(now + switch, Happens::Resumes { carrier: next.carrier });
+            self.at(now + switch, ContentionEvent::Resumes { carrier: next.carrier });
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::slices::Slice;
+use super::slices::CpuSlice;
 use crate::retime::moments::Moments;
 use crate::retime::recording::{RecordedState, Recording, ThreadId, ThreadState};
 use crate::retime::ways::Work;
@@ -68,7 +68,7 @@ impl Programs {
         came: &[i64],
         outside: &[bool],
         works: &[Work],
-    ) -> (Programs, Vec<Slice>) {
+    ) -> (Programs, Vec<CpuSlice>) {
         let mut states = recording.states.clone();
         states.retain(|state| state.begin < state.end);
         states.sort_by_key(|state| (state.thread, state.begin));
@@ -77,7 +77,7 @@ impl Programs {
             of_thread[states[0].thread.0 as usize] = states;
         }
         let (programs, slices) = (Programs::default(), Vec::new());
-        let mut builder = Builder { moments, came, outside, works, programs, slices };
+        let mut builder = ProgramBuilder { moments, came, outside, works, programs, slices };
         builder.programs.each = vec![Program::default(); moments.len()];
         for thread in 0..moments.threads as u32 {
             let machine = recording.machines.get(&ThreadId(thread));
@@ -88,19 +88,19 @@ impl Programs {
 }
 
 /// A segment and when it was.
-type Timed = (Segment, i64, i64);
+type TimedSegment = (Segment, i64, i64);
 
-struct Builder<'a> {
+struct ProgramBuilder<'a> {
     moments: &'a Moments,
     came: &'a [i64],
     outside: &'a [bool],
     works: &'a [Work],
     programs: Programs,
-    slices: Vec<Slice>,
+    slices: Vec<CpuSlice>,
 }
 
 /// Where the states of a thread are told up to.
-struct Told<'a> {
+struct StateCursor<'a> {
     states: &'a [RecordedState],
     next: usize,
     machine: u32,
@@ -112,10 +112,17 @@ struct Told<'a> {
     was_cut: bool,
 }
 
-impl Builder<'_> {
+impl ProgramBuilder<'_> {
     fn thread(&mut self, thread: u32, machine: u32, states: &[RecordedState]) {
-        let mut told =
-            Told { states, next: 0, machine, slice: None, last: None, ready: None, was_cut: false };
+        let mut told = StateCursor {
+            states,
+            next: 0,
+            machine,
+            slice: None,
+            last: None,
+            ready: None,
+            was_cut: false,
+        };
         let first = self.moments.first(thread);
         let begins = states.first().map(|state| state.begin);
         let begins = begins
@@ -145,8 +152,8 @@ impl Builder<'_> {
     }
 
     /// What lies between two times of a thread.
-    fn segments(&mut self, told: &mut Told<'_>, from: i64, to: i64) -> Vec<Timed> {
-        let mut all: Vec<Timed> = Vec::new();
+    fn segments(&mut self, told: &mut StateCursor<'_>, from: i64, to: i64) -> Vec<TimedSegment> {
+        let mut all: Vec<TimedSegment> = Vec::new();
         let mut now = from;
         let idle = |length: i64, is_scaled: bool| Segment::Idle {
             fixed: if is_scaled { 0 } else { length },
@@ -204,12 +211,12 @@ impl Builder<'_> {
         all
     }
 
-    fn slice(&mut self, told: &mut Told<'_>, cpu: u32, begin: i64, end: i64) -> u32 {
+    fn slice(&mut self, told: &mut StateCursor<'_>, cpu: u32, begin: i64, end: i64) -> u32 {
         let number = self.slices.len() as u32;
         let next = told.states.get(told.next + 1);
         let is_cut = next.is_some_and(|next| next.begin == end && next.state == ThreadState::Ready);
         let ready = told.ready.take().unwrap_or(begin);
-        self.slices.push(Slice {
+        self.slices.push(CpuSlice {
             machine: told.machine,
             cpu,
             ready,
@@ -229,23 +236,23 @@ impl Builder<'_> {
         number
     }
 
-    fn keep(&mut self, segments: &[Timed]) -> Range<u32> {
+    fn keep(&mut self, segments: &[TimedSegment]) -> Range<u32> {
         let from = self.programs.segments.len() as u32;
         self.programs.segments.extend(segments.iter().map(|timed| timed.0));
         from..self.programs.segments.len() as u32
     }
 
-    fn program(&mut self, at: u32, time: i64, segments: Vec<Timed>) -> Program {
+    fn program(&mut self, at: u32, time: i64, segments: Vec<TimedSegment>) -> Program {
         let (came, outside) = (self.came[at as usize], self.outside[at as usize]);
-        let waits = |timed: &Timed| matches!(timed.0, Segment::Idle { scaled: 0, .. });
+        let waits = |timed: &TimedSegment| matches!(timed.0, Segment::Idle { scaled: 0, .. });
         let wait = if outside && came == i64::MIN {
             segments.iter().rposition(waits)
         } else {
-            let its = |timed: &Timed| waits(timed) && timed.1 <= came && came <= timed.2;
+            let its = |timed: &TimedSegment| waits(timed) && timed.1 <= came && came <= timed.2;
             segments.iter().position(its).filter(|_| came != i64::MIN)
         };
-        let ran = |segments: &[Timed]| -> i64 {
-            let length = |timed: &Timed| match timed.0 {
+        let ran = |segments: &[TimedSegment]| -> i64 {
+            let length = |timed: &TimedSegment| match timed.0 {
                 Segment::Run { length, .. } => length,
                 Segment::Idle { .. } => 0,
             };

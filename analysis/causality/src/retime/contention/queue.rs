@@ -1,6 +1,6 @@
 //! Who waits for a CPU, in which order.
 
-use super::slices::{Machine, Slice, Slices};
+use super::slices::{CpuSlice, Machine, Slices};
 use crate::retime::moments::NONE;
 
 /// One that waits.
@@ -50,7 +50,7 @@ impl RunQueue {
         let of = |other: &WaitingThread| slices.of(other.like);
         let met = |other: &WaitingThread| other.is_own && slice.met(of(other));
         let at = if one.is_own && self.waiting.iter().all(met) {
-            let key = |slice: &Slice, number: u32| (slice.granted, number);
+            let key = |slice: &CpuSlice, number: u32| (slice.granted, number);
             let before = |other: &WaitingThread| key(of(other), other.like) < key(slice, one.like);
             self.waiting.iter().position(|other| !before(other)).unwrap_or(self.waiting.len())
         } else {

@@ -2,7 +2,7 @@
 
 /// A time during which a thread had a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::retime) struct Slice {
+pub(in crate::retime) struct CpuSlice {
     pub machine: u32,
     pub cpu: u32,
     /// From here on it wanted a CPU.
@@ -24,7 +24,7 @@ pub(in crate::retime) struct Slice {
     pub place: u32,
 }
 
-impl Slice {
+impl CpuSlice {
     /// The time for which it was kept from the queue.
     pub fn late(&self) -> i64 {
         self.queued - self.ready
@@ -44,7 +44,7 @@ impl Slice {
     }
 
     /// Both were in the queue at one time.
-    pub fn met(&self, other: &Slice) -> bool {
+    pub fn met(&self, other: &CpuSlice) -> bool {
         self.queued <= other.granted && other.queued <= self.granted
     }
 }
@@ -52,7 +52,7 @@ impl Slice {
 /// Slices, and what is typical of them.
 #[derive(Debug, Default)]
 pub(in crate::retime) struct Slices {
-    pub all: Vec<Slice>,
+    pub all: Vec<CpuSlice>,
     pub machines: Vec<Machine>,
 }
 
@@ -72,7 +72,7 @@ pub(in crate::retime) struct Machine {
 
 impl Slices {
     /// Of `all` with what the kernel told, the rest.
-    pub fn new(mut all: Vec<Slice>, machines: u32) -> Slices {
+    pub fn new(mut all: Vec<CpuSlice>, machines: u32) -> Slices {
         let mut machines: Vec<Machine> = (0..machines).map(|_| Machine::default()).collect();
         let mut order: Vec<u32> = (0..all.len() as u32).collect();
         order.sort_unstable_by_key(|&number| (all[number as usize].begin, number));
@@ -91,13 +91,13 @@ impl Slices {
         Slices { all, machines }
     }
 
-    pub fn of(&self, number: u32) -> &Slice {
+    pub fn of(&self, number: u32) -> &CpuSlice {
         &self.all[number as usize]
     }
 }
 
 impl Machine {
-    fn learn(&mut self, all: &[Slice], own: &[u32]) {
+    fn learn(&mut self, all: &[CpuSlice], own: &[u32]) {
         for &number in own {
             let slice = &all[number as usize];
             if slice.is_cut && slice.next != number && slice.length() > 0 {
@@ -115,7 +115,7 @@ impl Machine {
 }
 
 /// A CPU is a slice's own as soon as it is ready and the one before on that CPU is over. Returns the number of CPUs.
-fn grant(all: &mut [Slice], own: &[u32]) -> usize {
+fn grant(all: &mut [CpuSlice], own: &[u32]) -> usize {
     let mut ends: std::collections::HashMap<u32, i64> = std::collections::HashMap::new();
     for &number in own {
         let slice = &mut all[number as usize];
@@ -128,7 +128,7 @@ fn grant(all: &mut [Slice], own: &[u32]) -> usize {
 }
 
 /// When all CPUs were taken.
-fn busy(all: &[Slice], own: &[u32], cpus: usize) -> Vec<(i64, i64)> {
+fn busy(all: &[CpuSlice], own: &[u32], cpus: usize) -> Vec<(i64, i64)> {
     let of = |number: &u32| &all[*number as usize];
     let mut changes: Vec<(i64, i64)> =
         own.iter().map(of).flat_map(|slice| [(slice.granted, 1), (slice.end, -1)]).collect();
@@ -148,7 +148,7 @@ fn busy(all: &[Slice], own: &[u32], cpus: usize) -> Vec<(i64, i64)> {
     busy
 }
 
-fn queue(all: &mut [Slice], own: &[u32], busy: &[(i64, i64)]) {
+fn queue(all: &mut [CpuSlice], own: &[u32], busy: &[(i64, i64)]) {
     for &number in own {
         let slice = &mut all[number as usize];
         let at = busy.partition_point(|time| time.1 < slice.granted);
@@ -157,7 +157,7 @@ fn queue(all: &mut [Slice], own: &[u32], busy: &[(i64, i64)]) {
     }
 }
 
-fn place(all: &mut [Slice], own: &[u32]) {
+fn place(all: &mut [CpuSlice], own: &[u32]) {
     let mut order = own.to_vec();
     order.sort_unstable_by_key(|&number| (all[number as usize].queued, number));
     let mut waiting: Vec<u32> = Vec::new();
