@@ -72,6 +72,22 @@ pub(crate) fn told(error: &Error) -> String {
     }
 }
 
+/// The answer to a request. `None`: somebody asked to stop, and none came for [`FAREWELL`].
+async fn answer<T>(watch: &dyn OutageWatch, request: impl Future<Output = T>) -> Option<T> {
+    let mut request = std::pin::pin!(request);
+    let mut stopped: Option<Instant> = None;
+    loop {
+        if let Ok(answer) = tokio::time::timeout(LOOK, request.as_mut()).await {
+            return Some(answer);
+        }
+        if watch.is_stopped()
+            && stopped.get_or_insert_with(Instant::now).elapsed() >= FAREWELL.min(watch.limit())
+        {
+            return None;
+        }
+    }
+}
+
 /// Repeats a request until the store answers, with pauses that grow. `name` is what it is about.
 pub(crate) async fn persist<T, F: Future<Output = Result<T, Error>>>(
     watch: &dyn OutageWatch,
@@ -82,7 +98,12 @@ pub(crate) async fn persist<T, F: Future<Output = Result<T, Error>>>(
     let mut is_told = false;
     let mut pause = FIRST_PAUSE;
     loop {
-        let error = match request().await {
+        let Some(answer) = answer(watch, request()).await else {
+            let after = since.map_or(FAREWELL, |since| since.elapsed());
+            let cause = "it has not answered".to_owned();
+            return Err(DeliveryError::StoreAway { name: name.to_owned(), after, cause });
+        };
+        let error = match answer {
             Err(error) if is_outage(&error) => error,
             done => {
                 if let Some(since) = since.filter(|_| is_told) {

@@ -176,6 +176,24 @@ fn what_the_store_refuses_is_said_at_once() {
     assert_eq!(bench.names(), ["out.bin"]);
 }
 
+/// A request may take minutes. Who asks to stop waits for it only so long.
+#[test]
+fn a_store_that_never_answers_ends_soon_after_a_signal() {
+    let bench = whole(3);
+    let (asked, requests) = std::sync::mpsc::channel();
+    let store = OtherStore::start(move |_| {
+        asked.send(()).unwrap();
+        loop {
+            thread::park();
+        }
+    });
+    let child = export(&bench, store.port, &["--outage", "500ms"]).spawn().unwrap();
+    requests.recv().unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    fails(child.wait_with_output().unwrap(), "store-away", "it has not answered");
+}
+
 #[test]
 fn an_endpoint_that_is_not_there() {
     let bench = whole(3);
