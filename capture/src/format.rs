@@ -466,7 +466,7 @@ pub(crate) mod source {
 
 /// Payload of a clock chunk: readings of this size, without a head.
 pub(crate) mod clock {
-    /// u16, see [`crate::ClockId`].
+    /// u16, see [`crate::ClockId`], or [`COMPLETE`].
     pub const A: usize = 0;
     /// u16.
     pub const B: usize = 2;
@@ -482,6 +482,10 @@ pub(crate) mod clock {
     /// Bit of the flags: the system does not trust ticks, so readers must not use them from here
     /// on.
     pub const DISTRUSTED: u32 = 1;
+    /// In the place of clock a: this is no reading. `b` is CLOCK_MONOTONIC in ns, and every frame that
+    /// was published before is in an earlier chunk of the series, unless it is lost. Readers that do
+    /// not know it skip it, as they skip readings of clocks that they do not know.
+    pub const COMPLETE: u16 = 0x100;
 }
 
 /// Payload of an index chunk: a head, then one entry for each chunk since the previous index.

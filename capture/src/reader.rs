@@ -50,6 +50,8 @@ pub struct Capture {
     ordinals: Ranges,
     sources: Sources,
     account: Account,
+    /// See [`Finish::complete`].
+    complete: u64,
     end: Option<End>,
     cut: Option<u64>,
     /// Whether damage reported since the last good chunk explains missing chunks.
@@ -210,6 +212,9 @@ pub struct Finish<'a> {
     pub cut: Option<u64>,
     /// The length of the input when the reader reached its end. A file may have grown since.
     pub len: u64,
+    /// CLOCK_MONOTONIC in ns: every frame that was published before is in the chunks that were read,
+    /// or in an earlier file of the series, or stated as lost there or later; 0 = unknown.
+    pub complete: u64,
 }
 
 enum ReadAhead {
@@ -279,6 +284,7 @@ impl Capture {
             sources: Sources::default(),
             account: Account::default(),
             end: None,
+            complete: 0,
             cut: None,
             explained: false,
             damages: VecDeque::new(),
@@ -314,7 +320,12 @@ impl Capture {
 
     /// How the capture ended.
     pub fn finish(&self) -> Finish<'_> {
-        Finish { end: self.end.as_ref(), cut: self.cut, len: self.scanner.offset() }
+        Finish {
+            end: self.end.as_ref(),
+            cut: self.cut,
+            len: self.scanner.offset(),
+            complete: self.complete,
+        }
     }
 
     /// Returns the next chunk or damage, or None after the last one. Errors are those of the input.
@@ -490,7 +501,11 @@ impl Capture {
                 self.account.gap(&gap)?;
                 Chunk::Gap(gap)
             }
-            ChunkKind::Clock => Chunk::Clock(clock::decode(payload)?),
+            ChunkKind::Clock => {
+                let readings = clock::decode(payload)?;
+                self.complete = self.complete.max(clock::complete(payload));
+                Chunk::Clock(readings)
+            }
             ChunkKind::Drops => {
                 self.sources.get(source)?;
                 let drops = Drops::decode(source, head);

@@ -43,6 +43,8 @@ pub struct CaptureWriter<W> {
     owed: Vec<(u16, Vec<u8>)>,
     /// Whether the last chunk is a source.
     source_is_last: bool,
+    /// See [`Self::set_complete`].
+    complete: u64,
     failed: Option<io::ErrorKind>,
 }
 
@@ -63,6 +65,7 @@ impl<W: Write> CaptureWriter<W> {
             previous_index: 0,
             owed: Vec::new(),
             source_is_last: false,
+            complete: 0,
             failed: None,
         };
         writer.write([&header.encode(), &[], &[]])?;
@@ -152,12 +155,18 @@ impl<W: Write> CaptureWriter<W> {
         self.chunk(ChunkKind::Gap, Some(gap.source), &[], entry, |bytes| gap.encode(bytes))
     }
 
+    /// Every frame that was published before this time, CLOCK_MONOTONIC in ns, is in the capture by now,
+    /// or in an earlier file of its series. The chunks of clocks say so from now on.
+    pub fn set_complete(&mut self, mono_ns: u64) {
+        self.complete = mono_ns;
+    }
+
     /// Writes readings of clocks. The first ones should come before the first frames.
     ///
     /// # Errors
     /// Those of the output.
     pub fn clock(&mut self, readings: &[ClockReading]) -> io::Result<()> {
-        let payload = clock::encode(readings);
+        let payload = clock::encode(readings, self.complete);
         let entry = IndexEntry::plain(self.bytes, ChunkKind::Clock, None);
         self.chunk(ChunkKind::Clock, None, &payload, entry, |_| ())
     }

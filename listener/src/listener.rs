@@ -118,7 +118,8 @@ impl Listener {
         complete(&mut feeds, 0, 0)?;
         let (wake, undersized) = (event()?, event()?);
         let counters = Arc::new(Counters::new(undersized));
-        let capture = Worker::new(wake, options.queue_bytes, options.behind.clone());
+        let mut capture = Worker::new(wake, options.queue_bytes, options.behind.clone());
+        capture.keeps_time = true;
         let clocks = Clocks {
             ticks: options.ticks,
             distrusted: Arc::new(AtomicBool::new(options.distrust_ticks)),

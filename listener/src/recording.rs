@@ -40,6 +40,8 @@ pub(crate) struct Recording<W> {
     origins: Origins,
     max_size: Option<u64>,
     rotation: Option<Rotation<W>>,
+    /// All frames that were published before this time have arrived, ns of CLOCK_MONOTONIC; 0: unknown.
+    complete: u64,
     /// Why an earlier file has no end, if so.
     trouble: Option<io::Error>,
     /// Frames captured before the file began.
@@ -79,6 +81,7 @@ impl<W: Write> Recording<W> {
             states_more: false,
             deadline: rotation.as_ref().map_or(u64::MAX, Rotation::deadline),
             rotation,
+            complete: 0,
             trouble: None,
             cadence: Cadence::new(&clocks),
             clocks,
@@ -389,6 +392,11 @@ impl<W: Write + Send> Sink for Recording<W> {
         self.counters.source_ended();
     }
 
+    fn upto(&mut self, mono_ns: u64) {
+        // 0 while a ring was seen for the first time: what was complete stays complete.
+        self.complete = self.complete.max(mono_ns);
+    }
+
     fn due(&self) -> u64 {
         // A file without content continues without a time limit.
         let next = if self.has_content() {
@@ -405,7 +413,11 @@ impl<W: Write + Send> Sink for Recording<W> {
         let now = ppt_now::monotonic();
         if self.cadence.is_due(now, &self.clocks) {
             let readings = self.clocks.readings();
-            self.file.small(self.max_size, |writer| writer.clock(&readings));
+            let complete = self.complete;
+            self.file.small(self.max_size, |writer| {
+                writer.set_complete(complete);
+                writer.clock(&readings)
+            });
             if let Some(filter) = &self.filter {
                 locked(filter).clocks(&readings);
             }

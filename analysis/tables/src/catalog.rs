@@ -94,6 +94,8 @@ pub(crate) struct Catalog {
     pub modules: ModuleTable,
     pub account: Account,
     pub end: Option<End>,
+    /// See [`ppt_capture::Finish::complete`].
+    pub complete: u64,
     /// Where it was cut off, or is still being written.
     pub cut: Option<u64>,
     /// Bytes that the file had when its end was reached.
@@ -277,6 +279,7 @@ impl CatalogReader {
             sources: capture.sources().cloned().collect(),
             account: capture.account().clone(),
             end: finish.end.cloned(),
+            complete: finish.complete,
             cut: finish.cut,
             len: finish.len,
             ..self.catalog

@@ -194,6 +194,12 @@ impl Contents {
         self.catalog.epoch(mono_ns)
     }
 
+    /// Every frame that was published before this time, ns since the epoch, is in it, or in an earlier
+    /// file of its series, or lost; None: nobody says so.
+    pub fn complete(&self) -> Option<i64> {
+        self.catalog.epoch(self.catalog.complete)
+    }
+
     /// Converts the times of a chunk.
     pub fn stamps(&self, chunk: &FrameChunk) -> Stamps<'_> {
         let owner = &self.catalog.owners[chunk.owner];
