@@ -8,7 +8,10 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType, SchemaRef};
 
-use super::{Chosen, KernelBatch, KernelFrames, ROWS, ReadColumn, SEQNO, at, columns_read};
+use super::ROWS;
+use super::chosen::Chosen;
+use super::frames::KernelFrames;
+use super::read::{KernelBatch, ReadColumn, SEQNO, at, columns_read};
 use crate::bounds::Bounds;
 use crate::builder::Builder;
 use crate::causality::{EdgeColumn, EndColumn, ShownEnd, edge_column};
@@ -44,7 +47,7 @@ impl Wakes {
         request: &TableRequest<'_>,
         schema: SchemaRef,
     ) -> Result<Planned, TableError> {
-        const TOLD: &[KernelFrameKind] = &[
+        const KINDS: &[KernelFrameKind] = &[
             KernelFrameKind::Watched,
             KernelFrameKind::ThreadStart,
             KernelFrameKind::ThreadEnd,
@@ -53,7 +56,7 @@ impl Wakes {
             KernelFrameKind::Wakeup,
         ];
         let frames = self.frames.clone();
-        let chosen = Arc::new(Chosen { frames: frames.clone(), told: TOLD, threads: None });
+        let chosen = Arc::new(Chosen { frames: frames.clone(), kinds: KINDS, threads: None });
         let (read, bounds) = (columns_read(), Bounds::default());
         let inner = TableRequest { columns: &read, bounds: &bounds, limit: None, ..*request };
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &chosen, &inner)?);

@@ -1,0 +1,117 @@
+//! The columns that a scan reads of frames, and the events in a batch of them.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
+use arrow_array::{RecordBatch, StringArray};
+use arrow_schema::DataType;
+
+use crate::kernel::{Event, KernelFrameKind};
+use crate::standard::{STANDARD, Standard};
+
+/// What is read of frames, behind the standard columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReadColumn {
+    /// Number of the [`Group`].
+    Group,
+    Thread,
+    /// [`KernelFrameKind`], as a number.
+    Kind,
+    Cpu,
+    A,
+    B,
+    Name,
+    /// Key of the capture.
+    Capture,
+}
+
+pub(super) const READ: [(ReadColumn, &str, DataType); 8] = [
+    (ReadColumn::Group, "ppt_group", DataType::Int32),
+    (ReadColumn::Thread, "ppt_thread", DataType::Int32),
+    (ReadColumn::Kind, "ppt_kind", DataType::Int32),
+    (ReadColumn::Cpu, "ppt_cpu", DataType::Int32),
+    (ReadColumn::A, "ppt_a", DataType::Int64),
+    (ReadColumn::B, "ppt_b", DataType::Int64),
+    (ReadColumn::Name, "ppt_name", DataType::Utf8),
+    (ReadColumn::Capture, "ppt_capture", DataType::Int32),
+];
+
+/// What a scan reads, in this order.
+pub(super) const SEQNO: usize = 0;
+pub(super) const TS: usize = 1;
+pub(super) const FIRST: usize = 2;
+
+pub(super) fn columns_read() -> Vec<usize> {
+    let standard =
+        |standard| STANDARD.iter().position(|column| *column == standard).unwrap_or_default();
+    let own = STANDARD.len()..STANDARD.len() + READ.len();
+    [standard(Standard::Seqno), standard(Standard::Ts)].into_iter().chain(own).collect()
+}
+
+/// Where what is read is.
+pub(super) fn at(read: ReadColumn) -> usize {
+    FIRST + READ.iter().position(|entry| entry.0 == read).unwrap_or_default()
+}
+
+/// What was read.
+pub(super) struct KernelBatch {
+    pub rows: usize,
+    pub seqnos: arrow_array::Int64Array,
+    pub times: arrow_array::TimestampNanosecondArray,
+    pub groups: arrow_array::Int32Array,
+    pub threads: arrow_array::Int32Array,
+    pub kind: arrow_array::Int32Array,
+    pub cpus: arrow_array::Int32Array,
+    pub a: arrow_array::Int64Array,
+    pub b: arrow_array::Int64Array,
+    pub names: StringArray,
+    pub captures: arrow_array::Int32Array,
+}
+
+impl KernelBatch {
+    pub fn new(batch: &RecordBatch) -> KernelBatch {
+        let int = |read| batch.column(at(read)).as_primitive::<Int32Type>().clone();
+        let long = |column: usize| batch.column(column).as_primitive::<Int64Type>().clone();
+        KernelBatch {
+            rows: batch.num_rows(),
+            seqnos: long(SEQNO),
+            times: batch.column(TS).as_primitive::<TimestampNanosecondType>().clone(),
+            groups: int(ReadColumn::Group),
+            threads: int(ReadColumn::Thread),
+            kind: int(ReadColumn::Kind),
+            cpus: int(ReadColumn::Cpu),
+            a: long(at(ReadColumn::A)),
+            b: long(at(ReadColumn::B)),
+            names: batch.column(at(ReadColumn::Name)).as_string::<i32>().clone(),
+            captures: int(ReadColumn::Capture),
+        }
+    }
+
+    pub fn seqno(&self, row: usize) -> u64 {
+        self.seqnos.value(row).max(0) as u64
+    }
+
+    /// −1: unknown.
+    pub fn cpu(&self, row: usize) -> i32 {
+        self.cpus.value(row)
+    }
+
+    pub fn event(&self, row: usize) -> Option<Event> {
+        let (cpu, a, b) = (self.cpu(row), self.a.value(row), self.b.value(row));
+        let int = |value: i64| i32::try_from(value).unwrap_or(-1);
+        Some(match KernelFrameKind::numbered(self.kind.value(row))? {
+            KernelFrameKind::Watched => Event::Watched,
+            KernelFrameKind::ThreadStart => Event::Start { parent: int(a) },
+            KernelFrameKind::ThreadEnd => Event::End,
+            KernelFrameKind::SwitchIn => Event::In { cpu },
+            KernelFrameKind::SwitchOut => Event::Out { cpu, preempted: a != 0 },
+            KernelFrameKind::Successor => {
+                Event::Successor { next: int(a), name: self.names.value(row).into() }
+            }
+            KernelFrameKind::Wakeup => Event::Wake { cpu, by: int(a), waker: int(b) },
+            KernelFrameKind::SyscallEnter => Event::Enter { cpu, call: int(a) },
+            KernelFrameKind::SyscallExit => Event::Exit { cpu, call: int(a), result: b },
+            KernelFrameKind::PageFault => Event::Fault { cpu, kind: int(a), address: b },
+            KernelFrameKind::Lost | KernelFrameKind::WatchEnd => return None,
+        })
+    }
+}
