@@ -27,6 +27,7 @@ use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::summary::ends;
+pub use about::About;
 pub use cut::{By, Spent, TimeUse};
 use during::{During, long, text};
 pub use functions::FunctionCounts;

@@ -173,6 +173,12 @@ fn a_slow_request_is_followed_to_the_database() {
         let sentence = one["sentence"].as_str().unwrap();
         assert!(sentence.contains("(postgres) answered its call, of :"), "{sentence}");
     }
+    // The proxy waits for the server, and the summary says which service that is.
+    let ran = bench.ppt(&["why", "out.bin", "--frame", "served", "--summary"]);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    let server = proxied.iter().map(|one| &one["answered_by"]["service"]);
+    let server = server.filter_map(Value::as_str).next().unwrap();
+    assert!(ran.stdout.contains(&format!("(called {server})")), "{server}: {}", ran.stdout);
 }
 
 /// The predicted and the recorded mean of a metric, ns.
@@ -199,15 +205,19 @@ fn a_faster_service_shortens_the_requests_in_front_of_it() {
     assert!(at_the_back >= 9e6, "{at_the_back}");
     // What the back service no longer takes is missing from the front one's requests.
     let (predicted, was) = means(&bench, &format!("{back}=2x"), &front);
-    let less = was - predicted;
-    assert!((less / (at_the_back / 2.0) - 1.0).abs() < 0.05, "{less} of {at_the_back}");
+    let less_behind = was - predicted;
+    assert!(
+        (less_behind / (at_the_back / 2.0) - 1.0).abs() < 0.05,
+        "{less_behind} of {at_the_back}"
+    );
     // The front service's own work is what remains.
     let (predicted, was) = means(&bench, &format!("{front}=2x"), &front);
     let (less, own) = (was - predicted, was - at_the_back);
     assert!(less > 0.45 * 3e6 && less < 0.55 * own, "{less} of {own}");
-    // Without a port, all services are meant.
+    // Without a port, all services are meant. On a busy machine, a good part of the time is in none.
     let (predicted, was) = means(&bench, "served.request=2x", &front);
-    assert!((predicted / was - 0.5).abs() < 0.1, "{predicted} of {was}");
+    let both = less + less_behind;
+    assert!(((was - predicted) / both - 1.0).abs() < 0.05, "{predicted} of {was}, {both} less");
     let ran = bench.ppt(&["whatif", "out.bin", "--speed", "served.request@1=2x"]);
     assert_eq!(ran.code(), 2, "{ran:?}");
     assert!(ran.stderr.contains(&front) && ran.stderr.contains(&back), "{}", ran.stderr);

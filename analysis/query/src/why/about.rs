@@ -1,6 +1,7 @@
 //! What the frames of `libppt-with.so` say of a slice, in words: which lock, which file, which service.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::{cast as cast_to, lit};
@@ -19,7 +20,28 @@ struct LibrarySlice {
     frame: &'static str,
     slice: &'static str,
     columns: &'static [&'static str],
-    words: fn(&[Option<String>]) -> String,
+    words: fn(&[Option<String>]) -> About,
+}
+
+/// What a frame of the preloaded library says of a slice, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    /// Words that all slices of the same lock, service or call share.
+    pub shared: String,
+    /// Words for this slice alone: ` fd 7`. May be empty.
+    pub own: String,
+}
+
+impl About {
+    fn shared(shared: String) -> Self {
+        Self { shared, own: String::new() }
+    }
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.shared, self.own)
+    }
 }
 
 const LIBRARY: [LibrarySlice; 3] = [
@@ -47,38 +69,41 @@ const LIBRARY: [LibrarySlice; 3] = [
 ];
 
 /// `waiting for lock 0x558ee4bba1a0 taken from fill+0x1c (server)`.
-fn of_lock(cells: &[Option<String>]) -> String {
-    let [kind, lock, lock_symbol, from, from_symbol] = cells else { return String::new() };
+fn of_lock(cells: &[Option<String>]) -> About {
+    let [kind, lock, lock_symbol, from, from_symbol] = cells else {
+        return About::shared(String::new());
+    };
     let hex = |cell: &Option<String>| {
         let number = cell.as_ref().and_then(|cell| cell.parse::<u64>().ok());
         number.map_or_else(String::new, |number| format!("{number:#x}"))
     };
     let lock = lock_symbol.clone().unwrap_or_else(|| hex(lock));
     let from = from_symbol.clone().unwrap_or_else(|| hex(from));
-    match kind.as_deref() {
+    About::shared(match kind.as_deref() {
         Some("CONDITION") => format!("waiting for condition {lock} in {from}"),
         Some("SEMAPHORE") => format!("waiting for semaphore {lock} taken from {from}"),
         _ => format!("waiting for lock {lock} taken from {from}"),
-    }
+    })
 }
 
 /// `io fsync fd 7`.
-fn of_file(cells: &[Option<String>]) -> String {
-    let [call, fd] = cells else { return String::new() };
+fn of_file(cells: &[Option<String>]) -> About {
+    let [call, fd] = cells else { return About::shared(String::new()) };
     let call = call.as_deref().unwrap_or_default().to_lowercase();
-    match fd.as_deref() {
-        None | Some("-1") => format!("io {call}"),
-        Some(fd) => format!("io {call} fd {fd}"),
-    }
+    let own = match fd.as_deref() {
+        None | Some("-1") => String::new(),
+        Some(fd) => format!(" fd {fd}"),
+    };
+    About { shared: format!("io {call}"), own }
 }
 
 /// `called :5432`, or the path of a Unix socket.
-fn of_call(cells: &[Option<String>]) -> String {
-    let [port, peer] = cells else { return String::new() };
-    match port.as_deref() {
+fn of_call(cells: &[Option<String>]) -> About {
+    let [port, peer] = cells else { return About::shared(String::new()) };
+    About::shared(match port.as_deref() {
         None | Some("0") => format!("called {}", peer.as_deref().unwrap_or_default()),
         Some(port) => format!("called :{port}"),
-    }
+    })
 }
 
 impl Engine {
@@ -174,13 +199,23 @@ mod tests {
     fn words_for_each() {
         let lock =
             |kind| cells(&[Some(kind), Some("4096"), None, Some("255"), Some("fill+0x1c (app)")]);
-        let said = |kind| of_lock(&lock(kind));
+        let said = |kind| of_lock(&lock(kind)).to_string();
         assert_eq!(said("MUTEX"), "waiting for lock 0x1000 taken from fill+0x1c (app)");
         assert_eq!(said("CONDITION"), "waiting for condition 0x1000 in fill+0x1c (app)");
         assert_eq!(said("SEMAPHORE"), "waiting for semaphore 0x1000 taken from fill+0x1c (app)");
-        assert_eq!(of_file(&cells(&[Some("FSYNC"), Some("7")])), "io fsync fd 7");
-        assert_eq!(of_file(&cells(&[Some("RENAME"), Some("-1")])), "io rename");
-        assert_eq!(of_call(&cells(&[Some("5432"), Some("::1")])), "called :5432");
-        assert_eq!(of_call(&cells(&[Some("0"), Some("/run/socket")])), "called /run/socket");
+        assert_eq!(of_file(&cells(&[Some("FSYNC"), Some("7")])).to_string(), "io fsync fd 7");
+        assert_eq!(of_file(&cells(&[Some("RENAME"), Some("-1")])).to_string(), "io rename");
+        assert_eq!(of_call(&cells(&[Some("5432"), Some("::1")])).to_string(), "called :5432");
+        assert_eq!(
+            of_call(&cells(&[Some("0"), Some("/run/socket")])).to_string(),
+            "called /run/socket"
+        );
+    }
+
+    #[test]
+    fn writes_to_several_files_share_their_words() {
+        let [one, two] = ["7", "8"].map(|fd| of_file(&cells(&[Some("WRITE"), Some(fd)])));
+        assert_ne!(one, two);
+        assert_eq!((one.shared.as_str(), two.shared.as_str()), ("io write", "io write"));
     }
 }

@@ -1,5 +1,6 @@
 //! A slow interval, the parts of its time, and the threads that it waited for.
 
+use super::about::About;
 use super::cut::{Spent, TimeUse};
 use super::functions::FunctionCounts;
 
@@ -114,8 +115,8 @@ impl SlowPart {
 pub struct Doing {
     /// The slice.
     pub name: String,
-    /// What a frame of the preloaded library says of it, in words.
-    pub about: Option<String>,
+    /// What a frame of the preloaded library says of it.
+    pub about: Option<About>,
     /// How long it overlapped the wait, ns.
     pub ns: i64,
     /// When it began, ns since the epoch.
@@ -161,8 +162,13 @@ pub struct Hop {
 impl Doing {
     /// The words for it, or its name.
     #[must_use]
-    pub fn label(&self) -> &str {
-        self.about.as_deref().unwrap_or(&self.name)
+    pub fn label(&self) -> String {
+        self.about.as_ref().map_or_else(|| self.name.clone(), About::to_string)
+    }
+
+    /// The words that it shares with all slices of the same lock, service or call; or its name.
+    pub(super) fn shared_words(&self) -> &str {
+        self.about.as_ref().map_or(&self.name, |about| &about.shared)
     }
 
     /// More is better.

@@ -157,13 +157,15 @@ impl SlowPart {
                 let inside = self
                     .inside
                     .as_ref()
-                    .map_or_else(String::new, |entry| format!(" ({})", entry.name));
+                    .map_or_else(String::new, |entry| format!(" ({})", entry.shared_words()));
                 format!("waiting{call}{inside}{}{}", by.awaited(), self.doing_in())
             }
         }
     }
 
     fn doing_in(&self) -> String {
-        self.doing.as_ref().map_or_else(String::new, |entry| format!(" in {}", entry.name))
+        self.doing
+            .as_ref()
+            .map_or_else(String::new, |entry| format!(" in {}", entry.shared_words()))
     }
 }

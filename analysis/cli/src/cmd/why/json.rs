@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ppt_query::plain_json;
-use ppt_query::why::{Doing, FunctionCounts, Hop, RunningIn, ServiceCall, Slow, SlowPart};
+use ppt_query::why::{About, Doing, FunctionCounts, Hop, RunningIn, ServiceCall, Slow, SlowPart};
 use serde_json::{Value, json};
 
 use super::alike::alike;
@@ -57,6 +57,10 @@ fn answered_by(call: &ServiceCall) -> Value {
     })
 }
 
+fn about(doing: Option<&Doing>) -> Option<String> {
+    doing?.about.as_ref().map(About::to_string)
+}
+
 fn part(part: &SlowPart) -> Value {
     let said = PartText::new(&part.part);
     json!({
@@ -70,9 +74,9 @@ fn part(part: &SlowPart) -> Value {
         "waker": said.waker,
         "waker_name": said.waker_name,
         "inside": part.inside.as_ref().map(|entry| &entry.name),
-        "inside_about": part.inside.as_ref().and_then(|entry| entry.about.as_ref()),
+        "inside_about": about(part.inside.as_ref()),
         "doing": part.doing.as_ref().map(|it| &it.name),
-        "doing_about": part.doing.as_ref().and_then(|it| it.about.as_ref()),
+        "doing_about": about(part.doing.as_ref()),
         "doing_ns": part.doing.as_ref().map(|it| it.ns),
         "doing_frame": part.doing.as_ref().map(frame),
         "running_in": part.running_in.iter().map(running_in).collect::<Vec<_>>(),
