@@ -494,6 +494,12 @@ impl View {
         Some(RowId::Thread(thread as u32))
     }
 
+    /// Where a frame is; None: there is no such frame.
+    pub fn frame_place(&self, name: &FrameName) -> Option<FramePlace> {
+        let (chunk, frame) = self.find(name)?;
+        Some(FramePlace { chunk: chunk as u32, frame })
+    }
+
     /// The chunk of a frame, and its place in it.
     fn find(&self, name: &FrameName) -> Option<(usize, u32)> {
         let capture =

@@ -21,6 +21,7 @@ export const KEYS = [
   ['N', 'the one before (Shift-Enter in the field)', (page) => page.stepHit(-1)],
   ['[', 'go to the cause of the chosen frame', (page) => page.follow('causes')],
   [']', 'go to its effect', (page) => page.follow('effects')],
+  ['.', 'arrows of one hop more', (page) => page.hop()],
   ['o', 'the other set of captures, where there are two', (page) => page.turn()],
   ['t', 'what is visible, as a table', (page) => page.asTable()],
   ['e', 'save what is seen or marked: a trace, a table, a picture', (page) => page.save()],

@@ -18,6 +18,7 @@ import { Span } from './span.js';
 import { duration, grouped, plain } from './text.js';
 import { describe } from './paint.js';
 import { Timeline } from './timeline.js';
+import { EdgeWeb } from './web.js';
 
 const element = (id) => document.getElementById(id);
 
@@ -413,14 +414,36 @@ class Page {
     return undefined;
   }
 
+  /** Takes the edges of a chosen frame, and shows them. */
+  async learnEdges(pick) {
+    pick.web ??= new EdgeWeb(pick.answer.key);
+    await (pick.learning ??= pick.web.grow(this.pane.api));
+    this.timeline.draw();
+  }
+
   async follow(direction) {
     const { pick } = this;
     if (!pick?.answer) return;
     try {
-      pick.edges ??= await this.pane.api.edges(pick.answer.key);
-      const ends = pick.edges[direction];
-      if (ends.length === 0) this.say(direction === 'causes' ? 'no cause is known' : 'no effect is known');
-      else await this.goTo(ends[0].key, ends[0].at && [ends[0].at, ends[0].at]);
+      await this.learnEdges(pick);
+      const [side, none] = direction === 'causes' ? ['cause', 'no cause is known'] : ['effect', 'no effect is known'];
+      const [first] = pick.web[direction];
+      if (!first) this.say(none);
+      else await this.goTo(first[side].key, first[side].at && [first[side].at, first[side].at]);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  /** Shows the arrows of one hop more. */
+  async hop() {
+    const { pick } = this;
+    if (!pick?.answer) return;
+    try {
+      await this.learnEdges(pick);
+      const more = await pick.web.grow(this.pane.api);
+      this.say(more > 0 ? `${grouped(more)} more edges` : 'there are no more edges');
+      this.timeline.draw();
     } catch (error) {
       this.failed(error);
     }

@@ -209,22 +209,23 @@ export class Panels {
   async edges(pick, place) {
     place.replaceChildren(make('p', 'faint', 'Reading …'));
     try {
-      pick.edges ??= await this.page.pane.api.edges(pick.answer.key);
+      await this.page.learnEdges(pick);
     } catch (error) {
       place.replaceChildren(make('p', 'bad', plain(error.message, 500)));
       return;
     }
-    const { causes, effects } = pick.edges;
-    const lines = (title, ends, key) => {
-      if (ends.length === 0) return [];
-      const rows = ends.map((end) => ({
-        cells: [plain(end.name), plain(end.relation), plain(end.certainty), end.latency ?? ''],
-        go: () => this.page.goTo(end.key, end.at && [end.at, end.at]),
+    const { causes, effects, isCut } = pick.web;
+    const lines = (title, edges, side, key) => {
+      if (edges.length === 0) return [];
+      const rows = edges.map((edge) => ({
+        cells: [plain(edge[side].name), plain(edge.relation), plain(edge.certainty), edge.latency ?? ''],
+        go: () => this.page.goTo(edge[side].key, edge[side].at && [edge[side].at, edge[side].at]),
       }));
       const heads = [['point', 'text'], ['relation', 'text'], ['certainty', 'text'], ['later by', 'duration']];
       return [make('p', '', `${title} (${key})`), table(heads.map(([name, content]) => ({ name, content })), rows)];
     };
-    const nodes = [...lines('It follows from', causes, '['), ...lines('It leads to', effects, ']')];
+    const nodes = [...lines('It follows from', causes, 'cause', '['), ...lines('It leads to', effects, 'effect', ']')];
+    if (isCut) nodes.push(make('p', 'faint', 'There are more edges: SQL shows all (table edges).'));
     place.replaceChildren(...(nodes.length ? nodes : [make('p', 'faint', 'No edge begins or ends here. Edges come from points, spans and what the kernel saw.')]));
   }
 

@@ -96,6 +96,11 @@ export class Rows {
     this.place();
   }
 
+  /** Whether a row has a place. */
+  isShown(row) {
+    return this.shown[row.place] === row;
+  }
+
   /** The rows between two heights, by halves: there may be very many. */
   between(top, bottom) {
     let low = 0;

@@ -1,5 +1,6 @@
 // The timeline: rows on a canvas, their labels, the axis and the overview.
 
+import { paintArrows } from './arrows.js';
 import { theme } from './colours.js';
 import { box, describe, paintCells, paintCounter, paintLosses, paintNames, paintUnknown, Pixels } from './paint.js';
 import { grouped, moment, plain, tickStep, tickText } from './text.js';
@@ -109,6 +110,8 @@ export class Timeline {
     }
     this.paintRange(context, pane, colours, ratio);
     this.paintPick(context, pane, colours, scrolled, ratio);
+    // For scripts: how many arrows are seen.
+    canvas.dataset.arrows = String(paintArrows(context, this, pane, colours, ratio));
   }
 
   x(offset, ratio = 1) {
@@ -144,8 +147,7 @@ export class Timeline {
     const row = this.page.rows.byId.get(pick.row);
     const left = this.x(pick.from, ratio);
     const right = Math.max(this.x(pick.to, ratio), left + 2 * ratio);
-    const isShown = row?.place !== undefined && this.page.rows.shown[row.place] === row;
-    const [top, height] = isShown ? [(row.top - scrolled) * ratio, row.height * ratio] : [0, context.canvas.height];
+    const [top, height] = row && this.page.rows.isShown(row) ? [(row.top - scrolled) * ratio, row.height * ratio] : [0, context.canvas.height];
     context.strokeStyle = colours.text;
     context.lineWidth = 2 * ratio;
     context.strokeRect(left - ratio, top + ratio, right - left + 2 * ratio, height - 2 * ratio);

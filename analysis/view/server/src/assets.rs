@@ -38,6 +38,7 @@ const ASSETS: &[Asset] = &[
     },
     script!("alignment.js"),
     script!("api.js"),
+    script!("arrows.js"),
     script!("colours.js"),
     script!("dialogs.js"),
     script!("differences.js"),
@@ -61,6 +62,7 @@ const ASSETS: &[Asset] = &[
     script!("text.js"),
     script!("tiles.js"),
     script!("timeline.js"),
+    script!("web.js"),
 ];
 
 /// The file that is asked for at `path`.

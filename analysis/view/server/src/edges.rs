@@ -1,6 +1,7 @@
-//! `/v1/edges`: what led to a frame, and what it led to.
+//! `/v1/edges`: what led to frames, and what they led to.
 
-use serde::Serialize;
+use ppt_view::{FrameName, View};
+use serde::{Deserialize, Serialize};
 
 use crate::error::HttpRefusal;
 use crate::find::literal;
@@ -8,62 +9,111 @@ use crate::frame::{FrameAsked, FrameKey};
 use crate::session::ViewSession;
 use crate::table::ask;
 
-/// Most causes, and most effects.
-const MOST: usize = 50;
+/// Most frames that are asked for at once, and most edges of an answer.
+const FRAMES: usize = 64;
+const EDGES: usize = 200;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct EdgesAsked {
+    frames: Vec<FrameAsked>,
+}
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Edges {
-    causes: Vec<EdgeEnd>,
-    effects: Vec<EdgeEnd>,
+    edges: Vec<Edge>,
     truncated: bool,
 }
 
-/// The other end of an edge.
+/// `latency`: nanoseconds from cause to effect; `lo` and `hi` are its bounds.
+#[derive(Debug, Serialize)]
+struct Edge {
+    cause: EdgeEnd,
+    effect: EdgeEnd,
+    relation: String,
+    certainty: String,
+    latency: Option<String>,
+    lo: Option<String>,
+    hi: Option<String>,
+}
+
+/// An end of an edge, and where the timeline has it.
 #[derive(Debug, Serialize)]
 struct EdgeEnd {
     key: FrameKey,
     /// The point, as `edges` calls it.
     name: String,
-    relation: String,
-    certainty: String,
-    /// Nanoseconds from cause to effect.
-    latency: Option<String>,
     at: Option<String>,
+    /// The row of the thread.
+    row: Option<String>,
+    /// Chunk and frame, as cells have them.
+    place: Option<(u32, u32)>,
 }
 
-/// The edges of a frame, one hop each way.
-pub(crate) async fn edges(session: &ViewSession, asked: &FrameAsked) -> Result<Edges, HttpRefusal> {
-    let (_, name) = asked.name(session)?;
-    let engine = session.engine()?;
-    let (capture, buffer) = (literal(&name.capture), literal(&name.buffer));
-    let segment = literal(&format!("{:016x}", name.segment));
-    let (ring, seqno) = (name.ring, name.seqno);
-    let mut found = Vec::new();
-    let mut truncated = false;
-    for (own, other) in [("dst", "src"), ("src", "dst")] {
-        let sql = format!(
-            "SELECT {other}_point, kind, certainty, latency, {other}_ts, {other}_capture, {other}_buffer, \
-             {other}_segment, {other}_ring, {other}_seqno FROM edges \
-             WHERE {own}_capture = {capture} AND {own}_buffer = {buffer} AND {own}_segment = {segment} \
-             AND {own}_ring = {ring} AND {own}_seqno = {seqno} ORDER BY {other}_ts"
-        );
-        let table = ask(&engine, &sql, MOST).await?;
-        truncated |= table.truncated;
-        found.push(table.rows.into_iter().filter_map(end).collect());
+/// The edges that begin or end at one of some frames.
+pub(crate) async fn edges(session: &ViewSession, asked: &EdgesAsked) -> Result<Edges, HttpRefusal> {
+    if !(1..=FRAMES).contains(&asked.frames.len()) {
+        return Err(HttpRefusal::bad(format!("edges of 1 to {FRAMES} frames at a time")));
     }
-    let effects = found.pop().unwrap_or_default();
-    Ok(Edges { causes: found.pop().unwrap_or_default(), effects, truncated })
+    let (_, view) = session.view();
+    let mut conditions = Vec::new();
+    for frame in &asked.frames {
+        let (_, name) = frame.name(session)?;
+        conditions.extend(["src", "dst"].map(|end| is_at(end, &name)));
+    }
+    let ends = ["src", "dst"].map(|end| {
+        format!(
+            "{end}_point, {end}_ts, {end}_capture, {end}_buffer, {end}_segment, {end}_ring, {end}_seqno"
+        )
+    });
+    let sql = format!(
+        "SELECT kind, certainty, latency, latency_lo, latency_hi, {} FROM edges WHERE {} \
+         ORDER BY src_ts, dst_ts",
+        ends.join(", "),
+        conditions.join(" OR "),
+    );
+    let engine = session.engine()?;
+    let table = ask(&engine, &sql, EDGES).await?;
+    let edges = table.rows.iter().filter_map(|row| edge(row, &view)).collect();
+    Ok(Edges { edges, truncated: table.truncated })
 }
 
-fn end(row: Vec<Option<String>>) -> Option<EdgeEnd> {
-    let [name, relation, certainty, latency, at, key @ ..] = &row[..] else { return None };
+/// The condition that an end of an edge is this frame.
+fn is_at(end: &str, name: &FrameName) -> String {
+    format!(
+        "({end}_capture = {} AND {end}_buffer = {} AND {end}_segment = {} AND {end}_ring = {} \
+         AND {end}_seqno = {})",
+        literal(&name.capture),
+        literal(&name.buffer),
+        literal(&format!("{:016x}", name.segment)),
+        name.ring,
+        name.seqno,
+    )
+}
+
+fn edge(row: &[Option<String>], view: &View) -> Option<Edge> {
+    let [relation, certainty, latency, lo, hi, ends @ ..] = row else { return None };
+    let (cause, effect) = ends.split_at_checked(ends.len() / 2)?;
     let text = |cell: &Option<String>| cell.clone().unwrap_or_default();
-    Some(EdgeEnd {
-        key: FrameKey::of_cells(key)?,
-        name: text(name),
+    Some(Edge {
+        cause: end(cause, view)?,
+        effect: end(effect, view)?,
         relation: text(relation),
         certainty: text(certainty),
         latency: latency.clone(),
+        lo: lo.clone(),
+        hi: hi.clone(),
+    })
+}
+
+fn end(cells: &[Option<String>], view: &View) -> Option<EdgeEnd> {
+    let [name, at, key @ ..] = cells else { return None };
+    let key = FrameKey::of_cells(key)?;
+    let frame = key.name().ok()?;
+    Some(EdgeEnd {
+        name: name.clone().unwrap_or_default(),
         at: at.clone(),
+        row: view.thread_row(&frame).map(|row| row.to_string()),
+        place: view.frame_place(&frame).map(|place| (place.chunk, place.frame)),
+        key,
     })
 }

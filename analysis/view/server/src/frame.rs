@@ -51,7 +51,7 @@ impl FrameKey {
         })
     }
 
-    fn name(&self) -> Result<FrameName, HttpRefusal> {
+    pub fn name(&self) -> Result<FrameName, HttpRefusal> {
         let bad = |what: &str| HttpRefusal::bad(format!("a frame has no such {what}"));
         Ok(FrameName {
             capture: self.capture.clone(),

@@ -185,6 +185,45 @@ fn one_walks_by_keys_and_clicks() {
         .wait_for("document.getElementById('notice').innerText.includes('The server has ended')");
 }
 
+/// The arrows of a frame are the edges that its panel lists, and one more hop has more of them.
+#[test]
+fn arrows_lead_from_frame_to_frame() {
+    for text in ["", HOSTILE] {
+        let shown = shown(&every::write(text).0);
+        let Some(mut browser) = Browser::open(&shown.server.url(), 1280, 800) else { return };
+        // The first of three in a row.
+        let sql = "SELECT one.src_capture, one.src_buffer, one.src_segment, one.src_ring, \
+                   one.src_seqno FROM edges AS one JOIN edges AS two \
+                   ON one.dst_buffer = two.src_buffer AND one.dst_ring = two.src_ring \
+                   AND one.dst_seqno = two.src_seqno ORDER BY one.src_ts LIMIT 1";
+        let found = asked(&mut browser, "/v1/sql", &serde_json::json!({ "sql": sql }));
+        let key: Vec<&str> =
+            (0..5).map(|column| found["rows"][0][column].as_str().unwrap()).collect();
+        let url = format!("{}&pick={}", shown.server.url(), key.join("/").replace(' ', "%20"));
+        browser.another(&url);
+        browser.wait_for("document.getElementById('panel').innerText.includes('It leads to')");
+        let arrows = "Number(document.getElementById('cells').dataset.arrows)";
+        let listed = browser.value("document.querySelectorAll('#panel td button').length");
+        assert!(listed.as_f64().unwrap() > 0.0);
+        browser.wait_for(&format!("{arrows} === {listed}"));
+        browser.press(".");
+        browser.wait_for(&format!("{arrows} > {listed}"));
+        // To the effect and back.
+        let pick = "document.body.dataset.pick";
+        let chosen = browser.text(pick);
+        browser.value("document.body.dataset.pick = ''");
+        browser.press("]");
+        browser.wait_for(&format!("{pick} !== ''"));
+        browser.wait_for("document.getElementById('panel').innerText.includes('It follows from')");
+        assert_ne!(browser.text(pick), chosen);
+        browser.press("[");
+        browser.wait_for(&format!("{pick} === '{chosen}'"));
+        browser.press("Escape");
+        browser.wait_for(&format!("{arrows} === 0"));
+        assert_eq!(browser.complaints, Vec::<String>::new());
+    }
+}
+
 #[test]
 fn one_reads_it_at_twice_the_size_and_in_forced_colours() {
     let (bytes, _) = shop(&Shop { frames: 900, threads: 3, ..Shop::default() });

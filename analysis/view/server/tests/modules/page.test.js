@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
+import { ends } from './arrows.js';
 import { Rows } from './rows.js';
 import { Span } from './span.js';
 import { escaped, svg } from './svg.js';
 import { duration, grouped, moment, plain, tickStep, tickText } from './text.js';
 import { Tiles } from './tiles.js';
+import { EdgeWeb } from './web.js';
 
 test('text of programs is made plain', () => {
   assert.equal(plain('a\u202eb\u0007'), 'a\ufffdb\ufffd');
@@ -164,4 +166,34 @@ test('a picture is XML, whatever programs call things', () => {
   assert.doesNotMatch(text, /<script|NaN|undefined/);
   assert.equal(text.match(/<rect x=/g).length, 3);
   assert.match(text, /<rect x="100" y="20" width="0.5" height="20"/);
+});
+
+test('an arrow ends at the edge of the window, and says which way its end is', () => {
+  assert.deepEqual(ends([10, 20], [90, 40], 100, 50), [[10, 20, undefined], [90, 40, undefined]]);
+  assert.deepEqual(ends([-7, 20], [90, 40], 100, 50)[0], [0, 20, Math.PI]);
+  assert.deepEqual(ends([10, 20], [900, 40], 100, 50)[1], [100, 40, 0]);
+  assert.deepEqual(ends([10, 20], [90, 60], 100, 50)[1], [90, 50, Math.PI / 2]);
+  assert.deepEqual(ends([10, -20], [90, 40], 100, 50)[0], [10, 0, -Math.PI / 2]);
+  assert.ok(ends([-5, 20], [105, 20], 100, 50));
+  for (const by of [[[-9, 2], [-1, 4]], [[101, 2], [120, 4]], [[3, -5], [4, -1]], [[3, 51], [4, 60]]]) assert.equal(ends(...by, 100, 50), undefined);
+});
+
+test('edges are asked hop by hop, each once', async () => {
+  const key = (seqno) => ({ capture: 'c', buffer: 'b', segment: '1', ring: 0, seqno: String(seqno) });
+  const all = [[1, 2], [2, 3], [3, 4]].map(([from, to]) => ({ cause: { key: key(from) }, effect: { key: key(to) }, relation: 'hash' }));
+  const asked = [];
+  const api = {
+    edges: async ({ frames }) => {
+      asked.push(frames.map(({ seqno }) => seqno).join());
+      const is = (end) => frames.some(({ seqno }) => seqno === end.key.seqno);
+      return { edges: all.filter((edge) => is(edge.cause) || is(edge.effect)), truncated: false };
+    },
+  };
+  const web = new EdgeWeb(key(2));
+  assert.equal(await web.grow(api), 2);
+  assert.deepEqual([web.causes, web.effects], [[all[0]], [all[1]]]);
+  assert.equal(await web.grow(api), 1);
+  assert.equal(await web.grow(api), 0);
+  assert.equal(await web.grow(api), 0);
+  assert.deepEqual(asked, ['2', '1,3', '4']);
 });

@@ -168,8 +168,73 @@ fn panels_and_questions_say_what_sql_says() {
     assert!(ns(&hit["to"]) - ns(&hit["from"]) >= half, "{hit}");
     assert_eq!(find(name)["truncated"], true);
     assert_eq!(find("no such name")["hits"], json!([]));
-    let edges = shown.post("/v1/edges", &first["frame"]);
-    assert!(edges["causes"].is_array() && edges["effects"].is_array());
+}
+
+/// Edges of a frame are those that the table has, and lead to where the timeline has their ends.
+#[test]
+fn edges_are_those_that_sql_knows() {
+    let (bytes, captured) = crate::every::write("");
+    let shown = shown_of(&bytes, captured);
+    shown.about();
+    let keys = shown.sql(
+        "SELECT dst_capture, dst_buffer, dst_segment, dst_ring, dst_seqno FROM edges \
+         GROUP BY 1, 2, 3, 4, 5 ORDER BY count(*) DESC, 5, 4 LIMIT 3",
+    );
+    let key = |row: &[String]| {
+        let ring: u32 = row[3].parse().unwrap();
+        json!({ "capture": row[0], "buffer": row[1], "segment": row[2], "ring": ring, "seqno": row[4] })
+    };
+    let condition = |end: &str, row: &[String]| {
+        format!(
+            "({end}_capture = '{}' AND {end}_buffer = '{}' AND {end}_segment = '{}' \
+             AND {end}_ring = {} AND {end}_seqno = {})",
+            row[0], row[1], row[2], row[3], row[4]
+        )
+    };
+    for asked in [&keys[..1], &keys[..]] {
+        let frames: Vec<Value> = asked.iter().map(|row| key(row)).collect();
+        let found = shown.post("/v1/edges", &json!({ "frames": frames }));
+        let any: Vec<String> =
+            asked.iter().flat_map(|row| ["src", "dst"].map(|end| condition(end, row))).collect();
+        let expected = shown.sql(&format!(
+            "SELECT kind, src_point, dst_point, certainty, latency, latency_lo, latency_hi, \
+             CAST(src_ts AS BIGINT), CAST(dst_ts AS BIGINT) FROM edges WHERE {} ORDER BY 8, 9, 1",
+            any.join(" OR ")
+        ));
+        let edges = found["edges"].as_array().unwrap();
+        let mut told: Vec<Vec<String>> = Vec::new();
+        for edge in edges {
+            let (cause, effect) = (&edge["cause"], &edge["effect"]);
+            let texts = [
+                &edge["relation"],
+                &cause["name"],
+                &effect["name"],
+                &edge["certainty"],
+                &edge["latency"],
+                &edge["lo"],
+                &edge["hi"],
+                &cause["at"],
+                &effect["at"],
+            ];
+            told.push(texts.iter().map(|text| text.as_str().unwrap().to_owned()).collect());
+            for end in [cause, effect] {
+                let frame = shown.post("/v1/frame", &end["key"]);
+                assert_eq!(frame["row"], end["row"]);
+                let place =
+                    json!({ "view": 0, "chunk": end["place"][0], "frame": end["place"][1] });
+                assert_eq!(shown.post("/v1/frame", &place)["key"], end["key"]);
+            }
+        }
+        told.sort_by_key(|row| (row[7].clone(), row[8].clone(), row[0].clone()));
+        assert!(!expected.is_empty());
+        assert_eq!(told, expected);
+        assert_eq!(found["truncated"], false);
+    }
+    let many: Vec<Value> = vec![key(&keys[0]); 65];
+    for frames in [json!([]), json!(many)] {
+        let refused = shown.ask("POST", "/v1/edges", &json!({ "frames": frames }).to_string());
+        assert_eq!(refused.status, 400);
+    }
 }
 
 /// The rows of a panel, as text.

@@ -1,0 +1,126 @@
+// Draws edges between frames: as arrows from row to row.
+
+import { SINGLE } from './tiles.js';
+import { keyText } from './web.js';
+
+/** How far arrows bend, in pixels of the page. */
+const BEND = [12, 60];
+
+/** Where an arrow meets the window: `[x, y, out]` for each end; `out` is the angle in which an end lies that is
+ * out of it. Nothing, if the arrow passes by. */
+export function ends(from, to, width, height) {
+  const within = ([x, y]) => {
+    const out = x < 0 ? Math.PI : x > width ? 0 : y < 0 ? -Math.PI / 2 : y > height ? Math.PI / 2 : undefined;
+    return [Math.max(0, Math.min(width, x)), Math.max(0, Math.min(height, y)), out];
+  };
+  const found = [within(from), within(to)];
+  return found[0][2] !== undefined && found[0][2] === found[1][2] ? undefined : found;
+}
+
+/** Draws the edges of the chosen frame of a pane; returns how many are seen. */
+export function paintArrows(context, timeline, pane, colours, ratio) {
+  const { web } = pane.pick ?? {};
+  if (!web) return 0;
+  const { width, height } = context.canvas;
+  let seen = 0;
+  context.save();
+  context.lineWidth = 1.5 * ratio;
+  context.strokeStyle = colours.text;
+  context.fillStyle = colours.text;
+  for (const edge of web.edges.values()) {
+    const [from, to] = [edge.cause, edge.effect].map((end) => middle(timeline, pane, end, ratio));
+    const line = from && to && ends(from, to, width, height);
+    if (!line) continue;
+    seen += 1;
+    context.setLineDash(edge.certainty === 'possible' ? [4 * ratio, 3 * ratio] : []);
+    arrow(context, line, colours, ratio);
+    const bounds = bounded(edge, web, pane);
+    if (bounds) whisker(context, bounds.map((at) => timeline.x(at, ratio)), (bounds.isOfEffect ? to : from)[1], ratio);
+  }
+  context.restore();
+  return seen;
+}
+
+/** The middle of the row of an end, at its time, in pixels of the canvas. */
+function middle(timeline, pane, end, ratio) {
+  if (end.at === null) return undefined;
+  const { rows, span } = timeline.page;
+  const at = pane.offset(end.at);
+  const thread = rows.named(pane.number, end.row);
+  const isInSight = at >= span.from && at <= span.to;
+  let row = keyText(end.key) === pane.pick.web.key ? rows.byId.get(pane.pick.row) : undefined;
+  row ??= (isInSight && ownRow(timeline, pane, thread, end.place)) || thread;
+  while (row && !rows.isShown(row)) row = rows.byId.get(row.parent);
+  if (!row) return undefined;
+  return [timeline.x(at, ratio), (row.top + row.height / 2 - timeline.scroller.scrollTop) * ratio];
+}
+
+/** The row below a thread in which a frame has a bar of its own. */
+function ownRow(timeline, pane, thread, place) {
+  if (!thread || !place) return undefined;
+  const [chunk, frame] = place;
+  return timeline.inSight().find((row) => {
+    const cells = row.parent === thread.id ? pane.tile(row)?.cells : undefined;
+    for (let at = 0; at < (cells?.count ?? 0); at++) {
+      if (cells.frame[at] === frame && cells.chunk[at] === chunk && cells.flags[at] & SINGLE) return true;
+    }
+    return false;
+  });
+}
+
+/** An arrow: a dot where it begins and a head where it ends. What lies out of the window has an open head that points there. */
+function arrow(context, [first, last], colours, ratio) {
+  const [[x1, y1], [x2, y2]] = [first, last];
+  const [least, most] = BEND.map((pixels) => pixels * ratio);
+  const bend = Math.max(least, Math.min(most, Math.abs(x2 - x1) / 2));
+  context.beginPath();
+  context.moveTo(x1, y1);
+  context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
+  // A rim tells it from bars of its colour.
+  context.save();
+  context.setLineDash([]);
+  context.lineWidth = 4.5 * ratio;
+  context.strokeStyle = colours.ground;
+  context.stroke();
+  context.restore();
+  context.stroke();
+  context.setLineDash([]);
+  for (const [x, y, out] of [first, last]) if (out !== undefined) head(context, x, y, out, ratio, 'stroke');
+  if (last[2] === undefined) head(context, x2, y2, 0, ratio, 'fill');
+  if (first[2] !== undefined) return;
+  context.beginPath();
+  context.arc(x1, y1, 2.5 * ratio, 0, 2 * Math.PI);
+  context.fill();
+}
+
+function head(context, x, y, angle, ratio, way) {
+  const size = 7 * ratio;
+  context.beginPath();
+  context.moveTo(x, y);
+  for (const by of [2.7, -2.7]) context.lineTo(x + size * Math.cos(angle + by), y + size * Math.sin(angle + by));
+  context.closePath();
+  context[way]();
+}
+
+/** Between which offsets the far end of an edge lies, as the clocks say; nothing where they are exact. */
+function bounded(edge, web, pane) {
+  const isOfEffect = keyText(edge.cause.key) === web.key;
+  const near = isOfEffect ? edge.cause : edge.effect;
+  if (edge.lo === null || edge.hi === null || edge.lo === edge.hi || near.at === null) return undefined;
+  const bounds = [edge.lo, edge.hi].map((ns) => pane.offset(near.at) + (isOfEffect ? Number(ns) : -Number(ns)));
+  return Object.assign(bounds, { isOfEffect });
+}
+
+/** A bar with two ends. */
+function whisker(context, bounds, y, ratio) {
+  const [left, right] = bounds.map((x) => Math.max(-10, Math.min(context.canvas.width + 10, x)));
+  const tall = 5 * ratio;
+  context.beginPath();
+  context.moveTo(left, y);
+  context.lineTo(right, y);
+  for (const x of [left, right]) {
+    context.moveTo(x, y - tall);
+    context.lineTo(x, y + tall);
+  }
+  context.stroke();
+}
