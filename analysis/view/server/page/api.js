@@ -52,6 +52,7 @@ export class Api {
   find(asked, signal) { return this.json('find', asked, signal); }
   sql(text) { return this.json('sql', { sql: text }); }
   lengths(asked) { return this.json('lengths', asked); }
+  why(asked, signal) { return this.json('why', asked, signal); }
   compare(asked, signal) { return this.json('compare', asked, signal); }
 
   async saved(asked) {

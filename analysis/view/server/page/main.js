@@ -383,8 +383,11 @@ class Page {
   }
 
   showPick() {
-    if (!this.pick) return;
-    const { from, to } = this.pick;
+    if (this.pick) this.showTimes([this.pick.from, this.pick.to]);
+  }
+
+  /** Shows a stretch of time, and what is around it. */
+  showTimes([from, to]) {
     const room = Math.max((to - from) * 0.5, this.span.whole.to / 1e5, 500);
     this.show(from - room, to + room, true);
   }

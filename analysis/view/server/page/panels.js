@@ -1,16 +1,18 @@
 // The answers beside the timeline.
 
 import { term } from './glossary.js';
-import { pathOf, paths } from './links.js';
+import { pathOf, paths, range as timeRange } from './links.js';
 import { command, fieldTable, table } from './tables.js';
 import { duration, grouped, moment, plain } from './text.js';
 import { make } from './timeline.js';
+import { whyNodes } from './why.js';
 
 const START = [
   ['start', 'Start', 'What there is, and what to look at first'],
   ['frame', 'Frame', 'The fields of the frame that was clicked'],
 ];
 const END = [
+  ['why', 'Why', 'What the slowest in the time that is marked or visible consist of'],
   ['lengths', 'Lengths', 'How long the intervals of the chosen row take'],
   ['sql', 'SQL', 'Questions in SQL'],
 ];
@@ -75,7 +77,7 @@ export class Panels {
   moved() {
     const { range } = this.page;
     // The account is of everything, or of what is marked.
-    const isOfRange = ['time', 'slowest', 'lengths'].includes(this.chosen) || (this.chosen === 'account' && range !== this.told);
+    const isOfRange = ['time', 'slowest', 'lengths', 'why'].includes(this.chosen) || (this.chosen === 'account' && range !== this.told);
     if (!isOfRange) return;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.show(this.chosen), 400);
@@ -86,6 +88,7 @@ export class Panels {
     if (id === 'frame') return this.frame();
     if (id === 'lengths') return this.lengths();
     if (id === 'sql') return this.sql();
+    if (id === 'why') return this.why(signal);
     this.panel.replaceChildren(make('p', 'faint', 'Reading …'));
     return this.answer(id, signal);
   }
@@ -161,6 +164,17 @@ export class Panels {
     }
     nodes.push(command(answer.command.replace('CAPTURE', paths(this.page))));
     return nodes;
+  }
+
+  async why(signal) {
+    const { page } = this;
+    const { pane, span, range } = page;
+    this.panel.replaceChildren(make('p', 'faint', 'Reading …'));
+    const { from, to } = span.chosen(range);
+    const nodes = [make('h2', '', 'Why the slowest took so long'), ...this.about(true)];
+    const answer = await pane.api.why({ from: pane.time(from), to: pane.time(to) }, signal);
+    const show = (times) => page.showTimes(times.map((time) => pane.offset(time)));
+    return [...nodes, ...whyNodes(answer, `ppt why ${paths(page)} --slowest 20 ${timeRange(page)}`, (key, times) => page.goTo(key, times), show)];
   }
 
   /** Of which set and of which time an answer is. */

@@ -63,6 +63,7 @@ const ASSETS: &[Asset] = &[
     script!("tiles.js"),
     script!("timeline.js"),
     script!("web.js"),
+    script!("why.js"),
 ];
 
 /// The file that is asked for at `path`.

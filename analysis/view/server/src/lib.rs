@@ -53,6 +53,7 @@ mod table;
 mod tiles;
 mod times;
 mod token;
+mod why;
 mod window;
 
 pub use captures::Captures;

@@ -13,7 +13,7 @@ use crate::body::{HttpAnswer, json, refused, whole};
 use crate::error::HttpRefusal;
 use crate::guard::{Guard, protect};
 use crate::session::{Sessions, ViewSession};
-use crate::{about, compare, edges, events, export, find, frame, layers, panels, sql, window};
+use crate::{about, compare, edges, events, export, find, frame, layers, panels, sql, why, window};
 
 /// Most bytes of a request.
 const REQUEST: usize = 1 << 20;
@@ -59,7 +59,7 @@ async fn route(
     match path.as_str() {
         "/v1/about" | "/v1/panels" | "/v1/events" | "/v1/window" | "/v1/lengths" | "/v1/frame"
         | "/v1/entry" | "/v1/edges" | "/v1/find" | "/v1/sql" | "/v1/panel" | "/v1/export"
-        | "/v1/compare" => {
+        | "/v1/compare" | "/v1/why" => {
             allow(&request, &method)?;
         }
         _ => return Err(nothing()),
@@ -78,6 +78,7 @@ async fn route(
         "/v1/entry" => json(&layers::entry(session, &asked(request).await?).await?),
         "/v1/edges" => json(&edges::edges(session, &asked(request).await?).await?),
         "/v1/export" => export::export(session, &asked(request).await?).await?,
+        "/v1/why" => json(&why::why(session, &asked(request).await?).await?),
         "/v1/find" => json(&find::find(session, &asked(request).await?).await?),
         "/v1/sql" => json(&sql::sql(session, &asked(request).await?).await?),
         _ => json(&panels::panel(session, &asked(request).await?).await?),

@@ -224,6 +224,41 @@ fn arrows_lead_from_frame_to_frame() {
     }
 }
 
+/// Parts add up to the length that is shown, and lead to their places.
+#[test]
+fn the_slowest_say_what_they_consist_of() {
+    for text in ["", HOSTILE] {
+        let shown = shown(&every::write(text).0);
+        let Some(mut browser) = Browser::open(&shown.server.url(), 1280, 800) else { return };
+        browser.value("document.getElementById('tab-why').click()");
+        browser.wait_for("document.querySelectorAll('#panel .why > li').length === 20");
+        let told = browser.value(
+            "[...document.querySelectorAll('#panel .why > li')].map((slow) => [slow.dataset.ns,
+                ...[...slow.querySelectorAll('tr')].map((part) => part.dataset.ns)])",
+        );
+        let told: Vec<Vec<String>> = serde_json::from_value(told).unwrap();
+        for numbers in &told {
+            let numbers: Vec<i64> = numbers.iter().map(|ns| ns.parse().unwrap()).collect();
+            assert_eq!(numbers[0], numbers[1..].iter().sum::<i64>());
+        }
+        let sql = "SELECT greatest((SELECT max(dur) FROM slices), \
+                   (SELECT max(dur) FROM request_spans)) AS longest";
+        let longest = asked(&mut browser, "/v1/sql", &serde_json::json!({ "sql": sql }));
+        assert_eq!(longest["rows"][0][0], told[0][0]);
+        let seen = "document.getElementById('overview').getAttribute('aria-valuetext')";
+        let before = browser.text(seen);
+        browser.value("document.querySelector('#panel .why td button').click()");
+        browser.wait_for(&format!("{seen} !== '{before}'"));
+        browser.press("0");
+        browser.wait_for(&format!("{seen} === '{before}'"));
+        browser.wait_for("document.querySelectorAll('#panel .why > li').length === 20");
+        browser.value("document.querySelector('#panel .why .head').click()");
+        browser.wait_for("document.body.dataset.pick !== undefined");
+        assert_eq!(browser.value("document.images.length"), 0);
+        assert_eq!(browser.complaints, Vec::<String>::new());
+    }
+}
+
 #[test]
 fn one_reads_it_at_twice_the_size_and_in_forced_colours() {
     let (bytes, _) = shop(&Shop { frames: 900, threads: 3, ..Shop::default() });

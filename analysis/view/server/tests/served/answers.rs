@@ -447,3 +447,52 @@ fn spans_and_states_have_rows() {
     let tiles = shown.window(from, to, &["states.99"], 10, "index");
     assert!(tiles[0].head["error"].as_str().unwrap().contains("states.99"));
 }
+
+/// Of any stretch of time, the slowest and their parts are what `ppt why` says of it.
+#[test]
+fn the_slowest_consist_of_what_ppt_why_says() {
+    let (bytes, captured) = crate::every::write("");
+    let shown = shown_of(&bytes, captured);
+    let about = shown.about();
+    let (from, to) = (ns(&about["from"]), ns(&about["to"]) + 1);
+    for (from, to) in [(from, to), (from + (to - from) / 3, from + (to - from) / 2)] {
+        let asked = json!({ "from": from.to_string(), "to": to.to_string() });
+        let answer = shown.post("/v1/why", &asked);
+        let bound = |ns: i64| Some(ppt_query::Bound::Epoch(ns as u64));
+        let window =
+            ppt_query::Window { from: bound(from), to: bound(to - 1), ..Default::default() };
+        let options = ppt_query::EngineOptions { window, ..Default::default() };
+        let set = ppt_query::CaptureSet::open(&[shown.path()]).unwrap();
+        let engine = ppt_query::Engine::new(set, &options).unwrap();
+        let question = ppt_query::why::WhyQuestion { slowest: 20, ..Default::default() };
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().unwrap();
+        let expected = runtime.block_on(engine.why(&question)).unwrap().slowest;
+        let slowest = answer["slowest"].as_array().unwrap();
+        assert_eq!((slowest.len(), expected.len()), (20, 20));
+        for (told, slow) in slowest.iter().zip(&expected) {
+            assert_eq!(told["name"], slow.name);
+            assert_eq!(told["sentence"], slow.sentence());
+            assert_eq!(ns(&told["to"]) - ns(&told["from"]), slow.dur);
+            assert_eq!(told["key"]["seqno"], slow.seqno.unwrap().to_string());
+            let parts = told["parts"].as_array().unwrap();
+            let expected: Vec<(String, i64)> =
+                slow.parts.iter().map(|part| (part.cause(), part.spent.ns)).collect();
+            let told: Vec<(String, i64)> = parts
+                .iter()
+                .map(|part| (part["cause"].as_str().unwrap().to_owned(), ns(&part["ns"])))
+                .collect();
+            assert_eq!(told, expected);
+            assert_eq!(told.iter().map(|part| part.1).sum::<i64>(), slow.dur);
+            for part in parts {
+                assert!(ns(&part["from"]) >= slow.ts && ns(&part["to"]) <= slow.ts + slow.dur);
+            }
+        }
+    }
+    // Where nothing tells of the kernel, it says what to do.
+    let plain = crate::client::shown(&Shop { frames: 900, ..Shop::default() });
+    let about = plain.about();
+    let asked = json!({ "from": about["from"], "to": about["to"] });
+    let refused = plain.ask("POST", "/v1/why", &asked.to_string());
+    assert_eq!(refused.status, 400);
+    assert!(refused.error().contains("--kernel"), "{}", refused.error());
+}
