@@ -52,6 +52,8 @@ export class Api {
   find(asked, signal) { return this.json('find', asked, signal); }
   sql(text) { return this.json('sql', { sql: text }); }
   lengths(asked) { return this.json('lengths', asked); }
+  points(signal) { return this.json('points', undefined, signal); }
+  ways(asked) { return this.json('ways', asked); }
   why(asked, signal) { return this.json('why', asked, signal); }
   compare(asked, signal) { return this.json('compare', asked, signal); }
 

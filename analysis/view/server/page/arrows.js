@@ -50,7 +50,7 @@ function middle(timeline, pane, end, ratio) {
   const isInSight = at >= span.from && at <= span.to;
   let row = keyText(end.key) === pane.pick.web.key ? rows.byId.get(pane.pick.row) : undefined;
   row ??= (isInSight && ownRow(timeline, pane, thread, end.place)) || thread;
-  while (row && !rows.isShown(row)) row = rows.byId.get(row.parent);
+  row = rows.nearestShown(row);
   if (!row) return undefined;
   return [timeline.x(at, ratio), (row.top + row.height / 2 - timeline.scroller.scrollTop) * ratio];
 }
@@ -69,7 +69,7 @@ function ownRow(timeline, pane, thread, place) {
 }
 
 /** An arrow: a dot where it begins and a head where it ends. What lies out of the window has an open head that points there. */
-function arrow(context, [first, last], colours, ratio) {
+export function arrow(context, [first, last], colours, ratio) {
   const [[x1, y1], [x2, y2]] = [first, last];
   const [least, most] = BEND.map((pixels) => pixels * ratio);
   const bend = Math.max(least, Math.min(most, Math.abs(x2 - x1) / 2));

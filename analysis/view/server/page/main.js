@@ -18,6 +18,7 @@ import { Span } from './span.js';
 import { duration, grouped, plain } from './text.js';
 import { describe } from './paint.js';
 import { Timeline } from './timeline.js';
+import { wayOf } from './way.js';
 import { EdgeWeb } from './web.js';
 
 const element = (id) => document.getElementById(id);
@@ -31,6 +32,8 @@ class Page {
     this.panes = [this.pane];
     /** The chosen row. */
     this.row = undefined;
+    /** The way from one point to another that is shown. */
+    this.way = undefined;
     /** What is marked. */
     this.range = undefined;
     /** Everything is there but the cells. */
@@ -438,6 +441,16 @@ class Page {
     }
   }
 
+  /** Shows a way from one point to another; all else is dimmed. */
+  showWay(hops) {
+    this.way = wayOf(this.pane, this.rows, hops);
+    const { steps } = this.way;
+    for (const { row } of steps) if (row) this.rows.reveal(row);
+    const first = this.rows.byId.get(steps[0]?.row);
+    if (first) this.bring(first);
+    if (steps.length > 0) this.showTimes([steps[0].from, steps.at(-1).to]);
+  }
+
   /** Shows the arrows of one hop more. */
   async hop() {
     const { pick } = this;
@@ -463,6 +476,7 @@ class Page {
   }
 
   letGo() {
+    this.way = undefined;
     this.range = undefined;
     for (const pane of this.panes) pane.pick = undefined;
     delete document.body.dataset.pick;

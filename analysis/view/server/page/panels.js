@@ -2,6 +2,7 @@
 
 import { term } from './glossary.js';
 import { pathOf, paths, range as timeRange } from './links.js';
+import { Paths } from './paths.js';
 import { command, fieldTable, table } from './tables.js';
 import { duration, grouped, moment, plain } from './text.js';
 import { make } from './timeline.js';
@@ -13,6 +14,7 @@ const START = [
 ];
 const END = [
   ['why', 'Why', 'What the slowest in the time that is marked or visible consist of'],
+  ['paths', 'Paths', 'What leads from one point to another, and where the time goes'],
   ['lengths', 'Lengths', 'How long the intervals of the chosen row take'],
   ['sql', 'SQL', 'Questions in SQL'],
 ];
@@ -24,6 +26,7 @@ export class Panels {
     this.panel = document.getElementById('panel');
     this.chosen = 'start';
     this.asking = undefined;
+    this.paths = new Paths(page);
     this.sqlText = "SELECT name, count(*), max(dur) FROM slices GROUP BY name ORDER BY 3 DESC";
   }
 
@@ -89,6 +92,7 @@ export class Panels {
     if (id === 'lengths') return this.lengths();
     if (id === 'sql') return this.sql();
     if (id === 'why') return this.why(signal);
+    if (id === 'paths') return this.paths.nodes(signal);
     this.panel.replaceChildren(make('p', 'faint', 'Reading …'));
     return this.answer(id, signal);
   }

@@ -101,6 +101,20 @@ export class Rows {
     return this.shown[row.place] === row;
   }
 
+  /** A row, or the nearest around it that has a place. */
+  nearestShown(row) {
+    let shown = row;
+    while (shown && !this.isShown(shown)) shown = this.byId.get(shown.parent);
+    return shown;
+  }
+
+  /** From the top of a row to the bottom of the last one within it. */
+  extent(row) {
+    let last = row.place;
+    while (this.shown[last + 1]?.level > row.level) last += 1;
+    return [row.top, this.shown[last].top + this.shown[last].height];
+  }
+
   /** The rows between two heights, by halves: there may be very many. */
   between(top, bottom) {
     let low = 0;

@@ -26,7 +26,7 @@ function fieldText({ name, type, text, unit }) {
 }
 
 /** What stands at the right of its column. */
-const NUMBERS = ['count', 'duration', 'change'];
+const NUMBERS = ['count', 'duration', 'change', 'share'];
 
 const SHOWN = {
   count: (text) => (/^-?\d+$/.test(text) ? grouped(text) : plain(text, 2000)),

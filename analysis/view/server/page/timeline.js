@@ -4,6 +4,7 @@ import { paintArrows } from './arrows.js';
 import { theme } from './colours.js';
 import { box, describe, paintCells, paintCounter, paintLosses, paintNames, paintUnknown, Pixels } from './paint.js';
 import { grouped, moment, plain, tickStep, tickText } from './text.js';
+import { paintWay } from './way.js';
 
 const element = (id) => document.getElementById(id);
 /** Pixels between two panes. */
@@ -108,9 +109,12 @@ export class Timeline {
       if (row.kind === 'counter') paintCounter(context, tile, scale, top, tall, colours);
       if (row.kind === 'thread') paintLosses(context, tile, scale, top, tall, causes, colours);
     }
+    const { way } = this.page;
+    const steps = way?.pane === pane ? paintWay(context, this, way, colours, ratio) : 0;
     this.paintRange(context, pane, colours, ratio);
     this.paintPick(context, pane, colours, scrolled, ratio);
-    // For scripts: how many arrows are seen.
+    // For scripts: how many arrows and steps of a way are seen.
+    canvas.dataset.steps = String(steps);
     canvas.dataset.arrows = String(paintArrows(context, this, pane, colours, ratio));
   }
 

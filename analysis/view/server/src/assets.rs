@@ -52,6 +52,7 @@ const ASSETS: &[Asset] = &[
     script!("paint.js"),
     script!("pane.js"),
     script!("panels.js"),
+    script!("paths.js"),
     script!("pointer.js"),
     script!("rows.js"),
     script!("saving.js"),
@@ -62,6 +63,7 @@ const ASSETS: &[Asset] = &[
     script!("text.js"),
     script!("tiles.js"),
     script!("timeline.js"),
+    script!("way.js"),
     script!("web.js"),
     script!("why.js"),
 ];

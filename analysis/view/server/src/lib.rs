@@ -50,9 +50,11 @@ mod session;
 mod slices;
 mod sql;
 mod table;
+mod threads;
 mod tiles;
 mod times;
 mod token;
+mod ways;
 mod why;
 mod window;
 

@@ -13,7 +13,9 @@ use crate::body::{HttpAnswer, json, refused, whole};
 use crate::error::HttpRefusal;
 use crate::guard::{Guard, protect};
 use crate::session::{Sessions, ViewSession};
-use crate::{about, compare, edges, events, export, find, frame, layers, panels, sql, why, window};
+use crate::{
+    about, compare, edges, events, export, find, frame, layers, panels, sql, ways, why, window,
+};
 
 /// Most bytes of a request.
 const REQUEST: usize = 1 << 20;
@@ -53,13 +55,13 @@ async fn route(
         path = format!("/v1/{rest}");
     }
     let method = match path.as_str() {
-        "/v1/about" | "/v1/panels" | "/v1/events" => Method::GET,
+        "/v1/about" | "/v1/panels" | "/v1/events" | "/v1/points" => Method::GET,
         _ => Method::POST,
     };
     match path.as_str() {
         "/v1/about" | "/v1/panels" | "/v1/events" | "/v1/window" | "/v1/lengths" | "/v1/frame"
         | "/v1/entry" | "/v1/edges" | "/v1/find" | "/v1/sql" | "/v1/panel" | "/v1/export"
-        | "/v1/compare" | "/v1/why" => {
+        | "/v1/compare" | "/v1/why" | "/v1/points" | "/v1/ways" => {
             allow(&request, &method)?;
         }
         _ => return Err(nothing()),
@@ -78,6 +80,8 @@ async fn route(
         "/v1/entry" => json(&layers::entry(session, &asked(request).await?).await?),
         "/v1/edges" => json(&edges::edges(session, &asked(request).await?).await?),
         "/v1/export" => export::export(session, &asked(request).await?).await?,
+        "/v1/points" => json(&ways::points(session).await?),
+        "/v1/ways" => json(&ways::ways(session, &asked(request).await?).await?),
         "/v1/why" => json(&why::why(session, &asked(request).await?).await?),
         "/v1/find" => json(&find::find(session, &asked(request).await?).await?),
         "/v1/sql" => json(&sql::sql(session, &asked(request).await?).await?),

@@ -259,6 +259,35 @@ fn the_slowest_say_what_they_consist_of() {
     }
 }
 
+/// A way is shown step by step, and all else is dimmed.
+#[test]
+fn a_way_is_told_from_all_else() {
+    for text in ["", HOSTILE] {
+        let shown = shown(&every::write(text).0);
+        let Some(mut browser) = Browser::open(&shown.server.url(), 1280, 800) else { return };
+        browser.value("document.getElementById('tab-paths').click()");
+        browser.wait_for("document.querySelectorAll('#panel select').length === 2");
+        let steps = "Number(document.getElementById('cells').dataset.steps)";
+        assert_eq!(browser.value(steps), 0);
+        browser.value(
+            "for (const select of document.querySelectorAll('#panel select')) {
+                select.value = 'encode';
+                select.dispatchEvent(new Event('change'));
+            }",
+        );
+        browser.value("document.querySelector('#panel form').requestSubmit()");
+        browser.wait_for("document.querySelectorAll('#panel table').length === 2");
+        browser.value("document.querySelector('#panel table:nth-of-type(2) button').click()");
+        browser.wait_for("document.querySelectorAll('#panel table').length === 3");
+        let listed = "document.querySelectorAll('#panel div table button').length";
+        browser.wait_for(&format!("{listed} > 0 && {steps} > 0"));
+        browser.press("Escape");
+        browser.wait_for(&format!("{steps} === 0"));
+        assert_eq!(browser.value("document.images.length"), 0);
+        assert_eq!(browser.complaints, Vec::<String>::new());
+    }
+}
+
 #[test]
 fn one_reads_it_at_twice_the_size_and_in_forced_colours() {
     let (bytes, _) = shop(&Shop { frames: 900, threads: 3, ..Shop::default() });

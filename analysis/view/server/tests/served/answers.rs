@@ -496,3 +496,43 @@ fn the_slowest_consist_of_what_ppt_why_says() {
     assert_eq!(refused.status, 400);
     assert!(refused.error().contains("--kernel"), "{}", refused.error());
 }
+
+/// The ways between two points are those of `critical_path` and `paths`, and their steps lie in rows.
+#[test]
+fn ways_are_those_that_sql_knows() {
+    let (bytes, captured) = crate::every::write("");
+    let shown = shown_of(&bytes, captured);
+    let about = shown.about();
+    let points = shown.get("/v1/points");
+    let names: Vec<String> = serde_json::from_value(points).unwrap();
+    let known = shown.sql("SELECT DISTINCT src_point FROM edges ORDER BY 1");
+    assert!(known.concat().iter().all(|name| names.contains(name)) && !known.is_empty());
+    let (from, to) = ("encode", "encode");
+    let answer = shown.post("/v1/ways", &json!({ "from": from, "to": to }));
+    let expected = shown
+        .sql(&format!("SELECT stage, place, count, time FROM critical_path('{from}', '{to}')"));
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let stages = answer["stages"].as_array().unwrap().iter();
+    let told: Vec<Vec<String>> = stages
+        .map(|stage| ["stage", "place", "count", "time"].map(|name| text(&stage[name])).to_vec())
+        .collect();
+    assert!(!told.is_empty());
+    assert_eq!(told, expected);
+    let latencies = shown.sql(&format!(
+        "SELECT latency FROM paths('{from}', '{to}') ORDER BY latency DESC LIMIT 20"
+    ));
+    let slowest = answer["slowest"].as_array().unwrap();
+    let told: Vec<String> = slowest.iter().map(|way| text(&way["latency"])).collect();
+    assert_eq!(told, latencies.concat());
+    for way in slowest {
+        let hops = way["hops"].as_array().unwrap();
+        let sum: i64 = hops.iter().map(|hop| ns(&hop["end"]) - ns(&hop["begin"])).sum();
+        assert_eq!(sum.to_string(), text(&way["latency"]));
+        for hop in hops {
+            let row = &hop["row"];
+            assert!(about["rows"].as_array().unwrap().iter().any(|known| known["id"] == *row));
+        }
+    }
+    let none = json!({ "from": "nothing", "to": to });
+    assert_eq!(shown.ask("POST", "/v1/ways", &none.to_string()).status, 400);
+}
