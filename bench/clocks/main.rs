@@ -123,7 +123,7 @@ fn measure(duration: Duration) -> Result<ClockReadings, Failed> {
             };
             let mut lines = Lines(format!("{HEADER}\n").into_bytes());
             let mut tell = |event| match event {
-                ppt_hosts::probe::Event::Second(_) => {}
+                ppt_hosts::probe::ProbeEvent::Second(_) => {}
                 event => eprintln!("{event:?}"),
             };
             measurement.run(over, &mut lines, &mut tell)?;

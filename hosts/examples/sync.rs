@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ppt_hosts::probe::{
-    Event, HostClock, Measurement, PeerIdentity, ProbeOptions, ProbeServer, ProbedHost, SharedKey,
-    SyncFile, resolve,
+    HostClock, Measurement, PeerIdentity, ProbeEvent, ProbeOptions, ProbeServer, ProbedHost,
+    SharedKey, SyncFile, resolve,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -57,7 +57,7 @@ fn ask(
     let mut sink = SyncFile::create(file.as_ref(), &ppt_output::Rules::default())?;
     let measurement = Measurement { hosts: &hosts, key: &key, me: &me, clock: &clock, options };
     let mut tell = |event| match event {
-        Event::Second(counts) => eprintln!("{counts:?}"),
+        ProbeEvent::Second(counts) => eprintln!("{counts:?}"),
         event => eprintln!("{event:?}"),
     };
     let counts = measurement.run(&AtomicBool::new(false), &mut sink, &mut tell)?;

@@ -24,6 +24,6 @@ pub use plan::{
     Action, Axis, Cell, ClockCondition, LabPlan, Mistake, ParameterValue, PlanError, PlannedHost,
     Readiness, Report, Resolved, ShellCommand, Stop, Via,
 };
-pub use progress::{Basis, Event, Progress};
+pub use progress::{Basis, LabEvent, Progress};
 pub use run::{LabOptions, Summary, plan, rerun, run};
 pub use wire::{Ended, Facts, FileIdentity, HelperFailure, Isolation, Problem, ProgramEnd};

@@ -20,7 +20,7 @@ mod true_time;
 mod window;
 
 pub use address::{AddressError, resolve};
-pub use client::{Event, MeasureError, Measurement, ProbeOptions, ProbedHost, RATES, Sink};
+pub use client::{MeasureError, Measurement, ProbeEvent, ProbeOptions, ProbedHost, RATES, Sink};
 pub use clock::{ClockError, HostClock};
 pub use file::SyncFile;
 pub use identity::IdentityError;

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::perf::{Event, PerfRing, page_size};
+use crate::perf::{PerfEvent, PerfRing, page_size};
 
 /// Bytes of a ring of records, if there is so much memory, and the least.
 const RING_BYTES: u64 = 4 << 20;
@@ -63,7 +63,7 @@ pub(crate) fn no_memory(error: io::Error) -> io::Error {
 }
 
 /// The ring of an event: the largest, up to `bytes`, that the kernel lets ppt lock.
-pub(crate) fn map_ring(event: &Event, mut bytes: usize) -> io::Result<PerfRing> {
+pub(crate) fn map_ring(event: &PerfEvent, mut bytes: usize) -> io::Result<PerfRing> {
     loop {
         match PerfRing::map(event, bytes) {
             Err(error)

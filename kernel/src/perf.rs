@@ -163,9 +163,9 @@ impl Uprobe<'_> {
 
 /// An open event. It counts from when it is enabled until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Event(OwnedFd);
+pub(crate) struct PerfEvent(OwnedFd);
 
-impl Event {
+impl PerfEvent {
     /// Opens an event of `thread`, or of everybody if None, on `cpu`.
     pub fn open(kind: &EventTarget, thread: Option<i32>, cpu: u32) -> io::Result<Self> {
         Self::open_with(|| kind.attr(), thread, cpu)
@@ -216,7 +216,7 @@ impl Event {
     }
 
     /// Leaves its records where `other`, on the same CPU, leaves its own.
-    pub fn redirect(&self, other: &Event) -> io::Result<()> {
+    pub fn redirect(&self, other: &PerfEvent) -> io::Result<()> {
         // SAFETY: takes a descriptor, and no memory.
         checked(unsafe { ioctls::SET_OUTPUT(self.0.as_raw_fd(), other.0.as_raw_fd()) })
     }
@@ -278,7 +278,7 @@ pub(crate) struct PerfRing {
 
 impl PerfRing {
     /// The ring of `event`, of `size` bytes, which is a power of two of pages.
-    pub fn map(event: &Event, size: usize) -> io::Result<Self> {
+    pub fn map(event: &PerfEvent, size: usize) -> io::Result<Self> {
         let page = page_size();
         let map = MmapOptions::new().len(page + size).map_raw(&event.0)?;
         Ok(Self { map, size, start: page, tail: 0 })

@@ -13,7 +13,7 @@ use std::thread;
 
 use crate::error::{KernelError, KernelFeature};
 use crate::memory::{map_ring, no_memory};
-use crate::perf::{CountedEvent, Event, EventTarget, PerfRing, Uprobe};
+use crate::perf::{CountedEvent, EventTarget, PerfEvent, PerfRing, Uprobe};
 use crate::probes::{Probe, registers, registers_of};
 use crate::sources::{EventSource, Sources};
 
@@ -30,7 +30,7 @@ pub(crate) struct ProbeEvents {
     /// By probe. Those of a probe that was stopped are closed.
     pub events: Vec<Vec<ProbeEvent>>,
     /// One for each CPU, whose rings all others use.
-    _firsts: Vec<Event>,
+    _firsts: Vec<PerfEvent>,
     /// Records that closed events lost.
     lost_before: u64,
 }
@@ -38,7 +38,7 @@ pub(crate) struct ProbeEvents {
 /// An event of a place on a CPU.
 #[derive(Debug)]
 pub(crate) struct ProbeEvent {
-    event: Event,
+    event: PerfEvent,
     is_return: bool,
 }
 
@@ -68,7 +68,7 @@ impl ProbeEvents {
             let pmu = pmu()?;
             let (mut rings, mut firsts) = (Vec::new(), Vec::new());
             for &cpu in cpus {
-                let event = Event::open(&FIRST, None, cpu)?;
+                let event = PerfEvent::open(&FIRST, None, cpu)?;
                 rings.push(map_ring(&event, bytes).map_err(no_memory)?);
                 firsts.push(event);
             }
@@ -119,7 +119,7 @@ fn of_probe(
     number: u16,
     pmu: u32,
     cpus: &[u32],
-    firsts: &[Event],
+    firsts: &[PerfEvent],
     sources: &mut Sources,
 ) -> io::Result<Vec<ProbeEvent>> {
     let mut events = Vec::new();
@@ -138,7 +138,7 @@ fn of_probe(
             probe.returns.then_some(Uprobe { is_return: true, registers: AT_RETURN, ..entry });
         for uprobe in [entry].into_iter().chain(exit) {
             for (&cpu, first) in cpus.iter().zip(firsts) {
-                let event = Event::open_uprobe(&uprobe, cpu)?;
+                let event = PerfEvent::open_uprobe(&uprobe, cpu)?;
                 event.redirect(first)?;
                 let is_return = uprobe.is_return;
                 let source = if is_return {
@@ -159,7 +159,7 @@ pub fn probes_missing() -> Option<KernelError> {
     let nowhere = |pmu| {
         let (offset, semaphore, is_return) = (0, 0, false);
         let uprobe = Uprobe { pmu, path: c"/", offset, semaphore, is_return, registers: 1 };
-        match Event::open_uprobe(&uprobe, 0) {
+        match PerfEvent::open_uprobe(&uprobe, 0) {
             // A folder has no code: the kernel looks at rights first.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
             Err(error) => Err(error),

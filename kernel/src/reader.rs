@@ -12,10 +12,10 @@ use ppt_segment::{RingWriter, Segment};
 use crate::filter::Horizon;
 use crate::memory::Share;
 use crate::neighbours::Neighbours;
-use crate::perf::{Event as PerfEvent, PerfRing, now};
+use crate::perf::{PerfEvent, PerfRing, now};
 use crate::probe_reader::{ProbeCounts, ProbeHeard, ProbeHearing, ProbeReader};
 use crate::records::{Content, Record, records};
-use crate::schema::{Builtin, Comm, Event, Waker, state};
+use crate::schema::{Builtin, Comm, KernelEvent, Waker, state};
 use crate::sources::{EventSource, Sources};
 use crate::stack_frames::StackCounts;
 use crate::stack_reader::{StackHeard, StackHearing, StackReader};
@@ -224,7 +224,7 @@ impl Reader {
             self.threads.all().filter_map(|tid| self.threads.number(tid)).collect();
         threads.sort_unstable();
         for thread in threads {
-            frames.write(self.begun_ns, &Event::Watched { thread });
+            frames.write(self.begun_ns, &KernelEvent::Watched { thread });
         }
         loop {
             let is_last = stop.load(Ordering::Acquire);
@@ -306,7 +306,7 @@ impl Reader {
                 frames.lose(MissingRecords { since, thread: 0, cpu, count });
                 frames.latest = frames.latest.max(looked);
                 frames.state_losses(u64::MAX);
-                frames.write(looked, &Event::WatchEnd);
+                frames.write(looked, &KernelEvent::WatchEnd);
                 return;
             }
             frames.state_losses(MOST_LOST);
@@ -351,34 +351,34 @@ impl Reader {
                 if threads.runs(tid) && knows_wakeups {
                     frames.owe(MissingRecords { since: time, thread, cpu, count: 1 });
                 }
-                Event::SwitchIn { thread, cpu }
+                KernelEvent::SwitchIn { thread, cpu }
             }),
             Heard::Out { tid, cpu, preempted } => threads.heard(tid, voice).map(|thread| {
                 // The kernel names the successor first.
                 if !threads.leaves(tid, !preempted) && knows_successors && time > self.begun_ns {
                     frames.owe(MissingRecords { since: time, thread, cpu, count: 1 });
                 }
-                Event::SwitchOut { thread, cpu, preempted }
+                KernelEvent::SwitchOut { thread, cpu, preempted }
             }),
             Heard::Fork { tid, parent } => threads
                 .born(tid, parent, voice)
-                .map(|(thread, parent)| Event::ThreadStart { thread, parent }),
+                .map(|(thread, parent)| KernelEvent::ThreadStart { thread, parent }),
             Heard::Exit { tid } => {
-                threads.ended(tid, voice).map(|thread| Event::ThreadEnd { thread })
+                threads.ended(tid, voice).map(|thread| KernelEvent::ThreadEnd { thread })
             }
-            Heard::Enter { tid, cpu, call } => {
-                threads.heard(tid, voice).map(|thread| Event::SyscallEnter { thread, cpu, call })
-            }
+            Heard::Enter { tid, cpu, call } => threads
+                .heard(tid, voice)
+                .map(|thread| KernelEvent::SyscallEnter { thread, cpu, call }),
             Heard::Left { tid, cpu, call, result } => threads
                 .heard(tid, voice)
-                .map(|thread| Event::SyscallExit { thread, cpu, call, result }),
+                .map(|thread| KernelEvent::SyscallExit { thread, cpu, call, result }),
             Heard::Fault { tid, cpu, major, address } => threads
                 .heard(tid, voice)
-                .map(|thread| Event::PageFault { thread, cpu, major, address }),
+                .map(|thread| KernelEvent::PageFault { thread, cpu, major, address }),
             Heard::Woken { tid, cpu, by, waker } => threads.number(tid).map(|thread| {
                 threads.is_woken(tid);
                 let waker = threads.number(waker).filter(|_| by == Waker::Thread).unwrap_or(0);
-                Event::Wakeup { thread, cpu, by, waker }
+                KernelEvent::Wakeup { thread, cpu, by, waker }
             }),
             Heard::Followed { tid, cpu, state, next, name } => {
                 threads.heard(tid, voice).map(|thread| {
@@ -388,7 +388,7 @@ impl Reader {
                         (Some(_), _) | (_, 0) => name,
                         (None, _) => self.neighbours.name(next, name, time),
                     };
-                    Event::Successor { thread, cpu, state, next: ours.unwrap_or(next), name }
+                    KernelEvent::Successor { thread, cpu, state, next: ours.unwrap_or(next), name }
                 })
             }
         };
@@ -526,7 +526,7 @@ impl<'a> FrameWriter<'a> {
         }
     }
 
-    fn write(&mut self, at: u64, event: &Event) {
+    fn write(&mut self, at: u64, event: &KernelEvent) {
         self.latest = self.latest.max(at);
         let words = self.builtin.encode(at, event);
         self.writer.write(words.into_iter().take(self.words));
@@ -559,7 +559,7 @@ impl<'a> FrameWriter<'a> {
         // Names come last: so many numbers may take the place of what was before them.
         (0..most - left).for_each(|_| _ = self.writer.lose());
         for MissingRecords { since, thread, cpu, count } in stated {
-            self.write(self.latest.max(since), &Event::Lost { since, thread, cpu, count });
+            self.write(self.latest.max(since), &KernelEvent::Lost { since, thread, cpu, count });
         }
     }
 }

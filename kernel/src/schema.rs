@@ -72,7 +72,7 @@ impl Builtin {
     }
 
     /// All words of `event` but the first, which holds the sequence number.
-    pub(crate) fn encode(&self, at: u64, event: &Event) -> [u64; WORDS - 1] {
+    pub(crate) fn encode(&self, at: u64, event: &KernelEvent) -> [u64; WORDS - 1] {
         let mut bytes = [0; WORDS * 8];
         let (kind, values, text) = event.fields();
         bytes[FRAME_ID_OFFSET as usize..][..2].copy_from_slice(&(kind as u16).to_le_bytes());
@@ -110,7 +110,7 @@ pub(crate) enum Waker {
 
 /// What happened, in the numbers of the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum KernelEvent {
     Watched {
         thread: i32,
     },
@@ -170,38 +170,40 @@ pub(crate) enum Event {
     WatchEnd,
 }
 
-impl Event {
+impl KernelEvent {
     /// The place of its kind in the frame file, its numbers after `at` in their order there, as many
     /// as it has, and the text that is the last field.
     fn fields(&self) -> (usize, [i64; 4], Option<Comm>) {
         let wide = i64::from;
         match *self {
-            Event::Watched { thread } => (0, [wide(thread), 0, 0, 0], None),
-            Event::ThreadStart { thread, parent } => (1, [wide(thread), wide(parent), 0, 0], None),
-            Event::ThreadEnd { thread } => (2, [wide(thread), 0, 0, 0], None),
-            Event::SwitchIn { thread, cpu } => (3, [wide(thread), cpu.into(), 0, 0], None),
-            Event::SwitchOut { thread, cpu, preempted } => {
+            KernelEvent::Watched { thread } => (0, [wide(thread), 0, 0, 0], None),
+            KernelEvent::ThreadStart { thread, parent } => {
+                (1, [wide(thread), wide(parent), 0, 0], None)
+            }
+            KernelEvent::ThreadEnd { thread } => (2, [wide(thread), 0, 0, 0], None),
+            KernelEvent::SwitchIn { thread, cpu } => (3, [wide(thread), cpu.into(), 0, 0], None),
+            KernelEvent::SwitchOut { thread, cpu, preempted } => {
                 (4, [wide(thread), cpu.into(), preempted.into(), 0], None)
             }
-            Event::Successor { thread, cpu, state, next, name } => {
+            KernelEvent::Successor { thread, cpu, state, next, name } => {
                 (5, [wide(thread), cpu.into(), state.into(), wide(next)], Some(name))
             }
-            Event::Wakeup { thread, cpu, by, waker } => {
+            KernelEvent::Wakeup { thread, cpu, by, waker } => {
                 (6, [wide(thread), cpu.into(), by as i64, wide(waker)], None)
             }
-            Event::SyscallEnter { thread, cpu, call } => {
+            KernelEvent::SyscallEnter { thread, cpu, call } => {
                 (7, [wide(thread), cpu.into(), call.into(), 0], None)
             }
-            Event::SyscallExit { thread, cpu, call, result } => {
+            KernelEvent::SyscallExit { thread, cpu, call, result } => {
                 (8, [wide(thread), cpu.into(), call.into(), result], None)
             }
-            Event::PageFault { thread, cpu, major, address } => {
+            KernelEvent::PageFault { thread, cpu, major, address } => {
                 (9, [wide(thread), cpu.into(), major.into(), address as i64], None)
             }
-            Event::Lost { since, thread, cpu, count } => {
+            KernelEvent::Lost { since, thread, cpu, count } => {
                 (10, [since as i64, wide(thread), cpu.into(), count as i64], None)
             }
-            Event::WatchEnd => (11, [0; 4], None),
+            KernelEvent::WatchEnd => (11, [0; 4], None),
         }
     }
 }
@@ -229,14 +231,14 @@ mod tests {
     fn every_event_has_the_fields_of_its_frame() {
         let builtin = Builtin::get();
         let events = [
-            ("watched", Event::Watched { thread: 1 }),
-            ("thread_start", Event::ThreadStart { thread: 1, parent: 2 }),
-            ("thread_end", Event::ThreadEnd { thread: 1 }),
-            ("switch_in", Event::SwitchIn { thread: 1, cpu: 2 }),
-            ("switch_out", Event::SwitchOut { thread: 1, cpu: 2, preempted: true }),
+            ("watched", KernelEvent::Watched { thread: 1 }),
+            ("thread_start", KernelEvent::ThreadStart { thread: 1, parent: 2 }),
+            ("thread_end", KernelEvent::ThreadEnd { thread: 1 }),
+            ("switch_in", KernelEvent::SwitchIn { thread: 1, cpu: 2 }),
+            ("switch_out", KernelEvent::SwitchOut { thread: 1, cpu: 2, preempted: true }),
             (
                 "successor",
-                Event::Successor {
+                KernelEvent::Successor {
                     thread: 1,
                     cpu: 2,
                     state: 3,
@@ -244,12 +246,15 @@ mod tests {
                     name: *b"sixteen letters.",
                 },
             ),
-            ("wakeup", Event::Wakeup { thread: 1, cpu: 2, by: Waker::Interrupt, waker: -4 }),
-            ("syscall_enter", Event::SyscallEnter { thread: 1, cpu: 2, call: 3 }),
-            ("syscall_exit", Event::SyscallExit { thread: 1, cpu: 2, call: 3, result: -11 }),
-            ("page_fault", Event::PageFault { thread: 1, cpu: 2, major: true, address: u64::MAX }),
-            ("lost", Event::Lost { since: 1, thread: 2, cpu: 3, count: 4 }),
-            ("watch_end", Event::WatchEnd),
+            ("wakeup", KernelEvent::Wakeup { thread: 1, cpu: 2, by: Waker::Interrupt, waker: -4 }),
+            ("syscall_enter", KernelEvent::SyscallEnter { thread: 1, cpu: 2, call: 3 }),
+            ("syscall_exit", KernelEvent::SyscallExit { thread: 1, cpu: 2, call: 3, result: -11 }),
+            (
+                "page_fault",
+                KernelEvent::PageFault { thread: 1, cpu: 2, major: true, address: u64::MAX },
+            ),
+            ("lost", KernelEvent::Lost { since: 1, thread: 2, cpu: 3, count: 4 }),
+            ("watch_end", KernelEvent::WatchEnd),
         ];
         assert_eq!(builtin.schema.frames.len(), events.len());
         assert_eq!(builtin.schema.buffer, BUFFER);

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 
 use crate::error::{KernelError, KernelFeature};
 use crate::memory::{map_ring, no_memory};
-use crate::perf::{CountedEvent, Event, EventTarget, PerfRing, is_gone};
+use crate::perf::{CountedEvent, EventTarget, PerfEvent, PerfRing, is_gone};
 use crate::sources::{EventSource, Sources};
 use crate::threads;
 
@@ -40,11 +40,11 @@ pub(crate) struct StackEvents {
     /// Also while the kernel works for the program.
     pub kernel: bool,
     pub rings: Vec<PerfRing>,
-    pub events: Vec<Event>,
+    pub events: Vec<PerfEvent>,
     cpus: Vec<u32>,
     /// The thread whose events have the rings, and these events, one for each CPU.
     first: i32,
-    firsts: Vec<Event>,
+    firsts: Vec<PerfEvent>,
 }
 
 impl StackEvents {
@@ -89,7 +89,7 @@ impl StackEvents {
     ) -> io::Result<Self> {
         let (mut rings, mut firsts) = (Vec::new(), Vec::new());
         for &cpu in cpus {
-            let event = Event::open(&running(wanted, kernel), Some(thread), cpu)?;
+            let event = PerfEvent::open(&running(wanted, kernel), Some(thread), cpu)?;
             rings.push(map_ring(&event, bytes).map_err(no_memory)?);
             firsts.push(event);
         }
@@ -149,7 +149,7 @@ impl StackEvents {
 
     /// Records that found no room, where the kernel counts them.
     pub fn lost(&self) -> u64 {
-        self.events.iter().map(Event::lost).sum()
+        self.events.iter().map(PerfEvent::lost).sum()
     }
 }
 
@@ -158,11 +158,11 @@ fn redirected(
     kind: &EventTarget,
     thread: i32,
     cpu: u32,
-    first: &Event,
+    first: &PerfEvent,
     source: EventSource,
     sources: &mut Sources,
-) -> io::Result<Option<Event>> {
-    let event = match Event::open(kind, Some(thread), cpu) {
+) -> io::Result<Option<PerfEvent>> {
+    let event = match PerfEvent::open(kind, Some(thread), cpu) {
         Err(error) if is_gone(&error) => return Ok(None),
         opened => opened?,
     };

@@ -12,7 +12,7 @@ use crate::error::{KernelError, KernelFeature};
 use crate::filter::{Filter, Horizon};
 use crate::memory::{self, Memory, map_ring, no_memory};
 use crate::neighbours::Neighbours;
-use crate::perf::{self, CountedEvent, Event, EventTarget, PerfRing, is_gone};
+use crate::perf::{self, CountedEvent, EventTarget, PerfEvent, PerfRing, is_gone};
 use crate::probe_events::ProbeEvents;
 use crate::probe_frames;
 use crate::probe_reader::{ProbeCounts, ProbeReader};
@@ -300,12 +300,12 @@ struct Opening {
     /// Threads with events of their own.
     opened: BTreeSet<i32>,
     /// On each CPU, the event whose ring all others use.
-    firsts: Vec<Event>,
+    firsts: Vec<PerfEvent>,
     rings: Vec<PerfRing>,
-    events: Vec<Event>,
-    of_cpus: Vec<Event>,
+    events: Vec<PerfEvent>,
+    of_cpus: Vec<PerfEvent>,
     /// The same without a filter, which do nothing yet.
-    spare: Vec<Event>,
+    spare: Vec<PerfEvent>,
     /// When their filter is of no use any more. Looked at before the threads: whoever is made after that
     /// has a higher number.
     horizon: Horizon,
@@ -368,7 +368,7 @@ impl Opening {
     /// Opens the first event of a thread; false if the thread has ended.
     fn thread(&mut self, tid: i32, kind: &EventTarget) -> io::Result<bool> {
         for (at, &cpu) in self.cpus.iter().enumerate() {
-            let event = match Event::open(kind, Some(tid), cpu) {
+            let event = match PerfEvent::open(kind, Some(tid), cpu) {
                 Err(error) if is_gone(&error) => return Ok(false),
                 opened => opened?,
             };
@@ -398,7 +398,7 @@ impl Opening {
         for (source, kind) in kinds {
             for &tid in &self.opened {
                 for (at, &cpu) in self.cpus.iter().enumerate() {
-                    match Event::open(kind, Some(tid), cpu) {
+                    match PerfEvent::open(kind, Some(tid), cpu) {
                         Ok(event) => opened.push((event, at, *source, tid)),
                         Err(error) if is_gone(&error) => {}
                         Err(error) => return Err(failed(error)),
@@ -427,7 +427,7 @@ impl Opening {
         let (mut filtered, mut of_all) = (Vec::new(), Vec::new());
         for (first, &cpu) in self.firsts.iter().zip(&self.cpus) {
             let mut open = |source| {
-                let event = Event::open(kind, None, cpu)?;
+                let event = PerfEvent::open(kind, None, cpu)?;
                 event.redirect(first)?;
                 self.sources.insert(event.id()?, (source, 0));
                 Ok(event)

@@ -14,8 +14,8 @@ mod attach {
     mod names;
     mod odd;
     mod refusals;
+    mod starting;
     mod torn;
-    mod young;
 }
 
 /// Files: writing, and reading after any kind of end.

@@ -9,7 +9,7 @@ mod identity;
 mod names;
 mod request;
 mod running;
-mod said;
+mod sentence;
 mod services;
 mod slow;
 mod stacks;

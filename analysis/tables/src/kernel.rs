@@ -10,6 +10,6 @@ mod records;
 mod states;
 
 pub(crate) use calls::{Call, Calls};
-pub(crate) use event::{Event, KernelFrameKind, KernelWord};
+pub(crate) use event::{KernelFrameKind, KernelWord, ThreadEvent};
 pub(crate) use records::{FrameChunk, KernelLoss, Records, RecordsBuilder};
 pub(crate) use states::{Knows, Stretch, ThreadTrack};

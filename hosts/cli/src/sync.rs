@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use ppt_hosts::probe::{
-    Event, HostClock, LinkCounts, MeasureError, Measurement, PORT, PeerIdentity, ProbeOptions,
+    HostClock, LinkCounts, MeasureError, Measurement, PORT, PeerIdentity, ProbeEvent, ProbeOptions,
     ProbeServer, ProbedHost, ServerEvent, SharedKey, SyncFile, TimeSource, resolve,
 };
 use ppt_output::{Readers, Rules};
@@ -83,21 +83,21 @@ fn ask(args: &Sync) -> Result<ExitCode, LabFailure> {
     let mut status = StatusLine::default();
     let mut seconds = 0;
     let mut tell = |event| match event {
-        Event::Answered { place, address, identity } => {
+        ProbeEvent::Answered { place, address, identity } => {
             status.clear();
             let (asked, host) = (&hosts[place].name, identity.host.name());
             message::note(format_args!("{asked} ({address}) is host {host}"));
         }
-        Event::Silent { place } => {
+        ProbeEvent::Silent { place } => {
             status.clear();
             let text = format_args!("{} answers no more; it is asked on", hosts[place].name);
             message::warning("no-sync", text);
         }
-        Event::LeftOut { error, .. } => {
+        ProbeEvent::LeftOut { error, .. } => {
             status.clear();
             message::warning("no-sync", error);
         }
-        Event::Second(counts) => {
+        ProbeEvent::Second(counts) => {
             seconds += 1;
             let complete: u64 = counts.iter().map(|count| count.complete).sum();
             status.show(format_args!("ppt: {seconds} s, {} probes", grouped(complete)));

@@ -9,7 +9,7 @@ use super::wire::Facts;
 /// Receives a run's progress, and may interrupt the run.
 pub trait Progress {
     /// Reports an event.
-    fn report(&mut self, event: &Event<'_>);
+    fn report(&mut self, event: &LabEvent<'_>);
 
     /// Whether the user interrupted the run. The running cell then fails, its programs' output is
     /// fetched, and no other cell runs.
@@ -21,7 +21,7 @@ pub trait Progress {
 /// An event.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Event<'a> {
+pub enum LabEvent<'a> {
     /// The folder of the results.
     Folder(&'a Path),
     /// A host is ready.

@@ -82,7 +82,7 @@ pub trait Sink {
 
 /// Events during a measurement. Hosts are numbered as in the call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum ProbeEvent {
     /// A host answered for the first time, or again after it was silent.
     Answered {
         /// The host.
@@ -199,7 +199,7 @@ impl Measurement<'_> {
         &self,
         stop: &AtomicBool,
         sink: &mut dyn Sink,
-        tell: &mut dyn FnMut(Event),
+        tell: &mut dyn FnMut(ProbeEvent),
     ) -> Result<Vec<LinkCounts>, MeasureError> {
         let every_ns =
             (SECOND_NS as f64 / self.options.rate.clamp(*RATES.start(), *RATES.end())) as u64;
@@ -270,7 +270,7 @@ struct ProbeRun<'a> {
     /// The number of dropped readings.
     unsaid: u64,
     sink: &'a mut dyn Sink,
-    tell: &'a mut dyn FnMut(Event),
+    tell: &'a mut dyn FnMut(ProbeEvent),
 }
 
 impl ProbeRun<'_> {
@@ -419,7 +419,7 @@ impl ProbeRun<'_> {
                     self.unsaid += 1;
                     let last = self.left_out[place].replace(error.clone());
                     if last.as_ref().map(discriminant) != Some(discriminant(&error)) {
-                        (self.tell)(Event::LeftOut { place, error });
+                        (self.tell)(ProbeEvent::LeftOut { place, error });
                     }
                 }
             }
@@ -444,7 +444,7 @@ impl ProbeRun<'_> {
             host.link.give_up(now_ns);
             if host.link.is_open() && now_ns.saturating_sub(host.heard_ns) >= SILENT_NS {
                 if !std::mem::replace(&mut host.is_silent, true) {
-                    (self.tell)(Event::Silent { place });
+                    (self.tell)(ProbeEvent::Silent { place });
                 }
                 host.link.close();
                 host.greet_ns = now_ns;
@@ -452,7 +452,7 @@ impl ProbeRun<'_> {
         }
         self.sink.keep().map_err(MeasureError::Write)?;
         let counts = self.hosts.iter().map(|host| host.link.counts).collect();
-        (self.tell)(Event::Second(counts));
+        (self.tell)(ProbeEvent::Second(counts));
         Ok(())
     }
 
@@ -534,7 +534,7 @@ impl ProbeRun<'_> {
                 let address = host.link.address();
                 (host.index, host.is_silent, host.is_refused) = (Some(index), false, false);
                 host.heard_ns = ppt_now::monotonic();
-                (self.tell)(Event::Answered { place, address, identity });
+                (self.tell)(ProbeEvent::Answered { place, address, identity });
             }
             Learnt::Reading(reading) => {
                 host.heard_ns = ppt_now::monotonic();

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
-use ppt_hosts::lab::{self, Event, LabError, LabOptions, Manifest, Progress, SelfStart, Summary};
+use ppt_hosts::lab::{
+    self, LabError, LabEvent, LabOptions, Manifest, Progress, SelfStart, Summary,
+};
 
 pub(crate) type RigResult = Result<(), Failed>;
 
@@ -43,13 +45,13 @@ pub(crate) struct Rig {
 pub(crate) struct RigMessages(pub(crate) Vec<String>);
 
 impl Progress for RigMessages {
-    fn report(&mut self, event: &Event<'_>) {
+    fn report(&mut self, event: &LabEvent<'_>) {
         self.0.push(match event {
-            Event::Failed { key, failure, again } => format!("failed {key} {again}: {failure}"),
-            Event::Passed { key, .. } => format!("passed {key}"),
-            Event::Phase(name) => format!("phase {name}"),
-            Event::Cell { key, attempt, .. } => format!("cell {key} {attempt}"),
-            Event::Host { name, .. } => format!("host {name}"),
+            LabEvent::Failed { key, failure, again } => format!("failed {key} {again}: {failure}"),
+            LabEvent::Passed { key, .. } => format!("passed {key}"),
+            LabEvent::Phase(name) => format!("phase {name}"),
+            LabEvent::Cell { key, attempt, .. } => format!("cell {key} {attempt}"),
+            LabEvent::Host { name, .. } => format!("host {name}"),
             other => format!("{other:?}"),
         });
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ppt_clock::sync::Host;
 use ppt_hosts::probe::{
-    Event, Head, HostClock, MAX_PACKET, MAX_PEERS, MeasureError, PeerIdentity, ProbeQuestion,
+    Head, HostClock, MAX_PACKET, MAX_PEERS, MeasureError, PeerIdentity, ProbeEvent, ProbeQuestion,
     ProbeReply, ProbeServer, ProbedHost, ServeError, ServerEvent, SharedKey, VERSION,
 };
 
@@ -303,7 +303,9 @@ fn a_far_host_is_reached_by_one_of_its_addresses() {
     let nobody = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let host = ProbedHost { name: "b".to_owned(), addresses: vec![nobody, relay.address] };
     let (lines, counts, events) = ask(&[host], 20.0, 10);
-    let Event::Answered { place: 0, address, identity } = &events[0] else { panic!("{events:?}") };
+    let ProbeEvent::Answered { place: 0, address, identity } = &events[0] else {
+        panic!("{events:?}")
+    };
     assert_eq!((*address, identity.host.name()), (relay.address, "b"));
     assert!(counts[0].least_ns.is_some_and(|it| it >= 600_000_000), "{counts:?}");
     assert!(lines.readings().probes().len() >= 10);

@@ -16,8 +16,8 @@ use std::{io, thread};
 
 use ppt_clock::sync::{ClockReadings, HEADER, Record};
 use ppt_hosts::probe::{
-    Counts, Event, HostClock, LinkCounts, MeasureError, Measurement, PeerIdentity, ProbeOptions,
-    ProbeServer, ProbedHost, ServeError, ServerEvent, SharedKey, Sink,
+    Counts, HostClock, LinkCounts, MeasureError, Measurement, PeerIdentity, ProbeEvent,
+    ProbeOptions, ProbeServer, ProbedHost, ServeError, ServerEvent, SharedKey, Sink,
 };
 
 fn key() -> SharedKey {
@@ -119,7 +119,7 @@ fn ask(
     hosts: &[ProbedHost],
     rate: f64,
     complete: u64,
-) -> (ProbeLines, Vec<LinkCounts>, Vec<Event>) {
+) -> (ProbeLines, Vec<LinkCounts>, Vec<ProbeEvent>) {
     let (stop, mut lines, mut events) = (AtomicBool::new(false), ProbeLines::default(), Vec::new());
     let clock = HostClock::default();
     let me = identity("asks", &clock);
@@ -127,7 +127,7 @@ fn ask(
     let options = ProbeOptions { duration: None, rate, patience, ..ProbeOptions::default() };
     let measurement = Measurement { hosts, key: &key(), me: &me, clock: &clock, options: &options };
     let mut tell = |event| {
-        if let Event::Second(counts) = &event {
+        if let ProbeEvent::Second(counts) = &event {
             stop.store(counts.iter().all(|count| count.complete >= complete), Relaxed);
         }
         events.push(event);

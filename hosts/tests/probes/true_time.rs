@@ -15,7 +15,8 @@ use ppt_clock::times::{ClockModel, Times};
 use ppt_clock::{ClockId, ClockReading};
 use ppt_hosts::probe::theta::Shift;
 use ppt_hosts::probe::{
-    Event, HostClock, MeasureError, Measurement, ProbeOptions, Sink, TimeSource, TimeSourceError,
+    HostClock, MeasureError, Measurement, ProbeEvent, ProbeOptions, Sink, TimeSource,
+    TimeSourceError,
 };
 use rustix::fs::{CWD, Mode, mkfifoat};
 
@@ -113,8 +114,8 @@ fn chronyc(folder: &Path, name: &str) -> PathBuf {
 fn ask(
     clock: &HostClock,
     sources: Vec<TimeSource>,
-    enough: &dyn Fn(&[Event], &ServerText) -> bool,
-) -> (Result<(), MeasureError>, ProbeLines, Vec<Event>) {
+    enough: &dyn Fn(&[ProbeEvent], &ServerText) -> bool,
+) -> (Result<(), MeasureError>, ProbeLines, Vec<ProbeEvent>) {
     let serving = Serving::new("b");
     let (stop, mut events, said) = (AtomicBool::new(false), Vec::new(), ServerText::default());
     let mut sink = Counting { lines: ProbeLines::default(), said: &said };
@@ -161,8 +162,8 @@ impl Sink for Counting<'_> {
     }
 }
 
-fn left_out(events: &[Event]) -> Vec<&Event> {
-    events.iter().filter(|event| matches!(event, Event::LeftOut { .. })).collect()
+fn left_out(events: &[ProbeEvent]) -> Vec<&ProbeEvent> {
+    events.iter().filter(|event| matches!(event, ProbeEvent::LeftOut { .. })).collect()
 }
 
 #[test]
@@ -310,7 +311,7 @@ fn what_references_say_in_vain_is_told_and_counted() {
     let line = TimeSourceError::Line { of: path(), line: "hello".to_owned() };
     let unclear = TimeSourceError::UnclearSecond { path: path(), off_ms: -500 };
     for (place, error) in [(0, line), (0, unclear), (1, TimeSourceError::Unsynchronised)] {
-        assert!(events.contains(&Event::LeftOut { place, error }), "{events:?}");
+        assert!(events.contains(&ProbeEvent::LeftOut { place, error }), "{events:?}");
     }
     assert_eq!(left_out(&events).len(), 3, "{events:?}");
     let readings = lines.readings();

@@ -15,20 +15,20 @@ use super::ways::{QUEUED, Work};
 
 /// Something that a queue gets. Of those at one time, jobs come as they did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Event {
+struct ReplayEvent {
     time: i64,
-    what: EventKind,
+    what: ReplayStep,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum EventKind {
+enum ReplayStep {
     /// A job is in its queue.
     Put { job: u32 },
     /// A worker asks. Its last vertex is `after`, [`NONE`] for one that begins so.
     Ask { queue: u32, after: u32 },
 }
 
-/// EventKind waits in a queue: jobs, or workers.
+/// What waits in a queue: jobs, or workers.
 #[derive(Debug, Default)]
 struct WaitingLine {
     jobs: VecDeque<(i64, u32)>,
@@ -82,7 +82,7 @@ struct Engine<'a> {
     /// For each job, when its worker was free.
     free: Vec<i64>,
     ready: Vec<u32>,
-    events: BinaryHeap<Reverse<Event>>,
+    events: BinaryHeap<Reverse<ReplayEvent>>,
     lines: Vec<WaitingLine>,
     order: Vec<u32>,
     trace: Option<Trace>,
@@ -135,12 +135,12 @@ impl<'a> Engine<'a> {
             }
             let Some(Reverse(event)) = self.events.pop() else { break };
             let queue = match event.what {
-                EventKind::Put { job } => {
+                ReplayStep::Put { job } => {
                     let queue = self.model.jobs[job as usize].queue as usize;
                     self.lines[queue].jobs.push_back((event.time, job));
                     queue
                 }
-                EventKind::Ask { queue, after } => {
+                ReplayStep::Ask { queue, after } => {
                     self.lines[queue as usize].asks.push_back((event.time, after));
                     queue as usize
                 }
@@ -222,8 +222,10 @@ impl<'a> Engine<'a> {
             if kind == QUEUED {
                 let job = model.job[to as usize];
                 let late = model.jobs[job as usize].late;
-                self.events
-                    .push(Reverse(Event { time: time + late, what: EventKind::Put { job } }));
+                self.events.push(Reverse(ReplayEvent {
+                    time: time + late,
+                    what: ReplayStep::Put { job },
+                }));
             } else {
                 self.reach(to, time + model.ways.base[kind as usize], at);
             }
@@ -231,7 +233,7 @@ impl<'a> Engine<'a> {
         self.go_on(at, time);
     }
 
-    /// EventKind its thread does next.
+    /// What its thread does next.
     fn go_on(&mut self, at: u32, time: i64) {
         let model = self.model;
         let (queue, works) = match model.moments.after(at) {
@@ -247,11 +249,11 @@ impl<'a> Engine<'a> {
                 (queue, again)
             }
         };
-        let what = EventKind::Ask { queue, after: at };
-        self.events.push(Reverse(Event { time: time + works, what }));
+        let what = ReplayStep::Ask { queue, after: at };
+        self.events.push(Reverse(ReplayEvent { time: time + works, what }));
     }
 
-    /// EventKind comes on top, in the regime in which `at` is now.
+    /// What comes on top, in the regime in which `at` is now.
     fn rest(&self, at: u32, waits: bool, reached: i64, before: Option<u32>) -> i64 {
         let model = self.model;
         let slot = at as usize;

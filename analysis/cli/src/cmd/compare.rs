@@ -3,7 +3,7 @@
 mod fields;
 mod judge;
 mod row;
-mod words;
+mod text;
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     let mut out = BufWriter::new(output.file());
     let written = match args.format {
         args::TextOrJson::Json => writeln!(out, "{}", plain_json(&object(&rows).to_string())),
-        args::TextOrJson::Text => words::write(&rows, &mut out),
+        args::TextOrJson::Text => text::write(&rows, &mut out),
     };
     written.and_then(|()| out.flush()).map_err(Failure::writing(&name))?;
     drop(out);
@@ -160,7 +160,7 @@ fn nothing_to_compare(first: &MeasuredSide, second: &MeasuredSide) -> Failure {
         all.filter(|(_, unmeasured)| is_common(&unmeasured.field)).map(|(side, unmeasured)| {
             format!(
                 "{}: on the {side} side, {}",
-                words::called(&unmeasured.field, &unmeasured.by),
+                text::called(&unmeasured.field, &unmeasured.by),
                 unmeasured.why
             )
         });
@@ -215,7 +215,7 @@ fn alone(side: &str, its: &[Entry], others: &MeasuredSide) {
     let alone: Vec<String> = its
         .iter()
         .filter(|entry| !there(entry))
-        .map(|entry| words::called(&entry.field, &entry.by))
+        .map(|entry| text::called(&entry.field, &entry.by))
         .collect();
     if alone.is_empty() {
         return;
@@ -233,7 +233,7 @@ fn tell_unmeasured(side: &str, of: &MeasuredSide) {
     let has_values = |why: &CompareError| *why != CompareError::NoValues;
     let mut fields = of.unmeasured.iter().filter(|field| has_values(&field.why));
     for field in fields.by_ref().take(SAID) {
-        let name = words::called(&field.field, &field.by);
+        let name = text::called(&field.field, &field.by);
         message::note(format_args!("not compared: {name}:{side} {}", field.why));
     }
     let more = fields.count();

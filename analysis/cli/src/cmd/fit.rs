@@ -1,9 +1,9 @@
 //! `ppt fit CAPTURE… --sql 'SELECT n, busy …' 'busy ~ 1 + n + n^2'`.
 
+pub(super) mod assessed;
 pub(super) mod json;
 pub(super) mod picture;
-pub(super) mod said;
-pub(super) mod words;
+pub(super) mod text;
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use ppt_models::{Fit, Formula, Prediction, Resource, RunTable};
 use ppt_query::plain_json;
 use ppt_query::text::grouped;
 
-use self::said::Said;
+use self::assessed::AssessedFit;
 use crate::args;
 use crate::failure::Failure;
 use crate::{message, numbers, open, run, signals};
@@ -53,17 +53,17 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
             Some((load, resource.limit(bound).map_err(|error| Failure::predict(&error))?))
         }
     };
-    let said = Said::new(None, String::new(), fit);
+    let assessed = AssessedFit::new(None, String::new(), fit);
     let name = output.name();
     let mut out = BufWriter::new(output.file());
     let limit = limit.as_ref().map(|limit| (limit.0, &limit.1));
-    write(args, &said, predicted.as_ref(), limit, &mut out).map_err(Failure::writing(&name))?;
+    write(args, &assessed, predicted.as_ref(), limit, &mut out).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
     if let Some(drawing) = drawing {
         let at = args.at.iter().map(|entry| entry.1).reduce(f64::max);
         let until = picture::until(at, limit.map(|limit| limit.1));
-        picture::write(&[picture::panels(&said, &table, until)], drawing)?;
+        picture::write(&[picture::panels(&assessed, &table, until)], drawing)?;
     }
     open::tell_loss(&engine);
     Ok(open::tell_troubles(&engine))
@@ -83,23 +83,23 @@ pub(super) fn left_out(of: Option<&str>, (table, rows): (RunTable, usize)) -> Ru
 
 fn write(
     args: &args::Fit,
-    said: &Said,
+    assessed: &AssessedFit,
     predicted: Option<&Prediction>,
     limit: Option<(&str, &ppt_models::Limit)>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     if args.format == args::TextOrJson::Json {
-        let mut object = json::fit(said);
+        let mut object = json::fit(assessed);
         object["prediction"] = serde_json::json!(predicted.map(json::prediction));
         object["limit"] = serde_json::json!(limit.map(|it| json::limit(it.1)));
         return writeln!(out, "{}", plain_json(&object.to_string()));
     }
-    words::fit(said, out)?;
+    text::fit(assessed, out)?;
     if let Some(it) = predicted {
-        words::prediction(&args.at, it, &said.unit, out)?;
+        text::prediction(&args.at, it, &assessed.unit, out)?;
     }
     if let Some((load, it)) = limit {
-        words::limit(load, it, &said.unit, out)?;
+        text::limit(load, it, &assessed.unit, out)?;
     }
     out.flush()
 }

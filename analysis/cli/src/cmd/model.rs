@@ -9,16 +9,16 @@ use ppt_report::Panel;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::fit::said::Said;
-use super::fit::{json, left_out, picture, words};
+use super::fit::assessed::AssessedFit;
+use super::fit::{json, left_out, picture, text};
 use crate::args;
 use crate::failure::Failure;
 use crate::{numbers, open, run, signals};
 
-/// A resource, and what is said of it.
+/// A resource, with the fits of its components.
 struct ResourceModel {
     planned: PlannedResource,
-    said: Vec<Said>,
+    assessed: Vec<AssessedFit>,
     at: Option<(f64, Total)>,
     limit: Option<Limit>,
     /// Empty where nobody asked for it.
@@ -74,10 +74,10 @@ fn answer(
         tables.push(table);
     }
     let unit = planned.unit.clone().unwrap_or_default();
-    let said = |component: &Component| {
-        Said::new(Some(component.name.clone()), unit.clone(), component.fit.clone())
+    let assessed = |component: &Component| {
+        AssessedFit::new(Some(component.name.clone()), unit.clone(), component.fit.clone())
     };
-    let said: Vec<Said> = components.iter().map(said).collect();
+    let assessed: Vec<AssessedFit> = components.iter().map(assessed).collect();
     let resource = Resource::new(load, components).map_err(|error| Failure::resource(&error))?;
     let at = match args.at {
         None => None,
@@ -94,10 +94,11 @@ fn answer(
             tables.iter().filter_map(|table| table.column(load)).flatten().copied().collect();
         let name = &planned.name;
         picture.push(picture::total(name, load, &unit, &resource, &loads, until, bound));
-        picture
-            .extend(said.iter().zip(&tables).map(|entry| picture::panels(entry.0, entry.1, until)));
+        picture.extend(
+            assessed.iter().zip(&tables).map(|entry| picture::panels(entry.0, entry.1, until)),
+        );
     }
-    Ok(ResourceModel { planned, said, at, limit, picture })
+    Ok(ResourceModel { planned, assessed, at, limit, picture })
 }
 
 fn write(
@@ -117,15 +118,15 @@ fn write(
         }
         let unit = model.planned.unit.clone().unwrap_or_default();
         writeln!(out, "{}", plain(&model.planned.name))?;
-        for said in &model.said {
-            words::fit(said, out)?;
+        for assessed in &model.assessed {
+            text::fit(assessed, out)?;
         }
         if let Some((at, total)) = &model.at {
-            words::total(load, *at, total, &unit, out)?;
+            text::total(load, *at, total, &unit, out)?;
         }
         if let Some(limit) = &model.limit {
-            words::limit(load, limit, &unit, out)?;
-            words::parts(&limit.there, &unit, out)?;
+            text::limit(load, limit, &unit, out)?;
+            text::parts(&limit.there, &unit, out)?;
         }
     }
     out.flush()
@@ -134,7 +135,7 @@ fn write(
 fn object(model: &ResourceModel) -> Value {
     json!({
         "name": model.planned.name, "unit": model.planned.unit,
-        "components": model.said.iter().map(json::fit).collect::<Vec<_>>(),
+        "components": model.assessed.iter().map(json::fit).collect::<Vec<_>>(),
         "prediction": model.at.as_ref().map(|it| json::total(&it.1)),
         "limit": model.limit.as_ref().map(json::limit),
     })

@@ -3,8 +3,8 @@
 mod drawn;
 mod json;
 mod rows;
+mod text;
 mod totals;
-mod words;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
@@ -74,7 +74,7 @@ fn say(
     match format {
         _ if args.hist.is_some() => drawn::write(frames, &mut out)?,
         None => {
-            words::write(frames, ask, engine.loss(), &mut out)?;
+            text::write(frames, ask, engine.loss(), &mut out)?;
             totals::write(totals, &mut out)?;
         }
         Some(ResultFormat::Json) => json::write((frames, totals), ask, &mut out)?,

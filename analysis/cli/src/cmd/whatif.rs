@@ -2,7 +2,7 @@
 
 mod json;
 mod rows;
-mod words;
+mod text;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
@@ -88,7 +88,7 @@ fn say(args: &args::WhatIf, answers: &[SpeedWorth], mut out: impl Write + Send) 
         None => Some(by_extension.unwrap_or(ResultFormat::Tsv)),
     };
     match format {
-        None => words::write(answers, &mut out)?,
+        None => text::write(answers, &mut out)?,
         Some(ResultFormat::Json) => json::write(answers, &mut out)?,
         Some(format) => {
             let batch = rows::batch(answers).map_err(io::Error::other)?;

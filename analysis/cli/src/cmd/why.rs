@@ -2,10 +2,10 @@
 
 mod alike;
 mod json;
+mod part_text;
 mod rows;
-mod said;
 mod summary;
-mod words;
+mod text;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
@@ -52,7 +52,7 @@ fn say(args: &args::WhyArgs, answer: &WhyAnswer, mut out: impl Write + Send) -> 
         None => Some(by_extension.unwrap_or(ResultFormat::Tsv)),
     };
     match format {
-        None => words::write(answer, args.summary, &mut out)?,
+        None => text::write(answer, args.summary, &mut out)?,
         Some(ResultFormat::Json) if args.summary => summary::write_json(&answer.tails, &mut out)?,
         Some(ResultFormat::Json) => json::write(&answer.slowest, &mut out)?,
         Some(format) if args.summary => {

@@ -1,6 +1,6 @@
 //! The system calls of a thread: what begins and returns.
 
-use super::event::Event;
+use super::event::ThreadEvent;
 
 /// A system call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub(crate) struct Calls {
 
 impl Calls {
     /// Something happened; events come in the order of time.
-    pub fn add_event(&mut self, ts: i64, capture: i32, event: &Event) {
+    pub fn add_event(&mut self, ts: i64, capture: i32, event: &ThreadEvent) {
         match *event {
-            Event::Enter { cpu, call } => {
+            ThreadEvent::Enter { cpu, call } => {
                 self.lose();
                 self.open = Some(Call { ts, dur: None, name: call, result: None, cpu, capture });
             }
-            Event::Exit { call, result, .. } => {
+            ThreadEvent::Exit { call, result, .. } => {
                 // What returns may have begun before all that is known.
                 let Some(mut open) = self.open.take() else { return };
                 if open.name == call {
@@ -39,7 +39,7 @@ impl Calls {
                 }
                 self.done.push(open);
             }
-            Event::Start { .. } | Event::End => self.lose(),
+            ThreadEvent::Start { .. } | ThreadEvent::End => self.lose(),
             _ => {}
         }
     }
@@ -59,7 +59,7 @@ impl Calls {
 mod tests {
     use super::*;
 
-    fn calls(events: &[(i64, Option<Event>)]) -> Vec<(i64, Option<i64>, i32, Option<i64>)> {
+    fn calls(events: &[(i64, Option<ThreadEvent>)]) -> Vec<(i64, Option<i64>, i32, Option<i64>)> {
         let mut calls = Calls::default();
         for (ts, event) in events {
             match event {
@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn a_call_has_its_length_and_its_result() {
-        let enter = |call| Some(Event::Enter { cpu: 0, call });
-        let exit = |call, result| Some(Event::Exit { cpu: 0, call, result });
+        let enter = |call| Some(ThreadEvent::Enter { cpu: 0, call });
+        let exit = |call, result| Some(ThreadEvent::Exit { cpu: 0, call, result });
         let all = [
             (1, exit(9, 7)),
             (2, enter(3)),

@@ -64,7 +64,7 @@ impl KernelWord {
 
 /// What happened to a thread. Calls, wakers and kinds are keys of the tables' words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum ThreadEvent {
     Watched,
     Start { parent: i32 },
     End,

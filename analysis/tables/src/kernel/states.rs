@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::event::{Event, KernelWord};
+use super::event::{KernelWord, ThreadEvent};
 
 /// Stretches that wait for the fault that they may belong to, at most.
 const MOST_HELD: usize = 64;
@@ -108,15 +108,15 @@ impl ThreadTrack {
     }
 
     /// Something happened; events come in the order of time.
-    pub fn add_event(&mut self, at: i64, capture: i32, event: &Event) {
+    pub fn add_event(&mut self, at: i64, capture: i32, event: &ThreadEvent) {
         // Clocks of two files of one session may differ by a few ns.
         let at = self.now.as_ref().map_or(at, |now| at.max(now.ts));
         let open = |state| Stretch::new(at, capture, state);
         match event {
-            Event::Watched => {
+            ThreadEvent::Watched => {
                 self.now.get_or_insert_with(|| open(KernelWord::Unknown));
             }
-            Event::Start { parent } => {
+            ThreadEvent::Start { parent } => {
                 self.close(at);
                 self.settle();
                 (self.ended, self.inside, self.early) = (false, Inside::Unknown, None);
@@ -130,18 +130,18 @@ impl ThreadTrack {
                 }
                 self.now = Some(stretch);
             }
-            Event::End => {
+            ThreadEvent::End => {
                 self.close(at);
                 self.settle();
                 (self.ended, self.inside, self.early) = (true, Inside::Unknown, None);
             }
-            Event::In { cpu } => {
+            ThreadEvent::In { cpu } => {
                 self.gets_cpu();
                 self.close(at);
                 self.ended = false;
                 self.now = Some(Stretch { cpu: Some(*cpu), ..open(KernelWord::Running) });
             }
-            Event::Out { cpu, preempted } => {
+            ThreadEvent::Out { cpu, preempted } => {
                 if self.now.is_none() && self.ended {
                     return;
                 }
@@ -168,8 +168,8 @@ impl ThreadTrack {
                     }
                 });
             }
-            Event::Successor { next, name } => self.successor = Some((*next, name.clone())),
-            Event::Wake { cpu, by, waker } => {
+            ThreadEvent::Successor { next, name } => self.successor = Some((*next, name.clone())),
+            ThreadEvent::Wake { cpu, by, waker } => {
                 let wake = Wake { cpu: *cpu, by: *by, waker: *waker };
                 match &mut self.now {
                     Some(now) if now.state == KernelWord::Blocked => {
@@ -184,17 +184,17 @@ impl ThreadTrack {
                     _ => {}
                 }
             }
-            Event::Enter { cpu, call } => {
+            ThreadEvent::Enter { cpu, call } => {
                 self.runs(at, capture, *cpu);
                 self.settle();
                 self.inside = Inside::Call(*call);
             }
-            Event::Exit { cpu, .. } => {
+            ThreadEvent::Exit { cpu, .. } => {
                 self.runs(at, capture, *cpu);
                 self.settle();
                 self.inside = Inside::Nothing;
             }
-            Event::Fault { cpu, .. } => {
+            ThreadEvent::Fault { cpu, .. } => {
                 self.runs(at, capture, *cpu);
                 for stretch in
                     self.held.iter_mut().filter(|stretch| stretch.state == KernelWord::Blocked)

@@ -1,6 +1,6 @@
 //! Progress of an experiment.
 
-use ppt_hosts::lab::{Basis, Event, Progress};
+use ppt_hosts::lab::{Basis, LabEvent, Progress};
 use ppt_text::duration;
 use ppt_text::message::{self, StatusLine};
 
@@ -15,22 +15,22 @@ pub(super) struct ProgressMessages {
 }
 
 impl Progress for ProgressMessages {
-    fn report(&mut self, event: &Event<'_>) {
-        if let Event::Phase(name) = event {
+    fn report(&mut self, event: &LabEvent<'_>) {
+        if let LabEvent::Phase(name) = event {
             return self.status.show(format_args!("ppt: {}: {name}", self.cell));
         }
         self.status.clear();
         match event {
-            Event::Folder(path) => message::note(format_args!("results: {}", path.display())),
-            Event::Host { name, facts } => message::note(format_args!(
+            LabEvent::Folder(path) => message::note(format_args!("results: {}", path.display())),
+            LabEvent::Host { name, facts } => message::note(format_args!(
                 "host {name}: Linux {}, {}, {} CPUs",
                 facts.kernel, facts.cpu, facts.cpus
             )),
-            Event::Instant(Basis::Realtime) => message::note(
+            LabEvent::Instant(Basis::Realtime) => message::note(
                 "hosts have clocks of their own: without a phase that measures them, phases begin by \
                  CLOCK_REALTIME of each",
             ),
-            Event::Differs { program, hosts } => {
+            LabEvent::Differs { program, hosts } => {
                 let mut text = format!("{program} is not the same file everywhere:");
                 for (host, sha256) in *hosts {
                     let short = sha256.get(..12).unwrap_or(sha256);
@@ -38,28 +38,28 @@ impl Progress for ProgressMessages {
                 }
                 message::warning("lab-programs", text);
             }
-            Event::Changed { program, host } => message::warning(
+            LabEvent::Changed { program, host } => message::warning(
                 "lab-programs",
                 format_args!("{program} of host {host} is not what it was when this ran first"),
             ),
-            Event::Cell { number, of, key, attempt } => {
+            LabEvent::Cell { number, of, key, attempt } => {
                 self.cell = format!("cell {number} of {of}, {key}");
                 if *attempt > 1 {
                     self.cell.push_str(&format!(", attempt {attempt}"));
                 }
             }
-            Event::Unmatched { host, pattern } => message::warning(
+            LabEvent::Unmatched { host, pattern } => message::warning(
                 "lab-collect",
                 format_args!("{}: host {host} has no file {pattern}", self.cell),
             ),
-            Event::LeftOut { host, name } => message::warning(
+            LabEvent::LeftOut { host, name } => message::warning(
                 "lab-collect",
                 format_args!(
                     "{}: {name} of host {host} is no plain file: it was not fetched",
                     self.cell
                 ),
             ),
-            Event::Printed { host, phase, left_out } => message::warning(
+            LabEvent::Printed { host, phase, left_out } => message::warning(
                 "lab-output",
                 format_args!(
                     "{}: the program of phase {phase} on host {host} printed more than 64 MiB: \
@@ -67,16 +67,16 @@ impl Progress for ProgressMessages {
                     self.cell
                 ),
             ),
-            Event::Passed { took, .. } => {
+            LabEvent::Passed { took, .. } => {
                 let took = duration(took.as_nanos() as f64);
                 message::note(format_args!("{}: passed, {took}", self.cell));
             }
-            Event::Failed { failure, again, .. } => {
+            LabEvent::Failed { failure, again, .. } => {
                 let again = if *again { "; it is tried again" } else { "" };
                 let text = format_args!("{}: failed{again}: {failure}", self.cell);
                 message::error("lab-failed", text);
             }
-            Event::NoReport(why) => {
+            LabEvent::NoReport(why) => {
                 message::error("lab-failed", format_args!("no report could be made: {why}"));
             }
             _ => {}

@@ -16,7 +16,7 @@ use ppt_output::Rules;
 
 use super::error::{HostError, cannot};
 use crate::probe::{
-    Event, HostClock, Measurement, PORT, PeerIdentity, ProbeOptions, ProbeServer, ProbedHost,
+    HostClock, Measurement, PORT, PeerIdentity, ProbeEvent, ProbeOptions, ProbeServer, ProbedHost,
     SharedKey, Sink, SyncFile, resolve,
 };
 
@@ -85,7 +85,7 @@ pub(super) fn ask(
     let mut sink = Both { file: &mut file, heard: &heard };
     let stop = AtomicBool::new(false);
     let measured = measurement.run(&stop, &mut sink, &mut |event| {
-        if let Event::Second(_) = event
+        if let ProbeEvent::Second(_) = event
             && heard.borrow_mut().second() == ClockVerdict::GivenUp
         {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);

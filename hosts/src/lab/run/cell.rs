@@ -10,7 +10,7 @@ use super::via;
 use crate::lab::error::CellFailure;
 use crate::lab::manifest::{CellPrograms, RanCommand, RanEnd, RanPhase};
 use crate::lab::plan::{Cell, ClockCondition, LabPlan, Resolved, Stop};
-use crate::lab::progress::{Event, Progress};
+use crate::lab::progress::{LabEvent, Progress};
 use crate::lab::wire::{
     CaptureRequest, ClockRole, Ended, HelperFailure, HelperMessage, HelperRequest,
 };
@@ -99,7 +99,7 @@ impl<'a> CellRun<'a> {
 
     fn phase(&mut self, phase: &Resolved, ran: &mut CellPrograms) -> Result<(), CellFailure> {
         self.team.phase.clone_from(&phase.name);
-        self.progress.report(&Event::Phase(&phase.name));
+        self.progress.report(&LabEvent::Phase(&phase.name));
         let begun = Instant::now();
         let until = begun + phase.timeout;
         let timed = |failure| match failure {
@@ -418,14 +418,14 @@ impl<'a> CellRun<'a> {
             HostReply::Message(HelperMessage::Collected { unmatched, left_out, ends }) => {
                 let name = self.team.name(host);
                 for pattern in &unmatched {
-                    self.progress.report(&Event::Unmatched { host: name, pattern });
+                    self.progress.report(&LabEvent::Unmatched { host: name, pattern });
                 }
                 for file in &left_out {
-                    self.progress.report(&Event::LeftOut { host: name, name: file });
+                    self.progress.report(&LabEvent::LeftOut { host: name, name: file });
                 }
                 for ended in ends.iter().filter(|ended| ended.left_out > 0) {
                     let Ended { phase, left_out, .. } = ended;
-                    self.progress.report(&Event::Printed {
+                    self.progress.report(&LabEvent::Printed {
                         host: name,
                         phase,
                         left_out: *left_out,

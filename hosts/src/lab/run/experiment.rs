@@ -13,7 +13,7 @@ use super::{cell, check, via};
 use crate::lab::error::{CellFailure, LabError};
 use crate::lab::manifest::{CellPrograms, CellRecord, CheckRecord, HostRecord, Manifest, RunState};
 use crate::lab::plan::{Cell, LabPlan};
-use crate::lab::progress::{Basis, Event, Progress};
+use crate::lab::progress::{Basis, LabEvent, Progress};
 use crate::lab::wire::FileIdentity;
 
 /// The outcome of an experiment.
@@ -112,7 +112,7 @@ impl Experiment<'_> {
             cause,
         })?;
         self.write_manifest(&folder)?;
-        self.progress.report(&Event::Folder(&folder));
+        self.progress.report(&LabEvent::Folder(&folder));
         let mut team = Some(team);
         let done = self.cells(&mut team, &folder);
         drop(team);
@@ -176,13 +176,13 @@ impl Experiment<'_> {
                         found.push((host.name.clone(), sha256.clone()));
                         if self.is_changed(&host.name, word, sha256) {
                             self.progress
-                                .report(&Event::Changed { program: word, host: &host.name });
+                                .report(&LabEvent::Changed { program: word, host: &host.name });
                         }
                     }
                 }
             }
             let facts = team.facts[number].clone();
-            self.progress.report(&Event::Host { name: &host.name, facts: &facts });
+            self.progress.report(&LabEvent::Host { name: &host.name, facts: &facts });
             self.manifest.hosts.push(HostRecord {
                 name: host.name.clone(),
                 via: host.via.to_string(),
@@ -193,7 +193,7 @@ impl Experiment<'_> {
         }
         for (program, hosts) in &same {
             if hosts.iter().any(|host| host.1 != hosts[0].1) {
-                self.progress.report(&Event::Differs { program, hosts });
+                self.progress.report(&LabEvent::Differs { program, hosts });
             }
         }
         let one = self
@@ -202,7 +202,7 @@ impl Experiment<'_> {
             .windows(2)
             .all(|window| window[0].facts.boot_id == window[1].facts.boot_id);
         let basis = if one { Basis::OneClock } else { Basis::Realtime };
-        self.progress.report(&Event::Instant(basis));
+        self.progress.report(&LabEvent::Instant(basis));
         self.manifest.instant = Some(basis);
         Ok(())
     }
@@ -246,7 +246,7 @@ impl Experiment<'_> {
         for (number, cell) in cells.iter().enumerate() {
             for attempt in 1..=self.plan.retry + 1 {
                 let (number, of) = (number + 1, cells.len());
-                self.progress.report(&Event::Cell { number, of, key: &cell.key, attempt });
+                self.progress.report(&LabEvent::Cell { number, of, key: &cell.key, attempt });
                 let record = self.cell(team, cell, attempt, folder)?;
                 let passed = record.passed;
                 self.manifest.cells.push(record);
@@ -289,10 +289,10 @@ impl Experiment<'_> {
         let result = result.and_then(|()| self.check(cell, &ran, &own, &mut checks));
         let took = begun.elapsed();
         match &result {
-            Ok(()) => self.progress.report(&Event::Passed { key: &cell.key, took }),
+            Ok(()) => self.progress.report(&LabEvent::Passed { key: &cell.key, took }),
             Err(failure) => {
                 let again = attempt <= self.plan.retry;
-                self.progress.report(&Event::Failed { key: &cell.key, failure, again });
+                self.progress.report(&LabEvent::Failed { key: &cell.key, failure, again });
             }
         }
         let parameters = self.plan.parameters(cell);
@@ -370,7 +370,7 @@ impl Experiment<'_> {
     }
 
     fn not_reported(&mut self, why: String) -> bool {
-        self.progress.report(&Event::NoReport(&why));
+        self.progress.report(&LabEvent::NoReport(&why));
         self.manifest.no_report = Some(why);
         false
     }

@@ -4,7 +4,7 @@ use ppt_models::{Gate, GateResult};
 
 use super::fields::MeasuredSide;
 use super::row::ComparedField;
-use super::words;
+use super::text;
 use crate::failure::Failure;
 use crate::message;
 
@@ -60,7 +60,7 @@ fn judge(gate: &Gate, row: &ComparedField, verdict: &mut GateVerdict) -> bool {
     let Some(change) = changes.find(|change| change.statistic == gate.statistic) else {
         return false;
     };
-    let name = words::name(row);
+    let name = text::name(row);
     match gate.judge(change) {
         Err(why) => {
             let text = format_args!("{gate}: {name} cannot be judged: {why}");

@@ -3,14 +3,14 @@
 use ppt_models::{ConfidenceInterval, Limit, Meets, Prediction, Total};
 use serde_json::{Value, json};
 
-use super::said::Said;
+use super::assessed::AssessedFit;
 
 fn range(interval: ConfidenceInterval) -> Value {
     json!([interval.low, interval.high])
 }
 
-pub(in crate::cmd) fn fit(said: &Said) -> Value {
-    let fit = &said.fit;
+pub(in crate::cmd) fn fit(assessed: &AssessedFit) -> Value {
+    let fit = &assessed.fit;
     let coefficients: Vec<Value> = fit
         .coefficients
         .iter()
@@ -22,7 +22,7 @@ pub(in crate::cmd) fn fit(said: &Said) -> Value {
             })
         })
         .collect();
-    let robust = said.robust.as_ref().map(|robust| {
+    let robust = assessed.robust.as_ref().map(|robust| {
         let slope = |slope: &ppt_models::Slope| {
             json!({"term": slope.term, "estimate": slope.estimate, "interval": slope.interval.map(range)})
         };
@@ -30,14 +30,14 @@ pub(in crate::cmd) fn fit(said: &Said) -> Value {
     });
     let texts = |all: Vec<String>| json!(all);
     json!({
-        "name": said.name, "formula": fit.formula.to_string(), "rows": fit.points,
+        "name": assessed.name, "formula": fit.formula.to_string(), "rows": fit.points,
         "runs": fit.bootstrap.as_ref().ok().map(|it| it.runs()), "level": fit.level,
         "coefficients": coefficients, "sigma": fit.sigma, "r2": fit.r2,
         "adjusted_r2": fit.adjusted_r2, "aic": fit.aic, "bic": fit.bic, "robust": robust,
-        "durbin_watson": said.residuals.durbin_watson,
-        "residuals": texts(said.residuals.findings.iter().map(ToString::to_string).collect()),
-        "verdict": said.judgement.verdict.to_string(),
-        "reasons": texts(said.judgement.reasons.iter().map(ToString::to_string).collect()),
+        "durbin_watson": assessed.residuals.durbin_watson,
+        "residuals": texts(assessed.residuals.findings.iter().map(ToString::to_string).collect()),
+        "verdict": assessed.judgement.verdict.to_string(),
+        "reasons": texts(assessed.judgement.reasons.iter().map(ToString::to_string).collect()),
     })
 }
 

@@ -8,7 +8,7 @@ use ppt_output::Output;
 use ppt_query::Engine;
 use ppt_report::{Panel, PanelLine};
 
-use super::said::Said;
+use super::assessed::AssessedFit;
 use crate::failure::Failure;
 use crate::{args, open};
 
@@ -16,9 +16,13 @@ use crate::{args, open};
 const PLACES: usize = 120;
 
 /// A fit beside what it was fitted to, as far as `until`; and what it leaves.
-pub(in crate::cmd) fn panels(said: &Said, table: &RunTable, until: Option<f64>) -> [Panel; 2] {
-    let (fit, unit) = (&said.fit, &said.unit);
-    let of = said.name.as_deref().unwrap_or_default();
+pub(in crate::cmd) fn panels(
+    assessed: &AssessedFit,
+    table: &RunTable,
+    until: Option<f64>,
+) -> [Panel; 2] {
+    let (fit, unit) = (&assessed.fit, &assessed.unit);
+    let of = assessed.name.as_deref().unwrap_or_default();
     let up = match of {
         "" => fit.formula.to_string(),
         name => format!("{name}: {}", fit.formula),

@@ -6,7 +6,7 @@ use ppt_query::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, S
 use ppt_query::arrow::error::ArrowError;
 use ppt_query::whatif::retime::SpeedWorth;
 
-use super::words::speeds;
+use super::text::speeds;
 
 pub(super) fn batch(answers: &[SpeedWorth]) -> Result<RecordBatch, ArrowError> {
     let text = |of: fn(&SpeedWorth) -> String| -> ArrayRef {

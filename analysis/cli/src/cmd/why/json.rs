@@ -8,7 +8,7 @@ use ppt_query::why::{About, Doing, FunctionCounts, Hop, RunningIn, ServiceCall, 
 use serde_json::{Value, json};
 
 use super::alike::alike;
-use super::said::PartText;
+use super::part_text::PartText;
 
 pub(super) fn write(slow: &[Slow], out: &mut impl Write) -> io::Result<()> {
     let mut before = "[\n";

@@ -9,7 +9,7 @@ use ppt_query::arrow::error::ArrowError;
 use ppt_query::why::{Slow, SlowPart};
 
 use super::alike::alike;
-use super::said::PartText;
+use super::part_text::PartText;
 
 struct WhyRow<'a> {
     rank: i64,

@@ -5,7 +5,7 @@ use super::*;
 const ALL: Knows = Knows { calls: true, faults: true };
 const READ: i32 = 100;
 
-fn told(knows: Knows, events: &[(i64, Event)], end: i64) -> Vec<Stretch> {
+fn told(knows: Knows, events: &[(i64, ThreadEvent)], end: i64) -> Vec<Stretch> {
     let mut thread = ThreadTrack::new(knows);
     events.iter().for_each(|(at, event)| thread.add_event(*at, 0, event));
     thread.finish(end);
@@ -16,39 +16,39 @@ fn brief(stretches: &[Stretch]) -> Vec<(i64, i64, KernelWord)> {
     stretches.iter().map(|stretch| (stretch.ts, stretch.end, stretch.state)).collect()
 }
 
-fn into(cpu: i32) -> Event {
-    Event::In { cpu }
+fn into(cpu: i32) -> ThreadEvent {
+    ThreadEvent::In { cpu }
 }
 
-fn out(preempted: bool) -> Event {
-    Event::Out { cpu: 0, preempted }
+fn out(preempted: bool) -> ThreadEvent {
+    ThreadEvent::Out { cpu: 0, preempted }
 }
 
-fn wake(waker: i32) -> Event {
-    Event::Wake { cpu: 0, by: 7, waker }
+fn wake(waker: i32) -> ThreadEvent {
+    ThreadEvent::Wake { cpu: 0, by: 7, waker }
 }
 
-fn enter(call: i32) -> Event {
-    Event::Enter { cpu: 0, call }
+fn enter(call: i32) -> ThreadEvent {
+    ThreadEvent::Enter { cpu: 0, call }
 }
 
-fn exit(call: i32) -> Event {
-    Event::Exit { cpu: 0, call, result: 0 }
+fn exit(call: i32) -> ThreadEvent {
+    ThreadEvent::Exit { cpu: 0, call, result: 0 }
 }
 
 #[test]
 fn a_wait_has_its_call_and_who_ended_it() {
-    let next = Event::Successor { next: 9, name: "other".into() };
+    let next = ThreadEvent::Successor { next: 9, name: "other".into() };
     let events = [
-        (5, Event::Watched),
+        (5, ThreadEvent::Watched),
         (10, into(0)),
         (20, enter(READ)),
         (25, out(false)),
         (60, wake(42)),
         (66, into(3)),
-        (70, Event::Exit { cpu: 3, call: READ, result: 1 }),
+        (70, ThreadEvent::Exit { cpu: 3, call: READ, result: 1 }),
         (80, next),
-        (80, Event::Out { cpu: 3, preempted: true }),
+        (80, ThreadEvent::Out { cpu: 3, preempted: true }),
         (90, into(0)),
     ];
     let found = told(ALL, &events, 100);
@@ -97,7 +97,7 @@ fn without_a_wake_up_a_wait_lasts_until_the_thread_runs() {
 
 #[test]
 fn a_wait_outside_of_calls_may_be_for_a_page() {
-    let fault = (30, Event::Fault { cpu: 0, kind: 5, address: 1 });
+    let fault = (30, ThreadEvent::Fault { cpu: 0, kind: 5, address: 1 });
     let before = [(0, into(0)), (1, exit(READ)), (5, out(false)), (15, wake(0)), (18, into(0))];
     let with = [&before[..], std::slice::from_ref(&fault)].concat();
     let found = told(ALL, &with, 40);
@@ -126,11 +126,11 @@ fn what_contradicts_itself_is_unknown() {
 #[test]
 fn a_thread_begins_and_ends_and_its_number_comes_again() {
     let events = [
-        (3, Event::Start { parent: 6 }),
+        (3, ThreadEvent::Start { parent: 6 }),
         (5, into(0)),
-        (8, Event::End),
+        (8, ThreadEvent::End),
         (9, out(false)),
-        (20, Event::Start { parent: 0 }),
+        (20, ThreadEvent::Start { parent: 0 }),
         (22, into(0)),
     ];
     let found = told(ALL, &events, 30);
@@ -184,8 +184,8 @@ impl PseudoRandom {
 type StateTruth = (KernelWord, Option<i32>, Option<i32>);
 
 /// A thread that does what it likes: its events, and the truth of each ns.
-fn made(dice: &mut PseudoRandom) -> (Vec<(i64, Event)>, Vec<StateTruth>) {
-    let (mut events, mut truth) = (vec![(0, Event::Start { parent: 1 })], Vec::new());
+fn made(dice: &mut PseudoRandom) -> (Vec<(i64, ThreadEvent)>, Vec<StateTruth>) {
+    let (mut events, mut truth) = (vec![(0, ThreadEvent::Start { parent: 1 })], Vec::new());
     let last = |truth: &mut Vec<StateTruth>, dice: &mut PseudoRandom, of: StateTruth| {
         // Never 0 long: two events of a thread do not have the same time.
         (0..=dice.below(6)).for_each(|_| truth.push(of));
@@ -195,36 +195,36 @@ fn made(dice: &mut PseudoRandom) -> (Vec<(i64, Event)>, Vec<StateTruth>) {
     let mut call = None;
     for _ in 0..dice.below(12) {
         let cpu = dice.below(3) as i32;
-        events.push((now, Event::In { cpu }));
+        events.push((now, ThreadEvent::In { cpu }));
         now = last(&mut truth, dice, (KernelWord::Running, None, None));
         // Who comes out of a call may enter one.
         for _ in 0..dice.below(3) {
             let event = match call.take() {
-                Some(call) => Event::Exit { cpu, call, result: 0 },
+                Some(call) => ThreadEvent::Exit { cpu, call, result: 0 },
                 None => {
                     let entered = 100 + dice.below(4) as i32;
                     call = Some(entered);
-                    Event::Enter { cpu, call: entered }
+                    ThreadEvent::Enter { cpu, call: entered }
                 }
             };
             events.push((now, event));
             now = last(&mut truth, dice, (KernelWord::Running, None, None));
         }
         let preempted = dice.below(2) == 0;
-        events.push((now, Event::Out { cpu, preempted }));
+        events.push((now, ThreadEvent::Out { cpu, preempted }));
         if preempted {
             now = last(&mut truth, dice, (KernelWord::Runnable, None, None));
             continue;
         }
         let waker = 2 + dice.below(5) as i32;
         now = last(&mut truth, dice, (KernelWord::Blocked, call, Some(waker)));
-        events.push((now, Event::Wake { cpu: 0, by: 7, waker }));
+        events.push((now, ThreadEvent::Wake { cpu: 0, by: 7, waker }));
         now = last(&mut truth, dice, (KernelWord::Runnable, None, Some(waker)));
     }
     if dice.below(2) == 0 {
         events.push((now, into(0)));
         last(&mut truth, dice, (KernelWord::Running, None, None));
-        events.push((truth.len() as i64, Event::End));
+        events.push((truth.len() as i64, ThreadEvent::End));
     }
     (events, truth)
 }

@@ -5,7 +5,7 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
 use arrow_array::{RecordBatch, StringArray};
 use arrow_schema::DataType;
 
-use crate::kernel::{Event, KernelFrameKind};
+use crate::kernel::{KernelFrameKind, ThreadEvent};
 use crate::standard::{STANDARD, Standard};
 
 /// What is read of frames, behind the standard columns.
@@ -95,22 +95,22 @@ impl KernelBatch {
         self.cpus.value(row)
     }
 
-    pub fn event(&self, row: usize) -> Option<Event> {
+    pub fn event(&self, row: usize) -> Option<ThreadEvent> {
         let (cpu, a, b) = (self.cpu(row), self.a.value(row), self.b.value(row));
         let int = |value: i64| i32::try_from(value).unwrap_or(-1);
         Some(match KernelFrameKind::numbered(self.kind.value(row))? {
-            KernelFrameKind::Watched => Event::Watched,
-            KernelFrameKind::ThreadStart => Event::Start { parent: int(a) },
-            KernelFrameKind::ThreadEnd => Event::End,
-            KernelFrameKind::SwitchIn => Event::In { cpu },
-            KernelFrameKind::SwitchOut => Event::Out { cpu, preempted: a != 0 },
+            KernelFrameKind::Watched => ThreadEvent::Watched,
+            KernelFrameKind::ThreadStart => ThreadEvent::Start { parent: int(a) },
+            KernelFrameKind::ThreadEnd => ThreadEvent::End,
+            KernelFrameKind::SwitchIn => ThreadEvent::In { cpu },
+            KernelFrameKind::SwitchOut => ThreadEvent::Out { cpu, preempted: a != 0 },
             KernelFrameKind::Successor => {
-                Event::Successor { next: int(a), name: self.names.value(row).into() }
+                ThreadEvent::Successor { next: int(a), name: self.names.value(row).into() }
             }
-            KernelFrameKind::Wakeup => Event::Wake { cpu, by: int(a), waker: int(b) },
-            KernelFrameKind::SyscallEnter => Event::Enter { cpu, call: int(a) },
-            KernelFrameKind::SyscallExit => Event::Exit { cpu, call: int(a), result: b },
-            KernelFrameKind::PageFault => Event::Fault { cpu, kind: int(a), address: b },
+            KernelFrameKind::Wakeup => ThreadEvent::Wake { cpu, by: int(a), waker: int(b) },
+            KernelFrameKind::SyscallEnter => ThreadEvent::Enter { cpu, call: int(a) },
+            KernelFrameKind::SyscallExit => ThreadEvent::Exit { cpu, call: int(a), result: b },
+            KernelFrameKind::PageFault => ThreadEvent::Fault { cpu, kind: int(a), address: b },
             KernelFrameKind::Lost | KernelFrameKind::WatchEnd => return None,
         })
     }

@@ -16,7 +16,7 @@ use crate::bounds::Bounds;
 use crate::builder::Builder;
 use crate::causality::{EdgeColumn, EndColumn, ShownEnd, edge_column};
 use crate::error::TableError;
-use crate::kernel::{Event, KernelFrameKind, KernelWord, Records};
+use crate::kernel::{KernelFrameKind, KernelWord, Records, ThreadEvent};
 use crate::of_chunks::ChunkScan;
 use crate::set::CaptureSet;
 use crate::standard::Standard;
@@ -156,18 +156,18 @@ impl Runner for Follow {
                 tid,
             };
             match batch.event(row) {
-                Some(Event::Wake { by, waker, .. }) => {
+                Some(ThreadEvent::Wake { by, waker, .. }) => {
                     let is_thread = by == KernelWord::Thread.key() && waker > 0;
                     let by = is_thread.then(|| frame(waker));
                     let known = self.woken.filter(|woken| !woken.is_early);
                     self.woken = known.or(Some(Woken { by, is_early: false }));
                 }
-                Some(Event::In { .. }) => {
+                Some(ThreadEvent::In { .. }) => {
                     let by = self.woken.take().and_then(|woken| woken.by);
                     let dst = frame(thread);
                     self.edges.extend(by.map(|src| WakeEdge { group, src, dst }));
                 }
-                Some(Event::Out { preempted: false, .. }) => {
+                Some(ThreadEvent::Out { preempted: false, .. }) => {
                     self.woken.iter_mut().for_each(|woken| woken.is_early = true);
                 }
                 Some(_) => self.woken = None,

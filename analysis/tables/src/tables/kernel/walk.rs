@@ -11,7 +11,7 @@ use super::frames::{Group, KernelFrames};
 use super::read::KernelBatch;
 use crate::builder::Builder;
 use crate::error::TableError;
-use crate::kernel::{Call, Calls, Event, Knows, Records, Stretch, ThreadTrack};
+use crate::kernel::{Call, Calls, Knows, Records, Stretch, ThreadEvent, ThreadTrack};
 use crate::set::CaptureSet;
 use crate::table::Runner;
 
@@ -46,11 +46,11 @@ impl Follower {
         }
     }
 
-    fn add_event(&mut self, at: i64, capture: i32, event: &Event) {
+    fn add_event(&mut self, at: i64, capture: i32, event: &ThreadEvent) {
         match (self, event) {
             (Follower::States(thread), _) => thread.add_event(at, capture, event),
             (Follower::Calls(calls), _) => calls.add_event(at, capture, event),
-            (Follower::Faults(rows), &Event::Fault { cpu, kind, address }) => {
+            (Follower::Faults(rows), &ThreadEvent::Fault { cpu, kind, address }) => {
                 rows.push(KernelRow::Fault { ts: at, capture, kind, address, cpu });
             }
             (Follower::Faults(_), _) => {}

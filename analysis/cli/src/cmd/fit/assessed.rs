@@ -1,9 +1,9 @@
-//! What is said of a fit.
+//! A fit with all its assessments.
 
 use ppt_models::{Fit, Judgement, Residuals, Robust};
 
-/// A fit, and everything that is said of it.
-pub(in crate::cmd) struct Said {
+/// A fit, its robust alternative, its residuals and what to think of it.
+pub(in crate::cmd) struct AssessedFit {
     pub(in crate::cmd) name: Option<String>,
     pub(in crate::cmd) unit: String,
     pub(in crate::cmd) fit: Fit,
@@ -12,10 +12,10 @@ pub(in crate::cmd) struct Said {
     pub(in crate::cmd) judgement: Judgement,
 }
 
-impl Said {
-    pub(in crate::cmd) fn new(name: Option<String>, unit: String, fit: Fit) -> Said {
+impl AssessedFit {
+    pub(in crate::cmd) fn new(name: Option<String>, unit: String, fit: Fit) -> AssessedFit {
         let (robust, residuals) = (Robust::from_fit(&fit), Residuals::from_fit(&fit));
         let judgement = Judgement::from_fit(&fit);
-        Said { name, unit, fit, robust, residuals, judgement }
+        AssessedFit { name, unit, fit, robust, residuals, judgement }
     }
 }

@@ -6,7 +6,7 @@ use ppt_models::{Beyond, ConfidenceInterval, Limit, Meets, Method, Prediction, T
 use ppt_query::plain;
 use ppt_query::text::{grouped, measured, three};
 
-use super::said::Said;
+use super::assessed::AssessedFit;
 
 /// A number with digits that tell its interval's ends apart.
 fn number(value: f64) -> String {
@@ -24,9 +24,9 @@ fn range(interval: ConfidenceInterval) -> String {
     format!("{} to {}", number(interval.low), number(interval.high))
 }
 
-pub(in crate::cmd) fn fit(said: &Said, out: &mut impl Write) -> io::Result<()> {
-    let fit = &said.fit;
-    if let Some(name) = &said.name {
+pub(in crate::cmd) fn fit(assessed: &AssessedFit, out: &mut impl Write) -> io::Result<()> {
+    let fit = &assessed.fit;
+    if let Some(name) = &assessed.name {
         write!(out, "{}   ", plain(name))?;
     }
     let runs = match &fit.bootstrap {
@@ -66,10 +66,10 @@ pub(in crate::cmd) fn fit(said: &Said, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{}", line.trim_end())?;
     }
     let (r2, adjusted) = (number(fit.r2), number(fit.adjusted_r2));
-    let sigma = measured(fit.sigma, &said.unit);
+    let sigma = measured(fit.sigma, &assessed.unit);
     let (aic, bic) = (three(fit.aic), three(fit.bic));
     writeln!(out, "  R² {r2}, adjusted {adjusted}; rows are {sigma} off; AIC {aic}, BIC {bic}")?;
-    if let Some(robust) = &said.robust {
+    if let Some(robust) = &assessed.robust {
         let how = match robust.method {
             Method::TheilSen => "Theil and Sen".to_owned(),
             Method::TheilSenOfSome(pairs) => {
@@ -100,11 +100,11 @@ pub(in crate::cmd) fn fit(said: &Said, out: &mut impl Write) -> io::Result<()> {
             disagree.join(", ")
         )?;
     }
-    for finding in &said.residuals.findings {
+    for finding in &assessed.residuals.findings {
         writeln!(out, "  {finding}")?;
     }
-    writeln!(out, "  {}", said.judgement.verdict)?;
-    for reason in &said.judgement.reasons {
+    writeln!(out, "  {}", assessed.judgement.verdict)?;
+    for reason in &assessed.judgement.reasons {
         writeln!(out, "    {}", plain(&reason.to_string()))?;
     }
     Ok(())
