@@ -27,13 +27,12 @@ use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::summary::ends;
-pub use about::About;
 pub use cut::{By, Spent, TimeUse};
 use during::{During, long, text};
 pub use functions::FunctionCounts;
 use running::RunningTime;
 use slow::Longest;
-pub use slow::{Doing, FrameName, Hop, RunningIn, ServiceCall, Slow, SlowPart};
+pub use slow::{About, Doing, FrameName, Hop, RunningIn, ServiceCall, Slow, SlowPart};
 pub use tail::{Tail, TailCause};
 
 /// What is asked.

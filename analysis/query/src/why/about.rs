@@ -1,7 +1,6 @@
 //! What the frames of `libppt-with.so` say of a slice, in words: which lock, which file, which service.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::{cast as cast_to, lit};
@@ -10,7 +9,7 @@ use ppt_tables::{Bounded, BoundedNumber, BoundedText};
 
 use super::during::{long, text};
 use super::find;
-use super::slow::{Doing, FrameName, Slow};
+use super::slow::{About, Doing, FrameName, Slow};
 use crate::engine::{Engine, FrameTable};
 use crate::error::QueryError;
 
@@ -21,27 +20,6 @@ struct LibrarySlice {
     slice: &'static str,
     columns: &'static [&'static str],
     words: fn(&[Option<String>]) -> About,
-}
-
-/// What a frame of the preloaded library says of a slice, in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct About {
-    /// Words that all slices of the same lock, service or call share.
-    pub shared: String,
-    /// Words for this slice alone: ` fd 7`. May be empty.
-    pub own: String,
-}
-
-impl About {
-    fn shared(shared: String) -> Self {
-        Self { shared, own: String::new() }
-    }
-}
-
-impl fmt::Display for About {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.shared, self.own)
-    }
 }
 
 const LIBRARY: [LibrarySlice; 3] = [

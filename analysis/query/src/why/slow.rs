@@ -1,6 +1,7 @@
 //! A slow interval, the parts of its time, and the threads that it waited for.
 
-use super::about::About;
+use std::fmt;
+
 use super::cut::{Spent, TimeUse};
 use super::functions::FunctionCounts;
 
@@ -107,6 +108,27 @@ impl SlowPart {
             functions: FunctionCounts::default(),
             hops: Vec::new(),
         }
+    }
+}
+
+/// What a frame of the preloaded library says of a slice, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    /// Words that all slices of the same lock, service or call share.
+    pub shared: String,
+    /// Words for this slice alone: ` fd 7`. May be empty.
+    pub own: String,
+}
+
+impl About {
+    pub(super) fn shared(shared: String) -> Self {
+        Self { shared, own: String::new() }
+    }
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.shared, self.own)
     }
 }
 

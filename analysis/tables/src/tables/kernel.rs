@@ -1,12 +1,13 @@
 //! `thread_states`, `syscalls` and `faults`: what the kernel did with the threads of programs.
 //!
-//! - `columns` has the tables, `fields` where fields are in frames; `frames` finds the frames and what is missing.
+//! - `columns` has the tables, `fields` where fields are in frames; `frames` finds the frames, `losses` what is missing.
 //! - `chosen` and `read` read frames; `walk` follows each thread and makes rows; `wakes` makes edges.
 
 mod chosen;
 mod columns;
 mod fields;
 mod frames;
+mod losses;
 mod read;
 pub(super) mod wakes;
 mod walk;
@@ -26,9 +27,6 @@ use crate::error::{SetError, TableError};
 use crate::of_chunks::ChunkScan;
 use crate::set::CaptureSet;
 use crate::table::{CaptureTable, Pass, Planned, Scan, Start, TableRequest};
-
-/// Rows of a batch that comes out.
-const ROWS: usize = 8192;
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let frames = Arc::new(KernelFrames::new(set));

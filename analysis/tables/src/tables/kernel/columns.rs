@@ -5,6 +5,9 @@ use arrow_schema::DataType;
 use crate::builder::{timestamp, word_type};
 use crate::kernel::KernelFrameKind;
 
+/// Rows of a batch that comes out.
+pub(super) const ROWS: usize = 8192;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KernelTable {
     States,

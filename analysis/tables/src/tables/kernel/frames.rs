@@ -1,26 +1,18 @@
 //! The kernel's frames in a set of captures, and what is missing among them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use arrow_array::{Array, StringArray};
+use arrow_array::StringArray;
 use arrow_schema::{Field, Schema, SchemaRef};
-use ppt_capture::Stamps;
 use strum::IntoEnumIterator;
 
-use super::chosen::Chosen;
 use super::fields::{KernelForm, KernelFrameFields};
-use super::read::{KernelBatch, READ, columns_read};
-use crate::bounds::Bounds;
+use super::read::READ;
 use crate::builder::Dictionary;
-use crate::error::TableError;
-use crate::kernel::{
-    FrameChunk, KernelFrameKind, KernelLoss, KernelWord, Knows, Records, RecordsBuilder,
-};
-use crate::of_chunks::{ChunkScan, kind_bit};
+use crate::kernel::{KernelWord, Records};
 use crate::set::{CaptureSet, KERNEL};
 use crate::standard::STANDARD;
-use crate::table::{Scan, TableRequest};
 
 /// A session's frames of one process: they have one ring, whose numbers all threads share.
 #[derive(Debug, Clone, Copy)]
@@ -86,90 +78,5 @@ impl KernelFrames {
             forms,
             records: Mutex::default(),
         }
-    }
-
-    /// What is missing, by group: read once.
-    pub fn records(
-        self: &Arc<Self>,
-        set: &Arc<CaptureSet>,
-    ) -> Result<Arc<Vec<Records>>, TableError> {
-        let mut known = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = &*known {
-            return Ok(known.clone());
-        }
-        let mut builders: Vec<RecordsBuilder> = Vec::new();
-        builders.resize_with(self.groups.len(), RecordsBuilder::default);
-        for (number, capture) in set.captures().iter().enumerate() {
-            let catalog = capture.verified()?;
-            let owners = set.owners(number, catalog);
-            for chunk in &catalog.chunks {
-                let Some(owner) = owners.get(chunk.owner as usize) else { continue };
-                let Some(form) = self.forms.get(&(number, owner.source)) else { continue };
-                let Some(&group) = self.group_of.get(&(owner.process, owner.nonce)) else {
-                    continue;
-                };
-                let builder = &mut builders[group as usize];
-                let has_kind = |kind| {
-                    let mut own = form.kinds.iter().filter(|entry| entry.1.kind == kind);
-                    own.any(|entry| chunk.mask == 0 || chunk.mask & kind_bit(entry.0.into()) != 0)
-                };
-                let Knows { calls, faults } = builder.knows;
-                builder.knows = Knows {
-                    calls: calls
-                        || has_kind(KernelFrameKind::SyscallEnter)
-                        || has_kind(KernelFrameKind::SyscallExit),
-                    faults: faults || has_kind(KernelFrameKind::PageFault),
-                };
-                let namespace = catalog.sources[owner.info].source.process.time_namespace();
-                let stamps = Stamps::new(&catalog.clocks, chunk.drained, namespace);
-                let time = form.kinds.iter().find_map(|kind| kind.1.at);
-                let words = chunk.t_min..=chunk.t_max;
-                let offset = catalog.offset();
-                let times =
-                    time.and_then(|time| time.bounds(words, &stamps, &catalog.clocks, offset));
-                let times =
-                    times.and_then(|(from, to)| Some((from.try_into().ok()?, to.try_into().ok()?)));
-                builder.parts.push(FrameChunk {
-                    first: chunk.first_seq,
-                    count: chunk.count.into(),
-                    has_bad: chunk.bad > 0,
-                    times,
-                });
-            }
-        }
-        let chosen = Arc::new(Chosen {
-            frames: self.clone(),
-            kinds: &[KernelFrameKind::Lost],
-            threads: None,
-        });
-        let (columns, bounds) = (columns_read(), Bounds::default());
-        let request = TableRequest {
-            columns: &columns,
-            bounds: &bounds,
-            limit: None,
-            parts: 1,
-            memory: None,
-        };
-        let scan = ChunkScan::new(set, &chosen, &request)?;
-        for part in 0..scan.parts() {
-            for batch in scan.read(part) {
-                let batch = KernelBatch::new(&batch?);
-                for row in (0..batch.rows).filter(|&row| batch.times.is_valid(row)) {
-                    let Some(builder) = builders.get_mut(batch.groups.value(row) as usize) else {
-                        continue;
-                    };
-                    builder.losses.push(KernelLoss {
-                        seqno: batch.seqno(row),
-                        since: batch.a.is_valid(row).then(|| batch.a.value(row)),
-                        at: batch.times.value(row),
-                        cpu: batch.cpu(row),
-                        thread: batch.threads.value(row),
-                        count: batch.b.value(row).max(0) as u64,
-                    });
-                }
-            }
-        }
-        let records = Arc::new(builders.into_iter().map(RecordsBuilder::build).collect());
-        Ok(known.insert(records).clone())
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType, SchemaRef};
 
-use super::ROWS;
 use super::chosen::Chosen;
+use super::columns::ROWS;
 use super::frames::KernelFrames;
 use super::read::{KernelBatch, ReadColumn, SEQNO, at, columns_read};
 use crate::bounds::Bounds;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 
-use super::ROWS;
-use super::columns::{KernelColumn, KernelTable};
+use super::columns::{KernelColumn, KernelTable, ROWS};
 use super::frames::{Group, KernelFrames};
 use super::read::KernelBatch;
 use crate::builder::Builder;
