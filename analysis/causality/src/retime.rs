@@ -21,6 +21,9 @@
 //! **Two regimes**: to be woken costs more than to find work waiting. Where a vertex waits now and did
 //! not, or the other way round, it takes `r` from a vertex near it, of its name, that was in that regime.
 //!
+//! **Doubt**: where frames are missing, the run is taken apart (`apart.rs`). What lies before, between and
+//! behind are runs of their own, and no metric counts what the loss touches (`doubted.rs`).
+//!
 //! What it cannot see:
 //! - Processors that become free, where nobody says what threads did ([`Recording::state`]): who was ready
 //!   to run and had none keeps that time.
@@ -31,12 +34,16 @@
 //! - Bounded queues, but where the run met their bound.
 //! - Caches, clocks and compilers, for which half the work is rarely half the time.
 
+mod apart;
 mod contention;
 mod contexts;
 mod critical;
 mod doubt;
+mod doubted;
 mod engine;
 mod figures;
+mod groups;
+mod known;
 mod metric;
 mod model;
 mod moments;

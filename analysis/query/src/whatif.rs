@@ -1,6 +1,7 @@
 //! A recorded run, as `ppt whatif` times it again: what tables say, as a recording.
 
 mod load;
+mod loss;
 mod row;
 mod services;
 
@@ -17,8 +18,9 @@ use load::Loader;
 use row::{Columns, RowView};
 use services::ServiceRows;
 
-/// What is read: intervals, points, what caused what, what came from elsewhere, and what the kernel did.
-const SLICES: &str = "SELECT name, host, pid, tid, ts, dur FROM slices \
+/// What is read: intervals, points, what is missing, what caused what, what came from elsewhere, and what
+/// the kernel did.
+const SLICES: &str = "SELECT name, host, pid, tid, ts, dur, buffer FROM slices \
                       WHERE ts IS NOT NULL AND dur >= 0 AND tid IS NOT NULL";
 const POINTS: &str = "SELECT capture, buffer, segment, ring, seqno, host, pid, tid, ts, point, in_type, \
                       in_hash FROM points WHERE ts IS NOT NULL AND tid IS NOT NULL";
@@ -29,6 +31,12 @@ const EDGES: &str = "SELECT src_capture, src_buffer, src_segment, src_ring, src_
                      AND dst_tid IS NOT NULL AND kind IN ('hash', 'span', 'chain')";
 const UNMATCHED: &str =
     "SELECT capture, buffer, segment, ring, seqno, point, side, reason FROM unmatched";
+/// Where frames are missing that should be there.
+const GAPS: &str = "SELECT host, pid, tid, buffer, ts_lo, ts_hi FROM gaps \
+                    WHERE cause IN ('overrun', 'disk', 'corrupt', 'absent')";
+/// Whose frames nobody could write, which says not when.
+const DROPPED: &str = "SELECT host, pid, buffer FROM account \
+                       WHERE count > 0 AND cause IN ('no_ring', 'nested', 'not_mapped')";
 const STATES: &str = "SELECT host, pid, tid, ts, dur, state, cpu FROM thread_states \
                       WHERE dur IS NOT NULL AND tid IS NOT NULL";
 const CAPTURES: &str = "SELECT capture, host FROM captures";
@@ -56,6 +64,8 @@ impl Engine {
         services.finish().for_each(|(name, interval)| loader.service(&name, &interval));
         // Spans are in no thread; `edges` has both of their ends.
         self.each(&others, |view| loader.slice(view)).await?;
+        self.each(GAPS, |view| loader.loss.gap(view)).await?;
+        self.each(DROPPED, |view| loader.loss.dropped(view)).await?;
         self.each(EDGES, |view| loader.edge(view)).await?;
         self.each(UNMATCHED, |view| loader.unmatched(view)).await?;
         if self.set().has_kernel() {

@@ -14,7 +14,7 @@ use ppt_capture::{
 };
 use ppt_query::Engine;
 use ppt_query::whatif::retime::{
-    Metric, Resampling, RetimeModel, RetimeRefusal, SpeedWorth, Speeds,
+    Metric, NoMetric, Resampling, RetimeModel, RetimeRefusal, SpeedWorth, Speeds,
 };
 use random::Dice;
 use support::{Files, number, runtime, with_pushdown};
@@ -79,19 +79,22 @@ impl TestRing<'_> {
 /// How a capture of a shop came about.
 #[derive(Debug, Clone)]
 struct Shop {
-    /// The frames of the server that are lost.
-    lost: std::ops::Range<usize>,
+    /// The frames of the server that are lost, in their order.
+    lost: Vec<std::ops::Range<usize>>,
+    /// Whether each job has an identity of its own.
+    named: bool,
     /// Whether the shop was captured from its start.
     from_start: bool,
     /// Its line of edges.
     edge: &'static str,
 }
 
-const FROM_START: Shop = Shop { lost: 0..0, from_start: true, edge: "edge sent -> taken fifo;" };
+const FROM_START: Shop =
+    Shop { lost: Vec::new(), named: true, from_start: true, edge: "edge sent -> taken fifo;" };
 
 /// What a client and a server write.
 fn capture(jobs: &[(u64, u64)], shop: Shop) -> Vec<u8> {
-    let Shop { lost, from_start, edge } = shop;
+    let Shop { lost, named, from_start, edge } = shop;
     let text = "emit C; buffer shop; option time ns monotonic;\n\
                 frame sent @point { hash id @out(job) @raw; }\n\
                 frame taken @point { hash id @in(job) @raw; }\n\
@@ -102,6 +105,7 @@ fn capture(jobs: &[(u64, u64)], shop: Shop) -> Vec<u8> {
     let mut rings = [0, 1].map(|_| TestRing { schema: &schema, frames: Vec::new() });
     let [client, server] = &mut rings;
     for ((id, &(sent, _)), (taken, done)) in (1..).zip(jobs).zip(served(jobs, 1.0)) {
+        let id = if named { id } else { 1 };
         client.point("sent", sent, id);
         server.point("taken", taken, id);
         let from = MONO + taken + START;
@@ -145,17 +149,24 @@ fn capture(jobs: &[(u64, u64)], shop: Shop) -> Vec<u8> {
     writer.source(0, &source).unwrap();
     let mut end = MONO;
     for (ring, frames) in (0..).zip(&rings) {
-        let lost = if ring == 1 { lost.clone() } else { 0..0 };
-        let (before, rest) = frames.frames.split_at(lost.start);
-        let (gone, after) = rest.split_at(lost.len());
-        if !gone.is_empty() {
-            let (first_seq, count) = (lost.start as u64 + 1, gone.len() as u64);
-            let gap = Gap { source: 0, nonce: 7, ring, first_seq, count, cause: Cause::Overrun };
-            writer.gap(&gap).unwrap();
+        let lost = if ring == 1 { &lost[..] } else { &[] };
+        let mut parts = Vec::new();
+        let mut next = 0;
+        let all = frames.frames.len();
+        for lost in lost.iter().cloned().chain(std::iter::once(all..all)) {
+            parts.push((next, &frames.frames[next..lost.start]));
+            next = lost.end;
+            if !lost.is_empty() {
+                let (first_seq, count) = (lost.start as u64 + 1, lost.len() as u64);
+                let gap =
+                    Gap { source: 0, nonce: 7, ring, first_seq, count, cause: Cause::Overrun };
+                writer.gap(&gap).unwrap();
+            }
         }
-        let before = (0..).step_by(CHUNK).zip(before.chunks(CHUNK));
-        let after = (lost.end..).step_by(CHUNK).zip(after.chunks(CHUNK));
-        for (first, part) in before.chain(after) {
+        let chunks = parts
+            .iter()
+            .flat_map(|&(first, part)| (first..).step_by(CHUNK).zip(part.chunks(CHUNK)));
+        for (first, part) in chunks {
             let Some((_, last, _)) = part.last() else { continue };
             end = end.max(*last);
             let head = FramesHead {
@@ -167,6 +178,8 @@ fn capture(jobs: &[(u64, u64)], shop: Shop) -> Vec<u8> {
                 count: part.len() as u32,
                 stride,
                 drained_mono_ns: *last,
+                t_min: part[0].1 | 1 << 63,
+                t_max: *last | 1 << 63,
                 frame_mask: part.iter().fold(0, |mask, entry| mask | 1 << entry.0),
                 ..FramesHead::default()
             };
@@ -192,7 +205,11 @@ fn ask(engine: &Engine, metric: &str, speed: &str) -> Result<SpeedWorth, RetimeR
     let model = RetimeModel::new(run.recording)?;
     let speeds = Speeds::new(vec![speed.parse().unwrap()]).unwrap();
     let speeds = model.speeds(&speeds).unwrap();
-    model.answer(&model.ask(&metric).unwrap(), &speeds, Resampling::default())
+    let asked = model.ask(&metric).map_err(|error| match error {
+        NoMetric::Refused(refusal) => refusal,
+        other => panic!("{other}"),
+    })?;
+    model.answer(&asked, &speeds, Resampling::default())
 }
 
 #[test]
@@ -218,18 +235,78 @@ fn a_faster_server_is_predicted_to_the_ns() {
     assert!(waits.critical_share > 0.5 && waits.gain() > 0.5, "{waits:?}");
 }
 
+/// Predictions of a run of which frames are missing, and of the same run with all of them.
+fn beside(jobs: &[(u64, u64)], shop: Shop, metric: &str) -> (SpeedWorth, SpeedWorth) {
+    let whole = Shop { lost: Vec::new(), ..shop.clone() };
+    let [lossy, whole] = [shop, whole].map(|shop| {
+        let files = Files::new(&[capture(jobs, shop)]);
+        ask(&files.engine(&with_pushdown()), metric, "handle=2x").unwrap()
+    });
+    assert!(lossy.missing_share > 0.0 && lossy.was.n < whole.was.n, "{lossy:?}");
+    assert_eq!(whole.missing_share, 0.0);
+    (lossy, whole)
+}
+
 #[test]
-fn points_that_were_lost_are_no_ground_to_stand_on() {
-    let jobs = jobs(&mut Dice::new(2), 300);
-    let files = Files::new(&[capture(&jobs, Shop { lost: 200..210, ..FROM_START })]);
-    let engine = files.engine(&with_pushdown());
-    let refused = ask(&engine, "path(sent, taken)", "handle=2x").unwrap_err();
-    assert!(matches!(refused, RetimeRefusal::Lost { .. }), "{refused:?}");
-    let missing = ask(&engine, "path(nowhere, sent)", "handle=2x").unwrap_err();
-    assert_eq!(missing, RetimeRefusal::Missing { point: "nowhere".to_owned() });
-    // Which of a queue was the next one is not known either, once some are missing.
-    let refused = ask(&engine, "job.handle", "handle=2x").unwrap_err();
-    assert!(matches!(refused, RetimeRefusal::Ambiguous { .. }), "{refused:?}");
+fn jobs_with_names_are_known_behind_what_is_lost() {
+    for seed in 0..2 {
+        let mut dice = Dice::new(seed);
+        let jobs = jobs(&mut dice, 3000);
+        let burst = |at: u64| {
+            let from = (at * 1500 + dice.below(1000)) as usize;
+            from..from + 1 + dice.below(100) as usize
+        };
+        let lost: Vec<_> = (0..4).map(burst).collect();
+        for metric in ["path(sent, taken)", "job.handle", "rate(job.handle)"] {
+            let shop = Shop { lost: lost.clone(), ..FROM_START };
+            let (lossy, whole) = beside(&jobs, shop, metric);
+            let (low, high) = lossy.mean.unwrap();
+            assert!(low <= whole.predicted.mean && whole.predicted.mean <= high, "{lossy:?}");
+        }
+    }
+}
+
+#[test]
+fn equal_jobs_are_known_until_some_are_lost() {
+    let jobs = jobs(&mut Dice::new(2), 1000);
+    let equal = |lost| Shop { lost: vec![lost], named: false, ..FROM_START };
+    // Two frames of the server belong to each job: the first 80 % are known.
+    let (lossy, whole) = beside(&jobs, equal(1600..1620), "path(sent, taken)");
+    assert!((0.15..0.25).contains(&lossy.missing_share), "{lossy:?}");
+    let (low, high) = lossy.mean.unwrap();
+    assert!(low <= whole.predicted.mean && whole.predicted.mean <= high, "{lossy:?}");
+    let files = Files::new(&[capture(&jobs, equal(600..620))]);
+    let refused = ask(&files.engine(&with_pushdown()), "path(sent, taken)", "handle=2x");
+    let share = match refused {
+        Err(RetimeRefusal::LeftOut { share, .. }) => share,
+        other => panic!("{other:?}"),
+    };
+    assert!((0.6..0.8).contains(&share), "{share}");
+}
+
+#[test]
+fn a_pause_brings_equal_jobs_back_into_step() {
+    let mut pause = 0;
+    let mut jobs = jobs(&mut Dice::new(4), 2000);
+    for (n, job) in jobs.iter_mut().enumerate() {
+        // Nobody waits for 60 µs, and now and then nothing comes for longer.
+        pause += if n % 50 == 0 { 400_000 } else { 0 };
+        job.0 += pause;
+    }
+    let edge = "edge sent -> taken within 200us fifo;";
+    let lost = vec![600..620, 2000..2050];
+    let shop = Shop { lost, named: false, edge, ..FROM_START };
+    let (lossy, whole) = beside(&jobs, shop, "path(sent, taken)");
+    assert!(lossy.missing_share < 0.15, "{lossy:?}");
+    let (low, high) = lossy.mean.unwrap();
+    assert!(low <= whole.predicted.mean && whole.predicted.mean <= high, "{lossy:?}");
+}
+
+#[test]
+fn a_point_that_never_was_is_missing() {
+    let files = Files::new(&[capture(&jobs(&mut Dice::new(2), 300), FROM_START)]);
+    let refused = ask(&files.engine(&with_pushdown()), "path(nowhere, sent)", "handle=2x");
+    assert_eq!(refused, Err(RetimeRefusal::Missing { point: "nowhere".to_owned() }));
 }
 
 #[test]

@@ -42,6 +42,7 @@ pub(super) fn contexts_of(
     let mut opens: Vec<_> = recording
         .intervals
         .iter()
+        .chain(&recording.pieces)
         .map(|interval| (at(interval.begin), at(interval.end), interval.name.0))
         .filter(|entry| {
             entry.0 < entry.1

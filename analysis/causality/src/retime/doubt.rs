@@ -20,15 +20,13 @@ pub enum RetimeRefusal {
         /// Its name.
         point: String,
     },
-    /// A point that the metric needs was lost at least once.
-    #[error("{lost} of the causes of `{point}` were lost with frames, {seen} are there")]
-    Lost {
-        /// Its name.
-        point: String,
-        /// So many.
-        lost: u64,
-        /// So many are left.
-        seen: u64,
+    /// Frames are missing, and what that touches is most of the time.
+    #[error("what `{metric}` would be is unknown for {:.1} % of the time, as frames are missing", .share * 100.0)]
+    LeftOut {
+        /// As it is written.
+        metric: String,
+        /// This share of the time.
+        share: f64,
     },
     /// Who waits for a processor waits for other programs, which the model does not know.
     #[error(
@@ -82,7 +80,7 @@ pub struct Evidence {
     pub points: Vec<PointSeen>,
     /// Causes.
     pub edges: u64,
-    /// Of them, those with a rival: possible beside another for the same effect.
+    /// Of them, those that may be others, though no frame is missing.
     pub ambiguous: u64,
     /// The share of the time in which a thread waited for a processor that no other thread of these programs
     /// had; None: nobody asked the kernel.
@@ -96,23 +94,17 @@ pub struct PointSeen {
     pub name: String,
     /// So often.
     pub seen: u64,
-    /// So often its cause or effect is missing as frames were lost.
-    pub lost: u64,
 }
 
 impl Evidence {
     /// Whether a prediction can be believed.
     ///
     /// # Errors
-    /// The reason why it cannot: processors were scarce, causes ambiguous or lost.
+    /// The reason why it cannot: processors were scarce, causes ambiguous, points missing.
     pub fn judge(&self) -> Result<(), RetimeRefusal> {
         for point in &self.points {
             if point.seen == 0 {
                 return Err(RetimeRefusal::Missing { point: point.name.clone() });
-            }
-            if point.lost > 0 {
-                let (point, lost, seen) = (point.name.clone(), point.lost, point.seen);
-                return Err(RetimeRefusal::Lost { point, lost, seen });
             }
         }
         if self.ambiguous as f64 > AMBIGUOUS * self.edges as f64 {
@@ -131,15 +123,13 @@ mod tests {
 
     #[test]
     fn who_is_believed() {
-        let point = |seen, lost| PointSeen { name: "sent".to_owned(), seen, lost };
+        let point = |seen| PointSeen { name: "sent".to_owned(), seen };
         let with = |points| Evidence { points, edges: 1000, ambiguous: 10, foreign: Some(0.1) };
-        let good = with(vec![point(7, 0)]);
+        let good = with(vec![point(7)]);
         assert_eq!(good.judge(), Ok(()));
         assert_eq!(Evidence { foreign: None, ..good.clone() }.judge(), Ok(()));
         let missing = Err(RetimeRefusal::Missing { point: "sent".to_owned() });
-        assert_eq!(with(vec![point(0, 0)]).judge(), missing);
-        let lost = Err(RetimeRefusal::Lost { point: "sent".to_owned(), lost: 1, seen: 7 });
-        assert_eq!(with(vec![point(7, 1)]).judge(), lost);
+        assert_eq!(with(vec![point(0)]).judge(), missing);
         let ambiguous = Err(RetimeRefusal::Ambiguous { ambiguous: 11, edges: 1000 });
         assert_eq!(Evidence { ambiguous: 11, ..good.clone() }.judge(), ambiguous);
         let foreign = Err(RetimeRefusal::Foreign { share: 0.11 });

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::critical::Trace;
 use super::doubt::RetimeRefusal;
+use super::known::{Known, Progress, known_ends, known_lengths, known_stretches, progress};
 use super::model::RetimeModel;
 use super::moments::NONE;
 use super::recording::NameId;
@@ -131,10 +132,12 @@ pub enum NoMetric {
 pub(super) enum MetricPlaces {
     /// From vertex to vertex, by beginning.
     Lengths(Vec<(u32, u32)>),
-    /// How often these come.
-    Ends(Vec<u32>),
-    /// From the first vertex to the last.
+    /// How often these come, in each stretch that nothing is missing of.
+    Ends(Vec<Vec<u32>>),
+    /// From the first vertex to the last, …
     Whole,
+    /// … or over stretches of vertices, in the order of time, of those of which nothing is missing.
+    Stretches(Vec<Progress>),
 }
 
 /// The values of a metric: each is a quotient, so that rates of parts sum up to that of the whole.
@@ -146,25 +149,47 @@ pub struct Series {
     pub(super) n: usize,
 }
 
+/// What is measured, and which share of the run's time counts for nothing, as frames are missing there.
+pub(super) struct FoundMetric {
+    pub places: MetricPlaces,
+    pub missing_share: f64,
+}
+
+impl FoundMetric {
+    fn lengths(pairs: Vec<(u32, u32)>, model: &RetimeModel) -> FoundMetric {
+        let Known { is_known, missing_share } = known_lengths(pairs, model);
+        FoundMetric { places: MetricPlaces::Lengths(is_known), missing_share }
+    }
+}
+
 impl MetricPlaces {
-    pub fn find(metric: &Metric, model: &RetimeModel) -> Result<MetricPlaces, NoMetric> {
+    pub fn find(metric: &Metric, model: &RetimeModel) -> Result<FoundMetric, NoMetric> {
         match metric {
-            Metric::Length(of) => Ok(MetricPlaces::Lengths(lengths(of, model)?)),
-            Metric::Rate(of) => Ok(MetricPlaces::Ends(
-                lengths(of, model)?.into_iter().map(|length| length.1).collect(),
-            )),
+            Metric::Length(of) => Ok(FoundMetric::lengths(lengths(of, model)?, model)),
+            Metric::Rate(of) => {
+                let Known { is_known, missing_share } = known_ends(lengths(of, model)?, model);
+                Ok(FoundMetric { places: MetricPlaces::Ends(is_known), missing_share })
+            }
             Metric::Path(from, to) => {
                 let (begin, end) = (point(from, model)?, point(to, model)?);
                 let ways = ways(begin, end, model)?;
                 if ways.is_empty() {
                     return Err(NoMetric::NoWay { from: from.clone(), to: to.clone() });
                 }
-                Ok(MetricPlaces::Lengths(ways))
+                Ok(FoundMetric::lengths(ways, model))
             }
             Metric::End if model.moments.len() == 0 => {
                 Err(RetimeRefusal::Missing { point: "end".to_owned() }.into())
             }
-            Metric::End => Ok(MetricPlaces::Whole),
+            Metric::End => {
+                let Known { is_known, missing_share } = known_stretches(model);
+                let places = if is_known.is_empty() {
+                    MetricPlaces::Whole
+                } else {
+                    MetricPlaces::Stretches(is_known)
+                };
+                Ok(FoundMetric { places, missing_share })
+            }
         }
     }
 
@@ -177,10 +202,20 @@ impl MetricPlaces {
                 let over: Vec<_> = pairs.iter().map(length).collect();
                 Series { under: vec![1.0; over.len()], n: over.len(), over }
             }
-            MetricPlaces::Ends(ends) => rates(ends.iter().map(|&end| time[end as usize]).collect()),
+            MetricPlaces::Ends(stretches) => {
+                let mut series = Series::default();
+                for ends in stretches {
+                    series += rates(ends.iter().map(|&end| time[end as usize]).collect());
+                }
+                series
+            }
             MetricPlaces::Whole => {
                 let (first, last) = (time.iter().min(), time.iter().max());
                 let whole = first.zip(last).map_or(0, |(first, last)| last - first);
+                Series { over: vec![whole as f64], under: vec![1.0], n: 1 }
+            }
+            MetricPlaces::Stretches(stretches) => {
+                let whole = progress(stretches, time);
                 Series { over: vec![whole as f64], under: vec![1.0], n: 1 }
             }
         }
@@ -196,26 +231,36 @@ impl MetricPlaces {
             }
             if length > 0 { taken as f64 / length as f64 } else { 0.0 }
         };
-        let last =
-            |ends: &mut dyn Iterator<Item = u32>| ends.max_by_key(|&end| (time[end as usize], end));
-        let first = |ends: &mut dyn Iterator<Item = u32>| ends.map(|end| time[end as usize]).min();
-        let whole = |ends: &dyn Fn() -> Box<dyn Iterator<Item = u32>>| {
-            let ends = last(&mut *ends()).zip(first(&mut *ends()));
-            share(&mut ends.into_iter())
-        };
+        // Of what happens one after the other: the last of it, and when the first was.
+        fn whole(mut all: impl Iterator<Item = u32>, time: &[i64]) -> Option<(u32, i64)> {
+            let first = all.next()?;
+            let (mut last, mut begin) = (first, time[first as usize]);
+            for at in all {
+                last = std::cmp::max_by_key(last, at, |&end| (time[end as usize], end));
+                begin = begin.min(time[at as usize]);
+            }
+            Some((last, begin))
+        }
         match self {
             MetricPlaces::Lengths(pairs) => {
                 share(&mut pairs.iter().map(|pair| (pair.1, time[pair.0 as usize])))
             }
             MetricPlaces::Ends(ends) => {
-                let ends = ends.clone();
-                whole(&|| Box::new(ends.clone().into_iter()))
+                share(&mut ends.iter().filter_map(|ends| whole(ends.iter().copied(), time)))
             }
-            MetricPlaces::Whole => {
-                let vertices = time.len() as u32;
-                whole(&|| Box::new(0..vertices))
+            MetricPlaces::Whole => share(&mut whole(0..time.len() as u32, time).into_iter()),
+            MetricPlaces::Stretches(stretches) => {
+                share(&mut stretches.iter().filter_map(|stretch| whole(stretch.known(), time)))
             }
         }
+    }
+}
+
+impl std::ops::AddAssign for Series {
+    fn add_assign(&mut self, mut other: Series) {
+        self.over.append(&mut other.over);
+        self.under.append(&mut other.under);
+        self.n += other.n;
     }
 }
 

@@ -3,6 +3,7 @@
 use super::contention::{Causes, Contention, Programs, Slices, crowded};
 use super::contexts::{Contexts, contexts_of};
 use super::doubt::{CROWDED, RetimeRefusal};
+use super::doubted::Doubted;
 use super::moments::{Moments, NONE, ran};
 use super::queues::{JobQueue, QueuedJob, queues};
 use super::recording::{MeasuredLength, NameId, NameTable, Recording, Vertex};
@@ -45,6 +46,8 @@ pub struct RetimeModel {
     pub(super) measured: Vec<MeasuredLength>,
     /// What the kernel told of CPUs.
     pub(super) contention: Option<Contention>,
+    /// What frames that are missing touch.
+    pub(super) doubted: Doubted,
     /// Names of intervals.
     pub(super) activities: Vec<NameId>,
     /// Where each vertex of the recording is.
@@ -76,6 +79,14 @@ impl RetimeModel {
     /// # Errors
     /// Effects are stamped before their causes, or threads waited for CPUs in an order that nobody can tell.
     pub fn new(mut recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
+        let mut doubted = Doubted::new(&recording);
+        recording.apart(&mut doubted);
+        let mut model = RetimeModel::of_parts(recording)?;
+        model.doubted = doubted;
+        Ok(model)
+    }
+
+    fn of_parts(mut recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
         if recording.states.is_empty() {
             return RetimeModel::learn(recording);
         }
@@ -193,6 +204,7 @@ impl RetimeModel {
             pool: found.pool,
             measured,
             contention: None,
+            doubted: Doubted::default(),
             activities,
             place,
             notes,

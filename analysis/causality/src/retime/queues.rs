@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::groups::Groups;
 use super::moments::{Moments, NONE};
 use super::order::arrivals;
 
@@ -207,29 +208,5 @@ impl Served {
             |(job, ask): (&QueuedJob, &(i64, i64))| time(job.take) - (here(job) + base).max(ask.0);
         let left = jobs.iter().zip(&asks).map(|entry| i128::from(rest(entry))).sum();
         Served { jobs, threads: threads.to_vec(), queue: JobQueue { base, again }, left, waiting }
-    }
-}
-
-/// Disjoint sets.
-#[derive(Default)]
-struct Groups(Vec<usize>);
-
-impl Groups {
-    fn another(&mut self) -> usize {
-        self.0.push(self.0.len());
-        self.0.len() - 1
-    }
-
-    fn root(&mut self, mut at: usize) -> usize {
-        while self.0[at] != at {
-            self.0[at] = self.0[self.0[at]];
-            at = self.0[at];
-        }
-        at
-    }
-
-    fn join(&mut self, one: usize, other: usize) {
-        let (one, other) = (self.root(one), self.root(other));
-        self.0[one] = other;
     }
 }

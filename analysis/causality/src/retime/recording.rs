@@ -25,9 +25,12 @@ pub struct Recording {
     pub(crate) jobs: Vec<QueuedPut>,
     pub(crate) intervals: Vec<MeasuredLength>,
     pub(crate) spans: Vec<MeasuredLength>,
+    /// Parts of intervals that are no lengths themselves.
+    pub(crate) pieces: Vec<MeasuredLength>,
     pub(crate) outside: Vec<Vertex>,
     pub(crate) ran: Vec<RanInterval>,
     pub(crate) states: Vec<RecordedState>,
+    pub(crate) doubts: Vec<Doubt>,
     /// By thread, where it is not machine 0.
     pub(crate) machines: HashMap<ThreadId, u32>,
 }
@@ -84,6 +87,14 @@ pub(crate) struct RanInterval {
     pub thread: ThreadId,
     pub begin: i64,
     pub end: i64,
+}
+
+/// What a thread did then is not wholly known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Doubt {
+    pub thread: ThreadId,
+    pub from: i64,
+    pub to: i64,
 }
 
 impl Recording {
@@ -148,9 +159,19 @@ impl Recording {
         self.states.push(RecordedState { thread, begin, end, state });
     }
 
+    /// Something is missing of what the thread did from `from` to `to`, or in doubt. What that touches
+    /// counts for no metric.
+    pub fn doubt(&mut self, thread: ThreadId, from: i64, to: i64) {
+        self.doubts.push(Doubt { thread, from, to });
+    }
+
     /// The thread runs on the CPUs of this machine, not on those of machine 0.
     pub fn machine(&mut self, thread: ThreadId, machine: u32) {
         self.machines.insert(thread, machine);
+    }
+
+    pub(super) fn machine_of(&self, thread: ThreadId) -> u32 {
+        self.machines.get(&thread).copied().unwrap_or(0)
     }
 
     /// So many vertices.

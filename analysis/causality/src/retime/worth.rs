@@ -3,13 +3,16 @@
 use super::critical::Trace;
 use super::doubt::RetimeRefusal;
 use super::figures::{Figures, Resampling};
-use super::metric::{Metric, MetricPlaces, NoMetric, Series};
+use super::metric::{FoundMetric, Metric, MetricPlaces, NoMetric, Series};
 use super::model::RetimeModel;
 use super::recording::NameId;
 use super::speed::{NoActivity, Speed, Speeds};
 
 /// Less than this share is no gain.
 const NO_GAIN: f64 = 0.001;
+
+/// If more than this share of a metric is left out, the rest does not speak for all of it.
+const MOST_LEFT_OUT: f64 = 0.5;
 
 /// A metric of a run.
 #[derive(Debug, Clone)]
@@ -18,6 +21,8 @@ pub struct MetricQuestion {
     pub metric: Metric,
     /// As it was.
     pub was: Figures,
+    /// The share of the run's time that counts for nothing, as frames are missing there.
+    pub missing_share: f64,
     places: MetricPlaces,
     series: Series,
 }
@@ -29,6 +34,8 @@ pub struct SpeedWorth {
     pub metric: Metric,
     /// The speeds, with whole names.
     pub speeds: Speeds,
+    /// The share of the run's time that counts for nothing, as frames are missing there.
+    pub missing_share: f64,
     /// As it was.
     pub was: Figures,
     /// As it would be.
@@ -85,11 +92,16 @@ impl RetimeModel {
     /// Finds a metric in the run.
     ///
     /// # Errors
-    /// The run has nothing of that name, or too little to measure.
+    /// The run has nothing of that name, or too little to measure, or too much of it is in doubt.
     pub fn ask(&self, metric: &Metric) -> Result<MetricQuestion, NoMetric> {
-        let places = MetricPlaces::find(metric, self)?;
+        let FoundMetric { places, missing_share } = MetricPlaces::find(metric, self)?;
+        if missing_share > MOST_LEFT_OUT {
+            let metric = metric.to_string();
+            return Err(RetimeRefusal::LeftOut { metric, share: missing_share }.into());
+        }
         let series = places.measure(&self.moments.time);
-        Ok(MetricQuestion { metric: metric.clone(), was: Figures::new(&series), places, series })
+        let (metric, was) = (metric.clone(), Figures::new(&series));
+        Ok(MetricQuestion { metric, was, missing_share, places, series })
     }
 
     /// `speeds` with whole names, where they have only the last parts.
@@ -168,6 +180,7 @@ impl RetimeModel {
         });
         Ok(SpeedWorth {
             metric: asked.metric.clone(),
+            missing_share: asked.missing_share,
             speeds: speeds.clone(),
             was: asked.was,
             predicted: Figures::new(&series),

@@ -17,6 +17,7 @@ struct Graph {
     intervals: Vec<(usize, usize, usize)>,
     ran: Vec<(usize, i64, i64)>,
     outside: Vec<usize>,
+    doubts: Vec<(usize, i64, i64)>,
 }
 
 const THREADS: usize = 5;
@@ -31,8 +32,9 @@ fn graphs() -> impl Strategy<Value = Graph> {
         let intervals = prop::collection::vec((0..count, 0..count, 0..3usize), 0..count / 2);
         let ran = prop::collection::vec((0..2usize, 0..60_000i64, 1..900i64), 0..count);
         let outside = prop::collection::vec(0..count, 0..3);
-        (moments, gaps, edges, jobs, intervals, ran, outside).prop_map(
-            |(moments, gaps, edges, jobs, intervals, ran, outside)| Graph {
+        let doubts = prop::collection::vec((0..THREADS, 0..60_000i64, 0..900i64), 0..3);
+        (moments, gaps, edges, jobs, intervals, ran, outside, doubts).prop_map(
+            |(moments, gaps, edges, jobs, intervals, ran, outside, doubts)| Graph {
                 moments,
                 gaps,
                 edges,
@@ -40,6 +42,7 @@ fn graphs() -> impl Strategy<Value = Graph> {
                 intervals,
                 ran,
                 outside,
+                doubts,
             },
         )
     })
@@ -102,6 +105,9 @@ fn threaded(
         let begin = busy[thread] + gap % 1000;
         busy[thread] = begin + length;
         recording.ran(threads[thread], begin, busy[thread]);
+    }
+    for &(thread, from, length) in &graph.doubts {
+        recording.doubt(threads[thread], from, from + length);
     }
     graph.outside.iter().for_each(|&index| recording.outside(vertices[index].0));
     (recording, vertices, threads)
@@ -167,7 +173,9 @@ proptest! {
     }
 
     #[test]
-    fn what_is_not_critical_is_worth_nothing(graph in graphs()) {
+    fn what_is_not_critical_is_worth_nothing(mut graph in graphs()) {
+        // A loss cuts one group of threads and not another: then no time is that of all.
+        graph.doubts.clear();
         let (recording, _) = recording(&graph, false, true);
         let model = RetimeModel::new(recording).unwrap();
         for activity in ["work0", "work1", "work2"] {
@@ -211,6 +219,22 @@ fn only_what_ran_becomes_faster() {
     };
     assert_eq!(end(&[]), 50.0);
     assert_eq!(end(&[(-10, 20), (60, 100), (100, 900)]), 70.0);
+}
+
+#[test]
+fn an_activity_goes_on_behind_a_loss() {
+    let mut recording = Recording::new();
+    let thread = recording.thread(0);
+    let [point, work] = ["point", "work"].map(|text| recording.name(text));
+    let times = [0, 100, 400, 600, 700];
+    let vertices = times.map(|time| recording.vertex(thread, time, point));
+    recording.interval(work, vertices[0], vertices[4]);
+    recording.doubt(thread, 250, 300);
+    let model = RetimeModel::new(recording).unwrap();
+    let end = answer(&model, "end", &["work=2x"]);
+    // From 0 to 100, and from 400 to 700.
+    assert_eq!((end.was.mean, end.predicted.mean), (400.0, 200.0));
+    assert_eq!(end.missing_share, 50.0 / 700.0);
 }
 
 #[test]

@@ -3,5 +3,6 @@
 mod closed;
 mod contended;
 mod graphs;
+mod lossy;
 mod open;
 mod simulator;

@@ -202,65 +202,99 @@ impl Network {
 
     /// What ppt would see of a run.
     pub fn record(&self, run: &SimulatedRun) -> Recorded {
+        self.record_without(run, &[])
+    }
+
+    /// The same where frames are missing.
+    pub fn record_without(&self, run: &SimulatedRun, bursts: &[Burst]) -> Recorded {
         let mut recording = Recording::new();
         let mut sent = vec![None; self.jobs()];
         let mut received = vec![None; self.jobs()];
-        let mut client = |recording: &mut Recording, think: &[i64], from: usize, answers: bool| {
+        let mut client = 0;
+        let mut add_client = |recording: &mut Recording, think: &[i64], from: usize, answers| {
             let thread = recording.thread(0);
+            let own = Lost::new(bursts, Writer::Client(client));
+            client += 1;
+            own.doubt(recording, thread);
             let [send, receive, think_name] =
                 ["sent", "received", "think"].map(|text| recording.name(text));
             let mut before: Option<Vertex> = None;
             for job in from..from + think.len() {
-                let put = recording.vertex(thread, run.visits[0][job].put, send);
-                sent[job] = Some(put);
-                if let Some(before) = before {
+                let vertex = |recording: &mut Recording, time, name| {
+                    (!own.at(time)).then(|| recording.vertex(thread, time, name))
+                };
+                let put = vertex(recording, run.visits[0][job].put, send);
+                sent[job] = put;
+                if let (Some(before), Some(put)) = (before, put) {
                     recording.interval(think_name, before, put);
                 }
                 if answers {
-                    before = Some(recording.vertex(thread, run.received[job], receive));
-                    received[job] = before;
+                    before = vertex(recording, run.received[job], receive);
+                    received[job] = before.map(|at| (thread, at));
                 }
             }
         };
         match &self.source {
-            JobSource::Open(times) => client(&mut recording, times, 0, false),
+            JobSource::Open(times) => add_client(&mut recording, times, 0, false),
             JobSource::Closed(clients) => {
                 let mut from = 0;
                 for think in clients {
-                    client(&mut recording, think, from, true);
+                    add_client(&mut recording, think, from, true);
                     from += think.len();
                 }
             }
         }
-        let requests: Vec<_> = sent.iter().map(|vertex| vertex.unwrap()).collect();
-        let mut puts = requests.clone();
+        let requests = sent.clone();
+        let mut puts = sent;
         let mut ends = vec![Vec::new(); self.jobs()];
         for (at, (station, visits)) in self.stations.iter().zip(&run.visits).enumerate() {
-            let threads: Vec<ThreadId> =
-                (0..station.workers).map(|_| recording.thread(at as u32 + 1)).collect();
+            let threads: Vec<(ThreadId, Lost)> = (0..station.workers)
+                .map(|worker| {
+                    let thread = recording.thread(at as u32 + 1);
+                    let own = Lost::new(bursts, Writer::Worker(at, worker));
+                    own.doubt(&mut recording, thread);
+                    (thread, own)
+                })
+                .collect();
             let [take, handle, begin, end] = ["take", "handle", "begin", "end"]
                 .map(|text| recording.name(&format!("{text}{at}")));
             // An end and the next take may be at one time.
             let mut order: Vec<_> = visits.iter().enumerate().collect();
             order.sort_by_key(|entry| (entry.1.take, entry.1.end));
             for (job, visit) in order {
-                let thread = threads[visit.worker];
-                let taken = recording.vertex(thread, visit.take, take);
-                recording.job(puts[job], taken, job as u64);
-                let begun = recording.vertex(thread, visit.take, begin);
-                puts[job] = recording.vertex(thread, visit.end, end);
-                recording.interval(handle, begun, puts[job]);
-                ends[job].push(puts[job]);
+                let (thread, own) = &threads[visit.worker];
+                let put = puts[job].take();
+                if !own.at(visit.take) {
+                    let taken = recording.vertex(*thread, visit.take, take);
+                    match put {
+                        Some(put) => recording.job(put, taken, job as u64),
+                        None => no_cause(&mut recording, *thread, taken, visit.take),
+                    }
+                }
+                // One frame has both ends, and is written at the second one.
+                if !own.at(visit.end) {
+                    let begun = recording.vertex(*thread, visit.take, begin);
+                    let done = recording.vertex(*thread, visit.end, end);
+                    recording.interval(handle, begun, done);
+                    ends[job].push(done);
+                    puts[job] = Some(done);
+                }
             }
         }
         let request = recording.name("request");
         for (job, &last) in puts.iter().enumerate() {
             let mut end = last;
-            if let Some(received) = received[job] {
-                recording.edge(last, received);
-                end = received;
+            if let Some((thread, at)) = received[job] {
+                match last {
+                    Some(last) => recording.edge(last, at),
+                    None => no_cause(&mut recording, thread, at, run.received[job]),
+                }
+                end = Some(at);
             }
-            recording.span(request, requests[job], end);
+            let there = !matches!(self.source, JobSource::Closed(_)) || received[job].is_some();
+            if let (Some(begin), Some(end), true) = (requests[job], end, there) {
+                recording.span(request, begin, end);
+            }
         }
         Recorded { recording, ends }
     }
@@ -286,6 +320,44 @@ impl Network {
         let (first, last) = (ends().into_iter().min().unwrap(), ends().into_iter().max().unwrap());
         (self.jobs() - 1) as f64 / (last - first) as f64 * 1e9
     }
+}
+
+/// Whose frames they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    Client(usize),
+    /// Its station, and which of its workers.
+    Worker(usize, usize),
+}
+
+/// All that someone writes from a time to a time is missing.
+#[derive(Debug, Clone, Copy)]
+pub struct Burst {
+    pub of: Writer,
+    pub from: i64,
+    pub to: i64,
+}
+
+struct Lost(Vec<(i64, i64)>);
+
+impl Lost {
+    fn new(bursts: &[Burst], of: Writer) -> Lost {
+        Lost(bursts.iter().filter(|burst| burst.of == of).map(|it| (it.from, it.to)).collect())
+    }
+
+    fn at(&self, time: i64) -> bool {
+        self.0.iter().any(|&(from, to)| from <= time && time <= to)
+    }
+
+    fn doubt(&self, recording: &mut Recording, thread: ThreadId) {
+        self.0.iter().for_each(|&(from, to)| recording.doubt(thread, from, to));
+    }
+}
+
+/// What led to `at` is among what is missing: it comes when it came.
+fn no_cause(recording: &mut Recording, thread: ThreadId, at: Vertex, time: i64) {
+    recording.outside(at);
+    recording.doubt(thread, time, time);
 }
 
 pub struct Recorded {

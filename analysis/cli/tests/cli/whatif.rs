@@ -1,19 +1,22 @@
 //! `ppt whatif`: what is typed, what is said, and what is refused.
 
-use ppt_capture::FileHeader;
+use ppt_capture::frame_dsl::schema::Schema;
+use ppt_capture::{CaptureWriter, Cause, End, EndReason, FileHeader, FramesHead, Gap};
 use serde_json::Value;
 
-use crate::support::{Bench, capture, head};
+use crate::support::{self, Bench, capture, head};
 
 const BEGIN: u64 = 1_700_000_000_000_000_000;
 
-/// Four jobs of 100 µs with pauses of 100 µs; half of each is spent in parsing.
-pub fn bench() -> Bench {
+fn schema() -> Schema {
     let text = "emit C; buffer shop; option time ns realtime;\n\
                 frame job { interval time handle @at; interval time parse; }";
-    let schema = ppt_frame_dsl::compile(text.as_bytes(), "shop.frame").unwrap().schema;
-    let mut frames = Vec::new();
-    for n in 0..4 {
+    ppt_frame_dsl::compile(text.as_bytes(), "shop.frame").unwrap().schema
+}
+
+/// Jobs of 100 µs with pauses of 100 µs; half of each is spent in parsing.
+fn jobs(schema: &Schema, which: std::ops::Range<u64>) -> Vec<u8> {
+    let job = |n: u64| {
         let from = BEGIN + n * 200_000;
         let mut bytes = vec![0; schema.stride as usize];
         bytes[..8].copy_from_slice(&(n + 1).to_le_bytes());
@@ -27,11 +30,54 @@ pub fn bench() -> Bench {
             let field = schema.frames[0].fields.iter().find(|field| field.name == name).unwrap();
             bytes[field.offset as usize..][..8].copy_from_slice(&value.to_le_bytes());
         }
-        frames.extend(bytes);
-    }
+        bytes
+    };
+    which.flat_map(job).collect()
+}
+
+/// Four of them.
+pub fn bench() -> Bench {
+    let schema = schema();
     let header = FileHeader { created_realtime_ns: BEGIN, ..FileHeader::default() };
     let bench = Bench::empty();
-    bench.write("out.bin", capture(&header, &schema, &[(head(1, 9), frames)]));
+    bench.write("out.bin", capture(&header, &schema, &[(head(1, 9), jobs(&schema, 0..4))]));
+    bench
+}
+
+/// Twenty, of which some are lost.
+fn lossy(lost: std::ops::Range<u64>) -> Bench {
+    let schema = schema();
+    let header = FileHeader { created_realtime_ns: BEGIN, ..FileHeader::default() };
+    let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
+    writer.source(0, &support::source(&schema)).unwrap();
+    let chunk = |which: std::ops::Range<u64>| {
+        let time = |n: u64| BEGIN + n * 200_000 + 100_000;
+        FramesHead {
+            nonce: 7,
+            tid: 77,
+            stride: schema.stride,
+            count: (which.end - which.start) as u32,
+            t_min: time(which.start),
+            t_max: time(which.end - 1),
+            ..head(which.start + 1, which.end * 200_000)
+        }
+    };
+    for which in [0..lost.start, lost.end..20] {
+        writer.frames(&chunk(which.clone()), &jobs(&schema, which)).unwrap();
+    }
+    let FramesHead { source, nonce, ring, .. } = chunk(0..20);
+    let (first_seq, count) = (lost.start + 1, lost.end - lost.start);
+    writer.gap(&Gap { source, nonce, ring, first_seq, count, cause: Cause::Overrun }).unwrap();
+    let end = End {
+        reason: EndReason::Stopped,
+        message: String::new(),
+        rings: Vec::new(),
+        drops: Vec::new(),
+        realtime_ns: BEGIN + 4_000_000,
+        mono_ns: 4_000_000,
+    };
+    let bench = Bench::empty();
+    bench.write("out.bin", writer.end(&end).unwrap());
     bench
 }
 
@@ -108,4 +154,25 @@ fn what_is_not_known_is_said() {
     let args = ["--speed", "handle=2x", "--metric", "path(sent, taken)"];
     let (text, code) = bench.fails(&[&["whatif", "out.bin"], &args[..]].concat());
     assert!(text.contains("there is no `sent` in the run") && code == 1, "{code} {text}");
+}
+
+#[test]
+fn what_a_loss_touches_is_left_out() {
+    let args = ["whatif", "out.bin", "--speed", "handle=2x", "--metric", "end"];
+    let bench = lossy(5..7);
+    let told = json(&bench.done(&[&args[..], &["--format", "json"]].concat()));
+    // From the end of the fifth job, at 900 µs, to that of the eighth. Runs of 900 µs and 2.4 ms remain, in
+    // which jobs take half of 5 × 100 µs and of 12 × 100 µs.
+    assert_eq!(told[0]["missing_share"], 599_998.0 / 3_900_000.0);
+    assert_eq!(told[0]["was"]["mean"], 3_300_000.0);
+    assert_eq!(told[0]["predicted"]["mean"], 2_450_000.0);
+    let text = bench.done(&[&args[..], &["--format", "text"]].concat());
+    assert!(
+        text.starts_with("end   1 of them; left out: 15.4 % of the time, where frames"),
+        "{text}"
+    );
+    let bench = lossy(2..18);
+    let (text, code) = bench.fails(&args);
+    let said = "what `end` would be is unknown for 87.2 % of the time, as frames are missing";
+    assert!(text.contains(said) && text.contains("no-retiming") && code == 1, "{code} {text}");
 }

@@ -6,6 +6,7 @@ use ppt_causality::retime::{
     Evidence, Metric, PointSeen, Recording, ThreadId, ThreadState, Vertex,
 };
 
+use super::loss::{LoadedLoss, names};
 use super::row::RowView;
 use super::services::ServiceInterval;
 use crate::causality::Numbering;
@@ -17,7 +18,7 @@ pub struct LoadedRun {
     pub recording: Recording,
     /// Spans, by name.
     pub spans: Vec<String>,
-    /// By point: how often it was, and how often its cause or effect was lost.
+    /// By point: how often it was.
     points: HashMap<String, PointSeen>,
     edges: u64,
     ambiguous: u64,
@@ -39,12 +40,8 @@ impl LoadedRun {
     fn point(&self, text: &str) -> PointSeen {
         let ends = |word: &str| word.split_once('.').is_some_and(|(_, frame)| frame == text);
         let those = self.points.values().filter(|point| point.name == text || ends(&point.name));
-        let none = PointSeen { name: text.to_owned(), seen: 0, lost: 0 };
-        those.fold(none, |all, seen| PointSeen {
-            seen: all.seen + seen.seen,
-            lost: all.lost + seen.lost,
-            ..all
-        })
+        let none = PointSeen { name: text.to_owned(), seen: 0 };
+        those.fold(none, |all, seen| PointSeen { seen: all.seen + seen.seen, ..all })
     }
 }
 
@@ -85,13 +82,27 @@ pub(super) struct Loader {
     frames: HashMap<RecordedFrame, u32>,
     /// What identifies what enters a frame, by hash type.
     entered: HashMap<(RecordedFrame, u32), u64>,
+    pub(super) loss: LoadedLoss,
     edges: Vec<(u32, u32)>,
     jobs: Vec<(u32, u32, u64)>,
+    doubtful: Vec<DoubtfulEdge>,
+    /// Ins whose causes may be missing.
+    orphans: Vec<u32>,
     outside: HashSet<u32>,
     points: HashMap<String, PointSeen>,
     causes: u64,
     ambiguous: u64,
     states: Vec<LoadState>,
+}
+
+/// An edge that may be another, as frames are missing.
+#[derive(Debug, Clone, Copy)]
+struct DoubtfulEdge {
+    from: u32,
+    to: u32,
+    /// The hash type, and whether it is a queue, with the key of the job.
+    of: u32,
+    queue: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -120,6 +131,7 @@ impl Loader {
         if !name.contains('.') {
             return None;
         }
+        self.loss.tells(row.text(6).unwrap_or_default());
         let thread = self.thread(row.text(1).unwrap_or_default(), row.long(2)?, row.long(3)?);
         let (begin, length) = (row.long(4)?, row.long(5)?);
         let last = if length == 0 { Order::EndAtOnce } else { Order::End };
@@ -155,6 +167,7 @@ impl Loader {
             return None;
         }
         let thread = self.thread(row.text(5).unwrap_or_default(), row.long(6)?, row.long(7)?);
+        self.loss.tells(row.text(1)?);
         let name = full(row.text(1)?, row.text(9)?);
         self.seen(&name).seen += 1;
         self.at(frame, thread, row.long(8)?, name);
@@ -166,8 +179,18 @@ impl Loader {
         let (from, to) = (self.frames[&src], self.frames[&dst]);
         let possible = row.text(21) == Some("possible");
         self.causes += 1;
+        let of = row.text(19).map(|text| self.names.number(text.to_owned()));
+        let key = of.and_then(|number| self.entered.get(&(dst, number)).copied());
+        let queue = (row.text(20) == Some("fifo")).then(|| key.unwrap_or_default());
+        let depends = queue.is_some() || row.text(20) == Some("nearest");
+        if let (true, true, Some(of)) = (possible, depends, of)
+            && self.loss.is_any()
+        {
+            self.doubtful.push(DoubtfulEdge { from, to, of, queue });
+            return Some(());
+        }
         self.ambiguous += u64::from(possible);
-        match (row.text(18), row.text(20)) {
+        match (row.text(18), queue) {
             (Some("span"), _) => {
                 let name = row.text(8)?;
                 let name = self.names.number(name.to_owned());
@@ -175,11 +198,7 @@ impl Loader {
                 // Who ends it elsewhere does so after its begin, but how long after says nothing.
                 return Some(());
             }
-            (Some("hash"), Some("fifo")) => {
-                let of = row.text(19).map(|text| self.names.number(text.to_owned()));
-                let key = of.and_then(|number| self.entered.get(&(dst, number)).copied());
-                self.jobs.push((from, to, key.unwrap_or_default()));
-            }
+            (Some("hash"), Some(key)) => self.jobs.push((from, to, key)),
             _ => self.edges.push((from, to)),
         }
         Some(())
@@ -187,13 +206,12 @@ impl Loader {
 
     pub fn unmatched(&mut self, row: &RowView<'_>) -> Option<()> {
         let frame = self.frame(row, 0)?;
-        let name = full(row.text(1)?, row.text(5)?);
-        match (row.text(6), row.text(7)) {
-            (_, Some("loss")) => self.seen(&name).lost += 1,
-            (Some("in"), _) => {
-                self.outside.extend(self.frames.get(&frame));
+        if row.text(6) == Some("in") {
+            let moment = *self.frames.get(&frame)?;
+            self.outside.insert(moment);
+            if row.text(7) == Some("loss") {
+                self.orphans.push(moment);
             }
-            _ => {}
         }
         Some(())
     }
@@ -266,7 +284,42 @@ impl Loader {
         }
     }
 
-    pub fn finish(self) -> LoadedRun {
+    /// Edges that are known by their identities are like others; who has a cause that is in doubt, or
+    /// missing, comes when it came. Returns moments with these, each with the times of cause and effect.
+    fn settle(&mut self) -> Vec<(u32, i64, i64)> {
+        let name = |moment: u32| self.moments[moment as usize].name;
+        let asked: HashSet<(u32, u32)> =
+            self.doubtful.iter().map(|edge| (name(edge.to), edge.of)).collect();
+        let entered = self.entered.iter().filter_map(|(&(frame, of), &hash)| {
+            let kind = (name(*self.frames.get(&frame)?), of);
+            asked.contains(&kind).then_some((kind, hash))
+        });
+        let named = if self.loss.has_times() { names(entered.collect()) } else { HashSet::new() };
+        // What never has a cause in the captures lacks none.
+        let ends = self.edges.iter().map(|edge| edge.1).chain(self.jobs.iter().map(|job| job.1));
+        let caused: HashSet<u32> =
+            ends.chain(self.doubtful.iter().map(|edge| edge.to)).map(name).collect();
+        let time = |moment: u32| self.moments[moment as usize].time;
+        let orphans = self.orphans.iter().filter(|&&moment| caused.contains(&name(moment)));
+        let mut doubts: Vec<_> =
+            orphans.map(|&moment| (moment, time(moment), time(moment))).collect();
+        for edge in std::mem::take(&mut self.doubtful) {
+            let DoubtfulEdge { from, to, of, queue } = edge;
+            if !named.contains(&(self.moments[to as usize].name, of)) {
+                let times = [from, to].map(|moment| self.moments[moment as usize].time);
+                doubts.extend([from, to].map(|moment| (moment, times[0], times[1])));
+                self.outside.insert(to);
+            } else if let Some(key) = queue {
+                self.jobs.push((from, to, key));
+            } else {
+                self.edges.push((from, to));
+            }
+        }
+        doubts
+    }
+
+    pub fn finish(mut self) -> LoadedRun {
+        let doubts = self.settle();
         let mut recording = Recording::new();
         let names: Vec<_> = self.names.all().iter().map(|text| recording.name(text)).collect();
         let threads: Vec<ThreadId> =
@@ -297,6 +350,14 @@ impl Loader {
         let known: HashSet<u32> =
             self.edges.iter().map(|edge| edge.1).chain(self.jobs.iter().map(|job| job.1)).collect();
         self.outside.difference(&known).for_each(|&number| recording.outside(vertex(number)));
+        for (moment, from, to) in doubts {
+            let thread = threads[self.moments[moment as usize].thread as usize];
+            recording.doubt(thread, from, to);
+        }
+        let owners = threads.iter().zip(self.threads.all()).map(|(&thread, &(process, tid))| {
+            (self.processes.all()[process as usize].clone(), tid, thread)
+        });
+        self.loss.doubt(owners, &mut recording);
         ran(&self.states, &threads, &mut recording);
         self.machines(&threads, &mut recording);
         let spans: BTreeSet<_> =

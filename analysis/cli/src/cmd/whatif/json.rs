@@ -26,6 +26,7 @@ pub(super) fn write(answers: &[SpeedWorth], out: &mut impl Write) -> io::Result<
             "gain_lo": answer.gains.map(|it| it.0),
             "gain_hi": answer.gains.map(|it| it.1),
             "critical_share": answer.critical_share,
+            "missing_share": answer.missing_share,
         });
         write!(out, "{before}{}", plain_json(&object.to_string()))?;
         before = ",\n";

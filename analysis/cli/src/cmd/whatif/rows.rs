@@ -36,5 +36,6 @@ pub(super) fn batch(answers: &[SpeedWorth]) -> Result<RecordBatch, ArrowError> {
         ("gain_lo", real(|worth| worth.gains.map(|gain| gain.0)), true),
         ("gain_hi", real(|worth| worth.gains.map(|gain| gain.1)), true),
         ("critical_share", real(|worth| Some(worth.critical_share)), true),
+        ("missing_share", real(|worth| Some(worth.missing_share)), true),
     ])
 }

@@ -15,7 +15,12 @@ pub(super) fn write(answers: &[SpeedWorth], out: &mut impl Write) -> io::Result<
         }
         let Some(first) = of_metric.first() else { continue };
         let name = plain(&first.metric.to_string());
-        writeln!(out, "{name}   {} of them", grouped(first.was.n as u64))?;
+        write!(out, "{name}   {} of them", grouped(first.was.n as u64))?;
+        if first.missing_share > 0.0 {
+            let share = percent(first.missing_share);
+            write!(out, "; left out: {share} of the time, where frames are missing")?;
+        }
+        writeln!(out)?;
         let mut lines = vec![HEAD.map(str::to_owned)];
         let metric = &first.metric;
         let mut was = line(metric, "as it was".to_owned(), &first.was);

@@ -1,0 +1,164 @@
+//! A recording of which frames are missing, in parts.
+//!
+//! Where frames are missing, the run is not timed again: what is there comes when it came. Between two such
+//! times lies a run of its own: threads begin when they did, with queues and CPUs of their own. So what a
+//! faster part gains in one of them moves nothing in the next one, where one thread would be ahead by
+//! what it gained and another would not.
+
+use std::collections::HashMap;
+
+use super::doubted::Doubted;
+use super::recording::{MeasuredLength, Recording, ThreadId, Vertex};
+
+impl Recording {
+    /// Takes it apart at all that is doubted.
+    pub(super) fn apart(&mut self, doubted: &mut Doubted) {
+        if self.doubts.is_empty() {
+            return;
+        }
+        let mut parts = Parts::default();
+        let threads: Vec<ThreadId> = self.vertices.iter().map(|vertex| vertex.thread).collect();
+        let number = |doubted: &Doubted, thread: ThreadId, time: i64| {
+            let unknown = doubted.unknown(thread);
+            let before = unknown.partition_point(|stretch| stretch.1 < time);
+            let is_within = unknown.get(before).is_some_and(|stretch| stretch.0 <= time);
+            2 * before as u32 + u32::from(is_within)
+        };
+        let part_of: Vec<(u32, Option<usize>)> = (self.vertices.iter())
+            .map(|vertex| {
+                (number(doubted, vertex.thread, vertex.time), doubted.group(vertex.thread.0))
+            })
+            .collect();
+        for (index, &(part, _)) in part_of.iter().enumerate() {
+            let thread = parts.thread(self, doubted, threads[index], part);
+            self.vertices[index].thread = thread;
+            if part % 2 == 1 {
+                self.outside.push(Vertex(index as u32));
+            }
+        }
+        let outside = &mut self.outside;
+        let mut is_known = |from: Vertex, to: Vertex| {
+            let known = part_of[from.0 as usize] == part_of[to.0 as usize]
+                && part_of[to.0 as usize].0.is_multiple_of(2);
+            if !known {
+                outside.push(to);
+            }
+            known
+        };
+        let number: Vec<u32> = part_of.iter().map(|of| of.0).collect();
+        self.edges.retain(|&(from, to)| is_known(from, to));
+        self.jobs.retain(|job| is_known(job.put, job.take));
+        self.cut_intervals(&threads, &number);
+        for mut interval in std::mem::take(&mut self.ran) {
+            for (thread, begin, end) in
+                parts.pieces(self, doubted, interval.thread, (interval.begin, interval.end))
+            {
+                (interval.thread, interval.begin, interval.end) = (thread, begin, end);
+                self.ran.push(interval);
+            }
+        }
+        for mut state in std::mem::take(&mut self.states) {
+            for (thread, begin, end) in
+                parts.pieces(self, doubted, state.thread, (state.begin, state.end))
+            {
+                (state.thread, state.begin, state.end) = (thread, begin, end);
+                self.states.push(state);
+            }
+        }
+    }
+
+    /// An activity goes on in each part in which its interval is. `threads` and `part` of each vertex.
+    fn cut_intervals(&mut self, threads: &[ThreadId], part: &[u32]) {
+        let mut ends: HashMap<(ThreadId, u32), (Vertex, Vertex)> = HashMap::new();
+        for (index, vertex) in self.vertices.iter().enumerate() {
+            let time = |at: Vertex| self.vertices[at.0 as usize].time;
+            let own = Vertex(index as u32);
+            let (first, last) = ends.entry((threads[index], part[index])).or_insert((own, own));
+            if vertex.time < time(*first) {
+                *first = own;
+            }
+            if vertex.time >= time(*last) {
+                *last = own;
+            }
+        }
+        for interval in &self.intervals {
+            let [begin, end] = [interval.begin, interval.end].map(|at| at.0 as usize);
+            let thread = threads[begin];
+            if thread != threads[end] || part[begin] >= part[end] {
+                continue;
+            }
+            for number in (part[begin]..=part[end]).filter(|part| part % 2 == 0) {
+                let Some(&(first, last)) = ends.get(&(thread, number)) else { continue };
+                let begin = if number == part[begin] { interval.begin } else { first };
+                let end = if number == part[end] { interval.end } else { last };
+                self.pieces.push(MeasuredLength { begin, end, ..*interval });
+            }
+        }
+    }
+}
+
+/// Threads, processes and machines that are parts of others, by what they are part of and which part.
+#[derive(Default)]
+struct Parts {
+    threads: HashMap<(ThreadId, u32), ThreadId>,
+    processes: HashMap<(u32, Option<usize>, u32), u32>,
+    machines: HashMap<(u32, Option<usize>, u32), u32>,
+}
+
+impl Parts {
+    /// The first part of a thread is the thread itself.
+    fn thread(
+        &mut self,
+        recording: &mut Recording,
+        doubted: &mut Doubted,
+        of: ThreadId,
+        part: u32,
+    ) -> ThreadId {
+        if part == 0 {
+            return of;
+        }
+        if let Some(&known) = self.threads.get(&(of, part)) {
+            return known;
+        }
+        let group = doubted.group(of.0);
+        let another = recording.threads.iter().max().map_or(0, |last| last + 1);
+        let process = recording.threads[of.0 as usize];
+        let process = *self.processes.entry((process, group, part)).or_insert(another);
+        let thread = recording.thread(process);
+        let another = recording.machines.values().max().map_or(1, |last| last + 1);
+        let machine = recording.machine_of(of);
+        let machine = *self.machines.entry((machine, group, part)).or_insert(another);
+        recording.machine(thread, machine);
+        doubted.add_part(of);
+        self.threads.insert((of, part), thread);
+        thread
+    }
+
+    /// What was from one time to another, by the parts in which it was.
+    fn pieces(
+        &mut self,
+        recording: &mut Recording,
+        doubted: &mut Doubted,
+        of: ThreadId,
+        (begin, end): (i64, i64),
+    ) -> Vec<(ThreadId, i64, i64)> {
+        let unknown = doubted.unknown(of);
+        let first = unknown.partition_point(|stretch| stretch.1 < begin);
+        let mut bounds = vec![begin];
+        let mut part = 2 * first as u32;
+        let mut numbers = Vec::new();
+        for &(from, to) in unknown[first..].iter().take_while(|stretch| stretch.0 < end) {
+            numbers.push(part);
+            bounds.push(from.max(begin));
+            numbers.push(part + 1);
+            bounds.push(to.min(end));
+            part += 2;
+        }
+        numbers.push(part);
+        bounds.push(end);
+        let pieces = bounds.windows(2).zip(numbers).filter(|(piece, _)| piece[0] < piece[1]);
+        let pieces: Vec<_> = pieces.map(|(piece, part)| (part, piece[0], piece[1])).collect();
+        let of_part = |(part, begin, end)| (self.thread(recording, doubted, of, part), begin, end);
+        pieces.into_iter().map(of_part).collect()
+    }
+}

@@ -1,0 +1,31 @@
+//! Disjoint sets.
+
+/// Sets of what has numbers, each with one of them as its root.
+#[derive(Debug, Default)]
+pub(super) struct Groups(Vec<usize>);
+
+impl Groups {
+    /// So many sets of one.
+    pub fn apart(count: usize) -> Groups {
+        Groups((0..count).collect())
+    }
+
+    /// One more, alone.
+    pub fn another(&mut self) -> usize {
+        self.0.push(self.0.len());
+        self.0.len() - 1
+    }
+
+    pub fn root(&mut self, mut at: usize) -> usize {
+        while self.0[at] != at {
+            self.0[at] = self.0[self.0[at]];
+            at = self.0[at];
+        }
+        at
+    }
+
+    pub fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.root(one), self.root(other));
+        self.0[one] = other;
+    }
+}

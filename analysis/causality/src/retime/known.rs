@@ -1,0 +1,96 @@
+//! What of a metric is known, where frames are missing.
+
+use std::collections::HashMap;
+
+use super::doubted::{Stretch, within};
+use super::model::RetimeModel;
+
+/// What is known of something, and which share of the run's time it does not count, as frames are missing.
+pub(super) struct Known<T> {
+    pub is_known: T,
+    pub missing_share: f64,
+}
+
+/// Vertices that follow each other in time.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Progress {
+    vertices: Vec<u32>,
+    /// Nothing is missing.
+    is_known: bool,
+}
+
+impl Progress {
+    /// Its vertices, if nothing is missing.
+    pub fn known(&self) -> impl Iterator<Item = u32> {
+        self.vertices.iter().copied().filter(|_| self.is_known)
+    }
+}
+
+/// Those of `pairs` that nothing touches. Who lost much of its time counts as often as it has values.
+pub(super) fn known_lengths(
+    mut pairs: Vec<(u32, u32)>,
+    model: &RetimeModel,
+) -> Known<Vec<(u32, u32)>> {
+    let (doubted, moments) = (&model.doubted, &model.moments);
+    let mut threads: HashMap<[Option<usize>; 2], ([u32; 2], usize)> = HashMap::new();
+    let all = pairs.len();
+    pairs.retain(|&(begin, end)| {
+        let both = [begin, end].map(|at| moments.thread[at as usize]);
+        threads.entry(both.map(|thread| doubted.group(thread))).or_insert((both, 0)).1 += 1;
+        let during = (moments.time[begin as usize], moments.time[end as usize]);
+        both.iter().all(|&thread| !doubted.touches(thread, during))
+    });
+    let lost = |(of, values): &([u32; 2], usize)| {
+        share(&doubted.times(of.iter().copied()), model) * *values as f64
+    };
+    let missing_share =
+        if all == 0 { 0.0 } else { threads.values().map(lost).sum::<f64>() / all as f64 };
+    Known { is_known: pairs, missing_share }
+}
+
+/// Ends, apart wherever something is missing between them.
+pub(super) fn known_ends(lengths: Vec<(u32, u32)>, model: &RetimeModel) -> Known<Vec<Vec<u32>>> {
+    let (thread, time) = (&model.moments.thread, &model.moments.time);
+    let missing = model.doubted.times(lengths.iter().map(|length| thread[length.1 as usize]));
+    let mut ends: Vec<u32> = lengths.into_iter().map(|length| length.1).collect();
+    ends.sort_unstable_by_key(|&end| (time[end as usize], end));
+    let is_known = |from: u32, to: u32| !within(&missing, (time[from as usize], time[to as usize]));
+    ends.retain(|&end| is_known(end, end));
+    let stretches = ends.chunk_by(|&one, &next| is_known(one, next)).map(<[u32]>::to_vec);
+    Known { is_known: stretches.collect(), missing_share: share(&missing, model) }
+}
+
+/// All vertices, apart wherever something is missing; nothing, if nothing is.
+pub(super) fn known_stretches(model: &RetimeModel) -> Known<Vec<Progress>> {
+    let (thread, time) = (&model.moments.thread, &model.moments.time);
+    let missing = model.doubted.times(thread.iter().copied());
+    if missing.is_empty() {
+        return Known { is_known: Vec::new(), missing_share: 0.0 };
+    }
+    let mut order: Vec<u32> = (0..time.len() as u32).collect();
+    order.sort_by_key(|&at| time[at as usize]);
+    let is_known = |from: u32, to: u32| !within(&missing, (time[from as usize], time[to as usize]));
+    let in_doubt = |at: u32| !is_known(at, at);
+    let apart = order
+        .chunk_by(|&one, &next| is_known(one, next) || in_doubt(one) && in_doubt(next))
+        .map(|vertices| Progress { vertices: vertices.to_vec(), is_known: !in_doubt(vertices[0]) });
+    Known { is_known: apart.collect(), missing_share: share(&missing, model) }
+}
+
+/// Which share of the run's time these are.
+fn share(missing: &[Stretch], model: &RetimeModel) -> f64 {
+    let time = &model.moments.time;
+    let (Some(&first), Some(&last)) = (time.iter().min(), time.iter().max()) else { return 0.0 };
+    let clipped = |&(from, to): &Stretch| (to.min(last) - from.max(first)).max(0);
+    let lost: i64 = missing.iter().map(clipped).sum();
+    if lost == 0 { 0.0 } else { lost as f64 / (last - first) as f64 }
+}
+
+/// How long it takes through all stretches that nothing is missing of: each is a run of its own.
+pub(super) fn progress(stretches: &[Progress], time: &[i64]) -> i64 {
+    let length = |stretch: &Progress| {
+        let times = || stretch.known().map(|at| time[at as usize]);
+        times().max().zip(times().min()).map_or(0, |(last, first)| last - first)
+    };
+    stretches.iter().map(length).sum()
+}
