@@ -91,7 +91,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ppt-tables", &["ppt-capture", "ppt-causality", "ppt-symbols"]),
     ("ppt-text", &[]),
     ("ppt-tracing", &["ppt-probe"]),
-    ("ppt-view-server", &["ppt-interchange", "ppt-models", "ppt-query", "ppt-text", "ppt-view"]),
+    (
+        "ppt-view-server",
+        &["ppt-interchange", "ppt-models", "ppt-predicate", "ppt-query", "ppt-text", "ppt-view"],
+    ),
     ("ppt-view", &["ppt-capture", "ppt-output", "ppt-tables"]),
 ];
 

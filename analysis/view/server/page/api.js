@@ -50,6 +50,7 @@ export class Api {
   entry(asked) { return this.json('entry', asked); }
   edges(asked) { return this.json('edges', asked); }
   find(asked, signal) { return this.json('find', asked, signal); }
+  filter(asked) { return this.json('filter', asked); }
   sql(text) { return this.json('sql', { sql: text }); }
   lengths(asked) { return this.json('lengths', asked); }
   points(signal) { return this.json('points', undefined, signal); }

@@ -57,22 +57,10 @@ export class Finder {
     await this.page.goTo(hit.key, [hit.from, hit.to]);
   }
 
-  /** Finds intervals of the chosen row's name that take at least so long. */
-  findLonger(ns) {
-    const { pick, names } = this.page;
-    const name = pick?.answer && names.find((one) => one.name.startsWith(`${pick.answer.name}.`))?.name;
-    const interval = name ?? this.commonName();
-    if (!interval) return;
-    element('find').value = `${interval} >= ${ns}ns`;
-    this.find(element('find').value, 1);
-  }
-
-  /** The interval that most cells of the chosen row have. */
-  commonName() {
-    const { names, row: chosen, rows, pane } = this.page;
-    const row = rows.byId.get(chosen);
-    const of = row?.kind === 'depth' ? row : rows.all.find((one) => one.kind === 'depth' && one.parent === row?.id);
-    const cells = pane.tile(of)?.cells;
+  /** The interval that most cells of a row have. */
+  commonName(row) {
+    const { names, pane } = this.page;
+    const cells = pane.tile(row)?.cells;
     const tally = new Map();
     for (let at = 0; at < (cells?.count ?? 0); at++) tally.set(cells.name[at], (tally.get(cells.name[at]) ?? 0) + cells.counts[at]);
     const [most] = [...tally].sort((one, other) => other[1] - one[1]);

@@ -17,6 +17,7 @@ export const KEYS = [
   ['g', 'jump over the gap: to the next frames on the right', (page) => page.jump(1)],
   ['G', 'the same to the left', (page) => page.jump(-1)],
   ['/', 'find', () => document.getElementById('find').focus()],
+  ['F', 'only the rows that have what is in the field', (page) => page.filter.toggle()],
   ['n', 'the next that was found (Enter in the field)', (page) => page.stepHit(1)],
   ['N', 'the one before (Shift-Enter in the field)', (page) => page.stepHit(-1)],
   ['[', 'go to the cause of the chosen frame', (page) => page.follow('causes')],

@@ -16,13 +16,14 @@ export function pathOf({ about }, id) {
 }
 
 /** What is seen, as the end of an address: names and times, not pixels, and no token. */
-export function link({ panes, pane, span, range: marked, row, rows, pick }) {
+export function link({ panes, pane, span, range: marked, row, rows, pick, filter }) {
   const [first] = panes;
   const words = new URLSearchParams({ from: first.time(span.from), to: first.time(span.to) });
   if (marked) words.set('marked', marked.map((offset) => first.time(offset)).join('/'));
   if (pane.number > 0) words.set('set', String(pane.number));
   if (row) words.set('row', row);
   if (rows.folded.size > 0 && rows.folded.size <= FOLDED) words.set('folded', [...rows.folded].join(' '));
+  if (filter.text) words.set('where', filter.text);
   const key = pick?.answer?.key;
   if (key) words.set('pick', [key.capture, key.buffer, key.segment, key.ring, key.seqno].join('/'));
   return `#${words}`;
@@ -47,6 +48,8 @@ export async function openLink(page) {
     page.rows.reveal(row);
     page.row = row;
   }
+  const where = words.get('where');
+  if (where) await page.filter.set(where.slice(0, 1000));
   const [capture, buffer, segment, ring, seqno] = pick?.split('/') ?? [];
   if (seqno) await page.chooseFrame({ capture, buffer, segment, ring: Number(ring), seqno });
 }

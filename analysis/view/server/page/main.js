@@ -5,6 +5,7 @@ import { Alignment } from './alignment.js';
 import { onThemeChange } from './colours.js';
 import { showKeys, showTable } from './dialogs.js';
 import { Differences } from './differences.js';
+import { Filter } from './filter.js';
 import { Finder } from './finder.js';
 import { press } from './keys.js';
 import { copy, link, openLink, statCommand } from './links.js';
@@ -43,6 +44,7 @@ class Page {
     this.timeline = new Timeline(this);
     this.panels = new Panels(this);
     this.finder = new Finder(this);
+    this.filter = new Filter(this);
     this.alignment = new Alignment(this);
     this.differences = new Differences(this);
   }
@@ -481,6 +483,7 @@ class Page {
     for (const pane of this.panes) pane.pick = undefined;
     delete document.body.dataset.pick;
     this.finder.clear();
+    this.filter.clear();
     this.changed();
     if (this.panels.chosen === 'frame') this.panels.show('frame');
   }
@@ -490,7 +493,7 @@ class Page {
   }
 
   copyCommand() {
-    copy(this, statCommand(this), 'the command');
+    copy(this, this.filter.text ? this.filter.statCommand : statCommand(this), 'the command');
   }
 
   save() {

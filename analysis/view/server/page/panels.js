@@ -1,6 +1,7 @@
 // The answers beside the timeline.
 
 import { term } from './glossary.js';
+import { bars } from './lengths.js';
 import { pathOf, paths, range as timeRange } from './links.js';
 import { Paths } from './paths.js';
 import { command, fieldTable, table } from './tables.js';
@@ -258,23 +259,12 @@ export class Panels {
     const buckets = (await pane.api.lengths(asked)).buckets.map(Number);
     const thread = rows.byId.get(of.parent);
     const nodes = [make('h2', '', 'Lengths'), make('p', '', `${thread?.text ?? ''}, ${of.text}`), ...this.about(true)];
-    const first = buckets.findIndex((count) => count > 0);
-    if (first < 0) return [...nodes, make('p', 'faint', 'There is none.')];
-    const last = buckets.findLastIndex((count) => count > 0);
-    const most = Math.max(...buckets);
-    const bars = make('div', 'bars');
-    const below = (bucket) => (bucket === 0 ? 0 : 2 ** (bucket - 1));
-    for (let bucket = first; bucket <= last; bucket++) {
-      const bar = make('button');
-      bar.type = 'button';
-      bar.style.height = `${Math.max(1, (100 * buckets[bucket]) / most)}%`;
-      const text = `${duration(below(bucket))} to ${duration(2 ** bucket)}: ${grouped(buckets[bucket])}`;
-      bar.title = text;
-      bar.setAttribute('aria-label', text);
-      bar.addEventListener('click', () => this.page.finder.findLonger(below(bucket)));
-      bars.append(bar);
-    }
-    nodes.push(bars, make('p', 'faint', `${duration(below(first))} to ${duration(2 ** last)}, doubling. Click a bar: those that take at least as long are found.`));
+    if (!buckets.some((count) => count > 0)) return [...nodes, make('p', 'faint', 'There is none.')];
+    const name = this.page.finder.commonName(of);
+    const shown = bars(buckets, (least, most) => name && this.page.filter.set(`${name} BETWEEN ${least}ns AND ${most}ns`));
+    const first = shown.firstChild.getAttribute('aria-label').split(': ')[0];
+    const last = shown.lastChild.getAttribute('aria-label').split(': ')[0];
+    nodes.push(shown, make('p', 'faint', `From ${first}, doubling, up to ${last}. Drag over bars, or press Enter and Shift-Enter on them: only the rows of threads that have such intervals stay.`));
     return nodes;
   }
 

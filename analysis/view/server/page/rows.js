@@ -12,6 +12,8 @@ export class Rows {
     this.byId = new Map();
     this.bySet = [];
     this.folded = new Set();
+    /** How often threads have what is looked for: only these are shown. */
+    this.only = undefined;
     this.shown = [];
     this.height = 0;
   }
@@ -75,14 +77,29 @@ export class Rows {
       }
       return false;
     };
+    const isLeftOut = this.leftOut();
     for (const row of this.all) {
-      if (isHidden(row)) continue;
+      if (isHidden(row) || isLeftOut(row)) continue;
       row.top = top;
       row.place = this.shown.length;
       this.shown.push(row);
       top += row.height;
     }
     this.height = top;
+  }
+
+  /** Which rows do not belong to threads that have what is looked for. */
+  leftOut() {
+    const { only, byId } = this;
+    if (!only) return () => false;
+    const parents = new Set([...only.keys()].map((id) => byId.get(id)?.parent));
+    return (row) => !only.has(row.id) && !only.has(row.parent) && !parents.has(row.id);
+  }
+
+  /** Shows these threads and no others; without an argument, all. */
+  keepOnly(only) {
+    this.only = only;
+    this.place();
   }
 
   fold(id) {

@@ -193,7 +193,9 @@ export class Timeline {
     cell.setAttribute('role', 'gridcell');
     cell.title = ['spans', 'states'].includes(row.kind) ? row.text : `${row.text}: ${grouped(row.count)} ${row.kind === 'thread' || row.kind === 'process' ? 'frames' : row.kind === 'counter' ? 'readings' : ''}`;
     node.append(cell);
-    if (row.lost !== '0') node.append(make('span', 'lost', `${grouped(row.lost)} lost`));
+    const matches = this.page.rows.only?.get(row.id);
+    if (matches) node.append(make('span', 'count', `${grouped(matches)} match`));
+    else if (row.lost !== '0') node.append(make('span', 'lost', `${grouped(row.lost)} lost`));
     else if (row.kind === 'counter') node.append(make('span', 'count', plain(row.unit)));
     return node;
   }

@@ -1,5 +1,7 @@
 //! `/v1/find`: frames by name, or by what a field holds.
 
+use ppt_predicate::{Predicate, to_sql};
+use ppt_query::datafusion::common::DFSchema;
 use ppt_query::{Engine, QueryError};
 use serde::{Deserialize, Serialize};
 
@@ -33,11 +35,11 @@ struct FindHit {
 
 /// What is looked for.
 #[derive(Debug, PartialEq, Eq)]
-enum FindCondition {
-    /// Intervals and frames that are called so, or in part.
+pub(crate) enum FindCondition {
+    /// Intervals that are called so, or in part.
     Name(String),
-    /// `[FRAME.]FIELD OPERATOR VALUE`.
-    Field { frame: Option<String>, field: String, operator: &'static str, value: String },
+    /// Frames, perhaps of one kind, of which an expression is true, as `--where` takes it.
+    Where { frame: Option<String>, text: String },
 }
 
 /// Longer ones first: `<=` begins with `<`.
@@ -64,70 +66,106 @@ fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// Words that make an expression of what has no other operator.
+const WORDS: [&str; 4] = [" between ", " in ", " like ", " is "];
+
 impl FindCondition {
-    fn parse(text: &str) -> Result<FindCondition, HttpRefusal> {
+    pub(crate) fn parse(text: &str) -> Result<FindCondition, HttpRefusal> {
         let text = text.trim();
         let found = OPERATORS
             .iter()
             .filter_map(|(typed, sql)| text.find(typed).map(|at| (at, typed, *sql)))
             .min_by_key(|(at, typed, _)| (*at, usize::MAX - typed.len()));
+        let lower = text.to_ascii_lowercase();
+        let has_word = WORDS.iter().any(|word| lower.contains(word));
+        let (frame, own) = without_frame(text);
+        let is_expression = || Predicate::parse(own).is_ok();
+        let as_typed = || FindCondition::Where { frame: frame.clone(), text: own.to_owned() };
         let Some((at, typed, operator)) = found else {
             return match text {
                 "" => Err(HttpRefusal::bad("type a name, or `field > 10ms`")),
+                _ if has_word && is_expression() => Ok(as_typed()),
                 name => Ok(FindCondition::Name(name.to_owned())),
             };
         };
-        let (left, value) = (text[..at].trim(), text[at + typed.len()..].trim());
-        if left.is_empty() || value.is_empty() {
+        let value = text[at + typed.len()..].trim();
+        // A value of several words may be the rest of an expression.
+        if (value.contains(' ') || has_word) && is_expression() {
+            return Ok(as_typed());
+        }
+        let field = own[..own.len() - (text.len() - at)].trim();
+        if field.is_empty() || value.is_empty() {
             return Err(HttpRefusal::bad("a field, an operator, a value: `field > 10ms`"));
         }
-        let (frame, field) = match left.split_once('.') {
-            Some((frame, field)) => (Some(frame.to_owned()), field.to_owned()),
-            None => (None, left.to_owned()),
-        };
-        Ok(FindCondition::Field { frame, field, operator, value: value_of(value) })
+        let text = format!("{field} {operator} {}", value_of(value));
+        Ok(FindCondition::Where { frame, text })
     }
 
-    /// The statement that finds it, in what `window` allows.
-    async fn statement(&self, engine: &Engine, window: &str) -> Result<String, HttpRefusal> {
-        match self {
+    /// The statement that selects columns of what is found, in what `window` allows. There are `name`, `ts`,
+    /// `dur`, and those that all frames have.
+    pub(crate) async fn statement(
+        &self,
+        engine: &Engine,
+        columns: &str,
+        window: &str,
+    ) -> Result<String, HttpRefusal> {
+        let (frame, text) = match self {
             FindCondition::Name(name) => {
                 let part = literal(name);
-                Ok(format!(
-                    "SELECT name, ts, dur, {KEY} FROM slices \
-                     WHERE strpos(name, {part}) > 0 AND {window} ORDER BY ts"
-                ))
+                let found = format!("strpos(name, {part}) > 0 AND {window}");
+                return Ok(format!("SELECT {columns} FROM slices WHERE {found}"));
             }
-            FindCondition::Field { frame, field, operator, value } => {
-                let mut parts = Vec::new();
-                for table in engine.frames(frame.as_deref())? {
-                    let known = engine.context().table(table.name.clone()).await;
-                    let known = known.map_err(QueryError::from)?;
-                    let has = |name: &str| known.schema().has_column_with_unqualified_name(name);
-                    if !has(field) {
-                        continue;
-                    }
-                    // An interval is the time between two fields that are called after it.
-                    let ends = [format!("{field}_start"), format!("{field}_end")];
-                    let is_interval = ends.iter().all(|end| has(end));
-                    let length = if is_interval { identifier(field) } else { "0".into() };
-                    let (name, from) = (literal(&table.frame), table.name.to_quoted_string());
-                    let at = if is_interval { identifier(&ends[0]) } else { "ts".into() };
-                    let field = identifier(field);
-                    parts.push(format!(
-                        "SELECT {name} AS name, {at} AS ts, CAST({length} AS BIGINT) AS dur, {KEY} \
-                         FROM {from} WHERE {field} {operator} {value} AND {window}"
-                    ));
-                }
-                if parts.is_empty() {
-                    let of = frame.as_ref().map_or("no frame", |_| "the frame does not");
-                    let has = if frame.is_some() { "have" } else { "has" };
-                    return Err(HttpRefusal::bad(format!("{of} {has} a field `{field}`")));
-                }
-                Ok(format!("SELECT * FROM ({}) AS found ORDER BY ts", parts.join(" UNION ALL ")))
+            FindCondition::Where { frame, text } => (frame, text),
+        };
+        Predicate::parse(text).map_err(|error| HttpRefusal::bad(error.to_string()))?;
+        let condition = to_sql(text);
+        let mut parts = Vec::new();
+        let mut refusal = None;
+        for table in engine.frames(frame.as_deref())? {
+            let known = engine.context().table(table.name.clone()).await;
+            let known = known.map_err(QueryError::from)?;
+            let schema = known.schema();
+            if let Err(error) = engine.context().parse_sql_expr(&condition, schema) {
+                refusal = Some(error);
+                continue;
             }
+            let interval = interval(schema, text);
+            let length = interval.as_deref().map_or_else(|| "0".into(), identifier);
+            let at = interval
+                .map_or_else(|| "ts".into(), |interval| identifier(&format!("{interval}_start")));
+            let (name, from) = (literal(&table.frame), table.name.to_quoted_string());
+            let others = "capture, buffer, segment, ring, seqno, host, pid, tid";
+            parts.push(format!(
+                "SELECT {name} AS name, {at} AS ts, CAST({length} AS BIGINT) AS dur, {others} \
+                 FROM {from} WHERE ({condition}) AND {window}"
+            ));
+        }
+        match refusal {
+            Some(error) if parts.is_empty() => Err(QueryError::from(error).into()),
+            _ => Ok(format!("SELECT {columns} FROM ({}) AS found", parts.join(" UNION ALL "))),
         }
     }
+}
+
+/// The frame that a text begins with, and the rest: `job` and `bytes > 5` of `job.bytes > 5`.
+fn without_frame(text: &str) -> (Option<String>, &str) {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
+    };
+    match text.split_once('.') {
+        Some((frame, rest)) if is_word(frame) => (Some(frame.to_owned()), rest.trim_start()),
+        _ => (None, text),
+    }
+}
+
+/// The interval that an expression is about: the time between two fields that are called after it.
+fn interval(schema: &DFSchema, text: &str) -> Option<String> {
+    let has = |name: &str| schema.has_column_with_unqualified_name(name);
+    let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    let mut words = words.filter(|word| {
+        has(word) && ["start", "end"].iter().all(|end| has(&format!("{word}_{end}")))
+    });
+    words.next().map(str::to_owned)
 }
 
 /// A value as SQL has it: a number, with a unit if it is a time, or a text.
@@ -157,7 +195,8 @@ pub(crate) async fn find(
     let (from, to) = (time(&asked.from)?, time(&asked.to)?);
     let window = format!("ts >= to_timestamp_nanos({from}) AND ts < to_timestamp_nanos({to})");
     let engine = session.engine()?;
-    let statement = wanted.statement(&engine, &window).await?;
+    let columns = format!("name, ts, dur, {KEY}");
+    let statement = wanted.statement(&engine, &columns, &window).await? + " ORDER BY ts";
     let table = ask(&engine, &statement, ROWS).await?;
     let hits = table.rows.into_iter().filter_map(hit).collect();
     Ok(FindHits { hits, truncated: table.truncated })
@@ -182,28 +221,29 @@ fn hit(row: Vec<Option<String>>) -> Option<FindHit> {
 mod tests {
     use super::*;
 
-    fn field(
-        frame: Option<&str>,
-        field: &str,
-        operator: &'static str,
-        value: &str,
-    ) -> FindCondition {
-        let frame = frame.map(str::to_owned);
-        FindCondition::Field { frame, field: field.into(), operator, value: value.into() }
+    fn expression(frame: Option<&str>, text: &str) -> FindCondition {
+        FindCondition::Where { frame: frame.map(str::to_owned), text: text.into() }
     }
 
     #[test]
     fn texts_become_conditions() {
-        let parse = |text| FindCondition::parse(text).unwrap();
+        let parse = |text: &str| FindCondition::parse(text).unwrap();
         assert_eq!(parse(" job.handle "), FindCondition::Name("job.handle".into()));
-        assert_eq!(parse("handle > 10ms"), field(None, "handle", ">", "10ms"));
-        assert_eq!(parse("job.bytes<=-5"), field(Some("job"), "bytes", "<=", "-5"));
-        assert_eq!(parse("user = Ann's"), field(None, "user", "=", "'Ann''s'"));
-        assert_eq!(parse("user != 'a b'"), field(None, "user", "<>", "'a b'"));
-        assert_eq!(parse("ok == true"), field(None, "ok", "=", "true"));
+        assert_eq!(parse("waits in line"), FindCondition::Name("waits in line".into()));
+        assert_eq!(parse("handle > 10ms"), expression(None, "handle > 10ms"));
+        assert_eq!(parse("job.bytes<=-5"), expression(Some("job"), "bytes <= -5"));
+        assert_eq!(parse("user = Ann's"), expression(None, "user = 'Ann''s'"));
+        assert_eq!(parse("user != 'a b'"), expression(None, "user != 'a b'"));
+        assert_eq!(parse("ok == true"), expression(None, "ok = true"));
+        // Whole expressions are what `--where` takes.
+        let between = "handle BETWEEN 1ms AND 2ms";
+        assert_eq!(parse(between), expression(None, between));
+        assert_eq!(parse(&format!("job.{between}")), expression(Some("job"), between));
+        let both = "op = 'PUT' AND handle > 10ms";
+        assert_eq!(parse(both), expression(None, both));
         // What is no number is a text, whatever it says.
-        assert_eq!(parse("a = 1 OR 1"), field(None, "a", "=", "'1 OR 1'"));
-        assert_eq!(parse("a = 1.2.3"), field(None, "a", "=", "'1.2.3'"));
+        assert_eq!(parse("a = 1 b"), expression(None, "a = '1 b'"));
+        assert_eq!(parse("a = 1.2.3"), expression(None, "a = '1.2.3'"));
         for bad in ["", "  ", "> 5", "a <", "="] {
             assert!(FindCondition::parse(bad).is_err(), "{bad}");
         }

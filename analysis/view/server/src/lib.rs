@@ -39,6 +39,7 @@ mod edges;
 mod error;
 mod events;
 mod export;
+mod filter;
 mod find;
 mod frame;
 mod guard;

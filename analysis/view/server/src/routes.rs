@@ -14,7 +14,8 @@ use crate::error::HttpRefusal;
 use crate::guard::{Guard, protect};
 use crate::session::{Sessions, ViewSession};
 use crate::{
-    about, compare, edges, events, export, find, frame, layers, panels, sql, ways, why, window,
+    about, compare, edges, events, export, filter, find, frame, layers, panels, sql, ways, why,
+    window,
 };
 
 /// Most bytes of a request.
@@ -61,7 +62,7 @@ async fn route(
     match path.as_str() {
         "/v1/about" | "/v1/panels" | "/v1/events" | "/v1/window" | "/v1/lengths" | "/v1/frame"
         | "/v1/entry" | "/v1/edges" | "/v1/find" | "/v1/sql" | "/v1/panel" | "/v1/export"
-        | "/v1/compare" | "/v1/why" | "/v1/points" | "/v1/ways" => {
+        | "/v1/compare" | "/v1/why" | "/v1/points" | "/v1/ways" | "/v1/filter" => {
             allow(&request, &method)?;
         }
         _ => return Err(nothing()),
@@ -83,6 +84,7 @@ async fn route(
         "/v1/points" => json(&ways::points(session).await?),
         "/v1/ways" => json(&ways::ways(session, &asked(request).await?).await?),
         "/v1/why" => json(&why::why(session, &asked(request).await?).await?),
+        "/v1/filter" => json(&filter::filter(session, &asked(request).await?).await?),
         "/v1/find" => json(&find::find(session, &asked(request).await?).await?),
         "/v1/sql" => json(&sql::sql(session, &asked(request).await?).await?),
         _ => json(&panels::panel(session, &asked(request).await?).await?),

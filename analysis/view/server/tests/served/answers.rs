@@ -536,3 +536,64 @@ fn ways_are_those_that_sql_knows() {
     let none = json!({ "from": "nothing", "to": to });
     assert_eq!(shown.ask("POST", "/v1/ways", &none.to_string()).status, 400);
 }
+
+/// A filter tells of each thread how often it has what is looked for, and finds what SQL finds.
+#[test]
+fn a_filter_counts_what_sql_counts() {
+    let shown = shown(&Shop { frames: 4000, threads: 3, ..Shop::default() });
+    let about = shown.about();
+    let (from, to) = (ns(&about["from"]), ns(&about["to"]) + 1);
+    let name =
+        shown.sql("SELECT name FROM slices GROUP BY name ORDER BY count(*) DESC")[0][0].clone();
+    let (frame, field) = name.split_once('.').unwrap();
+    let middle = shown.sql(&format!("SELECT CAST(median({field}) AS BIGINT) FROM {frame}"));
+    let middle: i64 = middle[0][0].parse().unwrap();
+    let (low, high) = (middle / 2, middle * 2);
+    let between = format!("{field} BETWEEN {low}ns AND {high}ns");
+    for (text, source, condition) in [
+        (name.clone(), "slices", format!("name = '{name}'")),
+        (format!("{name} >= {middle}ns"), frame, format!("{field} >= {middle}")),
+        (format!("{frame}.{between}"), frame, format!("{field} BETWEEN {low} AND {high}")),
+        (format!("{field} > 9999s"), frame, "false".to_owned()),
+    ] {
+        for (from, to) in [(from, to), (from + (to - from) / 3, from + (to - from) / 2)] {
+            let asked = json!({ "text": text, "from": from.to_string(), "to": to.to_string() });
+            let answer = shown.post("/v1/filter", &asked);
+            let expected = shown.sql(&format!(
+                "SELECT tid, count(*) FROM {source} WHERE {condition} \
+                 AND CAST(ts AS BIGINT) >= {from} AND CAST(ts AS BIGINT) < {to} \
+                 GROUP BY tid ORDER BY tid"
+            ));
+            let label = |row: &Value| {
+                let rows = about["rows"].as_array().unwrap();
+                rows.iter().find(|known| known["id"] == *row).unwrap()["label"].clone()
+            };
+            let rows = answer["rows"].as_array().unwrap().iter();
+            let mut told: Vec<(String, String)> = rows
+                .map(|row| (label(&row["row"]).to_string(), row["count"].as_str().unwrap().into()))
+                .collect();
+            told.sort();
+            assert_eq!(told.len(), expected.len(), "{text}");
+            for ((label, count), row) in told.iter().zip(&expected) {
+                assert!(
+                    label.contains(&row[0]) && *count == row[1],
+                    "{text}: {told:?} {expected:?}"
+                );
+            }
+            let sum: i64 = expected.iter().map(|row| row[1].parse::<i64>().unwrap()).sum();
+            assert_eq!(answer["count"], sum.to_string());
+            let hits = shown.post("/v1/find", &asked)["hits"].as_array().unwrap().len() as i64;
+            assert_eq!(hits, sum.min(500), "{text}");
+            let command = answer["command"].as_str().unwrap();
+            match source {
+                "slices" => assert!(command.starts_with("ppt sql CAPTURE"), "{command}"),
+                _ => assert!(command.contains("--where '"), "{command}"),
+            }
+        }
+    }
+    for bad in ["", "nosuch > 5", "job.", "a BETWEEN"] {
+        let asked = json!({ "text": bad, "from": from.to_string(), "to": to.to_string() });
+        let answer = shown.ask("POST", "/v1/filter", &asked.to_string());
+        assert!(answer.status == 400 || answer.json()["count"] == "0", "{bad}: {}", answer.status);
+    }
+}

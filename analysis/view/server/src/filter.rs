@@ -1,0 +1,77 @@
+//! `/v1/filter`: in which rows is what was looked for, and how often.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::HttpRefusal;
+use crate::find::FindCondition;
+use crate::session::ViewSession;
+use crate::slices::{sql_command, within};
+use crate::table::ask;
+use crate::threads::thread_row;
+
+/// Most threads that are told.
+const THREADS: usize = 20_000;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct FilterAsked {
+    text: String,
+    from: String,
+    to: String,
+}
+
+/// `command` asks the same in a terminal; where it is none of SQL, the page adds the time.
+#[derive(Debug, Serialize)]
+pub(crate) struct Filter {
+    rows: Vec<FilterRow>,
+    count: String,
+    command: String,
+}
+
+/// A thread, and how often it has it.
+#[derive(Debug, Serialize)]
+struct FilterRow {
+    row: String,
+    count: String,
+}
+
+/// Which threads have what is looked for.
+pub(crate) async fn filter(
+    session: &ViewSession,
+    asked: &FilterAsked,
+) -> Result<Filter, HttpRefusal> {
+    let wanted = FindCondition::parse(&asked.text)?;
+    let window = within(&asked.from, &asked.to)?;
+    let about = session.view().1.about();
+    let engine = session.engine()?;
+    let found = wanted.statement(&engine, "host, pid, tid", &window).await?;
+    let sql = format!(
+        "SELECT host, pid, tid, count(*) FROM ({found}) AS matches GROUP BY host, pid, tid"
+    );
+    let table = ask(&engine, &sql, THREADS).await?;
+    let mut rows = Vec::new();
+    let mut all = 0;
+    for row in &table.rows {
+        let [host, pid, tid, count] = &row[..] else { continue };
+        let count: u64 = count.as_ref().and_then(|count| count.parse().ok()).unwrap_or(0);
+        all += count;
+        let number = |cell: &Option<String>| cell.as_ref().and_then(|cell| cell.parse().ok());
+        if let Some(row) = thread_row(&about, host.as_deref(), number(pid), number(tid)) {
+            rows.push(FilterRow { row: row.to_string(), count: count.to_string() });
+        }
+    }
+    let command = match &wanted {
+        FindCondition::Name(_) => sql_command(
+            &wanted
+                .statement(&engine, "name, count(*)", &window)
+                .await
+                .map(|sql| sql + " GROUP BY name")?,
+        ),
+        FindCondition::Where { frame, text } => {
+            let frame = frame.as_ref().map_or_else(String::new, |frame| {
+                format!(" --frame {}", crate::frame::quoted(frame))
+            });
+            format!("ppt stat CAPTURE{frame} --where {}", crate::frame::quoted(text))
+        }
+    };
+    Ok(Filter { rows, count: all.to_string(), command })
+}
