@@ -148,9 +148,13 @@ proptest! {
     }
 
     #[test]
-    fn what_is_certain_of_a_queue_is_true(seed in any::<u64>(), loss in 20..200u64) {
+    fn what_is_certain_of_a_queue_is_true(
+        seed in any::<u64>(),
+        loss in 20..200u64,
+        burst in prop::sample::select(vec![1, 5, 40]),
+    ) {
         let within = 100;
-        let made = queue(seed, 400, within, loss);
+        let made = queue(seed, 400, within, (loss, burst));
         let missing = |point, from, to| {
             made.lost.iter().any(|it| it.0 == point && from <= it.1 && it.1 <= to)
         };
@@ -183,7 +187,7 @@ fn repeated_values_are_matched_to_the_nearest() {
 
 #[test]
 fn a_queue_of_equal_things_is_known_without_loss() {
-    let made = queue(3, 5000, 100, 0);
+    let made = queue(3, 5000, 100, (0, 1));
     let rule = Rule { from: 0, to: 1, within: None, policy: Policy::Fifo };
     let rules = Arc::new(Rules::new(&[0, 1], &[rule]).unwrap());
     let mut matcher = Matcher::new(rules, LIMITS, |_, _, _| false);

@@ -240,9 +240,10 @@ pub struct Queued {
 }
 
 /// Point 0 puts `count` things in, point 1 takes them out in their order, none later than `within`, in
-/// bursts. One in `loss` frames is missing.
-pub fn queue(seed: u64, count: u32, within: i64, loss: u64) -> Queued {
+/// bursts. At one in `loss` frames, up to `burst` of its point are missing.
+pub fn queue(seed: u64, count: u32, within: i64, (loss, burst): (u64, u64)) -> Queued {
     let mut dice = SplitMix(seed);
+    let mut gone = [0; 2];
     let (mut put, mut taken) = (0i64, 0i64);
     let (mut entries, mut lost) = (Vec::new(), Vec::new());
     for thing in 0..count {
@@ -250,7 +251,12 @@ pub fn queue(seed: u64, count: u32, within: i64, loss: u64) -> Queued {
         put += if dice.below(20) == 0 { 3 * within } else { 1 + dice.below(10) as i64 };
         taken = (taken + 1).max(put + 1 + dice.below(within as u64 / 2) as i64).min(put + within);
         for (point, side, at) in [(0, Side::Out, put), (1, Side::In, taken)] {
-            if loss > 0 && dice.below(loss) == 0 {
+            let gone = &mut gone[point as usize];
+            if *gone == 0 && loss > 0 && dice.below(loss) == 0 {
+                *gone = 1 + dice.below(burst);
+            }
+            if *gone > 0 {
+                *gone -= 1;
                 lost.push((point, at));
                 continue;
             }

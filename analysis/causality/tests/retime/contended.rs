@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::time::Instant;
 
 use ppt_causality::retime::{Recording, RetimeModel, Speeds, ThreadId, ThreadState, Vertex};
 
@@ -293,4 +294,30 @@ fn who_is_ready_first_runs_first() {
     };
     hold(&first(3, 1, 2e6), &[0.5, 0.8, 1.5, 2.0, 4.0], (2.0, 4.0));
     hold(&first(4, 4, 6e6), &[0.5, 0.8, 1.5, 2.0, 4.0], (2.0, 4.0));
+}
+
+/// `clients` that compute, all at once, on two CPUs.
+fn crowd(clients: usize) -> Machine {
+    let mut dice = SimulatorRandom::new(5);
+    let mut draw = |mean| (0..clients).map(|_| dice.exponentials(mean, 2)).collect::<Vec<_>>();
+    let (think, service) = (draw(1e6), draw(5e5));
+    Machine { cpus: 2, quantum: 1_400_000, think, service, workers: 4 }
+}
+
+#[test]
+fn ten_thousand_threads_wait_for_two_cpus() {
+    // No assertion on time: `--nocapture` shows it.
+    for clients in [1_250, 2_500, 5_000, 10_000] {
+        let machine = crowd(clients);
+        let run = machine.run();
+        let begin = Instant::now();
+        let model = RetimeModel::new(run.recording.clone()).unwrap();
+        let learned = begin.elapsed();
+        let begin = Instant::now();
+        let replay = model.replay(&Speeds::default()).unwrap();
+        println!("{clients} threads: {learned:?} to learn, {:?} to replay", begin.elapsed());
+        assert!(run.vertices.iter().all(|&(vertex, time)| model.time(&replay, vertex) == time));
+        let real = mean(&machine.faster(2.0).run().lengths);
+        near(answer(&model, "request", &["work=2x"]).predicted.mean, real, 4.0);
+    }
 }

@@ -97,6 +97,8 @@ pub(in crate::retime) struct ContendedEngine<'a> {
     parked: Vec<u32>,
     pub(super) carriers: Vec<Carrier>,
     pub(super) machines: Vec<MachineNow>,
+    /// Machines whose queue or CPUs have changed.
+    pub(super) dirty: Vec<u32>,
     lines: Vec<JobLine>,
     events: BinaryHeap<Reverse<(i64, ContentionEvent, u64)>>,
     count: u64,
@@ -126,6 +128,7 @@ impl<'a> ContendedEngine<'a> {
             parked: vec![NONE; vertices],
             carriers: Vec::new(),
             machines: (0..known.slices.machines.len()).map(machine).collect(),
+            dirty: Vec::new(),
             lines: model.queues.iter().map(|_| JobLine::default()).collect(),
             events: BinaryHeap::new(),
             count: 0,
@@ -154,10 +157,11 @@ impl<'a> ContendedEngine<'a> {
                     self.happens(now, what);
                 }
             }
-            for machine in 0..self.machines.len() {
-                if std::mem::take(&mut self.machines[machine].is_dirty) {
-                    self.dispatch(machine, now);
-                }
+            let mut dirty = std::mem::take(&mut self.dirty);
+            dirty.sort_unstable();
+            for machine in dirty {
+                self.machines[machine as usize].is_dirty = false;
+                self.dispatch(machine as usize, now);
             }
         }
         let missing = self.time.len() - self.order.len();

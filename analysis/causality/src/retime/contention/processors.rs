@@ -82,18 +82,18 @@ impl ContendedEngine<'_> {
 
     pub(super) fn enqueue(&mut self, carrier: u32, now: i64) {
         let one = &self.carriers[carrier as usize];
-        let (like, is_own) = one.entry;
+        let ((like, is_own), at) = (one.entry, one.machine);
         let known = &self.known.slices;
-        let machine = &mut self.machines[one.machine as usize];
-        machine.is_dirty = true;
+        let machine = &mut self.machines[at as usize];
         let waiting = WaitingThread { carrier, like, is_own, since: now };
-        machine.queue.push(waiting, known, &known.machines[one.machine as usize]);
+        machine.queue.push(waiting, known, &known.machines[at as usize]);
+        self.changes(at);
     }
 
     pub(super) fn dispatch(&mut self, at: usize, now: i64) {
         let slices = &self.known.slices;
         while self.machines[at].idle > 0 {
-            let Some(next) = self.machines[at].queue.pop() else { break };
+            let Some(next) = self.machines[at].queue.pop(slices) else { break };
             let machine = &mut self.machines[at];
             machine.idle -= 1;
             let waits = now > next.since;
@@ -136,9 +136,16 @@ impl ContendedEngine<'_> {
         let one = &mut self.carriers[carrier as usize];
         if std::mem::take(&mut one.has_cpu) {
             one.gave = now;
-            let machine = &mut self.machines[one.machine as usize];
-            machine.idle += 1;
-            machine.is_dirty = true;
+            let machine = one.machine;
+            self.machines[machine as usize].idle += 1;
+            self.changes(machine);
+        }
+    }
+
+    /// Somebody may get a CPU of a machine.
+    fn changes(&mut self, machine: u32) {
+        if !std::mem::replace(&mut self.machines[machine as usize].is_dirty, true) {
+            self.dirty.push(machine);
         }
     }
 }

@@ -42,11 +42,6 @@ impl CpuSlice {
     pub fn waited(&self) -> bool {
         self.granted > self.queued
     }
-
-    /// Both were in the queue at one time.
-    pub fn met(&self, other: &CpuSlice) -> bool {
-        self.queued <= other.granted && other.queued <= self.granted
-    }
 }
 
 /// Slices, and what is typical of them.
@@ -76,12 +71,11 @@ impl Slices {
         let mut machines: Vec<Machine> = (0..machines).map(|_| Machine::default()).collect();
         let mut order: Vec<u32> = (0..all.len() as u32).collect();
         order.sort_unstable_by_key(|&number| (all[number as usize].begin, number));
-        for (at, machine) in machines.iter_mut().enumerate() {
-            let own: Vec<u32> = order
-                .iter()
-                .copied()
-                .filter(|&number| all[number as usize].machine as usize == at)
-                .collect();
+        let mut of_machines = vec![Vec::new(); machines.len()];
+        for number in order {
+            of_machines[all[number as usize].machine as usize].push(number);
+        }
+        for (machine, own) in machines.iter_mut().zip(of_machines) {
             machine.cpus = grant(&mut all, &own);
             let busy = busy(&all, &own, machine.cpus);
             queue(&mut all, &own, &busy);
@@ -157,26 +151,76 @@ fn queue(all: &mut [CpuSlice], own: &[u32], busy: &[(i64, i64)]) {
     }
 }
 
+/// How many were in the queue when each came, and how many of these had a CPU before it.
 fn place(all: &mut [CpuSlice], own: &[u32]) {
+    let mut granted = own.to_vec();
+    granted.sort_unstable_by_key(|&number| (all[number as usize].granted, number));
+    let mut rank = std::collections::HashMap::with_capacity(own.len());
+    rank.extend(granted.iter().enumerate().map(|(rank, &number)| (number, rank)));
     let mut order = own.to_vec();
     order.sort_unstable_by_key(|&number| (all[number as usize].queued, number));
-    let mut waiting: Vec<u32> = Vec::new();
-    let mut next = 0;
-    while let Some(&first) = order.get(next) {
-        let now = all[first as usize].queued;
-        let at_once = |&&number: &&u32| all[number as usize].queued == now;
-        let count = order[next..].iter().take_while(at_once).count();
-        let chunk = &order[next..next + count];
-        next += count;
-        waiting.retain(|&number| all[number as usize].granted >= now);
-        waiting.extend(chunk);
-        for &number in chunk {
-            let own = (all[number as usize].granted, number);
-            let others = waiting.iter().filter(|&&other| other != number);
-            let before =
-                others.filter(|&&other| (all[other as usize].granted, other) < own).count();
-            let slice = &mut all[number as usize];
-            (slice.among, slice.place) = (waiting.len() as u32 - 1, before as u32);
+    let queued: Vec<(i64, u32)> =
+        order.into_iter().map(|number| (all[number as usize].queued, number)).collect();
+    let mut waiting = Ranks::new(own.len());
+    let mut gone = 0;
+    for at_once in queued.chunk_by(|one, other| one.0 == other.0) {
+        let now = at_once[0].0;
+        while granted.get(gone).is_some_and(|&number| all[number as usize].granted < now) {
+            waiting.remove(gone);
+            gone += 1;
         }
+        at_once.iter().for_each(|(_, number)| waiting.insert(rank[number]));
+        for (_, number) in at_once {
+            let slice = &mut all[*number as usize];
+            (slice.among, slice.place) = (waiting.len() - 1, waiting.below(rank[number]));
+        }
+    }
+}
+
+/// A set of ranks that counts those below another (Fenwick 1994).
+struct Ranks {
+    sums: Vec<i32>,
+    is_in: Vec<bool>,
+    len: u32,
+}
+
+impl Ranks {
+    fn new(count: usize) -> Ranks {
+        Ranks { sums: vec![0; count + 1], is_in: vec![false; count], len: 0 }
+    }
+
+    fn len(&self) -> u32 {
+        self.len
+    }
+
+    fn insert(&mut self, rank: usize) {
+        if !std::mem::replace(&mut self.is_in[rank], true) {
+            self.len += 1;
+            self.add(rank, 1);
+        }
+    }
+
+    fn remove(&mut self, rank: usize) {
+        if std::mem::take(&mut self.is_in[rank]) {
+            self.len -= 1;
+            self.add(rank, -1);
+        }
+    }
+
+    fn add(&mut self, rank: usize, change: i32) {
+        let mut at = rank + 1;
+        while let Some(sum) = self.sums.get_mut(at) {
+            *sum += change;
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    fn below(&self, rank: usize) -> u32 {
+        let (mut at, mut sum) = (rank, 0);
+        while at > 0 {
+            sum += self.sums[at];
+            at &= at - 1;
+        }
+        sum as u32
     }
 }
