@@ -52,7 +52,7 @@ function middle(timeline, pane, end, ratio) {
   row ??= (isInSight && ownRow(timeline, pane, thread, end.place)) || thread;
   row = rows.nearestShown(row);
   if (!row) return undefined;
-  return [timeline.x(at, ratio), (row.top + row.height / 2 - timeline.scroller.scrollTop) * ratio];
+  return [timeline.x(at, ratio), (timeline.top(row) + row.height / 2) * ratio];
 }
 
 /** The row below a thread in which a frame has a bar of its own. */

@@ -10,6 +10,7 @@ export const KEYS = [
   ['ArrowUp', 'the row above', (page) => page.stepRow(-1)],
   ['ArrowDown', 'the row below', (page) => page.stepRow(1)],
   ['Enter', 'fold or unfold the chosen row', (page) => page.foldRow()],
+  ['p', 'pin the chosen row to the top, or let go of it', (page) => page.pinRow()],
   ['f', 'show the chosen frame', (page) => page.showPick()],
   ['z', 'zoom to what was marked on the axis', (page) => page.zoomToRange()],
   ['u', 'back to what was seen before', (page) => page.back()],

@@ -4,6 +4,8 @@ import { plain } from './text.js';
 
 /** Most rows that a link names as folded. */
 const FOLDED = 100;
+/** Most rows that a link names as pinned. */
+const PINNED = 20;
 
 /** The captures, as arguments of a command. */
 export function paths({ about }) {
@@ -23,6 +25,7 @@ export function link({ panes, pane, span, range: marked, row, rows, pick, filter
   if (pane.number > 0) words.set('set', String(pane.number));
   if (row) words.set('row', row);
   if (rows.folded.size > 0 && rows.folded.size <= FOLDED) words.set('folded', [...rows.folded].join(' '));
+  if (rows.pinned.size > 0 && rows.pinned.size <= PINNED) words.set('pinned', [...rows.pinned].join(' '));
   if (filter.text) words.set('where', filter.text);
   const key = pick?.answer?.key;
   if (key) words.set('pick', [key.capture, key.buffer, key.segment, key.ring, key.seqno].join('/'));
@@ -44,6 +47,7 @@ export async function openLink(page) {
     page.rows.folded = new Set(ids);
     page.rows.place();
   }
+  for (const id of (words.get('pinned') ?? '').split(' ').slice(0, PINNED)) if (page.rows.byId.has(id)) page.rows.pin(id);
   if (row && page.rows.byId.has(row)) {
     page.rows.reveal(row);
     page.row = row;

@@ -284,7 +284,8 @@ class Page {
   clickLabel(event) {
     const id = event.target.closest('.row')?.dataset.row;
     if (!id) return;
-    if (event.target.closest('button')) {
+    if (event.target.closest('.pin')) this.pinRow(id);
+    else if (event.target.closest('button')) {
       this.rows.fold(id);
       this.timeline.refresh();
     } else this.choose(id);
@@ -302,9 +303,19 @@ class Page {
   /** Scrolls so that a row can be seen. */
   bring(row) {
     const { scroller } = this.timeline;
-    if (row.top < scroller.scrollTop) scroller.scrollTop = row.top;
+    const { pinnedHeight } = this.rows;
+    if (this.rows.isPinned(row)) return;
+    if (row.top < scroller.scrollTop + pinnedHeight) scroller.scrollTop = row.top - pinnedHeight;
     const bottom = row.top + row.height;
     if (bottom > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = bottom - scroller.clientHeight;
+  }
+
+  /** Pins the chosen row to the top, or lets go of it. */
+  pinRow(id = this.row) {
+    if (!this.rows.byId.has(id)) return;
+    this.rows.pin(id);
+    this.say(this.rows.pinned.has(id) ? 'pinned to the top' : 'not pinned any more');
+    this.changed();
   }
 
   foldRow() {

@@ -14,7 +14,12 @@ export class Rows {
     this.folded = new Set();
     /** How often threads have what is looked for: only these are shown. */
     this.only = undefined;
+    /** Rows that stay at the top, by their ids, in the order in which they were pinned. */
+    this.pinned = new Set();
     this.shown = [];
+    /** How many of those that are shown are pinned, and how tall they are. */
+    this.pins = 0;
+    this.pinnedHeight = 0;
     this.height = 0;
   }
 
@@ -78,8 +83,12 @@ export class Rows {
       return false;
     };
     const isLeftOut = this.leftOut();
-    for (const row of this.all) {
-      if (isHidden(row) || isLeftOut(row)) continue;
+    const pinned = this.withPinned(isHidden);
+    const isElsewhere = new Set(pinned);
+    const others = this.all.filter((row) => !isElsewhere.has(row) && !isHidden(row) && !isLeftOut(row));
+    this.pins = pinned.length;
+    this.pinnedHeight = pinned.reduce((sum, row) => sum + row.height, 0);
+    for (const row of [...pinned, ...others]) {
       row.top = top;
       row.place = this.shown.length;
       this.shown.push(row);
@@ -100,6 +109,37 @@ export class Rows {
   keepOnly(only) {
     this.only = only;
     this.place();
+  }
+
+  /** The pinned rows; those of a thread come with it. */
+  withPinned(isHidden) {
+    const found = new Set();
+    for (const id of this.pinned) {
+      const row = this.byId.get(id);
+      if (!row) continue;
+      found.add(row);
+      if (row.kind === 'thread') for (const own of this.all) if (own.parent === id && !isHidden(own)) found.add(own);
+    }
+    return [...found];
+  }
+
+  isPinned(row) {
+    return row.place < this.pins && this.isShown(row);
+  }
+
+  /** Pins a row to the top, or lets go of it. */
+  pin(id) {
+    if (!this.pinned.delete(id)) this.pinned.add(id);
+    this.place();
+  }
+
+  /** What is in sight: the pinned rows, and those that lie between them and the bottom. */
+  inSight(scrolled, height) {
+    const pinned = this.shown.slice(0, this.pins);
+    const first = scrolled + this.pinnedHeight;
+    const others = this.between(first, scrolled + height);
+    // What would lie below pinned rows in part is left out.
+    return this.pins === 0 ? others : [...pinned, ...others.filter((row) => !this.isPinned(row) && row.top >= first)];
   }
 
   fold(id) {
@@ -128,7 +168,8 @@ export class Rows {
   /** From the top of a row to the bottom of the last one within it. */
   extent(row) {
     let last = row.place;
-    while (this.shown[last + 1]?.level > row.level) last += 1;
+    const end = this.isPinned(row) ? this.pins : this.shown.length;
+    while (last + 1 < end && this.shown[last + 1].level > row.level) last += 1;
     return [row.top, this.shown[last].top + this.shown[last].height];
   }
 

@@ -85,14 +85,15 @@ export function picture(page) {
   const colours = theme();
   const scale = { from: span.from, factor: across / span.length, ratio: 1 };
   const shown = timeline.inSight();
-  const first = shown[0]?.top ?? 0;
+  let below = AXIS;
   const rows = shown.map((row) => {
-    const top = row.top - first + AXIS;
+    const top = below;
+    below += row.height;
     const tile = pane.tile(row);
     return { label: row.text, top, height: row.height,
       bars: tile ? [...bars(tile, scale, top, row.height, names, labelWidth, across), ...gaps(tile, scale, top, row.height, causes, colours, labelWidth)] : [] };
   });
-  const height = rows.reduce((most, row) => Math.max(most, row.top + row.height), AXIS) + 4;
+  const height = below + 4;
   const ticks = [];
   const step = tickStep(span.length, Math.max(2, across / 110));
   for (let tick = Math.ceil(span.from / step) * step; tick < span.to; tick += step) {

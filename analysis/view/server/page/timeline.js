@@ -59,8 +59,18 @@ export class Timeline {
   }
 
   inSight() {
-    const top = this.scroller.scrollTop;
-    return this.page.rows.between(top, top + this.scroller.clientHeight);
+    return this.page.rows.inSight(this.scroller.scrollTop, this.scroller.clientHeight);
+  }
+
+  /** Where a row begins, from the top of the cells: pinned ones stay where they are. */
+  top(row) {
+    return this.page.rows.isPinned(row) ? row.top : row.top - this.scroller.scrollTop;
+  }
+
+  /** The row at a height of the cells. */
+  rowAt(y) {
+    const { rows } = this.page;
+    return rows.at(y < rows.pinnedHeight ? y : y + this.scroller.scrollTop);
   }
 
   draw() {
@@ -74,17 +84,16 @@ export class Timeline {
   paint() {
     const ratio = this.ratio;
     const colours = theme();
-    const scrolled = this.scroller.scrollTop;
     const rows = this.inSight();
-    for (const pane of this.page.panes) this.paintPane(pane, rows, colours, scrolled, ratio);
-    this.paintLabels(rows, scrolled);
+    for (const pane of this.page.panes) this.paintPane(pane, rows, colours, ratio);
+    this.paintLabels(rows);
     this.paintAxis(colours, ratio);
     this.paintOverview(colours, ratio);
     this.painted = true;
     this.page.drawn();
   }
 
-  paintPane(pane, rows, colours, scrolled, ratio) {
+  paintPane(pane, rows, colours, ratio) {
     const { span } = this.page;
     const { canvas, names, causes } = pane;
     size(canvas, this.width, this.scroller.clientHeight, ratio);
@@ -93,7 +102,7 @@ export class Timeline {
     const pixels = new Pixels(context, canvas.width, canvas.height);
     const scale = { from: span.from, factor: canvas.width / span.length, ratio };
     const wide = [];
-    const place = (row) => [(row.top - scrolled) * ratio, (row.height - 1) * ratio];
+    const place = (row) => [this.top(row) * ratio, (row.height - 1) * ratio];
     for (const row of rows) {
       const tile = pane.tile(row);
       if (tile?.cells) wide.push(...paintCells(pixels, tile, scale, ...place(row), names));
@@ -112,7 +121,7 @@ export class Timeline {
     const { way } = this.page;
     const steps = way?.pane === pane ? paintWay(context, this, way, colours, ratio) : 0;
     this.paintRange(context, pane, colours, ratio);
-    this.paintPick(context, pane, colours, scrolled, ratio);
+    this.paintPick(context, pane, colours, ratio);
     // For scripts: how many arrows and steps of a way are seen.
     canvas.dataset.steps = String(steps);
     canvas.dataset.arrows = String(paintArrows(context, this, pane, colours, ratio));
@@ -145,41 +154,42 @@ export class Timeline {
     context.restore();
   }
 
-  paintPick(context, pane, colours, scrolled, ratio) {
+  paintPick(context, pane, colours, ratio) {
     const { pick } = pane;
     if (!pick || pick.from === undefined) return;
     const row = this.page.rows.byId.get(pick.row);
     const left = this.x(pick.from, ratio);
     const right = Math.max(this.x(pick.to, ratio), left + 2 * ratio);
-    const [top, height] = row && this.page.rows.isShown(row) ? [(row.top - scrolled) * ratio, row.height * ratio] : [0, context.canvas.height];
+    const [top, height] = row && this.page.rows.isShown(row) ? [this.top(row) * ratio, row.height * ratio] : [0, context.canvas.height];
     context.strokeStyle = colours.text;
     context.lineWidth = 2 * ratio;
     context.strokeRect(left - ratio, top + ratio, right - left + 2 * ratio, height - 2 * ratio);
   }
 
-  paintLabels(rows, scrolled) {
+  paintLabels(rows) {
     const { labels } = this;
     labels.style.width = `${this.labelWidth}px`;
     labels.style.height = `${this.scroller.clientHeight}px`;
     labels.setAttribute('aria-rowcount', String(this.page.rows.shown.length));
-    const nodes = rows.map((row) => this.label(row, scrolled));
+    const nodes = rows.map((row) => this.label(row));
     const picked = nodes.find((node) => node.classList.contains('picked'));
     if (picked) labels.setAttribute('aria-activedescendant', picked.id);
     else labels.removeAttribute('aria-activedescendant');
     labels.replaceChildren(...nodes);
   }
 
-  label(row, scrolled) {
+  label(row) {
     const node = make('div', `row ${row.kind}`);
     node.id = `row-${row.id}`;
     node.dataset.row = row.id;
     node.setAttribute('role', 'row');
     node.setAttribute('aria-level', String(row.level));
     node.setAttribute('aria-rowindex', String(row.place + 1));
-    node.style.top = `${row.top - scrolled}px`;
+    node.style.top = `${this.top(row)}px`;
     node.style.height = `${row.height}px`;
     node.style.paddingLeft = `${(row.level - 1) * 10}px`;
     if (row.id === this.page.row) node.classList.add('picked');
+    if (this.page.rows.isPinned(row)) node.classList.add('pinned');
     if (row.children > 0) {
       const isFolded = this.page.rows.folded.has(row.id);
       node.setAttribute('aria-expanded', String(!isFolded));
@@ -189,14 +199,22 @@ export class Timeline {
       fold.setAttribute('aria-label', isFolded ? 'Unfold' : 'Fold');
       node.append(fold);
     } else node.append(make('span', 'leaf', ' '));
-    const cell = make('span', 'text', row.text);
+    const parent = this.page.rows.pinned.has(row.id) && !['process', 'thread'].includes(row.kind) && this.page.rows.byId.get(row.parent);
+    const cell = make('span', 'text', parent ? `${row.text}, ${parent.text}` : row.text);
     cell.setAttribute('role', 'gridcell');
     cell.title = ['spans', 'states'].includes(row.kind) ? row.text : `${row.text}: ${grouped(row.count)} ${row.kind === 'thread' || row.kind === 'process' ? 'frames' : row.kind === 'counter' ? 'readings' : ''}`;
     node.append(cell);
+    const isPinned = this.page.rows.pinned.has(row.id);
+    const pin = make('button', isPinned ? 'pin on' : 'pin', isPinned ? '●' : '○');
+    pin.type = 'button';
+    pin.tabIndex = -1;
+    pin.title = isPinned ? 'Let go of this row (p)' : 'Pin this row to the top (p)';
+    pin.setAttribute('aria-label', pin.title);
     const matches = this.page.rows.only?.get(row.id);
     if (matches) node.append(make('span', 'count', `${grouped(matches)} match`));
     else if (row.lost !== '0') node.append(make('span', 'lost', `${grouped(row.lost)} lost`));
     else if (row.kind === 'counter') node.append(make('span', 'count', plain(row.unit)));
+    node.append(pin);
     return node;
   }
 
@@ -273,11 +291,11 @@ export class Timeline {
 
   /** The cell under a point of the canvas of a pane. */
   hit(x, y, pane = this.page.pane) {
-    const row = this.page.rows.at(y + this.scroller.scrollTop);
+    const row = this.rowAt(y);
     const tile = pane.tile(row);
     if (!tile?.cells) return row && { row };
     const scale = { from: this.page.span.from, factor: this.width / this.page.span.length, ratio: 1 };
-    const top = row.top - this.scroller.scrollTop;
+    const top = this.top(row);
     let best;
     for (let at = 0; at < tile.cells.count; at++) {
       const [left, right, upper, lower] = box(tile.cells, at, tile.shift, scale, top, row.height);

@@ -12,10 +12,9 @@ export function wayOf(pane, rows, hops) {
 export function paintWay(context, timeline, way, colours, ratio) {
   const { rows, span } = timeline.page;
   const { width, height } = context.canvas;
-  const scrolled = timeline.scroller.scrollTop;
   const place = (id) => {
     const row = rows.nearestShown(rows.byId.get(id));
-    return row && rows.extent(row).map((y) => (y - scrolled) * ratio);
+    return row && rows.extent(row).map((y) => (y - row.top + timeline.top(row)) * ratio);
   };
   context.save();
   context.beginPath();

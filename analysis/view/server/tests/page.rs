@@ -362,6 +362,63 @@ fn what_one_finds_is_a_filter() {
     }
 }
 
+/// A pinned row stays at the top, whatever is scrolled, and a link keeps it.
+#[test]
+fn a_pinned_row_stays_in_sight() {
+    let text = HOSTILE.to_owned();
+    let (bytes, _) = shop(&Shop { frames: 4000, threads: 40, text, ..Shop::default() });
+    let shown = shown(&bytes);
+    let Some(mut browser) = Browser::open(&shown.server.url(), 1280, 800) else { return };
+    let rows = "[...document.querySelectorAll('#labels .row')]";
+    let id =
+        browser.text(&format!("{rows}.filter((row) => row.matches('.thread'))[1].dataset.row"));
+    let place = |id: &str| {
+        format!(
+            "(document.getElementById('row-{id}')?.getBoundingClientRect().top \
+             - document.getElementById('labels').getBoundingClientRect().top)"
+        )
+    };
+    // By a click on the row, and a key.
+    browser.value(&format!("document.getElementById('row-{id}').click()"));
+    browser.press("p");
+    browser.wait_for(&format!("{} === 0", place(&id)));
+    browser.value("document.getElementById('scroller').scrollTop = 600");
+    browser.wait_for(&format!("!{rows}.some((row) => row.dataset.row === 'process.0')"));
+    browser.wait_for(&format!("{} === 0", place(&id)));
+    // No other row lies below it, in whole or in part.
+    let pinned = format!("document.getElementById('row-{id}').getBoundingClientRect().bottom");
+    let free = format!(
+        "{rows}.every((row) => row.dataset.row === '{id}' \
+         || row.getBoundingClientRect().top >= {pinned} - 1)"
+    );
+    assert_eq!(browser.value(&free), true);
+    // A click on its cells is about it.
+    let middle = |what: &str| {
+        format!(
+            "(() => {{ const box = document.getElementById('{what}').getBoundingClientRect(); \
+                 return box.top + 12; }})()"
+        )
+    };
+    let y = browser.value(&middle("cells")).as_f64().unwrap();
+    browser.press("ArrowDown");
+    browser.wait_for(&format!("!document.getElementById('row-{id}').matches('.picked')"));
+    browser.click(600.0, y);
+    browser.wait_for(&format!("document.getElementById('row-{id}').matches('.picked')"));
+    browser.wait_for("location.hash.includes('pinned=')");
+    let link = browser.text("location.hash");
+    let url = format!("{}&{}", shown.server.url(), &link[1..]);
+    let mut other = Browser::open(&url, 1280, 800).unwrap();
+    other.wait_for(&format!("{} === 0", place(&id)));
+    assert_eq!(other.complaints, Vec::<String>::new());
+    // By the pointer, it goes where it was.
+    browser
+        .value(&format!("document.querySelector('#row-' + CSS.escape('{id}') + ' .pin').click()"));
+    browser.value("document.getElementById('scroller').scrollTop = 0");
+    browser.wait_for(&format!("{} > 0", place(&id)));
+    browser.wait_for("!location.hash.includes('pinned=')");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
 #[test]
 fn one_reads_it_at_twice_the_size_and_in_forced_colours() {
     let (bytes, _) = shop(&Shop { frames: 900, threads: 3, ..Shop::default() });

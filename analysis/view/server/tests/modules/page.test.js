@@ -197,3 +197,26 @@ test('edges are asked hop by hop, each once', async () => {
   assert.equal(await web.grow(api), 0);
   assert.deepEqual(asked, ['2', '1,3', '4']);
 });
+
+test('a pinned thread takes its rows along, and nothing is left without its head', () => {
+  const rows = new Rows();
+  const row = (id, parent) => ({ id, parent, label: id, unit: '', count: '1', lost: '0', from: null, to: null });
+  const all = [row('process.0'), row('thread.0', 'process.0'), row('depth.0.0', 'thread.0'), row('thread.1', 'process.0'), row('depth.1.0', 'thread.1')];
+  rows.set([{ rows: all, processes: [{ pid: 1, host: 'h', exe: 'e' }] }]);
+  const ids = () => rows.shown.map(({ id }) => id).join(' ');
+  const before = ids();
+  rows.pin('thread.1');
+  assert.equal(ids(), 'thread.1 depth.1.0 process.0 thread.0 depth.0.0');
+  assert.equal(rows.pins, 2);
+  assert.deepEqual(rows.extent(rows.byId.get('thread.1')), [0, 48]);
+  assert.deepEqual(rows.inSight(24, 200).map(({ id }) => id).join(' '), 'thread.1 depth.1.0 thread.0 depth.0.0');
+  rows.fold('thread.1');
+  assert.equal(ids(), 'thread.1 process.0 thread.0 depth.0.0');
+  rows.fold('thread.1');
+  rows.keepOnly(new Map([['thread.0', '5']]));
+  assert.equal(ids(), 'thread.1 depth.1.0 process.0 thread.0 depth.0.0');
+  rows.pin('thread.1');
+  assert.equal(ids(), 'process.0 thread.0 depth.0.0');
+  rows.keepOnly(undefined);
+  assert.equal(ids(), before);
+});
