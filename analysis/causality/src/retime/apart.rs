@@ -16,7 +16,7 @@ impl Recording {
         if self.doubts.is_empty() {
             return;
         }
-        let mut parts = Parts::default();
+        let mut parts = Parts::new(self);
         let threads: Vec<ThreadId> = self.vertices.iter().map(|vertex| vertex.thread).collect();
         let number = |doubted: &Doubted, thread: ThreadId, time: i64| {
             let unknown = doubted.unknown(thread);
@@ -98,14 +98,26 @@ impl Recording {
 }
 
 /// Threads, processes and machines that are parts of others, by what they are part of and which part.
-#[derive(Default)]
 struct Parts {
+    /// Numbers that no other process and no other machine has, from here on.
+    first_process: u32,
+    first_machine: u32,
     threads: HashMap<(ThreadId, u32), ThreadId>,
     processes: HashMap<(u32, Option<usize>, u32), u32>,
     machines: HashMap<(u32, Option<usize>, u32), u32>,
 }
 
 impl Parts {
+    fn new(recording: &Recording) -> Parts {
+        Parts {
+            first_process: recording.threads.iter().max().map_or(0, |last| last + 1),
+            first_machine: recording.machines.values().max().map_or(1, |last| last + 1),
+            threads: HashMap::new(),
+            processes: HashMap::new(),
+            machines: HashMap::new(),
+        }
+    }
+
     /// The first part of a thread is the thread itself.
     fn thread(
         &mut self,
@@ -121,12 +133,12 @@ impl Parts {
             return known;
         }
         let group = doubted.group(of.0);
-        let another = recording.threads.iter().max().map_or(0, |last| last + 1);
         let process = recording.threads[of.0 as usize];
+        let another = self.first_process + self.processes.len() as u32;
         let process = *self.processes.entry((process, group, part)).or_insert(another);
         let thread = recording.thread(process);
-        let another = recording.machines.values().max().map_or(1, |last| last + 1);
         let machine = recording.machine_of(of);
+        let another = self.first_machine + self.machines.len() as u32;
         let machine = *self.machines.entry((machine, group, part)).or_insert(another);
         recording.machine(thread, machine);
         doubted.add_part(of);
