@@ -12,6 +12,7 @@ mod masks;
 mod options;
 mod outside;
 mod prepare;
+mod slowdown;
 mod wanted;
 
 use std::os::fd::BorrowedFd;
@@ -42,6 +43,7 @@ pub use grow::Stuck;
 pub use options::{Allow, AttachOptions, Hold, SegmentChoice};
 pub use outside::{Detached, Status, detach, status};
 pub(crate) use prepare::refuse;
+pub use slowdown::{IntervalStamps, NotSlowable, SlowableBuffer};
 pub use wanted::{Choose, Flip, FlipRing};
 
 /// The attached buffers of one target.
@@ -200,6 +202,14 @@ impl Session {
         let by = Access { target: &self.target, claim: self.claim, allow: self.allow };
         let attached = &mut self.attached[index];
         attached.end().is_none() && flip::flip(&by, attached, masks).is_ok()
+    }
+
+    /// The place where intervals of buffer `index` are slowed down.
+    ///
+    /// # Errors
+    /// Its program, or its segment, cannot do that.
+    pub fn slowable(&self, index: usize) -> std::result::Result<SlowableBuffer, NotSlowable> {
+        slowdown::slowable(&self.access(), &self.attached[index], self.filtered)
     }
 
     /// The changes of the masks of buffer `index` since the last call.

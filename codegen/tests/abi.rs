@@ -9,8 +9,8 @@ use ppt_segment::abi::{
     ABI_VERSION, CellWords, Claim, Control, DESCRIPTOR_MAGIC, Descriptor, DisabledWords,
     GeometryWords, HEADER_LENGTH, LOG2_SLOTS, MARGIN, MAX_FRAMES, MAX_METRICS, MAX_RINGS,
     MAX_SEGMENTS, MOVING, MappedSegment, MaskPage, NO_GATE, OWNER_HISTORY, OwnerRecord, PAGE,
-    ProcessPage, RING_PITCH, RingHeader, SEGMENT_MAGIC, Section, SegmentHeader, clock_kind,
-    descriptor_flags, ring_state, ring_word, section_kind,
+    ProcessPage, RING_PITCH, RingHeader, SEGMENT_MAGIC, SLOWDOWN_OFFSET, Section, SegmentHeader,
+    SlowdownWords, clock_kind, descriptor_flags, ring_state, ring_word, section_kind,
 };
 use ppt_segment::cells::histogram;
 use support::Generated;
@@ -68,6 +68,9 @@ fn facts() -> Vec<Fact> {
         magic, abi_version = "abi", length, nonce, margin, reserved, schema_hash, stride,
         log2_slots, rings, ring_pitch, agent_pid, created_mono_ns, created_real_ns, sections,
     });
+    members!(facts, "ppt1_slowdown" is SlowdownWords {
+        session, frames, beat, round, frame, start, end, stamps, clock, share, sleeps,
+    });
     members!(facts, "ppt1_control" is Control {
         gate, nonce, geometry, clock_kind, target_pid, claim, generation, follow_socket, follow_claim,
         cells, disabled, detach, tick_scale, agent_reserved,
@@ -115,6 +118,8 @@ fn constants() -> Vec<Fact> {
         fact("PPT1_SLOTS + 1", section_kind::SLOTS),
         fact("PPT1_CELL_ROWS + 1", section_kind::CELLS),
         fact("PPT1_MASKED", section_kind::MASKED),
+        fact("PPT1_SLOWDOWN * 8", SLOWDOWN_OFFSET),
+        fact("PPT1_SLOWS_DOWN", descriptor_flags::SLOWS_DOWN),
         fact("PPT1_CLAIM_NONCE", word(offset_of!(Claim, nonce))),
         fact("PPT1_BELOW", histogram::BELOW),
         fact("PPT1_BUCKETS", histogram::BUCKETS),
@@ -144,7 +149,7 @@ fn this_descriptor() -> Vec<Fact> {
         fact("PPT1_(descriptor).stride", job.stride),
         fact("PPT1_(descriptor).log2_slots", job.slots.ilog2()),
         fact("PPT1_(descriptor).frames", job.frames.len()),
-        fact("PPT1_(descriptor).flags", 0),
+        fact("PPT1_(descriptor).flags", descriptor_flags::SLOWS_DOWN),
         fact("PPT1_(descriptor).cells", job.cells()),
         fact("PPT1_(descriptor).self == &PPT1_(descriptor)", 1),
         fact("PPT1_(descriptor).control == &PPT1_(control)", 1),
@@ -189,7 +194,8 @@ fn c_and_rust_agree() {
 /// The flag says how the code was compiled: a shared library may go, a program may not.
 #[test]
 fn only_library_code_is_unloadable() {
-    let program = "#include \"job.c\"\nint main(void) { return (int)PPT1_(descriptor).flags; }\n";
+    let program =
+        "#include \"job.c\"\nint main(void) { return (int)PPT1_(descriptor).flags & 1; }\n";
     let folder = Generated::golden("job.frame").on_disk(&[("flags.c", program)]);
     for compiler in Compiler::all() {
         for (flag, unloadable) in [("-fno-pie", 0), ("-fPIE", 0), ("-fPIC", 1)] {

@@ -11,7 +11,7 @@ use support::{
     CELLS_SOURCE, CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, FORK_SOURCE, GO_HASH,
     GO_HASH_HEADER, GO_HEADER, GO_NATIVE, GO_NATIVE_HASH, GO_OFF_HASH, GO_RUNTIME, Generated,
     HASH_HEADER, HASH_MODULE, HELLO_SOURCE, JAVA_HASH, JAVA_LIBRARY, JAVA_RUNTIME, MADE_SOURCE,
-    NODE_ADDON, NODE_HASH, NODE_RUNTIME, golden_folder, goldens,
+    NODE_ADDON, NODE_HASH, NODE_RUNTIME, SLOWDOWN_SOURCE, golden_folder, goldens,
 };
 
 /// Frame files whose Python is compared, too.
@@ -124,6 +124,7 @@ fn without_fixed_text(text: &str) -> String {
     let fixed = [
         (FIXED_HEADER, "runtime/c/target.h"),
         (FIXED_SOURCE, "runtime/c/target.c"),
+        (SLOWDOWN_SOURCE, "runtime/c/slowdown.c"),
         (MADE_SOURCE, "runtime/c/made.c"),
         (CELLS_SOURCE, "runtime/c/cells.c"),
         (FORK_SOURCE, "runtime/c/fork.c"),

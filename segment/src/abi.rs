@@ -14,6 +14,7 @@
 //! | SegmentHeader         | its maker  | before any other process knows it | target (compares) |
 //! | MaskPage              | its maker  | before the first frame            | target            |
 //! | the same              | agent      | at each open, and while it holds the claim | target   |
+//! | SlowdownWords         | agent      | while it slows an interval down   | target            |
 //! | ProcessPage           | target     | drops, releases (RMW)             | agent, listener   |
 //! | RingHeader            | its owner  | tail once a frame; owner a claim  | listener          |
 //! | RingHeader::attended  | listener   | when a capture states more        | next agent        |
@@ -145,6 +146,8 @@ pub struct Descriptor {
 pub mod descriptor_flags {
     /// Compiled as shared-library code, which may be unloaded.
     pub const UNLOADABLE: u32 = 1;
+    /// It reads [`super::SlowdownWords`]. Earlier programs would leave out frames instead.
+    pub const SLOWS_DOWN: u32 = 2;
 }
 
 /// The layout of a segment; chosen by the agent, copied by the target, never read back.
@@ -391,6 +394,44 @@ pub struct MaskPage {
     pub epoch: u64,
 }
 
+/// Offset of [`SlowdownWords`] in the mask page, whose words behind [`MaskPage`] are reserved.
+pub const SLOWDOWN_OFFSET: u64 = 64;
+
+/// Agent → target: one interval takes longer, while a round of `ppt whatif --live` lasts.
+///
+/// Its frame's bit in [`MaskPage::enable`] is 0, which sends the frame to code that reads this; a
+/// frame in `frames` is written all the same. Programs know it if their descriptor has the flag
+/// [`SLOWS_DOWN`](descriptor_flags::SLOWS_DOWN).
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SlowdownWords {
+    /// Nonce of the claim that these words belong to. They are invalid under another claim.
+    pub session: u64,
+    /// The frames whose bit may be 0 although they are wanted, one bit each.
+    pub frames: [u64; MAX_FRAMES / 64],
+    /// CLOCK_MONOTONIC in the target's time namespace, in ns, when the agent last stated that it
+    /// lives. 100 ms later, no thread waits any more.
+    pub beat: u64,
+    /// Number of the round; 0: no thread waits. It is 0 while the words below change.
+    pub round: u64,
+    /// The frame of the interval.
+    pub frame: u64,
+    /// The word of the slot with the interval's start.
+    pub start: u64,
+    /// The word with its end.
+    pub end: u64,
+    /// Which of the slot's first 64 words are stamps of the same clock, one bit each. Those at or
+    /// after the interval's end come later, too.
+    pub stamps: u64,
+    /// 0: stamps of `option time tsc`. Otherwise the number of the clock that they count in ns,
+    /// plus 1.
+    pub clock: u64,
+    /// The wait, as a share of the interval's length, times 2^32.
+    pub share: u64,
+    /// 0: the thread waits on its CPU; 1: it sleeps.
+    pub sleeps: u64,
+}
+
 /// Target → agent; outlives the target. Counters never decrease.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -490,6 +531,8 @@ at! {
         schema_hash: 32, stride: 40, log2_slots: 44, rings: 48, ring_pitch: 52, agent_pid: 56,
         created_mono_ns: 64, created_real_ns: 72, sections: 80 } size 592;
     MaskPage { enable: 0, epoch: 32 } size 40;
+    SlowdownWords { session: 0, frames: 8, beat: 40, round: 48, frame: 56, start: 64, end: 72,
+        stamps: 80, clock: 88, share: 96, sleeps: 104 } size 112;
     ProcessPage { released: 0, nested: 8, no_ring: 16 } size 24;
     OwnerRecord { first_seq: 0, tid: 8, epoch: 12 } size 16;
     RingHeader { tail: 0, pad: 8, owner: 128, history: 136, attended: 200, reserved: 208 } size 512;

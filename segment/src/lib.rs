@@ -17,6 +17,7 @@ mod memfd;
 pub mod owner;
 pub mod ring;
 pub mod segment;
+mod slowdown;
 pub mod sysv;
 pub mod word;
 
@@ -27,3 +28,4 @@ pub use ring::{BrokenCursor, PollResult, Ring, RingReader, RingWriter, lost_mark
 pub use segment::{
     AdoptError, Created, FIRST_BYTES, RINGS_AHEAD, RefusedFrames, Segment, SegmentIdentity, User,
 };
+pub use slowdown::{Slowdown, SlowedInterval};

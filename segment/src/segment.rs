@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::{
     ABI_VERSION, HEADER_LENGTH, MARGIN, MAX_FRAMES, MaskPage, PAGE, ProcessPage, RING_PITCH,
-    SEGMENT_MAGIC, SHM_KEY_PREFIX, Section, SegmentHeader, ring_word,
+    SEGMENT_MAGIC, SHM_KEY_PREFIX, SLOWDOWN_OFFSET, Section, SegmentHeader, ring_word,
 };
 use crate::geometry::Geometry;
 use crate::mapping::Mapping;
 use crate::masks::Masks;
 use crate::ring::Ring;
+use crate::slowdown::{self, Slowdown};
 use crate::{masks, memfd, sysv};
 
 mod memory;
@@ -333,6 +334,14 @@ impl Segment {
             let epoch = std::mem::offset_of!(MaskPage, epoch) as u64;
             self.words(self.geometry.masks_offset() + epoch, 1)[0].fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// What the agent states of an interval that takes longer.
+    pub fn slowdown(&self) -> Slowdown<'_> {
+        let masks = self.geometry.masks_offset();
+        let enable = masks + std::mem::offset_of!(MaskPage, enable) as u64;
+        let words = self.words(masks + SLOWDOWN_OFFSET, slowdown::WORDS);
+        Slowdown::new(self.words(enable, MAX_FRAMES / 64), words)
     }
 
     /// Ring `index`.

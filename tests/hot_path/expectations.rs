@@ -6,7 +6,13 @@ use crate::disassembly::{Code, Instruction, InstructionClass};
 
 /// Functions that are called for a refused frame, for an add to the shared row, or once per
 /// session.
-const COLD: [&str; 3] = ["ppt1_begin_slow", "ppt1_begin_nested", "ppt1_add_slow"];
+const COLD: [&str; 5] = [
+    "ppt1_begin_slow",
+    "ppt1_begin_nested",
+    "ppt1_begin_masked",
+    "ppt1_end_at_edge",
+    "ppt1_add_slow",
+];
 
 /// Follows a function's control flow without entering cold code.
 pub fn hot(code: &Code, function: &str, expected: &[&str], wrong: &mut Vec<String>) {

@@ -104,6 +104,9 @@ PPT1_WEAK __attribute__((aligned(PPT1_PAGE))) ppt1_control PPT1_(control);
 #define PPT1_UNLOADABLE 0
 #endif
 
+/* This code can slow an interval down: slowdown.c. */
+#define PPT1_SLOWS_DOWN 2
+
 const ppt1_descriptor PPT1_(descriptor) __attribute__((used)) = {
     {0xb7, 'p', 'p', 't', 0xd1, 0x9e, 0x04, 0xc3, 0x5a, 0xf8, 0x21, 0x6d, 0x93, 0x0f, 0xe2, 0x7c},
     &PPT1_(descriptor),
@@ -116,13 +119,14 @@ const ppt1_descriptor PPT1_(descriptor) __attribute__((used)) = {
     PPT1_STRIDE,
     PPT1_LOG2_SLOTS,
     PPT1_FRAMES,
-    PPT1_UNLOADABLE,
+    PPT1_UNLOADABLE | PPT1_SLOWS_DOWN,
     PPT1_CELLS,
     {0, 0, 0, 0, 0}};
 
 static PPT1_THREAD ppt1_thread ppt1_this_thread = {
     PPT1_NULL, 0, PPT1_NO_GATE, PPT1_NULL, PPT1_NULL, PPT1_NULL, PPT1_NULL, PPT1_NULL,
-    0,         0, 0,            0,         0,         0,         PPT1_NULL, PPT1_NULL};
+    0,         0, 0,            0,         0,         0,         PPT1_NULL, PPT1_NULL,
+    PPT1_NULL};
 
 /* The key whose destructor gives a thread's ring back, plus 1; 0 while there is none. */
 static uint64_t ppt1_exit_key;
@@ -549,15 +553,16 @@ static int ppt1_slow(ppt1_thread *t, uint64_t gate) {
     return found == PPT1_JOINED;
 }
 
+static ppt1_thread *ppt1_begin_masked(ppt1_thread *t, unsigned frame);
+static void ppt1_end_at_edge(ppt1_thread *t);
+
 static inline ppt1_thread *ppt1_if_enabled(ppt1_thread *t, unsigned frame) {
     if (PPT1_FRAMES == 1)
         frame = 0; /* known to the compiler */
     unsigned word = PPT1_FRAMES > 64 ? frame / 64 : 0;
     uint64_t enabled = __atomic_load_n(t->enable + word, __ATOMIC_RELAXED);
-    if (__builtin_expect((enabled >> frame % 64 & 1) == 0, 0)) {
-        ppt1_leave(t);
-        return PPT1_NULL;
-    }
+    if (__builtin_expect((enabled >> frame % 64 & 1) == 0, 0))
+        return ppt1_begin_masked(t, frame);
     /* A reader that sees a word of this frame also sees the cursor before it. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
     return t;
@@ -590,15 +595,22 @@ PPT1_WEAK ppt1_thread *PPT1_(begin)(unsigned frame) {
     return ppt1_if_enabled(t, frame);
 }
 
-PPT1_WEAK void PPT1_(end)(ppt1_thread *t) {
-    uint64_t *slot = t->slot;
+/* Publishes the frame in the thread's slot; the next one goes to `slot`. */
+static inline void ppt1_publish(ppt1_thread *t, uint64_t *slot) {
     uint64_t seq = t->next + 1;
-    __atomic_store_n(slot, seq, __ATOMIC_RELAXED);
+    __atomic_store_n(t->slot, seq, __ATOMIC_RELAXED);
     __atomic_store_n(t->tail, seq, __ATOMIC_RELEASE);
     t->next = seq;
-    slot += PPT1_STRIDE / 8;
-    t->slot = slot == t->end ? t->first : slot;
+    t->slot = slot;
     ppt1_leave(t);
+}
+
+PPT1_WEAK void PPT1_(end)(ppt1_thread *t) {
+    uint64_t *slot = t->slot + PPT1_STRIDE / 8;
+    if (__builtin_expect(slot == t->end, 0))
+        ppt1_end_at_edge(t);
+    else
+        ppt1_publish(t, slot);
 }
 
 /* This is the same for every schema. Kernels without Yama refuse it and do not need it. */

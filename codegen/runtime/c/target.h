@@ -134,6 +134,7 @@ typedef struct ppt1_thread {
                      * what it adds goes to the shared row */
     uint64_t *row;  /* the cells that only this thread adds to; 0: there are none */
     uint64_t *shared; /* those that all add to, of the segment `nonce`; 0: there are none */
+    uint64_t *edge;   /* the end of the ring's slots, while `end` is that of a slowed frame; else 0 */
 } ppt1_thread;
 
 /* The word of a claim that names the session. */

@@ -6,6 +6,7 @@ use crate::model::BufferModel;
 use crate::text::GeneratedText;
 
 const FIXED: &str = include_str!("../../runtime/c/target.c");
+const SLOWDOWN: &str = include_str!("../../runtime/c/slowdown.c");
 const MADE: &str = include_str!("../../runtime/c/made.c");
 const CELLS: &str = include_str!("../../runtime/c/cells.c");
 const FORK: &str = include_str!("../../runtime/c/fork.c");
@@ -74,6 +75,8 @@ pub(crate) fn emit(model: &BufferModel<'_>, header: &str, macro_form: bool) -> S
     out.line("#endif");
     out.blank();
     out.block(FIXED);
+    out.blank();
+    out.block(SLOWDOWN);
     out.blank();
     out.block(MADE);
     out.blank();

@@ -76,6 +76,8 @@ static const char ppt1_schema[] =
 
 [ runtime/c/target.c ]
 
+[ runtime/c/slowdown.c ]
+
 [ runtime/c/made.c ]
 
 [ runtime/c/fork.c ]

@@ -34,6 +34,7 @@ pub const GO_NATIVE_HASH: &str = include_str!("../../runtime/go/native_hash.go")
 pub const GO_OFF_HASH: &str = include_str!("../../runtime/go/off_hash.go");
 pub const GO_HEADER: &str = include_str!("../../runtime/go/frames.h");
 pub const GO_HASH_HEADER: &str = include_str!("../../runtime/go/hash.h");
+pub const SLOWDOWN_SOURCE: &str = include_str!("../../runtime/c/slowdown.c");
 pub const MADE_SOURCE: &str = include_str!("../../runtime/c/made.c");
 pub const CELLS_SOURCE: &str = include_str!("../../runtime/c/cells.c");
 pub const FORK_SOURCE: &str = include_str!("../../runtime/c/fork.c");
