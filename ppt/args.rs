@@ -15,9 +15,11 @@ use ppt_text::argument;
 use crate::measure::{self, Every};
 
 mod view;
+mod whatif;
 mod with;
 
 pub(crate) use view::ProcessView;
+pub(crate) use whatif::LiveWhatIf;
 pub(crate) use with::{PreloadSource, With};
 
 /// Programs beside ppt that do some of its commands.

@@ -18,4 +18,5 @@ pub(crate) mod serve_metrics;
 pub(crate) mod top;
 pub(crate) mod trigger;
 pub(crate) mod view;
+pub(crate) mod whatif;
 pub(crate) mod with;

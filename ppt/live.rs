@@ -23,6 +23,7 @@ mod options;
 mod outputs;
 mod progress;
 mod ready;
+mod rounds;
 mod tell;
 mod thread_names;
 mod timer;

@@ -22,6 +22,7 @@ mod pptc_args;
 mod privileges;
 mod probes;
 mod report;
+mod rounds;
 mod session;
 mod signals;
 mod stdout;
@@ -81,6 +82,9 @@ fn main() -> ExitCode {
         args::Command::Demo(args) => cmd::demo::run(&args),
         args::Command::Other(words) if words.first().is_some_and(|word| word == "view") => {
             cmd::view::run(&words)
+        }
+        args::Command::Other(words) if words.first().is_some_and(|word| word == "whatif") => {
+            cmd::whatif::run(&words)
         }
         args::Command::Other(words) => cmd::other::run(&words),
         args::Command::ServeMetrics(_) => unreachable!("it has been done"),

@@ -21,6 +21,7 @@
 //!   holds what becomes of them, `probe_reader` turns one into the other; `probe_calls` knows which
 //!   return belongs to which call.
 //! - `watch` opens, `reader` is the thread.
+//! - `rounds` is another buffer of ppt's own: the rounds of `ppt whatif --live`.
 
 #![deny(unsafe_code)]
 
@@ -36,6 +37,7 @@ mod probe_reader;
 mod probes;
 mod reader;
 mod records;
+mod rounds;
 mod schema;
 mod sources;
 mod stack_events;
@@ -54,6 +56,7 @@ pub use probe_frames::PROBES_BUFFER;
 pub use probe_reader::ProbeCounts;
 pub use probes::{Probe, ProbeArgument, ProbeSite, SiteValue, ValueOrigin};
 pub use reader::{Counts, ReaderThread};
+pub use rounds::{ROUNDS_BUFFER, Round, RoundLog};
 pub use schema::{BUFFER, Builtin};
 pub use stack_events::Stacks;
 pub use stack_frames::{STACKS_BUFFER, StackCounts};
@@ -62,5 +65,5 @@ pub use watch::{KernelRequest, ProcessEvents, Wanted};
 
 /// Whether a source of this kind has frames of ppt's own.
 pub fn is_builtin(kind: &str) -> bool {
-    [BUFFER, STACKS_BUFFER, PROBES_BUFFER].contains(&kind)
+    [BUFFER, STACKS_BUFFER, PROBES_BUFFER, ROUNDS_BUFFER].contains(&kind)
 }

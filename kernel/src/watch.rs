@@ -463,7 +463,7 @@ impl Opening {
 }
 
 /// Memory for frames of a buffer that nobody else writes.
-fn segment(builtin: &Builtin) -> io::Result<Segment> {
+pub(crate) fn segment(builtin: &Builtin) -> io::Result<Segment> {
     segment_of(builtin, 1)
 }
 

@@ -132,6 +132,7 @@ mod session {
     mod thread_names;
     mod top;
     mod view;
+    mod whatif_live;
     mod why;
 }
 

@@ -5,12 +5,14 @@
 //!   takes the [`Entry`]s of one key after the other, in their [order](Entry::order).
 //! - A [`Graph`] has frames and what leads from one to the next. It finds [`Paths`], where their
 //!   time goes, and what would join where [no way](PointGap) leads.
-//! - [`retime`] times a run again in which some parts are faster.
+//! - [`retime`] times a run again in which some parts are faster; [`experiment`] evaluates a run in
+//!   which some parts really were slower.
 #![forbid(unsafe_code)]
 
 mod beginnings;
 mod bridges;
 mod entry;
+pub mod experiment;
 mod graph;
 mod matcher;
 mod matches;

@@ -13,6 +13,7 @@ use ppt_models::{
 };
 use ppt_output::OutputError;
 use ppt_query::QueryError;
+use ppt_query::whatif::live::ExperimentRefusal;
 use ppt_query::whatif::retime::RetimeRefusal;
 use ppt_report::ReportError;
 use ppt_view_server::ServeError;
@@ -140,6 +141,11 @@ impl Failure {
     /// What the run that is timed again does not have.
     pub(crate) fn asked(error: impl std::fmt::Display) -> Failure {
         Failure::model("no-retiming", true, error.to_string())
+    }
+
+    /// An experiment with a running program that shows nothing.
+    pub(crate) fn no_experiment(refusal: &ExperimentRefusal) -> Failure {
+        Failure::model("no-experiment", false, refusal.to_string())
     }
 
     /// Components that are no resource.

@@ -1,5 +1,6 @@
 //! A recorded run, as `ppt whatif` times it again: what tables say, as a recording.
 
+mod experiment;
 mod load;
 mod loss;
 mod row;
@@ -9,10 +10,11 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use futures::StreamExt;
-pub use ppt_causality::retime;
+pub use ppt_causality::{experiment as live, retime};
 
 use crate::engine::Engine;
 use crate::error::QueryError;
+pub use experiment::Experiment;
 pub use load::LoadedRun;
 use load::Loader;
 use row::{Columns, RowView};

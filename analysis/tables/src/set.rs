@@ -27,6 +27,8 @@ use crate::watch::ScanProgress;
 pub(crate) const KERNEL: &str = "kernel";
 /// What the source of the stacks of threads calls itself.
 pub(crate) const STACKS: &str = "stacks";
+/// The kind and the name of the buffer of rounds.
+pub(crate) const ROUNDS: &str = "rounds";
 
 /// Captures, each once.
 ///
@@ -222,6 +224,12 @@ impl CaptureSet {
         all.any(|info| info.source.kind == KERNEL)
     }
 
+    /// Whether ppt slowed intervals down in rounds (`ppt whatif --live`).
+    pub fn has_rounds(&self) -> bool {
+        let mut all = self.captures.iter().flat_map(|capture| &capture.catalog().sources);
+        all.any(|info| info.source.kind == ROUNDS)
+    }
+
     /// The buffer that has the stacks of threads, if there are some.
     pub fn stacks_buffer(&self) -> Option<&str> {
         let mut all = self.captures.iter().flat_map(|opened| &opened.catalog().sources);
@@ -234,7 +242,7 @@ impl CaptureSet {
         let all = self.captures.iter().flat_map(|capture| &capture.catalog().sources);
         let mut own = all.filter(|info| info.source.buffer == buffer).peekable();
         own.peek().is_some()
-            && own.all(|info| [KERNEL, STACKS].contains(&info.source.kind.as_str()))
+            && own.all(|info| [KERNEL, STACKS, ROUNDS].contains(&info.source.kind.as_str()))
     }
 
     pub(crate) fn absent(&self) -> &[Absence] {

@@ -1,6 +1,7 @@
 //! `ppt whatif CAPTURE…`: what a faster part would be worth.
 
 mod json;
+mod live;
 mod rows;
 mod text;
 
@@ -8,6 +9,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
 use ppt_query::whatif::LoadedRun;
+use ppt_query::whatif::live::ExperimentAnswer;
 use ppt_query::whatif::retime::{Metric, NoMetric, Resampling, RetimeModel, SpeedWorth, Speeds};
 use ppt_query::{Encoder, Engine, ResultFormat};
 
@@ -24,8 +26,14 @@ pub(crate) fn run(args: &args::WhatIf) -> Result<ExitCode, Failure> {
     signals::end_questions();
     let mut output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
-    let answers =
-        runtime.block_on(run::question(engine.set().watch(), ask(args, &speeds, &engine)))?;
+    let watch = engine.set().watch();
+    let answers = match engine.set().has_rounds() {
+        true => Answers::Live(runtime.block_on(run::question(watch, live::ask(args, &engine)))?),
+        false => {
+            let asked = ask(args, &speeds, &engine);
+            Answers::Retimed(runtime.block_on(run::question(watch, asked))?)
+        }
+    };
     let name = output.name();
     let mut out = BufWriter::new(output.file());
     say(args, &answers, &mut out).map_err(Failure::writing(&name))?;
@@ -33,6 +41,14 @@ pub(crate) fn run(args: &args::WhatIf) -> Result<ExitCode, Failure> {
     output.publish()?;
     open::tell_loss(&engine);
     Ok(open::tell_troubles(&engine))
+}
+
+/// What is answered.
+enum Answers {
+    /// A run was timed again.
+    Retimed(Vec<SpeedWorth>),
+    /// Programs really ran slower.
+    Live(Vec<ExperimentAnswer>),
 }
 
 async fn ask(
@@ -78,7 +94,7 @@ fn metrics(args: &args::WhatIf, run: &LoadedRun) -> Vec<Metric> {
     run.spans.iter().map(|span| Metric::Length(span.clone())).chain([Metric::End]).collect()
 }
 
-fn say(args: &args::WhatIf, answers: &[SpeedWorth], mut out: impl Write + Send) -> io::Result<()> {
+fn say(args: &args::WhatIf, answers: &Answers, mut out: impl Write + Send) -> io::Result<()> {
     let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
     let by_extension = super::sql::by_extension(&args.to.output);
     let format = match args.format.as_deref() {
@@ -87,11 +103,17 @@ fn say(args: &args::WhatIf, answers: &[SpeedWorth], mut out: impl Write + Send) 
         None if on_terminal => None,
         None => Some(by_extension.unwrap_or(ResultFormat::Tsv)),
     };
-    match format {
-        None => text::write(answers, &mut out)?,
-        Some(ResultFormat::Json) => json::write(answers, &mut out)?,
-        Some(format) => {
-            let batch = rows::batch(answers).map_err(io::Error::other)?;
+    match (format, answers) {
+        (None, Answers::Retimed(answers)) => text::write(answers, &mut out)?,
+        (None, Answers::Live(answers)) => live::write(answers, &mut out)?,
+        (Some(ResultFormat::Json), Answers::Retimed(answers)) => json::write(answers, &mut out)?,
+        (Some(ResultFormat::Json), Answers::Live(answers)) => live::json(answers, &mut out)?,
+        (Some(format), answers) => {
+            let batch = match answers {
+                Answers::Retimed(answers) => rows::batch(answers),
+                Answers::Live(answers) => live::batch(answers),
+            };
+            let batch = batch.map_err(io::Error::other)?;
             let mut encoder = Encoder::new(&mut out, format, &batch.schema())?;
             encoder.write(&batch)?;
             encoder.finish()?;

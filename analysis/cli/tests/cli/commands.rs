@@ -335,6 +335,7 @@ fn every_message_is_explained() {
         "model-file",
         "no-prediction",
         "not-for-spreadsheets",
+        "no-experiment",
         "no-retiming",
         "no-comparison",
         "gate",

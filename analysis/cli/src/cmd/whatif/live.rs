@@ -1,0 +1,190 @@
+//! `ppt whatif` of a capture of `ppt whatif --live`: what an experiment shows.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use ppt_query::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use ppt_query::arrow::error::ArrowError;
+use ppt_query::text::{duration, grouped, three};
+use ppt_query::whatif::live::ExperimentAnswer;
+use ppt_query::whatif::retime::{Figures, Metric};
+use ppt_query::{Engine, plain, plain_json};
+use serde_json::{Value, json};
+
+use crate::args;
+use crate::failure::Failure;
+
+/// Speeds that differ less are the same.
+const SAME: f64 = 1e-4;
+/// Gains below are none.
+const NO_GAIN: f64 = 1e-3;
+
+/// What the experiment in the captures shows.
+pub(super) async fn ask(
+    args: &args::WhatIf,
+    engine: &Engine,
+) -> Result<Vec<ExperimentAnswer>, Failure> {
+    let experiment = engine.experiment().await?.unwrap_or_default();
+    if !args.sweep.is_empty() {
+        return Err(Failure::asked("--sweep: an experiment has the speeds that it was made with"));
+    }
+    let metrics = match (&args.metric[..], experiment.metric.as_str()) {
+        ([], "") => engine.lengths().await?,
+        ([], metric) => vec![metric.parse().map_err(Failure::asked)?],
+        (metrics, _) => metrics.to_vec(),
+    };
+    let mut answers = Vec::new();
+    for metric in &metrics {
+        let values = engine.values(metric).await?;
+        let values = values.ok_or_else(|| Failure::asked("only a whole run has an `end`"))?;
+        if values.is_empty() {
+            return Err(Failure::asked(format!("there is no `{metric}` in the run")));
+        }
+        match experiment.answers(metric, &values) {
+            Ok(new) => answers.extend(new),
+            // Of all there is, what ends too seldom says nothing.
+            Err(_) if args.metric.is_empty() && metrics.len() > 1 => {}
+            Err(refusal) => return Err(Failure::no_experiment(&refusal)),
+        }
+    }
+    let asked = |answer: &ExperimentAnswer| {
+        args.speed.is_empty()
+            || args.speed.iter().any(|speed| {
+                (speed.times - answer.speed).abs() < SAME
+                    && (answer.slowed == speed.activity
+                        || answer.slowed.ends_with(&format!(".{}", speed.activity)))
+            })
+    };
+    answers.retain(asked);
+    if answers.is_empty() {
+        return Err(Failure::asked("the experiment shows nothing of what is asked"));
+    }
+    Ok(answers)
+}
+
+fn speed(answer: &ExperimentAnswer) -> String {
+    let times = (answer.speed * 1e4).round() / 1e4;
+    format!("{}={times}x", answer.slowed)
+}
+
+/// For people.
+pub(super) fn write(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::Result<()> {
+    for of_metric in answers.chunk_by(|one, other| one.metric == other.metric) {
+        let Some(first) = of_metric.first() else { continue };
+        writeln!(
+            out,
+            "{}   {} rounds each, {} of them in the baselines",
+            plain(&first.metric.to_string()),
+            first.rounds,
+            grouped(first.base.n as u64)
+        )?;
+        let value = |value: f64| match first.metric {
+            Metric::Rate(_) => format!("{}/s", three(value)),
+            _ => duration(value),
+        };
+        let real = |value: f64, text: &dyn Fn(f64) -> String| {
+            if value.is_finite() { text(value) } else { String::new() }
+        };
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let row = |name: String, figures: &Figures, more: [String; 5]| {
+            let [low, high, gain, gains, how] = more;
+            let [p95, p99] = [figures.p95, figures.p99].map(|it| real(it, &value));
+            [name, real(figures.mean, &value), low, high, p95, p99, gain, gains, how]
+        };
+        let head = ["", "mean", "from", "to", "p95", "p99", "gain", "between", "how"];
+        let mut lines = vec![head.map(str::to_owned)];
+        lines.push(row("as it was".to_owned(), &first.base, Default::default()));
+        if let Some(mean) = first.untouched {
+            let figures = Figures { n: 0, mean, p50: f64::NAN, p95: f64::NAN, p99: f64::NAN };
+            lines.push(row("before the rounds".to_owned(), &figures, Default::default()));
+        }
+        for answer in of_metric {
+            let gain =
+                if answer.gain.abs() < NO_GAIN { "no gain".into() } else { percent(answer.gain) };
+            let gains = format!("{} to {}", percent(answer.gains.0), percent(answer.gains.1));
+            let how = answer.source.word().to_owned();
+            let more = [value(answer.mean.0), value(answer.mean.1), gain, gains, how];
+            lines.push(row(speed(answer), &answer.figures, more));
+        }
+        let width =
+            |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
+        let widths: [usize; 9] = std::array::from_fn(width);
+        for line in &lines {
+            let mut text = format!("  {:<1$}", plain(&line[0]), widths[0]);
+            for (cell, width) in line.iter().zip(widths).skip(1) {
+                text.push_str(&format!("   {cell:>width$}"));
+            }
+            writeln!(out, "{}", text.trim_end())?;
+        }
+        writeln!(out, "  the baselines differ by {}", percent(first.aa))?;
+    }
+    Ok(())
+}
+
+/// For programs: an array of objects.
+pub(super) fn json(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::Result<()> {
+    let mut before = "[\n";
+    for answer in answers {
+        let mut predicted = figures(&answer.figures);
+        predicted["mean_lo"] = json!(answer.mean.0);
+        predicted["mean_hi"] = json!(answer.mean.1);
+        let object = json!({
+            "metric": answer.metric.to_string(),
+            "speed": { answer.slowed.as_str(): answer.speed },
+            "how": answer.source.word(),
+            "was": figures(&answer.base),
+            "predicted": predicted,
+            "gain": answer.gain,
+            "gain_lo": answer.gains.0,
+            "gain_hi": answer.gains.1,
+            "base_mean": answer.base.mean,
+            "untouched_mean": answer.untouched,
+            "rounds": answer.rounds,
+            "aa": answer.aa,
+        });
+        write!(out, "{before}{}", plain_json(&object.to_string()))?;
+        before = ",\n";
+    }
+    out.write_all(b"\n]\n")
+}
+
+fn figures(of: &Figures) -> Value {
+    json!({ "n": of.n, "mean": of.mean, "p50": of.p50, "p95": of.p95, "p99": of.p99 })
+}
+
+/// A row for each.
+pub(super) fn batch(answers: &[ExperimentAnswer]) -> Result<RecordBatch, ArrowError> {
+    let text = |of: &dyn Fn(&ExperimentAnswer) -> String| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(answers.iter().map(of)))
+    };
+    let real = |of: &dyn Fn(&ExperimentAnswer) -> f64| -> ArrayRef {
+        let finite = |answer| Some(of(answer)).filter(|value| value.is_finite());
+        Arc::new(answers.iter().map(finite).collect::<Float64Array>())
+    };
+    let whole = |of: &dyn Fn(&ExperimentAnswer) -> usize| -> ArrayRef {
+        Arc::new(answers.iter().map(|it| i64::try_from(of(it)).ok()).collect::<Int64Array>())
+    };
+    RecordBatch::try_from_iter_with_nullable([
+        ("metric", text(&|answer| answer.metric.to_string()), true),
+        ("speed", text(&speed), true),
+        ("how", text(&|answer| answer.source.word().to_owned()), true),
+        ("n", whole(&|answer| answer.figures.n), true),
+        ("was_mean", real(&|answer| answer.base.mean), true),
+        ("was_p50", real(&|answer| answer.base.p50), true),
+        ("was_p95", real(&|answer| answer.base.p95), true),
+        ("was_p99", real(&|answer| answer.base.p99), true),
+        ("mean", real(&|answer| answer.figures.mean), true),
+        ("mean_lo", real(&|answer| answer.mean.0), true),
+        ("mean_hi", real(&|answer| answer.mean.1), true),
+        ("p50", real(&|answer| answer.figures.p50), true),
+        ("p95", real(&|answer| answer.figures.p95), true),
+        ("p99", real(&|answer| answer.figures.p99), true),
+        ("gain", real(&|answer| answer.gain), true),
+        ("gain_lo", real(&|answer| answer.gains.0), true),
+        ("gain_hi", real(&|answer| answer.gains.1), true),
+        ("base_mean", real(&|answer| answer.base.mean), true),
+        ("untouched_mean", real(&|answer| answer.untouched.unwrap_or(f64::NAN)), true),
+        ("rounds", whole(&|answer| answer.rounds), true),
+        ("aa", real(&|answer| answer.aa), true),
+    ])
+}

@@ -1,0 +1,109 @@
+//! The built-in buffer of rounds: which interval ran at which speed, and when.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use ppt_segment::{RingWriter, Segment};
+
+use crate::schema::Builtin;
+use crate::watch::segment;
+
+/// Name of the buffer of rounds.
+pub const ROUNDS_BUFFER: &str = "rounds";
+
+/// The frame file.
+const SOURCE: &str = include_str!("rounds.frame");
+
+/// A round of an experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Round<'a> {
+    /// CLOCK_MONOTONIC in ns, at its start and its end.
+    pub time: (u64, u64),
+    /// Counted from 1; 0 is the time before the first.
+    pub permutation: u32,
+    /// How many times as fast the interval ran; 1 is as it is.
+    pub speed: f64,
+    /// Whether threads slept; otherwise they waited on a CPU.
+    pub sleeps: bool,
+    /// The interval; empty where nothing was slowed.
+    pub slowed: &'a str,
+    /// What the experiment asks about; empty if that is open.
+    pub metric: &'a str,
+}
+
+/// Writes rounds into a segment that only ppt has.
+#[derive(Debug)]
+pub struct RoundLog(Arc<Segment>);
+
+impl Builtin {
+    /// That of rounds.
+    pub fn rounds() -> &'static Self {
+        static BUILTIN: OnceLock<Builtin> = OnceLock::new();
+        BUILTIN.get_or_init(|| Self::compiled(ROUNDS_BUFFER, SOURCE))
+    }
+}
+
+impl RoundLog {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// There is no memory for its segment.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(Arc::new(segment(Builtin::rounds())?)))
+    }
+
+    /// What is to be drained.
+    pub fn segment(&self) -> Arc<Segment> {
+        self.0.clone()
+    }
+
+    /// Writes a round that has ended. Only one thread may do so at a time.
+    pub fn write(&mut self, round: &Round<'_>) {
+        let builtin = Builtin::rounds();
+        let mut bytes = vec![0; builtin.schema.stride as usize];
+        let wait = match (round.slowed, round.sleeps) {
+            ("", _) => 0u8,
+            (_, false) => 1,
+            (_, true) => 2,
+        };
+        let (start, end) = (round.time.0.to_le_bytes(), round.time.1.to_le_bytes());
+        let (permutation, speed) = (round.permutation.to_le_bytes(), round.speed.to_le_bytes());
+        let values: [&[u8]; 7] = [
+            &start,
+            &end,
+            &permutation,
+            &[wait],
+            &speed,
+            round.slowed.as_bytes(),
+            round.metric.as_bytes(),
+        ];
+        for (&(offset, length), value) in builtin.places[0].iter().zip(values) {
+            let length = length.min(value.len());
+            bytes[offset..][..length].copy_from_slice(&value[..length]);
+        }
+        let words = bytes[8..].chunks_exact(8);
+        let words = words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
+        RingWriter::new(self.0.ring(0)).write(words);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_has_the_values_of_its_fields() {
+        let frame = &Builtin::rounds().schema.frames[0];
+        let names: Vec<_> = frame.fields.iter().map(|field| field.name.as_str()).collect();
+        let fields =
+            ["round_start", "round_end", "permutation", "wait", "speed", "slowed", "metric"];
+        assert_eq!(names, fields);
+        let mut log = RoundLog::new().unwrap();
+        let metric = "path(asked, got)";
+        for permutation in 1..3 {
+            let (time, slowed) = ((5, 9), "serve.work");
+            log.write(&Round { time, permutation, speed: 0.8, sleeps: true, slowed, metric });
+        }
+        assert_eq!(log.segment().ring(0).tail(), 2);
+    }
+}

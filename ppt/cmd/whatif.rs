@@ -1,0 +1,111 @@
+//! `ppt whatif --live PID…`: a program under a hypothesis, while it runs.
+//!
+//! ppt attaches and captures, as `ppt attach` does, and slows intervals down in rounds, which it writes into the
+//! capture, too. When the time is over, `ppt-analysis whatif` answers from the capture, now and later.
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+
+use clap::Parser;
+use nix::sys::signal::Signal;
+use ppt_agent::Session;
+use ppt_kernel::RoundLog;
+use ppt_listener::EndReason;
+
+use crate::args::{CaptureArgs, LiveWhatIf, Which};
+use crate::cmd::{other, select};
+use crate::code::Code;
+use crate::exit::ExitStatus;
+use crate::failure::{CommandResult, Failure};
+use crate::live::{CaptureEnd, CaptureForm, Live, Outputs, attach_options, end_at_once};
+use crate::rounds::Experiment;
+use crate::signals::Signals;
+use crate::{privileges, usage};
+
+/// Answers about running programs, or has captures asked.
+pub(crate) fn run(words: &[OsString]) -> CommandResult {
+    if !LiveWhatIf::is_asked(words) {
+        return other::run(words);
+    }
+    let args = match LiveWhatIf::try_parse_from(words) {
+        Ok(args) => args,
+        Err(error) => {
+            usage::print(&error);
+            return Ok(if error.use_stderr() { ExitStatus::USAGE } else { ExitStatus::DONE });
+        }
+    };
+    // Nothing is slowed down for an answer that cannot be had.
+    if !other::can_ask() {
+        return other::ask(&["whatif".into()]);
+    }
+    let capture = args.capture();
+    if !experiment(&args, &capture)? {
+        return Ok(ExitStatus::FAILED);
+    }
+    let mut words: Vec<OsString> = vec!["whatif".into()];
+    words.extend(args.format.iter().flat_map(|format| ["--format".into(), format.into()]));
+    words.extend(["--".into(), capture.output.into()]);
+    other::ask(&words)
+}
+
+/// Captures the processes while the rounds run. Returns whether all went well.
+fn experiment(args: &LiveWhatIf, capture: &CaptureArgs) -> Result<bool, Failure> {
+    let signals = Signals::take(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])?;
+    let mut chosen = Vec::new();
+    for &pid in &args.pids {
+        chosen.extend(select::processes(Which::Pid(pid), &[], false)?);
+    }
+    let mut outputs = Outputs::open(capture)?;
+    outputs.keep_rights()?;
+    let options = attach_options(capture, None);
+    let mut sessions = Vec::new();
+    for select::Chosen { target, buffers } in chosen {
+        match Session::attach(target, buffers, &options) {
+            Ok(session) => sessions.push(session),
+            Err(error) => {
+                sessions.into_iter().for_each(end_at_once);
+                return Err(error.into());
+            }
+        }
+    }
+    let prepared = Experiment::new(args, &sessions).and_then(|experiment| {
+        let log = RoundLog::new().map_err(system("make the log of rounds"))?;
+        privileges::give_up(outputs.are_many()).map_err(|error| {
+            Failure::failed(Code::System, format!("cannot give up privileges: {error}"))
+        })?;
+        Ok((experiment, log))
+    });
+    let (experiment, log) = match prepared {
+        Ok(prepared) => prepared,
+        Err(failure) => {
+            sessions.into_iter().for_each(end_at_once);
+            return Err(failure);
+        }
+    };
+    let form = if sessions.len() == 1 { CaptureForm::One } else { CaptureForm::Several };
+    let mut live = Live::start(capture, form, sessions, (None, None), outputs)?;
+    let end = live.log_rounds(&log).and_then(|()| {
+        let mut running = experiment.start(log).map_err(system("start the rounds"))?;
+        let end = until_end(&mut live, &signals);
+        running.stop();
+        end
+    });
+    Ok(live.finish(end).ok)
+}
+
+fn system(what: &'static str) -> impl Fn(std::io::Error) -> Failure {
+    move |error| Failure::failed(Code::System, format!("cannot {what}: {error}"))
+}
+
+/// Runs until the time is over, somebody stops it, or no process is left.
+fn until_end(live: &mut Live, signals: &Signals) -> Result<CaptureEnd, Failure> {
+    loop {
+        let ready = live.wait(&[signals.as_fd()])?;
+        if ready.others[0] && signals.next().is_some() {
+            return Ok(CaptureEnd::new(EndReason::Stopped, ""));
+        }
+        if let Some(end) = live.turn(&ready).or_else(|| live.deserted()) {
+            return Ok(end);
+        }
+    }
+}
