@@ -6,8 +6,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use crate::error::DeliveryError;
 use crate::growing::{Cut, GrowingCapture};
 use crate::manifest::{
-    CaptureProgress, CaptureState, DeliveredFile, DeliveryState, Manifest, MissingFrames,
-    PlannedRange, Settings,
+    CaptureProgress, CaptureState, DeliveredFile, DeliveryState, Manifest, MissingFrames, OpenFile,
+    OpenWholes, PlannedRange, Settings,
 };
 use crate::target::Target;
 
@@ -17,6 +17,8 @@ pub struct Delivery {
     manifest: Manifest,
     /// The files of the planned range that are there.
     put: Vec<DeliveredFile>,
+    /// What is open behind the planned range, if its file is there.
+    open: Option<OpenWholes>,
 }
 
 impl std::fmt::Debug for Delivery {
@@ -40,6 +42,12 @@ pub fn file_name(folder: &str, range: &PlannedRange, extension: &str) -> String 
     format!("{folder}/{short}-{from:08}-{until:08}.{extension}")
 }
 
+/// The name of the file that has the frames that are open behind a range.
+fn open_file_name(range: &PlannedRange) -> String {
+    let short = range.capture.get(..16).unwrap_or(&range.capture);
+    format!("_ppt-open-{short}-{:08}-{:08}.arrow", range.from_chunk, range.until_chunk)
+}
+
 impl Delivery {
     /// Goes on with what is in `target`, or begins there; `captures` are those that are there.
     ///
@@ -51,7 +59,7 @@ impl Delivery {
         captures: &[GrowingCapture],
     ) -> Result<Delivery, DeliveryError> {
         let manifest = Manifest::new(settings.clone());
-        let mut delivery = Delivery { target, manifest, put: Vec::new() };
+        let mut delivery = Delivery { target, manifest, put: Vec::new(), open: None };
         let exporter = delivery.target.is_shared().then(some_number);
         // Whoever cannot write says so before anything is read.
         for attempt in 1.. {
@@ -65,6 +73,7 @@ impl Delivery {
             }
         }
         delivery.target.check(&delivery.manifest).await?;
+        delivery.remove_old().await?;
         Ok(delivery)
     }
 
@@ -75,7 +84,12 @@ impl Delivery {
     ) -> Result<(), DeliveryError> {
         let found = self.target.read().await?;
         self.manifest = found.unwrap_or_else(|| Manifest::new(settings.clone()));
-        if self.manifest.settings != *settings {
+        if self.manifest.captures.is_empty() {
+            self.manifest.settings.wholes = settings.wholes;
+        }
+        // Of what an earlier version began, nobody knows which spans are open.
+        let wholes = self.manifest.settings.wholes;
+        if self.manifest.settings != (Settings { wholes, ..settings.clone() }) {
             let name = self.target.manifest_name();
             return Err(DeliveryError::OtherSettings {
                 name,
@@ -157,7 +171,12 @@ impl Delivery {
     ///
     /// # Errors
     /// See [`DeliveryError`].
-    pub async fn plan(&mut self, capture: &str, cut: &Cut) -> Result<PlannedRange, DeliveryError> {
+    pub async fn plan(
+        &mut self,
+        capture: &str,
+        cut: &Cut,
+        ends: bool,
+    ) -> Result<PlannedRange, DeliveryError> {
         let (from_chunk, from_byte) = self
             .manifest
             .progress(capture)
@@ -169,9 +188,11 @@ impl Delivery {
             from_byte,
             until_byte: cut.until_byte,
             frames: cut.frames,
+            ends,
         };
         self.manifest.planned = Some(range.clone());
         self.put.clear();
+        self.open = None;
         self.write().await?;
         Ok(range)
     }
@@ -192,6 +213,57 @@ impl Delivery {
         Ok(())
     }
 
+    /// The frames of a series that wait for others, as [`Delivery::keep_open`] got them; None: there are none.
+    ///
+    /// # Errors
+    /// See [`DeliveryError`].
+    pub async fn open_frames(&self, series: &str) -> Result<Option<Vec<u8>>, DeliveryError> {
+        let open = self.manifest.open_of(series).and_then(|open| open.file.as_ref());
+        let Some(OpenFile { name, crc32c, .. }) = open else { return Ok(None) };
+        let bad = |why: &str| DeliveryError::BadOpenFile {
+            name: format!("{}/{name}", self.target.name().trim_end_matches('/')),
+            why: why.to_owned(),
+        };
+        let found = self.target.content(name).await?.ok_or_else(|| bad("the file is gone"))?;
+        if *crc32c != format!("{:08x}", crc32c::crc32c(&found)) {
+            return Err(bad("its checksum is another one"));
+        }
+        Ok(Some(found))
+    }
+
+    /// Puts the frames that wait for others behind the planned range; None: none waits. What else `open`
+    /// says of them is in the manifest from the next commit on.
+    ///
+    /// # Errors
+    /// See [`DeliveryError`].
+    pub async fn keep_open(
+        &mut self,
+        open: OpenWholes,
+        frames: Option<Vec<u8>>,
+    ) -> Result<(), DeliveryError> {
+        let known = self.manifest.open_of(&open.series).and_then(|open| open.file.as_ref());
+        let before = known.map(|file| file.name.clone());
+        let range = self.manifest.planned.as_ref();
+        let file = match frames.zip(range.map(open_file_name)) {
+            None => None,
+            Some((frames, name)) => {
+                let (bytes, crc) = (frames.len() as u64, crc32c::crc32c(&frames));
+                self.target.put(&name, frames).await?;
+                Some(OpenFile { name, bytes, crc32c: format!("{crc:08x}") })
+            }
+        };
+        self.open = Some(OpenWholes { file, before, ..open });
+        Ok(())
+    }
+
+    /// Removes files of what was open before, which no manifest needs any more.
+    async fn remove_old(&self) -> Result<(), DeliveryError> {
+        for name in self.manifest.open.iter().filter_map(|open| open.before.as_ref()) {
+            self.target.remove(name).await?;
+        }
+        Ok(())
+    }
+
     /// Writes down that the planned range is delivered, and in which state its capture is.
     ///
     /// # Errors
@@ -204,9 +276,14 @@ impl Delivery {
                 known.frames += range.frames;
                 known.state = state;
             }
+            if let Some(open) = self.open.take() {
+                self.manifest.open.retain(|known| known.series != open.series);
+                self.manifest.open.push(open);
+            }
         }
         self.count_missing();
-        self.write().await
+        self.write().await?;
+        self.remove_old().await
     }
 
     /// Writes down that nothing more comes of a capture.

@@ -39,6 +39,14 @@ pub enum DeliveryError {
         /// What is wrong.
         why: String,
     },
+    /// A file of frames that wait for others is not as it was written.
+    #[error("{name}: the frames of open spans are not as ppt wrote them: {why}")]
+    BadOpenFile {
+        /// Which one.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
     /// The manifest knows none of the captures.
     #[error(
         "{name}: the manifest is of other captures ({theirs}), and none of these ({ours}) follows them"

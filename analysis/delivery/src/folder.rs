@@ -55,6 +55,17 @@ impl DeliveryFolder {
         }
     }
 
+    /// Removes a file, if it is there.
+    pub fn remove(&self, name: &str) -> Result<(), DeliveryError> {
+        let path = self.path.join(name);
+        match fs::remove_file(&path) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                Err(DeliveryError::Write { name: path.display().to_string(), cause })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A file that is not hidden, if there is one.
     pub fn any(&self) -> Result<Option<String>, DeliveryError> {
         let fail = |cause| DeliveryError::Read { name: self.name(), cause };

@@ -39,6 +39,8 @@ pub struct CaptureGrowth {
     from: u64,
     /// It may have readings of counters, which are in no chunk of frames.
     has_counters: bool,
+    /// Readings of ticks.
+    ticks: usize,
     /// Bytes of the capture up to the end of its last whole chunk.
     whole: u64,
     /// Why it has ended; None: it has no end, or not yet.
@@ -191,6 +193,7 @@ impl GrowingCapture {
             chunks: heads.chunks.clone(),
             from,
             has_counters: heads.has_counters(),
+            ticks: heads.ticks,
             whole,
             end: heads.end(),
             is_cut: false,
@@ -211,11 +214,13 @@ impl GrowingCapture {
             len: chunk.len,
             ordinal: chunk.ordinal,
             count: chunk.count,
+            ticks: 0,
         });
         Ok(CaptureGrowth {
             chunks: chunks.collect(),
             from,
             has_counters: contents.sources().iter().any(|info| !info.metrics.is_empty()),
+            ticks: 0,
             whole: contents.bytes(),
             end: contents.end().map(|end| end.reason),
             is_cut: false,
@@ -246,6 +251,11 @@ impl CaptureGrowth {
         self.chunks.iter().map(|chunk| chunk.len).sum()
     }
 
+    /// Bytes of the capture up to the end of its last whole chunk.
+    pub fn whole(&self) -> u64 {
+        self.whole
+    }
+
     /// Frames that are there, of all kinds.
     pub fn frames(&self) -> u64 {
         self.chunks.iter().map(|chunk| u64::from(chunk.count)).sum()
@@ -261,11 +271,21 @@ impl CaptureGrowth {
         self.end.is_some() || self.is_cut || self.is_gone
     }
 
+    /// The range of all that is there behind the last frames, which begins at the chunk `from`.
+    pub fn rest(&self, from: u64) -> Cut {
+        Cut { until_chunk: from + 1, until_byte: self.whole, frames: self.frames(), is_all: true }
+    }
+
     /// A range that begins at the chunk `from` and has so many bytes of frames at least, if they are
     /// there, else all. None: neither frames are there, nor what may be readings of counters.
+    ///
+    /// One reading of ticks makes no times. So a range ends behind the second one, if there is a first.
     pub fn cut(&self, from: u64, bytes: u64) -> Option<Cut> {
+        if self.ticks == 1 && !self.is_over() {
+            return None;
+        }
         let (mut sum, mut taken) = (0, 0);
-        while taken < self.chunks.len() && sum < bytes {
+        while taken < self.chunks.len() && (sum < bytes || self.chunks[taken].ticks == 1) {
             sum += self.chunks[taken].len;
             taken += 1;
         }
@@ -290,7 +310,13 @@ mod tests {
     fn growth(chunks: &[(u64, u64)]) -> CaptureGrowth {
         let mut growth = CaptureGrowth { whole: 256, ..CaptureGrowth::default() };
         for &(ordinal, len) in chunks {
-            growth.chunks.push(ChunkSize { offset: growth.whole, len, ordinal, count: 2 });
+            growth.chunks.push(ChunkSize {
+                offset: growth.whole,
+                len,
+                ordinal,
+                count: 2,
+                ticks: 0,
+            });
             growth.whole += len + 64;
         }
         growth
@@ -317,6 +343,19 @@ mod tests {
         assert_eq!(some.cut(9, 1), Some(expected));
         assert_eq!(CaptureGrowth { from: 256, ..some.clone() }.cut(9, 1), None);
         assert_eq!(CaptureGrowth { has_counters: false, ..some }.cut(9, 1), None);
+    }
+
+    #[test]
+    fn a_range_has_two_readings_of_ticks_or_none() {
+        let mut growth = growth(&[(1, 100), (2, 100), (3, 100)]);
+        (growth.chunks[0].ticks, growth.chunks[1].ticks, growth.chunks[2].ticks) = (1, 1, 2);
+        growth.ticks = 1;
+        assert_eq!(growth.cut(0, 1), None);
+        growth.ticks = 2;
+        assert_eq!(growth.cut(0, 1).unwrap().until_chunk, 3);
+        growth.ticks = 1;
+        growth.end = Some(EndReason::Stopped);
+        assert!(growth.cut(0, 1).is_some(), "nothing more comes");
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::fs::File;
 
-use ppt_capture::{Capture, CaptureError, CaptureItem, Chunk, EndReason, Passed, SeriesPart};
+use ppt_capture::{
+    Capture, CaptureError, CaptureItem, Chunk, ClockId, EndReason, Passed, SeriesPart,
+};
 
 /// What the head of a chunk of frames says.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +13,8 @@ pub(crate) struct ChunkSize {
     pub len: u64,
     pub ordinal: u64,
     pub count: u32,
+    /// Readings of ticks before it.
+    pub ticks: usize,
 }
 
 /// The heads of the chunks of a capture, as far as it is written.
@@ -20,6 +24,8 @@ pub(crate) struct ChunkHeads {
     from: u64,
     pub chunks: Vec<ChunkSize>,
     pub part: Option<SeriesPart>,
+    /// Readings of ticks.
+    pub ticks: usize,
     /// Something is no chunk, or should not be there.
     pub is_damaged: bool,
 }
@@ -33,7 +39,14 @@ impl std::fmt::Debug for ChunkHeads {
 impl ChunkHeads {
     pub fn open(file: &File) -> Result<ChunkHeads, CaptureError> {
         let capture = Capture::open_beginning(file.try_clone()?, u64::MAX)?;
-        Ok(ChunkHeads { capture, from: 0, chunks: Vec::new(), part: None, is_damaged: false })
+        Ok(ChunkHeads {
+            capture,
+            from: 0,
+            chunks: Vec::new(),
+            part: None,
+            ticks: 0,
+            is_damaged: false,
+        })
     }
 
     /// Whether the chunks from this byte on are kept.
@@ -56,10 +69,21 @@ impl ChunkHeads {
                     self.part = Some(part);
                     continue;
                 }
+                CaptureItem::Chunk(Chunk::Clock(readings)) => {
+                    let of_ticks = readings.iter().filter(|reading| reading.a == ClockId::Tick);
+                    self.ticks += of_ticks.count();
+                    continue;
+                }
                 CaptureItem::Chunk(_) => continue,
             };
             let Passed { offset, len, ordinal, head, .. } = passed;
-            self.chunks.push(ChunkSize { offset, len, ordinal, count: head.count });
+            self.chunks.push(ChunkSize {
+                offset,
+                len,
+                ordinal,
+                count: head.count,
+                ticks: self.ticks,
+            });
         }
         self.from = from;
         self.chunks.retain(|chunk| chunk.offset >= from);

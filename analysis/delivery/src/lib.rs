@@ -14,6 +14,10 @@
 //! bytes of the capture up to the end of the range ([`ppt_tables::CaptureSet::open_part`]), so a second
 //! writing replaces each file by one with the same rows.
 //!
+//! Spans and chains are made of frames of several ranges. The frames that wait for others are in a file of
+//! their own ([`Delivery::keep_open`]), one for each range, which the manifest that has the range names. So
+//! what a range is made of follows from the manifest before it, too.
+//!
 //! One exporter at a time writes into a folder, by a lock. In an object store, a manifest is replaced only if
 //! it is the one that this exporter read or wrote last. So of two exporters the one that began later goes
 //! on, and the other one ends at its next step.
@@ -37,8 +41,8 @@ pub use delivery::{Delivery, file_name};
 pub use error::DeliveryError;
 pub use growing::{CaptureGrowth, Cut, GrowingCapture};
 pub use manifest::{
-    CaptureProgress, CaptureState, DeliveredFile, DeliveryState, Manifest, MissingFrames,
-    PlannedRange, Settings,
+    CaptureProgress, CaptureState, DeliveredFile, DeliveryState, Manifest, MissingFrames, OpenFile,
+    OpenWholes, PlannedRange, Settings,
 };
 pub use outage::OutageWatch;
 pub use ppt_capture::EndReason;

@@ -27,6 +27,9 @@ pub struct Manifest {
     pub planned: Option<PlannedRange>,
     /// The files that are complete.
     pub files: Vec<DeliveredFile>,
+    /// By series: spans and chains that are not done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<OpenWholes>,
     /// Who wrote it, where several exporters can: some number. So two of them never write equal manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) exporter: Option<String>,
@@ -55,6 +58,43 @@ pub struct Settings {
     pub frame: Option<String>,
     /// The buffers that are delivered; empty: all.
     pub buffers: Vec<String>,
+    /// Spans and chains are delivered, too. Earlier versions did not.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub wholes: bool,
+}
+
+fn is_no(value: &bool) -> bool {
+    !value
+}
+
+/// Spans and chains of a series that are not done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenWholes {
+    /// The id of the series.
+    pub series: String,
+    /// Up to when all are settled, ns since the epoch.
+    pub until: Option<i64>,
+    /// Frames that came after that although they are earlier.
+    pub late: u64,
+    /// Frames that went out alone because too many waited.
+    pub let_go: u64,
+    /// Where the frames are that wait for others; None: none waits.
+    pub file: Option<OpenFile>,
+    /// The name of the file before this one, which may still be there.
+    pub before: Option<String>,
+}
+
+/// A file of frames that wait for others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenFile {
+    /// Its name, from the folder of the manifest on.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its checksum.
+    pub crc32c: String,
 }
 
 /// How far a capture is delivered.
@@ -132,6 +172,9 @@ pub struct PlannedRange {
     pub until_byte: u64,
     /// Frames of it, of all kinds.
     pub frames: u64,
+    /// Nothing of the series follows: what is open goes out.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub ends: bool,
 }
 
 /// A file that is complete.
@@ -158,6 +201,7 @@ impl Manifest {
             missing: Vec::new(),
             planned: None,
             files: Vec::new(),
+            open: Vec::new(),
             exporter: None,
             crc32c: String::new(),
         }
@@ -208,6 +252,11 @@ impl Manifest {
         self.captures.iter_mut().find(|capture| capture.id == id)
     }
 
+    /// What is open of a series.
+    pub fn open_of(&self, series: &str) -> Option<&OpenWholes> {
+        self.open.iter().find(|open| open.series == series)
+    }
+
     /// Rows of all files.
     pub fn rows(&self) -> u64 {
         self.files.iter().map(|file| file.rows).sum()
@@ -229,6 +278,7 @@ mod tests {
             time: "both".to_owned(),
             frame: None,
             buffers: vec!["a".to_owned()],
+            wholes: true,
         };
         let mut manifest = Manifest::new(settings);
         for rows in 0..3 {

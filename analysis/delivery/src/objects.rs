@@ -95,6 +95,21 @@ impl DeliveryObjects {
         }
     }
 
+    /// What is in an object; None: there is none.
+    pub async fn content(&self, name: &str) -> Result<Option<Vec<u8>>, DeliveryError> {
+        Ok(self.get(name).await?.map(|(bytes, _)| bytes))
+    }
+
+    /// Removes an object, if it is there.
+    pub async fn remove(&self, name: &str) -> Result<(), DeliveryError> {
+        let (path, full) = self.path(name)?;
+        let request = || self.store.delete(&path);
+        match persist(&*self.watch, &full, request).await? {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(refused(&full, told(&error))),
+        }
+    }
+
     /// Reads the object that is written by [`DeliveryObjects::replace`], which from then on replaces what
     /// was read and nothing else.
     pub async fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, DeliveryError> {

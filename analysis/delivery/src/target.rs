@@ -123,6 +123,22 @@ impl Target {
         manifest.to_json().map_err(fail)
     }
 
+    /// What is in a file; None: there is none.
+    pub(crate) async fn content(&self, name: &str) -> Result<Option<Vec<u8>>, DeliveryError> {
+        match &self.destination {
+            Destination::Folder(folder) => folder.read(name),
+            Destination::Objects(objects) => objects.content(name).await,
+        }
+    }
+
+    /// Removes a file, if it is there.
+    pub(crate) async fn remove(&self, name: &str) -> Result<(), DeliveryError> {
+        match &self.destination {
+            Destination::Folder(folder) => folder.remove(name),
+            Destination::Objects(objects) => objects.remove(name).await,
+        }
+    }
+
     /// Puts a file, in one step; it replaces the one that has the name.
     pub(crate) async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), DeliveryError> {
         match &self.destination {

@@ -174,6 +174,12 @@ pub enum QueryError {
     Output(#[from] std::io::Error),
 }
 
+impl From<TableError> for QueryError {
+    fn from(error: TableError) -> Self {
+        DataFusionError::External(Box::new(error)).into()
+    }
+}
+
 impl QueryError {
     /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
     pub fn code(&self) -> &'static str {

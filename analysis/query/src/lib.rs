@@ -42,8 +42,9 @@ pub use output::{ResultFormat, spelled_numbers};
 pub use ppt_stats as stats;
 pub use ppt_tables::{
     Bound, Bounded, BoundedNumber, BoundedText, CaptureLoss, CaptureSet, CaptureTable, Lot,
-    NoBound, Processes, SYMBOL, ScanProgress, SetError, ThreadFrames, ThreadLabels, TimesOfHeads,
-    Total, TotalValue, Trouble, dropped_causes,
+    NoBound, Processes, SYMBOL, ScanProgress, SetError, SettledWholes, Settling, SpansOrChains,
+    ThreadFrames, ThreadLabels, TimesOfHeads, Total, TotalValue, Trouble, WaitingGroup,
+    WaitingWholes, dropped_causes,
 };
 pub use ppt_text::{escaped as plain, escaped_json as plain_json};
 pub use statement::{Statement, StatementResult, statements};

@@ -78,6 +78,8 @@ pub(crate) struct Catalog {
     pub clock_readings: Vec<ClockReading>,
     /// In the order of the file.
     pub chunks: Vec<ChunkAt>,
+    /// Those that are left out, which come before: they tell when frames beside them are missing.
+    pub left_out: Vec<ChunkAt>,
     pub owners: Vec<ChunkOwner>,
     pub gaps: Vec<GapAt>,
     /// How many readings of counters and histograms there are.
@@ -121,7 +123,7 @@ impl Catalog {
 
     /// Leaves out chunks of frames that begin before the byte `from`.
     pub fn leave_out_before(&mut self, from: u64) {
-        self.chunks.retain(|chunk| chunk.offset >= from);
+        self.left_out.extend(self.chunks.extract_if(.., |chunk| chunk.offset < from));
     }
 
     /// By reading the first `len` bytes as a whole: what `ppt info` says of them.

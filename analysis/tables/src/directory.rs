@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use crate::error::SetError;
+use crate::growing::GrowingTable;
 use crate::set::CaptureSet;
 use crate::table::CaptureTable;
 use crate::tables::{ALL, NamedTable, TableSubject};
@@ -28,6 +29,8 @@ pub struct SpansOrChains {
     pub name: String,
     /// The table.
     pub table: Arc<dyn CaptureTable>,
+    /// The same while captures grow.
+    pub growing: Arc<dyn GrowingTable>,
 }
 
 /// The tables of a set by their names.
@@ -79,7 +82,7 @@ impl Directory {
     fn named(all: Vec<NamedTable>) -> Directory {
         let mut directory = Directory::default();
         let mut of_buffers = Vec::new();
-        for NamedTable { of, name, table } in all {
+        for NamedTable { of, name, table, growing } in all {
             match of {
                 TableSubject::Set => _ = directory.plain.insert(name, table),
                 TableSubject::Frame(buffer) => {
@@ -95,7 +98,14 @@ impl Directory {
                         name.insert_str(0, "ppt_");
                     }
                     of_buffers.push((buffer.clone(), name.clone(), table.clone()));
-                    directory.wholes.push(SpansOrChains { buffer, frame, is_chain, name, table });
+                    directory.wholes.extend(growing.map(|growing| SpansOrChains {
+                        buffer,
+                        frame,
+                        is_chain,
+                        name,
+                        table,
+                        growing,
+                    }));
                 }
             }
         }

@@ -39,7 +39,7 @@ impl<'a> Neighbours<'a> {
         for GapAt { gap, .. } in &catalog.gaps {
             rings.entry((gap.source, gap.nonce, gap.ring)).or_default();
         }
-        for chunk in &catalog.chunks {
+        for chunk in catalog.left_out.iter().chain(&catalog.chunks) {
             let owner = &catalog.owners[chunk.owner as usize];
             if let Some(ring) = rings.get_mut(&(owner.source, owner.nonce, owner.ring)) {
                 ring.insert(chunk.first_seq, chunk);
@@ -50,7 +50,8 @@ impl<'a> Neighbours<'a> {
             let own = fields().all(|field| field.is_own_stamp());
             (info.id, At { time: fields().filter_map(Time::from_field).next(), own })
         });
-        let looks = catalog.chunks.iter().map(|chunk| chunk.drained).filter(|&number| number != 0);
+        let chunks = catalog.left_out.iter().chain(&catalog.chunks);
+        let looks = chunks.map(|chunk| chunk.drained).filter(|&number| number != 0);
         Neighbours { catalog, rings, at: at.collect(), looks: looks.collect() }
     }
 

@@ -28,6 +28,7 @@ mod error;
 mod follow;
 mod gap_times;
 mod gather;
+mod growing;
 mod hosts;
 mod kernel;
 mod loss;
@@ -56,6 +57,9 @@ pub use bounds::{Bounded, BoundedNumber, BoundedText, Bounds, Range};
 pub use contents::{Contents, CounterReading, FrameChunk, MissingFrames, RingOwner};
 pub use directory::{Directory, SpansOrChains};
 pub use error::{Conflict, SetError, SyncFault, TableError};
+pub use growing::{
+    GrowingTable, GrowingWholes, SettledWholes, Settling, WaitingGroup, WaitingWholes,
+};
 pub use hosts::Clocks;
 pub use loss::{CaptureLoss, dropped_causes};
 pub use part::capture_files;

@@ -259,6 +259,12 @@ impl CaptureSet {
         self.names.processes.get(&process).copied().unwrap_or(-1)
     }
 
+    /// What tells a process from all others, by its number in the set.
+    pub(crate) fn process_name(&self, number: i32) -> String {
+        let found = self.names.processes.iter().find(|entry| *entry.1 == number);
+        found.map(|(process, _)| format!("{process:?}")).unwrap_or_default()
+    }
+
     /// The boot that a capture is of; another capture may be of another one if nothing says so.
     pub(crate) fn boot(&self, capture: usize) -> &str {
         self.captures[capture].boot()

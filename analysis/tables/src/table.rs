@@ -64,6 +64,13 @@ pub struct Planned {
     pub beside: Vec<Planned>,
 }
 
+impl<'a> TableRequest<'a> {
+    /// All rows, in one part.
+    pub(crate) fn of_all(columns: &'a [usize], bounds: &'a Bounds) -> TableRequest<'a> {
+        TableRequest { columns, bounds, limit: None, parts: 1, memory: None }
+    }
+}
+
 impl From<Arc<dyn Scan>> for Planned {
     fn from(scan: Arc<dyn Scan>) -> Self {
         Planned { scan, pass: None, beside: Vec::new() }

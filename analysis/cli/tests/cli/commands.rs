@@ -347,6 +347,8 @@ fn every_message_is_explained() {
         "import-clock",
         "no-bounds",
         "capture-gone",
+        "late-frames",
+        "halves-let-go",
         "links-let-go",
         "question-killed",
         "text-too-long",

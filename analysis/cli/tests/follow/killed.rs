@@ -17,32 +17,34 @@ use crate::store::{ADDRESS, Store, reach};
 use crate::support::{Bench, wait_for};
 
 /// Numbers that look as if they were random, the same in each run.
-struct Numbers(u64);
+pub struct Numbers(pub u64);
 
 impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
+    pub fn below(&mut self, end: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
     }
 }
 
-/// Builds the program of `tests/numbers`, which writes two kinds of frames in three threads.
-fn build(bench: &Bench, ppt: &Path) -> bool {
+/// Builds the program `NAME_main.c` of a folder, which writes the frames of `NAME.frame`.
+pub fn build(bench: &Bench, ppt: &Path, (folder, name): (&str, &str)) -> bool {
     if !ppt.exists() || Command::new("gcc").arg("--version").output().is_err() {
         eprintln!("skipped: ppt is not built beside ppt-analysis, or gcc is not installed");
         return false;
     }
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/numbers");
-    for name in ["live.frame", "live_main.c"] {
-        fs::copy(sources.join(name), bench.path(name)).unwrap();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let [frame, main, code] =
+        ["NAME.frame", "NAME_main.c", "NAME.c"].map(|file| file.replace("NAME", name));
+    for file in [&frame, &main] {
+        fs::copy(sources.join(file), bench.path(file)).unwrap();
     }
     let run = |program: &Path, args: &[&str]| {
         let done = Command::new(program).args(args).current_dir(bench.folder()).status().unwrap();
         assert!(done.success(), "{args:?}");
     };
-    run(&ppt.with_file_name("pptc"), &["live.frame"]);
-    run(Path::new("gcc"), &["-O1", "live_main.c", "live.c", "-o", "live", "-pthread"]);
+    run(&ppt.with_file_name("pptc"), &[&frame]);
+    run(Path::new("gcc"), &["-O1", &main, &code, "-o", name, "-pthread"]);
     true
 }
 
@@ -54,7 +56,7 @@ fn export(bench: &Bench, to: &str) -> Command {
     command
 }
 
-fn group(child: &Child) -> Pid {
+pub fn group(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
@@ -104,7 +106,7 @@ fn readings(bench: &Bench, folder: &Path, table: &str, delivered: u64) {
     }
 }
 
-fn kills() -> usize {
+pub fn kills() -> usize {
     if std::env::var_os("PPT_LONG").is_some() { 100 } else { 15 }
 }
 
@@ -138,7 +140,7 @@ fn survives(
     mut look: impl FnMut(&Bench) -> PathBuf,
 ) {
     let ppt: PathBuf = Path::new(env!("CARGO_BIN_EXE_ppt-analysis")).with_file_name("ppt");
-    if !build(bench, &ppt) {
+    if !build(bench, &ppt, ("numbers", "live")) {
         return;
     }
     let mut capturing = Command::new(&ppt)
@@ -189,6 +191,7 @@ fn survives(
     for table in ["counters", "histograms"] {
         readings(bench, &folder, table, delivered.remove(table).unwrap());
     }
+    assert_eq!(delivered.remove("live.request_spans"), Some(100), "half of them have an end");
     assert_eq!(delivered, counted);
     assert_eq!(counted.values().sum::<u64>(), captured(bench, &ppt));
     for (kind, _) in kinds {

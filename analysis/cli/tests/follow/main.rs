@@ -7,6 +7,7 @@ mod delivered;
 mod killed;
 mod refused;
 mod series;
+mod spans;
 mod stopped;
 mod store;
 mod stored;

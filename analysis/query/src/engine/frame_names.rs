@@ -53,6 +53,11 @@ impl Engine {
         told.map(|whole| (table_of_whole(whole), unit(whole))).collect()
     }
 
+    /// The spans and chains of the buffers that are seen, for whoever follows captures that grow.
+    pub fn growing_wholes(&self) -> impl Iterator<Item = &SpansOrChains> {
+        self.directory.wholes().iter().filter(|whole| self.window.has_buffer(&whole.buffer))
+    }
+
     /// What is called `name`: kinds of frames or, if there are none, spans or chains (`request_spans`).
     ///
     /// # Errors

@@ -12,10 +12,13 @@ use super::parts::{Hidden, PairedColumn, Parts, ReadParts, is_chain, missing_of,
 use crate::bounds::{Bounded, Bounds};
 use crate::error::{SetError, TableError};
 use crate::follow::{ChainColumn, Follow};
+use crate::growing::{GrowingTable, GrowingWholes, WholeForm, everything};
 use crate::of_chunks::ChunkScan;
+use crate::pair::MissingOf;
 use crate::set::CaptureSet;
 use crate::standard::{STANDARD, Standard};
 use crate::table::{CaptureTable, Planned, Scan, Start, TableRequest};
+use crate::whole::Missing;
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let named = |chains: Chains| {
@@ -86,6 +89,36 @@ impl CaptureTable for Chains {
     }
 
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
+        let (scan, read, follow) = self.follow(request)?;
+        let schema = follow.schema.clone();
+        let start = Start(Arc::new(move || follow.runner()));
+        let pass = read.pass(&self.parts, schema, "chains: the steps of each key", start);
+        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+    }
+}
+
+impl GrowingTable for Chains {
+    fn growing(&self, with_absent: bool) -> Result<GrowingWholes, TableError> {
+        let (all, bounds) = everything(&self.schema);
+        let (scan, read, follow) = self.follow(&TableRequest::of_all(&all, &bounds))?;
+        let steps = |&plan: &usize| WholeForm::Chain { steps: follow.steps[plan].len() };
+        let forms = follow.plans.iter().map(steps);
+        let groups = self.parts.growing_groups(&self.set, forms, with_absent);
+        let runner = move |missing: Vec<Missing>| {
+            let missing: MissingOf = Arc::new(move || Ok(missing.clone()));
+            Follow { missing: Some(missing), ..follow.clone() }.runner()
+        };
+        let (schema, columns) = (self.schema.clone(), read.half_columns(&self.parts));
+        Ok(GrowingWholes::new(scan, schema, columns, groups, runner))
+    }
+}
+
+impl Chains {
+    /// What is read for these columns, and what makes chains of it.
+    fn follow(
+        &self,
+        request: &TableRequest<'_>,
+    ) -> Result<(Arc<dyn Scan>, ReadParts, Follow), TableError> {
         let parts = &self.parts;
         let read = ReadParts::new(
             parts,
@@ -132,9 +165,6 @@ impl CaptureTable for Chains {
             schema: Arc::new(self.schema.project(request.columns)?),
             missing: asks.then(|| missing_of(&self.set, parts)),
         };
-        let schema = follow.schema.clone();
-        let start = Start(Arc::new(move || follow.runner()));
-        let pass = read.pass(parts, schema, "chains: the steps of each key", start);
-        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+        Ok((scan, read, follow))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::growing::GrowingTable;
 use crate::table::CaptureTable;
 
 /// A table with its name.
@@ -10,11 +11,18 @@ pub(crate) struct NamedTable {
     pub of: TableSubject,
     pub name: String,
     pub table: Arc<dyn CaptureTable>,
+    /// The same while its captures grow, if it has spans or chains.
+    pub growing: Option<Arc<dyn GrowingTable>>,
 }
 
 impl NamedTable {
     pub fn fixed(name: &str, table: impl CaptureTable + 'static) -> NamedTable {
-        NamedTable { of: TableSubject::Set, name: name.to_owned(), table: Arc::new(table) }
+        NamedTable {
+            of: TableSubject::Set,
+            name: name.to_owned(),
+            table: Arc::new(table),
+            growing: None,
+        }
     }
 
     pub fn frame(buffer: &str, name: &str, table: impl CaptureTable + 'static) -> NamedTable {
@@ -22,6 +30,7 @@ impl NamedTable {
             of: TableSubject::Frame(buffer.to_owned()),
             name: name.to_owned(),
             table: Arc::new(table),
+            growing: None,
         }
     }
 
@@ -29,28 +38,29 @@ impl NamedTable {
     pub fn spans(
         frame: (&str, &str),
         name: String,
-        table: impl CaptureTable + 'static,
+        table: impl CaptureTable + GrowingTable + 'static,
     ) -> NamedTable {
-        NamedTable::derived(frame, false, name, Arc::new(table))
+        NamedTable::derived(frame, false, name, table)
     }
 
     /// The table `name` of the chains of a frame.
     pub fn chains(
         frame: (&str, &str),
         name: String,
-        table: impl CaptureTable + 'static,
+        table: impl CaptureTable + GrowingTable + 'static,
     ) -> NamedTable {
-        NamedTable::derived(frame, true, name, Arc::new(table))
+        NamedTable::derived(frame, true, name, table)
     }
 
     fn derived(
         (buffer, frame): (&str, &str),
         is_chain: bool,
         name: String,
-        table: Arc<dyn CaptureTable>,
+        table: impl CaptureTable + GrowingTable + 'static,
     ) -> NamedTable {
         let (buffer, frame) = (buffer.to_owned(), frame.to_owned());
-        NamedTable { of: TableSubject::Derived { buffer, frame, is_chain }, name, table }
+        let (of, table) = (TableSubject::Derived { buffer, frame, is_chain }, Arc::new(table));
+        NamedTable { of, name, table: table.clone(), growing: Some(table) }
     }
 }
 

@@ -75,6 +75,20 @@ impl Paired<'_> {
         (columns, schema): (Vec<PairColumn>, SchemaRef),
         closed: bool,
     ) -> Result<Planned, TableError> {
+        let (scan, pair) = self.pair(request, read, (columns, schema.clone()), closed)?;
+        let start = Start(Arc::new(move || pair.runner()));
+        let pass = read.pass(self.parts, schema, &self.told, start);
+        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+    }
+
+    /// What is read, and what makes pairs of it.
+    pub fn pair(
+        &self,
+        request: &TableRequest<'_>,
+        read: &ReadParts,
+        (columns, schema): (Vec<PairColumn>, SchemaRef),
+        closed: bool,
+    ) -> Result<(Arc<dyn Scan>, Pair), TableError> {
         let parts = self.parts;
         // Whole processes can be left out, where nothing leaves its own.
         let is_own = parts.plans.iter().all(|plan| plan.across == Across::Process);
@@ -91,13 +105,11 @@ impl Paired<'_> {
             ts: read.at(Parts::standard(Standard::Ts)),
             fifo: parts.groups.iter().map(|group| parts.plans[group.plan].fifo).collect(),
             columns,
-            schema: schema.clone(),
+            schema,
             closed,
             steps: self.steps,
             missing: asks.then(|| missing_of(self.set, parts)),
         };
-        let start = Start(Arc::new(move || pair.runner()));
-        let pass = read.pass(parts, schema, &self.told, start);
-        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+        Ok((scan, pair))
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use ppt_capture::Cause;
 use ppt_capture::frame_dsl::columns::{WholeColumn, WholePart, free, whole_columns};
 use ppt_capture::frame_dsl::role::{Across, SpanHalf};
 use ppt_capture::frame_dsl::schema::{self, FieldType, Frame};
@@ -12,11 +13,13 @@ use ppt_capture::frame_dsl::schema::{self, FieldType, Frame};
 use super::frame::{FrameOfSource, NamedFrames};
 use crate::bounds::Bounds;
 use crate::builder::{Builder, timestamp, word_type};
+use crate::catalog::{Catalog, GapAt};
 use crate::error::{SetError, TableError};
 use crate::gap_times::Neighbours;
+use crate::growing::{GrowingGroup, HalfColumns, WholeForm};
 use crate::of_chunks::{OfChunks, Wanted};
 use crate::pair::MissingOf;
-use crate::set::CaptureSet;
+use crate::set::{CaptureSet, Opened};
 use crate::standard::{ChunkRows, STANDARD, Standard};
 use crate::table::{Pass, Start};
 use crate::whole::Missing;
@@ -232,15 +235,25 @@ impl Parts {
 
     /// When frames of each group may be missing.
     pub fn missing(&self, set: &CaptureSet) -> Result<Vec<Missing>, TableError> {
+        let verified = set.captures().iter().map(Opened::verified);
+        let catalogs = verified.collect::<Result<Vec<_>, _>>()?;
+        Ok(self.missing_by(set, &catalogs, |_| true))
+    }
+
+    fn missing_by(
+        &self,
+        set: &CaptureSet,
+        catalogs: &[&Arc<Catalog>],
+        counts: impl Fn(&GapAt) -> bool,
+    ) -> Vec<Missing> {
         let mut gaps: HashMap<Scope, Vec<Between>> = HashMap::new();
-        for (number, capture) in set.captures().iter().enumerate() {
-            let catalog = capture.verified()?;
+        for (number, &catalog) in catalogs.iter().enumerate() {
             let boot = self.boots.iter().position(|boot| boot == set.boot(number));
             let neighbours = Neighbours::new(catalog);
             let of = |info: &&ppt_capture::SourceInfo| info.source.buffer == self.buffer;
             let sources: HashMap<u16, _> =
                 catalog.sources.iter().filter(of).map(|source| (source.id, source)).collect();
-            for gap in &catalog.gaps {
+            for gap in catalog.gaps.iter().filter(|gap| counts(gap)) {
                 let Some(info) = sources.get(&gap.gap.source) else { continue };
                 let times = neighbours.bounds_of_missing(gap);
                 let process = Scope::Process(set.process(number, info));
@@ -258,7 +271,38 @@ impl Parts {
             let own = self.plans[group.plan].own_time;
             Missing::during(gaps.map(|(from, to)| (from.filter(|_| own), to)))
         };
-        Ok(self.groups.iter().map(missing).collect())
+        self.groups.iter().map(missing).collect()
+    }
+
+    /// The groups as whoever follows captures knows them, each with what makes its wholes.
+    pub fn growing_groups(
+        &self,
+        set: &CaptureSet,
+        forms: impl Iterator<Item = WholeForm>,
+        with_absent: bool,
+    ) -> Vec<GrowingGroup> {
+        let missing = self.missing_by_heads(set, with_absent);
+        let all = self.group_names(set).into_iter().zip(forms).zip(missing);
+        all.map(|((name, form), missing)| GrowingGroup { name, form, missing }).collect()
+    }
+
+    /// The same as far as heads of chunks tell, and without what comes before the captures.
+    fn missing_by_heads(&self, set: &CaptureSet, with_absent: bool) -> Vec<Missing> {
+        let catalogs: Vec<_> = set.captures().iter().map(Opened::catalog).collect();
+        self.missing_by(set, &catalogs, |gap| with_absent || gap.gap.cause != Cause::Absent)
+    }
+
+    /// What each group is called, whatever set it is in.
+    fn group_names(&self, set: &CaptureSet) -> Vec<String> {
+        let name = |group: &Group| {
+            let scope = match group.scope {
+                Scope::Process(number) => set.process_name(number),
+                Scope::Scale(_) => String::new(),
+                Scope::Boot(boot) => self.boots[boot].clone(),
+            };
+            format!("{scope} {:?}", self.plans[group.plan])
+        };
+        self.groups.iter().map(name).collect()
     }
 }
 
@@ -498,6 +542,21 @@ impl ReadParts {
     /// Where a column of the parts is in what is read.
     pub fn at(&self, column: usize) -> usize {
         self.columns.iter().position(|&index| index == column).unwrap_or_default()
+    }
+
+    /// Where the columns are that bring them together.
+    pub fn half_columns(&self, parts: &Parts) -> HalfColumns {
+        let at = |standard| self.at(Parts::standard(standard));
+        HalfColumns {
+            group: self.at(parts.hidden(Hidden::Group)),
+            key: self.at(parts.hidden(Hidden::Key)),
+            mark: self.at(parts.hidden(Hidden::Mark)),
+            ts: at(Standard::Ts),
+            ring: at(Standard::Ring),
+            seqno: at(Standard::Seqno),
+            segment: at(Standard::Segment),
+            capture: at(Standard::Capture),
+        }
     }
 
     /// The pass that gets them: those of one group and key, in the order of time.

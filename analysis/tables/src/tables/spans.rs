@@ -11,10 +11,12 @@ use super::paired::{LinkColumn, Paired};
 use super::parts::{PairedColumn, Parts, ReadParts, is_span, whole};
 use crate::bounds::Bounded;
 use crate::error::{SetError, TableError};
-use crate::pair::PairColumn;
+use crate::growing::{GrowingTable, GrowingWholes, WholeForm, everything};
+use crate::pair::{MissingOf, Pair, PairColumn};
 use crate::set::CaptureSet;
 use crate::standard::STANDARD;
 use crate::table::{CaptureTable, Planned, TableRequest};
+use crate::whole::Missing;
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let named = |(buffer, spans): (String, Spans)| {
@@ -95,6 +97,35 @@ impl CaptureTable for Spans {
 
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         self.comparable()?;
+        let (read, columns, schema) = self.columns(request)?;
+        self.paired().plan(request, &read, (columns, schema), false)
+    }
+}
+
+impl GrowingTable for Spans {
+    fn growing(&self, with_absent: bool) -> Result<GrowingWholes, TableError> {
+        let (all, bounds) = everything(&self.schema);
+        let request = TableRequest::of_all(&all, &bounds);
+        let (read, columns, schema) = self.columns(&request)?;
+        let (scan, pair) = self.paired().pair(&request, &read, (columns, schema), false)?;
+        let parts = &self.parts;
+        let forms = pair.fifo.iter().map(|&fifo| WholeForm::Span { fifo });
+        let groups = parts.growing_groups(&self.set, forms, with_absent);
+        let runner = move |missing: Vec<Missing>| {
+            let missing: MissingOf = Arc::new(move || Ok(missing.clone()));
+            Pair { missing: Some(missing), ..pair.clone() }.runner()
+        };
+        let schema = self.schema.clone();
+        Ok(GrowingWholes::new(scan, schema, read.half_columns(parts), groups, runner))
+    }
+}
+
+impl Spans {
+    /// What is read of the frames for these columns, and what becomes of it.
+    fn columns(
+        &self,
+        request: &TableRequest<'_>,
+    ) -> Result<(ReadParts, Vec<PairColumn>, SchemaRef), TableError> {
         let parts = &self.parts;
         let place = |column: &PairedColumn| match column {
             PairedColumn::Standard(place) | PairedColumn::Where(place) => Some(*place),
@@ -117,6 +148,6 @@ impl CaptureTable for Spans {
         };
         let columns = asked().map(out).collect();
         let schema = Arc::new(self.schema.project(request.columns)?);
-        self.paired().plan(request, &read, (columns, schema), false)
+        Ok((read, columns, schema))
     }
 }

@@ -45,6 +45,11 @@ impl Taken {
         }
     }
 
+    /// Whether each step was taken.
+    pub fn has_all(&self) -> bool {
+        self.counts.iter().all(|&count| count > 0)
+    }
+
     /// When a step was taken first.
     pub fn time(&self, step: usize) -> Option<i64> {
         self.times.get(step).copied().flatten()

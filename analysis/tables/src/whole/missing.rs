@@ -29,6 +29,11 @@ impl Missing {
         Missing { times }
     }
 
+    /// The times, apart from each other, ascending.
+    pub fn times(&self) -> &[(i64, i64)] {
+        &self.times
+    }
+
     /// Whether a frame may be missing that was written between these times, both included.
     pub fn between(&self, from: i64, to: i64) -> bool {
         let first = self.times.partition_point(|gap| gap.1 < from);

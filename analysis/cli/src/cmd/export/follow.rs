@@ -4,11 +4,16 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ppt_delivery::{
-    CaptureGrowth, CaptureState, Delivery, EndReason, GrowingCaptures, PlannedRange, Settings,
+    CaptureGrowth, CaptureState, Cut, Delivery, EndReason, GrowingCaptures, PlannedRange, Settings,
     Target, file_name,
 };
 use ppt_query::text::grouped;
 use ppt_query::{Engine, EngineOptions, FrameTable, QueryError, Window};
+
+mod waiting;
+mod wholes;
+
+use wholes::WholesExport;
 
 use super::store::StoreAddress;
 use super::tables::{parquet, safe};
@@ -55,6 +60,8 @@ struct Export<'a> {
     done: Option<Instant>,
     /// Frames that are missing and were told of.
     told: u64,
+    /// The same of frames that came late, and of those that were let go.
+    told_late: (u64, u64),
     code: ExitCode,
 }
 
@@ -85,6 +92,7 @@ impl<'a> Export<'a> {
             last: Instant::now(),
             done: None,
             told: 0,
+            told_late: (0, 0),
             code: ExitCode::SUCCESS,
         };
         export.go_on().await?;
@@ -136,6 +144,7 @@ impl<'a> Export<'a> {
                 has_written |= self.advance(at, is_due).await?;
             }
             self.tell_missing();
+            self.tell_late();
             let delivery = &self.delivery;
             self.captures.close(|id| delivery.is_over(id));
             if is_due {
@@ -146,6 +155,7 @@ impl<'a> Export<'a> {
                 return Err(QueryError::Cancelled.into());
             }
             if self.is_done() {
+                self.end_all().await?;
                 self.delivery.complete().await?;
                 self.tell_complete();
                 return Ok(self.code);
@@ -192,6 +202,9 @@ impl<'a> Export<'a> {
             self.lose(at).await?;
             return Ok(false);
         }
+        if self.waits_for_others(at) {
+            return Ok(false);
+        }
         let (is_over, is_full) = (growth.is_over(), growth.bytes() >= most);
         let cut = growth.cut(chunk, most).filter(|_| is_due || is_over || is_full);
         let end = match growth.end {
@@ -200,22 +213,80 @@ impl<'a> Export<'a> {
             None if growth.is_cut => CaptureState::Cut,
             None => CaptureState::Growing,
         };
+        let is_last = is_over && end != CaptureState::Continued;
+        let cut = cut.or_else(|| {
+            (is_over && self.has_more(at, &growth, is_last)).then(|| growth.rest(chunk))
+        });
         let Some(cut) = cut else {
             if is_over {
                 self.delivery.close(&id, end).await?;
             }
             return Ok(false);
         };
-        let range = self.delivery.plan(&id, &cut).await?;
+        let range = self.delivery.plan(&id, &cut, is_last && cut.is_all).await?;
         self.deliver(&range).await?;
         let state = if cut.is_all { end } else { CaptureState::Growing };
         self.delivery.commit(state).await?;
         Ok(true)
     }
 
+    /// Whether a file of its series before it has more to give: spans begin in one and end in the next.
+    fn waits_for_others(&mut self, at: usize) -> bool {
+        let (series, number) = {
+            let capture = &self.captures.open()[at];
+            (capture.series().to_owned(), capture.number())
+        };
+        let captures = &self.delivery.manifest().captures;
+        let mut before =
+            captures.iter().filter(|known| known.series == series && known.number < number);
+        before.any(|before| !before.state.is_over())
+    }
+
+    /// Whether there is something to say of spans and chains behind the last frames of a capture: where
+    /// frames are missing, or that nothing follows.
+    fn has_more(&mut self, at: usize, growth: &CaptureGrowth, is_last: bool) -> bool {
+        let manifest = self.delivery.manifest();
+        let capture = &self.captures.open()[at];
+        let open = manifest.open_of(capture.series()).filter(|open| open.file.is_some());
+        let read = manifest.progress(capture.id()).map_or(0, |progress| progress.bytes);
+        open.is_some() && (is_last || read < growth.whole())
+    }
+
+    /// Writes out what is open of series that go on in no file.
+    async fn end_all(&mut self) -> Result<(), Failure> {
+        let manifest = self.delivery.manifest();
+        let open = manifest.open.iter().filter(|open| open.file.is_some());
+        let last = |series: &str| {
+            let files = manifest.captures.iter().filter(|capture| capture.series == series);
+            files.max_by_key(|capture| capture.number).cloned()
+        };
+        let ended: Vec<_> = open.filter_map(|open| last(&open.series)).collect();
+        for capture in ended {
+            let (until_chunk, until_byte) = (capture.next_chunk + 1, capture.bytes);
+            let cut = Cut { until_chunk, until_byte, frames: 0, is_all: true };
+            let range = self.delivery.plan(&capture.id, &cut, true).await?;
+            self.deliver(&range).await?;
+            self.delivery.commit(capture.state).await?;
+        }
+        Ok(())
+    }
+
     /// Puts the files of a range.
     async fn deliver(&mut self, range: &PlannedRange) -> Result<(), Failure> {
-        let Some(capture) = self.captures.get(&range.capture) else { return Ok(()) };
+        let engine = self.engine(range)?;
+        if let Some(engine) = &engine {
+            self.deliver_frames(range, engine).await?;
+        }
+        if self.delivery.manifest().settings.wholes {
+            let wholes = WholesExport { frame: self.args.frame.as_deref(), time: self.args.time };
+            wholes.deliver(&mut self.delivery, range, engine.as_ref()).await?;
+        }
+        Ok(())
+    }
+
+    /// The frames of a range; None: nothing of it is wanted, or its file is gone.
+    fn engine(&self, range: &PlannedRange) -> Result<Option<Engine>, Failure> {
+        let Some(capture) = self.captures.get(&range.capture) else { return Ok(None) };
         let set = capture.part(range.from_byte..range.until_byte).map_err(QueryError::from)?;
         let wanted = &self.args.captures.buffers;
         let buffers: Vec<String> = set
@@ -224,19 +295,26 @@ impl<'a> Export<'a> {
             .map(str::to_owned)
             .collect();
         if !wanted.is_empty() && buffers.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let threads =
             self.args.captures.threads.unwrap_or_else(|| EngineOptions::default().threads);
         let memory = terms::memory(self.args.captures.memory).bytes;
         let window = Window { buffers, ..Window::default() };
         let options = EngineOptions { memory, threads, window, ..EngineOptions::default() };
-        let engine = Engine::new(set, &options)?;
-        for frame in tables(&engine)? {
+        Ok(Some(Engine::new(set, &options)?))
+    }
+
+    async fn deliver_frames(
+        &mut self,
+        range: &PlannedRange,
+        engine: &Engine,
+    ) -> Result<(), Failure> {
+        for frame in tables(engine)? {
             if self.args.frame.as_ref().is_some_and(|name| *name != frame.frame) {
                 continue;
             }
-            if let Some((bytes, rows)) = parquet(&engine, &frame, self.args.time).await? {
+            if let Some((bytes, rows)) = parquet(engine, &frame, self.args.time).await? {
                 let folder = match frame.buffer.as_str() {
                     "" => frame.frame.clone(),
                     buffer => format!("{buffer}.{}", frame.frame),
@@ -284,6 +362,25 @@ impl<'a> Export<'a> {
         }
     }
 
+    /// Frames that came after what is later than they are had gone out, and those that waited too long.
+    fn tell_late(&mut self) {
+        let open = self.delivery.manifest().open.iter();
+        let (late, let_go) =
+            open.fold((0, 0), |sum, open| (sum.0 + open.late, sum.1 + open.let_go));
+        let (told_late, told_let_go) = self.told_late;
+        if late > told_late {
+            let (frames, name) = (grouped(late), self.delivery.target().name());
+            let text = "frames of spans or chains were published more than a second after their stamps:                         spans beside them may be in the export as two halves";
+            message::warning("late-frames", format_args!("{name}: {frames} {text}"));
+        }
+        if let_go > told_let_go {
+            let (frames, name) = (grouped(let_go), self.delivery.target().name());
+            let text = "frames of spans or chains that had not ended are in the export as they were, because                         more waited than ppt keeps";
+            message::warning("halves-let-go", format_args!("{name}: {frames} {text}"));
+        }
+        self.told_late = (late, let_go);
+    }
+
     /// Whether all captures have ended.
     fn is_done(&mut self) -> bool {
         if !self.captures.open().is_empty() {
@@ -312,8 +409,8 @@ impl<'a> Export<'a> {
     }
 }
 
-/// Frames, and readings of counters: each row is of one place of the capture. Spans, chains and what the
-/// kernel did are made of frames of several places.
+/// Frames, and readings of counters: each row is of one place of the capture. What the kernel did is made
+/// of frames of several places, and so are spans and chains, which are elsewhere.
 fn tables(engine: &Engine) -> Result<Vec<FrameTable>, Failure> {
     let mut tables = engine.frames(None)?;
     let mut others = engine.exportable(None)?;
@@ -331,5 +428,5 @@ fn settings(args: &args::Export) -> Settings {
     buffers.sort();
     buffers.dedup();
     let (format, time) = ("parquet".to_owned(), time.to_owned());
-    Settings { format, time, frame: args.frame.clone(), buffers }
+    Settings { format, time, frame: args.frame.clone(), buffers, wholes: true }
 }

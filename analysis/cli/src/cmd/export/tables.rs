@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures::StreamExt;
 use ppt_query::arrow::array::{Array, AsArray, RecordBatch, UInt32Array};
 use ppt_query::arrow::compute::{cast, take_record_batch};
-use ppt_query::arrow::datatypes::{DataType, TimeUnit};
+use ppt_query::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use ppt_query::datafusion::physical_plan::{ExecutionPlanProperties, execute_stream_partitioned};
 use ppt_query::datafusion::prelude::{DataFrame, cast as cast_expr, ident};
 use ppt_query::{Encoder, Engine, FrameTable, Parquet, QueryError, ResultFormat};
@@ -106,6 +107,80 @@ pub(super) async fn parquet(
     Ok(Some((encoder.finish().map_err(&fail)?, count)))
 }
 
+/// Rows that are there as a Parquet file, and how many there are; None: none.
+pub(super) fn parquet_of_rows(
+    rows: &[RecordBatch],
+    (buffer, frame): (&str, &str),
+    time: Time,
+) -> Result<Option<(Vec<u8>, u64)>, Failure> {
+    let Some(first) = rows.iter().find(|batch| batch.num_rows() > 0) else { return Ok(None) };
+    let fail = Failure::writing(frame);
+    let schema = first.schema();
+    let said = schema_said((Some(buffer), frame), &schema).to_string();
+    let said = Parquet { metadata: vec![("ppt.schema".to_owned(), said)] };
+    let columns = time_columns(&schema, time);
+    let fields = columns.iter().map(|column| {
+        let field = schema.field(column.of);
+        Field::new(&column.name, column.ty.clone(), true).with_metadata(field.metadata().clone())
+    });
+    let shown = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let mut encoder =
+        Encoder::with(Vec::new(), ResultFormat::Parquet, &shown, &said).map_err(&fail)?;
+    for batch in rows {
+        let values = columns.iter().map(|column| cast(batch.column(column.of), &column.ty));
+        let values =
+            values.collect::<Result<Vec<_>, _>>().map_err(io::Error::other).map_err(&fail)?;
+        let batch = RecordBatch::try_new(shown.clone(), values);
+        let batch = batch.map_err(io::Error::other).map_err(&fail)?;
+        encoder.write(&batch).map_err(&fail)?;
+    }
+    let count = rows.iter().map(|batch| batch.num_rows() as u64).sum();
+    Ok(Some((encoder.finish().map_err(&fail)?, count)))
+}
+
+/// A column of a Parquet file.
+struct ParquetColumn {
+    /// The column that it is made of.
+    of: usize,
+    name: String,
+    ty: DataType,
+}
+
+/// The columns that a Parquet file has of these.
+fn time_columns(schema: &SchemaRef, time: Time) -> Vec<ParquetColumn> {
+    let mut columns = Vec::new();
+    for (of, field) in schema.fields().iter().enumerate() {
+        let mut column = |name: &str, ty: DataType| {
+            columns.push(ParquetColumn { of, name: name.to_owned(), ty });
+        };
+        match field.data_type() {
+            DataType::Timestamp(_, zone) if time == Time::Both => {
+                // Not every reader knows ns.
+                column(field.name(), DataType::Timestamp(TimeUnit::Microsecond, zone.clone()));
+                let mut name = format!("{}_ns", field.name());
+                while schema.index_of(&name).is_ok() {
+                    name.insert_str(0, "ppt_");
+                }
+                column(&name, DataType::Int64);
+            }
+            ty => column(field.name(), ty.clone()),
+        }
+    }
+    columns
+}
+
+/// What a file says of its columns.
+fn schema_said((buffer, frame): (Option<&str>, &str), schema: &SchemaRef) -> Value {
+    let fields = schema.fields().iter().map(|field| {
+        let mut said = json!({"name": field.name(), "type": field.data_type().to_string()});
+        for (key, text) in field.metadata() {
+            said[key] = json!(text);
+        }
+        said
+    });
+    json!({"buffer": buffer, "frame": frame, "columns": fields.collect::<Vec<Value>>()})
+}
+
 /// A name that is one part of a path, whatever a capture calls it.
 pub(super) fn safe(name: &str) -> String {
     let keep = |char: char| char.is_ascii_alphanumeric() || "_-.".contains(char);
@@ -150,42 +225,22 @@ impl One<'_> {
             return Ok(rows);
         }
         let schema = self.frame.table.schema();
-        let taken = |name: &str| schema.index_of(name).is_ok();
-        let mut columns = Vec::new();
-        for field in schema.fields() {
-            let column = || ident(field.name().as_str());
-            let DataType::Timestamp(_, zone) = field.data_type() else {
-                columns.push(column());
-                continue;
-            };
-            // Not every reader knows ns.
-            let micro = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
-            columns.push(cast_expr(column(), micro).alias(field.name().as_str()));
-            let mut name = format!("{}_ns", field.name());
-            while taken(&name) {
-                name.insert_str(0, "ppt_");
+        let columns = time_columns(schema, self.time).into_iter().map(|column| {
+            let field = schema.field(column.of);
+            let own = ident(field.name().as_str());
+            match column.ty == *field.data_type() {
+                true => own,
+                false => cast_expr(own, column.ty).alias(column.name),
             }
-            columns.push(cast_expr(column(), DataType::Int64).alias(name));
-        }
-        Ok(rows.select(columns)?)
+        });
+        Ok(rows.select(columns.collect::<Vec<_>>())?)
     }
 
     /// What else a Parquet file says.
     fn parquet(&self) -> Parquet {
-        let fields = self.frame.table.schema().fields().iter();
-        let fields = fields.map(|field| {
-            let mut said = json!({"name": field.name(), "type": field.data_type().to_string()});
-            for (key, text) in field.metadata() {
-                said[key] = json!(text);
-            }
-            said
-        });
         let of_all = self.frame.buffer.is_empty();
-        let schema = json!({
-            "buffer": if of_all { Value::Null } else { json!(self.frame.buffer) },
-            "frame": self.frame.frame,
-            "columns": fields.collect::<Vec<Value>>(),
-        });
+        let buffer = (!of_all).then_some(self.frame.buffer.as_str());
+        let schema = schema_said((buffer, &self.frame.frame), self.frame.table.schema());
         let loss = self.engine.set().loss(|buffer| of_all || buffer == self.frame.buffer);
         let lost = json!({
             "captured": loss.captured,

@@ -1,0 +1,513 @@
+//! Spans and chains while captures grow: which of them are done by some time, and which frames wait for
+//! others.
+//!
+//! Whoever follows captures reads each frame once. [`GrowingWholes::settle`] takes the frames of a part
+//! and those that wait since earlier parts, and gives out the rows that are done. A frame is in exactly
+//! one row, whatever comes when.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, UInt32Array,
+};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use arrow_select::take::take_record_batch;
+
+use crate::bounds::Bounds;
+use crate::error::TableError;
+use crate::table::{Runner, Scan};
+use crate::whole::{Halves, Missing, NOTHING, SpanFrame, Taken};
+
+/// The column of rows that wait that says whose they are.
+const GROUP: &str = "ppt_group";
+/// Times during which frames are missing that are kept for a group. Beyond that the older half of them
+/// become one: what may be missing there only becomes more.
+const MANY_TIMES: usize = 4096;
+
+/// Frames that wait for others.
+#[derive(Debug, Clone, Default)]
+pub struct WaitingWholes {
+    /// Whose they are.
+    pub groups: Vec<WaitingGroup>,
+    /// The frames, as they are read.
+    pub halves: Option<RecordBatch>,
+    /// The rows that they are as long as nothing comes that belongs to them.
+    pub rows: Option<RecordBatch>,
+}
+
+/// Frames that belong together if their keys are equal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingGroup {
+    /// What tells it from all others, in all captures of a series.
+    pub name: String,
+    /// When frames of it are missing in captures before the last one.
+    pub before: Vec<(i64, i64)>,
+    /// The same in the last one.
+    pub missing: Vec<(i64, i64)>,
+}
+
+/// What is settled.
+#[derive(Debug, Default)]
+pub struct SettledWholes {
+    /// The rows that are done.
+    pub rows: Vec<RecordBatch>,
+    /// What waits.
+    pub waiting: WaitingWholes,
+    /// Frames that came after what is later than they are had been settled.
+    pub late: u64,
+    /// Frames that wait no longer because there were too many.
+    pub let_go: u64,
+}
+
+/// Up to when what is there is settled.
+#[derive(Debug, Clone, Copy)]
+pub struct Settling {
+    /// Up to when it was settled before, ns since the epoch.
+    pub settled: Option<i64>,
+    /// Up to when frames are complete. None: all are there.
+    pub until: Option<i64>,
+    /// The part is of another capture than the part before.
+    pub is_next: bool,
+    /// Frames that may wait.
+    pub most: usize,
+}
+
+/// What makes a whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum WholeForm {
+    Span { fifo: bool },
+    Chain { steps: usize },
+}
+
+/// Frames that belong together if their keys are equal.
+#[derive(Debug)]
+pub(crate) struct GrowingGroup {
+    /// What tells it from all others, in all captures of a series.
+    pub name: String,
+    pub form: WholeForm,
+    /// When frames of it may be missing.
+    pub missing: Missing,
+}
+
+/// Where the columns are that bring frames together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HalfColumns {
+    pub group: usize,
+    pub key: usize,
+    pub mark: usize,
+    pub ts: usize,
+    pub ring: usize,
+    pub seqno: usize,
+    pub segment: usize,
+    pub capture: usize,
+}
+
+/// All columns of a table, and all of its rows.
+pub(crate) fn everything(schema: &SchemaRef) -> (Vec<usize>, Bounds) {
+    ((0..schema.fields().len()).collect(), Bounds::default())
+}
+
+/// Spans or chains whose captures grow.
+pub trait GrowingTable: fmt::Debug + Send + Sync {
+    /// How its rows come about; `with_absent`: what is missing before the captures is missing.
+    ///
+    /// # Errors
+    /// See [`TableError`].
+    fn growing(&self, with_absent: bool) -> Result<GrowingWholes, TableError>;
+}
+
+type MakeRunner = Box<dyn Fn(Vec<Missing>) -> Box<dyn Runner> + Send + Sync>;
+
+/// The spans or the chains of a kind of frames, in a part of a capture.
+pub struct GrowingWholes {
+    scan: Arc<dyn Scan>,
+    schema: SchemaRef,
+    columns: HalfColumns,
+    groups: Vec<GrowingGroup>,
+    runner: MakeRunner,
+}
+
+impl fmt::Debug for GrowingWholes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GrowingWholes").field("scan", &self.scan).finish_non_exhaustive()
+    }
+}
+
+impl WaitingWholes {
+    /// The rows that are left when nothing more comes.
+    pub fn last_rows(&self) -> Option<RecordBatch> {
+        let rows = self.rows.as_ref().filter(|rows| rows.num_rows() > 0)?;
+        let shown: Vec<usize> = (0..rows.num_columns() - 1).collect();
+        rows.project(&shown).ok()
+    }
+
+    /// Those of the groups that `is_wanted` wants by their number.
+    fn part(&self, is_wanted: impl Fn(i32) -> bool) -> Result<WaitingWholes, TableError> {
+        let chosen = |batch: &Option<RecordBatch>| -> Result<Option<RecordBatch>, TableError> {
+            let Some(batch) = batch else { return Ok(None) };
+            let groups = group_column(batch)?;
+            let rows = (0..batch.num_rows()).filter(|&row| is_wanted(groups.value(row)));
+            let rows: UInt32Array = rows.map(|row| row as u32).collect();
+            Ok(Some(take_record_batch(batch, &rows)?))
+        };
+        let (halves, rows) = (chosen(&self.halves)?, chosen(&self.rows)?);
+        Ok(WaitingWholes { groups: self.groups.clone(), halves, rows })
+    }
+}
+
+/// The numbers of the groups of what waits.
+fn group_column(batch: &RecordBatch) -> Result<Int32Array, TableError> {
+    let wrong = || arrow_schema::ArrowError::SchemaError(format!("no column {GROUP} of numbers"));
+    let column = batch.column_by_name(GROUP).ok_or_else(wrong)?;
+    let column = column.as_primitive_opt::<Int32Type>().ok_or_else(wrong)?;
+    Ok(column.clone())
+}
+
+/// The same rows of groups that have other numbers now.
+fn renumbered(batch: &RecordBatch, numbers: &[i32]) -> Result<RecordBatch, TableError> {
+    let groups = group_column(batch)?;
+    let new = groups.iter().map(|group| numbers.get(usize::try_from(group?).ok()?).copied());
+    let new: ArrayRef = Arc::new(new.collect::<Int32Array>());
+    let at = batch.schema().index_of(GROUP)?;
+    let columns = batch.columns().iter().enumerate();
+    let columns =
+        columns.map(|(place, column)| if place == at { new.clone() } else { column.clone() });
+    Ok(RecordBatch::try_new(batch.schema(), columns.collect())?)
+}
+
+/// What becomes of frames.
+#[derive(Debug, Default)]
+struct SortedOut {
+    done: Vec<u32>,
+    waiting: Vec<u32>,
+}
+
+impl GrowingWholes {
+    pub(crate) fn new(
+        scan: Arc<dyn Scan>,
+        schema: SchemaRef,
+        columns: HalfColumns,
+        groups: Vec<GrowingGroup>,
+        runner: impl Fn(Vec<Missing>) -> Box<dyn Runner> + Send + Sync + 'static,
+    ) -> GrowingWholes {
+        GrowingWholes { scan, schema, columns, groups, runner: Box::new(runner) }
+    }
+
+    /// Reads the frames of the part, and gives out what is done with them and with those that wait.
+    ///
+    /// # Errors
+    /// See [`TableError`].
+    pub fn settle(
+        &self,
+        waiting: WaitingWholes,
+        settling: Settling,
+    ) -> Result<SettledWholes, TableError> {
+        let mut settled = SettledWholes::default();
+        let mut halves = Vec::new();
+        for part in 0..self.scan.parts() {
+            for batch in self.scan.read(part) {
+                let batch = batch?;
+                settled.late += self.late(&batch, settling);
+                halves.push(batch);
+            }
+        }
+        let groups = self.known_groups(&waiting, settling.is_next);
+        let (own, others) = self.divide(waiting, &groups)?;
+        match own.halves {
+            Some(own) if own.schema().fields() == self.scan.schema().fields() => halves.push(own),
+            // Keys of frames that are called the same, and are not.
+            Some(other) => {
+                settled.let_go += other.num_rows() as u64;
+                settled.rows.extend(WaitingWholes { halves: None, ..own }.last_rows());
+            }
+            None => {}
+        }
+        let all = concat_batches(self.scan.schema(), &halves)?;
+        drop(halves);
+        let mut sorted = self.sort_out(&all, settling.until);
+        settled.let_go += self.let_go(&all, &mut sorted, settling);
+        let missing = || -> Vec<Missing> {
+            let times = |group: &WaitingGroup| {
+                let all = group.before.iter().chain(&group.missing);
+                Missing::during(all.map(|&(from, to)| (Some(from), Some(to))))
+            };
+            groups[..self.groups.len()].iter().map(times).collect()
+        };
+        settled.rows.extend(self.run(&take(&all, sorted.done)?, missing())?);
+        if settling.until.is_none() {
+            settled.rows.extend(others.last_rows());
+            return Ok(settled);
+        }
+        let own = take(&all, sorted.waiting)?;
+        let rows = self.rows_that_wait(&own, &missing())?;
+        settled.waiting =
+            join(WaitingWholes { groups, halves: Some(own), rows: Some(rows) }, others)?;
+        Ok(settled)
+    }
+
+    fn late(&self, batch: &RecordBatch, settling: Settling) -> u64 {
+        let Some(settled) = settling.settled else { return 0 };
+        let times = batch.column(self.columns.ts).as_primitive::<TimestampNanosecondType>();
+        times.iter().flatten().filter(|&ts| ts <= settled).count() as u64
+    }
+
+    /// The groups of the part by their numbers, and behind them those that only wait.
+    fn known_groups(&self, waiting: &WaitingWholes, is_next: bool) -> Vec<WaitingGroup> {
+        let known: HashMap<&str, &WaitingGroup> =
+            waiting.groups.iter().map(|group| (group.name.as_str(), group)).collect();
+        let before = |name: &str| -> Vec<(i64, i64)> {
+            let Some(group) = known.get(name) else { return Vec::new() };
+            let last = if is_next { &group.missing[..] } else { &[] };
+            few(group.before.iter().chain(last).copied())
+        };
+        let own = self.groups.iter().map(|group| WaitingGroup {
+            before: before(&group.name),
+            missing: few(group.missing.times().iter().copied()),
+            name: group.name.clone(),
+        });
+        let mut groups: Vec<WaitingGroup> = own.collect();
+        let names: HashSet<String> = groups.iter().map(|group| group.name.clone()).collect();
+        let others = waiting.groups.iter().filter(|group| !names.contains(&group.name));
+        let other = |group: &WaitingGroup| WaitingGroup {
+            before: before(&group.name),
+            missing: if is_next { Vec::new() } else { group.missing.clone() },
+            name: group.name.clone(),
+        };
+        groups.extend(others.map(other));
+        groups
+    }
+
+    /// What waits, with the numbers of `groups`: that of the groups of the part, and the rest.
+    fn divide(
+        &self,
+        mut waiting: WaitingWholes,
+        groups: &[WaitingGroup],
+    ) -> Result<(WaitingWholes, WaitingWholes), TableError> {
+        let place = |group: &WaitingGroup| {
+            let place = groups.iter().position(|known| known.name == group.name);
+            place.map_or(-1, |place| place as i32)
+        };
+        let numbers: Vec<i32> = waiting.groups.iter().map(place).collect();
+        for batch in [&mut waiting.halves, &mut waiting.rows].into_iter().flatten() {
+            *batch = renumbered(batch, &numbers)?;
+        }
+        let own = 0..self.groups.len() as i32;
+        Ok((
+            waiting.part(|group| own.contains(&group))?,
+            waiting.part(|group| !own.contains(&group))?,
+        ))
+    }
+
+    /// Which frames are done by `until`, in the order in which they are paired.
+    fn sort_out(&self, all: &RecordBatch, until: Option<i64>) -> SortedOut {
+        let half = HalfValues::new(all, &self.columns);
+        let mut order: Vec<u32> = (0..all.num_rows() as u32).collect();
+        order.sort_by(|&a, &b| half.compare(a as usize, b as usize));
+        let mut out = SortedOut::default();
+        let is_same = |a: &u32, b: &u32| half.whose(*a as usize) == half.whose(*b as usize);
+        for run in order.chunk_by(is_same) {
+            let waits = self.waiting(&half, run, until);
+            for &row in run {
+                if waits.contains(&row) { &mut out.waiting } else { &mut out.done }.push(row);
+            }
+        }
+        out
+    }
+
+    /// The frames of one key that wait for others.
+    fn waiting(&self, half: &HalfValues<'_>, run: &[u32], until: Option<i64>) -> HashSet<u32> {
+        let Some(until) = until else { return HashSet::new() };
+        let is_there = |row: &&u32| half.ts(**row as usize).is_none_or(|ts| ts <= until);
+        // Those without a time come first, the others in the order of time.
+        let there = run.iter().take_while(is_there).count();
+        let (there, later) = run.split_at(there);
+        let mut waits: HashSet<u32> = later.iter().copied().collect();
+        let group = half.groups.value(run[0] as usize) as usize;
+        match self.groups.get(group).map(|group| group.form) {
+            Some(WholeForm::Span { fifo }) => {
+                let mut halves = Halves::new(fifo);
+                for &row in there {
+                    let frame = match half.marks.value(row as usize) {
+                        0 => SpanFrame::Begin,
+                        1 => SpanFrame::End,
+                        _ => SpanFrame::Neither,
+                    };
+                    let _ = halves.add_half(frame, half.ts(row as usize), row, &NOTHING);
+                }
+                waits.extend(halves.open());
+            }
+            Some(WholeForm::Chain { steps }) => {
+                let mut taken = Taken::new(steps);
+                for &row in there {
+                    let step = usize::try_from(half.marks.value(row as usize)).ok();
+                    taken.add_step(step, half.ts(row as usize));
+                }
+                if !taken.has_all() {
+                    waits.extend(there);
+                }
+            }
+            None => {}
+        }
+        waits
+    }
+
+    /// Lets go the frames of the keys that have waited longest, where too many wait.
+    fn let_go(&self, all: &RecordBatch, sorted: &mut SortedOut, settling: Settling) -> u64 {
+        let Some(until) = settling.until else { return 0 };
+        let half = HalfValues::new(all, &self.columns);
+        let waits = |row: u32| half.ts(row as usize).is_none_or(|ts| ts <= until);
+        let count = sorted.waiting.iter().filter(|&&row| waits(row)).count();
+        if count <= settling.most {
+            return 0;
+        }
+        let is_same = |a: &u32, b: &u32| half.whose(*a as usize) == half.whose(*b as usize);
+        let mut runs: Vec<&[u32]> = sorted.waiting.chunk_by(is_same).collect();
+        runs.sort_by_key(|run| half.ts(run[0] as usize));
+        let (mut gone, mut left) = (HashSet::new(), count);
+        for run in runs {
+            if left <= settling.most / 2 {
+                break;
+            }
+            let before = gone.len();
+            gone.extend(run.iter().copied().filter(|&row| waits(row)));
+            left -= gone.len() - before;
+        }
+        sorted.waiting.retain(|row| !gone.contains(row));
+        let count = gone.len() as u64;
+        sorted.done.extend(gone);
+        sorted.done.sort_by(|&a, &b| half.compare(a as usize, b as usize));
+        count
+    }
+
+    /// The rows of frames that are in the order in which they are paired.
+    fn run(
+        &self,
+        halves: &RecordBatch,
+        missing: Vec<Missing>,
+    ) -> Result<Vec<RecordBatch>, TableError> {
+        if halves.num_rows() == 0 {
+            return Ok(Vec::new());
+        }
+        let mut runner = (self.runner)(missing);
+        let mut rows = runner.push(halves.clone())?;
+        rows.extend(runner.finish()?);
+        rows.retain(|batch| batch.num_rows() > 0);
+        Ok(rows)
+    }
+
+    /// The same of those that wait, each with the number of its group.
+    fn rows_that_wait(
+        &self,
+        halves: &RecordBatch,
+        missing: &[Missing],
+    ) -> Result<RecordBatch, TableError> {
+        let group = Arc::new(Field::new(GROUP, DataType::Int32, true));
+        let fields = self.schema.fields().iter().cloned().chain([group]);
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let groups = halves.column(self.columns.group).as_primitive::<Int32Type>();
+        let (mut rows, mut from) = (Vec::new(), 0);
+        while from < halves.num_rows() {
+            let group = groups.value(from);
+            let count =
+                (from..halves.num_rows()).take_while(|&row| groups.value(row) == group).count();
+            for batch in self.run(&halves.slice(from, count), missing.to_vec())? {
+                let number: ArrayRef = Arc::new(Int32Array::from(vec![group; batch.num_rows()]));
+                let columns = batch.columns().iter().cloned().chain([number]);
+                rows.push(RecordBatch::try_new(schema.clone(), columns.collect())?);
+            }
+            from += count;
+        }
+        Ok(concat_batches(&schema, &rows)?)
+    }
+}
+
+/// Those that wait of the groups of a part, and the others.
+fn join(own: WaitingWholes, others: WaitingWholes) -> Result<WaitingWholes, TableError> {
+    let both = |own: Option<RecordBatch>, other: Option<RecordBatch>| match (own, other) {
+        (Some(own), Some(other)) if other.num_rows() > 0 => {
+            if own.schema().fields() != other.schema().fields() {
+                let why = "frames of one name have other columns than before".to_owned();
+                return Err(TableError::from(arrow_schema::ArrowError::SchemaError(why)));
+            }
+            Ok(Some(concat_batches(&own.schema(), [&own, &other])?))
+        }
+        (own, other) => Ok(own.or(other)),
+    };
+    let (halves, rows) = (both(own.halves, others.halves)?, both(own.rows, others.rows)?);
+    Ok(WaitingWholes { groups: own.groups, halves, rows })
+}
+
+fn take(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch, TableError> {
+    Ok(take_record_batch(batch, &UInt32Array::from(rows))?)
+}
+
+/// At most [`MANY_TIMES`] of these times.
+fn few(times: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
+    let all = Missing::during(times.map(|(from, to)| (Some(from), Some(to))));
+    let times = all.times();
+    match times.len().checked_sub(MANY_TIMES / 2) {
+        Some(old) if times.len() > MANY_TIMES => [(times[0].0, times[old].1)]
+            .into_iter()
+            .chain(times[old + 1..].iter().copied())
+            .collect(),
+        _ => times.to_vec(),
+    }
+}
+
+/// The columns that bring frames together.
+struct HalfValues<'a> {
+    groups: &'a Int32Array,
+    keys: &'a arrow_array::FixedSizeBinaryArray,
+    marks: &'a Int32Array,
+    times: &'a arrow_array::TimestampNanosecondArray,
+    rings: &'a Int32Array,
+    seqnos: &'a arrow_array::Int64Array,
+    segments: &'a DictionaryArray<Int32Type>,
+    captures: &'a DictionaryArray<Int32Type>,
+}
+
+impl<'a> HalfValues<'a> {
+    fn new(batch: &'a RecordBatch, columns: &HalfColumns) -> HalfValues<'a> {
+        let int = |column: usize| batch.column(column).as_primitive::<Int32Type>();
+        HalfValues {
+            groups: int(columns.group),
+            keys: batch.column(columns.key).as_fixed_size_binary(),
+            marks: int(columns.mark),
+            times: batch.column(columns.ts).as_primitive::<TimestampNanosecondType>(),
+            rings: int(columns.ring),
+            seqnos: batch.column(columns.seqno).as_primitive::<Int64Type>(),
+            segments: batch.column(columns.segment).as_dictionary(),
+            captures: batch.column(columns.capture).as_dictionary(),
+        }
+    }
+
+    fn ts(&self, row: usize) -> Option<i64> {
+        self.times.is_valid(row).then(|| self.times.value(row))
+    }
+
+    fn whose(&self, row: usize) -> (i32, &[u8]) {
+        (self.groups.value(row), self.keys.value(row))
+    }
+
+    /// By group and key, then in time, then by what names a frame.
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        let number = |row: usize| {
+            let ring = self.rings.is_valid(row).then(|| self.rings.value(row));
+            (self.ts(row), ring, self.seqnos.value(row))
+        };
+        let names = |row: usize| (word(self.segments, row), word(self.captures, row));
+        let by_key = self.whose(a).cmp(&self.whose(b));
+        by_key.then_with(|| number(a).cmp(&number(b))).then_with(|| names(a).cmp(&names(b)))
+    }
+}
+
+fn word(column: &DictionaryArray<Int32Type>, row: usize) -> Option<&str> {
+    let words: &StringArray = column.values().as_string();
+    column.key(row).map(|key| words.value(key))
+}
