@@ -14,6 +14,7 @@ mod bridges;
 mod entry;
 pub mod experiment;
 mod graph;
+mod key_matcher;
 mod matcher;
 mod matches;
 mod metrics;
