@@ -83,13 +83,27 @@ impl<I: CompactIdentity> Endpoint<I> {
     }
 
     /// The key that it shares with those that it may be matched with.
-    pub fn key(&self, spot: &Spot) -> [u8; KEY_BYTES] {
-        key_of(spot.of as usize, self.identity.bytes())
+    pub fn key(&self, spot: &Spot) -> CompactKey<I> {
+        CompactKey { of: spot.of, identity: self.identity }
     }
 
     /// When it was; None: nobody knows.
     pub fn when(&self, spot: &Spot) -> Option<i64> {
         spot.is_timed.then_some(self.when)
+    }
+}
+
+/// A key in few bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CompactKey<I> {
+    /// Number of the hash type.
+    of: u32,
+    identity: I,
+}
+
+impl<I: CompactIdentity> CompactKey<I> {
+    pub fn bytes(self) -> [u8; KEY_BYTES] {
+        key_of(self.of as usize, self.identity.bytes())
     }
 }
 
@@ -252,10 +266,10 @@ impl<I: CompactIdentity> Bucket<I> {
         to.clear();
         to.reserve(self.0.iter().map(Vec::len).sum());
         self.0.into_iter().for_each(|block| to.extend(block));
-        to.sort_unstable_by(|one, other| {
-            let identity = one.identity.cmp(&other.identity);
-            identity.then_with(|| one.order(places).cmp(&other.order(places)))
-        });
+        // Most identities are those of a few: what is compared most is one number.
+        to.sort_unstable_by_key(|endpoint| endpoint.identity);
+        let same = to.chunk_by_mut(|one, other| one.identity == other.identity);
+        same.for_each(|same| same.sort_unstable_by_key(|endpoint| endpoint.order(places)));
     }
 }
 

@@ -8,8 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::causes::Causes;
-use super::compact::{Buckets, CompactIdentity, Endpoint, SpotNumbers};
-use super::endpoint::{Endpoints, KEY_BYTES};
+use super::compact::{Buckets, CompactIdentity, CompactKey, Endpoint, SpotNumbers};
+use super::endpoint::Endpoints;
 use super::matching::{MatchedFrame, Matching, ROWS};
 use super::shown::Shows;
 use crate::error::TableError;
@@ -146,7 +146,7 @@ struct Matched<I> {
     /// The next one of `sorted`.
     at: usize,
     /// The key that it has come to.
-    key: Option<[u8; KEY_BYTES]>,
+    key: Option<CompactKey<I>>,
     /// None at the end.
     matching: Option<Matching>,
     ready: VecDeque<RecordBatch>,
@@ -187,7 +187,7 @@ impl<I: CompactIdentity> Matched<I> {
             let spot = endpoint.spot(places);
             let key = endpoint.key(&spot);
             if self.key != Some(key) {
-                matching.turn(Some(key))?;
+                matching.turn(Some(key.bytes()))?;
                 self.key = Some(key);
             }
             let when = endpoint.when(&spot);

@@ -87,9 +87,9 @@ pub(crate) struct Matching {
     /// Those of the key that have the same time.
     together: Vec<Entry<MatchedFrame>>,
     found: Matches<MatchedFrame>,
-    /// What is done, each with its hash type.
-    edges: Vec<(usize, Edge<MatchedFrame>)>,
-    /// And its value.
+    /// The hash types of the edges that were found.
+    edge_types: Vec<usize>,
+    /// What is done, each with its hash type and value.
     unmatched: Vec<(usize, Arc<str>, Unmatched<MatchedFrame>)>,
     counts: Vec<MatchCounts>,
 }
@@ -111,7 +111,7 @@ impl Matching {
             key: None,
             together: Vec::new(),
             found: Matches::default(),
-            edges: Vec::new(),
+            edge_types: Vec::new(),
             unmatched: Vec::new(),
             counts: vec![MatchCounts::default(); types],
         }
@@ -217,10 +217,9 @@ impl Matching {
     /// Keeps what was found of a key, where somebody asks for it.
     fn keep(&mut self, key: &[u8]) {
         let of = type_of(key);
-        let edges = self.found.edges.drain(..).map(|edge| (of, edge));
         match self.shows {
-            Shows::Edges => self.edges.extend(edges),
-            _ => drop(edges),
+            Shows::Edges => self.edge_types.resize(self.found.edges.len(), of),
+            _ => self.found.edges.clear(),
         }
         let unmatched = self.found.unmatched.drain(..);
         if self.shows == Shows::Unmatched && unmatched.len() > 0 {
@@ -232,10 +231,15 @@ impl Matching {
     /// The rows that are done.
     pub(super) fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         let mut out = Vec::new();
-        for edges in std::mem::take(&mut self.edges).chunks(ROWS) {
-            let column = |&column: &usize| self.of_edges(edges, edge_column(column));
+        let edges = &self.found.edges;
+        for (edges, types) in edges.chunks(ROWS).zip(self.edge_types.chunks(ROWS)) {
+            let column = |&column: &usize| self.of_edges(edges, types, edge_column(column));
             out.push(self.batch(edges.len(), column)?);
         }
+        // The room stays, unless one value had many.
+        self.found.edges.clear();
+        self.found.edges.shrink_to(ROWS);
+        self.edge_types.clear();
         for rows in std::mem::take(&mut self.unmatched).chunks(ROWS) {
             out.push(self.batch(rows.len(), |&column| self.of_unmatched(rows, column))?);
         }
@@ -285,10 +289,11 @@ impl Matching {
 
     fn of_edges(
         &self,
-        edges: &[(usize, Edge<MatchedFrame>)],
+        edges: &[Edge<MatchedFrame>],
+        types: &[usize],
         column: EdgeColumn,
     ) -> Result<ArrayRef, TableError> {
-        let all = edges.iter().map(|edge| &edge.1);
+        let all = edges.iter();
         let end = |end| {
             all.clone().map(move |edge| match end {
                 ShownEnd::Source => edge.src,
@@ -304,7 +309,7 @@ impl Matching {
             }
             EdgeColumn::Of(of, EndColumn::Point) => self.point(end(of).map(|entry| entry.point))?,
             EdgeColumn::Kind => word(HASH, edges.len())?,
-            EdgeColumn::Type => self.types(edges.iter().map(|edge| edge.0))?,
+            EdgeColumn::Type => self.types(types.iter().copied())?,
             EdgeColumn::Policy => one_of(
                 &["all", "nearest", "fifo"],
                 all.map(|edge| match edge.policy {
