@@ -157,7 +157,9 @@ impl Event {
                 Note::Text(text) if text.len() < 0x70 => {
                     return self.short_text(name as u8, text);
                 }
-                Note::Double(_) | Note::Text(_) | Note::TextIid(_) => {}
+                Note::Double(value) => return self.short_double(name as u8, value),
+                Note::TextIid(iid) => return self.short_text_iid(name as u8, iid),
+                Note::Text(_) => {}
             }
         }
         let note = &mut self.note;
@@ -190,6 +192,28 @@ impl Event {
         room[4] = key;
         room[5..15].copy_from_slice(&value.bytes);
         append(&mut self.event, &room, 5 + value.len);
+    }
+
+    #[inline(always)]
+    fn short_double(&mut self, name: u8, value: f64) {
+        const DOUBLE: u8 = key(tag::NOTE_DOUBLE, WireType::SixtyFourBit) as u8;
+        let mut room = [0; 13];
+        room[..4].copy_from_slice(&Event::note_head(name, 9));
+        room[4] = DOUBLE;
+        room[5..].copy_from_slice(&value.to_le_bytes());
+        self.event.extend_from_slice(&room);
+    }
+
+    #[inline(always)]
+    fn short_text_iid(&mut self, name: u8, iid: u64) {
+        const TEXT_IID: u64 = key(tag::NOTE_TEXT_IID, WireType::Varint);
+        let value = Varint::new(iid);
+        let mut room = [0; ROOM];
+        room[..4].copy_from_slice(&Event::note_head(name, 2 + value.len));
+        // The key takes two bytes.
+        room[4..6].copy_from_slice(&[TEXT_IID as u8 | 0x80, (TEXT_IID >> 7) as u8]);
+        room[6..].copy_from_slice(&value.bytes);
+        append(&mut self.event, &room, 6 + value.len);
     }
 
     #[inline(always)]
@@ -311,7 +335,10 @@ mod tests {
                 let annotations = vec![
                     DebugAnnotation { string_value: Some(text.clone()), ..number.clone() },
                     DebugAnnotation { uint_value: Some(len as u64), ..number.clone() },
-                    DebugAnnotation { int_value: Some(-(len as i64)), ..number },
+                    DebugAnnotation { int_value: Some(-(len as i64)), ..number.clone() },
+                    DebugAnnotation { double_value: Some(-0.1 * len as f64), ..number.clone() },
+                    DebugAnnotation { string_value_iid: Some(len as u64), ..number.clone() },
+                    DebugAnnotation { string_value_iid: Some(u64::MAX), ..number },
                 ];
                 let whole = TracePacket {
                     timestamp: Some(7),
@@ -324,7 +351,14 @@ mod tests {
                     ..TracePacket::default()
                 };
                 let (mut event, mut packet) = (Event::default(), Vec::new());
-                for note in [Note::Text(&text), Note::Uint(len as u64), Note::Int(-(len as i64))] {
+                for note in [
+                    Note::Text(&text),
+                    Note::Uint(len as u64),
+                    Note::Int(-(len as i64)),
+                    Note::Double(-0.1 * len as f64),
+                    Note::TextIid(len as u64),
+                    Note::TextIid(u64::MAX),
+                ] {
                     event.note(name_iid, note);
                 }
                 event.packet(7, (1, 2, None), &mut packet);
