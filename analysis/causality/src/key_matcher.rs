@@ -2,7 +2,7 @@
 //! entry, would wait for the other threads that do.
 
 use crate::entry::{Certainty, Entry, Side};
-use crate::matcher::{KeyLimits, KeyRefusal};
+use crate::key_limits::{KeyLimits, KeyRefusal};
 use crate::matches::{Edge, MatchCounts, Matches, Unmatched, UnmatchedReason};
 use crate::outs::{Out, Outs};
 use crate::queue::{QueueBegins, RuleQueue};
