@@ -40,7 +40,7 @@ pub(crate) enum Command {
     /// Say which points lead to which, and where the time goes on the way from one to another.
     Graph(Graph),
     /// Say what a faster part would be worth: by timing the run that was captured once again.
-    #[command(name = "whatif")]
+    #[command(name = "whatif", after_help = examples::WHAT_IF)]
     WhatIf(WhatIf),
     /// Answer SQL queries over captures.
     #[command(after_help = examples::SQL)]

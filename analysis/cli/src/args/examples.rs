@@ -15,6 +15,11 @@ Examples:
 pub(super) const WHY_CAPTURES: &str = "\
 Captures with frames of the kernel (`ppt attach PID --kernel sched,syscalls`): files, patterns ('run*/*.bin'), names of rotated ones; `-` is stdin";
 
+pub(super) const WHAT_IF: &str = "\
+Examples:
+  ppt whatif out.bin --speed work=2x --metric 'path(asked, got)'
+  ppt whatif --live PID --speed work=0.5x      slows a running program down: ppt whatif --live --help";
+
 pub(super) const SQL: &str = "\
 Examples:
   ppt sql out.bin 'SELECT kind, count(*) FROM job GROUP BY kind'
