@@ -778,7 +778,7 @@ pub(crate) struct Info {
     /// Say how well clocks are known: the files are readings of clocks.
     #[arg(long)]
     pub(crate) sync: bool,
-    /// The host by whose clock times are told [default: the first one of the readings].
+    /// The host whose clock gives the times [default: the first one of the readings].
     #[arg(long, value_name = "HOST", requires = "sync")]
     pub(crate) reference: Option<String>,
     /// Print JSON.

@@ -59,7 +59,7 @@ impl Viewer {
     /// Tells it that the capture is there.
     pub(crate) fn show(&mut self) {
         if let Some(input) = &mut self.input {
-            // If it has ended, it has said why, and SIGCHLD tells.
+            // If it has ended, it has said why, and SIGCHLD follows.
             let _ = input.write_all(b"\n");
         }
     }

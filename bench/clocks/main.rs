@@ -1,10 +1,10 @@
 //! chronyd, ptp4l and ppt beside each other, at once over one cable: what each says of the clocks of two
 //! hosts, and what is true.
 //!
-//! `cargo bench -p ppt-hosts --bench clocks -- [SECONDS]` needs chronyd, chronyc, ptp4l (packages chrony
-//! and linuxptp), setpriv, and the right to make network namespaces. The two hosts are namespaces of this
-//! machine, so that their clocks are the same: whoever says that they differ is wrong by that. No
-//! clock is set. Namespaces, cable and daemons are gone with this program.
+//! `cargo bench -p ppt-hosts --bench clocks -- [SECONDS]` needs chronyd, chronyc, ptp4l (packages chrony and
+//! linuxptp), setpriv, and the right to make network namespaces. The two hosts are namespaces of this machine,
+//! so that their clocks are the same: a program that reports a difference is wrong by that. No clock is set.
+//! Namespaces, cable and daemons are gone with this program.
 
 #![forbid(unsafe_code)]
 

@@ -29,7 +29,7 @@ fn least(number: u64, call: fn(u64)) -> f64 {
         let start = Instant::now();
         (0..number).for_each(|n| call(black_box(n)));
         let took = start.elapsed().as_nanos() as f64 / number as f64;
-        // The rings are read meanwhile.
+        // The rings are read at the same time.
         thread::sleep(Duration::from_millis(50));
         took
     };

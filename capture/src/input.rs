@@ -26,7 +26,7 @@ pub(crate) struct Input {
     jumped: bool,
     /// Length of a file when it was last checked: it may grow, or be truncated.
     len: u64,
-    /// No byte of a file behind so many is looked at.
+    /// No byte of a file behind this many is looked at.
     limit: u64,
 }
 

@@ -269,7 +269,7 @@ impl<'a> FrameModel<'a> {
         self.fields.iter().filter(|field| !field.own)
     }
 
-    /// What ppt sets to tell apart how the frame was written.
+    /// What ppt sets to distinguish how the frame was written.
     pub fn mark(&self) -> Option<&FormMark<'a>> {
         self.forms.iter().find_map(|form| form.mark.as_ref())
     }

@@ -111,7 +111,8 @@ fn buffer(model: &BufferModel<'_>) -> TokenStream {
             static PPT_THREAD: ppt::Thread<#stride> = const { ppt::Thread::new() };
         }
 
-        // Cold, so that whoever writes a frame is laid out for the case that nobody is attached.
+        // Cold, so that the code that writes a frame is laid out for the case that no ppt is
+        // attached.
         #[cold]
         #[inline(never)]
         fn ppt_begin(frame: u32) -> ::core::option::Option<ppt::Write<#stride>> {

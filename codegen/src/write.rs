@@ -101,7 +101,7 @@ mod tests {
             let error = write_outputs(folder.path(), &outputs).unwrap_err();
             assert!(error.to_string().contains("not written by pptc"), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), "int main(void) {}\n");
-            // An empty file is nobody's work, and an older output is made anew.
+            // An empty file is no program's work, and an older output is replaced.
             for old in ["", &outputs[0].text.replace(" 0.", " 9.")] {
                 fs::write(&path, old).unwrap();
                 write_outputs(folder.path(), &outputs).unwrap();

@@ -62,7 +62,7 @@ fn with_a_sanitizer_of_threads() {
 }
 
 /// A program of one file includes the source after headers that were read without _GNU_SOURCE.
-/// Strict C has not declared what is needed by then, and is told so.
+/// Strict C has not declared what is needed by then, and a message says so.
 #[test]
 fn included_after_headers() {
     const BEFORE: [&str; 7] =

@@ -1,4 +1,5 @@
-//! The names that would write a span or a chain: whoever uses one is told what to use.
+//! The names that would write a span or a chain: a program that uses one gets an error that names
+//! what to use.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Metrics: the request of whoever reaches the port, and the names that a target gives.
+//! Metrics: the request of any client that reaches the port, and the names that a target gives.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Which threads a tracepoint of all threads is about: text for the kernel's own filter.
 //!
-//! The kernel takes a page of text, once: a filter cannot be replaced. So threads are named by ranges,
-//! and whoever is made later passes, too. Whoever reads the records leaves strangers out. Numbers of
-//! threads begin anew after the highest one: the filter is of use as long as that is far.
+//! The kernel takes a page of text, once: a filter cannot be replaced. So ranges of thread numbers pass, and
+//! threads that are made later pass, too. The reader of the records leaves strangers out. Numbers of threads
+//! wrap around after the highest one: the filter is of use as long as that is far.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -53,7 +53,7 @@ impl Filter {
     }
 }
 
-/// Says when numbers of threads are about to begin anew.
+/// Says when numbers of threads are about to wrap around.
 #[derive(Debug)]
 pub(crate) struct Horizon {
     /// Those above are close to the highest one.
@@ -68,7 +68,7 @@ impl Horizon {
     pub fn new() -> Self {
         let highest = fs::read_to_string("/proc/sys/kernel/pid_max").ok();
         let highest = highest.and_then(|highest| highest.trim().parse::<i32>().ok()).unwrap_or(0);
-        // The machine does not make so many threads between two looks.
+        // The machine does not make this many threads between two looks.
         let close = highest - highest / 4;
         Self { close, newest: 0, loadavg: File::open("/proc/loadavg").ok() }
     }
@@ -78,7 +78,7 @@ impl Horizon {
         self.newest
     }
 
-    /// Whether they are, or have begun anew since the last look; or nobody knows.
+    /// Whether they are, or have wrapped around since the last look; or that is not known.
     pub fn is_close(&mut self) -> bool {
         let mut text = [0; 128];
         let read = self.loadavg.as_ref().and_then(|loadavg| loadavg.read_at(&mut text, 0).ok());

@@ -1,9 +1,9 @@
 //! What the kernel does with the threads of a process, as frames of a built-in buffer.
 //!
 //! ```text
-//! perf rings, one per CPU ─ reader thread ─→ a segment of ppt's own ─→ whoever drains segments
+//! perf rings, one per CPU ─ reader thread ─→ a segment of ppt's own ─→ listener
 //! ```
-//! [`KernelRequest::watch`] opens perf events; whoever does that needs the rights. [`ProcessEvents::start`] starts
+//! [`KernelRequest::watch`] opens perf events, which needs rights. [`ProcessEvents::start`] starts
 //! the thread that reads them, which needs none. Its frames lie in a segment that nobody else has mapped,
 //! so what drains the buffers of programs drains this one, and accounts for it, in the same way. What
 //! the kernel lost is [marked](ppt_segment::RingWriter::lose) there.
@@ -11,7 +11,7 @@
 //! - `schema` holds the frame file, and places values in frames.
 //! - `perf` is the system call and its rings, `records` reads what is in them.
 //! - `tracepoints` finds out what the raw bytes of a tracepoint mean; `filter` says which the kernel
-//!   keeps, `wakes` tells one wake-up from the next.
+//!   keeps, `wakes` finds where a wake-up ends.
 //! - `threads` knows the threads of a process, and which event speaks for which of them.
 //! - `memory` bounds what the rings of all processes take.
 //! - `stack_events` opens the events that take stacks, `stack_frames` holds what becomes of

@@ -9,7 +9,7 @@ use crate::perf::{PerfEvent, PerfRing, page_size};
 /// Bytes of a ring of records, if there is so much memory, and the least.
 const RING_BYTES: u64 = 4 << 20;
 const LEAST_RING_BYTES: u64 = 64 << 10;
-/// A process gets one part in so many of what is left, so that there is some for those that come later.
+/// A process gets one part in this many of what is left, so that there is some for those that come later.
 const PART: u64 = 4;
 
 /// Bytes that the rings of all processes may take.
@@ -45,7 +45,7 @@ impl Memory {
         1 << most.ilog2()
     }
 
-    /// Counts rings of so many bytes.
+    /// Counts rings of `bytes` bytes.
     pub fn take(&self, bytes: u64) -> Share {
         self.used.fetch_add(bytes, Relaxed);
         Share { bytes, used: self.used.clone() }

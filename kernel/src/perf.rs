@@ -123,7 +123,7 @@ impl EventTarget {
     }
 }
 
-/// A place in a file, which an event counts on a CPU, whoever runs it.
+/// A place in a file, which an event counts on a CPU, in every process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Uprobe<'a> {
     /// The type of such events, which the kernel gives out.
@@ -196,9 +196,9 @@ impl PerfEvent {
     fn open_attr(attr: &mut perf_event_attr, thread: Option<i32>, cpu: u32) -> io::Result<Self> {
         let (thread, cpu) = (thread.unwrap_or(-1), cpu as i32);
         let flags = bindings::PERF_FLAG_FD_CLOEXEC.into();
-        // SAFETY: `attr` is an initialised structure of the size that it states. A path that it points
-        // to is borrowed by whoever made it, and the kernel reads that before it returns. The event
-        // only counts and leaves records.
+        // SAFETY: `attr` is an initialised structure of the size that it states. Its maker borrows the path
+        // that it points to, and the kernel reads that before it returns. The event only counts and leaves
+        // records.
         let fd = unsafe { perf_event_open(attr, thread, cpu, -1, flags) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
@@ -221,7 +221,7 @@ impl PerfEvent {
         checked(unsafe { ioctls::SET_OUTPUT(self.0.as_raw_fd(), other.0.as_raw_fd()) })
     }
 
-    /// Begins, also in threads that have inherited it meanwhile.
+    /// Begins, also in threads that have inherited it since.
     pub fn enable(&self) -> io::Result<()> {
         // SAFETY: takes a number, and no memory.
         checked(unsafe { ioctls::ENABLE(self.0.as_raw_fd(), 0) })

@@ -1,8 +1,8 @@
 //! Which return belongs to which entry of a function.
 //!
-//! On x86-64, a function returns with the stack pointer 8 bytes above where it was entered. So thread,
-//! function and stack pointer tell calls apart, also recursive ones. A call that is left by longjmp(3)
-//! never returns: it is dropped once the stack is shorter than it was.
+//! On x86-64, a function returns with the stack pointer 8 bytes above where it was entered. So thread, function
+//! and stack pointer identify a call, also a recursive one. A call that is left by longjmp(3) never returns: it
+//! is dropped once the stack is shorter than it was.
 
 use std::collections::HashMap;
 
@@ -36,8 +36,8 @@ impl<T> OpenCalls<T> {
     /// A thread enters a function with the stack pointer at `stack`.
     pub fn enter(&mut self, thread: i32, probe: usize, stack: u64, entered: T) {
         let calls = self.by_thread.entry(thread).or_default();
-        // Stacks grow down: whoever called this is above it. A function that is left by a jump to another
-        // one has the same place, and returns with that one.
+        // Stacks grow down: the caller is above it. A function that is left by a jump to another one has the
+        // same place, and returns with that one.
         let is_dead =
             |call: &OpenCall<T>| call.stack < stack || (call.stack == stack && call.probe == probe);
         while calls.last().is_some_and(is_dead) || calls.len() >= DEEPEST {

@@ -1,9 +1,9 @@
 //! Opens the events of probes, in rings of their own: what is lost there is a hit of a probe.
 //!
-//! An event is one of a place and a CPU, and of all processes: the kernel tells of threads that are made
-//! later in no other way. A thread that inherits such an event cannot be made: the kernel would look
-//! up the path once more, in the memory of the program, and fail (tried: pthread_create(3) returned
-//! EFAULT). What other processes do there is left out.
+//! An event is one of a place and a CPU, and of all processes: there is no other way to see threads that are
+//! made later. A thread that inherits such an event cannot be made: the kernel would look up the path once
+//! more, in the memory of the program, and fail (tried: pthread_create(3) returned EFAULT). What other
+//! processes do there is left out.
 
 use std::ffi::CString;
 use std::fs;

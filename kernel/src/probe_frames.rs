@@ -16,7 +16,7 @@ pub const PROBES_BUFFER: &str = "probes";
 
 /// What every frame file of probes begins with.
 const HEAD: &str = "buffer probes 65536;\noption time ns monotonic;\n";
-/// Its rings: one of no thread, and of so many threads at a time.
+/// Its rings: one of no thread, and this many of threads at a time.
 pub(crate) const RINGS: u32 = 128;
 /// Most bytes of a name that is made, which leaves some for a number.
 const NAME_BYTES: usize = 48;
@@ -174,7 +174,7 @@ impl<'a> ProbeWriter<'a> {
         }
     }
 
-    /// The kernel lost so many: as many numbers are left out.
+    /// The kernel lost `count`: as many numbers are left out.
     pub fn lose(&mut self, count: u64) {
         self.lost = self.lost.saturating_add(count);
         (0..count).for_each(|_| _ = self.shared.lose());

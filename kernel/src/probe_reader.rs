@@ -84,7 +84,7 @@ enum ProbeStep {
     Return { probe: usize, stack: u64, to: u64, returned: u64 },
 }
 
-/// What the entry of a function told.
+/// What the entry of a function recorded.
 #[derive(Debug)]
 struct Entered {
     at: u64,
@@ -225,7 +225,7 @@ impl<'a> ProbeHearing<'a> {
         }
     }
 
-    /// States what no record told of. Nothing comes any more.
+    /// States losses that no record has stated. No record follows.
     pub fn finish(&mut self, events: &ProbeEvents) {
         let unstated = events.lost().saturating_sub(self.writer.lost);
         self.writer.lose(unstated);

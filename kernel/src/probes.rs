@@ -54,7 +54,7 @@ pub struct SiteValue {
 /// Where the bytes of an argument are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueOrigin {
-    /// In the register of this number (`PERF_REG_X86_…`), so many bits up.
+    /// In the register of this number (`PERF_REG_X86_…`), shifted by a number of bits.
     Register {
         /// The number.
         number: u8,

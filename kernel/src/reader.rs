@@ -47,8 +47,8 @@ pub(crate) struct Reader {
     /// What they take. It is given back after they are unmapped.
     pub _memory: Share,
     pub events: Vec<PerfEvent>,
-    /// Events of CPUs, which tell of the threads that a filter lets pass, and others for when that is
-    /// not enough: they tell of all.
+    /// Events of CPUs, for the threads that a filter lets pass, and others for when that is not enough: those
+    /// are of all threads.
     pub of_cpus: Vec<PerfEvent>,
     pub spare: Vec<PerfEvent>,
     pub horizon: Horizon,
@@ -178,8 +178,8 @@ enum Heard {
 impl Reader {
     pub fn start(self) -> io::Result<ReaderThread> {
         let (segment, stop) = (self.segment.clone(), Arc::new(AtomicBool::new(false)));
-        // The ring has an owner from now on: whoever drains looks at rings that have had one. Its
-        // frames are of no single thread.
+        // The ring has an owner from now on, because the listener looks at rings that have had one.
+        // Its frames are of no single thread.
         segment.ring(0).claim(0);
         self.stacks.iter().for_each(|stack| _ = stack.segment.ring(0).claim(0));
         self.probes.iter().for_each(|probes| _ = probes.segment.ring(0).claim(0));
@@ -298,8 +298,8 @@ impl Reader {
                 }
                 let all = self.of_cpus.iter().chain(&self.events);
                 let lost: u64 = self.lost_before + all.map(PerfEvent::lost).sum::<u64>();
-                // No record behind them tells of these, so their ring was full to the last, or
-                // nobody knows where they were.
+                // No later record states these, so their ring was full to the last, or where they
+                // were is unknown.
                 let full = latest.iter().filter_map(|latest| latest.full).min();
                 let (since, cpu) = (full.unwrap_or(self.begun_ns), u32::MAX);
                 let count = lost.saturating_sub(frames.lost);
@@ -320,14 +320,14 @@ impl Reader {
         }
     }
 
-    /// Has the events of CPUs tell of every thread before one comes that their filter leaves out:
-    /// numbers of threads begin anew after the highest one.
+    /// Makes the events of CPUs record every thread before one comes that their filter leaves out:
+    /// numbers of threads wrap around after the highest one.
     fn widen(&mut self) {
         if self.spare.is_empty() || !self.horizon.is_close() {
             return;
         }
         let wide = std::mem::take(&mut self.spare);
-        // They are open: the kernel has no reason to refuse. For a moment, both tell.
+        // They are open: the kernel has no reason to refuse. For a moment, both record.
         wide.iter().for_each(|event| _ = event.enable());
         let filtered = std::mem::replace(&mut self.of_cpus, wide);
         self.lost_before += filtered.iter().map(PerfEvent::lost).sum::<u64>();
@@ -556,7 +556,7 @@ impl<'a> FrameWriter<'a> {
                 self.owed.pop_front();
             }
         }
-        // Names come last: so many numbers may take the place of what was before them.
+        // Names come last: this many numbers may take the place of what was before them.
         (0..most - left).for_each(|_| _ = self.writer.lose());
         for MissingRecords { since, thread, cpu, count } in stated {
             self.write(self.latest.max(since), &KernelEvent::Lost { since, thread, cpu, count });

@@ -29,7 +29,7 @@ pub struct Stacks {
 impl Stacks {
     /// Most stacks for each second.
     pub const MOST_HERTZ: u32 = 1000;
-    /// Usually so many: programs do little that often, so nothing keeps step with it.
+    /// The default: programs rarely do something this often, so nothing keeps step with it.
     pub const HERTZ: u32 = 99;
 }
 
@@ -142,7 +142,7 @@ impl StackEvents {
         Ok(missing)
     }
 
-    /// Begins. Threads that have ended meanwhile need no stacks.
+    /// Begins. Threads that have ended since need no stacks.
     pub fn enable(&self) {
         self.events.iter().for_each(|event| _ = event.enable());
     }

@@ -160,7 +160,7 @@ impl<'a> StackWriter<'a> {
         self.writer.write(words.into_iter().take(self.words));
     }
 
-    /// The kernel lost so many: as many numbers are left out.
+    /// The kernel lost `count`: as many numbers are left out.
     pub fn lose(&mut self, count: u64) {
         self.lost = self.lost.saturating_add(count);
         (0..count).for_each(|_| _ = self.writer.lose());

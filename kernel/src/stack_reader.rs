@@ -108,7 +108,7 @@ impl<'a> StackHearing<'a> {
         }
     }
 
-    /// States what no record told of. Nothing comes any more.
+    /// States losses that no record has stated. No record follows.
     pub fn finish(&mut self, events: &StackEvents) {
         let unstated = events.lost().saturating_sub(self.writer.lost);
         self.writer.lose(unstated);

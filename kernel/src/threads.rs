@@ -68,7 +68,7 @@ impl Threads {
         self.number(tid).unwrap_or_else(|| self.look_up(tid))
     }
 
-    /// The same of a thread that an event of `voice` tells of; None if its own event tells that.
+    /// The same of a thread in an event of `voice`; None if its own event has it.
     pub fn heard(&mut self, tid: i32, voice: i32) -> Option<i32> {
         let thread = match self.known.get(&tid) {
             Some(thread) => *thread,
@@ -100,7 +100,7 @@ impl Threads {
         }
     }
 
-    /// A thread gets a CPU. Returns whether it waited, and nothing told that it was woken.
+    /// A thread gets a CPU. Returns whether it waited without a record of its wake-up.
     pub fn runs(&mut self, tid: i32) -> bool {
         let Some(thread) = self.known.get_mut(&tid) else { return false };
         let is_missing = thread.waits && !thread.woken;
@@ -113,8 +113,8 @@ impl Threads {
         self.known.values_mut().for_each(|thread| (thread.waits, thread.followed) = (false, true));
     }
 
-    /// A thread was made, as an event of `voice` tells. Returns both numbers, unless another event
-    /// tells that.
+    /// A thread was made, by an event of `voice`. Returns both numbers, unless another event has
+    /// it.
     pub fn born(&mut self, tid: i32, parent: i32, voice: i32) -> Option<(i32, i32)> {
         let of_parent = self.known.get(&parent).map_or(voice, |thread| thread.voice);
         if of_parent != voice {
@@ -124,7 +124,7 @@ impl Threads {
         Some((inner, self.number(parent).unwrap_or(0)))
     }
 
-    /// A thread ended. Returns its number, unless another event tells that.
+    /// A thread ended. Returns its number, unless another event has it.
     pub fn ended(&mut self, tid: i32, voice: i32) -> Option<i32> {
         let thread = *self.known.get(&tid)?;
         (thread.voice == voice).then(|| {

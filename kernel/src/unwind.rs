@@ -109,7 +109,7 @@ fn are_bounded(
 /// The code that a process has mapped.
 #[derive(Debug, Clone, Default)]
 pub struct MappedCode {
-    /// The addresses of all code, whoever made it.
+    /// The addresses of all code of the process.
     pub ranges: Vec<Range<u64>>,
     /// The code of files with unwind tables.
     pub unwind: Vec<UnwindMapping>,

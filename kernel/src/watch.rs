@@ -306,7 +306,7 @@ struct Opening {
     of_cpus: Vec<PerfEvent>,
     /// The same without a filter, which do nothing yet.
     spare: Vec<PerfEvent>,
-    /// When their filter is of no use any more. Looked at before the threads: whoever is made after that
+    /// When their filter is of no use any more. Looked at before the threads: a thread that is made after that
     /// has a higher number.
     horizon: Horizon,
     is_close: bool,
@@ -339,7 +339,7 @@ impl Opening {
         move |error| KernelError::new(part, error, threads, cpus)
     }
 
-    /// Opens the first event of every thread, and the rings. Threads that are made meanwhile get
+    /// Opens the first event of every thread, and the rings. Threads that are made during this get
     /// their own, until no look finds another one. Those that are made later inherit.
     fn threads(&mut self, pid: i32, kind: &EventTarget) -> Result<(), KernelError> {
         for _ in 0..LOOKS {
@@ -414,8 +414,8 @@ impl Opening {
         Ok(())
     }
 
-    /// Opens events of every CPU, which tell who is woken there: all of them, or none. A wake-up is no
-    /// event of the woken thread, and who wakes it may be of another process.
+    /// Opens events of every CPU for the wake-ups there: all of them, or none. A wake-up is no event of the
+    /// woken thread, and its waker may be of another process.
     fn wakeups(&mut self, kind: &EventTarget) -> Result<(), KernelError> {
         let failed = self.failed(KernelFeature::Wakeups);
         let newest = self.horizon.newest();
@@ -467,7 +467,7 @@ pub(crate) fn segment(builtin: &Builtin) -> io::Result<Segment> {
     segment_of(builtin, 1)
 }
 
-/// The same with so many rings.
+/// The same with this many rings.
 fn segment_of(builtin: &Builtin, rings: u32) -> io::Result<Segment> {
     let schema = &builtin.schema;
     let geometry =

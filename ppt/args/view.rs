@@ -1,4 +1,4 @@
-//! What `ppt view PID` is told. `ppt-analysis` has the arguments of `ppt view`, and what they mean; here are
+//! Arguments of `ppt view PID`. `ppt-analysis` has the arguments of `ppt view`, and what they mean; here are
 //! those that a process can have.
 
 use std::ffi::OsString;
@@ -44,7 +44,7 @@ impl ProcessView {
     /// The view of a process, if that is what `words` ask for: those behind `ppt`.
     ///
     /// # Errors
-    /// An option that only a process has is told what it does not take.
+    /// An option that only a process has, for a capture.
     pub(crate) fn asked(words: &[OsString]) -> Result<Option<Self>, clap::Error> {
         let of_process = |error: &clap::Error| {
             let of = error.get(ContextKind::InvalidArg).map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! What `ppt whatif --live` is told. `ppt-analysis` has the arguments of `ppt whatif` for captures.
+//! Arguments of `ppt whatif --live`. `ppt-analysis` has the arguments of `ppt whatif` for captures.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ impl LiveWhatIf {
         words.iter().take_while(|word| *word != "--").any(|word| word == "--live")
     }
 
-    /// How the programs are captured meanwhile.
+    /// How the programs are captured during the experiment.
     pub(crate) fn capture(&self) -> CaptureArgs {
         let output = self.output.clone().unwrap_or_else(|| {
             let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &args::Attach) -> CommandResult {
     capture(args, None)
 }
 
-/// Captures, and has `viewer` show the capture meanwhile.
+/// Captures, and has `viewer` show the capture while it grows.
 pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> CommandResult {
     let mut wanted = vec![Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
     wanted.extend(viewer.as_ref().map(|_| Signal::SIGCHLD));
@@ -176,7 +176,7 @@ fn sessions(
         };
         match attached {
             Ok(session) => sessions.push(session),
-            // A child that has ended meanwhile is no failure.
+            // A child that has ended since is no failure.
             Err(error) if follow.is_some() && index > 0 && is_gone(&error) => {}
             Err(error) if index >= asked_for => refusals.push(error),
             Err(error) => {

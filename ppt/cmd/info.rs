@@ -1,4 +1,4 @@
-//! `ppt info out.bin`: prints what a capture contains, or what readings of clocks tell.
+//! `ppt info out.bin`: prints what a capture contains, or the readings of clocks.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -94,8 +94,8 @@ fn one(pid: i32) -> Result<Vec<BufferRow>, AgentError> {
     Ok(rows)
 }
 
-/// The buffers of every process. Processes that end meanwhile are left out, and those that ppt may not
-/// read are counted.
+/// The buffers of every process. Processes that end during this are left out, and those that ppt may not read
+/// are counted.
 fn all() -> Vec<BufferRow> {
     let system = System::default();
     let mut searcher = Searcher::of_many();

@@ -115,7 +115,7 @@ pub(crate) fn children_of(chosen: &[Chosen], wanted: &[String]) -> Vec<Chosen> {
                 left.extend(seen.insert(pid).then_some(pid));
                 continue;
             }
-            // Processes that have ended meanwhile, and other programs, are left out.
+            // Processes that have ended since, and other programs, are left out.
             let Ok(child) = Target::open(&system, pid) else { continue };
             let is_copy = child.origin() == Some(origin);
             let buffers =

@@ -1,7 +1,7 @@
 //! `ppt serve-metrics ADDRESS`: the process that ppt starts for `--metrics`.
 //!
-//! It may do nothing that its user may not do, and gets only text: whoever reaches the port is far from the
-//! process that may write into others. Its standard input is the socket on which it asks for that text.
+//! It may do nothing that its user may not do, and gets only text: a client that reaches the port is far from
+//! the process that may write into others. Its standard input is the socket on which it asks for that text.
 
 use std::io::Write;
 use std::os::fd::AsFd;

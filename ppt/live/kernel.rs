@@ -96,7 +96,7 @@ impl KernelWatch {
         self.open.extend(watch.map(|watch| (pid, watch)));
     }
 
-    /// States the code that a process has mapped now to whoever unwinds its stacks.
+    /// Gives the code that a process has mapped now to the thread that unwinds its stacks.
     pub(super) fn map_code(&mut self, target: &Target) {
         let of_process = self.running.iter().find(|(pid, ..)| *pid == target.pid());
         let unwinder = of_process.and_then(|(_, _, running)| running.counts().unwinder.clone());

@@ -6,7 +6,7 @@ use ppt_agent::{CodeMapping, Target};
 use ppt_kernel::{MappedCode, UnwindMapping, UnwindTables};
 use ppt_symbols::CodeFile;
 
-/// No more tables are read once they take so many bytes. Stacks end in the code of further files.
+/// No more tables are read once they take this many bytes. Stacks end in the code of further files.
 const MOST_BYTES: usize = 512 << 20;
 
 /// The tables of files, each read once.

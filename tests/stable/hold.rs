@@ -1,7 +1,7 @@
 //! Names that users' scripts rely on: lists next to this file, which only grow.
 //!
 //! A listed name must exist. A name that is not yet listed may still change; a release adds it
-//! (`PPT_BLESS=1`), and from then on it stays. `docs/stability.md` tells users this.
+//! (`PPT_BLESS=1`), and from then on it stays. `docs/stability.md` says so to users.
 
 use std::collections::BTreeSet;
 use std::fs;

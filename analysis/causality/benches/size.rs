@@ -28,7 +28,7 @@ fn ran() -> f64 {
 
 const STAGES: u32 = 6;
 
-/// What so many points make.
+/// What `points` points make.
 fn made(points: u64, period: Option<u64>) -> Truth {
     let (seed, loss, one_type) = (1, 0, false);
     let requests = points / u64::from(STAGES);

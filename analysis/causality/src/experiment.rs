@@ -14,7 +14,7 @@ use crate::retime::{Figures, Metric, Resampling};
 
 /// Fewer permutations show nothing.
 pub const LEAST_PERMUTATIONS: usize = 8;
-/// A round needs so many ends of the metric.
+/// The least ends of the metric in a round.
 pub const LEAST_ENDS: usize = 30;
 /// What is not measured at the start of a round, in ns.
 const LEAST_DROPPED: i64 = 100_000_000;

@@ -1,8 +1,8 @@
 //! What a faster part would be worth: a recorded run, timed again.
 //!
-//! A [`Recording`] has vertices, which are the begins and ends of intervals, spans and points, and
-//! what held between them: program order, causes, queues. [`RetimeModel::new`] learns from it what each way
-//! costs without waiting, and what else each vertex took. [`RetimeModel::replay`] then times it anew:
+//! A [`Recording`] has vertices, which are the begins and ends of intervals, spans and points, and what held
+//! between them: program order, causes, queues. [`RetimeModel::new`] learns from it what each way costs without
+//! waiting, and what else each vertex took. [`RetimeModel::replay`] then computes the new times:
 //!
 //! `t(v) = max over its edges of (t(source) + base(edge)) + r(v)`
 //!
@@ -12,11 +12,11 @@
 //! it was come out exactly. What a named activity ran itself is divided by its speed. So edges have
 //! slack, and a faster part can be worth nothing.
 //!
-//! **Queues** are served anew, as who comes first may change: the n-th job that is put meets the n-th
-//! time that a worker asks, and begins at the later of the two (Lindley; for several workers Kiefer and
-//! Wolfowitz). What a worker does from one take to the next belongs to the job and moves with it. So a
-//! replay is a simulation of events in the order of their new times; all that lies between puts and
-//! takes is timed as soon as what it follows is timed.
+//! **Queues** are simulated again, because another thread may come first: the n-th job that is put meets the
+//! n-th time that a worker asks, and begins at the later of the two (Lindley; for several workers Kiefer and
+//! Wolfowitz). What a worker does from one take to the next belongs to the job and moves with it. So a replay
+//! is a simulation of events in the order of their new times; all that lies between puts and takes is timed as
+//! soon as what it follows is timed.
 //!
 //! **Two regimes**: to be woken costs more than to find work waiting. Where a vertex waits now and did
 //! not, or the other way round, it takes `r` from a vertex near it, of its name, that was in that regime.

@@ -304,7 +304,7 @@ pub(crate) enum ExportFormat {
     Perfetto,
     /// A folder in the Common Trace Format, for babeltrace2 and Trace Compass.
     Ctf,
-    /// JSON for Chrome's trace viewer, and whoever reads that.
+    /// JSON for Chrome's trace viewer, and for tools that read its format.
     Chrome,
     /// A folder with traces and metrics of OpenTelemetry, as protobuf.
     Otlp,
@@ -361,8 +361,8 @@ pub(crate) struct ExportTo {
 /// How a capture that grows is exported.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct FollowArgs {
-    /// Go on while captures grow, until they end: a new file each minute or each 64 MiB, each row in
-    /// exactly one, whoever is killed (--format parquet).
+    /// Go on while captures grow, until they end: a new file each minute or each 64 MiB, each row in exactly
+    /// one, also if the exporter is killed (--format parquet).
     #[arg(long, conflicts_with_all = [
         "from", "to", "partition_by", "for_spreadsheet", "force", "sync", "reference",
     ])]

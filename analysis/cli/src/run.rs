@@ -1,6 +1,6 @@
 //! Runs a question to its end: says how far it is, and ends it at Ctrl-C.
 //!
-//! Outputs have no name before they are whole, so whoever is interrupted leaves nothing behind.
+//! Outputs have no name before they are whole, so an interrupted command leaves nothing behind.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ const LONG: Duration = Duration::from_secs(1);
 /// is taken as the stack grows.
 pub(crate) const STACK: usize = 32 << 20;
 
-/// A runtime with so many threads.
+/// A runtime with this many threads.
 pub(crate) fn runtime(threads: usize) -> Result<Runtime, Failure> {
     let mut builder = Builder::new_multi_thread();
     let built = builder.worker_threads(threads).thread_stack_size(STACK).enable_all().build();

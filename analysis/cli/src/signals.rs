@@ -50,7 +50,7 @@ fn last_signal() -> i32 {
     i32::try_from(last().load(Relaxed)).unwrap_or_default()
 }
 
-/// A file that may not grow is an error of whoever writes it, as a full disk is.
+/// A file that may not grow is an error of the command that writes it, as a full disk is.
 fn take_full_files() -> io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     Ok(())
@@ -91,7 +91,7 @@ pub(crate) fn take_in_question(tidy: impl Fn() + Send + 'static) -> io::Result<(
     thread::Builder::new().name("signals".into()).spawn(watch).map(drop)
 }
 
-/// The signals that end a command, without those that whoever started it ignores, as nohup does.
+/// The signals that end a command, without those that its parent ignores, as nohup does.
 fn stops() -> impl Iterator<Item = i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -53,7 +53,8 @@ impl ChildProcess {
     /// Starts a process under these terms.
     pub(crate) fn start(terms: Terms, stdin: Stdio) -> Result<ChildProcess, Failure> {
         let (scratch, terminal) = (Scratch::new(), Terminal::now());
-        // By this path, a program that was replaced meanwhile starts itself, not its successor.
+        // By this path, a program that was replaced in the meantime starts itself, not its
+        // successor.
         let mut command = Command::new("/proc/self/exe");
         command.arg0(terms::NAME).args(env::args_os().skip(1)).stdin(stdin);
         terms.hand(&mut command);

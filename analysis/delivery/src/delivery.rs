@@ -27,7 +27,7 @@ impl std::fmt::Debug for Delivery {
     }
 }
 
-/// How often an exporter begins anew because another one wrote meanwhile.
+/// How often an exporter begins again because another one wrote at the same time.
 const ATTEMPTS: usize = 5;
 
 /// A number that no other exporter has.

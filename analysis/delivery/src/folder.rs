@@ -10,7 +10,8 @@ use ppt_output::{Output, Readers, Rules, lock_folder};
 
 use crate::error::DeliveryError;
 
-/// How long is waited for whoever has the folder: a process that was asked to end is on its way.
+/// How long an exporter waits for the one that has the folder: a process that was asked to end is
+/// on its way.
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(50);
 

@@ -14,7 +14,7 @@ use crate::heads::{ChunkHeads, ChunkSize};
 /// How long a capture without an end, which nobody writes, must not have changed before it counts as cut.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// A capture that may still grow. Its file stays open: whoever removes it takes nothing away.
+/// A capture that may still grow. Its file stays open, so removing the file takes nothing away.
 #[derive(Debug)]
 pub struct GrowingCapture {
     path: PathBuf,
@@ -183,7 +183,7 @@ impl GrowingCapture {
         };
         heads.read(from).map_err(fail)?;
         if heads.is_damaged {
-            // Only whoever reads everything knows what is to be left out.
+            // Only a reader of everything knows what is to be left out.
             self.is_damaged = true;
             return self.read_all(from);
         }
@@ -261,7 +261,7 @@ impl CaptureGrowth {
         self.chunks.iter().map(|chunk| u64::from(chunk.count)).sum()
     }
 
-    /// Whether so many bytes of the capture are there and whole.
+    /// Whether this many bytes of the capture are there and whole.
     pub fn reaches(&self, bytes: u64) -> bool {
         self.whole >= bytes
     }
@@ -276,8 +276,8 @@ impl CaptureGrowth {
         Cut { until_chunk: from + 1, until_byte: self.whole, frames: self.frames(), is_all: true }
     }
 
-    /// A range that begins at the chunk `from` and has so many bytes of frames at least, if they are
-    /// there, else all. None: neither frames are there, nor what may be readings of counters.
+    /// A range that begins at the chunk `from` and has at least `bytes` bytes of frames, if they are there,
+    /// else all. None: neither frames are there, nor what may be readings of counters.
     ///
     /// One reading of ticks makes no times. So a range ends behind the second one, if there is a first.
     pub fn cut(&self, from: u64, bytes: u64) -> Option<Cut> {

@@ -118,7 +118,7 @@ mod tests {
     const SCHEMA: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":16,"frames":[{"name":"it",
         "kind":"plain","size":16,"fields":[{"name":"n","type":"u64","offset":8}]}]}"#;
 
-    /// A capture of so many chunks of three frames.
+    /// A capture of `chunks` chunks of three frames.
     fn capture(chunks: u64) -> Vec<u8> {
         let schema = Schema::from_json(SCHEMA.as_bytes()).unwrap();
         let header = FileHeader { capture_id: [3; 16], ..FileHeader::default() };

@@ -23,11 +23,12 @@ enum Expected {
     Nothing,
     /// It must be of this version.
     Version(Option<String>),
-    /// The store cannot tell: whatever is there is replaced.
+    /// The store cannot say: it replaces what is there.
     Anything,
 }
 
-/// Objects below a prefix. The manifest is replaced only if nobody else has replaced it meanwhile.
+/// Objects below a prefix. The manifest is replaced only if no other exporter has replaced it
+/// since.
 pub(crate) struct DeliveryObjects {
     store: Arc<dyn ObjectStore>,
     prefix: Path,
@@ -142,7 +143,7 @@ impl DeliveryObjects {
         put.map(drop).map_err(|error| refused(&full, told(&error)))
     }
 
-    /// Replaces the object that was read or replaced last, if nobody else did so meanwhile.
+    /// Replaces the object that was read or replaced last, if no other exporter did so since.
     pub async fn replace(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), DeliveryError> {
         let (path, full) = self.path(name)?;
         let payload = PutPayload::from(bytes.clone());

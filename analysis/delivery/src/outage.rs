@@ -18,7 +18,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// How often is looked whether somebody asks to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Who is told of outages, and says how long one may be.
+/// Receives outages, and decides how long one may be.
 pub trait OutageWatch: Send + Sync {
     /// How long an outage may be until the delivery gives up.
     fn limit(&self) -> Duration;

@@ -35,8 +35,8 @@ impl Target {
         Ok(Target { destination: Destination::Folder(DeliveryFolder::open(path)?) })
     }
 
-    /// Objects whose names begin with `prefix/`. `name` is what messages call that. Whoever else delivers
-    /// there takes over, and this one is told so.
+    /// Objects whose names begin with `prefix/`. `name` is what messages call that. Another exporter that
+    /// delivers there takes over, and this one is informed.
     ///
     /// # Errors
     /// The prefix cannot be one.

@@ -29,7 +29,7 @@ pub struct Chrome<W> {
     /// When the trace begins.
     origin: Option<i64>,
     described: HashSet<(u64, Option<u64>)>,
-    /// Of what is told at the same time as another of its thread, and of threads without a number.
+    /// For events at the same time as another of their thread, and for threads without a number.
     own: HashMap<(usize, usize), u64>,
     some: bool,
 }
@@ -169,7 +169,7 @@ impl<W: Write> Chrome<W> {
             let kind = &of.kind;
             let name = kind.curve(field);
             let unit = kind.fields[field].metadata().get("unit").map_or("value", String::as_str);
-            // Curves are told apart by process, name and id.
+            // Curves are distinguished by process, name and id.
             self.event_at('C', &name, &kind.buffer, place, rows.end(row))?;
             write!(self.out, ",\"id\":{}", place.1)?;
             let value = match value {

@@ -44,7 +44,7 @@ pub enum EventRole {
     Frames,
     /// Spans that were begun and ended. They are in no thread: each kind has a track in its process.
     Spans,
-    /// The states of threads, as the kernel tells them. Each thread has a track for its own.
+    /// The states of threads, as the kernel recorded them. Each thread has a track for its own.
     States,
     /// Frames whose kind their schema does not have.
     Unknown,

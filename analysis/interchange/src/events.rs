@@ -49,7 +49,7 @@ impl<'a> Events<'a> {
         let mut tables = Vec::new();
         for frame in &selection.frames {
             let intervals = match self.form {
-                // Events of CTF are points; their fields tell how long things took.
+                // Events of CTF are points; their fields hold how long things took.
                 TraceFormat::Ctf => Vec::new(),
                 _ => IntervalColumns::all(frame.table.as_ref()),
             };
@@ -114,7 +114,7 @@ impl<'a> Events<'a> {
                     kinds.push(kind);
                     all.push(TraceRows::Sorted(rows));
                 }
-                // What else there is can be told.
+                // Everything else can be exported.
                 Err(QueryError::Incomparable(why)) => edges_are_unknown = Some(why),
                 Err(error) => return Err(error),
             }
@@ -165,7 +165,7 @@ impl<'a> Events<'a> {
         Ok(rows.sort(order(self.last_is_outer(interval.is_some())))?)
     }
 
-    /// The engine whose captures are told.
+    /// The engine whose captures are exported.
     pub(crate) fn engine(&self) -> &'a Engine {
         self.engine
     }
@@ -175,7 +175,7 @@ impl<'a> Events<'a> {
         self.start
     }
 
-    /// What threads did, as the kernel tells. Waits are called by their calls.
+    /// What threads did, as the kernel recorded it. Waits have the names of their system calls.
     async fn states(&self) -> Result<(EventSchema, DataFrame), QueryError> {
         let [begin, dur, placed, first, capture, of_buffer, segment, ring, seqno, host, pid, tid] =
             COLUMNS.map(|text| format!("AS \"{}\"", column(text)));
@@ -253,7 +253,7 @@ impl<'a> Events<'a> {
         is_slice && self.form != TraceFormat::Ctf
     }
 
-    /// What is missing, of the buffers that are told of.
+    /// What is missing, of the exported buffers.
     async fn missing(
         &self,
         selection: &TraceSelection,

@@ -374,7 +374,7 @@ pub(crate) enum Sorting {
 }
 
 impl Sorting {
-    /// What tells apart rows of one beginning and length.
+    /// The order of rows with the same beginning and length.
     pub fn ties(self, rows: &EventRows, row: usize) -> (i64, Option<i32>) {
         let Sorting::File { last_is_outer } = self else { return (0, None) };
         let seqno = rows.seqno(row).map(|seqno| if last_is_outer { !seqno } else { seqno });

@@ -108,7 +108,7 @@ impl IntervalColumns {
     }
 }
 
-/// The columns that events tell: when the listener had the frame, and the fields.
+/// The columns that events have: when the listener had the frame, and the fields.
 pub(crate) fn fields(table: &dyn CaptureTable) -> impl Iterator<Item = usize> + '_ {
     let is_told = |index: &usize| match table.bounded(*index) {
         None | Some(Bounded::Number(BoundedNumber::Drained)) => true,

@@ -11,7 +11,7 @@ pub(crate) struct Lanes {
 
 impl Lanes {
     /// The lane of a slice that begins no sooner than those before it; None: there are too many.
-    /// `closed` is told of what ends before it: the lane, and when.
+    /// `closed` receives what ends before it: the lane, and when.
     ///
     /// # Errors
     /// Those of `closed`.

@@ -51,8 +51,7 @@ struct HeapItem {
 }
 
 impl HeapItem {
-    /// What tells apart rows with one key: capture and segment, and of batches the one that was read
-    /// first.
+    /// The order of rows with one key: capture and segment, and of batches the one that was read first.
     fn tie(&self) -> Option<Tie<'_>> {
         self.batch.as_ref().map(|batch| batch.tie(batch.done))
     }

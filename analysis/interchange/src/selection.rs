@@ -1,4 +1,4 @@
-//! What a trace tells: everything, or what has one name.
+//! What a trace contains: everything, or what has one name.
 
 use ppt_query::{Engine, FrameTable, KERNEL_BUFFER, QueryError, RowUnit};
 
@@ -8,12 +8,13 @@ use crate::event::TraceFormat;
 const CALLS: [&str; 2] = ["syscall_enter", "syscall_exit"];
 const FAULT: &str = "page_fault";
 
-/// What a trace tells. What a format has no events for is told by the frames that it is made of.
+/// What a trace contains. What a format has no events for is exported as the frames that it is made
+/// of.
 #[derive(Debug, Clone, Default)]
 pub struct TraceSelection {
     /// Kinds of frames, with their spans.
     pub(crate) frames: Vec<FrameTable>,
-    /// Kinds of frames of which only the spans are told.
+    /// Kinds of frames of which only the spans are exported.
     pub(crate) with_spans_alone: Vec<FrameTable>,
     pub(crate) counters: bool,
     pub(crate) histograms: bool,
@@ -24,7 +25,7 @@ pub struct TraceSelection {
 }
 
 impl TraceSelection {
-    /// Everything that a trace of that form tells.
+    /// Everything that a trace of that form contains.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -84,7 +85,7 @@ impl TraceSelection {
         Ok(())
     }
 
-    /// The buffers of what is told, each once.
+    /// The buffers of what is exported, each once.
     pub(crate) fn buffers(&self) -> Vec<&str> {
         let frames = self.frames.iter().chain(&self.with_spans_alone);
         let mut buffers: Vec<&str> = frames.map(|table| table.buffer.as_str()).collect();

@@ -24,7 +24,7 @@ pub struct Sources {
     pub(crate) all: Vec<TraceRows>,
     /// The kinds that are frames, which are read together.
     pub(crate) frames: Vec<FrameKinds>,
-    /// Why nothing is told of what caused what, where something may have.
+    /// Why causes and effects are not exported, where there may be some.
     pub edges_are_unknown: Option<String>,
 }
 

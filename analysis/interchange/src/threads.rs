@@ -146,7 +146,7 @@ impl Threads {
         self.known.get(process)
     }
 
-    /// What a process is called: its program, and what tells it from others.
+    /// The name of a process: its program, and what distinguishes it from others.
     pub fn title(&self, process: usize) -> String {
         let is_first = self.is_first_of_its_pid(process);
         let process = self.process(process);

@@ -84,7 +84,7 @@ fn made(id: u8, schema: &Schema, runs: &[(u64, Vec<u8>)]) -> Vec<u8> {
     writer.end(&End { reason, message, rings, drops, realtime_ns, mono_ns }).unwrap()
 }
 
-/// A capture of so many frames in ring 0 of each of two segments, all at one time.
+/// A capture of `frames` frames in ring 0 of each of two segments, all at one time.
 fn at_one_time(id: u8, frames: u64) -> Vec<u8> {
     let json = r#"{"v":1,"buffer":"b","slots":16,"stride":16,"frames":[
         {"name":"tick","kind":"plain","size":16,"fields":[
@@ -95,7 +95,7 @@ fn at_one_time(id: u8, frames: u64) -> Vec<u8> {
     made(id, &schema, &[(9, frames.clone()), (4, frames)])
 }
 
-/// A capture of two frames of each of so many kinds, one of which its schema does not have.
+/// A capture of two frames of each of `kinds` kinds, one of which its schema does not have.
 fn of_many_kinds(kinds: u64) -> Vec<u8> {
     let frame = |kind: u64| {
         format!(

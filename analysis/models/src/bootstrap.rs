@@ -11,7 +11,7 @@ use crate::interval::ConfidenceInterval;
 use crate::squares::Squares;
 use crate::table::Runs;
 
-/// At least so many runs more than coefficients.
+/// At least this many runs more than coefficients.
 const MORE_RUNS: usize = 4;
 /// At most this part of the resamples may fail.
 const FAILING: f64 = 0.05;
@@ -69,7 +69,7 @@ impl Bootstrap {
                 answer += product;
             }
             // In the basis of all rows, `whole` is near the identity, unless runs are missing that
-            // alone tell coefficients apart.
+            // alone separate coefficients.
             let solved = whole.clone().cholesky()?;
             let least = solved.l_dirty().diagonal().iter().copied().fold(f64::INFINITY, f64::min);
             (least > 1e-4).then(|| coefficients + &squares.to_coefficients * solved.solve(&answer))

@@ -154,7 +154,7 @@ pub enum FitError {
         value: f64,
         /// So many rows are like that.
         rows: usize,
-        /// Of so many.
+        /// The number of all.
         of: usize,
     },
     /// Fewer points than a fit needs.
@@ -242,7 +242,7 @@ pub enum NoBootstrap {
     Alike {
         /// So many.
         failed: usize,
-        /// Of so many.
+        /// The number of all.
         of: usize,
     },
 }

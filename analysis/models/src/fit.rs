@@ -52,8 +52,8 @@ impl Coefficient {
         self.bootstrap.unwrap_or(self.interval)
     }
 
-    /// Whether the two intervals tell different stories: one is at least half as wide again as the
-    /// other, or only one holds 0. Then rows of a run are not independent: believe the bootstrap.
+    /// Whether the two intervals disagree: one is at least half as wide again as the other, or only
+    /// one holds 0. Then rows of a run are not independent: believe the bootstrap.
     pub fn disagrees(&self) -> bool {
         let Some(bootstrap) = self.bootstrap else { return false };
         let (one, other) = (self.interval.width(), bootstrap.width());

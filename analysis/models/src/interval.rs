@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Holds the true value in so many of a hundred cases as its level says.
+/// Holds the true value in as many of a hundred cases as its level says.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ConfidenceInterval {
     /// The lower end.

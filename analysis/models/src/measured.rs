@@ -13,7 +13,7 @@ use thiserror::Error;
 pub enum Statistic {
     /// The arithmetic mean.
     Mean,
-    /// The value below which so many of 100,000 lie.
+    /// The value below which this many of 100,000 lie.
     Quantile(u32),
     /// The least.
     Min,
@@ -29,7 +29,7 @@ const WHOLE: f64 = 100_000.0;
 impl Statistic {
     /// The median.
     pub const MEDIAN: Statistic = Statistic::Quantile(50_000);
-    /// What a comparison shows unless it is told otherwise.
+    /// What a comparison shows by default.
     pub const USUAL: [Statistic; 3] =
         [Statistic::Mean, Statistic::MEDIAN, Statistic::Quantile(99_000)];
     /// What can be asked for.
@@ -147,7 +147,7 @@ pub struct Units {
     pub units: Vec<f64>,
 }
 
-/// The only run is cut into so many parts: few enough that one knows little of the next.
+/// The only run is cut into this many parts: few enough that one says little about the next.
 const PARTS: usize = 10;
 /// Values that a part of a run has at least.
 const EACH: usize = 5;

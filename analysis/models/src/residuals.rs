@@ -10,18 +10,19 @@ use crate::chance::{f_beyond, normal_below};
 use crate::fit::{Fit, Test};
 use crate::squares::Squares;
 
-/// What is less probable than this by chance is told.
+/// What is less probable than this by chance is reported.
 const RARE: f64 = 0.01;
 /// A row that moves its own fit by so much, in Cook's measure, decides it.
 const DECIDES: f64 = 1.0;
-/// A change of the spread by less than this factor, from the lower to the upper half, is not told.
+/// A change of the spread by less than this factor, from the lower to the upper half, is not
+/// reported.
 const SPREAD: f64 = 1.25;
-/// A correlation of neighbours below this is not told.
+/// A correlation of neighbours below this is not reported.
 const FOLLOWS: f64 = 0.1;
-/// Bins in which modes are looked for: so many times the cubic root of the rows, and at most so many.
+/// Bins in which modes are looked for: this factor times the cubic root of the rows, up to a maximum.
 const BINS_OF_ONE: f64 = 2.0;
 const BINS: f64 = 40.0;
-/// A valley between modes is deeper than chance by so many deviations.
+/// A valley between modes is this many standard deviations deeper than chance.
 const SURE: f64 = 4.0;
 
 /// What is left of the rows of a fit.

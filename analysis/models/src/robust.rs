@@ -8,7 +8,7 @@ use crate::fit::Fit;
 use crate::interval::ConfidenceInterval;
 use crate::squares::Squares;
 
-/// All pairs of rows, up to so many; beyond, as many at random.
+/// All pairs of rows, up to this number; beyond, as many at random.
 const PAIRS: usize = 2_000_000;
 
 /// Slopes that a few wild rows do not move.
@@ -25,7 +25,7 @@ pub struct Robust {
 pub enum Method {
     /// The median of the slopes between all pairs of rows (Theil, Sen).
     TheilSen,
-    /// The same of so many pairs drawn at random, as there are too many.
+    /// The same of this number of pairs drawn at random, as there are too many.
     TheilSenOfSome(usize),
     /// Rows that are far off count less (Huber's M-estimate, 1.345 deviations).
     Huber,
@@ -132,7 +132,7 @@ fn theil_sen(
     Some((middle, ConfidenceInterval { low: rank(low), high: rank(high) }, taken))
 }
 
-/// Beyond so many deviations a row counts less.
+/// Beyond this many standard deviations a row counts less.
 const FAR: f64 = 1.345;
 
 /// Huber's M-estimate, its scale by the median deviation, beginning at `start`.

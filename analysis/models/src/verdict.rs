@@ -2,7 +2,7 @@
 //!
 //! A formula says how a cost grows. It is confirmed where each of its terms is seen, and no other
 //! way to grow explains the measurements noticeably better; refuted where a term is missing or
-//! amounts to nothing; and undecided where the measurements cannot tell.
+//! amounts to nothing; and undecided where the measurements do not decide it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,7 +28,7 @@ pub enum FormulaVerdict {
     Confirmed,
     /// It does not.
     Refuted,
-    /// They cannot tell.
+    /// The measurements do not decide it.
     Undecided,
 }
 
@@ -187,7 +187,7 @@ enum Rival {
     Better { term: String, moves: f64 },
     /// None is.
     None,
-    /// None can be told apart from the formula's terms.
+    /// None can be separated from the formula's terms.
     NoneCanBeSeen,
 }
 
@@ -199,7 +199,7 @@ fn rival(fit: &Fit, largest: f64) -> Rival {
         let nothing_to_grow_with = fit.formula.terms.is_empty();
         return if nothing_to_grow_with { Rival::None } else { Rival::NoneCanBeSeen };
     }
-    // As many are tried, one is seen by chance so many times as often.
+    // As many are tried, one is seen by chance that many times as often.
     let level = 1.0 - (1.0 - fit.level) / candidates.len() as f64;
     let seen =
         candidates.into_iter().filter(|candidate| !candidate.interval(fit, level).holds(0.0));

@@ -5,7 +5,7 @@
 //! takes rows without a value. It makes `false` of `1 = a AND a = 1`, because the two do not look the
 //! same, and `a >= 1` of `a >= 1 AND 1 < a`.
 //!
-//! It also tells 0.0 and -0.0 apart in lists, and nowhere else: a list that has one of them has both.
+//! It also distinguishes 0.0 and -0.0 in lists, and nowhere else: a list that has one of them has both.
 //!
 //! So literals stand on the right, and where tests would be taken together, each gets a value of its
 //! own, which is the same. Other expressions stay as they are, and are planned as ever.

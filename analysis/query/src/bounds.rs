@@ -1,4 +1,4 @@
-//! Filters, as far as the heads of chunks can tell that nothing passes them.
+//! Filters, as far as the heads of chunks show that nothing passes them.
 
 use std::collections::BTreeSet;
 

@@ -74,7 +74,8 @@ impl<W: Write + Send> Encoder<W> {
                 FormatWriter::Arrow(Box::new(writer.map_err(arrow)?))
             }
             ResultFormat::Parquet => {
-                // Without Arrow's own schema: whoever reads words as a dictionary type may fail.
+                // Without Arrow's own schema: a reader that takes words as a dictionary type may
+                // fail.
                 let options = ArrowWriterOptions::new()
                     .with_skip_arrow_metadata(true)
                     .with_properties(properties(schema, parquet));

@@ -210,7 +210,7 @@ impl QueryError {
 
     /// Every code but those of captures that cannot be read.
     pub fn codes() -> impl Iterator<Item = &'static str> {
-        // Those are of the errors in them; nobody is told that he pressed Ctrl-C.
+        // Those are of the errors in them; no message says that the user pressed Ctrl-C.
         let known = |text: &&str| !["set", "capture", "cancelled"].contains(text);
         QueryError::VARIANTS.iter().chain(SetError::VARIANTS).copied().filter(known)
     }

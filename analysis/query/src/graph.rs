@@ -22,7 +22,7 @@ use crate::error::QueryError;
 pub use wakes::ThreadWakes;
 pub use ways::{GraphPath, Hop, MissingEdge, PathGap, PlaceShare, Stage, Ways};
 
-/// Bytes that latencies may take before they are told to three digits.
+/// Bytes that latencies may take before they are rounded to three digits.
 const BUDGET: usize = 256 << 20;
 
 /// The points of captures, and what leads from one to the next.

@@ -68,7 +68,7 @@ impl Engine {
     }
 }
 
-/// What [`StackBatch`] reads, with so many functions.
+/// What [`StackBatch`] reads, with `functions` functions.
 fn selected(rows: DataFrame, functions: usize) -> Result<DataFrame, QueryError> {
     let number = |name: &str| cast_to(ident(name), DataType::Int64);
     let word = |name: &str| cast_to(ident(name), DataType::Utf8);

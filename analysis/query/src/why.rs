@@ -76,8 +76,8 @@ impl Engine {
         Ok(answer)
     }
 
-    /// The same of so many of each interval and of each kind of spans, in one pass; of none, where
-    /// nothing tells of the kernel.
+    /// The same of `slowest` of each interval and of each kind of spans, in one pass; of none,
+    /// where there are no frames of the kernel.
     ///
     /// # Errors
     /// See [`QueryError`].

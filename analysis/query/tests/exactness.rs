@@ -354,7 +354,7 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
     }
 }
 
-/// Queries with bounds of everything that heads tell of.
+/// Queries with bounds of everything that is in heads.
 fn queries(dice: &mut Dice) -> Vec<String> {
     let real = 1_700_000_000_000_000_000i64;
     let mut at = || format!("to_timestamp_nanos({})", real + dice.below(4_000_000_000) as i64);

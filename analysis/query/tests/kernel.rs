@@ -343,7 +343,7 @@ fn check(world: &KernelWorld, said: &[Row], what: &str) -> usize {
             // Whose end is lost is said to be there.
             let Some(truth) = truth.get((ns - begin) as usize) else { continue };
             known += 1;
-            // A fault may have begun before what it tells.
+            // A fault may have begun before what it records.
             let call = row[4].as_deref().filter(|row| *row != "page_fault" || truth.1.is_some());
             assert_eq!(state, truth.0, "{what}: {tid} at {ns}");
             assert!(
@@ -913,7 +913,7 @@ fn all_time_above_the_percentile_is_told() {
         let mut lengths: Vec<i64> = jobs.iter().map(|job| job.2 - job.1).collect();
         lengths.sort_unstable();
         let rank = (0.99 * count as f64).ceil() as usize;
-        // Of 60, none is above: the seven that are told stand in.
+        // Of 60, none is above: the seven that are shown stand in.
         let p99 = (count >= 100).then(|| lengths[rank - 1]);
         let least = p99.unwrap_or(lengths[count - 8]);
         let own: Vec<&JobTimes> = jobs.iter().filter(|job| job.2 - job.1 > least).collect();

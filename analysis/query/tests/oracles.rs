@@ -24,7 +24,7 @@ fn written(what: &str) -> (Files, Engine, PathBuf) {
     let captures: Vec<Vec<u8>> = (1..40).map(|n| capture(n * 77, n as u8, true)).collect();
     let files = Files::new(&captures);
     let engine = files.engine(&with_pushdown());
-    // Some frames do not carry their number, which heads do not tell.
+    // Some frames do not carry their number, which is not in heads.
     engine.set().verify().unwrap();
     let path = files.folder().join("t.parquet");
     let answer = batches(&engine, what).unwrap();

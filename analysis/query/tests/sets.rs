@@ -341,7 +341,7 @@ fn a_capture_that_grows_is_read_up_to_its_last_whole_chunk() {
 fn a_damaged_chunk_is_left_out_and_said() {
     let mut bytes = seconds(1, 20);
     let at = bytes.len() / 2;
-    // Inside a payload: its checksum alone tells.
+    // Inside a payload: only its checksum shows it.
     let frames = bytes.windows(8).position(|window| window == self::at(9).to_le_bytes()).unwrap();
     bytes[frames] ^= 1;
     assert!(at > 0);

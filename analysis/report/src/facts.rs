@@ -1,4 +1,4 @@
-//! What a page tells, asked of an engine: everything is bounded, however much was captured.
+//! The facts of a page, from an engine: everything is bounded, however much was captured.
 
 mod account;
 mod clocks;
@@ -41,11 +41,11 @@ pub struct Ask {
     pub command: String,
     /// SQL that adds sections: a view or a SELECT each.
     pub views: Option<String>,
-    /// Bytes for values; what does not fit is told to three digits.
+    /// Bytes for values; what does not fit is rounded to three digits.
     pub memory: usize,
 }
 
-/// What a page tells.
+/// The facts of a page.
 #[derive(Debug)]
 pub struct Facts {
     pub(crate) command: String,
@@ -75,7 +75,7 @@ impl Facts {
     /// See [`ReportError`].
     pub async fn gather(engine: &Engine, ask: &Ask) -> Result<Facts, ReportError> {
         let ask_all = summary::Ask { memory: ask.memory, ..summary::Ask::default() };
-        // What the kernel did is told by tables of its own.
+        // What the kernel did has tables of its own.
         let is_kernel = |table: &FrameTable| engine.set().is_kernel(&table.buffer);
         let frames = engine.frames(None)?.into_iter();
         let frames: Vec<FrameTable> = frames.filter(|table| !is_kernel(table)).collect();
@@ -196,7 +196,7 @@ fn number(all: &mut [FrameFacts], first: usize) -> Vec<String> {
     names
 }
 
-/// Puts it where its interval is told, or the spans of this name.
+/// Puts it where its interval is described, or the spans of this name.
 fn add_why<'a>(
     slow: why::Slow,
     spans: Option<&str>,

@@ -1,4 +1,4 @@
-//! What is told of a kind of frames.
+//! The facts about a kind of frames.
 
 use ppt_query::RowUnit;
 use ppt_query::arrow::array::RecordBatch;
@@ -7,7 +7,7 @@ use ppt_query::why;
 
 /// So many of each interval.
 pub const SLOWEST: usize = 20;
-/// What is told of a kind of frames, of spans or of chains.
+/// The facts about a kind of frames, of spans or of chains.
 #[derive(Debug)]
 pub struct FrameFacts {
     pub unit: RowUnit,
@@ -28,7 +28,7 @@ pub struct FrameFacts {
     pub keys: Vec<FieldKeys>,
 }
 
-/// Values of a field that tell things apart.
+/// Values of a field that identifies things.
 #[derive(Debug)]
 pub struct FieldKeys {
     pub label: String,
@@ -45,7 +45,7 @@ pub struct FieldWords {
     pub nulls: u64,
 }
 
-/// What is told of a field of numbers.
+/// The facts about a field of numbers.
 #[derive(Debug)]
 pub struct FieldFacts {
     /// Its column.
@@ -92,7 +92,7 @@ impl FrameFacts {
     }
 }
 
-/// An interval, with the frame that tells it.
+/// An interval, with its frame.
 #[derive(Debug)]
 pub struct Slow {
     /// When it began, ns since the epoch; how long it was, in ns.

@@ -6,8 +6,8 @@
 //! for paper; a script adds what moves: the timeline and what hovers. What comes from a target is text
 //! everywhere, and stays so (`html.rs`).
 //!
-//! The size of a page does not follow from the size of captures: times are cut into so many slices and
-//! buckets, and single frames are on the page for small captures, and else around what took longest.
+//! The size of a page does not follow from the size of captures: times are cut into a fixed number of slices
+//! and buckets, and single frames are on the page for small captures, and else around what took longest.
 #![forbid(unsafe_code)]
 
 mod axis;

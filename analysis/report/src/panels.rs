@@ -36,7 +36,7 @@ const WIDTH: u32 = 480;
 const HEIGHT: u32 = 300;
 /// A title's.
 const TITLE: u32 = 26;
-/// Points of a panel; of more, each so many-th is drawn.
+/// Points of a panel; of more, every n-th is drawn.
 const POINTS: usize = 10_000;
 /// Lines of a panel.
 const LINES: usize = 8;

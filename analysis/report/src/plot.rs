@@ -161,7 +161,7 @@ struct Data {
 struct Thinned {
     points: Vec<(f64, f64)>,
     most: usize,
-    /// Points that are two now: the extremes of so many.
+    /// Points that are two now: the extremes of this many.
     each: usize,
     run: Vec<(f64, f64)>,
 }
@@ -323,7 +323,7 @@ impl Data {
                     return Err(ReportError::NotDrawn("there are no values to draw".to_owned()));
                 };
                 let time = is_time(schema.field(0).data_type());
-                // Times are told from the first one on.
+                // Times count from the first one on.
                 let origin = if time { first } else { 0.0 };
                 let last = points().map(|point| point.0).fold(first, f64::max);
                 let x = Axis::linear(first - origin, last - origin);

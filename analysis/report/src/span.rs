@@ -18,7 +18,7 @@ pub struct ChartSpan {
     pub slices: usize,
 }
 
-/// At most so many slices: a chart is about 1,000 pixels wide.
+/// The most slices: a chart is about 1,000 pixels wide.
 const SLICES: f64 = 120.0;
 
 impl ChartSpan {

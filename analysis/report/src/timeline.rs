@@ -18,7 +18,7 @@ pub struct Lane {
     pub spans: Option<String>,
     /// How many frames the thread wrote, or how many spans there are.
     pub frames: u64,
-    /// What its outermost slices took, in ns, as far as buckets tell.
+    /// What its outermost slices took, in ns, as far as buckets show.
     pub busy: f64,
     pub buckets: Vec<Bucket>,
     pub ticks: Vec<u32>,

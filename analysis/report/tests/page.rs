@@ -30,7 +30,7 @@ fn engine(shop: &Shop) -> MadePage {
     engine_of(&bytes, captured)
 }
 
-/// A capture of everything that is told beside plain frames.
+/// A capture of everything that is recorded besides plain frames.
 fn kinds(text: &str) -> MadePage {
     let (bytes, captured) = every::write(text);
     engine_of(&bytes, captured)

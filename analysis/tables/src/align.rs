@@ -296,7 +296,7 @@ impl OfCapture<'_> {
     /// What is known of its times.
     fn known(&self) -> Vec<Aligned> {
         let catalog = self.capture.catalog();
-        // What was imported has no ticks: those of its host tell.
+        // What was imported has no ticks: those of its host count.
         let of_host = table_of(None, self.readings, self.host);
         let has_ticks = catalog.clocks.tick_readings() > 0;
         let clocks = if has_ticks { &catalog.clocks } else { &of_host };

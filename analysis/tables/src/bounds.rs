@@ -1,4 +1,4 @@
-//! What is asked for of a table, as far as heads of chunks can tell that it is not there.
+//! The bounds of a query on a table, as far as heads of chunks show that a chunk has no such row.
 
 use std::collections::BTreeSet;
 use std::fmt;

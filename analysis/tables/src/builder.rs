@@ -354,7 +354,7 @@ impl Builder {
         }
     }
 
-    /// Appends the same value so many times; a key for words.
+    /// Appends the same value `count` times; a key for words.
     pub fn repeat<T: Copy + Default + Any>(&mut self, value: Option<T>, count: usize) {
         let (Some(value), Some(values)) = (value, self.values.of_type::<T>()) else {
             return self.nulls(count);
@@ -384,7 +384,7 @@ impl Builder {
         self.nulls.append_n_non_nulls(rows.len());
     }
 
-    /// Appends so many NULLs.
+    /// Appends `count` NULLs.
     pub fn nulls(&mut self, count: usize) {
         self.nulls.append_n_nulls(count);
         match &mut self.values {
@@ -438,7 +438,7 @@ impl Builder {
         }
     }
 
-    /// The column; the builder begins anew.
+    /// The column; the builder is empty again.
     pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         fn plain<T: ArrowPrimitiveType>(
             values: &mut Vec<T::Native>,

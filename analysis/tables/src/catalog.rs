@@ -11,7 +11,7 @@ use ppt_capture::{
     ProcessKey, SeriesPart, SourceInfo, ThreadNames, ThreadTable, Trigger,
 };
 
-/// Places of damage that are told; all are counted.
+/// Places of damage that are listed; all are counted.
 const MAX_DAMAGED: usize = 1000;
 
 /// A chunk of frames.

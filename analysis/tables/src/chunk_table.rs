@@ -37,7 +37,7 @@ pub(crate) struct Wanted {
     pub ts: Ts,
 }
 
-/// What the `ts` of rows is, as heads tell.
+/// What the `ts` of rows is, by the heads of chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ts {
     /// NULL in all rows.

@@ -42,7 +42,8 @@ pub struct FrameChunk {
     pub count: u32,
     /// When its first frame was drained, CLOCK_MONOTONIC ns; 0: unknown.
     pub drained: u64,
-    /// The least and the greatest time of its frames, ns since the epoch, as far as its head tells.
+    /// The least and the greatest time of its frames, ns since the epoch, as far as its head has
+    /// them.
     pub times: Option<(i64, i64)>,
 }
 
@@ -246,7 +247,7 @@ impl Contents {
         self.catalog.chunks.iter().map(chunk).collect()
     }
 
-    /// What is not in it, as far as heads tell.
+    /// What is missing in it, by its heads.
     pub fn missing(&self) -> Vec<MissingFrames> {
         let neighbours = Neighbours::new(&self.catalog);
         let missing = self.catalog.gaps.iter().filter_map(|at| {
@@ -281,7 +282,7 @@ impl Contents {
             }
             let cell = metric.cells.start;
             let value = changed.cells.get(&cell).copied().unwrap_or_default();
-            // A count that does not fit is as large as can be told; a level may be negative.
+            // A count that does not fit becomes the largest number; a level may be negative.
             let told = |value: u64| match metric.shape {
                 MetricShape::UpDownCounter => value as i64,
                 _ => i64::try_from(value).unwrap_or(i64::MAX),

@@ -1,8 +1,8 @@
 //! When the frames of a gap were written.
 //!
-//! A gap lies between the chunks beside it in its ring: after the latest time of the one before, and
-//! before the earliest of the one behind. Where heads do not tell these, the times count at which the
-//! listener had them, as near as that is.
+//! A gap lies between the chunks beside it in its ring: after the latest time of the one before, and before the
+//! earliest of the next. Where heads do not have these, the times count at which the listener had them, as near
+//! as that is.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -113,10 +113,9 @@ impl<'a> Neighbours<'a> {
         }
     }
 
-    /// Between which times a frame that is missing was begun, whatever the program says in its own
-    /// times; None: nobody knows. Never too narrow: where heads do not tell, a frame was written after
-    /// the last look at its ring that did not find the frame before, and before the look after the one
-    /// that found the frame behind.
+    /// Between which times a missing frame was begun, whatever the program says in its own times; None:
+    /// unknown. Never too narrow: where heads do not have times, a frame was written after the last look at its
+    /// ring that did not find the frame before, and before the look after the one that found the next frame.
     pub fn bounds_of_missing(&self, at: &GapAt) -> (Option<i64>, Option<i64>) {
         let gap = &at.gap;
         let (before, after) = self.beside(gap);

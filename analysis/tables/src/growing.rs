@@ -44,7 +44,7 @@ pub struct WaitingWholes {
 /// Frames that belong together if their keys are equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingGroup {
-    /// What tells it from all others, in all captures of a series.
+    /// Its identity in all captures of a series.
     pub name: String,
     /// When frames of it are missing in captures before the last one.
     pub before: Vec<(i64, i64)>,
@@ -88,7 +88,7 @@ pub(crate) enum WholeForm {
 /// Frames that belong together if their keys are equal.
 #[derive(Debug)]
 pub(crate) struct GrowingGroup {
-    /// What tells it from all others, in all captures of a series.
+    /// Its identity in all captures of a series.
     pub name: String,
     pub form: WholeForm,
     /// When frames of it may be missing.

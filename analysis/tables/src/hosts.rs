@@ -9,7 +9,7 @@ use ppt_capture::Alignment;
 #[derive(Debug, Clone, Default)]
 pub struct Clocks {
     of: Vec<CaptureClock>,
-    /// The name of the host whose clock all times are told by, where there are several.
+    /// The name of the host whose clock gives all times, where there are several.
     reference: Option<String>,
     numbers: HashMap<String, usize>,
     /// Hosts for a part of whose captures nothing bounds times, and that part.
@@ -28,12 +28,12 @@ pub(crate) struct CaptureClock {
     pub bounds: TimeBounds,
 }
 
-/// How far times are from the truth, on the clock that they are told by.
+/// How far times are from the truth, on the clock that gives them.
 #[derive(Debug, Clone)]
 pub(crate) enum TimeBounds {
-    /// At most so many ns.
+    /// At most this many ns.
     Error(i64),
-    /// As readings between the hosts tell.
+    /// By readings between the hosts.
     Aligned(Arc<Alignment>),
 }
 
@@ -43,7 +43,7 @@ impl Clocks {
         Clocks { of, reference: None, numbers, unbounded: BTreeMap::new() }
     }
 
-    /// The clock of this host is the one that times are told by.
+    /// The clock of this host gives the times.
     pub(crate) fn told_by(self, reference: String, unbounded: BTreeMap<String, f64>) -> Clocks {
         Clocks { reference: Some(reference), unbounded, ..self }
     }
@@ -53,7 +53,7 @@ impl Clocks {
         &self.unbounded
     }
 
-    /// The host whose clock times are told by, if readings joined it with others.
+    /// The host whose clock gives the times, if readings joined it with others.
     pub fn reference(&self) -> Option<&str> {
         self.reference.as_deref()
     }

@@ -1,6 +1,6 @@
 //! What the kernel did with threads: frames of its buffer become states, system calls and faults.
 //!
-//! - `event` says what a frame tells, `words` in which words.
+//! - `event` decodes what a frame records, `words` names it.
 //! - `states` and `calls` follow one thread, event by event; nothing there knows tables.
 //! - `records` says when records are missing, and for whom that matters.
 

@@ -9,7 +9,7 @@
 //! chunks (`of_chunks`) or a few rows in memory (`small`); one whose rows depend on each other,
 //! in order, adds a [`Pass`].
 //!
-//! What is not read is not checked, as in `ppt dump --from`: heads tell how many frames a chunk
+//! What is not read is not checked, as in `ppt dump --from`: heads say how many frames a chunk
 //! holds. Tables of the account read captures as a whole once, as `ppt info` does
 //! ([`CaptureSet::verify`]), and so does opening one whose heads are damaged.
 

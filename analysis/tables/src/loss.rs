@@ -4,7 +4,8 @@ use ppt_capture::Dropped;
 
 use crate::set::CaptureSet;
 
-/// What is missing in captures, as far as it is known: heads of chunks tell, and what was read.
+/// What is missing in captures, as far as it is known: from heads of chunks, and from what was
+/// read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CaptureLoss {
     /// Frames that are there.

@@ -1,8 +1,8 @@
 //! How slices nest: depth, parent, and what no child covers.
 //!
-//! A slice lies in the innermost one of its thread that contains it, both ends included. Slices that
-//! overlap without one containing the other are neighbours. In the order of their starts, the longest
-//! first, one stack of open slices tells all of it.
+//! A slice lies in the innermost one of its thread that contains it, both ends included. Slices that overlap
+//! without one containing the other are neighbours. In the order of their starts, the longest first, one stack
+//! of open slices is enough.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -22,7 +22,7 @@ pub(crate) use crate::chunk_table::{OfChunks, Ts, Wanted, kind_bit};
 /// Rows of a batch: chunks are put together up to the first, and none is begun beyond the second.
 const FEW: usize = 8192;
 const MANY: usize = 65_536;
-/// Bytes of text in a batch, at most about: whoever waits for its last row holds all of it.
+/// Bytes of text in a batch, about: a consumer that waits for its last row holds all of it.
 const MANY_BYTES: usize = 4 << 20;
 /// Bytes below which a scan is not divided.
 const SMALL_PART: u64 = 1 << 20;

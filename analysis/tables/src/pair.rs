@@ -298,7 +298,7 @@ mod tests {
 
     type PairTimes = (Option<i64>, Option<i64>, Option<i64>, Option<i64>, String);
 
-    /// What comes out for batches of so many frames, and the most rows that were kept.
+    /// What comes out for batches of `each` frames, and the most rows that were kept.
     fn paired(mut pairing: Pairing, frames: &[PairFrame], each: usize) -> (Vec<PairTimes>, usize) {
         let (mut out, mut most) = (Vec::new(), 0);
         for (at, part) in frames.chunks(each).enumerate() {

@@ -55,7 +55,7 @@ pub(crate) struct KindRows {
 }
 
 impl KindRows {
-    /// Finds those of a chunk with so many kinds, in place of the ones before.
+    /// Finds those of a chunk with `kinds` kinds, in place of the ones before.
     pub fn find(&mut self, rows: RowsInChunk<'_>, kinds: usize) {
         self.kinds.iter_mut().for_each(Vec::clear);
         self.kinds.resize_with(self.kinds.len().max(kinds), Vec::new);

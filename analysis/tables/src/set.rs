@@ -237,7 +237,7 @@ impl CaptureSet {
         Some(&found.source.buffer)
     }
 
-    /// Whether only ppt itself wrote into this buffer, of which other tables or pictures tell more.
+    /// Whether only ppt itself wrote into this buffer, of which other tables or pictures show more.
     pub fn is_kernel(&self, buffer: &str) -> bool {
         let all = self.captures.iter().flat_map(|capture| &capture.catalog().sources);
         let mut own = all.filter(|info| info.source.buffer == buffer).peekable();
@@ -259,7 +259,7 @@ impl CaptureSet {
         self.names.processes.get(&process).copied().unwrap_or(-1)
     }
 
-    /// What tells a process from all others, by its number in the set.
+    /// The identity of a process, by its number in the set.
     pub(crate) fn process_name(&self, number: i32) -> String {
         let found = self.names.processes.iter().find(|entry| *entry.1 == number);
         found.map(|(process, _)| format!("{process:?}")).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! How many frames each thread wrote, as the heads of chunks tell.
+//! How many frames each thread wrote, by the heads of chunks.
 
 use std::collections::HashMap;
 

@@ -8,7 +8,7 @@ use crate::set::CaptureSet;
 #[derive(Debug, Clone, Default)]
 pub struct ThreadLabels(HashMap<ThreadKey, LastName>);
 
-/// What tells a thread from others.
+/// What distinguishes a thread from others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ThreadKey {
     host: String,

@@ -1,5 +1,5 @@
 //! `time_lo` and `time_hi`: between which times a row was, beside its `ts`, where captures of several hosts
-//! are told by the clock of one.
+//! have the times of one clock.
 
 use std::sync::Arc;
 

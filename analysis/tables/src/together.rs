@@ -19,7 +19,7 @@ use crate::set::CaptureSet;
 use crate::standard::ChunkRows;
 use crate::table::CaptureTable;
 
-/// Bytes and rows of the frames of a lot, at most about: whoever waits for its last row holds all of it.
+/// Bytes and rows of the frames of a lot, about: a consumer that waits for its last row holds all of it.
 const LOT_BYTES: u64 = 4 << 20;
 const LOT_ROWS: u64 = 65_536;
 /// Bytes that are read at once where chunks follow each other.
@@ -52,7 +52,7 @@ pub struct Together {
     times: TimesOfHeads,
 }
 
-/// Between which times frames are, as far as the heads of chunks tell: no frame was before or after.
+/// Between which times frames are, as far as the heads of chunks have them: no frame was before or after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TimesOfHeads {
     /// When they were, or else when the listener had them.

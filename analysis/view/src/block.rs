@@ -71,7 +71,7 @@ pub(crate) struct Leaf {
     pub flags: u16,
 }
 
-/// What tells surroundings from others; 0: nothing but what is around the whole chunk.
+/// What distinguishes surroundings; 0: nothing but what is around the whole chunk.
 pub(crate) fn mark(around: &Surroundings) -> u64 {
     if around.inner.is_empty() {
         return 0;

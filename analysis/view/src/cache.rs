@@ -1,7 +1,7 @@
 //! Keeps blocks in files: a file for each capture, in a folder that only its user can read.
 //!
-//! A block counts for a chunk with the same capture, number and checksum, and only as long as the clocks
-//! of the capture tell the same times. What is read may be anything.
+//! A block counts for a chunk with the same capture, number and checksum, and only as long as the clocks of the
+//! capture give the same times. What is read may be anything.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File};
@@ -25,8 +25,7 @@ pub(crate) const MAGIC: [u8; 8] = *b"ppt-view";
 /// Bytes of the files in the folder, at most.
 const MOST: u64 = 2 << 30;
 
-/// What tells the block of a chunk from that of another one: its number in the capture, and the checksum
-/// of its bytes.
+/// What distinguishes the block of a chunk: its number in the capture, and the checksum of its bytes.
 pub(crate) type BlockId = (u64, u32);
 
 /// The blocks of a capture, as bytes.

@@ -7,8 +7,8 @@ use crate::reach::Surroundings;
 use crate::slice::Placed;
 use crate::tree::{PixelScale, Pixels, RowTree};
 
-/// Reads `bytes` as an index of a capture whose chunks have so many frames and kinds of slices, and what it
-/// holds as a view does. Says how many blocks there are. For fuzzers.
+/// Reads `bytes` as an index of a capture whose chunks have these numbers of frames and kinds of slices, and
+/// what it holds as a view does. Says how many blocks there are. For fuzzers.
 #[doc(hidden)]
 pub fn read_index(bytes: &[u8], frames: u32, kinds: usize) -> usize {
     let blocks = cache::decode(bytes, "", |_| Some((frames, kinds)));

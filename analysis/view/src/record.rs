@@ -61,7 +61,8 @@ pub(crate) fn write(block: &IndexBlock, bytes: &mut Vec<u8>) {
     }
 }
 
-/// The block that `bytes` are, of a chunk with so many frames and kinds of slices; None: they are none.
+/// The block that `bytes` are, of a chunk with `frames` frames and `kinds` kinds of slices; None: they are
+/// none.
 pub(crate) fn read(bytes: &[u8], frames: u32, kinds: usize) -> Option<IndexBlock> {
     let mut from = UnreadBytes(bytes);
     let clocks = ClockMark { base: from.word()?, all: from.word()? };

@@ -152,8 +152,8 @@ impl View {
         &self.set
     }
 
-    /// Builds the index with so many threads. `progress` is told how far it is, from any of them. Rows
-    /// appear thread by thread. What is built does not depend on how many threads there are.
+    /// Builds the index with this many threads. Each of them calls `progress`. Rows appear thread by thread.
+    /// The result does not depend on the number of threads.
     ///
     /// # Errors
     /// A capture cannot be read, or `cancel` was set.

@@ -48,7 +48,7 @@ pub struct WindowRow {
     pub losses: Vec<LostFrames>,
     /// The index of the row is built. If not, cells are missing.
     pub is_built: bool,
-    /// There are leaves that are wider than [`WIDE`] pixels: [`Phase::Frames`] tells more.
+    /// There are leaves that are wider than [`WIDE`] pixels: [`Phase::Frames`] has more.
     pub has_more: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The class of a frame: methods that write it, and a class that holds its fields meanwhile.
+//! The class of a frame: methods that write it, and a class that holds its fields until then.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::names::upper_camel;

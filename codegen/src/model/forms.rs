@@ -16,7 +16,7 @@ pub(crate) struct WriteForm<'a> {
     pub half: Option<SpanHalf>,
 }
 
-/// The value by which readers tell apart how a frame was written.
+/// The value by which readers distinguish how a frame was written.
 pub(crate) struct FormMark<'a> {
     /// Name of the field.
     pub field: &'a str,

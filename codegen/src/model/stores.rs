@@ -22,7 +22,7 @@ pub(crate) enum Store {
     Array { first: u32, words: u32, field: usize, from: u32 },
 }
 
-/// A part of a word, shifted left by so many bits. No two parts overlap.
+/// A part of a word, shifted left by this many bits. No two parts overlap.
 #[derive(Clone)]
 pub(crate) struct WordPart {
     pub shift: u32,

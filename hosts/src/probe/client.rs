@@ -19,8 +19,8 @@ use super::packet::{OTHER_CLOCKS, PeerIdentity, VERSION};
 use super::random::random;
 use super::true_time::{TimeSource, TimeSourceError, TimeSources};
 
-/// How many bursts a second there may be. Fewer leave readings of the other host's clocks too far from
-/// each other to tell what stamps mean.
+/// How many bursts a second there may be. With fewer, readings of the other host's clocks are too far from each
+/// other to place stamps.
 pub const RATES: RangeInclusive<f64> = 4.0..=1000.0;
 
 const SECOND_NS: u64 = 1_000_000_000;

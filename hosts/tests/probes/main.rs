@@ -114,7 +114,7 @@ fn asked(address: SocketAddr) -> ProbedHost {
     ProbedHost { name: address.to_string(), addresses: vec![address] }
 }
 
-/// Asks until so many probes are complete at every host, however long that takes.
+/// Asks until `complete` probes are complete at every host, however long that takes.
 fn ask(
     hosts: &[ProbedHost],
     rate: f64,

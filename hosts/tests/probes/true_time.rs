@@ -277,7 +277,7 @@ fn references_that_are_not_there_are_told_at_once() {
     assert_eq!(error(TimeSource::Pps { edges: path.clone() }), TimeSourceError::NotAFile { path });
 }
 
-/// What is not understood is told once, counted each time, and ends nothing.
+/// What is not understood is reported once, counted each time, and ends nothing.
 #[test]
 fn what_references_say_in_vain_is_told_and_counted() {
     let folder = tempfile::tempdir().unwrap();

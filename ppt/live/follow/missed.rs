@@ -6,9 +6,9 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::report;
 
-/// The message names at most so many processes for each reason.
+/// The most processes that the message names for each reason.
 const NAMED: usize = 8;
-/// ppt reports at most so many reasons.
+/// The most reasons that ppt reports.
 const REASONS: usize = 8;
 
 #[derive(Default)]

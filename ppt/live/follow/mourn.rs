@@ -76,7 +76,7 @@ impl Live<'_> {
         }
         let Some(known) = follow.known.get_mut(&origin) else { return };
         let target = member.session.target();
-        // In this order: it may begin and end meanwhile.
+        // In this order: it may begin and end in between.
         let over = gone || target.ended();
         let begun = member.session.begun();
         if begun > 0 {

@@ -29,7 +29,7 @@ use crate::failure::{Failure, failed};
 
 /// The program uses lower descriptors: shells and servers expect theirs there.
 const LOWEST: i32 = 100;
-/// A hello carries at most so many descriptors. The kernel closes further ones.
+/// The most descriptors that a hello carries. The kernel closes further ones.
 const PASSED: usize = 4;
 
 /// ppt's end.

@@ -113,7 +113,7 @@ fn what_may_have_been_meant() {
     one.finish();
 }
 
-/// A user who may not read other users' processes is told whose they are.
+/// A user who may not read other users' processes gets a message that says whose they are.
 #[test]
 fn processes_that_are_not_readable_are_counted() {
     if !is_root() {

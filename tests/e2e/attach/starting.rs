@@ -40,7 +40,7 @@ fn attached_as_soon_as_it_is_started() {
     }
 }
 
-/// `steady` with a library on which the loader blocks until it is told to continue.
+/// `steady` with a library on which the loader blocks until the test lets it continue.
 fn slow() -> (Bench, Target) {
     let bench = build(&["-pie", "-fPIE"]);
     bench.copy("slow.c");

@@ -175,7 +175,7 @@ fn a_middleware_of_express() {
     let slow = "let gone = 0;\napp.get('/slow', (req, res) => {\n\
                 res.on('close', () => console.log(`gone ${++gone}`));\nres.write('some');\n});\nconst server";
     let program = block(&page, "// server.js\n").replacen("const server", slow, 1);
-    // Express tells of each error otherwise.
+    // Express reports each error otherwise.
     bench.write(
         "server.js",
         &program.replacen("const app = express();", "const app = express().set('env', 'test');", 1),

@@ -203,7 +203,7 @@ fn a_getter_among_the_arguments_writes_a_frame_of_its_own() {
     let columns = ["step", "n", "sizes_0", "sizes_1", "sizes_2"];
     let expected = ["1", "2"].map(|n| ["dsp", n, "5", "6", "7"].map(str::to_owned).to_vec());
     assert_eq!(own(&steps, "n", "99", &columns), expected);
-    // Those that were written meanwhile are whole, too.
+    // Those that were written at the same time are whole, too.
     let notes = bench.table("out.bin", &["--frame", "note"]);
     let count = notes.rows.len() as u64;
     assert_eq!(3 * count + 10, written);

@@ -161,7 +161,7 @@ fn the_agent_while_rings_grow() {
         let outcome = grow(&bench, &mut target, at);
         killed += u64::from(outcome.code.is_none());
         agents.push(outcome.pid);
-        // It was told to write when `ppt` was attached.
+        // It was asked to write when `ppt` was attached.
         if outcome.attached {
             target.written();
         }

@@ -1,5 +1,5 @@
-//! Contention for CPUs: where the kernel told what each thread did, the CPUs of a machine are a station with
-//! as many servers, and threads that are ready wait in its queue.
+//! Contention for CPUs: where the kernel recorded what each thread did, the CPUs of a machine are a station
+//! with as many servers, and threads that are ready wait in its queue.
 //!
 //! The run shows four things of each [`CpuSlice`](slices::CpuSlice), which is a time during which a thread had a
 //! CPU: how long the thread was kept from the queue though a CPU was idle; which of the waiting threads it

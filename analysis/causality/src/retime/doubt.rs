@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-/// More than this share of the time with more runnable threads than processors is too much where their order
-/// cannot be told.
+/// If more threads were runnable than there are processors for a larger share of the time than this, and the
+/// order of the threads is not known, the answer is refused.
 pub(super) const CROWDED: f64 = 0.05;
 /// More than this share of the time in which others had the processors that threads waited for is too much: at
 /// 12 %, a prediction was 11 % off.
@@ -37,7 +37,8 @@ pub enum RetimeRefusal {
         /// This share of the time.
         share: f64,
     },
-    /// Threads that wait for a processor wait for each other, and what the kernel told is no order.
+    /// Threads that wait for a processor wait for each other, and the kernel's frames do not give
+    /// an order.
     #[error(
         "for {:.1} % of the time more threads were ready to run than there are processors, and in which order \
          they got them cannot be told",
@@ -52,7 +53,7 @@ pub enum RetimeRefusal {
     Ambiguous {
         /// So many.
         ambiguous: u64,
-        /// Of so many.
+        /// The number of all.
         edges: u64,
     },
     /// Effects that are before their causes.
@@ -60,7 +61,7 @@ pub enum RetimeRefusal {
     Backward {
         /// So many.
         backward: usize,
-        /// Of so many.
+        /// The number of all.
         of: usize,
     },
     /// Threads that wait for each other for ever, which they did not.
@@ -68,7 +69,7 @@ pub enum RetimeRefusal {
     Stuck {
         /// So many.
         missing: usize,
-        /// Of so many.
+        /// The number of all.
         of: usize,
     },
 }

@@ -4,7 +4,7 @@
 //! them: their group. Other groups are as if nothing had been lost. In time it lasts until nothing waits in
 //! the queues of the group. From then on the run is one that begins there: nobody waits for what came
 //! before. In a closed network, some queue may always hold something. But there, at most as many wait as
-//! there are clients, and all have been served anew after a few of the longest waits.
+//! there are clients, and all have been served again after a few of the longest waits.
 
 use super::groups::Groups;
 use super::recording::{Recording, ThreadId, Vertex};

@@ -77,7 +77,7 @@ struct Engine<'a> {
     speeds: &'a [f64],
     /// Of a vertex that is not settled: the latest of the edges that have come.
     time: Vec<i64>,
-    /// For each vertex, on so many it waits: edges, and its program order or its worker.
+    /// For each vertex, how many it waits for: edges, and its program order or its worker.
     wanted: Vec<u32>,
     /// For each job, when its worker was free.
     free: Vec<i64>,

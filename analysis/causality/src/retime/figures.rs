@@ -9,7 +9,7 @@ use super::metric::Series;
 /// The distribution of a metric: nanoseconds, or numbers a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figures {
-    /// Of so many.
+    /// How many there were.
     pub n: usize,
     /// Of a rate: all of them by the whole time.
     pub mean: f64,
@@ -53,7 +53,7 @@ impl Default for Resampling {
     }
 }
 
-/// Values that follow each other are no independent witnesses; so many blocks of them nearly are.
+/// Successive values are correlated; this many blocks of them are nearly independent.
 const BLOCKS: usize = 48;
 
 impl Resampling {

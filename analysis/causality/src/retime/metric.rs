@@ -52,7 +52,7 @@ pub enum MetricMistake {
         /// The word.
         function: String,
     },
-    /// Not so many names within.
+    /// Another number of names is within.
     #[error("`{function}` takes {takes}: {names} stand there")]
     Names {
         /// `path` or `rate`.
@@ -145,7 +145,7 @@ pub(super) enum MetricPlaces {
 pub struct Series {
     pub(super) over: Vec<f64>,
     pub(super) under: Vec<f64>,
-    /// Of so many lengths or ends.
+    /// The number of lengths or ends.
     pub(super) n: usize,
 }
 

@@ -15,8 +15,8 @@ const BACKWARD: f64 = 0.01;
 /// Clocks of CPUs differ by less, in ns.
 const ROUNDING: u64 = 1_000;
 
-/// Out of so many that were before it in the other regime a vertex has its twin: if it were always the
-/// last, a long time without one would have the same twin all along.
+/// A vertex has its twin in the other regime among this many that were before it. If the twin were always the
+/// last one, a long time without one would have the same twin all along.
 const NEAR: usize = 64;
 
 /// A recorded run that can be timed again.
@@ -44,7 +44,7 @@ pub struct RetimeModel {
     pub(super) pool: Vec<u32>,
     /// Intervals and spans, by name and time.
     pub(super) measured: Vec<MeasuredLength>,
-    /// What the kernel told of CPUs.
+    /// What the kernel recorded of CPUs.
     pub(super) contention: Option<Contention>,
     /// What frames that are missing touch.
     pub(super) doubted: Doubted,
@@ -64,12 +64,12 @@ pub struct Notes {
     pub edges: usize,
     /// Of them, these end before they begin, by their stamps: they are ignored.
     pub backward: usize,
-    /// Jobs that are served anew.
+    /// Jobs whose service is simulated.
     pub jobs: usize,
     /// Jobs that stay with the thread that took them, as it does not take from one queue alone, or
     /// takes several at once.
     pub bound: usize,
-    /// Queues that are served anew.
+    /// Queues that are simulated.
     pub queues: usize,
 }
 

@@ -35,7 +35,7 @@ pub struct Recording {
     pub(crate) machines: HashMap<ThreadId, u32>,
 }
 
-/// What a thread does, as the kernel tells it.
+/// What a thread does, as the kernel recorded it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadState {
     /// It has this CPU.

@@ -419,7 +419,8 @@ fn at(time: i64, side: Side, frame: u32) -> Entry<u32> {
     Entry { point, side, stated: true, lo, ts, hi, clock: thread as u32, thread, seqno, frame }
 }
 
-/// The most outs that are kept: what is found is right with so many, and refused with one less.
+/// The most outs that are kept: with this bound the matches are right, and with one less the
+/// matching is refused.
 fn needed(rule: &Rule, entries: &[Entry<u32>]) -> usize {
     let rules = Arc::new(Rules::new(&[0, 1], &[*rule]).unwrap());
     let enough = |kept: usize| {

@@ -31,11 +31,11 @@ pub struct TruthPlan {
     pub requests: u64,
     /// Points 0 to `stages` − 1; requests begin at the first and end at the last.
     pub stages: u32,
-    /// Values repeat after so many requests.
+    /// Values repeat after this number of requests.
     pub period: Option<u64>,
     /// All points have one hash type, and what leaves them is what entered; else each translates.
     pub one_type: bool,
-    /// One in so many frames is missing; 0: none.
+    /// One frame of this many is missing; 0: none.
     pub loss: u64,
 }
 

@@ -395,7 +395,7 @@ pub fn percentile(values: &[f64], share: f64) -> f64 {
     values[((values.len() - 1) as f64 * share).round() as usize]
 }
 
-/// Within so many percent.
+/// Within `percent` percent.
 #[track_caller]
 pub fn near(predicted: f64, real: f64, percent: f64) {
     let off = (predicted / real - 1.0) * 100.0;

@@ -39,14 +39,14 @@ pub(crate) struct Captures {
     pub(crate) hosts: Hosts,
 }
 
-/// By whose clock times are told, where captures are of several hosts.
+/// The host whose clock gives the times, where captures are of several hosts.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct Hosts {
     /// Readings of clocks by `ppt sync` (may be given again) [default: all *.sync beside captures of
     /// several hosts].
     #[arg(long, value_name = "FILE", value_parser = local())]
     pub(crate) sync: Vec<PathBuf>,
-    /// The host by whose clock times are told [default: that of the first capture].
+    /// The host whose clock gives the times [default: that of the first capture].
     #[arg(long, value_name = "HOST")]
     pub(crate) reference: Option<String>,
 }

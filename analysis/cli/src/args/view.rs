@@ -1,4 +1,4 @@
-//! What `ppt view` is told.
+//! Arguments of `ppt view`.
 
 use std::path::PathBuf;
 

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &args::Top) -> Result<ExitCode, Failure> {
             ));
         }
         let watch = open(&args.capture, args.keep)?;
-        // Before that the terminal is of whoever fills the pipe.
+        // Before that the terminal belongs to the program that fills the pipe.
         while is_stream(&args.capture) && watch.look().1 == Phase::Waiting {
             pause()?;
         }

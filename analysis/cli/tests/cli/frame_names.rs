@@ -188,7 +188,7 @@ fn a_trace_of_one_name_has_its_part_of_the_whole_trace() {
     let with_frames = named("request");
     let seen = (of_phase(&with_frames, &slices), of_phase(&with_frames, &["i"]));
     assert_eq!(seen, (spans, ends));
-    // A chain is told by its steps.
+    // A chain has the name of its steps.
     assert_eq!(named("encode_chains"), named("encode"));
     assert_eq!(of_phase(&named("encode"), &["i"]), steps);
     let curves = of_phase(&whole, &["C"]);

@@ -119,7 +119,8 @@ fn statistics_are_of_the_half_that_sets_a_field() {
         let words: BTreeMap<_, _> = words.into_iter().collect();
         assert_eq!(verb.keys().collect::<Vec<_>>(), [&Some("begin")]);
         assert_eq!(verb[&Some("begin")]["values"], json!(words));
-        // What nobody sets is told of the half that could, or of both together.
+        // A field that no program sets is reported for the half that could set it, or for both
+        // together.
         let held = of("held");
         let expected = if half.is_empty() { (None, 2 * SPANS) } else { (Some("end"), SPANS) };
         assert_eq!(held.len(), 1);

@@ -17,7 +17,7 @@ const EACH: u32 = 5000;
 const SCHEMA: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":16,"frames":[{"name":"it",
     "kind":"plain","size":16,"fields":[{"name":"n","type":"u64","offset":8}]}]}"#;
 
-/// A folder with a capture of so many chunks.
+/// A folder with a capture of `chunks` chunks.
 pub fn bench(chunks: u32) -> Bench {
     let run = |chunk: u32| {
         let first_seq = u64::from(chunk * EACH) + 1;

@@ -1,6 +1,6 @@
-//! Exports hold what programs and the kernel tell beside plain frames, as `ppt sql` has it: spans, chains,
-//! counters, histograms and states of threads. Other people's tools read them
-//! (`analysis/oracles/install`, and Debian's python3-bt2); one that is missing is named and skipped.
+//! Exports hold what programs and the kernel record besides plain frames, as `ppt sql` has it: spans, chains,
+//! counters, histograms and states of threads. Other people's tools read them (`analysis/oracles/install`, and
+//! Debian's python3-bt2); one that is missing is named and skipped.
 
 #[path = "../../../report/tests/made/kinds.rs"]
 pub(crate) mod every;
@@ -169,7 +169,7 @@ fn viewers_have_curves_of_counters_and_histograms() {
 }
 
 /// The tail of the spans, by `ppt sql`: those longer than the 99th percentile by rank, and how long their
-/// threads were in each state meanwhile.
+/// threads were in each state during them.
 fn tail(bench: &Bench) -> (i64, i64, i64) {
     let lengths = bench.rows("SELECT dur FROM request_spans WHERE dur >= 0 ORDER BY dur");
     let lengths: Vec<i64> = lengths.iter().map(|row| row["dur"].as_i64().unwrap()).collect();

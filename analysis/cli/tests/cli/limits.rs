@@ -76,7 +76,7 @@ fn a_question_ends_soon_after_a_signal() {
         let mut command = bench.with_tmp(&["sql", "out.bin", query, "-o", "answer.csv"]);
         let child = command.spawn().unwrap();
         let question = match query == external {
-            // It waits for whoever writes into the FIFO.
+            // It waits for a writer of the FIFO.
             true => wait_for("a question that waits", || {
                 let question = question_of(child.id())?;
                 let tasks = fs::read_dir(format!("/proc/{question}/task")).ok()?.flatten();
@@ -98,7 +98,7 @@ fn a_question_ends_soon_after_a_signal() {
     }
 }
 
-/// The largest resident memory of a command, in bytes. The kernel tells it of all children of a process
+/// The largest resident memory of a command, in bytes. The kernel reports it for all children of a process
 /// together, so this test runs itself again, with one command.
 fn peak(bench: &Bench, args: &[&str]) -> (u64, String, Option<i32>) {
     let output = Command::new(std::env::current_exe().unwrap())

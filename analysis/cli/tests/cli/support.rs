@@ -96,7 +96,7 @@ impl Bench {
         command
     }
 
-    /// The same with a folder `tmp` for temporary files, and with no signal ignored: whoever runs the
+    /// The same with a folder `tmp` for temporary files, and with no signal ignored: the shell that runs the
     /// tests may ignore some.
     pub fn with_tmp(&self, args: &[&str]) -> Command {
         let tmp = self.path("tmp");

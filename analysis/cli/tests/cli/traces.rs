@@ -42,7 +42,7 @@ impl Captures {
         let args: Vec<_> = [word].into_iter().chain(names).chain(more.iter().copied()).collect();
         let output = self.bench.run(&args);
         let said = String::from_utf8(output.stderr).unwrap();
-        // A capture that is cut off or damaged is told, and read.
+        // A capture that is cut off or damaged is reported, and read.
         let known = |code| code == Some(0) || (code == Some(1) && said.contains("damaged"));
         assert!(known(output.status.code()), "{word} {more:?}: {said}");
         (String::from_utf8(output.stdout).unwrap(), said)

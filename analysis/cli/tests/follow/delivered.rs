@@ -1,4 +1,4 @@
-//! A folder with an export, as whoever lists it sees it.
+//! A folder with an export, as a reader that lists it sees it.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -131,8 +131,8 @@ fn each_row_is_in_one_object_however_often_the_exporter_is_killed() {
     survives(&Bench::empty(), kills().max(20), export, |bench| store.fetch(bench));
 }
 
-/// An exporter that is killed so often, and then not any more, has each row of what was captured meanwhile in
-/// one file. `look` says where the files are by now.
+/// An exporter that is killed this often, and then not any more, has each row that was captured in one file.
+/// `look` says where the files are by now.
 fn survives(
     bench: &Bench,
     kills: usize,

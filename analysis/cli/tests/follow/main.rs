@@ -1,4 +1,5 @@
-//! `ppt export --follow`: each row is in exactly one file, whoever is killed, and what goes wrong is said.
+//! `ppt export --follow`: each row is in exactly one file, also if the exporter is killed, and every failure
+//! has a message.
 
 #[path = "../../../oracles/ask.rs"]
 #[allow(dead_code, reason = "other tests need the rest")]

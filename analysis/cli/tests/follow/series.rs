@@ -77,7 +77,7 @@ fn mixed(n: u64) -> u64 {
     (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb)
 }
 
-/// A folder with a whole capture of so many chunks.
+/// A folder with a whole capture of `chunks` chunks.
 pub fn whole(chunks: u64) -> Bench {
     let bench = Bench::empty();
     let file = SeriesFile { number: 1, chunks, end: Some(EndReason::Stopped) };

@@ -19,7 +19,7 @@ fn ppt() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_ppt-analysis")).with_file_name("ppt")
 }
 
-/// Captures the program for so many seconds, in small files.
+/// Captures the program for some seconds, in small files.
 fn capture(bench: &Bench, seconds: &str) -> Option<Child> {
     if !build(bench, &ppt(), ("follow", "spans")) {
         return None;
@@ -43,7 +43,7 @@ fn export(bench: &Bench) -> Command {
     command
 }
 
-/// The tables, and what tells two rows of one apart.
+/// The tables, and the columns that identify a row.
 const TABLES: [(&str, &str); 3] = [
     (
         "request_spans",

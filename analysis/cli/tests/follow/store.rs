@@ -147,7 +147,7 @@ impl Line {
         }));
     }
 
-    /// One of so many answers gets lost, with its connection; the store has done what it was asked for.
+    /// One of `many` answers gets lost, with its connection; the store has done what it was asked for.
     pub fn lose_each(&self, many: usize) {
         self.shared.lost.store(many, SeqCst);
     }

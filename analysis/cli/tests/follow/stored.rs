@@ -1,4 +1,5 @@
-//! Exports into an object store: each row once, whoever is killed, whatever the store does.
+//! Exports into an object store: each row once, also if the exporter is killed, and for every
+//! failure of the store.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +42,7 @@ fn succeeds(output: Output) -> String {
     text
 }
 
-/// Each row of so many chunks is there, once, as the manifest and as DuckDB count.
+/// Each row of the chunks is there, once, as the manifest and as DuckDB count.
 #[track_caller]
 fn holds(bench: &Bench, store: &mut Store, chunks: u64) -> Value {
     let folder = store.fetch(bench);
@@ -56,11 +57,11 @@ fn holds(bench: &Bench, store: &mut Store, chunks: u64) -> Value {
     manifest(&folder)
 }
 
-/// A capture that grows, and is locked by whoever writes it.
+/// A capture that grows, and is locked by its writer.
 struct Growing {
     chunks: u64,
     file: fs::File,
-    /// The bytes of the ended one; so many are there.
+    /// The bytes of the ended capture; this many are there.
     bytes: Vec<u8>,
     there: usize,
 }

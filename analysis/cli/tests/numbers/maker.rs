@@ -119,7 +119,7 @@ pub struct Maker {
 }
 
 impl Maker {
-    /// `id` tells captures apart.
+    /// `id` distinguishes captures.
     pub fn begin(id: u8) -> Maker {
         let header = FileHeader {
             capture_id: [id; 16],
@@ -388,7 +388,7 @@ impl Maker {
         }
     }
 
-    /// The files, and what was told of each.
+    /// The files, and what was recorded in each.
     pub fn end(mut self, reason: EndReason) -> (Vec<Vec<u8>>, Vec<Vec<Value>>) {
         let last = self.finish(reason, &self.header.clone());
         self.files.push(last);

@@ -15,7 +15,8 @@ type RingKey = (String, String, Option<i32>);
 /// One histogram of one process.
 #[derive(Debug, Default)]
 pub(super) struct HistogramReadings {
-    /// When the rows were read that are taken in; None: all that was taken in is told.
+    /// When the rows were read that are taken in; None: everything that was taken in has been
+    /// written.
     read: Option<i64>,
     /// By the beginning of the bucket; None: it has none.
     buckets: BTreeMap<Option<i64>, BucketCount>,
@@ -52,7 +53,7 @@ impl HistogramReadings {
         before
     }
 
-    /// The point of what was read last; None: it is told.
+    /// The point of what was read last; None: it has been written.
     pub fn point(&mut self, start: u64) -> Option<HistogramDataPoint> {
         let time = self.read.take()?;
         let (explicit_bounds, bucket_counts) = bounds(&self.buckets);

@@ -44,7 +44,7 @@ pub(super) fn frame_of(rows: &EventRows, row: usize) -> Option<FrameId> {
     frame_id(capture, segment, rows.ring(row).map(i64::from), rows.seqno(row))
 }
 
-/// The context of a row that is in no trace of another row. `label` tells the rows of a frame apart, and
+/// The context of a row that is in no trace of another row. `label` distinguishes the rows of a frame, and
 /// `number` those that are of no frame.
 pub(super) fn root(
     (kind, label): (&EventSchema, &str),

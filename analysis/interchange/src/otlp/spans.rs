@@ -13,7 +13,7 @@ use crate::event::{EventRole, EventRows, is_loss};
 use crate::threads::Threads;
 use crate::values::FieldValue;
 
-/// Spans that are held at once. Of more, those that end first are written: what causes them may be told later.
+/// Spans that are held at once. Of more, those that end first are written: what causes them may follow later.
 const MOST_HELD: usize = 1 << 16;
 
 /// Rows on their way into spans.
@@ -189,7 +189,8 @@ impl SpanMaker {
         found
     }
 
-    /// Lets go of spans that ended before `time`, or all; edges that came meanwhile are links.
+    /// Lets go of spans that ended before `time`, or all; edges that came in the meantime are
+    /// links.
     pub fn release(&mut self, time: Option<i64>) {
         while let Some((&(end, _), _)) = self.held.all.first_key_value() {
             if time.is_some_and(|time| end >= time) {

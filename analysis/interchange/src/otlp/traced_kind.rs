@@ -1,4 +1,4 @@
-//! A kind, as spans and points tell it.
+//! A kind of frames, as spans and points.
 
 use crate::event::EventSchema;
 

@@ -176,7 +176,7 @@ impl Event {
         bytes(&mut self.event, tag::ANNOTATION, note);
     }
 
-    /// What a short annotation begins with: so many bytes follow its name.
+    /// The begin of a short annotation: this many bytes follow its name.
     #[inline(always)]
     fn note_head(name: u8, len: usize) -> [u8; 4] {
         const NAME: u8 = key(tag::NOTE_NAME, WireType::Varint) as u8;

@@ -25,7 +25,7 @@ struct InternedNumbers {
 }
 
 impl InternedWords {
-    /// None so far, of so many kinds.
+    /// None so far, of `kinds` kinds.
     pub fn new(kinds: usize) -> InternedWords {
         InternedWords { known: HashMap::new(), columns: (0..kinds).map(|_| Vec::new()).collect() }
     }

@@ -32,8 +32,7 @@ impl Engine {
         }
     }
 
-    /// The spans of a kind of frames, if it has some, and if they can be told: those of several hosts
-    /// cannot.
+    /// The spans of a kind of frames, if it has some, and if they are known: those of several hosts are not.
     pub fn spans(&self, frames: &FrameTable) -> Option<FrameTable> {
         let is_its = |whole: &&SpansOrChains| {
             !whole.is_chain && whole.buffer == frames.buffer && whole.frame == frames.frame
@@ -43,8 +42,8 @@ impl Engine {
         can_be_told(spans).then(|| FrameTable { frame, ..table_of_whole(spans) })
     }
 
-    /// The spans and chains of the buffers that are seen, each called as its table is, or only those
-    /// called `name`: those that can be told.
+    /// The spans and chains of the buffers that are seen, each with the name of its table, or only those called
+    /// `name`: those that are known.
     pub fn wholes(&self, name: Option<&str>) -> Vec<(FrameTable, RowUnit)> {
         let seen = |whole: &&SpansOrChains| self.window.has_buffer(&whole.buffer);
         let is_named = |whole: &&SpansOrChains| name.is_none_or(|name| whole.name == name);
@@ -53,7 +52,7 @@ impl Engine {
         told.map(|whole| (table_of_whole(whole), unit(whole))).collect()
     }
 
-    /// The spans and chains of the buffers that are seen, for whoever follows captures that grow.
+    /// The spans and chains of the buffers that are seen, for readers that follow captures while they grow.
     pub fn growing_wholes(&self) -> impl Iterator<Item = &SpansOrChains> {
         self.directory.wholes().iter().filter(|whole| self.window.has_buffer(&whole.buffer))
     }

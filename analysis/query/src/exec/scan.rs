@@ -33,7 +33,8 @@ const ASCENDING: SortOptions = SortOptions { descending: false, nulls_first: fal
 pub(crate) struct ScanExec {
     name: String,
     scan: Arc<dyn Scan>,
-    /// Whether what is known without reading is told: how many rows there are, and in which order.
+    /// Whether to report what is known without reading: how many rows there are, and in which
+    /// order.
     known: bool,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,

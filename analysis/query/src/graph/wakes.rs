@@ -13,7 +13,7 @@ use crate::causality::Texts;
 use crate::engine::Engine;
 use crate::error::QueryError;
 
-/// Bytes that latencies may take before they are told to three digits.
+/// Bytes that latencies may take before they are rounded to three digits.
 const BUDGET: usize = 64 << 20;
 
 /// How often one thread woke another one of its process.

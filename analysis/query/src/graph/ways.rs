@@ -102,7 +102,7 @@ pub struct Hop {
     pub tid: Option<i32>,
     /// The host where it ends, if there are several.
     pub host: Option<String>,
-    /// What the thread where it ends passed meanwhile: points, and how often; the most frequent first.
+    /// What the thread where it ends passed in that time: points, and how often; the most frequent first.
     pub meanwhile: Vec<(String, u64)>,
 }
 
@@ -151,7 +151,7 @@ impl Engine {
         Ok(loader.finish()?)
     }
 
-    /// The ways from one point to another, and so many of the slowest.
+    /// The ways from one point to another, and the slowest of them.
     ///
     /// # Errors
     /// See [`QueryError`]; [`QueryError::NoPoint`] where a name is none of a point.

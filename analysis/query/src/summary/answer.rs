@@ -19,9 +19,9 @@ pub struct Ask {
     pub every: Option<i64>,
     /// An expression that is true of the rows that count.
     pub filter: Option<String>,
-    /// Whether intervals are told without what lies in them, too. That takes a sort of all slices.
+    /// Whether to report intervals without what lies in them, too. That takes a sort of all slices.
     pub self_time: bool,
-    /// Bytes for values; what does not fit is told by a sketch.
+    /// Bytes for values; what does not fit goes into a sketch.
     pub memory: usize,
     /// Of this field, how its values are spread.
     pub spread: Option<String>,
@@ -34,7 +34,7 @@ impl Ask {
         parts || !self.fields.is_empty() || self.filter.is_some() || self.spread.is_some()
     }
 
-    /// Whether spans and chains are told, too, where none are named.
+    /// Whether to report spans and chains, too, where none are named.
     pub(super) fn has_wholes(&self) -> bool {
         self.wholes && self.frame.is_none() && !self.is_special()
     }
@@ -103,7 +103,8 @@ impl Group {
 pub struct FieldSummary {
     /// Its name.
     pub name: String,
-    /// Of frames of spans and chains: whose frames are told, `begin` or `end` or a step. None: all.
+    /// Of frames of spans and chains: whose frames are summarised, `begin` or `end` or a step.
+    /// None: all.
     pub step: Option<String>,
     /// What it is measured in; may be empty.
     pub unit: String,
@@ -141,7 +142,7 @@ pub enum SummaryValues {
         /// Rows without one.
         nulls: u64,
     },
-    /// Keys and hashes, which tell things apart.
+    /// Keys and hashes, which identify things.
     Keys {
         /// How many different ones there are.
         distinct: DistinctCount,

@@ -12,8 +12,8 @@ use super::steps::{OfStep, by_group};
 use crate::error::QueryError;
 
 impl PartialSummary {
-    /// All rows together, with how numbers are spread, and those of each slice: of their fields, numbers
-    /// alone are told.
+    /// All rows together, with how numbers are spread, and those of each slice: of their fields, only numbers
+    /// are summarised.
     pub(super) async fn finish_slices(
         self,
         threads: usize,

@@ -90,7 +90,7 @@ impl Interner {
     }
 }
 
-/// Rows of a batch whose fields are told together.
+/// Rows of a batch whose fields are summarised together.
 struct RowsOfStep<'a> {
     batch: &'a RecordBatch,
     runs: &'a [GroupRun],
@@ -282,7 +282,7 @@ impl PartialSummary {
         rows.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty()).collect()
     }
 
-    /// Takes in the fields of these rows that are told so.
+    /// Takes in these fields of these rows.
     fn fields(
         &mut self,
         rows: &RowsOfStep<'_>,
@@ -507,7 +507,7 @@ fn runs_of(all: &[GroupRun], taken: &[u32]) -> Vec<GroupRun> {
     all.iter().map(run).filter(|run| !run.rows.is_empty()).collect()
 }
 
-/// What tells the value of each row apart.
+/// What identifies the value of each row.
 fn identity_of(column: &ArrayRef) -> Result<Box<dyn Fn(usize) -> DistinctValue + '_>, QueryError> {
     let bytes = |bytes: &[u8]| DistinctValue::Bytes(bytes.into());
     Ok(match column.data_type() {

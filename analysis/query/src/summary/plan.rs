@@ -27,11 +27,11 @@ pub(super) struct Role {
     /// Columns of what is read: the values, and of an interval of time its ends.
     pub(super) column: usize,
     pub(super) ends: Option<(usize, usize)>,
-    /// Frames of each step are told by themselves.
+    /// Frames of each step are summarised apart.
     pub(super) steps: Steps,
 }
 
-/// Of which frames of a span or a chain a field is told.
+/// Of which frames of a span or a chain a field is summarised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Steps {
     /// Of all rows together.
@@ -50,7 +50,7 @@ pub(super) enum ValueType {
     Unsigned,
     Real,
     Words,
-    /// They tell things apart: how many different ones there are says something, and no percentile does.
+    /// They identify things: how many different ones there are says something, and no percentile does.
     Keys,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct ReadPlan {
     pub(super) filter: Option<Expr>,
     pub(super) select: Vec<Expr>,
     pub(super) roles: Vec<Role>,
-    /// All fields of which something can be told.
+    /// All fields that can be summarised.
     pub(super) fields: Vec<String>,
     /// Columns of what is read.
     pub(super) by: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Which frames of spans and chains a field is told of: those of the steps that set it.
+//! Of which frames of spans and chains a field is summarised: those of the steps that set it.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use ppt_stats::Budget;
 use super::gathered::Gathered;
 use super::plan::{ReadPlan, Role, Steps};
 
-/// What is known of the fields of a group: by the field, and by the number of the step. Of fields that
-/// are told of all rows together, there is the first one.
+/// What is known of the fields of a group: by the field, and by the number of the step. Fields that are
+/// summarised over all rows together are in the first one.
 pub(super) type ByStep = Vec<Vec<Option<Gathered>>>;
 
 /// A field of a group, of the frames of one step or of all.
@@ -20,12 +20,12 @@ pub(super) struct OfStep {
     pub gathered: Gathered,
 }
 
-/// Whether frames of each step are told by themselves.
+/// Whether frames of each step are summarised apart.
 pub(super) fn by_step(steps: &Steps) -> bool {
     matches!(steps, Steps::Each | Steps::Only(_))
 }
 
-/// What is told of each group: the same fields and steps of all. `steps`: their words, from number 1 on.
+/// The summary of each group: the same fields and steps of all. `steps`: their words, from number 1 on.
 pub(super) fn by_group(
     plan: &ReadPlan,
     mut groups: Vec<ByStep>,

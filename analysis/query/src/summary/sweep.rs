@@ -1,4 +1,4 @@
-//! What a page tells of frames, gathered while each chunk is read once.
+//! The numbers of a page about frames, gathered while each chunk is read once.
 
 mod asked;
 mod frames;

@@ -1,4 +1,4 @@
-//! The rounds of `ppt whatif --live` in captures, and the values of a metric meanwhile.
+//! The rounds of `ppt whatif --live` in captures, and the values of a metric during each.
 
 use ppt_causality::experiment::{ExperimentAnswer, ExperimentRefusal, ExperimentRound, answers};
 use ppt_causality::retime::{Metric, Resampling};

@@ -384,7 +384,7 @@ fn number(hash: &str) -> u64 {
     hash.get(from..).and_then(|hash| u64::from_str_radix(hash, 16).ok()).unwrap_or_default()
 }
 
-/// Before the kernel tells of a thread, and after, it is taken to run.
+/// Before the kernel's first frame of a thread, and after the last, it is taken to run.
 fn ran(states: &[LoadState], threads: &[ThreadId], recording: &mut Recording) {
     let mut told: HashMap<u32, (i64, i64)> = HashMap::new();
     for state in states {

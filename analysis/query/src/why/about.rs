@@ -13,7 +13,7 @@ use super::slow::{About, Doing, FrameName, Slow};
 use crate::engine::{Engine, FrameTable};
 use crate::error::QueryError;
 
-/// A slice of the library: its buffer, frame and name, the columns that tell of it, and the words for them.
+/// A slice of the library: its buffer, frame and name, the columns that describe it, and the words for them.
 struct LibrarySlice {
     buffer: &'static str,
     frame: &'static str,

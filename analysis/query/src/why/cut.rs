@@ -63,7 +63,7 @@ impl TimeUse {
 pub struct Spent {
     /// ns.
     pub ns: i64,
-    /// In so many pieces.
+    /// The number of pieces.
     pub times: u64,
     /// The longest of them, the first of these: from and to, ns since the epoch.
     pub longest: (i64, i64),

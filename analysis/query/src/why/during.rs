@@ -23,12 +23,12 @@ pub(super) struct During {
     pub tid: Option<i32>,
     pub from: i64,
     pub to: i64,
-    /// Slices that cover all of this tell nothing new.
+    /// Slices that cover all of this add no information.
     pub whole: Option<(i64, i64)>,
 }
 
 impl During {
-    /// A slice tells nothing new: it covers the whole.
+    /// The slice covers the whole, so it adds no information.
     fn is_covered(&self, slice: &Owned) -> bool {
         self.whole.is_some_and(|(from, to)| slice.from <= from && to <= slice.to)
     }

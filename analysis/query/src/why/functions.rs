@@ -4,7 +4,7 @@ use crate::text::grouped;
 
 /// Fewer stacks say too little about shares.
 const FEWEST: u64 = 5;
-/// Functions that are told, and the least share that is worth it.
+/// Functions that are shown, and the least share that is worth it.
 const TOLD: usize = 3;
 const WORTH: f64 = 0.05;
 

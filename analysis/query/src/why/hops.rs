@@ -1,4 +1,5 @@
-//! Who woke a thread, what that one did meanwhile, who woke it, and so on.
+//! Which thread woke a thread, what the waker did during the wait, which thread woke the waker, and
+//! so on.
 
 use super::cut::TimeUse;
 use super::during::During;

@@ -32,7 +32,7 @@ fn own_fields(of: &FrameTable) -> Vec<(usize, &Field)> {
     own.map(|(at, field)| (at, field.as_ref())).collect()
 }
 
-/// Whether a column names a row rather than tells something.
+/// Whether a column names a row rather than describes it.
 fn is_standard(name: &str) -> bool {
     let name = name.strip_prefix("ppt_").unwrap_or(name);
     ["capture", "buffer", "segment", "host", "drained"].contains(&name)

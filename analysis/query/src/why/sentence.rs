@@ -6,8 +6,8 @@ use super::request;
 use super::slow::{Hop, RunningIn, ServiceCall, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
-/// Parts that a sentence tells, and slices that a thread ran in; and the least share of the interval, or
-/// of the running time, that is worth telling.
+/// Parts that a sentence mentions, and slices that a thread ran in; and the least share of the interval, or of
+/// the running time, that is worth mentioning.
 const TOLD: usize = 3;
 const WORTH: f64 = 0.05;
 
@@ -88,7 +88,7 @@ impl SlowPart {
     }
 }
 
-/// Parts of one kind, and in one call: what a sentence tells together.
+/// Parts of one kind, and in one call: a sentence mentions them together.
 struct Clause<'a> {
     /// The largest of them.
     most: &'a SlowPart,
@@ -149,7 +149,7 @@ impl Slow {
         all.join("; ")
     }
 
-    /// What a sentence tells.
+    /// What a sentence mentions.
     fn shown_clauses(&self) -> Vec<Clause<'_>> {
         let mut clauses = self.clauses();
         let mut rank = 0..;

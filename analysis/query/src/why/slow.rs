@@ -43,7 +43,7 @@ pub struct Slow {
     pub ts: i64,
     /// Its length, ns: what its parts add up to.
     pub dur: i64,
-    /// It is a span, which may have been elsewhere meanwhile.
+    /// It is a span, during which the thread may have done other work.
     pub is_span: bool,
     /// What identifies the request: names of fields, and their values.
     pub request: Vec<(String, String)>,
@@ -93,7 +93,7 @@ pub struct SlowPart {
     pub running_in: Vec<RunningIn>,
     /// In which functions the thread ran, by its stacks. Of [`TimeUse::Running`] only.
     pub functions: FunctionCounts,
-    /// What the waker did meanwhile, and who woke that one: of the largest wait only.
+    /// What the waker did during the wait, and which thread woke it: of the largest wait only.
     pub hops: Vec<Hop>,
 }
 
@@ -158,7 +158,7 @@ pub struct RunningIn {
     pub name: String,
     /// How long it ran while one of them was the innermost, ns.
     pub ns: i64,
-    /// In so many of them.
+    /// The number of slices.
     pub slices: u64,
     /// The one with the most of that time; its `ns` is that.
     pub longest: Doing,
@@ -207,7 +207,7 @@ pub(super) struct Longest {
     pub(super) all: u64,
     /// How many are above the 99th percentile, where there are any.
     pub(super) above: Option<usize>,
-    /// How many are told one by one.
+    /// How many are shown one by one.
     pub(super) slowest: usize,
     pub(super) count: usize,
     pub(super) longest: Vec<Slow>,

@@ -41,7 +41,7 @@ pub struct TailCause {
     pub intervals: u64,
 }
 
-/// How many of so many are above the 99th percentile by rank; None: fewer than one.
+/// How many of `all` are above the 99th percentile by rank; None: fewer than one.
 pub(super) fn above(all: u64) -> Option<usize> {
     // Rank ⌈0.99 n⌉, without a float.
     let rank = (all * 99).div_ceil(100);

@@ -29,13 +29,13 @@ pub type CauseName = (u32, u32, u64);
 #[derive(Debug, Clone, Copy)]
 pub struct CauseSchema {
     pub messages: u64,
-    /// Identities come again after so many messages; 0: never.
+    /// Identities come again after this number of messages; 0: never.
     pub period: u64,
     /// How long a hop takes at most, ns; a message starts every 10 ns.
     pub delay: u64,
-    /// One frame in so many is lost; 0: none.
+    /// One frame of this many is lost; 0: none.
     pub loss: u64,
-    /// One message in so many has no source; 0: none.
+    /// One message of this many has no source; 0: none.
     pub strays: u64,
     pub captures: usize,
     /// Policy of the edge lines; None: there are none.

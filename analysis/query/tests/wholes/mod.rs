@@ -51,7 +51,7 @@ fn said(
             let rows = format!("SELECT count(*) FROM {table} WHERE state = '{word}'");
             prop_assert_eq!(*times, count(&rows));
         }
-        // Where an end lies is no number to tell something of.
+        // Where an end lies is no number to summarise.
         prop_assert!(told.fields.iter().all(|it| it.name != "end_seqno"));
     }
     Ok(())

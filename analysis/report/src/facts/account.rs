@@ -172,7 +172,7 @@ pub async fn captures(engine: &Engine) -> Result<Vec<CaptureAccount>, ReportErro
 }
 
 async fn clocks(engine: &Engine) -> Result<Vec<ClockAccount>, ReportError> {
-    // Ticks have no fixed length: their own readings tell it.
+    // Ticks have no fixed length: their own readings say it.
     let sql = "SELECT host, clock_a, clock_b, count(*), \
                CAST(approx_percentile_cont(a_after - a_before, 0.5) AS DOUBLE) / 2, \
                CAST(max(a_after - a_before) AS DOUBLE) / 2, \

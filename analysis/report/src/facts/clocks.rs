@@ -12,7 +12,7 @@ use crate::span::ChartSpan;
 #[derive(Debug)]
 pub struct HostClock {
     pub host: String,
-    /// The host by whose clock times are told.
+    /// The host whose clock gives the times.
     pub reference: String,
     /// Between its bounds, in ns, in the middle of each slice of time; None where nothing bounds it.
     pub over: Vec<Option<f64>>,
@@ -41,7 +41,7 @@ pub(super) async fn gather(
     span: Option<&ChartSpan>,
 ) -> Result<Vec<HostClock>, ReportError> {
     let Some(span) = span else { return Ok(Vec::new()) };
-    // Captures of one host have one clock: any of them tells.
+    // Captures of one host have one clock: any of them will do.
     let sql = "SELECT host, reference, capture, CAST(ts AS BIGINT) AS t, width, known FROM \
                clock_bounds WHERE host <> reference ORDER BY host, capture, t";
     let mut hosts: BTreeMap<(String, String), BTreeMap<String, Vec<Knot>>> = BTreeMap::new();

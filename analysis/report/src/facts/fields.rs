@@ -1,4 +1,4 @@
-//! What is told of the fields of a kind of frames.
+//! The facts about the fields of a kind of frames.
 
 use ppt_query::arrow::datatypes::{Field, Schema};
 use ppt_query::stats::{Histogram, Sketch};
@@ -15,9 +15,9 @@ const BINS: usize = 48;
 const GROUPS: usize = 12;
 /// Whole numbers that take more values are no kinds of something.
 const KINDS: usize = 12;
-/// Words of a field that are told.
+/// Values of a field that are shown.
 const WORDS: usize = 12;
-/// Fields of a kind that are drawn; the others are told as numbers.
+/// Fields of a kind that are drawn; the others are numbers in a table.
 pub(super) const DRAWN: usize = 16;
 
 pub(super) async fn frame(
@@ -143,7 +143,7 @@ fn drawn(schema: &Schema, unit: RowUnit, group: &Group) -> Vec<bool> {
     let is_drawn = |field: &FieldSummary| {
         let SummaryValues::Numbers { summary, .. } = &field.values else { return false };
         numbers += 1;
-        // A span or a chain is told by its times: its frames tell the rest.
+        // A span or a chain is described by its times, and by its frames.
         let wanted = match unit {
             RowUnit::Frame => numbers <= DRAWN,
             RowUnit::Span | RowUnit::Chain => kind(schema, &field.name) == ReportedField::Interval,
@@ -169,7 +169,7 @@ fn kinds_column(schema: &Schema, group: &Group, spreads: &[Option<Sketch>]) -> O
     found.map(|(field, _)| field.name.clone())
 }
 
-/// The column by which intervals are told side by side, as far as some frames tell.
+/// The column by which intervals are shown side by side, as far as some frames show.
 pub(super) fn likely_kinds(table: &FrameTable, some: &FrameSummary) -> Option<String> {
     let (schema, group) = (table.table.schema(), whole(some)?);
     let spread = |(field, is_drawn): (&FieldSummary, bool)| match &field.values {
@@ -181,7 +181,7 @@ pub(super) fn likely_kinds(table: &FrameTable, some: &FrameSummary) -> Option<St
     kinds_column(schema, group, &spreads)
 }
 
-/// Words that the begins and the ends of spans have alike are told once.
+/// Words that the begins and the ends of spans share are shown once.
 fn join_halves(words: &mut Vec<FieldWords>) {
     for begin in (0..words.len()).rev() {
         let Some(name) = words[begin].name.strip_prefix("begin_").map(str::to_owned) else {
@@ -314,7 +314,7 @@ async fn spread(
     }))
 }
 
-/// Intervals side by side, by what kind of thing the frames tell.
+/// Intervals side by side, by what the frames distinguish.
 fn add_groups(mut groups: Vec<Group>, column: &str, facts: &mut FrameFacts) {
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
     groups.truncate(GROUPS);

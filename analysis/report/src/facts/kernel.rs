@@ -7,16 +7,16 @@ use crate::rows;
 
 /// States of a thread, in the order in which they are drawn.
 pub const STATES: [&str; 4] = ["running", "runnable", "blocked", "unknown"];
-/// Threads that are told: those that ran longest.
+/// Threads that are shown: those that ran longest.
 const THREADS: usize = 40;
-/// Calls that are told: those that took longest.
+/// Calls that are shown: those that took longest.
 const CALLS: usize = 15;
 
-/// What is told of the kernel.
+/// The facts about the kernel.
 #[derive(Debug)]
 pub struct KernelFacts {
     pub threads: Vec<ThreadStates>,
-    /// Threads that are not told.
+    /// The number of threads that are not shown.
     pub more: usize,
     pub blocked: Vec<Calls>,
     pub calls: Vec<Calls>,

@@ -281,7 +281,7 @@ async fn lanes(
     if buffers.is_empty() {
         return Ok(Vec::new());
     }
-    // Heads tell the same, if they count no other frames.
+    // Heads have the same, if they count no other frames.
     let has = |buffer: &str| buffers.iter().any(|known| *known == buffer);
     let threads = engine.set().thread_frames(has);
     let all: u64 = threads.iter().map(|thread| thread.frames).sum();

@@ -9,7 +9,7 @@ use crate::error::ReportError;
 use crate::rows;
 use crate::span::ChartSpan;
 
-/// What is told of counters and histograms.
+/// The facts about counters and histograms.
 #[derive(Debug, Default)]
 pub struct MetricFacts {
     pub counters: Vec<CounterFacts>,
@@ -155,7 +155,7 @@ impl ReadingTimes {
         Ok(ReadingTimes { times, began, usual })
     }
 
-    /// The time that they tell of.
+    /// The time that they cover.
     pub fn during(&self) -> Option<(i64, i64)> {
         let all = self.times.iter().filter_map(|(capture, times)| {
             Some((self.since(capture, *times.first()?), *times.last()?))
@@ -163,8 +163,8 @@ impl ReadingTimes {
         all.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// Since when a reading tells what happened: the one before, or about so long ago, because a reading
-    /// that finds nothing new is not there.
+    /// Since when a reading counts what happened: the one before, or about as long ago as readings are apart,
+    /// because a reading that finds nothing new is not there.
     fn since(&self, capture: &str, time: i64) -> i64 {
         let times = self.times.get(capture).map_or(&[][..], Vec::as_slice);
         let before = times[..times.partition_point(|&number| number < time)].last().copied();

@@ -6,13 +6,13 @@ use ppt_query::{Engine, QueryError};
 use crate::error::ReportError;
 use crate::rows;
 
-/// The graph of points; None where there are none, or where nobody can tell which leads to which.
+/// The graph of points; None where there are none, or where their edges are not known.
 pub(super) async fn gather(engine: &Engine) -> Result<Option<PointGraph>, ReportError> {
     if rows::all(engine, "SELECT point FROM points LIMIT 1").await?.is_empty() {
         return Ok(None);
     }
     match engine.point_graph().await {
-        // What else there is can be told.
+        // Everything else can be shown.
         Err(QueryError::Incomparable(_) | QueryError::Hot(_)) => Ok(None),
         graph => Ok(Some(graph?)),
     }

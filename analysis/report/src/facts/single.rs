@@ -53,7 +53,7 @@ pub(super) async fn gather(
     Ok((Value::Null, false))
 }
 
-/// Where everything is told: around the ends of what took longest, of each interval in turn.
+/// Where single frames are shown: around the ends of what took longest, of each interval in turn.
 fn places(frames: &[FrameFacts], timeline: &Timeline, count: u64, most: usize) -> Vec<Place> {
     let slow =
         frames.iter().flat_map(|frame| &frame.fields).filter(|facts| !facts.slowest.is_empty());
@@ -196,7 +196,7 @@ fn kind(
     let mut fields = Vec::new();
     for (at, (field, column)) in schema.fields().iter().zip(columns).enumerate() {
         let says = |key: &str| field.metadata().get(key).cloned().unwrap_or_default();
-        // Where a frame was is told by its lane, and one buffer is all that a kind is in.
+        // Its lane shows where a frame was, and all frames of a kind are in one buffer.
         if [host.as_str(), pid.as_str(), tid.as_str()].contains(&field.name().as_str())
             || (at < 4 && field.name() == "buffer")
         {

@@ -148,7 +148,7 @@ fn value_text(field: &Field, text: &str) -> String {
     }
 }
 
-/// Whether a column names a row rather than tells something.
+/// Whether a column names a row rather than describes it.
 fn is_standard(name: &str) -> bool {
     let name = name.strip_prefix("ppt_").unwrap_or(name);
     ["capture", "buffer", "segment", "host"].contains(&name)

@@ -1,5 +1,4 @@
-//! What is told of frames, gathered while their chunks are read once. What cannot be gathered so, a question
-//! tells.
+//! The facts about frames, gathered while their chunks are read once. What cannot be gathered so takes a query.
 
 use std::collections::HashMap;
 
@@ -13,10 +12,10 @@ use crate::error::ReportError;
 use crate::frames::SLOWEST;
 use crate::span::{self, ChartSpan};
 
-/// Numbers that are told by slices at a time: each may need memory for each slice.
+/// Numbers that are summarised by slices at a time: each may need memory for each slice.
 const FIELDS: usize = 32;
 
-/// What is told of kinds of frames.
+/// The facts about kinds of frames.
 #[derive(Debug, Default)]
 pub(super) struct SweptFacts {
     /// By kind, in their order.
@@ -29,7 +28,7 @@ pub(super) struct SweptFacts {
     guess: Option<ChartSpan>,
 }
 
-/// What is told of a kind of frames.
+/// The facts about a kind of frames.
 #[derive(Debug)]
 struct SweptKind {
     table: FrameTable,
@@ -140,7 +139,7 @@ impl SweptFacts {
         guess == right || same && holds(guess) && holds(right)
     }
 
-    /// Whether what is told by slices is told of this span.
+    /// Whether the numbers by slices belong to this span.
     pub fn is_of(&self, span: Option<&ChartSpan>) -> bool {
         match (&self.guess, span) {
             (Some(guess), Some(span)) => self.fits(guess, span),

@@ -5,7 +5,7 @@ use ppt_query::Engine;
 use crate::error::ReportError;
 use crate::rows;
 
-/// Triggers that a page tells.
+/// Triggers that a page shows.
 const MOST: usize = 200;
 
 /// A trigger.

@@ -4,7 +4,7 @@ use crate::facts::Facts;
 use crate::html::{HtmlTable, text};
 use ppt_query::text::{duration, grouped};
 
-/// Gaps that are told; the timeline has more.
+/// Gaps that are shown; the timeline has more.
 const GAPS: usize = 20;
 
 pub fn section(facts: &Facts) -> String {

@@ -178,9 +178,9 @@ fn ways(facts: &Facts, slow: &Slow) -> String {
     ran + &hops.map(way).collect::<String>()
 }
 
-/// Kinds whose tails are told: those with the most time.
+/// Kinds whose tails are shown: those with the most time.
 const TAILS: usize = 3;
-/// Causes that are told; the others are told together.
+/// Causes that are shown; the others are added up.
 const CAUSES: usize = 5;
 
 /// Where the time above the 99th percentile went: what is read first.

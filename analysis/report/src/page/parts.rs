@@ -7,12 +7,12 @@ use crate::percentiles::percentiles;
 use ppt_query::stats::Summary;
 use ppt_query::text::measured;
 
-/// Where a kind of frames is told.
+/// The anchor of a kind of frames.
 pub fn anchor(at: usize) -> String {
     format!("f{at}")
 }
 
-/// Where an interval or a field is told.
+/// The anchor of an interval or a field.
 pub fn field_anchor(frame: usize, field: usize) -> String {
     format!("f{frame}-{field}")
 }
@@ -28,7 +28,7 @@ pub fn counted(count: u64, one: &str) -> String {
     format!("{} {one}{s}", ppt_query::text::grouped(count))
 }
 
-/// Whether a kind has anything to tell.
+/// Whether a kind has nothing to show.
 pub fn is_empty(frame: &FrameFacts) -> bool {
     frame.count == 0
 }
@@ -59,7 +59,7 @@ pub fn value(value: Option<f64>, unit: &str) -> String {
 /// What stands for a percentile of too few values.
 pub const FEW: &str = "too few values";
 
-/// p50, p90, p99 and p99.9 as a page tells them.
+/// p50, p90, p99 and p99.9 as a page shows them.
 pub fn percentile_texts(summary: &Summary, unit: &str) -> [String; 4] {
     let known = percentiles(summary);
     std::array::from_fn(|which| match known[which] {

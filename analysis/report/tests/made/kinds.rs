@@ -1,5 +1,5 @@
-//! A capture of everything that programs and the kernel tell beside plain frames: spans, a chain,
-//! counters, histograms, states of threads, and a trigger.
+//! A capture of everything that programs and the kernel record besides plain frames: spans, a
+//! chain, counters, histograms, states of threads, and a trigger.
 
 use ppt_capture::frame_dsl::Schema;
 use ppt_capture::frame_dsl::schema::FieldType;

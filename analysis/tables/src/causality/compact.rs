@@ -9,7 +9,7 @@ use crate::of_chunks::ChunkScan;
 use crate::standard::ChunkRows;
 use crate::table::Scan;
 
-/// Bits of the number of a frame in its ring; the others tell its owner, the point, the type and the way.
+/// Bits of the number of a frame in its ring; the others hold its owner, the point, the type and the way.
 const SEQNO_BITS: u32 = 40;
 /// Endpoints of a block, the unit in which buckets grow.
 const BLOCK: usize = 512;
@@ -177,7 +177,7 @@ pub(super) struct Buckets<I> {
 }
 
 impl<I: CompactIdentity> Buckets<I> {
-    /// The number of buckets for so many endpoints at most, as bits.
+    /// The number of buckets for at most this many endpoints, as bits.
     pub fn bits(endpoints: u64) -> u32 {
         (endpoints / BUCKET).max(1).ilog2().min(BUCKET_BITS)
     }

@@ -16,12 +16,12 @@ use crate::error::TableError;
 use crate::of_chunks::ChunkScan;
 use crate::table::{Batches, Runner, Scan, TableRequest};
 
-/// Of the memory of a question, endpoints take one part in so many at most: what is beside them and what
-/// the rest of the question does needs memory, too.
+/// Endpoints take at most this fraction of the memory of a query: what is beside them and what the rest of the
+/// query does needs memory, too.
 const SHARE: u64 = 2;
 
-/// Reads what comes of matching, if all that `scan` finds fits into memory, and if its columns tell all
-/// that is shown.
+/// Reads what comes of matching, if all that `scan` finds fits into memory, and if its columns hold all that is
+/// shown.
 pub(crate) fn matched_in_memory(
     causes: &Arc<Causes>,
     shows: Shows,

@@ -1,4 +1,4 @@
-//! What the kernel tells of a thread.
+//! What the kernel recorded of a thread.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! In which state a thread is: what its switches, wake-ups and calls say.
 //!
-//! A state is told when it is over. What contradicts itself is unknown, and so is what follows a loss,
-//! up to the next event that settles it.
+//! A state is reported when it is over. What contradicts itself is unknown, and so is what follows a loss, up
+//! to the next event that settles it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::event::{KernelWord, ThreadEvent};
 /// Stretches that wait for the fault that they may belong to, at most.
 const MOST_HELD: usize = 64;
 
-/// What the kernel was asked for: what is not told may not have happened, or nobody listened.
+/// What the kernel was asked for: what is not recorded may not have happened, or was not asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Knows {
     pub calls: bool,
@@ -92,7 +92,7 @@ pub(crate) struct ThreadTrack {
     /// It was woken before it gave up its CPU to wait, if it did not go on instead.
     early: Option<Wake>,
     successor: Option<(i32, Arc<str>)>,
-    /// From a wait outside of calls on: a fault may tell what it was for.
+    /// From a wait outside of calls on: a fault may explain it.
     held: Vec<Stretch>,
     done: Vec<Stretch>,
 }
@@ -251,7 +251,7 @@ impl ThreadTrack {
                 now.cpu = Some(wake.cpu);
                 now.is_woken(wake);
             }
-            // Nobody told who woke it, or when: it counts as blocked until now.
+            // No record of what woke it, or when: it counts as blocked until now.
             (KernelWord::Blocked, None) => {}
             (KernelWord::Running, _) => now.forget(),
             _ => {}
@@ -300,7 +300,7 @@ impl ThreadTrack {
         }
     }
 
-    /// Nothing that comes tells more of what is over.
+    /// Nothing that follows adds to what is over.
     fn settle(&mut self) {
         self.done.append(&mut self.held);
     }

@@ -121,7 +121,7 @@ impl Matched {
         let inner = TableRequest { columns: &read, bounds: &bounds, limit: None, ..*request };
         let scan = Arc::new(ChunkScan::new(&self.set, &self.of, &inner)?);
         let schema = Arc::new(self.schema.project(request.columns)?);
-        // Only the columns tell when a frame was drained.
+        // Only the columns show when a frame was drained.
         if !asks_drained(self.shows, request.columns)
             && let Some(scan) = matched_in_memory(&self.causes, self.shows, request, &schema, &scan)
         {

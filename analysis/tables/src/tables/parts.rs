@@ -274,7 +274,7 @@ impl Parts {
         self.groups.iter().map(missing).collect()
     }
 
-    /// The groups as whoever follows captures knows them, each with what makes its wholes.
+    /// The groups for readers that follow captures, each with what makes its wholes.
     pub fn growing_groups(
         &self,
         set: &CaptureSet,
@@ -317,7 +317,7 @@ fn position<T: PartialEq>(all: &mut Vec<T>, wanted: T) -> usize {
     })
 }
 
-/// What tells schemas apart: layout, and roles.
+/// What distinguishes schemas: layout, and roles.
 fn version(kind: &FrameOfSource<'_>) -> (u64, Option<u64>) {
     (kind.info.source.schema_hash, kind.info.schema.roles_hash())
 }

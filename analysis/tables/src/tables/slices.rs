@@ -359,7 +359,7 @@ impl OfChunks for Intervals {
                 kinds |= if source.multi { kind_bit(id) } else { u64::MAX };
             }
         }
-        // Slices begin before the times that heads tell of.
+        // Slices begin before the times that heads have.
         Wanted { kinds, each: false, ts: Ts::Other }
     }
 

@@ -30,7 +30,7 @@ pub(crate) enum SpanState {
     Lost,
 }
 
-/// A row: the frames of a span, named by whoever gave them, and what became of it.
+/// A row: the frames of a span, with the caller's name for it, and what became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SpanRow<T> {
     pub begin: Option<T>,
@@ -100,7 +100,7 @@ impl<T: Copy> Halves<T> {
         self.open.iter().map(|entry| &entry.1)
     }
 
-    /// The same, to be named anew.
+    /// The same, to be named again.
     pub fn open_mut(&mut self) -> impl ExactSizeIterator<Item = &mut T> {
         self.open.iter_mut().map(|entry| &mut entry.1)
     }

@@ -14,7 +14,7 @@ pub struct Captures {
     pub paths: Vec<PathBuf>,
     /// Readings of clocks.
     pub sync: Vec<PathBuf>,
-    /// The host by whose clock times are told.
+    /// The host whose clock gives the times.
     pub reference: Option<String>,
     /// Bytes that a question may take, and frames that are read [default: half of what is free, and 256 MiB].
     pub memory: Option<usize>,

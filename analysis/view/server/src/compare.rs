@@ -17,11 +17,11 @@ use crate::error::HttpRefusal;
 use crate::session::ViewSession;
 use crate::slices::{sql_command, within};
 
-/// Most names that are told.
+/// The most names that are shown.
 const NAMES: usize = 100;
 /// Most intervals whose lengths are held against each other.
 const LENGTHS: u64 = 1_000_000;
-/// Resamples, as `ppt compare` draws unless it is told otherwise.
+/// Resamples, as `ppt compare` draws by default.
 const RESAMPLES: usize = 2000;
 
 /// A stretch of time of each set.
@@ -45,7 +45,7 @@ pub(crate) struct ComparedSets {
     /// How many names there are.
     names: usize,
     note: &'static str,
-    /// For each set, the command that tells its totals.
+    /// For each set, the command that prints its totals.
     commands: [String; 2],
 }
 

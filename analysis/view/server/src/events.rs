@@ -9,7 +9,7 @@ use crate::session::{SessionState, ViewSession};
 
 /// After so long without news, a line shows that the server lives.
 const QUIET: Duration = Duration::from_secs(15);
-/// Progress is told no more often.
+/// Progress is reported no more often.
 const PACE: Duration = Duration::from_millis(100);
 
 /// `progress` {done, total}; `built` {view}; `grown` {view}; `trouble` {text}; `ended` {}.

@@ -9,7 +9,7 @@ use crate::slices::{sql_command, within};
 use crate::table::ask;
 use crate::threads::thread_row;
 
-/// Most threads that are told.
+/// The most threads that are listed.
 const THREADS: usize = 20_000;
 
 #[derive(Debug, Deserialize)]

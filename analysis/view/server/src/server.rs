@@ -56,7 +56,7 @@ pub struct ViewServer {
 }
 
 impl ViewServer {
-    /// Opens the captures, and begins to answer on 127.0.0.1. The index is built meanwhile.
+    /// Opens the captures, and begins to answer on 127.0.0.1. The index is built in the background.
     ///
     /// # Errors
     /// See [`ServeError`].
@@ -112,7 +112,7 @@ impl ViewServer {
 }
 
 impl Drop for ViewServer {
-    /// Ends at once, whoever still reads.
+    /// Ends at once, even if a browser still reads.
     fn drop(&mut self) {
         self.sessions.all().for_each(|session| session.end());
         if let Some(runtime) = self.runtime.take() {

@@ -1,4 +1,4 @@
-//! The captures as they are at the moment: the view, the engine, and what pages are told of.
+//! The captures as they are at the moment: the view, the engine, and what pages receive.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Bytes that frames may take that were read.
 const FRAMES: usize = 256 << 20;
 
-/// What pages are told of without asking.
+/// What pages receive without a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SessionState {
     /// The number of the view: it is another one when the captures have grown.
@@ -131,7 +131,7 @@ impl ViewSession {
         self.captures.engine(window)
     }
 
-    /// What pages are told.
+    /// What pages receive.
     pub fn news(&self) -> watch::Receiver<SessionState> {
         self.news.subscribe()
     }

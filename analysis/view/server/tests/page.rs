@@ -436,7 +436,7 @@ fn one_reads_it_at_twice_the_size_and_in_forced_colours() {
         return new Set(new Uint32Array(bytes.buffer)).size > 3; })()";
     browser.wait_for(painted);
     assert_eq!(browser.value("document.documentElement.scrollWidth > innerWidth"), false);
-    // The chosen row and tab are not told by a colour of the page.
+    // The chosen row and tab do not depend on a colour of the page.
     let colour = "getComputedStyle(document.querySelector('.row.picked')).backgroundColor !== \
                   getComputedStyle(document.body).backgroundColor";
     assert_eq!(browser.value(colour), true);

@@ -70,7 +70,7 @@ impl Bench {
         self.some_rounds(self.amount.rounds, section, takes_part, measure);
     }
 
-    /// The same, so many.
+    /// The same, with a number of rounds.
     pub fn some_rounds(
         &mut self,
         rounds: usize,

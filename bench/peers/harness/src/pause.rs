@@ -1,8 +1,9 @@
-//! How long a busy thread pauses while it is attached to, told from how long it pauses anyway.
+//! How long a busy thread pauses while it is attached to, compared with how long it pauses anyway.
 //!
 //! A machine that serves several takes its CPUs away for milliseconds, and so does a scheduler. So:
 //! hundreds of attaches, and as many moments of the same length without one; a thread of real-time
-//! priority, where that is allowed; and what was stolen or switched away meanwhile does not count.
+//! priority, where that is allowed; and what was stolen or switched away during a moment does not
+//! count.
 
 use std::fs::read_to_string;
 use std::time::{Duration, Instant};

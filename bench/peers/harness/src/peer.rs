@@ -43,7 +43,7 @@ pub struct Collected {
 pub enum Said {
     /// So many.
     Events(u64),
-    /// That so many packets, buffers or moments lack some.
+    /// This many packets, buffers or moments lack some.
     Somewhere(u64),
     /// It has no word for it.
     Nothing,

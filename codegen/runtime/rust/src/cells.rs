@@ -1,8 +1,8 @@
 //! Counters and histograms: `codegen/runtime/c/cells.c` in Rust.
 //!
-//! A thread that owns a ring adds to a row of cells that nobody else writes to. It is busy meanwhile,
-//! as with a frame. What a signal handler adds then, and what a thread without a row adds, goes to a
-//! row that all share, atomically. So nothing is refused, unless the segment cannot be mapped.
+//! A thread that owns a ring adds to a row of cells that no other thread writes to. It is busy during this, as
+//! with a frame. What a signal handler adds then, and what a thread without a row adds, goes to a row that all
+//! share, atomically. So nothing is refused, unless the segment cannot be mapped.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

@@ -5,7 +5,7 @@
 //! without handlers, by clone(2) alone, finds out at its first frame. What shares our memory, as
 //! a child of vfork(2) does, leaves the pages alone: they are its parent's.
 //!
-//! If a ppt follows the forks of the parent, a child tells ppt that it exists. If the child waits
+//! If a ppt follows the forks of the parent, a child announces itself to ppt. If the child waits
 //! until ppt has attached to it, it maps its segments at once.
 
 use std::sync::atomic::AtomicBool;

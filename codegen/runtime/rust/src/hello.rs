@@ -98,7 +98,7 @@ fn number(digits: &[u8]) -> Option<u64> {
 }
 
 /// Says hello by one byte and the end of a pipe, and waits for an answer on that pipe, or for the
-/// end of whoever could give it. Who we are the kernel tells.
+/// end of the process that could give it. The kernel says who we are.
 fn say_hello(socket: i32) {
     let mut answer = [0; 2];
     // SAFETY: room for two descriptors.
@@ -155,8 +155,8 @@ fn close(descriptor: i32) {
 }
 
 /// Says hello by connecting to an abstract socket, and waits, if asked, until the connection ends:
-/// we have been attached to, or nobody is there who could. Who we are the kernel tells. False where
-/// nobody listens.
+/// ppt has attached to us, or no ppt is there. The kernel says who we are. False if no process
+/// listens.
 pub(super) fn greet(socket: u64, waits: bool) -> bool {
     const ABSTRACT: usize = offset_of!(libc::sockaddr_un, sun_path) + 1;
     // SAFETY: zeros are an address without a name.

@@ -16,7 +16,8 @@ use super::shape::Shape;
 /// A mapped segment, and its descriptor.
 pub(super) type Made = (*mut c_void, i32);
 
-/// Makes a segment. Sealed: whoever maps it need not fear that it shrinks. The error is an errno.
+/// Makes a segment. Sealed, so that a process that maps it need not fear that it shrinks. The error
+/// is an errno.
 pub(super) fn make(
     control: &Control,
     schema_hash: u64,
@@ -101,7 +102,7 @@ fn map(fd: i32, shape: &Shape) -> Result<*mut c_void, i32> {
 ///
 /// # Safety
 /// `shape.words().size` bytes are mapped at `base`, which is aligned to pages, and nobody else
-/// touches them meanwhile.
+/// touches them during the call.
 pub(super) unsafe fn initialise(
     base: *mut c_void,
     control: &Control,
@@ -145,7 +146,7 @@ pub(super) unsafe fn initialise(
     }
 }
 
-/// Closes a descriptor of ours that nobody else was told of.
+/// Closes a descriptor of ours that no other process knows.
 pub(super) fn close(fd: i32) {
     // SAFETY: no pointers. By syscall(2), for close(2) may cancel the thread.
     unsafe { libc::syscall(libc::SYS_close, fd) };

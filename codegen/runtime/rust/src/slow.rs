@@ -133,8 +133,8 @@ pub(super) fn reach(buffer: &Buffer, gate: u64, description: &Description) -> Op
 
 /// Maps what has just been attached, before the program's own code has its system calls filtered:
 /// after that, its first frame might end it. System calls alone: a thread's first look at its place
-/// may allocate. What fails here, the first frame tries again, and tells. Whether this process has
-/// made the segment itself, just now.
+/// may allocate. What fails here, the first frame tries again, and reports. Whether this process
+/// has made the segment itself, just now.
 pub(super) fn map_early(buffer: &Buffer) -> bool {
     let control = buffer.control;
     let gate = control.gate();

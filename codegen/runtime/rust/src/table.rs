@@ -59,7 +59,7 @@ pub(super) fn open(
     let base = find(control, nonce).map_or_else(
         || {
             map(control, schema_hash, gate, nonce, shape)
-                // by another thread, meanwhile
+                // by another thread, in the meantime
                 .or_else(|error| find(control, nonce).ok_or(error))
         },
         Ok,

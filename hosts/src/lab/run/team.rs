@@ -250,8 +250,8 @@ impl Team {
         }
     }
 
-    /// Waits no longer for these hosts. Returns what their programs do, and who does not answer. What
-    /// they said meanwhile is forgotten.
+    /// Waits no longer for these hosts. Returns what their programs do, and which hosts do not answer. What
+    /// they said in the meantime is forgotten.
     pub(super) fn give_up(&mut self, hosts: &[usize]) -> Result<Unfinished, CellFailure> {
         for &host in hosts {
             self.ask(host, HelperRequest::GiveUp);
@@ -275,7 +275,7 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        // All helpers are told to leave first, and then waited for. Messages of one that continues
+        // All helpers are asked to leave first, and then waited for. Messages of one that continues
         // are ignored.
         self.links.iter_mut().for_each(HelperLink::close);
         self.heard = sync_channel(0).1;

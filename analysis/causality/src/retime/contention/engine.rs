@@ -91,7 +91,7 @@ pub(in crate::retime) struct ContendedEngine<'a> {
     pub(super) known: &'a Contention,
     speeds: &'a [f64],
     time: Vec<i64>,
-    /// For each vertex: the latest of what it waits for, of so many that have not come, and who waits.
+    /// For each vertex: the latest of what it waits for, how many have not come, and which thread waits.
     reached: Vec<i64>,
     wanted: Vec<u32>,
     parked: Vec<u32>,

@@ -60,8 +60,8 @@ impl Programs {
         self.machine.iter().map(|machine| machine + 1).max().unwrap_or(0)
     }
 
-    /// `came` has for each vertex when the last of what it needs was sent, or `i64::MIN`; `works` what is
-    /// known of threads of which the kernel tells nothing.
+    /// `came` has for each vertex when the last of what it needs was sent, or `i64::MIN`; `works` what is known
+    /// of threads that the kernel's frames do not mention.
     pub fn new(
         recording: &Recording,
         moments: &Moments,
@@ -99,7 +99,7 @@ struct ProgramBuilder<'a> {
     slices: Vec<CpuSlice>,
 }
 
-/// Where the states of a thread are told up to.
+/// The time up to which the states of a thread were used.
 struct StateCursor<'a> {
     states: &'a [RecordedState],
     next: usize,
@@ -269,7 +269,7 @@ impl ProgramBuilder<'_> {
         Program { before, after, blocked, asked, there, ran_before, ran }
     }
 
-    /// The kernel tells nothing of it.
+    /// The kernel's frames do not mention it.
     fn unseen(&mut self, at: u32, time: i64) -> Program {
         let Some(before) = self.moments.before(at) else {
             return Program { asked: i64::MIN, there: time, ..Program::default() };

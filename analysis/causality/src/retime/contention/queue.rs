@@ -30,7 +30,7 @@ impl Examples {
     }
 }
 
-/// A block has at most so many.
+/// The most threads of a block.
 const BLOCK: usize = 128;
 
 /// When a slice was granted its CPU, and its number: the order of the run.

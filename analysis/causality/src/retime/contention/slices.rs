@@ -66,7 +66,7 @@ pub(in crate::retime) struct Machine {
 }
 
 impl Slices {
-    /// Of `all` with what the kernel told, the rest.
+    /// The slices among `all` that the kernel recorded, and the rest.
     pub fn new(mut all: Vec<CpuSlice>, machines: u32) -> Slices {
         let mut machines: Vec<Machine> = (0..machines).map(|_| Machine::default()).collect();
         let mut order: Vec<u32> = (0..all.len() as u32).collect();

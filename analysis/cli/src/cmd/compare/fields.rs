@@ -12,7 +12,7 @@ use ppt_query::{Bounded, BoundedNumber, BoundedText, Engine, FrameTable, QueryEr
 use crate::failure::Failure;
 use crate::numbers;
 
-/// Fields that are read together: one pass over a capture, and memory for so many numbers a row.
+/// Fields that are read together: one pass over a capture, and memory for this many numbers a row.
 const TOGETHER: usize = 16;
 
 /// What is read of the captures of one side.

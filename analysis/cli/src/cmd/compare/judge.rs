@@ -23,7 +23,8 @@ impl GateVerdict {
     }
 }
 
-/// Judges the fields of all gates, and no others. Says which gates fail, and which cannot tell.
+/// Judges the fields of all gates, and no others. Says which gates fail, and which cannot be
+/// decided.
 pub(super) fn all(
     gates: &[Gate],
     rows: &[ComparedField],

@@ -58,7 +58,7 @@ struct Export<'a> {
     last: Instant,
     /// Since when nothing has been waited for but another file.
     done: Option<Instant>,
-    /// Frames that are missing and were told of.
+    /// Missing frames that were already reported.
     told: u64,
     /// The same of frames that came late, and of those that were let go.
     told_late: (u64, u64),
@@ -171,7 +171,7 @@ impl<'a> Export<'a> {
         let delivery = &self.delivery;
         match self.captures.find(|id| delivery.is_over(id)) {
             Ok(_) => {}
-            // What is open is read to its end, whoever removed the files.
+            // What is open is read to its end, even if the files were removed.
             Err(_) if !self.delivery.manifest().captures.is_empty() => {}
             Err(error) => return Err(QueryError::from(error).into()),
         }

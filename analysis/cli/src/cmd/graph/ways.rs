@@ -11,7 +11,7 @@ use ppt_query::text::{duration, grouped, time};
 
 use super::columns::{columns, percent};
 
-/// Points that are told of a side.
+/// Points of a side that are shown.
 const TOLD: usize = 5;
 
 pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {

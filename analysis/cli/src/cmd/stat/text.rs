@@ -7,7 +7,7 @@ use ppt_query::{CaptureLoss, RowUnit, plain};
 
 use ppt_query::text::{duration, grouped, measured, three, time};
 
-/// Words of an enum that are told; the others are counted.
+/// Values of an enum that are shown; the others are counted.
 const MANY: usize = 12;
 
 pub(super) fn write(

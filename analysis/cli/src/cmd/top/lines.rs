@@ -255,7 +255,7 @@ fn measured_cells(picture: &MetricPicture) -> [String; 6] {
             [short(rate(picture.rate)), short(counted_up(*total)), none(), none(), none(), none()]
         }
         MeasuredValues::Histogram { count, latest, is_time } => {
-            // The end of its bucket: what so many values are below.
+            // The upper end of the bucket below which this many values lie.
             let at = |part: f64| {
                 let bound =
                     |number: i128| bucket(Some((Some(number), Some(number + 1))), "", *is_time);
@@ -461,7 +461,7 @@ fn wide(text: &str) -> usize {
     Span::raw(text).width()
 }
 
-/// At most so many columns of a text.
+/// At most `most` columns of a text.
 fn cut(text: &str, most: usize) -> String {
     if wide(text) <= most {
         return text.to_owned();
@@ -479,7 +479,7 @@ fn cut(text: &str, most: usize) -> String {
     out
 }
 
-/// Exactly so many columns.
+/// Exactly `width` columns.
 fn fit(text: &str, width: usize) -> String {
     let text = cut(text, width);
     let space = width.saturating_sub(wide(&text));

@@ -10,9 +10,9 @@ use ppt_query::why::{Tail, TailCause};
 use ppt_query::{plain, plain_json};
 use serde_json::{Value, json};
 
-/// Kinds that are told to people: those whose tails have the most time.
+/// Kinds that are shown to people: those whose tails have the most time.
 const KINDS: usize = 3;
-/// Causes that are told; the others are told together.
+/// Causes that are shown; the others are added up.
 const CAUSES: usize = 6;
 
 pub(super) fn write(tails: &[Tail], out: &mut impl Write) -> io::Result<()> {

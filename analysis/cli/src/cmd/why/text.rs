@@ -9,7 +9,7 @@ use ppt_query::why::{Slow, WhyAnswer};
 use super::alike::alike;
 use super::summary;
 
-/// Parts that are told; the others are told together.
+/// Parts that are shown; the others are added up.
 const MANY: usize = 8;
 
 pub(super) fn write(

@@ -211,7 +211,7 @@ fn what_enters_a_point_is_the_child_of_what_left_one() {
         assert_eq!((&received.trace, &received.parent), (&sent.trace, &sent.id));
     }
     assert!(of("received", 9).parent.is_empty() && spans.iter().all(|it| it.links.is_empty()));
-    // Where its cause is not told, nothing leads there.
+    // Where its cause is not exported, nothing leads there.
     let alone = captures.spans(&["--frame", "received"]).unwrap();
     assert!(alone.len() == 3 && alone.iter().all(|span| span.parent.is_empty()));
 }

@@ -3,11 +3,11 @@
 /// What is asked of several kinds of frames.
 #[derive(Debug, Clone)]
 pub struct Sweep {
-    /// Bytes for values; what does not fit is told by sketches.
+    /// Bytes for values; what does not fit goes into sketches.
     pub memory: usize,
-    /// The slices of time by which numbers are told; None: by none.
+    /// The slices of time by which numbers are summarised; None: by none.
     pub slices: Option<Slices>,
-    /// So many numbers of a kind, the first ones, are told by slices.
+    /// The first numbers of a kind, up to this many, are summarised by slices.
     pub sliced: usize,
     /// By kind: the column whose words part intervals into groups.
     pub by: Vec<Option<String>>,

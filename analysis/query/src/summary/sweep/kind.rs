@@ -27,9 +27,9 @@ pub(super) struct SweptKind {
     pub frame: FrameTable,
     /// Columns of its table that are read.
     columns: Vec<usize>,
-    /// What is told of all rows: the names of its fields, in their order.
+    /// The summary of all rows: the names of its fields, in their order.
     fields: Vec<String>,
-    /// Numbers that are told by slices, fields that are not, and intervals by groups.
+    /// Numbers that are summarised by slices, fields that are not, and intervals by groups.
     sliced: PlanRows,
     plain: Option<PlanRows>,
     grouped: Option<PlanRows>,

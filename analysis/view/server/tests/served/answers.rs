@@ -488,7 +488,7 @@ fn the_slowest_consist_of_what_ppt_why_says() {
             }
         }
     }
-    // Where nothing tells of the kernel, it says what to do.
+    // Without frames of the kernel, it says what to do.
     let plain = crate::client::shown(&Shop { frames: 900, ..Shop::default() });
     let about = plain.about();
     let asked = json!({ "from": about["from"], "to": about["to"] });
@@ -537,7 +537,7 @@ fn ways_are_those_that_sql_knows() {
     assert_eq!(shown.ask("POST", "/v1/ways", &none.to_string()).status, 400);
 }
 
-/// A filter tells of each thread how often it has what is looked for, and finds what SQL finds.
+/// A filter counts the matches of each thread, and finds what SQL finds.
 #[test]
 fn a_filter_counts_what_sql_counts() {
     let shown = shown(&Shop { frames: 4000, threads: 3, ..Shop::default() });

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A port that is free, and nothing that asks, updates or tells anybody anything.
+/// A free port, and no request, update or report to the network.
 const SETTINGS: &str = "user_pref(\"marionette.port\", 0);
 user_pref(\"browser.shell.checkDefaultBrowser\", false);
 user_pref(\"datareporting.policy.dataSubmissionEnabled\", false);
