@@ -349,6 +349,8 @@ pub(crate) fn write(stream: &mut UnixStream, what: &impl Serialize) -> io::Resul
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
+
     use super::*;
 
     #[test]
@@ -365,27 +367,31 @@ mod tests {
         assert!(serde_json::from_str::<SessionRequest>(r#"{"v":1,"ask":"dance"}"#).is_err());
     }
 
-    /// Sends a request to an untrusted process at a socket.
-    fn ask_stranger(does: impl FnOnce(UnixStream) + Send) -> io::Result<SessionReply> {
+    /// Sends a request to an untrusted process at a socket, and waits so long for an answer.
+    fn ask_stranger(
+        patience: Duration,
+        does: impl FnOnce(UnixStream) + Send,
+    ) -> io::Result<SessionReply> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("77");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(move || does(listener.accept().unwrap().0));
-            asked_until(&path, Ask::List, Instant::now() + Duration::from_millis(200))
+            asked_until(&path, Ask::List, Instant::now() + patience)
         })
     }
 
     #[test]
     fn strangers_are_waited_for_only_so_long() {
-        let never_done = ask_stranger(|mut stream| {
+        let patience = Duration::from_millis(200);
+        let never_done = ask_stranger(patience, |mut stream| {
             // A byte now and then, without end.
             while stream.write_all(b" ").is_ok() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
         assert_eq!(never_done.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        let full = ask_stranger(|mut stream| {
+        let full = ask_stranger(patience, |mut stream| {
             let line = vec![b' '; MOST + 1];
             let _ = stream.write_all(&line);
         });
@@ -395,7 +401,10 @@ mod tests {
     #[test]
     fn who_answers_is_the_ppt_that_it_says() {
         let of = |ppt: u32| {
-            ask_stranger(move |mut stream| {
+            ask_stranger(Duration::from_secs(20), move |mut stream| {
+                // Not closed before the request has come.
+                let mut request = String::new();
+                let _ = BufReader::new(&stream).read_line(&mut request);
                 let _ = writeln!(stream, r#"{{"v":1,"ok":true,"ppt":{ppt}}}"#);
             })
         };
