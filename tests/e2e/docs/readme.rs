@@ -38,7 +38,7 @@ fn paths_in(line: &str, folder: &Path, folders: &[String]) -> Vec<PathBuf> {
     }
     let outside = |c: char| c.is_whitespace() || "`()[]|,;:\"'<>".contains(c);
     for word in line.split(outside) {
-        let word = word.trim_end_matches('.');
+        let word = word.split('#').next().unwrap().trim_end_matches('.');
         if folders.iter().any(|folder| word.starts_with(folder))
             && !word.contains(['*', '{', '…', '$'])
         {
