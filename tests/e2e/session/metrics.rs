@@ -110,16 +110,18 @@ fn rings_that_grow_keep_their_numbers(kind: Kind) {
     run(&mut target);
     let own = run(&mut target);
     let of = |name: &str| own[name].as_u64().unwrap();
-    let last = served.scrape_until("counters are read", |scrape| {
+    // Counters are read more often than rings are drained.
+    let last = served.scrape_until("counters are read, and frames are drained", |scrape| {
         scrape.count("ppt_sums_queue_bucket", &[("le", "+Inf")]) == of("queue_count")
             && scrape.count("ppt_sums_ticks_total", &[]) == of("ticks")
+            && scrape.count("ppt_frames_captured_total", &[]) > 0
     });
     assert_eq!(last.count("ppt_sums_bytes_total", &[]), of("bytes"));
     assert_eq!(last.count("ppt_sums_queue_sum", &[]), of("queue_sum"));
     served.attach.stop();
     let account = Account::of(&bench.info("out.bin"));
     // The last frames may have been on their way at the last scrape.
-    assert!((1..=account.captured).contains(&last.count("ppt_frames_captured_total", &[])));
+    assert!(last.count("ppt_frames_captured_total", &[]) <= account.captured);
     target.finish();
 }
 
