@@ -117,7 +117,7 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
             "/v1/find",
             json!({"text": "nix > 1", "from": "0", "to": "1"}).to_string(),
             400,
-            "a field `nix`",
+            "no column `nix`",
         ),
     ] {
         let answer = shown.ask("POST", path, &body);
